@@ -1,0 +1,88 @@
+"""Representations that depend less on a continuous attribute.
+
+The two routes to independence have a folder each: :mod:`frhsic_core.joint` compares the joint law of (Z, S) with the
+product of its marginals (HSIC and its relatives), :mod:`frhsic_core.conditional` averages a distance between the
+conditional laws and the marginal one (GDP, EIPM). :mod:`frhsic_core.laws` holds probability laws whose answers are
+known exactly; every estimator is checked against them.
+
+Top-level names load on first use, so that ``import frhsic_core`` costs nothing and drawing a figure
+never imports torch.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_EXPORTS = {
+    "kernels": (
+        "Distance",
+        "Gaussian",
+        "InverseMultiquadric",
+        "Laplacian",
+        "Linear",
+        "Product",
+        "median_bandwidth",
+    ),
+    "joint": (
+        "HSICLoss",
+        "coco",
+        "distance_correlation",
+        "distance_covariance",
+        "hsic",
+        "hsic_test",
+        "khgr",
+        "mutual_information",
+        "normalized_hsic",
+    ),
+    "conditional": ("conditional_mmd", "eipm", "gdp"),
+    "learning": ("FairClassifier", "FairEncoder", "FairRegressor"),
+    "data": ("load_dataset",),
+}
+_MODULES = ("conditional", "data", "experiments", "joint", "kernels", "laws", "learning", "theory")
+_HOME = {name: module for module, names in _EXPORTS.items() for name in names}
+
+__all__ = sorted([*_HOME, *_MODULES])
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        value = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+    elif name in _MODULES:
+        value = importlib.import_module(f"{__name__}.{name}")
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+if TYPE_CHECKING:
+    from frhsic_core.conditional import conditional_mmd, eipm, gdp
+    from frhsic_core.data import load_dataset
+    from frhsic_core.joint import (
+        HSICLoss,
+        coco,
+        distance_correlation,
+        distance_covariance,
+        hsic,
+        hsic_test,
+        khgr,
+        mutual_information,
+        normalized_hsic,
+    )
+    from frhsic_core.kernels import (
+        Distance,
+        Gaussian,
+        InverseMultiquadric,
+        Laplacian,
+        Linear,
+        Product,
+        median_bandwidth,
+    )
+    from frhsic_core.learning import FairClassifier, FairEncoder, FairRegressor

@@ -1,0 +1,168 @@
+"""Data in, tensors out: what every statistic accepts, and what it says when it cannot.
+
+Statistics take tensors, NumPy arrays or pandas objects. A representation ``z`` has shape ``(..., n, d)``, a sensitive
+attribute ``s`` has shape ``(..., n, p)`` or ``(..., n)``; a one-dimensional ``z`` is ``(n, 1)``. Floating tensors keep
+their dtype and device (and their gradient); everything else becomes float64.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+ArrayLike = Any  # tensor, NumPy array, pandas Series or DataFrame, or nested sequence of numbers
+
+__all__ = ["ArrayLike", "as_mask", "as_pair", "as_sample", "as_tensor", "as_weights"]
+
+
+def as_tensor(x: ArrayLike, *, name: str = "x") -> Tensor:
+    """Convert ``x`` to a floating tensor without looking at its values.
+
+    Floating tensors pass through untouched; integer and bool tensors, NumPy arrays, pandas objects and sequences become
+    float64, because ages squared overflow nothing and a test of independence should not lose digits to its input.
+
+    Examples
+    --------
+    >>> as_tensor([1, 2]).dtype
+    torch.float64
+    """
+    if isinstance(x, Tensor):
+        if x.is_complex():
+            raise TypeError(
+                f"{name} is complex: statistics need real numbers; pass real and imaginary parts as columns."
+            )
+        return x if x.is_floating_point() else x.to(torch.float64)
+    if hasattr(x, "to_numpy"):  # pandas: Series, DataFrame, Index
+        x = x.to_numpy()
+    try:
+        return torch.as_tensor(np.array(x, dtype=np.float64))
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"{name} could not be read as numbers ({error}): encode categories as numeric columns first."
+        ) from error
+
+
+def _require_finite(x: Tensor, name: str) -> None:
+    if not bool(torch.isfinite(x).all()):
+        bad = int((~torch.isfinite(x)).sum())
+        raise ValueError(f"{name} has {bad} NaN or infinite values: drop or impute those rows first.")
+
+
+def as_sample(x: ArrayLike, *, name: str = "z", min_rows: int = 1, check_finite: bool = True) -> Tensor:
+    """Return ``x`` as a ``(..., n, d)`` floating tensor with at least ``min_rows`` rows and no NaN.
+
+    Parameters
+    ----------
+    x : array_like
+        Shape ``(n,)`` (read as ``(n, 1)``) or ``(..., n, d)``.
+    name : str
+        How errors call it.
+    min_rows : int
+        Fewer rows than this are an error.
+    check_finite : bool
+        Looking for NaN reads every value, and on a GPU waits for it; training loops switch it off.
+    """
+    x = as_tensor(x, name=name)
+    if x.ndim == 0:
+        raise ValueError(f"{name} is a single number: pass one row per sample, shape (n, d) or (n,).")
+    if x.ndim == 1:
+        x = x.unsqueeze(-1)
+    _require_rows(x, name, min_rows)
+    if check_finite:
+        _require_finite(x, name)
+    return x
+
+
+def _require_rows(x: Tensor, name: str, min_rows: int) -> None:
+    if x.shape[-2] < max(min_rows, 1):
+        raise ValueError(f"{name} has {x.shape[-2]} rows: at least {max(min_rows, 1)} are needed.")
+    if x.shape[-1] == 0:
+        raise ValueError(f"{name} has no columns: at least one is needed.")
+
+
+def as_pair(
+    z: ArrayLike,
+    s: ArrayLike,
+    *,
+    names: tuple[str, str] = ("z", "s"),
+    min_rows: int = 1,
+    check_finite: bool = True,
+) -> tuple[Tensor, Tensor]:
+    """Return ``z`` as ``(..., n, d)`` and ``s`` as ``(..., n, p)`` with equal n, one dtype and one device.
+
+    ``s`` may leave out its last dimension. When one of them is a tensor and the other is not, the tensor decides dtype
+    and device; two tensors meet in the wider dtype.
+
+    Examples
+    --------
+    >>> z, s = as_pair([[1.0, 2.0], [3.0, 4.0]], [0, 1])
+    >>> tuple(z.shape), tuple(s.shape)
+    ((2, 2), (2, 1))
+    """
+    z_is_tensor, s_is_tensor = isinstance(z, Tensor), isinstance(s, Tensor)
+    z = as_tensor(z, name=names[0])
+    s = as_tensor(s, name=names[1])
+    if z.ndim == 0 or s.ndim == 0:
+        which = names[0] if z.ndim == 0 else names[1]
+        raise ValueError(f"{which} is a single number: pass one row per sample, shape (n, d) or (n,).")
+    if z.ndim == 1:
+        z = z.unsqueeze(-1)
+    n = z.shape[-2]
+    if s.ndim == 1 or (s.ndim == z.ndim - 1 and s.shape[-1] == n and s.shape[:-1] == z.shape[:-2]):
+        s = s.unsqueeze(-1)
+    if s.shape[-2] != n:
+        raise ValueError(f"{names[1]} has {s.shape[-2]} rows but {names[0]} has {n}: both need one row per sample.")
+    _require_rows(z, names[0], min_rows)
+    _require_rows(s, names[1], min_rows)
+    try:
+        torch.broadcast_shapes(z.shape[:-2], s.shape[:-2])
+    except RuntimeError:
+        raise ValueError(
+            f"{names[0]} has batch shape {tuple(z.shape[:-2])} and {names[1]} {tuple(s.shape[:-2])}: "
+            "leading dimensions must be equal or broadcast."
+        ) from None
+    if z.dtype != s.dtype:
+        if z_is_tensor and not s_is_tensor:
+            s = s.to(z.dtype)
+        elif s_is_tensor and not z_is_tensor:
+            z = z.to(s.dtype)
+        else:
+            wide = torch.promote_types(z.dtype, s.dtype)
+            z, s = z.to(wide), s.to(wide)
+    if z.device != s.device:
+        if z_is_tensor and s_is_tensor:
+            raise ValueError(f"{names[0]} is on {z.device} and {names[1]} on {s.device}: move both to one device.")
+        z, s = (z, s.to(z.device)) if z_is_tensor else (z.to(s.device), s)
+    if check_finite:
+        _require_finite(z, names[0])
+        _require_finite(s, names[1])
+    return z, s
+
+
+def as_mask(mask: ArrayLike, z: Tensor, *, name: str = "mask") -> Tensor:
+    """Return ``mask`` as a bool tensor ``(..., n)`` on the device of ``z``; 0/1 numbers will do too."""
+    m = mask if isinstance(mask, Tensor) else as_tensor(mask, name=name)
+    if m.dtype != torch.bool:
+        if not bool(((m == 0) | (m == 1)).all()):
+            raise ValueError(f"{name} holds values other than 0 and 1: pass booleans, True for the rows to keep.")
+        m = m != 0
+    if m.ndim == 0 or m.shape[-1] != z.shape[-2]:
+        raise ValueError(f"{name} has shape {tuple(m.shape)}: one value for each of the {z.shape[-2]} rows is needed.")
+    return m.to(z.device)
+
+
+def as_weights(weights: ArrayLike, z: Tensor, *, name: str = "sample_weight") -> Tensor:
+    """Return non-negative weights ``(..., n)`` in the dtype and device of ``z``, scaled to sum to one."""
+    w = as_tensor(weights, name=name).to(dtype=z.dtype, device=z.device)
+    if w.ndim == 0 or w.shape[-1] != z.shape[-2]:
+        raise ValueError(f"{name} has shape {tuple(w.shape)}: one weight for each of the {z.shape[-2]} rows is needed.")
+    _require_finite(w, name)
+    if bool((w < 0).any()):
+        raise ValueError(f"{name} has negative values: weights must be zero or positive.")
+    total = w.sum(-1, keepdim=True)
+    if bool((total == 0).any()):
+        raise ValueError(f"{name} sums to zero: at least one row needs a positive weight.")
+    return w / total
