@@ -1,0 +1,85 @@
+"""Adaptive one-dimensional quadrature against the standard normal density, to a stated relative accuracy.
+
+Gauss–Hermite rules are wrong here: E|m_f(S)| and E_S[MMD] have a kink (or nearly one), and 200 Hermite nodes still miss
+the fifth digit. The line is cut where the caller knows the integrand bends, and each piece is integrated adaptively.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from itertools import pairwise
+
+import numpy as np
+from scipy.integrate import quad
+from scipy.optimize import brentq
+
+__all__ = ["REACH", "normal_expectation", "sign_changes"]
+
+REACH = 12.0  # P(|S| > 12) < 4e-33: below the last bit of any bounded integrand's expectation
+_ACCURACY = 1e-12
+
+
+def normal_expectation(
+    function: Callable[[float], float], *, cuts: Iterable[float] = (), lower: float = -REACH
+) -> float:
+    """Return ∫ function(s)·φ(s) ds over [lower, 12], cut at ``cuts``, with relative accuracy 1e-12.
+
+    Parameters
+    ----------
+    function : callable
+        Scalar integrand of moderate growth, smooth between the cuts.
+    cuts : iterable of float
+        Where it bends; cuts outside the range are ignored.
+    lower : float
+        Zero for half the line (an even integrand: double the result).
+
+    Raises
+    ------
+    ArithmeticError
+        When the error estimate stays above the promised accuracy.
+
+    Examples
+    --------
+    >>> round(normal_expectation(abs, cuts=[0.0]) ** 2 * math.pi, 12)
+    2.0
+    """
+
+    def weighted(s: float) -> float:
+        return function(s) * math.exp(-0.5 * s * s)
+
+    inner = {float(cut) for cut in cuts} | set(np.arange(-REACH + 3.0, REACH, 3.0).tolist())
+    points = [lower, *sorted(cut for cut in inner if lower < cut < REACH), REACH]
+    pieces, errors = [], []
+    for left, right in pairwise(points):
+        # An absolute floor keeps quad from chasing rounding noise in pieces that hold nothing.
+        value, error, *_ = quad(weighted, left, right, epsabs=1e-290, epsrel=1e-13, limit=200, full_output=1)
+        pieces.append(value)
+        errors.append(error)
+    total, error = math.fsum(pieces), math.fsum(errors)
+    if not error <= _ACCURACY * abs(total) + 1e-15:
+        raise ArithmeticError(
+            f"quadrature reached {error:.1e} for an integral of {total:.3e}, not {_ACCURACY:.0e}: "
+            "add the points where the integrand bends to cuts."
+        )
+    return total / math.sqrt(2.0 * math.pi)
+
+
+def sign_changes(function: Callable[[np.ndarray], np.ndarray], *, points: int = 4001) -> list[float]:
+    """Return the zeros of a vectorised function on [−12, 12] where its sign changes, to the last bits.
+
+    The function is read on a grid; each change of sign between neighbours is refined by Brent's method. Two zeros
+    closer than the grid step are missed together, which the adaptive quadrature between them absorbs.
+
+    Examples
+    --------
+    >>> [round(zero, 9) for zero in sign_changes(lambda s: s**2 - 2.0)]
+    [-1.414213562, 1.414213562]
+    """
+    grid = np.linspace(-REACH, REACH, points)
+    values = function(grid)
+    zeros = grid[values == 0.0].tolist()
+    for i in np.flatnonzero(values[:-1] * values[1:] < 0.0):
+        zero = brentq(lambda s: float(function(np.array([s]))[0]), grid[i], grid[i + 1], xtol=1e-15, rtol=1e-15)
+        zeros.append(zero)
+    return sorted(zeros)
