@@ -30,9 +30,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     without_cuda = pytest.mark.skip(reason="no CUDA device")
     without_data = pytest.mark.skip(reason="FRHSIC_DATA is not set")
     for item in items:
-        if "cuda" in item.keywords and not torch.cuda.is_available():
+        if item.get_closest_marker("cuda") and not torch.cuda.is_available():
             item.add_marker(without_cuda)
-        if "data" in item.keywords and not os.environ.get("FRHSIC_DATA"):
+        if item.get_closest_marker("data") and not os.environ.get("FRHSIC_DATA"):
             item.add_marker(without_data)
 
 
