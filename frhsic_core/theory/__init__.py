@@ -4,6 +4,6 @@ One module per group of statements; each keeps a table ``CHECKS`` that :mod:`frh
 ``frhsic certify`` runs.
 """
 
-from frhsic_core.theory.certificate import Certificate, equality, inequality
+from frhsic_core.theory.certificate import Certificate, equality, inequality, strict_inequality
 
-__all__ = ["Certificate", "equality", "inequality"]
+__all__ = ["Certificate", "equality", "inequality", "strict_inequality"]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-__all__ = ["Certificate", "Evidence", "Verdict", "equality", "inequality"]
+__all__ = ["Certificate", "Evidence", "Verdict", "equality", "inequality", "strict_inequality"]
 
 Evidence = Literal["exact", "interval", "deterministic", "statistical"]
 Verdict = Literal["holds", "fails as stated", "holds as corrected", "inconclusive"]
@@ -28,7 +28,7 @@ class Certificate:
     claim : str
         What was checked, in our words, one line.
     relation : str
-        ``"<="``, ``"=="`` or, for a two-sided bound, ``"<= <="``.
+        ``"<="``, ``"=="``, ``"<"`` or, for a two-sided bound, ``"<= <="``.
     lower, middle, upper : float
         The sides. ``lower`` is ``nan`` for a one-sided statement ``middle <= upper``.
     slack : float
@@ -154,6 +154,45 @@ def equality(
         tolerance=tolerance,
         evidence=evidence,
         verdict=_verdict(difference <= tolerance, corrected),
+        assumptions=assumptions,
+        details=dict(details or {}),
+    )
+
+
+def strict_inequality(
+    statement: str,
+    label: str,
+    claim: str,
+    *,
+    middle: float,
+    upper: float,
+    evidence: Evidence,
+    margin: float = 1e-6,
+    corrected: bool = False,
+    assumptions: tuple[str, ...] = (),
+    details: Mapping[str, Any] | None = None,
+) -> Certificate:
+    """Certify ``middle < upper`` by more than ``margin``: two things that are *not* equal, with the gap as slack.
+
+    For what breaks when an assumption is dropped. The tolerance of the certificate is minus the margin.
+
+    Examples
+    --------
+    >>> strict_inequality("Theorem 0.0", "thm:x", "one below one", middle=1.0, upper=1.0, evidence="exact").holds
+    False
+    """
+    slack = upper - middle
+    return Certificate(
+        statement=statement,
+        label=label,
+        claim=claim,
+        relation="<",
+        middle=middle,
+        upper=upper,
+        slack=slack,
+        tolerance=-margin,
+        evidence=evidence,
+        verdict=_verdict(slack > margin, corrected),
         assumptions=assumptions,
         details=dict(details or {}),
     )

@@ -131,7 +131,7 @@ def checks() -> dict[str, tuple[Check, ...]]:
     """
     import frhsic_core.theory as package
 
-    table: dict[str, tuple[Check, ...]] = {number: () for number in statements()}
+    table: dict[str, tuple[Check, ...]] = dict.fromkeys(statements(), ())
     for info in sorted(pkgutil.iter_modules(package.__path__), key=lambda info: info.name):
         if info.name in NOT_CHECKS:
             continue
