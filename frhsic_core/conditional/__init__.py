@@ -1,0 +1,27 @@
+"""The conditional route: compare P(Z | S = s) with P(Z) for each s, and average over s.
+
+GDP does so with the mean of one head, EIPM and the conditional MMD integral with all the moments a kernel sees. None of
+them can condition on an exact value of S, so all stand on the smoothing weights of
+:mod:`frhsic_core.conditional.smoothing`.
+"""
+
+from __future__ import annotations
+
+from frhsic_core.conditional.bandwidth import smoothing_bandwidth
+from frhsic_core.conditional.eipm import conditional_mmd, eipm
+from frhsic_core.conditional.gdp import gdp
+from frhsic_core.conditional.interval import GDPInterval, gdp_interval
+from frhsic_core.conditional.parity import demographic_parity
+from frhsic_core.conditional.smoothing import leave_one_out_weights, nadaraya_watson_weights
+
+__all__ = [
+    "GDPInterval",
+    "conditional_mmd",
+    "demographic_parity",
+    "eipm",
+    "gdp",
+    "gdp_interval",
+    "leave_one_out_weights",
+    "nadaraya_watson_weights",
+    "smoothing_bandwidth",
+]

@@ -1,0 +1,170 @@
+"""Smoothing over the sensitive attribute: Nadaraya–Watson and leave-one-out weights.
+
+The conditional route never sees the law of Z at one exact value of S. It replaces P(Z | S = s) by the sample
+with weights
+
+    w_j(s) = q_j exp(−Σ_a (s_a − S_ja)² / (2h_a²)) / Σ_l q_l exp(−Σ_a (s_a − S_la)² / (2h_a²)),
+
+where q is uniform, or a mask, or weights of the rows. The bandwidth h is the price: at a fixed h every statistic
+built on these weights converges to its smoothed version, not to the one at h = 0.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from frhsic_core.arrays import ArrayLike, as_sample, as_tensor
+from frhsic_core.conditional.bandwidth import Bandwidth, resolve_bandwidth, row_weights
+from frhsic_core.kernels import squared_distances
+
+__all__ = ["leave_one_out_weights", "nadaraya_watson_weights"]
+
+
+def log_kernel(at: Tensor, s: Tensor, h: float | Tensor) -> Tensor:
+    """Logarithm of the product Gaussian kernel, ``(..., m, n)``, kept finite so that a softmax of it is never NaN."""
+    if s.shape[-1] == 1:
+        # One attribute: differences before squares lose nothing, and cost no more than the expansion.
+        scaled = (at - s.mT) / (h.unsqueeze(-1) if isinstance(h, Tensor) else h)
+        squared = scaled * scaled
+    else:
+        scale = h.unsqueeze(-2) if isinstance(h, Tensor) else h
+        squared = squared_distances(at / scale, s / scale)
+    return (-0.5 * squared).clamp_min(torch.finfo(s.dtype).min / 4)
+
+
+def weigh_logits(logits: Tensor, q: Tensor | None) -> Tensor:
+    """Add log q to a log-kernel; rows with q = 0 get the lowest finite number, below every row that counts."""
+    if q is None:
+        return logits
+    keep = (q > 0).unsqueeze(-2)
+    log_q = torch.where(q > 0, q, torch.ones_like(q)).log().unsqueeze(-2)
+    return (logits + log_q).masked_fill(~keep, torch.finfo(logits.dtype).min)
+
+
+def weights_at(at: Tensor, s: Tensor, h: float | Tensor, q: Tensor | None) -> Tensor:
+    """Nadaraya–Watson weights for checked input; zero throughout where q is."""
+    weights = torch.softmax(weigh_logits(log_kernel(at, s, h), q), dim=-1)
+    return weights if q is None else weights * (q > 0).unsqueeze(-2)
+
+
+def leave_one_out_at(anchors: Tensor | None, s: Tensor, h: float | Tensor, q: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Leave-one-out weights at the rows ``anchors`` (all if ``None``) and whether each anchor has another row."""
+    n = s.shape[-2]
+    if anchors is None:
+        at, itself = s, torch.eye(n, dtype=torch.bool, device=s.device)
+    else:
+        at = take_rows(s, anchors)
+        itself = anchors.unsqueeze(-1) == torch.arange(n, device=s.device)
+    logits = weigh_logits(log_kernel(at, s, h), q)
+    weights = torch.softmax(logits.masked_fill(itself, torch.finfo(s.dtype).min), dim=-1)
+    if q is None:
+        return weights, torch.ones((), dtype=torch.bool, device=s.device)
+    allowed = (q > 0).unsqueeze(-2) & ~itself
+    return weights * allowed, allowed.any(-1, keepdim=True)
+
+
+def take_rows(x: Tensor, index: Tensor) -> Tensor:
+    """Rows of ``x`` ``(..., n, d)`` at ``index`` ``(m,)`` or ``(..., m)``."""
+    if index.ndim == 1:
+        return x.index_select(-2, index)
+    batch = torch.broadcast_shapes(x.shape[:-2], index.shape[:-1])
+    index = index.expand(*batch, index.shape[-1]).unsqueeze(-1).expand(*batch, index.shape[-1], x.shape[-1])
+    return x.expand(*batch, *x.shape[-2:]).gather(-2, index)
+
+
+def as_queries(at: ArrayLike, s: Tensor, *, name: str = "at") -> Tensor:
+    """Return the values at which to condition as ``(..., m, p)`` in the dtype and device of ``s``."""
+    query = as_tensor(at, name=name).to(dtype=s.dtype, device=s.device)
+    if query.ndim == 1 and s.shape[-1] == 1:
+        query = query.unsqueeze(-1)
+    if query.ndim < 2 or query.shape[-1] != s.shape[-1]:
+        raise ValueError(
+            f"{name} has shape {tuple(query.shape)}: pass (m, {s.shape[-1]}), one column for each attribute of s"
+            + (", or (m,)." if s.shape[-1] == 1 else ".")
+        )
+    return query
+
+
+def nadaraya_watson_weights(
+    at: ArrayLike,
+    s: ArrayLike,
+    *,
+    bandwidth: Bandwidth = "silverman",
+    mask: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    check_finite: bool = True,
+) -> Tensor:
+    """Nadaraya–Watson weights ``w_j(s)`` of the rows of S at each value in ``at``; each row of the result sums to one.
+
+    ``w_j(s) = q_j k_h(s, S_j) / Σ_l q_l k_h(s, S_l)`` with the product Gaussian kernel k_h. Computed as a softmax of
+    the log-kernel, so a value far from all data gets the nearest observations, never 0/0. O(mnp) time, O(mn) memory.
+
+    Parameters
+    ----------
+    at : array_like
+        Values of S to condition on, ``(m,)`` or ``(..., m, p)``.
+    s : array_like
+        ``(n,)`` or ``(..., n, p)``.
+    bandwidth : float, str, Tensor or tuple
+        A number, a rule of :func:`smoothing_bandwidth`, a tensor with the batch shape, or one number per attribute.
+    mask, sample_weight : array_like, optional
+        Rows to use, and their weights, ``(..., n)``.
+    check_finite : bool
+        Switch the checks of values off where a training step must not wait for the GPU.
+
+    Returns
+    -------
+    Tensor
+        ``(..., m, n)``.
+
+    Examples
+    --------
+    >>> nadaraya_watson_weights([0.0, 1e6], [0.0, 1.0, 2.0], bandwidth=1.0).round(decimals=4)
+    tensor([[0.5741, 0.3482, 0.0777],
+            [0.0000, 0.0000, 1.0000]], dtype=torch.float64)
+    """
+    s = as_sample(s, name="s", check_finite=check_finite)
+    at = as_queries(at, s)
+    q = row_weights(s, mask, sample_weight, check_finite=check_finite)
+    return weights_at(at, s, resolve_bandwidth(bandwidth, s, q), q)
+
+
+def leave_one_out_weights(
+    s: ArrayLike,
+    *,
+    bandwidth: Bandwidth = "silverman",
+    anchors: Tensor | None = None,
+    mask: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    check_finite: bool = True,
+) -> Tensor:
+    """Nadaraya–Watson weights at the observed ``S_i`` with row i itself left out.
+
+    ``w_ij = 1[j ≠ i] q_j k_h(S_i, S_j) / Σ_{l≠i} q_l k_h(S_i, S_l)``: the smoothed conditional law of FREM (Kong et
+    al., 2025; appendix D, ``app:frem_anchors``). A lonely row gets its nearest neighbours. O(mnp) time, O(mn) memory.
+
+    Parameters
+    ----------
+    s : array_like
+        ``(n,)`` or ``(..., n, p)``, at least two rows.
+    bandwidth, mask, sample_weight, check_finite
+        As in :func:`nadaraya_watson_weights`.
+    anchors : Tensor, optional
+        Row numbers i, ``(m,)`` or ``(..., m)``; all rows by default.
+
+    Returns
+    -------
+    Tensor
+        ``(..., m, n)``; a row is zero where the mask leaves nothing but the anchor.
+
+    Examples
+    --------
+    >>> leave_one_out_weights([0.0, 1.0, 2.0], bandwidth=1.0).round(decimals=4)
+    tensor([[0.0000, 0.8176, 0.1824],
+            [0.5000, 0.0000, 0.5000],
+            [0.1824, 0.8176, 0.0000]], dtype=torch.float64)
+    """
+    s = as_sample(s, name="s", min_rows=2, check_finite=check_finite)
+    q = row_weights(s, mask, sample_weight, check_finite=check_finite)
+    return leave_one_out_at(anchors, s, resolve_bandwidth(bandwidth, s, q), q)[0]
