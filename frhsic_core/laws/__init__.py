@@ -1,5 +1,18 @@
 """Probability laws whose answers are known exactly: the oracles every estimator is held against."""
 
-from frhsic_core.laws.gaussian import GaussianPair, JointGaussian
+from frhsic_core.laws.gaussian import GaussianPair
+from frhsic_core.laws.gaussian_vector import GaussianVector
+from frhsic_core.laws.heads import KernelHead, LinearHead
+from frhsic_core.laws.joint_gaussian import JointGaussian
+from frhsic_core.laws.mercer import MercerSystem
+from frhsic_core.laws.spectrum import CentredSpectrum
 
-__all__ = ["GaussianPair", "JointGaussian"]
+__all__ = [
+    "CentredSpectrum",
+    "GaussianPair",
+    "GaussianVector",
+    "JointGaussian",
+    "KernelHead",
+    "LinearHead",
+    "MercerSystem",
+]

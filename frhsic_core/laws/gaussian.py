@@ -1,17 +1,10 @@
-"""The standard bivariate Gaussian pair, and what every jointly Gaussian law shares.
-
-S ~ N(0, 1), and Z in R^d is centred and jointly Gaussian with it. HSIC, E[MMD²] and the conditional MMD under Gaussian
-kernels are determinants of Gaussian integrals; E[MMD] is one adaptive integral over S. These are the numbers every
-estimator of the library is held against; nothing here knows the estimators.
-"""
+"""The standard bivariate Gaussian pair: the law of every reference digit in the book."""
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -19,174 +12,10 @@ from torch import Tensor
 
 from frhsic_core.kernels import Gaussian
 from frhsic_core.laws import formulas
-from frhsic_core.laws.quadrature import REACH, normal_expectation
+from frhsic_core.laws.heads import gaussian_bandwidth
+from frhsic_core.laws.joint_gaussian import JointGaussian, draw_normal
 
-__all__ = ["GaussianPair", "JointGaussian"]
-
-
-def gaussian_bandwidth(kernel: Any, *, name: str) -> float:
-    """Return the bandwidth of a Gaussian kernel as a float; other kernels have no closed form here."""
-    if not isinstance(kernel, Gaussian):
-        raise TypeError(
-            f"{name} is {type(kernel).__name__}: this law's closed forms are for the Gaussian kernel; "
-            "pass Gaussian(bandwidth)."
-        )
-    bandwidth = kernel.bandwidth
-    if isinstance(bandwidth, Tensor):
-        if bandwidth.numel() != 1:
-            raise ValueError(
-                f"{name} has a bandwidth of shape {tuple(bandwidth.shape)}: a law takes one bandwidth at a time."
-            )
-        bandwidth = bandwidth.item()
-    return float(bandwidth)
-
-
-class JointGaussian(ABC):
-    """Jointly Gaussian Z in R^d and S ~ N(0, 1): every answer a Gaussian kernel can ask for.
-
-    A subclass says its coupling, its mean kernel and how it is sampled; see :mod:`frhsic_core.laws.formulas`.
-    """
-
-    @property
-    @abstractmethod
-    def dimension(self) -> int:
-        """Dimension d of Z."""
-
-    @property
-    @abstractmethod
-    def maximal_correlation(self) -> float:
-        """Largest Corr(f(Z), g(S)) over all square-integrable f, g: the canonical correlation √(cᵀΣ_Z⁻¹c)."""
-
-    @abstractmethod
-    def coupling(self, kernel_z: Gaussian) -> float:
-        """Coupling q = cᵀ(σ²I + 2Σ_Z)⁻¹c, zero exactly under independence."""
-
-    @abstractmethod
-    def mean_kernel_z(self, kernel_z: Gaussian) -> float:
-        """μ_K = E k(Z, Z') for independent copies."""
-
-    @abstractmethod
-    def hsic_z(self, kernel_z: Gaussian) -> float:
-        """HSIC(Z, Z), what :meth:`normalized_hsic` divides by."""
-
-    def mean_kernel_s(self, kernel_s: Gaussian) -> float:
-        """μ_L = E l(S, S') for independent copies."""
-        return formulas.mean_kernel(gaussian_bandwidth(kernel_s, name="kernel_s"))
-
-    def hsic_s(self, kernel_s: Gaussian) -> float:
-        """HSIC(S, S), what :meth:`normalized_hsic` divides by."""
-        b = gaussian_bandwidth(kernel_s, name="kernel_s")
-        # A copy of S is a pair at correlation one.
-        return formulas.hsic(formulas.mean_kernel(b), formulas.pair_coupling(1.0, b), b)
-
-    def null_mean(self, kernel_z: Gaussian, kernel_s: Gaussian, *, n: int | None = None) -> float:
-        """Return what n·HSIC_b would have as mean if Z and S with these marginals were independent.
-
-        (1 − μ_K)(1 − μ_L)(1 − 1/n); ``n=None`` is the limit. The biased estimator never falls below it on average.
-        """
-        limit = (1.0 - self.mean_kernel_z(kernel_z)) * (1.0 - self.mean_kernel_s(kernel_s))
-        return limit if n is None else limit * (1.0 - 1.0 / n)
-
-    def hsic(self, kernel_z: Gaussian, kernel_s: Gaussian) -> float:
-        """HSIC(Z, S) in closed form (Definition 2.1, ``def:hsic``)."""
-        b = gaussian_bandwidth(kernel_s, name="kernel_s")
-        return formulas.hsic(self.mean_kernel_z(kernel_z), self.coupling(kernel_z), b)
-
-    def normalized_hsic(self, kernel_z: Gaussian, kernel_s: Gaussian) -> float:
-        """HSIC(Z, S)/√(HSIC(Z, Z)·HSIC(S, S)), in [0, 1)."""
-        return self.hsic(kernel_z, kernel_s) / math.sqrt(self.hsic_z(kernel_z) * self.hsic_s(kernel_s))
-
-    def conditional_mmd(self, kernel_z: Gaussian, s: Any, *, smoothing: float = 0.0) -> np.ndarray:
-        """MMD(P_{Z|S=s}, P_Z) at each s, in closed form.
-
-        Parameters
-        ----------
-        kernel_z : Gaussian
-        s : array_like
-            Values of the sensitive attribute, any shape.
-        smoothing : float
-            With γ > 0, the law of Z under Nadaraya–Watson weights of bandwidth γ around s takes the place of the law
-            given S = s.
-
-        Returns
-        -------
-        numpy.ndarray
-            Same shape as ``s``, float64.
-        """
-        squared = formulas.conditional_squared_mmd(
-            self.mean_kernel_z(kernel_z),
-            self.coupling(kernel_z),
-            np.asarray(s, dtype=np.float64),
-            shrinkage=shrinkage(smoothing),
-            sqrt=np.sqrt,
-            expm1=np.expm1,
-        )
-        return np.sqrt(squared)
-
-    def expected_squared_mmd(self, kernel_z: Gaussian) -> float:
-        """E_S[MMD²(P_{Z|S}, P_Z)] in closed form, the middle of Theorem 4.5 (``cor:hsic-mmd-equivalence``)."""
-        return formulas.expected_squared_mmd(self.mean_kernel_z(kernel_z), self.coupling(kernel_z))
-
-    def expected_mmd(self, kernel_z: Gaussian) -> float:
-        """E_S[MMD(P_{Z|S}, P_Z)], the population EIPM, by adaptive quadrature to relative 1e-12."""
-        return self.eipm_limit(kernel_z, bandwidth=0.0)
-
-    def eipm_limit(self, kernel_z: Gaussian, *, bandwidth: float, power: int = 1) -> float:
-        """Limit of the EIPM estimator as n → ∞ at a fixed smoothing bandwidth γ in S.
-
-        E_S[MMD(P_γ(·|S), P_Z)^power] with P_γ(·|s) ∝ ∫ P_{Z|S=t}·exp(−(t − s)²/(2γ²)) dP_S(t): the estimator converges,
-        to a number below E_S[MMD]. γ = 0 is the target itself. Closed form for ``power=2``, quadrature for 1.
-        """
-        if power not in (1, 2):
-            raise ValueError(f"power is {power}: 1 for E[MMD], 2 for E[MMD²].")
-        mean, q, kappa = self.mean_kernel_z(kernel_z), self.coupling(kernel_z), shrinkage(bandwidth)
-        if power == 2:
-            return formulas.smoothed_expected_squared_mmd(mean, q, shrinkage=kappa)
-        if q == 0.0:
-            return 0.0
-        # √(MMD²) is a hyperbola near s = 0, bent at |s| ≈ √(κq)/κ: panels grow geometrically from there.
-        bend = math.sqrt(q / kappa)
-        cuts = [bend * 3.0**j for j in range(int(math.log(REACH / bend, 3.0)) + 1)] if bend < REACH else []
-
-        def mmd(s: float) -> float:
-            return math.sqrt(formulas.conditional_squared_mmd(mean, q, s, shrinkage=kappa))
-
-        return 2.0 * normal_expectation(mmd, cuts=cuts, lower=0.0)
-
-    @property
-    def mutual_information(self) -> float:
-        """I(Z; S) = −log(1 − R²)/2 in nats, R the canonical correlation."""
-        # + 0.0 turns the −0.0 of independence into a plain zero.
-        return -0.5 * math.log1p(-(self.maximal_correlation**2)) + 0.0
-
-    @abstractmethod
-    def sample(
-        self,
-        n: int,
-        *,
-        generator: torch.Generator | None = None,
-        dtype: torch.dtype = torch.float64,
-        device: torch.device | str | None = None,
-        batch: Sequence[int] = (),
-    ) -> tuple[Tensor, Tensor]:
-        """Draw ``z`` of shape ``(*batch, n, d)`` and ``s`` of shape ``(*batch, n)``; O(nd) time and memory."""
-
-
-def shrinkage(bandwidth: float) -> float:
-    """Return κ = 1/(1 + γ²): smoothing at bandwidth γ leaves S with mean κs and variance 1 − κ around s."""
-    if not (math.isfinite(bandwidth) and bandwidth >= 0.0):
-        raise ValueError(
-            f"the smoothing bandwidth is {bandwidth}: it must be zero (no smoothing) or a positive number."
-        )
-    return 1.0 / (1.0 + bandwidth * bandwidth)
-
-
-def draw_normal(
-    *shape: int, generator: torch.Generator | None, dtype: torch.dtype, device: torch.device | str | None
-) -> Tensor:
-    """Draw standard normal numbers where the generator lives, then move them: the same stream for every device."""
-    where = generator.device if generator is not None else device
-    return torch.randn(*shape, generator=generator, dtype=dtype, device=where).to(device or where)
+__all__ = ["GaussianPair"]
 
 
 @dataclass(frozen=True)
@@ -215,9 +44,14 @@ class GaussianPair(JointGaussian):
             raise ValueError(f"rho is {self.rho}: a correlation strictly between -1 and 1 is needed.")
 
     @property
-    def dimension(self) -> int:
-        """Z is one number."""
-        return 1
+    def covariance(self) -> np.ndarray:
+        """Z is one number of variance one."""
+        return np.eye(1)
+
+    @property
+    def cross_covariance(self) -> np.ndarray:
+        """Cov(Z, S) = ρ."""
+        return np.array([float(self.rho)])
 
     @property
     def maximal_correlation(self) -> float:
@@ -236,6 +70,17 @@ class GaussianPair(JointGaussian):
         """HSIC(Z, Z): the pair at correlation one."""
         gaussian_bandwidth(kernel_z, name="kernel_z")
         return self.hsic_s(kernel_z)
+
+    @property
+    def squared_distance_covariance(self) -> float:
+        """dCov²(Z, S), a V-statistic limit with Euclidean distances (Székely, Rizzo & Bakirov 2007, Theorem 7)."""
+        return formulas.squared_distance_covariance(self.rho) * 4.0 / math.pi
+
+    @property
+    def distance_correlation(self) -> float:
+        """dCor(Z, S), the rooted one, at most |ρ|."""
+        own = formulas.squared_distance_covariance(1.0)
+        return math.sqrt(formulas.squared_distance_covariance(self.rho) / own)
 
     def sample(
         self,

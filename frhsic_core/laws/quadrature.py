@@ -65,18 +65,21 @@ def normal_expectation(
     return total / math.sqrt(2.0 * math.pi)
 
 
-def sign_changes(function: Callable[[np.ndarray], np.ndarray], *, points: int = 4001) -> list[float]:
+def sign_changes(
+    function: Callable[[np.ndarray], np.ndarray], *, points: int = 4001, near: Iterable[float] = ()
+) -> list[float]:
     """Return the zeros of a vectorised function on [−12, 12] where its sign changes, to the last bits.
 
-    The function is read on a grid; each change of sign between neighbours is refined by Brent's method. Two zeros
-    closer than the grid step are missed together, which the adaptive quadrature between them absorbs.
+    The function is read on a grid and at the points ``near``; each change of sign between neighbours is refined by
+    Brent's method. Two zeros closer than the grid step are missed together, which the adaptive quadrature absorbs.
 
     Examples
     --------
     >>> [round(zero, 9) for zero in sign_changes(lambda s: s**2 - 2.0)]
     [-1.414213562, 1.414213562]
     """
-    grid = np.linspace(-REACH, REACH, points)
+    extra = np.array([point for point in near if -REACH < point < REACH])
+    grid = np.union1d(np.linspace(-REACH, REACH, points), extra)
     values = function(grid)
     zeros = grid[values == 0.0].tolist()
     for i in np.flatnonzero(values[:-1] * values[1:] < 0.0):
