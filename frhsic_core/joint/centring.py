@@ -49,10 +49,10 @@ def centre(gram: Tensor, *, estimator: str = "biased", weights: Tensor | None = 
         if weights is None:
             row = gram.mean(-1, keepdim=True)
             row = row - 0.5 * row.mean(-2, keepdim=True)
-            return gram - row - row.mT
+            return (gram - row).sub_(row.mT)
         row = gram @ weights.unsqueeze(-1)
         row = row - 0.5 * (row * weights.unsqueeze(-1)).sum(-2, keepdim=True)
-        return gram - row - row.mT
+        return (gram - row).sub_(row.mT)
     n = gram.shape[-1]
     eye = torch.eye(n, dtype=torch.bool, device=gram.device)
     hollow = gram.masked_fill(eye, 0.0)
@@ -77,7 +77,7 @@ def contraction_weights(gram: Tensor, *, estimator: str = "biased", weights: Ten
     n = gram.shape[-1]
     if estimator == "biased":
         if weights is None:
-            return centred / (n * n)
+            return centred.mul_(1.0 / (n * n))
         return centred * weights.unsqueeze(-1) * weights.unsqueeze(-2)
     if weights is None:
         return centred / (n * (n - 3))

@@ -26,31 +26,33 @@ ATTRIBUTES = ("joint", "product", "sum")
 
 
 class _GaussianContraction(torch.autograd.Function):
-    """Σ_ij A_ij exp(−‖u_i − u_j‖²/2) with the gradient written out: −2(diag(W1) − W)u, W = K ∘ A.
+    """Σ_ij A_ij exp(−‖z_i − z_j‖²/(2σ²)) with the gradient written out: (2/σ²)(W − diag(W1))z, W = K ∘ A.
 
     Autograd through the same formula keeps five n × n matrices and runs eight passes over them; this keeps one and runs
     one matrix product.
     """
 
     @staticmethod
-    def forward(ctx: Any, u: Tensor, weights: Tensor) -> Tensor:
+    def forward(ctx: Any, z: Tensor, weights: Tensor, precision: Tensor | float) -> Tensor:
+        u = (z - z.mean(-2, keepdim=True)).mul_(precision)
         gram = u @ u.mT
         half = 0.5 * gram.diagonal(dim1=-2, dim2=-1)  # from the product itself, so that the diagonal is exactly zero
         gram = gram.sub_(half.unsqueeze(-1)).sub_(half.unsqueeze(-2)).clamp_max_(0.0).exp_()
         keep_gram = ctx.needs_input_grad[1]
         product = gram * weights if keep_gram else gram.mul_(weights)
         ctx.save_for_backward(u, product, gram if keep_gram else None)
+        ctx.precision = precision
         return product.sum((-2, -1))
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
         u, product, gram = ctx.saved_tensors
         grad = grad[..., None, None]
-        grad_u = None
+        grad_z = None
         if ctx.needs_input_grad[0]:
-            grad_u = torch.sub(product @ u, product.sum(-1, keepdim=True) * u).mul_(2.0 * grad)
-        return grad_u, None if gram is None else grad * gram
+            grad_z = (product @ u).sub_(product.sum(-1, keepdim=True) * u).mul_(2.0 * grad * ctx.precision)
+        return grad_z, None if gram is None else grad * gram, None
 
 
 def contract(z: Tensor, weights: Tensor, kernel: Kernel) -> Tensor:
@@ -67,12 +69,12 @@ def contract(z: Tensor, weights: Tensor, kernel: Kernel) -> Tensor:
     bandwidth = kernel.bandwidth if isinstance(kernel, Gaussian) else None
     if bandwidth is None or (isinstance(bandwidth, Tensor) and bandwidth.requires_grad):
         return (kernel(z) * weights).sum((-2, -1))
-    scale = bandwidth.to(z)[..., None, None] if isinstance(bandwidth, Tensor) else bandwidth
-    u = (z - z.detach().mean(-2, keepdim=True)) / scale
-    if u.shape[:-2] != weights.shape[:-2]:
-        shape = torch.broadcast_shapes(u.shape[:-2], weights.shape[:-2])
-        u, weights = u.expand(*shape, *u.shape[-2:]), weights.expand(*shape, *weights.shape[-2:])
-    return _GaussianContraction.apply(u, weights)
+    precision = 1.0 / (bandwidth.to(z)[..., None, None] if isinstance(bandwidth, Tensor) else bandwidth)
+    batch = precision.shape[:-2] if isinstance(precision, Tensor) else ()
+    shape = torch.broadcast_shapes(z.shape[:-2], weights.shape[:-2], batch)
+    if z.shape[:-2] != shape or weights.shape[:-2] != shape:
+        z, weights = z.expand(*shape, *z.shape[-2:]), weights.expand(*shape, *weights.shape[-2:])
+    return _GaussianContraction.apply(z, weights, precision)
 
 
 def hsic(

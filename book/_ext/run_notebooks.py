@@ -1,0 +1,89 @@
+"""Execute text notebooks and write the committed ``.ipynb`` beside each: the same bytes for the same code.
+
+Usage: ``python book/_ext/run_notebooks.py [--jobs N] [notebooks/NAME.md ...]`` (all of them when none is named).
+
+``jupytext --sync`` takes whichever file is newer and ``--update --execute`` keeps old outputs, so neither is used.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("MKL_NUM_THREADS", "1")
+os.environ.setdefault("PYDEVD_DISABLE_FILE_VALIDATION", "1")
+
+import jupytext
+import nbformat
+from nbclient import NotebookClient
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def execute(text: Path) -> float:
+    """Run one text notebook from its folder and write the executed file atomically; return the seconds taken."""
+    start = time.perf_counter()
+    notebook = jupytext.read(text)
+    notebook.metadata.pop("jupytext", None)
+    if "kernelspec" not in notebook.metadata:
+        raise SystemExit(
+            f"{text.name} has no kernelspec in its front matter: add 'kernelspec: {{name: python3, ...}}'."
+        )
+    for number, cell in enumerate(notebook.cells):
+        cell["id"] = f"cell-{number:03d}"  # text formats keep no cell ids; random ones would change every file
+    NotebookClient(
+        notebook,
+        timeout=600,
+        kernel_name="python3",
+        record_timing=False,
+        store_widget_state=False,
+        coalesce_streams=True,
+        resources={"metadata": {"path": str(text.parent)}},
+    ).execute()
+    notebook.metadata = nbformat.from_dict(
+        {"kernelspec": notebook.metadata["kernelspec"], "language_info": {"name": "python"}}
+    )
+    target = text.with_suffix(".ipynb")
+    with tempfile.NamedTemporaryFile("w", dir=target.parent, suffix=".tmp", delete=False, encoding="utf-8") as draft:
+        nbformat.write(notebook, draft)
+    os.chmod(draft.name, 0o644)
+    os.replace(draft.name, target)
+    return time.perf_counter() - start
+
+
+def main() -> int:
+    """Execute the notebooks named on the command line, or all, and say how long each took."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("notebooks", nargs="*", type=Path)
+    parser.add_argument("--jobs", type=int, default=1, help="notebooks executed at the same time")
+    arguments = parser.parse_args()
+    texts = [path.resolve().with_suffix(".md") for path in arguments.notebooks]
+    texts = texts or sorted((ROOT / "notebooks").glob("*.md"))
+    failed = 0
+
+    def one(text: Path) -> tuple[Path, float | None, str]:
+        try:
+            return text, execute(text), ""
+        except Exception as error:
+            return text, None, str(error)
+
+    with ThreadPoolExecutor(arguments.jobs) as pool:
+        for number, (text, seconds, error) in enumerate(pool.map(one, texts), start=1):
+            print(
+                f"[{number}/{len(texts)}] {text.name}: {'FAILED' if seconds is None else f'{seconds:.1f} s'}",
+                flush=True,
+            )
+            if seconds is None:
+                failed += 1
+                print(error, file=sys.stderr)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,292 @@
+"""HSIC against brute force: traces, sums over 4-tuples, loops, other libraries; gradients; masks; weights; streams."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from frhsic_core import (
+    Distance,
+    Gaussian,
+    HSICLoss,
+    InverseMultiquadric,
+    Laplacian,
+    Linear,
+    Product,
+    hsic,
+    median_bandwidth,
+    normalized_hsic,
+)
+from frhsic_core.joint import centre, streaming_hsic
+
+KERNELS = {"gaussian": Gaussian(0.8), "laplacian": Laplacian(0.8), "imq": InverseMultiquadric(0.8), "linear": Linear()}
+
+
+def draw(generator: torch.Generator, n: int, d: int = 2, p: int = 1) -> tuple[torch.Tensor, torch.Tensor]:
+    z = torch.randn(n, d, generator=generator, dtype=torch.float64)
+    s = torch.randn(n, p, generator=generator, dtype=torch.float64) + z[:, :1]
+    return z, s
+
+
+def trace_hsic(K: torch.Tensor, L: torch.Tensor) -> torch.Tensor:
+    n = K.shape[-1]
+    H = torch.eye(n, dtype=K.dtype) - 1.0 / n
+    return torch.trace(K @ H @ L @ H) / n**2
+
+
+def tuple_hsic(K: torch.Tensor, L: torch.Tensor) -> float:
+    """U-statistic over all ordered 4-tuples of distinct indices: K_ij (L_ij + L_qr − 2 L_iq)."""
+    n = K.shape[-1]
+    total = sum(
+        (K[i, j] * (L[i, j] + L[q, r] - 2 * L[i, q])).item() for i, j, q, r in itertools.permutations(range(n), 4)
+    )
+    return total / math.perm(n, 4)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_biased_is_the_trace(name: str, generator: torch.Generator) -> None:
+    z, s = draw(generator, 30, 3)
+    value = hsic(z, s, kernel_z=KERNELS[name], kernel_s=Gaussian(1.3))
+    torch.testing.assert_close(value, trace_hsic(KERNELS[name](z), Gaussian(1.3)(s)), rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize("n", [4, 5, 8])
+def test_unbiased_is_the_u_statistic_over_4_tuples(n: int, generator: torch.Generator) -> None:
+    z, s = draw(generator, n)
+    value = hsic(z, s, kernel_z=Gaussian(1.0), kernel_s=Gaussian(1.0), estimator="unbiased")
+    assert value.item() == pytest.approx(tuple_hsic(Gaussian(1.0)(z), Gaussian(1.0)(s)), rel=1e-10, abs=1e-14)
+
+
+def test_unbiased_is_song_et_al(generator: torch.Generator) -> None:
+    z, s = draw(generator, 40)
+    K, L = (Gaussian(1.0)(x).fill_diagonal_(0.0) for x in (z, s))
+    n, one = 40, torch.ones(40, dtype=torch.float64)
+    expected = (
+        torch.trace(K @ L) + (one @ K @ one) * (one @ L @ one) / ((n - 1) * (n - 2)) - 2 / (n - 2) * (one @ K @ L @ one)
+    )
+    value = hsic(z, s, kernel_z=Gaussian(1.0), kernel_s=Gaussian(1.0), estimator="unbiased")
+    torch.testing.assert_close(value, expected / (n * (n - 3)), rtol=1e-10, atol=1e-15)
+
+
+def test_unbiased_has_mean_zero_over_permutations(generator: torch.Generator) -> None:
+    # Averaged over all n! pairings of a fixed sample the unbiased form is zero exactly; the biased one is not.
+    z, s = draw(generator, 6)
+    pairings = torch.tensor(list(itertools.permutations(range(6))))
+    options = {"kernel_z": Gaussian(1.0), "kernel_s": Gaussian(1.0)}
+    values = hsic(z.expand(720, 6, 2), s[pairings], estimator="unbiased", **options)
+    assert abs(values.mean().item()) < 1e-15
+    assert values.std() > 1e-3
+    assert hsic(z.expand(720, 6, 2), s[pairings], **options).mean() > 1e-2
+
+
+def test_null_mean_of_the_biased_form(generator: torch.Generator) -> None:
+    # Over all pairings: n·mean = (1 − μ_K)(1 − μ_L)·n/(n − 1)·(n − 1)²/n² with off-diagonal means μ.
+    z, s = draw(generator, 6)
+    K, L = Gaussian(1.0)(z), Gaussian(1.0)(s)
+    pairings = torch.tensor(list(itertools.permutations(range(6))))
+    mean = hsic(z.expand(720, 6, 2), s[pairings], kernel_z=Gaussian(1.0), kernel_s=Gaussian(1.0)).mean()
+    mu_K, mu_L = ((G.sum() - 6) / 30 for G in (K, L))
+    torch.testing.assert_close(6 * mean, (1 - mu_K) * (1 - mu_L) * (1 - 1 / 6))
+
+
+def test_normalised_is_centred_kernel_alignment(generator: torch.Generator) -> None:
+    z, s = draw(generator, 30)
+    K, L = Gaussian(0.9)(z), Gaussian(1.1)(s)
+    H = torch.eye(30, dtype=torch.float64) - 1 / 30
+    Kc, Lc = H @ K @ H, H @ L @ H
+    expected = (Kc * Lc).sum() / (Kc.norm() * Lc.norm())
+    torch.testing.assert_close(normalized_hsic(z, s, kernel_z=Gaussian(0.9), kernel_s=Gaussian(1.1)), expected)
+    torch.testing.assert_close(
+        normalized_hsic(z, s, kernel_z=Gaussian(0.9), kernel_s=Gaussian(1.1), chunk_size=7), expected
+    )
+    assert normalized_hsic(z, 3 * z + 1).item() == pytest.approx(1.0)
+
+
+def test_a_constant_gives_zero() -> None:
+    z, constant = torch.randn(20, 2), torch.full((20,), 3.3)
+    for estimator in ("biased", "unbiased"):
+        assert abs(hsic(z, constant, estimator=estimator).item()) < 1e-7
+        assert abs(hsic(constant, z, estimator=estimator).item()) < 1e-7
+    assert normalized_hsic(z, constant).item() == 0.0
+    assert normalized_hsic(constant, z).item() == 0.0
+    assert hsic([1.0], [2.0]).item() == 0.0
+
+
+@pytest.mark.parametrize("estimator", ["biased", "unbiased"])
+def test_mask_is_selection(estimator: str, generator: torch.Generator) -> None:
+    z, s = draw(generator, 25)
+    mask = torch.rand(25, generator=generator) < 0.5
+    options = {"kernel_z": Gaussian(1.0), "kernel_s": Gaussian(1.0), "estimator": estimator}
+    expected = hsic(z[mask], s[mask], **options)
+    torch.testing.assert_close(hsic(z, s, mask=mask, **options), expected, rtol=1e-10, atol=1e-15)
+    torch.testing.assert_close(hsic(z, s, mask=mask.int().numpy(), **options), expected, rtol=1e-10, atol=1e-15)
+    torch.testing.assert_close(hsic(z, s, mask=mask, chunk_size=4, **options), expected, rtol=1e-10, atol=1e-15)
+    stacked = hsic(z.expand(2, 25, 2), s, mask=torch.stack([mask, ~mask]), **options)
+    torch.testing.assert_close(stacked[0], expected, rtol=1e-10, atol=1e-15)
+
+
+def test_weights_are_repetition(generator: torch.Generator) -> None:
+    z, s = draw(generator, 12)
+    counts = torch.randint(1, 4, (12,), generator=generator)
+    options = {"kernel_z": Gaussian(1.0), "kernel_s": Gaussian(1.0)}
+    expected = hsic(z.repeat_interleave(counts, 0), s.repeat_interleave(counts, 0), **options)
+    torch.testing.assert_close(hsic(z, s, sample_weight=counts, **options), expected)
+    torch.testing.assert_close(hsic(z, s, sample_weight=counts, chunk_size=5, **options), expected)
+    with pytest.raises(ValueError, match="sample_weight needs estimator='biased'"):
+        hsic(z, s, sample_weight=counts, estimator="unbiased")
+
+
+def test_several_attributes(generator: torch.Generator) -> None:
+    z, s = draw(generator, 30, 2, 3)
+    separate = sum(hsic(z, s[:, a]) for a in range(3))
+    torch.testing.assert_close(hsic(z, s, attributes="sum"), separate)
+    kernel = Product([Gaussian(median_bandwidth(s[:, a])) for a in range(3)])
+    torch.testing.assert_close(hsic(z, s, attributes="product"), hsic(z, s, kernel_s=kernel))
+    # Two fair coins and their exclusive or: each attribute alone is independent of Z, the pair determines it.
+    coins = torch.tensor(list(itertools.product([0.0, 1.0], repeat=2)), dtype=torch.float64).repeat(10, 1)
+    xor = (coins[:, 0] != coins[:, 1]).double()
+    assert hsic(xor, coins, attributes="sum").item() == pytest.approx(0.0, abs=1e-15)
+    assert hsic(xor, coins, attributes="product").item() > 0.005
+    assert hsic(xor, coins, attributes="joint").item() > 0.005
+
+
+def test_batch_dimensions_are_a_loop(generator: torch.Generator) -> None:
+    z = torch.randn(2, 3, 15, 2, generator=generator, dtype=torch.float64)
+    s = torch.randn(2, 3, 15, generator=generator, dtype=torch.float64)
+    for function in (
+        hsic,
+        normalized_hsic,
+        lambda a, b: hsic(a, b, estimator="unbiased"),
+        lambda a, b: hsic(a, b, chunk_size=4),
+    ):
+        stacked = function(z, s)
+        assert stacked.shape == (2, 3)
+        for i, j in itertools.product(range(2), range(3)):
+            torch.testing.assert_close(stacked[i, j], function(z[i, j], s[i, j]), rtol=1e-10, atol=1e-14)
+
+
+@pytest.mark.parametrize("estimator", ["biased", "unbiased"])
+@pytest.mark.parametrize("chunk_size", [1, 3, 16, 17, 100])
+def test_streamed_is_dense(estimator: str, chunk_size: int, generator: torch.Generator) -> None:
+    z, s = draw(generator, 17)
+    z.requires_grad_()
+    s.requires_grad_()
+    for kernel in (*KERNELS.values(), Distance()):
+        options = {"kernel_z": kernel, "kernel_s": Gaussian(0.6), "estimator": estimator}
+        dense = hsic(z, s, **options)
+        streamed = hsic(z, s, chunk_size=chunk_size, **options)
+        torch.testing.assert_close(streamed, dense, rtol=1e-9, atol=1e-14)
+        for a, b in zip(torch.autograd.grad(streamed, [z, s]), torch.autograd.grad(dense, [z, s]), strict=True):
+            torch.testing.assert_close(a, b, rtol=1e-8, atol=1e-13)
+
+
+def test_many_rows_are_streamed_and_still_exact(generator: torch.Generator) -> None:
+    z, s = draw(generator, 4200, 3)
+    options = {"kernel_z": Gaussian(1.7), "kernel_s": Gaussian(1.2)}
+    K, L = options["kernel_z"](z), options["kernel_s"](s)
+    dense = (K * centre(L)).mean()
+    value = hsic(z, s, **options)
+    assert abs(value / dense - 1).item() < 1e-9
+    single = hsic(z.float(), s.float(), **options)
+    assert single.dtype == torch.float32
+    assert abs(single / dense - 1).item() < 1e-4
+
+
+@pytest.mark.parametrize("estimator", ["biased", "unbiased"])
+@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("case", ["generic", "repeated rows", "constant"])
+def test_gradcheck(estimator: str, name: str, case: str, generator: torch.Generator) -> None:
+    z, s = draw(generator, 7)
+    if case == "repeated rows" and name != "laplacian":  # the ℓ₁ kink has no derivative: finiteness is checked below
+        z[3:] = z[0]
+    if case == "constant" and name != "laplacian":
+        z[:] = 1.0
+    z.requires_grad_()
+    s.requires_grad_()
+
+    def value(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return hsic(a, b, kernel_z=KERNELS[name], kernel_s=Gaussian(1.0), estimator=estimator)
+
+    assert torch.autograd.gradcheck(value, (z, s))
+    assert torch.autograd.gradcheck(lambda a: value(a, s.detach()), (z,))
+    kinked = torch.ones(7, 2, dtype=torch.float64, requires_grad=True)
+    value(kinked, s.detach()).backward()
+    assert torch.isfinite(kinked.grad).all()
+
+
+def test_gradcheck_of_masked_weighted_and_normalised_forms(generator: torch.Generator) -> None:
+    z, s = draw(generator, 9)
+    z[5:] = z[0]
+    z.requires_grad_()
+    mask = torch.tensor([True] * 6 + [False] * 3)
+    kernels = {"kernel_z": Gaussian(1.0), "kernel_s": Gaussian(1.0)}
+    assert torch.autograd.gradcheck(lambda a: hsic(a, s, mask=mask, **kernels), (z,))
+    assert torch.autograd.gradcheck(lambda a: hsic(a, s, mask=mask, estimator="unbiased", **kernels), (z,))
+    assert torch.autograd.gradcheck(lambda a: hsic(a, s, sample_weight=torch.arange(9), **kernels), (z,))
+    assert torch.autograd.gradcheck(lambda a: normalized_hsic(a, s, **kernels), (z,))
+    assert torch.autograd.gradcheck(lambda a: hsic(a, s, chunk_size=4, **kernels), (z,))
+    constant = torch.ones(9, 2, dtype=torch.float64, requires_grad=True)
+    normalized_hsic(constant, s).backward()
+    assert torch.isfinite(constant.grad).all()
+
+
+def test_gradient_flows_through_a_learned_bandwidth(generator: torch.Generator) -> None:
+    z, s = draw(generator, 9)
+    bandwidth = torch.tensor(1.2, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda b: hsic(z, s, kernel_z=Gaussian(b), kernel_s=Gaussian(1.0)), (bandwidth,))
+
+
+def test_float32_is_close_to_float64(generator: torch.Generator) -> None:
+    z, s = draw(generator, 256, 50)
+    for estimator in ("biased", "unbiased"):
+        exact = hsic(z, s, estimator=estimator)
+        assert abs(hsic(z.float(), s.float(), estimator=estimator) - exact).item() < 1e-7  # of about 1e-3
+
+
+def test_loss(generator: torch.Generator) -> None:
+    z, s = draw(generator, 20)
+    for estimator in ("biased", "unbiased"):
+        torch.testing.assert_close(HSICLoss(3.0, estimator=estimator)(z, s), 3 * hsic(z, s, estimator=estimator))
+    torch.testing.assert_close(HSICLoss(3.0, estimator="normalized")(z, s), 3 * normalized_hsic(z, s))
+    assert "lam=3" in repr(HSICLoss(3.0))
+    with pytest.raises(ValueError, match="lam is -1"):
+        HSICLoss(-1)
+    with pytest.raises(ValueError, match="'biased', 'unbiased', 'normalized'"):
+        HSICLoss(1, estimator="best")
+
+
+def test_numpy_pandas_and_integers_are_accepted(generator: torch.Generator) -> None:
+    z, s = draw(generator, 20)
+    ages = torch.randint(18, 90, (20,), generator=generator)
+    expected = hsic(z, ages.double())
+    torch.testing.assert_close(hsic(z.numpy(), ages.numpy()), expected)
+    torch.testing.assert_close(hsic(pd.DataFrame(z.numpy()), pd.Series(ages.numpy())), expected)
+    torch.testing.assert_close(hsic(z, ages), expected)
+    assert torch.isfinite(hsic(z, (s[:, 0] > 0).numpy()))
+
+
+def test_errors_say_what_to_do() -> None:
+    z = np.zeros((5, 1))
+    with pytest.raises(ValueError, match="estimator is 'best': choose 'biased' or 'unbiased'"):
+        hsic(z, z, estimator="best")
+    with pytest.raises(ValueError, match="choose 'joint', 'product' or 'sum'"):
+        hsic(z, z, attributes="both")
+    with pytest.raises(ValueError, match="drop one"):
+        hsic(z, z, attributes="sum", kernel_s=Gaussian(1.0))
+    with pytest.raises(ValueError, match="z has 3 rows: at least 4 are needed"):
+        hsic(z[:3], z[:3], estimator="unbiased")
+    with pytest.raises(ValueError, match="mask keeps 2 rows: the unbiased estimator needs at least 4"):
+        hsic(z, z, mask=[1, 1, 0, 0, 0], estimator="unbiased")
+    with pytest.raises(ValueError, match="mask keeps no row"):
+        hsic(z, z, mask=[0] * 5)
+    with pytest.raises(ValueError, match="a block needs at least one row"):
+        hsic(z, z, chunk_size=0)
+    with pytest.raises(TypeError, match="pass a kernel object such as Gaussian"):
+        hsic(z, z, kernel_z=1.0)
+    with pytest.raises(ValueError, match="estimator is"):
+        streaming_hsic(torch.zeros(3, 1), torch.zeros(3, 1), kernel_z=Linear(), kernel_s=Linear(), estimator="x")

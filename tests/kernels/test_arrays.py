@@ -1,0 +1,96 @@
+"""What goes in: every accepted form gives the same tensor, every other one an error that says what to do."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from frhsic_core.arrays import as_mask, as_pair, as_sample, as_tensor, as_weights
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        [[1, 2], [3, 4]],
+        np.array([[1, 2], [3, 4]], dtype=np.int32),
+        pd.DataFrame({"a": [1, 2], "b": [3, 4]}).T,
+        torch.tensor([[1, 2], [3, 4]]),
+    ],
+    ids=["list", "int array", "frame", "int tensor"],
+)
+def test_everything_becomes_float64(x: object) -> None:
+    assert torch.equal(as_tensor(x), torch.tensor([[1.0, 2.0], [3.0, 4.0]], dtype=torch.float64))
+
+
+def test_bool_float32_and_series() -> None:
+    assert as_tensor(np.array([True, False])).tolist() == [1.0, 0.0]
+    assert as_tensor(torch.tensor([True])).dtype == torch.float64
+    kept = torch.zeros(2, dtype=torch.float32, requires_grad=True)
+    assert as_tensor(kept) is kept
+    assert as_sample(pd.Series([1, 2, 3])).shape == (3, 1)
+
+
+def test_strings_and_complex_numbers_are_refused() -> None:
+    with pytest.raises(TypeError, match="encode categories as numeric columns"):
+        as_tensor(["a", "b"], name="s")
+    with pytest.raises(TypeError, match="s is complex"):
+        as_tensor(torch.zeros(2, dtype=torch.complex64), name="s")
+
+
+def test_rows_and_values_are_checked() -> None:
+    with pytest.raises(ValueError, match=r"s has 3 rows but z has 4: both need one row per sample\."):
+        as_pair(np.zeros((4, 2)), np.zeros(3))
+    with pytest.raises(ValueError, match=r"z has 1 NaN or infinite values: drop or impute those rows first\."):
+        as_pair([1.0, math.nan], [1.0, 2.0])
+    with pytest.raises(ValueError, match="s has 2 NaN or infinite"):
+        as_pair([1.0, 2.0], [math.inf, -math.inf])
+    with pytest.raises(ValueError, match=r"z has 0 rows: at least 1 are needed\."):
+        as_pair(np.zeros((0, 2)), np.zeros(0))
+    with pytest.raises(ValueError, match=r"z has 3 rows: at least 4 are needed\."):
+        as_pair(np.zeros(3), np.zeros(3), min_rows=4)
+    with pytest.raises(ValueError, match="no columns"):
+        as_pair(np.zeros((3, 0)), np.zeros(3))
+    with pytest.raises(ValueError, match="single number"):
+        as_pair(1.0, [1.0])
+    with pytest.raises(ValueError, match="single number"):
+        as_sample(1.0)
+    with pytest.raises(ValueError, match="leading dimensions must be equal or broadcast"):
+        as_pair(np.zeros((2, 5, 1)), np.zeros((3, 5, 1)))
+
+
+def test_huge_finite_values_are_not_mistaken_for_infinities() -> None:
+    big = torch.full((4,), 3e38, dtype=torch.float32)  # the sum overflows, the values do not
+    assert as_sample(big).shape == (4, 1)
+
+
+def test_shapes_of_s() -> None:
+    z = np.zeros((3, 5, 2))
+    assert as_pair(z, np.zeros((3, 5)))[1].shape == (3, 5, 1)
+    assert as_pair(z, np.zeros((3, 5, 4)))[1].shape == (3, 5, 4)
+    assert as_pair(z, np.zeros((5, 4)))[1].shape == (5, 4)
+    assert as_pair(z, np.zeros(5))[1].shape == (5, 1)
+    assert as_pair(np.zeros(5), np.zeros(5))[0].shape == (5, 1)
+
+
+def test_one_dtype() -> None:
+    single = torch.zeros(4, 2)
+    assert {x.dtype for x in as_pair(single, np.zeros(4))} == {torch.float32}
+    assert {x.dtype for x in as_pair(np.zeros(4), single)} == {torch.float32}
+    assert {x.dtype for x in as_pair(single, torch.zeros(4, dtype=torch.float64))} == {torch.float64}
+
+
+def test_masks_and_weights() -> None:
+    z = torch.zeros(3, 1)
+    assert as_mask([1, 0, 1], z).tolist() == [True, False, True]
+    with pytest.raises(ValueError, match="values other than 0 and 1"):
+        as_mask([2, 0, 1], z)
+    with pytest.raises(ValueError, match="one value for each of the 3 rows"):
+        as_mask([True], z)
+    assert as_weights([1, 1, 2], z).tolist() == [0.25, 0.25, 0.5]
+    for bad, text in (([-1, 1, 1], "negative"), ([0, 0, 0], "sums to zero"), ([1, 1], "one weight for each")):
+        with pytest.raises(ValueError, match=text):
+            as_weights(bad, z)

@@ -1,0 +1,166 @@
+"""Kernels against plain loops, their constants against search, and the bandwidth rule."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.spatial.distance import pdist
+
+from frhsic_core.kernels import (
+    Distance,
+    Gaussian,
+    InverseMultiquadric,
+    Laplacian,
+    Linear,
+    Product,
+    median_bandwidth,
+    squared_distances,
+)
+
+FORMULAS = {
+    "gaussian": (Gaussian(0.7), lambda x, y: math.exp(-np.sum((x - y) ** 2) / (2 * 0.49))),
+    "laplacian": (Laplacian(0.7), lambda x, y: math.exp(-np.sum(np.abs(x - y)) / 0.7)),
+    "imq": (InverseMultiquadric(0.7), lambda x, y: (1 + np.sum((x - y) ** 2) / 0.49) ** -0.5),
+    "linear": (Linear(), lambda x, y: float(x @ y)),
+    "distance": (
+        Distance(),
+        lambda x, y: (np.linalg.norm(x) + np.linalg.norm(y) - np.linalg.norm(x - y)) / 2,
+    ),
+    "product": (
+        Product([Gaussian(0.5), Laplacian(2.0)]),
+        lambda x, y: math.exp(-((x[0] - y[0]) ** 2) / 0.5 - abs(x[1] - y[1]) / 2),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_gram_is_the_formula(name: str, generator: torch.Generator) -> None:
+    kernel, formula = FORMULAS[name]
+    x = torch.randn(2, 5, 2, generator=generator, dtype=torch.float64)
+    y = torch.randn(2, 4, 2, generator=generator, dtype=torch.float64)
+    gram, own = kernel(x, y), kernel(x)
+    assert gram.shape == (2, 5, 4)
+    for b in range(2):
+        for i in range(5):
+            for j in range(4):
+                assert gram[b, i, j].item() == pytest.approx(formula(x[b, i].numpy(), y[b, j].numpy()), abs=1e-12)
+            for j in range(5):
+                assert own[b, i, j].item() == pytest.approx(formula(x[b, i].numpy(), x[b, j].numpy()), abs=1e-12)
+
+
+@pytest.mark.parametrize("name", [name for name in FORMULAS if name != "linear"])
+def test_gradient_is_finite_on_repeated_rows(name: str) -> None:
+    kernel, _ = FORMULAS[name]
+    x = torch.tensor([[1.0, 2.0], [1.0, 2.0], [0.0, 1.0]], dtype=torch.float64, requires_grad=True)
+    kernel(x).sum().backward()
+    assert torch.isfinite(x.grad).all()
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(0.7), InverseMultiquadric(0.7), Product([Gaussian(0.5), Gaussian(2.0)])])
+def test_lipschitz_constant_holds_and_is_reached(kernel: Gaussian, generator: torch.Generator) -> None:
+    # Pairs at distances over six decades: the constant must never be passed, and be approached by near pairs.
+    x = torch.randn(4000, 2, generator=generator, dtype=torch.float64)
+    step = torch.randn(4000, 2, generator=generator, dtype=torch.float64)
+    step[:1000, 1] = 0.0
+    y = x + step * 10.0 ** torch.linspace(-3, 3, 4000, dtype=torch.float64).unsqueeze(-1)
+    value = torch.stack([kernel(x[i : i + 1], y[i : i + 1])[0, 0] for i in range(4000)])
+    feature = (2 - 2 * value).clamp_min(0).sqrt()
+    ratio = feature / (x - y).norm(dim=-1)
+    assert ratio.max() <= kernel.lipschitz * (1 + 1e-6)
+    assert ratio.max() >= 0.99 * kernel.lipschitz
+
+
+def test_a_wrong_lipschitz_constant_would_be_noticed() -> None:
+    # The same bound fails for the Laplacian at any finite constant: its feature map has slope √(2/(σr)) near zero.
+    r = 1e-8
+    feature = math.sqrt(2 - 2 * math.exp(-r))
+    assert feature / r > 1e3
+    assert Laplacian(1.0).lipschitz == math.inf
+    assert Distance().lipschitz == math.inf
+
+
+def test_bounds() -> None:
+    assert Gaussian(1.0).bound == Laplacian(1.0).bound == InverseMultiquadric(1.0).bound == 1.0
+    assert Linear().bound == Distance().bound == math.inf
+    assert Linear().lipschitz == 1.0
+    assert Product([Gaussian(1.0), Linear()]).bound == math.inf
+
+
+def test_general_product_constant() -> None:
+    assert Product([Linear(), Gaussian(0.5)]).lipschitz == math.inf  # unbounded factor beside a Lipschitz one
+    assert Product([Gaussian(torch.tensor([0.5, 2.0])), Gaussian(1.0)]).lipschitz.tolist() == [2.0, 1.0]
+
+
+def test_bandwidths_may_differ_along_the_batch(generator: torch.Generator) -> None:
+    x = torch.randn(3, 6, 2, generator=generator, dtype=torch.float64)
+    bandwidth = torch.tensor([0.5, 1.0, 2.0])
+    for kind in (Gaussian, Laplacian, InverseMultiquadric):
+        stacked = kind(bandwidth)(x)
+        for b in range(3):
+            torch.testing.assert_close(stacked[b], kind(bandwidth[b].item())(x[b]))
+
+
+def test_far_from_the_origin_distances_keep_their_digits() -> None:
+    x = torch.tensor([[1e6], [1e6 + 1.0], [1e6 + 3.0]], dtype=torch.float32)
+    assert squared_distances(x).tolist() == [[0.0, 1.0, 9.0], [1.0, 0.0, 4.0], [9.0, 4.0, 0.0]]
+
+
+@pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf])
+def test_bandwidth_must_be_positive(bad: float) -> None:
+    for kind in (Gaussian, Laplacian, InverseMultiquadric):
+        with pytest.raises(ValueError, match="must be a positive number"):
+            kind(bad)
+
+
+def test_product_errors() -> None:
+    with pytest.raises(ValueError, match="no factors"):
+        Product([])
+    with pytest.raises(ValueError, match="3 columns but Product has 2 factors"):
+        Product([Gaussian(1.0), Gaussian(1.0)])(torch.zeros(4, 3))
+
+
+def test_median_bandwidth_is_scipys(generator: torch.Generator) -> None:
+    x = torch.randn(41, 3, generator=generator, dtype=torch.float64)
+    assert median_bandwidth(x).item() == pytest.approx(np.median(pdist(x.numpy())), rel=1e-12)
+    assert median_bandwidth(x, power=1).item() == pytest.approx(np.median(pdist(x.numpy(), "cityblock")), rel=1e-12)
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=30))
+def test_median_bandwidth_is_never_zero_or_nan(values: list[int]) -> None:
+    bandwidth = median_bandwidth(np.array(values)).item()
+    assert math.isfinite(bandwidth)
+    assert bandwidth > 0
+
+
+def test_median_bandwidth_of_many_ties_is_the_mean_distance() -> None:
+    x = [0.0] * 9 + [1.0]
+    assert median_bandwidth(x).item() == pytest.approx(9 / 45)
+    assert median_bandwidth([2.0, 2.0, 2.0]).item() == 1.0
+    assert median_bandwidth([2.0]).item() == 1.0
+
+
+def test_median_bandwidth_subsample(generator: torch.Generator) -> None:
+    x = torch.randn(5000, 2, generator=generator, dtype=torch.float64)
+    exact = np.median(pdist(x[:4000].numpy()))
+    seeded = [median_bandwidth(x, generator=torch.Generator().manual_seed(1)).item() for _ in range(2)]
+    assert seeded[0] == seeded[1]
+    assert seeded[0] != median_bandwidth(x, generator=torch.Generator().manual_seed(2)).item()
+    assert seeded[0] == pytest.approx(exact, rel=0.05)
+    assert median_bandwidth(x).item() == pytest.approx(exact, rel=0.05)
+    with pytest.raises(ValueError, match="at least 2"):
+        median_bandwidth(x, max_points=1)
+    with pytest.raises(ValueError, match="NaN"):
+        median_bandwidth([1.0, math.nan])
+
+
+def test_median_bandwidth_batches_and_carries_no_gradient(generator: torch.Generator) -> None:
+    x = torch.randn(3, 20, 2, generator=generator, dtype=torch.float64, requires_grad=True)
+    bandwidth = median_bandwidth(x)
+    assert bandwidth.shape == (3,)
+    assert not bandwidth.requires_grad
+    assert bandwidth[1] == median_bandwidth(x[1])

@@ -1,0 +1,82 @@
+"""Properties that hold for every sample, searched by hypothesis."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from frhsic_core import Gaussian, Laplacian, hsic, normalized_hsic
+
+BANDWIDTHS = st.sampled_from([1e-3, 0.3, 1.0, 7.0, 1e3])
+# Few distinct values make ties, the case that integer ages bring.
+VALUES = st.one_of(st.integers(-3, 3).map(float), st.floats(-5, 5, allow_nan=False, width=32))
+
+
+@st.composite
+def samples(draw: st.DrawFn, min_rows: int = 4) -> tuple[torch.Tensor, torch.Tensor]:
+    n = draw(st.integers(min_rows, 12))
+    z = draw(arrays(np.float64, (n, draw(st.integers(1, 3))), elements=VALUES))
+    s = draw(arrays(np.float64, (n, draw(st.integers(1, 2))), elements=VALUES))
+    return torch.from_numpy(z), torch.from_numpy(s)
+
+
+@given(samples(1), BANDWIDTHS, BANDWIDTHS)
+def test_biased_is_not_negative_and_at_most_a_quarter_squared(pair, a, b) -> None:
+    value = hsic(*pair, kernel_z=Gaussian(a), kernel_s=Laplacian(b)).item()
+    assert -1e-14 <= value <= 1.0
+
+
+@given(samples(), BANDWIDTHS, st.sampled_from(["biased", "unbiased"]))
+def test_symmetric(pair, a, estimator) -> None:
+    z, s = pair
+    forward = hsic(z, s, kernel_z=Gaussian(a), kernel_s=Laplacian(1.0), estimator=estimator)
+    backward = hsic(s, z, kernel_z=Laplacian(1.0), kernel_s=Gaussian(a), estimator=estimator)
+    torch.testing.assert_close(forward, backward, rtol=1e-9, atol=1e-14)
+
+
+@given(samples(), st.randoms(use_true_random=False), st.sampled_from(["biased", "unbiased"]))
+def test_order_of_rows_does_not_matter(pair, random, estimator) -> None:
+    z, s = pair
+    order = list(range(len(z)))
+    random.shuffle(order)
+    torch.testing.assert_close(
+        hsic(z[order], s[order], estimator=estimator), hsic(z, s, estimator=estimator), rtol=1e-9, atol=1e-13
+    )
+
+
+@given(samples(), st.floats(-100, 100), st.sampled_from(["biased", "unbiased"]))
+def test_translation_does_not_matter(pair, shift, estimator) -> None:
+    z, s = pair
+    options = {"kernel_z": Gaussian(1.0), "kernel_s": Gaussian(1.0), "estimator": estimator}
+    torch.testing.assert_close(hsic(z + shift, s - shift, **options), hsic(z, s, **options), rtol=1e-8, atol=1e-11)
+
+
+@given(samples(), st.integers(1, 15), st.sampled_from(["biased", "unbiased"]), BANDWIDTHS)
+def test_chunks_do_not_matter(pair, chunk_size, estimator, bandwidth) -> None:
+    options = {"kernel_z": Gaussian(bandwidth), "kernel_s": Gaussian(1.0), "estimator": estimator}
+    torch.testing.assert_close(
+        hsic(*pair, chunk_size=chunk_size, **options), hsic(*pair, **options), rtol=1e-8, atol=1e-13
+    )
+
+
+@given(st.lists(samples(6), min_size=2, max_size=3))
+def test_a_batch_is_a_loop(pairs) -> None:
+    z = torch.stack([z[:6, :1] for z, _ in pairs])
+    s = torch.stack([s[:6, :1] for _, s in pairs])
+    for estimator in ("biased", "unbiased"):
+        loop = torch.stack([hsic(a, b, estimator=estimator) for a, b in zip(z, s, strict=True)])
+        torch.testing.assert_close(hsic(z, s, estimator=estimator), loop, rtol=1e-9, atol=1e-14)
+
+
+@given(samples(1))
+def test_normalised_lies_in_the_unit_interval(pair) -> None:
+    assert 0.0 <= normalized_hsic(*pair).item() <= 1.0
+
+
+@given(samples(1), st.floats(0.01, 100))
+def test_the_default_does_not_change_with_scale(pair, factor) -> None:
+    z, s = pair
+    torch.testing.assert_close(hsic(factor * z, s), hsic(z, s), rtol=1e-6, atol=1e-9)
