@@ -1,5 +1,6 @@
 """Probability laws whose answers are known exactly: the oracles every estimator is held against."""
 
+from frhsic_core.laws.finite import FiniteLaw, FiniteMercer
 from frhsic_core.laws.gaussian import GaussianPair
 from frhsic_core.laws.gaussian_vector import GaussianVector
 from frhsic_core.laws.heads import KernelHead, LinearHead
@@ -9,6 +10,8 @@ from frhsic_core.laws.spectrum import CentredSpectrum
 
 __all__ = [
     "CentredSpectrum",
+    "FiniteLaw",
+    "FiniteMercer",
     "GaussianPair",
     "GaussianVector",
     "JointGaussian",

@@ -1,8 +1,8 @@
 """Prediction heads whose dependence on S is known exactly under a jointly Gaussian law.
 
 m_f(s) = E[f(Z) | S = s] − E f(Z) is what generalised demographic parity averages: GDP(f) = E_S|m_f(S)|. For a linear
-head it is a line; for a head in the RKHS of a Gaussian kernel, f = Σ_j a_j k(c_j, ·), it is a sum of Gaussian bumps less
-their mean.
+head it is a line; for a head in the RKHS of a Gaussian kernel, f = Σ_j a_j k(c_j, ·), it is a sum of Gaussian bumps
+less their mean.
 """
 
 from __future__ import annotations
