@@ -12,20 +12,21 @@ from torch import Tensor
 
 from frhsic_core.arrays import ArrayLike, as_pair
 from frhsic_core.conditional.bandwidth import Bandwidth, resolve_bandwidth, row_weights
+from frhsic_core.conditional.quadratic import squared_mmd
 from frhsic_core.conditional.smoothing import as_queries, leave_one_out_at, take_rows, weights_at
 from frhsic_core.kernels import Gaussian, Kernel, median_bandwidth
 
 __all__ = ["conditional_mmd", "eipm"]
 
 
-def _gram(z: Tensor, kernel_z: Kernel | None, check_finite: bool) -> Tensor:
+def _kernel(z: Tensor, kernel_z: Kernel | None) -> Kernel:
     if kernel_z is None:
-        kernel_z = Gaussian(median_bandwidth(z, check_finite=check_finite))
-    elif not callable(kernel_z):
+        return Gaussian(median_bandwidth(z, check_finite=False))
+    if not callable(kernel_z):
         raise TypeError(
             f"kernel_z is {kernel_z!r}: pass a kernel such as Gaussian(1.0), or None for the median bandwidth."
         )
-    return kernel_z(z)
+    return kernel_z
 
 
 def _marginal(z: Tensor, q: Tensor | None) -> Tensor:
@@ -65,11 +66,6 @@ def _anchor_rows(
     spaced = torch.linspace(0.0, 1.0, anchors, dtype=torch.float64, device=device) * (kept - 1)
     position = spaced.round().long()
     return order.gather(-1, position) if q is not None else order[position]
-
-
-def _squared_mmd(contrast: Tensor, gram: Tensor) -> Tensor:
-    """Diagonal of ``V K V'``, clamped at zero against rounding."""
-    return ((contrast @ gram) * contrast).sum(-1).clamp_min(0.0)
 
 
 def eipm(
@@ -143,7 +139,7 @@ def eipm(
     weights, partner = leave_one_out_at(rows, s, resolve_bandwidth(bandwidth, s, q), q)
     # An anchor with no other row says nothing about its conditional law: no contrast.
     contrast = (weights - _marginal(z, q).unsqueeze(-2)) * partner
-    squared = _squared_mmd(contrast, _gram(z, kernel_z, check_finite))
+    squared = squared_mmd(z, contrast, _kernel(z, kernel_z))
     value = squared if power == 2 else squared * torch.rsqrt(squared + epsilon)
     if q is None:
         return value.mean(-1)
@@ -209,9 +205,12 @@ def conditional_mmd(
     q = row_weights(z, mask, sample_weight, check_finite=check_finite)
     query = s if at is None else as_queries(at, s)
     weights = weights_at(query, s, resolve_bandwidth(bandwidth, s, q), q)
-    gram = _gram(z, kernel_z, check_finite)
+    kernel = _kernel(z, kernel_z)
     marginal = _marginal(z, q).unsqueeze(-2)
-    curve = _squared_mmd(weights - marginal, gram) if estimator == "biased" else _distinct(weights, marginal, gram)
+    if estimator == "biased":
+        curve = squared_mmd(z, weights - marginal, kernel)
+    else:
+        curve = _distinct(weights, marginal, kernel(z))
     if at is not None:
         return curve
     return curve.mean(-1) if q is None else (q * curve).sum(-1)
