@@ -2,8 +2,9 @@
 
 A witness class enters only through its support function, the supremum of Σ f(z, s)·M(z, s) over f in the class.
 Theorem 3.2 evaluates it at M = P_ZS − P_Z⊗P_S in two ways; Corollary 3.4 says when it splits into one supremum per
-value of S. Three classes on finite spaces: functions bounded by one (total variation, rational arithmetic), 1-Lipschitz functions
-(Wasserstein; transport problem against its dual, both linear programs) and the unit ball of a product RKHS (HSIC).
+value of S. Three classes on finite spaces: functions bounded by one (total variation, rational arithmetic),
+1-Lipschitz functions (Wasserstein; transport problem against its dual, both linear programs) and the unit ball of a
+product RKHS (HSIC).
 """
 
 from __future__ import annotations

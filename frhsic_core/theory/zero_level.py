@@ -1,8 +1,8 @@
 """Definition 2.1 and Proposition 3.1: what HSIC is, and the level at which all criteria agree.
 
 On a finite space with rational probabilities and the rational kernel r^|i−j| every quantity here is a fraction, so
-"zero" means zero. Proposition 3.1 is an equivalence; it is checked by going through *all* joint laws with a given common
-denominator and comparing the truth values of its six conditions on each.
+"zero" means zero. Proposition 3.1 is an equivalence; it is checked by going through *all* joint laws with a given
+common denominator and comparing the truth values of its six conditions on each.
 """
 
 from __future__ import annotations
@@ -72,7 +72,8 @@ def conditions(joint: Exact, gram_z: Exact, gram_s: Exact) -> tuple[bool, ...]:
     """Truth of the conditions of Proposition 3.1 (``prop:equivalence``) for one finite law, in ``CONDITIONS`` order.
 
     The four of the proposition, then its EIPM form (the kernel's unit ball) and its GDP form. "P_S-almost every s"
-    means every s of positive probability; "every bounded g" is decided by the indicators, which span all g on a finite space.
+    means every s of positive probability; "every bounded g" is decided by the indicators, which span all g on a finite
+    space.
     """
     p_z, p_s = joint.sum(1), joint.sum(0)
     carried = [j for j in range(joint.shape[1]) if p_s[j] > 0]
