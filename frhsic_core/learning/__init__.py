@@ -1,0 +1,48 @@
+"""FRHSIC and its rivals in one loop that trains a whole sweep at once.
+
+:class:`Trainer` takes arrays, a penalty and a stack of λ and seeds; :class:`TrainedStack` encodes and predicts. Names
+load on first use.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+_EXPORTS = {
+    "bandwidth": ("EscapeWarning", "EveryBatch", "EveryEpochs", "FixedBandwidth", "MovingAverage", "ReferenceSchedule"),
+    "estimators": ("FairClassifier", "FairEncoder", "FairRegressor"),
+    "history": ("History", "Progress"),
+    "networks": ("ModelStack", "StackedLinear", "StackedMLP"),
+    "penalties": ("ADV", "FREM", "FRHSIC", "LAFTR", "DCor", "MMDBinned", "Penalty", "RegGDP", "Unfair"),
+    "progress": ("progress_bar",),
+    "protocols": ("METHODS", "PROTOCOLS", "make_penalty"),
+    "residualise": ("Residualiser",),
+    "trained": ("TrainedStack",),
+    "trainer": ("Trainer",),
+}
+_HOME = {name: module for module, names in _EXPORTS.items() for name in names}
+
+__all__ = sorted(_HOME)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+if TYPE_CHECKING:
+    from frhsic_core.learning.history import History as History
+    from frhsic_core.learning.history import Progress as Progress
+    from frhsic_core.learning.penalties import Penalty as Penalty
+    from frhsic_core.learning.protocols import METHODS as METHODS
+    from frhsic_core.learning.protocols import make_penalty as make_penalty
+    from frhsic_core.learning.trained import TrainedStack as TrainedStack
+    from frhsic_core.learning.trainer import Trainer as Trainer

@@ -1,0 +1,55 @@
+"""dCor: distance correlation as a penalty."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from frhsic_core.joint.centring import contraction_weights
+from frhsic_core.kernels import Distance, euclidean_distances
+from frhsic_core.learning.batches import Batch
+from frhsic_core.learning.penalties.base import Penalty
+from frhsic_core.learning.penalties.gram import correlation, inner_product, through_gram
+
+__all__ = ["DCor"]
+
+
+class DCor(Penalty):
+    """Distance correlation or covariance between Z and S; both squared, no bandwidth.
+
+    ``"correlation"``: the bias-corrected squared correlation of Székely and Rizzo (2013); may be negative; a scale-free
+    number. ``"covariance"`` (the released code): the biased squared distance covariance, which shrinks with Z.
+    O(m²d). Sample weights exist for the biased forms only (``"biased_correlation"``, ``"covariance"``).
+
+    Parameters
+    ----------
+    form : {"correlation", "biased_correlation", "covariance"}
+        See above.
+    """
+
+    key = "dcor"
+
+    def __init__(self, *, form: str = "correlation", condition: str | None = None, minimum_rows: int = 4) -> None:
+        super().__init__(condition=condition, minimum_rows=minimum_rows)
+        if form not in ("correlation", "biased_correlation", "covariance"):
+            raise ValueError(f"form is {form!r}: choose 'correlation', 'biased_correlation' or 'covariance'.")
+        self.form = form
+
+    def forward(self, batch: Batch, *, refresh: bool = False) -> Tensor:
+        weights, enough = self.row_weights(batch)
+        estimator = "unbiased" if self.form == "correlation" else "biased"
+        if estimator == "unbiased":
+            if batch.weights is not None:
+                raise ValueError("form='correlation' has no sample weights: use 'biased_correlation' or 'covariance'.")
+            if batch.z.shape[-2] < 4:
+                return 0.0 * batch.z.sum((-2, -1))  # fewer than four rows define no unbiased estimate
+            weights = None if weights is None else (weights > 0).to(batch.z.dtype)
+        distances = euclidean_distances(batch.s)
+        centred = contraction_weights(distances, estimator=estimator, weights=weights)
+        if self.form == "covariance":
+            function = inner_product(centred)
+        else:
+            own = (distances * centred).sum((-2, -1))
+            function = correlation(centred, own, estimator=estimator, row_weights=weights)
+        # Distance() stands for the distance matrix: twice minus its kernel, which centring makes the same.
+        value = through_gram(batch.z, Distance(), function)
+        return value if enough is None else value * enough

@@ -1,0 +1,186 @@
+"""FRHSIC: the joint route as a penalty."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+from frhsic_core.joint.centring import contraction_weights
+from frhsic_core.joint.hsic import contract
+from frhsic_core.kernels import Gaussian, InverseMultiquadric, Kernel, Laplacian, Product, median_bandwidth
+from frhsic_core.learning.bandwidth import BandwidthPolicy
+from frhsic_core.learning.batches import Batch, TrainingData
+from frhsic_core.learning.penalties.base import KernelPenalty
+from frhsic_core.learning.penalties.gram import correlation, through_gram
+from frhsic_core.learning.penalties.uniform import uniform_weights
+
+__all__ = ["FRHSIC"]
+
+FORMS = ("biased", "unbiased", "normalized")
+PLACES = ("representation", "output", "both")
+ATTRIBUTES = ("joint", "product", "sum")
+REFERENCES = ("product", "uniform")
+KERNELS: dict[str, Callable[[Tensor], Kernel]] = {
+    "gaussian": Gaussian,
+    "laplacian": Laplacian,
+    "imq": InverseMultiquadric,
+}
+
+
+def _attribute_bandwidth(s: Tensor, rule: str | float) -> Tensor:
+    """σ_S of ``(..., n, p)`` as ``(...)``: a number, the median over the training rows, or the reference's."""
+    if isinstance(rule, str):
+        if rule == "median":
+            return median_bandwidth(s, max_points=2000)
+        if rule == "first_1000":
+            return median_bandwidth(s[..., :1000, :]) + 1e-5
+        raise ValueError(f"bandwidth_s is {rule!r}: choose 'median', 'first_1000' or a positive number.")
+    if not rule > 0:
+        raise ValueError(f"bandwidth_s is {rule}: it must be positive.")
+    return s.new_full(s.shape[:-2], float(rule))
+
+
+class FRHSIC(KernelPenalty):
+    r"""HSIC between Z and S on the mini-batch (the paper's ``eq:frhsic_objective``), in every form tried here.
+
+    .. math:: \mathrm{HSIC}(Z,S) = \sum_{ij} k(z_i,z_j)\,A_{ij},\qquad A = \text{centred } L \text{ over } m^2 .
+
+    O(m²d) time and O(m²) memory for a batch of m rows; the gradient is written out, not traced.
+
+    Parameters
+    ----------
+    estimator : {"normalized", "biased", "unbiased"}
+        The paper's is ``"biased"``: its floor of order 1/m shrinks when Z collapses, so a large λ rewards collapse.
+        ``"unbiased"`` has no floor. ``"normalized"`` (default) is a correlation: neither rescaling nor shrinking Z
+        lowers it.
+    on : {"representation", "output", "both"}
+        Z; or the head's output with a linear kernel on it, which is the fixed-head form (Theorem 4.3); or their sum.
+    kernel : {"gaussian", "laplacian", "imq"} or callable
+        Kernel on Z; a callable takes σ_Z ``(models,)`` and returns a kernel.
+    bandwidth : BandwidthPolicy, str or float
+        Policy for σ_Z.
+    bandwidth_s : float, "median" or "first_1000"
+        σ_S, fixed: a number, the median over (2,000 evenly spaced) training rows, the reference's first 1,000 rows.
+    attributes : {"joint", "product", "sum"}
+        Several attributes: one Gaussian on the vector, a product of Gaussians, or a sum of criteria.
+    scale : {"standardise", None, "minmax"}
+        Scaling of each coordinate of Z in the batch.
+    reference : {"product", "uniform"}
+        Compare with P_Z ⊗ P_S, or, by weighting rows with the inverse density of S, with P_Z ⊗ Unif(S): rare values of
+        S then count as much as common ones (the paper's minority-protection remark).
+    condition, minimum_rows
+        Equal opportunity; see :class:`Penalty`.
+    """
+
+    key = "frhsic"
+    sigma_s: Tensor
+    density_weight: Tensor
+
+    def __init__(
+        self,
+        *,
+        estimator: str = "normalized",
+        on: str = "representation",
+        kernel: str | Callable[[Tensor], Kernel] = "gaussian",
+        bandwidth: BandwidthPolicy | str | float = "every_batch",
+        bandwidth_s: str | float = "median",
+        attributes: str = "joint",
+        scale: str | None = "standardise",
+        reference: str = "product",
+        condition: str | None = None,
+        minimum_rows: int = 4,
+    ) -> None:
+        super().__init__(bandwidth=bandwidth, scale=scale, condition=condition, minimum_rows=minimum_rows)
+        for name, value, allowed in (
+            ("estimator", estimator, FORMS),
+            ("on", on, PLACES),
+            ("attributes", attributes, ATTRIBUTES),
+            ("reference", reference, REFERENCES),
+        ):
+            if value not in allowed:
+                raise ValueError(f"{name} is {value!r}: choose one of {', '.join(map(repr, allowed))}.")
+        if isinstance(kernel, str) and kernel not in KERNELS:
+            raise ValueError(f"kernel is {kernel!r}: choose one of {', '.join(map(repr, KERNELS))} or a callable.")
+        if estimator == "unbiased" and reference == "uniform":
+            raise ValueError("reference='uniform' weights the rows, and the unbiased form has no weights: use another.")
+        self.estimator = estimator
+        self.on = on
+        self.kernel = kernel
+        self.bandwidth_s = bandwidth_s
+        self.attributes = attributes
+        self.reference = reference
+
+    def setup(
+        self, data: TrainingData, *, dataset: Tensor, generators: Sequence[torch.Generator], representation: int
+    ) -> None:
+        super().setup(data, dataset=dataset, generators=generators, representation=representation)
+        assert data.s is not None
+        if self.estimator == "unbiased" and self.weighted:
+            raise ValueError("estimator='unbiased' has no form with sample weights: use 'biased' or 'normalized'.")
+        columns = [data.s] if self.attributes == "joint" else list(data.s.split(1, dim=-1))
+        sigma = torch.stack([_attribute_bandwidth(column, self.bandwidth_s) for column in columns], dim=-1)
+        self.register_buffer("sigma_s", sigma.to(data.x.dtype)[dataset])
+        if self.reference == "uniform":
+            self.register_buffer("density_weight", uniform_weights(data.s).flatten(0, 1), persistent=False)
+
+    def forward(self, batch: Batch, *, refresh: bool = False) -> Tensor:
+        weights, enough = self.row_weights(batch)
+        value: Tensor | None = None
+        kernel_z = None
+        if self.on != "output" or refresh:
+            z = self.scaled(batch.z, weights)
+            kernel_z = self._kernel_z(self.renew(z, refresh=refresh))
+        for gram_s in self._attribute_grams(batch.s):
+            centred = self._centred(gram_s, weights)
+            own = (gram_s * centred).sum((-2, -1)) if self.estimator == "normalized" else None
+            for part in ("representation", "output"):
+                if self.on not in (part, "both"):
+                    continue
+                if part == "output":
+                    term = self._on_output(batch.output, centred, own, weights)
+                elif own is None:
+                    term = contract(z, centred, kernel_z)  # type: ignore[arg-type]
+                else:
+                    term = through_gram(z, kernel_z, correlation(centred, own, row_weights=weights))  # type: ignore[arg-type]
+                value = term if value is None else value + term
+        assert value is not None
+        return value if enough is None else value * enough
+
+    def row_weights(self, batch: Batch) -> tuple[Tensor | None, Tensor | None]:
+        weights, enough = super().row_weights(batch)
+        if self.reference == "uniform":
+            rare = self.density_weight[batch.rows]
+            weights = rare if weights is None else rare * weights
+            weights = weights / weights.sum(-1, keepdim=True).clamp_min(1e-30)
+        return weights, enough
+
+    def _centred(self, gram_s: Tensor, weights: Tensor | None) -> Tensor:
+        if self.estimator != "unbiased":
+            return contraction_weights(gram_s, weights=weights)
+        mask = None if weights is None else (weights > 0).to(gram_s.dtype)
+        return contraction_weights(gram_s, estimator="unbiased", weights=mask)
+
+    def _kernel_z(self, sigma: Tensor) -> Kernel:
+        return KERNELS[self.kernel](sigma) if isinstance(self.kernel, str) else self.kernel(sigma)
+
+    def _attribute_grams(self, s: Tensor) -> list[Tensor]:
+        if self.attributes == "joint":
+            return [Gaussian(self.sigma_s[:, 0])(s)]
+        kernels = [Gaussian(self.sigma_s[:, a]) for a in range(s.shape[-1])]
+        if self.attributes == "product":
+            return [Product(kernels)(s)]
+        return [kernel(s[..., a : a + 1]) for a, kernel in enumerate(kernels)]
+
+    def _on_output(self, output: Tensor, centred: Tensor, own: Tensor | None, weights: Tensor | None) -> Tensor:
+        """HSIC of the scalar output with a linear kernel, f'Af; the normalised form divides by Var(f)·√HSIC(S, S)."""
+        p = output.new_full(output.shape, 1.0 / output.shape[-1]) if weights is None else weights
+        f = output - (p * output).sum(-1, keepdim=True)
+        cross = (f * (centred @ f.unsqueeze(-1)).squeeze(-1)).sum(-1)
+        if own is None:
+            return cross
+        variance = (p * f * f).sum(-1)
+        smallest = 64.0 * torch.finfo(f.dtype).eps ** 2
+        alive = ((variance > smallest) & (own > smallest)).to(f.dtype)
+        return alive * cross / (variance.clamp_min(smallest) * own.clamp_min(smallest).sqrt())

@@ -1,0 +1,88 @@
+"""Reg-GDP: generalised demographic parity of the head's output as a penalty (Jiang et al., 2022)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from frhsic_core.conditional.smoothing import weights_at
+from frhsic_core.learning.batches import Batch, TrainingData
+from frhsic_core.learning.penalties.base import Penalty
+
+__all__ = ["RegGDP"]
+
+
+class RegGDP(Penalty):
+    r"""Mean over a grid of |Ê[f | S = s] − Ê[f]|, on the head's raw output (logits for classification).
+
+    .. math:: \frac1G\sum_g \Big|\sum_j w_j(s_g) f_j - \bar f\Big|,\qquad w = \text{Nadaraya–Watson weights}.
+
+    O(Gm). It constrains one head; Z itself is free. With several attributes the terms of each are added.
+
+    Parameters
+    ----------
+    points : int
+        G, equally spaced.
+    smoothing : float
+        Bandwidth on S.
+    grid_range : {"batch", "training"}
+        Between the smallest and the largest S of the batch (the released code) or of the training data (the text).
+    """
+
+    key = "reg_gdp"
+    low: Tensor
+    high: Tensor
+
+    def __init__(
+        self,
+        *,
+        points: int = 30,
+        smoothing: float = 0.2,
+        grid_range: str = "batch",
+        condition: str | None = None,
+        minimum_rows: int = 4,
+    ) -> None:
+        super().__init__(condition=condition, minimum_rows=minimum_rows)
+        if grid_range not in ("batch", "training"):
+            raise ValueError(f"grid_range is {grid_range!r}: choose 'batch' or 'training'.")
+        if points < 1 or not smoothing > 0:
+            raise ValueError(f"points is {points} and smoothing {smoothing}: both must be positive.")
+        self.points, self.smoothing, self.grid_range = points, float(smoothing), grid_range
+
+    def setup(
+        self, data: TrainingData, *, dataset: Tensor, generators: Sequence[torch.Generator], representation: int
+    ) -> None:
+        super().setup(data, dataset=dataset, generators=generators, representation=representation)
+        assert data.s is not None
+        self.register_buffer("low", data.s.amin(1)[dataset])
+        self.register_buffer("high", data.s.amax(1)[dataset])
+
+    def forward(self, batch: Batch, *, refresh: bool = False) -> Tensor:
+        weights, enough = self.row_weights(batch)
+        output = batch.output
+        mean = output.mean(-1) if weights is None else (weights * output).sum(-1)
+        step = torch.linspace(0.0, 1.0, self.points, dtype=output.dtype, device=output.device)
+        value = torch.zeros_like(mean)
+        for a in range(batch.s.shape[-1]):
+            s = batch.s[..., a : a + 1]
+            low, high = self._range(s, a, weights)
+            grid = low + (high - low) * step
+            conditional = (weights_at(grid.unsqueeze(-1), s, self.smoothing, weights) @ output.unsqueeze(-1)).squeeze(
+                -1
+            )
+            value = value + (conditional - mean.unsqueeze(-1)).abs().mean(-1)
+        return value if enough is None else value * enough
+
+    def _range(self, s: Tensor, a: int, weights: Tensor | None) -> tuple[Tensor, Tensor]:
+        if self.grid_range == "training":
+            return self.low[:, a : a + 1], self.high[:, a : a + 1]
+        values = s.squeeze(-1)
+        if weights is None:
+            return values.amin(-1, keepdim=True), values.amax(-1, keepdim=True)
+        largest = torch.finfo(s.dtype).max
+        low = values.masked_fill(weights <= 0, largest).amin(-1, keepdim=True)
+        high = values.masked_fill(weights <= 0, -largest).amax(-1, keepdim=True)
+        empty = low > high  # no row counts: any finite grid will do, the penalty is zero
+        return low.masked_fill(empty, 0.0), high.masked_fill(empty, 0.0)
