@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from scipy.optimize import linprog
@@ -93,9 +94,9 @@ def disintegration(*, quick: bool) -> list[Certificate]:
     """Theorem 3.2 for three classes: left side from the joint law, right side from the conditional laws."""
     number, label = "Theorem 3.2", "thm:joint-equals-integral"
     laws = _laws(quick)
-    worst: dict[str, tuple[float, float]] = {"tv": (0.0, 0.0), "w1": (0.0, 0.0), "rkhs": (0.0, 0.0)}
+    worst: dict[str, tuple[Any, Any]] = {"tv": (0.0, 0.0), "w1": (0.0, 0.0), "rkhs": (0.0, 0.0)}
 
-    def keep(name: str, left: float, right: float) -> None:
+    def keep(name: str, left: Any, right: Any) -> None:
         if abs(left - right) >= abs(worst[name][0] - worst[name][1]):
             worst[name] = (left, right)
 
