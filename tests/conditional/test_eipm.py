@@ -1,0 +1,399 @@
+"""EIPM and the conditional MMD integral: loop-free against the loop, against the Gaussian law, and their gradients."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.integrate import quad
+from scipy.stats import norm
+
+from frhsic_core.conditional import conditional_mmd, eipm, nadaraya_watson_weights
+from frhsic_core.kernels import Distance, Gaussian, InverseMultiquadric, Laplacian, median_bandwidth
+
+
+def sample(generator, *batch, n=20, d=3):
+    s = torch.rand(*batch, n, generator=generator, dtype=torch.float64)
+    z = torch.randn(*batch, n, d, generator=generator, dtype=torch.float64) + s.unsqueeze(-1)
+    return z, s
+
+
+def loop_eipm(z, s, *, sigma, gamma, power=1, anchors=None, q=None, epsilon=1e-10):
+    """The exact reference: one anchor at a time, NumPy, sums as they are written."""
+    z, s = z.detach().numpy(), s.numpy().reshape(len(s), -1)
+    n = len(s)
+    q = np.full(n, 1 / n) if q is None else np.asarray(q) / np.sum(q)
+    kernel = np.array([[math.exp(-((a - b) ** 2).sum() / (2 * sigma**2)) for b in z] for a in z])
+    total = mass = 0.0
+    for i in range(n) if anchors is None else anchors:
+        if q[i] == 0:
+            continue
+        w = q * np.exp(-((s - s[i]) ** 2).sum(-1) / (2 * gamma**2))
+        w[i] = 0.0
+        w = w / w.sum()
+        squared = max(w @ kernel @ w - 2 * w @ kernel @ q + q @ kernel @ q, 0.0)
+        total += q[i] * (squared if power == 2 else squared / math.sqrt(squared + epsilon))
+        mass += q[i]
+    return total / mass
+
+
+def gaussian_mmd(a, variance, sigma=1.0):
+    """MMD² between N(a, variance) and N(0, 1) under the Gaussian kernel, in closed form."""
+
+    def mean_kernel(shift, spread):
+        return sigma / math.sqrt(sigma**2 + spread) * math.exp(-(shift**2) / (2 * (sigma**2 + spread)))
+
+    return mean_kernel(0, 2 * variance) - 2 * mean_kernel(a, 1 + variance) + mean_kernel(0, 2)
+
+
+def smoothed_criterion(gamma, power, rho=0.5):
+    """Limit of EIPM at a fixed γ: under the kernel at s, S is N(s/(1+γ²), γ²/(1+γ²))."""
+    shrink = 1 / (1 + gamma**2)
+    variance = 1 - rho**2 + rho**2 * gamma**2 * shrink
+
+    def integrand(s):
+        return max(gaussian_mmd(rho * shrink * s, variance), 0.0) ** (power / 2) * norm.pdf(s)
+
+    return 2 * quad(integrand, 0, 12, epsabs=1e-13, epsrel=1e-12, limit=400)[0]
+
+
+@pytest.mark.parametrize("power", [1, 2])
+@pytest.mark.parametrize("anchors", [None, [0, 7, 13]])
+@pytest.mark.parametrize("p", [1, 2])
+def test_loop_free_equals_the_loop(generator, power, anchors, p):
+    z, _ = sample(generator)
+    s = torch.rand(20, p, generator=generator, dtype=torch.float64)
+    index = None if anchors is None else torch.tensor(anchors)
+    value = eipm(z, s, kernel_z=Gaussian(1.3), bandwidth=0.2, power=power, anchors=index)
+    expected = loop_eipm(z, s, sigma=1.3, gamma=0.2, power=power, anchors=anchors)
+    assert value.item() == pytest.approx(expected, abs=1e-12)
+
+
+def test_loop_free_equals_the_loop_with_weights_and_mask(generator):
+    z, s = sample(generator)
+    weights = torch.rand(20, generator=generator, dtype=torch.float64)
+    mask = torch.arange(20) % 4 != 1
+    value = eipm(z, s, kernel_z=Gaussian(1.0), bandwidth=0.3, mask=mask, sample_weight=weights)
+    expected = loop_eipm(z, s, sigma=1.0, gamma=0.3, q=(weights * mask).numpy())
+    assert value.item() == pytest.approx(expected, abs=1e-12)
+    for power in (1, 2):
+        torch.testing.assert_close(
+            eipm(z, s, kernel_z=Gaussian(1.0), bandwidth=0.3, power=power, mask=mask),
+            eipm(z[mask], s[mask], kernel_z=Gaussian(1.0), bandwidth=0.3, power=power),
+        )
+
+
+def test_the_quadrature_of_this_file_gives_the_known_numbers():
+    assert smoothed_criterion(1e-9, 1) == pytest.approx(0.199520696643811, abs=1e-10)
+    assert smoothed_criterion(1e-9, 2) == pytest.approx(0.0551052628, abs=1e-9)
+    assert smoothed_criterion(0.5, 1) == pytest.approx(0.158, abs=5e-4)
+    assert smoothed_criterion(1.0, 1) == pytest.approx(0.0976, abs=5e-5)
+
+
+def test_eipm_of_a_gaussian_pair_goes_to_the_smoothed_criterion(generator):
+    n, rho, replicates, gammas = 1000, 0.5, 16, (1.0, 0.5, 0.1)
+    values = torch.empty(replicates, 3, dtype=torch.float64)
+    for r in range(replicates):
+        s = torch.randn(n, generator=generator, dtype=torch.float64)
+        z = rho * s + math.sqrt(1 - rho**2) * torch.randn(n, generator=generator, dtype=torch.float64)
+        for g, gamma in enumerate(gammas):
+            values[r, g] = eipm(z, s, kernel_z=Gaussian(1.0), bandwidth=gamma, anchors=200, generator=generator)
+    error = values.std(0) / math.sqrt(replicates)
+    limits = torch.tensor([smoothed_criterion(gamma, 1) for gamma in gammas], dtype=torch.float64)
+    # At finite n the variance of the smoothed mean adds a little, the more the smaller the bandwidth.
+    assert bool(((values.mean(0) - limits).abs() < 3.5 * error + torch.tensor([0.002, 0.004, 0.01])).all())
+    # The rest is the bandwidth's own bias, which no n removes: far below E MMD at γ = 1 and γ = .5.
+    assert bool((values.mean(0)[:2] + 6 * error[:2] < 0.199520696643811).all())
+
+
+def test_conditional_mmd_of_a_gaussian_pair(generator):
+    n, rho, gamma = 1500, 0.5, 0.15
+    s = torch.randn(n, generator=generator, dtype=torch.float64)
+    z = rho * s + math.sqrt(1 - rho**2) * torch.randn(n, generator=generator, dtype=torch.float64)
+    values = {
+        name: conditional_mmd(z, s, kernel_z=Gaussian(1.0), bandwidth=gamma, estimator=name).item()
+        for name in ("biased", "unbiased")
+    }
+    limit = smoothed_criterion(gamma, 2)
+    assert values["unbiased"] == pytest.approx(limit, abs=0.006)
+    assert values["biased"] > values["unbiased"]
+    at = [-1.0, 0.5]
+    curve = conditional_mmd(z, s, kernel_z=Gaussian(1.0), bandwidth=gamma, at=at, estimator="unbiased")
+    shrink = 1 / (1 + gamma**2)
+    expected = [gaussian_mmd(rho * a * shrink, 1 - rho**2 + rho**2 * gamma**2 * shrink) for a in at]
+    np.testing.assert_allclose(curve.numpy(), expected, atol=0.02)
+
+
+def test_unbiased_conditional_mmd_has_mean_zero_at_independence(generator):
+    s = torch.rand(300, 30, generator=generator, dtype=torch.float64)
+    z = torch.randn(300, 30, 2, generator=generator, dtype=torch.float64)
+    values = conditional_mmd(z, s, kernel_z=Gaussian(1.0), bandwidth=0.1, estimator="unbiased")
+    biased = conditional_mmd(z, s, kernel_z=Gaussian(1.0), bandwidth=0.1)
+    error = (values.std() / math.sqrt(300)).item()
+    assert abs(values.mean().item()) < 3.5 * error
+    assert biased.mean().item() > 20 * error
+
+
+@pytest.mark.parametrize("estimator", ["biased", "unbiased"])
+def test_conditional_mmd_equals_the_sums(generator, estimator):
+    z, s = sample(generator, n=9)
+    q = torch.rand(9, generator=generator, dtype=torch.float64)
+    q = (q / q.sum()).numpy()
+    kernel = Gaussian(0.9)(z).numpy()
+    weights = nadaraya_watson_weights(s, s, bandwidth=0.2, sample_weight=q).numpy()
+
+    def pairs(a, b):
+        every = [(j, l) for j in range(9) for l in range(9) if estimator == "biased" or j != l]
+        return sum(a[j] * b[l] * kernel[j, l] for j, l in every) / sum(a[j] * b[l] for j, l in every)
+
+    curve = [pairs(w, w) - 2 * pairs(w, q) + pairs(q, q) for w in weights]
+    options = {"kernel_z": Gaussian(0.9), "bandwidth": 0.2, "sample_weight": q, "estimator": estimator}
+    np.testing.assert_allclose(conditional_mmd(z, s, at=s, **options).numpy(), curve, atol=1e-13)
+    assert conditional_mmd(z, s, **options).item() == pytest.approx(q @ np.array(curve), abs=1e-13)
+
+
+def test_two_groups_give_the_conditional_integral_of_a_finite_attribute(generator):
+    s = (torch.arange(20) < 6).double()
+    z = torch.randn(20, 2, generator=generator, dtype=torch.float64) + s.unsqueeze(-1)
+    kernel = Gaussian(1.0)
+    gram = kernel(z)
+    mmd = gram[:6, :6].mean() + gram[6:, 6:].mean() - 2 * gram[:6, 6:].mean()
+    # Two groups: the conditional integral is π₀π₁·MMD²(P₀, P₁).
+    torch.testing.assert_close(conditional_mmd(z, s, kernel_z=kernel, bandwidth=0.01), 0.3 * 0.7 * mmd)
+
+
+def test_plain_weights_mix_leave_one_out_weights_and_the_row_itself(generator):
+    z, s = sample(generator, n=8)
+    plain = nadaraya_watson_weights(s, s, bandwidth=0.3)
+    share = plain.diagonal()
+    contrast = plain - 1 / 8
+    itself = torch.eye(8, dtype=torch.float64)
+    loo = (plain - share.unsqueeze(-1) * itself) / (1 - share).unsqueeze(-1)
+    gram = Gaussian(1.0)(z)
+    torch.testing.assert_close(
+        conditional_mmd(z, s, kernel_z=Gaussian(1.0), bandwidth=0.3), torch.diag(contrast @ gram @ contrast.T).mean()
+    )
+    torch.testing.assert_close(
+        eipm(z, s, kernel_z=Gaussian(1.0), bandwidth=0.3, power=2),
+        torch.diag((loo - 1 / 8) @ gram @ (loo - 1 / 8).T).mean(),
+    )
+
+
+@given(seed=st.integers(0, 10**6), power=st.sampled_from([1, 2]), shift=st.floats(-50, 50))
+def test_properties(seed, power, shift):
+    z, s = sample(torch.Generator().manual_seed(seed), n=10, d=2)
+    options = {"kernel_z": Gaussian(1.0), "bandwidth": 0.3}
+    order = torch.randperm(10, generator=torch.Generator().manual_seed(seed))
+    for statistic in (lambda z, s: eipm(z, s, power=power, **options), lambda z, s: conditional_mmd(z, s, **options)):
+        value = statistic(z, s)
+        assert value >= 0
+        assert value <= 4
+        torch.testing.assert_close(statistic(z[order], s[order]), value, rtol=1e-8, atol=1e-11)
+        torch.testing.assert_close(statistic(z + shift, s - shift), value, rtol=1e-6, atol=1e-9)
+    # Jensen: the mean MMD never exceeds the root of the mean MMD².
+    assert eipm(z, s, **options) <= eipm(z, s, power=2, **options).sqrt() + 1e-12
+
+
+@pytest.mark.parametrize("kernel", [None, Gaussian(1.0), Laplacian(1.0), InverseMultiquadric(1.0), Distance()])
+def test_batch_is_a_loop(generator, kernel):
+    z, s = sample(generator, 2, 3, n=12)
+    mask = torch.rand(2, 3, 12, generator=generator) < 0.8
+    for extra in ({}, {"mask": mask}, {"anchors": 5}, {"mask": mask, "anchors": 5}):
+        values = eipm(z, s, kernel_z=kernel, bandwidth=0.3, **extra)
+        assert values.shape == (2, 3)
+        for a in range(2):
+            for b in range(3):
+                one = {k: v[a, b] if k == "mask" else v for k, v in extra.items()}
+                torch.testing.assert_close(values[a, b], eipm(z[a, b], s[a, b], kernel_z=kernel, bandwidth=0.3, **one))
+    for estimator in ("biased", "unbiased"):
+        options = {"kernel_z": kernel, "bandwidth": 0.3, "estimator": estimator}
+        values = conditional_mmd(z, s, mask=mask, **options)
+        torch.testing.assert_close(values[1, 2], conditional_mmd(z[1, 2], s[1, 2], mask=mask[1, 2], **options))
+        if kernel is not None:  # the median bandwidth sees the rows left out too
+            kept = mask[1, 2]
+            torch.testing.assert_close(values[1, 2], conditional_mmd(z[1, 2][kept], s[1, 2][kept], **options))
+
+
+def test_one_attribute_serves_a_stack_of_representations(generator):
+    z, _ = sample(generator, 3, n=12)
+    s = torch.rand(12, generator=generator, dtype=torch.float64)
+    z.requires_grad_()
+    sigma = torch.tensor([0.5, 1.0, 2.0], dtype=torch.float64)
+    values = eipm(z, s, kernel_z=Gaussian(sigma), bandwidth=0.3)
+    (gradient,) = torch.autograd.grad(values.sum(), z)
+    for b in range(3):
+        one = z[b].detach().requires_grad_()
+        value = eipm(one, s, kernel_z=Gaussian(sigma[b].item()), bandwidth=0.3)
+        torch.testing.assert_close(values[b], value)
+        torch.testing.assert_close(gradient[b], torch.autograd.grad(value, one)[0])
+
+
+def test_default_kernel_is_gaussian_at_the_median_bandwidth(generator):
+    z, s = sample(generator)
+    torch.testing.assert_close(
+        eipm(z, s, bandwidth=0.3), eipm(z, s, kernel_z=Gaussian(median_bandwidth(z)), bandwidth=0.3)
+    )
+
+
+def test_anchors(generator):
+    z, s = sample(generator, n=30)
+    options = {"kernel_z": Gaussian(1.0), "bandwidth": 0.3}
+    torch.testing.assert_close(eipm(z, s, anchors=30, **options), eipm(z, s, **options))
+    assert eipm(z, s, anchors=8, **options) == eipm(z, s, anchors=8, **options)
+    drawn = torch.randperm(30, generator=torch.Generator().manual_seed(1))[:8]
+    torch.testing.assert_close(
+        eipm(z, s, anchors=8, generator=torch.Generator().manual_seed(1), **options),
+        eipm(z, s, anchors=drawn, **options),
+    )
+    # Over many draws the anchors average to the full sum.
+    draws = torch.stack([eipm(z, s, anchors=8, generator=generator, **options) for _ in range(400)])
+    full = eipm(z, s, **options)
+    assert abs(draws.mean() - full) < 4 * draws.std() / 20
+
+
+def test_anchors_are_drawn_among_the_rows_kept(generator):
+    z, s = sample(generator, n=30)
+    mask = torch.zeros(30, dtype=torch.bool)
+    mask[[3, 8, 9, 20, 29]] = True
+    options = {"kernel_z": Gaussian(1.0), "bandwidth": 0.3, "mask": mask}
+    for draw in (None, generator):
+        torch.testing.assert_close(eipm(z, s, anchors=5, generator=draw, **options), eipm(z, s, **options))
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(1.0), Laplacian(1.0), InverseMultiquadric(0.7)])
+@pytest.mark.parametrize("power", [1, 2])
+def test_gradients(generator, kernel, power):
+    z, s = sample(generator, 2, n=7, d=2)
+    s[:, 2] = s[:, 4]
+    if not isinstance(kernel, Laplacian):  # |x| has no derivative where two coordinates meet
+        z[:, 2] = z[:, 4]
+    z.requires_grad_()
+    mask = torch.tensor([1, 1, 1, 0, 1, 1, 1], dtype=torch.bool)
+    options = {"kernel_z": kernel, "bandwidth": 0.3}
+    assert torch.autograd.gradcheck(lambda z: eipm(z, s, power=power, **options), z)
+    assert torch.autograd.gradcheck(lambda z: eipm(z, s, power=power, mask=mask, anchors=3, **options), z)
+    for estimator in ("biased", "unbiased"):
+        assert torch.autograd.gradcheck(lambda z, e=estimator: conditional_mmd(z, s, estimator=e, **options), z)
+
+
+def test_gradient_in_the_attribute(generator):
+    z, s = sample(generator, n=6, d=2)
+    s.requires_grad_()
+    z.requires_grad_()
+    assert torch.autograd.gradcheck(lambda z, s: eipm(z, s, kernel_z=Gaussian(1.0), bandwidth=0.3), (z, s))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("kernel", [None, Gaussian(1.0), Laplacian(1.0), InverseMultiquadric(1.0), Distance()])
+def test_a_constant_representation_has_value_zero_and_a_finite_gradient(kernel, dtype):
+    z = torch.full((8, 3), 0.1, dtype=dtype, requires_grad=True)
+    s = torch.linspace(0, 1, 8, dtype=dtype)
+    for power in (1, 2):
+        value = eipm(z, s, kernel_z=kernel, bandwidth=0.3, power=power)
+        assert value.item() == pytest.approx(0.0, abs=1e-6)
+        assert bool(torch.isfinite(torch.autograd.grad(value, z)[0]).all())
+    for estimator in ("biased", "unbiased"):
+        value = conditional_mmd(z, s, kernel_z=kernel, bandwidth=0.3, estimator=estimator)
+        assert value.item() == pytest.approx(0.0, abs=1e-6)
+        assert bool(torch.isfinite(torch.autograd.grad(value, z)[0]).all())
+
+
+def test_constant_attribute_and_isolated_rows_have_values():
+    z = torch.randn(6, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    constant = conditional_mmd(z, torch.ones(6), bandwidth=0.5)
+    assert constant.item() == pytest.approx(0.0, abs=1e-12)
+    lonely = torch.arange(6.0) * 1e8
+    for value in (
+        eipm(z, lonely, bandwidth=1e-6),
+        conditional_mmd(z, lonely, bandwidth=1e-6),
+        conditional_mmd(z, lonely, bandwidth=1e-6, estimator="unbiased"),
+    ):
+        assert bool(torch.isfinite(value))
+
+
+def test_masks_that_keep_nothing_or_one_row_are_zero_without_checks(generator):
+    z, s = sample(generator, 3, n=10)
+    z.requires_grad_()
+    mask = torch.ones(3, 10, dtype=torch.bool)
+    mask[1] = False
+    mask[2, 1:] = False
+    for extra in ({}, {"anchors": 4}):
+        value = eipm(z, s, kernel_z=Gaussian(1.0), bandwidth=0.3, mask=mask, check_finite=False, **extra)
+        assert value[0] > 0
+        assert value[1:].tolist() == [0.0, 0.0]
+        (gradient,) = torch.autograd.grad(value.sum(), z)
+        assert bool(torch.isfinite(gradient).all())
+        assert bool((gradient[1:] == 0).all())
+
+
+def test_a_wide_representation_is_not_slow_and_not_nan(generator):
+    """Kernel values below 1e-38 are subnormal in float32: they must not reach the matrix product."""
+    z = 13 * torch.randn(64, 50, generator=generator)
+    s = torch.rand(64, generator=generator)
+    gram = Gaussian(10.0)(z)
+    assert float(gram.min()) > torch.finfo(torch.float32).tiny
+    value = eipm(z, s, kernel_z=Gaussian(1.0), bandwidth=0.5)
+    assert 0 < value.item() < 1
+
+
+def test_float32_and_numpy_and_pandas(generator):
+    z, s = sample(generator)
+    value = eipm(z, s, bandwidth=0.3)
+    torch.testing.assert_close(eipm(z.numpy(), s.numpy(), bandwidth=0.3), value)
+    torch.testing.assert_close(eipm(pd.DataFrame(z.numpy()), pd.Series(s.numpy()), bandwidth=0.3), value)
+    single = eipm(z.float(), s.float(), bandwidth=0.3)
+    assert single.dtype == torch.float32
+    assert single.item() == pytest.approx(value.item(), abs=1e-4)
+    flat = conditional_mmd(z[:, 0], s, bandwidth=0.3)
+    torch.testing.assert_close(flat, conditional_mmd(z[:, :1], s[:, None], bandwidth=0.3))
+    assert eipm([1, 0, 1, 1], [True, False, True, True], bandwidth=1.0).dtype == torch.float64
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda: eipm([1.0], [1.0]), ValueError, "z has 1 rows: at least 2 are needed"),
+        (lambda: eipm([1.0, 2.0], [1.0]), ValueError, "s has 1 rows but z has 2"),
+        (lambda: eipm([1.0, math.nan], [1.0, 2.0]), ValueError, "z has 1 NaN or infinite"),
+        (lambda: eipm([1.0, 2.0], [1.0, 2.0], power=3), ValueError, "power is 3: 1 averages the MMD, 2 its square"),
+        (lambda: eipm([1.0, 2.0], [1.0, 2.0], anchors=0), ValueError, "anchors is 0: pass a positive number"),
+        (lambda: eipm([1.0, 2.0], [1.0, 2.0], anchors=1.5), ValueError, "anchors is 1.5: pass a positive number"),
+        (lambda: eipm([1.0, 2.0], [1.0, 2.0], anchors=torch.ones(2)), TypeError, "pass row numbers, a count or None"),
+        (lambda: eipm([1.0, 2.0], [1.0, 2.0], kernel_z=1.0), TypeError, r"kernel_z is 1.0: pass a kernel such as"),
+        (lambda: eipm([1.0, 2.0], [1.0, 2.0], bandwidth=0), ValueError, "bandwidth is 0: it must be a positive"),
+        (lambda: conditional_mmd([1.0, 2.0], [1.0, 2.0], estimator="exact"), ValueError, "'biased' or 'unbiased'"),
+        (lambda: conditional_mmd([1.0, 2.0], [1.0, 2.0], at=[[1.0, 2.0]]), ValueError, r"at has shape \(1, 2\)"),
+    ],
+)
+def test_errors_say_what_to_do(call, error, text):
+    with pytest.raises(error, match=text):
+        call()
+
+
+@pytest.mark.cuda
+def test_on_cuda_the_value_is_the_same_and_a_graph_can_be_captured(generator):
+    z, s = sample(generator, 4, n=64)
+    z, s = z.cuda().requires_grad_(), s.cuda()
+    mask = torch.ones(4, 64, dtype=torch.bool, device="cuda")
+    anchors = torch.arange(0, 64, 2, device="cuda")
+
+    def step():
+        value = eipm(z, s, kernel_z=Gaussian(1.0), bandwidth=0.5, anchors=anchors, mask=mask, check_finite=False).sum()
+        return value, torch.autograd.grad(value, z)[0]
+
+    cpu = eipm(z.detach().cpu(), s.cpu(), kernel_z=Gaussian(1.0), bandwidth=0.5, anchors=anchors.cpu()).sum()
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        step()
+    torch.cuda.current_stream().wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        value, gradient = step()
+    graph.replay()
+    torch.testing.assert_close(value.detach().cpu(), cpu)
+    assert bool(torch.isfinite(gradient).all())

@@ -1,0 +1,162 @@
+"""Smoothing weights against loops and SciPy, and what they do where a quotient of kernels would be 0/0."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import gaussian_kde
+
+from frhsic_core.conditional import leave_one_out_weights, nadaraya_watson_weights, smoothing_bandwidth
+
+
+def loop_weights(at, s, h, q, leave_out=None):
+    """Nadaraya–Watson weights at one value, one row at a time; ``s`` is ``(n, p)``."""
+    raw = [
+        0.0
+        if j == leave_out
+        else q[j] * math.prod(math.exp(-0.5 * ((a - b) / b_h) ** 2) for a, b, b_h in zip(at, s[j], h, strict=True))
+        for j in range(len(s))
+    ]
+    return [r / sum(raw) for r in raw]
+
+
+@pytest.mark.parametrize("p", [1, 2, 3])
+def test_weights_equal_the_loop(generator, p):
+    s = torch.randn(12, p, generator=generator, dtype=torch.float64)
+    at = torch.randn(5, p, generator=generator, dtype=torch.float64)
+    q = torch.rand(12, generator=generator, dtype=torch.float64)
+    h = [0.4, 0.7, 1.1][:p]
+    weights = nadaraya_watson_weights(at, s, bandwidth=tuple(h), sample_weight=q)
+    for i in range(5):
+        expected = loop_weights(at[i].tolist(), s.tolist(), h, q.tolist())
+        np.testing.assert_allclose(weights[i].numpy(), expected, rtol=1e-11, atol=1e-15)
+
+
+def test_leave_one_out_equals_the_loop_for_all_rows_and_for_anchors(generator):
+    s = torch.randn(10, 1, generator=generator, dtype=torch.float64)
+    weights = leave_one_out_weights(s, bandwidth=0.5)
+    for i in range(10):
+        expected = loop_weights(s[i].tolist(), s.tolist(), [0.5], [1.0] * 10, leave_out=i)
+        np.testing.assert_allclose(weights[i].numpy(), expected, rtol=1e-12, atol=1e-300)
+    anchors = torch.tensor([7, 2])
+    torch.testing.assert_close(leave_one_out_weights(s, bandwidth=0.5, anchors=anchors), weights[anchors])
+
+
+def test_anchors_may_differ_between_batch_elements(generator):
+    s = torch.randn(3, 10, 1, generator=generator, dtype=torch.float64)
+    anchors = torch.tensor([[0, 1], [2, 3], [9, 4]])
+    weights = leave_one_out_weights(s, bandwidth=0.5, anchors=anchors)
+    for b in range(3):
+        torch.testing.assert_close(weights[b], leave_one_out_weights(s[b], bandwidth=0.5)[anchors[b]])
+
+
+@given(
+    s=st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=12),
+    at=st.floats(-1e12, 1e12),
+    h=st.floats(1e-30, 1e6),
+    dtype=st.sampled_from([torch.float32, torch.float64]),
+)
+def test_weights_are_always_a_probability(s, at, h, dtype):
+    s = torch.tensor(s, dtype=dtype)
+    for weights in (
+        nadaraya_watson_weights(torch.tensor([at], dtype=dtype), s, bandwidth=h),
+        leave_one_out_weights(s, bandwidth=h),
+    ):
+        assert bool((weights >= 0).all())
+        torch.testing.assert_close(weights.sum(-1), torch.ones_like(weights[..., 0]))
+
+
+def test_a_value_far_from_all_data_gets_the_nearest_row():
+    weights = nadaraya_watson_weights([1e8, -1e8], [0.0, 1.0, 2.0], bandwidth=1e-3)
+    torch.testing.assert_close(weights, torch.tensor([[0, 0, 1], [1, 0, 0]], dtype=torch.float64))
+
+
+def test_a_mask_is_the_subset(generator):
+    s = torch.randn(9, 2, generator=generator, dtype=torch.float64)
+    keep = torch.tensor([1, 0, 1, 1, 0, 1, 1, 0, 1], dtype=torch.bool)
+    weights = nadaraya_watson_weights(s[:3], s, bandwidth=0.3, mask=keep)
+    torch.testing.assert_close(weights[:, keep], nadaraya_watson_weights(s[:3], s[keep], bandwidth=0.3))
+    assert bool((weights[:, ~keep] == 0).all())
+    torch.testing.assert_close(smoothing_bandwidth(s, mask=keep), smoothing_bandwidth(s[keep]), rtol=1e-12, atol=0.0)
+
+
+def test_a_mask_that_keeps_one_row_leaves_no_row_to_weigh():
+    weights = leave_one_out_weights([0.0, 1.0, 2.0], bandwidth=1.0, mask=[True, False, False])
+    torch.testing.assert_close(weights[0], torch.zeros(3, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("rule", ["silverman", "scott"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rules_are_those_of_scipy(generator, rule, weighted):
+    s = torch.randn(40, 1, generator=generator, dtype=torch.float64) * 3
+    q = torch.rand(40, generator=generator, dtype=torch.float64) if weighted else None
+    kde = gaussian_kde(s.T.numpy(), bw_method=rule, weights=None if q is None else q.numpy())
+    np.testing.assert_allclose(
+        smoothing_bandwidth(s, rule=rule, sample_weight=q).numpy(), np.sqrt(np.diag(kde.covariance)), rtol=1e-12
+    )
+
+
+def test_the_rule_of_jiang_ignores_the_scale():
+    s = np.arange(1000.0)
+    assert smoothing_bandwidth(s, rule="jiang").item() == pytest.approx((3 * 1000 / 4) ** (-1 / 5), rel=1e-12)
+    assert smoothing_bandwidth(1e3 * s, rule="jiang") == smoothing_bandwidth(s, rule="jiang")
+
+
+def test_a_constant_attribute_has_a_bandwidth():
+    assert smoothing_bandwidth(np.full(5, 3.0)).item() > 0
+    assert smoothing_bandwidth([2.0]).item() > 0
+
+
+def test_batches_are_loops_and_bandwidths_may_differ(generator):
+    s = torch.randn(4, 8, 1, generator=generator, dtype=torch.float64)
+    h = torch.tensor([0.1, 0.5, 1.0, 2.0], dtype=torch.float64)
+    weights = leave_one_out_weights(s, bandwidth=h)
+    for b in range(4):
+        torch.testing.assert_close(weights[b], leave_one_out_weights(s[b], bandwidth=h[b].item()))
+
+
+def test_numpy_and_pandas_and_integers():
+    s = [18, 18, 40, 65]
+    expected = leave_one_out_weights(torch.tensor(s, dtype=torch.float64), bandwidth=5.0)
+    for given_ in (np.array(s), pd.Series(s), torch.tensor(s), pd.DataFrame({"age": s})):
+        torch.testing.assert_close(leave_one_out_weights(given_, bandwidth=5.0), expected)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda: leave_one_out_weights([1.0]), ValueError, "s has 1 rows: at least 2 are needed"),
+        (
+            lambda: leave_one_out_weights([1.0, 2.0], bandwidth=0.0),
+            ValueError,
+            "bandwidth is 0.0: it must be a positive",
+        ),
+        (lambda: leave_one_out_weights([1.0, 2.0], bandwidth=-1), ValueError, "bandwidth is -1: it must be a positive"),
+        (
+            lambda: leave_one_out_weights([1.0, 2.0], bandwidth="wide"),
+            ValueError,
+            "'wide': .*'jiang', 'silverman', 'scott'",
+        ),
+        (lambda: leave_one_out_weights([1.0, 2.0], bandwidth=None), ValueError, "bandwidth is None: it must be"),
+        (lambda: leave_one_out_weights([1.0, 2.0], bandwidth=(1, 2)), ValueError, "2 entries but s has 1 columns"),
+        (lambda: leave_one_out_weights([1.0, math.nan]), ValueError, "s has 1 NaN or infinite values"),
+        (
+            lambda: nadaraya_watson_weights([[1.0, 2.0]], [1.0, 2.0]),
+            ValueError,
+            r"at has shape \(1, 2\): pass \(m, 1\)",
+        ),
+        (lambda: nadaraya_watson_weights([1.0], [[1.0, 2.0]]), ValueError, r"pass \(m, 2\), one column for each"),
+        (lambda: leave_one_out_weights([1.0, 2.0], mask=[0, 0]), ValueError, "mask keeps no row"),
+        (lambda: leave_one_out_weights([1.0, 2.0], mask=[1]), ValueError, "one value for each of the 2 rows"),
+        (lambda: leave_one_out_weights([1.0, 2.0], sample_weight=[1, -1]), ValueError, "negative values"),
+    ],
+)
+def test_errors_say_what_to_do(call, error, text):
+    with pytest.raises(error, match=text):
+        call()
