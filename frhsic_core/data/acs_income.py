@@ -96,7 +96,8 @@ def read_official(path: Path, variant: str) -> Table:
     """Read the Census Bureau's person file, apply the filter of ACSIncome and draw 20,000.
 
     The filter of Ding et al. (2021): older than 16, income above 100 dollars, at least one hour a week, weight at
-    least 1; the target is income above 50,000. A missing code is -1, as in folktables.
+    least 1; the target is income above 50,000. A missing code becomes 0: folktables means -1, but its call of
+    ``nan_to_num`` passes it as another argument, so 0 is what every user of it has.
     """
     needed = list(OFFICIAL)
     if path.suffix == ".zip":
@@ -116,7 +117,7 @@ def read_official(path: Path, variant: str) -> Table:
         keep &= condition
         steps.append((what, int(keep.sum())))
     values = values[keep]
-    columns = values[[SENSITIVE, *FEATURES]].fillna(-1.0)
+    columns = values[[SENSITIVE, *FEATURES]].fillna(0.0)
     y = (values["PINCP"] > 50_000).to_numpy()
     weights = values["PWGTP"].to_numpy()
     return _sampled(columns, y, weights, steps, "the official person file, California 2018")

@@ -61,7 +61,7 @@ def read(path: Path, variant: str) -> Table:
 
     Medians are taken over all rows, as the paper says; on the real file this concerns one value of one column.
     """
-    raw = pd.read_csv(path, header=None, skipinitialspace=True, dtype="str", keep_default_na=False)
+    raw = pd.read_csv(path, header=None, skipinitialspace=True, keep_default_na=False, na_values=["?"])
     if raw.shape[1] != len(COLUMNS):
         raise FormatError(f"{path.name} has {raw.shape[1]} columns, {len(COLUMNS)} are needed: is it whole?")
     raw.columns = list(COLUMNS)

@@ -142,6 +142,8 @@ def read_official(path: Path, variant: str) -> Table:
             require_columns(piece.columns, needed, file="h181.ssp")
             pieces.append(piece[needed])
     raw = pd.concat(pieces, ignore_index=True)
+    # pandas reads a zero of the transport format as 5.4e-79
+    raw = raw.mask(raw.abs() < 1e-70, 0.0)
     visits = numeric(raw[list(VISITS)], file="h181.ssp").fillna(0.0).sum(axis=1)
     steps = [("rows of HC-181", len(raw))]
     notes = []

@@ -176,7 +176,7 @@ def load_dataset(
     ((1000, 1), (1000,), 's')
     >>> print(pair.provenance)
     gaussian_pair (text): a probability law: (Z, S) standard Gaussian with correlation 0.5
-         1,000 rows  rows drawn
+        1,000 rows  rows drawn
       note: The paper gives this law no label; y is Z itself.
     """
     if name not in available_datasets():

@@ -64,8 +64,8 @@ def numeric(frame: pd.DataFrame, *, file: str, missing: Sequence[str] = ()) -> p
     for name in frame.columns:
         column = frame[name]
         if not pd.api.types.is_numeric_dtype(column):
-            text = column.astype("object").map(lambda value: value.strip() if isinstance(value, str) else value)
-            column = text.map(lambda value: np.nan if isinstance(value, str) and value in missing else value)
+            column = column.astype("str").str.strip()
+            column = column.mask(column.isin(missing))
         values = pd.to_numeric(column, errors="coerce").astype("float64")
         unreadable = values.isna() & frame[name].notna() & column.notna()
         if unreadable.any():

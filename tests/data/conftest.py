@@ -1,0 +1,17 @@
+"""Every test of this folder sees empty data settings unless it is marked ``data``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+
+@pytest.fixture(autouse=True)
+def _private_folders(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FRHSIC_CACHE", str(tmp_path / "cache"))
+    if request.node.get_closest_marker("data") is None:
+        monkeypatch.delenv("FRHSIC_DATA", raising=False)

@@ -1,0 +1,227 @@
+"""Each recipe on a made-up file of its raw format, against counts worked out by hand or by another library."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import raw_formats as raw
+
+from frhsic_core.data import CorruptFile, FormatError, acs_income, adult, compas, crime, meps
+from frhsic_core.data.registry import Source, check_promise
+
+
+def test_adult_text_drops_rows_with_a_question_mark(tmp_path: Path) -> None:
+    table = adult.read(raw.adult(tmp_path / "adult.data"), "text")
+    assert table.steps == [("rows of adult.data", 4), ('rows without "?"', 2)]
+    assert table.columns["age"].tolist() == [25, 33]
+    assert table.y.tolist() == [0, 1]
+    assert table.weights is not None
+    assert table.weights.tolist() == [1000, 3000]
+    assert not [name for name in table.columns if name.endswith("?")]
+
+
+def test_adult_reference_keeps_the_question_mark_as_a_level(tmp_path: Path) -> None:
+    table = adult.read(raw.adult(tmp_path / "adult.data"), "reference")
+    assert len(table.columns) == 4
+    assert table.columns["workclass_?"].tolist() == [0, 1, 0, 0]
+    assert table.columns["native-country_?"].tolist() == [0, 0, 0, 1]
+    assert table.groups["sex"] == ("sex_Female", "sex_Male")
+
+
+def test_adult_one_hot_columns_are_those_of_pandas(tmp_path: Path) -> None:
+    path = raw.adult(tmp_path / "adult.data")
+    ours = adult.read(path, "reference").columns
+    frame = pd.read_csv(path, header=None, names=list(adult.COLUMNS), skipinitialspace=True)
+    theirs = pd.get_dummies(frame[list(adult.CATEGORICAL)], columns=list(adult.CATEGORICAL), dtype=float)
+    pd.testing.assert_frame_equal(ours[list(theirs.columns)], theirs)
+    assert list(ours.columns) == ["age", *adult.NUMERIC, *theirs.columns]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("pad", ["", "   "])
+def test_adult_ignores_line_ends_blanks_the_comment_line_and_final_dots(tmp_path: Path, end: str, pad: str) -> None:
+    plain = adult.read(raw.adult(tmp_path / "plain"), "reference")
+    lines = ["|1x3 Cross validator"] + [pad + line.replace(", ", f"{pad}, {pad}") + "." for line in raw.ADULT_LINES]
+    odd = adult.read(raw.adult(tmp_path / "odd", lines=lines, end=end), "reference")
+    pd.testing.assert_frame_equal(odd.columns, plain.columns)
+    np.testing.assert_array_equal(odd.y, plain.y)
+
+
+def test_adult_with_a_column_missing_or_text_for_a_number_says_so(tmp_path: Path) -> None:
+    short = [line.rsplit(",", 1)[0] for line in raw.ADULT_LINES]
+    with pytest.raises(FormatError, match="has 14 columns, 15 are needed"):
+        adult.read(raw.adult(tmp_path / "short", lines=short), "text")
+    wrong = [raw.ADULT_LINES[0].replace("1000", "many")]
+    with pytest.raises(FormatError, match="column fnlwgt holds 'many' in 1 rows"):
+        adult.read(raw.adult(tmp_path / "wrong", lines=wrong), "text")
+    with pytest.raises(FormatError, match="income is '40K'"):
+        adult.read(raw.adult(tmp_path / "label", lines=[raw.ADULT_LINES[0].replace("<=50K", "40K")]), "text")
+
+
+def test_compas_applies_the_filter_and_reads_no_name(tmp_path: Path) -> None:
+    path = tmp_path / "compas.csv"
+    raw.compas_frame().to_csv(path, index=False)
+    table = compas.read(path, "text")
+    assert [rows for _, rows in table.steps] == [6, 4, 3, 2, 2, 2]
+    assert table.columns["age"].tolist() == [20, 45]
+    assert table.y.tolist() == [1, 0]
+    held = {*table.columns.columns, *table.groups}
+    assert not held & {"name", "first", "last", "dob", "id", "c_case_number"}
+    assert "invented" not in table.columns.to_csv()
+
+
+def test_compas_ignores_crlf_and_blanks_and_wants_every_column(tmp_path: Path) -> None:
+    plain, odd = tmp_path / "plain.csv", tmp_path / "odd.csv"
+    raw.compas_frame().to_csv(plain, index=False)
+    odd.write_bytes(plain.read_text().replace(",", " , ").replace("\n", "\r\n").encode())
+    pd.testing.assert_frame_equal(compas.read(odd, "text").columns, compas.read(plain, "text").columns)
+    raw.compas_frame().drop(columns=["priors_count", "age"]).to_csv(plain, index=False)
+    with pytest.raises(FormatError, match="lacks the columns age, priors_count"):
+        compas.read(plain, "text")
+
+
+def test_crime_ignores_blanks_around_values(tmp_path: Path) -> None:
+    path = raw.crime_file(tmp_path / "communities.data", raw.crime_table())
+    plain = crime.read(path, "text")
+    path.write_text(path.read_text().replace(",", "  ,  "))
+    pd.testing.assert_frame_equal(crime.read(path, "text").columns, plain.columns)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_crime_drops_sparse_columns_and_fills_the_rest_with_medians(tmp_path: Path, end: str) -> None:
+    table = raw.crime_table()
+    result = crime.read(raw.crime_file(tmp_path / "communities.data", table, end=end), "text")
+    assert "PolicCars" not in result.columns
+    assert not {*crime.IDENTIFIERS, crime.TARGET} & set(result.columns)
+    assert result.columns.shape == (10, 128 - 5 - 1 - 1)
+    assert result.columns["OtherPerCap"][0] == np.median(table["OtherPerCap"][1:].astype(float))
+    np.testing.assert_array_equal(result.y, table[crime.TARGET].astype(float))
+
+
+def test_crime_variants_differ_in_the_sensitive_attribute_only(tmp_path: Path) -> None:
+    path = raw.crime_file(tmp_path / "communities.data", raw.crime_table())
+    text, reference = crime.read(path, "text"), crime.read(path, "reference")
+    assert (text.sensitive, reference.sensitive) == ("racepctblack", "householdsize")
+    pd.testing.assert_frame_equal(text.columns, reference.columns)
+    # the position that the released code uses, and its neighbour
+    assert crime.COLUMNS[6] == "householdsize"
+    assert crime.COLUMNS[7] == "racepctblack"
+    assert len(crime.COLUMNS) == len(set(crime.COLUMNS)) == 128
+
+
+def test_crime_keeps_a_column_with_exactly_a_fifth_missing_and_refuses_text(tmp_path: Path) -> None:
+    table = raw.crime_table()
+    table.loc[:1, "PolicBudgPerPop"] = "?"
+    table.loc[:2, "LemasSwornFT"] = "?"
+    result = crime.read(raw.crime_file(tmp_path / "communities.data", table), "text")
+    assert "PolicBudgPerPop" in result.columns
+    assert "LemasSwornFT" not in result.columns
+    table.loc[3, "population"] = "lots"
+    with pytest.raises(FormatError, match="column population holds 'lots'"):
+        crime.read(raw.crime_file(tmp_path / "communities.data", table), "text")
+    with pytest.raises(FormatError, match="has 127 columns"):
+        crime.read(raw.crime_file(tmp_path / "communities.data", table.iloc[:, :-1]), "text")
+
+
+def test_acs_official_filter_is_that_of_folktables(tmp_path: Path) -> None:
+    folktables = pytest.importorskip("folktables")
+    frame = raw.acs_official()
+    ours = acs_income.read_official(raw.acs_zip(tmp_path / "csv_pca.zip", frame), "text")
+    features, label, _ = folktables.ACSIncome.df_to_numpy(frame)
+    assert 0 < len(features) < len(frame)
+    np.testing.assert_array_equal(ours.columns[list(folktables.ACSIncome.features)].to_numpy(), features)
+    np.testing.assert_array_equal(ours.y, label)
+    assert ours.weights is not None
+    assert ours.weights.min() >= 1
+
+
+def test_acs_official_is_found_where_folktables_keeps_it(tmp_path: Path) -> None:
+    folktables = pytest.importorskip("folktables")
+    path = acs_income.OFFICIAL_CSV.under(tmp_path)
+    path.parent.mkdir(parents=True)
+    raw.acs_official().to_csv(path, index=False)
+    source = folktables.ACSDataSource(
+        survey_year="2018", horizon="1-Year", survey="person", root_dir=str(tmp_path / "acs_income")
+    )
+    theirs = source.get_data(states=["CA"], download=False)
+    assert len(theirs) == len(pd.read_csv(path))
+    acs_income.OFFICIAL_CSV.check(path)  # type: ignore[misc]
+
+
+def test_acs_extract_draws_the_rows_of_the_legacy_generator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = raw.acs_official().fillna(1).rename(columns={"PINCP": acs_income.EXTRACT_TARGET})
+    frame[acs_income.EXTRACT_TARGET] = (frame[acs_income.EXTRACT_TARGET] > 50_000).astype(int)
+    path = raw.gzipped_csv(tmp_path / "extract.csv.gz", frame, end="\r\n")
+    monkeypatch.setattr(acs_income, "SAMPLE", 100)
+    table = acs_income.read_extract(path, "text")
+    rows = np.random.RandomState(42).choice(len(frame), 100, replace=False)
+    np.testing.assert_array_equal(table.columns["AGEP"], frame["AGEP"].to_numpy()[rows])
+    np.testing.assert_array_equal(table.y, frame[acs_income.EXTRACT_TARGET].to_numpy()[rows])
+    with pytest.raises(FormatError, match="lacks the columns OCCP"):
+        acs_income.read_extract(raw.gzipped_csv(path, frame.drop(columns="OCCP")), "text")
+
+
+def test_meps_joined_keeps_complete_rows_of_panel_19(tmp_path: Path) -> None:
+    frame = raw.meps_frame()
+    table = meps.read_joined(raw.gzipped_csv(tmp_path / "joined.csv.gz", frame), "text")
+    wanted = frame[(frame["PANEL"] == 19) & (frame[[*meps.PANEL_19_FEATURES, meps.SENSITIVE]] >= 0).all(axis=1)]
+    assert 0 < len(wanted) < 30
+    np.testing.assert_array_equal(table.columns["AGE15X"], wanted["AGE15X"])
+    np.testing.assert_array_equal(table.y, wanted[meps.EXACT_LABEL])
+    np.testing.assert_allclose(table.weights, wanted[meps.WEIGHT])  # type: ignore[arg-type]
+    assert table.columns.shape[1] == 19
+
+
+def test_meps_two_panels_uses_discharges_and_counts_codes_as_the_label_does(tmp_path: Path) -> None:
+    frame = raw.meps_frame()
+    table = meps.read_two_panels(raw.gzipped_csv(tmp_path / "two.csv.gz", frame), "reference")
+    wanted = frame[(frame[[*meps.TWO_PANEL_FEATURES, meps.SENSITIVE]] >= 0).all(axis=1)]
+    np.testing.assert_array_equal(table.y, wanted[list(meps.VISITS_IN_EXTRACT)].sum(axis=1) >= 10)
+    assert table.columns.shape == (len(wanted), 17)
+    with pytest.raises(FormatError, match="lacks the columns IPDIS15"):
+        meps.read_two_panels(raw.gzipped_csv(tmp_path / "x.csv.gz", frame.drop(columns="IPDIS15")), "reference")
+
+
+@pytest.mark.parametrize(("variant", "d"), [("text", 18), ("reference", 19)])
+def test_meps_official_transport_file(tmp_path: Path, variant: str, d: int) -> None:
+    frame = raw.meps_frame()
+    path = raw.meps_zip(tmp_path / "h181ssp.zip", frame)
+    meps.OFFICIAL.check(path)  # type: ignore[misc]
+    table = meps.read_official(path, variant)
+    rows = frame[frame["PANEL"] == 19] if variant == "text" else frame
+    features = meps.PANEL_19_FEATURES if variant == "text" else meps.REFERENCE_FEATURES
+    wanted = rows[(rows[[*features, meps.SENSITIVE]] >= 0).all(axis=1)]
+    np.testing.assert_array_equal(table.columns.to_numpy(), wanted[[meps.SENSITIVE, *features]].to_numpy())
+    np.testing.assert_array_equal(table.y, wanted[meps.EXACT_LABEL])
+    np.testing.assert_allclose(table.weights, wanted[meps.WEIGHT], rtol=1e-12)  # type: ignore[arg-type]
+    assert table.columns.shape[1] == d + 1
+
+
+def test_meps_text_is_the_same_from_the_official_file_and_from_the_extract(tmp_path: Path) -> None:
+    frame = raw.meps_frame()
+    official = meps.read_official(raw.meps_zip(tmp_path / "h181ssp.zip", frame), "text")
+    joined = meps.read_joined(raw.gzipped_csv(tmp_path / "joined.csv.gz", frame[frame["PANEL"] == 19]), "text")
+    np.testing.assert_array_equal(official.columns, joined.columns)
+    np.testing.assert_array_equal(official.y, joined.y)
+
+
+@pytest.mark.parametrize("keep", [0.3, 0.9, 0.999])
+def test_a_truncated_gzip_is_named_as_such(tmp_path: Path, keep: float) -> None:
+    path = raw.gzipped_csv(tmp_path / "joined.csv.gz", raw.meps_frame())
+    whole = path.read_bytes()
+    path.write_bytes(whole[: int(keep * len(whole))])
+    with pytest.raises(CorruptFile, match="not a whole gzip file"):
+        meps.read_joined(path, "text")
+
+
+def test_a_recipe_that_gives_other_counts_is_refused(tmp_path: Path) -> None:
+    path = raw.adult(tmp_path / "adult.data")
+    table = adult.read(path, "text")
+    d = table.columns.shape[1] - 1
+    check_promise(table, Source("official", adult.FILE, adult.read, (4, 2), d))
+    for counts, features in (((4, 3), d), ((2, 4), d), ((4, 2), d + 1), ((4,), d)):
+        with pytest.raises(FormatError, match="the recipe promises"):
+            check_promise(table, Source("official", adult.FILE, adult.read, counts, features))

