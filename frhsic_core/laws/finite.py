@@ -12,7 +12,7 @@ from torch import Tensor
 from frhsic_core.arrays import ArrayLike
 from frhsic_core.kernels import Kernel, euclidean_distances
 from frhsic_core.laws.finite_table import FiniteTable
-from frhsic_core.laws.rational import as_table, in_one_arithmetic
+from frhsic_core.laws.rational import as_table, in_one_arithmetic, is_exact
 from frhsic_core.laws.transport import wasserstein
 
 __all__ = ["FiniteLaw", "FiniteMercer"]
@@ -37,20 +37,22 @@ class FiniteLaw(FiniteTable):
     s_values : array_like
         ``(ns,)`` or ``(ns, p)``; each needs positive probability.
     probabilities : array_like
-        ``(nz, ns)``, non-negative, summing to one. With :class:`fractions.Fraction` entries, and Gram matrices given
-        as Fractions where one is asked for, answers that are rational come out as Fractions; kernel objects give floats.
+        ``(nz, ns)``, non-negative, summing to one. With :class:`fractions.Fraction` entries, and with Gram matrices
+        and heads given as Fractions or whole numbers, rational answers come out as Fractions; kernels give floats.
 
     Examples
     --------
     >>> law = FiniteLaw([0, 1], [0, 1], [[Fraction(3, 8), Fraction(1, 8)], [Fraction(1, 8), Fraction(3, 8)]])
-    >>> delta = [[Fraction(1), 0], [0, 1]]
+    >>> delta = [[1, 0], [0, 1]]
     >>> law.hsic(delta, delta), law.total_variation()
     (Fraction(1, 16), Fraction(1, 4))
     """
 
     def _gram(self, kernel: Gram, points: Tensor, name: str) -> np.ndarray:
-        # A Fraction list has no __call__; every kernel does.
-        matrix = kernel(points).numpy() if callable(kernel) else as_table(kernel, name=name)
+        if callable(kernel):
+            matrix = kernel(points).numpy()
+        else:
+            matrix = as_table(kernel, name=name, exact=is_exact(self.probabilities))
         if matrix.shape != (len(points), len(points)):
             raise ValueError(f"{name} has shape {matrix.shape}: shape ({len(points)}, {len(points)}) is needed.")
         return matrix
@@ -86,7 +88,7 @@ class FiniteLaw(FiniteTable):
         return math.sqrt(max(0.0, float(self.hsic(kernel_z, kernel_s))))
 
     def coco(self, kernel_z: Gram, kernel_s: Gram) -> float:
-        """Largest Cov(f(Z), g(S)) over the two unit balls: the largest singular value of the cross-covariance operator."""
+        """Largest Cov(f(Z), g(S)) over the two unit balls: the leading singular value of the cross-covariance."""
         difference, k, l = (
             array.astype(np.float64) for array in (self.difference, self.gram_z(kernel_z), self.gram_s(kernel_s))
         )
@@ -131,7 +133,7 @@ class FiniteLaw(FiniteTable):
 
     def conditional_gap(self, head: ArrayLike) -> np.ndarray:
         """m_f(s) = E[f(Z) | S = s] − E f(Z), ``(ns,)``, for a head given by its values on ``z_values``."""
-        values = as_table(head, name="head")
+        values = as_table(head, name="head", exact=is_exact(self.probabilities))
         if values.shape != (len(self.z_points),):
             raise ValueError(f"head has shape {values.shape}: one value for each of the {len(self.z_points)} z values.")
         values, delta = in_one_arithmetic(values, self.delta)

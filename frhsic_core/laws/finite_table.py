@@ -26,7 +26,7 @@ def _points(values: ArrayLike, count: int, name: str) -> Tensor:
 
 
 class FiniteTable:
-    """Joint probabilities of finitely many values of Z and of S; :class:`frhsic_core.laws.FiniteLaw` adds the criteria."""
+    """Joint probabilities of finitely many values of Z and S; :class:`frhsic_core.laws.FiniteLaw` adds the criteria."""
 
     def __init__(self, z_values: ArrayLike, s_values: ArrayLike, probabilities: ArrayLike) -> None:
         table = as_table(probabilities, name="probabilities")

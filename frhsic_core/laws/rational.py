@@ -10,14 +10,23 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from torch import Tensor
 
 from frhsic_core.arrays import as_tensor
 
 __all__ = ["as_table", "in_one_arithmetic", "is_exact"]
 
 
-def as_table(x: Any, *, name: str) -> np.ndarray:
-    """Read nested numbers as a Fraction array where all are integers or Fractions and one is a Fraction, else float64.
+def as_table(x: Any, *, name: str, exact: bool = False) -> np.ndarray:
+    """Read nested numbers as Fractions where all are whole or Fractions and one is a Fraction, else as float64.
+
+    Parameters
+    ----------
+    x : array_like
+    name : str
+        How errors call it.
+    exact : bool
+        Whole numbers alone become Fractions too.
 
     Examples
     --------
@@ -26,15 +35,16 @@ def as_table(x: Any, *, name: str) -> np.ndarray:
     >>> as_table([[0.5, 0.5]], name="table").dtype
     dtype('float64')
     """
-    raw = np.array(x, dtype=object) if isinstance(x, (list, tuple)) else x
-    if isinstance(raw, np.ndarray) and raw.dtype == object:
-        entries = list(raw.flat)
-        rational = all(isinstance(entry, (int, np.integer, Fraction)) for entry in entries)
-        if rational and any(isinstance(entry, Fraction) for entry in entries):
-            exact = np.empty(raw.size, dtype=object)
-            exact[:] = [entry if isinstance(entry, Fraction) else Fraction(int(entry)) for entry in entries]
-            return exact.reshape(raw.shape)
-    return as_tensor(x, name=name).detach().cpu().double().numpy()
+    if isinstance(x, Tensor):
+        x = x.detach().cpu()
+    raw = np.array(x, dtype=object) if isinstance(x, (list, tuple)) else np.asarray(x)
+    entries = list(raw.flat) if raw.dtype.kind in "Oiu" else []
+    rational = len(entries) > 0 and all(isinstance(entry, (int, np.integer, Fraction)) for entry in entries)
+    if rational and (exact or any(isinstance(entry, Fraction) for entry in entries)):
+        table = np.empty(raw.size, dtype=object)
+        table[:] = [entry if isinstance(entry, Fraction) else Fraction(int(entry)) for entry in entries]
+        return table.reshape(raw.shape)
+    return as_tensor(x, name=name).double().numpy()
 
 
 def is_exact(x: np.ndarray) -> bool:

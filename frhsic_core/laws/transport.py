@@ -28,7 +28,9 @@ def wasserstein(difference: np.ndarray, distance: np.ndarray) -> float:
     >>> wasserstein(np.array([0.5, 0.0, -0.5]), line)
     1.0
     """
-    difference = np.asarray(difference, dtype=np.float64)
+    difference, distance = np.asarray(difference, dtype=np.float64), np.asarray(distance, dtype=np.float64)
+    if not (np.isfinite(distance).all() and (distance >= 0.0).all()):
+        raise ValueError("distance has negative, NaN or infinite entries: a metric is needed.")
     sources, targets = np.flatnonzero(difference > 0.0), np.flatnonzero(difference < 0.0)
     supply, demand = difference[sources], -difference[targets]
     if supply.size == 0 or demand.size == 0:
@@ -36,7 +38,7 @@ def wasserstein(difference: np.ndarray, distance: np.ndarray) -> float:
     # Solve at total mass one: the solver's tolerances are absolute, and a small difference would fall below them.
     mass = 0.5 * (supply.sum() + demand.sum())
     supply, demand = supply / supply.sum(), demand / demand.sum()
-    cost = distance[np.ix_(sources, targets)].astype(np.float64)
+    cost = distance[np.ix_(sources, targets)]
     rows, columns = np.indices(cost.shape)
     variables = np.arange(cost.size)
     index = np.concatenate([rows.ravel(), columns.ravel() + len(sources)])
@@ -45,7 +47,5 @@ def wasserstein(difference: np.ndarray, distance: np.ndarray) -> float:
     right = np.concatenate([supply, demand])[:-1]
     result = linprog(cost.ravel(), A_eq=marginals[:-1], b_eq=right, bounds=(0.0, None), method="highs-ds")
     if result.status != 0:
-        raise ArithmeticError(
-            f"the transport program was not solved ({result.message}): check that distances are finite."
-        )
+        raise ArithmeticError(f"the transport program was not solved: {result.message}")
     return float(result.fun * mass)

@@ -1,0 +1,344 @@
+"""Finite laws against brute-force sums, exact Fractions, and other ways to the same supremum."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+from scipy.stats import wasserstein_distance
+
+from frhsic_core.kernels import Gaussian
+from frhsic_core.laws import FiniteLaw
+from frhsic_core.laws.transport import wasserstein
+
+KERNEL_Z, KERNEL_S = Gaussian(0.8), Gaussian(1.2)
+THIRD = Fraction(1, 3)
+
+
+def random_law(seed: int, nz: int = 4, ns: int = 3, d: int = 2, exact: bool = False) -> FiniteLaw:
+    return FiniteLaw.random(nz, ns, d=d, exact=exact, generator=torch.Generator().manual_seed(seed))
+
+
+def brute_force_hsic(p: np.ndarray, k: np.ndarray, l: np.ndarray) -> object:
+    """Three expectations over independent copies, written as they are defined."""
+    cells = list(np.ndindex(*p.shape))
+    pz, ps = p.sum(1), p.sum(0)
+    joint = sum(p[a] * p[b] * k[a[0], b[0]] * l[a[1], b[1]] for a in cells for b in cells)
+    half = sum(
+        p[a] * pz[i] * ps[t] * k[a[0], i] * l[a[1], t] for a in cells for i in range(len(pz)) for t in range(len(ps))
+    )
+    mean_k = sum(pz[i] * pz[j] * k[i, j] for i in range(len(pz)) for j in range(len(pz)))
+    mean_l = sum(ps[i] * ps[j] * l[i, j] for i in range(len(ps)) for j in range(len(ps)))
+    return joint - 2 * half + mean_k * mean_l
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_hsic_is_the_brute_force_sum(seed: int) -> None:
+    law = random_law(seed)
+    k, l = law.gram_z(KERNEL_Z), law.gram_s(KERNEL_S)
+    assert law.hsic(KERNEL_Z, KERNEL_S) == pytest.approx(brute_force_hsic(law.probabilities, k, l), rel=1e-11)
+    assert law.hsic(k, l) == law.hsic(KERNEL_Z, KERNEL_S)
+    assert law.joint_mmd(k, l) ** 2 == pytest.approx(law.hsic(k, l), rel=1e-12)
+    twice = FiniteLaw(law.z_points, law.z_points, np.diag(law.p_z))
+    assert law.hsic_z(k) == pytest.approx(twice.hsic(k, k), rel=1e-11)
+    twice = FiniteLaw(law.s_points, law.s_points, np.diag(law.p_s))
+    assert law.hsic_s(l) == pytest.approx(twice.hsic(l, l), rel=1e-11)
+    ratio = law.hsic(k, l) / math.sqrt(law.hsic_z(k) * law.hsic_s(l))
+    assert law.normalized_hsic(k, l) == pytest.approx(ratio, rel=1e-12)
+    assert 0.0 < law.coco(k, l) <= law.joint_mmd(k, l)
+
+
+def test_fractions_stay_exact() -> None:
+    law = random_law(5, exact=True)
+    k = [[3, 1, 0, 0], [1, 2, 1, 0], [0, 1, 2, Fraction(1, 2)], [0, 0, Fraction(1, 2), 1]]
+    l = [[2, 1, 0], [1, 2, 1], [0, 1, 2]]
+    as_fractions = [np.array([[Fraction(x) for x in row] for row in gram], dtype=object) for gram in (k, l)]
+    value = law.hsic(k, l)
+    assert isinstance(value, Fraction)
+    assert value == brute_force_hsic(law.probabilities, *as_fractions)
+    assert isinstance(law.hsic(k, KERNEL_S), float)
+    square = law.expected_squared_mmd(k)
+    assert isinstance(square, Fraction)
+    by_hand = Fraction(0)
+    for t in range(3):
+        row = [law.probabilities[i, t] / law.p_s[t] - law.p_z[i] for i in range(4)]
+        gram = as_fractions[0]
+        by_hand += law.p_s[t] * sum(row[i] * row[j] * gram[i, j] for i in range(4) for j in range(4))
+    assert square == by_hand
+    head = [1, 0, Fraction(1, 2), -1]
+    gap = [sum(head[i] * law.delta[i, t] for i in range(4)) for t in range(3)]
+    assert law.gdp(head) == sum(abs(g) * q for g, q in zip(gap, law.p_s, strict=True))
+    assert law.expected_squared_gap(head) == sum(g * g * q for g, q in zip(gap, law.p_s, strict=True))
+    assert law.total_variation() == law.expected_total_variation()
+    assert isinstance(law.total_variation(), Fraction)
+    assert sum(law.p_z) == sum(law.p_s) == 1
+    assert (law.conditional.sum(0) == 1).all()
+    assert isinstance(law.hsic_z(k), Fraction)
+    assert isinstance(law.gdp(torch.tensor([1, 0, 0, 2])), Fraction)
+    assert isinstance(law.gdp(torch.ones(4, requires_grad=True)), float)
+
+
+def test_floats_and_fractions_agree() -> None:
+    exact = random_law(6, exact=True)
+    rounded = FiniteLaw(exact.z_points, exact.s_points, exact.probabilities.astype(float))
+    gram_z, gram_s = np.eye(4), np.eye(3)
+    for name, arguments in {
+        "hsic": (gram_z, gram_s),
+        "expected_mmd": (gram_z,),
+        "expected_squared_mmd": (gram_z,),
+        "coco": (gram_z, gram_s),
+        "total_variation": (),
+        "gdp": ([1, 2, 3, 5],),
+        "wasserstein": (),
+        "expected_wasserstein": (),
+    }.items():
+        first, second = getattr(exact, name)(*arguments), getattr(rounded, name)(*arguments)
+        assert float(first) == pytest.approx(second, rel=1e-9), name
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_conditional_route_is_the_brute_force_sum(seed: int) -> None:
+    law = random_law(seed)
+    p, k = law.probabilities, law.gram_z(KERNEL_Z)
+    squared = []
+    for t in range(3):
+        delta = p[:, t] / p[:, t].sum() - p.sum(1)
+        squared.append(delta @ k @ delta)
+    np.testing.assert_allclose(law.conditional_squared_mmd(KERNEL_Z), squared, rtol=1e-11)
+    assert law.expected_mmd(KERNEL_Z) == pytest.approx(p.sum(0) @ np.sqrt(squared), rel=1e-12)
+    assert law.expected_squared_mmd(KERNEL_Z) == pytest.approx(p.sum(0) @ squared, rel=1e-12)
+    information = sum(p[i, t] * math.log(p[i, t] / (p[i].sum() * p[:, t].sum())) for i in range(4) for t in range(3))
+    assert law.mutual_information == pytest.approx(information, rel=1e-12)
+
+
+def test_suprema_are_attained() -> None:
+    """Search over the extreme points of each class, or a witness that reaches the value."""
+    law = random_law(7)
+    difference = law.difference
+    # Total variation: f in {0, 1}.
+    best = max(
+        float((np.reshape(f, difference.shape) * difference).sum()) for f in itertools.product((0.0, 1.0), repeat=12)
+    )
+    assert law.total_variation() == pytest.approx(best, rel=1e-12)
+    # RKHS ball of the product kernel: the witness is the difference embedding, normalised.
+    k, l = law.gram_z(KERNEL_Z), law.gram_s(KERNEL_S)
+    witness = (k @ difference @ l) / law.joint_mmd(k, l)
+    assert (witness * difference).sum() == pytest.approx(law.joint_mmd(k, l), rel=1e-11)
+    # COCO: no pair of unit functions found at random beats it, and power iteration reaches it.
+    a = np.ones(4)
+    for _ in range(500):
+        b = difference.T @ k @ a
+        a = difference @ l @ b
+        a /= math.sqrt(a @ k @ a)
+    b = difference.T @ k @ a
+    b /= math.sqrt(b @ l @ b)
+    assert a @ k @ difference @ l @ b == pytest.approx(law.coco(k, l), rel=1e-9)
+    # Maximal correlation: alternating conditional expectations.
+    f = np.arange(4.0)
+    for _ in range(500):
+        g = law.conditional.T @ f
+        f = (law.probabilities / law.p_z[:, None]) @ g
+        f -= law.p_z @ f
+        f /= math.sqrt(law.p_z @ f**2)
+    g = law.conditional.T @ f
+    assert math.sqrt(law.p_s @ g**2) == pytest.approx(law.maximal_correlation, rel=1e-9)
+
+
+def test_wasserstein_against_its_dual_and_the_line() -> None:
+    law = random_law(8, d=1)
+    z, s = law.z_points.numpy()[:, 0], law.s_points.numpy()[:, 0]
+    by_line = sum(q * wasserstein_distance(z, z, law.conditional[:, t], law.p_z) for t, q in enumerate(law.p_s))
+    assert law.expected_wasserstein() == pytest.approx(by_line, rel=1e-9)
+    for scale in (0.1, 1.0):
+        points = list(itertools.product(z, scale * s))
+        pairs = list(itertools.permutations(range(12), 2))
+        rows = np.zeros((len(pairs), 12))
+        for row, (i, j) in enumerate(pairs):
+            rows[row, i], rows[row, j] = 1.0, -1.0
+        lipschitz = [abs(points[i][0] - points[j][0]) + abs(points[i][1] - points[j][1]) for i, j in pairs]
+        bounds = [(0.0, 0.0)] + [(None, None)] * 11
+        dual = linprog(-law.difference.ravel(), A_ub=rows, b_ub=lipschitz, bounds=bounds)
+        assert law.wasserstein(scale_s=scale) == pytest.approx(-dual.fun, rel=1e-8)
+    # A witness that may jump between values of S is the conditional route: the limit of a huge scale on S.
+    assert law.wasserstein() <= law.expected_wasserstein() + 1e-12
+    assert law.wasserstein(scale_s=1e3) == pytest.approx(law.expected_wasserstein(), rel=1e-8)
+    # Under the discrete metric it is total variation.
+    discrete = 1.0 - np.eye(4)
+    assert law.expected_wasserstein(metric_z=discrete) == pytest.approx(law.total_variation(), rel=1e-9)
+    assert wasserstein(np.zeros(3), np.ones((3, 3))) == 0.0
+    tiny = wasserstein(np.array([1e-11, 0.0, -1e-11]), np.abs(np.subtract.outer(np.arange(3.0), np.arange(3.0))))
+    assert tiny == pytest.approx(2e-11, rel=1e-9)
+
+
+@pytest.mark.parametrize("centred", [False, True])
+def test_eigensystem(centred: bool) -> None:
+    law = random_law(9, ns=4)
+    system = law.mercer(KERNEL_S, centred=centred)
+    psi, weight = system.eigenfunctions, law.p_s
+    l = law.gram_s(KERNEL_S)
+    if centred:
+        mean = l @ weight
+        l = l - mean[:, None] - mean + weight @ mean
+    assert psi.shape == (4, 3 if centred else 4)
+    np.testing.assert_allclose(psi.T * weight @ psi, np.eye(psi.shape[1]), atol=1e-12)
+    np.testing.assert_allclose(l * weight @ psi, psi * system.eigenvalues, atol=1e-12)
+    assert (np.diff(system.eigenvalues) < 0).all()
+    coefficients = law.delta_coefficients(KERNEL_Z, KERNEL_S, centred=centred)
+    hsic, total = law.hsic(KERNEL_Z, KERNEL_S), law.expected_squared_mmd(KERNEL_Z)
+    assert (coefficients * system.eigenvalues).sum() == pytest.approx(hsic, rel=1e-10)
+    assert coefficients.sum() == pytest.approx(total, rel=1e-10)
+    if not centred:
+        for m in range(5):
+            tail = law.spectral_tail(KERNEL_Z, KERNEL_S, m=m)
+            assert tail == pytest.approx(coefficients[m:].sum(), abs=1e-14)
+        assert law.spectral_tail(KERNEL_Z, KERNEL_S, m=99) == pytest.approx(0.0, abs=1e-15)
+
+
+def test_a_deficient_kernel_leaves_a_tail() -> None:
+    """A constant kernel on S sees nothing: HSIC is zero, the tail keeps the whole of E[MMD²]."""
+    law = random_law(10, exact=True)
+    ones = [[1] * 3] * 3
+    assert law.hsic(np.eye(4, dtype=int), ones) == 0
+    assert len(law.mercer(ones).eigenvalues) == 1
+    total = float(law.expected_squared_mmd(np.eye(4, dtype=int)))
+    assert law.spectral_tail(np.eye(4), ones, m=99) == pytest.approx(total, rel=1e-12)
+
+
+def test_independence_is_exactly_zero() -> None:
+    law = FiniteLaw.independent([THIRD, 2 * THIRD], [Fraction(1, 4), Fraction(1, 2), Fraction(1, 4)])
+    identity_z, identity_s = np.eye(2, dtype=int), np.eye(3, dtype=int)
+    assert law.hsic(identity_z, identity_s) == 0
+    assert law.total_variation() == 0
+    assert law.gdp([1, 5]) == 0
+    for value in (
+        law.hsic(KERNEL_Z, KERNEL_S),
+        law.expected_mmd(KERNEL_Z),
+        law.wasserstein(),
+        law.expected_wasserstein(),
+        law.mutual_information,
+        law.maximal_correlation,
+        law.coco(KERNEL_Z, KERNEL_S),
+    ):
+        assert value == 0.0
+    floats = FiniteLaw.independent([0.3, 0.7], [0.6, 0.4], z_values=[-1.0, 1.0], s_values=[20.0, 40.0])
+    assert floats.hsic(KERNEL_Z, KERNEL_S) == pytest.approx(0.0, abs=1e-17)
+    assert floats.s_points.ravel().tolist() == [20.0, 40.0]
+
+
+def test_two_groups() -> None:
+    """Binary S: GDP is 2p(1 − p) times the parity gap, HSIC (π₀π₁)²(l₀₀ + l₁₁ − 2l₀₁)·MMD², exactly."""
+    law = random_law(11, ns=2, exact=True)
+    head, k, l = [0, 1, 1, 3], np.diag([1, 2, 3, 4]), [[2, 1], [1, 3]]
+    p0, p1 = law.p_s
+    assert law.gdp(head) == 2 * p0 * p1 * law.dp_gap(head)
+    between = law.conditional[:, 0] - law.conditional[:, 1]
+    mmd2 = sum(w * d * d for w, d in zip((1, 2, 3, 4), between, strict=True))
+    assert law.hsic(k, l) == (p0 * p1) ** 2 * (2 + 3 - 2) * mmd2
+    assert law.expected_squared_mmd(k) == p0 * p1 * mmd2
+
+
+def test_xor_and_parity() -> None:
+    identity = np.eye(2, dtype=int)
+    assert FiniteLaw.xor().hsic(identity, identity) == 0
+    assert FiniteLaw.xor(flip=Fraction(1, 4)).total_variation() == Fraction(1, 4)
+    assert FiniteLaw.xor(flip=0.0).mutual_information == pytest.approx(math.log(2))
+    law = FiniteLaw.parity()
+    assert law.z_points.shape == (4, 2)
+    assert law.maximal_correlation == pytest.approx(1.0)
+    assert law.hsic(np.eye(4, dtype=int), identity) > 0
+    for coordinate in range(2):
+        values = [int(x) for x in law.z_points[:, coordinate]]
+        assert law.gdp(values) == 0
+
+
+def test_sample_follows_the_table(generator: torch.Generator) -> None:
+    law = random_law(12, nz=3, ns=2, d=2)
+    z, s = law.sample(200_000, generator=generator)
+    assert z.shape == (200_000, 2)
+    assert s.shape == (200_000,)
+    for i, t in np.ndindex(3, 2):
+        hit = ((z == law.z_points[i]).all(-1) & (s == law.s_points[t, 0])).double()
+        p = float(law.probabilities[i, t])
+        assert abs(hit.mean().item() - p) < 5.0 * math.sqrt(p * (1 - p) / 200_000)
+    z, s = law.sample(6, batch=(2, 3), generator=generator, dtype=torch.float32)
+    assert z.shape == (2, 3, 6, 2)
+    assert s.shape == (2, 3, 6)
+    assert z.dtype == s.dtype == torch.float32
+    wide = FiniteLaw([0, 1], [[0.0, 1.0], [2.0, 3.0]], [[0.5, 0.0], [0.0, 0.5]])
+    z, s = wide.sample(50, generator=generator)
+    assert s.shape == (50, 2)
+    assert torch.equal(s[:, 0], 2 * z[:, 0])
+    single = FiniteLaw([0], [[1.0]], [[1.0]])
+    assert single.sample(3)[1].shape == (3, 1)
+    assert repr(wide) == "FiniteLaw(nz=2, ns=2, exact=False)"
+
+
+def test_empirical_law_of_a_sample_gives_the_plug_in_hsic(generator: torch.Generator) -> None:
+    """Each sample point an atom of mass 1/n: HSIC of that law is n⁻² tr(KHLH)."""
+    n = 7
+    z = torch.randn(n, 2, generator=generator, dtype=torch.float64)
+    s = torch.randn(n, generator=generator, dtype=torch.float64)
+    law = FiniteLaw(z, s, np.eye(n) / n)
+    h = torch.eye(n, dtype=torch.float64) - 1.0 / n
+    trace = torch.trace(KERNEL_Z(z) @ h @ KERNEL_S(s[:, None]) @ h).item() / n**2
+    assert law.hsic(KERNEL_Z, KERNEL_S) == pytest.approx(trace, rel=1e-11)
+
+
+@given(st.lists(st.lists(st.integers(0, 20), min_size=3, max_size=3), min_size=2, max_size=4))
+def test_exact_inequalities(counts: list[list[int]]) -> None:
+    """Jensen, the bound of Proposition 4.1 with ν = 1, and the equality of the two total variations, in Fractions."""
+    table = np.array(counts, dtype=object) + 1  # every value of S needs some mass
+    law = FiniteLaw(range(len(counts)), range(3), [[Fraction(int(c), int(table.sum())) for c in row] for row in table])
+    k, l = np.eye(len(counts), dtype=int), np.eye(3, dtype=int)
+    assert law.hsic(k, l) >= 0
+    assert law.total_variation() == law.expected_total_variation()
+    assert law.hsic(k, l) <= law.expected_squared_mmd(k)
+    assert law.joint_mmd(k, l) <= law.expected_mmd(k) + 1e-12
+    head = list(range(len(counts)))
+    assert law.gdp(head) ** 2 <= law.expected_squared_gap(head)
+
+
+@pytest.mark.parametrize(
+    ("probabilities", "message"),
+    [
+        ([[0.5, 0.6], [0.0, 0.0]], r"probabilities sum to 1\.1: they must sum to one; divide by their sum"),
+        ([[Fraction(1, 2), Fraction(1, 3)], [0, 0]], "probabilities sum to 5/6"),
+        ([[1.5, -0.5], [0.0, 0.0]], r"probabilities has a negative entry \(-0\.5\): each must be zero or positive"),
+        ([[Fraction(3, 2), Fraction(-1, 2)], [0, 0]], r"negative entry \(-1/2\)"),
+        ([[1.0, 0.0], [0.0, 0.0]], "s value number 1 has probability zero: leave it out"),
+        ([[math.nan, 0.5], [0.0, 0.5]], "probabilities has NaN or infinite entries"),
+        ([0.5, 0.5], r"probabilities has shape \(2,\): a table \(nz, ns\) is needed"),
+        ([[0.5, 0.5]], r"z_values has shape \(2,\) but probabilities has 1 of them"),
+        ([[0.5], [0.5]], r"s_values has shape \(2,\) but probabilities has 1 of them"),
+    ],
+)
+def test_impossible_tables(probabilities: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        FiniteLaw([0, 1], [0, 1], probabilities)
+
+
+def test_other_errors() -> None:
+    law = random_law(13)
+    with pytest.raises(ValueError, match=r"kernel_z has shape \(3, 3\): shape \(4, 4\) is needed"):
+        law.hsic(np.eye(3), np.eye(3))
+    with pytest.raises(ValueError, match=r"kernel_s has shape \(4, 4\): shape \(3, 3\) is needed"):
+        law.hsic(np.eye(4), np.eye(4))
+    with pytest.raises(ValueError, match=r"head has shape \(2,\): one value for each of the 4 z values"):
+        law.gdp([1.0, 2.0])
+    with pytest.raises(ValueError, match="S has 3 values: demographic parity compares two; use gdp"):
+        law.dp_gap([1.0, 2.0, 3.0, 4.0])
+    with pytest.raises(ValueError, match=r"a metric has shape \(2, 2\): shape \(4, 4\) is needed"):
+        law.expected_wasserstein(metric_z=np.eye(2))
+    with pytest.raises(ValueError, match="m is -1: a number of eigenfunctions"):
+        law.spectral_tail(KERNEL_Z, KERNEL_S, m=-1)
+    with pytest.raises(ValueError, match="distance has negative, NaN or infinite entries: a metric is needed"):
+        wasserstein(np.array([1.0, -1.0]), np.array([[0.0, math.inf], [math.inf, 0.0]]))
+    with pytest.raises(ValueError, match="distance has negative"):
+        law.expected_wasserstein(metric_z=-np.eye(4))
