@@ -54,7 +54,8 @@ def resolve_bandwidth(bandwidth: Bandwidth, s: Tensor, q: Tensor | None) -> floa
             raise ValueError(
                 f"bandwidth has {len(bandwidth)} entries but s has {s.shape[-1]} columns: give one number for each."
             )
-        return s.new_tensor([_positive(h) for h in bandwidth])
+        # Filled on the device: a copy from the host could not be captured in a CUDA graph.
+        return torch.stack([s.new_full((), _positive(h)) for h in bandwidth])
     return _positive(bandwidth)
 
 
@@ -77,7 +78,7 @@ def _rule(name: str, s: Tensor, q: Tensor | None) -> float | Tensor:
         )
     n, p = s.shape[-2:]
     # Kish's effective number of rows, as in scipy.stats.gaussian_kde; a mask makes it the number of rows kept.
-    rows = s.new_tensor(float(n)) if q is None else 1.0 / (q * q).sum(-1).clamp_min(1.0 / n)
+    rows = s.new_full((), float(n)) if q is None else 1.0 / (q * q).sum(-1).clamp_min(1.0 / n)
     base = rows if name == "scott" else rows * (p + 2) / 4.0
     factor = (base ** (-1.0 / (p + 4))).unsqueeze(-1)
     if name == "jiang":

@@ -102,7 +102,8 @@ def eipm(
     s : array_like
         ``(..., n)`` or ``(..., n, p)``.
     kernel_z : Kernel, optional
-        Kernel on Z; ``None`` is the Gaussian kernel at the median bandwidth, per batch element, detached.
+        Kernel on Z; ``None`` is the Gaussian kernel at the median bandwidth, per batch element, detached, over all
+        rows, masked or not.
     bandwidth : float, str, Tensor or tuple
         Smoothing bandwidth γ over S, as in :func:`nadaraya_watson_weights`; FREM uses 0.5.
     power : {1, 2}

@@ -373,27 +373,3 @@ def test_float32_and_numpy_and_pandas(generator):
 def test_errors_say_what_to_do(call, error, text):
     with pytest.raises(error, match=text):
         call()
-
-
-@pytest.mark.cuda
-def test_on_cuda_the_value_is_the_same_and_a_graph_can_be_captured(generator):
-    z, s = sample(generator, 4, n=64)
-    z, s = z.cuda().requires_grad_(), s.cuda()
-    mask = torch.ones(4, 64, dtype=torch.bool, device="cuda")
-    anchors = torch.arange(0, 64, 2, device="cuda")
-
-    def step():
-        value = eipm(z, s, kernel_z=Gaussian(1.0), bandwidth=0.5, anchors=anchors, mask=mask, check_finite=False).sum()
-        return value, torch.autograd.grad(value, z)[0]
-
-    cpu = eipm(z.detach().cpu(), s.cpu(), kernel_z=Gaussian(1.0), bandwidth=0.5, anchors=anchors.cpu()).sum()
-    stream = torch.cuda.Stream()
-    with torch.cuda.stream(stream):
-        step()
-    torch.cuda.current_stream().wait_stream(stream)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        value, gradient = step()
-    graph.replay()
-    torch.testing.assert_close(value.detach().cpu(), cpu)
-    assert bool(torch.isfinite(gradient).all())
