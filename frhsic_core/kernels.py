@@ -34,8 +34,8 @@ def squared_distances(x: Tensor, y: Tensor | None = None) -> Tensor:
     """Squared Euclidean distances ``|x_i − y_j|²``, shape ``(..., n, m)``; ``y=None`` means ``y = x``.
 
     One matrix product, O(nmd) time and O(nm) memory. The mean is subtracted first and the result clamped at zero: the
-    expansion |x|² + |y|² − 2x·y loses digits far from the origin. Its gradient is finite on repeated rows, where that
-    of ``cdist(x, y)**2`` is NaN; integer ages repeat in every batch.
+    expansion |x|² + |y|² − 2x·y loses digits far from the origin. No root is taken, so the gradient is finite on
+    repeated rows, where that of a norm squared is NaN; integer ages repeat in every batch.
 
     Examples
     --------

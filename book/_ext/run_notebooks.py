@@ -35,6 +35,9 @@ def execute(text: Path) -> float:
         raise SystemExit(
             f"{text.name} has no kernelspec in its front matter: add 'kernelspec: {{name: python3, ...}}'."
         )
+    if not any(cell.cell_type == "code" for cell in notebook.cells):
+        # A backtick in the title of a fenced block ends the fence early and swallows the rest of the page.
+        raise SystemExit(f"{text.name} has no code cell: look for a fence that never closes.")
     for number, cell in enumerate(notebook.cells):
         cell["id"] = f"cell-{number:03d}"  # text formats keep no cell ids; random ones would change every file
     NotebookClient(

@@ -34,6 +34,7 @@ def test_every_cell_was_run_in_order_without_errors(text: Path) -> None:
     executed = nbformat.read(text.with_suffix(".ipynb"), as_version=4)
     # nbval compares nothing for a cell that was never run: an empty notebook would pass it.
     code = [cell for cell in executed.cells if cell.cell_type == "code" and cell.source.strip()]
+    assert code
     assert [cell.execution_count for cell in code] == list(range(1, len(code) + 1))
     for cell in code:
         if "raises-exception" not in cell.metadata.get("tags", ()):

@@ -24,7 +24,7 @@ def samples(draw: st.DrawFn, min_rows: int = 4) -> tuple[torch.Tensor, torch.Ten
 
 
 @given(samples(1), BANDWIDTHS, BANDWIDTHS)
-def test_biased_is_not_negative_and_at_most_a_quarter_squared(pair, a, b) -> None:
+def test_biased_is_not_negative_and_at_most_one(pair, a, b) -> None:
     value = hsic(*pair, kernel_z=Gaussian(a), kernel_s=Laplacian(b)).item()
     assert -1e-14 <= value <= 1.0
 
