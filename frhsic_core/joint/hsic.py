@@ -46,7 +46,7 @@ class _GaussianContraction(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         u, product, gram = ctx.saved_tensors
         grad = grad[..., None, None]
         grad_z = None

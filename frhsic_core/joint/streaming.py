@@ -74,7 +74,7 @@ class _Streamed(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         z, s, p, k, l = ctx.saved_tensors
         kernel_z, kernel_s, estimator, size = ctx.settings
         grad_z = _gradient(z, kernel_z, s, kernel_s, l, p, estimator, size) if ctx.needs_input_grad[0] else None
