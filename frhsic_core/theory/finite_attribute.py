@@ -137,7 +137,8 @@ def discrete_lemma(*, quick: bool) -> list[Certificate]:
                  left=float(hsic - factor * integral) + float(hsic - two_group_hsic(pair, pair_z, pair_s)), right=0.0,
                  evidence="exact", tolerance=0.0, corrected=True, details={"factor": str(factor)}),
         strict_inequality(number, label, "from three groups on no factor will do: they order two laws differently",
-                          middle=max(float(swap[0]) - 1.0, 1.0 - float(swap[1])), upper=0.0, evidence="exact", margin=1e-2,
+                          middle=max(float(swap[0]) - 1.0, 1.0 - float(swap[1])), upper=0.0, evidence="exact",
+                          margin=1e-2,
                           details={"HSIC ratio": str(swap[0]), "E[MMD²] ratio": str(swap[1])}),
     ]  # fmt: skip
 
@@ -153,7 +154,8 @@ def binary_parity(*, quick: bool) -> list[Certificate]:
                  left=float(gdp), right=float(parity), evidence="exact", tolerance=0.0,
                  details={"GDP": str(gdp), "DP": str(parity)}),
         equality(number, label, "GDP = 2π₀π₁·DP for binary S, as fractions",
-                 left=float(gdp - 2 * p[0] * p[1] * parity), right=0.0, evidence="exact", tolerance=0.0, corrected=True),
+                 left=float(gdp - 2 * p[0] * p[1] * parity), right=0.0, evidence="exact", tolerance=0.0,
+                 corrected=True),
     ]  # fmt: skip
 
 
