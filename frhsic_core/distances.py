@@ -35,15 +35,6 @@ def squared_distances(x: Tensor, y: Tensor | None = None) -> Tensor:
     return (x_norm.unsqueeze(-1) + (y * y).sum(-1).unsqueeze(-2) - 2.0 * (x @ y.mT)).clamp_min(0.0)
 
 
-def lowest_exponent(dtype: torch.dtype) -> float:
-    """Exponent below which a kernel value is taken as ``exp`` of this one: half the logarithm of the smallest number.
-
-    That is 1e-19 in float32, far below the rounding of any sum it enters. Without it a Z spread over many bandwidths
-    fills the Gram matrix with subnormal numbers, on which ``exp`` and matrix products are a hundred times slower.
-    """
-    return 0.5 * math.log(torch.finfo(dtype).tiny)
-
-
 def euclidean_distances(x: Tensor, y: Tensor | None = None) -> Tensor:
     """Euclidean distances ``(..., n, m)`` whose gradient is zero, not NaN, where two rows coincide."""
     return torch.cdist(x, x if y is None else y, compute_mode="donot_use_mm_for_euclid_dist")

@@ -30,6 +30,15 @@ __all__ = [
 ]
 
 
+def lowest_exponent(dtype: torch.dtype) -> float:
+    """Exponent below which a kernel value is taken as ``exp`` of this one: half the logarithm of the smallest number.
+
+    That is 1e-19 in float32, far below the rounding of any sum it enters. Without it a Z spread over many bandwidths
+    fills the Gram matrix with subnormal numbers, on which ``exp`` and matrix products are a hundred times slower.
+    """
+    return 0.5 * math.log(torch.finfo(dtype).tiny)
+
+
 def gaussian_gram(u: Tensor, v: Tensor | None = None) -> Tensor:
     """``exp(−‖u_i − v_j‖²/2)`` for rows already divided by the bandwidth; the diagonal is exactly one.
 
