@@ -37,7 +37,7 @@ _EXPORTS = {
         "mutual_information",
         "normalized_hsic",
     ),
-    "conditional": ("conditional_mmd", "eipm", "gdp"),
+    "conditional": ("conditional_mmd", "demographic_parity", "eipm", "gdp", "gdp_interval"),
     "learning": ("FairClassifier", "FairEncoder", "FairRegressor"),
     "data": ("load_dataset",),
 }
@@ -63,7 +63,7 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
-    from frhsic_core.conditional import conditional_mmd, eipm, gdp
+    from frhsic_core.conditional import conditional_mmd, demographic_parity, eipm, gdp, gdp_interval
     from frhsic_core.data import load_dataset
     from frhsic_core.joint import (
         HSICLoss,

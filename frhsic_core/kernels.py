@@ -55,7 +55,10 @@ def gaussian_gram(u: Tensor, v: Tensor | None = None) -> Tensor:
     inner = u @ u.mT
     # Half the diagonal of the product itself, so that u·u − |u|²/2 − |u|²/2 is exactly zero there.
     half = 0.5 * inner.diagonal(dim1=-2, dim2=-1)
-    return torch.exp((inner - half.unsqueeze(-1) - half.unsqueeze(-2)).clamp(lowest_exponent(u.dtype), 0.0))
+    low = lowest_exponent(u.dtype)
+    if inner.requires_grad:
+        return torch.exp((inner - half.unsqueeze(-1) - half.unsqueeze(-2)).clamp(low, 0.0))
+    return inner.sub_(half.unsqueeze(-1)).sub_(half.unsqueeze(-2)).clamp_(low, 0.0).exp_()
 
 
 def _scale(bandwidth: float | Tensor, like: Tensor) -> float | Tensor:
@@ -147,7 +150,7 @@ class Laplacian:
     def __call__(self, x: Tensor, y: Tensor | None = None) -> Tensor:
         # cdist with p=1 has the gradient sign(x − y), zero at repeated rows.
         distance = torch.cdist(x, x if y is None else y, p=1.0)
-        return torch.exp(-distance / _scale(self.bandwidth, distance))
+        return torch.exp((-distance / _scale(self.bandwidth, distance)).clamp_min(lowest_exponent(x.dtype)))
 
     @property
     def bound(self) -> float:

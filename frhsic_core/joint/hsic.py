@@ -16,7 +16,7 @@ from frhsic_core.arrays import ArrayLike, as_mask, as_pair, as_weights
 from frhsic_core.joint.centring import contraction_weights, require_estimator
 from frhsic_core.joint.gram import product_kernel, resolve_kernel
 from frhsic_core.joint.streaming import streaming_hsic
-from frhsic_core.kernels import Gaussian, Kernel
+from frhsic_core.kernels import Gaussian, Kernel, lowest_exponent
 
 __all__ = ["contract", "hsic", "normalized_hsic"]
 
@@ -37,7 +37,7 @@ class _GaussianContraction(torch.autograd.Function):
         u = (z - z.mean(-2, keepdim=True)).mul_(precision)
         gram = u @ u.mT
         half = 0.5 * gram.diagonal(dim1=-2, dim2=-1)  # from the product itself, so that the diagonal is exactly zero
-        gram = gram.sub_(half.unsqueeze(-1)).sub_(half.unsqueeze(-2)).clamp_max_(0.0).exp_()
+        gram = gram.sub_(half.unsqueeze(-1)).sub_(half.unsqueeze(-2)).clamp_(lowest_exponent(u.dtype), 0.0).exp_()
         keep_gram = ctx.needs_input_grad[1]
         product = gram * weights if keep_gram else gram.mul_(weights)
         ctx.save_for_backward(u, product, gram if keep_gram else None)
