@@ -30,6 +30,13 @@ class Card:
     terms: str
     not_for: tuple[str, ...]
 
+    def markdown(self) -> str:
+        """Return the card as Markdown, without its title."""
+        lines = [f"**A row.** {self.measured}  ", f"**By.** {self.by}  ", f"**S.** {self.sensitive}  "]
+        lines += [f"**Y.** {self.target}  ", f"**Terms.** {self.terms}", "", "Known problems:", ""]
+        lines += [f"- {problem}" for problem in self.problems]
+        return "\n".join([*lines, "", "Not to be concluded from it: " + "; ".join(self.not_for) + "."])
+
 
 _LAW_TERMS = "None: a probability law has no owner."
 
@@ -102,11 +109,13 @@ CARDS: dict[str, Card] = {
         title="COMPAS",
         measured="One defendant scored by the COMPAS tool in Broward County, Florida, in 2013 and 2014.",
         by="ProPublica (Larson, Mattu, Kirchner and Angwin, 2016), from public records.",
-        sensitive="Age in years.",
+        sensitive="Age in years, as of April 2016 (see below).",
         target="A new charge within two years, as recorded by ProPublica.",
         problems=(
-            "People who were charged again were kept past the two-year window, others not: the rate of Y is 45 % where "
-            "about 36 % would be right (Barenstein, 2019).",
+            "People screened too late to be followed for two years are in it only if they were charged again: the rate "
+            "of Y is 45 % where about 36 % would be right (Barenstein, 2019).",
+            "The column age is the age when the data were collected: in 99 % of rows it fits mid-April 2016, in none "
+            "the day of the screening, one to four years before.",
             "A new charge is not a new offence: policing differs between people and places.",
             "Younger defendants are charged again more often: the attribute to be hidden is itself a strong predictor.",
             "The raw file holds names and birth dates of real people. The loader reads only the columns it uses.",

@@ -55,9 +55,10 @@ class Folders:
         data = data_dir or os.environ.get("FRHSIC_DATA") or None
         cache = cache_dir or os.environ.get("FRHSIC_CACHE") or None
         if cache is None:
-            import pooch
+            # what pooch.os_cache returns; importing pooch for it would bring tqdm and its warning into notebooks
+            import platformdirs
 
-            cache = pooch.os_cache("frhsic-core")
+            cache = platformdirs.user_cache_dir("frhsic-core")
         return cls(None if data is None else Path(data).expanduser(), Path(cache).expanduser())
 
 

@@ -60,6 +60,42 @@ def test_no_name_or_birth_date_survives_loading_compas() -> None:
 
 
 @pytest.mark.data
+def test_the_age_in_compas_is_that_of_april_2016() -> None:
+    """What the card and the chapter say: the column fits the day of collection, never the day of the screening."""
+    path = Path(os.environ["FRHSIC_DATA"]) / "compas" / "compas-scores-two-years.csv"
+    file = pd.read_csv(
+        path, usecols=["age", "dob", "compas_screening_date"], parse_dates=["dob", "compas_screening_date"]
+    )
+
+    def age_on(day: pd.Series) -> pd.Series:
+        birthday_to_come = (file["dob"].dt.month * 100 + file["dob"].dt.day) > (day.dt.month * 100 + day.dt.day)
+        return day.dt.year - file["dob"].dt.year - birthday_to_come
+
+    collected = pd.Series(pd.Timestamp("2016-04-15"), index=file.index)
+    assert (age_on(collected) == file["age"]).mean() > 0.98
+    gap = file["age"] - age_on(file["compas_screening_date"])
+    assert gap.min() >= 1
+    assert gap.max() <= 4
+
+
+@pytest.mark.data
+def test_people_screened_too_late_for_two_years_are_in_compas_only_if_charged_again() -> None:
+    """The figures of the chapter, on the rows the recipe keeps."""
+    path = Path(os.environ["FRHSIC_DATA"]) / "compas" / "compas-scores-two-years.csv"
+    used = ["age", "compas_screening_date", "days_b_screening_arrest", "two_year_recid"]
+    file = pd.read_csv(path, usecols=used, parse_dates=["compas_screening_date"])
+    file = file[file["days_b_screening_arrest"].between(-30, 30)]
+    assert len(file) == load_dataset("compas", download=False).n
+    late = file["compas_screening_date"] >= "2014-04-01"
+    assert round(late.mean(), 2) == 0.14
+    assert round(file["two_year_recid"][late].mean(), 3) == 0.997
+    assert round(file["two_year_recid"][~late].mean(), 3) == 0.366
+    young = file["age"] < 20
+    assert (young.sum(), round(file["two_year_recid"][young].mean(), 2)) == (27, 0.96)
+    assert late[young].mean() > 0.85
+
+
+@pytest.mark.data
 def test_crime_names_are_those_of_the_documentation() -> None:
     listed = pd.read_csv(Path(os.environ["FRHSIC_DATA"]) / "crime" / "communities_attributes.csv")["attributes"]
     assert tuple(listed.str.strip()) == crime.COLUMNS

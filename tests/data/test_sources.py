@@ -144,6 +144,16 @@ def test_a_bad_answer_is_named_never_used_never_left(
     assert locate([_file(server, path, "/good")], _folders(tmp_path), what="toy").sha256 == SHA
 
 
+def test_the_cache_is_where_pooch_would_put_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    import pooch
+
+    monkeypatch.delenv("FRHSIC_CACHE")
+    assert Folders.from_environment().cache == Path(pooch.os_cache("frhsic-core"))
+    monkeypatch.setenv("FRHSIC_DATA", "~/mine")
+    assert Folders.from_environment().data == Path.home() / "mine"
+    assert Folders.from_environment("/given").data == Path("/given")
+
+
 def test_the_message_says_what_was_tried_and_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(DataUnavailable) as caught:
         load_dataset("meps", download=False)
