@@ -106,7 +106,7 @@ def limits(*, quick: bool) -> list[Certificate]:
 
 
 def power_law(*, quick: bool) -> list[Certificate]:
-    """ "Polynomial dependence" with slopes near −1: the true exponent, enclosed, and what a cut-off makes of it."""
+    """Check "polynomial dependence" with slopes near −1: the true exponent, and what a cut-off makes of it."""
     from flint import arb
 
     n = 8
@@ -135,7 +135,7 @@ def power_law(*, quick: bool) -> list[Certificate]:
         inequality(NUMBER, LABEL, "the k-th eigenvalue of n distinct points falls with exponent 2k, k = 1..n−1",
                    middle=miss, upper=1e-3, evidence="interval", corrected=True,
                    details={"exponents": [float(exponent) for exponent in exponents]}),
-        inequality(NUMBER, LABEL, "'smallest positive eigenvalue': what the 1e-6 cut-off keeps is within twice the true one",
+        inequality(NUMBER, LABEL, "'smallest positive eigenvalue': the value kept by the cut-off is within twice of it",
                    middle=kept, upper=2.0 * float(exact.upper()), evidence="interval", tolerance=0.0,
                    details={"kept": kept, "kept rank": count, "true": float(exact.mid())}),
         strict_inequality(NUMBER, LABEL, "the value kept is the cut-off: within a factor 1e3 of it at every bandwidth",
