@@ -1,0 +1,182 @@
+"""Auditing a representation with measures it was not trained on.
+
+A penalty that has become small says that *its* statistic is small. Dependence can hide at another bandwidth, in
+directions of low variance, or in what a head makes of Z; so Z is asked four different questions here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from frhsic_core.arrays import ArrayLike, as_pair, as_tensor
+from frhsic_core.conditional.gdp import gdp
+from frhsic_core.joint.centring import centre
+from frhsic_core.joint.distance import distance_correlation
+from frhsic_core.kernels import Gaussian, median_bandwidth
+from frhsic_core.learning.probes import linear_features, probe_r2, random_features
+
+__all__ = ["RepresentationAudit", "audit_representation"]
+
+BANDWIDTHS = (0.5, 1.0, 2.0)
+
+
+@dataclass(frozen=True)
+class RepresentationAudit:
+    """What :func:`audit_representation` found; tensors have the batch shape, float64 on the CPU.
+
+    Attributes
+    ----------
+    normalized_hsic : Tensor
+        ``(..., 3)``: normalised HSIC with σ_Z at each of ``bandwidths`` times the median distance.
+    floor : Tensor
+        ``(..., 3)``: its mean if the rows of S were shuffled, the value that independence would show on this sample.
+    distance_correlation : Tensor
+        Squared, bias-corrected: about zero under independence.
+    linear_r2, nonlinear_r2 : Tensor
+        Cross-fitted R² of reading S from Z; the largest over the attributes. Below zero: worse than the mean.
+    gdp : Tensor or None
+        GDP of the predictions, where they were given.
+    bandwidths : tuple of float
+        In units of the median distance.
+    rows : int
+        Rows behind the kernel statistics; the probes and GDP use all.
+    """
+
+    normalized_hsic: Tensor
+    floor: Tensor
+    distance_correlation: Tensor
+    linear_r2: Tensor
+    nonlinear_r2: Tensor
+    gdp: Tensor | None
+    bandwidths: tuple[float, ...]
+    rows: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the numbers under flat names, for a row (or, of a stack, rows) of a table."""
+        values = {
+            f"normalized_hsic_{factor:g}": self.normalized_hsic[..., i] for i, factor in enumerate(self.bandwidths)
+        }
+        values |= {name: getattr(self, name) for name in ("distance_correlation", "linear_r2", "nonlinear_r2")}
+        if self.gdp is not None:
+            values["gdp"] = self.gdp
+        return {name: value.item() if value.ndim == 0 else value.tolist() for name, value in values.items()}
+
+    def __str__(self) -> str:
+        lines = []
+        for name, value in self.as_dict().items():
+            values = value if isinstance(value, list) else [value]
+            lines.append(f"{name:22s} " + "  ".join(f"{number:7.4f}" for number in values))
+        return "\n".join(lines)
+
+
+@torch.no_grad()
+def audit_representation(
+    z: ArrayLike,
+    s: ArrayLike,
+    *,
+    predictions: ArrayLike | None = None,
+    bandwidths: Sequence[float] = BANDWIDTHS,
+    features: int = 300,
+    folds: int = 5,
+    max_rows: int = 2000,
+    chunk: int = 8,
+    seed: int = 0,
+) -> RepresentationAudit:
+    """Measure how much S can be read from Z, by statistics, by probes and through the predictions.
+
+    Normalised HSIC at three bandwidths; the bias-corrected distance correlation; the cross-fitted R² of a linear ridge
+    and of a ridge on random Fourier features; GDP. O(r²d) for r = ``max_rows`` and O(nF²) for F features, for each
+    model; models are taken ``chunk`` at a time.
+
+    Parameters
+    ----------
+    z : array_like
+        ``(..., n, d)`` or ``(n,)``: representations, logits or probabilities of one model or of a stack; rows the models
+        were not trained on.
+    s : array_like
+        ``(n,)``, ``(n, p)`` for all models, or with the leading dimensions of ``z``.
+    predictions : array_like, optional
+        ``(..., n)``: probabilities (or real predictions) for GDP with sample weights and Silverman's bandwidth. Several
+        attributes: the largest.
+    bandwidths : sequence of float
+        Of the kernel on Z, in units of the median distance of its rows; the kernel on S is at its median.
+    features, folds : int
+        Random features; parts of the cross-fitting.
+    max_rows : int
+        Rows, evenly spaced, for the statistics that need a Gram matrix.
+    chunk : int
+        Models at a time.
+    seed : int
+        For the random features and the folds: the same for every model.
+
+    Returns
+    -------
+    RepresentationAudit
+        Zero HSIC and R² for a constant Z.
+
+    Examples
+    --------
+    >>> generator = torch.Generator().manual_seed(0)
+    >>> s = torch.randn(600, generator=generator, dtype=torch.float64)
+    >>> z = torch.stack([s**2, torch.randn(600, generator=generator, dtype=torch.float64)], dim=-1)
+    >>> audit = audit_representation(z, s)
+    >>> bool(audit.linear_r2 < 0.05), bool(audit.normalized_hsic[1] > 3 * audit.floor[1])
+    (True, True)
+    """
+    z, s = as_pair(z, s, min_rows=2 * folds)
+    z = z.double() if z.device.type != "mps" else z
+    s = s.to(z)
+    batch, n, d = z.shape[:-2], z.shape[-2], z.shape[-1]
+    s = s.expand(*batch, *s.shape[-2:]).reshape(-1, n, s.shape[-1])
+    z = z.reshape(-1, n, d)
+    f = None
+    if predictions is not None:
+        f = as_tensor(predictions, name="predictions").to(z)
+        f = (f.squeeze(-1) if f.ndim > len(batch) + 1 else f).expand(*batch, n).reshape(-1, n)
+    keep = torch.linspace(0, n - 1, min(n, max_rows), device=z.device).round().long()
+    parts: list[list[Tensor]] = []
+    for block in torch.arange(len(z)).split(chunk):
+        zb, sb = z[block], s[block]
+        values = _kernel_statistics(zb[:, keep], sb[:, keep], tuple(bandwidths))
+        values += [distance_correlation(zb[:, keep], sb[:, keep], squared=True, estimator="unbiased")]
+        values += [probe_r2(linear_features(zb), sb, folds=folds, seed=seed)]
+        values += [probe_r2(random_features(zb, features=features, seed=seed), sb, folds=folds, seed=seed)]
+        if f is not None:
+            each = [gdp(f[block], sb[..., a]) for a in range(sb.shape[-1])]
+            values += [torch.stack(each).amax(0)]
+        parts.append([value.double().cpu() for value in values])
+    joined = [torch.cat(column).reshape((*batch, *column[0].shape[1:])) for column in zip(*parts, strict=True)]
+    return RepresentationAudit(
+        normalized_hsic=joined[0],
+        floor=joined[1],
+        distance_correlation=joined[2],
+        linear_r2=joined[3],
+        nonlinear_r2=joined[4],
+        gdp=joined[5] if f is not None else None,
+        bandwidths=tuple(float(b) for b in bandwidths),
+        rows=len(keep),
+    )
+
+
+def _kernel_statistics(z: Tensor, s: Tensor, factors: tuple[float, ...]) -> list[Tensor]:
+    """Normalised HSIC and its exact mean over permutations of the rows, ``(models, factors)`` each."""
+    n = z.shape[-2]
+    sigma = median_bandwidth(z, check_finite=False)
+    gram_s = centre(Gaussian(median_bandwidth(s, check_finite=False))(s))
+    own_s = gram_s.square().sum((-2, -1))
+    trace_s = gram_s.diagonal(dim1=-2, dim2=-1).sum(-1)
+    values, floors = [], []
+    for factor in factors:
+        gram_z = centre(Gaussian(factor * sigma)(z))
+        own = (gram_z.square().sum((-2, -1)) * own_s).sqrt()
+        alive = own > n * n * torch.finfo(z.dtype).eps
+        own = torch.where(alive, own, torch.ones_like(own))
+        trace_z = gram_z.diagonal(dim1=-2, dim2=-1).sum(-1)
+        values.append(alive * (gram_z * gram_s).sum((-2, -1)) / own)
+        floors.append(alive * trace_z * trace_s / ((n - 1) * own))
+    return [torch.stack(values, -1), torch.stack(floors, -1)]
