@@ -150,7 +150,7 @@ class FiniteLaw(FiniteTable):
         return _plain((gap * gap) @ p_s)
 
     def dp_gap(self, head: ArrayLike) -> Any:
-        """|E[f | S = s₁] − E[f | S = s₀]| for two-valued S; :meth:`gdp` is 2·P(s₀)·P(s₁) times it, not it."""
+        """``|E[f | S = s₁] − E[f | S = s₀]|`` for two-valued S; :meth:`gdp` is 2·P(s₀)·P(s₁) times it, not it."""
         if len(self.s_points) != 2:
             raise ValueError(f"S has {len(self.s_points)} values: demographic parity compares two; use gdp.")
         gap = self.conditional_gap(head)

@@ -55,7 +55,7 @@ class GaussianPair(JointGaussian):
 
     @property
     def maximal_correlation(self) -> float:
-        """|ρ| (Gebelein 1941)."""
+        """``|ρ|`` (Gebelein 1941)."""
         return abs(self.rho)
 
     def coupling(self, kernel_z: Gaussian) -> float:
@@ -78,7 +78,7 @@ class GaussianPair(JointGaussian):
 
     @property
     def distance_correlation(self) -> float:
-        """dCor(Z, S), the rooted one, at most |ρ|."""
+        """dCor(Z, S), the rooted one, at most ``|ρ|``."""
         own = formulas.squared_distance_covariance(1.0)
         return math.sqrt(formulas.squared_distance_covariance(self.rho) / own)
 

@@ -125,14 +125,14 @@ class JointGaussian(ABC):
         return formulas.expected_squared_mmd(self.mean_kernel_z(kernel_z), self.coupling(kernel_z))
 
     def expected_mmd(self, kernel_z: Gaussian) -> float:
-        """E_S[MMD(P_{Z|S}, P_Z)], the population EIPM, by adaptive quadrature to relative 1e-12."""
+        """E_S[MMD(P_{Z|S}, P_Z)], the population EIPM, by adaptive quadrature to 1e-12."""
         return self.eipm_limit(kernel_z, bandwidth=0.0)
 
     def eipm_limit(self, kernel_z: Gaussian, *, bandwidth: float, power: int = 1) -> float:
         """Limit of the EIPM estimator as n → ∞ at a fixed smoothing bandwidth γ in S.
 
-        E_S[MMD(P_γ(·|S), P_Z)^power] with P_γ(·|s) ∝ ∫ P_{Z|S=t}·exp(−(t − s)²/(2γ²)) dP_S(t): the estimator converges,
-        to a number below E_S[MMD]. γ = 0 is the target itself. Closed form for ``power=2``, quadrature for 1.
+        ``E_S[MMD(P_γ(·|S), P_Z)^power]`` with ``P_γ(·|s) ∝ ∫ P_{Z|S=t}·exp(−(t − s)²/(2γ²)) dP_S(t)``: the estimator
+        converges, to a number below E_S[MMD]. γ = 0 is the target itself. Closed form for ``power=2``, quadrature for 1.
         """
         if power not in (1, 2):
             raise ValueError(f"power is {power}: 1 for E[MMD], 2 for E[MMD²].")
