@@ -103,8 +103,8 @@ def fetch(file: RawFile, folders: Folders, tried: list[str], *, progress: Any = 
                 return Located(file, destination, digest, origin)
             except CorruptFile as error:
                 tried.append(f"{file.name}: {origin} sent something else: {error}")
-            except _NETWORK_FAULTS as error:
-                tried.append(f"{file.name}: {origin} could not be reached ({_first_line(error)})")
+            except _Unreachable as error:
+                tried.append(f"{file.name}: {origin} could not be reached ({error})")
     except OSError as error:
         tried.append(
             f"{file.name}: the cache {folders.cache} cannot be written ({error}); set FRHSIC_CACHE to a folder that can"
@@ -163,9 +163,6 @@ def locate(
 
 class _Unreachable(Exception):
     """A source that did not answer, with the reason in one line."""
-
-
-_NETWORK_FAULTS = (_Unreachable,)
 
 
 def _sources(file: RawFile) -> Iterator[tuple[str, Any]]:
@@ -238,10 +235,6 @@ def _pip_reason(stderr: str) -> str:
     if "No matching distribution" in stderr or "Could not find a version" in stderr:
         return "pip found no such distribution: no package index is reachable, or it does not carry it"
     return "pip download failed"
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error) or type(error).__name__).splitlines()[0]
 
 
 # --- hashes that are not known in advance --------------------------------------------------------------------------
