@@ -36,11 +36,12 @@ class EscapeWarning(UserWarning):
 
 
 def batch_median(z: Tensor, *, max_points: int | None = None) -> Tensor:
-    """Lower median of the pairwise Euclidean distances of the first rows of a batch, ``(..., n, d) -> (...)``.
+    """Lower median of the pairwise Euclidean distances of a batch, ``(..., n, d) -> (...)``.
 
-    Rows of a mini-batch are in random order, so the first ``max_points`` are a random sample. Nothing waits for the
-    device. Where more than half of the pairs coincide the root mean square distance stands in, and one for a constant
-    Z. O(n²d) time; a selection, not a sort.
+    Without ``max_points`` over all pairs of rows. With it, over the pairs between two halves of the first ``max_points``
+    rows, which are a random sample since mini-batches are in random order: a quarter of the numbers to select from, at
+    almost the same accuracy. Nothing waits for the device. Where more than half of the pairs coincide the root mean
+    square distance stands in, and one for a constant Z. O(n²d) time; a selection, not a sort.
 
     Examples
     --------
@@ -48,15 +49,18 @@ def batch_median(z: Tensor, *, max_points: int | None = None) -> Tensor:
     2.0
     """
     z = z.detach()
-    if max_points is not None and z.shape[-2] > max_points:
-        z = z[..., :max_points, :]
     n = z.shape[-2]
     if n < 2:
         return z.new_ones(z.shape[:-2])
-    squared = squared_distances(z).flatten(-2)
-    # The n zeros of the diagonal come first in order, then every pair twice.
-    pairs = n * (n - 1) // 2
-    median = squared.kthvalue(n + 2 * ((pairs - 1) // 2) + 1, dim=-1).values
+    if max_points is None:
+        squared = squared_distances(z).flatten(-2)
+        # The n zeros of the diagonal come first in order, then every pair twice.
+        place = n + 2 * ((n * (n - 1) // 2 - 1) // 2) + 1
+    else:
+        half = min(max_points, n) // 2
+        squared = squared_distances(z[..., :half, :], z[..., half : 2 * half, :]).flatten(-2)
+        place = (half * half + 1) // 2
+    median = squared.kthvalue(place, dim=-1).values
     tiny = torch.finfo(z.dtype).tiny ** 0.5
     median = torch.where(median > tiny, median, squared.mean(-1))
     return torch.where(median > tiny, median, torch.ones_like(median)).sqrt()
@@ -69,7 +73,7 @@ class BandwidthPolicy:
     Parameters
     ----------
     max_points : int or None
-        Rows of the batch that the median is taken from.
+        Rows of the batch that the median is taken from; see :func:`batch_median`.
     """
 
     max_points: int | None = None

@@ -159,4 +159,4 @@ class KernelPenalty(Penalty):
 
     @torch.no_grad()
     def ratio(self, z: Tensor) -> Tensor | None:
-        return batch_median(self.scaled(z), max_points=256) / self.sigma_z.clamp_min(1e-30)
+        return batch_median(self.scaled(z)) / self.sigma_z.clamp_min(1e-30)

@@ -8,7 +8,7 @@ from frhsic_core.joint.centring import contraction_weights
 from frhsic_core.kernels import Distance, euclidean_distances
 from frhsic_core.learning.batches import Batch
 from frhsic_core.learning.penalties.base import Penalty
-from frhsic_core.learning.penalties.gram import correlation, inner_product, through_gram
+from frhsic_core.learning.penalties.gram import centred_for, correlation, inner_product, through_gram
 
 __all__ = ["DCor"]
 
@@ -44,10 +44,10 @@ class DCor(Penalty):
                 return 0.0 * batch.z.sum((-2, -1))  # fewer than four rows define no unbiased estimate
             weights = None if weights is None else (weights > 0).to(batch.z.dtype)
         distances = euclidean_distances(batch.s)
-        centred = contraction_weights(distances, estimator=estimator, weights=weights)
         if self.form == "covariance":
-            function = inner_product(centred)
+            function = inner_product(contraction_weights(distances, weights=weights))
         else:
+            centred = centred_for(distances, estimator=estimator, row_weights=weights)
             own = (distances * centred).sum((-2, -1))
             function = correlation(centred, own, estimator=estimator, row_weights=weights)
         # Distance() stands for the distance matrix: twice minus its kernel, which centring makes the same.

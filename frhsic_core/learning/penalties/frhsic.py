@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import torch
 from torch import Tensor
 
 from frhsic_core.joint.centring import contraction_weights
-from frhsic_core.joint.hsic import contract
 from frhsic_core.kernels import Gaussian, InverseMultiquadric, Kernel, Laplacian, Product, median_bandwidth
 from frhsic_core.learning.bandwidth import BandwidthPolicy
 from frhsic_core.learning.batches import Batch, TrainingData
 from frhsic_core.learning.penalties.base import KernelPenalty
-from frhsic_core.learning.penalties.gram import correlation, through_gram
+from frhsic_core.learning.penalties.gram import (
+    centred_for,
+    centred_gaussian,
+    correlation,
+    inner_product,
+    through_gram,
+    vanishing,
+)
 from frhsic_core.learning.penalties.uniform import uniform_weights
 
 __all__ = ["FRHSIC"]
@@ -127,25 +133,20 @@ class FRHSIC(KernelPenalty):
 
     def forward(self, batch: Batch, *, refresh: bool = False) -> Tensor:
         weights, enough = self.row_weights(batch)
-        value: Tensor | None = None
-        kernel_z = None
+        terms: list[Tensor] = []
+        z, rows = batch.z, batch.z.shape[-2]
         if self.on != "output" or refresh:
-            z = self.scaled(batch.z, weights)
+            z = self.scaled(z, weights)
             kernel_z = self._kernel_z(self.renew(z, refresh=refresh))
-        for gram_s in self._attribute_grams(batch.s):
-            centred = self._centred(gram_s, weights)
-            own = (gram_s * centred).sum((-2, -1)) if self.estimator == "normalized" else None
-            for part in ("representation", "output"):
-                if self.on not in (part, "both"):
-                    continue
-                if part == "output":
-                    term = self._on_output(batch.output, centred, own, weights)
-                elif own is None:
-                    term = contract(z, centred, kernel_z)  # type: ignore[arg-type]
-                else:
-                    term = through_gram(z, kernel_z, correlation(centred, own, row_weights=weights))  # type: ignore[arg-type]
-                value = term if value is None else value + term
-        assert value is not None
+        for centred, own in self._attributes(batch.s, weights):
+            if self.on != "output":
+                function = inner_product(centred) if own is None else correlation(centred, own, row_weights=weights)
+                terms.append(through_gram(z, kernel_z, function))
+            if self.on != "representation":
+                terms.append(self._on_output(batch.output, centred, own, weights))
+        value = terms[0] if len(terms) == 1 else torch.stack(terms).sum(0)
+        if self.estimator == "biased" and weights is None:
+            value = value / (rows * rows)
         return value if enough is None else value * enough
 
     def row_weights(self, batch: Batch) -> tuple[Tensor | None, Tensor | None]:
@@ -156,31 +157,40 @@ class FRHSIC(KernelPenalty):
             weights = weights / weights.sum(-1, keepdim=True).clamp_min(1e-30)
         return weights, enough
 
-    def _centred(self, gram_s: Tensor, weights: Tensor | None) -> Tensor:
+    def _attributes(self, s: Tensor, weights: Tensor | None) -> Iterator[tuple[Tensor, Tensor | None]]:
+        """For each criterion, A with HSIC ∝ ⟨K, A⟩, and ⟨L, A⟩ where the normalised form needs it."""
+        columns = s.split(1, dim=-1) if self.attributes == "sum" else [s]
+        for a, column in enumerate(columns):
+            if weights is None and self.estimator != "unbiased" and self.attributes != "product":
+                centred = centred_gaussian(column, self.sigma_s[:, a])
+            else:
+                kernels = [Gaussian(self.sigma_s[:, b]) for b in range(self.sigma_s.shape[1])]
+                gram = Product(kernels)(s) if self.attributes == "product" else kernels[a](column)
+                centred = self._centred(gram, weights)
+            if self.estimator != "normalized":
+                yield centred, None
+            elif weights is None:  # centring is a projection: ⟨L, A⟩ = |A|²
+                yield centred, (centred * centred).sum((-2, -1))
+            else:
+                yield centred, (gram * centred).sum((-2, -1))
+
+    def _centred(self, gram: Tensor, weights: Tensor | None) -> Tensor:
         if self.estimator != "unbiased":
-            return contraction_weights(gram_s, weights=weights)
-        mask = None if weights is None else (weights > 0).to(gram_s.dtype)
-        return contraction_weights(gram_s, estimator="unbiased", weights=mask)
+            return centred_for(gram, row_weights=weights)
+        mask = None if weights is None else (weights > 0).to(gram.dtype)
+        return contraction_weights(gram, estimator="unbiased", weights=mask)
 
     def _kernel_z(self, sigma: Tensor) -> Kernel:
         return KERNELS[self.kernel](sigma) if isinstance(self.kernel, str) else self.kernel(sigma)
 
-    def _attribute_grams(self, s: Tensor) -> list[Tensor]:
-        if self.attributes == "joint":
-            return [Gaussian(self.sigma_s[:, 0])(s)]
-        kernels = [Gaussian(self.sigma_s[:, a]) for a in range(s.shape[-1])]
-        if self.attributes == "product":
-            return [Product(kernels)(s)]
-        return [kernel(s[..., a : a + 1]) for a, kernel in enumerate(kernels)]
-
     def _on_output(self, output: Tensor, centred: Tensor, own: Tensor | None, weights: Tensor | None) -> Tensor:
         """HSIC of the scalar output with a linear kernel, f'Af; the normalised form divides by Var(f)·√HSIC(S, S)."""
-        p = output.new_full(output.shape, 1.0 / output.shape[-1]) if weights is None else weights
-        f = output - (p * output).sum(-1, keepdim=True)
+        mean = output.mean(-1, keepdim=True) if weights is None else (weights * output).sum(-1, keepdim=True)
+        f = output - mean
         cross = (f * (centred @ f.unsqueeze(-1)).squeeze(-1)).sum(-1)
         if own is None:
             return cross
-        variance = (p * f * f).sum(-1)
-        smallest = 64.0 * torch.finfo(f.dtype).eps ** 2
-        alive = ((variance > smallest) & (own > smallest)).to(f.dtype)
-        return alive * cross / (variance.clamp_min(smallest) * own.clamp_min(smallest).sqrt())
+        variance = (f * f).sum(-1) if weights is None else (weights * f * f).sum(-1)
+        smallest = vanishing(f, rows=f.shape[-1], row_weights=weights)
+        alive = ((variance > smallest**0.5) & (own > smallest)).to(f.dtype)
+        return alive * cross / (variance.clamp_min(smallest**0.5) * own.clamp_min(smallest).sqrt())

@@ -1,69 +1,79 @@
 """Functions of a Gram matrix of Z, differentiated by hand.
 
 Every kernel penalty here is a function of K = k(Z, Z) whose gradient G = ∂value/∂K is known in closed form. For a
-radial kernel the rest of the chain is two lines: with W = G ∘ k'(squared distance),
-∂value/∂z_i = 4 Σ_j W_ij (z_i − z_j), one matrix product. Autograd through the same formulas keeps five n × n matrices
-and runs over each of them several times.
+radial kernel the rest of the chain is short: with W = G ∘ k'(squared distance), ∂value/∂z_i = 4 Σ_j W_ij (z_i − z_j), one
+matrix product. Autograd through the same formulas keeps five n × n matrices and runs over each of them several times.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
-from frhsic_core.joint.centring import contraction_weights
+from frhsic_core.joint.centring import centre, contraction_weights
 from frhsic_core.kernels import Distance, Gaussian, InverseMultiquadric, Kernel
 
-__all__ = ["GramFunction", "correlation", "inner_product", "through_gram"]
+__all__ = [
+    "GramFunction",
+    "centred_for",
+    "centred_gaussian",
+    "correlation",
+    "inner_product",
+    "through_gram",
+    "vanishing",
+]
 
-GramFunction = Callable[[Tensor], tuple[Tensor, Tensor]]
-"""``K -> (value, G)``: value ``(...)`` and its symmetric gradient ``(..., n, n)`` in K."""
+GramFunction = Callable[[Tensor], tuple[Tensor | None, Tensor]]
+"""``K -> (value, G)``: value ``(...)`` and its symmetric gradient ``(..., n, n)`` in K; ``None`` stands for ⟨K, G⟩."""
 
 _RADIAL = (Gaussian, InverseMultiquadric, Distance)
 
 
-def _radial(kind: type, inner: Tensor) -> Tensor:
-    """Turn ``u @ u.mT`` into the matrix of a radial kernel, in place; distances keep their sign (no minus)."""
-    half = 0.5 * inner.diagonal(dim1=-2, dim2=-1)
-    minus_half_squared = inner.sub_(half.unsqueeze(-1)).sub_(half.unsqueeze(-2)).clamp_max_(0.0)
+def _augmented(u: Tensor) -> tuple[Tensor, Tensor]:
+    """Rows [u, −|u|²/2, 1] and [u, 1, −|u|²/2]: their product is −|u_i − u_j|²/2, in one pass over the n × n matrix."""
+    half = (u * u).sum(-1, keepdim=True).mul_(-0.5)
+    ones = torch.ones_like(half)
+    return torch.cat([u, half, ones], dim=-1), torch.cat([u, ones, half], dim=-1)
+
+
+def _radial(kind: type, left: Tensor, right: Tensor) -> Tensor:
+    """Matrix of a radial kernel (or of distances) of rows augmented as above."""
+    exponent = left @ right.mT
     if kind is Gaussian:
-        return minus_half_squared.exp_()
+        return exponent.exp_()
     if kind is InverseMultiquadric:
-        return minus_half_squared.mul_(-2.0).add_(1.0).rsqrt_()
+        return exponent.clamp_max_(0.0).mul_(-2.0).add_(1.0).rsqrt_()
     # The expansion leaves rounding where two rows coincide; its root would be a distance with a wild direction.
-    floor = torch.finfo(inner.dtype).eps * 8 * half.amax(-1)[..., None, None]
-    return torch.where(minus_half_squared < -floor, minus_half_squared.mul(-2.0), torch.zeros_like(inner)).sqrt_()
+    floor = 16.0 * torch.finfo(exponent.dtype).eps * left[..., -2].amin(-1)[..., None, None]
+    return torch.where(exponent < floor, exponent.mul(-2.0), torch.zeros_like(exponent)).sqrt_()
 
 
-def _slope(kind: type, gram: Tensor) -> Tensor:
-    """Derivative of the kernel in the squared distance, times −2 (times +2 for distances)."""
+def _pull(kind: type, gram: Tensor, gradient: Tensor) -> Tensor:
+    """G ∘ k'(squared distance), up to the factor −1/2 (+1/2 for distances)."""
     if kind is Gaussian:
-        return gram
+        return gradient * gram
     if kind is InverseMultiquadric:
-        return gram * gram * gram
-    return torch.where(gram > 0, 1.0 / gram.clamp_min(torch.finfo(gram.dtype).tiny), torch.zeros_like(gram))
+        return gradient * gram.pow(3)
+    return torch.where(gram > 0, gradient / gram.clamp_min(torch.finfo(gram.dtype).tiny), torch.zeros_like(gram))
 
 
-class _Radial(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, u: Tensor, function: GramFunction, kind: type) -> Tensor:
-        gram = _radial(kind, u @ u.mT)
-        value, gradient = function(gram)
-        pull = gradient.mul(_slope(kind, gram))
-        ctx.save_for_backward(u, pull)
-        ctx.sign = -2.0 if kind is Distance else 2.0
-        return value
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
-        u, pull = ctx.saved_tensors
-        moved = torch.sub(pull @ u, pull.sum(-1, keepdim=True) * u)
-        return moved.mul_(ctx.sign * grad[..., None, None]), None, None
+def _value_and_gradient(
+    z: Tensor, inverse: Tensor | float, function: GramFunction, kind: type
+) -> tuple[Tensor, Tensor]:
+    """Value ``(...)`` and gradient in z ``(..., n, d)``; they share the last matrix product."""
+    u = (z - z.mean(-2, keepdim=True)).mul_(inverse)
+    left, right = _augmented(u)
+    gram = _radial(kind, left, right)
+    value, gradient = function(gram)
+    pull = _pull(kind, gram, gradient)
+    moved = pull @ left  # the last column of ones gives the row sums
+    mass = moved[..., -1:]
+    if value is None:
+        value = mass.sum((-2, -1)) if kind is Gaussian else (gram * gradient).sum((-2, -1))
+    factor = inverse * (-2.0 if kind is Distance else 2.0)
+    return value, torch.addcmul(moved[..., : u.shape[-1]], mass, u, value=-1.0).mul_(factor)
 
 
 def through_gram(z: Tensor, kernel: Kernel, function: GramFunction) -> Tensor:
@@ -82,22 +92,48 @@ def through_gram(z: Tensor, kernel: Kernel, function: GramFunction) -> Tensor:
     """
     bandwidth = getattr(kernel, "bandwidth", 1.0)
     if isinstance(kernel, _RADIAL) and not (isinstance(bandwidth, Tensor) and bandwidth.requires_grad):
-        scale = bandwidth.to(z)[..., None, None] if isinstance(bandwidth, Tensor) else bandwidth
-        u = z - z.detach().mean(-2, keepdim=True)
-        return _Radial.apply(u if isinstance(kernel, Distance) else u / scale, function, type(kernel))
-    gram = kernel(z)
-    value, gradient = function(gram.detach())
-    linear = (gram * gradient).sum((-2, -1))
+        inverse = bandwidth.reciprocal()[..., None, None] if isinstance(bandwidth, Tensor) else 1.0 / bandwidth
+        with torch.no_grad():
+            value, gradient = _value_and_gradient(z, inverse, function, type(kernel))
+        linear = (z * gradient).sum((-2, -1))
+    else:
+        gram = kernel(z)
+        known, gradient = function(gram.detach())
+        linear = (gram * gradient).sum((-2, -1))
+        value = linear.detach() if known is None else known
+    # A linear function with this gradient, moved to this value: cheaper than a custom backward.
     return value + (linear - linear.detach())
+
+
+def centred_gaussian(s: Tensor, bandwidth: Tensor) -> Tensor:
+    """HLH for the Gaussian Gram matrix L of S ``(models, n, p)`` at σ_S ``(models,)``, in four passes over it."""
+    u = (s - s.mean(-2, keepdim=True)) / bandwidth[..., None, None]
+    left, right = _augmented(u)
+    gram = (left @ right.mT).exp_()
+    row = gram.mean(-1, keepdim=True)
+    row = row - 0.5 * row.mean(-2, keepdim=True)
+    return gram.sub_(row).sub_(row.mT)
 
 
 def inner_product(weights: Tensor) -> GramFunction:
     """``K -> Σ_ij K_ij A_ij``: HSIC, distance covariance and every kernel MMD."""
 
-    def function(gram: Tensor) -> tuple[Tensor, Tensor]:
-        return (gram * weights).sum((-2, -1)), weights
+    def function(gram: Tensor) -> tuple[None, Tensor]:
+        return None, weights
 
     return function
+
+
+def centred_for(gram: Tensor, *, estimator: str = "biased", row_weights: Tensor | None = None) -> Tensor:
+    """A with ⟨K, A⟩ proportional to the statistic: the factor n² or n(n − 3) is left out where rows count the same."""
+    if row_weights is None:
+        return centre(gram, estimator=estimator)
+    return contraction_weights(gram, estimator=estimator, weights=row_weights)
+
+
+def vanishing(like: Tensor, *, rows: int, row_weights: Tensor | None) -> float:
+    """Where ⟨K, A_K⟩ counts as zero: what rounding leaves of a constant sample, in the scale of :func:`centred_for`."""
+    return 64.0 * torch.finfo(like.dtype).eps ** 2 * (rows * rows if row_weights is None else 1)
 
 
 def correlation(
@@ -105,17 +141,19 @@ def correlation(
 ) -> GramFunction:
     """``K -> ⟨K, A⟩ / √(⟨K, A_K⟩ · own)``, the normalised form; zero, with zero gradient, where either is constant.
 
-    ``own`` is ⟨L, A⟩, the same statistic of S with itself. ⟨K, A_K⟩ is quadratic in K with gradient 2 A_K.
+    ``own`` is ⟨L, A⟩, the same statistic of S with itself, and A is :func:`centred_for` of L. ⟨K, A_K⟩ is quadratic in
+    K with gradient 2 A_K.
     """
 
     def function(gram: Tensor) -> tuple[Tensor, Tensor]:
-        own_weights = contraction_weights(gram, estimator=estimator, weights=row_weights)
+        own_weights = centred_for(gram, estimator=estimator, row_weights=row_weights)
         own_z = (gram * own_weights).sum((-2, -1))
-        smallest = 64.0 * torch.finfo(gram.dtype).eps ** 2
+        smallest = vanishing(gram, rows=gram.shape[-1], row_weights=row_weights)
         alive = ((own_z > smallest) & (own > smallest)).to(gram.dtype)
         own_z = own_z.clamp_min(smallest)
         root = alive * torch.rsqrt(own_z * own.clamp_min(smallest))
         value = (gram * weights).sum((-2, -1)) * root
-        return value, weights * root[..., None, None] - own_weights * (value / own_z)[..., None, None]
+        slope = (weights * root[..., None, None]).addcmul_(own_weights, (value / own_z)[..., None, None], value=-1.0)
+        return value, slope
 
     return function

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from frhsic_core.joint.hsic import contract
 from frhsic_core.kernels import Gaussian
 from frhsic_core.learning.bandwidth import BandwidthPolicy
 from frhsic_core.learning.batches import Batch, TrainingData
 from frhsic_core.learning.penalties.base import KernelPenalty
 from frhsic_core.learning.penalties.bins import bin_rows
+from frhsic_core.learning.penalties.gram import inner_product, through_gram
 
 __all__ = ["MMDBinned"]
 
@@ -76,7 +76,7 @@ class MMDBinned(KernelPenalty):
                 overall = z.mean(-2, keepdim=True) if weights is None else weights.unsqueeze(-2) @ z
                 value = value + ((inside @ (z - overall)).square().sum(-1) * present).sum(-1)
             else:
-                value = value + contract(z, _pairs(inside, present), Gaussian(sigma))
+                value = value + through_gram(z, Gaussian(sigma), inner_product(_pairs(inside, present)))
         return value if enough is None else value * enough
 
     def ratio(self, z: Tensor) -> Tensor | None:
