@@ -38,9 +38,9 @@ class EscapeWarning(UserWarning):
 def batch_median(z: Tensor, *, max_points: int | None = None) -> Tensor:
     """Lower median of the pairwise Euclidean distances of a batch, ``(..., n, d) -> (...)``.
 
-    Without ``max_points`` over all pairs of rows. With it, over the pairs between two halves of the first ``max_points``
-    rows, which are a random sample since mini-batches are in random order: a quarter of the numbers to select from, at
-    almost the same accuracy. Nothing waits for the device. Where more than half of the pairs coincide the root mean
+    Without ``max_points`` over all pairs of rows. With it, over the pairs between two halves of the first
+    ``max_points`` rows, which are a random sample since mini-batches are in random order: a quarter of the numbers to
+    select from, at almost the same accuracy. Nothing waits for the device. Where more than half of the pairs coincide the root mean
     square distance stands in, and one for a constant Z. O(n²d) time; a selection, not a sort.
 
     Examples

@@ -7,7 +7,7 @@ kernel launches, not 125 times as many. A single model is a stack of one.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import cast
 
@@ -17,7 +17,11 @@ from torch.nn import functional as F
 
 __all__ = ["ModelStack", "StackedLinear", "StackedMLP"]
 
-ACTIVATIONS = {"selu": (F.selu, nn.SELU), "relu": (F.relu, nn.ReLU), "tanh": (torch.tanh, nn.Tanh)}
+ACTIVATIONS: dict[str, tuple[Callable[[Tensor], Tensor], type[nn.Module]]] = {
+    "selu": (F.selu, nn.SELU),
+    "relu": (F.relu, nn.ReLU),
+    "tanh": (torch.tanh, nn.Tanh),
+}
 
 
 def seeded_generators(seeds: Sequence[int]) -> list[torch.Generator]:

@@ -20,8 +20,8 @@ class Residualiser:
         \text{ (least squares), or kernel ridge with a Gaussian kernel.}
 
     It removes the dependence of the mean of X on S (linearly, or at the bandwidth's resolution) and nothing else:
-    higher moments, and what an encoder can rebuild from them, remain. Least squares: O(np²). Kernel ridge: O(c³ + nc) with c
-    centres, evenly spaced over the training rows in the order of S.
+    higher moments, and what an encoder can rebuild from them, remain. Least squares: O(np²). Kernel ridge: O(c³ + nc)
+    with c centres, evenly spaced over the training rows in the order of S.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 """Functions of a Gram matrix of Z, differentiated by hand.
 
 Every kernel penalty here is a function of K = k(Z, Z) whose gradient G = ∂value/∂K is known in closed form. For a
-radial kernel the rest of the chain is short: with W = G ∘ k'(squared distance), ∂value/∂z_i = 4 Σ_j W_ij (z_i − z_j), one
-matrix product. Autograd through the same formulas keeps five n × n matrices and runs over each of them several times.
+radial kernel the rest of the chain is short: with W = G ∘ k'(squared distance), ∂value/∂z_i = 4 Σ_j W_ij (z_i − z_j),
+one matrix product. Autograd through the same formulas keeps five n × n matrices and runs over each several times.
 """
 
 from __future__ import annotations
