@@ -132,7 +132,7 @@ class JointGaussian(ABC):
         """Limit of the EIPM estimator as n → ∞ at a fixed smoothing bandwidth γ in S.
 
         ``E_S[MMD(P_γ(·|S), P_Z)^power]`` with ``P_γ(·|s) ∝ ∫ P_{Z|S=t}·exp(−(t − s)²/(2γ²)) dP_S(t)``: the estimator
-        converges, to a number below E_S[MMD]. γ = 0 is the target itself. Closed form for ``power=2``, quadrature for 1.
+        converges, to a number below E_S[MMD]. γ = 0 is the target itself. Closed form for ``power=2``, else quadrature.
         """
         if power not in (1, 2):
             raise ValueError(f"power is {power}: 1 for E[MMD], 2 for E[MMD²].")

@@ -1,7 +1,8 @@
-"""Adaptive one-dimensional quadrature against the standard normal density, to a stated relative accuracy.
+"""Adaptive one-dimensional quadrature against the standard normal density, to a stated accuracy.
 
-Gauss–Hermite rules are wrong here: E|m_f(S)| and E_S[MMD] have a kink (or nearly one), and 200 Hermite nodes still miss
-the fifth digit. The line is cut where the caller knows the integrand bends, and each piece is integrated adaptively.
+Gauss–Hermite rules are wrong here: ``E|m_f(S)|`` and E_S[MMD] have a kink, or nearly one. With 200 Hermite nodes
+E_S[MMD] of the Gaussian pair at σ = 1 is still off by 1e-6 at ρ = .5 and by 4e-5 at ρ = .1. The line is cut where the
+caller knows the integrand bends, and each piece is integrated adaptively.
 """
 
 from __future__ import annotations
@@ -18,12 +19,13 @@ __all__ = ["REACH", "normal_expectation", "sign_changes"]
 
 REACH = 12.0  # P(|S| > 12) < 4e-33: below the last bit of any bounded integrand's expectation
 _ACCURACY = 1e-12
+_FLOOR = 1e-13  # an integrand that is itself a difference has rounding noise no rule can integrate away
 
 
 def normal_expectation(
     function: Callable[[float], float], *, cuts: Iterable[float] = (), lower: float = -REACH
 ) -> float:
-    """Return ∫ function(s)·φ(s) ds over [lower, 12], cut at ``cuts``, with relative accuracy 1e-12.
+    """Return ∫ function(s)·φ(s) ds over [lower, 12], cut at ``cuts``, to relative 1e-12 or absolute 1e-13.
 
     Parameters
     ----------
@@ -57,7 +59,7 @@ def normal_expectation(
         pieces.append(value)
         errors.append(error)
     total, error = math.fsum(pieces), math.fsum(errors)
-    if not error <= _ACCURACY * abs(total) + 1e-15:
+    if not error <= _ACCURACY * abs(total) + _FLOOR:
         raise ArithmeticError(
             f"quadrature reached {error:.1e} for an integral of {total:.3e}, not {_ACCURACY:.0e}: "
             "add the points where the integrand bends to cuts."

@@ -60,9 +60,10 @@ def test_gap_is_bounded_by_norm_times_mmd() -> None:
     assert law.expected_squared_gap(HEAD) <= HEAD.norm**2 * law.expected_squared_mmd(HEAD.kernel)
 
 
-def test_narrow_bumps_are_found() -> None:
-    """At ρ near one and a small bandwidth m_f is a spike of width .045 on a line of length 24."""
-    law, head = GaussianPair(0.999), KernelHead([0.7], [1.0], kernel=Gaussian(0.01))
+@pytest.mark.parametrize(("rho", "sigma", "centre"), [(0.999, 0.01, 0.7), (1 - 5e-7, 1e-3, 3.1)])
+def test_narrow_bumps_are_found(rho: float, sigma: float, centre: float) -> None:
+    """At ρ near one and a small bandwidth m_f is a spike of width .05, .0014 on a line of length 24."""
+    law, head = GaussianPair(rho), KernelHead([centre], [1.0], kernel=Gaussian(sigma))
     x, w = normal_grid(2_000_001)
     assert law.gdp(head) == pytest.approx(w @ np.abs(law.conditional_gap(head, x)), rel=1e-8)
 
