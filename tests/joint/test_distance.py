@@ -1,0 +1,188 @@
+"""Distance covariance and correlation against brute force, dcor, hyppo and the distance-induced kernel."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch.autograd import gradcheck
+
+from frhsic_core.joint.distance import distance_correlation, distance_covariance
+from frhsic_core.joint.hsic import hsic
+from frhsic_core.kernels import Distance
+
+FORMS = [(True, "biased"), (False, "biased"), (True, "unbiased")]
+
+
+def sample(
+    seed: int, n: int = 30, d: int = 3, p: int = 2, batch: tuple[int, ...] = ()
+) -> tuple[torch.Tensor, torch.Tensor]:
+    g = torch.Generator().manual_seed(seed)
+    z = torch.randn(*batch, n, d, generator=g, dtype=torch.float64)
+    s = torch.randn(*batch, n, p, generator=g, dtype=torch.float64) + z[..., :p] ** 2
+    return z, s
+
+
+def test_biased_covariance_equals_three_loops() -> None:
+    z, s = sample(0, n=6)
+    n = len(z)
+    a = [[float((z[i] - z[j]).norm()) for j in range(n)] for i in range(n)]
+    b = [[float((s[i] - s[j]).norm()) for j in range(n)] for i in range(n)]
+    pairs = list(itertools.product(range(n), repeat=2))
+    first = sum(a[i][j] * b[i][j] for i, j in pairs) / n**2
+    second = sum(a[i][j] for i, j in pairs) * sum(b[i][j] for i, j in pairs) / n**4
+    third = sum(a[i][j] * b[i][k] for i, j, k in itertools.product(range(n), repeat=3)) / n**3
+    assert distance_covariance(z, s, squared=True).item() == pytest.approx(first + second - 2 * third, abs=1e-13)
+
+
+def test_unbiased_covariance_equals_the_u_statistic_over_quadruples() -> None:
+    z, s = sample(1, n=6)
+    a, b = torch.cdist(z, z).numpy(), torch.cdist(s, s).numpy()
+    total = count = 0
+    for i, j, k, l in itertools.permutations(range(6), 4):
+        total += a[i, j] * (b[i, j] + b[k, l] - 2 * b[i, k])
+        count += 1
+    value = distance_covariance(z, s, squared=True, estimator="unbiased").item()
+    assert value == pytest.approx(total / count, abs=1e-12)
+
+
+def test_agrees_with_dcor(monkeypatch: pytest.MonkeyPatch) -> None:
+    numba = pytest.importorskip("numba")
+    monkeypatch.setattr(numba.config, "DISABLE_JIT", True)  # compiling what is not called takes most of the import
+    dcor = pytest.importorskip("dcor")
+    for seed in range(3):
+        z, s = sample(seed, n=40)
+        x, y = z.numpy(), s.numpy()
+        assert distance_covariance(z, s).item() == pytest.approx(dcor.distance_covariance(x, y), rel=1e-10)
+        assert distance_correlation(z, s).item() == pytest.approx(dcor.distance_correlation(x, y), rel=1e-10)
+        unbiased = {"squared": True, "estimator": "unbiased"}
+        assert distance_covariance(z, s, **unbiased).item() == pytest.approx(
+            dcor.u_distance_covariance_sqr(x, y), rel=1e-10
+        )
+        assert distance_correlation(z, s, **unbiased).item() == pytest.approx(
+            dcor.u_distance_correlation_sqr(x, y), rel=1e-10
+        )
+
+
+def test_agrees_with_hyppo_whose_biased_form_is_rooted_and_whose_unbiased_form_is_squared() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        independence = pytest.importorskip("hyppo.independence")
+        z, s = sample(4, n=25, d=2, p=1)
+        biased = independence.Dcorr(bias=True).statistic(z.numpy(), s.numpy())
+        unbiased = independence.Dcorr(bias=False).statistic(z.numpy(), s.numpy())
+    assert distance_correlation(z, s).item() == pytest.approx(float(biased), rel=1e-8)
+    value = distance_correlation(z, s, squared=True, estimator="unbiased").item()
+    assert value == pytest.approx(float(unbiased), rel=1e-8)
+
+
+@pytest.mark.parametrize("estimator", ["biased", "unbiased"])
+def test_square_is_four_times_hsic_with_the_distance_kernel(estimator: str) -> None:
+    z, s = sample(5, batch=(2, 3))
+    four = 4 * hsic(z, s, kernel_z=Distance(), kernel_s=Distance(), estimator=estimator)
+    value = distance_covariance(z, s, squared=True, estimator=estimator)
+    assert value.shape == (2, 3)
+    torch.testing.assert_close(value, four, rtol=1e-10, atol=1e-13)
+
+
+@pytest.mark.parametrize(("squared", "estimator"), FORMS)
+@pytest.mark.parametrize("function", [distance_covariance, distance_correlation])
+def test_batch_equals_loop_and_broadcasts(function, squared: bool, estimator: str) -> None:
+    z, s = sample(6, n=12, batch=(3,))
+    together = function(z, s, squared=squared, estimator=estimator)
+    apart = torch.stack([function(z[i], s[i], squared=squared, estimator=estimator) for i in range(3)])
+    torch.testing.assert_close(together, apart, rtol=1e-12, atol=0)
+    shared = function(z, s[0], squared=squared, estimator=estimator)
+    assert shared.shape == (3,)
+    assert shared[0].item() == pytest.approx(together[0].item(), rel=1e-12)
+
+
+@pytest.mark.parametrize(("squared", "estimator"), FORMS)
+@pytest.mark.parametrize("function", [distance_covariance, distance_correlation])
+def test_gradient(function, squared: bool, estimator: str) -> None:
+    z, s = sample(7, n=7, d=2, p=1)
+    z.requires_grad_()
+    s.requires_grad_()
+    assert gradcheck(lambda a, b: function(a, b, squared=squared, estimator=estimator), (z, s))
+
+
+@pytest.mark.parametrize(("squared", "estimator"), FORMS)
+@pytest.mark.parametrize("function", [distance_covariance, distance_correlation])
+def test_gradient_is_finite_on_repeated_rows_and_zero_at_a_constant(function, squared: bool, estimator: str) -> None:
+    ages = torch.tensor([30.0, 30, 41, 41, 41, 52], dtype=torch.float64)
+    repeated = torch.tensor([[0.0], [0.0], [1.0], [1.0], [2.0], [2.0]], dtype=torch.float64, requires_grad=True)
+    (gradient,) = torch.autograd.grad(function(repeated, ages, squared=squared, estimator=estimator), repeated)
+    assert torch.isfinite(gradient).all()
+    assert gradient.abs().max() > 0
+    constant = torch.full((6, 2), 0.3, dtype=torch.float64, requires_grad=True)
+    value = function(constant, ages, squared=squared, estimator=estimator)
+    (gradient,) = torch.autograd.grad(value, constant)
+    assert value.item() == 0
+    assert torch.equal(gradient, torch.zeros_like(gradient))
+    assert function(ages, torch.ones(6), squared=squared, estimator=estimator).item() == 0
+
+
+def test_unbiased_correlation_stays_near_zero_where_the_biased_one_tends_to_one() -> None:
+    g = torch.Generator().manual_seed(8)
+    z = torch.randn(200, 20, 100, generator=g, dtype=torch.float64)
+    s = torch.randn(200, 20, 100, generator=g, dtype=torch.float64)
+    unbiased = distance_correlation(z, s, squared=True, estimator="unbiased")
+    assert distance_correlation(z, s).min() > 0.7
+    assert abs(unbiased.mean()) < 4 * unbiased.std() / 200**0.5
+
+
+@given(
+    values=st.lists(st.tuples(st.integers(-5, 5), st.integers(-5, 5)), min_size=2, max_size=12),
+    shift=st.floats(-50, 50),
+    scale=st.floats(0.01, 100),
+)
+def test_correlation_is_in_the_unit_interval_symmetric_and_free_of_units(values, shift, scale) -> None:
+    z = torch.tensor([float(a) for a, _ in values], dtype=torch.float64)
+    s = torch.tensor([float(b) for _, b in values], dtype=torch.float64)
+    value = distance_correlation(z, s)
+    assert 0 <= value <= 1
+    # The square is compared: near zero the root turns rounding of 1e-16 into 1e-8.
+    for other in (distance_correlation(s, z), distance_correlation(shift + scale * z, s)):
+        assert other.square().item() == pytest.approx(value.square().item(), abs=1e-10)
+    order = torch.arange(len(z) - 1, -1, -1)
+    assert distance_correlation(z[order], s[order]).square().item() == pytest.approx(value.square().item(), abs=1e-10)
+
+
+def test_linear_dependence_has_correlation_one_even_in_tiny_float32_units() -> None:
+    z = torch.arange(20.0)
+    assert distance_correlation(z * 1e-25, z).item() == pytest.approx(1.0, abs=1e-6)
+    assert distance_correlation(z, -3 * z + 1).dtype == torch.float32
+
+
+def test_one_row_is_zero() -> None:
+    assert distance_correlation([1.0], [2.0]).item() == 0
+    assert distance_covariance([1.0], [2.0]).item() == 0
+
+
+def test_reads_numpy_and_pandas() -> None:
+    z, s = sample(9, n=10, d=2, p=1)
+    frame, ages = pd.DataFrame(z.numpy()), pd.Series(s.numpy()[:, 0])
+    assert distance_correlation(frame, ages).item() == distance_correlation(z, s).item()
+    assert distance_correlation(np.array([1, 2, 3, 4]), np.array([True, False, True, False])).item() >= 0
+
+
+def test_bad_input_is_named() -> None:
+    z, s = sample(10, n=5)
+    with pytest.raises(ValueError, match=r"may be negative and has no root; pass squared=True"):
+        distance_correlation(z, s, estimator="unbiased")
+    with pytest.raises(ValueError, match=r"may be negative and has no root; pass squared=True"):
+        distance_covariance(z, s, estimator="unbiased")
+    with pytest.raises(ValueError, match=r"estimator is 'plain': choose 'biased' or 'unbiased'"):
+        distance_covariance(z, s, estimator="plain")
+    with pytest.raises(ValueError, match=r"z has 3 rows: at least 4 are needed"):
+        distance_covariance(z[:3], s[:3], squared=True, estimator="unbiased")
+    with pytest.raises(ValueError, match=r"s has 4 rows but z has 5"):
+        distance_correlation(z, s[:4])
+    with pytest.raises(ValueError, match=r"z has 1 NaN or infinite values"):
+        distance_correlation([1.0, float("nan")], [1.0, 2.0])

@@ -1,0 +1,135 @@
+"""Regularised kHGR against a generalised eigenvalue problem, and the inequality of Proposition C.1."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.linalg
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch.autograd import gradcheck
+
+from frhsic_core.joint.coco import coco
+from frhsic_core.joint.hsic import hsic
+from frhsic_core.joint.khgr import khgr
+from frhsic_core.kernels import Distance, Gaussian, InverseMultiquadric, Linear
+
+UNIT = {"kernel_z": Gaussian(1.0), "kernel_s": Gaussian(1.0)}
+
+
+def sample(seed: int, n: int = 12, d: int = 2, batch: tuple[int, ...] = ()) -> tuple[torch.Tensor, torch.Tensor]:
+    g = torch.Generator().manual_seed(seed)
+    z = torch.randn(*batch, n, d, generator=g, dtype=torch.float64)
+    return z, torch.randn(*batch, n, 1, generator=g, dtype=torch.float64) + z[..., :1] ** 2
+
+
+def generalised_eigenproblem(k: np.ndarray, l: np.ndarray, ridge_z: float, ridge_s: float) -> float:
+    """Maximise αᵀKHLβ/n subject to ‖f‖²-regularised unit variances; coefficients on all n kernel functions."""
+    n = len(k)
+    h = np.eye(n) - np.ones((n, n)) / n
+    k, l = h @ k @ h, h @ l @ h
+    cross = k @ l / n
+    variance_z, variance_s = k @ k / n + ridge_z * k, l @ l / n + ridge_s * l
+    zero = np.zeros((n, n))
+    left = np.block([[zero, cross], [cross.T, zero]])
+    right = np.block([[variance_z, zero], [zero, variance_s]])
+    # The constraint matrix is singular along functions that vanish on the sample; a tiny multiple of I removes them.
+    return float(scipy.linalg.eigh(left, right + 1e-12 * np.eye(2 * n), eigvals_only=True)[-1])
+
+
+@pytest.mark.parametrize("ridge", [(0.1, 0.1), (0.01, 0.3), (1.0, 0.02)])
+@pytest.mark.parametrize("kernel", [Gaussian(1.0), InverseMultiquadric(0.5)], ids=repr)
+def test_equals_the_generalised_eigenproblem(kernel, ridge: tuple[float, float]) -> None:
+    z, s = sample(0)
+    reference = generalised_eigenproblem(kernel(z).numpy(), kernel(s).numpy(), *ridge)
+    value = khgr(z, s, ridge=ridge, kernel_z=kernel, kernel_s=kernel)
+    assert value.item() == pytest.approx(reference, abs=1e-7)
+
+
+def test_linear_scalar_case_is_a_shrunk_correlation() -> None:
+    z, s = sample(1, n=50, d=1)
+    x, y = z.numpy()[:, 0], s.numpy()[:, 0]
+    expected = abs(np.cov(x, y, bias=True)[0, 1]) / np.sqrt((x.var() + 0.2) * (y.var() + 0.5))
+    value = khgr(z, s, ridge=(0.2, 0.5), kernel_z=Linear(), kernel_s=Linear())
+    assert value.item() == pytest.approx(expected, rel=1e-10)
+
+
+def test_operator_definition_in_feature_space() -> None:
+    z, s = sample(2, n=30, d=3)
+    x, y = (a.numpy() - a.numpy().mean(0) for a in (z, s))
+    root_z = scipy.linalg.fractional_matrix_power(x.T @ x / 30 + 0.1 * np.eye(3), -0.5)
+    root_s = scipy.linalg.fractional_matrix_power(y.T @ y / 30 + 0.1 * np.eye(1), -0.5)
+    expected = np.linalg.norm(root_z @ (x.T @ y / 30) @ root_s, 2)
+    assert khgr(z, s, ridge=0.1, kernel_z=Linear(), kernel_s=Linear()).item() == pytest.approx(expected, rel=1e-10)
+
+
+@given(
+    values=st.lists(st.tuples(st.integers(-4, 4), st.integers(-4, 4)), min_size=1, max_size=10),
+    ridge_z=st.floats(1e-4, 10),
+    ridge_s=st.floats(1e-4, 10),
+    kernel=st.sampled_from([Gaussian(0.5), Gaussian(3.0), Linear(), Distance()]),
+)
+def test_proposition_c1_holds_for_every_sample_and_kernel(values, ridge_z, ridge_s, kernel) -> None:
+    z = torch.tensor([[float(a)] for a, _ in values], dtype=torch.float64)
+    s = torch.tensor([[float(b)] for _, b in values], dtype=torch.float64)
+    kernels = {"kernel_z": kernel, "kernel_s": kernel}
+    value = khgr(z, s, ridge=(ridge_z, ridge_s), **kernels).item()
+    largest = coco(z, s, **kernels).item() ** 2
+    assert 0 <= value < 1
+    assert value**2 <= largest / (ridge_z * ridge_s) + 1e-12
+    assert largest <= hsic(z, s, **kernels).item() + 1e-12
+
+
+def test_limits_of_the_ridge() -> None:
+    z, s = sample(3)
+    independent = torch.randn(12, 1, generator=torch.Generator().manual_seed(4), dtype=torch.float64)
+    assert 0.999 < khgr(z, independent, ridge=1e-9, **UNIT) < 1  # one for every sample without ties
+    ratio = khgr(z, s, ridge=1e6, **UNIT) * 1e6 / coco(z, s, **UNIT)
+    assert ratio.item() == pytest.approx(1.0, abs=1e-5)
+    values = [khgr(z, s, ridge=ridge, **UNIT).item() for ridge in (1e-3, 1e-2, 1e-1, 1.0)]
+    assert values == sorted(values, reverse=True)
+
+
+def test_batch_equals_loop() -> None:
+    z, s = sample(5, batch=(2, 3))
+    value = khgr(z, s, ridge=0.1)
+    assert value.shape == (2, 3)
+    for i in range(2):
+        for j in range(3):
+            assert khgr(z[i, j], s[i, j], ridge=0.1).item() == pytest.approx(value[i, j].item(), rel=1e-11)
+    assert khgr(z.float(), s.float(), ridge=0.1).dtype == torch.float32
+
+
+def test_gradient_with_repeated_rows() -> None:
+    z, s = sample(6, n=8)
+    z[3], z[5] = z[1], z[1]
+    s = s.round()
+    z.requires_grad_()
+    s.requires_grad_()
+    assert gradcheck(lambda a, b: khgr(a, b, ridge=(0.1, 0.02), **UNIT), (z, s))
+
+
+def test_a_constant_gives_zero_and_a_finite_gradient() -> None:
+    ages = torch.tensor([30.0, 41, 41, 52, 60], dtype=torch.float64)
+    constant = torch.full((5, 2), 0.3, dtype=torch.float64, requires_grad=True)
+    for kernel in (None, Linear(), Distance()):
+        value = khgr(constant, ages, ridge=1e-3, kernel_z=kernel)
+        (gradient,) = torch.autograd.grad(value, constant)
+        assert value.item() == 0
+        assert torch.equal(gradient, torch.zeros_like(gradient))
+
+
+@pytest.mark.parametrize("ridge", [0.0, -1.0, float("nan"), (0.1, 0.0)])
+def test_a_ridge_that_is_not_positive_is_refused(ridge) -> None:
+    z, s = sample(7)
+    with pytest.raises(ValueError, match=r"must be positive; without regularisation the sample kHGR is one"):
+        khgr(z, s, ridge=ridge)
+
+
+def test_bad_input_is_named() -> None:
+    z, s = sample(8)
+    with pytest.raises(ValueError, match=r"ridge has 3 values: pass one positive number, or two"):
+        khgr(z, s, ridge=(1.0, 1.0, 1.0))  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="ridge"):
+        khgr(z, s)  # type: ignore[call-arg]
