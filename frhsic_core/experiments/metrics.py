@@ -1,0 +1,126 @@
+"""What is measured of every trained model, for a whole stack at once and on its device."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from frhsic_core.conditional import gdp
+from frhsic_core.learning.audit import audit_representation
+
+if TYPE_CHECKING:
+    from frhsic_core.data.splits import SplitStack
+    from frhsic_core.learning.trained import TrainedStack
+
+__all__ = ["evaluate", "gdp_conventions"]
+
+AUDIT_ROWS = 1000  # rows of the test part behind HSIC and distance correlation
+
+
+def gdp_conventions(output: Tensor, s: Tensor, *, task: str) -> dict[str, Tensor]:
+    """GDP of a stack in four conventions; ``output (..., n)``, ``s (..., n)``, logits for classification.
+
+    ============== ============== ====================================== ==========================
+    name           predictions    average over S                         bandwidth
+    ============== ============== ====================================== ==========================
+    gdp_reference  logits         50 equally spaced values, equal weight 0.1
+    gdp_uniform    probabilities  the same                               0.1
+    gdp_sample     probabilities  the observed values: the definition    0.1
+    gdp_density    probabilities  999 values, density weights            (3n/4)^(-1/5), Jiang et al.
+    ============== ============== ====================================== ==========================
+
+    From one line to the next one thing changes (the last changes the bandwidth too). For a regression the predictions
+    are the outputs in every line. O(n²) time for each model.
+
+    Examples
+    --------
+    >>> s = torch.linspace(0, 1, 200, dtype=torch.float64)
+    >>> values = gdp_conventions(4.0 * s - 2.0, s, task="classification")
+    >>> [f"{name} {value:.3f}" for name, value in values.items()]
+    ['gdp_reference 0.943', 'gdp_uniform 0.182', 'gdp_sample 0.182', 'gdp_density 0.084']
+    """
+    f = torch.sigmoid(output) if task == "classification" else output
+    return {
+        "gdp_reference": gdp(output, s, reference=True, check_finite=False),
+        "gdp_uniform": gdp(f, s, weights="uniform", bandwidth=0.1, check_finite=False),
+        "gdp_sample": gdp(f, s, weights="sample", bandwidth=0.1, check_finite=False),
+        "gdp_density": gdp(f, s, weights="density", bandwidth="jiang", check_finite=False),
+    }
+
+
+def _prediction(output: Tensor, y: Tensor, *, task: str) -> dict[str, Tensor]:
+    if task == "classification":
+        performance = ((output > 0) == (y > 0.5)).double().mean(-1)
+        loss = F.binary_cross_entropy_with_logits(output, y, reduction="none").mean(-1)
+        share = y.mean(-1)
+        constant = torch.maximum(share, 1.0 - share)
+    else:
+        performance = loss = (output - y).square().mean(-1)
+        constant = y.var(-1, correction=0)
+    return {
+        "performance": performance,
+        "loss": loss,
+        "constant": constant,
+        "positive": (output > 0).double().mean(-1),
+        "spread": output.std(-1, correction=0),
+    }
+
+
+@torch.no_grad()
+def evaluate(
+    trained: TrainedStack, splits: SplitStack, *, rows: int = AUDIT_ROWS, chunk: int | None = None
+) -> dict[str, np.ndarray]:
+    """Measure every model of a stack on the test part of its own split.
+
+    ``performance`` is accuracy or mean squared error, ``constant`` that of the best constant predictor (the majority
+    rate, or the variance of y), ``loss`` the task loss, ``positive`` the share predicted positive, ``spread`` the
+    standard deviation of the output. GDP: see :func:`gdp_conventions`. Of the representation:
+    ``normalized_hsic_{0.5,1,2}`` at multiples of the median bandwidth with the value ``hsic_floor_1`` that independence
+    would show, the bias-corrected squared ``distance_correlation`` (these on ``rows`` evenly spaced test rows), and the
+    cross-fitted ``linear_r2`` and ``nonlinear_r2`` of reading S from Z (on all). ``ratio`` is the median distance of Z
+    in bandwidths at the end of training. With a validation part also ``validation_performance`` and
+    ``validation_gdp_*``. Several attributes: GDP is that of the attribute where it is largest. A model that diverged to
+    NaN has NaN throughout.
+
+    O(rows²) memory for each of the ``chunk`` models audited at a time.
+    """
+    z, output, alive = _forward(trained, splits.x_test)
+    which = torch.tensor(trained.dataset, device=z.device)
+    attributes = _columns(splits.s_test)[which]
+    metrics = _predictions(output, splits.y_test[which], attributes, task=trained.task)
+    size = chunk or (64 if z.device.type == "cuda" else 8)
+    audit = audit_representation(z, attributes, max_rows=rows, chunk=size)
+    metrics |= {name: torch.tensor(value) for name, value in audit.as_dict().items()}
+    metrics["hsic_floor_1"] = audit.floor[..., audit.bandwidths.index(1.0)]
+    if splits.x_validation is not None and splits.y_validation is not None and splits.s_validation is not None:
+        _, output, _ = _forward(trained, splits.x_validation)
+        found = _predictions(
+            output, splits.y_validation[which], _columns(splits.s_validation)[which], task=trained.task
+        )
+        kept = [name for name in found if name == "performance" or name.startswith("gdp")]
+        metrics |= {f"validation_{name}": found[name] for name in kept}
+    measured = {name: torch.where(alive.cpu(), value.double().cpu(), torch.nan) for name, value in metrics.items()}
+    history = trained.history["ratio"]
+    measured["ratio"] = history[-1] if len(history) else torch.full((trained.models,), torch.nan)
+    return {name: value.float().numpy() for name, value in measured.items()}
+
+
+def _forward(trained: TrainedStack, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Z and output with the rows of a model that has diverged set to zero, and which models have not."""
+    z, output = trained.forward(x)
+    alive = torch.isfinite(z).all(-1).all(-1) & torch.isfinite(output).all(-1)
+    return torch.where(alive[:, None, None], z, 0.0), torch.where(alive[:, None], output, 0.0).double(), alive
+
+
+def _columns(s: Tensor) -> Tensor:
+    return s.unsqueeze(-1) if s.ndim == 2 else s
+
+
+def _predictions(output: Tensor, y: Tensor, attributes: Tensor, *, task: str) -> dict[str, Tensor]:
+    each = [gdp_conventions(output, column.squeeze(-1), task=task) for column in attributes.double().split(1, dim=-1)]
+    largest = {name: torch.stack([found[name] for found in each]).amax(0) for name in each[0]}
+    return _prediction(output, y.double(), task=task) | largest

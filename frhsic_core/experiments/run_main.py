@@ -1,0 +1,59 @@
+"""``python -m frhsic_core.experiments.run_main``: a sweep with numpy, pandas, scikit-learn and torch alone.
+
+The ``frhsic run`` command does the same; this entry needs neither typer nor pyarrow, for machines that have a GPU and
+little else. Finished stacks stay parts (``NAME.parts/*.npz``); ``frhsic tables`` or ``--compact`` merges them where
+pyarrow is installed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from frhsic_core.experiments.presets import EXPERIMENTS, PRESETS, experiment_for
+from frhsic_core.experiments.store import ResultStore, StoreError
+from frhsic_core.experiments.sweep import run_experiment, set_threads
+from frhsic_core.experiments.tables import short_table
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Parse the arguments, run, print a short table; 0 when all is done, 3 when stacks are left, 4 when one failed."""
+    parser = argparse.ArgumentParser(prog="run_main", description=__doc__.splitlines()[0])
+    parser.add_argument("experiment", nargs="?", default="main", choices=list(EXPERIMENTS))
+    parser.add_argument("--preset", default="full", choices=PRESETS)
+    parser.add_argument("--store", default="book/results", help="folder of the results")
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--minutes", type=float, help="stop cleanly before so many minutes")
+    parser.add_argument("--protocol", nargs="+", help="only these protocols")
+    parser.add_argument("--dataset", nargs="+", help="only these datasets")
+    parser.add_argument("--method", nargs="+", help="only these methods")
+    parser.add_argument("--splits", type=int, help="only the first so many splits")
+    parser.add_argument("--threads", type=int, default=1, help="CPU threads of torch; more are slower on small stacks")
+    parser.add_argument("--compact", action="store_true", help="merge the parts into one parquet file at the end")
+    chosen = parser.parse_args(arguments)
+    try:
+        experiment = experiment_for(
+            chosen.experiment,
+            chosen.preset,
+            protocols=chosen.protocol and tuple(chosen.protocol),
+            datasets=chosen.dataset and tuple(chosen.dataset),
+            methods=chosen.method and tuple(chosen.method),
+            splits=chosen.splits,
+        )
+        set_threads(chosen.threads)
+        store = ResultStore(chosen.store, experiment.name)
+        say = lambda line: print(line, flush=True)  # noqa: E731
+        report = run_experiment(experiment, store, device=chosen.device, minutes=chosen.minutes, say=say)
+        if chosen.compact:
+            store.compact()
+    except (ValueError, StoreError) as error:
+        print(f"run_main: {error}", file=sys.stderr)
+        return 2
+    print(report)
+    print(short_table(store.read(parts_only=not chosen.compact)))
+    return 4 if report.failed else 3 if report.left else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
