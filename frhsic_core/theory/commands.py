@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import sys
 import time
@@ -100,6 +101,9 @@ def certify(
     except KeyError as error:
         typer.echo(f"error: {error.args[0]}", err=True)
         raise typer.Exit(2) from None
+    if importlib.util.find_spec("flint") is None:
+        typer.echo("error: interval evidence needs python-flint: pip install 'frhsic-core[test]'.", err=True)
+        raise typer.Exit(2)
     path = recorded if recorded is not None else find_recorded()
     if recorded is not None and not recorded.is_file() and not record_verdicts:
         typer.echo(f"error: {recorded} does not exist: record verdicts there with --record first.", err=True)

@@ -25,7 +25,8 @@ GramOf = Callable[[Tensor, Tensor], Tensor]  # (points (B, n, d), bandwidths (B,
 
 def cosine_gram(x: Tensor, bandwidth: Tensor) -> Tensor:
     """cos((x − y)/σ) of the first coordinate: bounded by one, positive semi-definite, not characteristic, signed."""
-    angle = x[..., :1] / bandwidth[..., None, None]
+    # Reduced first: the rounding of a difference of large angles would make the matrix indefinite.
+    angle = torch.remainder(x[..., :1] / bandwidth[..., None, None], 2.0 * torch.pi)
     return torch.cos(angle - angle.mT)
 
 
