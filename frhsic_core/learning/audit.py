@@ -96,8 +96,8 @@ def audit_representation(
     Parameters
     ----------
     z : array_like
-        ``(..., n, d)`` or ``(n,)``: representations, logits or probabilities of one model or of a stack; rows the models
-        were not trained on.
+        ``(..., n, d)`` or ``(n,)``: representations, logits or probabilities of one model or of a stack; rows the
+        models were not trained on.
     s : array_like
         ``(n,)``, ``(n, p)`` for all models, or with the leading dimensions of ``z``.
     predictions : array_like, optional

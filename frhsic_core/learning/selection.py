@@ -1,9 +1,9 @@
 """Choosing λ: the whole path trained as one stack, judged on rows held out, by a rule that is named.
 
 The paper's appendix (``sec:adaptive_lambda``) goes up a grid and stops at the first λ whose representation an
-independence test does not reject. It asks the gamma approximation; here the test is by permutation, which has its level
-for every n, kernel and dimension of Z. "Not rejected" is not "independent": on few rows the test sees little, on many it
-sees what does not matter. The other two rules answer that.
+independence test does not reject. It asks the gamma approximation; here the test is by permutation, which has its
+level for every n, kernel and dimension of Z. "Not rejected" is not "independent": on few rows the test sees little, on
+many it sees what does not matter. The other two rules answer that.
 """
 
 from __future__ import annotations
@@ -16,22 +16,18 @@ import numpy as np
 import pandas as pd
 import torch
 from sklearn.isotonic import isotonic_regression
-from torch import Tensor
 
 from frhsic_core.arrays import ArrayLike, as_pair, as_tensor
-from frhsic_core.conditional.gdp import gdp
-from frhsic_core.joint.hsic import normalized_hsic
-from frhsic_core.joint.independence import hsic_test
 from frhsic_core.learning.penalties import Penalty
 from frhsic_core.learning.protocols import make_penalty
 from frhsic_core.learning.trained import TrainedStack
 from frhsic_core.learning.trainer import Trainer
+from frhsic_core.learning.validation import FEWEST_ROWS, validation_table
 
-__all__ = ["LambdaChoice", "LambdaPath", "choose_lambda", "select_lambda", "validation_table"]
+__all__ = ["LambdaChoice", "LambdaPath", "choose_lambda", "select_lambda"]
 
 LAMBDAS = (0.0, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 RULES = ("independence", "practical", "tradeoff")
-_FEWEST_ROWS = 20  # of the validation part: below it a test has nothing to say
 
 
 @dataclass(frozen=True)
@@ -49,7 +45,7 @@ class LambdaChoice:
     reason : str
         Why, in a sentence.
     table : DataFrame
-        One row for each λ, as :func:`validation_table` gives it, and a column ``chosen``.
+        One row for each λ, as :func:`frhsic_core.learning.validation.validation_table` gives it, and a column ``chosen``.
     """
 
     lam: float
@@ -82,7 +78,7 @@ def choose_lambda(
     tolerance: float = 0.01,
     dependence: str = "normalized_hsic",
 ) -> LambdaChoice:
-    """Choose a λ from a validation table; λ = 0 is never an answer of the first two rules' failure, the largest λ is.
+    """Choose a λ from a validation table; where no λ meets a rule, the largest is taken and ``satisfied`` is False.
 
     * ``"independence"`` (the paper's): the smallest λ at which the test does not reject, p > α. Larger α asks for more.
     * ``"practical"`` (its variant): the smallest λ with HSIC < ε or p > α. Smaller ε asks for more.
@@ -108,8 +104,8 @@ def choose_lambda(
         raise ValueError(f"rule is {rule!r}: choose one of {', '.join(map(repr, RULES))}.")
     if not 0 < alpha < 1 or not epsilon > 0 or not tolerance >= 0:
         raise ValueError(
-            f"alpha is {alpha}, epsilon {epsilon} and tolerance {tolerance}: a level in (0, 1), a positive number and a "
-            "number that is not negative are needed."
+            f"alpha is {alpha}, epsilon {epsilon} and tolerance {tolerance}: a level in (0, 1), a positive number and "
+            "a number that is not negative are needed."
         )
     table = table.sort_values("lam", ignore_index=True)
     lams = table["lam"].to_numpy(dtype=float)
@@ -124,7 +120,9 @@ def choose_lambda(
             wanted += f" or HSIC < {epsilon:g}"
         satisfied = bool(met.any())
         place = int(met.argmax()) if satisfied else len(lams) - 1
-        reason = f"the smallest λ with {wanted}" if satisfied else f"no λ of the grid has {wanted}: the largest is taken"
+        reason = (
+            f"the smallest λ with {wanted}" if satisfied else f"no λ of the grid has {wanted}: the largest is taken"
+        )
     table["chosen"] = np.arange(len(table)) == place
     return LambdaChoice(float(lams[place]), rule, satisfied, reason, table)
 
@@ -138,86 +136,6 @@ def _tradeoff(table: pd.DataFrame, tolerance: float, dependence: str) -> tuple[i
     lowest = curve[eligible].min()
     place = int((eligible & (curve <= lowest)).argmax())
     return place, f"the lowest {dependence} within {tolerance:g} of the performance at λ = {table['lam'].iloc[0]:g}"
-
-
-@torch.no_grad()
-def validation_table(
-    stack: TrainedStack,
-    x: ArrayLike,
-    y: ArrayLike,
-    s: ArrayLike,
-    *,
-    sample_weight: ArrayLike | None = None,
-    condition: str | None = None,
-    max_rows: int = 1000,
-    n_permutations: int = 199,
-    alpha: float = 0.05,
-    seed: int = 0,
-) -> pd.DataFrame:
-    """Judge every model of a stack on rows it was not trained on; one row for each model.
-
-    ``lam``, ``performance`` (accuracy or R²), ``hsic`` (biased), ``normalized_hsic``, ``gdp`` (of probabilities or
-    predictions), ``statistic`` = n·HSIC, ``threshold`` on the same scale, ``pvalue``. O(B r²) for each model with r rows
-    and B permutations.
-
-    Parameters
-    ----------
-    stack : TrainedStack
-        One model for each λ.
-    x, y, s : array_like
-        The validation part, scaled as the training part was.
-    sample_weight : array_like, optional
-        For the performance.
-    condition : {None, "positives"}
-        Measure the dependence among rows with y = 1 only (equal opportunity).
-    max_rows : int
-        Rows, evenly spaced, for HSIC and its test; GDP and the performance use all.
-    n_permutations, alpha, seed
-        Of the permutation test; α(B + 1) should be a whole number.
-    """
-    x, s = as_pair(x, s, names=("X", "s"))
-    z, output = stack.forward(x)
-    z, output, s = z.double().cpu(), output.double().cpu(), s.double().cpu()
-    target = as_tensor(y, name="y").double().cpu().reshape(-1)
-    weight = torch.ones_like(target) if sample_weight is None else as_tensor(sample_weight, name="sample_weight").cpu()
-    weight = (weight / weight.sum()).to(target)
-    prediction = torch.sigmoid(output) if stack.task == "classification" else output
-    rows = torch.arange(len(target)) if condition is None else (target > 0.5).nonzero().flatten()
-    if len(rows) < _FEWEST_ROWS:
-        raise ValueError(
-            f"the validation part has {len(rows)} rows that count: at least {_FEWEST_ROWS} are needed to judge dependence; "
-            "hold out more, or give lam a number."
-        )
-    keep = rows[torch.linspace(0, len(rows) - 1, min(len(rows), max_rows)).round().long()]
-    test = hsic_test(
-        z[:, keep],
-        s[keep],
-        method="permutation",
-        n_permutations=n_permutations,
-        alpha=alpha,
-        generator=torch.Generator().manual_seed(seed),
-    )
-    gaps = torch.stack([gdp(prediction[:, rows], s[rows, a]) for a in range(s.shape[-1])]).amax(0)
-    return pd.DataFrame(
-        {
-            "lam": stack.lam.double().numpy(),
-            "performance": _performance(stack.task, output, target, weight).numpy(),
-            "hsic": test.hsic.numpy(),
-            "normalized_hsic": normalized_hsic(z[:, keep], s[keep].expand(len(z), -1, -1)).numpy(),
-            "gdp": gaps.numpy(),
-            "statistic": test.statistic.numpy(),
-            "threshold": test.threshold.numpy(),
-            "pvalue": test.pvalue.numpy(),
-        }
-    )
-
-
-def _performance(task: str, output: Tensor, target: Tensor, weight: Tensor) -> Tensor:
-    if task == "classification":
-        return (((output > 0) == (target > 0.5)).to(output.dtype) * weight).sum(-1)
-    mean = (weight * target).sum()
-    total = (weight * (target - mean).square()).sum().clamp_min(1e-30)
-    return 1.0 - (weight * (output - target).square()).sum(-1) / total
 
 
 def select_lambda(
@@ -257,7 +175,7 @@ def select_lambda(
     validation_fraction : float
         Share of the rows held out, at random.
     max_rows, n_permutations
-        See :func:`validation_table`.
+        See :func:`frhsic_core.learning.validation.validation_table`.
     sample_weight : array_like, optional
         For training and for the performance.
     seed : int
@@ -280,10 +198,10 @@ def select_lambda(
     y = as_tensor(y, name="y").reshape(-1)
     n = len(x)
     held = int(validation_fraction * n)
-    if held < _FEWEST_ROWS:
+    if held < FEWEST_ROWS:
         raise ValueError(
-            f"{n} rows leave {held} for validation: at least {_FEWEST_ROWS} are needed to choose λ; give lam a number, or "
-            "raise validation_fraction."
+            f"{n} rows leave {held} for validation: at least {FEWEST_ROWS} are needed to choose λ; give lam a number, "
+            "or raise validation_fraction."
         )
     order = torch.randperm(n, generator=torch.Generator().manual_seed(seed))
     validation, train = order[:held].sort().values, order[held:].sort().values
@@ -313,7 +231,5 @@ def select_lambda(
         alpha=alpha,
         seed=seed,
     )
-    choice = choose_lambda(
-        table, rule=rule, alpha=alpha, epsilon=epsilon, tolerance=tolerance, dependence=dependence
-    )
+    choice = choose_lambda(table, rule=rule, alpha=alpha, epsilon=epsilon, tolerance=tolerance, dependence=dependence)
     return LambdaPath(choice, stack, validation.numpy())

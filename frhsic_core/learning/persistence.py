@@ -1,0 +1,138 @@
+"""Saving a fitted estimator: tensors and JSON in one file, and no code.
+
+A pickle runs whatever its writer put into it. This file holds weights, numbers and text only and is read with
+``weights_only=True``; the class that reads it supplies the code.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from itertools import pairwise
+from typing import Any, TypeVar
+
+import numpy as np
+import pandas as pd
+import torch
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+from torch import nn
+
+from frhsic_core.learning.checkpoint import write_checkpoint
+from frhsic_core.learning.networks import ACTIVATIONS
+
+__all__ = ["load_estimator", "plain_networks", "save_estimator"]
+
+KIND = "frhsic-core estimator"
+E = TypeVar("E", bound=BaseEstimator)
+
+
+def plain_networks(
+    n_features: int, widths: tuple[int, ...], *, activation: str, activate_output: bool
+) -> tuple[nn.Sequential, nn.Linear]:
+    """Encoder and head as plain PyTorch modules in float64, in the layout of :meth:`TrainedStack.lone`."""
+    sizes = (n_features, *widths)
+    modules: list[nn.Module] = []
+    for i, (n_in, n_out) in enumerate(pairwise(sizes)):
+        modules.append(nn.Linear(n_in, n_out, dtype=torch.float64))
+        if i < len(widths) - 1 or activate_output:
+            modules.append(ACTIVATIONS[activation][1]())
+    return nn.Sequential(*modules), nn.Linear(widths[-1], 1, dtype=torch.float64)
+
+
+def save_estimator(estimator: BaseEstimator, path: str | os.PathLike[str]) -> None:
+    """Write a fitted estimator; the file is whole or not there.
+
+    Raises
+    ------
+    TypeError
+        A parameter is not plain data (a kernel given as a function, say): such an estimator can be pickled only.
+    """
+    check_is_fitted(estimator)
+    record: dict[str, Any] = {
+        "kind": KIND,
+        "class": type(estimator).__name__,
+        "parameters": estimator.get_params(deep=False),
+        "fitted": {},
+    }
+    tensors: dict[str, torch.Tensor] = {}
+    for name, value in sorted(vars(estimator).items()):
+        if not name.endswith("_") or name.startswith("_"):
+            continue
+        if isinstance(value, nn.Module):
+            tensors |= {f"{name}.{key}": tensor for key, tensor in value.state_dict().items()}
+        elif isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
+            tensors[name] = torch.from_numpy(np.ascontiguousarray(value))
+        else:
+            record["fitted"][name] = _plain(value)
+    try:
+        text = json.dumps(record, default=_number)
+    except TypeError as error:
+        raise TypeError(
+            f"this {type(estimator).__name__} cannot be saved as plain data ({error}): give settings as numbers and "
+            "names, and random_state as a whole number."
+        ) from None
+    write_checkpoint(path, {"json": text, "tensors": tensors})
+
+
+def load_estimator(cls: type[E], path: str | os.PathLike[str]) -> E:
+    """Read an estimator of class ``cls`` written by :func:`save_estimator`; nothing in the file is executed."""
+    try:
+        state = torch.load(path, map_location="cpu", weights_only=True)
+        record = json.loads(state["json"])
+        tensors = state["tensors"]
+    except FileNotFoundError:
+        raise
+    except Exception as error:  # torch raises many kinds for a damaged file
+        raise ValueError(f"{path} is not a saved estimator ({type(error).__name__}): save it again.") from error
+    if record.get("kind") != KIND or record.get("class") != cls.__name__:
+        found = record.get("class", "something else")
+        raise ValueError(f"{path} holds {found}, not {cls.__name__}: load it with the class that saved it.")
+    parameters = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in record["parameters"].items()
+    }
+    estimator = cls(**parameters)
+    for name, value in record["fitted"].items():
+        setattr(estimator, name, _restored(value))
+    networks: dict[str, dict[str, torch.Tensor]] = {"encoder_": {}, "head_": {}}
+    for name, tensor in tensors.items():
+        owner, _, key = name.partition(".")
+        if owner in networks and key:
+            networks[owner][key] = tensor
+        else:
+            setattr(estimator, name, tensor.numpy())
+    encoder, head = estimator._networks()
+    encoder.load_state_dict(networks["encoder_"])
+    head.load_state_dict(networks["head_"])
+    estimator.encoder_, estimator.head_ = encoder, head
+    return estimator
+
+
+def _plain(value: Any) -> Any:
+    """Tables and arrays of text as JSON, everything else as it is."""
+    if isinstance(value, pd.DataFrame):
+        return {"__table__": value.to_dict(orient="list")}
+    if isinstance(value, np.ndarray):
+        return {"__array__": value.tolist(), "dtype": "object" if value.dtype.kind == "O" else str(value.dtype)}
+    if hasattr(value, "table") and hasattr(value, "rule"):
+        return {"__choice__": {**vars(value), "table": value.table.to_dict(orient="list")}}
+    return value
+
+
+def _restored(value: Any) -> Any:
+    if isinstance(value, dict) and "__table__" in value:
+        return pd.DataFrame(value["__table__"])
+    if isinstance(value, dict) and "__array__" in value:
+        return np.array(value["__array__"], dtype=value["dtype"])
+    if isinstance(value, dict) and "__choice__" in value:
+        from frhsic_core.learning.selection import LambdaChoice
+
+        return LambdaChoice(**{**value["__choice__"], "table": pd.DataFrame(value["__choice__"]["table"])})
+    return value
+
+
+def _number(value: Any) -> Any:
+    """NumPy's numbers as Python's; anything else is no plain data."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{value!r} of type {type(value).__name__}")
