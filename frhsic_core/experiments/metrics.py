@@ -41,7 +41,7 @@ def gdp_conventions(output: Tensor, s: Tensor, *, task: str) -> dict[str, Tensor
     >>> s = torch.linspace(0, 1, 200, dtype=torch.float64)
     >>> values = gdp_conventions(4.0 * s - 2.0, s, task="classification")
     >>> [f"{name} {value:.3f}" for name, value in values.items()]
-    ['gdp_reference 0.943', 'gdp_uniform 0.182', 'gdp_sample 0.182', 'gdp_density 0.084']
+    ['gdp_reference 0.961', 'gdp_uniform 0.208', 'gdp_sample 0.206', 'gdp_density 0.090']
     """
     f = torch.sigmoid(output) if task == "classification" else output
     return {

@@ -1,0 +1,86 @@
+"""The authors' stored sweep and the paper's printed tables, as data beside our own results."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pandas as pd
+
+import frhsic_core
+
+__all__ = ["book_folder", "paper_table", "reference_sweep"]
+
+
+def book_folder(*parts: str) -> Path:
+    """Return a folder of the book: below ``FRHSIC_BOOK``, or below ``book/`` of the checkout this package lies in.
+
+    Raises
+    ------
+    FileNotFoundError
+        An installed package carries no results: clone the repository, or point ``FRHSIC_BOOK`` to its ``book`` folder.
+    """
+    root = Path(os.environ.get("FRHSIC_BOOK") or Path(frhsic_core.__file__).parents[1] / "book")
+    if not root.is_dir():
+        raise FileNotFoundError(
+            f"{root} is not here: stored results belong to the repository, not to the package. Run from a clone, or "
+            "set FRHSIC_BOOK to the book folder of one."
+        )
+    return root.joinpath(*parts)
+
+
+def reference_sweep(*, dense: bool = True) -> pd.DataFrame:
+    """Return the authors' stored means with the column names of our store; the mean over splits stands as one split.
+
+    Parameters
+    ----------
+    dense : bool
+        FRHSIC on Adult with 18 λ (the file behind the printed nAUP) instead of 9.
+
+    Examples
+    --------
+    >>> len(reference_sweep()), len(reference_sweep(dense=False))
+    (365, 356)
+    """
+    folder = book_folder("claims", "reference")
+    sweep = pd.read_csv(folder / "sweep.csv")
+    if dense:
+        replaced = (sweep["dataset"] == "adult") & (sweep["method"] == "frhsic")
+        sweep = pd.concat([sweep[~replaced], pd.read_csv(folder / "sweep_adult_frhsic_dense.csv")], ignore_index=True)
+    return pd.DataFrame(
+        {
+            "dataset": sweep["dataset"],
+            "variant": "reference",
+            "protocol": "authors",
+            "task": sweep["perf_name"].map({"acc": "classification"}).fillna("regression"),
+            "method": sweep["method"],
+            "option": "",
+            "lam": sweep["lambda"],
+            "split": 0,
+            "performance": sweep["perf_mean"],
+            "performance_sd": sweep["perf_std"],
+            "gdp_reference": sweep["gdp_mean"],
+            "gdp_reference_sd": sweep["gdp_std"],
+        }
+    )
+
+
+def paper_table(label: str) -> pd.DataFrame:
+    """Return a printed table, one line for each dataset and method: ``performance``, ``dependence``, ``naup``.
+
+    Mean squared errors, printed × 100, are divided by 100. A dash is NaN.
+
+    Examples
+    --------
+    >>> float(paper_table("tab:real_data").loc[("adult", "frhsic"), "naup"])
+    0.786
+    """
+    cells = pd.read_csv(book_folder("claims", "reference", "paper_tables.csv"))
+    cells = cells[cells["table"] == label].assign(value=lambda t: pd.to_numeric(t["value"], errors="coerce"))
+    if cells.empty:
+        raise ValueError(f"There is no table {label!r} in paper_tables.csv.")
+    cells.loc[cells["quantity"] == "mse_x100", "value"] /= 100.0
+    names = {"acc": "performance", "mse_x100": "performance", "gdp": "dependence"}
+    cells["quantity"] = cells["quantity"].replace(names)
+    table = cells.groupby(["dataset", "method", "quantity"], sort=False)["value"].first().unstack("quantity")
+    return table.reindex(columns=["performance", "dependence", "naup"])
