@@ -24,7 +24,7 @@ def sample(seed: int, n: int = 200, d: int = 2, batch: tuple[int, ...] = ()) -> 
 
 @pytest.mark.parametrize("kernel", [*SHIFT_INVARIANT, PAIR], ids=repr)
 def test_random_features_average_to_the_biased_hsic(kernel, generator) -> None:
-    z, s = sample(0)
+    z, s = sample(0, n=100)
     values = torch.stack(
         [
             random_feature_hsic(z, s, kernel_z=kernel, kernel_s=Gaussian(1.0), features=50, generator=generator)
@@ -39,18 +39,18 @@ def test_random_features_average_to_the_biased_hsic(kernel, generator) -> None:
 
 @pytest.mark.parametrize("kernel", SHIFT_INVARIANT, ids=repr)
 def test_the_error_of_random_features_falls_as_the_root(kernel, generator) -> None:
-    z, s = sample(1, d=1)
+    z, s = sample(1, n=100, d=1)
     exact = hsic(z, s, kernel_z=kernel, kernel_s=kernel)
 
     def error(features: int) -> float:
         draws = [
             random_feature_hsic(z, s, kernel_z=kernel, kernel_s=kernel, features=features, generator=generator)
-            for _ in range(40)
+            for _ in range(30)
         ]
         return (torch.stack(draws) / exact - 1).square().mean().sqrt().item()
 
-    coarse, fine = error(32), error(512)
-    assert fine < 0.15
+    coarse, fine = error(16), error(256)
+    assert fine < 0.25
     assert 2 < coarse / fine < 8  # √16 = 4
 
 

@@ -1,0 +1,266 @@
+"""Tests of independence: null moments over all permutations, level, power, p-values, the result type."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from frhsic_core.joint.hsic import hsic
+from frhsic_core.joint.independence import IndependenceTest, _permutation_moments, hsic_test
+from frhsic_core.joint.permutation import low_rank_factor
+from frhsic_core.kernels import Distance, Gaussian, Laplacian, Linear
+
+METHODS = ["gamma", "spectral", "permutation"]
+
+
+def pairs(
+    seed: int, n: int, *, d: int = 1, rho: float = 0.0, batch: tuple[int, ...] = ()
+) -> tuple[torch.Tensor, torch.Tensor]:
+    g = torch.Generator().manual_seed(seed)
+    z = torch.randn(*batch, n, d, generator=g, dtype=torch.float64)
+    s = torch.randn(*batch, n, 1, generator=g, dtype=torch.float64)
+    z[..., :1] = rho * s + math.sqrt(1 - rho**2) * z[..., :1]
+    return z, s
+
+
+def rejections(seed: int, n: int, repetitions: int, *, method: str, d: int = 1, rho: float = 0.0, **settings) -> int:
+    generator = torch.Generator().manual_seed(seed + 1)
+    count = 0
+    for part in range(0, repetitions, 100):  # blocks keep the memory small
+        z, s = pairs(1000 * seed + part, n, d=d, rho=rho, batch=(100,))
+        count += int(hsic_test(z, s, method=method, generator=generator, **settings).reject.sum())
+    return count
+
+
+def binomial_interval(repetitions: int, level: float = 0.05) -> tuple[float, float]:
+    low, high = stats.binom.interval(0.99, repetitions, level)
+    return float(low), float(high)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(("n", "d", "repetitions"), [(100, 1, 600), (300, 1, 500), (100, 50, 500)])
+def test_level_is_inside_the_exact_99_percent_interval(method: str, n: int, d: int, repetitions: int) -> None:
+    # The default kernel at n = 100; at n = 300 a fixed one, since the medians take most of the time. With 19
+    # permutations the level is exactly 1/20.
+    kernels = {} if n == 100 else {"kernel_z": Gaussian(math.sqrt(d)), "kernel_s": Gaussian(1.0)}
+    count = rejections(3, n, repetitions, method=method, d=d, n_permutations=19, **kernels)
+    low, high = binomial_interval(repetitions)
+    assert low <= count <= high, count / repetitions
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_power_at_correlation_three_tenths(method: str, record_property) -> None:
+    kernels = {"kernel_z": Gaussian(1.0), "kernel_s": Gaussian(1.0)}
+    power = {n: rejections(5, n, 100, method=method, rho=0.3, n_permutations=99, **kernels) / 100 for n in (100, 300)}
+    record_property("power", power)
+    assert power[100] > 0.5
+    assert power[300] > 0.95
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_integer_ages_keep_the_level(method: str) -> None:
+    generator = torch.Generator().manual_seed(0)
+    z, s = pairs(6, 60, batch=(400,))
+    result = hsic_test(z.round(), (40 + 3 * s).round(), method=method, n_permutations=19, generator=generator)
+    low, high = binomial_interval(400)
+    assert low <= int(result.reject.sum()) <= high
+
+
+def test_gamma_is_liberal_for_heavy_tails_in_high_dimension_and_spectral_is_not() -> None:
+    """The setting that hsic_test's notes warn of: log-normal Z in 50 dimensions, n = 100."""
+    counts = {}
+    for method in ("gamma", "spectral"):
+        counts[method] = 0
+        for part in range(10):
+            z, s = pairs(7000 + part, 100, d=50, batch=(100,))
+            counts[method] += int(hsic_test(z.exp(), s.exp(), method=method).reject.sum())
+    low, high = binomial_interval(1000)
+    assert low <= counts["spectral"] <= high
+    assert 0.05 < counts["gamma"] / 1000 < 0.10
+    assert counts["gamma"] > counts["spectral"]
+
+
+def test_permutation_moments_are_exact() -> None:
+    z, s = pairs(8, 6, d=2)
+    k, l = Gaussian(1.0)(z), Laplacian(0.7)(s)
+    h = torch.eye(6, dtype=torch.float64) - 1 / 6
+    orders = torch.tensor(list(itertools.permutations(range(6))))
+    moved = l[orders.unsqueeze(-1), orders.unsqueeze(-2)]
+    null = ((h @ k @ h) * moved).sum((-2, -1)) / 6
+    mean, variance = _permutation_moments(h @ k @ h, h @ l @ h)
+    assert mean.item() == pytest.approx(null.mean().item(), rel=1e-12)
+    assert variance.item() == pytest.approx(null.var(correction=0).item(), rel=1e-10)
+
+
+def test_gamma_follows_gretton_and_others() -> None:
+    z, s = pairs(9, 40, rho=0.2)
+    kernel = Gaussian(0.8)
+    result = hsic_test(z, s, kernel_z=kernel, kernel_s=kernel)
+    n, k, l = 40, kernel(z).numpy(), kernel(s).numpy()
+    h = np.eye(n) - np.ones((n, n)) / n
+    off = ~np.eye(n, dtype=bool)
+    mean = (1 + k[off].mean() * l[off].mean() - k[off].mean() - l[off].mean()) / n
+    squares = (((h @ k @ h) * (h @ l @ h)) / 6) ** 2
+    variance = 72 * (n - 4) * (n - 5) / n / (n - 1) / (n - 2) / (n - 3) * squares[off].sum() / n / (n - 1)
+    law = stats.gamma(mean**2 / variance, scale=n * variance / mean)
+    assert result.pvalue.item() == pytest.approx(law.sf(result.statistic.item()), rel=1e-9)
+    assert result.threshold.item() == pytest.approx(law.ppf(0.95), rel=1e-9)
+
+
+@pytest.mark.parametrize("d", [1, 5])
+def test_spectral_quantile_is_that_of_the_weighted_chi_squares(d: int) -> None:
+    z, s = pairs(10, 150, d=d)
+    kernel_z, kernel_s = Gaussian(math.sqrt(d)), Gaussian(1.0)
+    h = torch.eye(150, dtype=torch.float64) - 1 / 150
+    k, l = h @ kernel_z(z) @ h, h @ kernel_s(s) @ h
+    weights = torch.outer(torch.linalg.eigvalsh(k), torch.linalg.eigvalsh(l)).flatten() / 150**2
+    weights = weights.sort(descending=True).values
+    g = torch.Generator().manual_seed(11)
+    # Sample the largest 400 weights; the rest is all but constant.
+    draws = torch.randn(20_000, 400, generator=g, dtype=torch.float64).square() @ weights[:400]
+    standard = (draws - weights[:400].sum()) / (2 * weights.square().sum()).sqrt()
+    mean, variance = _permutation_moments(k, l)
+    for alpha in (0.1, 0.05, 0.01):
+        result = hsic_test(z, s, method="spectral", kernel_z=kernel_z, kernel_s=kernel_s, alpha=alpha)
+        quantile = (result.threshold - mean) / variance.sqrt()
+        assert (standard > quantile).double().mean().item() == pytest.approx(
+            alpha, abs=4 * math.sqrt(alpha / 20_000) + 0.003
+        )
+
+
+def test_rank_one_spectral_law_is_chi_square_one_of_the_squared_correlation() -> None:
+    z, s = pairs(12, 400, rho=0.1)
+    result = hsic_test(z, s, method="spectral", kernel_z=Linear(), kernel_s=Linear())
+    _, pvalue = stats.pearsonr(z[:, 0].numpy(), s[:, 0].numpy())
+    assert result.pvalue.item() == pytest.approx(pvalue, abs=0.01)
+
+
+@pytest.mark.parametrize(("d", "p"), [(1, 1), (20, 1), (1, 20), (20, 20)])
+def test_permutation_p_value_equals_a_loop(d: int, p: int) -> None:
+    """Low rank on both sides, on either side, on none: four ways through, one answer."""
+    g = torch.Generator().manual_seed(13)
+    z = torch.randn(2, 30, d, generator=g, dtype=torch.float64)
+    s = torch.randn(2, 30, p, generator=g, dtype=torch.float64) + 0.4 * z[..., :1]
+    kernels = {"kernel_z": Gaussian(3.0 * d**0.5), "kernel_s": Gaussian(3.0 * p**0.5)}
+    result = hsic_test(
+        z, s, method="permutation", n_permutations=199, generator=torch.Generator().manual_seed(14), **kernels
+    )
+    keys = torch.rand(2, 199, 30, generator=torch.Generator().manual_seed(14), dtype=torch.float64)
+    for i in range(2):
+        observed = hsic(z[i], s[i], **kernels)
+        null = torch.stack([hsic(z[i], s[i][order], **kernels) for order in keys[i].argsort(-1)])
+        expected = (1 + (null >= observed).sum().item()) / 200
+        # Moving z instead of s by the same orders is another draw of the same law: only the mean is then the same.
+        if (d, p) == (1, 20):
+            assert result.pvalue[i].item() == pytest.approx(expected, abs=0.12)
+        else:
+            assert result.pvalue[i].item() == pytest.approx(expected, abs=1e-12)
+            assert result.threshold[i].item() == pytest.approx(30 * null.sort().values[-10].item(), rel=1e-8)
+
+
+def test_low_rank_factor_reproduces_the_gram_matrix() -> None:
+    _, s = pairs(15, 80, batch=(3,))
+    gram = Gaussian(1.0)(s)
+    factor = low_rank_factor(gram)
+    assert factor is not None
+    assert factor.shape[-1] < 40
+    torch.testing.assert_close(factor @ factor.mT, gram, rtol=0, atol=1e-10)
+    assert low_rank_factor(torch.eye(10, dtype=torch.float64).unsqueeze(0)) is None
+
+
+def test_every_permuted_statistic_ties_when_nothing_can_change() -> None:
+    z = torch.tensor([0.0, 1.0], dtype=torch.float64)
+    result = hsic_test(z, z, method="permutation", n_permutations=19)
+    assert result.pvalue.item() == 1.0
+
+
+@given(
+    values=st.lists(st.tuples(st.integers(-3, 3), st.integers(-3, 3)), min_size=6, max_size=15),
+    method=st.sampled_from(METHODS),
+    alpha=st.sampled_from([0.01, 0.05, 0.2]),
+    kernel=st.sampled_from([None, Laplacian(1.0), Distance()]),
+)
+def test_p_value_threshold_and_statistic_tell_one_story(values, method, alpha, kernel) -> None:
+    z = torch.tensor([[float(a)] for a, _ in values], dtype=torch.float64)
+    s = torch.tensor([[float(b)] for _, b in values], dtype=torch.float64)
+    result = hsic_test(z, s, method=method, alpha=alpha, kernel_z=kernel, kernel_s=kernel, n_permutations=39)
+    assert 0 <= result.pvalue <= 1
+    assert result.hsic.item() == pytest.approx(hsic(z, s, kernel_z=kernel, kernel_s=kernel).item(), abs=1e-12)
+    assert result.statistic.item() == pytest.approx(len(values) * result.hsic.item(), rel=1e-12)
+    if abs(result.statistic - result.threshold) > 1e-6 * result.statistic:
+        assert bool(result.reject) == bool(result.statistic > result.threshold)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("kernel", [None, Linear(), Distance()], ids=repr)
+def test_a_constant_has_p_value_one(method: str, kernel) -> None:
+    ages = torch.arange(12.0, dtype=torch.float64)
+    constant = torch.full((12, 2), 0.3, dtype=torch.float64)
+    for z, s in ((constant, ages), (ages, constant), (constant, constant)):
+        result = hsic_test(z, s, method=method, kernel_z=kernel, kernel_s=kernel)
+        assert (result.statistic.item(), result.pvalue.item()) == (0.0, 1.0)
+        assert not result.reject
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_batch_shapes_and_dtypes(method: str) -> None:
+    z, s = pairs(16, 20, d=2, rho=0.5, batch=(2, 3))
+    result = hsic_test(z, s, method=method)
+    assert result.pvalue.shape == result.threshold.shape == result.hsic.shape == result.reject.shape == (2, 3)
+    assert hsic_test(z, s[0, 0], method=method).pvalue.shape == (2, 3)
+    assert (result.method, result.alpha) == (method, 0.05)
+    if method != "permutation":
+        alone = hsic_test(z[1, 2], s[1, 2], method=method)
+        assert alone.pvalue.item() == pytest.approx(result.pvalue[1, 2].item(), rel=1e-9)
+    single = hsic_test(z.float(), s.float(), method=method)
+    assert single.pvalue.dtype == torch.float32
+    torch.testing.assert_close(single.pvalue, result.pvalue.float(), rtol=1e-3, atol=1e-5)
+    needs = hsic_test(z.requires_grad_(), s, method=method)
+    assert not needs.statistic.requires_grad
+
+
+def test_exact_p_value_at_alpha_rejects() -> None:
+    """A p-value of 1/20 must reject at .05 in every dtype: a float32 p-value compared in float64 would not."""
+    z = torch.linspace(0, 1, 30)
+    for x in (z, z.double()):
+        result = hsic_test(x, x, method="permutation", n_permutations=19)
+        assert result.pvalue.item() == pytest.approx(0.05)
+        assert bool(result.reject)
+
+
+def test_few_permutations_cannot_reject() -> None:
+    z = torch.linspace(0, 1, 30, dtype=torch.float64)
+    result = hsic_test(z, z, method="permutation", n_permutations=10)
+    assert result.threshold.item() == math.inf
+    assert not result.reject
+
+
+def test_result_is_frozen() -> None:
+    z, s = pairs(17, 10)
+    result = hsic_test(z, s)
+    assert isinstance(result, IndependenceTest)
+    with pytest.raises(AttributeError):
+        result.alpha = 0.1  # type: ignore[misc]
+
+
+def test_bad_input_is_named() -> None:
+    z, s = pairs(18, 10)
+    with pytest.raises(ValueError, match=r"method is 'auto': choose 'gamma', 'spectral' or 'permutation'"):
+        hsic_test(z, s, method="auto")
+    with pytest.raises(ValueError, match=r"alpha is 5: a level lies strictly between 0 and 1"):
+        hsic_test(z, s, alpha=5)
+    with pytest.raises(ValueError, match=r"n_permutations is 0: at least 1 is needed"):
+        hsic_test(z, s, method="permutation", n_permutations=0)
+    with pytest.raises(ValueError, match=r"z has 5 rows: at least 6 are needed"):
+        hsic_test(z[:5], s[:5])
+    with pytest.raises(ValueError, match=r"z has 3 rows: at least 4 are needed"):
+        hsic_test(z[:3], s[:3], method="spectral")
+    with pytest.raises(ValueError, match=r"s has 9 rows but z has 10"):
+        hsic_test(z, s[:9])
