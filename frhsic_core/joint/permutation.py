@@ -1,8 +1,8 @@
 """The permutation law of n·HSIC_b, many permutations at a time.
 
 Moving the rows of S leaves K alone and permutes L. Indexing an n × n matrix by B permutations is slow; but Gram
-matrices of scalar attributes have numerical rank r of a few tens, L = GGᵀ, and n²HSIC = ‖K^{1/2}G_π‖²_F: permuting n × r
-factors, then one matrix product, took about a tenth of the time at n = 300. Indexing remains for matrices of full rank.
+matrices of scalar attributes have numerical rank r of a few tens, L = GGᵀ, and n²HSIC = ‖K^{1/2}G_π‖²_F: permuting
+n × r factors, then one matrix product, took about a tenth of the time at n = 300. Indexing remains for full rank.
 """
 
 from __future__ import annotations
