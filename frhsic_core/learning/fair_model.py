@@ -45,7 +45,7 @@ class InterruptedWarning(UserWarning):
 
 
 class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Base of :class:`FairClassifier` (which documents the parameters), :class:`FairRegressor`, :class:`FairEncoder`."""
+    """Base of the three estimators; :class:`frhsic_core.learning.FairClassifier` documents the parameters."""
 
     encoder_: nn.Sequential
     head_: nn.Linear

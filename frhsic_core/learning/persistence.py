@@ -20,6 +20,7 @@ from torch import nn
 
 from frhsic_core.learning.checkpoint import write_checkpoint
 from frhsic_core.learning.networks import ACTIVATIONS
+from frhsic_core.learning.selection import LambdaChoice
 
 __all__ = ["load_estimator", "plain_networks", "save_estimator"]
 
@@ -52,7 +53,7 @@ def save_estimator(estimator: BaseEstimator, path: str | os.PathLike[str]) -> No
     record: dict[str, Any] = {
         "kind": KIND,
         "class": type(estimator).__name__,
-        "parameters": estimator.get_params(deep=False),
+        "parameters": _plain(estimator.get_params(deep=False)),
         "fitted": {},
     }
     tensors: dict[str, torch.Tensor] = {}
@@ -88,10 +89,7 @@ def load_estimator(cls: type[E], path: str | os.PathLike[str]) -> E:
     if record.get("kind") != KIND or record.get("class") != cls.__name__:
         found = record.get("class", "something else")
         raise ValueError(f"{path} holds {found}, not {cls.__name__}: load it with the class that saved it.")
-    parameters = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in record["parameters"].items()
-    }
-    estimator = cls(**parameters)
+    estimator = cls(**_restored(record["parameters"]))
     for name, value in record["fitted"].items():
         setattr(estimator, name, _restored(value))
     networks: dict[str, dict[str, torch.Tensor]] = {"encoder_": {}, "head_": {}}
@@ -109,26 +107,32 @@ def load_estimator(cls: type[E], path: str | os.PathLike[str]) -> E:
 
 
 def _plain(value: Any) -> Any:
-    """Tables and arrays of text as JSON, everything else as it is."""
+    """Return what JSON has no name for (tuples, tables, arrays of text, a choice of λ) under a tag."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, tuple):
+        return {"__tuple__": [_plain(item) for item in value]}
     if isinstance(value, pd.DataFrame):
         return {"__table__": value.to_dict(orient="list")}
     if isinstance(value, np.ndarray):
         return {"__array__": value.tolist(), "dtype": "object" if value.dtype.kind == "O" else str(value.dtype)}
-    if hasattr(value, "table") and hasattr(value, "rule"):
-        return {"__choice__": {**vars(value), "table": value.table.to_dict(orient="list")}}
+    if isinstance(value, LambdaChoice):
+        return {"__choice__": {name: _plain(item) for name, item in vars(value).items()}}
     return value
 
 
 def _restored(value: Any) -> Any:
-    if isinstance(value, dict) and "__table__" in value:
+    if not isinstance(value, dict):
+        return value
+    if "__tuple__" in value:
+        return tuple(_restored(item) for item in value["__tuple__"])
+    if "__table__" in value:
         return pd.DataFrame(value["__table__"])
-    if isinstance(value, dict) and "__array__" in value:
+    if "__array__" in value:
         return np.array(value["__array__"], dtype=value["dtype"])
-    if isinstance(value, dict) and "__choice__" in value:
-        from frhsic_core.learning.selection import LambdaChoice
-
-        return LambdaChoice(**{**value["__choice__"], "table": pd.DataFrame(value["__choice__"]["table"])})
-    return value
+    if "__choice__" in value:
+        return LambdaChoice(**{name: _restored(item) for name, item in value["__choice__"].items()})
+    return {key: _restored(item) for key, item in value.items()}
 
 
 def _number(value: Any) -> Any:

@@ -45,7 +45,7 @@ class LambdaChoice:
     reason : str
         Why, in a sentence.
     table : DataFrame
-        One row for each λ, as :func:`frhsic_core.learning.validation.validation_table` gives it, and a column ``chosen``.
+        One row for each λ (:func:`frhsic_core.learning.validation.validation_table`), and a column ``chosen``.
     """
 
     lam: float

@@ -1,0 +1,125 @@
+"""The audit against scikit-learn, the library's own statistics and brute force."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import PredefinedSplit, cross_val_predict
+
+from frhsic_core import Gaussian, distance_correlation, gdp, median_bandwidth, normalized_hsic
+from frhsic_core.learning.audit import audit_representation
+from frhsic_core.learning.probes import RIDGES, linear_features, probe_r2, random_features
+
+
+def sample(n: int = 300, d: int = 4, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    z = torch.randn(n, d, generator=generator, dtype=torch.float64)
+    s = 0.5 * z[:, :1] + 0.3 * z[:, 1:2] ** 2 + torch.randn(n, 1, generator=generator, dtype=torch.float64)
+    return z, s
+
+
+def test_the_probe_is_a_cross_fitted_ridge() -> None:
+    z, s = sample()
+    x = linear_features(z)
+    order = torch.randperm(300, generator=torch.Generator().manual_seed(0))
+    fold = np.empty(300, dtype=int)
+    for number, rows in enumerate(order.chunk(5)):
+        fold[rows.numpy()] = number
+    design = np.column_stack([np.ones(300), x.numpy()])
+    size = (design**2).sum(0).mean()
+    best = -np.inf
+    for strength in RIDGES:
+        ridge = Ridge(alpha=strength * size)
+        predicted = cross_val_predict(ridge, x.numpy(), s.numpy().ravel(), cv=PredefinedSplit(fold))
+        best = max(best, 1 - ((s.numpy().ravel() - predicted) ** 2).sum() / ((s - s.mean()) ** 2).sum().item())
+    assert probe_r2(x.unsqueeze(0), s.unsqueeze(0)).item() == pytest.approx(best, abs=1e-6)
+
+
+def test_the_numbers_are_those_of_the_library() -> None:
+    z, s = sample()
+    probability = torch.sigmoid(z[:, 0])
+    audit = audit_representation(z, s, predictions=probability)
+    sigma = median_bandwidth(z)
+    for i, factor in enumerate((0.5, 1.0, 2.0)):
+        expected = normalized_hsic(z, s, kernel_z=Gaussian(factor * sigma))
+        assert audit.normalized_hsic[i].item() == pytest.approx(expected.item(), rel=1e-9)
+    expected = distance_correlation(z, s, squared=True, estimator="unbiased")
+    assert audit.distance_correlation.item() == pytest.approx(expected.item(), rel=1e-9)
+    assert audit.gdp is not None
+    assert audit.gdp.item() == pytest.approx(gdp(probability, s).item(), rel=1e-9)
+    assert audit_representation(z, s).gdp is None
+
+
+def test_the_floor_is_the_mean_over_permutations() -> None:
+    z, s = sample(60)
+    audit = audit_representation(z, s)
+    generator = torch.Generator().manual_seed(1)
+    shuffled = torch.stack([s[torch.randperm(60, generator=generator)] for _ in range(2000)])
+    values = normalized_hsic(z.expand(2000, -1, -1), shuffled, kernel_z=Gaussian(median_bandwidth(z)))
+    error = values.std().item() / 2000**0.5
+    assert abs(values.mean().item() - audit.floor[1].item()) < 4 * error
+
+
+def test_a_stack_is_each_model_by_itself() -> None:
+    pairs = [sample(seed=seed) for seed in range(5)]
+    z, s = torch.stack([z for z, _ in pairs]), torch.stack([s for _, s in pairs])
+    stack = audit_representation(z, s, predictions=z[..., 0], chunk=2)
+    for i in range(5):
+        alone = audit_representation(z[i], s[i], predictions=z[i, :, 0])
+        for name, value in alone.as_dict().items():
+            assert stack.as_dict()[name][i] == pytest.approx(value, rel=1e-6, abs=1e-9)
+    shared = audit_representation(z, s[0])
+    assert shared.nonlinear_r2.shape == (5,)
+    assert shared.linear_r2[0].item() == pytest.approx(stack.linear_r2[0].item(), rel=1e-6)
+    assert "nonlinear_r2" in str(stack)
+
+
+def test_a_probe_finds_what_hides_in_a_direction_of_low_variance() -> None:
+    """Normalised HSIC at the median bandwidth does not see it: the reason why the audit has probes."""
+    generator = torch.Generator().manual_seed(0)
+    s = torch.rand(1000, 1, generator=generator, dtype=torch.float64)
+    z = torch.randn(1000, 8, generator=generator, dtype=torch.float64)
+    z[:, :1] = 0.03 * s
+    rotation = torch.linalg.qr(torch.randn(8, 8, generator=generator, dtype=torch.float64))[0]
+    audit = audit_representation(z @ rotation, s)
+    assert audit.linear_r2 > 0.99
+    assert audit.nonlinear_r2 > 0.8
+    assert audit.normalized_hsic[1] < 2 * audit.floor[1]
+
+
+def test_what_is_not_linear_is_seen_by_the_other_probe() -> None:
+    generator = torch.Generator().manual_seed(0)
+    z = torch.randn(1000, 3, generator=generator, dtype=torch.float64)
+    s = z[:, 0] ** 2
+    audit = audit_representation(z, s)
+    assert audit.linear_r2 < 0.05
+    assert audit.nonlinear_r2 > 0.8
+
+
+def test_independence_and_constants() -> None:
+    generator = torch.Generator().manual_seed(0)
+    z, s = (torch.randn(1000, 2, generator=generator, dtype=torch.float64) for _ in range(2))
+    audit = audit_representation(z, s)
+    assert abs(audit.distance_correlation) < 0.02
+    assert audit.linear_r2 < 0.02
+    assert audit.nonlinear_r2 < 0.02
+    assert (audit.normalized_hsic < 2 * audit.floor).all()
+    constant = audit_representation(torch.ones(100, 3), s[:100])
+    assert constant.normalized_hsic.tolist() == [0.0, 0.0, 0.0]
+    assert abs(constant.linear_r2) < 0.1
+    scaled = audit_representation(1e6 * z + 3, s)
+    assert scaled.normalized_hsic[1].item() == pytest.approx(audit.normalized_hsic[1].item(), rel=1e-6)
+    assert scaled.linear_r2.item() == pytest.approx(audit.linear_r2.item(), abs=1e-6)
+
+
+def test_bad_input() -> None:
+    with pytest.raises(ValueError, match="s has 99 rows but z has 100"):
+        audit_representation(torch.zeros(100, 2), torch.zeros(99))
+    with pytest.raises(ValueError, match="at least 10 are needed"):
+        audit_representation(torch.zeros(6, 2), torch.zeros(6))
+    with pytest.raises(ValueError, match="folds is 30 for 40 rows"):
+        probe_r2(torch.zeros(1, 40, 2), torch.zeros(1, 40, 1), folds=30)
+    z = torch.randn(2, 30, 3, generator=torch.Generator().manual_seed(0))
+    assert random_features(z, features=10).shape == (2, 30, 13)

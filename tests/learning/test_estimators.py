@@ -1,0 +1,315 @@
+"""The scikit-learn estimators: scikit-learn's own checks, the trainer they stand on, saving, bad input, Ctrl-C."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+import torch
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import make_scorer
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from frhsic_core import gdp, normalized_hsic
+from frhsic_core.learning import METHODS, FairClassifier, FairEncoder, FairRegressor, Trainer, make_penalty
+from frhsic_core.learning.estimators import InterruptedWarning, MissingAttributeWarning
+
+# Full batches and float64: weighting a row then is repeating it, to rounding, as scikit-learn asks.
+SMALL = {"widths": (8, 2), "device": "cpu", "random_state": 0}
+CHECKED = SMALL | {"epochs": 25, "batch_size": 1000, "learning_rate": 2e-2, "dtype": "float64"}
+LONGER = CHECKED | {"epochs": 60}
+QUICK = SMALL | {"widths": (8, 3), "epochs": 4, "batch_size": 64}
+
+
+@pytest.mark.filterwarnings("ignore::frhsic_core.learning.estimators.MissingAttributeWarning")
+@parametrize_with_checks([FairClassifier(**CHECKED), FairRegressor(**LONGER), FairEncoder(**CHECKED)])
+def test_scikit_learn(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+@pytest.fixture
+def toy() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(7)
+    s = rng.uniform(20, 70, size=400)
+    X = np.column_stack([s / 25 + 0.5 * rng.normal(size=400), 3 * rng.normal(size=400), rng.normal(size=400)])
+    y = np.where(X[:, 0] + X[:, 1] / 3 + 0.3 * rng.normal(size=400) > 2, "yes", "no")
+    return X, y, s
+
+
+def test_is_the_trainer_on_scaled_data(toy: Any) -> None:
+    X, y, s = toy
+    model = FairClassifier(lam=2.0, dtype="float64", **QUICK).fit(X, y, sensitive_features=s)
+    x = (X - X.min(0)) / (X.max(0) - X.min(0))
+    scaled = (s - s.min()) / (s.max() - s.min())
+    trained = Trainer(
+        x, y == "yes", scaled, penalty=make_penalty("frhsic", on="both"), lam=2.0, seeds=0, epochs=4, batch_size=64,
+        widths=(8, 3), dtype=torch.float64, device="cpu",
+    ).fit()  # fmt: skip
+    np.testing.assert_allclose(model.decision_function(X), trained.output(x)[0].numpy(), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(model.transform(X), trained.encode(x)[0].numpy(), rtol=1e-9, atol=1e-12)
+    assert model.history_["loss"].to_list() == trained.history["loss"][:, 0].tolist()
+
+
+def test_a_penalty_lowers_the_dependence(toy: Any) -> None:
+    X, y, s = toy
+    options = {"epochs": 60, "random_state": 0, "device": "cpu"}
+    before = FairClassifier(lam=0.0, **options).fit(X, y)
+    after = FairClassifier(lam=2.0, **options).fit(X, y, sensitive_features=s)
+    for measure in (lambda m: normalized_hsic(m.transform(X), s), lambda m: gdp(m.predict_proba(X)[:, 1], s)):
+        assert measure(after) < 0.6 * measure(before)
+
+
+def test_regressor_predicts_on_the_scale_of_y(toy: Any) -> None:
+    X, _, s = toy
+    y = 1000 + 50 * X[:, 1]
+    model = FairRegressor(lam=0.1, epochs=150, learning_rate=1e-2, random_state=0, device="cpu")
+    assert model.fit(X, y, sensitive_features=s).score(X, y) > 0.9
+
+
+@pytest.mark.filterwarnings("ignore::frhsic_core.learning.EscapeWarning")  # FREM's fixed bandwidth, on random weights
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_fits(toy: Any, method: str) -> None:
+    X, y, s = toy
+    for model, target in (
+        (FairClassifier(method=method, **QUICK), y),
+        (FairRegressor(method=method, **QUICK), X[:, 1]),
+    ):
+        assert np.isfinite(model.fit(X, target, sensitive_features=s).transform(X)).all()
+
+
+def test_without_attribute_it_warns_and_trains_without_penalty(toy: Any) -> None:
+    X, y, s = toy
+    with pytest.warns(MissingAttributeWarning, match=r"sensitive_features is missing.*WITHOUT a penalty.*or lam=0"):
+        model = FairClassifier(lam=5.0, **QUICK).fit(X, y)
+    plain = FairClassifier(lam=0.0, **QUICK).fit(X, y)
+    unfair = FairClassifier(lam=5.0, method="unfair", **QUICK).fit(X, y, sensitive_features=s)
+    np.testing.assert_array_equal(model.predict_proba(X), plain.predict_proba(X))
+    np.testing.assert_array_equal(unfair.predict_proba(X), plain.predict_proba(X))
+    assert model.lam_ == 0.0
+
+
+def test_pandas_and_several_attributes(toy: Any) -> None:
+    X, y, s = toy
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    both = pd.DataFrame({"age": s, "income": X[:, 1]})
+    model = FairClassifier(**QUICK).fit(frame, pd.Series(y), sensitive_features=both)
+    plain = FairClassifier(**QUICK).fit(X, y, sensitive_features=both.to_numpy())
+    assert model.feature_names_in_.tolist() == ["a", "b", "c"]
+    np.testing.assert_array_equal(model.transform(frame), plain.transform(X))
+    summed = FairClassifier(penalty_settings={"attributes": "sum"}, **QUICK).fit(frame, y, sensitive_features=both)
+    assert not np.allclose(summed.transform(frame), model.transform(frame))
+
+
+def test_equal_opportunity_is_a_setting(toy: Any) -> None:
+    X, y, s = toy
+    options = QUICK | {"lam": 3.0, "batch_size": 100, "penalty_settings": {"condition": "positives"}}
+    model = FairClassifier(**options).fit(X, y, sensitive_features=s)
+    noise = s.copy()
+    noise[y == "no"] = np.random.default_rng(0).permutation(noise[y == "no"])
+    again = FairClassifier(**options).fit(X, y, sensitive_features=noise)
+    # Shuffling S among the negatives changes nothing that counts: sigma_S, a median over all rows, stays the same set.
+    np.testing.assert_allclose(model.transform(X), again.transform(X), atol=1e-4)
+
+
+def test_sample_weight_zero_is_absence(toy: Any) -> None:
+    X, y, s = toy
+    weight = (np.arange(400) < 300).astype(float)
+    weighted = FairClassifier(**QUICK).fit(X, y, sensitive_features=s, sample_weight=weight)
+    absent = FairClassifier(**QUICK).fit(X[:300], y[:300], sensitive_features=s[:300], sample_weight=np.ones(300))
+    np.testing.assert_array_equal(weighted.predict_proba(X), absent.predict_proba(X))
+
+
+def test_pipeline_and_grid_search_route_the_attribute(toy: Any) -> None:
+    X, y, s = toy
+
+    def less_gap(y_true: Any, y_pred: Any, *, sensitive_features: Any) -> float:
+        return np.mean(y_true == y_pred) - gdp((y_pred == "yes").astype(float), sensitive_features).item()
+
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = FairClassifier(**QUICK).set_fit_request(sensitive_features=True)
+        pipeline = make_pipeline(StandardScaler(), model)
+        scorer = make_scorer(less_gap).set_score_request(sensitive_features=True)
+        search = GridSearchCV(pipeline, {"fairclassifier__lam": [0.0, 1.0]}, cv=2, scoring=scorer)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # a lost attribute would warn
+            search.fit(X, y, sensitive_features=s)
+    assert search.best_params_["fairclassifier__lam"] in (0.0, 1.0)
+    assert search.best_estimator_[-1].lam_ == search.best_params_["fairclassifier__lam"]
+
+
+def test_clone_and_pickle(toy: Any) -> None:
+    X, y, s = toy
+    model = FairClassifier(lam=1.5, **QUICK).fit(X, y, sensitive_features=s)
+    fresh = clone(model)
+    with pytest.raises(NotFittedError):
+        fresh.predict(X)
+    np.testing.assert_array_equal(fresh.fit(X, y, sensitive_features=s).predict_proba(X), model.predict_proba(X))
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict_proba(X), model.predict_proba(X))
+
+
+# Choosing λ ----------------------------------------------------------------------------------------------------------
+
+
+def test_auto_chooses_from_the_grid_and_refits_on_all_rows(toy: Any) -> None:
+    X, y, s = toy
+    selection = {"lams": (0.0, 0.5, 5.0), "rule": "tradeoff", "tolerance": 0.05, "n_permutations": 39}
+    model = FairClassifier("auto", selection=selection, **QUICK).fit(X, y, sensitive_features=s)
+    assert model.lambda_choice_.table["lam"].to_list() == [0.0, 0.5, 5.0]
+    assert model.lam_ == model.lambda_choice_.lam
+    by_hand = FairClassifier(model.lam_, **QUICK).fit(X, y, sensitive_features=s)
+    np.testing.assert_allclose(model.predict_proba(X), by_hand.predict_proba(X), atol=1e-6)
+
+
+def test_auto_needs_rows(toy: Any) -> None:
+    X, y, s = toy
+    with pytest.raises(ValueError, match=r"60 rows leave 9 for validation: at least 20"):
+        FairClassifier("auto", **QUICK).fit(X[:60], y[:60], sensitive_features=s[:60])
+
+
+# Saving --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("protocol", ["recommended", "text"])
+def test_save_and_load(toy: Any, tmp_path: Path, protocol: str) -> None:
+    X, y, s = toy
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    selection = {"lams": (0.0, 1.0), "n_permutations": 19}
+    model = FairClassifier("auto", selection=selection, protocol=protocol, **QUICK)
+    model.fit(frame, y, sensitive_features=s).save(tmp_path / "model.pt")
+    loaded = FairClassifier.load(tmp_path / "model.pt")
+    np.testing.assert_array_equal(loaded.predict_proba(frame), model.predict_proba(frame))
+    np.testing.assert_array_equal(loaded.predict(frame), model.predict(frame))
+    assert loaded.classes_.tolist() == ["no", "yes"]
+    assert loaded.get_params() == model.get_params()
+    pd.testing.assert_frame_equal(loaded.history_, model.history_)
+    pd.testing.assert_frame_equal(loaded.lambda_choice_.table, model.lambda_choice_.table)
+    loaded.save(tmp_path / "again.pt")
+    assert FairClassifier.load(tmp_path / "again.pt").lam_ == model.lam_
+
+
+def test_save_and_load_regressor_and_encoder(toy: Any, tmp_path: Path) -> None:
+    X, y, s = toy
+    regressor = FairRegressor(**QUICK).fit(X, 7 + X[:, 1], sensitive_features=s)
+    regressor.save(tmp_path / "r.pt")
+    np.testing.assert_array_equal(FairRegressor.load(tmp_path / "r.pt").predict(X), regressor.predict(X))
+    encoder = FairEncoder(**QUICK).fit(X, y, sensitive_features=s)
+    encoder.save(tmp_path / "e.pt")
+    np.testing.assert_array_equal(FairEncoder.load(tmp_path / "e.pt").transform(X), encoder.transform(X))
+    with pytest.raises(ValueError, match="holds FairEncoder, not FairClassifier"):
+        FairClassifier.load(tmp_path / "e.pt")
+
+
+class _Payload:
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.system, ("touch executed",)
+
+
+def test_loading_runs_no_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    torch.save({"json": _Payload(), "tensors": {}}, tmp_path / "evil.pt")
+    with pytest.raises(ValueError, match=r"evil.pt is not a saved estimator \(UnpicklingError\)"):
+        FairClassifier.load(tmp_path / "evil.pt")
+    assert not (tmp_path / "executed").exists()
+    (tmp_path / "half.pt").write_bytes(b"PK\x03\x04 not the rest")
+    with pytest.raises(ValueError, match="not a saved estimator"):
+        FairClassifier.load(tmp_path / "half.pt")
+    with pytest.raises(FileNotFoundError):
+        FairClassifier.load(tmp_path / "nothing.pt")
+
+
+def test_what_cannot_be_saved_says_so(toy: Any, tmp_path: Path) -> None:
+    X, y, s = toy
+    with pytest.raises(NotFittedError):
+        FairClassifier().save(tmp_path / "a.pt")
+    options = {**QUICK, "random_state": np.random.RandomState(0)}
+    with pytest.raises(TypeError, match=r"cannot be saved as plain data.*random_state as a whole number"):
+        FairClassifier(**options).fit(X, y, sensitive_features=s).save(tmp_path / "a.pt")
+    assert not list(tmp_path.iterdir())
+
+
+# Bad input -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "text"),
+    [
+        ({"y": np.repeat("no", 400)}, ValueError, r"one class only \(.*no.*\): a classifier needs rows of both"),
+        ({"y": np.arange(400) % 3}, ValueError, "Only binary classification is supported"),
+        ({"s": np.ones(400)}, ValueError, r"constant \(column 0\): nothing can depend on it"),
+        ({"s": np.r_[np.nan, np.arange(399)]}, ValueError, "sensitive_features has 1 NaN or infinite values"),
+        ({"s": np.arange(399)}, ValueError, r"sensitive_features has shape \(399, 1\) but X has 400 rows"),
+        ({"s": ["old"] * 400}, TypeError, "sensitive_features could not be read as numbers"),
+        ({"X": np.full((400, 3), np.nan)}, ValueError, "NaN"),
+        ({"X": np.full((400, 3), "a")}, ValueError, "could not convert string to float"),
+        ({"X": np.zeros((399, 3))}, ValueError, "inconsistent numbers of samples"),
+        ({"lam": -1.0}, ValueError, "lam is -1.0: it must be zero or positive"),
+        ({"lam": float("nan")}, ValueError, "lam is nan"),
+        ({"lam": "more"}, ValueError, "lam is 'more': give a number"),
+        ({"method": "magic"}, ValueError, "method is 'magic': choose one of 'unfair', 'frhsic'"),
+        ({"dtype": "float16"}, ValueError, "dtype is 'float16'"),
+        ({"epochs": 0}, ValueError, "epochs is 0: it must be a positive whole number"),
+        ({"protocol": "mine"}, ValueError, "protocol is 'mine'"),
+    ],
+)
+def test_bad_input_is_named(toy: Any, change: dict[str, Any], error: type[Exception], text: str) -> None:
+    X, y, s = toy
+    data = {"X": X, "y": y, "s": s} | {key: value for key, value in change.items() if key in "Xys"}
+    options = {**QUICK, **{key: value for key, value in change.items() if key not in "Xys"}}
+    with pytest.raises(error, match=text):
+        FairClassifier(**options).fit(data["X"], data["y"], sensitive_features=data["s"])
+
+
+def test_a_failed_fit_keeps_the_old_model(toy: Any) -> None:
+    X, y, s = toy
+    model = FairClassifier(**QUICK).fit(X, y, sensitive_features=s)
+    before = model.predict_proba(X)
+    with pytest.raises(ValueError, match="constant"):
+        model.fit(X, y, sensitive_features=np.ones(400))
+    np.testing.assert_array_equal(model.predict_proba(X), before)
+
+
+def test_a_batch_larger_than_the_data_is_the_data(toy: Any) -> None:
+    X, y, s = toy
+    options = {**QUICK, "batch_size": 400}
+    whole = FairClassifier(**options).fit(X, y, sensitive_features=s)
+    larger = FairClassifier(**{**options, "batch_size": 10**6}).fit(X, y, sensitive_features=s)
+    np.testing.assert_array_equal(whole.transform(X), larger.transform(X))
+
+
+@pytest.mark.parametrize("lam", [1.0, "auto"])
+def test_ctrl_c_keeps_what_is_there(toy: Any, lam: float | str, monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y, s = toy
+    close = Trainer._close_epoch
+
+    def interrupt(trainer: Trainer) -> None:
+        close(trainer)
+        if trainer.epoch == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(Trainer, "_close_epoch", interrupt)
+    model = FairClassifier(lam, selection={"n_permutations": 19}, **{**QUICK, "epochs": 50})
+    with pytest.warns(InterruptedWarning, match="interrupted after 2 of 50 epochs: the model as it stands is kept"):
+        model.fit(X, y, sensitive_features=s)
+    assert model.interrupted_
+    assert len(model.history_) == 2
+    assert np.isfinite(model.predict_proba(X)).all()
+
+
+def test_progress_is_drawn_only_when_asked(toy: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    X, y, s = toy
+    FairClassifier(**QUICK).fit(X, y, sensitive_features=s)
+    assert capsys.readouterr().out == ""
+    FairClassifier(verbose=True, **QUICK).fit(X, y, sensitive_features=s)
+    assert "4/4 epochs" in capsys.readouterr().out

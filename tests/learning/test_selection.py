@@ -1,0 +1,187 @@
+"""Choosing λ: the rules against hand-made tables, the table against brute force, the path against separate runs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from frhsic_core import gdp, hsic, normalized_hsic
+from frhsic_core.joint import hsic_test
+from frhsic_core.learning import Trainer, make_penalty
+from frhsic_core.learning.selection import choose_lambda, select_lambda
+from frhsic_core.learning.validation import validation_table
+
+OPTIONS = {"epochs": 6, "batch_size": 64, "widths": (8, 2), "device": "cpu", "dtype": torch.float64}
+
+
+def table(**columns: list[float]) -> pd.DataFrame:
+    given = {
+        "lam": [0.0, 0.1, 1.0, 10.0],
+        "performance": [0.85, 0.849, 0.842, 0.80],
+        "hsic": [2e-2, 8e-3, 9e-4, 5e-4],
+        "normalized_hsic": [0.2, 0.1, 0.02, 0.01],
+        "pvalue": [0.005, 0.005, 0.01, 0.3],
+    }
+    return pd.DataFrame({**given, **columns})
+
+
+def toy(n: int = 400, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    noise = torch.randn(n, 2, generator=generator, dtype=torch.float64)
+    s, rest = torch.rand(n, 3, generator=generator, dtype=torch.float64).split([1, 2], dim=1)
+    x = torch.cat([s + 0.3 * noise[:, :1], rest], dim=1)
+    y = (x[:, 0] + x[:, 1] + 0.2 * noise[:, 1] > 1).double()
+    return x, y, s
+
+
+# Rules ---------------------------------------------------------------------------------------------------------------
+
+
+def test_the_papers_rule_is_the_first_lambda_not_rejected() -> None:
+    assert choose_lambda(table(), rule="independence").lam == 10.0
+    assert choose_lambda(table(pvalue=[0.005, 0.06, 0.01, 0.3]), rule="independence").lam == 0.1
+    none = choose_lambda(table(pvalue=[0.005] * 4), rule="independence")
+    assert none.lam == 10.0
+    assert not none.satisfied
+    assert "no λ of the grid has p > 0.05: the largest is taken" in none.reason
+
+
+def test_the_practical_variant_also_stops_at_a_small_hsic() -> None:
+    choice = choose_lambda(table(), rule="practical")
+    assert choice.lam == 1.0
+    assert choice.satisfied
+    assert choose_lambda(table(), rule="practical", epsilon=1e-9).lam == 10.0  # then it is the paper's rule
+    assert choice.table["chosen"].to_list() == [False, False, True, False]
+
+
+def test_the_tradeoff_is_the_lowest_dependence_within_the_tolerance() -> None:
+    assert choose_lambda(table()).lam == 1.0
+    assert choose_lambda(table(), tolerance=0.001).lam == 0.1
+    assert choose_lambda(table(), tolerance=1.0).lam == 10.0
+    assert choose_lambda(table(), tolerance=0.0).lam == 0.0
+    # A plateau of the dependence is not worth a larger λ.
+    flat = table(performance=[0.85] * 4, normalized_hsic=[0.2, 0.02, 0.02, 0.02])
+    assert choose_lambda(flat).lam == 0.1
+
+
+def test_one_lucky_model_does_not_decide() -> None:
+    lucky = table(performance=[0.85, 0.80, 0.855, 0.80])  # a collapse on either side of it
+    assert choose_lambda(lucky, tolerance=0.01).lam == 0.0
+    assert choose_lambda(table().sample(frac=1, random_state=1)).lam == 1.0  # the order of the rows is no matter
+
+
+def test_another_measure_can_be_asked_for() -> None:
+    assert choose_lambda(table(gdp=[0.1, 0.05, 0.05, 0.01]), dependence="gdp").lam == 0.1
+    with pytest.raises(ValueError, match="dependence is 'age': the table has 'lam'"):
+        choose_lambda(table(), dependence="age")
+
+
+unit = st.floats(0.0, 1.0, allow_nan=False)
+
+
+@given(
+    st.lists(st.tuples(unit, unit, unit, unit), min_size=1, max_size=8),
+    st.tuples(unit, unit),
+    st.sampled_from(["independence", "practical", "tradeoff"]),
+)
+def test_asking_for_more_never_gives_a_smaller_lambda(rows: list, levels: tuple, rule: str) -> None:
+    columns = np.array(rows)
+    data = pd.DataFrame(columns, columns=["performance", "hsic", "normalized_hsic", "pvalue"])
+    data["lam"] = np.arange(len(rows), dtype=float)
+    low, high = sorted(0.001 + 0.99 * np.array(levels))
+    if rule == "independence":
+        stricter, looser = {"alpha": high}, {"alpha": low}
+    elif rule == "practical":
+        stricter, looser = {"epsilon": low}, {"epsilon": high}
+    else:
+        stricter, looser = {"tolerance": high}, {"tolerance": low}
+    assert choose_lambda(data, rule=rule, **stricter).lam >= choose_lambda(data, rule=rule, **looser).lam
+
+
+def test_bad_rules_are_named() -> None:
+    with pytest.raises(ValueError, match="rule is 'best': choose one of 'independence'"):
+        choose_lambda(table(), rule="best")
+    with pytest.raises(ValueError, match="alpha is 2"):
+        choose_lambda(table(), alpha=2.0)
+    x, y, s = toy()
+    with pytest.raises(ValueError, match=r"validation_fraction is 1\.5"):
+        select_lambda(x, y, s, validation_fraction=1.5, **OPTIONS)
+    with pytest.raises(ValueError, match="lams is"):
+        select_lambda(x, y, s, lams=[-1.0], **OPTIONS)
+    with pytest.raises(ValueError, match="100 rows leave 15 for validation: at least 20"):
+        select_lambda(x[:100], y[:100], s[:100], **OPTIONS)
+
+
+# The table and the path ----------------------------------------------------------------------------------------------
+
+
+def test_the_path_is_one_stack_and_sees_no_validation_row() -> None:
+    x, y, s = toy()
+    path = select_lambda(x, y, s, lams=[1.0, 0.0], seed=3, n_permutations=19, **OPTIONS)
+    held = path.validation_rows
+    assert len(held) == 60
+    assert path.choice.table["lam"].to_list() == [0.0, 1.0]
+    train = np.setdiff1d(np.arange(400), held)
+    for i, lam in enumerate([0.0, 1.0]):
+        alone = Trainer(x[train], y[train], s[train], penalty="frhsic", lam=lam, seeds=3, **OPTIONS).fit()
+        torch.testing.assert_close(path.stack.output(x)[i], alone.output(x)[0], rtol=0, atol=1e-9)
+    # Whatever stands in the validation rows, the models are the same.
+    other_y, other_x = y.clone(), x.clone()
+    other_y[held], other_x[held] = 1 - y[held], 0.5
+    again = select_lambda(other_x, other_y, s, lams=[1.0, 0.0], seed=3, n_permutations=19, **OPTIONS)
+    torch.testing.assert_close(again.stack.output(x), path.stack.output(x), rtol=0, atol=0)
+
+
+def test_the_table_against_each_statistic_by_itself() -> None:
+    x, y, s = toy()
+    stack = Trainer(x, y, s, lam=[0.0, 3.0], **OPTIONS).fit()
+    x, y, s = toy(200, seed=1)
+    got = validation_table(stack, x, y, s, n_permutations=99, seed=5)
+    test = hsic_test(stack.encode(x)[1], s, method="permutation", n_permutations=99)
+    for i in range(2):
+        z, logits = stack.encode(x)[i], stack.output(x)[i]
+        row = got.iloc[i]
+        assert row["performance"] == pytest.approx(np.mean((logits.numpy() > 0) == y.numpy()))
+        assert row["hsic"] == pytest.approx(hsic(z, s).item(), rel=1e-9)
+        assert row["statistic"] == pytest.approx(200 * row["hsic"])
+        assert row["normalized_hsic"] == pytest.approx(normalized_hsic(z, s).item(), rel=1e-9)
+        assert row["gdp"] == pytest.approx(gdp(torch.sigmoid(logits), s).item(), rel=1e-9)
+        assert (row["pvalue"] <= 0.05) == (row["statistic"] > row["threshold"])
+    assert got["threshold"][1] == pytest.approx(test.threshold.item(), rel=0.5)  # other permutations, same law
+    weights = torch.arange(200.0)
+    weighted = validation_table(stack, x, y, s, n_permutations=9, sample_weight=weights)
+    right = ((stack.output(x)[0] > 0) == (y > 0.5)).numpy()
+    assert weighted["performance"][0] == pytest.approx(np.average(right, weights=weights.numpy()))
+
+
+def test_regression_reports_r2_and_equal_opportunity_counts_positives_only() -> None:
+    x, y, s = toy()
+    target = x[:, 1]
+    stack = Trainer(x, target, s, task="regression", lam=[0.0], **OPTIONS).fit()
+    prediction = stack.output(x)[0].numpy()
+    expected = 1 - np.mean((prediction - target.numpy()) ** 2) / target.numpy().var()
+    got = validation_table(stack, x, target, s, n_permutations=9)
+    assert got["performance"][0] == pytest.approx(expected)
+
+    stack = Trainer(x, y, s, penalty=make_penalty("frhsic", condition="positives"), lam=[1.0], **OPTIONS).fit()
+    got = validation_table(stack, x, y, s, condition="positives", n_permutations=9)
+    kept = y > 0.5
+    assert got["hsic"][0] == pytest.approx(hsic(stack.encode(x)[0][kept], s[kept]).item(), rel=1e-9)
+    few = torch.zeros_like(y)
+    few[:5] = 1
+    with pytest.raises(ValueError, match="5 rows that count: at least 20"):
+        validation_table(stack, x, few, s, condition="positives")
+
+
+def test_the_calibrated_test_accepts_a_representation_that_knows_nothing() -> None:
+    """60 independent stacks of one: the rejection rate at 5 % is consistent with 5 % (binomial, far tail)."""
+    x, y, s = toy(120)
+    stack = Trainer(x, y, s, lam=[0.0] * 60, seeds=list(range(60)), **{**OPTIONS, "epochs": 1}).fit()
+    generator = torch.Generator().manual_seed(4)
+    noise = torch.rand(120, 1, generator=generator, dtype=torch.float64)
+    rejected = (validation_table(stack, x[:, :], y, noise, n_permutations=39)["pvalue"] <= 0.05).sum()
+    assert rejected <= 30  # the 60 share one sample of S, so the count is not binomial: half is the far tail
