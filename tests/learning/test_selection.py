@@ -167,7 +167,8 @@ def test_regression_reports_r2_and_equal_opportunity_counts_positives_only() -> 
     got = validation_table(stack, x, target, s, n_permutations=9)
     assert got["performance"][0] == pytest.approx(expected)
 
-    stack = Trainer(x, y, s, penalty=make_penalty("frhsic", condition="positives"), lam=[1.0], **OPTIONS).fit()
+    penalty = make_penalty("frhsic", condition="positives")
+    stack = Trainer(x, y, s, penalty=penalty, lam=[1.0], **{**OPTIONS, "batch_size": 100}).fit()
     got = validation_table(stack, x, y, s, condition="positives", n_permutations=9)
     kept = y > 0.5
     assert got["hsic"][0] == pytest.approx(hsic(stack.encode(x)[0][kept], s[kept]).item(), rel=1e-9)
