@@ -40,8 +40,8 @@ def batch_median(z: Tensor, *, max_points: int | None = None) -> Tensor:
 
     Without ``max_points`` over all pairs of rows. With it, over the pairs between two halves of the first
     ``max_points`` rows, which are a random sample since mini-batches are in random order: a quarter of the numbers to
-    select from, at almost the same accuracy. Nothing waits for the device. Where more than half of the pairs coincide the root mean
-    square distance stands in, and one for a constant Z. O(n²d) time; a selection, not a sort.
+    select from, at almost the same accuracy. Nothing waits for the device. Where more than half of the pairs coincide
+    the root mean square distance stands in, and one for a constant Z. O(n²d) time; a selection, not a sort.
 
     Examples
     --------

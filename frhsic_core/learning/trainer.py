@@ -380,13 +380,13 @@ def _stack(lam: Any, seeds: Any, dataset: Any, datasets: int) -> tuple[list[floa
 
     lams, seed_list = [float(v) for v in listed(lam)], [int(v) for v in listed(seeds)]
     which = listed(dataset) if dataset is not None else ([0] if datasets == 1 else list(range(datasets)))
+    if not lams or not seed_list or not which:
+        raise ValueError("lam, seeds or dataset is empty: at least one model is needed.")
     models = max(len(lams), len(seed_list), len(which))
     lengths = {"lam": len(lams), "seeds": len(seed_list), "dataset": len(which)}
     for name, length in lengths.items():
         if length not in (1, models):
             raise ValueError(f"{name} has {length} values for {models} models: give one, or one for each model.")
-    if not lams or not seed_list or not which:
-        raise ValueError("lam, seeds or dataset is empty: at least one model is needed.")
     if any(not value >= 0 or value == float("inf") for value in lams):
         raise ValueError(f"lam is {lam}: every value must be zero or positive, and finite.")
     if any(not 0 <= int(value) < datasets for value in which):

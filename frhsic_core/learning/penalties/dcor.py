@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import torch
 from torch import Tensor
 
 from frhsic_core.joint.centring import contraction_weights
 from frhsic_core.kernels import Distance, euclidean_distances
-from frhsic_core.learning.batches import Batch
+from frhsic_core.learning.batches import Batch, TrainingData
 from frhsic_core.learning.penalties.base import Penalty
 from frhsic_core.learning.penalties.gram import centred_for, correlation, inner_product, through_gram
 
@@ -34,12 +37,17 @@ class DCor(Penalty):
             raise ValueError(f"form is {form!r}: choose 'correlation', 'biased_correlation' or 'covariance'.")
         self.form = form
 
+    def setup(
+        self, data: TrainingData, *, dataset: Tensor, generators: Sequence[torch.Generator], representation: int
+    ) -> None:
+        super().setup(data, dataset=dataset, generators=generators, representation=representation)
+        if self.form == "correlation" and self.weighted:
+            raise ValueError("form='correlation' has no sample weights: use 'biased_correlation' or 'covariance'.")
+
     def forward(self, batch: Batch, *, refresh: bool = False) -> Tensor:
         weights, enough = self.row_weights(batch)
         estimator = "unbiased" if self.form == "correlation" else "biased"
         if estimator == "unbiased":
-            if batch.weights is not None:
-                raise ValueError("form='correlation' has no sample weights: use 'biased_correlation' or 'covariance'.")
             if batch.z.shape[-2] < 4:
                 return 0.0 * batch.z.sum((-2, -1))  # fewer than four rows define no unbiased estimate
             weights = None if weights is None else (weights > 0).to(batch.z.dtype)

@@ -1,0 +1,332 @@
+"""Values, gradients, weights and edge cases of every penalty."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+from frhsic_core.conditional import eipm
+from frhsic_core.joint import distance_correlation, distance_covariance, hsic, normalized_hsic
+from frhsic_core.kernels import Gaussian, InverseMultiquadric, Laplacian, median_bandwidth
+from frhsic_core.learning import ADV, FREM, FRHSIC, LAFTR, DCor, MMDBinned, Penalty, RegGDP, make_penalty
+from frhsic_core.learning.batches import Batch, TrainingData
+from frhsic_core.learning.penalties.bins import bin_rows
+from frhsic_core.learning.penalties.uniform import uniform_weights
+
+DTYPE = torch.float64
+
+
+def sample(n: int = 40, models: int = 2, p: int = 1, d: int = 3) -> tuple[TrainingData, Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(11)
+    s = torch.rand(1, n, p, generator=generator, dtype=DTYPE)
+    z = torch.randn(models, n, d, generator=generator, dtype=DTYPE) + 1.5 * s[..., :1]
+    y = (torch.rand(1, n, generator=generator) < 0.5).to(DTYPE)
+    output = z.sum(-1) + 0.3 * torch.randn(models, n, generator=generator, dtype=DTYPE)
+    return TrainingData(torch.zeros(1, n, 2, dtype=DTYPE), y, s, None, "classification"), z, output
+
+
+def prepared(penalty: Penalty, data: TrainingData, *, models: int, d: int) -> Penalty:
+    generators = [torch.Generator().manual_seed(i) for i in range(models)]
+    penalty.setup(data, dataset=torch.zeros(models, dtype=torch.int64), generators=generators, representation=d)
+    return penalty
+
+
+def batch_of(
+    data: TrainingData, z: Tensor, output: Tensor, rows: Tensor | None = None, weights: Tensor | None = None
+) -> Batch:
+    models = z.shape[0]
+    rows = torch.arange(data.n) if rows is None else rows
+    assert data.s is not None
+    return Batch(
+        z[:, rows], output[:, rows], data.s[:, rows].expand(models, -1, -1), data.y[:, rows].expand(models, -1),
+        None if weights is None else weights[rows].expand(models, -1), rows.expand(models, -1),
+    )  # fmt: skip
+
+
+def value(penalty: Penalty, **kwargs: object) -> Tensor:
+    data, z, output = sample()
+    penalty = prepared(penalty, data, models=2, d=3)
+    return penalty(batch_of(data, z, output, **kwargs), refresh=True)
+
+
+ALL = {
+    "frhsic": lambda **k: FRHSIC(**k),
+    "frhsic biased": lambda **k: FRHSIC(estimator="biased", scale=None, bandwidth=1.0, **k),
+    "frhsic output": lambda **k: FRHSIC(on="output", **k),
+    "frhsic minmax": lambda **k: FRHSIC(scale="minmax", kernel="imq", **k),
+    "frem": lambda **k: FREM(**k),
+    "frem squared": lambda **k: FREM(power=2, anchors=None, scale="minmax", **k),
+    "reg_gdp": lambda **k: RegGDP(**k),
+    "adv mse": lambda **k: ADV(adversary="mse", **k),
+    "adv hgr": lambda **k: ADV(adversary="hgr", **k),
+    "laftr": lambda **k: LAFTR(**k),
+    "mmd": lambda **k: MMDBinned(**k),
+    "mmd means": lambda **k: MMDBinned(discrepancy="means", bins=3, **k),
+    "dcov": lambda **k: DCor(form="covariance", **k),
+    "dcor biased": lambda **k: DCor(form="biased_correlation", **k),
+}
+UNWEIGHTED = ALL | {
+    "frhsic unbiased": lambda **k: FRHSIC(estimator="unbiased", scale=None, **k),
+    "dcor": lambda **k: DCor(**k),
+}
+
+
+@pytest.mark.parametrize(
+    ("kernel", "make"), [("gaussian", Gaussian), ("laplacian", Laplacian), ("imq", InverseMultiquadric)]
+)
+@pytest.mark.parametrize("estimator", ["biased", "unbiased", "normalized"])
+def test_frhsic_is_hsic(kernel: str, make: type, estimator: str) -> None:
+    """Each kernel and estimator agrees with the library's statistic."""
+    data, z, _ = sample()
+    penalty = FRHSIC(estimator=estimator, kernel=kernel, scale=None, bandwidth=1.3, bandwidth_s=0.4)
+    kernels = {"kernel_z": make(1.3), "kernel_s": Gaussian(0.4)}
+    if estimator == "normalized":
+        expected = normalized_hsic(z, data.s.expand(2, -1, -1), **kernels)
+    else:
+        expected = hsic(z, data.s.expand(2, -1, -1), estimator=estimator, **kernels)
+    torch.testing.assert_close(value(penalty), expected, rtol=1e-10, atol=1e-14)
+
+
+def test_frhsic_on_the_output_uses_a_linear_kernel() -> None:
+    """The form f'Af with f the output; normalised, it is the normalised HSIC with a linear kernel."""
+    from frhsic_core.kernels import Linear
+
+    data, _, output = sample()
+    s = data.s.expand(2, -1, -1)
+    kernels = {"kernel_z": Linear(), "kernel_s": Gaussian(0.4)}
+    for estimator in ("biased", "normalized", "unbiased"):
+        f = output.unsqueeze(-1)
+        f = f - f.mean(-2, keepdim=True)
+        expected = (
+            normalized_hsic(f, s, **kernels)
+            if estimator == "normalized"
+            else hsic(f, s, estimator=estimator, **kernels)
+        )
+        mine = value(FRHSIC(estimator=estimator, on="output", bandwidth_s=0.4))
+        torch.testing.assert_close(mine, expected, rtol=1e-10, atol=1e-14)
+    both = value(FRHSIC(on="both", bandwidth_s=0.4))
+    parts = value(FRHSIC(on="output", bandwidth_s=0.4)) + value(FRHSIC(bandwidth_s=0.4))
+    torch.testing.assert_close(both, parts)
+
+
+@pytest.mark.parametrize("attributes", ["joint", "product", "sum"])
+@pytest.mark.parametrize("estimator", ["biased", "unbiased"])
+def test_several_attributes(attributes: str, estimator: str) -> None:
+    """Two attributes: one kernel, a product of kernels, or a sum of criteria, as in hsic()."""
+    data, z, output = sample(p=2)
+    penalty = FRHSIC(estimator=estimator, scale=None, bandwidth=1.3, attributes=attributes)
+    prepared(penalty, data, models=2, d=3)
+    expected = hsic(z, data.s.expand(2, -1, -1), kernel_z=Gaussian(1.3), attributes=attributes, estimator=estimator)
+    torch.testing.assert_close(penalty(batch_of(data, z, output), refresh=True), expected)
+
+
+def test_frem_is_eipm() -> None:
+    """With all rows as anchors and both powers; and with the first rows as anchors."""
+    data, z, _ = sample()
+    s = data.s.expand(2, -1, -1)
+    for power in (1, 2):
+        for anchors in (None, 9):
+            rows = None if anchors is None else torch.arange(anchors)
+            expected = eipm(z, s, kernel_z=Gaussian(1.0), bandwidth=0.5, power=power, anchors=rows)
+            torch.testing.assert_close(value(FREM(anchors=anchors, power=power)), expected)
+
+
+def test_dcor_is_distance_correlation() -> None:
+    """The three forms against the library's (which is checked against other packages)."""
+    data, z, _ = sample()
+    s = data.s.expand(2, -1, -1)
+    torch.testing.assert_close(value(DCor(form="covariance")), distance_covariance(z, s, squared=True))
+    expected = distance_correlation(z, s, squared=True)
+    torch.testing.assert_close(value(DCor(form="biased_correlation")), expected)
+    expected = distance_correlation(z, s, squared=True, estimator="unbiased")
+    torch.testing.assert_close(value(DCor()), expected)
+
+
+@pytest.mark.parametrize("name", UNWEIGHTED)
+def test_gradient_is_the_derivative(name: str) -> None:
+    """The written-out gradients against finite differences, with the bandwidth held."""
+    data, z, output = sample(n=14, models=1)
+    penalty = prepared(UNWEIGHTED[name](), data, models=1, d=3)
+    penalty(batch_of(data, z, output), refresh=True)
+
+    def function(z: Tensor, output: Tensor) -> Tensor:
+        return penalty(batch_of(data, z, output))
+
+    z, output = z.clone().requires_grad_(), output.clone().requires_grad_()
+    assert torch.autograd.gradcheck(function, (z, output), eps=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_weights_are_repetitions(name: str) -> None:
+    """Weight 2 is the row twice, weight 0 is no row (a leave-one-out method sees the twin: zeros only there)."""
+    data, z, output = sample(n=30)
+    weights = torch.ones(30, dtype=DTYPE)
+    doubled = torch.arange(30)
+    if name.startswith("frem"):
+        weights[20:] = 0.0
+        doubled = torch.arange(20)
+        penalty = {"frem": FREM(anchors=None), "frem squared": FREM(anchors=None, power=2)}[name]
+    else:
+        weights[:10], weights[20:] = 2.0, 0.0
+        doubled = torch.cat([torch.arange(10), torch.arange(20)])
+        fixed = {"bandwidth": 1.0} if name.startswith(("frhsic", "mmd")) and name != "frhsic biased" else {}
+        if name == "frhsic minmax":
+            fixed["scale"] = None  # the range in [min, max] also looks at rows without weight
+            penalty = FRHSIC(kernel="imq", **fixed)
+        else:
+            penalty = ALL[name](**fixed)
+    prepared(penalty, data, models=2, d=3)
+    weighted = penalty(batch_of(data, z, output, weights=weights), refresh=True)
+    repeated = penalty(batch_of(data, z, output, rows=doubled), refresh=True)
+    torch.testing.assert_close(weighted, repeated, rtol=1e-7, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", UNWEIGHTED)
+def test_equal_opportunity_is_the_subset(name: str) -> None:
+    """condition="positives" equals the penalty of the rows with y = 1 alone; with too few of them it is zero."""
+    data, z, output = sample(n=30)
+    fixed = {"bandwidth": 1.0} if name.startswith("frhsic") and name not in ("frhsic biased", "frhsic minmax") else {}
+    if name in ("frhsic minmax", "frem", "frem squared"):
+        pytest.skip("min-max looks at all rows; anchors are the first rows of the batch")
+    conditional = prepared(UNWEIGHTED[name](condition="positives", **fixed), data, models=2, d=3)
+    plain = prepared(UNWEIGHTED[name](**fixed), data, models=2, d=3)
+    positives = data.y[0].nonzero().flatten()
+    mine = conditional(batch_of(data, z, output), refresh=True)
+    if name == "mmd":
+        plain.sigma_z, conditional.sigma_z = plain.sigma_z + 1.0, conditional.sigma_z.zero_() + 1.0
+        mine = conditional(batch_of(data, z, output))
+        expected = plain(batch_of(data, z, output, rows=positives))
+    else:
+        expected = plain(batch_of(data, z, output, rows=positives), refresh=True)
+    torch.testing.assert_close(mine, expected, rtol=1e-8, atol=1e-11)
+    none = TrainingData(data.x, torch.zeros_like(data.y), data.s, None, "classification")
+    z = z.clone().requires_grad_()
+    empty = conditional(batch_of(none, z, output), refresh=True)
+    assert torch.equal(empty, torch.zeros_like(empty))
+    if empty.requires_grad:
+        assert torch.isfinite(torch.autograd.grad(empty.sum(), z, allow_unused=True)[0]).all() or name == "reg_gdp"
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("name", UNWEIGHTED)
+def test_gradients_are_never_nan(name: str, dtype: torch.dtype) -> None:
+    """Repeated rows, a constant Z, a Z far away, two rows, one row."""
+    generator = torch.Generator().manual_seed(4)
+    s = torch.randint(20, 60, (1, 24, 1), generator=generator).to(dtype)
+    y = (torch.rand(1, 24, generator=generator) < 0.5).to(dtype)
+    data = TrainingData(torch.zeros(1, 24, 2, dtype=dtype), y, s, None, "classification")
+    base = torch.randn(24, 3, generator=generator).to(dtype)
+    cases = [
+        base[torch.arange(24) // 4],
+        torch.zeros_like(base),
+        torch.ones_like(base) * 1e4,
+        base * 1e4 + 1e5,
+        base * 1e-6,
+    ]
+    penalty = prepared(UNWEIGHTED[name](), data, models=1, d=3)
+    for rows in (torch.arange(24), torch.arange(2), torch.arange(1)):
+        for z in cases:
+            z = z.unsqueeze(0).clone().requires_grad_()
+            output = z.sum(-1)
+            result = penalty(batch_of(data, z, output, rows=rows), refresh=True)
+            assert torch.isfinite(result).all(), (name, rows.shape, z[0, :2])
+            gradient = torch.autograd.grad(result.sum(), z)[0]
+            assert torch.isfinite(gradient).all(), (name, rows.shape, z[0, :2])
+
+
+def test_standardised_normalised_form_ignores_affine_maps_of_z() -> None:
+    """The recommended form is the same for a·Z + b in every coordinate: rescaling cannot evade it."""
+    data, z, output = sample()
+    penalty = prepared(FRHSIC(), data, models=2, d=3)
+    first = penalty(batch_of(data, z, output), refresh=True)
+    moved = z * torch.tensor([50.0, 300.0, 7.0], dtype=DTYPE) + 9
+    torch.testing.assert_close(penalty(batch_of(data, moved, output), refresh=True), first, rtol=1e-4, atol=1e-6)
+
+
+def test_biased_form_at_a_stale_bandwidth_is_evaded() -> None:
+    """The trap: multiplying Z by 45 leaves its dependence as it was, and the penalty nearly at its floor."""
+    data, z, output = sample(n=200, models=1)
+    penalty = prepared(FRHSIC(estimator="biased", scale=None, bandwidth="every_20_epochs"), data, models=1, d=3)
+    near = penalty(batch_of(data, z, output), refresh=True)
+    far = penalty(batch_of(data, 45 * z, output))
+    assert far < 0.3 * near
+    assert penalty.ratio(45 * z).item() > 40
+
+
+def test_uniform_reference() -> None:
+    """Weights make a histogram of S flat, and a weighted HSIC is that of the weighted law."""
+    generator = torch.Generator().manual_seed(2)
+    s = torch.rand(1, 4000, 1, generator=generator, dtype=DTYPE) ** 2
+    weights = uniform_weights(s, bins=10)
+    cell = (s[0, :, 0] / s.max() * 10).long().clamp_max(9)
+    mass = torch.zeros(10, dtype=DTYPE).index_add_(0, cell, weights[0])
+    torch.testing.assert_close(mass, torch.full((10,), 400.0, dtype=DTYPE), rtol=0.05, atol=0)
+    data, z, output = sample()
+    penalty = prepared(
+        FRHSIC(estimator="biased", scale=None, bandwidth=1.0, bandwidth_s=0.4, reference="uniform"), data, models=2, d=3
+    )
+    expected = hsic(
+        z, data.s.expand(2, -1, -1), kernel_z=Gaussian(1.0), kernel_s=Gaussian(0.4),
+        sample_weight=uniform_weights(data.s)[0],
+    )  # fmt: skip
+    torch.testing.assert_close(penalty(batch_of(data, z, output), refresh=True), expected)
+
+
+def test_attribute_bandwidths() -> None:
+    """The text's over the training rows, the reference's over the first thousand plus 1e-5."""
+    generator = torch.Generator().manual_seed(2)
+    s = torch.rand(2, 1500, 1, generator=generator, dtype=DTYPE)
+    data = TrainingData(torch.zeros(2, 1500, 1, dtype=DTYPE), torch.zeros(2, 1500), s, None, "regression")
+    for rule, expected in (
+        ("median", median_bandwidth(s, max_points=1500)),
+        ("first_1000", median_bandwidth(s[:, :1000]) + 1e-5),
+        (0.7, torch.full((2,), 0.7, dtype=DTYPE)),
+    ):
+        penalty = FRHSIC(bandwidth_s=rule)
+        penalty.setup(data, dataset=torch.tensor([1, 0, 1]), generators=[], representation=3)
+        torch.testing.assert_close(penalty.sigma_s[:, 0], expected[[1, 0, 1]])
+
+
+def test_bins_agree_with_numpy() -> None:
+    """Quantile and equal-width bins, with ties, as numpy cuts them."""
+    import numpy as np
+
+    s = torch.tensor([[20.0, 20, 20, 21, 35, 35, 50, 51, 52, 90]], dtype=DTYPE).unsqueeze(-1)
+    values = s[0, :, 0].numpy()
+    for bins in (2, 4, 5):
+        edges = np.quantile(values, np.arange(1, bins) / bins)
+        assert bin_rows(s, bins=bins)[0, :, 0].tolist() == np.searchsorted(edges, values, side="left").tolist()
+        edges = np.linspace(20, 90, bins + 1)[1:-1]
+        assert bin_rows(s, bins=bins, edges="width")[0, :, 0].tolist() == np.searchsorted(edges, values).tolist()
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda: FRHSIC(estimator="best"), "estimator is 'best'"),
+        (lambda: FRHSIC(on="z"), "on is 'z'"),
+        (lambda: FRHSIC(kernel="rbf"), "kernel is 'rbf'"),
+        (lambda: FRHSIC(scale="l2"), "scale is 'l2'"),
+        (lambda: FRHSIC(bandwidth="often"), "bandwidth is 'often'"),
+        (lambda: FRHSIC(bandwidth=-1.0), "bandwidth is -1.0"),
+        (lambda: FRHSIC(condition="y"), "condition is 'y'"),
+        (lambda: FRHSIC(estimator="unbiased", reference="uniform"), "no weights"),
+        (lambda: FREM(power=3), "power is 3"),
+        (lambda: FREM(anchors=0), "anchors is 0"),
+        (lambda: FREM(smoothing=0.0), "smoothing is 0.0"),
+        (lambda: RegGDP(grid_range="all"), "grid_range is 'all'"),
+        (lambda: ADV(adversary="gan"), "adversary is 'gan'"),
+        (lambda: MMDBinned(discrepancy="wasserstein"), "discrepancy is 'wasserstein'"),
+        (lambda: DCor(form="signed"), "form is 'signed'"),
+        (lambda: value(LAFTR(bins=1)), "bins is 1"),
+        (lambda: value(LAFTR(edges="even")), "edges is 'even'"),
+        (lambda: value(FRHSIC(bandwidth_s="mean")), "bandwidth_s is 'mean'"),
+        (lambda: make_penalty("fair"), "method is 'fair'"),
+        (lambda: make_penalty("frhsic", protocol="paper"), "protocol is 'paper'"),
+    ],
+)
+def test_errors_name_what_was_given(make: object, text: str) -> None:
+    """Every choice that does not exist is refused with what was given."""
+    with pytest.raises(ValueError, match=text):
+        make()  # type: ignore[operator]

@@ -1,0 +1,346 @@
+"""The training loop: what it keeps, how it stops and goes on, what it refuses."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from torch import Tensor
+
+from frhsic_core.learning import FRHSIC, DCor, EscapeWarning, Progress, Trainer, Unfair, make_penalty
+from frhsic_core.learning.checkpoint import read_checkpoint, write_checkpoint
+
+N = 90
+
+
+def sample(n: int = N) -> tuple[Tensor, Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(21)
+    s = torch.rand(n, generator=generator, dtype=torch.float64)
+    x = torch.randn(n, 3, generator=generator, dtype=torch.float64)
+    x[:, 0] += 2 * s
+    y = (torch.rand(n, generator=generator) < torch.sigmoid(x[:, 0] - 1 + x[:, 1])).double()
+    return x, y, s
+
+
+def trainer(*, epochs: int = 6, **changes: object) -> Trainer:
+    x, y, s = sample()
+    settings = {
+        "penalty": "frhsic", "lam": [0.0, 3.0], "seeds": [5, 6], "batch_size": 32, "widths": (6, 4), "device": "cpu",
+        "dtype": torch.float64,
+    } | changes  # fmt: skip
+    return Trainer(x, y, s, epochs=epochs, **settings)
+
+
+def assert_same(first: Trainer, second: Trainer) -> None:
+    pairs = zip(
+        [*first.model.parameters(), *first.penalty.parameters(), *first.penalty.buffers()],
+        [*second.model.parameters(), *second.penalty.parameters(), *second.penalty.buffers()],
+        strict=True,
+    )
+    assert all(torch.equal(a, b) for a, b in pairs)
+    for name in ("loss", "penalty", "metric"):
+        assert torch.equal(first.history[name], second.history[name])
+
+
+@pytest.mark.parametrize("method", ["frhsic", "adv", "laftr", "unfair"])
+def test_resume_equals_uninterrupted(method: str, tmp_path: Path) -> None:
+    """Stopped after two epochs, resumed by a new trainer from the file: the same bits, history included."""
+    whole = trainer(penalty=method)
+    whole.fit()
+    path = tmp_path / "run.pt"
+    trainer(penalty=method).fit(checkpoint=path, callback=lambda progress: progress.epoch == 2)
+    resumed = trainer(penalty=method)
+    result = resumed.fit(checkpoint=path)
+    assert resumed.epoch == 6
+    assert not result.interrupted
+    assert_same(whole, resumed)
+
+
+def test_interrupt_in_the_middle_of_an_epoch_loses_nothing(tmp_path: Path) -> None:
+    """Ctrl-C after some step: what is there is returned and saved, and going on gives the uninterrupted run."""
+    whole = trainer()
+    whole.fit()
+    path = tmp_path / "run.pt"
+    stopped = trainer()
+    step, count = stopped._run, [0]
+
+    def interrupting(*key: object) -> None:
+        step(*key)
+        count[0] += 1
+        if count[0] == 5:  # epoch 1, after its second of three steps
+            os.kill(os.getpid(), signal.SIGINT)
+
+    stopped._run = interrupting
+    result = stopped.fit(checkpoint=path)
+    assert result.interrupted
+    assert (stopped.epoch, stopped.step) == (1, 2)
+    assert result.history.epochs == 1
+    resumed = trainer()
+    resumed.fit(checkpoint=path)
+    assert_same(whole, resumed)
+    stopped._run = step
+    stopped.fit()  # the same object can go on as well
+    assert_same(whole, stopped)
+
+
+def test_a_second_interrupt_raises() -> None:
+    """Two Ctrl-C mean now; afterwards the usual handler is back."""
+    before = signal.getsignal(signal.SIGINT)
+    stubborn = trainer()
+    step = stubborn._run
+
+    def interrupting(*key: object) -> None:
+        step(*key)
+        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    stubborn._run = interrupting
+    with pytest.raises(KeyboardInterrupt):
+        stubborn.fit()
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_fit_works_off_the_main_thread() -> None:
+    """Signals belong to the main thread; elsewhere training goes without them."""
+    done: list[int] = []
+    worker = threading.Thread(target=lambda: done.append(trainer(epochs=1).fit().history.epochs))
+    worker.start()
+    worker.join()
+    assert done == [1]
+
+
+def test_checkpoint_refuses_other_settings_and_damage(tmp_path: Path) -> None:
+    """Another λ or penalty is named; a truncated or foreign file is refused, code in it never run."""
+    path = tmp_path / "run.pt"
+    trainer(epochs=1).fit(checkpoint=path)
+    with pytest.raises(ValueError, match="lam"):
+        trainer(lam=[0.0, 4.0]).fit(checkpoint=path)
+    with pytest.raises(ValueError, match="penalty_settings"):
+        trainer(penalty=FRHSIC(estimator="biased")).fit(checkpoint=path)
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(ValueError, match="not a readable checkpoint"):
+        trainer().fit(checkpoint=path)
+    torch.save({"model": torch.ones(2)}, path)
+    with pytest.raises(ValueError, match="format"):
+        trainer().fit(checkpoint=path)
+    torch.save({"format": 1, "f": Path}, path)
+    with pytest.raises(ValueError, match="not a readable checkpoint"):
+        read_checkpoint(path)
+
+
+def test_checkpoint_is_whole_or_absent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A write that fails half-way leaves the old file and no litter."""
+    path = tmp_path / "run.pt"
+    write_checkpoint(path, {"epoch": 1})
+
+    def failing(state: object, file: object) -> None:
+        file.write(b"half")  # type: ignore[attr-defined]
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(torch, "save", failing)
+    with pytest.raises(OSError, match="No space"):
+        write_checkpoint(path, {"epoch": 2})
+    monkeypatch.undo()
+    assert read_checkpoint(path)["epoch"] == 1
+    assert [file.name for file in tmp_path.iterdir()] == ["run.pt"]
+
+
+def test_history_and_callback() -> None:
+    """One row per epoch, means over all rows; the callback sees time left, and may stop."""
+    seen: list[Progress] = []
+    fitted = trainer(epochs=4, penalty="frhsic", lam=[0.0, 3.0])
+    result = fitted.fit(callback=seen.append)
+    assert [p.epoch for p in seen] == [1, 2, 3, 4]
+    assert seen[-1].seconds_left == 0.0
+    assert "epoch 4/4" in str(seen[-1])
+    for name in ("loss", "penalty", "ratio", "accuracy", "metric", "bandwidth"):
+        assert result.history[name].shape == (4, 2)
+        assert torch.isfinite(result.history[name]).all()
+    with pytest.raises(KeyError, match="accurracy"):
+        result.history["accurracy"]
+    assert (result.history["loss"][-1] < result.history["loss"][0]).all()
+    assert torch.isnan(trainer(epochs=1, penalty="unfair").fit().history["ratio"]).all()
+
+
+def test_history_accuracy_is_that_of_all_rows() -> None:
+    """With a learning rate of (almost) zero the epoch's mean, short batch included, is the accuracy of the model."""
+    x, y, _ = sample()
+    fitted = trainer(epochs=1, learning_rate=1e-12)
+    result = fitted.fit()
+    expected = ((result.output(x) > 0) == (y > 0.5)).double().mean(-1)
+    torch.testing.assert_close(result.history["accuracy"][0], expected)
+    loss = torch.nn.functional.binary_cross_entropy_with_logits(result.output(x)[0], y)
+    torch.testing.assert_close(result.history["loss"][0, 0], loss, rtol=1e-6, atol=0)
+
+
+def test_weights_of_zero_drop_rows_and_equal_weights_change_nothing() -> None:
+    """Sample weights reach task loss and penalty."""
+    plain = trainer(epochs=2)
+    plain.fit()
+    equal = trainer(epochs=2, sample_weight=torch.full((N,), 3.0))
+    equal.fit()
+    for a, b in zip(plain.model.parameters(), equal.model.parameters(), strict=True):
+        torch.testing.assert_close(a, b, rtol=0, atol=1e-10)
+    x, y, s = sample()
+    weights = torch.ones(N)
+    weights[60:] = 0.0
+    full_batch = {
+        "batch_size": N,
+        "penalty": FRHSIC(bandwidth=1.0, bandwidth_s=0.3),
+        "lam": 2.0,
+        "seeds": 1,
+        "epochs": 5,
+    }
+    settings = {"widths": (6, 4), "device": "cpu", "dtype": torch.float64} | full_batch
+    weighted = Trainer(x, y, s, sample_weight=weights, **settings).fit()
+    subset = Trainer(x[:60], y[:60], s[:60], **settings).fit()
+    for a, b in zip(weighted.model.parameters(), subset.model.parameters(), strict=True):
+        torch.testing.assert_close(a, b, rtol=0, atol=1e-9)
+    for penalty in (FRHSIC(estimator="unbiased"), DCor()):
+        with pytest.raises(ValueError, match="weights"):
+            trainer(penalty=penalty, sample_weight=weights).fit()
+
+
+def test_regression_learns() -> None:
+    """Mean squared error, and a metric called mse."""
+    x, _, s = sample()
+    result = Trainer(
+        x, x[:, 1] * 0.5, s, task="regression", penalty="unfair", epochs=60, batch_size=32, device="cpu",
+        learning_rate=1e-2,
+    ).fit()  # fmt: skip
+    assert result.history["mse"][-1] < 0.02
+    with pytest.raises(ValueError, match="classification only"):
+        result.probabilities(x)
+
+
+def test_penalty_lowers_dependence() -> None:
+    """On data where S is in X, λ = 20 leaves less normalised HSIC than λ = 0 (same seed, same batches)."""
+    from frhsic_core import normalized_hsic
+
+    x, y, s = sample(400)
+    result = Trainer(x, y, s, lam=[0.0, 20.0], seeds=1, epochs=25, batch_size=64, device="cpu").fit()
+    free, bound = normalized_hsic(result.encode(x).double(), s.expand(2, -1)).tolist()
+    assert bound < 0.3 * free
+
+
+def test_datasets_along_the_stack() -> None:
+    """(datasets, n, d) input: model i sees dataset i unless told, for training and for encoding."""
+    x, y, s = sample()
+    stack = Trainer(
+        torch.stack([x, -x]), torch.stack([y, y]), torch.stack([s, s]), penalty="unfair", seeds=3, epochs=2,
+        batch_size=32, device="cpu", dtype=torch.float64,
+    ).fit()  # fmt: skip
+    assert stack.dataset == (0, 1)
+    alone = Trainer(
+        -x, y, s, penalty="unfair", seeds=3, epochs=2, batch_size=32, device="cpu", dtype=torch.float64
+    ).fit()
+    torch.testing.assert_close(stack.encode(torch.stack([x, -x]))[1], alone.encode(-x)[0])
+    torch.testing.assert_close(stack.encode(torch.stack([x, -x]), dataset=[1, 0])[1], stack.encode(x)[1])
+    encoder, head = stack.lone(1)
+    torch.testing.assert_close(head(encoder(-x)).squeeze(-1), stack.output(-x)[1])
+
+
+def test_numpy_and_pandas_are_read() -> None:
+    """The same numbers in three containers give the same model."""
+    x, y, s = sample()
+    kwargs = {"seeds": 3, "epochs": 1, "batch_size": 32, "device": "cpu"}
+    results = [
+        Trainer(a, b, c, **kwargs).fit().output(x)
+        for a, b, c in (
+            (x, y, s),
+            (x.numpy(), y.numpy().astype(int), s.numpy()),
+            (pd.DataFrame(x.numpy()), pd.Series(y.numpy()), pd.Series(s.numpy())),
+        )
+    ]
+    assert torch.equal(results[0], results[1])
+    assert torch.equal(results[0], results[2])
+
+
+def test_batch_larger_than_n_is_all_rows() -> None:
+    """A batch size beyond n means one batch."""
+    assert trainer(batch_size=1000).steps_per_epoch == 1
+
+
+def test_guard_warns_once_when_z_escapes() -> None:
+    """A fixed bandwidth far from Z's scale is reported, once, with the epoch and the model; λ = 0 is left in peace."""
+    penalty = FRHSIC(estimator="biased", scale=None, bandwidth=0.01)
+    with pytest.warns(EscapeWarning, match="bandwidths") as record:
+        trainer(penalty=penalty, epochs=3).fit()
+    assert len(record) == 1
+    assert "1 of 2 models (1)" in str(record[0].message)
+    trainer(penalty=penalty, lam=0.0, epochs=1).fit()  # warnings are errors here
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"lam": -1.0}, "lam is -1.0"),
+        ({"lam": float("nan")}, "lam is nan"),
+        ({"lam": []}, "empty"),
+        ({"lam": [1.0, 2.0], "seeds": [1, 2, 3]}, "lam has 2 values for 3 models"),
+        ({"dataset": [0, 3]}, "dataset holds 3"),
+        ({"epochs": 0}, "epochs is 0"),
+        ({"batch_size": 2.5}, "batch_size is 2.5"),
+        ({"learning_rate": 0.0}, "learning_rate is 0.0"),
+        ({"task": "ranking"}, "task is 'ranking'"),
+        ({"activation": "gelu"}, "activation is 'gelu'"),
+        ({"widths": (0, 3)}, "widths is"),
+        ({"protocol": "ours"}, "protocol is 'ours'"),
+        ({"capture": True}, "capture=True needs CUDA"),
+        ({"sample_weight": -torch.ones(N)}, "zero or positive"),
+        ({"sample_weight": torch.ones(N - 1)}, f"sample_weight has {N - 1} rows but X has {N}"),
+        ({"task": "regression", "penalty": FRHSIC(condition="positives")}, "needs a classification task"),
+    ],
+)
+def test_bad_settings(change: dict, text: str) -> None:
+    """What was given, what is needed."""
+    with pytest.raises(ValueError, match=text):
+        trainer(**change)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "error", "text"),
+    [
+        (lambda x, y, s: (x, torch.ones_like(y), s), ValueError, "y has one class only"),
+        (lambda x, y, s: (x, y + 1, s), ValueError, "values other than 0 and 1"),
+        (lambda x, y, s: (x, y, torch.full_like(s, 0.3)), ValueError, "s is constant"),
+        (lambda x, y, s: (x, y, s[:-1]), ValueError, f"s has {N - 1} rows but X has {N}"),
+        (lambda x, y, s: (x, y[:-1], s), ValueError, f"y has {N - 1} rows but X has {N}"),
+        (lambda x, y, s: (x * torch.nan, y, s), ValueError, "X has 270 NaN"),
+        (lambda x, y, s: (x, y, torch.where(s > 0.5, torch.inf, s)), ValueError, "s has .* NaN or infinite"),
+        (lambda x, y, s: (np.array([["a"] * 3] * N), y, s), TypeError, "X could not be read as numbers"),
+        (lambda x, y, s: (x, y, ["old"] * N), TypeError, "s could not be read as numbers"),
+        (lambda x, y, s: (x, y, None), ValueError, "needs the sensitive attribute"),
+        (lambda x, y, s: (x[0, 0], y, s), ValueError, "X has shape"),
+        (lambda x, y, s: (x[:, :0], y, s), ValueError, "at least one row and one column"),
+    ],
+)
+def test_bad_data(spoil: object, error: type, text: str) -> None:
+    """NaN, text, constants and rows that do not match are refused before training."""
+    with pytest.raises(error, match=text):
+        Trainer(*spoil(*sample()), device="cpu")  # type: ignore[operator]
+
+
+def test_a_model_of_other_width_is_refused() -> None:
+    """Encoding rows with other columns says so."""
+    result = trainer(epochs=1).fit()
+    with pytest.raises(ValueError, match="2 columns but the models were trained on 3"):
+        result.encode(torch.zeros(4, 2))
+
+
+def test_unfair_needs_no_attribute_and_penalties_are_copied() -> None:
+    """penalty='unfair' trains without s; the same penalty object serves several trainers."""
+    x, y, s = sample()
+    Trainer(x, y, penalty=Unfair(), epochs=1, device="cpu").fit()
+    penalty = make_penalty("adv")
+    first = Trainer(x, y, s, penalty=penalty, epochs=1, seeds=[0, 1], device="cpu")
+    second = Trainer(x, y, s, penalty=penalty, epochs=1, device="cpu")
+    first.fit()
+    second.fit()
+    assert not list(penalty.parameters())
