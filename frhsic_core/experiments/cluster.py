@@ -56,7 +56,7 @@ def run_on_cluster(
             client.submit(_train, job, device, threads, key=f"{experiment.name}-{job.key}", retries=retries): job
             for job in jobs
         }
-        for future in as_completed(futures):
+        for future in as_completed(futures, loop=client.loop):
             job = futures[future]
             error = future.exception()
             if error is not None:

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator
 import pandas as pd
 
 from frhsic_core.experiments.pareto import Frontiers
+from frhsic_core.experiments.reference import paper_table
 
-__all__ = ["DEPENDENCE", "MAIN_METHODS", "PARETO_METHODS", "comparisons", "pareto_table", "short_table"]
+__all__ = ["DEPENDENCE", "MAIN_METHODS", "PARETO_METHODS", "beside_paper", "comparisons", "pareto_table", "short_table"]
 
 # The methods of tab:real_data (in its order) and of tab:pareto_summary, which has one more.
 MAIN_METHODS = ("frhsic", "frem", "reg_gdp", "adv", "mmd_binned", "laftr")
@@ -76,6 +77,20 @@ def pareto_table(
             summary.insert(0, column, value)
         found.append(summary)
     return pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=[*GROUP, "method", "naup"])
+
+
+def beside_paper(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the table with the paper's ``paper_performance``, ``paper_dependence`` and ``paper_naup`` in each line.
+
+    dCor stands in the paper's Pareto summary only, which prints no nAUP. A variant of Crime whose attribute the paper's
+    code did not use has no printed value.
+    """
+    printed = paper_table("tab:real_data").combine_first(paper_table("tab:pareto_summary").drop(columns="naup"))
+    printed = printed.add_prefix("paper_").reset_index()
+    joined = table.merge(printed, on=["dataset", "method"], how="left")
+    other = (joined["dataset"] == "crime") & (joined["variant"] != "reference")
+    joined.loc[other, [name for name in joined.columns if name.startswith("paper_")]] = float("nan")
+    return joined
 
 
 def short_table(rows: pd.DataFrame) -> str:

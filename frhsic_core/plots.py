@@ -1,0 +1,227 @@
+"""Figures from stored results only: tables in, pictures out, torch never imported.
+
+Every method has one colour (of the palette of Okabe and Ito, which colour-blind readers can tell apart) and one marker,
+the same in every figure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "DATASET_TITLES",
+    "OKABE_ITO",
+    "STYLES",
+    "Style",
+    "draw_areas",
+    "draw_frontiers",
+    "draw_measures",
+    "frontier_alt_text",
+    "style_of",
+]
+
+OKABE_ITO = {
+    "black": "#000000",
+    "orange": "#E69F00",
+    "sky blue": "#56B4E9",
+    "bluish green": "#009E73",
+    "yellow": "#F0E442",
+    "blue": "#0072B2",
+    "vermillion": "#D55E00",
+    "reddish purple": "#CC79A7",
+}
+DATASET_TITLES = {
+    "adult": "Adult",
+    "acs_income": "ACS Income",
+    "meps": "MEPS",
+    "crime": "Crime",
+    "compas": "COMPAS",
+    "synthetic": "Synthetic",
+}
+
+
+class Style(NamedTuple):
+    """How a method is written and drawn."""
+
+    label: str
+    colour: str
+    marker: str
+
+
+STYLES = {
+    "unfair": Style("Unfair", OKABE_ITO["black"], "*"),
+    "frhsic": Style("FRHSIC", OKABE_ITO["vermillion"], "o"),
+    "frem": Style("FREM", OKABE_ITO["blue"], "s"),
+    "reg_gdp": Style("Reg-GDP", OKABE_ITO["bluish green"], "^"),
+    "adv": Style("ADV", OKABE_ITO["reddish purple"], "v"),
+    "mmd_binned": Style("MMD (binned)", OKABE_ITO["orange"], "D"),
+    "laftr": Style("LAFTR", OKABE_ITO["sky blue"], "P"),
+    "dcor": Style("dCor", OKABE_ITO["yellow"], "X"),
+}
+
+
+def style_of(method: str) -> Style:
+    """Return the style of a method; a variant ``method:option`` has the method's with its option in the label.
+
+    Examples
+    --------
+    >>> style_of("frhsic:unbiased").label
+    'FRHSIC, unbiased'
+    """
+    name, _, option = method.partition(":")
+    style = STYLES.get(name, Style(name, "#777777", "h"))
+    return style._replace(label=f"{style.label}, {option}") if option else style
+
+
+def draw_frontiers(
+    rows: pd.DataFrame,
+    *,
+    dependence: str = "gdp_reference",
+    datasets: Sequence[str] | None = None,
+    xlabel: str = "GDP, as in the paper",
+    columns: int = 3,
+    methods: Iterable[str] | None = None,
+) -> Figure:
+    """Draw performance against dependence along λ, a panel for each dataset; means over splits, bars of one sd.
+
+    ``rows`` are those of one protocol. Up and to the left is better; a regression's axis of error points down.
+    """
+    shown = [name for name in datasets or DATASET_TITLES if (rows["dataset"] == name).any()]
+    if not shown:
+        raise ValueError("rows hold none of the datasets asked for: nothing to draw.")
+    columns = min(columns, len(shown))
+    lines = -(-len(shown) // columns)
+    figure, axes = _panels(lines, columns, (3.1 * columns, 2.7 * lines + 0.5))
+    for axis, name in zip(axes.flat, shown, strict=False):
+        _frontier(axis, rows[rows["dataset"] == name], dependence, methods)
+        axis.set_title(DATASET_TITLES.get(name, name), fontsize=10)
+        axis.set_xlabel(xlabel, fontsize=9)
+    for axis in axes.flat[len(shown) :]:
+        axis.set_axis_off()
+    handles: dict[str, Any] = {}
+    for axis in axes.flat:
+        for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
+            handles.setdefault(label, handle)
+    figure.legend(list(handles.values()), list(handles), loc="lower center", ncol=4, frameon=False, fontsize=9)
+    figure.tight_layout(rect=(0, 0.35 / figure.get_figheight() * 1.6, 1, 1))
+    return figure
+
+
+def _frontier(axis: Axes, rows: pd.DataFrame, dependence: str, methods: Iterable[str] | None) -> None:
+    regression = "task" in rows and (rows["task"] == "regression").all()
+    columns = ["performance", dependence]
+    means = rows.groupby(["method", "lam"])[columns].mean()
+    spreads = rows.groupby(["method", "lam"])[columns].std(ddof=0).fillna(0.0)
+    for method in methods or STYLES:
+        if method not in means.index.get_level_values(0):
+            continue
+        style, mean, sd = style_of(method), means.loc[method].sort_index(), spreads.loc[method].sort_index()
+        size, order = (11, 3) if method == "unfair" else (5, 2)
+        axis.errorbar(
+            mean[dependence], mean["performance"], xerr=sd[dependence], yerr=sd["performance"], color=style.colour,
+            marker=style.marker, markersize=size, markeredgecolor="black", zorder=order,
+            markeredgewidth=0.5, linewidth=1.2, elinewidth=0.6, label=style.label,
+        )  # fmt: skip
+    axis.set_ylabel("mean squared error" if regression else "accuracy", fontsize=9)
+    if regression:
+        axis.invert_yaxis()
+    axis.tick_params(labelsize=8)
+
+
+def draw_areas(tables: Mapping[str, pd.DataFrame], *, xlabel: str = "nAUP") -> Figure:
+    """Draw nAUP with its bootstrap interval, a panel for each dataset, a row of marks for each entry of ``tables``.
+
+    The first entry is drawn full, the next hollow, so that two protocols, or ours and the published, can be compared.
+    Tables are those of :func:`frhsic_core.experiments.tables.pareto_table`; one without intervals has bare marks.
+    """
+    names = [name for name in DATASET_TITLES if any((table["dataset"] == name).any() for table in tables.values())]
+    figure, axes = _panels(1, len(names), (1.9 * len(names) + 1.2, 3.0), sharey=True)
+    methods = [m for m in STYLES if m != "unfair" and any((t["method"] == m).any() for t in tables.values())]
+    for axis, name in zip(axes.flat, names, strict=True):
+        for k, (title, table) in enumerate(tables.items()):
+            for i, method in enumerate(methods):
+                line = table[(table["dataset"] == name) & (table["method"] == method)]
+                if line.empty or pd.isna(line["naup"].iloc[0]):
+                    continue
+                style, value = style_of(method), float(line["naup"].iloc[0])
+                y = i + 0.22 * (k - (len(tables) - 1) / 2)
+                if "naup_low" in line:
+                    axis.plot(line[["naup_low", "naup_high"]].iloc[0], [y, y], color=style.colour, linewidth=1.6)
+                axis.plot(
+                    value, y, marker=style.marker, color=style.colour if k == 0 else "white", markersize=6,
+                    markeredgecolor="black" if k == 0 else style.colour, markeredgewidth=0.6 if k == 0 else 1.4,
+                    linestyle="none", label=title if i == 0 else None,
+                )  # fmt: skip
+        axis.set_title(DATASET_TITLES[name], fontsize=10)
+        axis.set_xlabel(xlabel, fontsize=9)
+        axis.set_xlim(-0.02, 1.02)
+        axis.tick_params(labelsize=8)
+        axis.grid(axis="x", linewidth=0.4, alpha=0.5)
+    axes[0, 0].set_yticks(range(len(methods)), [style_of(m).label for m in methods], fontsize=9)
+    axes[0, 0].set_ylim(len(methods) - 0.4, -0.6)
+    figure.tight_layout()
+    return figure
+
+
+def draw_measures(areas: pd.DataFrame) -> Figure:
+    """Draw a table of nAUP, methods down and measures of dependence across, as shaded numbers.
+
+    ``areas`` has a line for each method and a column for each measure, labelled as they shall read.
+    """
+    values = areas.to_numpy(float)
+    figure, axes = _panels(1, 1, (0.85 * values.shape[1] + 1.8, 0.42 * values.shape[0] + 1.6))
+    axis = axes[0, 0]
+    image = axis.imshow(values, cmap="cividis", vmin=0.0, vmax=1.0, aspect="auto")
+    axis.set_xticks(range(values.shape[1]), list(areas.columns), rotation=35, ha="right", fontsize=8)
+    axis.set_yticks(range(values.shape[0]), [style_of(m).label for m in areas.index], fontsize=9)
+    for (i, j), value in np.ndenumerate(values):
+        if not np.isnan(value):
+            axis.text(
+                j, i, f"{value:.2f}", ha="center", va="center", fontsize=8, color="white" if value < 0.55 else "black"
+            )
+    figure.colorbar(image, ax=axis, label="nAUP", fraction=0.04, pad=0.02)
+    figure.tight_layout()
+    return figure
+
+
+def frontier_alt_text(rows: pd.DataFrame, *, dependence: str = "gdp_reference") -> str:
+    """Return words for a picture of frontiers: for each dataset and method, from where to where its sweep goes.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"dataset": ["adult"] * 2, "method": ["frem"] * 2, "lam": [1.0, 10.0],
+    ...                      "performance": [0.85, 0.84], "gdp_reference": [0.7, 0.2]})
+    >>> frontier_alt_text(rows)
+    'Adult: FREM from (0.700, 0.850) at λ = 1 to (0.200, 0.840) at λ = 10.'
+    """
+    sentences = []
+    for name in [name for name in DATASET_TITLES if (rows["dataset"] == name).any()]:
+        means = rows[rows["dataset"] == name].groupby(["method", "lam"])[[dependence, "performance"]].mean()
+        parts = []
+        for method in [m for m in STYLES if m in means.index.get_level_values(0)]:
+            sweep = means.loc[method].sort_index()
+            points = [f"({a:.3f}, {b:.3f})" for a, b in sweep.to_numpy()[[0, -1]]]
+            if len(sweep) == 1:
+                parts.append(f"{style_of(method).label} at {points[0]}")
+            else:
+                ends = [f"{point} at λ = {lam:g}" for point, lam in zip(points, sweep.index[[0, -1]], strict=True)]
+                parts.append(f"{style_of(method).label} from {ends[0]} to {ends[1]}")
+        sentences.append(f"{DATASET_TITLES[name]}: {'; '.join(parts)}.")
+    return " ".join(sentences)
+
+
+def _panels(lines: int, columns: int, size: tuple[float, float], **options: Any) -> tuple[Figure, np.ndarray]:
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(lines, columns, figsize=size, squeeze=False, **options)
+    for axis in axes.flat:
+        axis.spines[["top", "right"]].set_visible(False)
+    return figure, axes

@@ -1,0 +1,85 @@
+"""Figures: drawn from stored rows, without torch, with one colour for each method and words for each picture."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import matplotlib
+import matplotlib.pyplot
+import numpy as np
+import pandas as pd
+import pytest
+
+from frhsic_core import plots
+from frhsic_core.experiments.plan import Experiment
+from frhsic_core.experiments.presets import METHODS
+from frhsic_core.experiments.reference import reference_sweep
+from frhsic_core.experiments.tables import MAIN_METHODS, pareto_table
+
+matplotlib.use("Agg")
+
+
+@pytest.fixture(autouse=True)
+def _close():
+    yield
+    matplotlib.pyplot.close("all")
+
+
+def test_every_method_has_its_own_colour_and_marker() -> None:
+    assert set(plots.STYLES) == set(METHODS)
+    assert len({style.colour for style in plots.STYLES.values()}) == len(METHODS)
+    assert len({style.marker for style in plots.STYLES.values()}) == len(METHODS)
+    assert {style.colour for style in plots.STYLES.values()} <= set(plots.OKABE_ITO.values())
+
+
+def test_frontiers_show_the_means_of_the_rows() -> None:
+    rows = reference_sweep()
+    figure = plots.draw_frontiers(rows)
+    titles = [axis.get_title() for axis in figure.axes if axis.axison]
+    assert titles == ["Adult", "ACS Income", "MEPS", "Crime", "COMPAS"]
+    adult = figure.axes[0]
+    line = next(c for c in adult.containers if c.get_label() == "FREM").lines[0]
+    expected = rows[(rows["dataset"] == "adult") & (rows["method"] == "frem")].sort_values("lam")
+    np.testing.assert_allclose(np.asarray(line.get_xdata(orig=False), float), expected["gdp_reference"])
+    np.testing.assert_allclose(np.asarray(line.get_ydata(orig=False), float), expected["performance"])
+    crime = figure.axes[3]
+    assert crime.yaxis_inverted()
+    assert not adult.yaxis_inverted()
+    with pytest.raises(ValueError, match="nothing to draw"):
+        plots.draw_frontiers(rows.iloc[:0])
+
+
+def test_areas_and_measures_show_the_numbers_of_the_table() -> None:
+    table = pareto_table(reference_sweep(), methods=MAIN_METHODS, unequal_grids=True, resamples=5)
+    figure = plots.draw_areas({"ours": table, "paper": table.drop(columns=["naup_low", "naup_high"])})
+    marks = {round(float(x), 4) for axis in figure.axes for line in axis.lines for x in line.get_xdata()}
+    assert {round(value, 4) for value in table["naup"].dropna()} <= marks
+    areas = pd.DataFrame({"GDP": [0.5, np.nan], "probe": [0.25, 1.0]}, index=["frem", "frhsic"])
+    drawn = plots.draw_measures(areas)
+    assert sorted(text.get_text() for text in drawn.axes[0].texts) == ["0.25", "0.50", "1.00"]
+
+
+def test_words_for_a_picture_hold_its_numbers() -> None:
+    text = plots.frontier_alt_text(reference_sweep())
+    assert "Adult: Unfair at (0.749, 0.849)" in text
+    assert "λ = 0.01 to" in text
+
+
+def test_figures_come_from_the_store_without_torch(tiny: Experiment, tiny_store, tmp_path) -> None:
+    script = (
+        "import sys, matplotlib; matplotlib.use('Agg')\n"
+        "from frhsic_core.experiments.store import ResultStore\n"
+        "from frhsic_core.experiments.tables import pareto_table\n"
+        "from frhsic_core.experiments import commands\n"
+        "from frhsic_core import plots\n"
+        "rows = ResultStore(sys.argv[1], 'tiny').read()\n"
+        "plots.draw_frontiers(rows).savefig(sys.argv[2] + '/frontiers.png')\n"
+        "table = pareto_table(rows, methods=None, resamples=5)\n"
+        "plots.draw_areas({'ours': table}).savefig(sys.argv[2] + '/areas.png')\n"
+        "assert 'torch' not in sys.modules, 'torch was imported'\n"
+    )
+    command = [sys.executable, "-c", script, str(tiny_store.root), str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "frontiers.png").stat().st_size > 5000
