@@ -1,9 +1,8 @@
-"""Distance covariance and correlation against brute force, dcor, hyppo and the distance-induced kernel."""
+"""Distance covariance and correlation against brute force, dcor and the distance-induced kernel."""
 
 from __future__ import annotations
 
 import itertools
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -68,18 +67,6 @@ def test_agrees_with_dcor(monkeypatch: pytest.MonkeyPatch) -> None:
         assert distance_correlation(z, s, **unbiased).item() == pytest.approx(
             dcor.u_distance_correlation_sqr(x, y), rel=1e-10
         )
-
-
-def test_agrees_with_hyppo_whose_biased_form_is_rooted_and_whose_unbiased_form_is_squared() -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        independence = pytest.importorskip("hyppo.independence")
-        z, s = sample(4, n=25, d=2, p=1)
-        biased = independence.Dcorr(bias=True).statistic(z.numpy(), s.numpy())
-        unbiased = independence.Dcorr(bias=False).statistic(z.numpy(), s.numpy())
-    assert distance_correlation(z, s).item() == pytest.approx(float(biased), rel=1e-8)
-    value = distance_correlation(z, s, squared=True, estimator="unbiased").item()
-    assert value == pytest.approx(float(unbiased), rel=1e-8)
 
 
 @pytest.mark.parametrize("estimator", ["biased", "unbiased"])

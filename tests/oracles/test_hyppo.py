@@ -1,21 +1,31 @@
-"""hyppo as an independent reference. One file for all of it: its just-in-time compilation takes seconds, once."""
+"""hyppo as an independent reference, in one file: its import is slow."""
 
 from __future__ import annotations
 
 import math
+import warnings
 
 import pytest
 import torch
 
-from frhsic_core import Gaussian, hsic
+from frhsic_core import Gaussian, distance_correlation, hsic
 
-hyppo = pytest.importorskip("hyppo.independence")
+numba = pytest.importorskip("numba")
+numba.config.DISABLE_JIT = True  # compiling takes most of a minute, the statistics of fifty rows do not
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    hyppo = pytest.importorskip("hyppo.independence")
+
+
+@pytest.fixture
+def pair(generator: torch.Generator) -> tuple[torch.Tensor, torch.Tensor]:
+    z = torch.randn(50, 2, generator=generator, dtype=torch.float64)
+    return z, torch.randn(50, 1, generator=generator, dtype=torch.float64) + z[:, :1]
 
 
 @pytest.mark.parametrize("estimator", ["biased", "unbiased"])
-def test_hsic(estimator: str, generator: torch.Generator) -> None:
-    z = torch.randn(50, 2, generator=generator, dtype=torch.float64)
-    s = torch.randn(50, 1, generator=generator, dtype=torch.float64) + z[:, :1]
+def test_hsic(estimator: str, pair: tuple[torch.Tensor, torch.Tensor]) -> None:
+    z, s = pair
 
     def ours(a: torch.Tensor, b: torch.Tensor) -> float:
         return hsic(a, b, kernel_z=Gaussian(1.0), kernel_s=Gaussian(1.0), estimator=estimator).item()
@@ -24,3 +34,13 @@ def test_hsic(estimator: str, generator: torch.Generator) -> None:
     theirs = hyppo.Hsic(bias=estimator == "biased", gamma=0.5).statistic(z.numpy(), s.numpy())
     # hyppo reports a correlation, and its square root for the biased form only.
     assert theirs == pytest.approx(math.sqrt(correlation) if estimator == "biased" else correlation, rel=1e-10)
+
+
+def test_distance_correlation(pair: tuple[torch.Tensor, torch.Tensor]) -> None:
+    z, s = pair
+    biased = hyppo.Dcorr(bias=True).statistic(z.numpy(), s.numpy())
+    unbiased = hyppo.Dcorr(bias=False).statistic(z.numpy(), s.numpy())
+    # The biased form is rooted there, the unbiased one is not.
+    assert distance_correlation(z, s).item() == pytest.approx(float(biased), rel=1e-8)
+    ours = distance_correlation(z, s, squared=True, estimator="unbiased").item()
+    assert ours == pytest.approx(float(unbiased), rel=1e-8)
