@@ -1,0 +1,42 @@
+"""Give every picture words: a figure without an alternative text takes its caption, others the heading above them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from docutils import nodes
+from sphinx.transforms.post_transforms import SphinxPostTransform
+
+
+def words_for(image: nodes.image) -> str:
+    """Return the caption of the figure around an image, else the nearest heading above it."""
+    node: nodes.Node | None = image
+    while node is not None:
+        if isinstance(node, nodes.figure):
+            for caption in node.findall(nodes.caption):
+                return " ".join(caption.astext().split())
+        if isinstance(node, nodes.section):
+            title = next(iter(node.findall(nodes.title)), None)
+            if title is not None:
+                return f"Figure of the section “{title.astext()}”"
+        node = node.parent
+    return "Figure"
+
+
+class AlternativeText(SphinxPostTransform):
+    """Runs after MyST-NB has turned cell outputs into images (its transform has priority 4)."""
+
+    default_priority = 500
+
+    def run(self, **_: Any) -> None:
+        """Fill in what is missing; a file name, which is what docutils falls back to, is no description."""
+        for image in self.document.findall(nodes.image):
+            given = str(image.get("alt", "")).strip()
+            if not given or given == image.get("uri") or given.lower().endswith((".png", ".svg", ".jpg", ".jpeg")):
+                image["alt"] = words_for(image)
+
+
+def setup(app: Any) -> dict[str, bool]:
+    """Register the transform."""
+    app.add_post_transform(AlternativeText)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

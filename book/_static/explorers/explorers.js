@@ -1,0 +1,322 @@
+/* The moving pictures: plain SVG drawn at the width of its box, coloured by the theme's variables, driven by native inputs. */
+(function () {
+  "use strict";
+  const F = window.frhsicFormulas;
+  const SVG = "http://www.w3.org/2000/svg";
+  const pretty = (value, digits) => {
+    if (value === 0) return "0";
+    const size = Math.abs(value);
+    if (size >= 0.001 && size < 1000) return Number(value.toPrecision(digits || 3)).toString();
+    const [mantissa, exponent] = value.toExponential(1).split("e");
+    return `${mantissa}·10${[...String(Number(exponent))].map((c) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(c)]).join("")}`;
+  };
+
+  function element(name, attributes, parent, text) {
+    const node = document.createElementNS(SVG, name);
+    for (const key in attributes) node.setAttribute(key, attributes[key]);
+    if (text !== undefined) node.textContent = text;
+    if (parent) parent.appendChild(node);
+    return node;
+  }
+
+  /* One pair of axes. scale: {from, to, log}; returns x(), y() and drawing functions. */
+  function axes(svg, options) {
+    const width = Math.max(260, svg.parentNode.clientWidth), height = options.height || 260;
+    const box = { left: 52, right: width - 10, top: 12, bottom: height - 40 };
+    svg.replaceChildren();
+    svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    svg.setAttribute("width", width);
+    svg.setAttribute("height", height);
+    const map = (scale, a, b) => {
+      const t = scale.log ? Math.log10 : (v) => v;
+      return (v) => a + ((t(v) - t(scale.from)) / (t(scale.to) - t(scale.from))) * (b - a);
+    };
+    const x = map(options.x, box.left, box.right), y = map(options.y, box.bottom, box.top);
+    const clampY = (v) => Math.max(box.top - 2, Math.min(box.bottom, y(options.y.log ? Math.max(v, 1e-300) : v)));
+    const frame = element("g", { class: "axis" }, svg);
+    element("path", { d: `M${box.left} ${box.top}V${box.bottom}H${box.right}` }, frame);
+    for (const tick of options.x.ticks) {
+      element("line", { x1: x(tick), x2: x(tick), y1: box.bottom, y2: box.bottom + 4 }, frame);
+      element("text", { x: x(tick), y: box.bottom + 17, "text-anchor": "middle" }, frame, pretty(tick));
+    }
+    for (const tick of options.y.ticks) {
+      element("line", { x1: box.left, x2: box.right, y1: y(tick), y2: y(tick), class: "grid" }, frame);
+      element("text", { x: box.left - 5, y: y(tick) + 4, "text-anchor": "end" }, frame, pretty(tick));
+    }
+    element("text", { x: (box.left + box.right) / 2, y: height - 6, "text-anchor": "middle" }, frame, options.x.label);
+    return {
+      box, x, y,
+      line(points, name) {
+        const d = points.map(([a, b], i) => `${i ? "L" : "M"}${x(a).toFixed(1)} ${clampY(b).toFixed(1)}`).join("");
+        return element("path", { d, class: `line ${name}` }, svg);
+      },
+      level(value, name) {
+        return element("line", { x1: box.left, x2: box.right, y1: clampY(value), y2: clampY(value), class: `line ${name}` }, svg);
+      },
+      bar(a, w, value, name) {
+        const top = clampY(value);
+        return element("rect", { x: x(a) - w / 2, width: w, y: top, height: Math.max(0, box.bottom - top), class: `bar ${name}` }, svg);
+      },
+      dot(a, b, name, r) {
+        return element("circle", { cx: x(a), cy: clampY(b), r: r || 5, class: `dot ${name}` }, svg);
+      },
+      band(a, b, name) {
+        const left = Math.max(box.left, x(a)), right = Math.min(box.right, x(b));
+        return element("rect", { x: left, width: Math.max(0, right - left), y: box.top, height: box.bottom - box.top, class: name }, svg);
+      },
+    };
+  }
+
+  const logTicks = (from, to) => {
+    const first = Math.ceil(Math.log10(from) - 1e-9), last = Math.floor(Math.log10(to) + 1e-9), step = Math.ceil((last - first) / 5) || 1;
+    const ticks = [];
+    for (let e = first; e <= last; e += step) ticks.push(Math.pow(10, e));
+    return ticks;
+  };
+  const niceTicks = (to) => {
+    const raw = to / 4, unit = Math.pow(10, Math.floor(Math.log10(raw)));
+    const step = [1, 2, 2.5, 5, 10].find((k) => k * unit >= raw) * unit;
+    return Array.from({ length: Math.floor(to / step + 1e-9) + 1 }, (_, i) => Number((i * step).toPrecision(6)));
+  };
+  const span = (from, to, n) => Array.from({ length: n }, (_, i) => from + ((to - from) * i) / (n - 1));
+
+  /* Inputs of one explorer by name; data-scale="log" means that the slider moves the exponent. */
+  function controls(root, draw) {
+    const inputs = {};
+    let waiting = false;
+    const later = () => {
+      if (waiting) return;
+      waiting = true;
+      requestAnimationFrame(() => { waiting = false; root.update(); });
+    };
+    const read = () => {
+      const values = {};
+      for (const name in inputs) {
+        const input = inputs[name];
+        let value = input.tagName === "SELECT" ? input.value : Number(input.value);
+        if (input.dataset.scale === "log") value = Math.pow(10, value);
+        values[name] = value;
+        const output = root.querySelector(`output[for="${input.id}"]`);
+        if (output) {
+          const text = pretty(value, input.dataset.scale === "log" ? 2 : 3);
+          output.textContent = text;
+          input.setAttribute("aria-valuetext", text);
+        }
+      }
+      return values;
+    };
+    root.querySelectorAll("input, select").forEach((input) => {
+      inputs[input.name] = input;
+      input.addEventListener("input", later);
+    });
+    root.update = () => draw(root, read(), (name, value) => {
+      const input = inputs[name];
+      input.value = input.dataset.scale === "log" ? Math.log10(value) : value;
+      later();
+    });
+    root.querySelectorAll("button[data-set]").forEach((button) => {
+      button.addEventListener("click", () => {
+        const wanted = JSON.parse(button.dataset.set);
+        for (const name in wanted) {
+          const input = inputs[name];
+          input.value = input.dataset.scale === "log" ? Math.log10(wanted[name]) : wanted[name];
+        }
+        later();
+      });
+    });
+    new ResizeObserver(later).observe(root);
+  }
+
+  function say(root, values) {
+    for (const name in values) {
+      const place = root.querySelector(`[data-value="${name}"]`);
+      if (place && place.textContent !== values[name]) place.textContent = values[name];
+    }
+  }
+
+  /* Pointer on a chart sets a value: press or drag. */
+  function dragging(svg, chart, pick) {
+    const move = (event) => {
+      const place = svg.getBoundingClientRect();
+      pick((event.clientX - place.left) * (svg.viewBox.baseVal.width / place.width));
+    };
+    svg.onpointerdown = (event) => { svg.setPointerCapture(event.pointerId); move(event); };
+    svg.onpointermove = (event) => { if (event.buttons) move(event); };
+  }
+
+  const MOST = 12;
+
+  function twoRoutes(root, v, set) {
+    const hsic = F.hsic(v.rho, v.sigma_z, v.sigma_s), squared = F.expectedSquaredMmd(v.rho, v.sigma_z);
+    const expected = F.expectedMmd(v.rho, v.sigma_z) ** 2, bounds = F.upperBounds(v.rho, v.sigma_z, v.sigma_s, MOST);
+    const best = bounds.indexOf(Math.min(...bounds)) + 1;
+    const [left, right] = root.querySelectorAll("svg");
+
+    const curve = span(-3, 3, 121).map((s) => [s, F.conditionalSquaredMmd(v.rho, v.sigma_z, s)]);
+    const high = Math.max(1e-6, ...curve.map((p) => p[1])) * 1.1;
+    const a = axes(left, {
+      x: { from: -3, to: 3, ticks: [-3, -2, -1, 0, 1, 2, 3], label: "s (standard deviations)" },
+      y: { from: 0, to: high, ticks: niceTicks(high) },
+    });
+    a.line(curve, "one");
+    a.level(squared, "three dashed");
+    a.level(hsic, "two");
+
+    const low = Math.max(1e-9, hsic / 3), top = Math.max(low * 100, Math.min(Math.max(...bounds), 1e4)) * 1.5;
+    const b = axes(right, {
+      x: { from: 0.5, to: MOST + 0.5, ticks: [1, 2, 4, 6, 8, 10, 12], label: "m, eigenfunctions used" },
+      y: { from: low, to: top, log: true, ticks: logTicks(low, top) },
+    });
+    b.level(hsic, "two");
+    b.level(expected, "one dashed");
+    b.level(squared, "three dashed");
+    bounds.forEach((value, i) => b.dot(i + 1, value, i + 1 === v.m ? "four" : "faint", i + 1 === v.m ? 6 : 4));
+    dragging(right, b, (px) => set("m", Math.max(1, Math.min(MOST, Math.round(0.5 + ((px - b.box.left) / (b.box.right - b.box.left)) * MOST)))));
+
+    say(root, {
+      hsic: pretty(hsic), expected: pretty(expected), squared: pretty(squared), bound: pretty(bounds[v.m - 1]),
+      m: String(v.m), best: String(best), least: pretty(bounds[best - 1]),
+      ratio: v.rho === 0 ? "–" : pretty(bounds[v.m - 1] / squared, 2),
+    });
+  }
+
+  function spectrum(root, v, set) {
+    const lambda = F.eigenvalues(v.sigma_s, MOST), energy = F.deltaCoefficients(v.rho, v.sigma_z, v.sigma_s, MOST);
+    const total = F.expectedSquaredMmd(v.rho, v.sigma_z), tail = F.tails(v.rho, v.sigma_z, v.sigma_s, MOST);
+    const [left, right] = root.querySelectorAll("svg");
+    const grid = span(-3.5, 3.5, 161), values = grid.map((s) => F.eigenfunctions(v.sigma_s, s, MOST));
+    const high = 3;
+    const a = axes(left, {
+      x: { from: -3.5, to: 3.5, ticks: [-3, -2, -1, 0, 1, 2, 3], label: "s (standard deviations)" },
+      y: { from: -high, to: high, ticks: [-3, -2, -1, 0, 1, 2, 3] },
+    });
+    for (let l = 0; l < Math.min(v.m, 6); l++)
+      if (l !== v.m - 1) a.line(grid.map((s, i) => [s, Math.max(-high, Math.min(high, values[i][l]))]), "faint");
+    a.line(grid.map((s, i) => [s, Math.max(-high, Math.min(high, values[i][v.m - 1]))]), "one");
+
+    const low = 1e-10, top = Math.max(1e-3, ...energy) * 3;
+    const b = axes(right, {
+      x: { from: 0.4, to: MOST + 0.6, ticks: [1, 2, 4, 6, 8, 10, 12], label: "ℓ, number of the eigenfunction" },
+      y: { from: low, to: top, log: true, ticks: logTicks(low, top) },
+    });
+    b.band(v.m + 0.5, MOST + 0.6, "tail");
+    const w = ((b.box.right - b.box.left) / (MOST + 0.2)) * 0.36;
+    energy.forEach((value, l) => {
+      b.bar(l + 1 - 0.2, w, value, "three");
+      b.bar(l + 1 + 0.2, w, value * lambda[l], "two");
+    });
+    dragging(right, b, (px) => set("m", Math.max(1, Math.min(MOST, Math.round(0.4 + ((px - b.box.left) / (b.box.right - b.box.left)) * (MOST + 0.2))))));
+    const share = total === 0 ? 0 : (100 * tail[v.m - 1]) / total;
+    say(root, {
+      m: String(v.m), lambda: pretty(lambda[v.m - 1]), energy: pretty(energy[v.m - 1]), weighed: pretty(energy[v.m - 1] * lambda[v.m - 1]),
+      tail: pretty(tail[v.m - 1]), share: `${pretty(share, 2)} %`, total: pretty(total), hsic: pretty(F.hsic(v.rho, v.sigma_z, v.sigma_s)),
+    });
+  }
+
+  const MEDIAN = 0.9538725524; // median |z − z'| of two standard normal numbers: √2·Φ⁻¹(3/4)
+
+  function trap(root, v, set) {
+    const [left, right] = root.querySelectorAll("svg");
+    const sigma = (ratio) => MEDIAN / ratio; // spread of Z fixed at one: only the ratio counts
+    const grid = span(-2, 2.5, 136).map((e) => Math.pow(10, e));
+    const penalty = grid.map((r) => [r, F.hsic(v.rho, sigma(r), 1)]);
+    const pull = grid.map((r) => [r, F.hsicSlope(v.rho, sigma(r), 1)]);
+    const high = Math.max(1e-9, ...penalty.map((p) => p[1]), ...pull.map((p) => p[1])) * 1.1;
+    const a = axes(left, {
+      x: { from: 0.01, to: Math.pow(10, 2.5), log: true, ticks: [0.01, 0.1, 1, 10, 100], label: "median |z − z′| / σ_Z" },
+      y: { from: 0, to: high, ticks: niceTicks(high) },
+    });
+    a.band(1 / 3, 3, "safe");
+    a.line(penalty, "two");
+    a.line(pull, "one dashed");
+    a.line([[v.ratio, 0], [v.ratio, high]], "cursor");
+    const now = F.hsic(v.rho, sigma(v.ratio), 1), slope = F.hsicSlope(v.rho, sigma(v.ratio), 1);
+    a.dot(v.ratio, now, "two");
+    a.dot(v.ratio, slope, "one");
+    dragging(left, a, (px) => set("ratio", Math.pow(10, Math.max(-2, Math.min(2.5, -2 + (4.5 * (px - a.box.left)) / (a.box.right - a.box.left))))));
+
+    const reach = 4.2;
+    const b = axes(right, {
+      x: { from: 0, to: reach, ticks: [0, 1, 2, 3, 4], label: "distance |z − z′|, Z of unit spread" },
+      y: { from: 0, to: 1.05, ticks: [0, 0.5, 1] },
+    });
+    b.line(span(0, reach, 140).map((d) => [d, Math.exp((-d * d) / 4)]), "faint");
+    b.line(span(0, 1, 240).map((t) => reach * t * t).map((d) => [d, Math.exp((-d * d) / (2 * sigma(v.ratio) ** 2))]), "four");
+    const same = F.hsic(v.rho, sigma(1), 1);
+    say(root, {
+      ratio: pretty(v.ratio, 2), penalty: pretty(now), pull: pretty(slope), rho: pretty(v.rho),
+      share: same === 0 ? "–" : `${pretty((100 * now) / same, 2)} %`, floor: pretty(F.floor(sigma(v.ratio), 1, 256)),
+      state: v.ratio > 3 ? "Z is spread far beyond the kernel: every pair of rows looks unrelated." :
+        v.ratio < 1 / 3 ? "Z is squeezed into a point of the kernel: every pair of rows looks the same." :
+        "The kernel sees the spread of Z.",
+    });
+  }
+
+  function frontier(root, v) {
+    const data = root.data;
+    const set = data.datasets[v.dataset], higher = set.higher, metric = v.metric;
+    const unfair = set.unfair, methods = Object.keys(set.methods);
+    const shared = methods.map((name) => new Set(set.methods[name].map((p) => p.lam))).reduce((a, b) => new Set([...a].filter((l) => b.has(l))));
+    const text = new Set(data.text_grid);
+    const keep = (p) => (v.grid === "all" ? true : v.grid === "common" ? shared.has(p.lam) : text.has(p.lam) && shared.has(p.lam));
+    const sign = higher ? 1 : -1;
+    const kept = {};
+    for (const name of methods) kept[name] = set.methods[name].filter((p) => keep(p) && p[metric] !== null);
+    const every = methods.flatMap((name) => kept[name]).concat([unfair]);
+    const utilities = every.map((p) => sign * p.perf), least = Math.min(...utilities), most = Math.max(...utilities);
+    const place = (p) => ({ u: most > least ? (sign * p.perf - least) / (most - least) : 0, g: p[metric] / unfair[metric] });
+    const rows = methods.map((name) => {
+      const points = kept[name].map(place).map((p) => ({ u: p.u, g: Math.max(0, Math.min(1, p.g)) }));
+      return { name, points: kept[name], area: F.areaUnderEnvelope(points) };
+    }).sort((p, q) => q.area - p.area);
+
+    const svg = root.querySelector("svg");
+    const right = Math.max(...every.map((p) => p[metric])) * 1.08, low = Math.min(...every.map((p) => p.perf)), top = Math.max(...every.map((p) => p.perf));
+    const pad = (top - low) * 0.06 || 0.01;
+    const from = low - pad, to = top + pad;
+    const ticks = span(from, to, 5).map((t) => Number(t.toPrecision(3)));
+    const a = axes(svg, {
+      height: 340,
+      x: { from: 0, to: right, ticks: niceTicks(right), label: data.metrics[metric] },
+      y: { from, to, ticks },
+    });
+    const chosen = v.method;
+    for (const row of rows) if (row.name !== chosen) for (const p of row.points) a.dot(p[metric], p.perf, "faint", 3);
+    const mine = kept[chosen].slice().sort((p, q) => p.lam - q.lam);
+    a.line(mine.map((p) => [p[metric], p.perf]), "two");
+    for (const p of mine) element("title", {}, a.dot(p[metric], p.perf, "two", 5), `λ = ${p.lam}`);
+    a.dot(unfair[metric], unfair.perf, "four", 6);
+
+    const body = root.querySelector("tbody");
+    body.replaceChildren();
+    rows.forEach((row, i) => {
+      const line = document.createElement("tr");
+      if (row.name === chosen) line.className = "chosen";
+      for (const text of [String(i + 1), data.names[row.name] || row.name, row.area.toFixed(3), String(row.points.length)]) {
+        const cell = document.createElement("td");
+        cell.textContent = text;
+        line.appendChild(cell);
+      }
+      body.appendChild(line);
+    });
+    const counts = new Set(rows.map((row) => row.points.length));
+    say(root, {
+      rank: `${rows.findIndex((row) => row.name === chosen) + 1} of ${rows.length}`, perf: set.perf_name,
+      note: counts.size > 1 ? "The grids differ: an area can only grow with the number of λ, so these ranks are not a fair comparison." : "All methods have the same λ.",
+    });
+  }
+
+  const EXPLORERS = { routes: twoRoutes, spectrum, trap, frontier };
+
+  function start() {
+    document.querySelectorAll(".explorer").forEach((root) => {
+      const data = root.querySelector("script[type='application/json']");
+      if (data) root.data = JSON.parse(data.textContent);
+      root.classList.add("ready");
+      controls(root, EXPLORERS[root.dataset.explorer]);
+      root.update();
+    });
+  }
+  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);
+  else start();
+})();
