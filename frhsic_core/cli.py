@@ -32,4 +32,5 @@ def main() -> None:
     """Mount the commands of every layer and run."""
     app.add_typer(importlib.import_module("frhsic_core.data.commands").app, name="data")
     app.command("certify")(importlib.import_module("frhsic_core.theory.commands").certify)
+    importlib.import_module("frhsic_core.experiments.commands").register(app)
     app()
