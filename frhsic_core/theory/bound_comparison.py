@@ -46,8 +46,8 @@ def compare_bounds(
     -------
     dict
         ``kept`` eigenvalues; ``hsic``, ``coco_squared``; ``left`` (the mean square of δ_f), ``projected`` (of P_m δ_f
-        at m = kept); ``printed`` (HSIC/λ̂ at m = kept); ``best_hsic`` and ``best_coco`` (bound plus unresolved rest at the
-        best m, both at least ``left``); ``weighted`` (Σλ̂_j(ê_j·δ_f)²/n, at most ``coco_squared``).
+        at m = kept); ``printed`` (HSIC/λ̂ at m = kept); ``best_hsic`` and ``best_coco`` (bound plus unresolved rest at
+        the best m, both at least ``left``); ``weighted`` (Σλ̂_j(ê_j·δ_f)²/n, at most ``coco_squared``).
 
     Examples
     --------
