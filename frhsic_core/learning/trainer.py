@@ -154,7 +154,8 @@ class Trainer:
         captured = self.device.type == "cuda" if capture is None else capture
         if captured and self.device.type != "cuda":
             raise ValueError(f"capture=True needs CUDA, but the device is {self.device}: leave it out.")
-        self._run: Callable[..., None] = CapturedSteps(self._step, self.device) if captured else self._step
+        self._captured = captured
+        self._run: Callable[..., None] = self._runner()
         self.epoch, self.step = 0, 0
         self.history = History(metric_name="accuracy" if task == "classification" else "mse")
         self._escaped = False
@@ -331,6 +332,9 @@ class Trainer:
             "widths": [list(parameter.shape) for parameter in self._parameters],
         }
 
+    def _runner(self) -> Callable[..., None]:
+        return CapturedSteps(self._step, self.device) if self._captured else self._step
+
     def state(self) -> dict[str, Any]:
         """Return the whole state of the training, for :func:`write_checkpoint`."""
         adversary = self._adversary_optimiser
@@ -362,6 +366,7 @@ class Trainer:
             self._adversary_optimiser.load_state_dict(state["adversary"])
         self.history.load_state_dict(state["history"])
         self._sums.copy_(state["sums"])
+        self._run = self._runner()  # the optimiser has new tensors: what was captured updates the old ones
         self.epoch, self.step, self._escaped = state["epoch"], state["step"], state["escaped"]
 
 
