@@ -97,9 +97,10 @@ class FairEncoder(FairModel):
 class FairClassifier(ClassifierMixin, FairModel):
     """A binary classifier whose representation and probabilities depend less on a continuous attribute.
 
-    Minimises cross-entropy + λ · penalty. The default penalty is FRHSIC in the form that neither rescaling nor
-    collapsing Z evades: the normalised HSIC with Z standardised and a bandwidth from every batch, on Z and, with a
-    linear kernel, on the logits. What it leaves is for :func:`frhsic_core.learning.audit.audit_representation` to say.
+    Minimises cross-entropy + λ · penalty. The default penalty is FRHSIC in the form that neither rescaling, nor
+    collapsing, nor shearing Z evades: the normalised HSIC with Z whitened and a bandwidth from every batch, on Z and,
+    with a linear kernel, on the logits. What it leaves is for
+    :func:`frhsic_core.learning.audit.audit_representation` to say.
 
     Parameters
     ----------
@@ -115,9 +116,8 @@ class FairClassifier(ClassifierMixin, FairModel):
     epochs, batch_size, learning_rate
         Of Adam. A batch larger than n is n.
     widths : tuple of int
-        Of the encoder; the last is the dimension of Z. A wide Z has many directions of low variance in which an
-        attribute hides from a kernel: on Adult a linear probe reads age from 50 penalised dimensions as well as from 50
-        unpenalised ones, and hardly from two.
+        Of the encoder; the last is the dimension of Z. Batches should have many times as many rows; in a wide Z an
+        attribute finds more directions to hide in.
     random_state : int, RandomState or None
         A whole number makes ``fit`` repeatable.
     device : str
@@ -150,7 +150,7 @@ class FairClassifier(ClassifierMixin, FairModel):
     >>> y = np.where(X.sum(1) > 1, "yes", "no")
     >>> model = FairClassifier(epochs=20, random_state=0, device="cpu").fit(X, y, sensitive_features=s)
     >>> model.predict(X[:2]).shape, model.predict_proba(X).shape, model.transform(X).shape
-    ((2,), (400, 2), (400, 2))
+    ((2,), (400, 2), (400, 8))
     """
 
     classes_: np.ndarray

@@ -62,7 +62,7 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         epochs: int = 50,
         batch_size: int = 256,
         learning_rate: float = 1e-3,
-        widths: Sequence[int] = (50, 2),
+        widths: Sequence[int] = (50, 8),
         random_state: Any = None,
         device: str = "auto",
         dtype: str = "float32",
@@ -170,7 +170,7 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def _penalty(self) -> Penalty:
         settings = dict(self.penalty_settings or {})
         if self.method == "frhsic" and self.protocol == "recommended":
-            settings = {"on": self._on, **settings}
+            settings = {"on": self._on, "scale": "whiten", **settings}
         return make_penalty(self.method, protocol=self.protocol, **settings)
 
     def _check_parameters(self) -> None:

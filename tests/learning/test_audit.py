@@ -9,7 +9,10 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import PredefinedSplit, cross_val_predict
 
 from frhsic_core import Gaussian, distance_correlation, gdp, median_bandwidth, normalized_hsic
+from frhsic_core.learning import make_penalty
 from frhsic_core.learning.audit import audit_representation
+from frhsic_core.learning.batches import Batch, TrainingData
+from frhsic_core.learning.penalties.whitening import whiten
 from frhsic_core.learning.probes import RIDGES, linear_features, probe_r2, random_features
 
 
@@ -123,3 +126,49 @@ def test_bad_input() -> None:
         probe_r2(torch.zeros(1, 40, 2), torch.zeros(1, 40, 1), folds=30)
     z = torch.randn(2, 30, 3, generator=torch.Generator().manual_seed(0))
     assert random_features(z, features=10).shape == (2, 30, 13)
+
+
+# Whitening, the penalty's answer to the thin direction ---------------------------------------------------------------
+
+
+def test_whitening_against_numpy_and_under_linear_maps() -> None:
+    generator = torch.Generator().manual_seed(0)
+    z = torch.randn(2, 500, 3, generator=generator, dtype=torch.float64)
+    white = whiten(z)
+    for i in range(2):
+        factor = np.linalg.cholesky(np.cov(z[i].numpy().T, bias=True))
+        expected = np.linalg.solve(factor, (z[i] - z[i].mean(0)).numpy().T).T
+        np.testing.assert_allclose(white[i].numpy(), expected, atol=1e-3)  # the ridge
+    mixing = torch.tensor([[1.0, 0.5, 0.0], [0.2, 1.0, 0.0], [0.0, 0.3, 2.0]], dtype=torch.float64)
+    before, after = torch.cdist(white, white), torch.cdist(whiten(z @ mixing), whiten(z @ mixing))
+    torch.testing.assert_close(before, after, atol=1e-2, rtol=1e-2)
+    weights = torch.full((2, 500), 1 / 500, dtype=torch.float64)
+    torch.testing.assert_close(whiten(z, weights), white)
+    doubled, halves = torch.cat([z, z[:, :1]], dim=1), torch.full((2, 501), 1 / 501, dtype=torch.float64)
+    heavier = torch.full((2, 500), 1 / 501, dtype=torch.float64)
+    heavier[:, 0] *= 2
+    torch.testing.assert_close(whiten(doubled, halves)[:, :500], whiten(z, heavier))
+
+
+def test_whitening_survives_repeated_rows_and_a_dead_direction() -> None:
+    z = torch.tensor([[1.0, 0.0]] * 3 + [[2.0, 0.0]] * 3, dtype=torch.float64).unsqueeze(0).requires_grad_()
+    whiten(z).square().sum().backward()
+    assert z.grad is not None
+    assert bool(z.grad.isfinite().all())
+    assert bool(whiten(torch.ones(1, 5, 2)).isfinite().all())
+
+
+def test_the_whitened_penalty_sees_the_thin_direction() -> None:
+    generator = torch.Generator().manual_seed(0)
+    s, u = torch.randn(2, 1, 256, 1, generator=generator, dtype=torch.float64)
+    z = torch.cat([u + 0.02 * s, u - 0.02 * s], dim=-1)
+    data = TrainingData.from_arrays(z[0], (u[0, :, 0] > 0).double(), s[0], dtype=torch.float64)
+    rows = torch.arange(256).unsqueeze(0)
+    batch = Batch(z, u[..., 0], s, data.y, None, rows)
+    value = {}
+    for scale in ("standardise", "whiten"):
+        penalty = make_penalty("frhsic", scale=scale)
+        penalty.setup(data, dataset=torch.zeros(1, dtype=torch.int64), generators=[generator], representation=2)
+        value[scale] = penalty(batch, refresh=True).item()
+    assert value["standardise"] < 0.05
+    assert value["whiten"] > 0.3

@@ -53,8 +53,9 @@ def test_is_the_trainer_on_scaled_data(toy: Any) -> None:
     model = FairClassifier(lam=2.0, dtype="float64", **QUICK).fit(X, y, sensitive_features=s)
     x = (X - X.min(0)) / (X.max(0) - X.min(0))
     scaled = (s - s.min()) / (s.max() - s.min())
+    penalty = make_penalty("frhsic", on="both", scale="whiten")
     trained = Trainer(
-        x, y == "yes", scaled, penalty=make_penalty("frhsic", on="both"), lam=2.0, seeds=0, epochs=4, batch_size=64,
+        x, y == "yes", scaled, penalty=penalty, lam=2.0, seeds=0, epochs=4, batch_size=64,
         widths=(8, 3), dtype=torch.float64, device="cpu",
     ).fit()  # fmt: skip
     np.testing.assert_allclose(model.decision_function(X), trained.output(x)[0].numpy(), rtol=1e-9, atol=1e-12)

@@ -9,11 +9,12 @@ from torch import Tensor, nn
 
 from frhsic_core.learning.bandwidth import BandwidthPolicy, batch_median, resolve_policy
 from frhsic_core.learning.batches import Batch, TrainingData
+from frhsic_core.learning.penalties.whitening import whiten
 
 __all__ = ["KernelPenalty", "Penalty"]
 
 CONDITIONS = (None, "positives")
-SCALES = (None, "standardise", "minmax")
+SCALES = (None, "standardise", "whiten", "minmax")
 
 
 class Penalty(nn.Module):
@@ -108,8 +109,9 @@ class KernelPenalty(Penalty):
     ----------
     bandwidth : BandwidthPolicy, str or float
         See :func:`frhsic_core.learning.bandwidth.resolve_policy`.
-    scale : {None, "standardise", "minmax"}
-        Scale each coordinate of Z in the batch before the kernel: to mean 0 and variance 1, or to [0, 1].
+    scale : {None, "standardise", "whiten", "minmax"}
+        Scale Z in the batch before the kernel: each coordinate to mean 0 and variance 1, or to [0, 1]; ``"whiten"``
+        gives every direction variance 1 (:func:`frhsic_core.learning.penalties.whitening.whiten`).
     """
 
     sigma_z: Tensor
@@ -124,7 +126,7 @@ class KernelPenalty(Penalty):
     ) -> None:
         super().__init__(condition=condition, minimum_rows=minimum_rows)
         if scale not in SCALES:
-            raise ValueError(f"scale is {scale!r}: choose None, 'standardise' or 'minmax'.")
+            raise ValueError(f"scale is {scale!r}: choose None, 'standardise', 'whiten' or 'minmax'.")
         self.scale = scale
         self.policy = resolve_policy(bandwidth)
 
@@ -144,6 +146,8 @@ class KernelPenalty(Penalty):
             variance = square.mean(-2, keepdim=True) if p is None else (p * square).sum(-2, keepdim=True)
             # The constant keeps a coordinate that has died from being blown up to noise of variance one.
             return centred * torch.rsqrt(variance + 1e-6)
+        if self.scale == "whiten":
+            return whiten(z, weights)
         if self.scale == "minmax":
             low, high = z.amin(-2, keepdim=True), z.amax(-2, keepdim=True)
             return (z - low) / (high - low + 1e-6)

@@ -16,6 +16,7 @@ from frhsic_core.learning.penalties.gram import (
     centred_for,
     centred_gaussian,
     correlation,
+    gaussian_rows,
     inner_product,
     through_gram,
     vanishing,
@@ -71,8 +72,8 @@ class FRHSIC(KernelPenalty):
         σ_S, fixed: a number, the median over (2,000 evenly spaced) training rows, the reference's first 1,000 rows.
     attributes : {"joint", "product", "sum"}
         Several attributes: one Gaussian on the vector, a product of Gaussians, or a sum of criteria.
-    scale : {"standardise", None, "minmax"}
-        Scaling of each coordinate of Z in the batch.
+    scale : {"standardise", None, "whiten", "minmax"}
+        Scaling of Z in the batch.
     reference : {"product", "uniform"}
         Compare with P_Z ⊗ P_S, or, by weighting rows with the inverse density of S, with P_Z ⊗ Unif(S): rare values of
         S then count as much as common ones (the paper's minority-protection remark).
@@ -82,6 +83,7 @@ class FRHSIC(KernelPenalty):
 
     key = "frhsic"
     sigma_s: Tensor
+    attribute_rows: Tensor
     density_weight: Tensor
 
     def __init__(
@@ -128,6 +130,9 @@ class FRHSIC(KernelPenalty):
         columns = [data.s] if self.attributes == "joint" else list(data.s.split(1, dim=-1))
         sigma = torch.stack([_attribute_bandwidth(column, self.bandwidth_s) for column in columns], dim=-1)
         self.register_buffer("sigma_s", sigma.to(data.x.dtype)[dataset])
+        if self.attributes != "product":
+            rows = [gaussian_rows(column, sigma[:, a].to(column)) for a, column in enumerate(columns)]
+            self.register_buffer("attribute_rows", torch.stack(rows).flatten(1, 2), persistent=False)
         if self.reference == "uniform":
             self.register_buffer("density_weight", uniform_weights(data.s).flatten(0, 1), persistent=False)
 
@@ -140,7 +145,7 @@ class FRHSIC(KernelPenalty):
         if self.on != "output" or refresh:
             z = self.scaled(z, weights)
             kernel_z = self._kernel_z(self.renew(z, refresh=refresh))
-        for centred, own in self._attributes(batch.s, weights):
+        for centred, own in self._attributes(batch, weights):
             if self.on != "output":
                 function = inner_product(centred) if own is None else correlation(centred, own, row_weights=weights)
                 terms.append(through_gram(z, kernel_z, function))
@@ -159,12 +164,14 @@ class FRHSIC(KernelPenalty):
             weights = weights / weights.sum(-1, keepdim=True).clamp_min(1e-30)
         return weights, enough
 
-    def _attributes(self, s: Tensor, weights: Tensor | None) -> Iterator[tuple[Tensor, Tensor | None]]:
+    def _attributes(self, batch: Batch, weights: Tensor | None) -> Iterator[tuple[Tensor, Tensor | None]]:
         """For each criterion, A with HSIC ∝ ⟨K, A⟩, and ⟨L, A⟩ where the normalised form needs it."""
+        s, rows = batch.s, batch.rows
         columns = s.split(1, dim=-1) if self.attributes == "sum" else [s]
         for a, column in enumerate(columns):
             if weights is None and self.estimator != "unbiased" and self.attributes != "product":
-                centred = centred_gaussian(column, self.sigma_s[:, a])
+                taken = self.attribute_rows[a].index_select(0, rows.reshape(-1))
+                centred = centred_gaussian(taken.view(*rows.shape, -1))
             else:
                 kernels = [Gaussian(self.sigma_s[:, b]) for b in range(self.sigma_s.shape[1])]
                 gram = Product(kernels)(s) if self.attributes == "product" else kernels[a](column)
