@@ -145,15 +145,14 @@ class FRHSIC(KernelPenalty):
         if self.on != "output" or refresh:
             z = self.scaled(z, weights)
             kernel_z = self._kernel_z(self.renew(z, refresh=refresh))
+        factor = 1.0 / (rows * rows) if self.estimator == "biased" and weights is None else 1.0
         for centred, own in self._attributes(batch, weights):
             if self.on != "output":
                 function = inner_product(centred) if own is None else correlation(centred, own, row_weights=weights)
-                terms.append(through_gram(z, kernel_z, function))
+                terms.append(through_gram(z, kernel_z, function, factor=factor))
             if self.on != "representation":
-                terms.append(self._on_output(batch.output, centred, own, weights))
+                terms.append(factor * self._on_output(batch.output, centred, own, weights))
         value = terms[0] if len(terms) == 1 else torch.stack(terms).sum(0)
-        if self.estimator == "biased" and weights is None:
-            value = value / (rows * rows)
         return value if enough is None else value * enough
 
     def row_weights(self, batch: Batch) -> tuple[Tensor | None, Tensor | None]:
