@@ -129,7 +129,7 @@ def status(store: Place = None) -> None:
                 _minutes(sum(stack.get("seconds_evaluation", 0.0) for stack in stacks)),
                 ", ".join(sorted({environment["device"] for environment in provenance["environments"]})),
             )  # fmt: skip
-    Console(soft_wrap=True, highlight=False).print(table)
+    _console().print(table)
 
 
 def reproduce(
@@ -197,4 +197,8 @@ def _show(table: pd.DataFrame, *, title: str) -> None:
             cells += [text(line["paper_performance"], digits), text(line["paper_dependence"], 3)]
             cells += [text(line["paper_naup"], 3)]
         shown.add_row(*cells)
-    Console(width=None if Console().is_terminal else 150, highlight=False).print(shown)
+    _console().print(shown)
+
+
+def _console() -> Console:
+    return Console(width=None if Console().is_terminal else 150, highlight=False)

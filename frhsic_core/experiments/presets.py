@@ -37,7 +37,15 @@ def main_experiment(preset: str) -> Experiment:
     return Experiment("main", (*reference, *crossed, *text), METHODS, GRIDS["full"], SPLITS["full"])
 
 
-EXPERIMENTS: dict[str, Callable[[str], Experiment]] = {"main": main_experiment}
+def live_experiment(preset: str) -> Experiment:
+    """Two methods on the synthetic law, small enough for a reader's laptop: what the chapters' live cells repeat."""
+    task = Task("synthetic", "text", "reference", (("n", 2000),))
+    if preset == "smoke":
+        return Experiment("live_smoke", (task,), ("unfair", "frhsic"), (10.0,), (42, 43), epochs=2)
+    return Experiment("live", (task,), ("unfair", "frhsic"), (1.0, 10.0), SPLITS["full"], epochs=40)
+
+
+EXPERIMENTS: dict[str, Callable[[str], Experiment]] = {"main": main_experiment, "live": live_experiment}
 
 
 def experiment_for(

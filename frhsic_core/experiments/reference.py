@@ -1,4 +1,4 @@
-"""The authors' stored sweep and the paper's printed tables, as data beside our own results."""
+"""Stored results: ours, the authors' sweep and the paper's printed tables, with the same column names."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from pathlib import Path
 import pandas as pd
 
 import frhsic_core
+from frhsic_core.experiments.store import ResultStore
 
-__all__ = ["book_folder", "paper_table", "reference_sweep"]
+__all__ = ["book_folder", "paper_table", "reference_sweep", "stored_rows"]
 
 
 def book_folder(*parts: str) -> Path:
@@ -27,6 +28,11 @@ def book_folder(*parts: str) -> Path:
             "set FRHSIC_BOOK to the book folder of one."
         )
     return root.joinpath(*parts)
+
+
+def stored_rows(experiment: str = "main") -> pd.DataFrame:
+    """Return the rows of an experiment that the book holds, one for each trained model; empty when it was never run."""
+    return ResultStore(book_folder("results"), experiment).read()
 
 
 def reference_sweep(*, dense: bool = True) -> pd.DataFrame:

@@ -9,7 +9,17 @@ import pandas as pd
 from frhsic_core.experiments.pareto import Frontiers
 from frhsic_core.experiments.reference import paper_table
 
-__all__ = ["DEPENDENCE", "MAIN_METHODS", "PARETO_METHODS", "beside_paper", "comparisons", "pareto_table", "short_table"]
+__all__ = [
+    "DEPENDENCE",
+    "MAIN_METHODS",
+    "PARETO_METHODS",
+    "areas_by_measure",
+    "beside_paper",
+    "comparisons",
+    "extremes",
+    "pareto_table",
+    "short_table",
+]
 
 # The methods of tab:real_data (in its order) and of tab:pareto_summary, which has one more.
 MAIN_METHODS = ("frhsic", "frem", "reg_gdp", "adv", "mmd_binned", "laftr")
@@ -91,6 +101,30 @@ def beside_paper(table: pd.DataFrame) -> pd.DataFrame:
     other = (joined["dataset"] == "crime") & (joined["variant"] != "reference")
     joined.loc[other, [name for name in joined.columns if name.startswith("paper_")]] = float("nan")
     return joined
+
+
+def areas_by_measure(rows: pd.DataFrame, *, methods: tuple[str, ...] = PARETO_METHODS) -> pd.DataFrame:
+    """Return nAUP for every measure of dependence: a line for each comparison and method, a column for each measure."""
+    columns = []
+    for measure in DEPENDENCE:
+        table = pareto_table(rows, methods=methods, dependence=measure, resamples=1)
+        columns.append(table[table["method"] != "unfair"].set_index([*GROUP, "method"])["naup"].rename(measure))
+    return pd.concat(columns, axis=1)
+
+
+def extremes(rows: pd.DataFrame, *, near: float = 0.005, escape: float = 3.0) -> pd.DataFrame:
+    """Return, for each comparison, method and λ, which share of models collapsed and which escaped their kernel.
+
+    A classifier has *collapsed* when its accuracy is within ``near`` of the majority rate, a regression when its error
+    is at least (1 − ``near``) of the variance of y. Z has *escaped* when its median distance is more than ``escape`` or
+    less than 1/``escape`` bandwidths at the end (NaN for methods without a kernel on Z).
+    """
+    regression = rows["task"] == "regression"
+    collapsed = (rows["performance"] - rows["constant"]).abs() <= near
+    collapsed = collapsed.where(~regression, rows["performance"] >= (1 - near) * rows["constant"])
+    outside = ((rows["ratio"] > escape) | (rows["ratio"] < 1 / escape)).where(rows["ratio"].notna())
+    shares = rows.assign(collapsed=collapsed.astype(float), escaped=outside.astype(float))
+    return shares.groupby([*GROUP, "method", "lam"])[["collapsed", "escaped"]].mean()
 
 
 def short_table(rows: pd.DataFrame) -> str:
