@@ -28,7 +28,7 @@ from frhsic_core.learning import FRHSIC, METHODS, EscapeWarning, Trainer, make_p
 from frhsic_core.learning.audit import audit_representation
 from frhsic_core.learning.penalties import Penalty
 
-VARIANTS = [(m, p) for m in METHODS for p in ("recommended", "text", "reference")]
+VARIANTS = [(m, p) for m in METHODS for p in ("recommended", "text", "reference")] + [("frhsic", "whitened")]
 POLICIES = ("fixed", "every_20_epochs", "reference", "every_batch", "moving_average")
 
 
@@ -42,6 +42,11 @@ def synthetic(n: int, d: int, device: str) -> tuple[Tensor, Tensor, Tensor]:
     return x.to(device), y.to(device), s.to(device)
 
 
+def variant(method: str, protocol: str) -> Penalty:
+    """Return the penalty of a variant's name."""
+    return FRHSIC(scale="whiten", on="both") if protocol == "whitened" else make_penalty(method, protocol=protocol)
+
+
 def equality(args: argparse.Namespace) -> dict[str, Any]:
     """Largest difference of parameters after 20 steps: stack against lone runs, captured against eager."""
     x, y, s = synthetic(1000, 20, args.device)
@@ -52,7 +57,7 @@ def equality(args: argparse.Namespace) -> dict[str, Any]:
 
         def train(capture: bool, method: str = method, protocol: str = protocol, **stack: Any) -> Trainer:
             trainer = Trainer(
-                x, y, s, penalty=make_penalty(method, protocol=protocol), epochs=5, device=args.device,
+                x, y, s, penalty=variant(method, protocol), epochs=5, device=args.device,
                 capture=capture and args.device == "cuda", **stack,
             )  # fmt: skip
             trainer.fit()
@@ -84,6 +89,7 @@ def speed(args: argparse.Namespace) -> dict[str, Any]:
         "frhsic every batch": FRHSIC(estimator="biased", scale=None, bandwidth="every_batch"),
         "frhsic recommended": FRHSIC(),
         "frhsic recommended, on both": FRHSIC(on="both"),
+        "frhsic whitened, on both": FRHSIC(scale="whiten", on="both"),
         "frem": make_penalty("frem"),
         "reg_gdp": make_penalty("reg_gdp"),
         "adv": make_penalty("adv"),
@@ -174,6 +180,7 @@ def policies(args: argparse.Namespace) -> dict[str, Any]:
         "unbiased": lambda policy: FRHSIC(estimator="unbiased", scale=None, bandwidth=policy),
         "normalized": lambda policy: FRHSIC(estimator="normalized", scale=None, bandwidth=policy),
         "normalized, Z standardised": lambda policy: FRHSIC(bandwidth=policy),
+        "normalized, Z whitened": lambda policy: FRHSIC(bandwidth=policy, scale="whiten"),
     }
     majority = torch.maximum(splits.y_test.mean(-1), 1 - splits.y_test.mean(-1)).double().cpu()
     rows: dict[str, Any] = {}

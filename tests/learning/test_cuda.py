@@ -9,11 +9,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from frhsic_core.learning import METHODS, Trainer, make_penalty
+from frhsic_core.learning import FRHSIC, METHODS, Trainer, make_penalty
 from frhsic_core.learning.batches import random_order
 
 pytestmark = [pytest.mark.cuda, pytest.mark.filterwarnings("ignore::frhsic_core.learning.EscapeWarning")]
 CASES = [(method, protocol) for method in METHODS for protocol in ("recommended", "text", "reference")]
+CASES.append(("frhsic", "whitened"))
 N, BATCH = 1000, 256
 
 
@@ -27,7 +28,8 @@ def datasets() -> tuple[Tensor, Tensor, Tensor]:
 
 
 def train(x: Tensor, y: Tensor, s: Tensor, method: str, protocol: str, **settings: object) -> Trainer:
-    penalty = make_penalty(method, protocol=protocol)
+    whitened = protocol == "whitened"
+    penalty = FRHSIC(scale="whiten", on="both") if whitened else make_penalty(method, protocol=protocol)
     trainer = Trainer(x, y, s, penalty=penalty, epochs=5, batch_size=BATCH, device="cuda", **settings)
     trainer.fit()  # 20 steps
     return trainer

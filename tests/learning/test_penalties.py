@@ -53,6 +53,7 @@ def value(penalty: Penalty, **kwargs: object) -> Tensor:
 ALL = {
     "frhsic": lambda **k: FRHSIC(**k),
     "frhsic biased": lambda **k: FRHSIC(estimator="biased", scale=None, bandwidth=1.0, **k),
+    "frhsic whitened": lambda **k: FRHSIC(scale="whiten", **k),
     "frhsic output": lambda **k: FRHSIC(on="output", **k),
     "frhsic minmax": lambda **k: FRHSIC(scale="minmax", kernel="imq", **k),
     "frem": lambda **k: FREM(**k),

@@ -31,6 +31,7 @@ CASES: dict[str, Penalty] = {
     "frhsic unbiased, moving average": FRHSIC(estimator="unbiased", scale=None, bandwidth="moving_average"),
     "frhsic laplacian": FRHSIC(kernel="laplacian", estimator="biased"),
     "frhsic imq, on both, uniform": FRHSIC(kernel="imq", on="both", reference="uniform"),
+    "frhsic whitened, on both": FRHSIC(scale="whiten", on="both"),
     "frhsic positives": FRHSIC(condition="positives"),
     "frem all anchors": FREM(anchors=None, bandwidth="every_batch"),
     "dcor": DCor(),
