@@ -48,12 +48,8 @@ class AuthorPoint(SphinxDirective):
             box += nodes.paragraph("", "", nodes.strong("", "To be confirmed:"))
         box += self.parse_content_to_nodes()
         if evidence:
-            line = nodes.paragraph("", "", nodes.strong("", "Evidence: "))
-            for number, part in enumerate(evidence):
-                if number:
-                    line += nodes.Text("; ")
-                line += part
-            box += line
+            box += nodes.paragraph("", "", nodes.strong("", "Evidence"))
+            box += nodes.bullet_list("", *[nodes.list_item("", nodes.paragraph("", "", part)) for part in evidence])
         return [box]
 
     def certificates(self) -> list[nodes.Node]:

@@ -135,20 +135,20 @@ def paint_frontier(figure: Any) -> None:
 
 FIGURES = {
     "routes": StaticFigure(
-        "Left: squared MMD between the conditional and the marginal law grows with the distance of s from zero; its mean "
-        "lies above HSIC. Right: the spectral bound has a minimum at small m and grows after it; HSIC, the squared "
-        "expected MMD and the expected squared MMD lie below it in this order.",
+        "Left: squared MMD between the conditional and the marginal law grows with the distance of s from zero; its "
+        "mean lies above HSIC. Right: the spectral bound has a minimum at small m and grows after it; HSIC, the "
+        "squared expected MMD and the expected squared MMD lie below it in this order.",
         paint_routes,
     ),
     "spectrum": StaticFigure(
-        "Left: the first four eigenfunctions, one more sign change each. Right: the parts of the conditional MMD integral "
-        "along them fall with the number, and their parts of HSIC fall faster.",
+        "Left: the first four eigenfunctions, one more sign change each. Right: the parts of the conditional MMD "
+        "integral along them fall with the number, and their parts of HSIC fall faster.",
         paint_spectrum,
     ),
     "trap": StaticFigure(
-        "Left: penalty and its derivative are large only while the median distance is near the bandwidth, and vanish on "
-        "both sides though the correlation stays the same. Right: a kernel much narrower or wider than the distances is "
-        "nearly zero or nearly one for all of them.",
+        "Left: penalty and its derivative are large only while the median distance is near the bandwidth, and vanish "
+        "on both sides though the correlation stays the same. Right: a kernel much narrower or wider than the "
+        "distances is nearly zero or nearly one for all of them.",
         paint_trap,
     ),
     "frontier": StaticFigure(

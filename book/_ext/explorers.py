@@ -7,6 +7,7 @@ from the same formulas: the script's are tested against the library's, the figur
 from __future__ import annotations
 
 import json
+import re
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -56,7 +57,7 @@ EXPLORERS: dict[str, dict[str, Any]] = {
             ("squared", "E MMD²"),
             ("bound", "HSIC/λₘ + tail"),
         ],
-        "said": "With m = {m} the bound is {ratio} times what it bounds. It is smallest at m = {best}, where it is {least}.",
+        "said": "With m = {m} the bound is {ratio} times what it bounds. Its least value is {least}, at m = {best}.",
     },
     "spectrum": {
         "title": "What HSIC sees of the conditional deviation",
@@ -179,7 +180,8 @@ def markup(name: str, static: str) -> str:
         inputs = frontier_inputs(data)
         extra = f'<script type="application/json">{json.dumps(data, separators=(",", ":"))}</script>'
         head = "".join(f'<th scope="col">{text}</th>' for text in ("rank", "method", "nAUP", "points"))
-        extra += f'<table class="plain"><caption>Area under the envelope</caption><thead><tr>{head}</tr></thead><tbody></tbody></table>'
+        caption = "<caption>Area under the envelope</caption>"
+        extra += f'<table class="plain">{caption}<thead><tr>{head}</tr></thead><tbody></tbody></table>'
     buttons = "".join(
         f"<button type=\"button\" data-set='{json.dumps(values)}'>{escape(text)}</button>"
         for text, values in spec["buttons"]
@@ -189,12 +191,7 @@ def markup(name: str, static: str) -> str:
         for text, legend in spec["charts"]
     )
     values = "".join(f'<div><dt>{text}</dt><dd data-value="{key}">–</dd></div>' for key, text in spec["values"])
-    said = escape(spec["said"])
-    for key in ("m", "ratio", "best", "least", "energy", "weighed", "state", "rho", "note"):
-        said = said.replace(
-            "{" + key + "}",
-            f'<b data-value="{key}">–</b>' if key not in ("state", "note") else f'<span data-value="{key}"></span>',
-        )
+    said = re.sub(r"\{(\w+)\}", r'<b data-value="\1"></b>', escape(spec["said"]))
     return f"""<div class="explorer" data-explorer="{name}" role="group" aria-label="{escape(spec["title"])}">
 <div class="live-part"><div class="inputs">{inputs}</div>{f'<div class="buttons">{buttons}</div>' if buttons else ""}
 <div class="charts">{charts}</div><dl class="values">{values}</dl><p class="said" role="status">{said}</p>{extra}</div>

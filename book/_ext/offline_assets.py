@@ -28,11 +28,15 @@ def _copy_assets(app: Any, exception: Exception | None) -> None:
     shutil.copy2(_package_folder("plotly") / "package_data" / "plotly.min.js", static)
 
 
+def _names_thebe(script: Any) -> bool:
+    return (
+        "thebe" in f"{getattr(script, 'filename', script)} {getattr(script, 'attributes', {}).get('body', '')}".lower()
+    )
+
+
 def _drop_thebe(app: Any, pagename: str, templatename: str, context: dict[str, Any], doctree: Any) -> None:
-    """Live code cells are not used; their script loads itself twice and logs an error."""
-    context["script_files"] = [
-        s for s in context.get("script_files", []) if "thebe" not in str(getattr(s, "filename", s))
-    ]
+    """Live code cells are not used; their script is added twice and then logs an error."""
+    context["script_files"] = [script for script in context.get("script_files", []) if not _names_thebe(script)]
 
 
 def setup(app: Any) -> dict[str, bool]:

@@ -8,7 +8,7 @@
     const size = Math.abs(value);
     if (size >= 0.001 && size < 1000) return Number(value.toPrecision(digits || 3)).toString();
     const [mantissa, exponent] = value.toExponential(1).split("e");
-    return `${mantissa}·10${[...String(Number(exponent))].map((c) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(c)]).join("")}`;
+    return `${mantissa === "1.0" ? "" : `${mantissa}·`}10${[...String(Number(exponent))].map((c) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(c)]).join("")}`;
   };
 
   function element(name, attributes, parent, text) {

@@ -1,0 +1,257 @@
+"""The built book in a real browser: one chromium, every page, nothing from the network."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import itertools
+import os
+import shutil
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+CHROMIUM = next(
+    (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
+)
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.timeout(900),
+    pytest.mark.skipif(CHROMIUM is None, reason="no chromium is installed"),
+]
+AXE_RULES = {"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}}
+CONTRAST = {"runOnly": {"type": "rule", "values": ["color-contrast"]}}
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture(scope="module")
+def address(built_book: Path) -> Iterator[str]:
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=built_book))
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    playwright = pytest.importorskip("playwright.sync_api")
+    with playwright.sync_playwright() as play:
+        arguments = ["--disable-gpu", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
+        chromium = play.chromium.launch(executable_path=CHROMIUM, args=arguments)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def page(browser: Any) -> Iterator[Any]:
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
+    yield context.new_page()
+    context.close()
+
+
+MATHS = """async () => {
+  if (window.MathJax && MathJax.startup) await MathJax.startup.promise;
+  const math = document.querySelectorAll(".math").length;
+  const set = document.querySelectorAll(".math mjx-container").length;
+  const wrong = document.querySelectorAll("mjx-merror, .math [data-mjx-error]").length;
+  const isRed = (node) => getComputedStyle(node).color === "rgb(255, 0, 0)";
+  const red = [...document.querySelectorAll("mjx-mtext, mjx-mi")].filter(isRed).length;
+  return { math, set, wrong, red };
+}"""
+WIDE = """() => {
+  const room = document.documentElement.clientWidth, wide = [];
+  if (document.documentElement.scrollWidth <= room) return wide;
+  for (const node of document.querySelectorAll("main *")) {
+    const box = node.getBoundingClientRect();
+    if (box.right > room + 1 && box.width > 0) wide.push(`${node.tagName}.${node.className} ${Math.round(box.right)}`);
+  }
+  return wide.length ? wide.slice(0, 5) : [`page ${document.documentElement.scrollWidth}`];
+}"""
+
+
+def serious(axe_result: dict[str, Any]) -> list[str]:
+    """Violations that keep someone from reading, with the first place of each."""
+    return [
+        f"{violation['id']} at {violation['nodes'][0]['target']} ({len(violation['nodes'])})"
+        for violation in axe_result["violations"]
+        if violation["impact"] in ("serious", "critical")
+    ]
+
+
+def test_every_page(page: Any, address: str, built_book: Path) -> None:
+    """No request leaves, none fails, nothing is logged as an error, formulas are set, phones need no sideways scroll,
+    and axe finds nothing serious in light or dark.
+    """
+    from axe_playwright_python.base import AXE_FILE_PATH
+
+    axe = Path(AXE_FILE_PATH).read_text(encoding="utf-8")
+    trouble: list[str] = []
+    here = ""
+    inside = (address, "data:", "blob:")
+    page.on("request", lambda r: None if r.url.startswith(inside) else trouble.append(f"{here}: asks for {r.url}"))
+    page.on("requestfailed", lambda r: trouble.append(f"{here}: failed {r.url} {r.failure}"))
+    page.on("response", lambda r: trouble.append(f"{here}: {r.status} {r.url}") if r.status >= 400 else None)
+    page.on("console", lambda m: trouble.append(f"{here}: console {m.text}") if m.type == "error" else None)
+    page.on("pageerror", lambda e: trouble.append(f"{here}: {e}"))
+    paths = [path.relative_to(built_book) for path in built_book.rglob("*.html") if "_static" not in path.parts]
+    names = sorted(map(str, paths))
+    assert len(names) > 10
+    formulas = 0
+    for here in names:
+        page.set_viewport_size({"width": 1280, "height": 900})
+        page.goto(f"{address}/{here}", wait_until="load")
+        if here == "index.html":
+            continue  # a redirection to the first page
+        maths = page.evaluate(MATHS)
+        formulas += maths["set"]
+        if maths["wrong"] or maths["red"] or maths["math"] != maths["set"]:
+            trouble.append(f"{here}: formulas {maths}")
+        source_listing = here.startswith("_modules/")
+        page.evaluate(axe)
+        trouble += [f"{here}: {line}" for line in serious(page.evaluate("o => axe.run(document, o)", AXE_RULES))]
+        if not source_listing:
+            page.evaluate("document.documentElement.dataset.theme = document.documentElement.dataset.mode = 'dark'")
+            found = serious(page.evaluate("o => axe.run(document, o)", CONTRAST))
+            trouble += [f"{here}: dark: {line}" for line in found]
+        page.set_viewport_size({"width": 390, "height": 844})
+        trouble += [f"{here}: wide: {line}" for line in page.evaluate(WIDE)]
+    assert formulas > 20
+    assert trouble == [], "\n" + "\n".join(trouble)
+
+
+def test_search_finds_the_spectral_tail(page: Any, address: str) -> None:
+    page.goto(f"{address}/search.html?q=spectral+tail")
+    page.wait_for_selector("#search-results li a", timeout=20_000)
+    assert page.locator("#search-results li a").count() > 0
+
+
+def explorer(page: Any, address: str, name: str) -> Any:
+    page.goto(f"{address}/book/{'frontier' if name == 'frontier' else 'explorers'}.html")
+    root = page.locator(f".explorer[data-explorer={name}]")
+    root.locator("svg").first.scroll_into_view_if_needed()
+    return root
+
+
+def value(root: Any, name: str) -> str:
+    return root.locator(f"[data-value={name}]").first.text_content()
+
+
+@pytest.mark.parametrize(("name", "moved"), [("routes", "hsic"), ("spectrum", "hsic"), ("trap", "penalty")])
+def test_explorers_answer_click_keyboard_and_drag(page: Any, address: str, name: str, moved: str) -> None:
+    root = explorer(page, address, name)
+    before = value(root, moved)
+    root.locator("button").first.click()
+    page.wait_for_timeout(100)
+    clicked = value(root, moved)
+    if name != "trap":  # its first button is where it starts
+        assert clicked != before
+    slider = root.locator("input[name=rho]")
+    slider.focus()
+    for _ in range(3):
+        page.keyboard.press("ArrowUp")
+    page.wait_for_timeout(100)
+    assert value(root, moved) != clicked
+    chart = root.locator("svg").nth(0 if name == "trap" else 1)
+    watched = "ratio" if name == "trap" else "m"
+    control = root.locator(f"input[name={watched}]")
+    start = control.input_value()
+    box = chart.bounding_box()
+    page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + 60)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.85, box["y"] + 60, steps=5)
+    page.mouse.up()
+    page.wait_for_timeout(100)
+    assert float(control.input_value()) > float(start)
+
+
+def test_the_trap_closes_on_both_sides(page: Any, address: str) -> None:
+    root = explorer(page, address, "trap")
+    shares = []
+    for button in ("median bandwidth", "Z blown up", "Z squeezed"):
+        root.get_by_role("button", name=button).click()
+        page.wait_for_timeout(100)
+        shares.append(float(value(root, "share").split()[0]))
+    assert shares[0] == 100.0
+    assert max(shares[1:]) < 5.0
+
+
+def test_static_figures_take_over_in_print(page: Any, address: str) -> None:
+    root = explorer(page, address, "routes")
+    assert not root.locator(".static-part").is_visible()
+    page.emulate_media(media="print")
+    assert root.locator(".static-part").is_visible()
+    assert not root.locator(".live-part").is_visible()
+    assert root.locator(".static-part img").evaluate("i => i.decode().then(() => i.naturalWidth)") > 100
+
+
+def test_frontier_ranks_change_with_the_grid(page: Any, address: str, built_book: Path) -> None:
+    if "data-explorer" not in (built_book / "book" / "frontier.html").read_text(encoding="utf-8"):
+        pytest.skip("no sweep is stored")
+    root = explorer(page, address, "frontier")
+    from frhsic_core.experiments.pareto import naup
+
+    data = root.evaluate("r => r.data")
+    for key, part in data["datasets"].items():
+        root.locator("select[name=dataset]").select_option(key)
+        page.wait_for_timeout(100)
+        methods = list(part["methods"])
+        shared = sorted(set.intersection(*({p["lam"] for p in part["methods"][name]} for name in methods)))
+        grid = [{p["lam"]: p for p in part["methods"][name]} for name in methods]
+        performance = np.array([[points[lam]["perf"] for lam in shared] for points in grid])
+        dependence = np.array([[points[lam]["gdp"] for lam in shared] for points in grid])
+        unfair = part["unfair"]
+        areas = naup(performance, dependence, unfair["perf"], unfair["gdp"], higher=part["higher"])
+        shown = [float(text) for text in root.locator("tbody td:nth-child(3)").all_text_contents()]
+        assert shown == pytest.approx(sorted(areas, reverse=True), abs=6e-4)
+    before = root.locator("tbody").text_content()
+    root.locator("select[name=metric]").select_option("mi_sk")
+    page.wait_for_timeout(100)
+    assert root.locator("tbody").text_content() != before
+
+
+def test_the_formulas_of_the_pictures_are_those_of_the_library(page: Any, address: str) -> None:
+    from frhsic_core import Gaussian
+    from frhsic_core.laws import GaussianPair
+    from frhsic_core.theory.spectral import upper_bounds
+
+    page.goto(f"{address}/book/explorers.html")
+    for rho, sigma_z, sigma_s in itertools.product((0.0, 0.05, 0.5, 0.95), (0.32, 1.0, 5.0), (0.32, 1.0, 5.0)):
+        shown = page.evaluate(
+            """([rho, z, s]) => { const f = frhsicFormulas; return {
+              hsic: f.hsic(rho, z, s), squared: f.expectedSquaredMmd(rho, z), expected: f.expectedMmd(rho, z),
+              at: f.conditionalSquaredMmd(rho, z, 1.3), floor: f.floor(z, s, 64), slope: f.hsicSlope(rho, z, s),
+              lambda: f.eigenvalues(s, 6), energies: f.deltaCoefficients(rho, z, s, 6), tails: f.tails(rho, z, s, 6),
+              bounds: f.upperBounds(rho, z, s, 6), functions: f.eigenfunctions(s, 0.7, 6) }; }""",
+            [rho, sigma_z, sigma_s],
+        )
+        law, kernel_z, kernel_s = GaussianPair(rho), Gaussian(sigma_z), Gaussian(sigma_s)
+        system, step = law.mercer(kernel_s), 1e-4
+        above, below = (GaussianPair(rho + shift).hsic(kernel_z, kernel_s) for shift in (step, -step))
+        wanted = {
+            "hsic": law.hsic(kernel_z, kernel_s),
+            "squared": law.expected_squared_mmd(kernel_z),
+            "expected": law.expected_mmd(kernel_z),
+            "at": float(law.conditional_mmd(kernel_z, 1.3)) ** 2,
+            "floor": law.null_mean(kernel_z, kernel_s, n=64) / 64,
+            "lambda": system.eigenvalues(6),
+            "energies": law.delta_coefficients(kernel_z, kernel_s, m=6),
+            "tails": [law.spectral_tail(kernel_z, kernel_s, m=m) for m in range(1, 7)],
+            "bounds": upper_bounds(law, kernel_z=kernel_z, kernel_s=kernel_s, m=6),
+            "functions": system.eigenfunctions(np.array(0.7), 6),
+        }
+        for name, expected in wanted.items():
+            where = f"{name} at {rho}, {sigma_z}, {sigma_s}"
+            np.testing.assert_allclose(shown[name], expected, rtol=1e-9, atol=1e-13, err_msg=where)
+        np.testing.assert_allclose(shown["slope"], (above - below) / (2 * step), rtol=1e-5, atol=1e-9)

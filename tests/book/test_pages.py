@@ -1,0 +1,127 @@
+"""Every page of the built book, read as text: links, words for pictures, sizes, and no typed results."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.timeout(600)
+
+
+class Page(HTMLParser):
+    """Links, identifiers, pictures and headings of one page."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.names: set[str] = set()
+        self.pictures: list[tuple[str, str | None]] = []
+        self.loaded: list[str] = []
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        found = dict(attributes)
+        self.names.update(value for key in ("id", "name") if (value := found.get(key)))
+        if tag == "a" and found.get("href"):
+            self.links.append(str(found["href"]))
+        if tag == "img":
+            self.pictures.append((found.get("src") or "", found.get("alt")))
+        if tag in ("script", "img", "iframe") and found.get("src"):
+            self.loaded.append(str(found["src"]))
+        if tag == "link" and found.get("rel") != "canonical" and found.get("href"):
+            self.loaded.append(str(found["href"]))
+
+
+@pytest.fixture(scope="module")
+def pages(built_book: Path) -> dict[Path, Page]:
+    return {path: Page(path) for path in sorted(built_book.rglob("*.html")) if "_static" not in path.parts}
+
+
+def test_every_chapter_of_the_contents_has_a_page(built_book: Path) -> None:
+    files = re.findall(r"file: ([\w/]+)", (ROOT / "_toc.yml").read_text(encoding="utf-8"))
+    assert len(files) > 10
+    assert [name for name in files if not (built_book / f"{name}.html").is_file()] == []
+
+
+def test_every_internal_link_and_file_exists(pages: dict[Path, Page], built_book: Path) -> None:
+    broken = []
+    for path, page in pages.items():
+        for link in {*page.links, *page.loaded}:
+            parts = urlsplit(link)
+            if parts.scheme or parts.netloc:
+                continue
+            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            if not target.is_file():
+                broken.append(f"{path.relative_to(built_book)} -> {link}")
+            elif parts.fragment and target in pages and unquote(parts.fragment) not in pages[target].names:
+                broken.append(f"{path.relative_to(built_book)} -> {link} (no such place)")
+    assert broken == []
+
+
+def test_nothing_is_loaded_from_elsewhere(pages: dict[Path, Page]) -> None:
+    assert [link for page in pages.values() for link in page.loaded if urlsplit(link).netloc] == []
+
+
+def test_every_picture_has_words(pages: dict[Path, Page]) -> None:
+    pictures = [picture for page in pages.values() for picture in page.pictures]
+    assert len(pictures) > 3
+    without = [source for source, alt in pictures if not alt or len(alt) < 10 or alt.endswith((".png", ".svg"))]
+    assert without == []
+
+
+def test_no_page_is_heavy(pages: dict[Path, Page]) -> None:
+    for path, page in pages.items():
+        pictures = [path.parent / unquote(source) for source, _ in page.pictures if not urlsplit(source).scheme]
+        size = path.stat().st_size + sum(picture.stat().st_size for picture in set(pictures))
+        assert size < 3 * 2**20, f"{path.name} weighs {size / 2**20:.1f} MB; 3 MB are allowed."
+
+
+HAND_WRITTEN = ["intro", "for_the_authors", "responsible_use", "explorers", "frontier", "execution_status"]
+# What may carry digits: code, formulas, looked-up values, numbered statements and sections, versions, plain counts.
+HARMLESS = [
+    r"```(?:bash|python).*?```", r"\{live\}`[^`]*`", r"`[^`]*`", r"\$[^$]*\$",
+    r"(?:Theorem|Proposition|Corollary|Lemma|Remark|Definition|Section|Python) [A-Z]?\.?\d+(?:\.\d+)*",
+    r"(?m)^:[\w-]+:.*$",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HAND_WRITTEN)
+def test_no_result_is_typed(name: str) -> None:
+    text = (ROOT / "book" / f"{name}.md").read_text(encoding="utf-8")
+    for pattern in HARMLESS:
+        text = re.sub(pattern, " ", text, flags=re.DOTALL)
+    typed = re.findall(r"\d*\.\d+|\d+ ?%|\d+ ?×|\d+(?:\.\d+)?e-?\d+", text)
+    assert typed == [], f"book/{name}.md types {typed}: look the number up with {{live}}."
+
+
+def test_the_look_out_for_typed_results_can_fail() -> None:
+    assert re.findall(r"\d*\.\d+|\d+ ?%", "accuracy .847, 6 % and Theorem") == [".847", "6 %"]
+
+
+def test_live_numbers_are_the_recorded_ones(built_book: Path) -> None:
+    record = ROOT / "book" / "claims" / "verdicts.json"
+    if not record.is_file():
+        pytest.skip("no verdicts are recorded yet")
+    shown = re.findall(r'<span class="live">([^<]*)</span>', (built_book / "book" / "intro.html").read_text("utf-8"))
+    assert shown[0] == str(len(json.loads(record.read_text(encoding="utf-8"))))
+    assert "0.0108" in shown  # HSIC of the reference pair, known in closed form
+
+
+def test_launch_buttons_wait_for_an_address(pages: dict[Path, Page], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(ROOT / "book" / "_ext")
+    from launch_buttons import theme_options
+
+    assert theme_options("", "main") == {}
+    options = theme_options("https://example.org/a/b/", "main")
+    assert options["repository_url"] == "https://example.org/a/b"
+    assert options["launch_buttons"]["colab_url"].startswith("https://colab")
+    with pytest.raises(ValueError, match="OWNER/NAME"):
+        theme_options("a/b", "main")
+    if 'public_repository: ""' in (ROOT / "_config.yml").read_text(encoding="utf-8"):
+        assert not [link for page in pages.values() for link in page.links if "colab" in link or "mybinder" in link]
