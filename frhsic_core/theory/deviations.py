@@ -15,10 +15,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from frhsic_core.kernels import Gaussian
-from frhsic_core.laws import GaussianPair
+from frhsic_core.kernels import Gaussian, Kernel
+from frhsic_core.laws import FiniteLaw, GaussianPair
 
-__all__ = ["Deviations", "Spectrum", "deviations_of_joint", "deviations_of_pair"]
+__all__ = ["Deviations", "Spectrum", "deviations_of_joint", "deviations_of_law", "deviations_of_pair"]
 
 
 @dataclass(frozen=True)
@@ -180,3 +180,26 @@ def deviations_of_pair(
     gaps = means - (means @ p)[:, None]
     at = torch.tensor(c).unsqueeze(-1)
     return Deviations(torch.tensor(p), torch.tensor(gram), kernel_s(points), torch.tensor(gaps), kernel_z(at))
+
+
+def deviations_of_law(law: GaussianPair | FiniteLaw, kernel_z: Kernel, kernel_s: Kernel) -> Deviations:
+    """Deviations of a finite law on its own values, or of a Gaussian pair at Gauss–Hermite nodes.
+
+    A sample is the finite law with one cell for each row: ``FiniteLaw(z, s, torch.eye(n) / n)`` if no value of S
+    repeats.
+
+    Examples
+    --------
+    >>> law = FiniteLaw([0.0, 1.0], [0.0, 1.0], [[0.4, 0.1], [0.2, 0.3]])
+    >>> d = deviations_of_law(law, Gaussian(1.0), Gaussian(1.0))
+    >>> abs(d.hsic.item() - law.hsic(Gaussian(1.0), Gaussian(1.0))) < 1e-15
+    True
+    """
+    if isinstance(law, FiniteLaw):
+        arrays = (law.probabilities, law.gram_z(kernel_z), law.gram_s(kernel_s))
+        return deviations_of_joint(*(torch.tensor(array.astype(np.float64)) for array in arrays))
+    if not isinstance(kernel_z, Gaussian) or not isinstance(kernel_s, Gaussian):
+        raise TypeError(
+            "a Gaussian pair has closed forms for Gaussian kernels only: pass Gaussian(bandwidth) for both."
+        )
+    return deviations_of_pair(law, kernel_z, kernel_s)

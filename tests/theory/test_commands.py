@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from frhsic_core.theory import commands, registry
 from frhsic_core.theory.certificate import Certificate, inequality
 
+ROOT = Path(__file__).resolve().parents[2]
 app = typer.Typer()
 app.command("certify")(commands.certify)
 runner = CliRunner()
@@ -126,6 +127,22 @@ def test_threads_are_put_back(small: Path) -> None:
     before = torch.get_num_threads()
     runner.invoke(app, [])
     assert torch.get_num_threads() == before
+
+
+@pytest.mark.skipif(not (ROOT / commands.RECORDED).is_file(), reason="not a checkout")
+def test_the_committed_record_covers_every_statement() -> None:
+    rows = json.loads((ROOT / commands.RECORDED).read_text(encoding="utf-8"))
+    assert {row["statement"] for row in rows} == set(registry.statements())
+    assert len({(row["statement"], row["claim"]) for row in rows}) == len(rows)
+    assert {row["verdict"] for row in rows} <= {"holds", "holds as corrected", "fails as stated"}
+    assert all((ROOT / row["test"]).is_file() for row in rows)
+    proved = {row["statement"] for row in rows if row["evidence"] == "interval"}
+    assert proved >= {"Proposition 4.1", "Theorem 4.5", "Corollary 4.6"}
+    # Whatever fails as stated is followed by what holds instead; Theorem 5.1 is restated, and corrected, as G.2.
+    failing = {row["statement"] for row in rows if row["verdict"] == "fails as stated"}
+    corrected = {row["statement"] for row in rows if row["verdict"] == "holds as corrected"}
+    assert failing - {"Theorem 5.1"} <= corrected
+    assert "Proposition G.2" in corrected
 
 
 def test_find_recorded_walks_up(tmp_path: Path) -> None:

@@ -7,9 +7,10 @@ import pytest
 import torch
 
 from frhsic_core.joint import hsic
-from frhsic_core.kernels import Gaussian
-from frhsic_core.laws import GaussianPair, KernelHead
-from frhsic_core.theory.deviations import Deviations, deviations_of_joint, deviations_of_pair
+from frhsic_core.kernels import Gaussian, Laplacian
+from frhsic_core.laws import FiniteLaw, GaussianPair, KernelHead
+from frhsic_core.theory.deviations import Deviations, deviations_of_joint, deviations_of_law, deviations_of_pair
+from frhsic_core.theory.smoothing import operator_norm
 
 
 @pytest.fixture
@@ -108,3 +109,22 @@ def test_heads_must_be_there() -> None:
     d = Deviations(torch.full((2,), 0.5, dtype=torch.float64), eye, eye)
     with pytest.raises(ValueError, match="carry no heads"):
         d.gap(torch.ones(2, dtype=torch.float64))
+
+
+def test_finite_laws_have_the_answers_of_their_own(generator: torch.Generator) -> None:
+    joint = torch.rand(4, 5, generator=generator, dtype=torch.float64).numpy()
+    law = FiniteLaw([0.0, 0.5, 1.0, 3.0], [-1.0, 0.0, 0.2, 1.0, 4.0], joint / joint.sum())
+    kernel_z, kernel_s = Gaussian(0.8), Laplacian(1.5)
+    d = deviations_of_law(law, kernel_z, kernel_s)
+    assert d.hsic.item() == pytest.approx(law.hsic(kernel_z, kernel_s), rel=1e-12)
+    assert d.expected_mmd.item() == pytest.approx(law.expected_mmd(kernel_z), rel=1e-12)
+    assert d.expected_squared_mmd.item() == pytest.approx(law.expected_squared_mmd(kernel_z), rel=1e-12)
+    assert operator_norm(d).item() == pytest.approx(law.coco(kernel_z, kernel_s) ** 2, rel=1e-9)
+
+
+def test_laws_dispatch() -> None:
+    pair = GaussianPair(0.4)
+    d = deviations_of_law(pair, Gaussian(1.0), Gaussian(1.0))
+    assert d.hsic.item() == pytest.approx(pair.hsic(Gaussian(1.0), Gaussian(1.0)), rel=1e-11)
+    with pytest.raises(TypeError, match="Gaussian kernels only"):
+        deviations_of_law(pair, Gaussian(1.0), Laplacian(1.0))

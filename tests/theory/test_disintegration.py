@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import wasserstein_distance
 
+from frhsic_core.laws import FiniteLaw
 from frhsic_core.theory import disintegration as d
 
 WEIGHTS = st.lists(st.integers(1, 9), min_size=5, max_size=5).map(lambda w: np.array(w) / sum(w))
@@ -48,6 +49,16 @@ def test_total_variation_is_the_supremum_over_signs() -> None:
     measure = np.array([[Fraction(1, 6), Fraction(-1, 3)], [Fraction(1, 2), Fraction(-1, 3)]], dtype=object)
     signs = np.array(np.meshgrid(*[[-1, 1]] * 4)).reshape(4, -1).T
     assert d.total_variation(measure) == max(abs(s @ measure.ravel()) for s in signs)
+
+
+def test_the_law_of_the_library_gives_the_same_suprema() -> None:
+    joint = d.example_law()
+    law = FiniteLaw(range(4), range(3), joint)
+    assert law.total_variation() * 2 == d.total_variation(d.conditional_contrast(joint))
+    measure = d.conditional_contrast(joint).astype(float).ravel()
+    assert law.wasserstein() == pytest.approx(d.lipschitz_supremum(measure, d._grid_pairs(4, 3, across=True)), rel=1e-9)
+    within = d.lipschitz_supremum(measure, d._grid_pairs(4, 3, across=False))
+    assert law.expected_wasserstein() == pytest.approx(within, rel=1e-9)
 
 
 def test_certificates_are_as_recorded() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from frhsic_core.kernels import Gaussian
-from frhsic_core.laws import GaussianPair, KernelHead, MercerSystem
+from frhsic_core.kernels import Gaussian, Laplacian
+from frhsic_core.laws import FiniteLaw, GaussianPair, KernelHead, MercerSystem
 from frhsic_core.theory import spectral
 
 ONE = Gaussian(1.0)
@@ -40,6 +40,29 @@ def test_a_wrong_eigenvalue_is_not_certified(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(MercerSystem, "eigenvalues", lambda self, m: 2.0 * right(self, m))
     certificate = spectral.two_sided(GaussianPair(0.5), kernel_z=ONE, kernel_s=ONE, m=2)
     assert certificate.verdict == "fails as stated"
+
+
+FINITE = FiniteLaw([0.0, 2.0], [0.0, 1.0, 3.0], [[0.3, 0.1, 0.1], [0.1, 0.1, 0.3]])
+
+
+def test_finite_laws_against_their_own_mercer_system() -> None:
+    kernel = Laplacian(1.0)
+    system = FINITE.mercer(kernel)
+    energies = FINITE.delta_coefficients(ONE, kernel)
+    for m in (1, 2, 3):
+        certificate = spectral.two_sided(FINITE, kernel_z=ONE, kernel_s=kernel, m=m)
+        assert certificate.holds
+        assert certificate.lower == pytest.approx(FINITE.hsic(ONE, kernel))
+        assert certificate.middle == pytest.approx(energies.sum())
+        expected = FINITE.hsic(ONE, kernel) / system.eigenvalues[m - 1] + energies[m:].sum()
+        assert certificate.upper == pytest.approx(expected, rel=1e-9)
+
+
+def test_errors_say_what_is_needed() -> None:
+    with pytest.raises(ValueError, match="m is 4: λ_m must be positive, and S takes 3 values"):
+        spectral.two_sided(FINITE, kernel_z=ONE, kernel_s=ONE, m=4)
+    with pytest.raises(TypeError, match="Gaussian kernels only"):
+        spectral.two_sided(GaussianPair(0.5), kernel_z=ONE, kernel_s=Laplacian(1.0), m=2)
 
 
 @pytest.mark.parametrize("m", [1, 3, 6])
