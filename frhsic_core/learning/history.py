@@ -54,7 +54,7 @@ class History:
 
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
         """Take the columns of a checkpoint."""
-        self.rows = {name: list(state[name].unbind(0)) for name in COLUMNS}
+        self.rows = {name: list(state[name].to("cpu").unbind(0)) for name in COLUMNS}
 
 
 @dataclass(frozen=True)
