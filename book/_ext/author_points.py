@@ -2,7 +2,7 @@
 
 ```` ```{author-point} Title ````
 ``:paper:`` where in the paper; ``:claim:`` text of a recorded certificate (several: separated by ``;``); ``:chapter:``
-names of chapters that show it; ``:test:`` a test file that shows it. A point whose evidence is in the repository is
+names of chapters that show it; ``:file:`` a test or stored data that shows it. A point whose evidence is in the repository is
 "shown", any other is "being checked", and reads so.
 """
 
@@ -31,12 +31,12 @@ class AuthorPoint(SphinxDirective):
         "paper": directives.unchanged_required,
         "claim": directives.unchanged,
         "chapter": directives.unchanged,
-        "test": directives.unchanged,
+        "file": directives.unchanged,
     }
 
     def run(self) -> list[nodes.Node]:
         """Return a box whose class says the standing."""
-        evidence = self.certificates() + self.chapters() + self.tests()
+        evidence = self.certificates() + self.chapters() + self.files()
         standing = "shown" if evidence else "being checked"
         box = nodes.container("", classes=["author-point", standing.replace(" ", "-")], is_div=True)
         title = nodes.paragraph("", "", classes=["author-point-title"])
@@ -69,9 +69,9 @@ class AuthorPoint(SphinxDirective):
         documents = [f"notebooks/{name}" for name in names]
         return [link(document, self.env.docname) for document in documents if document in self.env.found_docs]
 
-    def tests(self) -> list[nodes.Node]:
-        """Test files, by name."""
-        names = _split(self.options.get("test", ""), " ")
+    def files(self) -> list[nodes.Node]:
+        """Tests and stored data, by name."""
+        names = _split(self.options.get("file", ""), " ")
         return [nodes.literal(name, name) for name in names if (ROOT / name).is_file()]
 
 
