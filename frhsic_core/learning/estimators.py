@@ -116,8 +116,8 @@ class FairClassifier(ClassifierMixin, FairModel):
     epochs, batch_size, learning_rate
         Of Adam. A batch larger than n is n.
     widths : tuple of int
-        Of the encoder; the last is the dimension of Z. Batches should have many times as many rows; in a wide Z an
-        attribute finds more directions to hide in.
+        Of the encoder; the last is the dimension of Z. Batches should have many times as many rows. A Z wider than what
+        X holds beside the attribute has directions that nothing else can fill: keep it narrow.
     random_state : int, RandomState or None
         A whole number makes ``fit`` repeatable.
     device : str
@@ -150,7 +150,7 @@ class FairClassifier(ClassifierMixin, FairModel):
     >>> y = np.where(X.sum(1) > 1, "yes", "no")
     >>> model = FairClassifier(epochs=20, random_state=0, device="cpu").fit(X, y, sensitive_features=s)
     >>> model.predict(X[:2]).shape, model.predict_proba(X).shape, model.transform(X).shape
-    ((2,), (400, 2), (400, 8))
+    ((2,), (400, 2), (400, 4))
     """
 
     classes_: np.ndarray

@@ -62,7 +62,7 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         epochs: int = 50,
         batch_size: int = 256,
         learning_rate: float = 1e-3,
-        widths: Sequence[int] = (50, 8),
+        widths: Sequence[int] = (50, 4),
         random_state: Any = None,
         device: str = "auto",
         dtype: str = "float32",
