@@ -24,6 +24,7 @@ from frhsic_core.learning.checkpoint import read_checkpoint, write_checkpoint
 from frhsic_core.learning.history import History, Progress
 from frhsic_core.learning.networks import ModelStack
 from frhsic_core.learning.penalties import Penalty
+from frhsic_core.learning.penalties.gram import Pull
 from frhsic_core.learning.protocols import architecture, make_penalty
 from frhsic_core.learning.trained import TrainedStack
 
@@ -248,12 +249,17 @@ class Trainer:
             assert loss is not None
             self._descend(loss.sum(), self._adversary, self._adversary_optimiser)
         task = self._task_loss(batch)
-        if isinstance(self.penalty, Penalty) and self.penalty.key == "unfair":
-            penalty, total = torch.zeros_like(task), task
-        else:
-            penalty = self.penalty(batch, refresh=refresh)
-            total = torch.addcmul(task, self.lam, penalty)
-        self._descend(total.sum(), self._parameters, self._optimiser)
+        total, penalty = task, torch.zeros_like(task)
+        pulls: list[Pull] = []
+        if self.penalty.key != "unfair":
+            for term in self.penalty.terms(batch, refresh=refresh):
+                if isinstance(term, Pull):
+                    pulls.append(term.times(self.lam))
+                    penalty = penalty + term.value
+                else:
+                    total = torch.addcmul(total, self.lam, term)
+                    penalty = penalty + term.detach()
+        self._descend(total.sum(), self._parameters, self._optimiser, pulls)
         with torch.no_grad():
             self._sums.add_(torch.stack([task.detach(), penalty.detach(), self._metric(batch)]), alpha=float(length))
             self._start.add_(length)
@@ -290,8 +296,18 @@ class Trainer:
             return _mean(((batch.output > 0) == (batch.y > 0.5)).to(batch.output.dtype), batch.weights)
         return _mean((batch.output - batch.y).square(), batch.weights)
 
-    def _descend(self, loss: Tensor, parameters: list[torch.nn.Parameter], optimiser: torch.optim.Adam) -> None:
-        for parameter, gradient in zip(parameters, torch.autograd.grad(loss, parameters), strict=True):
+    def _descend(
+        self,
+        loss: Tensor,
+        parameters: list[torch.nn.Parameter],
+        optimiser: torch.optim.Adam,
+        pulls: Sequence[Pull] = (),
+    ) -> None:
+        """One step along the gradient of ``loss`` plus the gradients that are known already."""
+        gradients = torch.autograd.grad(
+            [loss, *(pull.at for pull in pulls)], parameters, [None, *(pull.gradient for pull in pulls)]
+        )
+        for parameter, gradient in zip(parameters, gradients, strict=True):
             parameter.grad = gradient
         optimiser.step()
 

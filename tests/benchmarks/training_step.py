@@ -1,6 +1,6 @@
 """Seconds of one training step on the CPU, one thread, against the Unfair step of the same run.
 
-``python tests/benchmarks/training_step.py [--rounds 40]`` prints a table; targets in brackets.
+``python tests/benchmarks/training_step.py [--rounds 200]`` prints a table; targets in brackets.
 Time is the thread's own (what other programs take does not count), the methods take turns, and the least over turns is
 reported: a neighbour can only add.
 """
@@ -43,7 +43,7 @@ def cases() -> dict[str, Penalty]:
     }
 
 
-def measure(*, rounds: int = 40, steps: int = 10, n_features: int = 100, batch_size: int = 256) -> dict[str, float]:
+def measure(*, rounds: int = 200, steps: int = 2, n_features: int = 100, batch_size: int = 256) -> dict[str, float]:
     """Milliseconds of one step for each case: the least over ``rounds`` turns of ``steps`` steps."""
     generator = torch.Generator().manual_seed(0)
     n = batch_size * steps
@@ -68,7 +68,7 @@ def measure(*, rounds: int = 40, steps: int = 10, n_features: int = 100, batch_s
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=40)
+    parser.add_argument("--rounds", type=int, default=200)
     torch.set_num_threads(1)
     times = measure(rounds=parser.parse_args().rounds)
     for name, value in times.items():

@@ -9,9 +9,10 @@ from torch import Tensor, nn
 
 from frhsic_core.learning.bandwidth import BandwidthPolicy, batch_median, resolve_policy
 from frhsic_core.learning.batches import Batch, TrainingData
+from frhsic_core.learning.penalties.gram import Pull
 from frhsic_core.learning.penalties.whitening import whiten
 
-__all__ = ["KernelPenalty", "Penalty"]
+__all__ = ["GramPenalty", "KernelPenalty", "Penalty", "counted"]
 
 CONDITIONS = (None, "positives")
 SCALES = (None, "standardise", "whiten", "minmax")
@@ -68,6 +69,10 @@ class Penalty(nn.Module):
         """Return the penalty of each model; ``refresh`` recomputes a bandwidth first."""
         return batch.z.new_zeros(batch.z.shape[0])
 
+    def terms(self, batch: Batch, *, refresh: bool = False) -> list[Pull | Tensor]:
+        """Return the summands of the penalty as a training step uses them; by default one, :meth:`forward` itself."""
+        return [self(batch, refresh=refresh)]
+
     def adversary_loss(self, batch: Batch) -> Tensor | None:
         """Loss ``(models,)`` that the adversary minimises on detached Z, or None when there is no adversary."""
         return None
@@ -102,7 +107,25 @@ def _is_setting(name: str, value: object) -> bool:
     )
 
 
-class KernelPenalty(Penalty):
+class GramPenalty(Penalty):
+    """A penalty made of functions of Gram matrices: :meth:`terms` comes first, :meth:`forward` adds them up."""
+
+    def terms(self, batch: Batch, *, refresh: bool = False) -> list[Pull | Tensor]:
+        raise NotImplementedError
+
+    def forward(self, batch: Batch, *, refresh: bool = False) -> Tensor:
+        parts = [t.differentiable() if isinstance(t, Pull) else t for t in self.terms(batch, refresh=refresh)]
+        return parts[0] if len(parts) == 1 else torch.stack(parts).sum(0)
+
+
+def counted(terms: list[Pull | Tensor], enough: Tensor | None) -> list[Pull | Tensor]:
+    """Set to zero the summands of the models in whose batch too few rows count."""
+    if enough is None:
+        return terms
+    return [t.times(enough.to(t.value.dtype)) if isinstance(t, Pull) else t * enough for t in terms]
+
+
+class KernelPenalty(GramPenalty):
     """A penalty with a kernel on Z: its scaling, its bandwidth σ_Z and the policy that renews it.
 
     Parameters

@@ -10,13 +10,13 @@ from torch import Tensor
 from frhsic_core.joint.centring import contraction_weights
 from frhsic_core.kernels import Distance, euclidean_distances
 from frhsic_core.learning.batches import Batch, TrainingData
-from frhsic_core.learning.penalties.base import Penalty
-from frhsic_core.learning.penalties.gram import centred_for, correlation, inner_product, through_gram
+from frhsic_core.learning.penalties.base import GramPenalty, counted
+from frhsic_core.learning.penalties.gram import Pull, centred_for, correlation, gram_term, inner_product
 
 __all__ = ["DCor"]
 
 
-class DCor(Penalty):
+class DCor(GramPenalty):
     """Distance correlation or covariance between Z and S; both squared, no bandwidth.
 
     ``"correlation"``: the bias-corrected squared correlation of Székely and Rizzo (2013); may be negative; a scale-free
@@ -44,12 +44,12 @@ class DCor(Penalty):
         if self.form == "correlation" and self.weighted:
             raise ValueError("form='correlation' has no sample weights: use 'biased_correlation' or 'covariance'.")
 
-    def forward(self, batch: Batch, *, refresh: bool = False) -> Tensor:
+    def terms(self, batch: Batch, *, refresh: bool = False) -> list[Pull | Tensor]:
         weights, enough = self.row_weights(batch)
         estimator = "unbiased" if self.form == "correlation" else "biased"
         if estimator == "unbiased":
             if batch.z.shape[-2] < 4:
-                return 0.0 * batch.z.sum((-2, -1))  # fewer than four rows define no unbiased estimate
+                return [0.0 * batch.z.sum((-2, -1))]  # fewer than four rows define no unbiased estimate
             weights = None if weights is None else (weights > 0).to(batch.z.dtype)
         distances = euclidean_distances(batch.s)
         if self.form == "covariance":
@@ -59,5 +59,4 @@ class DCor(Penalty):
             own = (distances * centred).sum((-2, -1))
             function = correlation(centred, own, estimator=estimator, row_weights=weights)
         # Distance() stands for the distance matrix: twice minus its kernel, which centring makes the same.
-        value = through_gram(batch.z, Distance(), function)
-        return value if enough is None else value * enough
+        return counted([gram_term(batch.z, Distance(), function)], enough)

@@ -9,8 +9,8 @@ from frhsic_core.conditional.smoothing import leave_one_out_at
 from frhsic_core.kernels import Gaussian
 from frhsic_core.learning.bandwidth import BandwidthPolicy
 from frhsic_core.learning.batches import Batch
-from frhsic_core.learning.penalties.base import KernelPenalty
-from frhsic_core.learning.penalties.gram import GramFunction, through_gram
+from frhsic_core.learning.penalties.base import KernelPenalty, counted
+from frhsic_core.learning.penalties.gram import GramFunction, Pull, gram_term
 
 __all__ = ["FREM"]
 
@@ -76,13 +76,13 @@ class FREM(KernelPenalty):
             raise ValueError(f"power is {power!r}: 1 averages the MMD, 2 its square.")
         self.smoothing, self.anchors, self.power, self.epsilon = float(smoothing), anchors, power, epsilon
 
-    def forward(self, batch: Batch, *, refresh: bool = False) -> Tensor:
+    def terms(self, batch: Batch, *, refresh: bool = False) -> list[Pull | Tensor]:
         weights, enough = self.row_weights(batch)
         z = self.scaled(batch.z, weights)
         sigma = self.renew(z, refresh=refresh)
         m = z.shape[-2]
         if m < 2:
-            return 0.0 * z.sum((-2, -1))  # one row has no neighbour to be compared with
+            return [0.0 * z.sum((-2, -1))]  # one row has no neighbour to be compared with
         count = m if self.anchors is None else min(self.anchors, m)
         rows = None if count == m else torch.arange(count, device=z.device)
         local, partner = leave_one_out_at(rows, batch.s, self.smoothing, weights)
@@ -93,5 +93,5 @@ class FREM(KernelPenalty):
         else:
             share = weights[..., :count]
             share = share / share.sum(-1, keepdim=True).clamp_min(1e-30)
-        value = through_gram(z, Gaussian(sigma), _mean_mmd(contrast, share, power=self.power, epsilon=self.epsilon))
-        return value if enough is None else value * enough
+        function = _mean_mmd(contrast, share, power=self.power, epsilon=self.epsilon)
+        return counted([gram_term(z, Gaussian(sigma), function)], enough)

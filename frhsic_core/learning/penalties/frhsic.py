@@ -11,14 +11,15 @@ from frhsic_core.joint.centring import contraction_weights
 from frhsic_core.kernels import Gaussian, InverseMultiquadric, Kernel, Laplacian, Product, median_bandwidth
 from frhsic_core.learning.bandwidth import BandwidthPolicy
 from frhsic_core.learning.batches import Batch, TrainingData
-from frhsic_core.learning.penalties.base import KernelPenalty
+from frhsic_core.learning.penalties.base import KernelPenalty, counted
 from frhsic_core.learning.penalties.gram import (
+    Pull,
     centred_for,
     centred_gaussian,
     correlation,
     gaussian_rows,
+    gram_term,
     inner_product,
-    through_gram,
     vanishing,
 )
 from frhsic_core.learning.penalties.uniform import uniform_weights
@@ -132,16 +133,16 @@ class FRHSIC(KernelPenalty):
         self.register_buffer("sigma_s", sigma.to(data.x.dtype)[dataset])
         if self.attributes != "product":
             rows = [gaussian_rows(column, sigma[:, a].to(column)) for a, column in enumerate(columns)]
-            self.register_buffer("attribute_rows", torch.stack(rows).flatten(1, 2), persistent=False)
+            self.register_buffer("attribute_rows", torch.stack(rows).flatten(2, 3), persistent=False)
         if self.reference == "uniform":
             self.register_buffer("density_weight", uniform_weights(data.s).flatten(0, 1), persistent=False)
 
-    def forward(self, batch: Batch, *, refresh: bool = False) -> Tensor:
+    def terms(self, batch: Batch, *, refresh: bool = False) -> list[Pull | Tensor]:
         weights, enough = self.row_weights(batch)
-        terms: list[Tensor] = []
+        terms: list[Pull | Tensor] = []
         z, rows = batch.z, batch.z.shape[-2]
         if self.estimator == "unbiased" and rows < 4:
-            return 0.0 * batch.output.sum(-1)  # fewer than four rows define no unbiased estimate
+            return [0.0 * batch.output.sum(-1)]  # fewer than four rows define no unbiased estimate
         if self.on != "output" or refresh:
             z = self.scaled(z, weights)
             kernel_z = self._kernel_z(self.renew(z, refresh=refresh))
@@ -149,11 +150,10 @@ class FRHSIC(KernelPenalty):
         for centred, own in self._attributes(batch, weights):
             if self.on != "output":
                 function = inner_product(centred) if own is None else correlation(centred, own, row_weights=weights)
-                terms.append(through_gram(z, kernel_z, function, factor=factor))
+                terms.append(gram_term(z, kernel_z, function, factor=factor))
             if self.on != "representation":
                 terms.append(factor * self._on_output(batch.output, centred, own, weights))
-        value = terms[0] if len(terms) == 1 else torch.stack(terms).sum(0)
-        return value if enough is None else value * enough
+        return counted(terms, enough)
 
     def row_weights(self, batch: Batch) -> tuple[Tensor | None, Tensor | None]:
         weights, enough = super().row_weights(batch)
@@ -169,8 +169,9 @@ class FRHSIC(KernelPenalty):
         columns = s.split(1, dim=-1) if self.attributes == "sum" else [s]
         for a, column in enumerate(columns):
             if weights is None and self.estimator != "unbiased" and self.attributes != "product":
-                taken = self.attribute_rows[a].index_select(0, rows.reshape(-1))
-                centred = centred_gaussian(taken.view(*rows.shape, -1))
+                index = rows.reshape(-1)
+                left, right = (side.index_select(0, index).view(*rows.shape, -1) for side in self.attribute_rows[a])
+                centred = centred_gaussian(left, right)
             else:
                 kernels = [Gaussian(self.sigma_s[:, b]) for b in range(self.sigma_s.shape[1])]
                 gram = Product(kernels)(s) if self.attributes == "product" else kernels[a](column)

@@ -8,6 +8,7 @@ one matrix product. Autograd through the same formulas keeps five n × n matrice
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -17,11 +18,13 @@ from frhsic_core.kernels import Distance, Gaussian, InverseMultiquadric, Kernel
 
 __all__ = [
     "GramFunction",
+    "Pull",
     "augmented",
     "centred_for",
     "centred_gaussian",
     "correlation",
     "gaussian_rows",
+    "gram_term",
     "inner_product",
     "through_gram",
     "vanishing",
@@ -33,11 +36,33 @@ GramFunction = Callable[[Tensor], tuple[Tensor | None, Tensor]]
 _RADIAL = (Gaussian, InverseMultiquadric, Distance)
 
 
+@dataclass(frozen=True)
+class Pull:
+    """A summand of a penalty with its gradient already known: ``value (...)`` and ``gradient`` at ``at (..., n, d)``.
+
+    A training step hands the gradient to ``torch.autograd.grad`` beside that of the task, so that no graph is built and
+    run for the summand itself; :meth:`differentiable` gives an ordinary tensor instead.
+    """
+
+    value: Tensor
+    at: Tensor
+    gradient: Tensor
+
+    def times(self, factor: Tensor) -> Pull:
+        """Scale by a number for each model, ``(...)``."""
+        return Pull(self.value * factor, self.at, self.gradient * factor[..., None, None])
+
+    def differentiable(self) -> Tensor:
+        """Return a linear function with this gradient, moved to this value."""
+        linear = (self.at * self.gradient).sum((-2, -1))
+        return self.value + (linear - linear.detach())
+
+
 def augmented(u: Tensor) -> tuple[Tensor, Tensor]:
-    """Rows [u, −|u|²/2, 1] and [u, 1, −|u|²/2]: their product is −|u_i − u_j|²/2, in one pass over the n × n matrix."""
-    half = (u * u).sum(-1, keepdim=True).mul_(-0.5)
-    ones = torch.ones_like(half)
-    return torch.cat([u, half, ones], dim=-1), torch.cat([u, ones, half], dim=-1)
+    """Rows [u, |u|², −½] and [u, −½, |u|²]: their product is −|u_i − u_j|²/2, in one pass over the n × n matrix."""
+    square = (u * u).sum(-1, keepdim=True)
+    constant = torch.full_like(square, -0.5)
+    return torch.cat([u, square, constant], dim=-1), torch.cat([u, constant, square], dim=-1)
 
 
 def _radial(kind: type, left: Tensor, right: Tensor) -> Tensor:
@@ -48,7 +73,7 @@ def _radial(kind: type, left: Tensor, right: Tensor) -> Tensor:
     if kind is InverseMultiquadric:
         return exponent.clamp_max_(0.0).mul_(-2.0).add_(1.0).rsqrt_()
     # The expansion leaves rounding where two rows coincide; its root would be a distance with a wild direction.
-    floor = 16.0 * torch.finfo(exponent.dtype).eps * left[..., -2].amin(-1)[..., None, None]
+    floor = -8.0 * torch.finfo(exponent.dtype).eps * left[..., -2].amax(-1)[..., None, None]
     return torch.where(exponent < floor, exponent.mul(-2.0), torch.zeros_like(exponent)).sqrt_()
 
 
@@ -62,27 +87,44 @@ def _pull(kind: type, gram: Tensor, gradient: Tensor) -> Tensor:
 
 
 def _value_and_gradient(
-    z: Tensor, inverse: Tensor | float, function: GramFunction, kind: type, factor: float
+    z: Tensor, scale: Tensor | float, function: GramFunction, kind: type, factor: float
 ) -> tuple[Tensor, Tensor]:
     """Value ``(...)`` and gradient in z ``(..., n, d)``; they share the last matrix product."""
-    u = (z - z.mean(-2, keepdim=True)).mul_(inverse)
+    u = (z - z.mean(-2, keepdim=True)).div_(scale)
     left, right = augmented(u)
     gram = _radial(kind, left, right)
     value, gradient = function(gram)
     pull = _pull(kind, gram, gradient)
-    moved = pull @ left  # the last column of ones gives the row sums
+    moved = pull @ left  # the last column gives minus half the row sums
     mass = moved[..., -1:]
     if value is None:
-        value = mass.sum((-2, -1)) if kind is Gaussian else (gram * gradient).sum((-2, -1))
-    slope = inverse * (-2.0 * factor if kind is Distance else 2.0 * factor)
-    return value * factor, torch.addcmul(moved[..., : u.shape[-1]], mass, u, value=-1.0).mul_(slope)
+        value = mass.sum((-2, -1)) * (-2.0 * factor) if kind is Gaussian else (gram * gradient).sum((-2, -1)) * factor
+    elif factor != 1.0:
+        value = value * factor
+    slope = (-2.0 if kind is Distance else 2.0) * factor
+    return value, torch.addcmul(moved[..., : u.shape[-1]], mass, u, value=2.0).div_(scale / slope)
 
 
-def through_gram(z: Tensor, kernel: Kernel, function: GramFunction, *, factor: float = 1.0) -> Tensor:
-    """``factor`` times the value of ``function`` at k(Z, Z), with its gradient in Z; ``(..., n, d) -> (...)``.
+def gram_term(z: Tensor, kernel: Kernel, function: GramFunction, *, factor: float = 1.0) -> Pull | Tensor:
+    """``factor`` times the value of ``function`` at k(Z, Z), ``(..., n, d) -> (...)``, as a summand of a penalty.
 
     Gaussian and inverse multiquadric kernels and the Euclidean distance (``Distance()`` stands for the distance matrix
     itself here, not for its kernel) take the written-out gradient; any other kernel goes through autograd once.
+    """
+    bandwidth = getattr(kernel, "bandwidth", 1.0)
+    if isinstance(kernel, _RADIAL) and not (isinstance(bandwidth, Tensor) and bandwidth.requires_grad):
+        scale = bandwidth[..., None, None] if isinstance(bandwidth, Tensor) else bandwidth
+        with torch.no_grad():
+            value, gradient = _value_and_gradient(z, scale, function, type(kernel), factor)
+        return Pull(value, z, gradient)
+    gram = kernel(z)
+    known, gradient = function(gram.detach())
+    linear = factor * (gram * gradient).sum((-2, -1))
+    return linear if known is None else factor * known + (linear - linear.detach())
+
+
+def through_gram(z: Tensor, kernel: Kernel, function: GramFunction, *, factor: float = 1.0) -> Tensor:
+    """The same as :func:`gram_term`, as a tensor that can be differentiated.
 
     Examples
     --------
@@ -92,32 +134,18 @@ def through_gram(z: Tensor, kernel: Kernel, function: GramFunction, *, factor: f
     tensor([[ 0.3033],
             [-0.3033]])
     """
-    bandwidth = getattr(kernel, "bandwidth", 1.0)
-    if isinstance(kernel, _RADIAL) and not (isinstance(bandwidth, Tensor) and bandwidth.requires_grad):
-        inverse = bandwidth.reciprocal()[..., None, None] if isinstance(bandwidth, Tensor) else 1.0 / bandwidth
-        with torch.no_grad():
-            value, gradient = _value_and_gradient(z, inverse, function, type(kernel), factor)
-        # A dot product as one matrix product: one node of the graph instead of three.
-        flat = z.reshape(-1, 1, z.shape[-2] * z.shape[-1])
-        linear = torch.bmm(flat, gradient.reshape(flat.shape[0], -1, 1)).reshape(z.shape[:-2])
-    else:
-        gram = kernel(z)
-        known, gradient = function(gram.detach())
-        linear = factor * (gram * gradient).sum((-2, -1))
-        value = linear.detach() if known is None else factor * known
-    # A linear function with this gradient, moved to this value: cheaper than a custom backward.
-    return value + (linear - linear.detach())
+    term = gram_term(z, kernel, function, factor=factor)
+    return term.differentiable() if isinstance(term, Pull) else term
 
 
 def gaussian_rows(s: Tensor, bandwidth: Tensor) -> Tensor:
-    """Rows of S ``(datasets, n, p)`` ready for :func:`centred_gaussian`, ``(datasets, n, 2(p + 2))``; done once."""
+    """Rows of S ``(datasets, n, p)`` ready for :func:`centred_gaussian`, ``(2, datasets, n, p + 2)``; done once."""
     u = (s - s.mean(-2, keepdim=True)) / bandwidth[..., None, None]
-    return torch.cat(augmented(u), dim=-1)
+    return torch.stack(augmented(u))
 
 
-def centred_gaussian(rows: Tensor) -> Tensor:
+def centred_gaussian(left: Tensor, right: Tensor) -> Tensor:
     """HLH for the Gaussian Gram matrix L of S, in six passes over it, from some rows of :func:`gaussian_rows`."""
-    left, right = rows.chunk(2, dim=-1)
     gram = torch.bmm(left, right.mT).exp_()
     row = gram.mean(-1, keepdim=True)
     row = torch.sub(row, row.mean(-2, keepdim=True), alpha=0.5)

@@ -10,9 +10,9 @@ from torch import Tensor
 from frhsic_core.kernels import Gaussian
 from frhsic_core.learning.bandwidth import BandwidthPolicy
 from frhsic_core.learning.batches import Batch, TrainingData
-from frhsic_core.learning.penalties.base import KernelPenalty
+from frhsic_core.learning.penalties.base import KernelPenalty, counted
 from frhsic_core.learning.penalties.bins import bin_rows
-from frhsic_core.learning.penalties.gram import inner_product, through_gram
+from frhsic_core.learning.penalties.gram import Pull, gram_term, inner_product
 
 __all__ = ["MMDBinned"]
 
@@ -64,20 +64,20 @@ class MMDBinned(KernelPenalty):
         labels = bin_rows(data.s, bins=self.bins, edges=self.edges)
         self.register_buffer("labels", labels.flatten(0, 1), persistent=False)
 
-    def forward(self, batch: Batch, *, refresh: bool = False) -> Tensor:
+    def terms(self, batch: Batch, *, refresh: bool = False) -> list[Pull | Tensor]:
         weights, enough = self.row_weights(batch)
         z = self.scaled(batch.z, weights)
         sigma = self.renew(z, refresh=refresh)
         labels = self.labels[batch.rows]
-        value = z.new_zeros(z.shape[0])
+        terms: list[Pull | Tensor] = []
         for a in range(labels.shape[-1]):
             inside, present = self._membership(labels[..., a], weights, z.dtype)
             if self.discrepancy == "means":
                 overall = z.mean(-2, keepdim=True) if weights is None else weights.unsqueeze(-2) @ z
-                value = value + ((inside @ (z - overall)).square().sum(-1) * present).sum(-1)
+                terms.append(((inside @ (z - overall)).square().sum(-1) * present).sum(-1))
             else:
-                value = value + through_gram(z, Gaussian(sigma), inner_product(_pairs(inside, present)))
-        return value if enough is None else value * enough
+                terms.append(gram_term(z, Gaussian(sigma), inner_product(_pairs(inside, present))))
+        return counted(terms, enough)
 
     def ratio(self, z: Tensor) -> Tensor | None:
         return super().ratio(z) if self.discrepancy == "kernel" else None
