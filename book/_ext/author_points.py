@@ -2,8 +2,8 @@
 
 ```` ```{author-point} Title ````
 ``:paper:`` where in the paper; ``:claim:`` text of a recorded certificate (several: separated by ``;``); ``:chapter:``
-names of chapters that show it; ``:file:`` a test or stored data that shows it. A point whose evidence is in the repository is
-"shown", any other is "being checked", and reads so.
+names of chapters that show it; ``:file:`` a test or stored data that shows it. A point whose evidence is in the
+repository is "shown", any other is "being checked", and reads so.
 """
 
 from __future__ import annotations

@@ -216,7 +216,9 @@ class Explorer(SphinxDirective):
 
 
 def _visit(translator: Any, node: explorer_node) -> None:
-    up = "../" * translator.builder.current_docname.count("/")
+    # The single page of the printed book has its addresses relative to the root.
+    printed = translator.builder.name == "singlehtml"
+    up = "" if printed else "../" * translator.builder.current_docname.count("/")
     translator.body.append(markup(node["name"], f"{up}_static/explorers"))
     raise nodes.SkipNode
 

@@ -1,0 +1,78 @@
+"""Print the whole book into one PDF: ``python book/_ext/print_book.py [_build/book.pdf]``.
+
+One long HTML page, typeset by MathJax and printed by chromium: the same fonts, figures and formulas as on screen.
+Explorers appear as their static figures.
+"""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    """Serve files without a word."""
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""
+
+
+def build(output: Path) -> Path:
+    """Build the book as a single page and return its folder, with the page at ``book.html``."""
+    command = [Path(sys.executable).with_name("jupyter-book"), "build", "-q", "--builder", "singlehtml"]
+    subprocess.run([*command, "--path-output", output, "."], cwd=ROOT, check=True)
+    folder = output / "_build" / "singlehtml"
+    # The builder writes the page one folder down and its addresses as if it lay here.
+    shutil.copy2(folder / "book" / "intro.html", folder / "book.html")
+    return folder
+
+
+def print_page(folder: Path, target: Path, chromium: str) -> None:
+    """Print ``book.html`` once every formula is set."""
+    from playwright.sync_api import sync_playwright
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=folder))
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    arguments = ["--disable-gpu", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=chromium, args=arguments)
+        page = browser.new_page(color_scheme="light")
+        page.set_default_timeout(180_000)
+        page.goto(f"http://127.0.0.1:{server.server_port}/book.html", wait_until="load")
+        page.evaluate("async () => { await MathJax.startup.promise; }")
+        # What is folded on screen is open on paper.
+        page.evaluate("document.querySelectorAll('article details').forEach((d) => { d.open = true; })")
+        page.emulate_media(media="print")
+        margins = {"top": "18mm", "bottom": "18mm", "left": "16mm", "right": "16mm"}
+        page.pdf(path=target, format="A4", margin=margins, print_background=True, outline=True, tagged=True)
+        browser.close()
+    server.shutdown()
+    server.server_close()
+
+
+def main() -> int:
+    """Build, print, and say where it lies."""
+    target = Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "_build" / "book.pdf").resolve()
+    chromium = next((found for name in NAMES if (found := shutil.which(name))), None)
+    if chromium is None:
+        print("chromium is needed to print the book: install it, or print the pages from any browser.", file=sys.stderr)
+        return 1
+    target.parent.mkdir(parents=True, exist_ok=True)
+    print_page(build(target.parent / "print"), target, chromium)
+    print(f"The book is printed: {target}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
