@@ -24,6 +24,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from frhsic_core import gdp, normalized_hsic
 from frhsic_core.learning import METHODS, FairClassifier, FairEncoder, FairRegressor, Trainer, make_penalty
+from frhsic_core.learning.audit import audit_representation
 from frhsic_core.learning.estimators import InterruptedWarning, MissingAttributeWarning
 
 # Full batches and float64: weighting a row then is repeating it, to rounding, as scikit-learn asks.
@@ -314,3 +315,25 @@ def test_progress_is_drawn_only_when_asked(toy: Any, capsys: pytest.CaptureFixtu
     assert capsys.readouterr().out == ""
     FairClassifier(verbose=True, **QUICK).fit(X, y, sensitive_features=s)
     assert "4/4 epochs" in capsys.readouterr().out
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize("lam", [1.0, "auto"])
+def test_cuda_is_the_cpu(toy: Any, lam: float | str) -> None:
+    """The captured step, whitening included, against the eager one; predictions are on the CPU either way."""
+    X, y, s = toy
+    options = QUICK | {"dtype": "float64", "epochs": 6, "selection": {"lams": (0.0, 1.0), "n_permutations": 19}}
+    cpu = FairClassifier(lam, **options).fit(X, y, sensitive_features=s)
+    cuda = FairClassifier(lam, **{**options, "device": "cuda"}).fit(X, y, sensitive_features=s)
+    assert cuda.lam_ == cpu.lam_
+    np.testing.assert_allclose(cuda.predict_proba(X), cpu.predict_proba(X), atol=1e-7)
+
+
+@pytest.mark.cuda
+def test_the_audit_on_cuda_is_that_of_the_cpu(toy: Any) -> None:
+    X, _, s = toy
+    z = torch.tensor(X).expand(3, -1, -1)
+    cpu = audit_representation(z, s, predictions=z[..., 0]).as_dict()
+    cuda = audit_representation(z.cuda(), s, predictions=z[..., 0].cuda()).as_dict()
+    for name, value in cpu.items():
+        np.testing.assert_allclose(cuda[name], value, atol=1e-6)
