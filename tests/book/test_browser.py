@@ -147,6 +147,25 @@ def test_search_finds_the_spectral_tail(page: Any, address: str) -> None:
     assert page.locator("#search-results li a").count() > 0
 
 
+def test_long_tables_are_searched_and_sorted(page: Any, address: str, built_book: Path) -> None:
+    if not (built_book / "notebooks" / "theorem_map.html").is_file():
+        pytest.skip("the theorem map is not in the book yet")
+    page.goto(f"{address}/notebooks/theorem_map.html", wait_until="load")
+    field = page.locator(".table-search input").first
+    table = page.locator(".table-search + table").first
+    every = table.locator("tbody tr:visible").count()
+    field.fill("Theorem 4.5")
+    found = table.locator("tbody tr:visible").count()
+    assert 0 < found < every
+    assert all("Theorem 4.5" in text for text in table.locator("tbody tr:visible").all_text_contents())
+    field.fill("")
+    column = table.locator("thead button").first
+    column.click()
+    rising = table.locator("tbody tr :nth-child(1)").first.text_content()
+    column.click()
+    assert table.locator("tbody tr :nth-child(1)").first.text_content() != rising
+
+
 def explorer(page: Any, address: str, name: str) -> Any:
     page.goto(f"{address}/book/{'frontier' if name == 'frontier' else 'explorers'}.html")
     root = page.locator(f".explorer[data-explorer={name}]")
