@@ -41,12 +41,16 @@ def random_features(z: Tensor, *, features: int = 300, seed: int = 0) -> Tensor:
 
 
 def _whitened(z: Tensor) -> Tensor:
-    """Rotate to principal axes and give each the variance one; axes below 1e-6 of the largest are left out."""
+    """Give every principal axis the variance one; axes below 1e-6 of the largest are left out.
+
+    Turned back to the coordinates of Z afterwards: an eigenvector's sign is the solver's choice, and the random
+    features of a sample should not depend on the machine.
+    """
     covariance = z.mT @ z / z.shape[-2]
     values, vectors = torch.linalg.eigh(covariance)
     kept = values > 1e-6 * values[..., -1:].clamp_min(torch.finfo(z.dtype).tiny)
     scale = torch.where(kept, values, torch.ones_like(values)).rsqrt() * kept
-    return (z @ vectors) * scale.unsqueeze(-2)
+    return ((z @ vectors) * scale.unsqueeze(-2)) @ vectors.mT
 
 
 def probe_r2(features: Tensor, s: Tensor, *, folds: int = 5, seed: int = 0) -> Tensor:
