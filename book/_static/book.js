@@ -2,7 +2,7 @@
    and long tables that can be searched and sorted. */
 (function () {
   "use strict";
-  const LONG = 20; // rows from which a table gets a search field
+  const LONG = 24; // rows from which a table gets a search field
 
   function mend() {
     document.querySelectorAll("nav details > summary").forEach((arrow) => {
@@ -11,7 +11,7 @@
       if (!arrow.textContent.trim()) arrow.setAttribute("aria-label", `Chapters of ${link ? link.textContent.trim() : "this part"}`);
     });
     document.querySelectorAll(".bd-article table, .bd-article pre, .bd-article div.math, .bd-article .output").forEach((box) => {
-      if (box.scrollWidth > box.clientWidth + 1 && !box.hasAttribute("tabindex")) box.tabIndex = 0;
+      if ((box.scrollWidth > box.clientWidth + 1 || box.scrollHeight > box.clientHeight + 1) && !box.hasAttribute("tabindex")) box.tabIndex = 0;
     });
     // The bibliography says it is a list, and its entries do not say that they are items.
     document.querySelectorAll(".citation-list[role=list]").forEach((list) => list.removeAttribute("role"));
@@ -41,6 +41,7 @@
     const count = document.createElement("output");
     label.append(field, count);
     table.before(label);
+    if (rows.length > 2 * LONG) table.classList.add("long-table");
     const show = () => {
       const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
       let shown = 0;
