@@ -116,10 +116,11 @@ def paint_frontier(figure: Any) -> None:
 
     data = frontier_data()
     assert data is not None
-    metric = next(iter(data["metrics"]))
-    axes = figure.subplots(1, len(data["datasets"]), squeeze=False)[0]
+    source = next(iter(data["sources"].values()))
+    metric = next(iter(source["metrics"]))
+    axes = figure.subplots(1, len(source["datasets"]), squeeze=False)[0]
     colours = [BLUE, GREEN, PINK, GREY, "#000000", "#56b4e9", "#e69f00"]
-    for axis, (name, part) in zip(axes, data["datasets"].items(), strict=True):
+    for axis, (name, part) in zip(axes, source["datasets"].items(), strict=True):
         grids = [{point["lam"] for point in points} for points in part["methods"].values()]
         shared = set.intersection(*grids)
         rivals = [key for key in part["methods"] if key != "frhsic"]
@@ -130,7 +131,7 @@ def paint_frontier(figure: Any) -> None:
         axis.set_title(data["titles"].get(name, name), fontsize=8)
         axis.tick_params(labelsize=6)
     axes[0].legend(frameon=False, fontsize=5)
-    figure.supxlabel(data["metrics"][metric], fontsize=8)
+    figure.supxlabel(f"{source['metrics'][metric]}; {source['title']}", fontsize=8)
 
 
 FIGURES = {

@@ -156,13 +156,14 @@ def choice(explorer: str, name: str, label: str, options: dict[str, str]) -> str
 
 
 def frontier_inputs(data: dict[str, Any]) -> str:
-    """Return the four choices of the frontier explorer."""
-    names = data["names"]
-    methods = {key: names.get(key, key) for key in next(iter(data["datasets"].values()))["methods"]}
+    """Return the five choices of the frontier explorer; the script changes them with the source."""
+    first = next(iter(data["sources"].values()))
+    methods = {key: data["names"].get(key, key) for key in next(iter(first["datasets"].values()))["methods"]}
     grids = {"common": "the same λ for all", "text": "the λ of the paper's text", "all": "every stored λ"}
     return (
-        choice("frontier", "dataset", "dataset", {key: data["titles"].get(key, key) for key in data["datasets"]})
-        + choice("frontier", "metric", "dependence measured by", data["metrics"])
+        choice("frontier", "source", "runs", {key: part["title"] for key, part in data["sources"].items()})
+        + choice("frontier", "dataset", "dataset", {key: data["titles"].get(key, key) for key in first["datasets"]})
+        + choice("frontier", "metric", "dependence measured by", first["metrics"])
         + choice("frontier", "grid", "λ grid", grids)
         + choice("frontier", "method", "method", methods)
     )

@@ -1,4 +1,4 @@
-"""What the frontier explorer draws: the authors' stored sweep, or this book's own runs when they are stored."""
+"""What the frontier explorer draws: this book's own runs, when they are stored, and the authors' stored sweep."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ TEXT_GRID = [0.1, 1.0, 10.0, 100.0, 500.0]  # the λ of the paper's Section 6
 NAMES = {"frhsic": "FRHSIC", "frem": "FREM", "reg_gdp": "Reg-GDP", "adv": "Adversary", "mmd_binned": "MMD, binned",
          "laftr": "LAFTR", "dcor": "distance correlation"}  # fmt: skip
 TITLES = {"adult": "Adult", "acs_income": "ACS Income", "meps": "MEPS", "crime": "Crime", "compas": "COMPAS"}
-METRICS = {"gdp": "GDP, as the authors' code computes it", "mi_sk": "mutual information (scikit-learn)",
-           "mi": "mutual information (authors' estimate)"}  # fmt: skip
+AUTHORS_METRICS = {"gdp": "GDP, as the authors' code computes it", "mi_sk": "mutual information (scikit-learn)",
+                   "mi": "mutual information (authors' estimate)"}  # fmt: skip
+OWN_METRICS = {"gdp_reference": "GDP, as the authors' code computes it", "gdp_sample": "GDP of the predictions",
+               "nonlinear_r2": "R² of a nonlinear probe of S", "linear_r2": "R² of a linear probe of S",
+               "normalized_hsic_1": "normalised HSIC", "distance_correlation": "distance correlation"}  # fmt: skip
 
 
 def _number(text: str) -> float | None:
@@ -24,10 +27,9 @@ def _number(text: str) -> float | None:
     return value if value == value else None
 
 
-@cache
-def frontier_data() -> dict[str, Any] | None:
-    """Return points by dataset and method, or None where no sweep is stored."""
-    path = BOOK / "claims" / "reference" / "sweep.csv"
+def authors_sweep(book: Path = BOOK) -> dict[str, Any] | None:
+    """Return the authors' points by dataset and method, or None where they are not stored."""
+    path = book / "claims" / "reference" / "sweep.csv"
     if not path.is_file():
         return None
     datasets: dict[str, Any] = {}
@@ -43,5 +45,54 @@ def frontier_data() -> dict[str, Any] | None:
                 part["unfair"] = point
             else:
                 part["methods"].setdefault(row["method"], []).append(point)
-    return {"datasets": datasets, "metrics": METRICS, "names": NAMES, "titles": TITLES, "text_grid": TEXT_GRID,
-            "source": "the authors' stored sweep"}  # fmt: skip
+    return {"title": "the authors' stored sweep", "datasets": datasets, "metrics": AUTHORS_METRICS}
+
+
+def summarise(frame: Any) -> dict[str, Any]:
+    """Return the means over splits of a table of runs, in the same form; methods without options only."""
+    frame = frame[(frame["protocol"] == "reference") & (frame["option"] == "")]
+    metrics = {key: text for key, text in OWN_METRICS.items() if key in frame.columns}
+    datasets: dict[str, Any] = {}
+    for name, part in frame.groupby("dataset", sort=False):
+        variant = "reference" if (part["variant"] == "reference").any() else part["variant"].iloc[0]
+        part = part[part["variant"] == variant]
+        higher = part["task"].iloc[0] == "classification"
+        means = part.groupby(["method", "lam"], sort=True)[["performance", *metrics]].mean()
+        found: dict[str, Any] = {
+            "perf_name": "acc" if higher else "mse",
+            "higher": bool(higher),
+            "unfair": None,
+            "methods": {},
+        }
+        for (method, lam), row in means.iterrows():
+            values = {key: None if row[key] != row[key] else round(float(row[key]), 5) for key in metrics}
+            point = {"lam": float(lam), "perf": round(float(row["performance"]), 5), **values}
+            if method == "unfair":
+                found["unfair"] = point
+            else:
+                found["methods"].setdefault(str(method), []).append(point)
+        if found["unfair"] and found["methods"]:
+            datasets[str(name)] = found
+    return {"title": "this book's runs", "datasets": datasets, "metrics": metrics}
+
+
+def own_runs(book: Path = BOOK) -> dict[str, Any] | None:
+    """Return this book's points, or None where they are not stored or cannot be read."""
+    path = book / "results" / "main.parquet"
+    if not path.is_file():
+        return None
+    try:
+        import pandas as pd
+
+        frame = pd.read_parquet(path)
+    except ImportError:  # pyarrow is an extra
+        return None
+    data = summarise(frame)
+    return data if data["datasets"] else None
+
+
+@cache
+def frontier_data() -> dict[str, Any] | None:
+    """Return every source that is stored, the book's own first, or None."""
+    sources = {key: data for key, data in (("own", own_runs()), ("authors", authors_sweep())) if data is not None}
+    return {"sources": sources, "names": NAMES, "titles": TITLES, "text_grid": TEXT_GRID} if sources else None

@@ -231,7 +231,9 @@ def test_frontier_ranks_change_with_the_grid(page: Any, address: str, built_book
     root = explorer(page, address, "frontier")
     from frhsic_core.experiments.pareto import naup
 
-    data = root.evaluate("r => r.data")
+    root.locator("select[name=source]").select_option("authors")
+    page.wait_for_timeout(100)
+    data = root.evaluate("r => r.data.sources.authors")
     for key, part in data["datasets"].items():
         root.locator("select[name=dataset]").select_option(key)
         page.wait_for_timeout(100)

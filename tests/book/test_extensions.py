@@ -7,6 +7,8 @@ from pathlib import Path
 from types import ModuleType
 
 import nbformat
+import numpy as np
+import pandas as pd
 import pytest
 from docutils import nodes
 
@@ -81,3 +83,19 @@ def test_every_claim_named_for_the_authors_is_on_record(extension) -> None:
     assert [words for words in wanted if not any(words in row["claim"] for row in rows)] == []
     files = [name for line in text.splitlines() if line.startswith(":file:") for name in line[6:].split()]
     assert [name for name in files if not (ROOT / name).is_file()] == []
+
+
+def test_own_runs_are_averaged_over_splits(extension) -> None:
+    frame = pd.DataFrame(
+        {
+            "dataset": "crime", "variant": "reference", "task": "regression", "protocol": "reference", "option": "",
+            "method": ["unfair", "unfair", "frhsic", "frhsic"], "lam": [0.0, 0.0, 1.0, 1.0], "split": [1, 2, 1, 2],
+            "performance": [0.2, 0.4, 0.5, 0.7], "gdp_sample": [1.0, 3.0, 0.5, np.nan],
+        }
+    )  # fmt: skip
+    data = extension("frontier_data").summarise(frame)
+    part = data["datasets"]["crime"]
+    assert (part["higher"], part["perf_name"]) == (False, "mse")
+    assert part["unfair"] == {"lam": 0.0, "perf": 0.3, "gdp_sample": 2.0}
+    assert part["methods"] == {"frhsic": [{"lam": 1.0, "perf": 0.6, "gdp_sample": 0.5}]}
+    assert list(data["metrics"]) == ["gdp_sample"]

@@ -252,12 +252,27 @@
     });
   }
 
+  /* Selects that depend on the source of the runs: keep the choice where it still exists. */
+  function offer(root, name, options) {
+    const select = root.querySelector(`select[name="${name}"]`), before = select.value;
+    select.replaceChildren(...Object.entries(options).map(([key, text]) => new Option(text, key)));
+    if (before in options) select.value = before;
+    return select.value;
+  }
+
   function frontier(root, v) {
-    const data = root.data;
+    const all = root.data, data = all.sources[v.source];
+    if (root.source !== v.source) {
+      root.source = v.source;
+      const named = (keys, names) => Object.fromEntries(keys.map((key) => [key, names[key] || key]));
+      v.dataset = offer(root, "dataset", named(Object.keys(data.datasets), all.titles));
+      v.metric = offer(root, "metric", data.metrics);
+      v.method = offer(root, "method", named(Object.keys(data.datasets[v.dataset].methods), all.names));
+    }
     const set = data.datasets[v.dataset], higher = set.higher, metric = v.metric;
     const unfair = set.unfair, methods = Object.keys(set.methods);
     const shared = methods.map((name) => new Set(set.methods[name].map((p) => p.lam))).reduce((a, b) => new Set([...a].filter((l) => b.has(l))));
-    const text = new Set(data.text_grid);
+    const text = new Set(all.text_grid);
     const keep = (p) => (v.grid === "all" ? true : v.grid === "common" ? shared.has(p.lam) : text.has(p.lam) && shared.has(p.lam));
     const sign = higher ? 1 : -1;
     const kept = {};
@@ -280,7 +295,7 @@
       x: { from: 0, to: right, ticks: niceTicks(right), label: data.metrics[metric] },
       y: { from, to, ticks },
     });
-    const chosen = v.method;
+    const chosen = kept[v.method] ? v.method : rows[0].name;
     for (const row of rows) if (row.name !== chosen) for (const p of row.points) a.dot(p[metric], p.perf, "faint", 3);
     const mine = kept[chosen].slice().sort((p, q) => p.lam - q.lam);
     a.line(mine.map((p) => [p[metric], p.perf]), "two");
@@ -292,7 +307,7 @@
     rows.forEach((row, i) => {
       const line = document.createElement("tr");
       if (row.name === chosen) line.className = "chosen";
-      for (const text of [String(i + 1), data.names[row.name] || row.name, row.area.toFixed(3), String(row.points.length)]) {
+      for (const text of [String(i + 1), all.names[row.name] || row.name, row.area.toFixed(3), String(row.points.length)]) {
         const cell = document.createElement("td");
         cell.textContent = text;
         line.appendChild(cell);
