@@ -99,3 +99,15 @@ def test_own_runs_are_averaged_over_splits(extension) -> None:
     assert part["unfair"] == {"lam": 0.0, "perf": 0.3, "gdp_sample": 2.0}
     assert part["methods"] == {"frhsic": [{"lam": 1.0, "perf": 0.6, "gdp_sample": 0.5}]}
     assert list(data["metrics"]) == ["gdp_sample"]
+
+
+def test_ranks_come_from_the_areas(extension) -> None:
+    def point(lam: float, perf: float, dependence: float) -> dict[str, float]:
+        return {"lam": lam, "perf": perf, "gdp_reference": dependence, "nonlinear_r2": 1.0 - dependence}
+
+    low, high = [point(1.0, 0.8, 0.1), point(9.0, 0.7, 0.0)], [point(1.0, 0.8, 0.9), point(9.0, 0.7, 0.8)]
+    methods = {"frhsic": low, "frem": high}
+    part = {"higher": True, "unfair": point(0.0, 0.8, 0.5) | {"nonlinear_r2": 1.0}, "methods": methods}
+    values = extension("live_values").run_values({"datasets": {"adult": part}})
+    assert values == {"runs.datasets": "1", "runs.methods": "2", "runs.rank_gdp": "1.0", "runs.rank_probe": "2.0"}
+    assert extension("live_values").run_values(None) == {}
