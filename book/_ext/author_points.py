@@ -36,6 +36,7 @@ class AuthorPoint(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Return a box whose class says the standing."""
+        self.env.note_reread()
         evidence = self.certificates() + self.chapters() + self.files()
         standing = "shown" if evidence else "being checked"
         box = nodes.container("", classes=["author-point", standing.replace(" ", "-")], is_div=True)

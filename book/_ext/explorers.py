@@ -207,6 +207,7 @@ class Explorer(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Return the placeholder; words where its data are not there yet."""
+        self.env.note_reread()
         name = self.arguments[0]
         if name not in EXPLORERS:
             raise self.error(f"explorer {name!r} is not one of {', '.join(EXPLORERS)}.")

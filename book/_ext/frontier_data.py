@@ -91,8 +91,25 @@ def own_runs(book: Path = BOOK) -> dict[str, Any] | None:
     return data if data["datasets"] else None
 
 
+def _in_order(data: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Put datasets and methods in the order of the paper's tables, FRHSIC first."""
+    if data is None:
+        return None
+
+    def ordered(parts: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
+        places = list(names)
+        return dict(sorted(parts.items(), key=lambda item: places.index(item[0]) if item[0] in places else len(places)))
+
+    datasets = {
+        name: {**part, "methods": ordered(part["methods"], NAMES)}
+        for name, part in ordered(data["datasets"], TITLES).items()
+    }
+    return {**data, "datasets": datasets}
+
+
 @cache
 def frontier_data() -> dict[str, Any] | None:
     """Return every source that is stored, the book's own first, or None."""
-    sources = {key: data for key, data in (("own", own_runs()), ("authors", authors_sweep())) if data is not None}
+    both = {"own": _in_order(own_runs()), "authors": _in_order(authors_sweep())}
+    sources = {key: data for key, data in both.items() if data is not None}
     return {"sources": sources, "names": NAMES, "titles": TITLES, "text_grid": TEXT_GRID} if sources else None

@@ -150,6 +150,7 @@ class LiveRole(SphinxRole):
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
         """Return the value, or words that say it is not there."""
+        self.env.note_reread()  # what is looked up changes without the page
         value = lookup(self.text)
         return [nodes.inline(value or MISSING, value or MISSING, classes=["live" if value else "live-missing"])], []
 
@@ -162,6 +163,7 @@ class WhenLive(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Return the content, or nothing."""
+        self.env.note_reread()
         return self.parse_content_to_nodes() if lookup(self.arguments[0]) is not None else []
 
 
@@ -170,6 +172,7 @@ class ChapterRole(SphinxRole):
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
         """Return a link to the chapter when the book has it, else its name."""
+        self.env.note_reread()
         document = f"notebooks/{self.text}"
         if document in self.env.found_docs:
             return [link(document, self.env.docname)], []
