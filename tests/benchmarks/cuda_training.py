@@ -29,6 +29,7 @@ from frhsic_core.learning.audit import audit_representation
 from frhsic_core.learning.penalties import Penalty
 
 VARIANTS = [(m, p) for m in METHODS for p in ("recommended", "text", "reference")] + [("frhsic", "whitened")]
+ESTIMATORS = "the estimators' default: whitened, 4 columns, on both"
 POLICIES = ("fixed", "every_20_epochs", "reference", "every_batch", "moving_average")
 
 
@@ -179,18 +180,22 @@ def policies(args: argparse.Namespace) -> dict[str, Any]:
         "biased": lambda policy: FRHSIC(estimator="biased", scale=None, bandwidth=policy),
         "unbiased": lambda policy: FRHSIC(estimator="unbiased", scale=None, bandwidth=policy),
         "normalized": lambda policy: FRHSIC(estimator="normalized", scale=None, bandwidth=policy),
-        "normalized, Z standardised": lambda policy: FRHSIC(bandwidth=policy),
+        "normalized, Z standardised": lambda policy: FRHSIC(bandwidth=policy, scale="standardise"),
         "normalized, Z whitened": lambda policy: FRHSIC(bandwidth=policy, scale="whiten"),
+        ESTIMATORS: lambda policy: FRHSIC(bandwidth=policy, scale="whiten", on="both"),
     }
+    if args.forms:
+        forms = {name: make for name, make in forms.items() if name in args.forms}
     majority = torch.maximum(splits.y_test.mean(-1), 1 - splits.y_test.mean(-1)).double().cpu()
     rows: dict[str, Any] = {}
     for form, make in forms.items():
-        for policy in POLICIES:
+        for policy in args.policies or POLICIES:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", EscapeWarning)
                 trained = Trainer(
                     splits.x_train, splits.y_train, splits.s_train, penalty=make(policy), protocol="reference",
                     lam=500.0, seeds=seeds, epochs=args.epochs, device=args.device,
+                    widths=(50, 4) if form == ESTIMATORS else (50, 50),
                 ).fit()  # fmt: skip
             z, logits = trained.forward(splits.x_test)
             audit = audit_representation(z, splits.s_test, predictions=torch.sigmoid(logits), max_rows=1500)
@@ -259,6 +264,8 @@ def main() -> None:
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--parts", nargs="+", default=list(PARTS), choices=list(PARTS))
     parser.add_argument("--epochs", type=int, default=200)
+    parser.add_argument("--forms", nargs="+", help="only these forms of the penalty, in the part `policies`")
+    parser.add_argument("--policies", nargs="+", choices=POLICIES, help="only these bandwidth policies")
     parser.add_argument("--seeds", type=int, default=10)
     args = parser.parse_args()
     warnings.simplefilter("ignore", EscapeWarning)
