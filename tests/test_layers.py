@@ -82,3 +82,12 @@ def test_every_exported_name_exists() -> None:
         assert getattr(frhsic_core, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = frhsic_core.nothing
+
+
+def test_the_command_line_starts_without_torch() -> None:
+    script = (
+        "import sys, importlib\n"
+        "for layer in ('data', 'theory', 'experiments'): importlib.import_module(f'frhsic_core.{layer}.commands')\n"
+        "assert 'torch' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)

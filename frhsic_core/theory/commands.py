@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-import torch
 import typer
 
 from frhsic_core.theory.registry import Check, Result, checks, find_statement, run_checks, statements
@@ -108,6 +107,8 @@ def certify(
     if recorded is not None and not recorded.is_file() and not record_verdicts:
         typer.echo(f"error: {recorded} does not exist: record verdicts there with --record first.", err=True)
         raise typer.Exit(2)
+    import torch  # here, so that `frhsic --help` does not wait for it
+
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # many small tensors: more threads only wait for each other
     try:
