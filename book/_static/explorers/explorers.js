@@ -316,7 +316,7 @@
     });
     const counts = new Set(rows.map((row) => row.points.length));
     say(root, {
-      rank: `${rows.findIndex((row) => row.name === chosen) + 1} of ${rows.length}`, perf: set.perf_name,
+      rank: `${rows.findIndex((row) => row.name === chosen) + 1} of ${rows.length}`, perf: higher ? "accuracy" : "mean squared error, lower is better",
       note: counts.size > 1 ? "The grids differ: an area can only grow with the number of λ, so these ranks are not a fair comparison." : "All methods have the same λ.",
     });
   }
