@@ -8,7 +8,7 @@ export OMP_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 export PYDEVD_DISABLE_FILE_VALIDATION := 1
 
-.PHONY: help setup book test notebooks serve lint format bench wheel clean distclean
+.PHONY: help setup book test notebooks pdf serve lint format bench wheel clean distclean
 .DEFAULT_GOAL := help
 
 help:  ## show this list
@@ -29,6 +29,9 @@ test: setup  ## run all tests: library, doctests, notebooks against their stored
 
 notebooks: setup  ## execute every text notebook again and store its outputs
 	$(BIN)/python book/_ext/run_notebooks.py --jobs $(JOBS)
+
+pdf: setup  ## print the whole book: _build/book.pdf (needs chromium)
+	$(BIN)/python book/_ext/print_book.py
 
 serve: book  ## look at the book on http://localhost:8000
 	$(BIN)/python -m http.server --bind 127.0.0.1 --directory _build/html 8000
