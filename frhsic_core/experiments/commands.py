@@ -1,4 +1,4 @@
-"""The commands ``frhsic run``, ``tables``, ``status`` and ``reproduce``; torch is loaded by those that train."""
+"""The commands ``frhsic run``, ``tables``, ``status``, ``reproduce``, ``ledger``; those that train load torch."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Annotated
 import pandas as pd
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from frhsic_core.experiments.presets import EXPERIMENTS, PRESETS, experiment_for
@@ -158,9 +159,38 @@ def reproduce(
     raise typer.Exit(worst)
 
 
+def ledger(
+    verdict: Annotated[str | None, typer.Option(help="Only lines with this verdict, for example 'differs'.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Everything as JSON.")] = False,
+) -> None:
+    """Print every number of the paper beside ours, with the verdict the data give."""
+    from json import dumps
+
+    from frhsic_core.experiments.ledger import heading
+    from frhsic_core.experiments.ledger import ledger as computed
+
+    try:
+        everything, lines = computed(), computed(verdict=verdict)
+    except (ValueError, OSError) as error:
+        raise _fail(error) from None
+    top = heading(everything)
+    if json:
+        typer.echo(dumps({**top, "lines": lines.to_dict("records")}, ensure_ascii=False, indent=1))
+        return
+    for name, value in top.items():
+        text = ", ".join(f"{count} {what}" for what, count in value.items()) if isinstance(value, dict) else value
+        typer.echo(f"{name}: {', '.join(text) if isinstance(text, list) else text}")
+    columns = ["id", "claim", "printed", "ours", "verdict", "from stored runs", "note"]
+    shown = Table(*columns)
+    for line in lines[columns].itertuples(index=False):
+        # Intervals are written in brackets, which rich would read as markup.
+        shown.add_row(*(escape(cell) for cell in line))
+    _console().print(shown)
+
+
 def register(app: typer.Typer) -> None:
-    """Add the four commands to ``app``."""
-    for command in (run, tables, status, reproduce):
+    """Add the five commands to ``app``."""
+    for command in (run, tables, status, reproduce, ledger):
         app.command()(command)
 
 

@@ -1,0 +1,245 @@
+"""Queries of the ledger on our own runs: matched points, areas, single models, ranks, and experiments by name.
+
+Where the paper prints a mean over five splits and we have 25, the interval is where another five-split mean would lie:
+five of our splits are drawn again and again, the whole summary (the choice of the matched λ included) is computed from
+their means, and the interval is the mean of these draws ± 2 standard deviations, times √(1 + 5/25) for the error of our
+own mean.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from frhsic_core.experiments.ledger_answers import Answer, Interval, query
+from frhsic_core.experiments.pareto import Frontiers, matched_index
+from frhsic_core.experiments.presets import GRIDS
+from frhsic_core.experiments.reference import book_folder, stored_rows
+from frhsic_core.experiments.tables import MAIN_METHODS, PARETO_METHODS
+
+__all__ = ["DRAWS", "PROTOCOLS", "WIDTH", "predicted"]
+
+PROTOCOLS = ("text", "reference")
+DRAWS = 1000
+WIDTH = 2.0
+# The text's λ for the text's protocol, all nine for the reference's.
+GRID_OF = {"text": GRIDS["text"], "reference": GRIDS["full"]}
+
+
+@cache
+def _main() -> pd.DataFrame:
+    return stored_rows("main")
+
+
+@cache
+def frontiers(dataset: str, protocol: str, methods: tuple[str, ...] = MAIN_METHODS) -> Frontiers:
+    """Return the sweeps of a dataset, each protocol on its own variant of the data and its own λ grid."""
+    rows = _main()
+    rows = rows[(rows["dataset"] == dataset) & (rows["protocol"] == protocol) & (rows["variant"] == protocol)]
+    rows = rows[(rows["option"] == "") & ((rows["method"] == "unfair") | rows["lam"].isin(GRID_OF[protocol]))]
+    return Frontiers.from_rows(rows, methods=methods)
+
+
+def weights(splits: int, runs: int) -> np.ndarray:
+    """Return the share of each split in ``DRAWS`` means over ``runs`` splits, always the same ones."""
+    return np.random.default_rng(0).multinomial(runs, np.full(splits, 1.0 / splits), DRAWS) / runs
+
+
+def predicted(draws: np.ndarray, *, runs: int, splits: int) -> Interval:
+    """Return where another mean over ``runs`` splits would lie, from bootstrap draws of such means."""
+    draws = draws[~np.isnan(draws)]
+    if draws.size < 2:
+        return math.nan, math.nan
+    # The bootstrap's spread is that of the sample with divisor n.
+    spread = draws.std(ddof=1) * math.sqrt(splits / (splits - 1) * (1.0 + runs / splits))
+    return float(draws.mean() - WIDTH * spread), float(draws.mean() + WIDTH * spread)
+
+
+def matched_draws(sweep: Frontiers, shares: np.ndarray) -> np.ndarray:
+    """Return performance and dependence at the matched point, ``(2, methods, draws)``; NaN where there is none."""
+    performance, dependence = (np.moveaxis(v @ shares.T, -1, 1) for v in (sweep.performance, sweep.dependence))
+    place = matched_index(performance, dependence, (shares @ sweep.unfair_performance)[None], higher=sweep.higher)
+    chosen = [np.take_along_axis(v, np.maximum(place, 0)[..., None], -1)[..., 0] for v in (performance, dependence)]
+    return np.where(place >= 0, np.stack(chosen), np.nan)
+
+
+@cache
+def _summaries(dataset: str, protocol: str, runs: int) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """Return matched points and areas by method: of all splits, and of the draws (3 numbers by DRAWS)."""
+    sweep, wide = frontiers(dataset, protocol), frontiers(dataset, protocol, PARETO_METHODS)
+    everything = np.full((1, wide.splits), 1.0 / wide.splits)
+    found: list[dict[str, np.ndarray]] = []
+    for shares in (everything, weights(wide.splits, runs)):
+        points, areas = matched_draws(wide, shares), sweep.areas(shares)
+        nothing = np.full(len(shares), np.nan)
+        found.append(
+            {
+                name: np.stack(
+                    [*points[:, i], areas[:, sweep.methods.index(name)] if name in sweep.methods else nothing]
+                )
+                for i, name in enumerate(wide.methods)
+            }
+        )
+    return found[0], found[1]
+
+
+def data_note(dataset: str) -> str:
+    """Say where the rows behind our reference runs are not those of the authors' runs."""
+    ours = json.loads(book_folder("data_summaries", f"{dataset}-reference.json").read_text(encoding="utf-8"))
+    sweep = pd.read_csv(book_folder("claims", "reference", "sweep.csv"))
+    theirs = sweep[sweep["dataset"] == dataset].iloc[0]
+    if (ours["n"], ours["d"]) != (theirs["n"], theirs["d"]):
+        here = f"n = {ours['n']:,}, d = {ours['d']} here"
+        return f"other data: {here}, {theirs['n']:,} and {theirs['d']} in the authors' runs"
+    drawn = [note for note in ours["provenance"]["notes"] if "rows were drawn" in note]
+    return "a different draw of 20,000 rows" if drawn else ""
+
+
+def _by_protocol(dataset: str, one: Any) -> Answer:
+    values, intervals = {}, {}
+    for protocol in PROTOCOLS:
+        values[protocol], intervals[protocol] = one(protocol)
+    return Answer(values, intervals, note=data_note(dataset))
+
+
+@query
+def matched(dataset: str, method: str, measure: str, scale: float = 1.0) -> Answer:
+    """The matched point: lowest GDP within one per cent of Unfair's performance."""
+    row = ("performance", "dependence").index(measure)
+
+    def one(protocol: str) -> tuple[float, Interval]:
+        value, draws = (part[method][row] * scale for part in _summaries(dataset, protocol, 5))
+        return float(value[0]), predicted(draws, runs=5, splits=25)
+
+    return _by_protocol(dataset, one)
+
+
+@query
+def no_matched(dataset: str, method: str) -> Answer:
+    """Which share of five-split means has no matched point."""
+    return _by_protocol(
+        dataset, lambda protocol: (float(np.isnan(_summaries(dataset, protocol, 5)[1][method][0]).mean()), None)
+    )
+
+
+@query
+def area(dataset: str, method: str) -> Answer:
+    """nAUP among the six methods of the main table."""
+
+    def one(protocol: str) -> tuple[float, Interval]:
+        value, draws = (part[method][2] for part in _summaries(dataset, protocol, 5))
+        return float(value[0]), predicted(draws, runs=5, splits=25)
+
+    return _by_protocol(dataset, one)
+
+
+@query
+def no_area(dataset: str) -> Answer:
+    """Share of comparisons in which Unfair has no sweep and hence no area: one point, λ = 0, in every split."""
+    rows = _main()
+    rows = rows[(rows["dataset"] == dataset) & (rows["method"] == "unfair")]
+    return Answer({name: float((rows.loc[rows["protocol"] == name, "lam"] == 0).mean()) for name in PROTOCOLS})
+
+
+def _of_models(rows: pd.DataFrame, measure: str, runs: int, scale: float) -> tuple[float, Interval]:
+    values = scale * rows.groupby("split")[measure].mean().to_numpy(float)
+    shares = weights(len(values), runs)
+    return float(values.mean()), predicted(shares @ values, runs=runs, splits=len(values))
+
+
+@query
+def point(
+    dataset: str, method: str, measure: str, lam: float | None = None, runs: int = 5, scale: float = 1.0
+) -> Answer:
+    """One model of the sweep: at ``lam``, or without it at the λ with the lowest mean GDP."""
+
+    def one(protocol: str) -> tuple[float, Interval]:
+        rows = _main()
+        rows = rows[(rows["dataset"] == dataset) & (rows["method"] == method) & (rows["protocol"] == protocol)]
+        rows = rows[rows["variant"] == protocol]
+        at = rows.groupby("lam")["gdp_reference"].mean().idxmin() if lam is None else lam
+        return _of_models(rows[rows["lam"] == at], measure, runs, scale)
+
+    return _by_protocol(dataset, one)
+
+
+@query
+def area_gap(dataset: str, method: str) -> Answer:
+    """How far nAUP is behind the best of the six methods."""
+
+    def one(protocol: str) -> tuple[float, Interval]:
+        value, draws = (
+            np.max([part[name][2] for name in MAIN_METHODS], axis=0) - part[method][2]
+            for part in _summaries(dataset, protocol, 5)
+        )
+        return float(value[0]), predicted(draws, runs=5, splits=25)
+
+    return _by_protocol(dataset, one)
+
+
+def _places(part: dict[str, np.ndarray], method: str) -> np.ndarray:
+    return 1 + sum((part[name][2] > part[method][2]).astype(int) for name in MAIN_METHODS)
+
+
+@query
+def area_rank(dataset: str, method: str) -> Answer:
+    """Place by nAUP among the six methods; the interval holds 95 % of the places of five-split means."""
+
+    def one(protocol: str) -> tuple[float, Interval]:
+        value, draws = (_places(part, method) for part in _summaries(dataset, protocol, 5))
+        low, high = np.quantile(draws, [0.025, 0.975])
+        return float(value[0]), (float(low), float(high))
+
+    return _by_protocol(dataset, one)
+
+
+@query
+def middle_ranks(datasets: list[str], method: str) -> Answer:
+    """Whether the place by nAUP is neither the first nor the last of six on every dataset named."""
+    places = {
+        protocol: [int(_places(_summaries(name, protocol, 5)[0], method)[0]) for name in datasets]
+        for protocol in PROTOCOLS
+    }
+    note = "; ".join(f"{protocol}: place {', '.join(map(str, found))} of 6" for protocol, found in places.items())
+    return Answer({p: all(1 < place < len(MAIN_METHODS) for place in found) for p, found in places.items()}, note=note)
+
+
+@query
+def split_spread(measure: str) -> Answer:
+    """Standard deviation over splits at the matched points: the median over methods, one number for each dataset."""
+    values = {}
+    for protocol in PROTOCOLS:
+        found = []
+        for dataset in ("adult", "acs_income", "meps", "compas"):
+            sweep = frontiers(dataset, protocol)
+            place = matched_index(
+                sweep.performance.mean(-1), sweep.dependence.mean(-1), sweep.unfair_performance.mean(), higher=True
+            )
+            spreads = getattr(sweep, measure).std(-1, ddof=1)
+            found.append(float(np.median([spreads[i, j] for i, j in enumerate(place) if j >= 0])))
+        values[protocol] = tuple(found)
+    return Answer(values, note="Adult, ACS Income, MEPS, COMPAS")
+
+
+@query
+def experiment_result(experiment: str, column: str = "", where: dict[str, Any] | None = None) -> Answer:
+    """A number of an experiment that the store may not hold yet; its mean and spread over rows when it does."""
+    rows = stored_rows(experiment)
+    if rows.empty:
+        return Answer(why=f"not run yet (no stored rows of {experiment!r})")
+    for name, wanted in (where or {}).items():
+        if name not in rows:
+            return Answer(why=f"the stored rows of {experiment!r} have no column {name!r}")
+        rows = rows[rows[name] == wanted]
+    if rows.empty or column not in rows:
+        return Answer(why=f"the stored rows of {experiment!r} do not hold {column or 'this'!r} for {where or 'it'}")
+    values = rows[column].to_numpy(float)
+    spread = WIDTH * (values.std(ddof=1) if values.size > 1 else 0.0)
+    return Answer(
+        {"any": float(values.mean())}, {"any": (float(values.mean() - spread), float(values.mean() + spread))}
+    )

@@ -1,0 +1,59 @@
+"""Queries of the ledger on recorded certificates and on the stored bounds of the parity gap."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from frhsic_core.experiments.ledger_answers import Answer, query
+from frhsic_core.experiments.reference import book_folder
+
+__all__ = ["recorded"]
+
+
+@cache
+def recorded() -> list[dict[str, Any]]:
+    """Return the recorded certificates."""
+    found: list[dict[str, Any]] = json.loads(book_folder("claims", "verdicts.json").read_text(encoding="utf-8"))
+    return found
+
+
+@query
+def certificates(statement: str, contains: list[str]) -> Answer:
+    """Verdicts of the certificates of a statement whose claim contains one of the texts; each text must be found."""
+    cited: list[dict[str, Any]] = []
+    for text in contains:
+        found = [c for c in recorded() if c["statement"] == statement and text in c["claim"]]
+        if not found:
+            return Answer(why=f"no certificate of {statement} says {text!r}")
+        cited += found
+    order = sorted(cited, key=lambda certificate: certificate["verdict"] != "fails as stated")
+    note = f"{statement}, {order[0]['evidence']}: {order[0]['claim']}"
+    if any(certificate["verdict"] == "holds as corrected" for certificate in cited):
+        held = next(c for c in cited if c["verdict"] == "holds as corrected")
+        note = note if held is order[0] else f"{note}; what holds: {held['claim']}"
+    return Answer({"any": tuple(dict.fromkeys(certificate["verdict"] for certificate in cited))}, note=note)
+
+
+@query
+def bounds(what: str) -> Answer:
+    """Of the stored bounds at full resolution: violations, least looseness in decades, or number of datasets."""
+    table = pd.read_csv(book_folder("results", "parity_gap_bounds.csv"))
+    found = {
+        "violations": float((table["printed"] < table["left"]).sum()),
+        "decades": float(np.log10(table["printed"] / table["left"]).min()),
+        "datasets": float(len(table)),
+    }[what]
+    note = "with tied values of S the theorem does not cover the unprojected side; see the theorem map"
+    return Answer({"any": found}, note=note if what == "violations" else "")
+
+
+@query
+def exact_hsic_limit() -> Answer:
+    """Whether biased HSIC is a squared norm, hence nonnegative: certified in rational arithmetic; its least value."""
+    answer = certificates("Definition 2.1", ["is the defined squared norm"])
+    return Answer({"any": 0.0 if answer.values["any"] == ("holds",) else None}, note=answer.note)
