@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -26,6 +27,8 @@ __all__ = ["DRAWS", "PROTOCOLS", "WIDTH", "predicted"]
 
 PROTOCOLS = ("text", "reference")
 DRAWS = 1000
+# Splits behind a mean of the paper.
+RUNS = 5
 WIDTH = 2.0
 # The text's λ for the text's protocol, all nine for the reference's.
 GRID_OF = {"text": GRIDS["text"], "reference": GRIDS["full"]}
@@ -69,23 +72,18 @@ def matched_draws(sweep: Frontiers, shares: np.ndarray) -> np.ndarray:
 
 
 @cache
-def _summaries(dataset: str, protocol: str, runs: int) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """Return matched points and areas by method: of all splits, and of the draws (3 numbers by DRAWS)."""
+def _summaries(dataset: str, protocol: str) -> tuple[dict[str, np.ndarray], ...]:
+    """Return matched points and areas by method (3 rows): of all splits, of the draws, of the paper's own splits."""
     sweep, wide = frontiers(dataset, protocol), frontiers(dataset, protocol, PARETO_METHODS)
-    everything = np.full((1, wide.splits), 1.0 / wide.splits)
+    everything, first = np.full((1, wide.splits), 1.0 / wide.splits), np.zeros((1, wide.splits))
+    first[0, :RUNS] = 1.0 / RUNS
     found: list[dict[str, np.ndarray]] = []
-    for shares in (everything, weights(wide.splits, runs)):
+    for shares in (everything, weights(wide.splits, RUNS), first):
         points, areas = matched_draws(wide, shares), sweep.areas(shares)
+        columns = dict(zip(sweep.methods, areas.T, strict=True))
         nothing = np.full(len(shares), np.nan)
-        found.append(
-            {
-                name: np.stack(
-                    [*points[:, i], areas[:, sweep.methods.index(name)] if name in sweep.methods else nothing]
-                )
-                for i, name in enumerate(wide.methods)
-            }
-        )
-    return found[0], found[1]
+        found.append({m: np.stack([*points[:, i], columns.get(m, nothing)]) for i, m in enumerate(wide.methods)})
+    return tuple(found)
 
 
 def data_note(dataset: str) -> str:
@@ -100,42 +98,41 @@ def data_note(dataset: str) -> str:
     return "a different draw of 20,000 rows" if drawn else ""
 
 
-def _by_protocol(dataset: str, one: Any) -> Answer:
+def _note(dataset: str, same: float, runs: int = RUNS) -> str:
+    # Splits are ordered by seed: the first five are seeded as the paper's.
+    which = f"splits 42 to {41 + runs}" if runs > 1 else "split 42"
+    own = "" if math.isnan(same) else f"{which} alone, reference protocol: {same:.4g}"
+    return "; ".join(part for part in (own, data_note(dataset)) if part)
+
+
+def _summarised(dataset: str, statistic: Callable[[dict[str, np.ndarray]], np.ndarray]) -> Answer:
     values, intervals = {}, {}
     for protocol in PROTOCOLS:
-        values[protocol], intervals[protocol] = one(protocol)
-    return Answer(values, intervals, note=data_note(dataset))
+        everything, draws, first = (statistic(part) for part in _summaries(dataset, protocol))
+        values[protocol] = float(everything[0])
+        intervals[protocol] = predicted(draws, runs=RUNS, splits=frontiers(dataset, protocol).splits)
+    # The loop ends with the reference protocol.
+    return Answer(values, intervals, note=_note(dataset, float(first[0])))
 
 
 @query
 def matched(dataset: str, method: str, measure: str, scale: float = 1.0) -> Answer:
     """The matched point: lowest GDP within one per cent of Unfair's performance."""
     row = ("performance", "dependence").index(measure)
-
-    def one(protocol: str) -> tuple[float, Interval]:
-        value, draws = (part[method][row] * scale for part in _summaries(dataset, protocol, 5))
-        return float(value[0]), predicted(draws, runs=5, splits=25)
-
-    return _by_protocol(dataset, one)
+    return _summarised(dataset, lambda part: scale * part[method][row])
 
 
 @query
 def no_matched(dataset: str, method: str) -> Answer:
     """Which share of five-split means has no matched point."""
-    return _by_protocol(
-        dataset, lambda protocol: (float(np.isnan(_summaries(dataset, protocol, 5)[1][method][0]).mean()), None)
-    )
+    shares = {name: float(np.isnan(_summaries(dataset, name)[1][method][0]).mean()) for name in PROTOCOLS}
+    return Answer(shares, note=data_note(dataset))
 
 
 @query
 def area(dataset: str, method: str) -> Answer:
     """nAUP among the six methods of the main table."""
-
-    def one(protocol: str) -> tuple[float, Interval]:
-        value, draws = (part[method][2] for part in _summaries(dataset, protocol, 5))
-        return float(value[0]), predicted(draws, runs=5, splits=25)
-
-    return _by_protocol(dataset, one)
+    return _summarised(dataset, lambda part: part[method][2])
 
 
 @query
@@ -146,40 +143,27 @@ def no_area(dataset: str) -> Answer:
     return Answer({name: float((rows.loc[rows["protocol"] == name, "lam"] == 0).mean()) for name in PROTOCOLS})
 
 
-def _of_models(rows: pd.DataFrame, measure: str, runs: int, scale: float) -> tuple[float, Interval]:
-    values = scale * rows.groupby("split")[measure].mean().to_numpy(float)
-    shares = weights(len(values), runs)
-    return float(values.mean()), predicted(shares @ values, runs=runs, splits=len(values))
-
-
 @query
 def point(
-    dataset: str, method: str, measure: str, lam: float | None = None, runs: int = 5, scale: float = 1.0
+    dataset: str, method: str, measure: str, lam: float | None = None, runs: int = RUNS, scale: float = 1.0
 ) -> Answer:
     """One model of the sweep: at ``lam``, or without it at the λ with the lowest mean GDP."""
-
-    def one(protocol: str) -> tuple[float, Interval]:
+    values, intervals = {}, {}
+    for protocol in PROTOCOLS:
         rows = _main()
         rows = rows[(rows["dataset"] == dataset) & (rows["method"] == method) & (rows["protocol"] == protocol)]
         rows = rows[rows["variant"] == protocol]
         at = rows.groupby("lam")["gdp_reference"].mean().idxmin() if lam is None else lam
-        return _of_models(rows[rows["lam"] == at], measure, runs, scale)
-
-    return _by_protocol(dataset, one)
+        found = scale * rows[rows["lam"] == at].groupby("split")[measure].mean().to_numpy(float)
+        values[protocol] = float(found.mean())
+        intervals[protocol] = predicted(weights(len(found), runs) @ found, runs=runs, splits=len(found))
+    return Answer(values, intervals, note=_note(dataset, float(found[:runs].mean()), runs))
 
 
 @query
 def area_gap(dataset: str, method: str) -> Answer:
     """How far nAUP is behind the best of the six methods."""
-
-    def one(protocol: str) -> tuple[float, Interval]:
-        value, draws = (
-            np.max([part[name][2] for name in MAIN_METHODS], axis=0) - part[method][2]
-            for part in _summaries(dataset, protocol, 5)
-        )
-        return float(value[0]), predicted(draws, runs=5, splits=25)
-
-    return _by_protocol(dataset, one)
+    return _summarised(dataset, lambda part: np.max([part[name][2] for name in MAIN_METHODS], axis=0) - part[method][2])
 
 
 def _places(part: dict[str, np.ndarray], method: str) -> np.ndarray:
@@ -189,20 +173,19 @@ def _places(part: dict[str, np.ndarray], method: str) -> np.ndarray:
 @query
 def area_rank(dataset: str, method: str) -> Answer:
     """Place by nAUP among the six methods; the interval holds 95 % of the places of five-split means."""
-
-    def one(protocol: str) -> tuple[float, Interval]:
-        value, draws = (_places(part, method) for part in _summaries(dataset, protocol, 5))
+    values, intervals = {}, {}
+    for protocol in PROTOCOLS:
+        everything, draws, first = (_places(part, method) for part in _summaries(dataset, protocol))
         low, high = np.quantile(draws, [0.025, 0.975])
-        return float(value[0]), (float(low), float(high))
-
-    return _by_protocol(dataset, one)
+        values[protocol], intervals[protocol] = float(everything[0]), (float(low), float(high))
+    return Answer(values, intervals, note=_note(dataset, float(first[0])))
 
 
 @query
 def middle_ranks(datasets: list[str], method: str) -> Answer:
     """Whether the place by nAUP is neither the first nor the last of six on every dataset named."""
     places = {
-        protocol: [int(_places(_summaries(name, protocol, 5)[0], method)[0]) for name in datasets]
+        protocol: [int(_places(_summaries(name, protocol)[0], method)[0]) for name in datasets]
         for protocol in PROTOCOLS
     }
     note = "; ".join(f"{protocol}: place {', '.join(map(str, found))} of 6" for protocol, found in places.items())
