@@ -14,6 +14,8 @@ from frhsic_core.experiments.reference import book_folder
 
 __all__ = ["recorded"]
 
+WORTH_SAYING = ("fails as stated", "inconclusive", "holds as corrected", "holds")
+
 
 @cache
 def recorded() -> list[dict[str, Any]]:
@@ -31,11 +33,10 @@ def certificates(statement: str, contains: list[str]) -> Answer:
         if not found:
             return Answer(why=f"no certificate of {statement} says {text!r}")
         cited += found
-    order = sorted(cited, key=lambda certificate: certificate["verdict"] != "fails as stated")
-    note = f"{statement}, {order[0]['evidence']}: {order[0]['claim']}"
-    if any(certificate["verdict"] == "holds as corrected" for certificate in cited):
-        held = next(c for c in cited if c["verdict"] == "holds as corrected")
-        note = note if held is order[0] else f"{note}; what holds: {held['claim']}"
+    # What breaks first, then what holds instead or besides.
+    first = {verdict: next((c for c in cited if c["verdict"] == verdict), None) for verdict in WORTH_SAYING}
+    said = [f"{verdict}: {c['claim']} [{c['evidence']}]" for verdict, c in first.items() if c is not None]
+    note = f"{statement}, {'; '.join(said[:2])}"
     return Answer({"any": tuple(dict.fromkeys(certificate["verdict"] for certificate in cited))}, note=note)
 
 

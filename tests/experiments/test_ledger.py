@@ -121,6 +121,20 @@ def test_intervals_by_hand() -> None:
     assert (high - low) / 2 == pytest.approx(exact, rel=0.1)
 
 
+def test_range_of_five_normal_draws() -> None:
+    draws = np.random.default_rng(1).standard_normal((200_000, 5))
+    assert np.ptp(draws, axis=1).mean() == pytest.approx(results.FIVE_RANGE, abs=0.01)
+
+
+def test_certificates_say_what_breaks_and_what_holds() -> None:
+    answer = QUERIES["certificates"](
+        statement="Remark B.3", contains=["distinct values: ", "tied values: the limit as"]
+    )
+    assert answer.values["any"] == ("holds", "fails as stated")
+    assert answer.note.index("fails as stated") < answer.note.index("holds: distinct values")
+    assert "no certificate" in QUERIES["certificates"](statement="Remark B.3", contains=["nothing of the kind"]).why
+
+
 def test_matched_draws_against_a_loop() -> None:
     sweep = results.frontiers("compas", "text")
     shares = results.weights(sweep.splits, 5)[:7]
