@@ -38,7 +38,7 @@ _EXPORTS = {
         "normalized_hsic",
     ),
     "conditional": ("conditional_mmd", "demographic_parity", "eipm", "gdp", "gdp_interval"),
-    "learning": ("FairClassifier", "FairEncoder", "FairRegressor"),
+    "learning": ("FairClassifier", "FairEncoder", "FairRegressor", "audit_representation"),
     "data": ("load_dataset",),
 }
 _MODULES = ("conditional", "data", "experiments", "joint", "kernels", "laws", "learning", "theory")
@@ -85,4 +85,4 @@ if TYPE_CHECKING:
         Product,
         median_bandwidth,
     )
-    from frhsic_core.learning import FairClassifier, FairEncoder, FairRegressor
+    from frhsic_core.learning import FairClassifier, FairEncoder, FairRegressor, audit_representation

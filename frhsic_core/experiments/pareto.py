@@ -155,8 +155,8 @@ class Frontiers:
         if len(set(grids.values())) > 1 and not unequal_grids:
             sizes = ", ".join(f"{m} {len(grid)}" for m, grid in grids.items())
             raise UnequalGrids(
-                f"the λ grids differ (number of λ: {sizes}): more λ can only raise the envelope. Compare on a common grid "
-                "(on_common_grid), or pass unequal_grids=True and say so beside the numbers."
+                f"the λ grids differ (number of λ: {sizes}): more λ can only raise the envelope. Compare on a common "
+                "grid (on_common_grid), or pass unequal_grids=True and say so beside the numbers."
             )
         cells = swept.groupby([name, "lam", "split"])[[performance, dependence]].mean()
         splits = set(base.index)

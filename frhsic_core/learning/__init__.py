@@ -10,6 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 _EXPORTS = {
+    "audit": ("RepresentationAudit", "audit_representation"),
     "bandwidth": ("EscapeWarning", "EveryBatch", "EveryEpochs", "FixedBandwidth", "MovingAverage", "ReferenceSchedule"),
     "estimators": ("FairClassifier", "FairEncoder", "FairRegressor"),
     "history": ("History", "Progress"),

@@ -137,6 +137,11 @@ def audit_representation(
     f = None
     if predictions is not None:
         f = as_tensor(predictions, name="predictions").to(z)
+        if f.shape[-1:] != (n,) and f.shape[-2:] != (n, 1):
+            raise ValueError(
+                f"predictions has shape {tuple(f.shape)}: one number for each of the {n} rows is needed; of two class "
+                "probabilities pass the second, predict_proba(X)[:, 1]."
+            )
         f = (f.squeeze(-1) if f.ndim > len(batch) + 1 else f).expand(*batch, n).reshape(-1, n)
     keep = torch.linspace(0, n - 1, min(n, max_rows), device=z.device).round().long()
     parts: list[list[Tensor]] = []

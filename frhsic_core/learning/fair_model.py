@@ -11,6 +11,7 @@ import os
 import warnings
 from collections.abc import Sequence
 from contextlib import nullcontext
+from numbers import Real
 from typing import Any, Self, cast
 
 import numpy as np
@@ -30,7 +31,7 @@ from frhsic_core.learning.selection import LambdaPath, select_lambda
 from frhsic_core.learning.trained import TrainedStack
 from frhsic_core.learning.trainer import Trainer
 
-__all__ = ["FairModel", "InterruptedWarning", "MissingAttributeWarning"]
+__all__ = ["FairModel", "InterruptedWarning", "MissingAttributeWarning", "UnpenalisedWarning"]
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 _CHUNK = 8192  # rows predicted at a time
@@ -42,6 +43,10 @@ class MissingAttributeWarning(UserWarning):
 
 class InterruptedWarning(UserWarning):
     """Ctrl-C ended the training early; the model as it stood was kept."""
+
+
+class UnpenalisedWarning(UserWarning):
+    """``lam="auto"`` chose λ = 0: the model depends on the attribute as much as any."""
 
 
 class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -132,11 +137,20 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         lam = 0.0 if not penalised else self.lam
         with progress_bar(type(self).__name__) if self.verbose else nullcontext() as callback:
             if lam == "auto":
+                _check_keys(self.selection)
                 path = select_lambda(
                     x, y, s, penalty=penalty, seed=seed, sample_weight=sample_weight, callback=callback,
                     **options, **(self.selection or {}),
                 )  # fmt: skip
                 lam = path.choice.lam
+                if lam == 0:
+                    warnings.warn(
+                        "lam='auto' chose λ = 0, no penalty: no larger λ of the grid was worth its price on the rows "
+                        "held out (lambda_choice_.table shows what was tried). Give lam a number, more rows or epochs, "
+                        "or selection={'tolerance': ...} above the standard error of the held-out performance.",
+                        UnpenalisedWarning,
+                        stacklevel=3,
+                    )
             if path is not None and path.stack.interrupted:
                 stack, index = path.stack, path.index  # the path is what there is: no second training after Ctrl-C
             else:
@@ -160,9 +174,10 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self.task_, self.lam_, self.seed_ = task, lam, seed
         self.interrupted_ = stack.interrupted
         if stack.interrupted:
+            choice = f" while λ was being chosen (λ = {lam:g} is provisional)" if self.lam == "auto" else ""
             warnings.warn(
-                f"training was interrupted after {stack.history.epochs} of {self.epochs} epochs: the model as it "
-                "stands is kept (interrupted_ is True).",
+                f"training was interrupted after {stack.history.epochs} of {self.epochs} epochs{choice}: the model as "
+                "it stands is kept (interrupted_ is True).",
                 InterruptedWarning,
                 stacklevel=4,
             )
@@ -179,8 +194,12 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         if isinstance(self.lam, str):
             if self.lam != "auto":
                 raise ValueError(f"lam is {self.lam!r}: give a number that is zero or positive, or 'auto'.")
+        elif not isinstance(self.lam, Real):
+            raise ValueError(f"lam is {self.lam!r}: give a number that is zero or positive, or 'auto'.")
         elif not 0 <= self.lam < float("inf"):
             raise ValueError(f"lam is {self.lam}: it must be zero or positive, and finite, or 'auto'.")
+        if str(self.device).startswith("cuda") and not torch.cuda.is_available():
+            raise ValueError(f"device is {self.device!r} and there is no CUDA device: use 'cpu' or 'auto'.")
         if self.dtype not in DTYPES:
             raise ValueError(f"dtype is {self.dtype!r}: choose 'float32' or 'float64'.")
 
@@ -253,3 +272,11 @@ def _standardised(y: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray
     spread = float(np.sqrt(np.average((y - mean) ** 2, weights=weights)))
     spread = spread if spread > 0 else 1.0
     return (y - mean) / spread, mean, spread
+
+
+def _check_keys(selection: dict[str, Any] | None) -> None:
+    """Refuse a misspelled key here: further in it would be taken for an option of the training."""
+    known = ("lams", "rule", "alpha", "epsilon", "tolerance", "dependence", "validation_fraction", "max_rows")
+    unknown = set(selection or {}) - {*known, "n_permutations"}
+    if unknown:
+        raise ValueError(f"selection has no {sorted(unknown)}: choose from {', '.join(known)}, n_permutations.")

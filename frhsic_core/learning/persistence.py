@@ -85,7 +85,10 @@ def load_estimator(cls: type[E], path: str | os.PathLike[str]) -> E:
     except FileNotFoundError:
         raise
     except Exception as error:  # torch raises many kinds for a damaged file
-        raise ValueError(f"{path} is not a saved estimator ({type(error).__name__}): save it again.") from error
+        # Not chained: torch's own text advises to read the file as a pickle, which would run whatever is in it.
+        raise ValueError(
+            f"{path} is not a saved estimator ({type(error).__name__}): give a file that save() wrote."
+        ) from None
     if record.get("kind") != KIND or record.get("class") != cls.__name__:
         found = record.get("class", "something else")
         raise ValueError(f"{path} holds {found}, not {cls.__name__}: load it with the class that saved it.")

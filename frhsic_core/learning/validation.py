@@ -77,7 +77,7 @@ def validation_table(
     gaps = torch.stack([gdp(prediction[:, rows], s[rows, a]) for a in range(s.shape[-1])]).amax(0)
     return pd.DataFrame(
         {
-            "lam": stack.lam.double().numpy(),
+            "lam": [float(str(lam)) for lam in stack.lam.cpu().numpy()],  # 0.1, not its single-precision neighbour
             "performance": _performance(stack.task, output, target, weight).numpy(),
             "hsic": test.hsic.numpy(),
             "normalized_hsic": normalized_hsic(z[:, keep], s[keep].expand(len(z), -1, -1)).numpy(),
