@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import torch
 
 from frhsic_core import Gaussian, distance_correlation, hsic
 
-numba = pytest.importorskip("numba")
-numba.config.DISABLE_JIT = True  # compiling takes most of a minute, the statistics of fifty rows do not
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")
-    hyppo = pytest.importorskip("hyppo.independence")
+
+@pytest.fixture(scope="module")
+def hyppo() -> Iterator[Any]:
+    """Import hyppo with its compiler off: compiling takes most of a minute, the statistics of fifty rows do not."""
+    numba = pytest.importorskip("numba")
+    before, numba.config.DISABLE_JIT = numba.config.DISABLE_JIT, True
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield pytest.importorskip("hyppo.independence")
+    finally:
+        numba.config.DISABLE_JIT = before  # other libraries of this process need it on
 
 
 @pytest.fixture
@@ -24,7 +33,7 @@ def pair(generator: torch.Generator) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 @pytest.mark.parametrize("estimator", ["biased", "unbiased"])
-def test_hsic(estimator: str, pair: tuple[torch.Tensor, torch.Tensor]) -> None:
+def test_hsic(hyppo: Any, estimator: str, pair: tuple[torch.Tensor, torch.Tensor]) -> None:
     z, s = pair
 
     def ours(a: torch.Tensor, b: torch.Tensor) -> float:
@@ -36,7 +45,7 @@ def test_hsic(estimator: str, pair: tuple[torch.Tensor, torch.Tensor]) -> None:
     assert theirs == pytest.approx(math.sqrt(correlation) if estimator == "biased" else correlation, rel=1e-10)
 
 
-def test_distance_correlation(pair: tuple[torch.Tensor, torch.Tensor]) -> None:
+def test_distance_correlation(hyppo: Any, pair: tuple[torch.Tensor, torch.Tensor]) -> None:
     z, s = pair
     biased = hyppo.Dcorr(bias=True).statistic(z.numpy(), s.numpy())
     unbiased = hyppo.Dcorr(bias=False).statistic(z.numpy(), s.numpy())
