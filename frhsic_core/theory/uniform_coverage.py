@@ -173,16 +173,16 @@ def root_n(*, quick: bool) -> list[Certificate]:
     generator = torch.Generator().manual_seed(53)
     law = two_column_inputs(columns=1, points=11)
     sizes = torch.tensor([1e3, 1e4, 1e5, 1e6])
-    draws = 400 if quick else 4000
+    draws = 4000  # also when quick: with a tenth of them one seed's 95 % interval missed -1/2
     suprema = torch.stack(
         [linear_class(law, law.draw(int(n), draws, generator=generator), radius=RADIUS, step=0.01).upper for n in sizes]
     )
-    slope, (low, high) = loglog_slope(sizes.numpy(), suprema.numpy(), confidence=0.99)
+    slope, (low, high) = loglog_slope(sizes.numpy(), suprema.numpy(), confidence=0.95)
     return [
         inequality(
             "Corollary 5.3",
             LABELS["Corollary 5.3"],
-            "the 99 % interval of the log-log slope of the supremum contains -1/2, linear encoders with one parameter",
+            "the 95 % interval of the log-log slope of the supremum contains -1/2, linear encoders with one parameter",
             lower=low,
             middle=-0.5,
             upper=high,
