@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
+from install_cell import is_install_cell
 from sphinx import addnodes
 from sphinx.util.docutils import SphinxDirective
 
@@ -45,7 +46,8 @@ def facts(path: Path) -> Facts:
     if path.suffix == ".md":
         text = path.read_text(encoding="utf-8")
         return Facts(0, 0, 0, 0, 0, len(text.split()), path.stat().st_size)
-    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    every = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    cells = [cell for cell in every if not is_install_cell(cell)]
     code = [cell for cell in cells if cell["cell_type"] == "code" and "".join(cell["source"]).strip()]
     outputs = [output for cell in code for output in cell["outputs"]]
     prose = " ".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")

@@ -1,6 +1,7 @@
 """Execute text notebooks and write the committed ``.ipynb`` beside each: the same bytes for the same code.
 
 Usage: ``python book/_ext/run_notebooks.py [--jobs N] [notebooks/NAME.md ...]`` (all of them when none is named).
+``--stamp`` executes nothing and only puts the hidden install cell first, for instance after the public address changed.
 
 ``jupytext --sync`` takes whichever file is newer and ``--update --execute`` keeps old outputs, so neither is used.
 """
@@ -21,6 +22,7 @@ os.environ.setdefault("PYDEVD_DISABLE_FILE_VALIDATION", "1")
 
 import jupytext
 import nbformat
+from install_cell import public_address, stamp
 from nbclient import NotebookClient
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -40,6 +42,7 @@ def execute(text: Path) -> float:
         raise SystemExit(f"{text.name} has no code cell: look for a fence that never closes.")
     for number, cell in enumerate(notebook.cells):
         cell["id"] = f"cell-{number:03d}"  # text formats keep no cell ids; random ones would change every file
+    stamp(notebook, *public_address())
     NotebookClient(
         notebook,
         timeout=600,
@@ -52,12 +55,26 @@ def execute(text: Path) -> float:
     notebook.metadata = nbformat.from_dict(
         {"kernelspec": notebook.metadata["kernelspec"], "language_info": {"name": "python"}}
     )
+    write(notebook, text.with_suffix(".ipynb"))
+    return time.perf_counter() - start
+
+
+def stamp_only(text: Path) -> float:
+    """Add or refresh the install cell of an executed notebook and keep its outputs; return the seconds taken."""
+    start = time.perf_counter()
     target = text.with_suffix(".ipynb")
+    notebook = nbformat.read(target, as_version=4)
+    if stamp(notebook, *public_address()):
+        write(notebook, target)
+    return time.perf_counter() - start
+
+
+def write(notebook: nbformat.NotebookNode, target: Path) -> None:
+    """Replace a file at once, so that a run that is stopped leaves the old one whole."""
     with tempfile.NamedTemporaryFile("w", dir=target.parent, suffix=".tmp", delete=False, encoding="utf-8") as draft:
         nbformat.write(notebook, draft)
     os.chmod(draft.name, 0o644)
     os.replace(draft.name, target)
-    return time.perf_counter() - start
 
 
 def main() -> int:
@@ -65,14 +82,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("notebooks", nargs="*", type=Path)
     parser.add_argument("--jobs", type=int, default=1, help="notebooks executed at the same time")
+    parser.add_argument("--stamp", action="store_true", help="execute nothing; only add or refresh the install cell")
     arguments = parser.parse_args()
+    work = stamp_only if arguments.stamp else execute
     texts = [path.resolve().with_suffix(".md") for path in arguments.notebooks]
     texts = texts or sorted((ROOT / "notebooks").glob("*.md"))
     failed = 0
 
     def one(text: Path) -> tuple[Path, float | None, str]:
         try:
-            return text, execute(text), ""
+            return text, work(text), ""
         except Exception as error:
             return text, None, str(error)
 

@@ -24,11 +24,11 @@ def is_fresh(page: Path) -> bool:
 
 @pytest.fixture(scope="session")
 def built_book(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of HTML pages: that of ``FRHSIC_BOOK``, or ``_build/html`` when it is fresh, or a new one.
+    """Return the folder of HTML pages: that of ``FRHSIC_HTML``, or ``_build/html`` when it is fresh, or a new one.
 
     A new build takes warnings as errors.
     """
-    if named := os.environ.get("FRHSIC_BOOK"):
+    if named := os.environ.get("FRHSIC_HTML"):
         return Path(named)
     ready = ROOT / "_build" / "html"
     if is_fresh(ready / "index.html"):
