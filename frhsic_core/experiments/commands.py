@@ -11,10 +11,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from frhsic_core.experiments.plan import Experiment
 from frhsic_core.experiments.presets import EXPERIMENTS, PRESETS, experiment_for
 from frhsic_core.experiments.reference import book_folder
-from frhsic_core.experiments.store import ResultStore, StoreError
+from frhsic_core.experiments.store import ResultStore
+from frhsic_core.experiments.study import Study, StudyStore
 from frhsic_core.experiments.tables import DEPENDENCE, beside_paper, pareto_table
+from frhsic_core.experiments.writing import StoreError
 
 __all__ = ["register"]
 
@@ -56,6 +59,7 @@ def run(
 
     Exit status 0: all is done; 3: stacks are left; 4: a stack failed.
     """
+    from frhsic_core.experiments.study import run_study
     from frhsic_core.experiments.sweep import run_experiment, set_threads
 
     say = lambda line: typer.echo(line)  # noqa: E731
@@ -68,6 +72,15 @@ def run(
             methods=tuple(method or ()) or None,
             splits=splits,
         )
+        if isinstance(chosen, Study):
+            if dask is not None:
+                raise ValueError(f"{experiment} measures this machine or needs one alone: run it without --dask.")
+            set_threads(threads)
+            study = StudyStore(_folder(store, preset), chosen.name)
+            report = run_study(chosen, study, device=device, minutes=minutes, say=say)
+            study.compact(chosen)
+            typer.echo(str(report))
+            raise typer.Exit(4 if report.failed else 3 if report.left else 0)
         results = ResultStore(_folder(store, preset), chosen.name)
         if dask is not None:
             from frhsic_core.experiments.cluster import run_on_cluster
@@ -92,6 +105,8 @@ def tables(
     csv: Annotated[Path | None, typer.Option(help="Also write the numbers to this file.")] = None,
 ) -> None:
     """Print matched points and nAUP with intervals, and beside them what the paper prints."""
+    if not experiment.startswith("main"):
+        raise _fail(f"{experiment!r} has no Pareto tables: main has them; its chapter shows what another one found.")
     if dependence not in DEPENDENCE:
         raise _fail(f"dependence is {dependence!r}: choose one of {', '.join(DEPENDENCE)}.")
     try:
@@ -117,20 +132,31 @@ def status(store: Place = None) -> None:
         for preset in PRESETS:
             chosen = experiment_for(name, preset)
             try:
-                results = ResultStore(_folder(store, preset), chosen.name)
-                done = results.done()
-                provenance = results.provenance()
+                counts, spent, environments = _progress(chosen, _folder(store, preset))
             except StoreError as error:
                 raise _fail(error) from None
-            needed = chosen.keys()
-            stacks = provenance["stacks"]
-            table.add_row(
-                name, preset, f"{len(needed & done):,}", f"{len(needed):,}", str(len(chosen.missing(done))),
-                _minutes(sum(stack.get("seconds_training", 0.0) for stack in stacks)),
-                _minutes(sum(stack.get("seconds_evaluation", 0.0) for stack in stacks)),
-                ", ".join(sorted({environment["device"] for environment in provenance["environments"]})),
-            )  # fmt: skip
+            devices = ", ".join(sorted({environment["device"] for environment in environments}))
+            table.add_row(name, preset, *counts, *map(_minutes, spent), devices)
     _console().print(table)
+
+
+def _progress(chosen: Experiment | Study, folder: Path) -> tuple[list[str], list[float], list[dict[str, str]]]:
+    """Return models done, needed and stacks left; seconds of what *this* preset needs; on what they ran."""
+    if isinstance(chosen, Study):
+        study = StudyStore(folder, chosen.name)
+        side, units = study.provenance(), chosen.keys()
+        mine = [unit for unit in side["units"] if unit["key"] in units]
+        counts = [f"{len(mine):,}", f"{len(units):,}", str(len(units) - len(mine))]
+        used = [side["environments"][unit["environment"]] for unit in mine]
+        return counts, [sum(unit["seconds"] for unit in mine), 0.0], used
+    results = ResultStore(folder, chosen.name)
+    done, needed, provenance = results.done(), chosen.keys(), results.provenance()
+    recipes = {key[0] for key in needed & done}
+    stacks = [stack for stack in provenance["stacks"] if stack["recipe"] in recipes]
+    counts = [f"{len(needed & done):,}", f"{len(needed):,}", str(len(chosen.missing(done)))]
+    spent = [sum(stack.get(f"seconds_{what}", 0.0) for stack in stacks) for what in ("training", "evaluation")]
+    used = [provenance["environments"][stack["environment"]] for stack in stacks if "environment" in stack]
+    return counts, spent, used
 
 
 def reproduce(

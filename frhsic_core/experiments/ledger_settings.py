@@ -15,6 +15,7 @@ from functools import cache
 from typing import Any
 
 from frhsic_core.experiments.ledger_answers import Answer, query
+from frhsic_core.experiments.plan import Experiment
 from frhsic_core.experiments.presets import experiment_for
 from frhsic_core.experiments.reference import book_folder
 
@@ -102,6 +103,7 @@ def preset(what: str) -> Answer:
     values: dict[str, Any] = {}
     for protocol, name in PRESET_OF.items():
         plan = experiment_for("main", name, protocols=(protocol,))
+        assert isinstance(plan, Experiment)
         values[protocol] = {
             "lams": plan.lams,
             "repeats": len(plan.splits),

@@ -15,12 +15,13 @@ __all__ = ["Experiment", "Job", "Key", "Recipe", "Task", "models_of"]
 FORMAT = 1
 # The seed of a model is that of its split, as in the released code; repeats of a split lie this far apart.
 REPEAT = 100_000
+_LATER = ("network", "measure")
 
 Key = tuple[str, float, int, int]
 Settings = tuple[tuple[str, Any], ...]
 
 
-def _digest(value: Any) -> str:
+def digest(value: Any) -> str:
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), default=list)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
@@ -70,6 +71,10 @@ class Recipe:
         Of the training.
     fractions : tuple of float
         Train and test, or train, validation and test.
+    network : tuple of pairs
+        Further arguments of the trainer (``widths``, ``activation``).
+    measure : str
+        A module of this package whose ``measure(trained, splits, data)`` adds columns to those every model gets.
 
     Examples
     --------
@@ -86,11 +91,15 @@ class Recipe:
     batch_size: int = 256
     learning_rate: float = 1e-3
     fractions: tuple[float, ...] = (0.8, 0.2)
+    network: Settings = ()
+    measure: str = ""
 
     @property
     def key(self) -> str:
         """Twelve hexadecimal digits that stand for the recipe."""
-        return _digest([FORMAT, asdict(self)])
+        # Fields that came later enter only where they are used: keys of rows stored before them stay.
+        said = asdict(self)
+        return digest([FORMAT, {name: said[name] for name in said if name not in _LATER or said[name]}])
 
     def but(self, **changes: Any) -> Recipe:
         """Return the recipe with some fields changed."""
@@ -124,7 +133,7 @@ class Job:
     @property
     def key(self) -> str:
         """Sixteen hexadecimal digits that stand for the stack."""
-        return _digest([self.recipe.key, self.lams, self.splits, self.repeats]) + self.recipe.key[:4]
+        return digest([self.recipe.key, self.lams, self.splits, self.repeats]) + self.recipe.key[:4]
 
     def __str__(self) -> str:
         return f"{self.recipe}, {len(self.models)} models"
@@ -146,8 +155,10 @@ class Experiment:
         λ grid; seeds of the splits; repeats of each split with other initial weights.
     options : tuple of (str, settings)
         Departures from the protocol, by name.
-    epochs, batch_size, learning_rate, fractions
+    epochs, batch_size, learning_rate, fractions, network, measure
         As in :class:`Recipe`.
+    also : tuple of Experiment
+        More of the same table with other methods, grids or settings; their names do not matter.
 
     Examples
     --------
@@ -167,15 +178,21 @@ class Experiment:
     batch_size: int = 256
     learning_rate: float = 1e-3
     fractions: tuple[float, ...] = (0.8, 0.2)
+    network: Settings = ()
+    measure: str = ""
+    also: tuple[Experiment, ...] = ()
 
     def jobs(self) -> list[Job]:
         """Return the stacks, those of one task together (its data is then loaded once)."""
-        return [
+        own = [
             Job(self._recipe(task, method, option, settings), self._grid(method), self.splits, self.repeats)
             for task in self.tasks
             for method in self.methods
             for option, settings in self.options
         ]
+        jobs = [*own, *(job for part in self.also for job in part.jobs())]
+        order = {task: i for i, task in reversed(list(enumerate(job.recipe.task for job in jobs)))}
+        return sorted(jobs, key=lambda job: order[job.recipe.task])
 
     def missing(self, done: Collection[Key]) -> list[Job]:
         """Return the stacks that train exactly the models not yet ``done``.
@@ -192,7 +209,10 @@ class Experiment:
         return (0.0,) if method == "unfair" else self.lams
 
     def _recipe(self, task: Task, method: str, option: str, settings: Settings) -> Recipe:
-        return Recipe(task, method, option, settings, self.epochs, self.batch_size, self.learning_rate, self.fractions)
+        return Recipe(
+            task, method, option, settings, self.epochs, self.batch_size, self.learning_rate, self.fractions,
+            self.network, self.measure,
+        )  # fmt: skip
 
 
 def _remainder(job: Job, done: Collection[Key]) -> Iterator[Job]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from importlib import import_module
 
 from frhsic_core.experiments.plan import Experiment, Task
+from frhsic_core.experiments.study import Study
 
 __all__ = ["DATASETS", "EXPERIMENTS", "GRIDS", "METHODS", "PRESETS", "experiment_for"]
 
@@ -17,6 +19,7 @@ GRIDS = {
     "text": (0.1, 1.0, 10.0, 100.0, 500.0),
     "full": (0.01, 0.1, 0.5, 1.0, 5.0, 10.0, 50.0, 100.0, 500.0),
 }
+MODULES: tuple[str, ...] = ()
 SPLITS = {"text": tuple(range(42, 47)), "full": tuple(range(42, 67))}
 
 
@@ -45,7 +48,19 @@ def live_experiment(preset: str) -> Experiment:
     return Experiment("live", (task,), ("unfair", "frhsic"), (1.0, 10.0), SPLITS["full"], epochs=40)
 
 
-EXPERIMENTS: dict[str, Callable[[str], Experiment]] = {"main": main_experiment, "live": live_experiment}
+def _from(module: str) -> Callable[[str], Experiment | Study]:
+    """Take the experiment of a module, ``plan(preset)``; the module is imported when it is asked for."""
+
+    def build(preset: str) -> Experiment | Study:
+        return import_module(f"frhsic_core.experiments.{module}").plan(preset)
+
+    return build
+
+
+# Every other experiment is a module of this package: its plan, what it measures, and its tables.
+EXPERIMENTS: dict[str, Callable[[str], Experiment | Study]] = {"main": main_experiment, "live": live_experiment} | {
+    name: _from(name) for name in MODULES
+}
 
 
 def experiment_for(
@@ -56,7 +71,7 @@ def experiment_for(
     datasets: tuple[str, ...] | None = None,
     methods: tuple[str, ...] | None = None,
     splits: int | None = None,
-) -> Experiment:
+) -> Experiment | Study:
     """Return an experiment in a preset, cut down to some protocols, datasets, methods or the first few splits.
 
     What a smaller cut trained, a larger one does not train again.
@@ -71,22 +86,33 @@ def experiment_for(
     if preset not in PRESETS:
         raise ValueError(f"preset is {preset!r}: choose one of {', '.join(PRESETS)}.")
     experiment = EXPERIMENTS[name](preset)
-    tasks = tuple(
-        task
-        for task in experiment.tasks
-        if (not protocols or task.protocol in protocols) and (not datasets or task.dataset in datasets)
-    )
-    chosen = tuple(method for method in experiment.methods if not methods or method in methods)
+    if isinstance(experiment, Study):
+        if protocols or datasets or methods or splits is not None:
+            raise ValueError(f"{name} is a study of {len(experiment.units)} units: it is run as a whole.")
+        return experiment
+    parts = (replace(experiment, also=()), *experiment.also)
     for what, asked, known in (
-        ("protocol", protocols, {task.protocol for task in experiment.tasks}),
-        ("dataset", datasets, {task.dataset for task in experiment.tasks}),
-        ("method", methods, set(experiment.methods)),
+        ("protocol", protocols, {task.protocol for part in parts for task in part.tasks}),
+        ("dataset", datasets, {task.dataset for part in parts for task in part.tasks}),
+        ("method", methods, {method for part in parts for method in part.methods}),
     ):
         unknown = sorted(set(asked or ()) - known)
         if unknown:
             raise ValueError(
                 f"{name} ({preset}) has no {what} {', '.join(unknown)}: it has {', '.join(sorted(known))}."
             )
-    if splits is not None and not 1 <= splits <= len(experiment.splits):
-        raise ValueError(f"splits is {splits}: {name} ({preset}) has 1 to {len(experiment.splits)}.")
-    return replace(experiment, tasks=tasks, methods=chosen, splits=experiment.splits[:splits])
+    most = max(len(part.splits) for part in parts)
+    if splits is not None and not 1 <= splits <= most:
+        raise ValueError(f"splits is {splits}: {name} ({preset}) has 1 to {most}.")
+
+    def cut(part: Experiment) -> Experiment:
+        tasks = tuple(
+            task
+            for task in part.tasks
+            if (not protocols or task.protocol in protocols) and (not datasets or task.dataset in datasets)
+        )
+        chosen = tuple(method for method in part.methods if not methods or method in methods)
+        return replace(part, tasks=tasks, methods=chosen, splits=part.splits[:splits])
+
+    first, *others = map(cut, parts)
+    return replace(first, also=tuple(others))

@@ -31,8 +31,14 @@ def book_folder(*parts: str) -> Path:
 
 
 def stored_rows(experiment: str = "main") -> pd.DataFrame:
-    """Return the rows of an experiment that the book holds, one for each trained model; empty when it was never run."""
-    return ResultStore(book_folder("results"), experiment).read()
+    """Return the rows of an experiment that the book holds; empty when it was never run.
+
+    One row for each trained model, or what a study measured.
+    """
+    folder = book_folder("results")
+    if (folder / f"{experiment}.csv").exists():
+        return pd.read_csv(folder / f"{experiment}.csv")
+    return ResultStore(folder, experiment).read()
 
 
 def reference_sweep(*, dense: bool = True) -> pd.DataFrame:

@@ -13,7 +13,8 @@ from collections.abc import Sequence
 
 from frhsic_core.experiments.presets import EXPERIMENTS, PRESETS, experiment_for
 from frhsic_core.experiments.store import ResultStore, StoreError
-from frhsic_core.experiments.sweep import run_experiment, set_threads
+from frhsic_core.experiments.study import Study, StudyStore, run_study
+from frhsic_core.experiments.sweep import Report, run_experiment, set_threads
 from frhsic_core.experiments.tables import short_table
 
 
@@ -42,8 +43,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
             splits=chosen.splits,
         )
         set_threads(chosen.threads)
-        store = ResultStore(chosen.store, experiment.name)
         say = lambda line: print(line, flush=True)  # noqa: E731
+        if isinstance(experiment, Study):
+            results = StudyStore(chosen.store, experiment.name)
+            report = run_study(experiment, results, device=chosen.device, minutes=chosen.minutes, say=say)
+            if chosen.compact:
+                results.compact(experiment)
+            print(report)
+            return status_of(report)
+        store = ResultStore(chosen.store, experiment.name)
         report = run_experiment(experiment, store, device=chosen.device, minutes=chosen.minutes, say=say)
         if chosen.compact:
             store.compact()
@@ -52,6 +60,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     print(report)
     print(short_table(store.read(parts_only=not chosen.compact)))
+    return status_of(report)
+
+
+def status_of(report: Report) -> int:
+    """Return 0 when all is done, 3 when something is left, 4 when something failed."""
     return 4 if report.failed else 3 if report.left else 0
 
 

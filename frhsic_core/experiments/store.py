@@ -9,13 +9,10 @@ takes no parquet reader.
 
 from __future__ import annotations
 
-import errno
 import json
 import os
-import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,6 +21,15 @@ import numpy as np
 import pandas as pd
 
 from frhsic_core.experiments.plan import Job, Key, models_of
+from frhsic_core.experiments.writing import (
+    StoreError,
+    atomically,
+    claimed,
+    explained,
+    locked,
+    require_writable,
+    sweep_up,
+)
 
 __all__ = ["IDENTITY", "Part", "ResultStore", "StoreError"]
 
@@ -32,10 +38,6 @@ NUMBERS = ("lam", "split", "seed")
 IDENTITY = (*TEXT, *NUMBERS)
 Value = TypeVar("Value")
 _ORDER = ["dataset", "variant", "protocol", "method", "option", "recipe", "lam", "split", "seed"]
-
-
-class StoreError(OSError):
-    """The store cannot be read or written; says why and what to do."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,7 @@ class ResultStore:
 
     Examples
     --------
+    >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     store = ResultStore(folder, "main")
     ...     len(store.done()), len(store.read())
@@ -165,14 +168,7 @@ class ResultStore:
 
     def require_writable(self) -> None:
         """Raise :class:`StoreError` now rather than after an hour of training."""
-        with self._explained(self.parts):
-            self.parts.mkdir(parents=True, exist_ok=True)
-            handle, name = tempfile.mkstemp(prefix=".probe.", dir=self.parts)
-            try:
-                os.write(handle, b"\0" * 4096)
-            finally:
-                os.close(handle)
-                os.unlink(name)
+        require_writable(self.parts)
 
     def write(self, part: Part) -> Path:
         """Add a finished stack; afterwards the part is there whole, or (on an error) not at all."""
@@ -188,9 +184,9 @@ class ResultStore:
         def save(file: Any) -> None:
             np.savez_compressed(file, **{"meta": np.array(json.dumps(meta)), **columns})  # type: ignore[arg-type]
 
-        with self._explained(path):
+        with explained(path):
             self.parts.mkdir(parents=True, exist_ok=True)
-            _atomically(path, save)
+            atomically(path, save)
         return path
 
     def compact(self) -> Path:
@@ -198,32 +194,24 @@ class ResultStore:
 
         A crash in between leaves the parts; the next call then comes to the same files.
         """
-        with self._explained(self.table), self._locked_root():
+        with explained(self.table), locked(self.root):
             files = self._part_files()
             if not files and self.table.exists():
                 return self.table
             rows, provenance = self.read(), self.provenance()
-            _atomically(self.table, lambda file: _write_parquet(rows, file))
+            atomically(self.table, lambda file: _write_parquet(rows, file))
             text = json.dumps(provenance, indent=1, ensure_ascii=False) + "\n"
-            _atomically(self.sidecar, lambda file: file.write(text.encode()))
+            atomically(self.sidecar, lambda file: file.write(text.encode()))
             for path in files:
                 path.unlink(missing_ok=True)
-            self._sweep_up()
+            sweep_up(self.parts)
         return self.table
 
     @contextmanager
     def claim(self, job: Job) -> Iterator[bool]:
         """Give True to the one runner that may train ``job``; the claim dies with its process, however that ends."""
-        with self._explained(self.parts):
-            self.parts.mkdir(parents=True, exist_ok=True)
-        path = self.parts / f"{job.key}.lock"
-        with open(path, "ab") as file:
-            held = _flock(file.fileno(), wait=False)
-            try:
-                yield held
-            finally:
-                if held:
-                    path.unlink(missing_ok=True)
+        with claimed(self.parts / f"{job.key}.lock") as mine:
+            yield mine
 
     # Details ----------------------------------------------------------------------------------------------------------
 
@@ -252,76 +240,6 @@ class ResultStore:
                 return [read(path) for path in self._part_files()]
             except FileNotFoundError:  # compacted by another process in between
                 continue
-
-    @contextmanager
-    def _locked_root(self) -> Iterator[None]:
-        """Let one process compact at a time; the folder itself is locked, so no file is left behind."""
-        self.root.mkdir(parents=True, exist_ok=True)
-        handle = os.open(self.root, os.O_RDONLY)
-        try:
-            _flock(handle, wait=True)
-            yield
-        finally:
-            os.close(handle)
-
-    def _sweep_up(self) -> None:
-        """Remove what killed runners left: locks nobody holds, unfinished files older than an hour, an empty folder."""
-        for path in self.parts.glob("*.lock"):
-            with open(path, "ab") as file:
-                if _flock(file.fileno(), wait=False):
-                    path.unlink(missing_ok=True)
-        for path in self.parts.glob(".*.npz.*"):
-            with suppress(OSError):
-                if time.time() - path.stat().st_mtime > 3600:
-                    path.unlink()
-        with suppress(OSError):
-            self.parts.rmdir()
-
-    @contextmanager
-    def _explained(self, path: Path) -> Iterator[None]:
-        try:
-            yield
-        except StoreError:
-            raise
-        except OSError as error:
-            advice = {
-                errno.ENOSPC: "the disk is full: free some space",
-                errno.EDQUOT: "the quota is used up: free some space",
-                errno.EROFS: "the place is read-only: choose another with --store",
-                errno.EACCES: "writing there is not allowed: choose another with --store",
-                errno.EPERM: "writing there is not allowed: choose another with --store",
-            }.get(error.errno or 0, f"{error.strerror or error}: mend that")
-            raise StoreError(
-                error.errno, f"Results cannot be written to {path}: {advice} and run again. Finished stacks are kept."
-            ) from error
-
-
-def _flock(handle: int, *, wait: bool) -> bool:
-    """Lock an open file until it is closed or its process ends; True where there are no such locks (Windows)."""
-    try:
-        import fcntl
-    except ImportError:
-        return True
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-    except BlockingIOError:
-        return False
-    return True
-
-
-def _atomically(path: Path, write: Any) -> None:
-    """Write beside ``path``, flush to the disk, rename: the old file or the new one, never half."""
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            write(file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(name, 0o644)
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
 
 
 def _read_meta(path: Path) -> dict[str, Any]:

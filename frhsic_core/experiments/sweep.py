@@ -9,7 +9,10 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from frhsic_core.experiments.plan import Experiment, Job, Task
 from frhsic_core.experiments.provenance import environment
@@ -112,6 +115,7 @@ def run_job(job: Job, *, device: str = "auto", samples: Samples | None = None, d
             batch_size=recipe.batch_size,
             learning_rate=recipe.learning_rate,
             device=device,
+            **dict(recipe.network),
         )
         trained = trainer.fit(callback=watch if deadline < math.inf else None)
     if trained.interrupted:
@@ -120,6 +124,9 @@ def run_job(job: Job, *, device: str = "auto", samples: Samples | None = None, d
         raise OutOfTime(f"{job}: no time left after {trainer.epoch} of {recipe.epochs} epochs.")
     training = time.perf_counter() - begin
     metrics = evaluate(trained, splits)
+    if recipe.measure:
+        more = import_module(f"frhsic_core.experiments.{recipe.measure}").measure(trained, splits, data)
+        metrics |= {name: np.asarray(values, dtype=np.float32) for name, values in more.items()}
     labels = {
         "dataset": task.dataset,
         "variant": task.variant,

@@ -77,14 +77,14 @@ def test_a_crash_between_table_and_record_loses_nothing(tmp_path, tiny: Experime
     store = ResultStore(tmp_path, "tiny")
     for job in tiny.jobs():
         store.write(part_of(job))
-    write = store_module._atomically
+    write = store_module.atomically
 
     def crash(path, function) -> None:
         if path == store.sidecar:
             raise KeyboardInterrupt
         write(path, function)
 
-    monkeypatch.setattr(store_module, "_atomically", crash)
+    monkeypatch.setattr(store_module, "atomically", crash)
     with pytest.raises(KeyboardInterrupt):
         store.compact()
     monkeypatch.undo()
