@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from frhsic_core.experiments.plan import Experiment
+from frhsic_core.experiments.plan import Experiment, models_of
 from frhsic_core.experiments.presets import EXPERIMENTS, PRESETS, experiment_for
 from frhsic_core.experiments.reference import book_folder
 from frhsic_core.experiments.store import ResultStore
@@ -151,12 +151,14 @@ def _progress(chosen: Experiment | Study, folder: Path) -> tuple[list[str], list
         return counts, [sum(unit["seconds"] for unit in mine), 0.0], used
     results = ResultStore(folder, chosen.name)
     done, needed, provenance = results.done(), chosen.keys(), results.provenance()
-    recipes = {key[0] for key in needed & done}
-    stacks = [stack for stack in provenance["stacks"] if stack["recipe"] in recipes]
-    counts = [f"{len(needed & done):,}", f"{len(needed):,}", str(len(chosen.missing(done)))]
-    spent = [sum(stack.get(f"seconds_{what}", 0.0) for stack in stacks) for what in ("training", "evaluation")]
-    used = [provenance["environments"][stack["environment"]] for stack in stacks if "environment" in stack]
-    return counts, spent, used
+    spent, used = [0.0, 0.0], []
+    for stack in provenance["stacks"]:
+        models = models_of(stack["lams"], stack["splits"], stack["repeats"])
+        share = sum((stack["recipe"], *model) in needed for model in models) / len(models)
+        if share:  # a stack of which this preset needs a part costs it that part
+            spent = [spent[i] + share * stack[f"seconds_{what}"] for i, what in enumerate(("training", "evaluation"))]
+            used.append(provenance["environments"][stack["environment"]])
+    return [f"{len(needed & done):,}", f"{len(needed):,}", str(len(chosen.missing(done)))], spent, used
 
 
 def reproduce(

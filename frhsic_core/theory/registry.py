@@ -109,13 +109,17 @@ def statements() -> dict[str, Statement]:
 def find_statement(name: str) -> Statement:
     """Return a statement by number or label; an unknown name is an error that lists the known ones.
 
+    Numbers run through all kinds of statement, so the bare number names one too.
+
     Examples
     --------
-    >>> find_statement("thm:hsic_gdp").number
-    'Theorem 4.7'
+    >>> find_statement("thm:hsic_gdp").number, find_statement("4.5").number
+    ('Theorem 4.7', 'Theorem 4.5')
     """
+    wanted = name.strip().lower()
     for statement in statements().values():
-        if name.strip().lower() in (statement.number.lower(), statement.label.lower()):
+        number = statement.number.lower()
+        if wanted in (number, statement.label.lower(), number.rpartition(" ")[2]):
             return statement
     raise KeyError(f"there is no statement {name!r}: choose one of {', '.join(statements())}.")
 

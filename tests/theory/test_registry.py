@@ -40,6 +40,10 @@ def test_every_checking_module_has_its_test_file() -> None:
 
 def test_find_statement() -> None:
     assert registry.find_statement("theorem 4.5").label == "cor:hsic-mmd-equivalence"
+    assert registry.find_statement("4.5").number == "Theorem 4.5"
+    assert registry.find_statement("g.2").number == "Proposition G.2"
+    numbers = [number.rpartition(" ")[2] for number in registry.statements()]
+    assert len(set(numbers)) == len(numbers), "a bare number would name two statements"
     assert registry.find_statement("prop:equivalence").number == "Proposition 3.1"
     with pytest.raises(KeyError, match=r"no statement 'Theorem 9.9': choose one of Definition 2.1"):
         registry.find_statement("Theorem 9.9")
