@@ -22,6 +22,7 @@ __all__ = [
     "EveryEpochs",
     "FixedBandwidth",
     "MovingAverage",
+    "MultipleOfMedian",
     "ReferenceSchedule",
     "batch_median",
     "guard",
@@ -138,6 +139,20 @@ class EveryBatch(BandwidthPolicy):
 
 
 @dataclass(frozen=True)
+class MultipleOfMedian(EveryBatch):
+    """A multiple of every batch's median: how much the heuristic itself matters."""
+
+    multiple: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not self.multiple > 0:
+            raise ValueError(f"multiple is {self.multiple}: it must be positive.")
+
+    def update(self, old: Tensor, z: Tensor) -> Tensor:
+        return self.multiple * super().update(old, z)
+
+
+@dataclass(frozen=True)
 class MovingAverage(BandwidthPolicy):
     """An exponential moving average of the batch medians: σ ← (1 − rate)·σ + rate·median."""
 
@@ -157,6 +172,8 @@ _POLICIES: dict[str, BandwidthPolicy] = {
     "every_20_epochs": EveryEpochs(),
     "reference": ReferenceSchedule(),
     "every_batch": EveryBatch(),
+    "half_every_batch": MultipleOfMedian(multiple=0.5),
+    "twice_every_batch": MultipleOfMedian(multiple=2.0),
     "moving_average": MovingAverage(),
 }
 
