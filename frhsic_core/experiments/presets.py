@@ -19,7 +19,7 @@ GRIDS = {
     "text": (0.1, 1.0, 10.0, 100.0, 500.0),
     "full": (0.01, 0.1, 0.5, 1.0, 5.0, 10.0, 50.0, 100.0, 500.0),
 }
-MODULES: tuple[str, ...] = ("variants",)
+MODULES: tuple[str, ...] = ("variants", "minority")
 SPLITS = {"text": tuple(range(42, 47)), "full": tuple(range(42, 67))}
 
 
