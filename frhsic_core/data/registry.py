@@ -112,6 +112,7 @@ def load_dataset(
     seed: int = 42,
     generator: torch.Generator | None = None,
     rho: float = 0.5,
+    signal: str = "paper",
     sensitive: str | Sequence[str] | None = None,
     keep_sensitive: bool = False,
     drop: Sequence[str] = (),
@@ -141,6 +142,9 @@ def load_dataset(
         Draws from it instead, for the synthetic laws and for ``n``.
     rho : float
         Correlation of ``"gaussian_pair"``.
+    signal : {"paper", "strong"}
+        Law of the label of ``"synthetic"`` and ``"runtime"``: the paper's, or one that can be predicted well (see
+        :mod:`frhsic_core.data.synthetic`).
     sensitive : str or sequence of str, optional
         Other sensitive columns than the recipe's; several give ``s`` of shape (n, p). A one-hot encoded variable may
         be named as a whole (``"sex"``).
@@ -195,7 +199,7 @@ def load_dataset(
         if name == "gaussian_pair":
             table = synthetic.gaussian_pair(rows, rho=rho, seed=seed, generator=generator)
         else:
-            table = synthetic.classification(rows, seed=seed, generator=generator)
+            table = synthetic.classification(rows, signal=signal, seed=seed, generator=generator)
     else:
         folders = Folders.from_environment(data_dir, cache_dir)
         chosen = sources_of(name, variant, source)

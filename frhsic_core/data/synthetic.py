@@ -1,7 +1,8 @@
 r"""The synthetic laws of the paper, with the interface of a dataset: they need no files.
 
 - ``synthetic``: S ~ U(0,1), X = (S + ε₁, ε₂) with ε₁ ~ N(0, 0.3²), ε₂ ~ N(0,1), Y ~ Bernoulli(1/(1+e^{-X₁})), n = 5,000
-  (the synthetic validation).
+  (the synthetic validation). With ``signal="strong"`` the label is Y ~ Bernoulli(1/(1+e^{-η})), η = 4(X₁ − ½) + 2X₂:
+  the same X and S, but a label that can be predicted, partly from X₁, which carries S, and partly from X₂, which does not.
 - ``runtime``: the same law with n = 20,000 (the runtime figure goes from 500 to 20,000).
 - ``gaussian_pair``: Z ~ N(0,1), S = ρZ + √(1-ρ²) ε (the convergence figure). X is Z; there is no label in the paper, so
   the target is Z itself: the task of keeping it.
@@ -19,6 +20,7 @@ from frhsic_core.data.tables import Table
 if TYPE_CHECKING:
     import torch
 
+SIGNALS = ("paper", "strong")
 DEFAULT_ROWS = {"synthetic": 5_000, "runtime": 20_000, "gaussian_pair": 5_000}
 
 
@@ -52,25 +54,72 @@ class _Draws:
         return self.uniform(len(probability)) < probability
 
 
-def classification(n: int, *, seed: int = 42, generator: torch.Generator | None = None) -> Table:
+def log_odds(x1: np.ndarray, x2: np.ndarray, *, signal: str = "paper") -> np.ndarray:
+    """Log-odds of Y = 1 given X: X₁ in the paper's law, 4(X₁ − ½) + 2X₂ in the strong one.
+
+    Examples
+    --------
+    >>> float(log_odds(np.array(0.25), np.array(1.0), signal="strong"))
+    1.0
+    """
+    if signal not in SIGNALS:
+        raise ValueError(f"signal={signal!r}: choose 'paper' (the law of the paper) or 'strong'.")
+    return x1 if signal == "paper" else 4.0 * (x1 - 0.5) + 2.0 * x2
+
+
+def classification(n: int, *, signal: str = "paper", seed: int = 42, generator: torch.Generator | None = None) -> Table:
     """Draw the classification task of the synthetic validation and of the runtime figure.
 
     With ``generator=None`` and ``seed=42`` the first 5,000-row draw is the sample of the authors' script, row for row.
+    ``signal="strong"`` changes the label only; X and S are the same draws.
     """
     draws = _Draws(seed, generator)
     s = draws.uniform(n)
     x1 = s + 0.3 * draws.normal(n)
     x2 = draws.normal(n)
-    y = draws.bernoulli(1.0 / (1.0 + np.exp(-x1)))
+    y = draws.bernoulli(1.0 / (1.0 + np.exp(-log_odds(x1, x2, signal=signal))))
+    label = "X1" if signal == "paper" else "4(X1 - 1/2) + 2 X2"
     return Table(
         columns=pd.DataFrame({"s": s, "x1": x1, "x2": x2}),
         y=np.asarray(y, dtype=np.float64),
         task="classification",
         sensitive="s",
-        source="a probability law: S ~ U(0,1), X = (S + N(0, 0.09), N(0,1)), Y ~ Bernoulli(sigmoid(X1))",
+        source=f"a probability law: S ~ U(0,1), X = (S + N(0, 0.09), N(0,1)), Y ~ Bernoulli(sigmoid({label}))",
         steps=[("rows drawn", n)],
         notes=[] if generator is not None else [f"NumPy legacy generator, seed {seed}."],
     )
+
+
+def accuracy_levels(signal: str = "paper") -> dict[str, float]:
+    r"""Accuracies that the law of the classification task allows, by a Riemann sum (four digits are right).
+
+    ``majority``: of the best constant. ``parity``: of the best predictor g(X) ∈ {0, 1} with P(g = 1 | S = s) the same
+    for every s. Since P(g = 1 | S = s) is P(g = 1 | X₁ = ·) convolved with a Gaussian, and that is injective, it is
+    constant only if P(g = 1 | X₁ = ·) is; the odds rise in X₂, so the best such g is a threshold on X₂ alone, a
+    constant where the label does not depend on X₂. ``bayes``: of the best predictor.
+
+    Examples
+    --------
+    >>> {name: round(value, 3) for name, value in accuracy_levels().items()}
+    {'majority': 0.618, 'parity': 0.618, 'bayes': 0.629}
+    """
+    from scipy.special import expit, ndtr
+
+    x1, x2 = np.linspace(-2.0, 3.0, 1001), np.linspace(-8.0, 8.0, 1601)
+    # X₁ is uniform plus noise of standard deviation 0.3.
+    first, second = ndtr(x1 / 0.3) - ndtr((x1 - 1.0) / 0.3), np.exp(-0.5 * x2**2)
+    first, second = first / first.sum(), second / second.sum()
+    odds = expit(log_odds(x1[:, None], x2[None, :], signal=signal)) + np.zeros((1, x2.size))
+    mean = first @ odds  # P(Y = 1 | X₂)
+    # A threshold on X₂: Y = 1 above it, Y = 0 below.
+    above = np.concatenate([[0.0], np.cumsum((second * mean)[::-1])])
+    below = np.concatenate([[0.0], np.cumsum((second * (1.0 - mean))[::-1])])
+    share = float(second @ mean)
+    return {
+        "majority": max(share, 1.0 - share),
+        "parity": float((above + (1.0 - share) - below).max()),
+        "bayes": float(first @ np.maximum(odds, 1.0 - odds) @ second),
+    }
 
 
 def gaussian_pair(n: int, *, rho: float = 0.5, seed: int = 42, generator: torch.Generator | None = None) -> Table:
