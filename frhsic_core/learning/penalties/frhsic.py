@@ -67,6 +67,8 @@ class FRHSIC(KernelPenalty):
         Z; or the head's output with a linear kernel on it, which is the fixed-head form (Theorem 4.3); or their sum.
     kernel : {"gaussian", "laplacian", "imq"} or callable
         Kernel on Z; a callable takes σ_Z ``(models,)`` and returns a kernel.
+    kernel_s : {"gaussian", "laplacian", "imq"}
+        Kernel on S.
     bandwidth : BandwidthPolicy, str or float
         Policy for σ_Z.
     bandwidth_s : float, "median" or "first_1000"
@@ -93,6 +95,7 @@ class FRHSIC(KernelPenalty):
         estimator: str = "normalized",
         on: str = "representation",
         kernel: str | Callable[[Tensor], Kernel] = "gaussian",
+        kernel_s: str = "gaussian",
         bandwidth: BandwidthPolicy | str | float = "every_batch",
         bandwidth_s: str | float = "median",
         attributes: str = "joint",
@@ -107,6 +110,7 @@ class FRHSIC(KernelPenalty):
             ("on", on, PLACES),
             ("attributes", attributes, ATTRIBUTES),
             ("reference", reference, REFERENCES),
+            ("kernel_s", kernel_s, tuple(KERNELS)),
         ):
             if value not in allowed:
                 raise ValueError(f"{name} is {value!r}: choose one of {', '.join(map(repr, allowed))}.")
@@ -117,6 +121,7 @@ class FRHSIC(KernelPenalty):
         self.estimator = estimator
         self.on = on
         self.kernel = kernel
+        self.kernel_s = kernel_s
         self.bandwidth_s = bandwidth_s
         self.attributes = attributes
         self.reference = reference
@@ -168,12 +173,13 @@ class FRHSIC(KernelPenalty):
         s, rows = batch.s, batch.rows
         columns = s.split(1, dim=-1) if self.attributes == "sum" else [s]
         for a, column in enumerate(columns):
-            if weights is None and self.estimator != "unbiased" and self.attributes != "product":
+            plain = weights is None and self.kernel_s == "gaussian"
+            if plain and self.estimator != "unbiased" and self.attributes != "product":
                 index = rows.reshape(-1)
                 left, right = (side.index_select(0, index).view(*rows.shape, -1) for side in self.attribute_rows[a])
                 centred = centred_gaussian(left, right)
             else:
-                kernels = [Gaussian(self.sigma_s[:, b]) for b in range(self.sigma_s.shape[1])]
+                kernels = [KERNELS[self.kernel_s](self.sigma_s[:, b]) for b in range(self.sigma_s.shape[1])]
                 gram = Product(kernels)(s) if self.attributes == "product" else kernels[a](column)
                 centred = self._centred(gram, weights)
             if self.estimator != "normalized":
