@@ -2,7 +2,7 @@ r"""The synthetic laws of the paper, with the interface of a dataset: they need 
 
 - ``synthetic``: S ~ U(0,1), X = (S + ε₁, ε₂) with ε₁ ~ N(0, 0.3²), ε₂ ~ N(0,1), Y ~ Bernoulli(1/(1+e^{-X₁})), n = 5,000
   (the synthetic validation). With ``signal="strong"`` the label is Y ~ Bernoulli(1/(1+e^{-η})), η = 4(X₁ − ½) + 2X₂:
-  the same X and S, but a label that can be predicted, partly from X₁, which carries S, and partly from X₂, which does not.
+  the same X and S, but a label that can be predicted, partly from X₁, which carries S, partly from X₂, which does not.
 - ``runtime``: the same law with n = 20,000 (the runtime figure goes from 500 to 20,000).
 - ``gaussian_pair``: Z ~ N(0,1), S = ρZ + √(1-ρ²) ε (the convergence figure). X is Z; there is no label in the paper, so
   the target is Z itself: the task of keeping it.
