@@ -249,19 +249,19 @@ class Trainer:
             assert loss is not None
             self._descend(loss.sum(), self._adversary, self._adversary_optimiser)
         task = self._task_loss(batch)
-        total, penalty = task, torch.zeros_like(task)
-        pulls: list[Pull] = []
+        total, values, pulls = task, list[Tensor](), list[Pull]()
         if self.penalty.key != "unfair":
             for term in self.penalty.terms(batch, refresh=refresh):
                 if isinstance(term, Pull):
                     pulls.append(term.times(self.lam))
-                    penalty = penalty + term.value
+                    values.append(term.value)
                 else:
                     total = torch.addcmul(total, self.lam, term)
-                    penalty = penalty + term.detach()
+                    values.append(term.detach())
         self._descend(total.sum(), self._parameters, self._optimiser, pulls)
         with torch.no_grad():
-            self._sums.add_(torch.stack([task.detach(), penalty.detach(), self._metric(batch)]), alpha=float(length))
+            penalty = sum(values[1:], values[0]) if values else torch.zeros_like(task)
+            self._sums.add_(torch.stack([task, penalty, self._metric(batch)]), alpha=float(length))
             self._start.add_(length)
 
     def _batch(self, length: int) -> Batch:

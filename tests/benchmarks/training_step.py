@@ -1,14 +1,15 @@
 """Seconds of one training step on the CPU, one thread, against the Unfair step of the same run.
 
 ``python tests/benchmarks/training_step.py [--rounds 200]`` prints a table; targets in brackets.
-Time is the thread's own (what other programs take does not count), the methods take turns, and the least over turns is
-reported: a neighbour can only add.
+Time is the thread's own (what other programs take does not count) and the methods take turns. A ratio is the median
+over turns of the method's time to the Unfair step's of the same turn: a neighbour slows both.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import statistics
 import time
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -16,6 +17,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import torch
 
 from frhsic_core.learning import FREM, FRHSIC, Trainer, make_penalty
+from frhsic_core.learning.batches import random_order
 from frhsic_core.learning.penalties import Penalty
 
 TARGETS = {
@@ -43,8 +45,10 @@ def cases() -> dict[str, Penalty]:
     }
 
 
-def measure(*, rounds: int = 200, steps: int = 2, n_features: int = 100, batch_size: int = 256) -> dict[str, float]:
-    """Milliseconds of one step for each case: the least over ``rounds`` turns of ``steps`` steps."""
+def measure(
+    *, rounds: int = 200, steps: int = 2, n_features: int = 100, batch_size: int = 256, only: tuple[str, ...] = ()
+) -> dict[str, tuple[float, float]]:
+    """Milliseconds of one step for each case and its ratio to the Unfair step: medians over ``rounds`` turns."""
     generator = torch.Generator().manual_seed(0)
     n = batch_size * steps
     x, s = torch.rand(n, n_features, generator=generator), torch.rand(n, generator=generator)
@@ -52,7 +56,10 @@ def measure(*, rounds: int = 200, steps: int = 2, n_features: int = 100, batch_s
     trainers = {
         name: Trainer(x, y, s, penalty=penalty, lam=1.0, epochs=10**6, batch_size=batch_size, device="cpu")
         for name, penalty in cases().items()
+        if not only or name in only
     }
+    for trainer in trainers.values():  # an epoch's order: without one every batch would be the first row, repeated
+        trainer._order.copy_(random_order(torch.tensor(trainer.seeds), epoch=0, n=n))
     spent: dict[str, list[float]] = {name: [] for name in trainers}
     for turn in range(rounds + 1):
         for name, trainer in trainers.items():
@@ -62,17 +69,21 @@ def measure(*, rounds: int = 200, steps: int = 2, n_features: int = 100, batch_s
                 trainer._step(batch_size, policy is not None and policy.refreshes(turn, trainer.step))
             if turn:  # the first turn warms up
                 spent[name].append((time.thread_time() - begin) / steps)
-    return {name: 1e3 * min(values) for name, values in spent.items()}
+    ratios = {name: [a / b for a, b in zip(values, spent["Unfair"], strict=True)] for name, values in spent.items()}
+    return {name: (1e3 * statistics.median(spent[name]), statistics.median(ratios[name])) for name in spent}
 
 
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=200)
+    parser.add_argument("--targets", action="store_true", help="only the cases that have a target")
+    args = parser.parse_args()
     torch.set_num_threads(1)
-    times = measure(rounds=parser.parse_args().rounds)
-    for name, value in times.items():
-        ratio = value / times["Unfair"]
+    load = os.getloadavg()[0]
+    times = measure(rounds=args.rounds, only=("Unfair", *TARGETS) if args.targets else ())
+    print(f"medians of {args.rounds} turns; load of the machine {load:.1f} before, {os.getloadavg()[0]:.1f} after")
+    for name, (value, ratio) in times.items():
         target = f"  [at most {TARGETS[name]}]" if name in TARGETS else ""
         print(f"{name:40s} {value:7.3f} ms  {ratio:5.2f} x Unfair{target}")
 

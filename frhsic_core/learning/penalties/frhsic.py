@@ -138,7 +138,7 @@ class FRHSIC(KernelPenalty):
         self.register_buffer("sigma_s", sigma.to(data.x.dtype)[dataset])
         if self.attributes != "product":
             rows = [gaussian_rows(column, sigma[:, a].to(column)) for a, column in enumerate(columns)]
-            self.register_buffer("attribute_rows", torch.stack(rows).flatten(2, 3), persistent=False)
+            self.register_buffer("attribute_rows", torch.stack(rows).flatten(1, 2), persistent=False)
         if self.reference == "uniform":
             self.register_buffer("density_weight", uniform_weights(data.s).flatten(0, 1), persistent=False)
 
@@ -175,9 +175,8 @@ class FRHSIC(KernelPenalty):
         for a, column in enumerate(columns):
             plain = weights is None and self.kernel_s == "gaussian"
             if plain and self.estimator != "unbiased" and self.attributes != "product":
-                index = rows.reshape(-1)
-                left, right = (side.index_select(0, index).view(*rows.shape, -1) for side in self.attribute_rows[a])
-                centred = centred_gaussian(left, right)
+                own_rows = self.attribute_rows[a].index_select(0, rows.reshape(-1))
+                centred = centred_gaussian(own_rows.view(*rows.shape, -1))
             else:
                 kernels = [KERNELS[self.kernel_s](self.sigma_s[:, b]) for b in range(self.sigma_s.shape[1])]
                 gram = Product(kernels)(s) if self.attributes == "product" else kernels[a](column)

@@ -38,19 +38,26 @@ _RADIAL = (Gaussian, InverseMultiquadric, Distance)
 
 @dataclass(frozen=True)
 class Pull:
-    """A summand of a penalty with its gradient already known: ``value (...)`` and ``gradient`` at ``at (..., n, d)``.
+    """A summand of a penalty with its gradient already known: ``value (...)``, and the gradient at ``at (..., n, d)``.
 
     A training step hands the gradient to ``torch.autograd.grad`` beside that of the task, so that no graph is built and
-    run for the summand itself; :meth:`differentiable` gives an ordinary tensor instead.
+    run for the summand itself; :meth:`differentiable` gives an ordinary tensor instead. The gradient is kept as a
+    ``direction (..., n, d)`` and a ``coefficient (..., 1, 1)``: scaling by λ then touches one number for each model.
     """
 
     value: Tensor
     at: Tensor
-    gradient: Tensor
+    direction: Tensor
+    coefficient: Tensor
+
+    @property
+    def gradient(self) -> Tensor:
+        """Gradient of the value in ``at``."""
+        return self.direction * self.coefficient
 
     def times(self, factor: Tensor) -> Pull:
         """Scale by a number for each model, ``(...)``."""
-        return Pull(self.value * factor, self.at, self.gradient * factor[..., None, None])
+        return Pull(self.value * factor, self.at, self.direction, self.coefficient * factor[..., None, None])
 
     def differentiable(self) -> Tensor:
         """Return a linear function with this gradient, moved to this value."""
@@ -65,44 +72,52 @@ def augmented(u: Tensor) -> tuple[Tensor, Tensor]:
     return torch.cat([u, square, constant], dim=-1), torch.cat([u, constant, square], dim=-1)
 
 
-def _radial(kind: type, left: Tensor, right: Tensor) -> Tensor:
-    """Matrix of a radial kernel (or of distances) of rows augmented as above."""
-    exponent = left @ right.mT
+def _exponent(u: Tensor) -> tuple[Tensor, Tensor]:
+    """−|u_i − u_j|²/2 and |u_i|², ``(..., n, n)`` and ``(..., n, 1)``."""
+    if u.device.type == "cpu":  # a pass over a matrix in cache costs less than two copies of u beside its norms
+        square = (u * u).sum(-1, keepdim=True)
+        half = 0.5 * square
+        return torch.matmul(u, u.mT).sub_(half).sub_(half.mT), square
+    left, right = augmented(u)
+    return left @ right.mT, left[..., -2:-1]
+
+
+def _radial(kind: type, u: Tensor) -> Tensor:
+    """Matrix of a radial kernel of bandwidth one (or of distances) of the rows of u."""
+    exponent, square = _exponent(u)
     if kind is Gaussian:
         return exponent.exp_()
     if kind is InverseMultiquadric:
         return exponent.clamp_max_(0.0).mul_(-2.0).add_(1.0).rsqrt_()
     # The expansion leaves rounding where two rows coincide; its root would be a distance with a wild direction.
-    floor = -8.0 * torch.finfo(exponent.dtype).eps * left[..., -2].amax(-1)[..., None, None]
+    floor = -8.0 * torch.finfo(exponent.dtype).eps * square.amax(-2, keepdim=True)
     return torch.where(exponent < floor, exponent.mul(-2.0), torch.zeros_like(exponent)).sqrt_()
 
 
 def _pull(kind: type, gram: Tensor, gradient: Tensor) -> Tensor:
-    """G ∘ k'(squared distance), up to the factor −1/2 (+1/2 for distances)."""
+    """G ∘ k'(squared distance), up to the factor −1/2 (+1/2 for distances); the Gram matrix is used up."""
     if kind is Gaussian:
-        return gradient * gram
+        return gram.mul_(gradient)
     if kind is InverseMultiquadric:
-        return gradient * gram.pow(3)
+        return gram.pow_(3).mul_(gradient)
     return torch.where(gram > 0, gradient / gram.clamp_min(torch.finfo(gram.dtype).tiny), torch.zeros_like(gram))
 
 
-def _value_and_gradient(
-    z: Tensor, scale: Tensor | float, function: GramFunction, kind: type, factor: float
-) -> tuple[Tensor, Tensor]:
-    """Value ``(...)`` and gradient in z ``(..., n, d)``; they share the last matrix product."""
+def _value_and_pull(z: Tensor, scale: Tensor, function: GramFunction, kind: type, factor: float) -> Pull:
+    """Value ``(...)`` and gradient in z ``(..., n, d)``."""
     u = (z - z.mean(-2, keepdim=True)).div_(scale)
-    left, right = augmented(u)
-    gram = _radial(kind, left, right)
+    gram = _radial(kind, u)
     value, gradient = function(gram)
+    if value is None and kind is not Gaussian:
+        value = (gram * gradient).sum((-2, -1))
     pull = _pull(kind, gram, gradient)
-    moved = pull @ left  # the last column gives minus half the row sums
-    mass = moved[..., -1:]
+    mass = pull.sum(-1)
     if value is None:
-        value = mass.sum((-2, -1)) * (-2.0 * factor) if kind is Gaussian else (gram * gradient).sum((-2, -1)) * factor
-    elif factor != 1.0:
-        value = value * factor
+        value = mass.sum(-1)
+    # Σ_j W_ij (u_j − u_i) as one product: the row sums go onto the diagonal.
+    pull.diagonal(dim1=-2, dim2=-1).sub_(mass)
     slope = (-2.0 if kind is Distance else 2.0) * factor
-    return value, torch.addcmul(moved[..., : u.shape[-1]], mass, u, value=2.0).div_(scale / slope)
+    return Pull(value if factor == 1.0 else value * factor, z, pull @ u, slope / scale)
 
 
 def gram_term(z: Tensor, kernel: Kernel, function: GramFunction, *, factor: float = 1.0) -> Pull | Tensor:
@@ -113,10 +128,10 @@ def gram_term(z: Tensor, kernel: Kernel, function: GramFunction, *, factor: floa
     """
     bandwidth = getattr(kernel, "bandwidth", 1.0)
     if isinstance(kernel, _RADIAL) and not (isinstance(bandwidth, Tensor) and bandwidth.requires_grad):
-        scale = bandwidth[..., None, None] if isinstance(bandwidth, Tensor) else bandwidth
+        # A number becomes a tensor on the device by filling one: copying it there cannot be captured.
+        sigma = bandwidth if isinstance(bandwidth, Tensor) else z.new_full((), float(bandwidth))
         with torch.no_grad():
-            value, gradient = _value_and_gradient(z, scale, function, type(kernel), factor)
-        return Pull(value, z, gradient)
+            return _value_and_pull(z, sigma[..., None, None], function, type(kernel), factor)
     gram = kernel(z)
     known, gradient = function(gram.detach())
     linear = factor * (gram * gradient).sum((-2, -1))
@@ -139,13 +154,14 @@ def through_gram(z: Tensor, kernel: Kernel, function: GramFunction, *, factor: f
 
 
 def gaussian_rows(s: Tensor, bandwidth: Tensor) -> Tensor:
-    """Rows of S ``(datasets, n, p)`` ready for :func:`centred_gaussian`, ``(2, datasets, n, p + 2)``; done once."""
+    """Rows of S ``(datasets, n, p)`` ready for :func:`centred_gaussian`, ``(datasets, n, 2(p + 2))``; done once."""
     u = (s - s.mean(-2, keepdim=True)) / bandwidth[..., None, None]
-    return torch.stack(augmented(u))
+    return torch.cat(augmented(u), dim=-1)
 
 
-def centred_gaussian(left: Tensor, right: Tensor) -> Tensor:
+def centred_gaussian(rows: Tensor) -> Tensor:
     """HLH for the Gaussian Gram matrix L of S, in six passes over it, from some rows of :func:`gaussian_rows`."""
+    left, right = rows.chunk(2, dim=-1)
     gram = torch.bmm(left, right.mT).exp_()
     row = gram.mean(-1, keepdim=True)
     row = torch.sub(row, row.mean(-2, keepdim=True), alpha=0.5)
@@ -184,13 +200,16 @@ def correlation(
 
     def function(gram: Tensor) -> tuple[Tensor, Tensor]:
         own_weights = centred_for(gram, estimator=estimator, row_weights=row_weights)
-        own_z = (gram * own_weights).sum((-2, -1))
+        if row_weights is None and estimator == "biased":  # centring is a projection: ⟨K, A_K⟩ = |A_K|²
+            own_z = torch.linalg.vector_norm(own_weights, dim=(-2, -1)).square()
+        else:
+            own_z = (gram * own_weights).sum((-2, -1))
         smallest = vanishing(gram, rows=gram.shape[-1], row_weights=row_weights)
         alive = ((own_z > smallest) & (own > smallest)).to(gram.dtype)
         own_z = own_z.clamp_min(smallest)
         root = alive * torch.rsqrt(own_z * own.clamp_min(smallest))
         value = (gram * weights).sum((-2, -1)) * root
-        slope = (weights * root[..., None, None]).addcmul_(own_weights, (value / own_z)[..., None, None], value=-1.0)
+        slope = own_weights.mul_((value / own_z).neg_()[..., None, None]).addcmul_(weights, root[..., None, None])
         return value, slope
 
     return function
