@@ -19,7 +19,18 @@ GRIDS = {
     "text": (0.1, 1.0, 10.0, 100.0, 500.0),
     "full": (0.01, 0.1, 0.5, 1.0, 5.0, 10.0, 50.0, 100.0, 500.0),
 }
-MODULES: tuple[str, ...] = ("variants", "minority")
+MODULES: tuple[str, ...] = (
+    "variants",
+    "minority",
+    "equal_opportunity",
+    "multi_sensitive",
+    "lambda_selection",
+    "lambda_levels",
+    "synthetic",
+    "ablation",
+    "transfer",
+    "mutual_information",
+)
 SPLITS = {"text": tuple(range(42, 47)), "full": tuple(range(42, 67))}
 
 
