@@ -3,6 +3,7 @@
 * ``{live}`certificates.total``` is a value of :func:`named_values`; ``{live}`claims/verdicts.json#0.slack|.3g``` walks
   into a JSON file under ``book/`` and formats what it finds. What does not exist yet reads "not yet run".
 * ```` ```{when-live} NAME ```` keeps its content only when the value exists.
+* ```` ````{headlines} ```` makes one list of the lists in it, those of ``when-live`` among them.
 * ``{chapter}`parity_gap``` links to a chapter by the name of its notebook, or names it as "to come".
 """
 
@@ -167,6 +168,22 @@ class WhenLive(SphinxDirective):
         return self.parse_content_to_nodes() if lookup(self.arguments[0]) is not None else []
 
 
+class Headlines(SphinxDirective):
+    """One list, whose points may each wait for their value."""
+
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        """Return the content with neighbouring lists joined."""
+        joined: list[nodes.Node] = []
+        for node in self.parse_content_to_nodes():
+            if joined and isinstance(node, nodes.bullet_list) and isinstance(joined[-1], nodes.bullet_list):
+                joined[-1] += node.children
+            else:
+                joined.append(node)
+        return joined
+
+
 class ChapterRole(SphinxRole):
     """A chapter by the name of its notebook."""
 
@@ -185,4 +202,5 @@ def setup(app: Any) -> dict[str, bool]:
     app.add_role("live", LiveRole())
     app.add_role("chapter", ChapterRole())
     app.add_directive("when-live", WhenLive)
+    app.add_directive("headlines", Headlines)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

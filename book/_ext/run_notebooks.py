@@ -1,7 +1,8 @@
 """Execute text notebooks and write the committed ``.ipynb`` beside each: the same bytes for the same code.
 
 Usage: ``python book/_ext/run_notebooks.py [--jobs N] [notebooks/NAME.md ...]`` (all of them when none is named).
-``--stamp`` executes nothing and only puts the hidden install cell first, for instance after the public address changed.
+``--refresh`` executes nothing: prose from the text, the hidden install cell from the settings, outputs as they are; it
+refuses a notebook whose code has changed.
 
 ``jupytext --sync`` takes whichever file is newer and ``--update --execute`` keeps old outputs, so neither is used.
 """
@@ -22,7 +23,7 @@ os.environ.setdefault("PYDEVD_DISABLE_FILE_VALIDATION", "1")
 
 import jupytext
 import nbformat
-from install_cell import public_address, stamp
+from install_cell import is_install_cell, public_address, stamp
 from nbclient import NotebookClient
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -59,13 +60,28 @@ def execute(text: Path) -> float:
     return time.perf_counter() - start
 
 
-def stamp_only(text: Path) -> float:
-    """Add or refresh the install cell of an executed notebook and keep its outputs; return the seconds taken."""
+def refresh(text: Path) -> float:
+    """Take over what is not code (prose, install cell), keep code and outputs; return the seconds taken."""
     start = time.perf_counter()
     target = text.with_suffix(".ipynb")
-    notebook = nbformat.read(target, as_version=4)
-    if stamp(notebook, *public_address()):
-        write(notebook, target)
+    old, new = nbformat.read(target, as_version=4), jupytext.read(text)
+
+    def code(notebook: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
+        return [cell for cell in notebook.cells if cell.cell_type == "code" and not is_install_cell(cell)]
+
+    if [cell.source for cell in code(new)] != [cell.source for cell in code(old)]:
+        raise ValueError(f"{text.name}: its code has changed since it was executed; run without --refresh.")
+    executed = iter(code(old))
+    before = nbformat.writes(old)
+    for number, cell in enumerate(new.cells):
+        cell["id"] = f"cell-{number:03d}"
+        if cell.cell_type == "code":
+            was = next(executed)
+            cell.outputs, cell.execution_count = was.outputs, was.execution_count
+    old.cells = new.cells
+    stamp(old, *public_address())
+    if nbformat.writes(old) != before:
+        write(old, target)
     return time.perf_counter() - start
 
 
@@ -82,9 +98,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("notebooks", nargs="*", type=Path)
     parser.add_argument("--jobs", type=int, default=1, help="notebooks executed at the same time")
-    parser.add_argument("--stamp", action="store_true", help="execute nothing; only add or refresh the install cell")
+    parser.add_argument("--refresh", action="store_true", help="execute nothing; take over prose only")
     arguments = parser.parse_args()
-    work = stamp_only if arguments.stamp else execute
+    work = refresh if arguments.refresh else execute
     texts = [path.resolve().with_suffix(".md") for path in arguments.notebooks]
     texts = texts or sorted((ROOT / "notebooks").glob("*.md"))
     failed = 0

@@ -4,7 +4,66 @@
   "use strict";
   const LONG = 24; // rows from which a table gets a search field
 
+  // A formula that is a little too wide is set smaller; one that is much too wide scrolls in its own box.
+  function fitFormulas() {
+    document.querySelectorAll("div.math > mjx-container").forEach((box) => {
+      box.dataset.size ||= parseFloat(box.style.fontSize) || 100; // MathJax matches the text around it
+      box.style.fontSize = `${box.dataset.size}%`;
+      const share = box.clientWidth / box.scrollWidth;
+      if (share < 1) box.style.fontSize = `${box.dataset.size * Math.max(0.72, 0.98 * share)}%`;
+      if (box.scrollWidth > box.clientWidth + 1) box.tabIndex = 0;
+    });
+    // The theme cuts formulas in the text that are wider than their line.
+    document.querySelectorAll("span.math > mjx-container").forEach((box) => {
+      box.dataset.size ||= parseFloat(box.style.fontSize) || 100;
+      box.style.fontSize = `${box.dataset.size}%`;
+      const width = () => box.firstElementChild.getBoundingClientRect().width, span = box.parentElement;
+      const room = span.parentElement.clientWidth;
+      if (room && width() > room) box.style.fontSize = `${box.dataset.size * Math.max(0.75, 0.98 * room / width())}%`;
+      const wide = room > 0 && width() > room;
+      span.classList.toggle("too-wide", wide);
+      if (wide) span.tabIndex = 0;
+    });
+  }
+
+  // Printed lines that are too wide: sentences wrap with a hanging indent, columns are set a little smaller or scroll.
+  function fitOutputs() {
+    document.querySelectorAll(".bd-article .cell_output pre").forEach((box) => {
+      box.style.fontSize = "";
+      if (box.classList.contains("wrapped") || box.scrollWidth <= box.clientWidth + 1) return;
+      const lines = box.textContent.replace(/\n$/, "").split("\n");
+      const longest = Math.max(...lines.map((line) => line.length));
+      const room = longest * box.clientWidth / box.scrollWidth;
+      const endsInWords = (line) => /\S+ \S+ \S+/.test(line.split(/\s{2,}/).pop());
+      if (lines.filter((line) => line.length > room).every(endsInWords)) {
+        box.replaceChildren(...lines.map((line) => {
+          const one = document.createElement("span");
+          one.textContent = line || " ";
+          return one;
+        }));
+        box.classList.add("wrapped");
+      } else {
+        box.style.fontSize = `${Math.max(0.7, 0.8 * box.clientWidth / box.scrollWidth)}rem`;
+      }
+    });
+  }
+
+  // Words stand at the left of their column, numbers at the right.
+  function alignColumns(table) {
+    const rows = [...table.rows], width = Math.max(0, ...rows.map((row) => row.cells.length));
+    for (let column = 0; column < width; column += 1) {
+      const cells = rows.map((row) => row.cells[column]).filter(Boolean);
+      const body = cells.filter((cell) => cell.closest("tbody") && cell.textContent.trim().length > 1);
+      const words = body.filter((cell) => !/\d/.test(cell.textContent) || /[a-z]{3}/i.test(cell.textContent)).length;
+      if (!body.length || words <= body.length / 2) continue;
+      const longest = Math.max(...body.map((cell) => cell.textContent.trim().length));
+      const name = longest < 20 ? "names" : longest > 45 ? "sentences" : "phrases";
+      cells.forEach((cell) => cell.classList.add("words", name));
+    }
+  }
+
   function mend() {
+    fitOutputs();
     document.querySelectorAll("nav details > summary").forEach((arrow) => {
       const entry = arrow.closest("li");
       const link = entry && entry.querySelector("a");
@@ -72,8 +131,10 @@
   }
 
   window.addEventListener("load", () => {
+    document.querySelectorAll(".bd-article .cell_output table").forEach(alignColumns);
     document.querySelectorAll(".bd-article table").forEach(searchable);
     mend();
+    if (window.MathJax && MathJax.startup) MathJax.startup.promise.then(fitFormulas);
   });
-  window.addEventListener("resize", mend);
+  window.addEventListener("resize", () => { mend(); fitFormulas(); });
 })();

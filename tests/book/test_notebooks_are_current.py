@@ -59,7 +59,7 @@ def install(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 @pytest.mark.parametrize("text", TEXTS, ids=lambda path: path.stem)
 def test_the_first_cell_installs_what_is_missing(text: Path, install: ModuleType) -> None:
     executed = nbformat.read(text.with_suffix(".ipynb"), as_version=4)
-    hint = f"{text.stem}: run `python book/_ext/run_notebooks.py --stamp` and commit the notebook."
+    hint = f"{text.stem}: run `python book/_ext/run_notebooks.py --refresh` and commit the notebook."
     assert executed.cells[0] == install.install_cell(*install.public_address()), hint
 
 
