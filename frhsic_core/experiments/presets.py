@@ -30,6 +30,9 @@ MODULES: tuple[str, ...] = (
     "ablation",
     "transfer",
     "mutual_information",
+    "runtime",
+    "runtime_cpu",
+    "bound_tightness",
 )
 SPLITS = {"text": tuple(range(42, 47)), "full": tuple(range(42, 67))}
 
