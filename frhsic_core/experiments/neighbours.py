@@ -133,9 +133,9 @@ def _digammas(z: Tensor, attributes: Tensor, rows: slice, k: int) -> Tensor:
         # The point itself is the first of k + 1.
         radius = joint.topk(k + 1, dim=-1, largest=False).values[..., -1:]
         # Each count holds the point itself, hence ψ(count) = ψ(n_z + 1); at ε = 0 the strict one does not.
-        strict = [(d < radius).sum(-1).clamp_min(1) for d in (distance, distance_s)]
-        closed = [(d <= radius).sum(-1) for d in (distance, distance_s)]
-        found.append(torch.stack([sum(torch.digamma(c.double()).sum(-1) for c in pair) for pair in (strict, closed)]))
+        strict = torch.stack([(d < radius).sum(-1).clamp_min(1) for d in (distance, distance_s)])
+        closed = torch.stack([(d <= radius).sum(-1) for d in (distance, distance_s)])
+        found.append(torch.digamma(torch.stack([strict, closed]).double()).sum((1, -1)))
     return torch.stack(found, dim=1)
 
 
