@@ -159,20 +159,22 @@ class Frontiers:
                 "grid (on_common_grid), or pass unequal_grids=True and say so beside the numbers."
             )
         cells = swept.groupby([name, "lam", "split"])[[performance, dependence]].mean()
-        splits = set(base.index)
-        for m in methods:
-            for lam in grids[m]:
-                splits &= set(cells.loc[(m, lam)].index)
+        wanted = [(m, lam) for m in methods for lam in grids[m]]
+        there = pd.Series(True, index=cells.index).unstack("split", fill_value=False).loc[wanted].all()
+        splits = set(base.index) & set(there.index[there])
         if not splits:
             raise ValueError("no split has every model: the sweep is not far enough.")
         order = sorted(splits)
         widest = max(map(len, grids.values()))
         lams = np.full((len(methods), widest), np.nan)
         values = np.full((2, len(methods), widest, len(order)), np.nan)
-        for i, m in enumerate(methods):
-            for j, lam in enumerate(grids[m]):
-                lams[i, j] = lam
-                values[:, i, j] = cells.loc[(m, lam)].loc[order].to_numpy(float).T
+        wide = [
+            cells[column].unstack("split").loc[wanted, order].to_numpy(float) for column in (performance, dependence)
+        ]
+        places = [(i, j) for i, m in enumerate(methods) for j in range(len(grids[m]))]
+        for k, (i, j) in enumerate(places):
+            lams[i, j] = wanted[k][1]
+            values[:, i, j] = wide[0][k], wide[1][k]
         unfair = base.loc[order].to_numpy(float).T
         higher = "task" not in rows or str(rows["task"].iloc[0]) != "regression"
         return cls(methods, lams, values[0], values[1], unfair[0], unfair[1], higher)
