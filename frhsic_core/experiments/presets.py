@@ -32,6 +32,7 @@ MODULES: tuple[str, ...] = (
     "mutual_information",
     "runtime",
     "runtime_cpu",
+    "convergence",
     "bound_tightness",
 )
 SPLITS = {"text": tuple(range(42, 47)), "full": tuple(range(42, 67))}
