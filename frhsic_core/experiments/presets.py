@@ -34,6 +34,7 @@ MODULES: tuple[str, ...] = (
     "runtime_cpu",
     "convergence",
     "bound_tightness",
+    "bandwidth_scaling",
 )
 SPLITS = {"text": tuple(range(42, 47)), "full": tuple(range(42, 67))}
 
