@@ -16,7 +16,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from frhsic_core.experiments import ledger_results, ledger_settings, ledger_stored, ledger_theory
+from frhsic_core.experiments import (
+    ledger_paired,
+    ledger_results,
+    ledger_settings,
+    ledger_stored,
+    ledger_theory,
+    ledger_transfer,
+)
 from frhsic_core.experiments.ledger_answers import QUERIES, Answer
 from frhsic_core.experiments.ledger_rules import RULES
 from frhsic_core.experiments.provenance import code_version
@@ -35,7 +42,7 @@ PAPER = (
 )
 # Two-sided probability that a normal variable is more than WIDTH standard deviations off.
 FALSE_RATE = math.erfc(ledger_results.WIDTH / math.sqrt(2))
-MODULES = (ledger_results, ledger_settings, ledger_stored, ledger_theory)
+MODULES = (ledger_results, ledger_paired, ledger_settings, ledger_stored, ledger_theory, ledger_transfer)
 
 
 def claims() -> pd.DataFrame:

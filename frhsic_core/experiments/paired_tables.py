@@ -23,6 +23,7 @@ from frhsic_core.experiments.tables import PARETO_METHODS
 __all__ = [
     "CONVENTIONS",
     "SUMMARIES",
+    "TOLERANCES",
     "differences",
     "equivalence",
     "family",
@@ -40,6 +41,8 @@ CONVENTIONS = {
     "normalized_hsic_1": "HSIC, median",
 }
 SUMMARIES = {"naup": "nAUP", "matched": "matched dependence"}
+# Differences the paper calls practically equivalent (tex:668): of accuracy, and of GDP.
+TOLERANCES = {"performance": 0.01, "dependence": 0.05}
 KEYS = ["dataset", "variant", "protocol"]
 
 
@@ -183,7 +186,7 @@ def differences(
     return table
 
 
-def equivalence(rows: pd.DataFrame, *, tolerances: tuple[tuple[str, float], ...] = ()) -> pd.DataFrame:
+def equivalence(rows: pd.DataFrame) -> pd.DataFrame:
     """Ask whether differences within ±.01 accuracy or ±.05 GDP are noise: how many such differences 25 splits resolve.
 
     Crime's performance is a mean squared error of a few hundredths, for which the tolerance was not meant: its
@@ -193,8 +196,7 @@ def equivalence(rows: pd.DataFrame, *, tolerances: tuple[tuple[str, float], ...]
     """
     table = differences(rows)
     table = table[(table["quantity"] == "dependence") | (table["dataset"] != "crime")]
-    widths = dict(tolerances) or {"performance": 0.01, "dependence": 0.05}
-    inside = table["mean"].abs() <= table["quantity"].map(widths)
+    inside = table["mean"].abs() <= table["quantity"].map(TOLERANCES)
     small = table.assign(
         within=inside,
         resolved=inside & (table["p_holm"] < 0.05),
