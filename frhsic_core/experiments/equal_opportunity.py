@@ -30,7 +30,7 @@ _UNIT: Settings = (*_BIASED, ("bandwidth", 1.0), ("bandwidth_s", 1.0))
 _TEXT: Settings = (*_BIASED, ("bandwidth", "every_20_epochs"), ("bandwidth_s", "median"))
 # The released EO penalty is zero in a batch with ten positives or fewer.
 _POSITIVES: Settings = (("condition", "positives"), ("minimum_rows", 11))
-#: Rows the penalty sees × bandwidth rule, in the reference protocol. ``dp`` and ``eo`` are the arms of the paper's table.
+#: Rows the penalty sees × bandwidth rule, reference protocol. ``dp`` and ``eo`` are the arms of the paper's table.
 ARMS: dict[str, Settings] = {
     "dp": _MEDIANS,
     "eo": (*_UNIT, *_POSITIVES),

@@ -1,8 +1,8 @@
 """Two sensitive attributes on Adult, age and hours per week: one kernel on the pair, a product, or a sum.
 
-The paper's table (``tab:multi_s``) has one run of each form. "Joint" is called a product kernel there; the released code
-has one Gaussian on the vector with one bandwidth, which is a product of two Gaussians of equal bandwidth. The sum adds
-two criteria, each with its own median, so at equal λ it carries about twice the penalty; half of λ is trained as well.
+The paper's table (``tab:multi_s``) has one run of each form. "Joint" is called a product kernel there; the released
+code has one Gaussian on the vector with one bandwidth, which is a product of two Gaussians of equal bandwidth. The sum
+adds two criteria, each with its own median: at equal λ about twice the penalty; half of λ is trained as well.
 """
 
 from __future__ import annotations
