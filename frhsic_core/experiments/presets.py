@@ -33,6 +33,7 @@ MODULES: tuple[str, ...] = (
     "runtime",
     "runtime_cpu",
     "convergence",
+    "high_dimensional",
     "bound_tightness",
     "bandwidth_scaling",
 )
