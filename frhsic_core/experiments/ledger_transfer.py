@@ -199,7 +199,7 @@ def information_vanishes(methods: list[str]) -> Answer:
     hidden = hidden[hidden.index.get_level_values("method").isin(methods)]
     found = {method: hidden.index[hidden.index.get_level_values("method") == method] for method in methods}
     note = ", ".join(
-        f"{m}: {len(keys)} models on {keys.get_level_values(0).nunique()} datasets" for m, keys in found.items()
+        f"{m}: {len(keys)} λ on {keys.get_level_values(0).nunique()} datasets" for m, keys in found.items()
     )
     guess = hidden["mi_probe"].median()
     return Answer(
