@@ -123,7 +123,7 @@ def ablation_cell(
 
 @query
 def tightness(what: str) -> Answer:
-    """Of the tightness runs on the paper's 1,500 rows: violations of the figure's bound, or its looseness in decades."""
+    """Of the tightness runs on the paper's 1,500 rows: violations of its bound, or its looseness in decades."""
     plan = experiment_for("bound_tightness", "full")
     assert isinstance(plan, Experiment)
     if what == "datasets":

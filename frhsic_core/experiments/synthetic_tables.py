@@ -57,8 +57,8 @@ def falling(rows: pd.DataFrame, column: str = "gdp_reference") -> pd.DataFrame:
     --------
     >>> line = {"arm": "a", "signal": "b", "draw": 1, "gdp_reference": [3.0, 1.0, 2.0], "hsic_unit": [3.0, 2.0, 1.0]}
     >>> found = falling(pd.DataFrame({**line, "lam": [0.0, 1.0, 2.0]}))
-    >>> found.loc[("a", "b")].tolist()
-    [0.0, 0.5, False, 0.5]
+    >>> [float(value) for value in found.loc[("a", "b")]]
+    [0.0, 0.5, 0.0, 0.5]
     """
     lines = {}
     for key, part in rows.groupby(GROUP):
