@@ -64,7 +64,7 @@ def information_gap(
                 "splits": n,
             }
         )
-    return pd.DataFrame(lines)
+    return pd.DataFrame(lines, columns=["dataset", method, other, "gap", "low", "high", "lower in", "splits"])
 
 
 def rank_agreement(rows: pd.DataFrame, names: list[str], *, against: str = "nonlinear_r2") -> pd.DataFrame:
