@@ -131,7 +131,7 @@ def order_share(rows: pd.DataFrame, first: str, second: str, *, lam: float, colu
 
 
 def fall_shares(rows: pd.DataFrame, arm: str, *, columns: Sequence[str], lams: Sequence[float]) -> pd.DataFrame:
-    """Return for each column whether its mean never rises along ``lams``, and in which share of splits it never does."""
+    """Return for each column whether its mean never rises along ``lams``, and the share of splits where it does not."""
     lines = {}
     for column in columns:
         paths = pd.concat({lam: values_at(rows, arm, lam, column) for lam in lams}, axis=1)
