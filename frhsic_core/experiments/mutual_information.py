@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from frhsic_core.data.splits import SplitStack
     from frhsic_core.learning.trained import TrainedStack
 
-__all__ = ["NEIGHBOURS", "measure", "plan"]
+__all__ = ["NEIGHBOURS", "live", "measure", "plan"]
 
 NEIGHBOURS = 5
 

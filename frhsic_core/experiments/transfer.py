@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from frhsic_core.experiments.fresh_heads import Prediction
     from frhsic_core.learning.trained import TrainedStack
 
-__all__ = ["HEADS", "LAMS", "measure", "plan"]
+__all__ = ["HEADS", "LAMS", "live", "measure", "plan"]
 
 HEADS = ("linear", "mlp", "forest", "svm")
 LAMS = (10.0, 100.0)
@@ -56,7 +56,16 @@ def plan(preset: str) -> Experiment:
     normalised = Experiment(
         name, tasks, ("frhsic",), LAMS, splits, options=(("normalised, both", RECOMMENDED),), **options
     )
-    return Experiment(name, tasks, methods, LAMS, splits, also=(normalised,), **options)
+    more = (normalised,) if preset == "smoke" else (normalised, live())
+    return Experiment(name, tasks, methods, LAMS, splits, also=more, **options)
+
+
+def live() -> Experiment:
+    """The small part that the chapter's live cell repeats: two methods on the synthetic law."""
+    task = Task("synthetic", "text", "reference", (("n", 2000),))
+    return Experiment(
+        "transfer", (task,), ("unfair", "frhsic"), LAMS[:1], tuple(range(42, 52)), epochs=40, measure="transfer"
+    )
 
 
 def measure(trained: TrainedStack, splits: SplitStack, data: Dataset) -> dict[str, np.ndarray]:
