@@ -38,7 +38,15 @@ def plan(preset: str) -> Experiment:
         )
     protocol = "text" if preset == "text" else "reference"
     tasks = tuple(Task(name, protocol, protocol) for name in DATASETS)
-    return Experiment("mutual_information", tasks, METHODS, GRIDS[preset], SPLITS["text"], measure="mutual_information")
+    name = "mutual_information"
+    return Experiment(name, tasks, METHODS, GRIDS[preset], SPLITS["text"], measure=name, also=(live(),))
+
+
+def live() -> Experiment:
+    """The small part that the chapter's live cell repeats: two methods on the synthetic law."""
+    task = Task("synthetic", "text", "reference", (("n", 2000),))
+    name = "mutual_information"
+    return Experiment(name, (task,), ("unfair", "frhsic"), (10.0,), tuple(range(42, 52)), epochs=40, measure=name)
 
 
 def measure(trained: TrainedStack, splits: SplitStack, data: Dataset) -> dict[str, np.ndarray]:
