@@ -29,8 +29,8 @@ __all__ = ["BATCH", "CASES", "EPOCHS", "LAM", "SIZES", "measure_unit", "plan", "
 
 SIZES = (500, 1_000, 2_000, 5_000, 10_000, 20_000)
 FULL = (256, 512, 1_024, 2_048, 4_096, 8_192)
-COUNTED = (256, 512, 1_024, 2_048)
 DIMENSIONS = (1, 2, 3, 4, 5)
+ANCHORS = (8, 32, 128, 512, 1_024, 2_048, 4_096)
 BATCH, EPOCHS = 256, 5
 # A captured step runs eagerly first, is captured at the second call and replayed from the third.
 WARMUP = {"eager": 1, "captured": 3}
@@ -184,8 +184,8 @@ def units_for(device: str, *, modes: tuple[str, ...]) -> tuple[Settings, ...]:
 def counted_units() -> tuple[Settings, ...]:
     """Return what is counted: each form against n, and the loop against the number of anchors."""
     forms = ("hsic", "hsic_trace", "eipm_loop", "eipm_product", "eipm_loop_32", "eipm_product_32")
-    by_n = units_of(part="operations", form=forms, n=COUNTED)
-    return (*by_n, *units_of(part="operations", form="eipm_loop_32", n=1_024, anchors=(8, 16, 32, 64, 128, 256)))
+    by_n = units_of(part="operations", form=forms, n=FULL[:-1])
+    return (*by_n, *units_of(part="operations", form="eipm_loop_32", n=4_096, anchors=ANCHORS))
 
 
 def plan(preset: str) -> Study:
