@@ -51,7 +51,14 @@ def plan(preset: str) -> Experiment:
         return _arms("equal_opportunity", tasks, TEXT_ARMS, GRIDS["text"], SPLITS["text"])
     text = _arms("", tasks, TEXT_ARMS, GRIDS["full"], SPLITS["full"])
     reference = tuple(Task(name, "reference", "reference") for name in DATASETS)
-    return _arms("equal_opportunity", reference, ARMS, GRIDS["full"], SPLITS["full"], also=(text,))
+    return _arms("equal_opportunity", reference, ARMS, GRIDS["full"], SPLITS["full"], also=(text, live_arms()))
+
+
+def live_arms(splits: tuple[int, ...] = SPLITS["full"]) -> Experiment:
+    """Two arms on the synthetic law, small enough for a laptop: what the chapter's live cell repeats."""
+    task = Task("synthetic", "text", "reference", (("n", 2000),))
+    arms = {name: ARMS[name] for name in ("dp", "eo_medians")}
+    return _arms("", (task,), arms, (1.0,), splits, epochs=40)
 
 
 def _arms(

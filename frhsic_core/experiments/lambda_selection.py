@@ -43,7 +43,14 @@ def plan(preset: str) -> Experiment:
     if preset == "text":
         return text
     tasks = tuple(Task(name, "reference", "reference") for name in DATASETS)
-    return replace(_sweep("lambda_selection", tasks, METHODS, GRIDS["full"], SPLITS["full"]), also=(text,))
+    full = _sweep("lambda_selection", tasks, METHODS, GRIDS["full"], SPLITS["full"])
+    return replace(full, also=(text, live_sweep()))
+
+
+def live_sweep(splits: tuple[int, ...] = SPLITS["full"]) -> Experiment:
+    """FRHSIC on the synthetic law, small enough for a laptop: what the chapter's live cell repeats."""
+    task = Task("synthetic", "text", "reference", (("n", 2000),))
+    return _sweep("", (task,), ("frhsic",), (1.0, 50.0), splits, epochs=40)
 
 
 def _sweep(
