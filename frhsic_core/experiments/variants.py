@@ -90,15 +90,16 @@ _FRHSIC = (
     _frhsic("bandwidth", "moving average", bandwidth="moving_average"),
     _frhsic("bandwidth", "half the median", bandwidth="half_every_batch"),
     _frhsic("bandwidth", "twice the median", bandwidth="twice_every_batch"),
-    _frhsic("kernel", "laplacian", kernel="laplacian"),
     _frhsic("kernel", "imq", kernel="imq"),
     # Two crosses: the published penalty with a bandwidth that cannot go stale, in its biased and its unbiased form.
     _frhsic("published, every batch", "biased", estimator="biased", scale=None, on="representation"),
     _frhsic("published, every batch", "unbiased", estimator="unbiased", scale=None, on="representation"),
     _frhsic("scale", "whiten", scale="whiten"),
 )
-_SIZES = tuple(replace(_frhsic("batch", str(size)), batch_size=size) for size in (1024, 64))
+_LARGE, _SMALL = (replace(_frhsic("batch", str(size)), batch_size=size) for size in (1024, 64))
 _WIDTHS = (replace(_frhsic("dimension of Z", "8"), widths=(50, 8)),)
+# Absolute differences of fifty coordinates make a step ten times as long: last.
+_LAPLACIAN = _frhsic("kernel", "laplacian", kernel="laplacian")
 _FREM = (
     *(
         _but("frem", FREM, "anchors", "all" if a is None else str(a), anchors=a)
@@ -119,7 +120,7 @@ PUBLISHED = (
     Variant("", "frem", "published", "32 anchors, γ .5, σ 1", tuple(FREM.items())),
     Variant("", "reg_gdp", "published", "bandwidth .2, 30 points", tuple(REG_GDP.items())),
 )
-VARIANTS = (*_FRHSIC, *_SIZES, *_WIDTHS, *_FREM, *_REG_GDP)
+VARIANTS = (*_FRHSIC, _LARGE, *_WIDTHS, *_FREM, *_REG_GDP, _SMALL, _LAPLACIAN)
 
 
 def plan(preset: str) -> Experiment:
