@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 import torch
 from torch import Tensor
@@ -87,6 +89,19 @@ def test_frhsic_is_hsic(kernel: str, make: type, estimator: str) -> None:
     else:
         expected = hsic(z, data.s.expand(2, -1, -1), estimator=estimator, **kernels)
     torch.testing.assert_close(value(penalty), expected, rtol=1e-10, atol=1e-14)
+
+
+@pytest.mark.parametrize(("kernel_s", "make"), [("laplacian", Laplacian), ("imq", InverseMultiquadric)])
+@pytest.mark.parametrize("estimator", ["biased", "unbiased", "normalized"])
+def test_frhsic_takes_another_kernel_on_s(kernel_s: str, make: type, estimator: str) -> None:
+    """Another kernel on S agrees with the library's statistic, and differs from the Gaussian."""
+    data, z, _ = sample()
+    fixed = {"estimator": estimator, "scale": None, "bandwidth": 1.3, "bandwidth_s": 0.4}
+    statistic = normalized_hsic if estimator == "normalized" else partial(hsic, estimator=estimator)
+    expected = statistic(z, data.s.expand(2, -1, -1), kernel_z=Gaussian(1.3), kernel_s=make(0.4))
+    found = value(FRHSIC(kernel_s=kernel_s, **fixed))
+    torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-14)
+    assert (found - value(FRHSIC(**fixed))).abs().min() > 1e-5
 
 
 def test_frhsic_on_the_output_uses_a_linear_kernel() -> None:
