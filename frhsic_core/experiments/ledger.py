@@ -18,6 +18,7 @@ import pandas as pd
 
 from frhsic_core.experiments import (
     ledger_arms,
+    ledger_measured,
     ledger_paired,
     ledger_results,
     ledger_settings,
@@ -43,7 +44,16 @@ PAPER = (
 )
 # Two-sided probability that a normal variable is more than WIDTH standard deviations off.
 FALSE_RATE = math.erfc(ledger_results.WIDTH / math.sqrt(2))
-MODULES = (ledger_arms, ledger_results, ledger_paired, ledger_settings, ledger_stored, ledger_theory, ledger_transfer)
+MODULES = (
+    ledger_arms,
+    ledger_results,
+    ledger_paired,
+    ledger_settings,
+    ledger_stored,
+    ledger_theory,
+    ledger_transfer,
+    ledger_measured,
+)
 
 
 def claims() -> pd.DataFrame:

@@ -139,7 +139,30 @@ def certified(printed: str, value: Any, interval: Interval | None) -> Decision:
     return "fails as stated" not in value
 
 
+def order(printed: str, value: Any, interval: Interval | None) -> Decision:
+    """The exponents of a cost such as O(n_anchor*n^2) are ours, each within a tenth.
+
+    A factor without an exponent has one; several costs ("O(n^2) vs O(n^3)") are read one after the other.
+    """
+    factors = [factor for cost in re.findall(r"O\(([^)]*)\)", printed) for factor in cost.split("*")]
+    wanted = [float(factor.partition("^")[2] or 1) for factor in factors]
+    return len(wanted) == len(value) and all(abs(a - b) <= 0.1 for a, b in zip(wanted, value, strict=True))
+
+
 RULES: dict[str, Rule] = {
     rule.__name__: rule
-    for rule in (equal, rounds_to, within_spread, at_most, at_least, between, covers, rank, dash, true, certified)
+    for rule in (
+        equal,
+        rounds_to,
+        within_spread,
+        at_most,
+        at_least,
+        between,
+        covers,
+        rank,
+        dash,
+        true,
+        certified,
+        order,
+    )
 }

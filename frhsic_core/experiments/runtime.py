@@ -184,7 +184,7 @@ def units_for(device: str, *, modes: tuple[str, ...]) -> tuple[Settings, ...]:
 def counted_units() -> tuple[Settings, ...]:
     """Return what is counted: each form against n, and the loop against the number of anchors."""
     forms = ("hsic", "hsic_trace", "eipm_loop", "eipm_product", "eipm_loop_32", "eipm_product_32")
-    by_n = units_of(part="operations", form=forms, n=FULL[:-1])
+    by_n = units_of(part="operations", form=forms, n=FULL)
     return (*by_n, *units_of(part="operations", form="eipm_loop_32", n=4_096, anchors=ANCHORS))
 
 
@@ -203,10 +203,11 @@ def plan(preset: str) -> Study:
     everything = (*counted_units(), *units_for("cuda", modes=("eager", "captured")))
     if preset == "full":
         return Study("runtime", "runtime", everything)
-    shown = {"frhsic": "plain, centred", "frem": "loop, all anchors", "reg_gdp": "library"}
+    shown = {("frhsic", "plain, centred"), ("frem", "loop, all anchors"), ("frem", "loop, 32 anchors"),
+             ("reg_gdp", "library")}  # fmt: skip
     kept = [
-        unit for unit in everything
-        if dict(unit)["part"] == "operations"
-        or (dict(unit).get("mode") == "eager" and shown.get(dict(unit)["method"]) == dict(unit)["form"])
-    ]  # fmt: skip
+        unit
+        for unit, named in ((unit, dict(unit)) for unit in everything)
+        if named["part"] == "operations" or (named.get("mode") == "eager" and (named["method"], named["form"]) in shown)
+    ]
     return Study("runtime", "runtime", tuple(kept))

@@ -186,6 +186,10 @@ def test_expected_number_of_false_differences(table: pd.DataFrame) -> None:
         ("true", "monotone", False, None, False),
         ("certified", "-1/2", ("holds", "holds as corrected"), None, True),
         ("certified", "-1/2", ("holds", "fails as stated"), None, False),
+        ("order", "O(n^2) vs O(n^3)", (2.0, 2.95), None, True),
+        ("order", "O(n_anchor*n^2)", (0.98, 2.0), None, True),
+        ("order", "O(n^3)", (1.02,), None, False),
+        ("order", "O(n^2)", (2.0, 2.0), None, False),
     ],
 )
 def test_rules(rule: str, printed: str, value: object, interval: object, expected: bool) -> None:
