@@ -6,6 +6,7 @@ import dataclasses
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from scipy.special import digamma
@@ -14,7 +15,7 @@ from sklearn.decomposition import PCA
 from frhsic_core.experiments.information_tables import at_matched_point, information_gap, rank_agreement
 from frhsic_core.experiments.mutual_information import plan
 from frhsic_core.experiments.neighbours import ksg_information, principal_components, standardised
-from frhsic_core.experiments.reference import stored_rows
+from frhsic_core.experiments.reference import book_folder, stored_rows
 from frhsic_core.experiments.store import ResultStore
 from frhsic_core.experiments.sweep import run_experiment
 from frhsic_core.joint import mutual_information
@@ -156,8 +157,6 @@ def test_the_smoke_run_end_to_end(tmp_path) -> None:
 
 
 def test_a_gap_at_the_matched_points_is_paired_over_splits() -> None:
-    import pandas as pd
-
     base = {"dataset": "adult", "variant": "reference", "protocol": "reference", "task": "classification", "option": ""}
     lines = []
     for split in (42, 43, 44):
@@ -175,5 +174,49 @@ def test_a_gap_at_the_matched_points_is_paired_over_splits() -> None:
     assert gap["high"] - gap["low"] == pytest.approx(0.0, abs=1e-9)
 
 
+# What the chapter says, on the stored rows --------------------------------------------------------------------------
+
 ROWS = stored_rows("mutual_information")
+ROWS = ROWS[ROWS["dataset"] != "synthetic"]
 stored = pytest.mark.skipif(ROWS.empty, reason="the experiment has not been run")
+
+
+@stored
+def test_the_released_estimate_is_reproduced() -> None:
+    authors = pd.read_csv(book_folder("claims", "reference", "sweep.csv")).rename(columns={"lambda": "lam"})
+    ours = ROWS.groupby(["dataset", "method", "lam"])["mi_reference"].mean().reset_index()
+    both = ours.merge(authors[["dataset", "method", "lam", "mi"]], on=["dataset", "method", "lam"])
+    assert len(both) == 320
+    assert (both["mi_reference"] - both["mi"]).abs().median() < 0.01
+    assert both["mi_reference"].rank().corr(both["mi"].rank()) > 0.85
+
+
+@stored
+@pytest.mark.parametrize("name", ["mi_reference", "mi_standardised"])
+def test_frhsic_is_below_reg_gdp_at_the_matched_point(name: str) -> None:
+    gap = information_gap(ROWS, name).set_index("dataset").drop("compas")
+    assert len(gap) == 4
+    assert (gap["high"] < 0).all()
+
+
+@stored
+def test_the_released_zero_is_not_zero() -> None:
+    zero = ROWS.groupby("dataset")[["mi_closed_zero", "mi_standardised_zero"]].mean()
+    assert (zero["mi_closed_zero"] < -0.05).all()
+    assert (zero["mi_standardised_zero"].abs() < 0.01).all()
+
+
+@stored
+def test_a_large_representation_reads_as_no_information() -> None:
+    large = ROWS[(ROWS["scale"] > 50) & (ROWS["dataset"] != "compas")]
+    assert len(large) > 30
+    assert (large["mi_reference"] == 0).mean() > 0.9
+    assert large["linear_r2"].median() > 0.2
+
+
+@stored
+def test_the_released_estimate_of_frhsic_on_adult_rises_above_unfair() -> None:
+    means = ROWS[ROWS["dataset"] == "adult"].groupby(["method", "lam"])[["mi_reference", "mi_standardised"]].mean()
+    change = means.loc[("frhsic", 10.0)] - means.loc[("unfair", 0.0)]
+    assert change["mi_reference"] > 0
+    assert change["mi_standardised"] < 0
