@@ -21,6 +21,7 @@ GRIDS = {
 }
 MODULES: tuple[str, ...] = (
     "variants",
+    "variants_best",
     "minority",
     "equal_opportunity",
     "multi_sensitive",

@@ -51,8 +51,11 @@ def ranking(rows: pd.DataFrame, *, method: str = "frhsic") -> pd.DataFrame:
 
     .. math:: \text{rank} + (\text{number of variants})\cdot\text{collapsed},
 
-    so that a variant that always collapses comes last. The smallest score is best; ties go to the earlier name.
+    so that a variant that always collapses comes last. The smallest score is best; ties go to the earlier name. A
+    variant that was not trained on every dataset takes no part.
     """
+    everywhere = rows.groupby("name")["dataset"].nunique() == rows["dataset"].nunique()
+    rows = rows[rows["name"].map(everywhere)]
     areas = variant_areas(rows)
     names = areas.index.get_level_values("name")
     own = areas[(names == method) | names.str.startswith(f"{method}:")]
