@@ -2,8 +2,9 @@
 
 ```` ```{author-point} Title ````
 ``:paper:`` where in the paper; ``:claim:`` text of a recorded certificate (several: separated by ``;``); ``:chapter:``
-names of chapters that show it; ``:file:`` a test or stored data that shows it. A point whose evidence is in the
-repository is "shown", any other is "being checked", and reads so.
+names of chapters that show it; ``:file:`` a test or stored data that shows it; ``:question:`` what is asked while
+nothing shows it. A point whose evidence is in the repository is "shown" and says what was found; any other is "being
+checked" and is only its question.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ class AuthorPoint(SphinxDirective):
         "claim": directives.unchanged,
         "chapter": directives.unchanged,
         "file": directives.unchanged,
+        "question": directives.unchanged,
     }
 
     def run(self) -> list[nodes.Node]:
@@ -46,11 +48,14 @@ class AuthorPoint(SphinxDirective):
         box += title
         box += nodes.paragraph("", "", nodes.emphasis("", f"In the paper: {self.options['paper']}"))
         if not evidence:
-            box += nodes.paragraph("", "", nodes.strong("", "To be confirmed:"))
+            words = self.options.get("question")
+            if not words:
+                raise self.error(f"the point “{self.arguments[0]}” has no evidence yet: give it a :question:.")
+            box += nodes.paragraph("", "", nodes.strong("", "We ask: "), nodes.Text(words))
+            return [box]
         box += self.parse_content_to_nodes()
-        if evidence:
-            box += nodes.paragraph("", "", nodes.strong("", "Evidence"))
-            box += nodes.bullet_list("", *[nodes.list_item("", nodes.paragraph("", "", part)) for part in evidence])
+        box += nodes.paragraph("", "", nodes.strong("", "Evidence"))
+        box += nodes.bullet_list("", *[nodes.list_item("", nodes.paragraph("", "", part)) for part in evidence])
         return [box]
 
     def certificates(self) -> list[nodes.Node]:

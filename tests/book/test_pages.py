@@ -59,8 +59,6 @@ def test_every_internal_link_and_file_exists(pages: dict[Path, Page], built_book
             target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
             if not target.is_file():
                 broken.append(f"{path.relative_to(built_book)} -> {link}")
-            elif "_modules" in path.parts:
-                continue  # viewcode knows one public home for each module, so some places on the page are off
             elif parts.fragment and target in pages and unquote(parts.fragment) not in pages[target].names:
                 broken.append(f"{path.relative_to(built_book)} -> {link} (no such place)")
     assert broken == []
