@@ -13,6 +13,7 @@ from frhsic_core.data import load_dataset
 from frhsic_core.data.synthetic import accuracy_levels, classification
 from frhsic_core.experiments import ablation, synthetic
 from frhsic_core.experiments.drawn import drawn_splits, train_draws
+from frhsic_core.experiments.reference import book_folder, stored_rows
 from frhsic_core.experiments.study import StudyStore, run_study
 from frhsic_core.experiments.synthetic_tables import (
     along_lambda,
@@ -115,13 +116,15 @@ def test_smoke_run_end_to_end(module, tmp_path) -> None:
     if module is synthetic:
         assert len(along_lambda(rows)) == len(synthetic.ARMS) * 2 * len(synthetic.LAMS)
     else:
-        assert set(compared_cells(rows)["comparison"]) == {"laplacian, laplacian", "imq, imq"}
+        assert set(compared_cells(rows)["comparison"]) == {"laplacian, gaussian", "imq, gaussian", "imq, imq"}
 
 
 def test_plans_are_the_papers() -> None:
     full = ablation.plan("full")
-    assert len(full.units) == 24
     assert {unit[1][1] for unit in full.units} == set(ablation.KERNELS)
+    printed = pd.read_csv(book_folder("claims", "cells.csv")).query("place == 'tab:ablation_kernel'")["claim"]
+    pairs = {tuple(part.split("=")[1] for part in claim.split(", ")[-1].split(";")[:2]) for claim in printed}
+    assert pairs <= {cell[:2] for cell in ablation.cells("text")}
     assert {dict(unit)["dimension"] for unit in full.units} == {2, 8, 32, 64}
     assert synthetic.plan("text").keys() < synthetic.plan("full").keys()
     assert ablation.plan("text").keys() < full.keys()
@@ -157,3 +160,44 @@ def test_falling_counts_what_it_says() -> None:
     found = falling(rows.assign(hsic_unit=-rows["lam"])).loc[("a", "s")]
     assert (found["runs"], found["steps"], bool(found["mean_falls"])) == (0.5, 0.75, True)
     assert found["together"] == pytest.approx((1.0 + 0.5) / 2)
+
+
+# What the chapter says, on stored rows -------------------------------------------------------------------------------
+
+
+def test_stored_models_of_the_papers_law_become_constant() -> None:
+    rows = stored_rows("synthetic").query("signal == 'paper' and arm != 'normalised'")
+    table = along_lambda(rows)
+    for arm in ("text", "reference"):
+        assert table.loc[(arm, "paper", 10.0), "constant_models"] > 0.85
+        assert abs(table.loc[(arm, "paper", 10.0), "excess"]) < 0.002
+        assert 0.002 < table.loc[(arm, "paper", 0.0), "excess"] < 0.02
+    own = rows[rows["draw"] == 42]
+    assert own["constant"].round(3).eq(0.620).all()
+
+
+def test_stored_gdp_does_not_fall_monotonically_under_the_reference() -> None:
+    rows = stored_rows("synthetic")
+    found = falling(rows)
+    assert found.loc[("reference", "paper"), "runs"] < 0.2
+    assert not found.loc[("reference", "paper"), "mean_falls"]
+
+
+def test_stored_penalty_is_evaded_on_the_strong_law() -> None:
+    """GDP stays while HSIC falls under the reference; a penalty without a scale brings accuracy to the law's price."""
+    table, law = along_lambda(stored_rows("synthetic")), accuracy_levels("strong")
+    evaded, fair = table.loc[("reference", "strong", 50.0)], table.loc[("normalised", "strong", 50.0)]
+    assert evaded["gdp"] > 0.9 * table.loc[("reference", "strong", 0.0), "gdp"]
+    assert evaded["hsic"] < 0.6 * table.loc[("reference", "strong", 0.0), "hsic"]
+    assert fair["gdp"] < 0.1 * table.loc[("normalised", "strong", 0.0), "gdp"]
+    assert abs(fair["accuracy"] - law["parity"]) < 0.01
+
+
+def test_stored_ablations_depend_on_kernel_and_dimension() -> None:
+    rows = stored_rows("ablation")
+    kernels = compared_cells(rows[rows["arm"] == "text"]).query("signal == 'paper'")
+    assert (kernels["p_holm"] < 0.05).sum() >= 4
+    steps = dimension_steps(rows).query("signal == 'paper' and comparison == '2 to 64'")
+    assert set(steps["arm"]) == {"text", "reference"}
+    assert (steps["p_holm"] < 1e-4).all()
+    assert (steps["mean"] > 0.1).all()
