@@ -22,20 +22,26 @@ __all__ = [
     "arm_rows",
     "arm_table",
     "compare_arms",
+    "compare_matched",
     "fall_shares",
     "matched_arms",
     "order_share",
     "printed_arms",
+    "restart_spread",
     "values_at",
 ]
 
 
-def arm_rows(experiment: str, *, dataset: str, protocol: str) -> pd.DataFrame:
-    """Return the stored rows of one dataset and protocol with a column ``arm``, ``"unfair"`` for Unfair."""
+def arm_rows(experiment: str, *, dataset: str, protocol: str, repeats: bool = False) -> pd.DataFrame:
+    """Return the stored rows of one dataset and protocol with a column ``arm``, ``"unfair"`` for Unfair.
+
+    Repeats of a split from other initial weights are left out unless asked for.
+    """
     rows = stored_rows(experiment)
     if rows.empty:
         return rows
     rows = rows[(rows["dataset"] == dataset) & (rows["protocol"] == protocol)]
+    rows = rows if repeats else rows[rows["seed"] == rows["split"]]
     return rows.assign(arm=rows["option"].where(rows["method"] != "unfair", "unfair"))
 
 
@@ -122,6 +128,40 @@ def matched_arms(rows: pd.DataFrame, arms: Sequence[str], *, column: str, band: 
             }
         )
     return pd.DataFrame(lines).set_index("arm")
+
+
+def compare_matched(
+    rows: pd.DataFrame, first: str, second: str, *, column: str, lams: Sequence[float] | None = None
+) -> dict[str, Any]:
+    """Compare two arms split by split, each at its own matched λ; ``lams`` restricts both grids.
+
+    The fields of :class:`~frhsic_core.experiments.paired.Paired`, and λ, mean accuracy and mean ``column`` of each arm.
+    """
+    if lams is not None:
+        rows = rows[(rows["arm"] == "unfair") | rows["lam"].isin(list(lams))]
+    table = matched_arms(rows, (first, second), column=column)
+    a, b = (values_at(rows, arm, float(table.loc[arm, "lam"]), column) for arm in (first, second))
+    found = asdict(compare(a.to_numpy(), b.to_numpy(), higher=False))
+    for name, arm in (("first", first), ("second", second)):
+        found |= {f"{name}_{part}": float(table.loc[arm, part]) for part in ("lam", "performance", column)}
+    return found
+
+
+def restart_spread(rows: pd.DataFrame, first: str, second: str, *, lam: float, column: str) -> pd.DataFrame:
+    """Return how a difference of two arms scatters when both start from weights of their own, split by split.
+
+    ``rows`` with repeats. For each split trained more than once, over all pairs of a run of the first and another run
+    of the second: ``mean``, ``sd`` (of the pairs, divisor n), smallest and largest difference second − first.
+    """
+    lines = {}
+    for split, part in rows[np.isclose(rows["lam"], lam)].groupby("split"):
+        a, b = (part[part["arm"] == arm].sort_values("seed")[column].to_numpy(float) for arm in (first, second))
+        if len(a) < 2 or len(a) != len(b):
+            continue
+        # A run shares its weights with the one of the same seed: those pairs are left out.
+        gaps = (b[None, :] - a[:, None])[~np.eye(len(a), dtype=bool)]
+        lines[split] = {"mean": gaps.mean(), "sd": gaps.std(), "low": gaps.min(), "high": gaps.max(), "runs": len(a)}
+    return pd.DataFrame(lines).T.rename_axis("split")
 
 
 def order_share(rows: pd.DataFrame, first: str, second: str, *, lam: float, columns: Sequence[str]) -> dict[str, float]:

@@ -9,7 +9,16 @@ import torch
 from scipy import stats
 
 from frhsic_core.experiments import equal_opportunity, multi_sensitive
-from frhsic_core.experiments.arms import arm_rows, compare_arms, fall_shares, matched_arms, order_share, printed_arms
+from frhsic_core.experiments.arms import (
+    arm_rows,
+    compare_arms,
+    compare_matched,
+    fall_shares,
+    matched_arms,
+    order_share,
+    printed_arms,
+    restart_spread,
+)
 from frhsic_core.experiments.presets import experiment_for
 from frhsic_core.experiments.store import ResultStore
 from frhsic_core.experiments.sweep import Samples, run_experiment
@@ -178,6 +187,21 @@ def test_matched_arms_stay_within_one_per_cent_of_unfair() -> None:
     assert table["lam"].to_dict() == {"a": 1.0, "b": 1.0}  # λ = 10 loses 5 points of 90
     wide = matched_arms(fabricated(), ("a", "b"), column="gdp", band=0.1)
     assert wide["lam"].to_dict() == {"a": 10.0, "b": 5.0}
+
+
+def test_arms_are_compared_at_their_own_matched_points() -> None:
+    found = compare_matched(fabricated(), "a", "b", column="gdp")
+    assert (found["first_lam"], found["second_lam"]) == (1.0, 1.0)
+    assert found["mean"] == pytest.approx(0.0, abs=1e-12)
+    assert (found["wins"], found["losses"]) == (4, 4)
+
+
+def test_restarts_pair_every_run_with_the_others() -> None:
+    values = {("a", 0): 0.1, ("a", 1): 0.3, ("b", 0): 0.2, ("b", 1): 0.6}
+    rows = pd.DataFrame([{"arm": a, "seed": s, "split": 7, "lam": 1.0, "gdp": v} for (a, s), v in values.items()])
+    found = restart_spread(rows, "a", "b", lam=1.0, column="gdp").loc[7]
+    assert (found["low"], found["high"]) == pytest.approx((-0.1, 0.5))  # .2 − .3 and .6 − .1
+    assert found["mean"] == pytest.approx(0.2)
 
 
 def test_falls_and_orders_are_counted() -> None:
