@@ -22,6 +22,7 @@ GRIDS = {
 MODULES: tuple[str, ...] = (
     "variants",
     "variants_best",
+    "variants_live",
     "minority",
     "equal_opportunity",
     "multi_sensitive",
