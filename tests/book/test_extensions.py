@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -111,3 +115,89 @@ def test_ranks_come_from_the_areas(extension) -> None:
     values = extension("live_values").run_values({"datasets": {"adult": part}})
     assert values == {"runs.datasets": "1", "runs.methods": "2", "runs.rank_gdp": "1.0", "runs.rank_probe": "2.0"}
     assert extension("live_values").run_values(None) == {}
+
+
+def test_launch_buttons_lead_to_the_notebook(tmp_path: Path) -> None:
+    """A page built with an address: Colab and Binder open the notebook it was made from; a page of text has neither."""
+    chapter = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# Chapter\n\nwords")])
+    chapter.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    (tmp_path / "notebooks").mkdir()
+    nbformat.write(chapter, tmp_path / "notebooks" / "chapter.ipynb")
+    (tmp_path / "index.md").write_text("# Title\n\n```{toctree}\nnotebooks/chapter\n```\n", encoding="utf-8")
+    settings = {
+        "extensions": "myst_nb,launch_buttons",
+        "html_theme": "sphinx_book_theme",
+        "nb_execution_mode": "off",
+        "public_repository": "https://github.com/OWNER/NAME/",
+        "public_branch": "trunk",
+    }
+    command = [sys.executable, "-m", "sphinx", "-q", "-C", "-b", "html", str(tmp_path), str(tmp_path / "html")]
+    command += [part for key, value in settings.items() for part in ("-D", f"{key}={value}")]
+    path = os.pathsep.join([str(ROOT / "book" / "_ext"), *sys.path])
+    done = subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+
+    def outside(page: str) -> set[str]:
+        text = (tmp_path / "html" / page).read_text(encoding="utf-8")
+        return set(re.findall(r'href="(https://(?:colab|mybinder|github)[^"?]*)', text))
+
+    assert outside("notebooks/chapter.html") >= {
+        "https://colab.research.google.com/github/OWNER/NAME/blob/trunk/notebooks/chapter.ipynb",
+        "https://mybinder.org/v2/gh/OWNER/NAME/trunk",
+        "https://github.com/OWNER/NAME",
+    }
+    assert not [link for link in outside("index.html") if "colab" in link or "mybinder" in link]
+
+
+def test_titles_of_boxes_are_taken_apart(extension) -> None:
+    boxes = extension("paper_boxes")
+    title = "Lemma B.2 of the paper, lem:discrete-coincidence, and its correction"
+    assert [kind for kind, _ in boxes.parts(title)] == ["words", "label", "words"]
+    assert boxes.paper_number(title) == "Lemma B.2"
+    assert boxes.paper_number("Theorem 4.5 of the paper, cor:hsic-mmd-equivalence") == "Theorem 4.5"
+    assert boxes.paper_number("Figures 3 and 4 of the paper, fig:pareto and fig:pareto_crime") is None
+    assert boxes.paper_number("What holds") is None
+
+
+def test_modules_are_found_and_bars_are_kept(extension) -> None:
+    pages = extension("module_pages")
+    found = pages.public_modules("frhsic_core.experiments")
+    assert {"frhsic_core.experiments.ledger", "frhsic_core.experiments.pareto"} <= set(found)
+    assert "frhsic_core.experiments.__init__" not in found
+    with pytest.raises(ValueError, match="not a package"):
+        pages.public_modules("frhsic_core.plots")
+    lines = ["the ranks of |d|, ``a | b`` and `c|d`", "already \\|"]
+    pages.keep_bars(lines)
+    assert lines == [r"the ranks of \|d\|, ``a | b`` and `c|d`", "already \\|"]
+
+
+def test_a_point_without_evidence_is_a_question() -> None:
+    """Every point either names evidence that exists, or says what is asked."""
+    text = (ROOT / "book" / "for_the_authors.md").read_text(encoding="utf-8")
+    points = re.findall(r"`{5}\{author-point\} (.*?)\n(.*?)`{5}", text, flags=re.DOTALL)
+    assert len(points) > 20
+    for title, body in points:
+        chapters = " ".join(re.findall(r"(?m)^:chapter: (.*)$", body)).split()
+        shown = [name for name in chapters if (ROOT / "notebooks" / f"{name}.md").is_file()]
+        assert shown or ":claim:" in body or ":file:" in body or ":question:" in body, title
+
+
+def test_the_ranks_of_the_first_page_stand_in_the_main_table(extension) -> None:
+    values = extension("live_values").run_values(extension("frontier_data").own_runs())
+    if not values:
+        pytest.skip("no sweep is stored")
+    cells = nbformat.read(ROOT / "notebooks" / "main_table.ipynb", as_version=4).cells
+    (table,) = [
+        "".join(output["data"]["text/html"])
+        for cell in cells
+        if cell.cell_type == "code" and "places.mean" in cell.source
+        for output in cell.outputs
+    ]
+
+    def mean(measure: str) -> str:
+        row = re.search(rf"<th>{re.escape(measure)}</th>(.*?)</tr>", table, flags=re.DOTALL)
+        assert row, f"{measure} is not in the table of places"
+        return re.findall(r"<td>(.*?)</td>", row[1])[-1]
+
+    assert mean("GDP, as in the paper") == values["runs.rank_gdp"]
+    assert mean("nonlinear probe R²") == values["runs.rank_probe"]
