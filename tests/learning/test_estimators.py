@@ -114,9 +114,10 @@ def test_pandas_and_several_attributes(toy: Any) -> None:
     assert not np.allclose(summed.transform(frame), model.transform(frame))
 
 
-def test_equal_opportunity_is_a_setting(toy: Any) -> None:
+@pytest.mark.parametrize("batch_size", [64, 97, 100, 199, 397])  # last batches of 16, 12, 100, 2 and 3 rows
+def test_equal_opportunity_is_a_setting(toy: Any, batch_size: int) -> None:
     X, y, s = toy
-    options = QUICK | {"lam": 3.0, "batch_size": 100, "penalty_settings": {"condition": "positives"}}
+    options = QUICK | {"lam": 3.0, "batch_size": batch_size, "penalty_settings": {"condition": "positives"}}
     model = FairClassifier(**options).fit(X, y, sensitive_features=s)
     noise = s.copy()
     noise[y == "no"] = np.random.default_rng(0).permutation(noise[y == "no"])

@@ -277,6 +277,29 @@ def test_guard_warns_once_when_z_escapes() -> None:
     trainer(penalty=penalty, lam=0.0, epochs=1).fit()  # warnings are errors here
 
 
+@pytest.mark.parametrize("scale", [None, "standardise", "whiten"])
+@pytest.mark.parametrize("policy", ["every_batch", "moving_average"])
+@pytest.mark.parametrize("condition", [None, "positives"])
+def test_guard_is_silent_after_a_short_last_batch(scale: str | None, policy: str, condition: str | None) -> None:
+    """Two rows at the end of an epoch say nothing about Z; warnings are errors here. A fixed bandwidth still warns."""
+    penalty = FRHSIC(scale=scale, bandwidth=policy, condition=condition)
+    history = trainer(penalty=penalty, epochs=4, batch_size=44).fit().history
+    assert (history["ratio"] > 0.5).all()
+    assert (history["ratio"] < 2.0).all()
+    with pytest.warns(EscapeWarning, match="bandwidths"):
+        trainer(penalty=FRHSIC(scale=scale, bandwidth=0.01, condition=condition), epochs=1, batch_size=44).fit()
+
+
+def test_ratio_where_too_few_rows_count() -> None:
+    """With fewer positives than the penalty needs nothing is said: NaN, no warning."""
+    x, y, s = sample()
+    y = torch.zeros_like(y)
+    y[:2] = 1.0
+    penalty = FRHSIC(condition="positives")
+    history = Trainer(x, y, s, penalty=penalty, epochs=1, batch_size=32, widths=(6, 4), device="cpu").fit().history
+    assert torch.isnan(history["ratio"]).all()
+
+
 @pytest.mark.parametrize(
     ("change", "text"),
     [

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 import torch
 from torch import Tensor
 
 from frhsic_core.learning.batches import Batch, TrainingData
-from frhsic_core.learning.networks import StackedMLP
+from frhsic_core.learning.networks import StackedLinear, StackedMLP
 from frhsic_core.learning.penalties.base import Penalty
 
 __all__ = ["ADV"]
@@ -22,6 +23,7 @@ class ADV(Penalty):
 
     ``"hgr"`` (Grari et al., 2020): two networks f on Z and g on S, standardised in the batch, maximise their
     correlation, which estimates the Hirschfeld–Gebelein–Rényi coefficient from below; the penalty is that correlation.
+    Both networks are in double precision whatever the models are: two narrow networks, against a great loss of digits.
 
     Parameters
     ----------
@@ -51,6 +53,12 @@ class ADV(Penalty):
         if self.adversary == "hgr":
             self.witness = StackedMLP(len(dataset), (data.attributes, self.hidden, 1), dtype=data.x.dtype)
             self.witness.initialise(generators)
+            for network in (self.reader, self.witness):
+                # Standardising leaves some directions without a gradient (a shift of the output) or almost so (a bias
+                # whose unit is linear on all rows). In single precision rounding fills them, and Adam, which divides by
+                # the size of a gradient, turns that into full steps: a stack would drift from its lone runs.
+                network.double()
+                cast(StackedLinear, network.layers[-1]).bias.requires_grad_(False)
 
     def forward(self, batch: Batch, *, refresh: bool = False) -> Tensor:
         weights, enough = self.row_weights(batch)
@@ -66,9 +74,8 @@ class ADV(Penalty):
         return error.mean(-1) if weights is None else (weights * error).sum(-1)
 
     def _hgr(self, batch: Batch, weights: Tensor | None) -> Tensor:
-        # Two columns in double precision cost nothing; in single, Adam would amplify what the centring rounds away.
-        f = _standardised(self.reader(batch.z).squeeze(-1).double(), weights)
-        g = _standardised(self.witness(batch.s).squeeze(-1).double(), weights)
+        f = _standardised(self.reader(batch.z.double()).squeeze(-1), weights)
+        g = _standardised(self.witness(batch.s.double()).squeeze(-1), weights)
         value = (f * g).mean(-1) if weights is None else (weights * f * g).sum(-1)
         return value.to(batch.z.dtype)
 

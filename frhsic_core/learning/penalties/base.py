@@ -77,8 +77,18 @@ class Penalty(nn.Module):
         """Loss ``(models,)`` that the adversary minimises on detached Z, or None when there is no adversary."""
         return None
 
-    def ratio(self, z: Tensor) -> Tensor | None:
-        """Return median(|z − z'|)/σ_Z for each model, or None when there is no kernel on Z."""
+    def ratio(self, z: Tensor, weights: Tensor | None = None, *, sigma: Tensor | None = None) -> Tensor | None:
+        """Return median(|z − z'|)/σ_Z for each model, or None when there is no kernel on Z.
+
+        Parameters
+        ----------
+        z : Tensor
+            ``(models, n, d)``.
+        weights : Tensor, optional
+            :meth:`row_weights` of these rows: Z is scaled by the rows that count, as in a step.
+        sigma : Tensor, optional
+            σ_Z to measure in, ``(models,)``; by default the one in force.
+        """
         return None
 
     def row_weights(self, batch: Batch) -> tuple[Tensor | None, Tensor | None]:
@@ -176,14 +186,20 @@ class KernelPenalty(GramPenalty):
             return (z - low) / (high - low + 1e-6)
         return z
 
-    def renew(self, z: Tensor, *, refresh: bool) -> Tensor:
-        """Return σ_Z ``(models,)`` for scaled Z, recomputed in place first if asked."""
+    def renew(self, z: Tensor, *, refresh: bool, enough: Tensor | None = None) -> Tensor:
+        """Return σ_Z ``(models,)`` for scaled Z, recomputed in place first if asked.
+
+        Too few rows that count (``enough`` is False) scale Z to nonsense: the old σ_Z stays, where there is one.
+        """
         if refresh:
             assert self.policy is not None
             with torch.no_grad():
-                self.sigma_z.copy_(self.policy.update(self.sigma_z, z))
+                new = self.policy.update(self.sigma_z, z)
+                if enough is not None and self.scale in ("standardise", "whiten"):
+                    new = torch.where(enough | (self.sigma_z == 0), new, self.sigma_z)
+                self.sigma_z.copy_(new)
         return self.sigma_z
 
     @torch.no_grad()
-    def ratio(self, z: Tensor) -> Tensor | None:
-        return batch_median(self.scaled(z)) / self.sigma_z.clamp_min(1e-30)
+    def ratio(self, z: Tensor, weights: Tensor | None = None, *, sigma: Tensor | None = None) -> Tensor | None:
+        return batch_median(self.scaled(z, weights)) / (self.sigma_z if sigma is None else sigma).clamp_min(1e-30)

@@ -79,7 +79,7 @@ class FREM(KernelPenalty):
     def terms(self, batch: Batch, *, refresh: bool = False) -> list[Pull | Tensor]:
         weights, enough = self.row_weights(batch)
         z = self.scaled(batch.z, weights)
-        sigma = self.renew(z, refresh=refresh)
+        sigma = self.renew(z, refresh=refresh, enough=enough)
         m = z.shape[-2]
         if m < 2:
             return [0.0 * z.sum((-2, -1))]  # one row has no neighbour to be compared with

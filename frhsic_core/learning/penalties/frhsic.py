@@ -150,7 +150,7 @@ class FRHSIC(KernelPenalty):
             return [0.0 * batch.output.sum(-1)]  # fewer than four rows define no unbiased estimate
         if self.on != "output" or refresh:
             z = self.scaled(z, weights)
-            kernel_z = self._kernel_z(self.renew(z, refresh=refresh))
+            kernel_z = self._kernel_z(self.renew(z, refresh=refresh, enough=enough))
         factor = 1.0 / (rows * rows) if self.estimator == "biased" and weights is None else 1.0
         for centred, own in self._attributes(batch, weights):
             if self.on != "output":

@@ -67,7 +67,7 @@ class MMDBinned(KernelPenalty):
     def terms(self, batch: Batch, *, refresh: bool = False) -> list[Pull | Tensor]:
         weights, enough = self.row_weights(batch)
         z = self.scaled(batch.z, weights)
-        sigma = self.renew(z, refresh=refresh)
+        sigma = self.renew(z, refresh=refresh, enough=enough)
         labels = self.labels[batch.rows]
         terms: list[Pull | Tensor] = []
         for a in range(labels.shape[-1]):
@@ -79,8 +79,8 @@ class MMDBinned(KernelPenalty):
                 terms.append(gram_term(z, Gaussian(sigma), inner_product(_pairs(inside, present))))
         return counted(terms, enough)
 
-    def ratio(self, z: Tensor) -> Tensor | None:
-        return super().ratio(z) if self.discrepancy == "kernel" else None
+    def ratio(self, z: Tensor, weights: Tensor | None = None, *, sigma: Tensor | None = None) -> Tensor | None:
+        return super().ratio(z, weights, sigma=sigma) if self.discrepancy == "kernel" else None
 
     def _membership(self, labels: Tensor, weights: Tensor | None, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """Weights of the rows inside each bin, ``(models, bins, m)`` summing to one, and which bins count."""

@@ -1,0 +1,34 @@
+"""Ctrl-C between steps, not in the middle of one."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+__all__ = ["deferred_interrupt"]
+
+
+@contextmanager
+def deferred_interrupt() -> Iterator[list[int]]:
+    """Collect Ctrl-C in a list instead of raising in the middle of a step; a second one raises.
+
+    Signals belong to the main thread: elsewhere the list stays empty.
+    """
+    caught: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield caught
+        return
+
+    def handler(number: int, frame: Any) -> None:
+        if caught:
+            raise KeyboardInterrupt
+        caught.append(number)
+
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        yield caught
+    finally:
+        signal.signal(signal.SIGINT, before)
