@@ -4,14 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 import pandas as pd
 
+from frhsic_core.experiments.paired_tables import CONVENTIONS, family
 from frhsic_core.experiments.pareto import Frontiers
 from frhsic_core.experiments.reference import stored_rows
-from frhsic_core.experiments.tables import extremes
+from frhsic_core.experiments.tables import PARETO_METHODS, extremes
 from frhsic_core.experiments.variants import PUBLISHED, VARIANTS, Variant, variant_rows
+from frhsic_core.experiments.variants_best import BEST, best_rows
 
-__all__ = ["MEASURES", "all_rows", "best", "factor_table", "ranking", "variant_areas"]
+__all__ = [
+    "LEVELS",
+    "MEASURES",
+    "all_rows",
+    "best",
+    "best_headline",
+    "factor_table",
+    "level_tables",
+    "ranking",
+    "variant_areas",
+]
 
 # GDP as the paper computes it and as it defines it; then the representation, by a probe and by the criterion itself.
 MEASURES = ("gdp_reference", "gdp_sample", "nonlinear_r2", "normalized_hsic_1")
@@ -74,11 +87,63 @@ def best(rows: pd.DataFrame, *, method: str = "frhsic", count: int = 3) -> tuple
 
 
 def factor_table(rows: pd.DataFrame, *, method: str, measures: tuple[str, ...] = MEASURES) -> pd.DataFrame:
-    """Return nAUP by factor and level, mean over the datasets: what changing one setting does.
+    """Return nAUP by factor and level, columns (dataset, measure): what changing one setting does.
 
     The first lines are what was published and (for FRHSIC) the base that every other line departs from.
     """
-    areas = variant_areas(rows, measures=measures).groupby(level="name").mean()
+    areas = variant_areas(rows, measures=measures).unstack("dataset").swaplevel(axis=1)
+    areas = areas.reindex(columns=[(d, m) for d in dict.fromkeys(areas.columns.get_level_values(0)) for m in measures])
     shown: list[Variant] = [v for v in (*PUBLISHED, *VARIANTS) if v.method == method and v.name in areas.index]
+    first = {v.factor: i for i, v in reversed(list(enumerate(shown)))}
+    shown.sort(key=lambda v: first[v.factor])  # the levels of a factor together
     index = pd.MultiIndex.from_tuples([(v.factor, v.level) for v in shown], names=["factor", "level"])
     return areas.loc[[v.name for v in shown]].set_axis(index)
+
+
+# The settings of the rivals in their natural order; None is what was published.
+LEVELS: dict[str, tuple[str, str, tuple[str | None, ...], str]] = {
+    "FREM: anchors": ("frem", "anchors", ("8", "16", None, "64", "128", "all"), "32"),
+    "FREM: bandwidth on S": ("frem", "bandwidth on S", ("0.1", "0.25", None, "1"), "0.5"),
+    "FREM: bandwidth on Z": ("frem", "bandwidth on Z", ("0.5", None, "2", "median"), "1"),
+    "Reg-GDP: bandwidth on S": ("reg_gdp", "bandwidth on S", ("0.05", "0.1", None, "0.4"), "0.2"),
+    "Reg-GDP: grid points": ("reg_gdp", "points", ("10", None, "100"), "30"),
+}
+
+
+def level_tables(rows: pd.DataFrame, *, measure: str = "gdp_reference") -> dict[str, pd.DataFrame]:
+    """Return nAUP along the levels of each rival's setting, mean and sd over the splits taken singly."""
+    single = {
+        (dataset, name): values
+        for dataset, sweep in _frontiers(rows, measure)
+        for name, values in zip(sweep.methods, sweep.areas(np.eye(sweep.splits)).T, strict=True)
+    }
+    tables = {}
+    for title, (method, factor, levels, published) in LEVELS.items():
+        names = [(method if level is None else f"{method}:{factor} {level}", level or published) for level in levels]
+        lines = [
+            {"dataset": dataset, "level": level, "mean": values.mean(), "sd": values.std(ddof=1), "values": values}
+            for dataset in sorted({dataset for dataset, _ in single})
+            for name, level in names
+            if (values := single.get((dataset, name))) is not None
+        ]
+        order = [level for _, level in names]
+        tables[title] = pd.DataFrame(lines).assign(level=lambda t, order=order: pd.Categorical(t["level"], order))
+    return tables
+
+
+def best_headline(*, splits: tuple[int, ...] | None = None) -> pd.DataFrame:
+    """Count verdicts of the published FRHSIC and of the three best variants against the six rivals, by measure.
+
+    Each of the four is compared alone with the rivals (nAUP, the same comparison for all), Holm over the thirty
+    comparisons of a line. For other pages too: ``best_headline().loc[(BEST[0], "gdp_reference"), "ahead"]``.
+    """
+    rows = best_rows(splits=splits)
+    lines = {}
+    for name in ("frhsic", *BEST):
+        methods = (name, *(m for m in PARETO_METHODS if m != "frhsic"))
+        for measure in CONVENTIONS:
+            table = family(rows, measure=measure, summary="naup", method=name, methods=methods)
+            counts = {v: int((table["verdict"] == v).sum()) for v in ("ahead", "behind", "undecided")}
+            cautious = {f"{v}_corrected": int((table["verdict_corrected"] == v).sum()) for v in ("ahead", "behind")}
+            lines[name, measure] = counts | cautious | {"comparisons": len(table)}
+    return pd.DataFrame(lines).T.rename_axis(["name", "measure"])
