@@ -125,7 +125,7 @@ def train(
 
 
 def column_shares() -> list[dict[str, Any]]:
-    """Say what each min–max scaled column adds to the squared distance of two people, and how often they agree in it."""
+    """Say what each scaled column adds to the squared distance of two people, and how often they agree in it."""
     data = attributes(5, n=None)
     s = (data.s - data.s.min(0)) / (data.s.max(0) - data.s.min(0))
     # The mean squared difference of two draws is twice the variance.
