@@ -22,7 +22,18 @@ from frhsic_core.kernels import Gaussian, squared_distances
 from frhsic_core.laws import GaussianPair
 from frhsic_core.laws.formulas import mean_kernel
 
-__all__ = ["errors", "median_distance", "power", "silverman", "truth"]
+__all__ = [
+    "eipm_values",
+    "errors",
+    "hsic_values",
+    "leave_one_out",
+    "median_distance",
+    "power",
+    "prepared",
+    "sample",
+    "silverman",
+    "truth",
+]
 
 SIGMA_Z = 1.0
 SPREAD = 11.0
@@ -52,7 +63,8 @@ def truth(estimator: str, rho: float, p: int, bandwidth: float) -> float:
     return law.expected_mmd(kernel) if estimator == "eipm" else law.expected_squared_mmd(kernel)
 
 
-def _sample(rho: float, n: int, p: int, count: int, generator: torch.Generator, device: str) -> tuple[Tensor, Tensor]:
+def sample(rho: float, n: int, p: int, count: int, generator: torch.Generator, device: str) -> tuple[Tensor, Tensor]:
+    """Draw ``z (count, n)`` and ``s (count, n, p)``, Z following the first coordinate."""
     s = torch.randn(count, n, p, generator=generator, dtype=torch.float64)
     noise = torch.randn(count, n, generator=generator, dtype=torch.float64)
     z = rho * s[..., 0] + math.sqrt(1.0 - rho**2) * noise
@@ -99,7 +111,8 @@ def eipm_values(phi: Tensor, weights: Tensor) -> dict[str, Tensor]:
     return {"eipm": mean_mmd(squared), "eipm_squared": squared.mean(-1), "eipm_distinct": distinct.mean(-1)}
 
 
-def _prepared(z: Tensor, s: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def prepared(z: Tensor, s: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Features of Z, squared distances of S, and these with an infinite diagonal."""
     phi, distances = gaussian_features(z, SIGMA_Z, spread=SPREAD), squared_distances(s)
     others = distances + torch.diag(torch.full((z.shape[-1],), torch.inf, dtype=z.dtype, device=z.device))
     return phi, distances, others
@@ -118,7 +131,7 @@ def errors(
     while left > 0:
         count = min(chunk, left)
         left -= count
-        phi, distances, others = _prepared(*_sample(rho, n, p, count, generator, device))
+        phi, distances, others = prepared(*sample(rho, n, p, count, generator, device))
         for rule, sigma in sigmas.items():
             for name, value in hsic_values(phi, distances, sigma).items():
                 found.setdefault((name, rule, sigma), []).append(value)
@@ -148,8 +161,8 @@ def power(rho: float, p: int, n: int, *, replications: int, permutations: int, d
     The permutations are the same for every sample; each test is exact, its statistics being exchangeable given them.
     """
     generator = torch.Generator().manual_seed(77 * p + n)
-    z, s = _sample(rho, n, p, replications, generator, device)
-    phi, distances, others = _prepared(z, s)
+    z, s = sample(rho, n, p, replications, generator, device)
+    phi, distances, others = prepared(z, s)
     weights = {
         ("eipm", "0.5"): leave_one_out(others, 0.5),
         ("eipm", "silverman"): leave_one_out(others, silverman(n, p)),
