@@ -23,6 +23,7 @@ from frhsic_core.experiments import (
     ledger_results,
     ledger_settings,
     ledger_stored,
+    ledger_synthetic,
     ledger_theory,
     ledger_transfer,
 )
@@ -50,6 +51,7 @@ MODULES = (
     ledger_paired,
     ledger_settings,
     ledger_stored,
+    ledger_synthetic,
     ledger_theory,
     ledger_transfer,
     ledger_measured,

@@ -1,12 +1,13 @@
 """Queries of the ledger on the synthetic validation, the ablations, the tightness of the bound and λ̂_S against σ.
 
 The paper prints one run for each of these, so the interval is that of one run: the mean over our draws or splits ± 2
-standard deviations.
+standard deviations; for GDP, which is positive and spans orders of magnitude here, on its logarithm.
 """
 
 from __future__ import annotations
 
 import importlib
+import math
 from functools import cache
 from typing import Any
 
@@ -24,7 +25,6 @@ from frhsic_core.experiments.tightness_tables import TRIVIAL, slopes, with_bound
 __all__ = ["one_run"]
 
 COLUMNS = {"acc": "performance", "gdp": "gdp_reference"}
-BASE = {"kernel_z": "gaussian", "kernel_s": "gaussian", "dimension": 8}
 
 
 @cache
@@ -36,9 +36,18 @@ def _absent(experiment: str) -> Answer:
     return Answer(why=f"not run yet (no stored rows of {experiment!r})")
 
 
-def one_run(values: np.ndarray) -> tuple[float, tuple[float, float]]:
-    """Return the mean of some runs and where one further run would lie."""
+def one_run(values: np.ndarray, *, logarithm: bool = False) -> tuple[float, tuple[float, float]]:
+    """Return the mean of some runs and where one further run would lie; with ``logarithm`` the geometric mean.
+
+    Examples
+    --------
+    >>> one_run(np.array([1.0, 1.0, 1.0]))
+    (1.0, (1.0, 1.0))
+    """
     values = np.asarray(values, float)
+    if logarithm:
+        mean, (low, high) = one_run(np.log(values))
+        return math.exp(mean), (math.exp(low), math.exp(high))
     return float(values.mean()), predicted(weights(len(values), 1) @ values, runs=1, splits=len(values))
 
 
@@ -112,13 +121,18 @@ def ablation_cell(
     rows = rows[(rows["kernel_z"] == kernel_z) & (rows["kernel_s"] == kernel_s)]
     if dimension is not None:
         rows = rows[rows["dimension"] == dimension]
-    values, intervals = {}, {}
+    values, intervals, said = {}, {}, []
     for name in PROTOCOLS:
         part = rows[rows["arm"] == name]
-        values[name], intervals[name] = one_run(part.groupby("draw")[COLUMNS[measure]].mean().to_numpy())
-    constant = is_constant(rows).groupby(rows["arm"]).mean()
-    note = "; ".join(f"{name}: {constant[name]:.0%} of the models predict one class" for name in PROTOCOLS)
-    return Answer(values, intervals, note=note if measure == "acc" else "")
+        if part.empty:
+            said.append(f"the {name} arm has no {kernel_z} and {kernel_s} pair")
+            continue
+        runs = part.groupby("draw")[COLUMNS[measure]].mean().to_numpy()
+        values[name], intervals[name] = one_run(runs, logarithm=measure == "gdp")
+        own = part[part["draw"] == part["draw"].min()][COLUMNS[measure]].mean()
+        constant = is_constant(part).mean()
+        said.append(f"{name}: {own:.4f} on the paper's own sample, {constant:.0%} of the models predict one class")
+    return Answer(values, intervals, note="; ".join(said))
 
 
 @query
@@ -144,29 +158,38 @@ def tightness(what: str) -> Answer:
     return Answer(values, note="; ".join(said))
 
 
+# The text names no precision: its procedure in double precision, and in single as the released script has it.
+PRECISION = {"text": "float64", "reference": "float32"}
+
+
 @query
 def scaling_end(end: str) -> Answer:
-    """Smallest or largest λ̂_S over the sweep, both datasets, as the text computes it (cut-off, float64)."""
+    """Smallest or largest λ̂_S above the cut-off over the sweep, both datasets, in double and in single precision."""
     rows = _rows("bandwidth_scaling")
     if rows.empty:
         return _absent("bandwidth_scaling")
     rows = rows[(rows["what"] == "smallest") & (rows["variant"] == "reference")]
-    kept = rows[(rows["precision"] == "float64") & (rows["cut"] == "relative")]["log10_smallest"]
-    exact = rows[rows["precision"] == "exact"]
-    value = 10.0 ** (kept.min() if end == "smallest" else kept.max())
-    low, high = exact["log10_smallest"].min(), exact["log10_smallest"].max()
-    note = f"the cut-off's value; without a cut-off λ̂_S runs from 10^{low:.0f} to 10^{high:.0f}"
-    return Answer({"any": float(value)}, note=note)
+    values = {}
+    for name, precision in PRECISION.items():
+        kept = rows[(rows["precision"] == precision) & (rows["cut"] == "relative")]["log10_smallest"]
+        values[name] = float(10.0 ** (kept.min() if end == "smallest" else kept.max()))
+    exact = rows[rows["precision"] == "exact"]["log10_smallest"]
+    note = f"text in float64, reference in float32; without a cut-off 10^{exact.min():.0f} to 10^{exact.max():.0f}"
+    return Answer(values, note=note)
 
 
 @query
-def scaling_factor() -> Answer:
-    """The largest factor between a fitted slope of λ̂_S and minus one, as the text computes it (cut-off, float64)."""
+def scaling_factor(largest: float = 2.0) -> Answer:
+    """Whether every fitted slope of λ̂_S above the cut-off is within a factor of minus one, in either precision."""
     rows = _rows("bandwidth_scaling")
     if rows.empty:
         return _absent("bandwidth_scaling")
     found = slopes(rows[rows["variant"] == "reference"])
-    cut = found.xs(("float64", "relative"), level=("precision", "cut")).abs()
+    values, said = {}, []
+    for name, precision in PRECISION.items():
+        cut = found.xs((precision, "relative"), level=("precision", "cut"))
+        values[name] = bool(np.maximum(cut.abs(), 1 / cut.abs()).max() <= largest)
+        said.append(f"{precision}: {', '.join(f'{v:.2f}' for v in cut)}")
     exact = found.xs("exact", level="precision")
-    note = f"the slope of the cut-off; without a cut-off the slopes are {', '.join(f'{v:.0f}' for v in sorted(exact))}"
-    return Answer({"any": float(np.maximum(cut, 1 / cut).max())}, note=note)
+    said.append(f"without a cut-off: {', '.join(f'{v:.0f}' for v in exact)}")
+    return Answer(values, note="slopes, Adult and Crime; " + "; ".join(said))
