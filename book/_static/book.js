@@ -55,10 +55,11 @@
       const cells = rows.map((row) => row.cells[column]).filter(Boolean);
       const body = cells.filter((cell) => cell.closest("tbody") && cell.textContent.trim().length > 1);
       const words = body.filter((cell) => !/\d/.test(cell.textContent) || /[a-z]{3}/i.test(cell.textContent)).length;
-      if (!body.length || words <= body.length / 2) continue;
+      if (!body.length) continue;
       const longest = Math.max(...body.map((cell) => cell.textContent.trim().length));
-      const name = longest < 20 ? "names" : longest > 45 ? "sentences" : "phrases";
-      cells.forEach((cell) => cell.classList.add("words", name));
+      const name = longest < 20 ? "names" : longest > 120 ? "paragraphs" : longest > 45 ? "sentences" : "phrases";
+      cells.forEach((cell) => cell.classList.add(name));
+      if (words > body.length / 2) cells.forEach((cell) => cell.classList.add("words"));
     }
   }
 
@@ -133,6 +134,9 @@
   window.addEventListener("load", () => {
     document.querySelectorAll(".bd-article .cell_output table").forEach(alignColumns);
     document.querySelectorAll(".bd-article table").forEach(searchable);
+    // A page with a table far wider than its column takes the room of the contents at its right.
+    const broad = (table) => table.scrollWidth > 1.15 * table.clientWidth;
+    if (window.innerWidth >= 1200 && [...document.querySelectorAll(".cell_output table")].some(broad)) document.body.classList.add("broad-page");
     mend();
     if (window.MathJax && MathJax.startup) MathJax.startup.promise.then(fitFormulas);
   });
