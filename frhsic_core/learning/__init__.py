@@ -13,6 +13,13 @@ _EXPORTS = {
     "audit": ("RepresentationAudit", "audit_representation"),
     "bandwidth": ("EscapeWarning", "EveryBatch", "EveryEpochs", "FixedBandwidth", "MovingAverage", "ReferenceSchedule"),
     "estimators": ("FairClassifier", "FairEncoder", "FairRegressor"),
+    "fit_warnings": (
+        "ConstantPredictionWarning",
+        "InterruptedWarning",
+        "MissingAttributeWarning",
+        "UndertrainedWarning",
+        "UnpenalisedWarning",
+    ),
     "history": ("History", "Progress"),
     "networks": ("ModelStack", "StackedLinear", "StackedMLP"),
     "penalties": ("ADV", "FREM", "FRHSIC", "LAFTR", "DCor", "MMDBinned", "Penalty", "RegGDP", "Unfair"),

@@ -10,12 +10,30 @@ import torch
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import validate_data
 
 from frhsic_core.arrays import ArrayLike, as_tensor
-from frhsic_core.learning.fair_model import FairModel, InterruptedWarning, MissingAttributeWarning
+from frhsic_core.learning.estimator_input import read_attribute, read_data
+from frhsic_core.learning.fair_model import FairModel
+from frhsic_core.learning.fit_warnings import (
+    ConstantPredictionWarning,
+    InterruptedWarning,
+    MissingAttributeWarning,
+    UndertrainedWarning,
+    UnpenalisedWarning,
+)
 
-__all__ = ["FairClassifier", "FairEncoder", "FairRegressor", "InterruptedWarning", "MissingAttributeWarning"]
+__all__ = [
+    "ConstantPredictionWarning",
+    "FairClassifier",
+    "FairEncoder",
+    "FairRegressor",
+    "InterruptedWarning",
+    "MissingAttributeWarning",
+    "UndertrainedWarning",
+    "UnpenalisedWarning",
+]
+
+Attribute = ArrayLike | str | None
 
 
 class FairEncoder(FairModel):
@@ -34,7 +52,7 @@ class FairEncoder(FairModel):
     >>> s = rng.uniform(20, 70, size=400)
     >>> X = np.column_stack([s / 50 + rng.normal(size=400), rng.normal(size=400)])
     >>> y = X.sum(1) > 1
-    >>> encoder = FairEncoder(lam=1.0, epochs=5, widths=(16, 4), random_state=0, device="cpu")
+    >>> encoder = FairEncoder(lam=1.0, epochs=60, widths=(16, 4), random_state=0, device="cpu")
     >>> encoder.fit(X, y, sensitive_features=s).transform(X).shape
     (400, 4)
     """
@@ -76,9 +94,10 @@ class FairEncoder(FairModel):
         )
         self.task = task
 
-    def fit(self, X: Any, y: Any, *, sensitive_features: ArrayLike | None = None, sample_weight: Any = None) -> Self:
-        """Fit on ``X (n, d)``, ``y (n,)`` and the attribute(s) ``(n,)`` or ``(n, p)``."""
-        X, y = validate_data(self, X, y, dtype=np.float64)
+    def fit(self, X: Any, y: Any, *more: Any, sensitive_features: Attribute = None, sample_weight: Any = None) -> Self:
+        """Fit on ``X (n, d)``, ``y (n,)`` and the attribute(s) ``(n,)`` or ``(n, p)``, or named columns of X."""
+        given = X
+        X, y = read_data(self, X, y, more)
         if self.task not in ("auto", "classification", "regression"):
             raise ValueError(f"task is {self.task!r}: choose 'auto', 'classification' or 'regression'.")
         task = self.task
@@ -91,7 +110,8 @@ class FairEncoder(FairModel):
             target = (y == values[-1]).astype(np.float64)
         else:
             target = as_tensor(y, name="y").numpy()
-        return self._fit(X, target, sensitive_features, sample_weight, task)
+        s = None if sensitive_features is None else read_attribute(sensitive_features, given, len(X))
+        return self._fit(X, target, s, sample_weight, task)
 
 
 class FairClassifier(ClassifierMixin, FairModel):
@@ -148,20 +168,25 @@ class FairClassifier(ClassifierMixin, FairModel):
     >>> s = rng.uniform(20, 70, size=400)
     >>> X = np.column_stack([s / 50 + rng.normal(size=400), rng.normal(size=400)])
     >>> y = np.where(X.sum(1) > 1, "yes", "no")
-    >>> model = FairClassifier(epochs=20, random_state=0, device="cpu").fit(X, y, sensitive_features=s)
+    >>> model = FairClassifier(epochs=60, random_state=0, device="cpu").fit(X, y, sensitive_features=s)
     >>> model.predict(X[:2]).shape, model.predict_proba(X).shape, model.transform(X).shape
     ((2,), (400, 2), (400, 4))
     """
 
     classes_: np.ndarray
 
-    def fit(self, X: Any, y: Any, *, sensitive_features: ArrayLike | None = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, *more: Any, sensitive_features: Attribute = None, sample_weight: Any = None) -> Self:
         """Fit on ``X (n, d)``, two classes ``y (n,)`` and the attribute(s) ``(n,)`` or ``(n, p)``.
 
-        Without ``sensitive_features`` and with λ > 0 the model is trained without a penalty and a
-        :class:`MissingAttributeWarning` says so.
+        ``sensitive_features`` may also be the name of a column of a DataFrame X, or a list of names; the columns stay
+        in X. Without it and with λ > 0 the model is trained without a penalty, and a :class:`MissingAttributeWarning`
+        says so. Warnings also say when the model predicts one class for every row
+        (:class:`ConstantPredictionWarning`) and when there were too few steps to learn (:class:`UndertrainedWarning`).
+        Ctrl-C keeps what was trained, with a warning; inside a search or a cross-validation it raises, so that the
+        search stops.
         """
-        X, y = validate_data(self, X, y, dtype=np.float64)
+        given = X
+        X, y = read_data(self, X, y, more)
         check_classification_targets(y)
         kind = type_of_target(y, input_name="y")
         if kind != "binary":
@@ -169,9 +194,8 @@ class FairClassifier(ClassifierMixin, FairModel):
         self.classes_ = np.unique(y)
         if len(self.classes_) < 2:
             raise ValueError(f"y has one class only ({self.classes_[0]!r}): a classifier needs rows of both classes.")
-        return self._fit(
-            X, (y == self.classes_[1]).astype(np.float64), sensitive_features, sample_weight, "classification"
-        )
+        s = None if sensitive_features is None else read_attribute(sensitive_features, given, len(X))
+        return self._fit(X, (y == self.classes_[1]).astype(np.float64), s, sample_weight, "classification")
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the logits, ``(n,)``; positive means ``classes_[1]``."""
@@ -205,15 +229,17 @@ class FairRegressor(RegressorMixin, FairModel):
     >>> rng = np.random.default_rng(0)
     >>> s = rng.uniform(size=400)
     >>> X = np.column_stack([s + rng.normal(size=400), rng.normal(size=400)])
-    >>> model = FairRegressor(lam=1.0, epochs=20, random_state=0, device="cpu")
+    >>> model = FairRegressor(lam=1.0, epochs=60, random_state=0, device="cpu")
     >>> model.fit(X, X.sum(1), sensitive_features=s).predict(X).shape
     (400,)
     """
 
-    def fit(self, X: Any, y: Any, *, sensitive_features: ArrayLike | None = None, sample_weight: Any = None) -> Self:
-        """Fit on ``X (n, d)``, numbers ``y (n,)`` and the attribute(s) ``(n,)`` or ``(n, p)``."""
-        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
-        return self._fit(X, y, sensitive_features, sample_weight, "regression")
+    def fit(self, X: Any, y: Any, *more: Any, sensitive_features: Attribute = None, sample_weight: Any = None) -> Self:
+        """Fit on ``X (n, d)``, numbers ``y (n,)``, the attribute(s) ``(n,)`` or ``(n, p)``, or columns of X by name."""
+        given = X
+        X, y = read_data(self, X, y, more, y_numeric=True)
+        s = None if sensitive_features is None else read_attribute(sensitive_features, given, len(X))
+        return self._fit(X, y, s, sample_weight, "regression")
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the predictions on the scale of y."""

@@ -22,7 +22,15 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 from torch import nn
 
-from frhsic_core.arrays import ArrayLike, as_tensor
+from frhsic_core.learning.estimator_input import check_selection, standardised, value_range
+from frhsic_core.learning.fit_warnings import (
+    InterruptedWarning,
+    MissingAttributeWarning,
+    UnpenalisedWarning,
+    warn_if_constant,
+    warn_if_undertrained,
+)
+from frhsic_core.learning.interrupt import inside_a_search
 from frhsic_core.learning.penalties import Penalty
 from frhsic_core.learning.persistence import load_estimator, plain_networks, save_estimator
 from frhsic_core.learning.progress import progress_bar
@@ -31,22 +39,10 @@ from frhsic_core.learning.selection import LambdaPath, select_lambda
 from frhsic_core.learning.trained import TrainedStack
 from frhsic_core.learning.trainer import Trainer
 
-__all__ = ["FairModel", "InterruptedWarning", "MissingAttributeWarning", "UnpenalisedWarning"]
+__all__ = ["FairModel"]
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 _CHUNK = 8192  # rows predicted at a time
-
-
-class MissingAttributeWarning(UserWarning):
-    """λ is positive but there is no attribute: the model was trained without a penalty."""
-
-
-class InterruptedWarning(UserWarning):
-    """Ctrl-C ended the training early; the model as it stood was kept."""
-
-
-class UnpenalisedWarning(UserWarning):
-    """``lam="auto"`` chose λ = 0: the model depends on the attribute as much as any."""
 
 
 class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -90,10 +86,9 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     # Training ---------------------------------------------------------------------------------------------------------
 
-    def _fit(self, X: Any, y: np.ndarray, s: ArrayLike | None, sample_weight: Any, task: str) -> Self:
-        """Train on checked X (float64) and y: 0 and 1 for a classification, numbers for a regression."""
+    def _fit(self, X: Any, y: np.ndarray, s: np.ndarray | None, sample_weight: Any, task: str) -> Self:
+        """Train on checked X (float64) and y (0 and 1 for a classification, numbers for a regression) and s."""
         self._check_parameters()
-        s = None if s is None else _attribute(s, len(X))
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
             kept = sample_weight > 0  # a row of weight zero must not even stretch the scaling
@@ -112,12 +107,12 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                 stacklevel=3,
             )
         if task == "regression":
-            y, self.target_offset_, self.target_scale_ = _standardised(y, sample_weight)
+            y, self.target_offset_, self.target_scale_ = standardised(y, sample_weight)
         penalised = s is not None and self.method != "unfair" and self.lam != 0
-        self.offset_, self.scale_ = _range(X)
+        self.offset_, self.scale_ = value_range(X)
         x = (X - self.offset_) / self.scale_
         if s is not None and penalised:
-            s_offset, s_scale = _range(s)
+            s_offset, s_scale = value_range(s)
             s = (s - s_offset) / s_scale
         seed = self.random_state
         if not isinstance(seed, (int, np.integer)):
@@ -137,7 +132,7 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         lam = 0.0 if not penalised else self.lam
         with progress_bar(type(self).__name__) if self.verbose else nullcontext() as callback:
             if lam == "auto":
-                _check_keys(self.selection)
+                check_selection(self.selection)
                 path = select_lambda(
                     x, y, s, penalty=penalty, seed=seed, sample_weight=sample_weight, callback=callback,
                     **options, **(self.selection or {}),
@@ -159,9 +154,22 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                     sample_weight=sample_weight, **options,
                 )  # fmt: skip
                 stack, index = trainer.fit(callback=callback), 0
+        if stack.interrupted and inside_a_search():
+            raise KeyboardInterrupt("Ctrl-C in the middle of a search: the fit under way is dropped with the rest.")
         self._keep(stack, index, task=task, lam=float(lam), seed=int(seed))
         self.lambda_choice_ = None if path is None else path.choice
+        if not stack.interrupted:
+            self._warn(x, path, steps=self.epochs * -(-len(x) // min(self.batch_size, len(x))))
         return self
+
+    def _warn(self, x: np.ndarray, path: LambdaPath | None, *, steps: int) -> None:
+        """Say so where the model predicts one value, or the training was too short to have done anything."""
+        rows = np.linspace(0, len(x) - 1, min(len(x), 2000)).astype(int)
+        tried = None if path is None else path.stack.output(x[rows]).double().cpu().numpy()
+        with torch.no_grad():
+            output = self.head_(self.encoder_(torch.from_numpy(x[rows]))).squeeze(-1).numpy()
+        if not warn_if_undertrained(steps=steps, learning_rate=self.learning_rate, stacklevel=4):
+            warn_if_constant(output, classes=hasattr(self, "classes_"), lam=self.lam_, tried=tried, stacklevel=4)
 
     def _keep(self, stack: TrainedStack, index: int, *, task: str, lam: float, seed: int) -> None:
         encoder, head = stack.lone(index)
@@ -240,43 +248,3 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
-
-
-def _attribute(s: ArrayLike, rows: int) -> np.ndarray:
-    """The attribute(s) as ``(n, p)`` float64, checked."""
-    tensor = as_tensor(s, name="sensitive_features").detach().cpu().double()
-    if tensor.ndim == 1:
-        tensor = tensor.unsqueeze(-1)
-    if tensor.ndim != 2 or tensor.shape[0] != rows:
-        raise ValueError(
-            f"sensitive_features has shape {tuple(tensor.shape)} but X has {rows} rows: one row per sample is needed."
-        )
-    if not bool(torch.isfinite(tensor).all()):
-        bad = int((~torch.isfinite(tensor)).sum())
-        raise ValueError(f"sensitive_features has {bad} NaN or infinite values: drop or impute those rows first.")
-    constant = (tensor == tensor[:1]).all(0)
-    if bool(constant.any()):
-        column = int(constant.nonzero()[0])
-        raise ValueError(f"sensitive_features is constant (column {column}): nothing can depend on it; drop it.")
-    return tensor.numpy()
-
-
-def _range(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Minimum and width of each column; a constant column is shifted, not stretched."""
-    low, width = values.min(0), np.ptp(values, axis=0)
-    return low, np.where(width > 0, width, 1.0)
-
-
-def _standardised(y: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, float, float]:
-    mean = float(np.average(y, weights=weights))
-    spread = float(np.sqrt(np.average((y - mean) ** 2, weights=weights)))
-    spread = spread if spread > 0 else 1.0
-    return (y - mean) / spread, mean, spread
-
-
-def _check_keys(selection: dict[str, Any] | None) -> None:
-    """Refuse a misspelled key here: further in it would be taken for an option of the training."""
-    known = ("lams", "rule", "alpha", "epsilon", "tolerance", "dependence", "validation_fraction", "max_rows")
-    unknown = set(selection or {}) - {*known, "n_permutations"}
-    if unknown:
-        raise ValueError(f"selection has no {sorted(unknown)}: choose from {', '.join(known)}, n_permutations.")

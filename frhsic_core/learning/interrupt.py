@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["deferred_interrupt"]
+__all__ = ["deferred_interrupt", "inside_a_search"]
+
+_SEARCHES = ("sklearn.model_selection", "joblib")
 
 
 @contextmanager
@@ -32,3 +35,16 @@ def deferred_interrupt() -> Iterator[list[int]]:
         yield caught
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def inside_a_search() -> bool:
+    """Say whether a caller fits many models, one after the other: scikit-learn's searches and cross-validation, joblib.
+
+    Such a caller takes a fit that returns for a finished one and begins the next: there Ctrl-C has to raise.
+    """
+    frame = sys._getframe(1)
+    while frame is not None:
+        if frame.f_globals.get("__name__", "").startswith(_SEARCHES):
+            return True
+        frame = frame.f_back  # type: ignore[assignment]
+    return False
