@@ -28,6 +28,7 @@ __all__ = [
     "equivalence",
     "family",
     "headline",
+    "main_family",
     "main_rows",
     "matched_dependence",
     "per_split",
@@ -140,6 +141,11 @@ def _main_sweeps(protocol: str, measure: str) -> tuple[tuple[str, Frontiers], ..
     return tuple(_sweeps(main_rows(protocol), measure, PARETO_METHODS))
 
 
+def main_family(protocol: str, *, measure: str, summary: str = "naup") -> pd.DataFrame:
+    """Return :func:`family` of the published FRHSIC in the stored main sweep; its sweeps are read once."""
+    return _family(_main_sweeps(protocol, measure), summary, "frhsic")
+
+
 def headline(protocol: str = "reference") -> pd.DataFrame:
     """Count how often FRHSIC is ahead of, behind and not told apart from a rival, by measure and summary.
 
@@ -149,7 +155,7 @@ def headline(protocol: str = "reference") -> pd.DataFrame:
     lines = {}
     for measure in CONVENTIONS:
         for summary in SUMMARIES:
-            table = _family(_main_sweeps(protocol, measure), summary, "frhsic")
+            table = main_family(protocol, measure=measure, summary=summary)
             line: dict[str, int] = {"comparisons": len(table), "splits": int(table["splits"].min())}
             for verdict in ("ahead", "behind", "undecided"):
                 line[verdict] = int((table["verdict"] == verdict).sum())
