@@ -1,13 +1,10 @@
-"""Queries of the ledger on recorded certificates and on the stored bounds of the parity gap."""
+"""Queries of the ledger on recorded certificates."""
 
 from __future__ import annotations
 
 import json
 from functools import cache
 from typing import Any
-
-import numpy as np
-import pandas as pd
 
 from frhsic_core.experiments.ledger_answers import Answer, query
 from frhsic_core.experiments.reference import book_folder
@@ -38,19 +35,6 @@ def certificates(statement: str, contains: list[str]) -> Answer:
     said = [f"{verdict}: {c['claim']} [{c['evidence']}]" for verdict, c in first.items() if c is not None]
     note = f"{statement}, {'; '.join(said[:2])}"
     return Answer({"any": tuple(dict.fromkeys(certificate["verdict"] for certificate in cited))}, note=note)
-
-
-@query
-def bounds(what: str) -> Answer:
-    """Of the stored bounds at full resolution: violations, least looseness in decades, or number of datasets."""
-    table = pd.read_csv(book_folder("results", "parity_gap_bounds.csv"))
-    found = {
-        "violations": float((table["printed"] < table["left"]).sum()),
-        "decades": float(np.log10(table["printed"] / table["left"]).min()),
-        "datasets": float(len(table)),
-    }[what]
-    note = "with tied values of S the theorem does not cover the unprojected side; see the theorem map"
-    return Answer({"any": found}, note=note if what == "violations" else "")
 
 
 @query
