@@ -17,6 +17,18 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
+# What nobody reads on paper: the long module references are for looking up, with links.
+LEFT_OUT = ("ch-api-theory", "ch-api-experiments")
+MARGIN = 16
+SCALE = 0.78  # from the size for a screen to about ten points
+# Tables and formulas that are wider than the paper are made smaller: paper does not scroll.
+FIT = """(room) => {
+  for (const box of document.querySelectorAll("article table, article div.math > mjx-container")) {
+    const part = box.matches("table") ? box : box.firstElementChild;
+    const width = Math.max(part.scrollWidth, part.getBoundingClientRect().width);
+    if (width > room) box.style.zoom = Math.max(0.45, room / width);
+  }
+}"""
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -51,11 +63,19 @@ def print_page(folder: Path, target: Path, chromium: str) -> None:
         page.set_default_timeout(180_000)
         page.goto(f"http://127.0.0.1:{server.server_port}/book.html", wait_until="load")
         page.evaluate("async () => { await MathJax.startup.promise; }")
-        # What is folded on screen is open on paper.
-        page.evaluate("document.querySelectorAll('article details').forEach((d) => { d.open = true; })")
+        # Answers that are folded on screen are open on paper; code that only draws stays out (see the print rules).
+        page.evaluate("document.querySelectorAll('article details:not(.hide)').forEach((d) => { d.open = true; })")
+        page.evaluate(
+            "(names) => names.forEach((name) => document.getElementById(name)?.closest('section')?.remove())", LEFT_OUT
+        )
         page.emulate_media(media="print")
-        margins = {"top": "18mm", "bottom": "18mm", "left": "16mm", "right": "16mm"}
-        page.pdf(path=target, format="A4", margin=margins, print_background=True, outline=True, tagged=True)
+        room = round((210 - 2 * MARGIN) / 25.4 * 96 / SCALE)
+        page.set_viewport_size({"width": room, "height": 1200})
+        page.evaluate(FIT, room)
+        margins = {"top": "18mm", "bottom": "18mm", "left": f"{MARGIN}mm", "right": f"{MARGIN}mm"}
+        page.pdf(
+            path=target, format="A4", scale=SCALE, margin=margins, print_background=True, outline=True, tagged=True
+        )
         browser.close()
     server.shutdown()
     server.server_close()
