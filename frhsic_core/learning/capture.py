@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import warnings
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
 
 import torch
 
@@ -12,6 +14,23 @@ __all__ = ["CaptureWarning", "CapturedSteps"]
 
 class CaptureWarning(UserWarning):
     """A step could not be captured; it runs eagerly, with the same result."""
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Collect garbage now and not inside.
+
+    A trainer and its graphs refer to each other, so an old one is freed by the collector. Were that to happen while
+    another step is being captured, freeing its graph would break the capture.
+    """
+    gc.collect()
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 class CapturedSteps:
@@ -50,7 +69,7 @@ class CapturedSteps:
         graph = torch.cuda.CUDAGraph()
         try:
             # Capturing records without running, so the replay below is this key's second step.
-            with torch.cuda.graph(graph, pool=self._pool):
+            with _no_collection(), torch.cuda.graph(graph, pool=self._pool):
                 self._step(*key)
         except RuntimeError as error:
             self.failed = True

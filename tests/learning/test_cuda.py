@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import warnings
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from torch import Tensor
 
 from frhsic_core.learning import FRHSIC, METHODS, Trainer, make_penalty
 from frhsic_core.learning.batches import random_order
+from frhsic_core.learning.capture import CaptureWarning
 
 pytestmark = [pytest.mark.cuda, pytest.mark.filterwarnings("ignore::frhsic_core.learning.EscapeWarning")]
 CASES = [(method, protocol) for method in METHODS for protocol in ("recommended", "text", "reference")]
@@ -89,3 +91,22 @@ def test_resume_on_cuda(tmp_path: Path) -> None:
     resumed.fit(checkpoint=path)
     for a, b in zip(whole.model.parameters(), resumed.model.parameters(), strict=True):
         torch.testing.assert_close(a, b, rtol=0, atol=1e-6)
+
+
+def test_old_trainers_are_not_freed_inside_a_capture() -> None:
+    """Trainers that died hold graphs in cycles; a collector that runs at every chance must not break a capture."""
+    x, y, s = datasets()
+    thresholds = gc.get_threshold()
+    try:
+        for seed in range(4):
+            gc.disable()
+            train(x[0], y[0], s[0], "frhsic", "text", lam=1.0, seeds=seed, capture=True)
+            gc.enable()
+            gc.set_threshold(1, 1, 1)
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", CaptureWarning)
+                train(x[0], y[0], s[0], "reg_gdp", "text", lam=1.0, seeds=seed, capture=True)
+            gc.set_threshold(*thresholds)
+    finally:
+        gc.enable()
+        gc.set_threshold(*thresholds)
