@@ -12,35 +12,42 @@ from frhsic_core.experiments.study import Study, units_of
 
 __all__ = ["measure_unit", "plan"]
 
-DRAWS = {"smoke": 40, "text": 200, "full": 2000}
-_PERMUTATIONS = 199
+# Draws by sample size: a unit of the larger one takes a minute or two on a CPU.
+DRAWS = {"smoke": {60: 40}, "text": {299: 200, 925: 200}, "full": {299: 600, 925: 300}}
+DIMENSIONS = {"smoke": (1, 8), "text": (1, 50), "full": (1, 5, 50)}
+# The permutation test has its level by construction; a few draws of the smaller samples show it.
+_PERMUTED_DRAWS, _PERMUTED_ROWS, _PERMUTATIONS = 200, 299, 99
 
 
 def plan(preset: str) -> Study:
     """Independent normal Z and uniform S; ``smoke`` has small samples."""
-    rows, dimensions = ((60,), (1, 8)) if preset == "smoke" else ((299, 925), (1, 5, 50))
     name = "lambda_levels_smoke" if preset == "smoke" else "lambda_levels"
-    return Study(name, "lambda_levels", units_of(n=rows, d=dimensions, draws=DRAWS[preset]))
+    units = [
+        unit for rows, draws in DRAWS[preset].items() for unit in units_of(n=rows, d=DIMENSIONS[preset], draws=draws)
+    ]
+    return Study(name, "lambda_levels", tuple(units))
 
 
 def measure_unit(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
-    """One row for each test: how many of the ``draws`` it rejected, and its mean critical value."""
+    """One row for each test: how many of its ``draws`` it rejected, and its mean critical value."""
     import torch
 
-    from frhsic_core.experiments.lambda_tests import TESTS, thresholds
+    from frhsic_core.experiments.lambda_tests import thresholds
 
     n, d, draws = unit["n"], unit["d"], unit["draws"]
     generator = torch.Generator().manual_seed(1000 * d + n)
     z = torch.randn(draws, n, d, generator=generator, dtype=torch.float64).to(device)
     s = torch.rand(draws, n, generator=generator, dtype=torch.float64).to(device)
-    found = thresholds(z, s, permutations=_PERMUTATIONS)
-    statistic = found["statistic"]
+    parts = dict.fromkeys(("released", "gamma", "spectral"), thresholds(z, s))
+    if n <= _PERMUTED_ROWS:
+        parts["permutation"] = thresholds(z[:_PERMUTED_DRAWS], s[:_PERMUTED_DRAWS], permutations=_PERMUTATIONS)
     return [
         {
             "test": test,
-            "rejected": int((statistic > found[f"threshold_{test}"]).sum()),
-            "threshold": float(found[f"threshold_{test}"].mean()),
-            "statistic": float(statistic.mean()),
+            "draws": len(part["statistic"]),
+            "rejected": int((part["statistic"] > part[f"threshold_{test}"]).sum()),
+            "threshold": float(part[f"threshold_{test}"].mean()),
+            "statistic": float(part["statistic"].mean()),
         }
-        for test in TESTS
+        for test, part in parts.items()
     ]
