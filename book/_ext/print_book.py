@@ -22,11 +22,13 @@ LEFT_OUT = ("ch-api-theory", "ch-api-experiments")
 MARGIN = 16
 SCALE = 0.78  # from the size for a screen to about ten points
 # Tables and formulas that are wider than the paper are made smaller: paper does not scroll.
-FIT = """(room) => {
+FIT = """() => {
+  const room = document.querySelector("article section p").closest("section").clientWidth;
+  document.querySelectorAll(".table-sort").forEach((button) => button.replaceWith(...button.childNodes));
   for (const box of document.querySelectorAll("article table, article div.math > mjx-container")) {
     const part = box.matches("table") ? box : box.firstElementChild;
     const width = Math.max(part.scrollWidth, part.getBoundingClientRect().width);
-    if (width > room) box.style.zoom = Math.max(0.45, room / width);
+    if (width > room) box.style.zoom = Math.max(0.45, 0.99 * room / width);
   }
 }"""
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -71,7 +73,7 @@ def print_page(folder: Path, target: Path, chromium: str) -> None:
         page.emulate_media(media="print")
         room = round((210 - 2 * MARGIN) / 25.4 * 96 / SCALE)
         page.set_viewport_size({"width": room, "height": 1200})
-        page.evaluate(FIT, room)
+        page.evaluate(FIT)
         margins = {"top": "18mm", "bottom": "18mm", "left": f"{MARGIN}mm", "right": f"{MARGIN}mm"}
         page.pdf(
             path=target, format="A4", scale=SCALE, margin=margins, print_background=True, outline=True, tagged=True
