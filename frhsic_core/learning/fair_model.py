@@ -193,7 +193,7 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def _penalty(self) -> Penalty:
         settings = dict(self.penalty_settings or {})
         if self.method == "frhsic" and self.protocol == "recommended":
-            settings = {"on": self._on, "scale": "whiten", **settings}
+            settings = {"on": self._on, **settings}
         return make_penalty(self.method, protocol=self.protocol, **settings)
 
     def _check_parameters(self) -> None:

@@ -16,7 +16,7 @@ from frhsic_core.learning.capture import CaptureWarning
 
 pytestmark = [pytest.mark.cuda, pytest.mark.filterwarnings("ignore::frhsic_core.learning.EscapeWarning")]
 CASES = [(method, protocol) for method in METHODS for protocol in ("recommended", "text", "reference")]
-CASES.append(("frhsic", "whitened"))
+CASES.append(("frhsic", "on both"))
 N, BATCH = 1000, 256
 
 
@@ -30,8 +30,7 @@ def datasets() -> tuple[Tensor, Tensor, Tensor]:
 
 
 def train(x: Tensor, y: Tensor, s: Tensor, method: str, protocol: str, **settings: object) -> Trainer:
-    whitened = protocol == "whitened"
-    penalty = FRHSIC(scale="whiten", on="both") if whitened else make_penalty(method, protocol=protocol)
+    penalty = FRHSIC(on="both") if protocol == "on both" else make_penalty(method, protocol=protocol)
     trainer = Trainer(x, y, s, penalty=penalty, epochs=5, batch_size=BATCH, device="cuda", **settings)
     trainer.fit()  # 20 steps
     return trainer

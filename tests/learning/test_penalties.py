@@ -252,12 +252,28 @@ def test_gradients_are_never_nan(name: str, dtype: torch.dtype) -> None:
 
 
 def test_standardised_normalised_form_ignores_affine_maps_of_z() -> None:
-    """The recommended form is the same for a·Z + b in every coordinate: rescaling cannot evade it."""
+    """Standardised, the penalty is the same for a·Z + b in every coordinate: rescaling cannot evade it."""
     data, z, output = sample()
-    penalty = prepared(FRHSIC(), data, models=2, d=3)
+    penalty = prepared(FRHSIC(scale="standardise"), data, models=2, d=3)
     first = penalty(batch_of(data, z, output), refresh=True)
     moved = z * torch.tensor([50.0, 300.0, 7.0], dtype=DTYPE) + 9
     torch.testing.assert_close(penalty(batch_of(data, moved, output), refresh=True), first, rtol=1e-4, atol=1e-6)
+
+
+def test_recommended_form_ignores_linear_maps_of_z() -> None:
+    """Whitened, it is the same for a rotated, rescaled and shifted Z, and almost so under any invertible map."""
+    data, z, output = sample()
+    penalty = prepared(FRHSIC(), data, models=2, d=3)
+    first = penalty(batch_of(data, z, output), refresh=True)
+    turn = torch.linalg.qr(torch.randn(3, 3, generator=torch.Generator().manual_seed(0), dtype=DTYPE))[0]
+    turned = penalty(batch_of(data, 300 * z @ turn + 9, output), refresh=True)
+    torch.testing.assert_close(turned, first, rtol=1e-6, atol=1e-9)
+    shear = torch.tensor([[1.0, 0.9, 0.0], [0.0, 0.2, 0.0], [0.5, 0.0, 3.0]], dtype=DTYPE)
+    sheared = penalty(batch_of(data, z @ shear, output), refresh=True)
+    torch.testing.assert_close(sheared, first, rtol=2e-2, atol=1e-4)
+    plain = prepared(FRHSIC(scale="standardise"), data, models=2, d=3)
+    before, after = (plain(batch_of(data, value, output), refresh=True) for value in (z, z @ shear))
+    assert ((after / before - 1).abs() > 2e-2).any()
 
 
 def test_biased_form_at_a_stale_bandwidth_is_evaded() -> None:
