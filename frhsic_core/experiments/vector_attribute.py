@@ -102,7 +102,7 @@ def eipm_values(phi: Tensor, weights: Tensor) -> dict[str, Tensor]:
     n = phi.shape[-2]
     local, mean = weights @ phi, phi.mean(-2, keepdim=True)
     squared = (local - mean).square().sum(-1)
-    own = weights.square().sum(-1)
+    own = torch.linalg.vector_norm(weights, dim=-1) ** 2
     within = (local.square().sum(-1) - own) / (1.0 - own).clamp_min(1e-9)
     across = ((local * mean).sum(-1) - 1.0 / n) / (1.0 - 1.0 / n)
     overall = (mean.square().sum(-1) - 1.0 / n) / (1.0 - 1.0 / n)
