@@ -1,8 +1,9 @@
 """The hidden first cell of every executed notebook: installs the package where it is missing, else does nothing.
 
 On Colab only the notebook is there; on Binder the repository is, perhaps not installed; in a checkout both are.
-The cell finds out which, and points ``FRHSIC_BOOK`` to the stored results. It is added when a notebook is executed
-(``run_notebooks.py``), not kept in the text: it needs the repository's address, which has one place, ``_config.yml``.
+The cell finds out which, points ``FRHSIC_BOOK`` to the stored results and goes to the folder of the notebooks. It is
+added when a notebook is executed (``run_notebooks.py``), not kept in the text: it needs the repository's address, which
+has one place, ``_config.yml``.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ def install_if_missing(address={address!r}, branch={branch!r}):
                   "and open this notebook from its notebooks folder.")
     if (root / "book" / "results").is_dir():
         os.environ.setdefault("FRHSIC_BOOK", str(root / "book"))
+        os.chdir(root / "notebooks")
 
 
 install_if_missing()"""

@@ -84,6 +84,7 @@ def commands(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[list[str]]
         run.append(command)
         if command[:2] == ["git", "clone"]:
             (Path(command[-1]) / "book" / "results").mkdir(parents=True)
+            (Path(command[-1]) / "notebooks").mkdir()
 
     monkeypatch.setattr(subprocess, "run", record)
     monkeypatch.setenv("FRHSIC_BOOK", "before")  # so that what the cell sets is undone after the test
@@ -117,12 +118,14 @@ def test_alone_it_fetches_the_repository_and_its_results(install, commands, monk
     assert clone[-3:] == ["trunk", "https://example.org/a/b", str(root)]
     assert pip == [sys.executable, "-m", "pip", "install", "--quiet", f"{root}[notebooks]"]
     assert os.environ["FRHSIC_BOOK"] == str(root / "book")
+    assert Path.cwd() == root / "notebooks"  # chapters name files next to the notebooks
 
 
 def test_in_a_checkout_it_installs_that_checkout(install, commands, monkeypatch, tmp_path) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     (tmp_path / "frhsic_core").mkdir()
     (tmp_path / "book" / "results").mkdir(parents=True)
+    (tmp_path / "notebooks").mkdir()
     exec(install.install_cell("https://example.org/a/b", "main").source, {})
     assert [command[-1] for command in commands] == [f"{tmp_path}[notebooks]"]
     assert os.environ["FRHSIC_BOOK"] == str(tmp_path / "book")
