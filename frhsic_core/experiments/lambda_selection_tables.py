@@ -113,14 +113,18 @@ def matched_chosen(choosing: Frontiers, reporting: Frontiers, *, band: float = B
 
 
 def area_chosen(choosing: Frontiers, reporting: Frontiers) -> tuple[np.ndarray, np.ndarray]:
-    r"""nAUP with the model for every budget chosen on one part and reported on another; ``(splits, methods)`` each.
+    r"""nAUP of the models that one part would choose, reported on another; ``(splits, methods)`` each.
+
+    The choosing part keeps the models that none of the same method dominates and prefers those of higher utility; the
+    reporting part measures:
 
     .. math:: \int_0^1 u^{\text{test}}_{\lambda(g)}\,dg,\qquad \lambda(g) = \arg\max\{u^{\text{val}}_\lambda :
-        g^{\text{val}}_\lambda \le g\},
+        \lambda \text{ kept},\ g^{\text{test}}_\lambda \le g\},
 
-    utilities normalised on the reporting part as in :func:`frhsic_core.experiments.pareto.naup`; with the same part
-    twice it is nAUP. The second array is the mean overshoot of the budget, ∫ max(g^test − g, 0) dg over the budgets for
-    which there is a model: a promise of at most g, made on the choosing part, is broken by so much on average.
+    utilities normalised on the reporting part as in :func:`frhsic_core.experiments.pareto.naup`. It is at most nAUP of
+    the reporting part, and nAUP with the same part twice. The second array is what a budget promised on the choosing
+    part is exceeded by on the other, ∫ max(g^test − g, 0) dg with λ(g) chosen by g^val ≤ g, over the budgets for which
+    there is a model.
     """
     sign = 1.0 if reporting.higher else -1.0
     u_choose, u = sign * _by_split(choosing.performance), sign * _by_split(reporting.performance)
@@ -132,15 +136,22 @@ def area_chosen(choosing: Frontiers, reporting: Frontiers) -> tuple[np.ndarray, 
         scale = np.where(sweep.unfair_dependence > 0, sweep.unfair_dependence, 1.0)
         return np.clip(_by_split(sweep.dependence) / scale[:, None, None], 0.0, 1.0)
 
-    within = budget(choosing)[..., None] <= GRID  # (splits, methods, λ, budgets)
-    place = np.where(within, u_choose[..., None], -np.inf).argmax(-2)
-    any_model = within.any(-2)
-    height = np.where(any_model, np.take_along_axis(u, place, -1), 0.0)
-    over = np.maximum(np.take_along_axis(budget(reporting), place, -1) - GRID, 0.0)
+    g = _by_split(choosing.dependence)
+    lower, better = g[..., None, :] <= g[..., :, None], u_choose[..., None, :] >= u_choose[..., :, None]
+    strictly = (g[..., None, :] < g[..., :, None]) | (u_choose[..., None, :] > u_choose[..., :, None])
+    kept = ~(lower & better & strictly).any(-1)
     trapezium = np.full(GRID.size, GRID[1] - GRID[0])
     trapezium[[0, -1]] /= 2
-    covered = np.maximum((any_model * trapezium).sum(-1), 1e-12)
-    return (height * trapezium).sum(-1), (np.where(any_model, over, 0.0) * trapezium).sum(-1) / covered
+
+    def chosen(within: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Preferred model for each budget, and whether there is one."""
+        return np.where(within, u_choose[..., None], -np.inf).argmax(-2), within.any(-2)
+
+    place, found = chosen((budget(reporting)[..., None] <= GRID) & kept[..., None])
+    area = (np.where(found, np.take_along_axis(u, place, -1), 0.0) * trapezium).sum(-1)
+    place, found = chosen(budget(choosing)[..., None] <= GRID)
+    over = np.maximum(np.take_along_axis(budget(reporting), place, -1) - GRID, 0.0)
+    return area, (np.where(found, over, 0.0) * trapezium).sum(-1) / np.maximum((found * trapezium).sum(-1), 1e-12)
 
 
 def optimism(rows: pd.DataFrame, *, dependence: str = "gdp_reference") -> pd.DataFrame:
