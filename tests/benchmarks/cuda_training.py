@@ -29,10 +29,11 @@ from frhsic_core.data import load_dataset, stack_splits
 from frhsic_core.learning import FRHSIC, METHODS, EscapeWarning, Trainer, make_penalty
 from frhsic_core.learning.audit import audit_representation
 from frhsic_core.learning.penalties import Penalty
+from frhsic_core.learning.penalties.whitening import RIDGE
 
 VARIANTS = [(m, p) for m in METHODS for p in ("recommended", "text", "reference")] + [("frhsic", "on both")]
 POLICIES = ("fixed", "every_20_epochs", "reference", "every_batch", "moving_average")
-FORMS: dict[str, Callable[[str], Penalty]] = {
+FORMS: dict[str, Callable[[str], FRHSIC]] = {
     "biased": lambda policy: FRHSIC(estimator="biased", scale=None, bandwidth=policy),
     "unbiased": lambda policy: FRHSIC(estimator="unbiased", scale=None, bandwidth=policy),
     "normalized": lambda policy: FRHSIC(estimator="normalized", scale=None, bandwidth=policy),
@@ -233,6 +234,7 @@ def write_policies(rows: dict[str, Any], path: Path, *, seeds: int) -> None:
         table.insert(0, "split", range(42, 42 + seeds))
         table.insert(0, "policy", policy)
         table.insert(0, "form", form)
+        table["ridge"] = RIDGE if FORMS[form](policy).scale == "whiten" else float("nan")
         new.append(table)
     fresh = pd.concat(new, ignore_index=True)
     if path.exists():
