@@ -49,7 +49,7 @@ def speed_up(
 ) -> tuple[float, Span]:
     """Return how many times longer ``top`` takes than ``bottom`` at a size: ratio of medians, and a range.
 
-    The range is that of the quartiles of the repeats: lower over upper, upper over lower.
+    The range is that of single epochs: the shortest of one over the longest of the other, and the other way round.
     """
     times = []
     for method, form in (top, bottom):
@@ -61,8 +61,8 @@ def speed_up(
             raise ValueError(f"there are no times of {method} ({form}) on {device}, {mode}, at {at}.")
         times.append(rows.loc[keep, "seconds"])
     above, below = times
-    spans = [(one.quantile(0.25), one.quantile(0.75)) for one in times]
-    return float(above.median() / below.median()), (spans[0][0] / spans[1][1], spans[0][1] / spans[1][0])
+    span = float(above.min() / below.max()), float(above.max() / below.min())
+    return float(above.median() / below.median()), span
 
 
 def loglog_exponent(sizes: Sequence[float], values: Sequence[float], *, confidence: float = 0.95) -> tuple[float, Span]:
@@ -106,7 +106,7 @@ def cost_exponents(rows: pd.DataFrame, *, largest: int = 4) -> pd.DataFrame:
                 "seconds": slope,
                 "low": low,
                 "high": high,
-                "from n": int(tail["n"].min()),
+                "largest n": int(tail["n"].max()),
                 "at the largest": float(tail["median"].iloc[-1]),
             }
         )

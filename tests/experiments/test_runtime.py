@@ -152,7 +152,7 @@ def test_tables_by_hand() -> None:
     assert table.loc[(table["method"] == "frem") & (table["n"] == 200), "median"].item() == pytest.approx(1600)
     value, (low, high) = speed_up(rows, ("frem", "slow"), ("frhsic", "fast"), at={"n": 400}, device="cpu")
     assert value == pytest.approx(4)
-    assert (low, high) == (pytest.approx(4 * 0.95 / 1.05), pytest.approx(4 * 1.05 / 0.95))
+    assert (low, high) == (pytest.approx(4 * 0.9 / 1.1), pytest.approx(4 * 1.1 / 0.9))
     with pytest.raises(ValueError, match="no times of frem"):
         speed_up(rows, ("frem", "fast"), ("frhsic", "fast"), at={"n": 400}, device="cpu")
     counted = pd.DataFrame(
@@ -168,18 +168,20 @@ def test_stored_times_say_what_the_chapter_says() -> None:
     rows = stored_rows("runtime")
     if rows.empty:
         pytest.skip("runtime is not stored yet")
-    for device in rows["device"].dropna().unique():
+    epochs = rows[rows["part"] == "epoch"]
+    table = seconds_table(rows)
+    for device in epochs["device"].unique():
         plain = ("frhsic", "plain, centred")
         loop, _ = speed_up(rows, ("frem", "loop, all anchors"), plain, at={"n": 20_000}, device=device)
         few, _ = speed_up(rows, ("frem", "loop, 32 anchors"), plain, at={"n": 20_000}, device=device)
         product, _ = speed_up(rows, ("frem", "library, all anchors"), plain, at={"n": 20_000}, device=device)
-        assert loop > 8
+        assert loop > 5
         assert few < loop / 3
-        assert product < 1.5
-        table = seconds_table(rows)
+        assert product < min(2.5, loop / 3)
         mine = table[(table["device"] == device) & (table["form"] == "loop, all anchors") & (table["mode"] == "eager")]
-        slope, _ = loglog_exponent(mine["n"].tolist()[-4:], mine["median"].tolist()[-4:])
+        slope, _ = loglog_exponent(mine["n"].tolist(), mine["median"].tolist())
         assert 0.8 < slope < 1.2
-    exponents = cost_exponents(rows).set_index(["device", "form"])
-    assert exponents.xs("hsic", level="form")["operations"].to_numpy() == pytest.approx(2, abs=0.01)
-    assert exponents.xs("eipm_product", level="form")["operations"].to_numpy() == pytest.approx(3, abs=0.05)
+    for form, order in (("hsic", 2), ("hsic_trace", 3), ("eipm_loop", 3), ("eipm_product", 3), ("eipm_product_32", 2)):
+        assert counted_exponent(rows, form) == pytest.approx(order, abs=0.05)
+    if (rows["part"] == "full_batch").any():
+        assert set(cost_exponents(rows)["form"]) == set(FORMS)
