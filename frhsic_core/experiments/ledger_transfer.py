@@ -66,7 +66,9 @@ def transfer_setting(what: str, dataset: str = "") -> Answer:
         note = "" if dataset else "every dataset was run at 10; the printed values of Crime are said to be at 100"
         return Answer({"any": lam if lam in lams else None}, note=note)
     found: dict[str, Any] = {"heads": len(HEADS), "datasets": len({task.dataset for task in planned.tasks})}
-    return Answer({"any": float(found[what])})
+    done = set(_rows("transfer").get("dataset", ())) & {task.dataset for task in planned.tasks}
+    note = f"{len(done)} of them trained so far" if what == "datasets" and len(done) < found[what] else ""
+    return Answer({"any": float(found[what])}, note=note)
 
 
 @query
@@ -81,7 +83,9 @@ def transfer_spread(dataset: str, method: str) -> Answer:
     return Answer(
         {"any": float(values.mean())},
         {"any": _one_run(values)},
-        note=_joined(note, f"on one scale {one:.4f}", f"split 42 alone {values[0]:.4g}", data_note(dataset)),
+        note=_joined(
+            "reference protocol", note, f"on one scale {one:.4f}", f"split 42 alone {values[0]:.4g}", data_note(dataset)
+        ),
     )
 
 
@@ -131,8 +135,8 @@ def transfer_place(datasets: list[str], method: str) -> Answer:
         spread = pd.DataFrame({name: heads_of(dataset, name)["sd"] for name in others})
         single = spread.rank(axis=1, method="min")[method].reindex(splits).dropna()
         found[dataset] = [float(whole[method]), float(single.min()), float(single.max())]
-        one = places(rows, dataset, convention="gdp_sample")
-        said.append(f"{dataset}: {whole[method]} of {len(whole)}, on one scale {one[method]}")
+        sample, hard = (places(rows, dataset, convention=name)[method] for name in ("gdp_sample", "gdp_label"))
+        said.append(f"{dataset}: {whole[method]} of {len(whole)}, by probabilities {sample}, by labels {hard}")
     if not found:
         return Answer({"any": None}, note="; ".join(said))
     place, low, high = np.max(list(found.values()), axis=0)
@@ -163,7 +167,7 @@ def information_at(dataset: str, method: str, lam: float, column: str = "mi_refe
     here = part[part["lam"] == lam].sort_values("split")
     values = here[column].to_numpy(float)
     sweep = part.groupby("lam")[column].mean()
-    note = f"over the sweep from {sweep.min():.3f} to {sweep.max():.3f}; the text names no λ"
+    note = f"reference protocol; over the sweep from {sweep.min():.3f} to {sweep.max():.3f}; the text names no λ"
     zero = f"KSG on standardised components {here['mi_standardised'].mean():.3f}"
     interval = predicted(weights(len(values), RUNS) @ values, runs=RUNS, splits=len(values))
     return Answer({"any": float(values.mean())}, {"any": interval}, note=_joined(note, zero, data_note(dataset)))
