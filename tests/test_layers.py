@@ -23,6 +23,7 @@ MAY_USE = {
     "data": {"arrays"},
     "experiments": {"learning", "joint", "conditional", "kernels", "arrays", "data", "theory", "laws"},
     "plots": set(),
+    "plots_comparisons": {"plots"},
 }
 HEAVY = {"pooch", "rich", "typer", "folktables", "matplotlib", "pyarrow", "plotly", "flint"}
 

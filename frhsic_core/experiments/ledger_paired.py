@@ -10,7 +10,6 @@ from frhsic_core.experiments.ledger_answers import Answer, query
 from frhsic_core.experiments.ledger_results import FIVE_RANGE, PROTOCOLS, frontiers
 from frhsic_core.experiments.paired_tables import TOLERANCES, equivalence, main_rows
 from frhsic_core.experiments.pareto import matched_index
-from frhsic_core.plots import DATASET_TITLES
 
 __all__: list[str] = []
 
@@ -19,6 +18,7 @@ DATASETS = {
     "performance": ("adult", "acs_income", "meps", "compas"),
     "dependence": ("adult", "acs_income", "meps", "compas", "crime"),
 }
+TITLES = {"adult": "Adult", "acs_income": "ACS Income", "meps": "MEPS", "compas": "COMPAS", "crime": "Crime"}
 
 
 @query
@@ -43,7 +43,7 @@ def spread_and_pairs(measure: str) -> Answer:
             f"{protocol}: {counts['resolved']:.0f} of {counts['within']:.0f} pairs within the tolerance told apart by "
             f"paired tests, {counts['resolved_corrected']:.0f} by the corrected one"
         )
-    names = [DATASET_TITLES[name] for name in DATASETS[measure]]
+    names = [TITLES[name] for name in DATASETS[measure]]
     narrow = [name for i, name in enumerate(names) if min(values[p][i] for p in PROTOCOLS) < TOLERANCES[measure]]
     below = f"narrower than the tolerance on {', '.join(narrow)} alone; " if narrow else ""
     order = f"{', '.join(names)}: largest minus smallest of five splits, on average"

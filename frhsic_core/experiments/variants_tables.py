@@ -9,7 +9,10 @@ import pandas as pd
 
 from frhsic_core.experiments.paired_tables import CONVENTIONS, family
 from frhsic_core.experiments.pareto import Frontiers
-from frhsic_core.experiments.reference import stored_rows
+from frhsic_core.experiments.plan import Experiment
+from frhsic_core.experiments.presets import experiment_for
+from frhsic_core.experiments.reference import book_folder, stored_rows
+from frhsic_core.experiments.store import ResultStore
 from frhsic_core.experiments.tables import PARETO_METHODS, extremes
 from frhsic_core.experiments.variants import PUBLISHED, VARIANTS, Variant, variant_rows
 from frhsic_core.experiments.variants_best import BEST, best_rows
@@ -21,8 +24,11 @@ __all__ = [
     "best",
     "best_headline",
     "factor_table",
+    "floored",
+    "left_out",
     "level_tables",
     "ranking",
+    "to_train",
     "variant_areas",
 ]
 
@@ -34,6 +40,16 @@ KEYS = ["dataset", "variant", "protocol"]
 def all_rows() -> pd.DataFrame:
     """Return the stored variants beside the main sweep, ready for a comparison."""
     return variant_rows(stored_rows("variants"), stored_rows("main"))
+
+
+def floored(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows with every classifier at least as accurate as the constant one, which is open to everybody.
+
+    nAUP normalises the utility over all points of a comparison: a single model below the majority rate lifts the
+    utility of every constant model, and can turn the order of two other methods. With the floor it cannot.
+    """
+    lifted = np.maximum(rows["performance"], rows["constant"]).where(rows["task"] != "regression", rows["performance"])
+    return rows.assign(performance=lifted)
 
 
 def _frontiers(rows: pd.DataFrame, measure: str) -> Iterator[tuple[str, Frontiers]]:
@@ -86,6 +102,42 @@ def best(rows: pd.DataFrame, *, method: str = "frhsic", count: int = 3) -> tuple
     return tuple(table.loc[(table["name"] != "frhsic"), "name"][:count])
 
 
+def left_out(rows: pd.DataFrame, *, measures: tuple[str, ...] = MEASURES) -> pd.DataFrame:
+    """Choose the best variant on all splits but one, and measure it on that one: nAUP without the choice's optimism.
+
+    A line for each dataset, measure and split left out: the variant chosen, its nAUP on the split, and that of every
+    method of the main table, in a comparison of these alone. The datasets that took part in the choice are the same;
+    only the splits are new.
+    """
+    lines = []
+    for split in sorted(set(rows["split"])):
+        chosen = best(rows[rows["split"] != split], count=1)[0]
+        here = rows[(rows["split"] == split) & rows["name"].isin(["unfair", chosen, *PARETO_METHODS])]
+        for measure in measures:
+            for dataset, sweep in _frontiers(here, measure):
+                areas = dict(zip(sweep.methods, sweep.areas(), strict=True))
+                line = {"dataset": dataset, "measure": measure, "split": split, "chosen": chosen}
+                lines.append(line | {"value": areas[chosen]} | {m: areas[m] for m in PARETO_METHODS})
+    return pd.DataFrame(lines)
+
+
+def to_train(name: str, *, preset: str = "full") -> pd.DataFrame:
+    """Count the models of an experiment that the book holds and those still to be trained, by dataset and method."""
+    experiment = experiment_for(name, preset)
+    assert isinstance(experiment, Experiment)
+    done = ResultStore(book_folder("results"), experiment.name).done()
+    lines = [
+        {
+            "dataset": job.recipe.task.dataset,
+            "method": job.recipe.method,
+            "stored": len(set(job.keys) & done),
+            "to be trained": len(set(job.keys) - done),
+        }
+        for job in experiment.jobs()
+    ]
+    return pd.DataFrame(lines).groupby(["dataset", "method"], sort=False).sum()
+
+
 def factor_table(rows: pd.DataFrame, *, method: str, measures: tuple[str, ...] = MEASURES) -> pd.DataFrame:
     """Return nAUP by factor and level, columns (dataset, measure): what changing one setting does.
 
@@ -135,10 +187,13 @@ def best_headline(*, splits: tuple[int, ...] | None = None) -> pd.DataFrame:
     """Count verdicts of the published FRHSIC and of the three best variants against the six rivals, by measure.
 
     Each of the four is compared alone with the rivals (nAUP, the same comparison for all), Holm over the thirty
-    comparisons of a line. For other pages too: ``best_headline().loc[(BEST[0], "gdp_reference"), "ahead"]``.
+    comparisons of a line. Empty until the experiment ``variants_best`` has rows. For other pages too:
+    ``best_headline().loc[(BEST[0], "gdp_reference"), "ahead"]``.
     """
     rows = best_rows(splits=splits)
-    lines = {}
+    lines: dict[tuple[str, str], dict[str, int]] = {}
+    if rows.empty:
+        return pd.DataFrame(index=pd.MultiIndex.from_tuples([], names=["name", "measure"]))
     for name in ("frhsic", *BEST):
         methods = (name, *(m for m in PARETO_METHODS if m != "frhsic"))
         for measure in CONVENTIONS:

@@ -11,12 +11,26 @@ import torch
 
 from frhsic_core.experiments import minority, variants
 from frhsic_core.experiments.minority import CELLS, FEWEST, RARE, cell_statistics
+from frhsic_core.experiments.paired import holm
+from frhsic_core.experiments.paired_tables import family
 from frhsic_core.experiments.plan import Task
 from frhsic_core.experiments.presets import GRIDS, experiment_for
+from frhsic_core.experiments.reference import stored_rows
 from frhsic_core.experiments.store import ResultStore
 from frhsic_core.experiments.sweep import run_experiment
 from frhsic_core.experiments.variants import BASE, PUBLISHED, VARIANTS, sweep_of, variant_rows
-from frhsic_core.experiments.variants_tables import MEASURES, best, factor_table, ranking, variant_areas
+from frhsic_core.experiments.variants_best import BEST
+from frhsic_core.experiments.variants_tables import (
+    MEASURES,
+    all_rows,
+    best,
+    factor_table,
+    left_out,
+    level_tables,
+    ranking,
+    to_train,
+    variant_areas,
+)
 from frhsic_core.learning.protocols import make_penalty
 
 
@@ -150,3 +164,44 @@ def test_text_and_full_plans_differ_in_the_grid_alone() -> None:
     text, full = variants.plan("text"), variants.plan("full")
     assert {job.recipe.key for job in text.jobs()} == {job.recipe.key for job in full.jobs()}
     assert set(text.lams) < set(full.lams)
+
+
+def test_the_rule_gives_the_names_in_the_code() -> None:
+    """What variants_best trains is what the rule picks from the stored rows, also when any one split is left out."""
+    rows = all_rows()
+    assert best(rows) == BEST
+    assert set(left_out(rows, measures=("gdp_reference",))["chosen"]) == {BEST[0]}
+
+
+def test_what_the_stored_variants_say() -> None:
+    """The chapter's findings that five splits carry."""
+    mean = factor_table(all_rows(), method="frhsic").T.groupby(level=1).mean().T
+    base = mean.loc[("base", "")]
+    assert mean.loc[("estimator", "biased"), "gdp_reference"] > base["gdp_reference"] + 0.05
+    assert mean.loc[("where", "representation"), "gdp_reference"] < base["gdp_reference"]
+    assert mean.loc[("where", "output"), "nonlinear_r2"] < base["nonlinear_r2"] - 0.1
+    anchors = level_tables(all_rows())["FREM: anchors"].query("dataset == 'compas'")
+    assert len(anchors) == 6
+    assert anchors["mean"].max() - anchors["mean"].min() < anchors["sd"].mean() * 1.5
+
+
+def test_rows_left_to_train_are_counted() -> None:
+    """Stored and missing add up to the plan."""
+    for name in ("variants", "variants_best"):
+        counts = to_train(name)
+        plan = experiment_for(name, "full")
+        assert counts.to_numpy().sum() == len(plan.keys())
+
+
+def test_the_uniform_reference_brings_rare_values_no_decided_gain() -> None:
+    """Ten splits, Holm over forms, datasets and gaps."""
+    rows = stored_rows("minority")
+    rows = rows.assign(name=rows["method"].where(rows["option"] == "", rows["method"] + ":" + rows["option"]))
+    found = []
+    for form in ("normalized", "biased"):
+        uniform, product = f"frhsic:{form} uniform", f"frhsic:{form} product"
+        for measure in ("cell_gap", "worst_gap", "rare_gap", "people_gap"):
+            found.append(family(rows, measure=measure, summary="naup", method=uniform, methods=(uniform, product)))
+    table = pd.concat(found, ignore_index=True)
+    decided = holm(table["p"].to_numpy()) < 0.05
+    assert not (decided & (table["effect"] > 0)).any()
