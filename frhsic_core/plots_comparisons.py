@@ -130,7 +130,8 @@ def draw_levels(panels: Mapping[str, pd.DataFrame], *, ylabel: str, columns: int
             place = [levels.index(level) + 0.08 * (k - 0.5) for level in part["level"]]
             axis.errorbar(
                 place, part["mean"], yerr=part["sd"], color=DATASET_COLOURS.get(name, "black"),
-                marker=DATASET_MARKERS.get(name, "D"), markersize=5, linewidth=1.2, elinewidth=0.7, label=DATASET_TITLES.get(name, name),
+                marker=DATASET_MARKERS.get(name, "D"), markersize=5, linewidth=1.2, elinewidth=0.7,
+                label=DATASET_TITLES.get(name, name),
             )  # fmt: skip
         axis.set_xticks(range(len(levels)), levels, fontsize=8, rotation=20 if max(map(len, levels)) > 5 else 0)
         axis.set_title(title, fontsize=10)

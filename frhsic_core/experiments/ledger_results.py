@@ -195,24 +195,6 @@ def middle_ranks(datasets: list[str], method: str) -> Answer:
 
 
 @query
-def split_spread(measure: str) -> Answer:
-    """Expected range of five splits at the matched points: the median over methods, one number for each dataset."""
-    values: dict[str, Any] = {}
-    for protocol in PROTOCOLS:
-        found = []
-        for dataset in ("adult", "acs_income", "meps", "compas"):
-            sweep = frontiers(dataset, protocol)
-            place = matched_index(
-                sweep.performance.mean(-1), sweep.dependence.mean(-1), sweep.unfair_performance.mean(), higher=True
-            )
-            chosen = np.stack([getattr(sweep, measure)[i, j] for i, j in enumerate(place) if j >= 0])
-            found.append(float(np.median(chosen.std(-1, ddof=1) * FIVE_RANGE)))
-        values[protocol] = tuple(found)
-    note = "Adult, ACS Income, MEPS, COMPAS: largest minus smallest of five splits, on average"
-    return Answer(values, note=f"{note}; the standard deviation is {1 / FIVE_RANGE:.2f} of it")
-
-
-@query
 def experiment_result(experiment: str, column: str = "", where: dict[str, Any] | None = None) -> Answer:
     """A number of an experiment that the store may not hold yet; its mean and spread over rows when it does."""
     rows = stored_rows(experiment)
