@@ -156,6 +156,40 @@ def test_every_page(page: Any, address: str, built_book: Path) -> None:
     assert trouble == [], "\n" + "\n".join(trouble)
 
 
+def test_the_first_view_is_quick(page: Any, address: str) -> None:
+    """Something to read within two seconds: the best of three, since other tests may hold the processor."""
+    seconds = []
+    for _ in range(3):
+        page.goto(f"{address}/book/intro.html", wait_until="load")
+        page.wait_for_function("performance.getEntriesByName('first-contentful-paint').length > 0")
+        seconds.append(page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime") / 1000)
+    assert min(seconds) < 2.0, f"first view after {seconds} s"
+
+
+def test_formulas_and_tables_fit_or_scroll_in_their_box(page: Any, address: str) -> None:
+    """On a phone nothing is cut: what is wider than its box is in a box that scrolls and takes the keyboard."""
+    page.set_viewport_size({"width": 390, "height": 844})
+    for name in ("spectral_equivalence", "uniform_concentration", "main_table"):
+        page.goto(f"{address}/notebooks/{name}.html", wait_until="load")
+        page.evaluate(MATHS)
+        page.wait_for_timeout(300)
+        cut = page.evaluate(
+            """() => [...document.querySelectorAll("div.math > mjx-container, .bd-article table, .cell_output pre")]
+              .filter((box) => box.scrollWidth > box.clientWidth + 2)
+              .filter((box) => box.tabIndex !== 0 || !["auto", "scroll"].includes(getComputedStyle(box).overflowX))
+              .map((box) => box.textContent.trim().slice(0, 40))"""
+        )
+        assert cut == [], name
+        narrow = page.evaluate(
+            """() => [...document.querySelectorAll("span.math")].filter((span) => {
+              const formula = span.querySelector("mjx-math"), room = span.parentElement.clientWidth;
+              return formula && room > 0 && formula.getBoundingClientRect().width > room + 2
+                && getComputedStyle(span).overflowX !== "auto";
+            }).map((span) => span.textContent.slice(0, 40))"""
+        )
+        assert narrow == [], name
+
+
 def test_search_finds_the_spectral_tail(page: Any, address: str) -> None:
     page.goto(f"{address}/search.html?q=spectral+tail")
     page.wait_for_selector("#search-results li a", timeout=20_000)
