@@ -13,8 +13,8 @@ from frhsic_core.experiments.study import Study, units_of
 __all__ = ["measure_unit", "plan"]
 
 # Draws by sample size: a unit of the larger one takes a minute or two on a CPU.
-DRAWS = {"smoke": {60: 40}, "text": {299: 200, 925: 200}, "full": {299: 600, 925: 300}}
-DIMENSIONS = {"smoke": (1, 8), "text": (1, 50), "full": (1, 5, 50)}
+DRAWS = {"smoke": {60: 40}, "text": {299: 200, 925: 200}, "full": {299: 600, 925: 200}}
+DIMENSIONS = {60: (1, 8), 299: (1, 5, 50), 925: (1, 50)}
 # The permutation test has its level by construction; a few draws of the smaller samples show it.
 _PERMUTED_DRAWS, _PERMUTED_ROWS, _PERMUTATIONS = 200, 299, 99
 
@@ -23,7 +23,7 @@ def plan(preset: str) -> Study:
     """Independent normal Z and uniform S; ``smoke`` has small samples."""
     name = "lambda_levels_smoke" if preset == "smoke" else "lambda_levels"
     units = [
-        unit for rows, draws in DRAWS[preset].items() for unit in units_of(n=rows, d=DIMENSIONS[preset], draws=draws)
+        unit for rows, draws in DRAWS[preset].items() for unit in units_of(n=rows, d=DIMENSIONS[rows], draws=draws)
     ]
     return Study(name, "lambda_levels", tuple(units))
 
