@@ -19,6 +19,7 @@ from frhsic_core.experiments.arms import (
     printed_arms,
     restart_spread,
 )
+from frhsic_core.experiments.ledger_stored import authors_file
 from frhsic_core.experiments.presets import experiment_for
 from frhsic_core.experiments.store import ResultStore
 from frhsic_core.experiments.sweep import Samples, run_experiment
@@ -237,3 +238,37 @@ def test_stored_rows_are_those_of_the_plan(name: str, dataset: str) -> None:
         assert (counts == 25).all()
         columns = [c for c in rows if c.startswith(("eo_gdp", "gdp_"))]
         assert np.isfinite(rows[columns].to_numpy()).all()
+
+
+def stored(name: str, dataset: str) -> pd.DataFrame:
+    rows = arm_rows(name, dataset=dataset, protocol="reference")
+    if rows.empty:
+        pytest.skip(f"{name} is not stored")
+    return rows
+
+
+def test_stored_with_equal_bandwidths_the_penalty_on_positives_is_ahead_on_adult_and_as_released_it_is_not() -> None:
+    rows = stored("equal_opportunity", "adult")
+    table = compare_arms(rows, "eo_medians", "dp", column="eo_gdp_reference", lams=(5.0, 10.0, 50.0, 100.0))
+    assert (table["verdict"] == "eo_medians").all()
+    assert (table["p_corrected"] < 0.05).all()
+    released = compare_arms(rows, "eo", "dp", column="eo_gdp_reference", lams=(0.1, 1.0, 10.0, 50.0))
+    assert (released["verdict"] == "undecided").all()
+
+
+def test_stored_as_released_the_penalty_on_positives_is_never_ahead_on_compas() -> None:
+    rows = stored("equal_opportunity", "compas")
+    table = compare_arms(rows, "eo", "dp", column="eo_gdp_reference", lams=equal_opportunity.GRIDS["full"])
+    assert "eo" not in set(table["verdict"])
+
+
+def test_stored_runs_of_the_sum_at_fifty_fall_into_two_groups_with_a_published_run_in_each() -> None:
+    rows = stored("multi_sensitive", "adult")
+    part = rows[(rows["arm"] == "sum") & (rows["lam"] == 50.0)]
+    escaped = part["ratio"] > 3
+    assert 3 <= escaped.sum() <= 12
+    high, low = (part.loc[chosen, "gdp_reference_age"] for chosen in (escaped, ~escaped))
+    assert high.min() > 2 * low.max()
+    assert printed_arms("tab:multi_s").loc[("adult", "sum", 50.0), "gdp_age"] > low.max()
+    rerun = authors_file("multi_sensitive").query("method == 'FRHSIC-Sum' and `lambda` == 50.0")
+    assert low.min() < float(rerun["gdp_age"].iloc[0]) < low.max()

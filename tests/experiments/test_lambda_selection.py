@@ -227,3 +227,21 @@ def test_stored_levels_are_those_of_the_chapter() -> None:
         assert (level[test] < 0.05 + error).all()
     assert level["released", 1] > 0.05 + error
     assert level["released", 50] < 0.05 - error
+
+
+def test_stored_selections_lose_performance_and_acceptance_goes_back() -> None:
+    rows = stored_rows("lambda_selection")
+    if rows.empty:
+        pytest.skip("lambda_selection is not stored")
+    rows = rows[(rows["protocol"] == "reference") & rows["method"].isin(["unfair", "frhsic"])]
+    rows = rows[rows["dataset"].isin(["crime", "compas"])]
+    for test in ("released", "permutation"):
+        table = selected(rows, test=test)
+        met = table[table["satisfied"]]
+        assert 0.2 < met["kept"].mean() < 0.8
+        assert met["lam"].min() < 5  # the paper's range is 5 to 100
+        assert (acceptance(rows, test=test)["monotone"] < 0.8).all()
+    # The released critical value is near the calibrated one on trained Z, where it is far off on independent noise.
+    swept = rows[rows["method"] == "frhsic"]
+    assert swept.groupby("dataset")["level_released"].mean().between(0.03, 0.2).all()
+    assert swept.groupby("dataset")["level_gamma"].mean().between(0.03, 0.08).all()
