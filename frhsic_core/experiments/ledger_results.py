@@ -12,7 +12,6 @@ import json
 import math
 from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -192,22 +191,3 @@ def middle_ranks(datasets: list[str], method: str) -> Answer:
     }
     note = "; ".join(f"{protocol}: place {', '.join(map(str, found))} of 6" for protocol, found in places.items())
     return Answer({p: all(1 < place < len(MAIN_METHODS) for place in found) for p, found in places.items()}, note=note)
-
-
-@query
-def experiment_result(experiment: str, column: str = "", where: dict[str, Any] | None = None) -> Answer:
-    """A number of an experiment that the store may not hold yet; its mean and spread over rows when it does."""
-    rows = stored_rows(experiment)
-    if rows.empty:
-        return Answer(why=f"not run yet (no stored rows of {experiment!r})")
-    for name, wanted in (where or {}).items():
-        if name not in rows:
-            return Answer(why=f"the stored rows of {experiment!r} have no column {name!r}")
-        rows = rows[rows[name] == wanted]
-    if rows.empty or column not in rows:
-        return Answer(why=f"the stored rows of {experiment!r} do not hold {column or 'this'!r} for {where or 'it'}")
-    values = rows[column].to_numpy(float)
-    spread = WIDTH * (values.std(ddof=1) if values.size > 1 else 0.0)
-    return Answer(
-        {"any": float(values.mean())}, {"any": (float(values.mean() - spread), float(values.mean() + spread))}
-    )

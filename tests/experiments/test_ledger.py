@@ -214,18 +214,6 @@ def test_verdicts_by_protocol() -> None:
     assert judge("setting", "3", Answer({"any": None}), "equal")[0] == "differs"
 
 
-def test_a_run_that_exists_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = pd.DataFrame({"method": ["frem", "frem", "frhsic"], "ratio": [30.0, 40.0, 1.0]})
-    monkeypatch.setattr(results, "stored_rows", lambda name: rows if name == "runtime" else pd.DataFrame())
-    ask = QUERIES["experiment_result"]
-    answer = ask(experiment="runtime", column="ratio", where={"method": "frem"})
-    assert answer.values["any"] == 35
-    assert judge("result", "36", answer, "within_spread")[0] == "reproduced"
-    assert "not run yet" in ask(experiment="transfer").why
-    assert "no column 'n'" in ask(experiment="runtime", column="ratio", where={"n": 1}).why
-    assert "do not hold" in ask(experiment="runtime", column="seconds").why
-
-
 def test_errors_say_what_to_do() -> None:
     with pytest.raises(ValueError, match="There is no query 'nothing'"):
         module._asked("nothing", "{}")
