@@ -37,6 +37,7 @@ __all__ = [
 
 SIGMA_Z = 1.0
 SPREAD = 11.0
+RANK = 24
 
 
 def median_distance(p: int) -> float:
@@ -114,6 +115,8 @@ def eipm_values(phi: Tensor, weights: Tensor) -> dict[str, Tensor]:
 def prepared(z: Tensor, s: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Features of Z, squared distances of S, and these with an infinite diagonal."""
     phi, distances = gaussian_features(z, SIGMA_Z, spread=SPREAD), squared_distances(s)
+    # The eigenvalues of this kernel under a normal law fall by a factor of .38: these axes carry all but 10⁻¹⁰ of it.
+    phi = phi @ torch.linalg.eigh(phi.mT @ phi).eigenvectors[..., -RANK:]
     others = distances + torch.diag(torch.full((z.shape[-1],), torch.inf, dtype=z.dtype, device=z.device))
     return phi, distances, others
 

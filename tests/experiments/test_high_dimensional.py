@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from frhsic_core.conditional import eipm
-from frhsic_core.experiments import high_dimensional
+from frhsic_core.experiments import high_dimensional, vector_attribute
 from frhsic_core.experiments.fourier_features import gaussian_features
 from frhsic_core.experiments.measured_tables import best_smoothing
 from frhsic_core.experiments.presets import experiment_for
@@ -97,6 +97,17 @@ def test_eipm_against_the_library_and_pairs_by_brute_force() -> None:
         q = torch.full((n,), 1 / n, dtype=torch.float64)
         total += (mean(w, w) - 2 * mean(w, q) + mean(q, q)) / n
     assert found["eipm_distinct"][0].item() == pytest.approx(total, rel=1e-8)
+
+
+def test_few_axes_carry_the_kernel_of_z() -> None:
+    z, s = sample(300)
+    phi, distances, others = vector_attribute.prepared(z, s)
+    assert phi.shape[-1] == vector_attribute.RANK
+    exact = torch.exp(-((z.unsqueeze(-1) - z.unsqueeze(-2)) ** 2) / 2)
+    assert (phi @ phi.mT - exact).abs().max() < 1e-6
+    full = hsic_values(gaussian_features(z, 1.0), distances, 1.4)["hsic_unbiased"]
+    torch.testing.assert_close(hsic_values(phi, distances, 1.4)["hsic_unbiased"], full, rtol=1e-6, atol=1e-11)
+    assert torch.isinf(others.diagonal(dim1=-2, dim2=-1)).all()
 
 
 def test_distinct_pairs_have_no_floor() -> None:
