@@ -118,7 +118,7 @@ class FairClassifier(ClassifierMixin, FairModel):
     """A binary classifier whose representation and probabilities depend less on a continuous attribute.
 
     Minimises cross-entropy + λ · penalty. The default penalty is FRHSIC in the form that neither rescaling, nor
-    collapsing, nor shearing Z evades: the normalised HSIC with Z whitened and a bandwidth from every batch, on Z and,
+    collapsing, nor shearing Z evades: the normalised HSIC with Z whitened and the bandwidth a moving average, on Z and,
     with a linear kernel, on the logits. What it leaves is for
     :func:`frhsic_core.learning.audit.audit_representation` to say.
 

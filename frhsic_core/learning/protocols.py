@@ -18,9 +18,9 @@ dcor          unbiased squared distance correlation       biased squared distanc
 unfair        no penalty                                  no penalty
 ============  ==========================================  =====================================================
 
-``"recommended"`` differs from the text in FRHSIC (normalised, Z whitened in the batch, bandwidth from every batch; see
-:class:`frhsic_core.learning.FRHSIC` for why) and in the encoder's end (the reference's); the rest is each method in the
-form its own authors describe.
+``"recommended"`` differs from the text in FRHSIC (normalised, Z whitened in the batch, the bandwidth a moving
+average; see :class:`frhsic_core.learning.FRHSIC` for why) and in the encoder's end (the reference's); the rest is each
+method in the form its own authors describe.
 """
 
 from __future__ import annotations

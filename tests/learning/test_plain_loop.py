@@ -87,21 +87,27 @@ def frhsic_unbiased(z: Tensor, out: Tensor, s: Tensor, state: State) -> Tensor:
 def whitened(z: Tensor) -> Tensor:
     z = z - z.mean(0)
     covariance = z.T @ z / len(z)
-    ridge = (4e-5 * covariance.trace() + 1e-8) * torch.eye(z.shape[1], dtype=z.dtype)
+    ridge = (2e-6 * covariance.trace() + 1e-8) * torch.eye(z.shape[1], dtype=z.dtype)
     return torch.linalg.solve(torch.linalg.cholesky(covariance + ridge), z.T).T
 
 
 def frhsic_recommended(z: Tensor, out: Tensor, s: Tensor, state: State) -> Tensor:
-    return _on_both(whitened(z), out, s)
+    z = whitened(z)
+    state.sigma = 0.9 * state.sigma + 0.1 * half_median(z) if state.sigma else half_median(z)
+    return _on_both(z, out, s, state.sigma)
 
 
 def frhsic_standardised(z: Tensor, out: Tensor, s: Tensor, state: State) -> Tensor:
-    return _on_both(standardised(z), out, s)
+    z = standardised(z)
+    return _on_both(z, out, s, half_median(z))
 
 
-def _on_both(z: Tensor, out: Tensor, s: Tensor) -> Tensor:
+def half_median(z: Tensor) -> float:
     half = len(z) // 2
-    sigma = torch.cdist(z[:half].detach(), z[half : 2 * half].detach()).flatten().median().item()
+    return torch.cdist(z[:half].detach(), z[half : 2 * half].detach()).flatten().median().item()
+
+
+def _on_both(z: Tensor, out: Tensor, s: Tensor, sigma: float) -> Tensor:
     k, l = gaussian(z, sigma), _fixed_s(s)
     on_z = trace_hsic(k, l) / (trace_hsic(k, k) * trace_hsic(l, l)).sqrt()
     k = out[:, None] * out[None]
@@ -168,7 +174,10 @@ DEFINITIONS: dict[str, tuple[Penalty, Callable[[Tensor, Tensor, Tensor, State], 
     "frhsic reference": (make_penalty("frhsic", protocol="reference"), frhsic_reference),
     "frhsic unbiased": (FRHSIC(estimator="unbiased", scale=None, bandwidth=1.5, bandwidth_s=0.3), frhsic_unbiased),
     "frhsic recommended on both": (FRHSIC(on="both", bandwidth_s=0.3), frhsic_recommended),
-    "frhsic standardised on both": (FRHSIC(on="both", scale="standardise", bandwidth_s=0.3), frhsic_standardised),
+    "frhsic standardised on both": (
+        FRHSIC(on="both", scale="standardise", bandwidth="every_batch", bandwidth_s=0.3),
+        frhsic_standardised,
+    ),
     "frem": (make_penalty("frem", protocol="reference"), frem),
     "reg_gdp": (make_penalty("reg_gdp", protocol="reference"), reg_gdp),
     "mmd_binned kernel": (MMDBinned(bandwidth=1.5), mmd_kernel),

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from frhsic_core.learning import FRHSIC, Trainer, make_penalty
 from frhsic_core.learning.penalties import Penalty
-from frhsic_core.learning.penalties.whitening import whiten
+from frhsic_core.learning.penalties.whitening import RIDGE, whiten
 
 N, MODELS = 1000, 10
 CASES = {
@@ -89,7 +89,7 @@ def test_the_gradient_of_whitening() -> None:
     centred = z - z.mean(-2, keepdim=True)
     covariance = centred.mT @ centred / 9
     total = covariance.diagonal(dim1=-2, dim2=-1).sum(-1)[:, None, None]
-    factor = torch.linalg.cholesky(covariance + (4e-5 * total + 1e-8) * torch.eye(3, dtype=torch.float64))
+    factor = torch.linalg.cholesky(covariance + (RIDGE * total + 1e-8) * torch.eye(3, dtype=torch.float64))
     plain = torch.linalg.solve_triangular(factor, centred.mT, upper=False).mT
     direction = torch.randn(2, 9, 3, generator=generator, dtype=torch.float64)
     (expected,) = torch.autograd.grad((plain * direction).sum(), z)

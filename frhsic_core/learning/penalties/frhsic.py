@@ -70,17 +70,17 @@ class FRHSIC(KernelPenalty):
     kernel_s : {"gaussian", "laplacian", "imq"}
         Kernel on S.
     bandwidth : BandwidthPolicy, str or float
-        Policy for σ_Z.
+        Policy for σ_Z; by default a moving average of the batches' medians.
     bandwidth_s : float, "median" or "first_1000"
         σ_S, fixed: a number, the median over (2,000 evenly spaced) training rows, the reference's first 1,000 rows.
     attributes : {"joint", "product", "sum"}
         Several attributes: one Gaussian on the vector, a product of Gaussians, or a sum of criteria.
     scale : {"whiten", "standardise", None, "minmax"}
-        Scaling of Z in the batch. Whitening is the default because of ten splits of Adult at λ = 500: standardised Z
-        often left its kernel's sight or became constant, the unbiased form left the attribute to a probe, and whitened
-        Z with a bandwidth from every batch or a moving average did none of these (the chapter on the bandwidth trap
-        counts them). It asks for batches of several times as many rows as Z has columns, and for a Z no wider than what
-        X holds: else the directions left over, blown up, keep the attribute.
+        Scaling of Z in the batch. Whitening with a moving average is the default because of ten splits of Adult at
+        λ = 500: standardised Z often left its kernel's sight or became constant, the unbiased form left the attribute
+        to a probe, whitened Z with the bandwidth of every single batch became constant, and this did none of these (the
+        chapter on the bandwidth trap counts them). It asks for batches of several times as many rows as Z has columns,
+        and for a Z no wider than what X holds: else the directions left over, blown up, keep the attribute.
     reference : {"product", "uniform"}
         Compare with P_Z ⊗ P_S, or, by weighting rows with the inverse density of S, with P_Z ⊗ Unif(S): rare values of
         S then count as much as common ones (the paper's minority-protection remark).
@@ -100,7 +100,7 @@ class FRHSIC(KernelPenalty):
         on: str = "representation",
         kernel: str | Callable[[Tensor], Kernel] = "gaussian",
         kernel_s: str = "gaussian",
-        bandwidth: BandwidthPolicy | str | float = "every_batch",
+        bandwidth: BandwidthPolicy | str | float = "moving_average",
         bandwidth_s: str | float = "median",
         attributes: str = "joint",
         scale: str | None = "whiten",
