@@ -139,13 +139,13 @@ def area_chosen(choosing: Frontiers, reporting: Frontiers) -> tuple[np.ndarray, 
     g = _by_split(choosing.dependence)
     lower, better = g[..., None, :] <= g[..., :, None], u_choose[..., None, :] >= u_choose[..., :, None]
     strictly = (g[..., None, :] < g[..., :, None]) | (u_choose[..., None, :] > u_choose[..., :, None])
-    kept = ~(lower & better & strictly).any(-1)
+    kept = np.asarray(~(lower & better & strictly).any(-1))
     trapezium = np.full(GRID.size, GRID[1] - GRID[0])
     trapezium[[0, -1]] /= 2
 
     def chosen(within: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Preferred model for each budget, and whether there is one."""
-        return np.where(within, u_choose[..., None], -np.inf).argmax(-2), within.any(-2)
+        return np.where(within, u_choose[..., None], -np.inf).argmax(-2), np.asarray(within.any(-2))
 
     place, found = chosen((budget(reporting)[..., None] <= GRID) & kept[..., None])
     area = (np.where(found, np.take_along_axis(u, place, -1), 0.0) * trapezium).sum(-1)
