@@ -126,7 +126,7 @@ def _each_protocol(datasets: list[str], answer: Callable[[pd.DataFrame], tuple[A
             intervals[protocol] = interval
         notes.append(f"{protocol}, {rows['split'].nunique()} splits: {note}")
     if not values:
-        return _not_run("lambda_selection")
+        return Answer(why=f"not run yet (no stored rows of 'lambda_selection' on {', '.join(datasets)})")
     return Answer(values, intervals, note="; ".join(notes))
 
 
