@@ -201,3 +201,14 @@ def test_the_ranks_of_the_first_page_stand_in_the_main_table(extension) -> None:
 
     assert mean("GDP, as in the paper") == values["runs.rank_gdp"]
     assert mean("nonlinear probe R²") == values["runs.rank_probe"]
+
+
+def test_values_of_the_paired_tests_and_of_the_times_are_those_of_the_chapters(extension) -> None:
+    values = extension("live_values")
+    from frhsic_core.experiments.paired_tables import headline
+
+    found, table = values.paired_values(), headline("reference")
+    assert found["paired.gdp_behind"] == str(table.loc[("gdp_reference", "naup"), "behind"])
+    assert found["paired.probe_ahead"] == str(table.loc[("nonlinear_r2", "naup"), "ahead"])
+    times = values.runtime_values()
+    assert float(times["runtime.loop"]) > 10 > float(times["runtime.product"])
