@@ -47,9 +47,9 @@ def speed_up(
     mode: str = "eager",
     part: str = "epoch",
 ) -> tuple[float, Span]:
-    """Return how many times longer ``top`` takes than ``bottom`` at a size: ratio of medians, and a range.
+    """Return how many times longer ``top`` takes than ``bottom`` at a size: ratio of medians, and where one run lies.
 
-    The range is that of single epochs: the shortest of one over the longest of the other, and the other way round.
+    The range is that of a single epoch of each: mean ± 2 sd of the logarithm of the ratio over repeats.
     """
     times = []
     for method, form in (top, bottom):
@@ -61,8 +61,10 @@ def speed_up(
             raise ValueError(f"there are no times of {method} ({form}) on {device}, {mode}, at {at}.")
         times.append(rows.loc[keep, "seconds"])
     above, below = times
-    span = float(above.min() / below.max()), float(above.max() / below.min())
-    return float(above.median() / below.median()), span
+    logs = [np.log(one.to_numpy(float)) for one in times]
+    middle = float(logs[0].mean() - logs[1].mean())
+    reach = 2.0 * math.sqrt(sum(one.var(ddof=1) for one in logs))
+    return float(above.median() / below.median()), (math.exp(middle - reach), math.exp(middle + reach))
 
 
 def loglog_exponent(sizes: Sequence[float], values: Sequence[float], *, confidence: float = 0.95) -> tuple[float, Span]:

@@ -125,6 +125,6 @@ def test_stored_estimates_converge_where_the_chapter_says() -> None:
     last = exact[exact["n"] == max(sizes)]
     assert last["eipm_1"].mean() == pytest.approx(limit, abs=4 * last["eipm_1"].std() / np.sqrt(len(last)))
     printed = rows[rows["part"] == "printed"]
-    assert len(printed) >= 200
+    assert len(printed) == 1000
     # One study of 20 replications cannot tell −1/2 from −2/5.
     assert printed["slope_eipm"].quantile(0.975) > -0.4 > -0.5 > printed["slope_eipm"].quantile(0.025)

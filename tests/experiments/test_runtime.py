@@ -152,7 +152,8 @@ def test_tables_by_hand() -> None:
     assert table.loc[(table["method"] == "frem") & (table["n"] == 200), "median"].item() == pytest.approx(1600)
     value, (low, high) = speed_up(rows, ("frem", "slow"), ("frhsic", "fast"), at={"n": 400}, device="cpu")
     assert value == pytest.approx(4)
-    assert (low, high) == (pytest.approx(4 * 0.9 / 1.1), pytest.approx(4 * 1.1 / 0.9))
+    sd = np.log([0.9, 1.0, 1.1]).std(ddof=1)
+    assert (low, high) == (pytest.approx(4 * math.exp(-2 * 2**0.5 * sd)), pytest.approx(4 * math.exp(2 * 2**0.5 * sd)))
     with pytest.raises(ValueError, match="no times of frem"):
         speed_up(rows, ("frem", "fast"), ("frhsic", "fast"), at={"n": 400}, device="cpu")
     counted = pd.DataFrame(
