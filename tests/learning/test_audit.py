@@ -12,7 +12,7 @@ from frhsic_core import Gaussian, distance_correlation, gdp, median_bandwidth, n
 from frhsic_core.learning import make_penalty
 from frhsic_core.learning.audit import audit_representation
 from frhsic_core.learning.batches import Batch, TrainingData
-from frhsic_core.learning.penalties.whitening import whiten
+from frhsic_core.learning.penalties.whitening import RIDGE, whiten
 from frhsic_core.learning.probes import RIDGES, linear_features, probe_r2, random_features
 
 
@@ -137,7 +137,7 @@ def test_whitening_against_numpy_and_under_linear_maps() -> None:
     white = whiten(z)
     for i in range(2):
         covariance = np.cov(z[i].numpy().T, bias=True)
-        factor = np.linalg.cholesky(covariance + (4e-5 * np.trace(covariance) + 1e-8) * np.eye(3))
+        factor = np.linalg.cholesky(covariance + (RIDGE * np.trace(covariance) + 1e-8) * np.eye(3))
         expected = np.linalg.solve(factor, (z[i] - z[i].mean(0)).numpy().T).T
         np.testing.assert_allclose(white[i].numpy(), expected, atol=1e-12)
         np.testing.assert_allclose(np.cov(white[i].numpy().T, bias=True), np.eye(3), atol=1e-3)  # the ridge

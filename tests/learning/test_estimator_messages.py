@@ -73,12 +73,11 @@ def test_constant_predictions_are_reported() -> None:
     x, y, s = rows(400)
     y = (x[:, 1] + s > 1.2).astype(int)  # the smaller class has a third of the rows
     options = {"epochs": 200, "learning_rate": 1e-2, "widths": (8, 2), "random_state": 0, "device": "cpu"}
+    settings = {"estimator": "biased", "scale": None, "bandwidth": "every_batch"}
     with pytest.warns(
         ConstantPredictionWarning, match=r"λ = 10000\) predicts one class .* from 0\.\d\d to .*a lower lam"
     ):
-        model = FairClassifier(1e4, penalty_settings={"estimator": "biased", "scale": None}, **options).fit(
-            x, y, sensitive_features=s
-        )
+        model = FairClassifier(1e4, penalty_settings=settings, **options).fit(x, y, sensitive_features=s)
     assert len(np.unique(model.predict(x))) == 1
     assert len(np.unique(FairClassifier(0.0, **options).fit(x, y, sensitive_features=s).predict(x))) == 2  # silent
 
