@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from frhsic_core.experiments.plan import Experiment, Job
 from frhsic_core.experiments.store import Part, ResultStore
-from frhsic_core.experiments.sweep import Report, run_job, set_threads
+from frhsic_core.experiments.sweep import Report, in_one_line, run_job, set_threads
 
 __all__ = ["run_on_cluster"]
 
@@ -60,7 +60,7 @@ def run_on_cluster(
             job = futures[future]
             error = future.exception()
             if error is not None:
-                report.failed.append(f"{job}: {type(error).__name__}: {error}")
+                report.failed.append(f"{job}: {in_one_line(error)}")
                 say(f"failed: {report.failed[-1]}")
                 continue
             part: Part = future.result()

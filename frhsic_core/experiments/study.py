@@ -22,7 +22,7 @@ import pandas as pd
 
 from frhsic_core.experiments.plan import Settings, digest
 from frhsic_core.experiments.provenance import environment
-from frhsic_core.experiments.sweep import Report
+from frhsic_core.experiments.sweep import Report, in_one_line
 from frhsic_core.experiments.writing import (
     StoreError,
     atomically,
@@ -113,7 +113,12 @@ class StudyStore:
         """Return environments and, for each unit, settings and seconds."""
         side: dict[str, Any] = {"study": self.name, "environments": [], "units": []}
         if self.sidecar.exists():
-            side = json.loads(self.sidecar.read_text(encoding="utf-8"))
+            try:
+                side = json.loads(self.sidecar.read_text(encoding="utf-8"))
+            except ValueError as error:
+                raise StoreError(
+                    f"{self.sidecar} is not readable ({error}): restore it, or delete it to start anew."
+                ) from None
         units = {unit["key"]: unit for unit in side["units"]}
         for part in self._parts():
             if part["environment"] not in side["environments"]:
@@ -198,7 +203,7 @@ def run_study(
             except StoreError:
                 raise
             except Exception as error:  # one unit whose data is not here must not cost the others
-                report.failed.append(f"{named}: {type(error).__name__}: {str(error).splitlines()[0]}")
+                report.failed.append(f"{named}: {in_one_line(error)}")
                 say(f"failed: {report.failed[-1]}")
                 continue
             seconds = time.perf_counter() - start

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from frhsic_core.data.dataset import Dataset
     from frhsic_core.data.splits import SplitStack
 
-__all__ = ["OutOfTime", "Report", "Samples", "run_experiment", "run_job", "set_threads"]
+__all__ = ["OutOfTime", "Report", "Samples", "in_one_line", "run_experiment", "run_job", "set_threads"]
 
 # Rows of each dataset, and what a step of a method costs against one without a penalty: guesses for the time left only.
 _ROWS = {"adult": 32561, "acs_income": 20000, "meps": 13707, "crime": 1994, "compas": 6172, "synthetic": 5000}
@@ -233,7 +233,7 @@ def run_experiment(
                 report.stopped = "interrupted; the stack in flight is lost, finished ones are kept"
                 break
             except Exception as error:  # one broken stack (a file that is not here, memory) must not cost the others
-                report.failed.append(f"{job}: {type(error).__name__}: {str(error).splitlines()[0]}")
+                report.failed.append(f"{job}: {in_one_line(error)}")
                 say(f"failed: {report.failed[-1]}")
                 clock.skipped(job)
                 continue
@@ -252,6 +252,11 @@ def run_experiment(
         )
     report.left = len(experiment.missing(store.done()))
     return report
+
+
+def in_one_line(error: BaseException, *, most: int = 400) -> str:
+    """Return kind and words of an error on one line: what was tried and what to do often stand on later ones."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:most]
 
 
 def _free(device: str) -> None:

@@ -82,7 +82,10 @@ def read_attribute(s: Any, X: Any, rows: int) -> np.ndarray:
         )
     if not bool(torch.isfinite(tensor).all()):
         bad = int((~torch.isfinite(tensor)).sum())
-        raise ValueError(f"sensitive_features has {bad} NaN or infinite values: drop or impute those rows first.")
+        raise ValueError(
+            f"sensitive_features has {bad} NaN or infinite values: drop those rows first; what is not known cannot be "
+            "penalised."
+        )
     constant = (tensor == tensor[:1]).all(0)
     if bool(constant.any()):
         column = int(constant.nonzero()[0])

@@ -193,7 +193,8 @@ class FairClassifier(ClassifierMixin, FairModel):
             raise ValueError(f"Only binary classification is supported. The type of the target is {kind}.")
         self.classes_ = np.unique(y)
         if len(self.classes_) < 2:
-            raise ValueError(f"y has one class only ({self.classes_[0]!r}): a classifier needs rows of both classes.")
+            only = self.classes_.tolist()[0]
+            raise ValueError(f"y has one class only ({only!r}): a classifier needs rows of both classes.")
         s = None if sensitive_features is None else read_attribute(sensitive_features, given, len(X))
         return self._fit(X, (y == self.classes_[1]).astype(np.float64), s, sample_weight, "classification")
 

@@ -9,6 +9,7 @@ import pytest
 
 from frhsic_core.experiments import study as study_module
 from frhsic_core.experiments.study import Study, StudyStore, run_study, units_of
+from frhsic_core.experiments.writing import StoreError
 
 STUDY = Study("squares", "squares_for_tests", units_of(n=(3, 1, 2), kind=("whole",)))
 
@@ -82,3 +83,28 @@ def test_another_version_is_another_measurement(tmp_path) -> None:
     run_study(STUDY, store, device="cpu")
     newer = Study(STUDY.name, STUDY.module, STUDY.units, version=2)
     assert len(newer.missing(store.done())) == 3
+
+
+def test_a_broken_record_is_explained(tmp_path) -> None:
+    store = StudyStore(tmp_path, "squares")
+    run_study(STUDY, store, device="cpu")
+    store.compact(STUDY)
+    store.sidecar.write_text("{half", encoding="utf-8")
+    with pytest.raises(StoreError, match=r"not readable .*restore it, or delete it"):
+        store.done()
+
+
+def test_an_interrupted_run_keeps_what_is_finished(tmp_path, squares, monkeypatch) -> None:
+    store, measure = StudyStore(tmp_path, "squares"), squares.measure_unit
+
+    def interrupted(unit: dict, device: str) -> list[dict]:
+        if unit["n"] == 2:
+            raise KeyboardInterrupt
+        return measure(unit, device)
+
+    monkeypatch.setattr(squares, "measure_unit", interrupted)
+    report = run_study(STUDY, store, device="cpu")
+    assert report.left == 1
+    assert "interrupted" in report.stopped
+    monkeypatch.undo()
+    assert sorted(set(store.read()["n"])) == [1, 3]
