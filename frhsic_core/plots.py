@@ -140,7 +140,8 @@ def draw_areas(tables: Mapping[str, pd.DataFrame], *, xlabel: str = "nAUP") -> F
     """Draw nAUP with its bootstrap interval, a panel for each dataset, a row of marks for each entry of ``tables``.
 
     The first entry is drawn full, the next hollow, so that two protocols, or ours and the published, can be compared.
-    Tables are those of :func:`frhsic_core.experiments.tables.pareto_table`; one without intervals has bare marks.
+    Tables are those of :func:`frhsic_core.experiments.tables.main_table.pareto_table`; one without intervals has bare
+    marks.
     """
     names = [name for name in DATASET_TITLES if any((table["dataset"] == name).any() for table in tables.values())]
     figure, axes = _panels(1, len(names), (1.9 * len(names) + 1.2, 3.0), sharey=True)

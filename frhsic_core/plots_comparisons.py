@@ -21,7 +21,7 @@ DATASET_MARKERS = {"compas": "o", "acs_income": "s"}
 
 
 def draw_verdicts(tables: Mapping[str, pd.DataFrame], *, columns: int = 3, digits: int = 2) -> Figure:
-    """Draw families of :func:`frhsic_core.experiments.paired_tables.family`, titled by their keys.
+    """Draw families of :func:`frhsic_core.experiments.tables.families.family`, titled by their keys.
 
     A cell holds the median difference; its colour is the verdict after Holm. A frame marks the verdicts that the
     corrected resampled t-test shares.

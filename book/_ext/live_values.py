@@ -95,7 +95,7 @@ def run_values(data: dict[str, Any] | None) -> dict[str, str]:
         return {}
     import numpy as np
 
-    from frhsic_core.experiments.pareto import naup
+    from frhsic_core.experiments.tables.pareto import naup
 
     ranks: dict[str, list[int]] = {"gdp_reference": [], "nonlinear_r2": []}
     methods = sorted(set.intersection(*(set(part["methods"]) for part in data["datasets"].values())))
@@ -118,8 +118,8 @@ def run_values(data: dict[str, Any] | None) -> dict[str, str]:
 
 def paired_values() -> dict[str, str]:
     """Who beats whom over the splits: FRHSIC against six rivals on five datasets, by two measures of dependence."""
-    from frhsic_core.experiments.paired_tables import main_family
     from frhsic_core.experiments.reference import stored_rows
+    from frhsic_core.experiments.tables.families import main_family
 
     if stored_rows("main").empty:
         return {}

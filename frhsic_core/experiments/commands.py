@@ -16,7 +16,7 @@ from frhsic_core.experiments.presets import EXPERIMENTS, PRESETS, experiment_for
 from frhsic_core.experiments.reference import book_folder
 from frhsic_core.experiments.store import ResultStore
 from frhsic_core.experiments.study import Study, StudyStore
-from frhsic_core.experiments.tables import DEPENDENCE, beside_paper, pareto_table
+from frhsic_core.experiments.tables.main_table import DEPENDENCE, beside_paper, pareto_table
 from frhsic_core.experiments.writing import StoreError
 
 __all__ = ["register"]

@@ -74,7 +74,7 @@ class Recipe:
     network : tuple of pairs
         Further arguments of the trainer (``widths``, ``activation``).
     measure : str
-        A module of this package whose ``measure(trained, splits, data)`` adds columns to those every model gets.
+        A module of the catalogue whose ``measure(trained, splits, data)`` adds columns to those every model gets.
 
     Examples
     --------

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from importlib import import_module
 
+from frhsic_core.experiments.catalogue import module_of
 from frhsic_core.experiments.plan import Experiment, Task
 from frhsic_core.experiments.study import Study
 
@@ -71,12 +71,12 @@ def _from(module: str) -> Callable[[str], Experiment | Study]:
     """Take the experiment of a module, ``plan(preset)``; the module is imported when it is asked for."""
 
     def build(preset: str) -> Experiment | Study:
-        return import_module(f"frhsic_core.experiments.{module}").plan(preset)
+        return module_of(module).plan(preset)
 
     return build
 
 
-# Every other experiment is a module of this package: its plan, what it measures, and its tables.
+# Every other experiment is a module of the catalogue: its plan, and what it measures.
 EXPERIMENTS: dict[str, Callable[[str], Experiment | Study]] = {"main": main_experiment, "live": live_experiment} | {
     name: _from(name) for name in MODULES
 }

@@ -15,7 +15,7 @@ from frhsic_core.experiments.presets import EXPERIMENTS, PRESETS, experiment_for
 from frhsic_core.experiments.store import ResultStore, StoreError
 from frhsic_core.experiments.study import Study, StudyStore, run_study
 from frhsic_core.experiments.sweep import Report, run_experiment, set_threads
-from frhsic_core.experiments.tables import short_table
+from frhsic_core.experiments.tables.main_table import short_table
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

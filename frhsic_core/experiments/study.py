@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from frhsic_core.experiments.catalogue import module_of
 from frhsic_core.experiments.plan import Settings, digest
 from frhsic_core.experiments.provenance import environment
 from frhsic_core.experiments.sweep import Report, in_one_line
@@ -60,7 +60,7 @@ class Study:
     name : str
         Name of its table in the store.
     module : str
-        A module of this package whose ``measure_unit(unit, device)`` takes a unit as a dict and returns its rows, a
+        A module of the catalogue whose ``measure_unit(unit, device)`` takes a unit as a dict and returns its rows, a
         list of dicts. The columns of the unit are added to each row.
     units : tuple
         Settings of each unit, as :func:`units_of` makes them.
@@ -181,7 +181,7 @@ def run_study(
 
         device = "cuda" if torch.cuda.is_available() else "cpu"
     store.require_writable()
-    measure = import_module(f"frhsic_core.experiments.{study.module}").measure_unit
+    measure = module_of(study.module).measure_unit
     todo, report, begin = study.missing(store.done()), Report(), time.monotonic()
     say(f"{study.name}: {len(todo)} units to measure")
     for unit in todo:

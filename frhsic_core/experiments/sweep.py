@@ -9,11 +9,11 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from frhsic_core.experiments.catalogue import module_of
 from frhsic_core.experiments.plan import Experiment, Job, Task
 from frhsic_core.experiments.provenance import environment
 from frhsic_core.experiments.store import Part, ResultStore
@@ -125,7 +125,7 @@ def run_job(job: Job, *, device: str = "auto", samples: Samples | None = None, d
     training = time.perf_counter() - begin
     metrics = evaluate(trained, splits)
     if recipe.measure:
-        more = import_module(f"frhsic_core.experiments.{recipe.measure}").measure(trained, splits, data)
+        more = module_of(recipe.measure).measure(trained, splits, data)
         metrics |= {name: np.asarray(values, dtype=np.float32) for name, values in more.items()}
     labels = {
         "dataset": task.dataset,

@@ -278,7 +278,7 @@ def test_static_figures_take_over_in_print(page: Any, address: str) -> None:
 def test_frontier_ranks_change_with_the_grid(page: Any, address: str, built_book: Path) -> None:
     assert "data-explorer" in (built_book / "book" / "frontier.html").read_text(encoding="utf-8")
     root = explorer(page, address, "frontier")
-    from frhsic_core.experiments.pareto import naup
+    from frhsic_core.experiments.tables.pareto import naup
 
     root.locator("select[name=source]").select_option("authors")
     page.wait_for_timeout(100)

@@ -161,9 +161,9 @@ def test_titles_of_boxes_are_taken_apart(extension) -> None:
 
 def test_modules_are_found_and_bars_are_kept(extension) -> None:
     pages = extension("module_pages")
-    found = pages.public_modules("frhsic_core.experiments")
-    assert {"frhsic_core.experiments.ledger", "frhsic_core.experiments.pareto"} <= set(found)
-    assert "frhsic_core.experiments.__init__" not in found
+    found = pages.public_modules("frhsic_core.experiments.tables")
+    assert {"frhsic_core.experiments.tables.main_table", "frhsic_core.experiments.tables.pareto"} <= set(found)
+    assert "frhsic_core.experiments.ledger.__init__" not in pages.public_modules("frhsic_core.experiments.ledger")
     with pytest.raises(ValueError, match="not a package"):
         pages.public_modules("frhsic_core.plots")
     lines = ["the ranks of |d|, ``a | b`` and `c|d`", "already \\|"]
@@ -204,7 +204,7 @@ def test_the_ranks_of_the_first_page_stand_in_the_main_table(extension) -> None:
 
 def test_values_of_the_paired_tests_and_of_the_times_are_those_of_the_chapters(extension) -> None:
     values = extension("live_values")
-    from frhsic_core.experiments.paired_tables import headline
+    from frhsic_core.experiments.tables.families import headline
 
     found, table = values.paired_values(), headline("reference")
     assert found["paired.gdp_behind"] == str(table.loc[("gdp_reference", "naup"), "behind"])

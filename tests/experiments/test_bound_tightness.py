@@ -10,15 +10,15 @@ import pandas as pd
 import pytest
 import torch
 
-from frhsic_core.experiments import bandwidth_scaling, bound_tightness
-from frhsic_core.experiments.bandwidth_scaling import exact_matrix, float_eigenvalues, smallest_enclosed
-from frhsic_core.experiments.bound_tightness import gap_of_heads, sensitive_side
-from frhsic_core.experiments.ledger_synthetic import one_run
+from frhsic_core.experiments.catalogue import bandwidth_scaling, bound_tightness
+from frhsic_core.experiments.catalogue.bandwidth_scaling import exact_matrix, float_eigenvalues, smallest_enclosed
+from frhsic_core.experiments.catalogue.bound_tightness import gap_of_heads, sensitive_side
+from frhsic_core.experiments.ledger.synthetic import one_run
 from frhsic_core.experiments.reference import book_folder, stored_rows
 from frhsic_core.experiments.store import ResultStore
 from frhsic_core.experiments.study import StudyStore, run_study
 from frhsic_core.experiments.sweep import run_experiment
-from frhsic_core.experiments.tightness_tables import (
+from frhsic_core.experiments.tables.tightness import (
     TRIVIAL,
     bound_curves,
     head_table,

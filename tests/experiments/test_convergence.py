@@ -7,18 +7,18 @@ import pytest
 import torch
 
 from frhsic_core.conditional import eipm
-from frhsic_core.experiments import convergence
-from frhsic_core.experiments.fourier_features import (
+from frhsic_core.experiments.catalogue import convergence
+from frhsic_core.experiments.catalogue.fourier_features import (
     gaussian_features,
     mean_mmd,
     squared_mmd_at_rows,
     v_statistic_hsic,
 )
-from frhsic_core.experiments.ledger_measured import unit_setting
-from frhsic_core.experiments.measured_tables import mean_slope, slope_interval
+from frhsic_core.experiments.ledger.measured import unit_setting
 from frhsic_core.experiments.presets import experiment_for
 from frhsic_core.experiments.reference import stored_rows
 from frhsic_core.experiments.study import StudyStore, run_study
+from frhsic_core.experiments.tables.measured import mean_slope, slope_interval
 from frhsic_core.joint.hsic import hsic
 from frhsic_core.kernels import Gaussian
 from frhsic_core.laws import GaussianPair

@@ -8,8 +8,12 @@ import pytest
 import torch
 from scipy import stats
 
-from frhsic_core.experiments import equal_opportunity, multi_sensitive
-from frhsic_core.experiments.arms import (
+from frhsic_core.experiments.catalogue import equal_opportunity, multi_sensitive
+from frhsic_core.experiments.ledger.stored import authors_file
+from frhsic_core.experiments.presets import experiment_for
+from frhsic_core.experiments.store import ResultStore
+from frhsic_core.experiments.sweep import Samples, run_experiment
+from frhsic_core.experiments.tables.arms import (
     arm_rows,
     compare_arms,
     compare_matched,
@@ -19,10 +23,6 @@ from frhsic_core.experiments.arms import (
     printed_arms,
     restart_spread,
 )
-from frhsic_core.experiments.ledger_stored import authors_file
-from frhsic_core.experiments.presets import experiment_for
-from frhsic_core.experiments.store import ResultStore
-from frhsic_core.experiments.sweep import Samples, run_experiment
 from frhsic_core.learning import Trainer, make_penalty
 from frhsic_core.learning.batches import Batch
 

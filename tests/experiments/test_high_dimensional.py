@@ -9,13 +9,9 @@ import pytest
 import torch
 
 from frhsic_core.conditional import eipm
-from frhsic_core.experiments import high_dimensional, vector_attribute
-from frhsic_core.experiments.fourier_features import gaussian_features
-from frhsic_core.experiments.measured_tables import best_smoothing
-from frhsic_core.experiments.presets import experiment_for
-from frhsic_core.experiments.reference import stored_rows
-from frhsic_core.experiments.study import StudyStore, run_study
-from frhsic_core.experiments.vector_attribute import (
+from frhsic_core.experiments.catalogue import high_dimensional, vector_attribute
+from frhsic_core.experiments.catalogue.fourier_features import gaussian_features
+from frhsic_core.experiments.catalogue.vector_attribute import (
     eipm_values,
     errors,
     hsic_values,
@@ -25,6 +21,10 @@ from frhsic_core.experiments.vector_attribute import (
     silverman,
     truth,
 )
+from frhsic_core.experiments.presets import experiment_for
+from frhsic_core.experiments.reference import stored_rows
+from frhsic_core.experiments.study import StudyStore, run_study
+from frhsic_core.experiments.tables.measured import best_smoothing
 from frhsic_core.joint.hsic import hsic
 from frhsic_core.kernels import Gaussian, squared_distances
 from frhsic_core.laws import GaussianPair

@@ -10,7 +10,18 @@ import pytest
 import torch
 from scipy import stats
 
-from frhsic_core.experiments.lambda_selection_tables import (
+from frhsic_core.experiments.catalogue.lambda_tests import (
+    permuted_statistics,
+    released_moments,
+    released_threshold,
+    thresholds,
+)
+from frhsic_core.experiments.presets import experiment_for
+from frhsic_core.experiments.reference import stored_rows
+from frhsic_core.experiments.store import ResultStore
+from frhsic_core.experiments.study import StudyStore, run_study
+from frhsic_core.experiments.sweep import run_experiment
+from frhsic_core.experiments.tables.lambda_selection import (
     acceptance,
     accepted,
     area_chosen,
@@ -19,18 +30,7 @@ from frhsic_core.experiments.lambda_selection_tables import (
     selected,
     sweep_pair,
 )
-from frhsic_core.experiments.lambda_tests import (
-    permuted_statistics,
-    released_moments,
-    released_threshold,
-    thresholds,
-)
-from frhsic_core.experiments.pareto import naup
-from frhsic_core.experiments.presets import experiment_for
-from frhsic_core.experiments.reference import stored_rows
-from frhsic_core.experiments.store import ResultStore
-from frhsic_core.experiments.study import StudyStore, run_study
-from frhsic_core.experiments.sweep import run_experiment
+from frhsic_core.experiments.tables.pareto import naup
 from frhsic_core.joint import hsic_test
 from frhsic_core.joint.centring import centre
 from frhsic_core.kernels import Gaussian, median_bandwidth

@@ -13,11 +13,20 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from frhsic_core.experiments import ledger as module
-from frhsic_core.experiments import ledger_results as results
-from frhsic_core.experiments.ledger import KINDS, VERDICTS, calibration, claims, expected_false, heading, judge, ledger
-from frhsic_core.experiments.ledger_answers import QUERIES, Answer, query
-from frhsic_core.experiments.ledger_rules import RULES, half_unit, parsed
+from frhsic_core.experiments.ledger import (
+    KINDS,
+    VERDICTS,
+    calibration,
+    claims,
+    expected_false,
+    heading,
+    judge,
+    ledger,
+    results,
+)
+from frhsic_core.experiments.ledger import verdicts as module
+from frhsic_core.experiments.ledger.answers import QUERIES, Answer, query
+from frhsic_core.experiments.ledger.rules import RULES, half_unit, parsed
 from frhsic_core.experiments.reference import book_folder, reference_sweep
 
 
@@ -254,7 +263,7 @@ def test_command() -> None:
 def test_results_and_stored_runs_need_no_torch() -> None:
     code = (
         "import sys; from frhsic_core.experiments import ledger;"
-        "from frhsic_core.experiments.ledger_answers import QUERIES;"
+        "from frhsic_core.experiments.ledger.answers import QUERIES;"
         "QUERIES['matched'](dataset='compas', method='frhsic', measure='dependence');"
         "QUERIES['penalty'](methods=['frem'], name='anchors'); QUERIES['tightness'](what='violations');"
         "QUERIES['stored_area'](dataset='compas', method='frhsic'); sys.exit('torch' in sys.modules)"

@@ -12,12 +12,12 @@ import torch
 from scipy.special import digamma
 from sklearn.decomposition import PCA
 
-from frhsic_core.experiments.information_tables import at_matched_point, information_gap, rank_agreement
-from frhsic_core.experiments.mutual_information import plan
-from frhsic_core.experiments.neighbours import ksg_information, principal_components, standardised
+from frhsic_core.experiments.catalogue.mutual_information import plan
+from frhsic_core.experiments.catalogue.neighbours import ksg_information, principal_components, standardised
 from frhsic_core.experiments.reference import book_folder, stored_rows
 from frhsic_core.experiments.store import ResultStore
 from frhsic_core.experiments.sweep import run_experiment
+from frhsic_core.experiments.tables.information import at_matched_point, information_gap, rank_agreement
 from frhsic_core.joint import mutual_information
 
 K = 5

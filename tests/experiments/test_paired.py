@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from frhsic_core.experiments import ledger_paired  # noqa: F401  (registers its query)
-from frhsic_core.experiments.ledger_answers import QUERIES
-from frhsic_core.experiments.paired import compare, corrected_t, holm, median_interval, rank_biserial, signed_rank
-from frhsic_core.experiments.paired_tables import (
+from frhsic_core.experiments.ledger import paired  # noqa: F401  (registers its query)
+from frhsic_core.experiments.ledger.answers import QUERIES
+from frhsic_core.experiments.tables.families import (
     CONVENTIONS,
     TOLERANCES,
     differences,
@@ -22,7 +21,15 @@ from frhsic_core.experiments.paired_tables import (
     matched_dependence,
     per_split,
 )
-from frhsic_core.experiments.pareto import Frontiers, naup
+from frhsic_core.experiments.tables.paired import (
+    compare,
+    corrected_t,
+    holm,
+    median_interval,
+    rank_biserial,
+    signed_rank,
+)
+from frhsic_core.experiments.tables.pareto import Frontiers, naup
 
 
 @pytest.mark.parametrize("n", [2, 5, 12, 25])

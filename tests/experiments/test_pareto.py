@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from frhsic_core.experiments.pareto import Frontiers, UnequalGrids, matched_index, naup, on_common_grid
 from frhsic_core.experiments.presets import GRIDS
 from frhsic_core.experiments.reference import paper_table, reference_sweep
-from frhsic_core.experiments.tables import MAIN_METHODS, PARETO_METHODS, pareto_table
+from frhsic_core.experiments.tables.main_table import MAIN_METHODS, PARETO_METHODS, pareto_table
+from frhsic_core.experiments.tables.pareto import Frontiers, UnequalGrids, matched_index, naup, on_common_grid
 
 
 def brute_force(performance, dependence, unfair_performance, unfair_dependence, *, higher):

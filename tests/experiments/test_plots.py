@@ -15,7 +15,7 @@ from frhsic_core import plots
 from frhsic_core.experiments.plan import Experiment
 from frhsic_core.experiments.presets import METHODS
 from frhsic_core.experiments.reference import reference_sweep
-from frhsic_core.experiments.tables import MAIN_METHODS, pareto_table
+from frhsic_core.experiments.tables.main_table import MAIN_METHODS, pareto_table
 
 matplotlib.use("Agg")
 
@@ -70,7 +70,7 @@ def test_figures_come_from_the_store_without_torch(tiny: Experiment, tiny_store,
     script = (
         "import sys, matplotlib; matplotlib.use('Agg')\n"
         "from frhsic_core.experiments.store import ResultStore\n"
-        "from frhsic_core.experiments.tables import pareto_table\n"
+        "from frhsic_core.experiments.tables.main_table import pareto_table\n"
         "from frhsic_core.experiments import commands\n"
         "from frhsic_core import plots\n"
         "rows = ResultStore(sys.argv[1], 'tiny').read()\n"

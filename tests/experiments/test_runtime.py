@@ -10,19 +10,19 @@ import pytest
 import torch
 
 from frhsic_core.conditional import eipm
-from frhsic_core.experiments import runtime, runtime_cpu
-from frhsic_core.experiments.full_batch import FORMS, OperationCount, count_operations, time_evaluation
-from frhsic_core.experiments.measured_tables import (
+from frhsic_core.experiments.catalogue import runtime, runtime_cpu
+from frhsic_core.experiments.catalogue.full_batch import FORMS, OperationCount, count_operations, time_evaluation
+from frhsic_core.experiments.catalogue.plain_penalties import LoopFREM, TraceFRHSIC, loop_eipm, plain_gram, trace_hsic
+from frhsic_core.experiments.presets import experiment_for
+from frhsic_core.experiments.reference import stored_rows
+from frhsic_core.experiments.study import StudyStore, run_study
+from frhsic_core.experiments.tables.measured import (
     cost_exponents,
     counted_exponent,
     loglog_exponent,
     seconds_table,
     speed_up,
 )
-from frhsic_core.experiments.plain_penalties import LoopFREM, TraceFRHSIC, loop_eipm, plain_gram, trace_hsic
-from frhsic_core.experiments.presets import experiment_for
-from frhsic_core.experiments.reference import stored_rows
-from frhsic_core.experiments.study import StudyStore, run_study
 from frhsic_core.joint.hsic import hsic
 from frhsic_core.kernels import Gaussian
 from frhsic_core.learning import FREM, FRHSIC, Trainer

@@ -17,7 +17,7 @@ STUDY = Study("squares", "squares_for_tests", units_of(n=(3, 1, 2), kind=("whole
 @pytest.fixture(autouse=True)
 def squares(monkeypatch):
     """A module that measures squares and counts how often it is asked."""
-    module = types.ModuleType("frhsic_core.experiments.squares_for_tests")
+    module = types.ModuleType("frhsic_core.experiments.catalogue.squares_for_tests")
     module.asked = []
 
     def measure_unit(unit: dict, device: str) -> list[dict]:

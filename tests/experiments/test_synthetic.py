@@ -11,11 +11,11 @@ from scipy import integrate, stats
 
 from frhsic_core.data import load_dataset
 from frhsic_core.data.synthetic import accuracy_levels, classification
-from frhsic_core.experiments import ablation, synthetic
-from frhsic_core.experiments.drawn import drawn_splits, train_draws
+from frhsic_core.experiments.catalogue import ablation, synthetic
+from frhsic_core.experiments.catalogue.drawn import drawn_splits, train_draws
 from frhsic_core.experiments.reference import book_folder, stored_rows
 from frhsic_core.experiments.study import StudyStore, run_study
-from frhsic_core.experiments.synthetic_tables import (
+from frhsic_core.experiments.tables.synthetic import (
     along_lambda,
     cell_table,
     compared_cells,

@@ -8,7 +8,7 @@ import pytest
 
 from frhsic_core.experiments.plan import Experiment
 from frhsic_core.experiments.reference import reference_sweep, stored_rows
-from frhsic_core.experiments.tables import (
+from frhsic_core.experiments.tables.main_table import (
     DEPENDENCE,
     areas_by_measure,
     beside_paper,

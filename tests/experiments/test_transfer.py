@@ -13,13 +13,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC, SVR
 from torch import nn
 
-from frhsic_core.experiments import fresh_heads
-from frhsic_core.experiments.fresh_heads import forest_head, logistic_curve, neural_heads, svm_head
+from frhsic_core.experiments.catalogue import fresh_heads
+from frhsic_core.experiments.catalogue.fresh_heads import forest_head, logistic_curve, neural_heads, svm_head
+from frhsic_core.experiments.catalogue.transfer import FOREST_ROWS, HEADS, LAMS, plan
 from frhsic_core.experiments.reference import stored_rows
 from frhsic_core.experiments.store import ResultStore
 from frhsic_core.experiments.sweep import run_experiment
-from frhsic_core.experiments.transfer import FOREST_ROWS, HEADS, LAMS, plan
-from frhsic_core.experiments.transfer_tables import (
+from frhsic_core.experiments.tables.transfer import (
     CONVENTIONS,
     PAPER_LAMS,
     across_heads,
@@ -126,8 +126,8 @@ def looped_gdp(f: np.ndarray, s: np.ndarray, *, grid: np.ndarray, constant: floa
 
 
 def test_columns_are_gdp_in_each_convention() -> None:
-    from frhsic_core.experiments.fresh_heads import Prediction
-    from frhsic_core.experiments.transfer import _columns
+    from frhsic_core.experiments.catalogue.fresh_heads import Prediction
+    from frhsic_core.experiments.catalogue.transfer import _columns
 
     rng = np.random.default_rng(1)
     s = rng.uniform(size=200)
@@ -218,7 +218,7 @@ def test_the_smoke_run_end_to_end(tmp_path) -> None:
 
 
 def test_a_large_forest_is_left_out_beyond_the_first_lambda(monkeypatch, tmp_path) -> None:
-    from frhsic_core.experiments import transfer
+    from frhsic_core.experiments.catalogue import transfer
 
     assert FOREST_ROWS > 5000  # COMPAS has its forests
     monkeypatch.setattr(transfer, "FOREST_ROWS", 100)

@@ -9,18 +9,18 @@ import pandas as pd
 import pytest
 import torch
 
-from frhsic_core.experiments import minority, variants
-from frhsic_core.experiments.minority import CELLS, FEWEST, RARE, cell_statistics
-from frhsic_core.experiments.paired import holm
-from frhsic_core.experiments.paired_tables import family
+from frhsic_core.experiments.catalogue import minority, variants
+from frhsic_core.experiments.catalogue.minority import CELLS, FEWEST, RARE, cell_statistics
+from frhsic_core.experiments.catalogue.variants import BASE, PUBLISHED, VARIANTS, sweep_of, variant_rows
+from frhsic_core.experiments.catalogue.variants_best import BEST
 from frhsic_core.experiments.plan import Task
 from frhsic_core.experiments.presets import GRIDS, experiment_for
 from frhsic_core.experiments.reference import stored_rows
 from frhsic_core.experiments.store import ResultStore
 from frhsic_core.experiments.sweep import run_experiment
-from frhsic_core.experiments.variants import BASE, PUBLISHED, VARIANTS, sweep_of, variant_rows
-from frhsic_core.experiments.variants_best import BEST
-from frhsic_core.experiments.variants_tables import (
+from frhsic_core.experiments.tables.families import family
+from frhsic_core.experiments.tables.paired import holm
+from frhsic_core.experiments.tables.variants import (
     MEASURES,
     all_rows,
     best,

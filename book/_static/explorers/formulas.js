@@ -1,4 +1,4 @@
-/* The closed forms of frhsic_core/laws (formulas.py, mercer.py, spectrum.py) and the area of experiments/pareto.py.
+/* The closed forms of frhsic_core/laws (formulas.py, mercer.py, spectrum.py) and the area of experiments/tables/pareto.py.
    A test compares every function with Python. Classic script, so that pages also work from file://. */
 (function (root, factory) {
   "use strict";
