@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,25 @@ def test_the_core_imports_with_five_packages_alone(path: Path) -> None:
     body = ast.parse(path.read_text(encoding="utf-8")).body
     top = set().union(*(imports(node) for node in body if isinstance(node, (ast.Import, ast.ImportFrom))), set())
     assert not {name.split(".")[0] for name in top} & HEAVY
+
+
+def test_no_module_needs_itself() -> None:
+    """No circle of imports, those inside functions and for type checkers included."""
+    names = {".".join(("frhsic_core", *p.relative_to(PACKAGE).with_suffix("").parts)): p for p in modules()}
+    names = {name.removesuffix(".__init__"): path for name, path in names.items()}
+    needs: dict[str, set[str]] = {}
+    for name, path in names.items():
+        needs[name] = set()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                for alias in node.names:
+                    module = f"{node.module}.{alias.name}"
+                    needs[name].add(module if module in names else node.module)
+    assert needs["frhsic_core.experiments.sweep"] >= {
+        "frhsic_core.experiments.catalogue",
+        "frhsic_core.experiments.plan",
+    }
+    TopologicalSorter(needs).prepare()  # raises CycleError, which names the circle
 
 
 def test_importing_the_package_imports_no_torch() -> None:

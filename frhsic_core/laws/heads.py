@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -20,10 +20,23 @@ from frhsic_core.kernels import Gaussian
 from frhsic_core.laws import formulas
 from frhsic_core.laws.quadrature import normal_expectation, sign_changes
 
-if TYPE_CHECKING:
-    from frhsic_core.laws.joint_gaussian import JointGaussian
-
 __all__ = ["Head", "KernelHead", "LinearHead", "conditional_gap", "expected_squared_gap", "gdp"]
+
+
+class Covariances(Protocol):
+    """What a head asks of a jointly Gaussian law: d, Σ_Z and Cov(Z, S)."""
+
+    @property
+    def dimension(self) -> int:
+        """Dimension d of Z."""
+
+    @property
+    def covariance(self) -> np.ndarray:
+        """Σ_Z, shape ``(d, d)``."""
+
+    @property
+    def cross_covariance(self) -> np.ndarray:
+        """Cov(Z, S), shape ``(d,)``."""
 
 
 def gaussian_bandwidth(kernel: Any, *, name: str) -> float:
@@ -127,14 +140,14 @@ class KernelHead:
 Head = LinearHead | KernelHead
 
 
-def _require_dimension(law: JointGaussian, head: Head) -> None:
+def _require_dimension(law: Covariances, head: Head) -> None:
     if head.dimension != law.dimension:
         raise ValueError(
             f"the head reads {head.dimension} coordinates but Z has {law.dimension}: both need the same number."
         )
 
 
-def kernel_head_terms(law: JointGaussian, head: KernelHead) -> tuple[np.ndarray, np.ndarray, float]:
+def kernel_head_terms(law: Covariances, head: KernelHead) -> tuple[np.ndarray, np.ndarray, float]:
     """Return a_j·E k(c_j, Z), the tilts u_j and the head coupling h (see :mod:`frhsic_core.laws.formulas`)."""
     _require_dimension(law, head)
     sigma = gaussian_bandwidth(head.kernel, name="the head's kernel")
@@ -146,13 +159,13 @@ def kernel_head_terms(law: JointGaussian, head: KernelHead) -> tuple[np.ndarray,
     return np.array(head.coefficients) * means, tilts, float(law.cross_covariance @ solved[:, 0])
 
 
-def linear_head_slope(law: JointGaussian, head: LinearHead) -> float:
+def linear_head_slope(law: Covariances, head: LinearHead) -> float:
     """Return the slope w·c of m_f(s) = (w·c)·s."""
     _require_dimension(law, head)
     return float(np.array(head.weights) @ law.cross_covariance)
 
 
-def conditional_gap(law: JointGaussian, head: Head, s: ArrayLike, *, kappa: float = 1.0) -> np.ndarray:
+def conditional_gap(law: Covariances, head: Head, s: ArrayLike, *, kappa: float = 1.0) -> np.ndarray:
     """m_f(s) in closed form at each s; with κ < 1, under Nadaraya–Watson weights of bandwidth √(1/κ − 1). O(m) each."""
     s = np.asarray(s, dtype=np.float64)
     if isinstance(head, LinearHead):
@@ -163,7 +176,7 @@ def conditional_gap(law: JointGaussian, head: Head, s: ArrayLike, *, kappa: floa
     return terms.sum(-1)
 
 
-def expected_squared_gap(law: JointGaussian, head: Head) -> float:
+def expected_squared_gap(law: Covariances, head: Head) -> float:
     """E_S[m_f(S)²] in closed form: the right-hand side of Jensen's step in Corollary 4.6. O(m²)."""
     if isinstance(head, LinearHead):
         return linear_head_slope(law, head) ** 2
@@ -172,7 +185,7 @@ def expected_squared_gap(law: JointGaussian, head: Head) -> float:
     return float(means @ covariance @ means)
 
 
-def gdp(law: JointGaussian, head: Head, *, kappa: float = 1.0) -> float:
+def gdp(law: Covariances, head: Head, *, kappa: float = 1.0) -> float:
     """E_S|m_f(S)|: closed form for a linear head, adaptive quadrature between the sign changes of m_f otherwise."""
     if isinstance(head, LinearHead):
         return abs(linear_head_slope(law, head)) * kappa * math.sqrt(2.0 / math.pi)

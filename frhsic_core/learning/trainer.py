@@ -22,16 +22,15 @@ from frhsic_core.learning.networks import ModelStack
 from frhsic_core.learning.penalties import Penalty
 from frhsic_core.learning.protocols import architecture, make_penalty
 from frhsic_core.learning.stacking import stack_settings
-from frhsic_core.learning.step import StackedStep
 from frhsic_core.learning.trained import TrainedStack
-from frhsic_core.learning.training_state import restore, settings_of, state_of
+from frhsic_core.learning.training_state import ResumableStep
 
 __all__ = ["Trainer"]
 
 Callback = Callable[[Progress], Any]
 
 
-class Trainer(StackedStep):
+class Trainer(ResumableStep):
     r"""Trains a stack of models, each minimising task loss + λ · penalty on its own mini-batches.
 
     .. math:: \min_{h, f}\; \widehat{\mathcal L}(f \circ h) + \lambda\, \widehat{D}(h(X), S)
@@ -235,15 +234,3 @@ class Trainer(StackedStep):
         if ratio is not None and not self._escaped:
             judged = torch.where(self.lam.cpu() > 0, values[2], torch.ones_like(values[2]))
             self._escaped = guard(judged, epoch=self.epoch)
-
-    def settings(self) -> dict[str, Any]:
-        """Everything that must agree for a checkpoint to be resumed, as plain values."""
-        return settings_of(self)
-
-    def state(self) -> dict[str, Any]:
-        """Return the whole state of the training, for :func:`write_checkpoint`."""
-        return state_of(self)
-
-    def load_state(self, state: dict[str, Any]) -> None:
-        """Go on from ``state``; settings that differ are an error that names them."""
-        restore(self, state)
