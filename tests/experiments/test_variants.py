@@ -12,7 +12,7 @@ import torch
 from frhsic_core.experiments.catalogue import minority, variants
 from frhsic_core.experiments.catalogue.minority import CELLS, FEWEST, RARE, cell_statistics
 from frhsic_core.experiments.catalogue.variants import BASE, PUBLISHED, VARIANTS, sweep_of, variant_rows
-from frhsic_core.experiments.catalogue.variants_best import BEST
+from frhsic_core.experiments.catalogue.variants_best import BEST, RETUNED
 from frhsic_core.experiments.plan import Task
 from frhsic_core.experiments.presets import GRIDS, experiment_for
 from frhsic_core.experiments.reference import stored_rows
@@ -170,6 +170,7 @@ def test_the_rule_gives_the_names_in_the_code() -> None:
     """What variants_best trains is what the rule picks from the stored rows, also when any one split is left out."""
     rows = all_rows()
     assert best(rows) == BEST
+    assert tuple(best(rows, method=name.partition(":")[0], count=1)[0] for name in RETUNED) == RETUNED
     assert set(left_out(rows, measures=("gdp_reference",))["chosen"]) == {BEST[0]}
 
 

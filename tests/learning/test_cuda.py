@@ -13,6 +13,8 @@ from torch import Tensor
 from frhsic_core.learning import FRHSIC, METHODS, Trainer, make_penalty
 from frhsic_core.learning.batches import random_order
 from frhsic_core.learning.capture import CaptureWarning
+from frhsic_core.learning.networks import StackedLinear
+from frhsic_core.learning.step import StackedStep
 
 pytestmark = [pytest.mark.cuda, pytest.mark.filterwarnings("ignore::frhsic_core.learning.EscapeWarning")]
 CASES = [(method, protocol) for method in METHODS for protocol in ("recommended", "text", "reference")]
@@ -31,23 +33,114 @@ def datasets() -> tuple[Tensor, Tensor, Tensor]:
 
 def train(x: Tensor, y: Tensor, s: Tensor, method: str, protocol: str, **settings: object) -> Trainer:
     penalty = FRHSIC(on="both") if protocol == "on both" else make_penalty(method, protocol=protocol)
-    trainer = Trainer(x, y, s, penalty=penalty, epochs=5, batch_size=BATCH, device="cuda", **settings)
-    trainer.fit()  # 20 steps
+    trainer = Trainer(x, y, s, penalty=penalty, batch_size=BATCH, device="cuda", **{"epochs": 5, **settings})
+    trainer.fit()  # 20 steps unless there are more epochs
     return trainer
+
+
+LAMS, SEEDS, WHICH = (
+    [[0.0, 0.5, 1.0, 5.0, 20.0][i % 5] for i in range(25)],
+    [i // 5 for i in range(25)],
+    [0, 1] * 12 + [0],
+)
+
+
+def stack_of_25(method: str, protocol: str, **settings: object) -> Trainer:
+    return train(*datasets(), method, protocol, lam=LAMS, seeds=SEEDS, dataset=WHICH, **settings)
+
+
+def lone_run(i: int, method: str, protocol: str, *, copies: int = 1, **settings: object) -> Trainer:
+    x, y, s = (part[WHICH[i]] for part in datasets())
+    return train(x, y, s, method, protocol, lam=[LAMS[i]] * copies, seeds=[SEEDS[i]] * copies, **settings)
+
+
+def distance(stack: Trainer, lone: Trainer, i: int) -> float:
+    pairs = zip(stack.model.parameters(), lone.model.parameters(), strict=True)
+    return max((a[i] - b[0]).abs().max().item() for a, b in pairs)
 
 
 @pytest.mark.parametrize(("method", "protocol"), CASES)
 def test_stack_equals_separate_runs(method: str, protocol: str) -> None:
-    """Twenty captured float32 steps of a stack of 25 agree with lone eager runs to 1e-4."""
-    x, y, s = datasets()
-    lams = [[0.0, 0.5, 1.0, 5.0, 20.0][i % 5] for i in range(25)]
-    seeds, which = [i // 5 for i in range(25)], [i % 2 for i in range(25)]
-    together = train(x, y, s, method, protocol, lam=lams, seeds=seeds, dataset=which)
-    for i in range(0, 25, 6):
-        k = which[i]
-        alone = train(x[k], y[k], s[k], method, protocol, lam=lams[i], seeds=seeds[i], capture=False)
-        for a, b in zip(together.model.parameters(), alone.model.parameters(), strict=True):
-            torch.testing.assert_close(a[i], b[0], rtol=0, atol=1e-4)
+    """Twenty captured float32 steps of a stack of 25 agree with lone eager runs to 1e-4.
+
+    cuBLAS multiplies one matrix by another kernel than twenty-five, so that the two differ in their last digits, by
+    some 1e-8. SELU's derivative jumps at zero: a row within such a digit of it may lie on one side in the stack and on
+    the other alone, and Adam makes a visible step of that. One model of the five may be further off than 1e-4, and only
+    if it is seen that this is what happened to it.
+    """
+    together = stack_of_25(method, protocol)
+    far = [
+        (i, gap)
+        for i in range(0, 25, 6)
+        if (gap := distance(together, lone_run(i, method, protocol, capture=False), i)) > 1e-4
+    ]
+    assert len(far) <= 1, far
+    for i, gap in far:
+        assert gap < 5e-4
+        stack, lone = (Recorded() for _ in range(2))
+        with stack:
+            stack_of_25(method, protocol, capture=False)
+        with lone:
+            lone_run(i, method, protocol, capture=False)
+        assert_parted_at_a_kink(stack, lone, i)
+
+
+class Recorded:
+    """Records, step by step, the parameters and the signs of what enters each activation of a trainer's networks."""
+
+    def __init__(self) -> None:
+        self.signs: list[list[Tensor]] = []
+        self.parameters: list[list[Tensor]] = []
+
+    def __enter__(self) -> None:
+        self._patch = pytest.MonkeyPatch()
+        step, forward = StackedStep._step, StackedLinear.forward
+        here: list[Tensor] = []
+
+        def recorded_forward(layer: StackedLinear, x: Tensor) -> Tensor:
+            out = forward(layer, x)
+            here.append((out.detach() > 0).cpu())
+            return out
+
+        def recorded_step(trainer: StackedStep, length: int, refresh: bool) -> None:
+            here.clear()
+            step(trainer, length, refresh)
+            self.signs.append(list(here))
+            self.parameters.append([p.detach().cpu().clone() for p in trainer.model.parameters()])
+
+        self._patch.setattr(StackedLinear, "forward", recorded_forward)
+        self._patch.setattr(StackedStep, "_step", recorded_step)
+
+    def __exit__(self, *_: object) -> None:
+        self._patch.undo()
+
+
+def assert_parted_at_a_kink(stack: Recorded, lone: Recorded, i: int) -> None:
+    """Until one step the runs agree to 1e-6; in that step a row has changed sides at an activation."""
+    assert len(stack.signs) == len(lone.signs) == 20
+    gaps = [
+        max((a[i] - b[0]).abs().max().item() for a, b in zip(*pair, strict=True))
+        for pair in zip(stack.parameters, lone.parameters, strict=True)
+    ]
+    parted = next(step for step, gap in enumerate(gaps) if gap > 1e-6)
+    flips = sum(int((a[i] != b[0]).sum()) for a, b in zip(stack.signs[parted], lone.signs[parted], strict=True))
+    assert 1 <= flips <= 3, (parted, flips, gaps)
+
+
+@pytest.mark.parametrize(("method", "protocol"), CASES)
+def test_stack_equals_separate_runs_in_double_precision(method: str, protocol: str) -> None:
+    """Fifty-two captured float64 steps of a stack of 25 agree with lone eager runs to 1e-9, without an exception."""
+    settings = {"dtype": torch.float64, "epochs": 13}
+    together = stack_of_25(method, protocol, **settings)
+    for i in (0, 18, 24):
+        assert distance(together, lone_run(i, method, protocol, capture=False, **settings), i) < 1e-9
+
+
+@pytest.mark.parametrize(("method", "protocol"), CASES)
+def test_a_model_does_not_depend_on_its_neighbours(method: str, protocol: str) -> None:
+    """In float32 a model among 24 others and the same model among 24 copies of itself agree bit for bit."""
+    together = stack_of_25(method, protocol)
+    assert distance(together, lone_run(18, method, protocol, copies=25), 18) == 0.0
 
 
 @pytest.mark.parametrize(("method", "protocol"), CASES)

@@ -22,23 +22,17 @@ ARMS = {
 }
 
 
-def cells(arm: str = "text") -> tuple[tuple[str, str, int], ...]:
-    """Return kernel on Z, kernel on S and dimension: pairs at the default dimension, then the other dimensions.
-
-    A Laplacian step costs about ten Gaussian ones (absolute differences of every coordinate), so one pair that the
-    paper does not print is left out, and the reference arm has none of the Laplacian pairs.
+def cells() -> tuple[tuple[str, str, int], ...]:
+    """Return kernel on Z, kernel on S and dimension: all pairs at the default dimension, then the other dimensions.
 
     Examples
     --------
-    >>> len(cells("text")), len(cells("reference")), cells()[-1]
-    (11, 7, ('gaussian', 'gaussian', 64))
+    >>> len(cells()), cells()[-1]
+    (12, ('gaussian', 'gaussian', 64))
     """
-    pairs = [pair for pair in product(KERNELS, KERNELS) if pair != ("imq", "laplacian")]
-    if arm == "reference":
-        pairs = [pair for pair in pairs if "laplacian" not in pair]
     others = [dimension for dimension in DIMENSIONS if dimension != DEFAULT_DIMENSION]
     return (
-        *((kz, ks, DEFAULT_DIMENSION) for kz, ks in pairs),
+        *((kz, ks, DEFAULT_DIMENSION) for kz, ks in product(KERNELS, KERNELS)),
         *(("gaussian", "gaussian", dimension) for dimension in others),
     )
 
@@ -58,7 +52,7 @@ def plan(preset: str) -> Study:
             ("epochs", 2 if preset == "smoke" else ARMS[arm].epochs),
         )
         for arm in arms
-        for kz, ks, dimension in (cells(arm)[::3] if preset == "smoke" else cells(arm))
+        for kz, ks, dimension in (cells()[::3] if preset == "smoke" else cells())
     )
     return Study("ablation_smoke" if preset == "smoke" else "ablation", "ablation", units)
 
