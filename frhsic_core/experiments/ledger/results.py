@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -22,7 +24,7 @@ from frhsic_core.experiments.reference import book_folder, stored_rows
 from frhsic_core.experiments.tables.main_table import MAIN_METHODS, PARETO_METHODS
 from frhsic_core.experiments.tables.pareto import Frontiers, matched_index
 
-__all__ = ["DRAWS", "PROTOCOLS", "WIDTH", "predicted"]
+__all__ = ["DRAWS", "GRID", "PROTOCOLS", "WIDTH", "lambda_grid", "predicted"]
 
 PROTOCOLS = ("text", "reference")
 DRAWS = 1000
@@ -31,8 +33,10 @@ RUNS = 5
 # Mean of the largest minus the smallest of five standard normal draws.
 FIVE_RANGE = 2.326
 WIDTH = 2.0
-# The text's λ for the text's protocol, all nine for the reference's.
-GRID_OF = {"text": GRIDS["text"], "reference": GRIDS["full"]}
+# The λ of both protocols, the same nine for every method: the authors' sweep has these for all of its methods (and nine
+# more for FRHSIC), the main table of the book has them too. The text names five of them.
+GRID = "full"
+_grid = [GRID]
 
 
 @cache
@@ -40,13 +44,29 @@ def _main() -> pd.DataFrame:
     return stored_rows("main")
 
 
+@contextmanager
+def lambda_grid(name: str) -> Iterator[None]:
+    """Ask every query of this module on another grid of :data:`~frhsic_core.experiments.presets.GRIDS` meanwhile."""
+    if name not in GRIDS:
+        raise ValueError(f"grid is {name!r}: choose one of {', '.join(GRIDS)}.")
+    _grid.append(name)
+    try:
+        yield
+    finally:
+        _grid.pop()
+
+
 @cache
-def frontiers(dataset: str, protocol: str, methods: tuple[str, ...] = MAIN_METHODS) -> Frontiers:
-    """Return the sweeps of a dataset, each protocol on its own variant of the data and its own λ grid."""
+def _frontiers(dataset: str, protocol: str, methods: tuple[str, ...], grid: str) -> Frontiers:
     rows = _main()
     rows = rows[(rows["dataset"] == dataset) & (rows["protocol"] == protocol) & (rows["variant"] == protocol)]
-    rows = rows[(rows["option"] == "") & ((rows["method"] == "unfair") | rows["lam"].isin(GRID_OF[protocol]))]
+    rows = rows[(rows["option"] == "") & ((rows["method"] == "unfair") | rows["lam"].isin(GRIDS[grid]))]
     return Frontiers.from_rows(rows, methods=methods)
+
+
+def frontiers(dataset: str, protocol: str, methods: tuple[str, ...] = MAIN_METHODS) -> Frontiers:
+    """Return the sweeps of a dataset, each protocol on its own variant of the data, all on one λ grid."""
+    return _frontiers(dataset, protocol, methods, _grid[-1])
 
 
 def weights(splits: int, runs: int) -> np.ndarray:
@@ -72,10 +92,14 @@ def matched_draws(sweep: Frontiers, shares: np.ndarray) -> np.ndarray:
     return np.where(place >= 0, np.stack(chosen), np.nan)
 
 
-@cache
 def _summaries(dataset: str, protocol: str) -> tuple[dict[str, np.ndarray], ...]:
     """Return matched points and areas by method (3 rows): of all splits, of the draws, of the paper's own splits."""
-    sweep, wide = frontiers(dataset, protocol), frontiers(dataset, protocol, PARETO_METHODS)
+    return _summaries_on(dataset, protocol, _grid[-1])
+
+
+@cache
+def _summaries_on(dataset: str, protocol: str, grid: str) -> tuple[dict[str, np.ndarray], ...]:
+    sweep, wide = (_frontiers(dataset, protocol, methods, grid) for methods in (MAIN_METHODS, PARETO_METHODS))
     everything, first = np.full((1, wide.splits), 1.0 / wide.splits), np.zeros((1, wide.splits))
     first[0, :RUNS] = 1.0 / RUNS
     found: list[dict[str, np.ndarray]] = []
@@ -99,11 +123,19 @@ def data_note(dataset: str) -> str:
     return "a different draw of 20,000 rows" if drawn else ""
 
 
+def _grid_note() -> str:
+    return f"{len(GRIDS[_grid[-1]])} λ for every method"
+
+
 def _note(dataset: str, same: float, runs: int = RUNS) -> str:
     # Splits are ordered by seed: the first five are seeded as the paper's.
     which = f"splits 42 to {41 + runs}" if runs > 1 else "split 42"
     own = "" if math.isnan(same) else f"{which} alone, reference protocol: {same:.4g}"
     return "; ".join(part for part in (own, data_note(dataset)) if part)
+
+
+def _on_grid(answer: Answer) -> Answer:
+    return replace(answer, note="; ".join(part for part in (_grid_note(), answer.note) if part))
 
 
 def _summarised(dataset: str, statistic: Callable[[dict[str, np.ndarray]], np.ndarray]) -> Answer:
@@ -164,7 +196,9 @@ def point(
 @query
 def area_gap(dataset: str, method: str) -> Answer:
     """How far nAUP is behind the best of the six methods."""
-    return _summarised(dataset, lambda part: np.max([part[name][2] for name in MAIN_METHODS], axis=0) - part[method][2])
+    return _on_grid(
+        _summarised(dataset, lambda part: np.max([part[name][2] for name in MAIN_METHODS], axis=0) - part[method][2])
+    )
 
 
 def _places(part: dict[str, np.ndarray], method: str) -> np.ndarray:
@@ -179,7 +213,7 @@ def area_rank(dataset: str, method: str) -> Answer:
         everything, draws, first = (_places(part, method) for part in _summaries(dataset, protocol))
         low, high = np.quantile(draws, [0.025, 0.975])
         values[protocol], intervals[protocol] = float(everything[0]), (float(low), float(high))
-    return Answer(values, intervals, note=_note(dataset, float(first[0])))
+    return _on_grid(Answer(values, intervals, note=_note(dataset, float(first[0]))))
 
 
 @query
@@ -189,5 +223,6 @@ def middle_ranks(datasets: list[str], method: str) -> Answer:
         protocol: [int(_places(_summaries(name, protocol)[0], method)[0]) for name in datasets]
         for protocol in PROTOCOLS
     }
-    note = "; ".join(f"{protocol}: place {', '.join(map(str, found))} of 6" for protocol, found in places.items())
+    said = [f"{protocol}: place {', '.join(map(str, found))} of 6" for protocol, found in places.items()]
+    note = "; ".join([_grid_note(), *said])
     return Answer({p: all(1 < place < len(MAIN_METHODS) for place in found) for p, found in places.items()}, note=note)

@@ -101,9 +101,10 @@ def at_least(printed: str, value: Any, interval: Interval | None) -> Decision:
 
 
 def between(printed: str, value: Any, interval: Interval | None) -> Decision:
-    """Ours lies in the printed range."""
+    """Ours (its interval, where it has one) meets the printed range."""
     low, high = parsed(printed)
-    return bool(low <= value <= high)
+    first, last = interval or (value, value)
+    return bool(first <= high and low <= last)
 
 
 def covers(printed: str, value: Any, interval: Interval | None) -> Decision:

@@ -53,9 +53,10 @@ def recipe(names: list[str], percent: bool = False) -> Answer:
 
 @query
 def penalty(methods: list[str], name: str) -> Answer:
-    """A setting of the penalties that trained the stored sweep; none where a penalty has no such setting."""
+    """A setting of the penalties that trained the stored sweep; open where the penalty, as defined, has none."""
     recipes = provenance()["recipes"]
     values: dict[str, Any] = {}
+    by_method: dict[str, Any] = {}
     for protocol in PRESET_OF:
         found = []
         for stack in provenance()["stacks"]:
@@ -66,9 +67,18 @@ def penalty(methods: list[str], name: str) -> Answer:
                 period = re.fullmatch(r"(?:EveryEpochs|ReferenceSchedule)\(.*?(?:period|epochs|every)=(\d+).*\)", text)
                 hit = number or period
                 found.append(float(hit[1]) if hit else text if "(" in text else ast.literal_eval(text))
+                by_method[made["method"]] = found[-1]
         values[protocol] = _collapsed(found)
     absent = [protocol for protocol, value in values.items() if value is None]
-    return Answer(values, note=f"no such setting in the {' and '.join(absent)} protocol" if absent else "")
+    if len(absent) == len(values):
+        # Neither the text's formula nor the released code has it: there is nothing to compare.
+        return Answer(
+            values, why="the penalty, by the formula in the text and in the released code, has no such setting"
+        )
+    notes = [f"no such setting in the {' and '.join(absent)} protocol"] if absent else []
+    if len(set(by_method.values())) > 1:
+        notes.append("by method: " + ", ".join(f"{method} {value}" for method, value in by_method.items()))
+    return Answer(values, note="; ".join(notes))
 
 
 @query
@@ -247,7 +257,7 @@ def noise_spread(column: str, power: int = 1) -> Answer:
 
 @query
 def machine(what: str) -> Answer:
-    """Devices, hours or versions behind the stored sweep."""
+    """Devices, hours or versions behind the stored sweep; the last two are facts about one machine, not settings."""
     if what == "hours":
         spent = sum(s["seconds_training"] + s["seconds_evaluation"] for s in provenance()["stacks"]) / 3600
         return Answer({"any": round(spent, 2)}, why="it is a fact about the authors' machine; ours stands beside it")
@@ -257,4 +267,4 @@ def machine(what: str) -> Answer:
     one = environments[-1]
     short = {name: ".".join(one[name].split(".")[:2]) for name in ("python", "numpy", "scikit-learn")}
     text = f"Python {short['python']}; NumPy {short['numpy']}; scikit-learn {short['scikit-learn']}"
-    return Answer({"any": text})
+    return Answer({"any": text}, why="it is a fact about the authors' software; ours stands beside it")

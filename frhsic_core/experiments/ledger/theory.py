@@ -21,19 +21,29 @@ def recorded() -> list[dict[str, Any]]:
     return found
 
 
+def _said(certificate: dict[str, Any]) -> str:
+    return f"{certificate['verdict']}: {certificate['claim']} [{certificate['evidence']}]"
+
+
 @query
-def certificates(statement: str, contains: list[str]) -> Answer:
-    """Verdicts of the certificates of a statement whose claim contains one of the texts; each text must be found."""
+def certificates(statement: str, contains: list[str], beside: list[str] | None = None) -> Answer:
+    """Verdicts of the certificates of a statement whose claim contains one of the texts; each text must be found.
+
+    Certificates found by ``beside`` are told in the note and not judged: cases that the paper's sentence leaves out, by
+    a condition it states or by the kernels it uses.
+    """
     cited: list[dict[str, Any]] = []
-    for text in contains:
+    others: list[dict[str, Any]] = []
+    for text, kept in (*((text, cited) for text in contains), *((text, others) for text in beside or ())):
         found = [c for c in recorded() if c["statement"] == statement and text in c["claim"]]
         if not found:
             return Answer(why=f"no certificate of {statement} says {text!r}")
-        cited += found
+        kept += found
     # What breaks first, then what holds instead or besides.
     first = {verdict: next((c for c in cited if c["verdict"] == verdict), None) for verdict in WORTH_SAYING}
-    said = [f"{verdict}: {c['claim']} [{c['evidence']}]" for verdict, c in first.items() if c is not None]
-    note = f"{statement}, {'; '.join(said[:2])}"
+    said = [_said(c) for c in first.values() if c is not None][:2]
+    said += [f"beside it, not judged, {_said(c)}" for c in others]
+    note = f"{statement}, {'; '.join(said)}"
     return Answer({"any": tuple(dict.fromkeys(certificate["verdict"] for certificate in cited))}, note=note)
 
 

@@ -135,7 +135,12 @@ def _ours(answer: Answer) -> str:
 
 
 @cache
-def _computed() -> pd.DataFrame:
+def _computed(grid: str) -> pd.DataFrame:
+    with results.lambda_grid(grid):
+        return _judged()
+
+
+def _judged() -> pd.DataFrame:
     lines = []
     for claim in claims().to_dict("records"):
         answer = _asked(claim["query"], claim["arguments"])
@@ -165,14 +170,22 @@ def _computed() -> pd.DataFrame:
     return pd.DataFrame(lines)
 
 
-def ledger(*, verdict: str | None = None) -> pd.DataFrame:
+def ledger(*, verdict: str | None = None, grid: str = results.GRID) -> pd.DataFrame:
     """Return the ledger, or its lines with one verdict: printed, ours, verdict, why, and what the stored runs say.
 
-    About two seconds; the encoder's and optimiser's settings load torch.
+    Some seconds; the encoder's and optimiser's settings load torch.
+
+    Parameters
+    ----------
+    verdict : str, optional
+        One of :data:`VERDICTS`.
+    grid : {"full", "text"}
+        The λ of our sweeps, for every method and both protocols: the nine that the authors' sweep has for all methods,
+        or the five that the text names.
     """
     if verdict is not None and verdict not in VERDICTS:
         raise ValueError(f"verdict is {verdict!r}: choose one of {', '.join(VERDICTS)}.")
-    table = _computed().copy()
+    table = _computed(grid).copy()
     return table if verdict is None else table[table["verdict"] == verdict].reset_index(drop=True)
 
 
