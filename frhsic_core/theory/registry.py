@@ -35,7 +35,7 @@ __all__ = ["Check", "Result", "Statement", "checks", "find_statement", "run_chec
 Check = Callable[..., list[Certificate]]
 
 # What stands in the folder without checking a statement.
-NOT_CHECKS = frozenset({"certificate", "commands", "registry"})
+NOT_CHECKS = frozenset({"certificate", "commands", "registry", "sentences"})
 
 
 @dataclass(frozen=True)

@@ -38,15 +38,18 @@ def test_values_are_walked_to_and_formatted(extension, tmp_path: Path) -> None:
     assert lookup("no such name") is None
 
 
-def test_verdicts_are_counted_by_certificate_and_by_statement(extension) -> None:
-    def row(statement: str, verdict: str) -> dict[str, str]:
-        return {"statement": statement, "verdict": verdict, "evidence": "exact"}
+def test_verdicts_are_counted_by_sentences_of_the_paper(extension) -> None:
+    def row(statement: str, claim: str, verdict: str = "fails as stated") -> dict[str, str]:
+        return {"statement": statement, "claim": claim, "verdict": verdict}
 
-    rows = [row("A", "holds"), row("A", "fails as stated"), row("B", "holds"), row("B", "holds as corrected")]
-    values = extension("live_values").certificate_values([*rows, row("C", "inconclusive")])
-    assert values["certificates.total"] == "5"
-    assert values["certificates.hold"] == "2"
-    assert (values["statements.total"], values["statements.hold"], values["statements.fail"]) == ("3", "1", "1")
+    scale, gap = "the printed bound for kernels of any size: x", "appendix: at m = r the unprojected gap is bounded; "
+    rows = [row("Theorem 5.1", scale), row("Proposition G.2", scale), row("Theorem 4.5", "lower side", "holds")]
+    rows += [row("Theorem 4.7", f"{gap}four rows"), row("Theorem 4.7", f"{gap}S on three values")]
+    values = extension("live_values").certificate_values(rows)
+    assert (values["certificates.total"], values["statements.total"]) == ("5", "4")
+    # One theorem that is stated twice, one sentence that two laws break.
+    assert (values["theorems.hold"], values["theorems.total"], values["theorems.fail"]) == ("16", "18", "1")
+    assert (values["sentences.fail"], values["sentences.reading"]) == ("1", "0")
     assert extension("live_values").certificate_values([]) == {}
 
 
@@ -103,18 +106,6 @@ def test_own_runs_are_averaged_over_splits(extension) -> None:
     assert part["unfair"] == {"lam": 0.0, "perf": 0.3, "gdp_sample": 2.0}
     assert part["methods"] == {"frhsic": [{"lam": 1.0, "perf": 0.6, "gdp_sample": 0.5}]}
     assert list(data["metrics"]) == ["gdp_sample"]
-
-
-def test_ranks_come_from_the_areas(extension) -> None:
-    def point(lam: float, perf: float, dependence: float) -> dict[str, float]:
-        return {"lam": lam, "perf": perf, "gdp_reference": dependence, "nonlinear_r2": 1.0 - dependence}
-
-    low, high = [point(1.0, 0.8, 0.1), point(9.0, 0.7, 0.0)], [point(1.0, 0.8, 0.9), point(9.0, 0.7, 0.8)]
-    methods = {"frhsic": low, "frem": high}
-    part = {"higher": True, "unfair": point(0.0, 0.8, 0.5) | {"nonlinear_r2": 1.0}, "methods": methods}
-    values = extension("live_values").run_values({"datasets": {"adult": part}})
-    assert values == {"runs.datasets": "1", "runs.methods": "2", "runs.rank_gdp": "1.0", "runs.rank_probe": "2.0"}
-    assert extension("live_values").run_values(None) == {}
 
 
 def test_launch_buttons_lead_to_the_notebook(tmp_path: Path) -> None:
@@ -183,31 +174,63 @@ def test_a_point_without_evidence_is_a_question() -> None:
 
 
 def test_the_ranks_of_the_first_page_stand_in_the_main_table(extension) -> None:
-    values = extension("live_values").run_values(extension("frontier_data").own_runs())
-    assert values
+    values = extension("live_values").rank_values()
+    assert (values["runs.datasets"], values["runs.methods"], values["runs.grid"]) == ("5", "7", "9")
     cells = nbformat.read(ROOT / "notebooks" / "main_table.ipynb", as_version=4).cells
-    (table,) = [
+    table = next(
         "".join(output["data"]["text/html"])
         for cell in cells
         if cell.cell_type == "code" and "places.mean" in cell.source
         for output in cell.outputs
-    ]
+    )
 
     def mean(measure: str) -> str:
         row = re.search(rf"<th>{re.escape(measure)}</th>(.*?)</tr>", table, flags=re.DOTALL)
         assert row, f"{measure} is not in the table of places"
         return re.findall(r"<td>(.*?)</td>", row[1])[-1]
 
-    assert mean("GDP, as in the paper") == values["runs.rank_gdp"]
-    assert mean("nonlinear probe R²") == values["runs.rank_probe"]
+    assert mean("GDP, as in the paper") == values["runs.reference.gdp"]
+    assert mean("nonlinear probe R²") == values["runs.reference.probe"]
 
 
-def test_values_of_the_paired_tests_and_of_the_times_are_those_of_the_chapters(extension) -> None:
-    values = extension("live_values")
+def test_ranks_of_the_text_protocol_by_hand(extension) -> None:
+    """The areas of the second protocol, counted method by method."""
+    from frhsic_core.experiments.reference import stored_rows
+    from frhsic_core.experiments.tables.pareto import Frontiers
+
+    rows = stored_rows("main")
+    rows = rows[(rows["protocol"] == "text") & (rows["variant"] == "text")]
+    places = []
+    for _, part in rows.groupby("dataset"):
+        sweep = Frontiers.from_rows(part)
+        areas = dict(zip(sweep.methods, sweep.areas(), strict=True))
+        places.append(1 + sum(area > areas["frhsic"] for area in areas.values()))
+    assert f"{np.mean(places):.1f}" == extension("live_values").rank_values()["runs.text.gdp"]
+
+
+def test_values_of_the_paired_tests_are_those_of_the_chapter(extension) -> None:
     from frhsic_core.experiments.tables.families import headline
 
-    found, table = values.paired_values(), headline("reference")
-    assert found["paired.gdp_behind"] == str(table.loc[("gdp_reference", "naup"), "behind"])
-    assert found["paired.probe_ahead"] == str(table.loc[("nonlinear_r2", "naup"), "ahead"])
-    times = values.runtime_values()
-    assert float(times["runtime.loop"]) > 10 > float(times["runtime.product"])
+    found = extension("live_values").paired_values()
+    for protocol in ("text", "reference"):
+        table = headline(protocol)
+        for name, measure in (("gdp", "gdp_reference"), ("probe", "nonlinear_r2")):
+            line = table.loc[(measure, "naup")]
+            for verdict in ("ahead", "behind", "undecided"):
+                assert found[f"paired.{protocol}.{name}.{verdict}"] == str(line[f"{verdict}_corrected"])
+                assert found[f"paired.{protocol}.{name}.{verdict}_plain"] == str(line[verdict])
+
+
+def test_times_are_compared_like_with_like(extension) -> None:
+    from frhsic_core.experiments.reference import stored_rows
+    from frhsic_core.experiments.tables.measured import speed_up
+
+    rows, times = stored_rows("runtime"), extension("live_values").runtime_values()
+    own = {"library, all anchors": ("frhsic", "library"), "loop, all anchors": ("frhsic", "plain, centred")}
+    for name, form, device in (
+        ("loop", "loop, all anchors", "cuda"),
+        ("product", "library, all anchors", "cuda"),
+        ("product_cpu", "library, all anchors", "cpu"),
+    ):
+        ratio, _ = speed_up(rows, ("frem", form), own[form], device=device, part="epoch", at={"n": 20_000})
+        assert float(times[f"runtime.{name}"]) == pytest.approx(ratio, rel=0.05), name
