@@ -25,6 +25,8 @@ from frhsic_core.experiments.tables.transfer import (
     across_heads,
     authors_heads,
     by_head,
+    own_and_fresh,
+    paired_difference,
     places,
     preserving,
     spread_table,
@@ -190,6 +192,30 @@ def test_places_count_those_that_keep_performance() -> None:
     assert len(by_head(rows)) == 20
 
 
+def test_own_and_fresh_is_the_worst_of_the_fitted_heads() -> None:
+    values = {"unfair": (0.4, 0.5, 0.6, 0.1), "frhsic": (0.2, 0.1, np.nan, 0.3)}
+    rows = rows_of(values, {"unfair": 0.85, "frhsic": 0.85}).assign(gdp_sample=[0.45, 0.05])
+    found = own_and_fresh(rows).set_index("name")
+    assert found.loc["unfair", ["own", "worst", "worst_three", "heads"]].tolist() == [0.45, 0.6, 0.5, 4]
+    assert found.loc["frhsic", ["own", "worst", "worst_three", "heads"]].tolist() == [0.05, 0.3, 0.3, 3]
+    assert found.loc["frhsic", "excess"] == pytest.approx(0.25)
+
+
+def test_the_paired_difference_is_the_library_interval() -> None:
+    from scipy.stats import ttest_rel
+
+    rng = np.random.default_rng(0)
+    models = (("frhsic", 10.0), ("frem", 10.0), ("frem", 100.0), ("unfair", 0.0))
+    lines = [("adult", *model, split, rng.normal()) for split in range(6) for model in models]
+    table = pd.DataFrame(lines, columns=["dataset", "name", "lam", "split", "sd"])
+    for other, lam in (("frem", 10.0), ("unfair", 0.0)):
+        by_model = table.set_index(["name", "lam"])["sd"]
+        a, b = by_model["frhsic", 10.0].to_numpy(), by_model[other, lam].to_numpy()
+        interval = ttest_rel(a, b).confidence_interval(0.95)
+        mean, half = paired_difference(table, "sd", dataset="adult", lam=10.0, other=other)
+        assert (mean - half, mean + half) == pytest.approx((interval.low, interval.high))
+
+
 def test_the_plan_covers_the_papers_points() -> None:
     full = plan("full")
     models = {(job.recipe.task.dataset, job.recipe.method, lam) for job in full.jobs() for lam in job.lams}
@@ -234,7 +260,6 @@ def test_a_large_forest_is_left_out_beyond_the_first_lambda(monkeypatch, tmp_pat
 
 ROWS = stored_rows("transfer")
 ROWS = ROWS[ROWS["dataset"] != "synthetic"]
-stored = pytest.mark.skipif(not {"adult", "crime"} <= set(ROWS["dataset"]), reason="the experiment has not been run")
 
 
 def at_paper(convention: str, dataset: str) -> pd.DataFrame:
@@ -242,14 +267,12 @@ def at_paper(convention: str, dataset: str) -> pd.DataFrame:
     return found[found["lam"].isin([0.0, PAPER_LAMS[dataset]])].set_index("name")
 
 
-@stored
 def test_our_mixture_is_that_of_the_authors_stored_values() -> None:
     found = at_paper("gdp_mixed", "adult")
     for name, value in authors_heads()["sd"].loc["adult"].items():
         assert abs(found.loc[name, "sd"] - value) < 3 * found.loc[name, "sd over splits"]
 
 
-@stored
 def test_the_printed_spread_is_two_units() -> None:
     found = at_paper("gdp_mixed", "adult")
     assert (found.loc[["unfair", "frhsic", "frem", "adv"], "between"] > 0.95).all()
@@ -257,7 +280,6 @@ def test_the_printed_spread_is_two_units() -> None:
     assert (one.loc[["unfair", "frhsic", "frem", "adv"], "sd"] < 0.05 * found.loc["unfair", "sd"]).all()
 
 
-@stored
 def test_on_one_scale_reg_gdp_has_the_largest_spread() -> None:
     found = at_paper("gdp_sample", "adult")
     assert found["sd"].idxmax() == "reg_gdp"
@@ -268,15 +290,41 @@ def test_on_one_scale_reg_gdp_has_the_largest_spread() -> None:
     assert own["forest_gdp_sample"].mean() > 0.5 * found.loc["unfair", "largest"]
 
 
-@stored
 def test_nobody_keeps_performance_on_crime() -> None:
     assert not preserving(ROWS)["kept"].loc["crime"].drop("unfair", level="name").any()
 
 
-@stored
 def test_a_fresh_head_finds_least_beyond_the_old_one_on_frhsic() -> None:
     adult = ROWS.query("dataset == 'adult' and lam == 10 and option == ''")
     worst = across_heads(adult).pivot(index="split", columns="name", values="largest")
     excess = worst - adult.pivot(index="split", columns="method", values="gdp_sample")
     for name in ("frem", "adv", "reg_gdp"):
         assert (excess["frhsic"] < excess[name]).all()
+
+
+def test_every_dataset_is_stored_with_all_methods_and_splits() -> None:
+    assert set(ROWS["dataset"]) == set(PAPER_LAMS)
+    counts = ROWS.groupby(["dataset", "method", "option", "lam"])["split"].nunique()
+    assert (counts == 5).all()
+    assert len(counts) == 5 * 15
+    large = ROWS[ROWS["forest_performance"].isna()]
+    assert set(large["dataset"]) == {"adult", "acs_income", "meps"}
+    assert set(large["lam"]) == {100.0}
+
+
+@pytest.mark.parametrize("dataset", ["adult", "acs_income", "compas"])
+def test_by_the_papers_mixture_frem_is_the_most_consistent(dataset: str) -> None:
+    found = at_paper("gdp_mixed", dataset)
+    kept = [name for name in ("frhsic", "frem", "reg_gdp", "adv") if found.loc[name, "kept"]]
+    assert {"frhsic", "frem"} <= set(kept)
+    assert found.loc[kept, "sd"].idxmin() == "frem"
+    gap, half = paired_difference(
+        across_heads(ROWS, convention="gdp_mixed"), "sd", dataset=dataset, lam=PAPER_LAMS[dataset], other="frem"
+    )
+    assert gap > half
+
+
+@pytest.mark.parametrize("dataset", ["adult", "acs_income", "meps", "compas"])
+def test_a_forest_finds_most_of_the_gap_again(dataset: str) -> None:
+    worst = own_and_fresh(ROWS[ROWS["dataset"] == dataset]).groupby(["name", "lam"])["worst"].mean()
+    assert (worst.xs(10.0, level="lam") > 0.75 * worst["unfair", 0.0]).all()

@@ -18,6 +18,8 @@ __all__ = [
     "across_heads",
     "authors_heads",
     "by_head",
+    "own_and_fresh",
+    "paired_difference",
     "places",
     "preserving",
     "spread_table",
@@ -110,6 +112,53 @@ def spread_table(rows: pd.DataFrame, *, convention: str = "gdp_sample", heads: S
     if "between" in found:
         table["between"] = grouped["between"].mean()
     return table.join(preserving(rows)).reset_index()
+
+
+def own_and_fresh(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return for each model GDP of its ``own`` head, the ``worst`` fresh head's and the ``excess`` of that over it.
+
+    Probabilities, as defined. The worst is over the heads that were fitted, ``heads`` of them: without the forest on
+    large datasets beyond the first λ. ``worst_three`` leaves the forest out everywhere, to compare over λ.
+    """
+    lines = by_head(rows)
+    wide = lines.pivot(index=_KEY, columns="head", values="gdp_sample")
+    rows = rows.assign(name=rows["method"].where(rows["option"] == "", rows["method"] + ":" + rows["option"]))
+    found = pd.DataFrame(
+        {
+            "own": rows.set_index(_KEY)["gdp_sample"].astype(float),
+            "worst": wide.max(axis=1),
+            "worst_three": wide.drop(columns="forest").max(axis=1),
+            "heads": wide.notna().sum(axis=1),
+        }
+    )
+    return found.assign(excess=found["worst"] - found["own"]).reset_index()
+
+
+def paired_difference(
+    found: pd.DataFrame, column: str, *, dataset: str, lam: float, name: str = "frhsic", other: str
+) -> tuple[float, float]:
+    """Return the mean over splits of ``name`` less ``other`` and the half-width of its 95 % t interval.
+
+    ``found`` has a line for each model (:func:`across_heads`, :func:`own_and_fresh`); Unfair is taken at its λ of zero.
+
+    Examples
+    --------
+    >>> lines = [("adult", name, 10.0, split, 0.1 * split * (1 + (name == "frem")))
+    ...          for split in (1, 2, 3) for name in ("frhsic", "frem")]
+    >>> table = pd.DataFrame(lines, columns=["dataset", "name", "lam", "split", "sd"])
+    >>> mean, half = paired_difference(table, "sd", dataset="adult", lam=10.0, other="frem")
+    >>> round(mean, 3), round(half, 3)
+    (-0.2, 0.248)
+    """
+    from scipy.stats import t
+
+    part = found[found["dataset"] == dataset]
+    wide = [
+        part[(part["name"] == one) & (part["lam"] == (0.0 if one == "unfair" else lam))].set_index("split")[column]
+        for one in (name, other)
+    ]
+    gap = (wide[0] - wide[1]).dropna()
+    return float(gap.mean()), float(t.ppf(0.975, len(gap) - 1) * gap.std() / np.sqrt(len(gap)))
 
 
 def preserving(rows: pd.DataFrame, *, band: float = BAND) -> pd.DataFrame:
