@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from frhsic_core.experiments.catalogue.variants import DEFAULT, PUBLISHED, VARIANTS, Variant, variant_rows
-from frhsic_core.experiments.catalogue.variants_best import BEST, best_rows
+from frhsic_core.experiments.catalogue.variants_best import BEST, RETUNED, best_rows
 from frhsic_core.experiments.plan import Experiment
 from frhsic_core.experiments.presets import experiment_for
 from frhsic_core.experiments.reference import book_folder, stored_rows
@@ -28,6 +28,7 @@ __all__ = [
     "left_out",
     "level_tables",
     "ranking",
+    "rivals_of",
     "to_train",
     "variant_areas",
 ]
@@ -183,21 +184,46 @@ def level_tables(rows: pd.DataFrame, *, measure: str = "gdp_reference") -> dict[
     return tables
 
 
-def best_headline(*, splits: tuple[int, ...] | None = None) -> pd.DataFrame:
-    """Count verdicts of the published FRHSIC, the best variants and the default against the six rivals, by measure.
+def rivals_of(against: str) -> tuple[str, ...]:
+    """Return the six rivals: ``"published"``, ``"retuned"`` (two by the rule) or ``"narrow"`` (Z of four columns).
 
-    Each of the five is compared alone with the rivals (nAUP, the same comparison for all), Holm over the thirty
-    comparisons of a line. Empty until the experiment ``variants_best`` has rows. For other pages too:
-    ``best_headline().loc[(BEST[0], "gdp_reference"), "ahead"]``.
+    Examples
+    --------
+    >>> rivals_of("retuned")[:2]
+    ('frem:anchors 8', 'reg_gdp:bandwidth on S 0.4')
     """
-    rows = best_rows(splits=splits)
+    rivals = [method for method in PARETO_METHODS if method != "frhsic"]
+    retuned = {name.partition(":")[0]: name for name in RETUNED}
+    names = {
+        "published": rivals,
+        "retuned": [retuned.get(method, method) for method in rivals],
+        "narrow": [f"{method}:narrow" for method in rivals],
+    }
+    if against not in names:
+        raise ValueError(f"against is {against!r}: choose one of {', '.join(map(repr, names))}.")
+    return tuple(names[against])
+
+
+def best_headline(*, splits: tuple[int, ...] | None = None, against: str = "published") -> pd.DataFrame:
+    """Count verdicts of the published FRHSIC, the best variants and the default against six rivals, by measure.
+
+    Each is compared alone with the rivals (nAUP, the same comparison for all), Holm over the thirty comparisons of a
+    line. Against narrow rivals stand the default and the published FRHSIC, whose Z has four columns there too. For
+    other pages: ``best_headline().loc[(BEST[0], "gdp_reference"), "ahead_corrected"]``.
+
+    Parameters
+    ----------
+    splits : tuple of int, optional
+        Only these.
+    against : {"published", "retuned", "narrow"}
+        See :func:`rivals_of`.
+    """
+    rows, rivals = best_rows(splits=splits), rivals_of(against)
+    shown = ("frhsic:narrow", DEFAULT.name) if against == "narrow" else ("frhsic", *BEST, DEFAULT.name)
     lines: dict[tuple[str, str], dict[str, int]] = {}
-    if rows.empty:
-        return pd.DataFrame(index=pd.MultiIndex.from_tuples([], names=["name", "measure"]))
-    for name in ("frhsic", *BEST, DEFAULT.name):
-        methods = (name, *(m for m in PARETO_METHODS if m != "frhsic"))
+    for name in shown:
         for measure in CONVENTIONS:
-            table = family(rows, measure=measure, summary="naup", method=name, methods=methods)
+            table = family(rows, measure=measure, summary="naup", method=name, methods=(name, *rivals))
             counts = {v: int((table["verdict"] == v).sum()) for v in ("ahead", "behind", "undecided")}
             cautious = {f"{v}_corrected": int((table["verdict_corrected"] == v).sum()) for v in ("ahead", "behind")}
             lines[name, measure] = counts | cautious | {"comparisons": len(table)}
