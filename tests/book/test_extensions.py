@@ -221,6 +221,21 @@ def test_values_of_the_paired_tests_are_those_of_the_chapter(extension) -> None:
                 assert found[f"paired.{protocol}.{name}.{verdict}_plain"] == str(line[verdict])
 
 
+def test_the_words_of_the_first_page_fit_its_numbers(extension) -> None:
+    """By the corrected test most comparisons are undecided; the sign by GDP turns with the protocol."""
+    found = {name: int(value) for name, value in extension("live_values").paired_values().items()}
+    half = found["paired.comparisons"] / 2
+    for protocol in ("text", "reference"):
+        for measure in ("gdp", "probe"):
+            assert found[f"paired.{protocol}.{measure}.undecided"] > half, (protocol, measure)
+            # The plain test decides more in every cell.
+            assert (
+                found[f"paired.{protocol}.{measure}.undecided_plain"] < found[f"paired.{protocol}.{measure}.undecided"]
+            )
+    assert found["paired.text.gdp.ahead"] > found["paired.text.gdp.behind"]
+    assert found["paired.reference.gdp.ahead"] < found["paired.reference.gdp.behind"]
+
+
 def test_times_are_compared_like_with_like(extension) -> None:
     from frhsic_core.experiments.reference import stored_rows
     from frhsic_core.experiments.tables.measured import speed_up

@@ -109,7 +109,7 @@ def test_live_numbers_are_the_recorded_ones(built_book: Path) -> None:
     if not record.is_file():
         pytest.skip("no verdicts are recorded yet")
     shown = re.findall(r'<span class="live">([^<]*)</span>', (built_book / "book" / "intro.html").read_text("utf-8"))
-    assert shown[0] == str(len(json.loads(record.read_text(encoding="utf-8"))))
+    assert str(len(json.loads(record.read_text(encoding="utf-8")))) in shown
     assert "0.0108" in shown  # HSIC of the reference pair, known in closed form
 
 
