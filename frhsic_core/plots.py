@@ -1,7 +1,8 @@
 """Figures from stored results only: tables in, pictures out, torch never imported.
 
 Every method has one colour (of the palette of Okabe and Ito, which colour-blind readers can tell apart) and one marker,
-the same in every figure.
+the same in every figure. Figures are as wide as a page's column (:data:`WIDTH`), so that their letters are read in the
+size they are written in, and fine enough to be enlarged.
 """
 
 from __future__ import annotations
@@ -18,9 +19,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DATASET_TITLES",
+    "DPI",
     "OKABE_ITO",
     "STYLES",
+    "WIDTH",
     "Style",
+    "dataset_title",
     "draw_areas",
     "draw_frontiers",
     "draw_measures",
@@ -28,6 +32,8 @@ __all__ = [
     "style_of",
 ]
 
+WIDTH = 7.4  # inches
+DPI = 150
 OKABE_ITO = {
     "black": "#000000",
     "orange": "#E69F00",
@@ -46,6 +52,17 @@ DATASET_TITLES = {
     "compas": "COMPAS",
     "synthetic": "Synthetic",
 }
+
+
+def dataset_title(name: str) -> str:
+    """Return a dataset's name as a reader writes it.
+
+    Examples
+    --------
+    >>> dataset_title("acs_income"), dataset_title("my_own")
+    ('ACS Income', 'my own')
+    """
+    return DATASET_TITLES.get(name, name.replace("_", " "))
 
 
 class Style(NamedTuple):
@@ -68,17 +85,31 @@ STYLES = {
 }
 
 
+# Options whose stored key is not how one would say it.
+OPTION_WORDS = {
+    "estimator biased": "biased",
+    "estimator unbiased": "unbiased",
+    "kernel imq": "inverse multiquadric kernel",
+    "kernel laplacian": "Laplacian kernel",
+    "scale none": "Z not standardised",
+    "scale whiten": "Z whitened",
+    "where output": "head term alone",
+    "where representation": "no head term",
+}
+
+
 def style_of(method: str) -> Style:
     """Return the style of a method; a variant ``method:option`` has the method's with its option in the label.
 
     Examples
     --------
-    >>> style_of("frhsic:unbiased").label
-    'FRHSIC, unbiased'
+    >>> style_of("frhsic:estimator unbiased").label, style_of("reg_gdp:points 10").label, style_of("my_method").label
+    ('FRHSIC, unbiased', 'Reg-GDP, points 10', 'my method')
     """
     name, _, option = method.partition(":")
-    style = STYLES.get(name, Style(name, "#777777", "h"))
-    return style._replace(label=f"{style.label}, {option}") if option else style
+    style = STYLES.get(name, Style(name.replace("_", " "), "#777777", "h"))
+    words = OPTION_WORDS.get(option, option.replace("_", " "))
+    return style._replace(label=f"{style.label}, {words}") if option else style
 
 
 def draw_frontiers(
@@ -87,7 +118,7 @@ def draw_frontiers(
     dependence: str = "gdp_reference",
     datasets: Sequence[str] | None = None,
     xlabel: str = "GDP, as in the paper",
-    columns: int = 3,
+    columns: int = 2,
     methods: Iterable[str] | None = None,
 ) -> Figure:
     """Draw performance against dependence along λ, a panel for each dataset; means over splits, bars of one sd.
@@ -99,19 +130,16 @@ def draw_frontiers(
         raise ValueError("rows hold none of the datasets asked for: nothing to draw.")
     columns = min(columns, len(shown))
     lines = -(-len(shown) // columns)
-    figure, axes = _panels(lines, columns, (3.1 * columns, 2.7 * lines + 0.5))
+    figure, axes = _panels(lines, columns, (WIDTH, 2.7 * lines + 0.1))
     for axis, name in zip(axes.flat, shown, strict=False):
         _frontier(axis, rows[rows["dataset"] == name], dependence, methods)
-        axis.set_title(DATASET_TITLES.get(name, name), fontsize=10)
-        axis.set_xlabel(xlabel, fontsize=9)
-    for axis in axes.flat[len(shown) :]:
-        axis.set_axis_off()
+        axis.set_title(dataset_title(name), fontsize=11)
+        axis.set_xlabel(xlabel, fontsize=9.5)
     handles: dict[str, Any] = {}
     for axis in axes.flat:
         for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
-    figure.legend(list(handles.values()), list(handles), loc="lower center", ncol=4, frameon=False, fontsize=9)
-    figure.tight_layout(rect=(0, 0.35 / figure.get_figheight() * 1.6, 1, 1))
+    _legend(figure, axes, len(shown), list(handles.values()), list(handles))
     return figure
 
 
@@ -130,10 +158,10 @@ def _frontier(axis: Axes, rows: pd.DataFrame, dependence: str, methods: Iterable
             marker=style.marker, markersize=size, markeredgecolor="black", zorder=order,
             markeredgewidth=0.5, linewidth=1.2, elinewidth=0.6, label=style.label,
         )  # fmt: skip
-    axis.set_ylabel("mean squared error" if regression else "accuracy", fontsize=9)
+    axis.set_ylabel("mean squared error" if regression else "accuracy", fontsize=9.5)
     if regression:
         axis.invert_yaxis()
-    axis.tick_params(labelsize=8)
+    axis.tick_params(labelsize=9)
 
 
 def draw_areas(tables: Mapping[str, pd.DataFrame], *, xlabel: str = "nAUP") -> Figure:
@@ -143,10 +171,14 @@ def draw_areas(tables: Mapping[str, pd.DataFrame], *, xlabel: str = "nAUP") -> F
     Tables are those of :func:`frhsic_core.experiments.tables.main_table.pareto_table`; one without intervals has bare
     marks.
     """
+    from matplotlib.lines import Line2D
+
     names = [name for name in DATASET_TITLES if any((table["dataset"] == name).any() for table in tables.values())]
-    figure, axes = _panels(1, len(names), (1.9 * len(names) + 1.2, 3.0), sharey=True)
+    columns = min(3, len(names))
+    lines = -(-len(names) // columns)
+    figure, axes = _panels(lines, columns, (WIDTH, 2.6 * lines), sharey=True)
     methods = [m for m in STYLES if m != "unfair" and any((t["method"] == m).any() for t in tables.values())]
-    for axis, name in zip(axes.flat, names, strict=True):
+    for axis, name in zip(axes.flat, names, strict=False):
         for k, (title, table) in enumerate(tables.items()):
             for i, method in enumerate(methods):
                 line = table[(table["dataset"] == name) & (table["method"] == method)]
@@ -161,14 +193,24 @@ def draw_areas(tables: Mapping[str, pd.DataFrame], *, xlabel: str = "nAUP") -> F
                     markeredgecolor="black" if k == 0 else style.colour, markeredgewidth=0.6 if k == 0 else 1.4,
                     linestyle="none", label=title if i == 0 else None,
                 )  # fmt: skip
-        axis.set_title(DATASET_TITLES[name], fontsize=10)
-        axis.set_xlabel(xlabel, fontsize=9)
-        axis.set_xlim(-0.02, 1.02)
-        axis.tick_params(labelsize=8)
+        axis.set_title(dataset_title(name), fontsize=11)
+        axis.set_xlabel(xlabel, fontsize=9.5)
+        axis.set_xlim(-0.04, 1.04)
+        axis.set_xticks([0.0, 0.25, 0.5, 0.75, 1.0], ["0", "¼", "½", "¾", "1"])
+        axis.tick_params(labelsize=9)
         axis.grid(axis="x", linewidth=0.4, alpha=0.5)
-    axes[0, 0].set_yticks(range(len(methods)), [style_of(m).label for m in methods], fontsize=9)
+    axes[0, 0].set_yticks(range(len(methods)), [style_of(m).label for m in methods], fontsize=9.5)
     axes[0, 0].set_ylim(len(methods) - 0.4, -0.6)
-    figure.tight_layout()
+    if len(tables) > 1:
+        marks = [
+            Line2D(
+                [], [], marker="o", linestyle="none", color="#777777" if k == 0 else "white", markeredgecolor="#777777"
+            )
+            for k in range(len(tables))
+        ]
+        _legend(figure, axes, len(names), marks, list(tables))
+    else:
+        _legend(figure, axes, len(names), [], [])
     return figure
 
 
@@ -178,15 +220,15 @@ def draw_measures(areas: pd.DataFrame) -> Figure:
     ``areas`` has a line for each method and a column for each measure, labelled as they shall read.
     """
     values = areas.to_numpy(float)
-    figure, axes = _panels(1, 1, (0.85 * values.shape[1] + 1.8, 0.42 * values.shape[0] + 1.6))
+    figure, axes = _panels(1, 1, (WIDTH, 0.42 * values.shape[0] + 1.7))
     axis = axes[0, 0]
     image = axis.imshow(values, cmap="cividis", vmin=0.0, vmax=1.0, aspect="auto")
-    axis.set_xticks(range(values.shape[1]), list(areas.columns), rotation=35, ha="right", fontsize=8)
-    axis.set_yticks(range(values.shape[0]), [style_of(m).label for m in areas.index], fontsize=9)
+    axis.set_xticks(range(values.shape[1]), list(areas.columns), rotation=35, ha="right", fontsize=9)
+    axis.set_yticks(range(values.shape[0]), [style_of(m).label for m in areas.index], fontsize=9.5)
     for (i, j), value in np.ndenumerate(values):
         if not np.isnan(value):
             axis.text(
-                j, i, f"{value:.2f}", ha="center", va="center", fontsize=8, color="white" if value < 0.55 else "black"
+                j, i, f"{value:.2f}", ha="center", va="center", fontsize=9, color="white" if value < 0.55 else "black"
             )
     figure.colorbar(image, ax=axis, label="nAUP", fraction=0.04, pad=0.02)
     figure.tight_layout()
@@ -222,7 +264,21 @@ def frontier_alt_text(rows: pd.DataFrame, *, dependence: str = "gdp_reference") 
 def _panels(lines: int, columns: int, size: tuple[float, float], **options: Any) -> tuple[Figure, np.ndarray]:
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(lines, columns, figsize=size, squeeze=False, **options)
+    figure, axes = plt.subplots(lines, columns, figsize=size, squeeze=False, dpi=DPI, **options)
     for axis in axes.flat:
         axis.spines[["top", "right"]].set_visible(False)
     return figure, axes
+
+
+def _legend(figure: Figure, axes: np.ndarray, used: int, handles: list[Any], labels: list[str]) -> None:
+    """Put the legend where a panel is missing, or below all; leave out the panels that hold nothing."""
+    spare = list(axes.flat[used:])
+    for axis in spare:
+        axis.set_axis_off()
+    if spare and handles:
+        spare[0].legend(handles, labels, loc="center", frameon=False, fontsize=10)
+    figure.tight_layout()
+    if handles and not spare:
+        rows = -(-len(labels) // 4)
+        figure.legend(handles, labels, loc="lower center", ncol=min(4, len(labels)), frameon=False, fontsize=10)
+        figure.tight_layout(rect=(0, (0.1 + 0.25 * rows) / figure.get_figheight(), 1, 1))

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from frhsic_core import plots
+from frhsic_core import plots, plots_comparisons
 from frhsic_core.experiments.plan import Experiment
 from frhsic_core.experiments.presets import METHODS
 from frhsic_core.experiments.reference import reference_sweep
@@ -58,6 +58,60 @@ def test_areas_and_measures_show_the_numbers_of_the_table() -> None:
     areas = pd.DataFrame({"GDP": [0.5, np.nan], "probe": [0.25, 1.0]}, index=["frem", "frhsic"])
     drawn = plots.draw_measures(areas)
     assert sorted(text.get_text() for text in drawn.axes[0].texts) == ["0.25", "0.50", "1.00"]
+
+
+def test_names_in_pictures_are_those_of_readers() -> None:
+    """No stored key is shown: not of a method, a dataset or an option."""
+    rows = reference_sweep().assign(option="")
+    figure = plots.draw_frontiers(rows)
+    shown = [text.get_text() for axis in figure.axes for text in axis.findobj(matplotlib.text.Text)]
+    assert {"FRHSIC", "Reg-GDP", "MMD (binned)", "ACS Income"} <= set(shown)
+    assert [text for text in shown if "_" in text] == []
+    assert plots.style_of("frhsic:estimator unbiased").label == "FRHSIC, unbiased"
+    assert plots.style_of("frhsic:where representation").label == "FRHSIC, no head term"
+    assert plots.dataset_title("acs_income") == "ACS Income"
+
+
+def test_letters_keep_their_size_on_the_page() -> None:
+    """A figure wider than the column is shrunk with its letters; at 719 pixels nine points shall stay eleven pixels."""
+    rows = reference_sweep()
+    table = pareto_table(rows, methods=MAIN_METHODS, unequal_grids=True, resamples=1)
+    areas = pd.DataFrame(np.full((7, 10), 0.5), index=MAIN_METHODS[:1] * 7, columns=[f"measure {k}" for k in range(10)])
+    drawn = [
+        plots.draw_frontiers(rows), plots.draw_areas({"ours": table, "paper": table}), plots.draw_measures(areas),
+        plots_comparisons.draw_verdicts({str(k): verdicts() for k in range(5)}),
+    ]  # fmt: skip
+    for figure in drawn:
+        points = 72 * figure.get_figwidth()
+        sizes = [text.get_fontsize() for text in figure.findobj(matplotlib.text.Text) if text.get_text().strip()]
+        assert min(sizes) * 719 / points >= 10.5
+
+
+def verdicts() -> pd.DataFrame:
+    """One family: decided by both tests, by one, by none."""
+    lines = [
+        ("adult", "frem", 0.2, "ahead", "ahead"),
+        ("adult", "reg_gdp", -0.1, "behind", "undecided"),
+        ("acs_income", "frem", 0.05, "undecided", "undecided"),
+        ("acs_income", "reg_gdp", -0.3, "behind", "behind"),
+    ]
+    return pd.DataFrame(lines, columns=["dataset", "rival", "median", "verdict", "verdict_corrected"])
+
+
+def test_verdicts_tell_the_two_tests_apart() -> None:
+    """Full colour for the corrected test, pale for the signed-rank test alone, grey for neither; the same in words."""
+    colours = {name: matplotlib.colors.to_rgba(c) for name, c in plots_comparisons.VERDICT_COLOURS.items()}
+    pale = {name: matplotlib.colors.to_rgba(c) for name, c in plots_comparisons.PALE_COLOURS.items()}
+    figure = plots_comparisons.draw_verdicts({"GDP": verdicts()})
+    cells = {(p.get_x(), p.get_y()): p.get_facecolor() for p in figure.axes[0].patches if p.get_width() == 1}
+    assert cells == {
+        (0, 0): colours["ahead"], (1, 0): pale["behind"], (0, 1): pale["undecided"], (1, 1): colours["behind"],
+    }  # fmt: skip
+    assert [text.get_text() for text in figure.axes[0].texts] == ["+0.20", "−0.10", "+0.05", "−0.30"]
+    assert plots_comparisons.verdict_words({"GDP": verdicts()}).splitlines() == [
+        "GDP, corrected test. Ahead of FREM on Adult. Behind Reg-GDP on ACS Income.",
+        "GDP, signed-rank test only. Ahead of none. Behind Reg-GDP on Adult.",
+    ]
 
 
 def test_words_for_a_picture_hold_its_numbers() -> None:

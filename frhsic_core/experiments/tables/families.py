@@ -109,8 +109,9 @@ def family(
     Returns
     -------
     pandas.DataFrame
-        The fields of :class:`~frhsic_core.experiments.tables.paired.Paired`, ``p_holm``, and ``verdict``: "ahead",
-        "behind" or "undecided" at 5 % after Holm.
+        The fields of :class:`~frhsic_core.experiments.tables.paired.Paired`, ``p_holm``, ``p_corrected_holm``, and
+        two verdicts, "ahead", "behind" or "undecided" at 5 % after Holm: ``verdict_corrected`` by the corrected
+        resampled t-test, ``verdict`` by the signed-rank test.
     """
     return _family(_sweeps(rows, measure, methods), summary, method, rivals)
 
@@ -130,9 +131,9 @@ def _family(
     table = pd.DataFrame(lines)
     table["p_holm"] = holm(table["p"].to_numpy())
     table["p_corrected_holm"] = holm(table["p_corrected"].to_numpy())
-    side = np.where(table["effect"] > 0, "ahead", "behind")
-    table["verdict"] = np.where(table["p_holm"] < 0.05, side, "undecided")
-    table["verdict_corrected"] = np.where(table["p_corrected_holm"] < 0.05, side, "undecided")
+    for verdict, p, direction in (("verdict", "p_holm", "effect"), ("verdict_corrected", "p_corrected_holm", "mean")):
+        side = np.where(table[direction] > 0, "ahead", "behind")
+        table[verdict] = np.where(table[p] < 0.05, side, "undecided")
     return table
 
 
@@ -198,7 +199,8 @@ def equivalence(rows: pd.DataFrame) -> pd.DataFrame:
     Crime's performance is a mean squared error of a few hundredths, for which the tolerance was not meant: its
     accuracies are left out, its GDP is kept. A line for each quantity and dataset: pairs, those within the tolerance,
     those of them that the signed-rank test resolves (Holm over all pairs of the quantity), the same by the corrected
-    t-test, and the range of five splits expected from one method's own spread.
+    t-test, ``expected_range`` (the mean range of five normal draws with one method's own spread, not a range that was
+    observed) and ``paired_sd``, the median sd of a difference.
     """
     table = differences(rows)
     table = table[(table["quantity"] == "dependence") | (table["dataset"] != "crime")]
@@ -212,4 +214,4 @@ def equivalence(rows: pd.DataFrame) -> pd.DataFrame:
     counts = groups[["within", "resolved", "resolved_corrected"]].sum().astype(int)
     counts.insert(0, "pairs", groups.size())
     # The expected range of five normal draws is 2.326 standard deviations.
-    return counts.assign(five_split_range=2.326 * groups["own_sd"].median(), paired_sd=groups["sd"].median())
+    return counts.assign(expected_range=2.326 * groups["own_sd"].median(), paired_sd=groups["sd"].median())
