@@ -28,6 +28,7 @@ from frhsic_core.experiments.tables.lambda_selection import (
     matched_chosen,
     optimism,
     selected,
+    summary_of,
     sweep_pair,
 )
 from frhsic_core.experiments.tables.pareto import naup
@@ -156,6 +157,17 @@ def test_the_rule_takes_the_smallest_lambda_accepted_or_the_largest_of_all() -> 
     assert accepted(sweep_rows(), test="released", epsilon=0.006).sum() == 1
 
 
+def test_a_split_without_a_selection_is_counted_apart() -> None:
+    table = selected(sweep_rows(splits=4), test="released")
+    found = summary_of(table)
+    # The odd splits select nothing; their fallback, λ = 10, must not enter the means.
+    assert (found["selected"], found["none"], found["found"], found["kept"]) == ("1 ×2", 2, 2, 2)
+    assert found["gdp"] == table.loc[table["lam"] == 1.0, "gdp_reference"].mean() != table["gdp_reference"].mean()
+    nothing = summary_of(table[~table["satisfied"]])
+    assert (nothing["selected"], nothing["none"], nothing["kept"]) == ("–", 2, 0)
+    assert np.isnan(nothing["gdp"])
+
+
 def test_acceptance_counts_shares_and_goings_back() -> None:
     table = acceptance(sweep_rows(), test="released").loc["adult"]
     assert table[list(LAMS)].tolist() == [0.0, 0.5, 0.0]
@@ -246,3 +258,16 @@ def test_stored_selections_lose_performance_and_acceptance_goes_back() -> None:
     swept = rows[rows["method"] == "frhsic"]
     assert swept.groupby("dataset")["level_released"].mean().between(0.03, 0.2).all()
     assert swept.groupby("dataset")["level_gamma"].mean().between(0.03, 0.08).all()
+
+
+def test_stored_adult_is_rejected_on_a_thousand_rows_already_while_z_still_holds_s() -> None:
+    rows = stored_rows("lambda_selection")
+    adult = rows[(rows["dataset"] == "adult") & (rows["method"] == "frhsic")]
+    reference, text = (adult[adult["protocol"] == name] for name in ("reference", "text"))
+    assert (adult["validation_rows"] == 1000).all()
+    for test in ("released", "gamma", "spectral", "permutation"):
+        assert not accepted(reference, test=test).any()
+        assert set(text.loc[accepted(text, test=test), "lam"]) == {100.0}
+    last = text[text["lam"] == 500.0]
+    assert last["gdp_reference"].mean() < 0.05
+    assert last["nonlinear_r2"].mean() > 0.2

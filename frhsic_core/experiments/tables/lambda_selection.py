@@ -12,7 +12,17 @@ import pandas as pd
 
 from frhsic_core.experiments.tables.pareto import BAND, GRID, Frontiers, matched_index
 
-__all__ = ["acceptance", "accepted", "area_chosen", "matched_chosen", "optimism", "selected", "sweep_pair"]
+__all__ = [
+    "acceptance",
+    "accepted",
+    "area_chosen",
+    "counted",
+    "matched_chosen",
+    "optimism",
+    "selected",
+    "summary_of",
+    "sweep_pair",
+]
 
 KEYS = ["dataset", "method", "split"]
 
@@ -74,6 +84,36 @@ def selected(
             }
         )
     return pd.DataFrame(lines)
+
+
+def counted(table: pd.DataFrame) -> str:
+    """Return the λ that were selected and on how many splits; splits without one are not among them.
+
+    Examples
+    --------
+    >>> counted(pd.DataFrame({"lam": [5.0, 0.5, 5.0, 500.0], "satisfied": [True, True, True, False]}))
+    '0.5 ×1, 5 ×2'
+    """
+    found = table.loc[table["satisfied"], "lam"].value_counts().sort_index()
+    return ", ".join(f"{lam:g} ×{n}" for lam, n in found.items()) or "–"
+
+
+def summary_of(table: pd.DataFrame) -> dict[str, float | int | str]:
+    """Return what a rule selects, from :func:`selected`; ``none`` counts the splits on which it selects nothing.
+
+    ``kept`` and ``constant`` count the models of the ``found`` splits with a selection, and the means of ``gdp`` and
+    ``nonlinear_r2`` are over these alone: the largest λ, which the paper's rule falls back on, is no selection.
+    """
+    met = table[table["satisfied"]]
+    return {
+        "selected": counted(table),
+        "none": len(table) - len(met),
+        "found": len(met),
+        "kept": int(met["kept"].sum()),
+        "constant": int(met["constant"].sum()),
+        "gdp": float(met["gdp_reference"].mean()),
+        "nonlinear_r2": float(met["nonlinear_r2"].mean()),
+    }
 
 
 def sweep_pair(rows: pd.DataFrame, *, dependence: str = "gdp_reference") -> tuple[Frontiers, Frontiers]:
