@@ -8,6 +8,7 @@ their dtype and device (and their gradient); everything else becomes float64.
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -16,14 +17,28 @@ from torch import Tensor
 
 ArrayLike = Any  # tensor, NumPy array, pandas Series or DataFrame, or nested sequence of numbers
 
-__all__ = ["ArrayLike", "as_mask", "as_pair", "as_sample", "as_tensor", "as_weights"]
+__all__ = [
+    "ArrayLike",
+    "RowLabelWarning",
+    "as_mask",
+    "as_pair",
+    "as_sample",
+    "as_tensor",
+    "as_weights",
+    "require_same_rows",
+]
+
+
+class RowLabelWarning(UserWarning):
+    """Two pandas objects have different row labels and are matched by position."""
 
 
 def as_tensor(x: ArrayLike, *, name: str = "x") -> Tensor:
     """Convert ``x`` to a floating tensor without looking at its values.
 
     Floating tensors pass through untouched; integer and bool tensors, NumPy arrays, pandas objects and sequences become
-    float64, because ages squared overflow nothing and a test of independence should not lose digits to its input.
+    float64, because ages squared overflow nothing and a test of independence should not lose digits to its input. Dates
+    and durations become their counts of time units, and a missing one (NaT) becomes NaN, which the statistics refuse.
 
     Examples
     --------
@@ -38,19 +53,26 @@ def as_tensor(x: ArrayLike, *, name: str = "x") -> Tensor:
         return x if x.is_floating_point() else x.to(torch.float64)
     if hasattr(x, "to_numpy"):  # pandas: Series, DataFrame, Index
         x = x.to_numpy()
+    kind = x.dtype.kind if isinstance(x, np.ndarray) else ""
+    if kind == "c":
+        raise TypeError(f"{name} is complex: statistics need real numbers; pass real and imaginary parts as columns.")
     try:
-        return torch.as_tensor(np.array(x, dtype=np.float64))
+        values = np.array(x, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise TypeError(
-            f"{name} could not be read as numbers ({error}): encode categories as numeric columns first."
+            f"{name} could not be read as numbers ({error}): encode categories as numeric columns first, and dates as "
+            "years or days."
         ) from error
+    if kind in ("M", "m"):
+        values[np.isnat(x)] = np.nan  # NumPy reads NaT as the smallest whole number
+    return torch.as_tensor(values)
 
 
 def _require_finite(x: Tensor, name: str) -> None:
     # NaN and infinity survive a sum, which costs a tenth of an elementwise test; a finite sample can overflow it,
     # so only then is every value looked at.
     if not math.isfinite(x.detach().sum().item()) and (bad := int((~torch.isfinite(x)).sum())):
-        raise ValueError(f"{name} has {bad} NaN or infinite values: drop or impute those rows first.")
+        raise ValueError(f"{name} has {bad} NaN or infinite values: drop those rows first.")
 
 
 def as_sample(x: ArrayLike, *, name: str = "z", min_rows: int = 1, check_finite: bool = True) -> Tensor:
@@ -95,7 +117,8 @@ def as_pair(
 ) -> tuple[Tensor, Tensor]:
     """Return ``z`` as ``(..., n, d)`` and ``s`` as ``(..., n, p)`` with equal n, one dtype and one device.
 
-    ``s`` may leave out its last dimension. When one of them is a tensor and the other is not, the tensor decides dtype
+    ``s`` may leave out its last dimension. Rows are matched by position; two pandas objects whose labels say otherwise
+    are refused (:func:`require_same_rows`). When one of them is a tensor and the other is not, the tensor decides dtype
     and device; two tensors meet in the wider dtype.
 
     Examples
@@ -104,6 +127,7 @@ def as_pair(
     >>> tuple(z.shape), tuple(s.shape)
     ((2, 2), (2, 1))
     """
+    require_same_rows(z, s, names=names)
     z_is_tensor, s_is_tensor = isinstance(z, Tensor), isinstance(s, Tensor)
     z = as_tensor(z, name=names[0])
     s = as_tensor(s, name=names[1])
@@ -142,6 +166,53 @@ def as_pair(
         _require_finite(z, names[0])
         _require_finite(s, names[1])
     return z, s
+
+
+def require_same_rows(a: ArrayLike, b: ArrayLike, *, names: tuple[str, str], stacklevel: int = 3) -> None:
+    """Refuse two pandas objects with the same row labels in another order; warn where the labels differ.
+
+    Everything here is matched by position, and pandas users expect labels to count. Only where both arguments have
+    labels can they contradict each other. Different numbers of rows are left to the caller. O(n) when they agree.
+
+    Parameters
+    ----------
+    a, b : array_like
+        Anything; only Series and DataFrames are looked at.
+    names : tuple of str
+        How messages call them.
+    stacklevel : int
+        Of the warning.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> age = pd.Series([30, 40], index=["Ann", "Bob"])
+    >>> require_same_rows(age, age[["Bob", "Ann"]], names=("z", "s"))
+    Traceback (most recent call last):
+    ValueError: z and s have the same row labels in another order (first rows: 'Ann' and 'Bob'), and rows are matched \
+by position: bring them into one order, s.loc[z.index], or pass .to_numpy() where the position is right.
+    """
+    if not (hasattr(a, "iloc") and hasattr(b, "iloc")) or len(a) != len(b) or a.index.equals(b.index):
+        return
+    first = (a.index != b.index).argmax()
+    shown = f"{_label(a.index[first])} and {_label(b.index[first])}"
+    where = "first rows" if first == 0 else f"rows {first}"
+    if a.index.isin(b.index).all() and b.index.isin(a.index).all():
+        raise ValueError(
+            f"{names[0]} and {names[1]} have the same row labels in another order ({where}: {shown}), and rows are "
+            f"matched by position: bring them into one order, {names[1]}.loc[{names[0]}.index], or pass .to_numpy() "
+            "where the position is right."
+        )
+    warnings.warn(
+        f"{names[0]} and {names[1]} have different row labels ({where}: {shown}) and are matched by position: if that "
+        "is right, pass .to_numpy(); if not, select the same rows of both.",
+        RowLabelWarning,
+        stacklevel=stacklevel + 1,
+    )
+
+
+def _label(value: Any) -> str:
+    return repr(value.item() if isinstance(value, np.generic) else value)
 
 
 def as_mask(mask: ArrayLike, z: Tensor, *, name: str = "mask") -> Tensor:

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from frhsic_core.arrays import ArrayLike, as_pair, as_tensor
+from frhsic_core.arrays import ArrayLike, as_pair, as_tensor, require_same_rows
 from frhsic_core.conditional.bandwidth import Bandwidth, resolve_bandwidth, row_weights
 from frhsic_core.conditional.smoothing import log_kernel, weigh_logits
 
@@ -59,6 +59,7 @@ class Plan:
 
 def as_predictions(y_pred: ArrayLike, s: ArrayLike, check_finite: bool) -> tuple[Tensor, Tensor]:
     """Return ``y_pred`` as ``(..., n)`` and ``s`` as ``(..., n, p)``."""
+    require_same_rows(y_pred, s, names=("y_pred", "s"), stacklevel=4)
     # NumPy, not a tensor, where no tensor was given: the other argument then decides the dtype.
     y = y_pred if isinstance(y_pred, Tensor) else as_tensor(y_pred, name="y_pred").numpy()
     if y.ndim >= 2 and y.shape[-1] != 1:
@@ -123,6 +124,8 @@ def plan(
         weights = "uniform"
     if bandwidth is None:
         bandwidth = 0.1 if reference else "silverman"
+    for name, rows in (("mask", mask), ("sample_weight", sample_weight)):
+        require_same_rows(s, rows, names=("s", name), stacklevel=3)
     y, s = as_predictions(y_pred, s, check_finite)
     q = row_weights(s, mask, sample_weight, check_finite=check_finite)
     if weights == "sample" and grid is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from numbers import Real
+
 import torch
 from torch import Tensor, nn
 
@@ -60,6 +62,11 @@ class HSICLoss(nn.Module):
         gather: bool = False,
     ) -> None:
         super().__init__()
+        if not isinstance(lam, Real):
+            raise TypeError(
+                f"lam is {lam!r}: give a number that is zero or positive; only FairClassifier and its siblings choose "
+                "one, lam='auto'."
+            )
         if not lam >= 0:
             raise ValueError(f"lam is {lam}: it must be zero or positive.")
         if estimator not in FORMS:

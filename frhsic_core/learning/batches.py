@@ -162,7 +162,7 @@ def _read(value: ArrayLike, name: str, dtype: torch.dtype, device: torch.device 
     tensor = as_tensor(value, name=name)
     if not bool(torch.isfinite(tensor).all()):
         bad = int((~torch.isfinite(tensor)).sum())
-        raise ValueError(f"{name} has {bad} NaN or infinite values: drop or impute those rows first.")
+        raise ValueError(f"{name} has {bad} NaN or infinite values: drop those rows first.")
     return tensor.detach().to(dtype=dtype, device=device)
 
 

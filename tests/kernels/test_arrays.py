@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 import torch
 
-from frhsic_core.arrays import as_mask, as_pair, as_sample, as_tensor, as_weights
+from frhsic_core import gdp, hsic
+from frhsic_core.arrays import RowLabelWarning, as_mask, as_pair, as_sample, as_tensor, as_weights
 
 
 @pytest.mark.parametrize(
@@ -44,7 +45,7 @@ def test_strings_and_complex_numbers_are_refused() -> None:
 def test_rows_and_values_are_checked() -> None:
     with pytest.raises(ValueError, match=r"s has 3 rows but z has 4: both need one row per sample\."):
         as_pair(np.zeros((4, 2)), np.zeros(3))
-    with pytest.raises(ValueError, match=r"z has 1 NaN or infinite values: drop or impute those rows first\."):
+    with pytest.raises(ValueError, match=r"z has 1 NaN or infinite values: drop those rows first\."):
         as_pair([1.0, math.nan], [1.0, 2.0])
     with pytest.raises(ValueError, match="s has 2 NaN or infinite"):
         as_pair([1.0, 2.0], [math.inf, -math.inf])
@@ -94,3 +95,42 @@ def test_masks_and_weights() -> None:
     for bad, text in (([-1, 1, 1], "negative"), ([0, 0, 0], "sums to zero"), ([1, 1], "one weight for each")):
         with pytest.raises(ValueError, match=text):
             as_weights(bad, z)
+
+
+# Rows that have labels -----------------------------------------------------------------------------------------------
+
+
+def test_the_same_labels_in_another_order_are_refused() -> None:
+    frame = pd.DataFrame({"p": [0.1, 0.9, 0.4], "age": [20.0, 70.0, 40.0]}, index=[5, 3, 8])
+    sorted_age = frame["age"].sort_index()
+    advice = r"same row labels in another order \(first rows: 5 and 3\).*s\.loc\[.*\.index\], or pass \.to_numpy\(\)"
+    for statistic in (hsic, gdp):
+        with pytest.raises(ValueError, match=advice):
+            statistic(frame["p"], sorted_age)
+        aligned = statistic(frame["p"], sorted_age.loc[frame.index])
+        assert torch.equal(aligned, statistic(frame["p"].to_numpy(), frame["age"].to_numpy()))
+        statistic(frame["p"].to_numpy(), sorted_age)  # only one has labels: nothing to contradict
+    with pytest.raises(ValueError, match="s and mask have the same row labels in another order"):
+        gdp(frame["p"], frame["age"], mask=(sorted_age > 30))
+
+
+def test_other_labels_are_reported_and_taken_by_position() -> None:
+    p, age = pd.Series([0.1, 0.9, 0.4], index=[5, 3, 8]), pd.Series([20.0, 70.0, 40.0])
+    with pytest.warns(RowLabelWarning, match=r"different row labels \(first rows: 5 and 0\).*by position") as caught:
+        found = gdp(p, age)
+    assert caught[0].filename == __file__  # the caller's line, not ours
+    assert torch.equal(found, gdp(p.to_numpy(), age.to_numpy()))
+    with pytest.raises(ValueError, match="s has 2 rows but z has 3"):
+        as_pair(p, age[:2])
+
+
+def test_dates_are_numbers_and_a_missing_date_is_not() -> None:
+    days = pd.Series(pd.to_datetime(["1990-01-01", "1990-01-03", None]))
+    for values in (days, days.to_frame(), days - days[0]):
+        read = as_tensor(values).flatten()
+        assert read[2].isnan()
+        assert read[1] > read[0]
+        with pytest.raises(ValueError, match="s has 1 NaN or infinite values: drop those rows first"):
+            as_pair([1.0, 2.0, 3.0], values)
+    with pytest.raises(TypeError, match="s is complex"):
+        as_tensor(np.zeros(2, dtype=complex), name="s")
