@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from frhsic_core.plots import DATASET_TITLES, DPI, OKABE_ITO, STYLES, WIDTH, dataset_title, style_of
+from frhsic_core.plot_styles import DATASET_TITLES, DPI, OKABE_ITO, STYLES, WIDTH, dataset_title, style_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -23,8 +23,9 @@ MAY_USE = {
     "learning": {"joint", "conditional", "kernels", "arrays", "data"},
     "data": {"arrays"},
     "experiments": {"learning", "joint", "conditional", "kernels", "arrays", "data", "theory", "laws"},
-    "plots": set(),
-    "plots_comparisons": {"plots"},
+    "plot_styles": set(),
+    "plots": {"plot_styles"},
+    "plots_comparisons": {"plot_styles"},
 }
 HEAVY = {"pooch", "rich", "typer", "folktables", "matplotlib", "pyarrow", "plotly", "flint"}
 
