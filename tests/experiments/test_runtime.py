@@ -183,5 +183,37 @@ def test_stored_times_say_what_the_chapter_says() -> None:
         assert 0.8 < slope < 1.2
     for form, order in (("hsic", 2), ("hsic_trace", 3), ("eipm_loop", 3), ("eipm_product", 3), ("eipm_product_32", 2)):
         assert counted_exponent(rows, form) == pytest.approx(order, abs=0.05)
-    if (rows["part"] == "full_batch").any():
-        assert set(cost_exponents(rows)["form"]) == set(FORMS)
+    full = cost_exponents(rows).set_index(["device", "form"])
+    assert set(full.index) == {(device, form) for device in ("cuda", "cpu") for form in FORMS}
+    # On a GPU the loop is so many rounds of launches; on a CPU it is work.
+    assert full.loc[("cuda", "eipm_loop"), "seconds"] < 1.3
+    assert full.loc[("cpu", "eipm_loop"), "seconds"] > 2.5
+
+
+def test_stored_captured_times_are_like_with_like() -> None:
+    rows = stored_rows("runtime")
+    captured = rows[rows["mode"] == "captured"]
+    assert set(captured["device"]) == {"cuda"}
+    assert not set(captured["form"]) & set(runtime.NOT_CAPTURED)
+    possible = {case for case in runtime.CASES if case[1] not in runtime.NOT_CAPTURED}
+    assert set(map(tuple, captured.loc[captured["part"] == "epoch", ["method", "form"]].to_numpy())) == possible
+    places = (("cuda", "eager", 0.9, 1.3), ("cuda", "captured", 1.0, 1.3), ("cpu", "eager", 1.5, 2.5))
+    for device, mode, low, high in places:
+        value, _ = speed_up(
+            rows, ("frem", "library, all anchors"), ("frhsic", "library"), at={"n": 20_000}, device=device, mode=mode
+        )
+        assert low < value < high
+
+
+def test_the_last_doubling_by_hand() -> None:
+    sizes = (256, 512, 1024, 2048, 4096)
+    timed = [
+        {"part": "full_batch", "device": "cpu", "form": "x", "n": n, "seconds": t, "anchors": np.nan}
+        | {"mode": np.nan, "method": np.nan}
+        for n, t in zip(sizes, (1.0, 1.0, 1.0, 2.0, 16.0), strict=True)
+    ]
+    counted = [{"part": "operations", "form": "x", "n": n, "operations": n**2, "anchors": np.nan} for n in sizes]
+    found = cost_exponents(pd.DataFrame(timed + counted)).iloc[0]
+    assert found["last doubling"] == pytest.approx(3)
+    assert found["operations"] == pytest.approx(2)
+    assert found["largest n"] == 4096

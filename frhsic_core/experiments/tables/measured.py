@@ -94,7 +94,11 @@ def counted_exponent(rows: pd.DataFrame, form: str, *, by: str = "n") -> float:
 
 
 def cost_exponents(rows: pd.DataFrame, *, largest: int = 4) -> pd.DataFrame:
-    """Return for each form of a full-batch evaluation the exponent of its operations and of its seconds by device."""
+    """Return for each form of a full-batch evaluation the exponent of its operations and of its seconds by device.
+
+    ``seconds`` is fitted over the ``largest`` sizes; ``last doubling`` is log₂ of the last two medians' ratio, where a
+    device that was waiting for launches begins to compute.
+    """
     lines = []
     times = seconds_table(rows, part="full_batch")
     for (device, form), part in times.groupby(["device", "form"], sort=False):
@@ -108,6 +112,7 @@ def cost_exponents(rows: pd.DataFrame, *, largest: int = 4) -> pd.DataFrame:
                 "seconds": slope,
                 "low": low,
                 "high": high,
+                "last doubling": math.log2(tail["median"].iloc[-1] / tail["median"].iloc[-2]),
                 "largest n": int(tail["n"].max()),
                 "at the largest": float(tail["median"].iloc[-1]),
             }
