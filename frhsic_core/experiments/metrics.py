@@ -94,7 +94,11 @@ def evaluate(
     metrics = _predictions(output, splits.y_test[which], attributes, task=trained.task)
     size = chunk or (64 if z.device.type == "cuda" else 8)
     audit = audit_representation(z, attributes, max_rows=rows, chunk=size)
-    metrics |= {name: torch.tensor(value) for name, value in audit.as_dict().items()}
+    # What every stored row has: the floors but one, and each attribute's own numbers, are for readers of an audit.
+    stored = {
+        name: value for name, value in audit.as_dict().items() if not name.startswith("floor") and "[" not in name
+    }
+    metrics |= {name: torch.tensor(value) for name, value in stored.items()}
     metrics["hsic_floor_1"] = audit.floor[..., audit.bandwidths.index(1.0)]
     if splits.x_validation is not None and splits.y_validation is not None and splits.s_validation is not None:
         _, output, _ = _forward(trained, splits.x_validation)

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from frhsic_core.arrays import ArrayLike, as_pair, as_tensor
+from frhsic_core.arrays import ArrayLike, as_pair, as_tensor, require_same_rows
 from frhsic_core.conditional.gdp import gdp
 from frhsic_core.joint.centring import centre
 from frhsic_core.joint.distance import distance_correlation
@@ -40,7 +40,11 @@ class RepresentationAudit:
     linear_r2, nonlinear_r2 : Tensor
         Cross-fitted R² of reading S from Z; the largest over the attributes. Below zero: worse than the mean.
     gdp : Tensor or None
-        GDP of the predictions, where they were given.
+        GDP of the predictions, where they were given; the largest over the attributes.
+    each : dict of str to Tensor
+        ``linear_r2``, ``nonlinear_r2`` and ``gdp`` of every single attribute, ``(..., p)``.
+    attributes : tuple of str
+        Their names: the columns of a DataFrame, else their numbers.
     bandwidths : tuple of float
         In units of the median distance.
     rows : int
@@ -53,24 +57,36 @@ class RepresentationAudit:
     linear_r2: Tensor
     nonlinear_r2: Tensor
     gdp: Tensor | None
+    each: dict[str, Tensor]
+    attributes: tuple[str, ...]
     bandwidths: tuple[float, ...]
     rows: int
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the numbers under flat names, for a row (or, of a stack, rows) of a table."""
-        values = {
-            f"normalized_hsic_{factor:g}": self.normalized_hsic[..., i] for i, factor in enumerate(self.bandwidths)
-        }
+        """Return the numbers under flat names, for a row (or, of a stack, rows) of a table.
+
+        ``normalized_hsic_{factor}`` and the ``floor_{factor}`` to read it against, then the rest; with several
+        attributes also each one's own, such as ``gdp[age]``.
+        """
+        values = {}
+        for i, factor in enumerate(self.bandwidths):
+            values[f"normalized_hsic_{factor:g}"] = self.normalized_hsic[..., i]
+            values[f"floor_{factor:g}"] = self.floor[..., i]
         values |= {name: getattr(self, name) for name in ("distance_correlation", "linear_r2", "nonlinear_r2")}
         if self.gdp is not None:
             values["gdp"] = self.gdp
+        if len(self.attributes) > 1:
+            for name, found in self.each.items():
+                values |= {f"{name}[{which}]": found[..., a] for a, which in enumerate(self.attributes)}
         return {name: value.item() if value.ndim == 0 else value.tolist() for name, value in values.items()}
 
     def __str__(self) -> str:
         lines = []
-        for name, value in self.as_dict().items():
+        table = self.as_dict()
+        width = max(22, *map(len, table))
+        for name, value in table.items():
             values = value if isinstance(value, list) else [value]
-            lines.append(f"{name:22s} " + "  ".join(f"{number:7.4f}" for number in values))
+            lines.append(f"{name:{width}s} " + "  ".join(f"{number:7.4f}" for number in values))
         return "\n".join(lines)
 
 
@@ -99,7 +115,7 @@ def audit_representation(
         ``(..., n, d)`` or ``(n,)``: representations, logits or probabilities of one model or of a stack; rows the
         models were not trained on.
     s : array_like
-        ``(n,)``, ``(n, p)`` for all models, or with the leading dimensions of ``z``.
+        ``(n,)``, ``(n, p)`` for all models, or with the leading dimensions of ``z``. Constant attributes are refused.
     predictions : array_like, optional
         ``(..., n)``: probabilities (or real predictions) for GDP with sample weights and Silverman's bandwidth. Several
         attributes: the largest.
@@ -128,7 +144,15 @@ def audit_representation(
     >>> bool(audit.linear_r2 < 0.05), bool(audit.normalized_hsic[1] > 3 * audit.floor[1])
     (True, True)
     """
+    for other, name in ((z, "z"), (s, "s")):
+        require_same_rows(other, predictions, names=(name, "predictions"))
+    given = s
     z, s = as_pair(z, s, min_rows=2 * folds)
+    names = _attribute_names(given, s.shape[-1])
+    constant = (s == s[..., :1, :]).all(-2).reshape(-1, s.shape[-1]).any(0)
+    if bool(constant.any()):
+        which = names[int(constant.nonzero()[0])]
+        raise ValueError(f"s is constant (column {which}): nothing can depend on it, and nothing can be audited.")
     z = z.double() if z.device.type != "mps" else z
     s = s.to(z)
     batch, n, d = z.shape[:-2], z.shape[-2], z.shape[-1]
@@ -149,23 +173,33 @@ def audit_representation(
         zb, sb = z[block], s[block]
         values = _kernel_statistics(zb[:, keep], sb[:, keep], tuple(bandwidths))
         values += [distance_correlation(zb[:, keep], sb[:, keep], squared=True, estimator="unbiased")]
-        values += [probe_r2(linear_features(zb), sb, folds=folds, seed=seed)]
-        values += [probe_r2(random_features(zb, features=features, seed=seed), sb, folds=folds, seed=seed)]
+        values += [probe_r2(linear_features(zb), sb, folds=folds, seed=seed, each=True)]
+        values += [probe_r2(random_features(zb, features=features, seed=seed), sb, folds=folds, seed=seed, each=True)]
         if f is not None:
-            each = [gdp(f[block], sb[..., a]) for a in range(sb.shape[-1])]
-            values += [torch.stack(each).amax(0)]
+            values += [torch.stack([gdp(f[block], sb[..., a]) for a in range(sb.shape[-1])], dim=-1)]
         parts.append([value.double().cpu() for value in values])
     joined = [torch.cat(column).reshape((*batch, *column[0].shape[1:])) for column in zip(*parts, strict=True)]
+    each = dict(zip(("linear_r2", "nonlinear_r2", "gdp"), joined[3:], strict=False))
     return RepresentationAudit(
         normalized_hsic=joined[0],
         floor=joined[1],
         distance_correlation=joined[2],
-        linear_r2=joined[3],
-        nonlinear_r2=joined[4],
-        gdp=joined[5] if f is not None else None,
+        linear_r2=each["linear_r2"].amax(-1),
+        nonlinear_r2=each["nonlinear_r2"].amax(-1),
+        gdp=each["gdp"].amax(-1) if f is not None else None,
+        each=each,
+        attributes=names,
         bandwidths=tuple(float(b) for b in bandwidths),
         rows=len(keep),
     )
+
+
+def _attribute_names(s: ArrayLike, attributes: int) -> tuple[str, ...]:
+    columns = getattr(s, "columns", None)
+    if columns is not None:
+        return tuple(map(str, columns))
+    name = getattr(s, "name", None)
+    return (str(name),) if attributes == 1 and name is not None else tuple(map(str, range(attributes)))
 
 
 def _kernel_statistics(z: Tensor, s: Tensor, factors: tuple[float, ...]) -> list[Tensor]:

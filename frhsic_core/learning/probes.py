@@ -53,7 +53,7 @@ def _whitened(z: Tensor) -> Tensor:
     return ((z @ vectors) * scale.unsqueeze(-2)) @ vectors.mT
 
 
-def probe_r2(features: Tensor, s: Tensor, *, folds: int = 5, seed: int = 0) -> Tensor:
+def probe_r2(features: Tensor, s: Tensor, *, folds: int = 5, seed: int = 0, each: bool = False) -> Tensor:
     r"""Cross-fitted R² of a ridge regression of each attribute on the features; the largest over the attributes.
 
     .. math:: R^2 = 1 - \frac{\sum_i (s_i - \hat s_{-k(i)}(z_i))^2}{\sum_i (s_i - \bar s)^2}
@@ -71,11 +71,13 @@ def probe_r2(features: Tensor, s: Tensor, *, folds: int = 5, seed: int = 0) -> T
         Random parts of equal size.
     seed : int
         Of the parts.
+    each : bool
+        Return one for each attribute, ``(models, p)``.
 
     Returns
     -------
     Tensor
-        ``(models,)``; zero where the attribute is constant.
+        ``(models,)``, the largest over the attributes; zero where an attribute is constant.
 
     Examples
     --------
@@ -107,4 +109,4 @@ def probe_r2(features: Tensor, s: Tensor, *, folds: int = 5, seed: int = 0) -> T
         r2 = torch.where(total > 0, 1.0 - residual / torch.where(total > 0, total, 1.0), torch.zeros_like(total))
         best = r2 if best is None else torch.maximum(best, r2)
     assert best is not None
-    return best.amax(-1)
+    return best if each else best.amax(-1)

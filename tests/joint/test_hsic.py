@@ -257,7 +257,7 @@ def test_loss(generator: torch.Generator) -> None:
     assert "lam=3" in repr(HSICLoss(3.0))
     with pytest.raises(ValueError, match="lam is -1"):
         HSICLoss(-1)
-    with pytest.raises(TypeError, match="lam is 'auto': give a number .* only FairClassifier"):
+    with pytest.raises(TypeError, match=r"lam is 'auto': give a number .* only FairClassifier"):
         HSICLoss("auto")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="'biased', 'unbiased', 'normalized'"):
         HSICLoss(1, estimator="best")

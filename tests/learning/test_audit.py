@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from sklearn.linear_model import Ridge
@@ -115,6 +116,36 @@ def test_independence_and_constants() -> None:
     scaled = audit_representation(1e6 * z + 3, s)
     assert scaled.normalized_hsic[1].item() == pytest.approx(audit.normalized_hsic[1].item(), rel=1e-6)
     assert scaled.linear_r2.item() == pytest.approx(audit.linear_r2.item(), abs=1e-6)
+
+
+def test_the_floor_and_the_attribute_are_told() -> None:
+    """What an HSIC is to be read against, and which of several attributes a maximum belongs to."""
+    z, s = sample()
+    both = pd.DataFrame({"noise": np.random.default_rng(0).normal(size=300), "age": s.flatten().numpy()})
+    audit = audit_representation(z, both, predictions=z[:, 0])
+    values = audit.as_dict()
+    assert values["floor_1"] == pytest.approx(audit.floor[1].item())
+    assert audit.attributes == ("noise", "age")
+    for name in ("linear_r2", "nonlinear_r2", "gdp"):
+        assert values[name] == values[f"{name}[age]"] > values[f"{name}[noise]"]
+    alone = audit_representation(z, both[["age"]], predictions=z[:, 0]).as_dict()
+    assert values["gdp[age]"] == pytest.approx(alone["gdp"])
+    assert values["linear_r2[age]"] == pytest.approx(alone["linear_r2"])
+    assert "gdp[age]" not in alone
+    assert all(name in str(audit) for name in ("floor_0.5", "nonlinear_r2[noise]"))
+
+
+def test_a_constant_attribute_and_rows_in_another_order_are_refused() -> None:
+    z, s = sample()
+    with pytest.raises(ValueError, match=r"s is constant \(column 0\): nothing can depend on it"):
+        audit_representation(z, torch.ones(300))
+    with pytest.raises(ValueError, match=r"s is constant \(column age\)"):
+        audit_representation(z, pd.DataFrame({"bmi": s.flatten(), "age": 30.0}))
+    frame, age = pd.DataFrame(z.numpy()), pd.Series(s.flatten().numpy(), name="age")
+    with pytest.raises(ValueError, match="z and s have the same row labels in another order"):
+        audit_representation(frame, age.sort_values())
+    with pytest.raises(ValueError, match="s and predictions have the same row labels in another order"):
+        audit_representation(z, age, predictions=frame[0].sort_values())
 
 
 def test_bad_input() -> None:
