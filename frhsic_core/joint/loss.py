@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Real
-
 import torch
 from torch import Tensor, nn
 
@@ -62,7 +60,7 @@ class HSICLoss(nn.Module):
         gather: bool = False,
     ) -> None:
         super().__init__()
-        if not isinstance(lam, Real):
+        if not hasattr(lam, "__float__"):
             raise TypeError(
                 f"lam is {lam!r}: give a number that is zero or positive; only FairClassifier and its siblings choose "
                 "one, lam='auto'."
