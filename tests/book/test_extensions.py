@@ -227,11 +227,10 @@ def test_the_words_of_the_first_page_fit_its_numbers(extension) -> None:
     half = found["paired.comparisons"] / 2
     for protocol in ("text", "reference"):
         for measure in ("gdp", "probe"):
-            assert found[f"paired.{protocol}.{measure}.undecided"] > half, (protocol, measure)
+            undecided = found[f"paired.{protocol}.{measure}.undecided"]
+            assert undecided > half, (protocol, measure)
             # The plain test decides more in every cell.
-            assert (
-                found[f"paired.{protocol}.{measure}.undecided_plain"] < found[f"paired.{protocol}.{measure}.undecided"]
-            )
+            assert found[f"paired.{protocol}.{measure}.undecided_plain"] < undecided, (protocol, measure)
     assert found["paired.text.gdp.ahead"] > found["paired.text.gdp.behind"]
     assert found["paired.reference.gdp.ahead"] < found["paired.reference.gdp.behind"]
 
