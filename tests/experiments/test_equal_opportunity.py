@@ -178,6 +178,11 @@ def test_arms_are_compared_split_by_split_with_scipy_s_test() -> None:
     a, b = (rows[(rows["arm"] == arm) & (rows["lam"] == 10.0)]["gdp"].to_numpy() for arm in "ab")
     assert table.loc[10.0, "p"] == pytest.approx(stats.wilcoxon(a, b).pvalue)
     assert table.loc[10.0, "mean"] == pytest.approx(0.1)
+    # Two p-values: the smaller is doubled, the larger is at least that (Holm), for both tests.
+    for raw, adjusted in (("p", "p_holm"), ("p_corrected", "p_corrected_holm")):
+        low, high = sorted(table[raw])
+        expected = sorted([min(1.0, 2 * low), min(1.0, max(2 * low, high))])
+        assert sorted(table[adjusted]) == pytest.approx(expected)
     half = compare_arms(rows, "a", "b", column="gdp", lams=(10.0,), second_scale=0.5)
     assert half["verdict"].tolist() == ["undecided"]
     assert half["mean"].iloc[0] == pytest.approx(0.0, abs=1e-12)
@@ -228,7 +233,9 @@ def test_there_are_no_rows_of_an_arm_that_was_not_trained() -> None:
         compare_arms(fabricated(), "a", "c", column="gdp", lams=(1.0,))
 
 
-@pytest.mark.parametrize(("name", "dataset"), [("equal_opportunity", "compas"), ("multi_sensitive", "adult")])
+@pytest.mark.parametrize(
+    ("name", "dataset"), [("equal_opportunity", "adult"), ("equal_opportunity", "compas"), ("multi_sensitive", "adult")]
+)
 def test_stored_rows_are_those_of_the_plan(name: str, dataset: str) -> None:
     for protocol in ("reference", "text"):
         rows = arm_rows(name, dataset=dataset, protocol=protocol)
@@ -258,6 +265,24 @@ def test_stored_as_released_the_penalty_on_positives_is_never_ahead_on_compas() 
     rows = stored("equal_opportunity", "compas")
     table = compare_arms(rows, "eo", "dp", column="eo_gdp_reference", lams=equal_opportunity.GRIDS["full"])
     assert "eo" not in set(table["verdict"])
+
+
+def test_stored_in_the_text_s_protocol_the_penalty_on_positives_is_ahead_on_adult_at_high_lambda() -> None:
+    grid = equal_opportunity.GRIDS["full"]
+    rows = {name: arm_rows("equal_opportunity", dataset=name, protocol="text") for name in ("adult", "compas")}
+    adult, compas = (compare_arms(part, "eo", "dp", column="eo_gdp_reference", lams=grid) for part in rows.values())
+    adult = adult.set_index("lam")
+    assert set(adult.index[adult["verdict"] == "eo"]) == {50.0, 100.0, 500.0}
+    assert set(adult.index[adult["p_corrected_holm"] < 0.05]) == {50.0, 100.0}
+    assert "eo" not in set(compas["verdict"])
+
+
+@pytest.mark.parametrize("dataset", ["adult", "compas"])
+def test_stored_restarts_are_complete(dataset: str) -> None:
+    rows = arm_rows("equal_opportunity", dataset=dataset, protocol="reference", repeats=True)
+    for lam in equal_opportunity.GRIDS["text"]:
+        found = restart_spread(rows, "eo", "dp", lam=lam, column="eo_gdp_reference")
+        assert found["runs"].to_dict() == dict.fromkeys(range(42, 47), 5.0)
 
 
 def test_stored_runs_of_the_sum_at_fifty_fall_into_two_groups_with_a_published_run_in_each() -> None:
