@@ -112,6 +112,7 @@ def test_stored_estimates_converge_where_the_chapter_says() -> None:
     assert not rows.empty
     exact = rows[rows["part"] == "exact"]
     sizes = sorted(exact["n"].unique())
+    assert sizes[-1] == 20_000
 
     def slope(name: str, target: float) -> tuple[float, tuple[float, float]]:
         return slope_interval(sizes, [(exact.loc[exact["n"] == n, name] - target).abs().to_numpy() for n in sizes])
@@ -121,6 +122,9 @@ def test_stored_estimates_converge_where_the_chapter_says() -> None:
         low, high = slope(name, target)[1]
         assert low - 0.03 < -0.5 < high + 0.03
     assert slope("eipm_1", truth)[0] > -0.1
+    # With γ = n^(−1/5) the rate is that of the smoothing bias, and told from the root.
+    low, high = slope("eipm_n", truth)[1]
+    assert -0.5 < low < -0.4 < high
     last = exact[exact["n"] == max(sizes)]
     assert last["eipm_1"].mean() == pytest.approx(limit, abs=4 * last["eipm_1"].std() / np.sqrt(len(last)))
     printed = rows[rows["part"] == "printed"]

@@ -161,3 +161,17 @@ def test_stored_errors_say_what_the_chapter_says() -> None:
     assert (null / signal).is_monotonic_increasing
     best = best_smoothing(found, "eipm_distinct")
     assert set(best["p"]) == set(high_dimensional.COORDINATES)
+
+
+def test_stored_times_are_flat_in_the_dimension() -> None:
+    from frhsic_core.experiments.tables.measured import seconds_table, speed_up
+
+    rows = stored_rows("runtime")
+    times = seconds_table(rows, part="dimension", by="d")
+    gpu = times[times["device"] == "cuda"].pivot(index=["mode", "method", "form"], columns="d", values="median")
+    assert gpu.notna().all(axis=None)
+    assert (gpu.max(axis=1) < 1.5 * gpu.min(axis=1)).all()
+    plain = ("frem", "loop, 32 anchors"), ("frhsic", "plain, centred")
+    for d in range(1, 6):
+        found = {at: speed_up(rows, *plain, at={"d": d}, device=at, part="dimension")[0] for at in ("cpu", "cuda")}
+        assert 2 < found["cpu"] < 3 < 5 < found["cuda"] < 7
