@@ -7,12 +7,14 @@ asking for a table never imports torch.
 from __future__ import annotations
 
 import importlib
+import sys
 
 import typer
 
 import frhsic_core
+from frhsic_core.terminal import EXIT_STATUS, INTERRUPTED
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_show_locals=False)
+__all__ = ["command", "main"]
 
 
 def _show_version(value: bool) -> None:
@@ -21,16 +23,32 @@ def _show_version(value: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _options(
     version: bool = typer.Option(False, "--version", callback=_show_version, is_eager=True, help="Show the version."),
 ) -> None:
     """Check the theorems, fetch the data, run the experiments of the executable edition of FRHSIC."""
 
 
-def main() -> None:
-    """Mount the commands of every layer and run."""
+def command() -> typer.Typer:
+    """Return the command with those of every layer mounted."""
+    app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_show_locals=False)
+    app.callback(epilog=f"Example: frhsic status\n\n{EXIT_STATUS}")(_options)
     app.add_typer(importlib.import_module("frhsic_core.data.commands").app, name="data")
-    app.command("certify")(importlib.import_module("frhsic_core.theory.commands").certify)
+    importlib.import_module("frhsic_core.theory.commands").register(app)
     importlib.import_module("frhsic_core.experiments.commands").register(app)
-    app()
+    return app
+
+
+def main() -> None:
+    """Run the command; Ctrl-C ends it with a word and status 130, never with a traceback."""
+    try:
+        command()(standalone_mode=True)
+    except KeyboardInterrupt:  # while the layers were imported
+        status = INTERRUPTED
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else int(end.code is not None)
+    else:
+        status = 0
+    if status == INTERRUPTED:
+        typer.echo("Interrupted.", err=True)
+    sys.exit(status)

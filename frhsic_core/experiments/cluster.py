@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from frhsic_core.experiments.devices import set_threads
 from frhsic_core.experiments.plan import Experiment, Job
 from frhsic_core.experiments.store import Part, ResultStore
-from frhsic_core.experiments.sweep import Report, in_one_line, run_job, set_threads
+from frhsic_core.experiments.sweep import Report, in_one_line, run_job
 
 __all__ = ["run_on_cluster"]
 

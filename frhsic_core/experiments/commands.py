@@ -2,44 +2,39 @@
 
 from __future__ import annotations
 
+import importlib.util
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
-import pandas as pd
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from frhsic_core.experiments.plan import Experiment, models_of
 from frhsic_core.experiments.presets import EXPERIMENTS, PRESETS, experiment_for
 from frhsic_core.experiments.reference import book_folder
+from frhsic_core.experiments.shown import print_heading, print_lines, print_pareto, print_unreproduced, time_text
 from frhsic_core.experiments.store import ResultStore
 from frhsic_core.experiments.study import Study, StudyStore
 from frhsic_core.experiments.tables.main_table import DEPENDENCE, beside_paper, pareto_table
-from frhsic_core.experiments.writing import StoreError
+from frhsic_core.terminal import INTERRUPTED, fail, one_of, print_table, waiting
 
 __all__ = ["register"]
 
 Preset = Annotated[str, typer.Option(help="smoke (seconds), text (as the paper states), full (everything)")]
 Place = Annotated[Path | None, typer.Option(help="Folder of the results; by default that of the book.")]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, ...")]
-Minutes = Annotated[float | None, typer.Option(help="Stop cleanly before so many minutes; run again to go on.")]
+Minutes = Annotated[float | None, typer.Option(min=0, help="Stop cleanly before so many minutes; run again to go on.")]
 Only = Annotated[list[str] | None, typer.Option(help="Only these; may be given several times.")]
-Splits = Annotated[int | None, typer.Option(help="Only the first so many splits.")]
-Threads = Annotated[int, typer.Option(help="CPU threads of torch; more are slower on small stacks.")]
+Splits = Annotated[int | None, typer.Option(min=1, help="Only the first so many splits.")]
+Threads = Annotated[int, typer.Option(min=1, help="CPU threads of torch; more are slower on small stacks.")]
 Dask = Annotated[str | None, typer.Option(help="Address of a Dask scheduler: train on its workers.")]
+GO_ON = "Finished stacks are kept: run the same command again to go on."
 
 
 def _folder(store: Path | None, preset: str) -> Path:
     if store is not None:
         return store
     return Path("_build") / "results" if preset == "smoke" else book_folder("results")
-
-
-def _fail(message: object) -> typer.Exit:
-    Console(stderr=True, soft_wrap=True, highlight=False).print(str(message), markup=False)
-    return typer.Exit(2)
 
 
 def run(
@@ -57,12 +52,9 @@ def run(
 ) -> None:
     """Train what the store lacks of an experiment, stack by stack; killed at any moment, it resumes.
 
-    Exit status 0: all is done; 3: stacks are left; 4: a stack failed.
+    Datasets that are not here are fetched first, and said. Exit status 0: all is done; 2: a mistake in the command, or
+    results cannot be written; 3: stacks are left; 4: a stack failed; 130: interrupted.
     """
-    from frhsic_core.experiments.study import run_study
-    from frhsic_core.experiments.sweep import run_experiment, set_threads
-
-    say = lambda line: typer.echo(line)  # noqa: E731
     try:
         chosen = experiment_for(
             experiment,
@@ -72,72 +64,110 @@ def run(
             methods=tuple(method or ()) or None,
             splits=splits,
         )
-        if isinstance(chosen, Study):
-            if dask is not None:
-                raise ValueError(f"{experiment} measures this machine or needs one alone: run it without --dask.")
-            set_threads(threads)
-            study = StudyStore(_folder(store, preset), chosen.name)
-            report = run_study(chosen, study, device=device, minutes=minutes, say=say)
-            study.compact(chosen)
-            typer.echo(str(report))
-            raise typer.Exit(4 if report.failed else 3 if report.left else 0)
-        results = ResultStore(_folder(store, preset), chosen.name)
-        if dask is not None:
-            from frhsic_core.experiments.cluster import run_on_cluster
-
-            report = run_on_cluster(chosen, results, address=dask, device=device, threads=threads, say=say)
-        else:
-            set_threads(threads)
-            report = run_experiment(chosen, results, device=device, minutes=minutes, say=say)
-        results.compact()
+        status = _run(chosen, _folder(store, preset), device=device, minutes=minutes, threads=threads, dask=dask)
+    except KeyboardInterrupt:
+        raise fail(GO_ON, status=INTERRUPTED) from None
+    except ModuleNotFoundError as error:
+        if error.name not in ("distributed", "dask"):
+            raise
+        raise fail("--dask needs dask: pip install 'frhsic-core[experiments]'.") from None
     except (ValueError, OSError) as error:
-        raise _fail(error) from None
+        raise fail(error) from None
+    raise typer.Exit(status)
+
+
+def _run(
+    chosen: Experiment | Study, folder: Path, *, device: str, minutes: float | None, threads: int, dask: str | None
+) -> int:
+    from frhsic_core.experiments.devices import require_known, set_threads
+    from frhsic_core.experiments.study import run_study
+    from frhsic_core.experiments.sweep import run_experiment
+
+    if isinstance(chosen, Study):
+        if dask is not None:
+            raise ValueError(f"{chosen.name} measures this machine or needs one alone: run it without --dask.")
+        set_threads(threads)
+        study = StudyStore(folder, chosen.name)
+        report = run_study(chosen, study, device=device, minutes=minutes, say=typer.echo)
+        study.compact(chosen)
+        typer.echo(str(report))
+        return report.exit_status
+    results = ResultStore(folder, chosen.name)
+    if dask is not None:
+        from frhsic_core.experiments.cluster import run_on_cluster
+
+        require_known(device)  # whether the workers have it, they say
+        report = run_on_cluster(chosen, results, address=dask, device=device, threads=threads, say=typer.echo)
+    else:
+        set_threads(threads)
+        report = run_experiment(chosen, results, device=device, minutes=minutes, say=typer.echo)
+    if importlib.util.find_spec("pyarrow") is not None:
+        results.compact()
+    elif report.stacks:
+        typer.echo(f"Results stay in {results.parts}: pip install 'frhsic-core[experiments]' to merge and print them.")
     typer.echo(str(report))
-    raise typer.Exit(4 if report.failed else 3 if report.left else 0)
+    return report.exit_status
 
 
 def tables(
-    experiment: Annotated[str, typer.Argument()] = "main",
+    experiment: Annotated[str, typer.Argument(help="main, or main_smoke with --store.")] = "main",
     store: Place = None,
     protocol: Annotated[str, typer.Option(help="text or reference")] = "reference",
     dependence: Annotated[str, typer.Option(help=f"One of: {', '.join(DEPENDENCE)}.")] = "gdp_reference",
     splits: Splits = None,
     csv: Annotated[Path | None, typer.Option(help="Also write the numbers to this file.")] = None,
 ) -> None:
-    """Print matched points and nAUP with intervals, and beside them what the paper prints."""
-    if not experiment.startswith("main"):
-        raise _fail(f"{experiment!r} has no Pareto tables: main has them; its chapter shows what another one found.")
-    if dependence not in DEPENDENCE:
-        raise _fail(f"dependence is {dependence!r}: choose one of {', '.join(DEPENDENCE)}.")
+    """Print matched points and nAUP with intervals, and beside them what the paper prints.
+
+    Exit status 0: printed; 2: a mistake in the command, or nothing is stored.
+    """
     try:
-        rows = ResultStore(store or book_folder("results"), experiment).read()
+        if not experiment.startswith("main"):
+            raise ValueError(
+                f"{experiment!r} has no Pareto tables: main has; the chapter of another shows its findings."
+            )
+        one_of("protocol", protocol, ("text", "reference"))
+        one_of("dependence", dependence, DEPENDENCE)
+        if csv is not None and not csv.absolute().parent.is_dir():
+            raise ValueError(f"csv is {csv}, but there is no folder {csv.absolute().parent}: make it first.")
+        folder = store or book_folder("results")
+        rows = ResultStore(folder, experiment).read()
         rows = rows[(rows["protocol"] == protocol) & (rows["option"] == "")]
-        first = sorted(set(rows["split"]))[: splits or None]
-        table = pareto_table(rows, dependence=dependence, splits=first)
+        stored = sorted(set(rows["split"]))
+        if not stored:
+            raise ValueError(f"{folder} has no rows of the {protocol} protocol yet: frhsic run {experiment}")
+        if splits is not None and splits > len(stored):
+            raise ValueError(f"splits is {splits}: {len(stored)} are stored.")
+        table = pareto_table(rows, dependence=dependence, splits=stored[:splits])
+        if table.empty:
+            raise ValueError(f"{folder} has no whole sweep of the {protocol} protocol yet: frhsic run {experiment}")
+        if dependence == "gdp_reference":
+            table = beside_paper(table)
+        print_pareto(table, title=f"{experiment}, {protocol} protocol, {DEPENDENCE[dependence]}")
+        if csv is not None:
+            table.to_csv(csv, index=False)
     except (ValueError, OSError) as error:
-        raise _fail(error) from None
-    if table.empty:
-        raise _fail(f"There are no rows of the {protocol} protocol yet: frhsic run {experiment}")
-    if dependence == "gdp_reference":
-        table = beside_paper(table)
-    _show(table, title=f"{experiment}, {protocol} protocol, {DEPENDENCE[dependence]}")
-    if csv is not None:
-        table.to_csv(csv, index=False)
+        raise fail(error) from None
 
 
 def status(store: Place = None) -> None:
-    """Show how far each experiment is: models trained of those each preset needs, time spent, on what."""
-    table = Table("experiment", "preset", "models", "of", "stacks left", "training", "evaluation", "devices")
-    for name in EXPERIMENTS:
-        for preset in PRESETS:
-            chosen = experiment_for(name, preset)
-            try:
-                counts, spent, environments = _progress(chosen, _folder(store, preset))
-            except StoreError as error:
-                raise _fail(error) from None
-            devices = ", ".join(sorted({environment["device"] for environment in environments}))
-            table.add_row(name, preset, *counts, *map(_minutes, spent), devices)
-    _console().print(table)
+    """Show how far each experiment is: models trained of those each preset needs, time spent, on what.
+
+    Exit status 0: shown; 2: the store cannot be found or read.
+    """
+    headings = ("experiment", "preset", "models", "of", "stacks left", "training", "evaluation", "devices")
+    rows = []
+    try:
+        if store is not None and not store.is_dir():
+            raise ValueError(f"store is {store}, which is no folder: name one with results.")
+        for name in EXPERIMENTS:
+            for preset in PRESETS:
+                counts, spent, environments = _progress(experiment_for(name, preset), _folder(store, preset))
+                devices = ", ".join(sorted({environment["device"] for environment in environments}))
+                rows.append((name, preset, *counts, *map(time_text, spent), devices))
+    except (ValueError, OSError) as error:
+        raise fail(error) from None
+    print_table(headings, rows, fold={"devices": None}, drop=("devices", "evaluation", "training", "of"))
 
 
 def _progress(chosen: Experiment | Study, folder: Path) -> tuple[list[str], list[float], list[dict[str, str]]]:
@@ -168,7 +198,10 @@ def reproduce(
     minutes: Minutes = None,
     threads: Threads = 1,
 ) -> None:
-    """Run every experiment one after the other; the minutes are for all of them together."""
+    """Run every experiment one after the other; the minutes are for all of them together.
+
+    Exit status: the largest of those of frhsic run; a mistake or Ctrl-C ends it at once.
+    """
     import time
 
     begin, worst = time.monotonic(), 0
@@ -182,81 +215,54 @@ def reproduce(
             run(name, preset, store, device, left, None, None, None, None, threads, None)
         except typer.Exit as finished:
             worst = max(worst, finished.exit_code)
-            if finished.exit_code == 2:
-                break
+            if finished.exit_code in (2, INTERRUPTED):
+                raise
     raise typer.Exit(worst)
 
 
 def ledger(
     verdict: Annotated[str | None, typer.Option(help="Only lines with this verdict, for example 'differs'.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Everything as JSON.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Every line, with its notes.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Everything as JSON, or the lines of --verdict.")] = False,
 ) -> None:
-    """Print every number of the paper beside ours, with the verdict the data give."""
+    """Judge every number of the paper from stored runs: counts, and the lines that are not reproduced.
+
+    Exit status 0: printed; 2: a mistake in the command, or nothing is stored.
+    """
     from json import dumps
 
-    from frhsic_core.experiments.ledger import heading
+    from frhsic_core.experiments.ledger import VERDICTS, heading
     from frhsic_core.experiments.ledger import ledger as computed
 
     try:
-        everything, lines = computed(), computed(verdict=verdict)
+        if verdict is not None:
+            one_of("verdict", verdict, VERDICTS)
+        book_folder("results")
+        with waiting("Judging the printed numbers from the stored runs, some 15 seconds ..."):
+            table = computed()
+            lines, top = computed(verdict=verdict), heading(table)
     except (ValueError, OSError) as error:
-        raise _fail(error) from None
-    top = heading(everything)
+        raise fail(error) from None
     if json:
         typer.echo(dumps({**top, "lines": lines.to_dict("records")}, ensure_ascii=False, indent=1))
         return
-    for name, value in top.items():
-        text = ", ".join(f"{count} {what}" for what, count in value.items()) if isinstance(value, dict) else value
-        typer.echo(f"{name}: {', '.join(text) if isinstance(text, list) else text}")
-    columns = ["id", "claim", "printed", "ours", "verdict", "from stored runs", "note"]
-    shown = Table(*columns)
-    for line in lines[columns].itertuples(index=False):
-        # Intervals are written in brackets, which rich would read as markup.
-        shown.add_row(*(escape(cell) for cell in line))
-    _console().print(shown)
+    print_heading(top)
+    if everything or verdict is not None:
+        print_lines(lines)
+    else:
+        print_unreproduced(lines, tuple(name for name in VERDICTS if not name.startswith("reproduced")))
+
+
+EXAMPLES: dict[Callable[..., None], str] = {
+    run: "frhsic run main --preset smoke --device cpu",
+    tables: "frhsic tables --protocol text --splits 5",
+    status: "frhsic status",
+    reproduce: "frhsic reproduce --preset text --minutes 60",
+    ledger: "frhsic ledger --verdict differs",
+}
 
 
 def register(app: typer.Typer) -> None:
     """Add the five commands to ``app``."""
-    for command in (run, tables, status, reproduce, ledger):
-        app.command()(command)
-
-
-def _minutes(seconds: float) -> str:
-    return f"{seconds:.1f} s" if seconds < 120 else f"{seconds / 60:.1f} min"
-
-
-def _show(table: pd.DataFrame, *, title: str) -> None:
-    shown = Table(title=title)
-    printed = "paper_naup" in table
-    for heading in ("dataset", "S variant", "method", "λ", "performance", "dependence", "nAUP", "95 % interval"):
-        shown.add_column(heading)
-    if printed:
-        for heading in ("paper: perf.", "GDP", "nAUP"):
-            shown.add_column(heading)
-
-    def text(value: float, digits: int, spread: float = float("nan")) -> str:
-        shown = "–" if pd.isna(value) else f"{value:.{digits}f}"
-        return shown if pd.isna(spread) else f"{shown} ± {spread:.{digits}f}"
-
-    for line in table.to_dict("records"):
-        digits = 4 if line["dataset"] == "crime" else 3
-        cells = [
-            line["dataset"],
-            line["variant"],
-            line["method"],
-            "–" if pd.isna(line["lam"]) else f"{line['lam']:g}",
-            text(line["performance"], digits, line["performance_sd"]),
-            text(line["dependence"], 3, line["dependence_sd"]),
-            text(line["naup"], 3),
-            "–" if pd.isna(line["naup"]) else f"{line['naup_low']:.3f} to {line['naup_high']:.3f}",
-        ]
-        if printed:
-            cells += [text(line["paper_performance"], digits), text(line["paper_dependence"], 3)]
-            cells += [text(line["paper_naup"], 3)]
-        shown.add_row(*cells)
-    _console().print(shown)
-
-
-def _console() -> Console:
-    return Console(width=None if Console().is_terminal else 150, highlight=False)
+    for command, example in EXAMPLES.items():
+        app.command(epilog=f"Example: {example}")(command)

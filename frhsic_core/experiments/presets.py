@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -101,7 +102,9 @@ def experiment_for(
     1920
     """
     if name not in EXPERIMENTS:
-        raise ValueError(f"There is no experiment {name!r}: choose one of {', '.join(EXPERIMENTS)}.")
+        close = difflib.get_close_matches(name, EXPERIMENTS, n=1)
+        hint = f" Did you mean {close[0]!r}?" if close else ""
+        raise ValueError(f"There is no experiment {name!r}.{hint} There are: {', '.join(EXPERIMENTS)}.")
     if preset not in PRESETS:
         raise ValueError(f"preset is {preset!r}: choose one of {', '.join(PRESETS)}.")
     experiment = EXPERIMENTS[name](preset)

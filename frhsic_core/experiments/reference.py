@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from pathlib import Path
 
 import pandas as pd
@@ -14,20 +15,32 @@ __all__ = ["book_folder", "paper_table", "reference_sweep", "stored_rows"]
 
 
 def book_folder(*parts: str) -> Path:
-    """Return a folder of the book: below ``FRHSIC_BOOK``, or below ``book/`` of the checkout this package lies in.
+    """Return a folder of the book.
+
+    Sought in this order: ``FRHSIC_BOOK``; a folder ``book`` with ``claims`` and ``results`` in the current folder or
+    one of its parents; the source tree of an editable install.
 
     Raises
     ------
     FileNotFoundError
-        An installed package carries no results: clone the repository, or point ``FRHSIC_BOOK`` to its ``book`` folder.
+        An installed package carries no results: stand in a clone, or point ``FRHSIC_BOOK`` to its ``book`` folder.
     """
-    root = Path(os.environ.get("FRHSIC_BOOK") or Path(frhsic_core.__file__).parents[1] / "book")
-    if not root.is_dir():
-        raise FileNotFoundError(
-            f"{root} is not here: stored results belong to the repository, not to the package. Run from a clone, or "
-            "set FRHSIC_BOOK to the book folder of one."
-        )
-    return root.joinpath(*parts)
+    given = os.environ.get("FRHSIC_BOOK")
+    if given:
+        root = Path(given).expanduser()
+        if not root.is_dir():
+            raise FileNotFoundError(
+                f"FRHSIC_BOOK is {given}, which is no folder: set it to the book folder of a clone."
+            )
+        return root.joinpath(*parts)
+    here = Path.cwd()
+    for folder in (here, *here.parents, Path(frhsic_core.__file__).parents[1]):
+        if all((folder / "book" / part).is_dir() for part in ("claims", "results")):
+            return folder.joinpath("book", *parts)
+    raise FileNotFoundError(
+        f"No book folder with stored results in {here} or above: go into a clone of the repository, or set FRHSIC_BOOK "
+        "to the book folder of one."
+    )
 
 
 def stored_rows(experiment: str = "main") -> pd.DataFrame:
@@ -54,7 +67,12 @@ def reference_sweep(*, dense: bool = True) -> pd.DataFrame:
     >>> len(reference_sweep()), len(reference_sweep(dense=False))
     (365, 356)
     """
-    folder = book_folder("claims", "reference")
+    # The ledger asks some hundred times; each has its own copy to change.
+    return _sweep(book_folder("claims", "reference"), dense).copy()
+
+
+@cache
+def _sweep(folder: Path, dense: bool) -> pd.DataFrame:
     sweep = pd.read_csv(folder / "sweep.csv")
     if dense:
         replaced = (sweep["dataset"] == "adult") & (sweep["method"] == "frhsic")

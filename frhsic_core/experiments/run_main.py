@@ -11,15 +11,19 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from frhsic_core.experiments.devices import set_threads
 from frhsic_core.experiments.presets import EXPERIMENTS, PRESETS, experiment_for
-from frhsic_core.experiments.store import ResultStore, StoreError
+from frhsic_core.experiments.store import ResultStore
 from frhsic_core.experiments.study import Study, StudyStore, run_study
-from frhsic_core.experiments.sweep import Report, run_experiment, set_threads
+from frhsic_core.experiments.sweep import run_experiment
 from frhsic_core.experiments.tables.main_table import short_table
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Parse the arguments, run, print a short table; 0 when all is done, 3 when stacks are left, 4 when one failed."""
+    """Parse the arguments, run, print a short table.
+
+    Returns 0 when all is done, 2 after a mistake, 3 when stacks are left, 4 when one failed, 130 after Ctrl-C.
+    """
     parser = argparse.ArgumentParser(prog="run_main", description=__doc__.splitlines()[0])
     parser.add_argument("experiment", nargs="?", default="main", choices=list(EXPERIMENTS))
     parser.add_argument("--preset", default="full", choices=PRESETS)
@@ -50,22 +54,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if chosen.compact:
                 results.compact(experiment)
             print(report)
-            return status_of(report)
+            return report.exit_status
         store = ResultStore(chosen.store, experiment.name)
         report = run_experiment(experiment, store, device=chosen.device, minutes=chosen.minutes, say=say)
         if chosen.compact:
             store.compact()
-    except (ValueError, StoreError) as error:
-        print(f"run_main: {error}", file=sys.stderr)
+    except KeyboardInterrupt:
+        print("Interrupted: finished stacks are kept; run again to go on.", file=sys.stderr)
+        return 130
+    except (ValueError, OSError) as error:
+        said = error.strerror if isinstance(error, OSError) and not error.filename else None
+        print(f"run_main: {said or error}", file=sys.stderr)
         return 2
     print(report)
     print(short_table(store.read(parts_only=not chosen.compact)))
-    return status_of(report)
-
-
-def status_of(report: Report) -> int:
-    """Return 0 when all is done, 3 when something is left, 4 when something failed."""
-    return 4 if report.failed else 3 if report.left else 0
+    return report.exit_status
 
 
 if __name__ == "__main__":

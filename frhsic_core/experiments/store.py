@@ -229,9 +229,15 @@ class ResultStore:
             ) from None
 
     def _read_table(self) -> pd.DataFrame:
-        import pyarrow.parquet
-
-        return pyarrow.parquet.read_table(self.table).to_pandas()
+        try:
+            import pyarrow.parquet
+        except ImportError:
+            raise StoreError(f"{self.table} is read with pyarrow: pip install 'frhsic-core[experiments]'.") from None
+        try:
+            return pyarrow.parquet.read_table(self.table).to_pandas()
+        except (OSError, pyarrow.ArrowException) as error:
+            said = " ".join(str(error).split())
+            raise StoreError(f"{self.table} is not readable ({said}): restore it from the repository.") from None
 
     def _each_part(self, read: Callable[[Path], Value]) -> list[Value]:
         """Read every part; the table is read after them, since compacting writes it before it removes parts."""

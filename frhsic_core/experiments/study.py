@@ -19,7 +19,9 @@ from typing import Any
 
 import pandas as pd
 
+from frhsic_core.experiments.arriving import bring
 from frhsic_core.experiments.catalogue import module_of
+from frhsic_core.experiments.devices import resolved_device
 from frhsic_core.experiments.plan import Settings, digest
 from frhsic_core.experiments.provenance import environment
 from frhsic_core.experiments.sweep import Report, in_one_line
@@ -176,14 +178,15 @@ def run_study(
 ) -> Report:
     """Measure what ``store`` lacks of ``study``; start no unit after ``minutes``. See ``run_experiment``."""
     say = say or (lambda line: None)
-    if device == "auto":
-        import torch
-
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    store.require_writable()
     measure = module_of(study.module).measure_unit
     todo, report, begin = study.missing(store.done()), Report(), time.monotonic()
     say(f"{study.name}: {len(todo)} units to measure")
+    if not todo:
+        return report
+    store.require_writable()
+    device = resolved_device(device)
+    named_data = [dict(unit) for unit in todo if dict(unit).keys() >= {"dataset", "variant"}]
+    bring(((unit["dataset"], unit["variant"]) for unit in named_data), say=say)
     for unit in todo:
         if minutes is not None and time.monotonic() - begin > 60.0 * minutes:
             report.stopped = "time limit"
@@ -198,7 +201,7 @@ def run_study(
             try:
                 rows = [{**dict(unit), **row} for row in measure(dict(unit), device)]
             except KeyboardInterrupt:
-                report.stopped = "interrupted; the unit in flight is lost, finished ones are kept"
+                report.interrupt("unit")
                 break
             except StoreError:
                 raise

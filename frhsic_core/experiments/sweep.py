@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from frhsic_core.experiments.arriving import bring
 from frhsic_core.experiments.catalogue import module_of
+from frhsic_core.experiments.devices import resolved_device
 from frhsic_core.experiments.plan import Experiment, Job, Task
 from frhsic_core.experiments.provenance import environment
 from frhsic_core.experiments.store import Part, ResultStore
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from frhsic_core.data.dataset import Dataset
     from frhsic_core.data.splits import SplitStack
 
-__all__ = ["OutOfTime", "Report", "Samples", "in_one_line", "run_experiment", "run_job", "set_threads"]
+__all__ = ["OutOfTime", "Report", "Samples", "in_one_line", "run_experiment", "run_job"]
 
 # Rows of each dataset, and what a step of a method costs against one without a penalty: guesses for the time left only.
 _ROWS = {"adult": 32561, "acs_income": 20000, "meps": 13707, "crime": 1994, "compas": 6172, "synthetic": 5000}
@@ -80,14 +82,11 @@ class OutOfTime(Exception):
 
 def run_job(job: Job, *, device: str = "auto", samples: Samples | None = None, deadline: float = math.inf) -> Part:
     """Train and evaluate one stack; raise :class:`OutOfTime` when ``time.monotonic()`` will pass ``deadline``."""
-    import torch
-
     from frhsic_core.experiments.metrics import evaluate
     from frhsic_core.learning import Trainer, make_penalty
 
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    samples = samples or Samples(device)
+    samples = samples or Samples(resolved_device(device))
+    device = samples.device
     recipe, task = job.recipe, job.recipe.task
     data, splits = samples.dataset(task), samples.splits(job)
     where = {split: i for i, split in enumerate(job.splits)}
@@ -163,6 +162,17 @@ class Report:
     stopped: str = ""
     failed: list[str] = field(default_factory=list)
     slowest: list[tuple[float, str]] = field(default_factory=list)
+    interrupted: bool = False
+
+    @property
+    def exit_status(self) -> int:
+        """0: all is done; 3: stacks are left; 4: a stack failed; 130: interrupted."""
+        return 130 if self.interrupted else 4 if self.failed else 3 if self.left else 0
+
+    def interrupt(self, what: str) -> None:
+        """Note that Ctrl-C ended the run in the middle of a stack or unit."""
+        self.interrupted = True
+        self.stopped = f"interrupted; the {what} in flight is lost, finished ones are kept; run again to go on"
 
     def __str__(self) -> str:
         lines = [
@@ -207,11 +217,15 @@ def run_experiment(
     """
     deadline = math.inf if minutes is None else time.monotonic() + 60.0 * minutes
     say = say or (lambda line: None)
-    store.require_writable()
     jobs = experiment.missing(store.done())
     report, clock = Report(), _Clock(jobs)
     say(f"{experiment.name}: {len(jobs)} stacks, {sum(len(job.models) for job in jobs)} models to train")
-    samples: Samples | None = None
+    if not jobs:
+        return report
+    # What would fail every stack is said once, now.
+    store.require_writable()
+    samples = Samples(resolved_device(device))
+    bring(((job.recipe.task.dataset, job.recipe.task.variant) for job in jobs), say=say)
     for job in jobs:
         if time.monotonic() + clock.expected(job) > deadline:
             report.stopped = "time limit"
@@ -221,7 +235,6 @@ def run_experiment(
                 say(f"{job}: another runner has it")
                 clock.skipped(job)
                 continue
-            samples = samples or Samples(_resolved(device))
             begin = time.monotonic()
             try:
                 part = run_job(job, device=samples.device, samples=samples, deadline=deadline)
@@ -230,7 +243,7 @@ def run_experiment(
                 say(str(error))
                 break
             except KeyboardInterrupt:
-                report.stopped = "interrupted; the stack in flight is lost, finished ones are kept"
+                report.interrupt("stack")
                 break
             except Exception as error:  # one broken stack (a file that is not here, memory) must not cost the others
                 report.failed.append(f"{job}: {in_one_line(error)}")
@@ -266,21 +279,6 @@ def _free(device: str) -> None:
 
         gc.collect()
         torch.cuda.empty_cache()
-
-
-def set_threads(threads: int) -> None:
-    """Set the CPU threads of torch: with its own choice small stacks were up to ninety times slower than with one."""
-    import torch
-
-    torch.set_num_threads(threads)
-
-
-def _resolved(device: str) -> str:
-    if device != "auto":
-        return device
-    import torch
-
-    return "cuda" if torch.cuda.is_available() else "cpu"
 
 
 class _Clock:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +15,7 @@ import typer
 
 from frhsic_core.theory.registry import Check, Result, checks, find_statement, run_checks, statements
 
-__all__ = ["certify", "compare", "find_recorded", "read_recorded", "record"]
+__all__ = ["certify", "compare", "find_recorded", "read_recorded", "record", "register"]
 
 RECORDED = Path("book") / "claims" / "verdicts.json"
 VERDICT_STYLE = {"holds": "green", "holds as corrected": "cyan", "fails as stated": "yellow", "inconclusive": "red"}
@@ -33,7 +34,13 @@ def row(result: Result) -> dict[str, Any]:
 
 
 def find_recorded(start: Path | None = None) -> Path | None:
-    """Return ``book/claims/verdicts.json`` of the checkout around the working folder or this package, if any."""
+    """Return ``claims/verdicts.json`` of ``FRHSIC_BOOK``, or of the checkout around the working folder or this package.
+
+    None where there is no such file.
+    """
+    if start is None and os.environ.get("FRHSIC_BOOK"):
+        path = Path(os.environ["FRHSIC_BOOK"]).expanduser() / "claims" / "verdicts.json"
+        return path if path.is_file() else None
     here = Path.cwd() if start is None else start
     for folder in (here, *here.parents, *Path(__file__).resolve().parents):
         if (folder / RECORDED).is_file():
@@ -94,19 +101,29 @@ def certify(
         Path | None, typer.Option("--recorded", help="The recorded verdicts; default: book/claims/verdicts.json.")
     ] = None,
 ) -> None:
-    """Check every statement of the paper and print what was found; fail if a verdict is not the recorded one."""
+    """Check every statement of the paper and print what was found; fail if a verdict is not the recorded one.
+
+    Exit status 0: the verdicts are those recorded; 1: one changed; 2: a mistake in the command.
+    """
     try:
         numbers = [find_statement(statement).number] if statement is not None else list(statements())
     except KeyError as error:
-        typer.echo(f"error: {error.args[0]}", err=True)
-        raise typer.Exit(2) from None
+        raise _fail(error.args[0]) from None
     if importlib.util.find_spec("flint") is None:
-        typer.echo("error: interval evidence needs python-flint: pip install 'frhsic-core[test]'.", err=True)
-        raise typer.Exit(2)
+        raise _fail("interval evidence needs python-flint: pip install 'frhsic-core[test]'.")
+    # Whatever can be wrong with the record is said now, not after a minute of checks.
     path = recorded if recorded is not None else find_recorded()
-    if recorded is not None and not recorded.is_file() and not record_verdicts:
-        typer.echo(f"error: {recorded} does not exist: record verdicts there with --record first.", err=True)
-        raise typer.Exit(2)
+    known: dict[tuple[str, str], str] = {}
+    if record_verdicts:
+        if len(numbers) < len(statements()):
+            raise _fail("--record writes all statements at once: leave --statement out.")
+    elif recorded is not None and not recorded.is_file():
+        raise _fail(f"{recorded} does not exist: record verdicts there with --record first.")
+    elif path is not None:
+        try:
+            known = read_recorded(path)
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise _fail(f"{path} is no record of verdicts ({error}): restore it, or write it with --record.") from None
     import torch  # here, so that `frhsic --help` does not wait for it
 
     threads = torch.get_num_threads()
@@ -122,12 +139,17 @@ def certify(
     else:
         _show(results, seconds)
     if record_verdicts:
-        _write(results, path or Path.cwd() / RECORDED, numbers)
+        path = path or Path.cwd() / RECORDED
+        try:
+            record(results, path)
+        except OSError as error:
+            raise _fail(f"the verdicts cannot be written to {path}: {error.strerror or error}.") from None
+        typer.echo(f"recorded {len(results)} verdicts in {path}.", err=True)
         return
     if path is None:
         typer.echo(f"no recorded verdicts found ({RECORDED} of a checkout): nothing to compare with.", err=True)
         return
-    changed, new = compare(results, read_recorded(path), numbers=numbers)
+    changed, new = compare(results, known, numbers=numbers)
     for line in new:
         typer.echo(f"not recorded yet: {line}", err=True)
     for line in changed:
@@ -136,12 +158,14 @@ def certify(
         raise typer.Exit(1)
 
 
-def _write(results: list[Result], path: Path, numbers: list[str]) -> None:
-    if len(numbers) < len(statements()):
-        typer.echo("error: --record writes all statements at once: leave --statement out.", err=True)
-        raise typer.Exit(2)
-    record(results, path)
-    typer.echo(f"recorded {len(results)} verdicts in {path}.", err=True)
+def register(app: typer.Typer) -> None:
+    """Add the command to ``app``."""
+    app.command(epilog='Example: frhsic certify --quick --statement "Theorem 4.5"')(certify)
+
+
+def _fail(message: str) -> typer.Exit:
+    typer.echo(f"error: {message}", err=True)
+    return typer.Exit(2)
 
 
 def _run(numbers: list[str], *, quick: bool) -> list[Result]:

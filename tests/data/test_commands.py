@@ -31,11 +31,60 @@ def test_list_names_every_dataset_and_what_is_not_here() -> None:
     assert "built in" in result.output
 
 
-def test_verify_fails_without_files_and_says_why() -> None:
-    result = run(app, ["verify", "crime"])
-    assert result.exit_code == 1
-    assert "By hand" in result.output
+@pytest.mark.parametrize("width", [80, 60, 40])
+def test_list_never_cuts_a_name(width: int) -> None:
+    result = run(app, ["list"], env={"COLUMNS": str(width), "TTY_COMPATIBLE": "1", "TERM": "dumb"})
+    assert result.exit_code == 0
+    for name in available_datasets():
+        assert f" {name} " in result.output
+    assert "…" not in result.output
+    if width == 80:
+        assert max(map(len, result.output.splitlines())) <= 80
+        assert "Left out on 80 columns: task, source" in result.output
+
+
+def test_verify_fails_for_files_that_are_here_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    absent = run(app, ["verify"])
+    assert absent.exit_code == 0
+    assert absent.output.count("absent ") == len(CASES)
+    assert "failed " not in absent.output
     assert run(app, ["verify", "synthetic"]).exit_code == 0
+    path = REAL["crime"].sources["text"][0].file.under(tmp_path)
+    path.parent.mkdir()
+    path.write_text("half of it")
+    monkeypatch.setenv("FRHSIC_DATA", str(tmp_path))
+    broken = run(app, ["verify"])
+    assert broken.exit_code == 1
+    assert broken.output.count("failed  crime") == 2
+    assert "is not the published file" in broken.output
+    assert broken.output.count("failed ") == 2
+    assert path.exists()
+
+
+def test_verify_tells_that_a_broken_file_of_the_cache_is_gone(tmp_path: Path) -> None:
+    path = REAL["compas"].sources["text"][0].file.under(tmp_path / "cache")
+    path.parent.mkdir(parents=True)
+    path.write_text("<html>no</html>")
+    result = run(app, ["verify", "compas"])
+    assert result.exit_code == 1
+    assert "is a web page" in result.output
+    assert "removed from the cache, get it anew: frhsic data fetch compas" in result.output
+    assert not path.exists()
+
+
+def test_a_file_that_cannot_be_read_is_no_traceback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = REAL["crime"].sources["text"][0].file.under(tmp_path)
+    path.parent.mkdir()
+    path.write_text("secret")
+    monkeypatch.setenv("FRHSIC_DATA", str(tmp_path))
+
+    def refuse(*_: object) -> str:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr("frhsic_core.data.files.sha256_of", refuse)
+    assert "cannot be read: Permission denied" in run(app, ["list"]).output
+    result = run(app, ["verify", "crime"])
+    assert (result.exit_code, result.output.count("Permission denied")) == (1, 2)
 
 
 @pytest.mark.data
@@ -72,7 +121,13 @@ def test_an_unknown_name_is_an_error() -> None:
     for command in ("card", "fetch", "verify"):
         result = run(app, [command, "adlut"])
         assert result.exit_code == 2
-        assert "There is no dataset adlut" in result.output
+        assert "dataset is 'adlut' (did you mean 'adult'?): choose one of adult, acs_income" in result.output
+
+
+def test_an_unknown_variant_is_a_sentence() -> None:
+    result = run(app, ["card", "adult", "--variant", "referense"])
+    assert result.exit_code == 2
+    assert result.output.strip() == "variant is 'referense' (did you mean 'reference'?): choose one of text, reference."
 
 
 def test_a_summary_against_plain_numpy_and_scikit_learn() -> None:

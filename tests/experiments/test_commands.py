@@ -1,15 +1,17 @@
-"""The four commands and the plain entry, on the smoke preset and on made-up rows."""
+"""The five commands and the plain entry, on the smoke preset and on made-up rows."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pandas as pd
 import pytest
 import typer
 from typer.testing import CliRunner
 
+import frhsic_core
 from frhsic_core.experiments import presets, run_main
 from frhsic_core.experiments.commands import register
 from frhsic_core.experiments.plan import Experiment, Task
@@ -114,9 +116,40 @@ def test_plain_entry_explains_mistakes(capsys, tmp_path) -> None:
     assert "has 1 to 25" in capsys.readouterr().err
 
 
-def test_results_belong_to_a_checkout(monkeypatch, tmp_path) -> None:
-    monkeypatch.setenv("FRHSIC_BOOK", str(tmp_path))
-    assert book_folder("results") == tmp_path / "results"
+def _book(folder: Path) -> Path:
+    for part in ("claims", "results"):
+        (folder / "book" / part).mkdir(parents=True)
+    return folder / "book"
+
+
+def test_the_book_is_sought_in_order(monkeypatch, tmp_path) -> None:
+    """The environment, then the folder one stands in and its parents, then the source tree of the package."""
+    clone, package = _book(tmp_path / "clone"), _book(tmp_path / "package")
+    deep = tmp_path / "clone" / "notebooks" / "old"
+    deep.mkdir(parents=True)
+    (tmp_path / "bare").mkdir()
+    monkeypatch.setattr(frhsic_core, "__file__", str(tmp_path / "package" / "frhsic_core" / "__init__.py"))
+    monkeypatch.delenv("FRHSIC_BOOK", raising=False)
+    monkeypatch.chdir(deep)
+    assert book_folder("results") == clone / "results"
+    monkeypatch.chdir(tmp_path / "bare")
+    assert book_folder() == package
+    (tmp_path / "bare" / "book").mkdir()  # some other book, without claims and results
+    assert book_folder() == package
+    monkeypatch.setenv("FRHSIC_BOOK", str(tmp_path / "bare"))
+    monkeypatch.chdir(deep)
+    assert book_folder("results") == tmp_path / "bare" / "results"
     monkeypatch.setenv("FRHSIC_BOOK", str(tmp_path / "nowhere"))
-    with pytest.raises(FileNotFoundError, match="set FRHSIC_BOOK"):
+    with pytest.raises(FileNotFoundError, match=r"FRHSIC_BOOK is .*nowhere, which is no folder"):
         book_folder("results")
+
+
+@pytest.mark.parametrize("arguments", [["status"], ["tables"], ["ledger"], ["run", "main"]])
+def test_without_a_book_one_line_names_the_setting(monkeypatch, tmp_path, arguments) -> None:
+    monkeypatch.setattr(frhsic_core, "__file__", str(tmp_path / "site" / "frhsic_core" / "__init__.py"))
+    monkeypatch.delenv("FRHSIC_BOOK", raising=False)
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 2, result.output
+    assert len(result.output.strip().splitlines()) == 1
+    assert "set FRHSIC_BOOK to the book folder" in result.output

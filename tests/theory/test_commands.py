@@ -123,6 +123,30 @@ def test_a_record_that_is_not_there(small: Path) -> None:
     assert "does not exist" in result.stderr
 
 
+def test_a_broken_record_is_found_before_the_checks(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = small / "verdicts.json"
+    path.write_text("[{half")
+    monkeypatch.setattr(commands, "_run", lambda *_, **__: pytest.fail("the checks were run first"))
+    result = runner.invoke(app, ["--recorded", str(path)])
+    assert result.exit_code == 2
+    assert "verdicts.json is no record of verdicts" in result.stderr
+
+
+def test_a_record_that_cannot_be_written(small: Path) -> None:
+    (small / "file").write_text("")
+    result = runner.invoke(app, ["--record", "--recorded", str(small / "file" / "verdicts.json")])
+    assert result.exit_code == 2
+    assert "cannot be written to" in result.stderr
+
+
+def test_the_record_of_a_book_named_by_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FRHSIC_BOOK", str(tmp_path))
+    assert commands.find_recorded() is None
+    (tmp_path / "claims").mkdir()
+    (tmp_path / "claims" / "verdicts.json").write_text("[]")
+    assert commands.find_recorded() == tmp_path / "claims" / "verdicts.json"
+
+
 def test_threads_are_put_back(small: Path) -> None:
     before = torch.get_num_threads()
     runner.invoke(app, [])

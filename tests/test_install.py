@@ -1,0 +1,61 @@
+"""The package installed as a reader installs it, not from the source tree."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Install a copy of the package, without its dependencies and away from the repository."""
+    source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("site")
+    shutil.copytree(ROOT / "frhsic_core", source / "frhsic_core", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source)
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
+    pip += ["--disable-pip-version-check"]
+    done = subprocess.run([*pip, "--target", str(target), str(source)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return target
+
+
+def frhsic(site: Path, *arguments: str, cwd: Path, **settings: str) -> subprocess.CompletedProcess[str]:
+    """Run the installed command, which must be the one under ``site``."""
+    environment = {name: value for name, value in os.environ.items() if name != "FRHSIC_BOOK"}
+    environment |= {"PYTHONPATH": str(site), **settings}
+    script = (
+        f"import sys, frhsic_core; assert frhsic_core.__file__.startswith({str(site)!r}), frhsic_core.__file__\n"
+        "from frhsic_core.cli import main; sys.argv[0] = 'frhsic'; main()"
+    )
+    # -P: the current folder, a clone with the package in it, must not win.
+    command = [sys.executable, "-P", "-c", script, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=environment)
+
+
+@pytest.mark.parametrize("cwd", [ROOT, ROOT / "notebooks"], ids=["clone", "below it"])
+def test_in_a_clone_the_installed_command_finds_the_book(site: Path, cwd: Path) -> None:
+    status = frhsic(site, "status", cwd=cwd)
+    assert status.returncode == 0, status.stderr
+    assert "19,200" in status.stdout
+    tables = frhsic(site, "tables", "--splits", "3", cwd=cwd)
+    assert tables.returncode == 0, tables.stderr
+    assert "mmd_binned" in tables.stdout
+
+
+def test_elsewhere_it_says_what_to_set_and_takes_it(site: Path, tmp_path: Path) -> None:
+    for arguments in (["status"], ["tables"], ["ledger"], ["run", "main", "--preset", "full"]):
+        lost = frhsic(site, *arguments, cwd=tmp_path)
+        assert lost.returncode == 2, arguments
+        assert "Traceback" not in lost.stderr
+        assert len(lost.stderr.strip().splitlines()) == 1
+        assert "set FRHSIC_BOOK" in lost.stderr
+    told = frhsic(site, "tables", "--splits", "3", cwd=tmp_path, FRHSIC_BOOK=str(ROOT / "book"))
+    assert told.returncode == 0, told.stderr
