@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from docutils import nodes
 from sphinx.transforms.post_transforms import SphinxPostTransform
+
+
+def plain(text: str) -> str:
+    r"""Return a caption as it is read aloud: its formulas without the marks of LaTeX.
+
+    Examples
+    --------
+    >>> plain(r"the bound \sqrt{\mathrm{HSIC}} at \rho=.5 falls like n^{-1/2}")
+    'the bound √HSIC at rho=.5 falls like n^-1/2'
+    """
+    text = re.sub(r"\\(?:mathrm|,|;|!)", "", text.replace("\\sqrt", "√").replace("\\cdot", "·"))
+    return " ".join(re.sub(r"[\\{}]", "", text).split())
 
 
 def words_for(image: nodes.image) -> str:
@@ -14,7 +27,7 @@ def words_for(image: nodes.image) -> str:
     while node is not None:
         if isinstance(node, nodes.figure):
             for caption in node.findall(nodes.caption):
-                return " ".join(caption.astext().split())
+                return plain(caption.astext())
         if isinstance(node, nodes.section):
             title = next(iter(node.findall(nodes.title)), None)
             if title is not None:
