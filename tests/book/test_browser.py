@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import http.server
 import itertools
+import json
 import os
 import shutil
 import threading
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+ROOT = Path(__file__).resolve().parents[2]
 CHROMIUM = next(
     (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
 )
@@ -94,6 +96,34 @@ WIDE = """() => {
   return [`page ${document.documentElement.scrollWidth}`, ...names];
 }"""
 
+# Columns as they are seen: cells of one column share their left and right edges, and so their side. Lines of code wrap,
+# and a table that has to scroll says so.
+LAYOUT = """() => {
+  const trouble = [];
+  document.querySelectorAll(".bd-article .cell_output table").forEach((table) => {
+    const columns = {};
+    table.querySelectorAll("tbody tr > *").forEach((cell) => {
+      const box = cell.getBoundingClientRect();
+      if (!box.width || cell.colSpan > 1 || !cell.textContent.trim()) return;
+      (columns[`${Math.round(box.left)} ${Math.round(box.right)}`] ||= new Set()).add(getComputedStyle(cell).textAlign);
+    });
+    const mixed = Object.values(columns).filter((sides) => sides.size > 1).length;
+    if (mixed) trouble.push(`${mixed} ragged columns: ${table.textContent.trim().slice(0, 40)}`);
+  });
+  document.querySelectorAll(".bd-article table").forEach((table) => {
+    if (table.closest(".explorer") || table.scrollWidth <= table.clientWidth + 1) return;
+    let above = table.previousElementSibling;
+    if (above && above.matches(".table-search")) above = above.previousElementSibling;
+    const said = above && above.matches(".scroll-hint") && above.getBoundingClientRect().height > 0;
+    if (!said || table.tabIndex !== 0) trouble.push(`scrolls unsaid: ${table.textContent.trim().slice(0, 40)}`);
+  });
+  document.querySelectorAll(".bd-article .highlight pre").forEach((code) => {
+    if (code.closest(".cell_output") || code.scrollWidth <= code.clientWidth + 1) return;
+    trouble.push(`runs off the edge: ${code.textContent.trim().slice(0, 40)}`);
+  });
+  return trouble;
+}"""
+
 
 def serious(axe_result: dict[str, Any]) -> list[str]:
     """Violations that keep someone from reading, with the first place of each."""
@@ -110,8 +140,8 @@ def left_behind(request: Any) -> bool:
 
 
 def test_every_page(page: Any, address: str, built_book: Path) -> None:
-    """No request leaves, none fails, nothing is logged as an error, formulas are set, phones need no sideways scroll,
-    and axe finds nothing serious in light or dark.
+    """No request leaves, none fails, nothing is logged as an error, formulas are set, columns line up, code stays
+    in its box, phones need no sideways scroll, and axe finds nothing serious in light or dark.
     """
     from axe_playwright_python.base import AXE_FILE_PATH
 
@@ -140,8 +170,10 @@ def test_every_page(page: Any, address: str, built_book: Path) -> None:
         formulas += maths["set"]
         if maths["wrong"] or maths["red"] or maths["math"] != maths["set"]:
             trouble.append(f"{here}: formulas {maths}")
+        trouble += [f"{here}: {line}" for line in page.evaluate(LAYOUT)]
         page.set_viewport_size({"width": 390, "height": 844})
         trouble += [f"{here}: wide: {line}" for line in page.evaluate(WIDE)]
+        trouble += [f"{here}: phone: {line}" for line in page.evaluate(LAYOUT)]
         page.set_viewport_size({"width": 1280, "height": 900})
         if here not in (listings[0], *STANDING_FOR_ALL):
             page.evaluate(REMOVE, REPEATED)
@@ -190,6 +222,104 @@ def test_formulas_and_tables_fit_or_scroll_in_their_box(page: Any, address: str)
             }).map((span) => span.textContent.slice(0, 40))"""
         )
         assert narrow == [], name
+
+
+MERGED = """<!doctype html><html><head><link rel="stylesheet" href="../_static/book.css">
+<script src="../_static/tables.js"></script></head><body><article class="bd-article"><div class="cell_output"><table>
+<thead><tr><th></th><th></th><th colspan="2">ours</th></tr>
+<tr><th>data</th><th>method</th><th>GDP</th><th>kept</th></tr></thead><tbody>
+<tr><th rowspan="2">Adult</th><th>FREM</th><td>0.25</td><td>yes</td></tr>
+<tr><th>Reg-GDP</th><td>0.08</td><td>no</td></tr>
+<tr><th rowspan="2">Crime</th><th>FREM</th><td>0.03</td><td>no</td></tr>
+<tr><th>Reg-GDP</th><td>0.02</td><td>yes</td></tr>
+</tbody></table></div></article></body></html>"""
+
+
+def test_columns_stay_in_line_under_merged_cells(page: Any, address: str) -> None:
+    """A row below a merged label has one cell fewer: its cells still belong to the columns they are seen in."""
+    page.route("**/notebooks/merged.html", lambda route: route.fulfill(body=MERGED, content_type="text/html"))
+    page.goto(f"{address}/notebooks/merged.html", wait_until="load")
+    sides = page.evaluate(
+        """() => [...document.querySelectorAll("tbody tr")].map((row) =>
+          [...row.cells].map((cell) => getComputedStyle(cell).textAlign))"""
+    )
+    assert sides == [["left", "left", "right", "left"], ["left", "right", "left"]] * 2
+    heads = page.locator("thead tr:nth-child(2) th")
+    assert [heads.nth(k).evaluate("cell => getComputedStyle(cell).textAlign") for k in range(4)] == sides[0]
+    assert page.evaluate(LAYOUT) == []
+    # The look at the layout can fail: give one cell another side.
+    page.evaluate("document.querySelectorAll('tbody tr')[1].cells[1].style.textAlign = 'center'")
+    assert page.evaluate(LAYOUT)[0].startswith("1 ragged columns")
+
+
+def test_short_keys_in_tables_stay_whole(page: Any, address: str) -> None:
+    for name in ("notebooks/seven_rivals", "book/notation"):
+        for width in (1280, 390):
+            page.set_viewport_size({"width": width, "height": 844})
+            page.goto(f"{address}/{name}.html", wait_until="load")
+            broken = page.evaluate(
+                """() => [...document.querySelectorAll(".bd-article :is(td, th) code")]
+                  .filter((key) => !/\\s/.test(key.textContent) && key.textContent.length < 20)
+                  .filter((key) => key.getClientRects().length > 1).map((key) => key.textContent)"""
+            )
+            assert broken == [], f"{name} at {width}"
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_wrapped_code_is_copied_as_it_was_written(page: Any, address: str, width: int) -> None:
+    """The copy button and a selection by hand give the lines of the notebook, wherever they wrap on the page."""
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.set_viewport_size({"width": width, "height": 844})
+    page.goto(f"{address}/notebooks/main_table.html", wait_until="load")
+    notebook = json.loads((ROOT / "notebooks" / "main_table.ipynb").read_text(encoding="utf-8"))
+    sources = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    wanted = next(source for source in sources if "def places" in source)
+    block = page.locator(".cell_input div.highlight", has_text="def places").first
+    assert block.locator("pre.wrapped .line").count() == len(wanted.rstrip().split("\n"))
+    block.hover()
+    block.locator("button.copybtn").click()
+    page.wait_for_timeout(100)
+    assert page.evaluate("navigator.clipboard.readText()").rstrip() == wanted.rstrip()
+    by_hand = block.locator("pre").evaluate(
+        "pre => { getSelection().selectAllChildren(pre); return `${getSelection()}`; }"
+    )
+    assert by_hand.rstrip() == wanted.rstrip()
+
+
+def test_figures_open_enlarged(page: Any, address: str) -> None:
+    """By a tap and by the keyboard; on a phone larger than the window and scrolled in it; Escape leads back."""
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{address}/notebooks/frontiers.html", wait_until="load")
+    picture, dialog = page.locator("img.can-enlarge").first, page.locator("dialog.enlarged")
+    small = picture.bounding_box()["width"]
+    picture.click()
+    assert dialog.is_visible()
+    shown = dialog.locator("img")
+    assert shown.bounding_box()["width"] > 2 * small
+    assert shown.get_attribute("alt") == picture.get_attribute("alt")
+    view = dialog.locator(".enlarged-view")
+    assert view.evaluate("box => box.scrollWidth > box.clientWidth && getComputedStyle(box).overflowX") == "auto"
+    dialog.get_by_role("button", name="Close").click()
+    assert not dialog.is_visible()
+    button = page.get_by_role("button", name="Enlarge the figure").first
+    button.focus()
+    page.keyboard.press("Enter")
+    assert dialog.is_visible()
+    page.keyboard.press("Escape")
+    assert not dialog.is_visible()
+    assert button.evaluate("b => b === document.activeElement")
+
+
+@pytest.mark.parametrize("name", ["frontiers", "paired_tests"])
+def test_words_for_a_picture_are_folded_and_there(page: Any, address: str, name: str) -> None:
+    page.goto(f"{address}/notebooks/{name}.html", wait_until="load")
+    words = page.locator("details", has_text="The same in words")
+    entries = words.locator(".cell_output li")
+    assert entries.count() > 3
+    assert not entries.first.is_visible()
+    words.locator("summary").click()
+    assert entries.first.is_visible()
+    assert "FREM" in entries.first.text_content()
 
 
 def test_search_finds_the_spectral_tail(page: Any, address: str) -> None:
