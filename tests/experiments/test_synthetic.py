@@ -133,7 +133,8 @@ def test_plans_are_the_papers() -> None:
 def _cells(**values: list[float]) -> pd.DataFrame:
     lines = [
         {"arm": "a", "signal": "s", "kernel_z": kz, "kernel_s": "gaussian", "dimension": dimension, "lam": 5.0,
-         "draw": draw, "gdp_reference": value, "performance": 0.6, "constant": 0.6, "linear_r2": 0.0, "positive": 1.0}
+         "draw": draw, "gdp_reference": value, "performance": 0.6, "constant": 0.6, "linear_r2": 0.0,
+         "nonlinear_r2": 0.0, "positive": 1.0}
         for name, column in values.items()
         for kz, dimension in [(name.split("_")[0], int(name.split("_")[1]))]
         for draw, value in enumerate(column)
@@ -191,6 +192,25 @@ def test_stored_penalty_is_evaded_on_the_strong_law() -> None:
     assert evaded["hsic"] < 0.6 * table.loc[("reference", "strong", 0.0), "hsic"]
     assert fair["gdp"] < 0.1 * table.loc[("normalised", "strong", 0.0), "gdp"]
     assert abs(fair["accuracy"] - law["parity"]) < 0.01
+    assert evaded["ratio"] > 10  # Z lies far outside its kernel
+
+
+def test_stored_nonlinear_probe_still_reads_s_where_the_linear_one_does_not() -> None:
+    rows = stored_rows("synthetic")
+    at = along_lambda(rows).loc[("normalised", "strong", 50.0)]
+    part = rows.query("arm == 'normalised' and signal == 'strong' and lam == 50")
+    assert at["nonlinear_r2"] == pytest.approx(part["nonlinear_r2"].mean())
+    assert at["ratio"] == part["ratio"].median()
+    assert at["linear_r2"] < 0.05
+    assert at["nonlinear_r2"] > 0.25
+
+
+def test_stored_ablations_hold_every_pair_and_dimension_in_both_arms() -> None:
+    rows = stored_rows("ablation").query("lam > 0")
+    for _, part in rows.groupby(["arm", "signal"]):
+        counts = part.groupby(["kernel_z", "kernel_s", "dimension"]).size()
+        assert set(counts.index) == set(ablation.cells())
+        assert (counts == 25).all()
 
 
 def test_stored_ablations_depend_on_kernel_and_dimension() -> None:
