@@ -102,7 +102,10 @@ def print_table(
     for row in zip(*(columns[name] for name in kept), strict=True):
         table.add_row(*map(escape, row))  # intervals are written in brackets, which rich would read as markup
     # Where even that is too much, lines run over the edge and the terminal breaks them: better than cut names.
-    out.print(table, width=max(out.width, sum(needed[name] for name in kept) + 1), crop=False)
+    width = out.width
+    out.width = max(width, sum(needed[name] for name in kept) + 1)
+    out.print(table)
+    out.width = width
     if len(kept) < len(headings):
         left_out = ", ".join(name for name in headings if name not in kept)
         out.print(f"Left out on {out.width} columns: {left_out}.", markup=False)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +15,8 @@ import typer
 from typer.testing import CliRunner
 
 import frhsic_core
-from frhsic_core.experiments import presets, run_main
+import frhsic_core.experiments.ledger as ledger_module
+from frhsic_core.experiments import presets, run_main, writing
 from frhsic_core.experiments.commands import register
 from frhsic_core.experiments.plan import Experiment, Task
 from frhsic_core.experiments.reference import book_folder
@@ -69,17 +73,166 @@ def test_reproduce_runs_everything_and_keeps_its_time(small, tmp_path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["run", "nothing"], "There is no experiment 'nothing'"),
+        (["run", "nothing"], "There is no experiment 'nothing'. There are: main, live"),
+        (["run", "transfre"], "Did you mean 'transfer'?"),
+        (["run", "main", "--threads", "0"], "Invalid value for '--threads'"),
+        (["run", "main", "--minutes", "-1"], "Invalid value for '--minutes'"),
+        (["reproduce", "--threads", "0"], "Invalid value for '--threads'"),
+        (["tables", "--splits", "0"], "Invalid value for '--splits'"),
+        (["tables", "--splits", "-3"], "Invalid value for '--splits'"),
+        (["tables", "--splits", "26"], "splits is 26: 25 are stored"),
+        (["tables", "--protocol", "refrence"], "did you mean 'reference'?): choose one of text, reference"),
+        (["tables", "--csv", "nowhere/x.csv"], "nowhere: make it first"),
+        (["tables", "transfer"], "'transfer' has no Pareto tables"),
+        (["status", "--store", "nowhere"], "nowhere, which is no folder"),
+        (["ledger", "--verdict", "difers"], "did you mean 'differs'?): choose one of reproduced"),
         (["run", "main", "--preset", "huge"], "choose one of smoke, text, full"),
         (["run", "main", "--preset", "smoke", "--method", "frhisc"], "has no method frhisc"),
         (["tables", "main", "--dependence", "gpd"], "choose one of gdp_reference"),
-        (["tables", "main", "--store", "empty"], "no rows of the reference protocol yet"),
+        (["tables", "main", "--store", "empty"], "empty has no rows of the reference protocol yet"),
     ],
 )
-def test_mistakes_end_with_status_two_and_a_sentence(small, arguments, words) -> None:
-    result = small.invoke(app, arguments)
+def test_mistakes_end_with_status_two_and_a_sentence(small, monkeypatch, arguments, words) -> None:
+    monkeypatch.setattr(ledger_module, "ledger", lambda **_: pytest.fail("computed before the mistake was seen"))
+    result = small.invoke(app, arguments, env={"COLUMNS": "200"})
+    assert isinstance(result.exception, SystemExit)
     assert result.exit_code == 2
     assert words in result.output
+
+
+@pytest.mark.parametrize("experiment", ["main", "bandwidth_scaling"])
+@pytest.mark.parametrize(
+    ("device", "words"),
+    [("gpu", "device is 'gpu', which torch does not know: choose auto"), ("cuda:99", "torch finds")],
+)
+def test_a_device_is_checked_once_before_any_stack(small, tmp_path, experiment, device, words) -> None:
+    arguments = ["run", experiment, "--preset", "smoke", "--device", device, "--store", str(tmp_path)]
+    result = small.invoke(app, arguments)
+    assert result.exit_code == 2
+    assert result.output.count(words) == 1
+    assert "failed" not in result.output
+    assert len(result.output.splitlines()) == 2
+
+
+def test_a_full_disk_in_the_middle_keeps_what_is_finished(small, tmp_path, monkeypatch) -> None:
+    arguments = ["run", "main", "--preset", "smoke", "--device", "cpu", "--store", str(tmp_path / "results")]
+    flush, calls = os.fsync, []
+
+    def full(handle: int) -> None:
+        calls.append(handle)
+        if len(calls) > 1:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        flush(handle)
+
+    monkeypatch.setattr(writing.os, "fsync", full)
+    result = small.invoke(app, arguments)
+    assert isinstance(result.exception, SystemExit)
+    assert result.exit_code == 2
+    assert "the disk is full: free some space and run again. Finished stacks are kept." in result.output
+    assert "[Errno" not in result.output
+    monkeypatch.setattr(writing.os, "fsync", flush)
+    again = small.invoke(app, arguments)
+    assert "1 stacks, 1 models to train" in again.output
+    assert again.exit_code == 0
+
+
+def test_a_store_that_can_only_be_read_serves_what_only_reads(small, tmp_path, monkeypatch) -> None:
+    place = ["--store", str(tmp_path / "results")]
+    run = ["run", "main", "--preset", "smoke", "--device", "cpu", *place]
+    assert small.invoke(app, run).exit_code == 0
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(writing.tempfile, "mkstemp", refuse)
+    for arguments in (["status", *place], ["tables", "main_smoke", *place], run):
+        assert small.invoke(app, arguments).exit_code == 0, arguments
+    elsewhere = small.invoke(app, [*run[:-1], str(tmp_path / "other")])
+    assert elsewhere.exit_code == 2
+    assert "the place is read-only: choose another with --store" in elsewhere.output
+
+
+def test_a_table_that_cannot_be_written_or_read_is_a_sentence(small, tmp_path, monkeypatch) -> None:
+    place = ["--store", str(tmp_path)]
+    assert small.invoke(app, ["run", "main", "--preset", "smoke", "--device", "cpu", *place]).exit_code == 0
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(pd.DataFrame, "to_csv", full)
+    written = small.invoke(app, ["tables", "main_smoke", "--csv", str(tmp_path / "x.csv"), *place])
+    assert (written.exit_code, "No space left" in written.output) == (2, True)
+    (tmp_path / "main_smoke.parquet").write_bytes(b"half")
+    broken = small.invoke(app, ["tables", "main_smoke", *place])
+    assert broken.exit_code == 2
+    assert "main_smoke.parquet is not readable" in broken.output
+
+
+def test_without_pyarrow_a_run_keeps_its_parts_and_tables_say_what_to_install(tmp_path) -> None:
+    script = (
+        "import sys\n"
+        "sys.modules['pyarrow'] = None\n"
+        "from frhsic_core import cli\n"
+        "from frhsic_core.experiments import presets\n"
+        "from frhsic_core.experiments.plan import Experiment, Task\n"
+        "presets.EXPERIMENTS['main'] = lambda preset: Experiment('main_smoke', "
+        "(Task('synthetic', 'text', 'text', (('n', 200),)),), ('unfair', 'reg_gdp'), (1.0,), (42,), epochs=1)\n"
+        "sys.argv = ['frhsic', *sys.argv[1:]]\n"
+        "cli.main()\n"
+    )
+    command = [sys.executable, "-c", script]
+    place = ["--store", str(tmp_path)]
+    run = ["run", "main", "--preset", "smoke", "--device", "cpu"]
+    done = subprocess.run([*command, *run, *place], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "pip install 'frhsic-core[experiments]' to merge" in done.stdout
+    assert len(list((tmp_path / "main_smoke.parts").glob("*.npz"))) == 2
+    (tmp_path / "main.parquet").write_bytes(b"any")
+    tables = subprocess.run([*command, "tables", *place], capture_output=True, text=True)
+    assert tables.returncode == 2
+    assert "is read with pyarrow: pip install 'frhsic-core[experiments]'." in tables.stderr
+    assert "Traceback" not in tables.stderr
+
+
+@pytest.fixture
+def judged(monkeypatch):
+    """Put three lines in place of the ledger."""
+    verdicts = ["reproduced", "fails", "differs"]
+    columns = ["id", "claim", "printed", "ours", "from stored runs", "note"]
+    lines = pd.DataFrame({name: [f"{name} {i}" for i in range(3)] for name in columns}).assign(verdict=verdicts)
+    monkeypatch.setattr(
+        ledger_module,
+        "ledger",
+        lambda verdict=None: lines if verdict is None else lines[lines["verdict"] == verdict],
+    )
+    monkeypatch.setattr(ledger_module, "heading", lambda table: {"verdicts": dict.fromkeys(verdicts, 1)})
+    return CliRunner()
+
+
+def test_the_ledger_is_short_unless_asked(judged) -> None:
+    short = judged.invoke(app, ["ledger"])
+    assert short.exit_code == 0, short.output
+    assert "verdicts: 1 reproduced, 1 fails, 1 differs" in short.stdout
+    assert "id 0" not in short.stdout
+    assert short.stdout.index("id 2") < short.stdout.index("id 1")  # differs before fails
+    assert "note 1" not in short.stdout
+    assert "frhsic ledger --all" in short.stdout
+    assert "Judging" in short.stderr
+    everything = judged.invoke(app, ["ledger", "--all"])
+    assert all(f"id {i}" in everything.stdout and f"note {i}" in everything.stdout for i in range(3))
+    one = judged.invoke(app, ["ledger", "--verdict", "fails"])
+    assert "note 1" in one.stdout
+    assert "id 2" not in one.stdout
+    told = json.loads(judged.invoke(app, ["ledger", "--json"]).stdout)
+    assert len(told["lines"]) == 3
+
+
+def test_status_names_every_experiment_in_a_narrow_terminal(small, tmp_path) -> None:
+    narrow = {"COLUMNS": "80", "TTY_COMPATIBLE": "1", "TERM": "dumb"}
+    shown = small.invoke(app, ["status", "--store", str(tmp_path)], env=narrow).output
+    for name in presets.EXPERIMENTS:
+        assert f" {name} " in shown
+    assert max(map(len, shown.splitlines())) <= 80
 
 
 def test_a_failed_stack_shows_in_the_exit_status(small, monkeypatch, tmp_path) -> None:
@@ -111,7 +264,20 @@ def test_plain_entry_needs_neither_typer_nor_pyarrow(tmp_path) -> None:
     assert len(list((tmp_path / "main_smoke.parts").glob("*.npz"))) == 2
 
 
+def test_plain_entry_ends_with_130_after_ctrl_c(capsys, tmp_path, monkeypatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run_main, "run_experiment", interrupted)
+    assert run_main.main(["main", "--preset", "smoke", "--store", str(tmp_path)]) == 130
+    assert "run again to go on" in capsys.readouterr().err
+
+
 def test_plain_entry_explains_mistakes(capsys, tmp_path) -> None:
+    assert run_main.main(["main", "--threads", "0", "--store", str(tmp_path)]) == 2
+    assert "threads is 0: at least one is needed" in capsys.readouterr().err
+    assert run_main.main(["main", "--preset", "smoke", "--device", "gpu", "--store", str(tmp_path)]) == 2
+    assert "torch does not know" in capsys.readouterr().err
     assert run_main.main(["main", "--splits", "99", "--store", str(tmp_path)]) == 2
     assert "has 1 to 25" in capsys.readouterr().err
 
