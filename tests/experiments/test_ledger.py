@@ -295,7 +295,7 @@ def test_command() -> None:
     assert "C148" in shown.output
     assert "C080" not in shown.output
     told = CliRunner().invoke(app, ["ledger", "--json"])
-    content = json.loads(told.output)
+    content = json.loads(told.stdout)
     assert len(content["lines"]) == 488
     assert content["verdicts"]["fails"] == len(ledger(verdict="fails"))
     assert CliRunner().invoke(app, ["ledger", "--verdict", "nonsense"]).exit_code == 2
