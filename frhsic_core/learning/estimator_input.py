@@ -9,9 +9,20 @@ import pandas as pd
 import torch
 from sklearn.utils.validation import validate_data
 
-from frhsic_core.arrays import ArrayLike, as_tensor
+from frhsic_core.arrays import ArrayLike, as_tensor, require_same_rows
+from frhsic_core.learning.fit_parameters import check_parameters
 
-__all__ = ["check_selection", "read_attribute", "read_data", "standardised", "value_range"]
+__all__ = ["read_attribute", "read_data", "read_fit", "require_aligned", "standardised", "value_range"]
+
+
+def read_fit(
+    estimator: Any, X: Any, y: Any, more: tuple[Any, ...], s: Any, sample_weight: Any, **checks: Any
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Everything given to ``fit``, with the parameters of the estimator, checked: X, y and the attribute(s) or None."""
+    check_parameters(estimator)
+    require_aligned(X, y, s, sample_weight)
+    values, target = read_data(estimator, X, y, more, **checks)
+    return values, target, None if s is None else read_attribute(s, X, len(values))
 
 
 def read_data(estimator: Any, X: Any, y: Any, more: tuple[Any, ...], **checks: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -33,6 +44,7 @@ def read_data(estimator: Any, X: Any, y: Any, more: tuple[Any, ...], **checks: A
             "fit takes X and y by position, and more was given: write fit(X, y, sensitive_features=s) for the "
             "attribute, and sample_weight=w for weights."
         )
+    _check_columns(X)
     try:
         return validate_data(estimator, X, y, dtype=np.float64, **checks)
     except (TypeError, ValueError) as error:
@@ -44,6 +56,35 @@ def read_data(estimator: Any, X: Any, y: Any, more: tuple[Any, ...], **checks: A
             f"X has text in {shown}: could not convert string to float. Encode such columns as numbers first, "
             "with OneHotEncoder or pandas.get_dummies, or drop them."
         ) from error
+
+
+def _check_columns(X: Any) -> None:
+    """Refuse columns of the same name, which no message could tell apart, and dates, which have no scale."""
+    if hasattr(X, "columns") and hasattr(X, "iloc"):
+        repeated = X.columns[X.columns.duplicated()].unique()
+        if len(repeated):
+            raise ValueError(
+                f"X has several columns named {', '.join(map(repr, repeated))}: give each column a name of its own, or "
+                "pass X.to_numpy()."
+            )
+        dates = [
+            repr(name) for name, kind in zip(X.columns, X.dtypes, strict=True) if getattr(kind, "kind", "") in "Mm"
+        ]
+    else:
+        dates = ["all"] if getattr(getattr(X, "dtype", None), "kind", "") in ("M", "m") else []
+    if dates:
+        raise ValueError(
+            f"X has dates in column {', '.join(dates)}: turn them into numbers first, such as years "
+            "(X[name].dt.year) or days since a date, or drop them."
+        )
+
+
+def require_aligned(X: Any, y: Any, s: Any, sample_weight: Any) -> None:
+    """Refuse pandas objects whose row labels are in another order than X's (or than y's, where X has no labels)."""
+    first, name = (X, "X") if hasattr(X, "iloc") else (y, "y")
+    for other, what in ((y, "y"), (s, "sensitive_features"), (sample_weight, "sample_weight")):
+        if what != name:
+            require_same_rows(first, other, names=(name, what), stacklevel=4)
 
 
 def _text_columns(X: Any) -> list[str]:
@@ -72,7 +113,7 @@ def _is_number(text: str | bytes) -> bool:
 
 def read_attribute(s: Any, X: Any, rows: int) -> np.ndarray:
     """Return the attribute(s) as ``(n, p)`` float64, checked; the name(s) of columns of a DataFrame X will do."""
-    s = _by_name(s, X)
+    s = _by_name(s, X, rows)
     tensor = as_tensor(s, name="sensitive_features").detach().cpu().double()
     if tensor.ndim == 1:
         tensor = tensor.unsqueeze(-1)
@@ -84,7 +125,7 @@ def read_attribute(s: Any, X: Any, rows: int) -> np.ndarray:
         bad = int((~torch.isfinite(tensor)).sum())
         raise ValueError(
             f"sensitive_features has {bad} NaN or infinite values: drop those rows first; what is not known cannot be "
-            "penalised."
+            "penalised, and a value filled in is not known."
         )
     constant = (tensor == tensor[:1]).all(0)
     if bool(constant.any()):
@@ -93,22 +134,26 @@ def read_attribute(s: Any, X: Any, rows: int) -> np.ndarray:
     return tensor.numpy()
 
 
-def _by_name(s: Any, X: Any) -> ArrayLike:
+def _by_name(s: Any, X: Any, rows: int) -> ArrayLike:
     """Replace names of columns by the columns; they stay in X."""
     named = isinstance(s, str) or (isinstance(s, list | tuple) and len(s) > 0 and all(isinstance(v, str) for v in s))
-    if not named:
-        return s
+    if not named or (not isinstance(s, str) and len(s) == rows):
+        return s  # one text for each row: reading it as numbers says so
     columns = list(getattr(X, "columns", ()))
     names = [s] if isinstance(s, str) else list(s)
-    if columns and all(name in columns for name in names):
-        return X[names].to_numpy()
-    if not isinstance(s, str):
-        return s  # text for values: reading it as numbers says so
     if not columns:
         raise TypeError(
-            f"sensitive_features is {s!r}, a name, and X is no DataFrame: pass the values, one for each row."
+            f"sensitive_features is {s!r}, a name, and X is no DataFrame: pass the values, one for each row. Behind "
+            "another step of a pipeline, where X has become an array: "
+            f"pipeline.fit(X, y, fairclassifier__sensitive_features=X[{s!r}])."
         )
-    raise ValueError(f"sensitive_features is {s!r}: X has no such column, but {', '.join(map(repr, columns))}.")
+    missing = [name for name in names if name not in columns]
+    if missing:
+        raise ValueError(
+            f"sensitive_features is {s!r}: X has no column {', '.join(map(repr, missing))}, but "
+            f"{', '.join(map(repr, columns))}."
+        )
+    return X[names].to_numpy()
 
 
 def value_range(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -123,11 +168,3 @@ def standardised(y: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray,
     spread = float(np.sqrt(np.average((y - mean) ** 2, weights=weights)))
     spread = spread if spread > 0 else 1.0
     return (y - mean) / spread, mean, spread
-
-
-def check_selection(selection: dict[str, Any] | None) -> None:
-    """Refuse a misspelled key of ``selection``: further in it would be taken for an option of the training."""
-    known = ("lams", "rule", "alpha", "epsilon", "tolerance", "dependence", "validation_fraction", "max_rows")
-    unknown = set(selection or {}) - {*known, "n_permutations"}
-    if unknown:
-        raise ValueError(f"selection has no {sorted(unknown)}: choose from {', '.join(known)}, n_permutations.")

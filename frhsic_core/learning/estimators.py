@@ -11,16 +11,22 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
-from frhsic_core.arrays import ArrayLike, as_tensor
-from frhsic_core.learning.estimator_input import read_attribute, read_data
+from frhsic_core.learning.estimator_input import read_fit
+from frhsic_core.learning.fair_encoder import Attribute, FairEncoder
 from frhsic_core.learning.fair_model import FairModel
+from frhsic_core.learning.fit_parameters import favourable_class
 from frhsic_core.learning.fit_warnings import (
     ConstantPredictionWarning,
     InterruptedWarning,
     MissingAttributeWarning,
+    NoGainWarning,
+    PositiveClassWarning,
+    SmallBatchWarning,
     UndertrainedWarning,
+    UnmetRuleWarning,
     UnpenalisedWarning,
 )
+from frhsic_core.learning.outliers import OutlierWarning
 
 __all__ = [
     "ConstantPredictionWarning",
@@ -29,89 +35,14 @@ __all__ = [
     "FairRegressor",
     "InterruptedWarning",
     "MissingAttributeWarning",
+    "NoGainWarning",
+    "OutlierWarning",
+    "PositiveClassWarning",
+    "SmallBatchWarning",
     "UndertrainedWarning",
+    "UnmetRuleWarning",
     "UnpenalisedWarning",
 ]
-
-Attribute = ArrayLike | str | None
-
-
-class FairEncoder(FairModel):
-    """A representation that predicts y and depends less on the attribute.
-
-    Parameters
-    ----------
-    task : {"auto", "classification", "regression"}
-        What y is; ``"auto"``: a classification when it has two values, otherwise a regression.
-    lam, method, ...
-        As in :class:`FairClassifier`. The penalty is on Z alone unless ``penalty_settings`` says otherwise.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> s = rng.uniform(20, 70, size=400)
-    >>> X = np.column_stack([s / 50 + rng.normal(size=400), rng.normal(size=400)])
-    >>> y = X.sum(1) > 1
-    >>> encoder = FairEncoder(lam=1.0, epochs=60, widths=(16, 4), random_state=0, device="cpu")
-    >>> encoder.fit(X, y, sensitive_features=s).transform(X).shape
-    (400, 4)
-    """
-
-    _on = "representation"
-
-    def __init__(
-        self,
-        lam: float | str = 1.0,
-        *,
-        task: str = "auto",
-        method: str = "frhsic",
-        protocol: str = "recommended",
-        penalty_settings: dict[str, Any] | None = None,
-        epochs: int = 50,
-        batch_size: int = 256,
-        learning_rate: float = 1e-3,
-        widths: Sequence[int] = (50, 8),
-        random_state: Any = None,
-        device: str = "auto",
-        dtype: str = "float32",
-        selection: dict[str, Any] | None = None,
-        verbose: bool = False,
-    ) -> None:
-        super().__init__(
-            lam,
-            method=method,
-            protocol=protocol,
-            penalty_settings=penalty_settings,
-            epochs=epochs,
-            batch_size=batch_size,
-            learning_rate=learning_rate,
-            widths=widths,
-            random_state=random_state,
-            device=device,
-            dtype=dtype,
-            selection=selection,
-            verbose=verbose,
-        )
-        self.task = task
-
-    def fit(self, X: Any, y: Any, *more: Any, sensitive_features: Attribute = None, sample_weight: Any = None) -> Self:
-        """Fit on ``X (n, d)``, ``y (n,)`` and the attribute(s) ``(n,)`` or ``(n, p)``, or named columns of X."""
-        given = X
-        X, y = read_data(self, X, y, more)
-        if self.task not in ("auto", "classification", "regression"):
-            raise ValueError(f"task is {self.task!r}: choose 'auto', 'classification' or 'regression'.")
-        task = self.task
-        values = np.unique(y)
-        if task == "auto":
-            task = "classification" if len(values) == 2 else "regression"
-        if task == "classification":
-            if len(values) > 2:
-                raise ValueError(f"y has {len(values)} classes: two are supported; use task='regression' for a number.")
-            target = (y == values[-1]).astype(np.float64)
-        else:
-            target = as_tensor(y, name="y").numpy()
-        s = None if sensitive_features is None else read_attribute(sensitive_features, given, len(X))
-        return self._fit(X, target, s, sample_weight, task)
 
 
 class FairClassifier(ClassifierMixin, FairModel):
@@ -124,39 +55,51 @@ class FairClassifier(ClassifierMixin, FairModel):
 
     Parameters
     ----------
-    lam : float or "auto"
+    lam : float or "auto", default 0.5
         λ ≥ 0, the weight of the penalty; ``"auto"`` chooses it on a part of the training data, see ``selection``.
-    method : str
-        ``frhsic`` (default), ``frem``, ``reg_gdp``, ``adv``, ``mmd_binned``, ``laftr``, ``dcor`` or ``unfair``.
-    protocol : {"recommended", "text", "reference"}
+    positive_class : label, optional
+        The favourable class: with ``penalty_settings={"condition": "positives"}`` (equal opportunity) the rows whose
+        dependence counts. By default the last of an ordered categorical, otherwise ``classes_[1]``, the larger label:
+        1 of 0 and 1, but of "approved" and "declined" the declined, so name it where labels are text.
+    method : str, default "frhsic"
+        ``frhsic``, ``frem``, ``reg_gdp``, ``adv``, ``mmd_binned``, ``laftr``, ``dcor`` or ``unfair``.
+    protocol : {"recommended", "text", "reference"}, default "recommended"
         Settings of the method; see :mod:`frhsic_core.learning.protocols`.
     penalty_settings : dict, optional
         Single settings of the penalty, such as ``{"condition": "positives"}`` for equal opportunity,
         ``{"attributes": "sum"}`` for several attributes, ``{"estimator": "unbiased"}``.
-    epochs, batch_size, learning_rate
+    epochs : int or "auto", default "auto"
+        ``"auto"``: as many as make 2,000 steps, and at least 50 (``n_epochs_``). Fewer steps make a model that looks
+        fairer than it will be.
+    batch_size, learning_rate : default 256, 0.001
         Of Adam. A batch larger than n is n.
-    widths : tuple of int
+    widths : tuple of int, default (50, 4)
         Of the encoder; the last is the dimension of Z. Batches should have many times as many rows. A Z wider than what
         X holds beside the attribute has directions that nothing else can fill: keep it narrow.
     random_state : int, RandomState or None
         A whole number makes ``fit`` repeatable.
-    device : str
+    device : str, default "auto"
         ``"auto"`` trains on CUDA where there is one.
-    dtype : {"float32", "float64"}
+    dtype : {"float32", "float64"}, default "float32"
         Of the training.
     selection : dict, optional
         For ``lam="auto"``: keywords of :func:`frhsic_core.learning.selection.select_lambda`.
-    verbose : bool
-        Draw a progress bar (needs rich).
+    verbose : bool, default False
+        Draw a progress bar (needs rich). Without it ``lam="auto"`` draws one on a terminal when it takes seconds.
 
     Attributes
     ----------
     classes_ : ndarray
-        The two classes; probabilities are of ``classes_[1]`` in the second column.
+        The two classes, sorted; probabilities are of ``classes_[1]`` in the second column.
+    positive_class_ : label
+        The class that counted as y = 1 in training.
     encoder_, head_ : nn.Sequential, nn.Linear
-        Plain PyTorch modules, float64, for X scaled by ``(X - offset_) / scale_``.
+        Plain PyTorch modules, float64, for X scaled by ``(X - offset_) / scale_``: minimum and range of the training
+        rows. The head's output is the logit of ``positive_class_``.
     lam_, lambda_choice_
         The λ used, and with ``"auto"`` what was tried.
+    n_epochs_ : int
+        Epochs asked for, or found by ``"auto"``.
     history_ : DataFrame
         Per epoch: loss, penalty, ratio, metric.
     interrupted_ : bool
@@ -168,25 +111,52 @@ class FairClassifier(ClassifierMixin, FairModel):
     >>> s = rng.uniform(20, 70, size=400)
     >>> X = np.column_stack([s / 50 + rng.normal(size=400), rng.normal(size=400)])
     >>> y = np.where(X.sum(1) > 1, "yes", "no")
-    >>> model = FairClassifier(epochs=60, random_state=0, device="cpu").fit(X, y, sensitive_features=s)
+    >>> model = FairClassifier(epochs=60, learning_rate=1e-2, random_state=0, device="cpu")
+    >>> model = model.fit(X, y, sensitive_features=s)
     >>> model.predict(X[:2]).shape, model.predict_proba(X).shape, model.transform(X).shape
     ((2,), (400, 2), (400, 4))
     """
 
     classes_: np.ndarray
 
+    def __init__(
+        self,
+        lam: float | str = 0.5,
+        *,
+        positive_class: Any = None,
+        method: str = "frhsic",
+        protocol: str = "recommended",
+        penalty_settings: dict[str, Any] | None = None,
+        epochs: int | str = "auto",
+        batch_size: int = 256,
+        learning_rate: float = 1e-3,
+        widths: Sequence[int] = (50, 4),
+        random_state: Any = None,
+        device: str = "auto",
+        dtype: str = "float32",
+        selection: dict[str, Any] | None = None,
+        verbose: bool = False,
+    ) -> None:
+        super().__init__(
+            lam, method=method, protocol=protocol, penalty_settings=penalty_settings, epochs=epochs,
+            batch_size=batch_size, learning_rate=learning_rate, widths=widths, random_state=random_state,
+            device=device, dtype=dtype, selection=selection, verbose=verbose,
+        )  # fmt: skip
+        self.positive_class = positive_class
+
     def fit(self, X: Any, y: Any, *more: Any, sensitive_features: Attribute = None, sample_weight: Any = None) -> Self:
         """Fit on ``X (n, d)``, two classes ``y (n,)`` and the attribute(s) ``(n,)`` or ``(n, p)``.
 
         ``sensitive_features`` may also be the name of a column of a DataFrame X, or a list of names; the columns stay
-        in X. Without it and with λ > 0 the model is trained without a penalty, and a :class:`MissingAttributeWarning`
-        says so. Warnings also say when the model predicts one class for every row
-        (:class:`ConstantPredictionWarning`) and when there were too few steps to learn (:class:`UndertrainedWarning`).
-        Ctrl-C keeps what was trained, with a warning; inside a search or a cross-validation it raises, so that the
-        search stops.
+        in X. Rows are matched by position: pandas objects whose labels are in another order are refused. Without an
+        attribute and with λ > 0 the model is trained without a penalty, and a :class:`MissingAttributeWarning` says so.
+        Other warnings (:mod:`frhsic_core.learning.fit_warnings`) say when there were too few steps, when the model
+        predicts one class or no better than one, when batches are too small, when ``"auto"`` found nothing, and when a
+        value lies so far out that scaling leaves nothing of its column. Ctrl-C keeps what was trained, with a warning;
+        inside a search or a cross-validation it raises, so that the search stops.
         """
-        given = X
-        X, y = read_data(self, X, y, more)
+        given = y
+        X, y, s = read_fit(self, X, y, more, sensitive_features, sample_weight)
         check_classification_targets(y)
         kind = type_of_target(y, input_name="y")
         if kind != "binary":
@@ -195,12 +165,16 @@ class FairClassifier(ClassifierMixin, FairModel):
         if len(self.classes_) < 2:
             only = self.classes_.tolist()[0]
             raise ValueError(f"y has one class only ({only!r}): a classifier needs rows of both classes.")
-        s = None if sensitive_features is None else read_attribute(sensitive_features, given, len(X))
-        return self._fit(X, (y == self.classes_[1]).astype(np.float64), s, sample_weight, "classification")
+        condition = (self.penalty_settings or {}).get("condition")
+        self.positive_class_ = favourable_class(
+            given, self.classes_, self.positive_class, condition=condition, stacklevel=2
+        )
+        return self._fit(X, (y == self.positive_class_).astype(np.float64), s, sample_weight, "classification")
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the logits, ``(n,)``; positive means ``classes_[1]``."""
-        return self._forward(X)[1]
+        logits = self._forward(X)[1]
+        return logits if self.positive_class_ == self.classes_[1] else -logits
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probabilities of both classes, ``(n, 2)``."""
@@ -230,16 +204,14 @@ class FairRegressor(RegressorMixin, FairModel):
     >>> rng = np.random.default_rng(0)
     >>> s = rng.uniform(size=400)
     >>> X = np.column_stack([s + rng.normal(size=400), rng.normal(size=400)])
-    >>> model = FairRegressor(lam=1.0, epochs=60, random_state=0, device="cpu")
+    >>> model = FairRegressor(lam=1.0, epochs=60, learning_rate=1e-2, random_state=0, device="cpu")
     >>> model.fit(X, X.sum(1), sensitive_features=s).predict(X).shape
     (400,)
     """
 
     def fit(self, X: Any, y: Any, *more: Any, sensitive_features: Attribute = None, sample_weight: Any = None) -> Self:
         """Fit on ``X (n, d)``, numbers ``y (n,)``, the attribute(s) ``(n,)`` or ``(n, p)``, or columns of X by name."""
-        given = X
-        X, y = read_data(self, X, y, more, y_numeric=True)
-        s = None if sensitive_features is None else read_attribute(sensitive_features, given, len(X))
+        X, y, s = read_fit(self, X, y, more, sensitive_features, sample_weight, y_numeric=True)
         return self._fit(X, y, s, sample_weight, "regression")
 
     def predict(self, X: Any) -> np.ndarray:

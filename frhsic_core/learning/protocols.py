@@ -25,6 +25,7 @@ method in the form its own authors describe.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -86,6 +87,10 @@ def make_penalty(method: str, *, protocol: str = "recommended", **settings: Any)
         raise ValueError(f"method is {method!r}: choose one of {', '.join(map(repr, METHODS))}.")
     _require_protocol(protocol)
     build, chosen = _SETTINGS[method]
+    known = inspect.signature(build).parameters
+    unknown = [name for name in settings if name not in known]
+    if unknown:
+        raise ValueError(f"the penalty of {method!r} has no {unknown}: choose from {', '.join(known)}.")
     return build(**{**chosen.get(protocol, {}), **settings})
 
 

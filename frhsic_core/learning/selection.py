@@ -1,58 +1,30 @@
 """Choosing λ: the whole path trained as one stack, judged on rows held out, by a rule that is named.
 
-The paper's appendix (``sec:adaptive_lambda``) goes up a grid and stops at the first λ whose representation an
-independence test does not reject. It asks the gamma approximation; here the test is by permutation, which has its
-level for every n, kernel and dimension of Z. "Not rejected" is not "independent": on few rows the test sees little, on
-many it sees what does not matter. The other two rules answer that.
+The rules are in :mod:`frhsic_core.learning.choice`. The paper's asks the gamma approximation; here the test is by
+permutation, which has its level for every n, kernel and dimension of Z.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import torch
-from sklearn.isotonic import isotonic_regression
 
 from frhsic_core.arrays import ArrayLike, as_pair, as_tensor
+from frhsic_core.learning.choice import LambdaChoice, check_rule, choose_lambda
 from frhsic_core.learning.penalties import Penalty
 from frhsic_core.learning.protocols import make_penalty
 from frhsic_core.learning.trained import TrainedStack
 from frhsic_core.learning.trainer import Trainer
-from frhsic_core.learning.validation import FEWEST_ROWS, validation_table
+from frhsic_core.learning.validation import DEPENDENCES, FEWEST_ROWS, validation_table
 
-__all__ = ["LambdaChoice", "LambdaPath", "choose_lambda", "select_lambda"]
+__all__ = ["LambdaChoice", "LambdaPath", "check_selection", "choose_lambda", "select_lambda"]
 
 LAMBDAS = (0.0, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
-RULES = ("independence", "practical", "tradeoff")
-
-
-@dataclass(frozen=True)
-class LambdaChoice:
-    """The λ chosen and everything that was tried.
-
-    Attributes
-    ----------
-    lam : float
-        The choice.
-    rule : str
-        ``"independence"``, ``"practical"`` or ``"tradeoff"``.
-    satisfied : bool
-        False when no λ met the rule and the grid's end was taken instead.
-    reason : str
-        Why, in a sentence.
-    table : DataFrame
-        One row for each λ (:func:`frhsic_core.learning.validation.validation_table`), and a column ``chosen``.
-    """
-
-    lam: float
-    rule: str
-    satisfied: bool
-    reason: str
-    table: pd.DataFrame = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -69,73 +41,31 @@ class LambdaPath:
         return int(self.choice.table["chosen"].to_numpy().argmax())
 
 
-def choose_lambda(
-    table: pd.DataFrame,
+def check_selection(
     *,
+    lams: Sequence[float] = LAMBDAS,
     rule: str = "tradeoff",
     alpha: float = 0.05,
     epsilon: float = 1e-3,
-    tolerance: float = 0.01,
+    tolerance: float | str = "auto",
     dependence: str = "normalized_hsic",
-) -> LambdaChoice:
-    """Choose a λ from a validation table; where no λ meets a rule, the largest is taken and ``satisfied`` is False.
-
-    * ``"independence"`` (the paper's): the smallest λ at which the test does not reject, p > α. Larger α asks for more.
-    * ``"practical"`` (its variant): the smallest λ with HSIC < ε or p > α. Smaller ε asks for more.
-    * ``"tradeoff"``: among the λ whose performance is within ``tolerance`` of that at the smallest λ, the smallest one
-      that reaches the lowest ``dependence``. Both curves are first made monotone in λ by isotonic regression, so that
-      one lucky model does not decide. Larger tolerance never gives a smaller λ.
-
-    Parameters
-    ----------
-    table : DataFrame
-        Columns ``lam``, ``performance`` (larger is better), ``hsic``, ``pvalue`` and the one named by ``dependence``.
-    rule, alpha, epsilon, tolerance, dependence
-        See above; ``tolerance`` is in units of performance (accuracy or R²).
-
-    Examples
-    --------
-    >>> table = pd.DataFrame({"lam": [0.0, 1.0, 10.0], "performance": [0.85, 0.845, 0.80], "hsic": [0.02, 0.002, 5e-4],
-    ...                       "pvalue": [0.005, 0.005, 0.40], "normalized_hsic": [0.2, 0.02, 0.01]})
-    >>> [choose_lambda(table, rule=rule).lam for rule in ("independence", "practical", "tradeoff")]
-    [10.0, 10.0, 1.0]
-    """
-    if rule not in RULES:
-        raise ValueError(f"rule is {rule!r}: choose one of {', '.join(map(repr, RULES))}.")
-    if not 0 < alpha < 1 or not epsilon > 0 or not tolerance >= 0:
-        raise ValueError(
-            f"alpha is {alpha}, epsilon {epsilon} and tolerance {tolerance}: a level in (0, 1), a positive number and "
-            "a number that is not negative are needed."
-        )
-    table = table.sort_values("lam", ignore_index=True)
-    lams = table["lam"].to_numpy(dtype=float)
-    if rule == "tradeoff":
-        place, reason = _tradeoff(table, tolerance, dependence)
-        satisfied = True
-    else:
-        met = table["pvalue"].to_numpy() > alpha
-        wanted = f"p > {alpha:g}"
-        if rule == "practical":
-            met = met | (table["hsic"].to_numpy() < epsilon)
-            wanted += f" or HSIC < {epsilon:g}"
-        satisfied = bool(met.any())
-        place = int(met.argmax()) if satisfied else len(lams) - 1
-        reason = (
-            f"the smallest λ with {wanted}" if satisfied else f"no λ of the grid has {wanted}: the largest is taken"
-        )
-    table["chosen"] = np.arange(len(table)) == place
-    return LambdaChoice(float(lams[place]), rule, satisfied, reason, table)
-
-
-def _tradeoff(table: pd.DataFrame, tolerance: float, dependence: str) -> tuple[int, str]:
-    if dependence not in table:
-        raise ValueError(f"dependence is {dependence!r}: the table has {', '.join(map(repr, table.columns))}.")
-    performance = isotonic_regression(table["performance"].to_numpy(dtype=float), increasing=False)
-    curve = isotonic_regression(table[dependence].to_numpy(dtype=float), increasing=False)
-    eligible = performance >= performance[0] - tolerance
-    lowest = curve[eligible].min()
-    place = int((eligible & (curve <= lowest)).argmax())
-    return place, f"the lowest {dependence} within {tolerance:g} of the performance at λ = {table['lam'].iloc[0]:g}"
+    validation_fraction: float = 0.15,
+    max_rows: int = 1000,
+    n_permutations: int = 199,
+) -> None:
+    """Refuse what :func:`select_lambda` cannot use; O(1), before minutes of training."""
+    if isinstance(lams, str) or not np.iterable(lams):
+        raise ValueError(f"lams is {lams!r}: give a list of numbers, such as [0, 0.3, 1, 3].")
+    if len(lams) == 0 or any(not isinstance(lam, Real) or not 0 <= float(lam) < float("inf") for lam in lams):
+        raise ValueError(f"lams is {tuple(lams)}: give at least one value, all zero or positive, and finite.")
+    check_rule(rule=rule, alpha=alpha, epsilon=epsilon, tolerance=tolerance)
+    if dependence not in DEPENDENCES:
+        raise ValueError(f"dependence is {dependence!r}: choose one of {', '.join(map(repr, DEPENDENCES))}.")
+    if not 0 < validation_fraction < 1:
+        raise ValueError(f"validation_fraction is {validation_fraction}: a share strictly between 0 and 1 is needed.")
+    for name, value in (("max_rows", max_rows), ("n_permutations", n_permutations)):
+        if int(value) != value or value < 1:
+            raise ValueError(f"{name} is {value}: it must be a positive whole number.")
 
 
 def select_lambda(
@@ -148,7 +78,7 @@ def select_lambda(
     rule: str = "tradeoff",
     alpha: float = 0.05,
     epsilon: float = 1e-3,
-    tolerance: float = 0.01,
+    tolerance: float | str = "auto",
     dependence: str = "normalized_hsic",
     validation_fraction: float = 0.15,
     max_rows: int = 1000,
@@ -171,7 +101,7 @@ def select_lambda(
     penalty : str or Penalty
         As in :class:`Trainer`.
     rule, alpha, epsilon, tolerance, dependence
-        See :func:`choose_lambda`.
+        See :func:`choose_lambda`; checked before anything is trained.
     validation_fraction : float
         Share of the rows held out, at random.
     max_rows, n_permutations
@@ -190,10 +120,10 @@ def select_lambda(
     LambdaPath
         ``.choice`` (λ, reason, table), ``.stack``, ``.validation_rows``.
     """
-    if len(lams) == 0 or any(not lam >= 0 for lam in lams):
-        raise ValueError(f"lams is {tuple(lams)}: give at least one value, all zero or positive.")
-    if not 0 < validation_fraction < 1:
-        raise ValueError(f"validation_fraction is {validation_fraction}: a share strictly between 0 and 1 is needed.")
+    check_selection(
+        lams=lams, rule=rule, alpha=alpha, epsilon=epsilon, tolerance=tolerance, dependence=dependence,
+        validation_fraction=validation_fraction, max_rows=max_rows, n_permutations=n_permutations,
+    )  # fmt: skip
     x, s = as_pair(x, s, names=("X", "s"))
     y = as_tensor(y, name="y").reshape(-1)
     n = len(x)

@@ -14,6 +14,7 @@ from frhsic_core.learning.trained import TrainedStack
 
 __all__ = ["validation_table"]
 
+DEPENDENCES = ("normalized_hsic", "hsic", "gdp")
 FEWEST_ROWS = 20  # below it a test has nothing to say
 
 
@@ -33,9 +34,10 @@ def validation_table(
 ) -> pd.DataFrame:
     """Judge every model of a stack on rows it was not trained on; one row for each model.
 
-    ``lam``, ``performance`` (accuracy or R²), ``hsic`` (biased), ``normalized_hsic``, ``gdp`` (of probabilities or
-    predictions), ``statistic`` = n·HSIC, ``threshold`` on the same scale, ``pvalue``. O(B r²) for each model with r
-    rows and B permutations.
+    ``lam``, ``performance`` (accuracy or R²), ``standard_error`` (of the difference between this performance and that
+    of the smallest λ: both are on the same rows, so most of what is hard about them cancels), ``hsic`` (biased),
+    ``normalized_hsic``, ``gdp`` (of probabilities or predictions), ``statistic`` = n·HSIC, ``threshold`` on the same
+    scale, ``pvalue``. O(B r²) for each model with r rows and B permutations.
 
     Parameters
     ----------
@@ -74,11 +76,13 @@ def validation_table(
         alpha=alpha,
         generator=torch.Generator().manual_seed(seed),
     )
+    performance, error = _performance(stack.task, output, target, weight, first=int(stack.lam.cpu().argmin()))
     gaps = torch.stack([gdp(prediction[:, rows], s[rows, a]) for a in range(s.shape[-1])]).amax(0)
     return pd.DataFrame(
         {
             "lam": [float(str(lam)) for lam in stack.lam.cpu().numpy()],  # 0.1, not its single-precision neighbour
-            "performance": _performance(stack.task, output, target, weight).numpy(),
+            "performance": performance.numpy(),
+            "standard_error": error.numpy(),
             "hsic": test.hsic.numpy(),
             "normalized_hsic": normalized_hsic(z[:, keep], s[keep].expand(len(z), -1, -1)).numpy(),
             "gdp": gaps.numpy(),
@@ -89,9 +93,19 @@ def validation_table(
     )
 
 
-def _performance(task: str, output: Tensor, target: Tensor, weight: Tensor) -> Tensor:
+def _performance(task: str, output: Tensor, target: Tensor, weight: Tensor, *, first: int = 0) -> tuple[Tensor, Tensor]:
+    """Accuracy or R² of every model, and the standard error of its difference from that of model ``first``."""
     if task == "classification":
-        return (((output > 0) == (target > 0.5)).to(output.dtype) * weight).sum(-1)
-    mean = (weight * target).sum()
-    total = (weight * (target - mean).square()).sum().clamp_min(1e-30)
-    return 1.0 - (weight * (output - target).square()).sum(-1) / total
+        score = ((output > 0) == (target > 0.5)).to(output.dtype)
+        performance = (score * weight).sum(-1)
+    else:
+        mean = (weight * target).sum()
+        total = (weight * (target - mean).square()).sum().clamp_min(1e-30)
+        score = -(output - target).square() / total
+        performance = 1.0 + (weight * score).sum(-1)
+    change = score - score[first]
+    change = change - (weight * change).sum(-1, keepdim=True)
+    # A mean with weights that sum to one; with equal ones sd/√n.
+    rows = 1.0 / weight.square().sum()
+    error = (weight.square() * change.square()).sum(-1).sqrt() * (rows / (rows - 1.0).clamp_min(1.0)).sqrt()
+    return performance, error

@@ -8,8 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from sklearn.compose import make_column_transformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from frhsic_core import FairClassifier, audit_representation
+from frhsic_core.arrays import RowLabelWarning
 from frhsic_core.learning import FairEncoder, FairRegressor
 from frhsic_core.learning.estimators import ConstantPredictionWarning, UndertrainedWarning, UnpenalisedWarning
 
@@ -22,7 +26,7 @@ def rows(n: int = 200) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def fit(**parameters: object) -> FairClassifier:
     x, y, s = rows()
-    settings = {"epochs": 25, "learning_rate": 1e-2, "widths": (8, 2), "random_state": 0, "device": "cpu", **parameters}
+    settings = {"epochs": 25, "learning_rate": 5e-2, "widths": (8, 2), "random_state": 0, "device": "cpu", **parameters}
     return FairClassifier(**settings).fit(x, y, sensitive_features=s)
 
 
@@ -84,7 +88,7 @@ def test_constant_predictions_are_reported() -> None:
 
 def test_constant_predictions_of_a_regression_and_of_every_lambda() -> None:
     x, _, s = rows(400)
-    flat = {"epochs": 10, "learning_rate": 5e-3, "widths": (8, 2), "random_state": 0, "device": "cpu"}
+    flat = {"epochs": 50, "learning_rate": 1e-2, "widths": (8, 2), "random_state": 0, "device": "cpu"}
     noise = np.random.default_rng(1).normal(size=400)
     heavy = {"method": "reg_gdp", "lam": 1e6}
     with pytest.warns(ConstantPredictionWarning, match=r"almost one value .*a lower lam"):
@@ -98,8 +102,11 @@ def test_constant_predictions_of_a_regression_and_of_every_lambda() -> None:
 @pytest.mark.parametrize("lam", [0.5, "auto"])
 def test_too_few_steps_are_reported(lam: float | str) -> None:
     selection = {"lams": [0.5], "n_permutations": 19}
-    with pytest.warns(UndertrainedWarning, match=r"2 steps of learning rate 0\.001 .* about 0\.002: .*100 steps"):
+    text = r"2 steps of learning rate 0\.001 are few: .*looks fairer.* epochs=1000 or more \(1000 steps\)"
+    with pytest.warns(UndertrainedWarning, match=text):
         fit(lam=lam, epochs=2, learning_rate=1e-3, selection=selection)
+    with pytest.warns(UndertrainedWarning, match=r"hardly trained\. Give epochs=300 or more"):
+        fit(lam=0.0, epochs=200, learning_rate=1e-3)
 
 
 # The first mistakes with fit -----------------------------------------------------------------------------------------
@@ -123,6 +130,7 @@ def test_a_third_positional_argument_is_refused() -> None:
             estimator.fit(x, y, s)
 
 
+@pytest.mark.filterwarnings("ignore::frhsic_core.learning.estimators.NoGainWarning")  # "a" is nearly all there is
 def test_the_attribute_by_name() -> None:
     """A column of a DataFrame, or several; the name alone, without the frame or the column, is refused."""
     x, y, s = rows()
@@ -132,7 +140,65 @@ def test_the_attribute_by_name() -> None:
         by_name = FairClassifier(**options).fit(frame, y, sensitive_features=names)
         by_value = FairClassifier(**options).fit(frame, y, sensitive_features=values)
         np.testing.assert_array_equal(by_name.predict_proba(frame), by_value.predict_proba(frame))
-    with pytest.raises(ValueError, match="is 'agee': X has no such column, but 'a', 'b', 'c', 'age'"):
+    with pytest.raises(ValueError, match="is 'agee': X has no column 'agee', but 'a', 'b', 'c', 'age'"):
         FairClassifier().fit(frame, y, sensitive_features="agee")
-    with pytest.raises(TypeError, match="is 'age', a name, and X is no DataFrame: pass the values"):
-        FairClassifier().fit(x, y, sensitive_features="age")
+    with pytest.raises(ValueError, match="X has no column 'bim', but 'a'"):
+        FairClassifier().fit(frame, y, sensitive_features=["age", "bim"])
+    for name in ("age", ["age"]):
+        with pytest.raises(TypeError, match=r"a name, and X is no DataFrame: pass the values.*fairclassifier__sens"):
+            FairClassifier().fit(x, y, sensitive_features=name)
+
+
+def test_a_pipeline_takes_the_attribute_by_the_name_of_its_step() -> None:
+    x, y, s = rows()
+    frame = pd.DataFrame(x, columns=["a", "b", "c"]).assign(age=s)
+    options = {"epochs": 30, "learning_rate": 5e-2, "widths": (8, 2), "random_state": 0, "device": "cpu"}
+    pipeline = make_pipeline(make_column_transformer((StandardScaler(), ["a", "b", "c"])), FairClassifier(**options))
+    pipeline.fit(frame, y, fairclassifier__sensitive_features=frame["age"])
+    assert pipeline[-1].lam_ == 0.5
+    with pytest.raises(TypeError, match=r"X has become an array: pipeline\.fit\(X, y, fairclassifier__.*X\['age'\]"):
+        pipeline.fit(frame, y, fairclassifier__sensitive_features="age")
+
+
+def test_rows_in_another_order_are_refused() -> None:
+    """Series are matched by position: with labels that say otherwise the model would be penalised for noise."""
+    x, y, s = rows()
+    frame, target, age = pd.DataFrame(x, columns=["a", "b", "c"]), pd.Series(y), pd.Series(s)
+    shuffled = age.sample(frac=1, random_state=0)
+    for estimator in (FairClassifier(), FairEncoder(), FairRegressor()):
+        with pytest.raises(ValueError, match="X and sensitive_features have the same row labels in another order"):
+            estimator.fit(frame, y, sensitive_features=shuffled)
+        with pytest.raises(ValueError, match="X and y have the same row labels in another order"):
+            estimator.fit(frame, target[::-1], sensitive_features=age)
+        with pytest.raises(ValueError, match="y and sensitive_features have the same row labels in another order"):
+            estimator.fit(x, target, sensitive_features=shuffled)  # behind another step of a pipeline
+        with pytest.raises(ValueError, match="X and sample_weight have the same row labels"):
+            estimator.fit(frame, y, sensitive_features=age, sample_weight=shuffled)
+    options = {"epochs": 25, "learning_rate": 5e-2, "widths": (8, 2), "random_state": 0, "device": "cpu"}
+    with pytest.warns(
+        RowLabelWarning, match=r"X and sensitive_features have different row labels.*by position"
+    ) as told:
+        FairClassifier(**options).fit(frame, y, sensitive_features=age.set_axis(range(1000, 1200)))
+    assert told[0].filename == __file__
+
+
+def test_columns_that_are_no_numbers_or_not_alone() -> None:
+    x, y, s = rows()
+    frame = pd.DataFrame(x, columns=["a", "b", "c"])
+    with pytest.raises(ValueError, match=r"X has dates in column 'born': .*dt\.year"):
+        FairClassifier().fit(frame.assign(born=pd.Timestamp("1990-01-01")), y, sensitive_features=s)
+    with pytest.raises(ValueError, match="X has several columns named 'a': give each column a name of its own"):
+        FairClassifier().fit(pd.concat([frame, frame[["a"]]], axis=1), y, sensitive_features=s)
+    born = pd.Series(pd.to_datetime(["1980-01-01", "1990-05-05"] * 100))
+    born[3] = pd.NaT
+    with pytest.raises(ValueError, match=r"sensitive_features has 1 NaN .*: drop those rows first; .*filled in"):
+        FairClassifier().fit(x, y, sensitive_features=born)
+
+
+def test_a_target_that_never_changes() -> None:
+    x, _, s = rows()
+    for estimator, y in (
+        (FairRegressor(), np.full(200, 5.0)), (FairEncoder(), np.ones(200)), (FairEncoder(), ["no"] * 200),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=r"y is constant \((5|1.0|'no')"):
+            estimator.fit(x, y, sensitive_features=s)

@@ -28,7 +28,10 @@ from frhsic_core.learning.audit import audit_representation
 from frhsic_core.learning.estimators import InterruptedWarning, MissingAttributeWarning
 
 # Most fits below are short on purpose.
-pytestmark = pytest.mark.filterwarnings("ignore::frhsic_core.learning.estimators.UndertrainedWarning")
+pytestmark = [
+    pytest.mark.filterwarnings(f"ignore::frhsic_core.learning.estimators.{name}Warning")
+    for name in ("Undertrained", "NoGain", "SmallBatch")
+]
 # Full batches and float64: weighting a row then is repeating it, to rounding, as scikit-learn asks.
 SMALL = {"widths": (8, 2), "device": "cpu", "random_state": 0}
 CHECKED = SMALL | {"epochs": 25, "batch_size": 1000, "learning_rate": 2e-2, "dtype": "float64"}
@@ -121,6 +124,7 @@ def test_pandas_and_several_attributes(toy: Any) -> None:
 def test_equal_opportunity_is_a_setting(toy: Any, batch_size: int) -> None:
     X, y, s = toy
     options = QUICK | {"lam": 3.0, "batch_size": batch_size, "penalty_settings": {"condition": "positives"}}
+    options |= {"positive_class": "yes"}
     model = FairClassifier(**options).fit(X, y, sensitive_features=s)
     noise = s.copy()
     noise[y == "no"] = np.random.default_rng(0).permutation(noise[y == "no"])
@@ -265,7 +269,23 @@ def test_what_cannot_be_saved_says_so(toy: Any, tmp_path: Path) -> None:
         ({"lam": "more"}, ValueError, "lam is 'more': give a number"),
         ({"method": "magic"}, ValueError, "method is 'magic': choose one of 'unfair', 'frhsic'"),
         ({"dtype": "float16"}, ValueError, "dtype is 'float16'"),
+        ({"s": np.arange(400), "epochs": "10"}, ValueError, r"epochs is '10': .* whole number, or 'auto'"),
         ({"epochs": 0}, ValueError, "epochs is 0: it must be a positive whole number"),
+        ({"epochs": 2.5}, ValueError, "epochs is 2.5: it must be a positive whole number"),
+        ({"batch_size": None}, ValueError, "batch_size is None: it must be a positive whole number"),
+        ({"learning_rate": "fast"}, ValueError, "learning_rate is 'fast': it must be positive"),
+        ({"device": "gpu"}, ValueError, "device is 'gpu': choose 'auto', 'cpu', 'cuda' or 'cuda:0'"),
+        ({"device": None}, ValueError, "device is None: choose 'auto'"),
+        ({"widths": 8}, ValueError, r"widths is 8: give at least one, such as \(50, 4\)"),
+        ({"widths": ()}, ValueError, r"widths is \(\): give at least one"),
+        ({"widths": (50, 4.0)}, ValueError, r"widths is \(50, 4.0\): all must be positive whole numbers"),
+        ({"random_state": 2**70}, ValueError, "random_state is 1180591620717411303424: .*at most 63 bits"),
+        ({"random_state": "0"}, ValueError, "random_state is '0': give a whole number"),
+        ({"penalty_settings": {"atributes": "sum"}}, ValueError, r"no \['atributes'\]: choose from estimator, on,"),
+        ({"penalty_settings": "positives"}, ValueError, "penalty_settings is 'positives': give a dictionary"),
+        ({"selection": "tradeoff"}, ValueError, "selection is 'tradeoff': give a dictionary"),
+        ({"selection": {"lams": 2.0}}, ValueError, "lams is 2.0: give a list of numbers"),
+        ({"selection": {"rule": "trade-off"}}, ValueError, "rule is 'trade-off'"),
         ({"protocol": "mine"}, ValueError, "protocol is 'mine'"),
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.stats
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -68,6 +69,15 @@ def test_the_tradeoff_is_the_lowest_dependence_within_the_tolerance() -> None:
     assert choose_lambda(flat).lam == 0.1
 
 
+def test_the_tolerance_is_what_chance_could_do_where_that_is_larger() -> None:
+    """1.645 standard errors of the paired difference, each λ its own; never below one point."""
+    noisy = table(standard_error=[0.0, 0.02, 0.02, 0.030])
+    assert choose_lambda(noisy).lam == 1.0  # 0.05 lost, 0.04935 allowed
+    assert choose_lambda(noisy.assign(standard_error=[0.0, 0.02, 0.02, 0.031])).lam == 10.0
+    assert choose_lambda(noisy.assign(standard_error=0.0)).lam == choose_lambda(noisy, tolerance=0.01).lam
+    assert "within chance (at least 0.01)" in choose_lambda(noisy).reason
+
+
 def test_one_lucky_model_does_not_decide() -> None:
     lucky = table(performance=[0.85, 0.80, 0.855, 0.80])  # a collapse on either side of it
     assert choose_lambda(lucky, tolerance=0.01).lam == 0.0
@@ -100,6 +110,27 @@ def test_asking_for_more_never_gives_a_smaller_lambda(rows: list, levels: tuple,
     else:
         stricter, looser = {"tolerance": high}, {"tolerance": low}
     assert choose_lambda(data, rule=rule, **stricter).lam >= choose_lambda(data, rule=rule, **looser).lam
+
+
+def test_a_typo_is_refused_before_anything_is_trained(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y, s = toy()
+
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("training was begun")
+
+    monkeypatch.setattr(Trainer, "__init__", never)
+    for wrong, text in (
+        ({"rule": "trade-off"}, "rule is 'trade-off'"),
+        ({"dependence": "GDP"}, "dependence is 'GDP': choose one of 'normalized_hsic', 'hsic', 'gdp'"),
+        ({"tolerance": "small"}, "tolerance is 'small'"),
+        ({"lams": 2.0}, r"lams is 2.0: give a list of numbers"),
+        ({"lams": "auto"}, "lams is 'auto': give a list"),
+        ({"lams": [0.0, float("inf")]}, "all zero or positive, and finite"),
+        ({"alpha": 0.0}, "alpha is 0"),
+        ({"n_permutations": 0}, "n_permutations is 0"),
+    ):
+        with pytest.raises(ValueError, match=text):
+            select_lambda(x, y, s, **wrong, **OPTIONS)
 
 
 def test_bad_rules_are_named() -> None:
@@ -151,6 +182,9 @@ def test_the_table_against_each_statistic_by_itself() -> None:
         assert row["normalized_hsic"] == pytest.approx(normalized_hsic(z, s).item(), rel=1e-9)
         assert row["gdp"] == pytest.approx(gdp(torch.sigmoid(logits), s).item(), rel=1e-9)
         assert (row["pvalue"] <= 0.05) == (row["statistic"] > row["threshold"])
+    right = ((stack.output(x) > 0) == (y > 0.5)).double().numpy()
+    assert got["standard_error"][0] == 0.0
+    assert got["standard_error"][1] == pytest.approx(scipy.stats.sem(right[1] - right[0]))
     assert got["threshold"][1] == pytest.approx(test.threshold.item(), rel=0.5)  # other permutations, same law
     weights = torch.arange(200.0)
     weighted = validation_table(stack, x, y, s, n_permutations=9, sample_weight=weights)
@@ -166,6 +200,10 @@ def test_regression_reports_r2_and_equal_opportunity_counts_positives_only() -> 
     expected = 1 - np.mean((prediction - target.numpy()) ** 2) / target.numpy().var()
     got = validation_table(stack, x, target, s, n_permutations=9)
     assert got["performance"][0] == pytest.approx(expected)
+    pair = Trainer(x, target, s, task="regression", lam=[0.0, 3.0], **OPTIONS).fit()
+    gain = (pair.output(x)[0] - target).square() - (pair.output(x)[1] - target).square()
+    got = validation_table(pair, x, target, s, n_permutations=9)
+    assert got["standard_error"][1] == pytest.approx(scipy.stats.sem(gain.numpy()) / target.numpy().var())
 
     penalty = make_penalty("frhsic", condition="positives")
     stack = Trainer(x, y, s, penalty=penalty, lam=[1.0], **{**OPTIONS, "batch_size": 100}).fit()

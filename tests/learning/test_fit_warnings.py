@@ -1,0 +1,245 @@
+"""Fits that end without an error and are not what was meant: each says so, and says what to do."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from frhsic_core import gdp
+from frhsic_core.learning import FairClassifier, FairEncoder, FairRegressor
+from frhsic_core.learning.estimators import (
+    NoGainWarning,
+    OutlierWarning,
+    PositiveClassWarning,
+    SmallBatchWarning,
+    UndertrainedWarning,
+    UnmetRuleWarning,
+)
+from frhsic_core.learning.fit_parameters import number_of_epochs
+from frhsic_core.learning.fit_warnings import warn_if_no_gain
+from frhsic_core.learning.outliers import far_values
+from frhsic_core.learning.progress import late_progress_bar
+from frhsic_core.learning.trainer import Trainer
+
+SHORT = {"epochs": 25, "learning_rate": 5e-2, "widths": (8, 2), "random_state": 0, "device": "cpu"}
+
+
+def people(n: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The toy of the chapter on equal opportunity: a skill, a proxy of age, noise."""
+    rng = np.random.default_rng(seed)
+    age, skill = rng.uniform(size=n), rng.normal(size=n)
+    y = skill + 2.0 * (age - 0.5) + 0.5 * rng.normal(size=n) > 0
+    return (
+        np.column_stack([skill + 0.3 * rng.normal(size=n), age + 0.15 * rng.normal(size=n), rng.normal(size=n)]),
+        y,
+        age,
+    )
+
+
+# Steps ---------------------------------------------------------------------------------------------------------------
+
+
+def test_epochs_make_two_thousand_steps_and_are_at_least_fifty() -> None:
+    for rows, batch_size in ((10, 256), (1000, 256), (5000, 256), (30_000, 256), (1000, 10)):
+        epochs = number_of_epochs("auto", rows=rows, batch_size=batch_size)
+        steps = -(-rows // min(rows, batch_size))
+        assert epochs == 50 or (epochs * steps >= 2000 > (epochs - 1) * steps)
+        assert epochs >= 50
+    assert number_of_epochs("auto", rows=30_000, batch_size=256) == 50  # large data as before
+    assert number_of_epochs(7, rows=10, batch_size=256) == 7
+
+
+def test_a_default_fit_on_a_thousand_rows_has_learnt() -> None:
+    """With 50 epochs of four steps it was at chance, looked perfectly fair, and said nothing."""
+    X, y, s = people(1024, 0)
+    X_test, y_test, _ = people(2000, 1)
+    model = FairClassifier(random_state=2, device="cpu").fit(X, y, sensitive_features=s)
+    assert model.n_epochs_ == 500
+    assert model.score(X_test, y_test) > 0.76
+    with pytest.warns(UndertrainedWarning, match=r"200 steps .* epochs=250 or more \(1000 steps\)"):
+        model = FairClassifier(epochs=50, random_state=2, device="cpu").fit(X, y, sensitive_features=s)
+    assert model.score(X_test, y_test) < 0.6
+    assert model.n_epochs_ == 50
+
+
+# No better than a constant -------------------------------------------------------------------------------------------
+
+
+def test_no_better_than_a_constant() -> None:
+    rng = np.random.default_rng(0)
+    y = (rng.uniform(size=1000) < 0.45).astype(float)
+    options = {"lam": 10.0, "learning_rate": 1e-3, "stacklevel": 1}
+    coin, half = rng.normal(size=1000), np.where(rng.uniform(size=1000) < 0.3, 2 * y - 1, rng.normal(size=1000))
+    with pytest.warns(
+        NoGainWarning, match=r"λ = 10\) is no better than a constant \(accuracy 0\.\d+, .* 0\.5.*lower lam"
+    ):
+        assert warn_if_no_gain(coin, y, task="classification", **options)
+    assert not warn_if_no_gain(half, y, task="classification", **options)
+    target = rng.normal(size=1000)
+    with pytest.warns(NoGainWarning, match=r"R² -?0\.0"):
+        assert warn_if_no_gain(0.001 * target, target, task="regression", **options)
+    assert not warn_if_no_gain(0.2 * target, target, task="regression", **options)
+    with pytest.warns(NoGainWarning, match="a smaller learning_rate"):
+        warn_if_no_gain(coin, y, task="classification", **{**options, "learning_rate": 100.0})
+
+
+def test_a_penalty_that_outweighs_the_task_is_told() -> None:
+    X, y, s = people(400, 0)
+    with pytest.warns(NoGainWarning, match=r"λ = 1000\) .*says nothing"):
+        FairClassifier(1000.0, **SHORT | {"epochs": 60, "learning_rate": 1e-2}).fit(X, y, sensitive_features=s)
+
+
+def test_a_training_that_diverged_keeps_the_old_model() -> None:
+    X, y, s = people(200, 0)
+    model = FairClassifier(**SHORT).fit(X, y, sensitive_features=s)
+    before = model.predict_proba(X)
+    with pytest.raises(
+        ValueError, match=r"diverged to NaN at learning_rate=1e\+30: give a smaller one, such as 0\.001"
+    ):
+        model.set_params(learning_rate=1e30).fit(X * 100, y, sensitive_features=s)
+    np.testing.assert_array_equal(model.predict_proba(X), before)
+
+
+def test_a_small_batch_is_told() -> None:
+    X, y, s = people(200, 0)
+    with pytest.warns(SmallBatchWarning, match="batch_size=8 leaves about 8 rows .*use 128 or more"):
+        FairClassifier(**SHORT | {"batch_size": 8, "epochs": 2, "learning_rate": 2e-2}).fit(X, y, sensitive_features=s)
+    rare = np.argsort(np.argsort(X[:, 0])) >= 190  # 5 % of the rows count
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        FairClassifier(penalty_settings={"condition": "positives"}, **SHORT).fit(X, rare, sensitive_features=s)
+        FairClassifier(0.0, **SHORT | {"batch_size": 8}).fit(X, y, sensitive_features=s)
+    assert [w.category for w in told].count(SmallBatchWarning) == 1
+
+
+# Equal opportunity ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [FairClassifier, FairEncoder])
+def test_the_favourable_class(kind: type) -> None:
+    """Text is sorted, and "approved" comes before "declined": the class to protect must be named, or be told."""
+    X, y, s = people(300, 0)
+    words = pd.Series(np.where(y, "approved", "declined"))
+    options = SHORT | {"penalty_settings": {"condition": "positives"}, "lam": 1.0}
+    numbers = kind(**options).fit(X, y.astype(int), sensitive_features=s)  # 1 says it
+    assert numbers.positive_class_ == 1
+    named = kind(positive_class="approved", **options).fit(X, words, sensitive_features=s)
+    ordered = words.astype(pd.CategoricalDtype(["declined", "approved"], ordered=True))
+    by_order = kind(**options).fit(X, ordered, sensitive_features=s)
+    for model in (named, by_order):
+        assert model.positive_class_ == "approved"
+        np.testing.assert_array_equal(model.transform(X), numbers.transform(X))
+    with pytest.warns(
+        PositiveClassWarning, match=r"'declined' was taken because it is sorted after 'approved'.*positive_c"
+    ):
+        other = kind(**options).fit(X, words, sensitive_features=s)
+    assert other.positive_class_ == "declined"
+    assert not np.allclose(other.transform(X), numbers.transform(X))
+    kind(**SHORT).fit(X, words, sensitive_features=s)  # without the condition nothing hangs on it
+    with pytest.raises(ValueError, match="positive_class is 'yes': y has 'approved' and 'declined'; name one"):
+        kind(positive_class="yes", **options).fit(X, words, sensitive_features=s)
+
+
+def test_classes_and_columns_stay_sorted(tmp_path: object) -> None:
+    """scikit-learn's order whatever the favourable class: classes_[1] is the second column and the positive logits."""
+    X, y, s = people(300, 0)
+    words = np.where(y, "approved", "declined")
+    model = FairClassifier(positive_class="approved", **SHORT).fit(X, words, sensitive_features=s)
+    assert model.classes_.tolist() == ["approved", "declined"]
+    assert model.score(X, words) > 0.7
+    assert ((model.decision_function(X) > 0) == (model.predict(X) == "declined")).all()
+    numbers = FairClassifier(**SHORT).fit(X, y, sensitive_features=s)
+    np.testing.assert_allclose(model.predict_proba(X)[:, 0], numbers.predict_proba(X)[:, 1])
+    model.save(f"{tmp_path}/model.pt")
+    np.testing.assert_array_equal(FairClassifier.load(f"{tmp_path}/model.pt").predict(X), model.predict(X))
+    assert gdp(model.predict_proba(X)[:, 0], s, mask=words == "approved") >= 0
+    with pytest.raises(ValueError, match="positive_class is 'approved' and y has 300 values: leave it out"):
+        FairEncoder(positive_class="approved", **SHORT).fit(X, X[:, 0], sensitive_features=s)
+
+
+# Values far out ------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_an_outlier() -> None:
+    rng = np.random.default_rng(0)
+    score = rng.normal(600, 60, size=500)
+    bad = np.r_[score, 999_999.0]
+    values, share = far_values(bad)  # type: ignore[misc]
+    assert values.tolist() == [999_999.0]
+    assert share == pytest.approx(np.ptp(score) / np.ptp(bad))
+    unknown = far_values(np.r_[score, np.full(10, -9999.0)])  # a code for "unknown", 2 % of the rows
+    assert unknown is not None
+    assert unknown[0].tolist() == [-9999.0]
+    for fine in (
+        score, rng.lognormal(0, 2, size=1000), rng.pareto(1, size=2000), rng.poisson(0.01, size=1000).astype(float),
+        np.r_[np.zeros(999), 1.0], np.r_[np.zeros(50), np.ones(50)], np.ones(10), np.array([1.0, 2.0]),
+    ):  # fmt: skip
+        assert far_values(fine) is None
+
+
+def test_one_bad_cell_is_told_with_its_column() -> None:
+    X, y, s = people(300, 0)
+    frame = pd.DataFrame(X, columns=["skill", "proxy", "noise"])
+    frame.loc[5, "skill"] = 999_999
+    with pytest.warns(
+        OutlierWarning, match=r"X has values far .* column 'skill' \(999999; .*scaled to \[0, 1\]"
+    ) as told:
+        FairClassifier(**SHORT | {"lam": 0.0}).fit(frame, y)
+    assert len([w for w in told if w.category is OutlierWarning]) == 1
+    with pytest.warns(OutlierWarning, match=r"sensitive_features has values far .* column 0 \(9999;"):
+        FairClassifier(**SHORT).fit(X, y, sensitive_features=np.r_[9999.0, s[1:]])
+
+
+# Choosing λ ----------------------------------------------------------------------------------------------------------
+
+
+def test_an_unmet_rule_is_told() -> None:
+    X, y, s = people(400, 0)
+    selection = {"rule": "independence", "lams": [0.0, 0.01], "validation_fraction": 0.5, "n_permutations": 39}
+    with pytest.warns(UnmetRuleWarning, match=r"took λ = 0\.01 although no λ of the grid has p > 0\.05"):
+        model = FairClassifier("auto", selection=selection, **SHORT).fit(X, y, sensitive_features=s)
+    assert not model.lambda_choice_.satisfied
+
+
+class Terminal:
+    """Standard error that says it is a terminal."""
+
+    def __init__(self) -> None:
+        self.text = ""
+
+    def write(self, text: str) -> int:
+        self.text += text
+        return len(text)
+
+    def flush(self) -> None: ...
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_progress_appears_on_a_terminal_when_it_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("rich")
+    X, y, s = people(100, 0)
+    trainer = Trainer(X, y, s, epochs=2, widths=(4, 2), device="cpu")
+    with late_progress_bar("model") as callback:
+        assert callback is None  # no terminal here
+    monkeypatch.setenv("TERM", "xterm")
+    for patience, drawn in ((1e6, False), (0.0, True)):
+        terminal = Terminal()
+        monkeypatch.setattr(sys, "stderr", terminal)
+        monkeypatch.setattr("frhsic_core.learning.progress.PATIENCE", patience)
+        with late_progress_bar("model") as callback:
+            trainer.epochs += 2
+            trainer.fit(callback=callback)
+        assert ("model" in terminal.text) is drawn
+
+
+def test_a_regression_that_learnt_nothing_is_told() -> None:
+    X, _, _ = people(300, 0)
+    noise = np.random.default_rng(1).normal(size=300)
+    with pytest.warns(NoGainWarning, match="R² "):
+        FairRegressor(0.0, **SHORT | {"epochs": 10, "learning_rate": 3e-2, "widths": (2, 1)}).fit(X[:, 2:], noise)
