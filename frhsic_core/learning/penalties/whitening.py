@@ -23,7 +23,7 @@ def whiten(z: Tensor, weights: Tensor | None = None) -> Tensor:
     O(md² + d³) for each model; batches should have several times d rows.
 
     The ridge is the one with which ten models out of ten stayed in their kernel's sight and kept the task (Adult,
-    λ = 500; the chapter on the bandwidth trap); twenty times as much made most of them constant. Its price: the many
+    λ = 500; the chapter on the bandwidth trap). Its price: the many
     thin directions of an encoder wider than its data can fill are blown up to noise of variance one, all distances are
     then alike, and the penalty hardly falls. Keep Z narrow on small data. Whitening is in double precision whatever Z
     is: rounding is multiplied, once forwards and once backwards, by the root of the condition number, and Adam makes
