@@ -76,6 +76,11 @@ def rounds_to(printed: str, value: Any, interval: Interval | None) -> Decision:
     return math.isclose(float(f"{value:.{digits - 1}e}"), wanted, rel_tol=1e-9)
 
 
+def magnitude(printed: str, value: Any, interval: Interval | None) -> Decision:
+    """Ours is within a factor of ten of a number that is printed as an order of magnitude."""
+    return bool(abs(math.log10(value / float(parsed(printed)))) < 1.0)
+
+
 def within_spread(printed: str, value: Any, interval: Interval | None) -> Decision:
     """The printed value lies in the interval of ours, widened by half a unit of its last digit.
 
@@ -155,6 +160,7 @@ RULES: dict[str, Rule] = {
     for rule in (
         equal,
         rounds_to,
+        magnitude,
         within_spread,
         at_most,
         at_least,
