@@ -134,8 +134,7 @@ def fetch(names: Names = None) -> None:
 def verify(names: Names = None) -> None:
     """Check sha256, columns, n and d of the files that are here; never touches the network.
 
-    Exit status 0: what is here is right, and what was never fetched is named; 1: a file is not what it should be;
-    2: a mistake in the command.
+    Exit status 0: what is here is right (what was never fetched is named); 1: a file is wrong; 2: a mistake.
     """
     failed, absent = False, False
     console, folders = _console(), Folders.from_environment()

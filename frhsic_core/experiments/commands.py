@@ -52,8 +52,9 @@ def run(
 ) -> None:
     """Train what the store lacks of an experiment, stack by stack; killed at any moment, it resumes.
 
-    Datasets that are not here are fetched first, and said. Exit status 0: all is done; 2: a mistake in the command, or
-    results cannot be written; 3: stacks are left; 4: a stack failed; 130: interrupted.
+    Datasets that are not here are fetched first, and said.
+
+    Exit status 0: all is done; 2: a mistake, or no place to write to; 3: stacks are left; 4: one failed; 130: Ctrl-C.
     """
     try:
         chosen = experiment_for(
