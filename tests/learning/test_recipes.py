@@ -94,7 +94,7 @@ def test_the_readme_on_adult() -> None:
     X, X_test, y, y_test, s, s_test = train_test_split(data.X, data.y, data.s, train_size=12000, random_state=0)
     score, audits = [], []
     for lam in (0.0, 0.5):
-        model = FairClassifier(lam=lam, epochs=10, random_state=0, device="cpu").fit(X, y, sensitive_features=s)
+        model = FairClassifier(lam=lam, epochs=22, random_state=0, device="cpu").fit(X, y, sensitive_features=s)
         score.append(model.score(X_test, y_test))
         audits.append(
             audit_representation(
