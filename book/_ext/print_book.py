@@ -19,6 +19,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 # What nobody reads on paper: the long module references are for looking up, with links.
 LEFT_OUT = ("ch-api-theory", "ch-api-experiments")
+OPEN = "article details:not(.hide), article details.hide.above-output"
 MARGIN = 16
 SCALE = 0.78  # from the size for a screen to about ten points
 # Tables and formulas that are wider than the paper are made smaller: paper does not scroll.
@@ -65,8 +66,9 @@ def print_page(folder: Path, target: Path, chromium: str) -> None:
         page.set_default_timeout(180_000)
         page.goto(f"http://127.0.0.1:{server.server_port}/book.html", wait_until="load")
         page.evaluate("async () => { await MathJax.startup.promise; }")
-        # Answers that are folded on screen are open on paper; code that only draws stays out (see the print rules).
-        page.evaluate("document.querySelectorAll('article details:not(.hide)').forEach((d) => { d.open = true; })")
+        # Answers and results that are folded on screen are open on paper; code that only draws stays out (see the print
+        # rules).
+        page.evaluate("(names) => document.querySelectorAll(names).forEach((d) => { d.open = true; })", OPEN)
         page.evaluate(
             "(names) => names.forEach((name) => document.getElementById(name)?.closest('section')?.remove())", LEFT_OUT
         )
