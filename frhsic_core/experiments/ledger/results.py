@@ -111,6 +111,7 @@ def _summaries_on(dataset: str, protocol: str, grid: str) -> tuple[dict[str, np.
     return tuple(found)
 
 
+@cache
 def data_note(dataset: str) -> str:
     """Say where the rows behind our reference runs are not those of the authors' runs."""
     ours = json.loads(book_folder("data_summaries", f"{dataset}-reference.json").read_text(encoding="utf-8"))

@@ -44,9 +44,14 @@ def _transfer_plan() -> Experiment:
 
 
 @cache
+def _across(convention: str) -> pd.DataFrame:
+    return across_heads(_rows("transfer"), convention=convention)
+
+
+@cache
 def heads_of(dataset: str, method: str, convention: str = "gdp_mixed") -> pd.DataFrame:
     """Return mean, spread and largest GDP over heads at the paper's λ, a line for each split."""
-    found = across_heads(_rows("transfer"), convention=convention)
+    found = _across(convention)
     lam = 0.0 if method == "unfair" else PAPER_LAMS[dataset]
     part = found[(found["dataset"] == dataset) & (found["name"] == method) & (found["lam"] == lam)]
     return part.dropna(subset="sd").sort_values("split").set_index("split")
