@@ -130,7 +130,7 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             if lam == "auto":
                 path = select_lambda(
                     x, y, s, penalty=penalty, seed=seed, sample_weight=sample_weight, callback=callback,
-                    **options, **(self.selection or {}),
+                    **options, **{"repeats": "auto", **(self.selection or {})},
                 )  # fmt: skip
                 lam = path.choice.lam
             if path is not None and path.stack.interrupted:

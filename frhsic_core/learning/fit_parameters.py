@@ -28,6 +28,7 @@ _SELECTION = (
     "tolerance",
     "dependence",
     "validation_fraction",
+    "repeats",
     "max_rows",
     "n_permutations",
 )

@@ -20,11 +20,12 @@ from frhsic_core.learning.penalties import Penalty
 from frhsic_core.learning.protocols import make_penalty
 from frhsic_core.learning.trained import TrainedStack
 from frhsic_core.learning.trainer import Trainer
-from frhsic_core.learning.validation import DEPENDENCES, FEWEST_ROWS, validation_table
+from frhsic_core.learning.validation import DEPENDENCES, FEWEST_ROWS, pooled_table, validation_table
 
 __all__ = ["LambdaChoice", "LambdaPath", "check_selection", "choose_lambda", "select_lambda"]
 
 LAMBDAS = (0.0, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
+MOST_SPLITS, ENOUGH_ROWS = 4, 2000  # of repeats="auto"
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,7 @@ def check_selection(
     tolerance: float | str = "auto",
     dependence: str = "normalized_hsic",
     validation_fraction: float = 0.15,
+    repeats: int | str = 1,
     max_rows: int = 1000,
     n_permutations: int = 199,
 ) -> None:
@@ -63,9 +65,15 @@ def check_selection(
         raise ValueError(f"dependence is {dependence!r}: choose one of {', '.join(map(repr, DEPENDENCES))}.")
     if not 0 < validation_fraction < 1:
         raise ValueError(f"validation_fraction is {validation_fraction}: a share strictly between 0 and 1 is needed.")
-    for name, value in (("max_rows", max_rows), ("n_permutations", n_permutations)):
-        if int(value) != value or value < 1:
-            raise ValueError(f"{name} is {value}: it must be a positive whole number.")
+    counts = {"max_rows": max_rows, "n_permutations": n_permutations, "repeats": 1 if repeats == "auto" else repeats}
+    for name, value in counts.items():
+        if isinstance(value, str) or int(value) != value or value < 1:
+            raise ValueError(f"{name} is {value!r}: it must be a positive whole number.")
+    if repeats != "auto" and float(repeats) * validation_fraction > 1:
+        raise ValueError(
+            f"repeats is {repeats} and validation_fraction {validation_fraction}: together more than all rows; lower "
+            "one of them."
+        )
 
 
 def select_lambda(
@@ -81,6 +89,7 @@ def select_lambda(
     tolerance: float | str = "auto",
     dependence: str = "normalized_hsic",
     validation_fraction: float = 0.15,
+    repeats: int | str = 1,
     max_rows: int = 1000,
     n_permutations: int = 199,
     sample_weight: ArrayLike | None = None,
@@ -90,7 +99,8 @@ def select_lambda(
 ) -> LambdaPath:
     """Hold a part of the training data out, train every λ on the rest as one stack, and choose.
 
-    The caller's test part has no share in any of it. Time: one training of ``len(lams)`` stacked models.
+    The caller's test part has no share in any of it. Time: one training of ``len(lams)`` stacked models for each
+    repeat.
 
     Parameters
     ----------
@@ -104,6 +114,11 @@ def select_lambda(
         See :func:`choose_lambda`; checked before anything is trained.
     validation_fraction : float
         Share of the rows held out, at random.
+    repeats : int or "auto"
+        Splits, with disjoint parts held out, over which performance and dependence are averaged
+        (:func:`frhsic_core.learning.validation.pooled_table`). One small part makes the choice a lottery: what steadies
+        it is more rows, not another tolerance. ``"auto"`` (the estimators' default): as many as hold 2,000 rows out in
+        all, at most four; one for the rules that are a test.
     max_rows, n_permutations
         See :func:`frhsic_core.learning.validation.validation_table`.
     sample_weight : array_like, optional
@@ -118,11 +133,11 @@ def select_lambda(
     Returns
     -------
     LambdaPath
-        ``.choice`` (λ, reason, table), ``.stack``, ``.validation_rows``.
+        ``.choice`` (λ, reason, table), and of the first split ``.stack`` and ``.validation_rows``.
     """
     check_selection(
         lams=lams, rule=rule, alpha=alpha, epsilon=epsilon, tolerance=tolerance, dependence=dependence,
-        validation_fraction=validation_fraction, max_rows=max_rows, n_permutations=n_permutations,
+        validation_fraction=validation_fraction, repeats=repeats, max_rows=max_rows, n_permutations=n_permutations,
     )  # fmt: skip
     x, s = as_pair(x, s, names=("X", "s"))
     y = as_tensor(y, name="y").reshape(-1)
@@ -133,33 +148,42 @@ def select_lambda(
             f"{n} rows leave {held} for validation: at least {FEWEST_ROWS} are needed to choose λ; give lam a number, "
             "or raise validation_fraction."
         )
+    if repeats == "auto":
+        repeats = min(MOST_SPLITS, -(-ENOUGH_ROWS // held), int(1 / validation_fraction)) if rule == "tradeoff" else 1
     order = torch.randperm(n, generator=torch.Generator().manual_seed(seed))
-    validation, train = order[:held].sort().values, order[held:].sort().values
     weight = None if sample_weight is None else as_tensor(sample_weight, name="sample_weight").reshape(-1)
     protocol = training.get("protocol", "recommended")
     penalty = make_penalty(penalty, protocol=protocol) if isinstance(penalty, str) else penalty
-    trainer = Trainer(
-        x[train],
-        y[train],
-        s[train],
-        penalty=penalty,
-        lam=sorted(float(lam) for lam in lams),
-        seeds=seed,
-        sample_weight=None if weight is None else weight[train],
-        **training,
+    stacks: list[TrainedStack] = []
+    tables = []
+    for part in range(int(repeats)):
+        begin = part * held
+        validation = order[begin : begin + held].sort().values
+        train = torch.cat([order[:begin], order[begin + held :]]).sort().values
+        stack = Trainer(
+            x[train],
+            y[train],
+            s[train],
+            penalty=penalty,
+            lam=sorted(float(lam) for lam in lams),
+            seeds=seed,
+            sample_weight=None if weight is None else weight[train],
+            **training,
+        ).fit(callback=callback)
+        if stack.interrupted and stacks:
+            stacks[0].interrupted = True  # half-trained models are no evidence: the splits before them decide
+            break
+        stacks.append(stack)
+        tables.append(
+            validation_table(
+                stack, x[validation], y[validation], s[validation],
+                sample_weight=None if weight is None else weight[validation], condition=penalty.condition,
+                max_rows=max_rows, n_permutations=n_permutations, alpha=alpha, seed=seed,
+            )
+        )  # fmt: skip
+        if stack.interrupted:
+            break
+    choice = choose_lambda(
+        pooled_table(tables), rule=rule, alpha=alpha, epsilon=epsilon, tolerance=tolerance, dependence=dependence
     )
-    stack = trainer.fit(callback=callback)
-    table = validation_table(
-        stack,
-        x[validation],
-        y[validation],
-        s[validation],
-        sample_weight=None if weight is None else weight[validation],
-        condition=penalty.condition,
-        max_rows=max_rows,
-        n_permutations=n_permutations,
-        alpha=alpha,
-        seed=seed,
-    )
-    choice = choose_lambda(table, rule=rule, alpha=alpha, epsilon=epsilon, tolerance=tolerance, dependence=dependence)
-    return LambdaPath(choice, stack, validation.numpy())
+    return LambdaPath(choice, stacks[0], order[:held].sort().values.numpy())

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
@@ -12,7 +15,7 @@ from frhsic_core.joint.hsic import normalized_hsic
 from frhsic_core.joint.independence import hsic_test
 from frhsic_core.learning.trained import TrainedStack
 
-__all__ = ["validation_table"]
+__all__ = ["pooled_table", "validation_table"]
 
 DEPENDENCES = ("normalized_hsic", "hsic", "gdp")
 FEWEST_ROWS = 20  # below it a test has nothing to say
@@ -91,6 +94,20 @@ def validation_table(
             "pvalue": test.pvalue.numpy(),
         }
     )
+
+
+def pooled_table(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Average the tables of several splits with disjoint validation parts.
+
+    The standard error is that of the mean, √(Σ SE²)/R for R parts: rows of different parts are different rows. The test
+    (``statistic``, ``threshold``, ``pvalue``) is of one model on one part and stays that of the first.
+    """
+    pooled = tables[0].copy()
+    for name in ("performance", "hsic", "normalized_hsic", "gdp"):
+        pooled[name] = np.mean([table[name] for table in tables], axis=0)
+    errors = np.array([table["standard_error"] for table in tables])
+    pooled["standard_error"] = np.sqrt((errors**2).sum(0)) / len(tables)
+    return pooled
 
 
 def _performance(task: str, output: Tensor, target: Tensor, weight: Tensor, *, first: int = 0) -> tuple[Tensor, Tensor]:

@@ -69,13 +69,13 @@ def test_the_tradeoff_is_the_lowest_dependence_within_the_tolerance() -> None:
     assert choose_lambda(flat).lam == 0.1
 
 
-def test_the_tolerance_is_what_chance_could_do_where_that_is_larger() -> None:
-    """1.645 standard errors of the paired difference, each λ its own; never below one point."""
-    noisy = table(standard_error=[0.0, 0.02, 0.02, 0.030])
-    assert choose_lambda(noisy).lam == 1.0  # 0.05 lost, 0.04935 allowed
-    assert choose_lambda(noisy.assign(standard_error=[0.0, 0.02, 0.02, 0.031])).lam == 10.0
+def test_the_tolerance_is_a_standard_error_where_that_is_larger() -> None:
+    """One standard error of the paired difference, each λ its own; never below one point."""
+    noisy = table(standard_error=[0.0, 0.02, 0.02, 0.049])
+    assert choose_lambda(noisy).lam == 1.0  # 0.05 lost
+    assert choose_lambda(noisy.assign(standard_error=[0.0, 0.02, 0.02, 0.051])).lam == 10.0
     assert choose_lambda(noisy.assign(standard_error=0.0)).lam == choose_lambda(noisy, tolerance=0.01).lam
-    assert "within chance (at least 0.01)" in choose_lambda(noisy).reason
+    assert "within one standard error (at least 0.01)" in choose_lambda(noisy).reason
 
 
 def test_one_lucky_model_does_not_decide() -> None:
@@ -165,6 +165,43 @@ def test_the_path_is_one_stack_and_sees_no_validation_row() -> None:
     other_y[held], other_x[held] = 1 - y[held], 0.5
     again = select_lambda(other_x, other_y, s, lams=[1.0, 0.0], seed=3, n_permutations=19, **OPTIONS)
     torch.testing.assert_close(again.stack.output(x), path.stack.output(x), rtol=0, atol=0)
+
+
+def test_several_splits_are_averaged_over_disjoint_parts() -> None:
+    """By hand: three paths, each the first split of the same order rotated."""
+    x, y, s = toy()
+    options = OPTIONS | {"lams": [0.0, 1.0], "seed": 3, "n_permutations": 19}
+    got = select_lambda(x, y, s, repeats=3, **options).choice.table
+    order = torch.randperm(400, generator=torch.Generator().manual_seed(3))
+    found = []
+    for part in range(3):
+        held = order[60 * part : 60 * part + 60].sort().values
+        train = torch.tensor(np.setdiff1d(np.arange(400), held))
+        stack = Trainer(x[train], y[train], s[train], penalty="frhsic", lam=[0.0, 1.0], seeds=3, **OPTIONS).fit()
+        found.append(validation_table(stack, x[held], y[held], s[held], n_permutations=19, seed=3))
+    for name in ("performance", "normalized_hsic", "gdp"):
+        np.testing.assert_allclose(got[name], np.mean([each[name] for each in found], axis=0), rtol=1e-6)
+    errors = np.array([each["standard_error"] for each in found])
+    np.testing.assert_allclose(got["standard_error"], np.sqrt((errors**2).sum(0)) / 3, rtol=1e-6)
+    np.testing.assert_array_equal(got["pvalue"], found[0]["pvalue"])
+    once = select_lambda(x, y, s, **options).choice.table
+    np.testing.assert_allclose(once["performance"], found[0]["performance"])
+
+
+def test_how_many_splits(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y, s = toy()
+    fits: list[int] = []
+    fit = Trainer.fit
+    monkeypatch.setattr(Trainer, "fit", lambda self, **rest: fits.append(1) or fit(self, **rest))
+    for asked, count in (
+        ({"repeats": "auto"}, 4), ({"repeats": "auto", "rule": "independence"}, 1), ({}, 1),
+        ({"repeats": "auto", "validation_fraction": 0.4}, 2),
+    ):  # fmt: skip
+        fits.clear()
+        select_lambda(x, y, s, lams=[0.0], n_permutations=9, **asked, **OPTIONS | {"epochs": 1})
+        assert len(fits) == count
+    with pytest.raises(ValueError, match=r"repeats is 8 and validation_fraction 0\.15: together more than all rows"):
+        select_lambda(x, y, s, repeats=8, **OPTIONS)
 
 
 def test_the_table_against_each_statistic_by_itself() -> None:
