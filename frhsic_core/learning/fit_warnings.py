@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+from scipy.special import expit
 
 __all__ = [
     "ConstantPredictionWarning",
@@ -114,7 +115,7 @@ def warn_if_constant(
     if not is_constant(output, classes=classes):
         return False
     if classes:
-        low, high = 1.0 / (1.0 + np.exp(-np.array([output.min(), output.max()])))
+        low, high = expit([output.min(), output.max()])
         what = f"one class for every training row (probabilities from {low:.2f} to {high:.2f})"
     else:
         what = f"almost one value for every training row (a standard deviation of {output.std():.1g})"

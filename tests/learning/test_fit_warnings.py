@@ -12,6 +12,7 @@ import pytest
 from frhsic_core import gdp
 from frhsic_core.learning import FairClassifier, FairEncoder, FairRegressor
 from frhsic_core.learning.estimators import (
+    ConstantPredictionWarning,
     NoGainWarning,
     OutlierWarning,
     PositiveClassWarning,
@@ -93,6 +94,13 @@ def test_a_penalty_that_outweighs_the_task_is_told() -> None:
     with pytest.warns(NoGainWarning, match=r"λ = 100\) .*says nothing"):
         model = FairClassifier(100.0, **longer).fit(X, y, sensitive_features=s)
     assert len(np.unique(model.predict(X))) == 2  # both classes are predicted: no other warning would tell
+
+
+def test_a_learning_rate_that_is_too_large_is_told() -> None:
+    X, y, s = people(400, 0)
+    y = X[:, 0] > 0.5  # the classes are not of one size
+    with pytest.warns(ConstantPredictionWarning, match=r"a smaller learning_rate \(100 is large for Adam; 0\.001"):
+        FairClassifier(**SHORT | {"learning_rate": 100.0, "epochs": 10}).fit(X, y, sensitive_features=s)
 
 
 def test_a_training_that_diverged_keeps_the_old_model() -> None:
