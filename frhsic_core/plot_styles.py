@@ -7,7 +7,17 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["DATASET_TITLES", "DPI", "OKABE_ITO", "STYLES", "WIDTH", "Style", "dataset_title", "style_of"]
+__all__ = [
+    "DATASET_TITLES",
+    "DPI",
+    "OKABE_ITO",
+    "OPTION_WORDS",
+    "STYLES",
+    "WIDTH",
+    "Style",
+    "dataset_title",
+    "style_of",
+]
 
 # As wide as a page's column, so that letters are read in the size they are written in; fine enough to be enlarged.
 WIDTH = 7.4  # inches

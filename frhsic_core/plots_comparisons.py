@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from frhsic_core.plot_styles import DATASET_TITLES, DPI, OKABE_ITO, STYLES, WIDTH, dataset_title, style_of
+from frhsic_core.plot_styles import DATASET_TITLES, DPI, OKABE_ITO, OPTION_WORDS, STYLES, WIDTH, dataset_title, style_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -112,7 +112,8 @@ def draw_factors(table: pd.DataFrame, *, base: tuple[str, str] | None = None) ->
     from matplotlib.patches import Rectangle
 
     datasets = list(dict.fromkeys(table.columns.get_level_values(0)))
-    labels = [factor if not level else f"{factor}: {level}" for factor, level in table.index]
+    keys = [(f"{factor} {level}".strip(), f"{factor}: {level}" if level else factor) for factor, level in table.index]
+    labels = [OPTION_WORDS.get(option, shown) for option, shown in keys]
     figure, axes = plt.subplots(
         1, len(datasets), figsize=(WIDTH, 0.29 * len(table) + 1.5), squeeze=False, sharey=True, dpi=DPI
     )

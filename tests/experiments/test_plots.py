@@ -114,6 +114,17 @@ def test_verdicts_tell_the_two_tests_apart() -> None:
     ]
 
 
+def test_factors_are_named_in_words() -> None:
+    """Settings as one would say them; what needs no other words keeps its own."""
+    index = pd.MultiIndex.from_tuples([("base", ""), ("where", "representation"), ("batch", "64")])
+    columns = pd.MultiIndex.from_tuples([("acs_income", "GDP"), ("compas", "GDP")])
+    table = pd.DataFrame([[0.5, 0.25], [np.nan, 0.75], [1.0, 0.0]], index=index, columns=columns)
+    figure = plots_comparisons.draw_factors(table, base=("base", ""))
+    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["base", "no head term", "batch: 64"]
+    assert [axis.get_title() for axis in figure.axes] == ["ACS Income", "COMPAS"]
+    assert [text.get_text() for text in figure.axes[0].texts] == ["0.50", "–", "1.00"]
+
+
 def test_words_for_a_picture_hold_its_numbers() -> None:
     text = plots.frontier_alt_text(reference_sweep())
     assert "Adult: Unfair at (0.749, 0.849)" in text
