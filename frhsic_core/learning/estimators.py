@@ -196,8 +196,8 @@ class FairClassifier(ClassifierMixin, FairModel):
 class FairRegressor(RegressorMixin, FairModel):
     """A regressor whose representation and predictions depend less on a continuous attribute.
 
-    Minimises the mean squared error of the standardised target + λ · penalty. Parameters and attributes as in
-    :class:`FairClassifier`.
+    Minimises the mean squared error of the standardised target + λ · penalty. Parameters, their defaults and attributes
+    as in :class:`FairClassifier`, but for the classes.
 
     Examples
     --------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -149,13 +150,16 @@ def test_the_attribute_by_name() -> None:
             FairClassifier().fit(x, y, sensitive_features=name)
 
 
-def test_a_pipeline_takes_the_attribute_by_the_name_of_its_step() -> None:
+def test_a_pipeline_takes_the_attribute_by_the_name_of_its_step(tmp_path: Path) -> None:
     x, y, s = rows()
     frame = pd.DataFrame(x, columns=["a", "b", "c"]).assign(age=s)
     options = {"epochs": 30, "learning_rate": 5e-2, "widths": (8, 2), "random_state": 0, "device": "cpu"}
     pipeline = make_pipeline(make_column_transformer((StandardScaler(), ["a", "b", "c"])), FairClassifier(**options))
     pipeline.fit(frame, y, fairclassifier__sensitive_features=frame["age"])
     assert pipeline[-1].lam_ == 0.5
+    joblib.dump(pipeline, tmp_path / "pipeline.joblib")  # save() is the model's alone
+    again = joblib.load(tmp_path / "pipeline.joblib")
+    np.testing.assert_array_equal(again.predict_proba(frame), pipeline.predict_proba(frame))
     with pytest.raises(TypeError, match=r"X has become an array: pipeline\.fit\(X, y, fairclassifier__.*X\['age'\]"):
         pipeline.fit(frame, y, fairclassifier__sensitive_features="age")
 
