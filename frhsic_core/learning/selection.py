@@ -116,8 +116,8 @@ def select_lambda(
         Share of the rows held out, at random.
     repeats : int or "auto"
         Splits, with disjoint parts held out, over which performance and dependence are averaged
-        (:func:`frhsic_core.learning.validation.pooled_table`). One small part makes the choice a lottery: what steadies
-        it is more rows, not another tolerance. ``"auto"`` (the estimators' default): as many as hold 2,000 rows out in
+        (:func:`frhsic_core.learning.validation.pooled_table`). On one small part the choice varies with the
+        split, and more rows steady it. ``"auto"`` (the estimators' default): as many as hold 2,000 rows out in
         all, at most four; one for the rules that are a test.
     max_rows, n_permutations
         See :func:`frhsic_core.learning.validation.validation_table`.
