@@ -69,6 +69,8 @@ def test_exit_statuses_are_documented() -> None:
             assert "Exit status" in command.help, path
 
 
+# What runs in the background may have been told to ignore Ctrl-C, and so would its children.
+LISTENING = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
 SLOW = """
 import sys, time
 from frhsic_core import cli
@@ -95,7 +97,18 @@ cli.main()
 @pytest.mark.skipif(os.name == "nt", reason="signals")
 @pytest.mark.parametrize("words", [["run", "main"], ["reproduce"]], ids=" ".join)
 def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(words: list[str], tmp_path: Path) -> None:
-    command = [sys.executable, "-c", SLOW, *words, "--preset", "smoke", "--device", "cpu", "--store", str(tmp_path)]
+    command = [
+        sys.executable,
+        "-c",
+        LISTENING + SLOW,
+        *words,
+        "--preset",
+        "smoke",
+        "--device",
+        "cpu",
+        "--store",
+        str(tmp_path),
+    ]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
     for line in process.stdout:
@@ -121,7 +134,11 @@ def test_ctrl_c_while_the_ledger_is_judged_is_no_traceback(tmp_path: Path) -> No
         "cli.main()"
     )
     process = subprocess.Popen(
-        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path
+        [sys.executable, "-c", LISTENING + script],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
     )
     assert process.stderr is not None
     assert "Judging" in process.stderr.readline()
