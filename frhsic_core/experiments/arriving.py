@@ -41,6 +41,7 @@ def bring(wanted: Iterable[tuple[str, str]], *, say: Callable[[str], None]) -> N
     What cannot be had is said and left: each stack that needs it fails with what was tried.
     """
     from frhsic_core.data.fetching import Folders, find_local
+    from frhsic_core.data.files import DataError
     from frhsic_core.data.registry import REAL, VARIANTS, load_dataset, sources_of
 
     folders = Folders.from_environment()
@@ -58,7 +59,7 @@ def bring(wanted: Iterable[tuple[str, str]], *, say: Callable[[str], None]) -> N
                 say(f"  {file.name} from {' or '.join(places)} to {file.under(folders.cache)}")
         try:
             data = load_dataset(name, variant, progress=_Announced(say))
-        except Exception:  # whatever it is, the stacks that need the data say it in full
+        except (DataError, OSError):  # the stacks that need the data say it in full
             given_up.add(name)
             say(f"  it could not be had: frhsic data fetch {name} says what was tried and what to do by hand")
             continue
