@@ -137,6 +137,7 @@ class FairClassifier(ClassifierMixin, FairModel):
         selection: dict[str, Any] | None = None,
         verbose: bool = False,
     ) -> None:
+        # scikit-learn takes the parameters from this signature, so it cannot be left to the base class.
         super().__init__(
             lam, method=method, protocol=protocol, penalty_settings=penalty_settings, epochs=epochs,
             batch_size=batch_size, learning_rate=learning_rate, widths=widths, random_state=random_state,
