@@ -41,7 +41,7 @@ _EXPORTS = {
     "learning": ("FairClassifier", "FairEncoder", "FairRegressor", "audit_representation"),
     "data": ("load_dataset",),
 }
-_MODULES = ("conditional", "data", "experiments", "joint", "kernels", "laws", "learning", "theory")
+_MODULES = ("conditional", "data", "joint", "kernels", "laws", "learning", "paper")
 _HOME = {name: module for module, names in _EXPORTS.items() for name in names}
 
 __all__ = sorted([*_HOME, *_MODULES])

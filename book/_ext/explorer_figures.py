@@ -44,7 +44,7 @@ def _kernel(bandwidth: float) -> Any:
 
 def paint_routes(figure: Any) -> None:
     """MMD² against s, and the bound of Theorem 4.5 against m."""
-    from frhsic_core.theory.spectral import upper_bounds
+    from frhsic_core.paper.statements.spectral import upper_bounds
 
     left, right = figure.subplots(1, 2)
     law, kernel = _law(0.5), _kernel(1.0)

@@ -38,7 +38,7 @@ def certificate_values(rows: list[dict[str, Any]]) -> dict[str, str]:
     """Count checks, and what they say of the paper: its theorems, and the sentences of each class that fail."""
     if not rows:
         return {}
-    from frhsic_core.theory.sentences import counts
+    from frhsic_core.paper.statements.sentences import counts
 
     values = {"certificates.total": str(len(rows)), "statements.total": str(len({row["statement"] for row in rows}))}
     found = counts(rows)
@@ -51,7 +51,7 @@ def reference_values() -> dict[str, str]:
     """The Gaussian pair of every reference digit: ρ = 1/2, unit bandwidths."""
     from frhsic_core.kernels import Gaussian
     from frhsic_core.laws import GaussianPair
-    from frhsic_core.theory.spectral import best_m
+    from frhsic_core.paper.statements.spectral import best_m
 
     law, kernel = GaussianPair(0.5), Gaussian(1.0)
     m, bound = best_m(law, kernel_z=kernel, kernel_s=kernel)
@@ -86,9 +86,9 @@ def sweep_values(book: Path = BOOK) -> dict[str, str]:
 
 def rank_values() -> dict[str, str]:
     """FRHSIC's mean rank by nAUP over the datasets of the book's own runs, in two protocols, by two measures."""
-    from frhsic_core.experiments.reference import stored_rows
-    from frhsic_core.experiments.tables.families import main_rows
-    from frhsic_core.experiments.tables.main_table import pareto_table
+    from frhsic_core.paper.experiments.tables.families import main_rows
+    from frhsic_core.paper.experiments.tables.main_table import pareto_table
+    from frhsic_core.paper.runs.reference import stored_rows
 
     if stored_rows("main").empty:
         return {}
@@ -112,8 +112,8 @@ def paired_values() -> dict[str, str]:
     ``paired.text.gdp.ahead`` counts by the corrected resampled t-test, ``paired.text.gdp.ahead_plain`` by the plain
     signed-rank test, both after Holm.
     """
-    from frhsic_core.experiments.reference import stored_rows
-    from frhsic_core.experiments.tables.families import main_family
+    from frhsic_core.paper.experiments.tables.families import main_family
+    from frhsic_core.paper.runs.reference import stored_rows
 
     if stored_rows("main").empty:
         return {}
@@ -135,10 +135,10 @@ def variant_values() -> dict[str, str]:
     ``variant.retuned.gdp.ahead`` with two of them retuned; ``default.narrow.probe.ahead`` against rivals whose Z is as
     narrow as the default's. With ``_plain`` at the end, the signed-rank test; all after Holm.
     """
-    from frhsic_core.experiments.catalogue.variants import DEFAULT
-    from frhsic_core.experiments.catalogue.variants_best import BEST, best_rows
-    from frhsic_core.experiments.tables.families import family
-    from frhsic_core.experiments.tables.variants import rivals_of
+    from frhsic_core.paper.experiments.tables.families import family
+    from frhsic_core.paper.experiments.tables.variants import rivals_of
+    from frhsic_core.paper.experiments.variants import DEFAULT
+    from frhsic_core.paper.experiments.variants_best import BEST, best_rows
 
     rows = best_rows()
     if rows.empty:
@@ -166,7 +166,7 @@ def runtime_values() -> dict[str, str]:
 
     As the released code has them (FREM a loop over all rows, FRHSIC by autograd), and both in this library's form.
     """
-    from frhsic_core.experiments.reference import stored_rows
+    from frhsic_core.paper.runs.reference import stored_rows
 
     rows = stored_rows("runtime")
     if rows.empty:

@@ -1,4 +1,4 @@
-"""Every module of a package, documented from its docstrings: ```` ```{modules} frhsic_core.experiments ````.
+"""Every module of a package, documented from its docstrings: ```` ```{modules} frhsic_core.paper.runs ````.
 
 Modules are found when the book is built, so that a new one needs no line here. A module without ``__all__`` is private.
 Names imported from elsewhere are documented where they are defined.
@@ -21,7 +21,7 @@ def public_modules(package: str) -> list[str]:
     """Return the modules of a package that say what is public, by reading them, not by importing them."""
     spec = importlib.util.find_spec(package)
     if spec is None or not spec.submodule_search_locations:
-        raise ValueError(f"{package!r} is not a package: give the name of one, such as frhsic_core.experiments.")
+        raise ValueError(f"{package!r} is not a package: give the name of one, such as frhsic_core.paper.runs.")
     found = []
     for path in sorted(Path(spec.submodule_search_locations[0]).glob("*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))

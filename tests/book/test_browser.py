@@ -408,7 +408,7 @@ def test_static_figures_take_over_in_print(page: Any, address: str) -> None:
 def test_frontier_ranks_change_with_the_grid(page: Any, address: str, built_book: Path) -> None:
     assert "data-explorer" in (built_book / "book" / "frontier.html").read_text(encoding="utf-8")
     root = explorer(page, address, "frontier")
-    from frhsic_core.experiments.tables.pareto import naup
+    from frhsic_core.paper.experiments.tables.pareto import naup
 
     root.locator("select[name=source]").select_option("authors")
     page.wait_for_timeout(100)
@@ -434,7 +434,7 @@ def test_frontier_ranks_change_with_the_grid(page: Any, address: str, built_book
 def test_the_formulas_of_the_pictures_are_those_of_the_library(page: Any, address: str) -> None:
     from frhsic_core import Gaussian
     from frhsic_core.laws import GaussianPair
-    from frhsic_core.theory.spectral import upper_bounds
+    from frhsic_core.paper.statements.spectral import upper_bounds
 
     page.goto(f"{address}/book/explorers.html")
     for rho, sigma_z, sigma_s in itertools.product((0.0, 0.05, 0.5, 0.95), (0.32, 1.0, 5.0), (0.32, 1.0, 5.0)):

@@ -152,11 +152,13 @@ def test_titles_of_boxes_are_taken_apart(extension) -> None:
 
 def test_modules_are_found_and_bars_are_kept(extension) -> None:
     pages = extension("module_pages")
-    found = pages.public_modules("frhsic_core.experiments.tables")
-    assert {"frhsic_core.experiments.tables.main_table", "frhsic_core.experiments.tables.pareto"} <= set(found)
-    assert "frhsic_core.experiments.ledger.__init__" not in pages.public_modules("frhsic_core.experiments.ledger")
+    found = pages.public_modules("frhsic_core.paper.experiments.tables")
+    assert {"frhsic_core.paper.experiments.tables.main_table", "frhsic_core.paper.experiments.tables.pareto"} <= set(
+        found
+    )
+    assert "frhsic_core.paper.claims.__init__" not in pages.public_modules("frhsic_core.paper.claims")
     with pytest.raises(ValueError, match="not a package"):
-        pages.public_modules("frhsic_core.plots")
+        pages.public_modules("frhsic_core.paper.figures.plots")
     lines = ["the ranks of |d|, ``a | b`` and `c|d`", "already \\|"]
     pages.keep_bars(lines)
     assert lines == [r"the ranks of \|d\|, ``a | b`` and `c|d`", "already \\|"]
@@ -194,8 +196,8 @@ def test_the_ranks_of_the_first_page_stand_in_the_main_table(extension) -> None:
 
 def test_ranks_of_the_text_protocol_by_hand(extension) -> None:
     """The areas of the second protocol, counted method by method."""
-    from frhsic_core.experiments.reference import stored_rows
-    from frhsic_core.experiments.tables.pareto import Frontiers
+    from frhsic_core.paper.experiments.tables.pareto import Frontiers
+    from frhsic_core.paper.runs.reference import stored_rows
 
     rows = stored_rows("main")
     rows = rows[(rows["protocol"] == "text") & (rows["variant"] == "text")]
@@ -208,7 +210,7 @@ def test_ranks_of_the_text_protocol_by_hand(extension) -> None:
 
 
 def test_values_of_the_paired_tests_are_those_of_the_chapter(extension) -> None:
-    from frhsic_core.experiments.tables.families import headline
+    from frhsic_core.paper.experiments.tables.families import headline
 
     found = extension("live_values").paired_values()
     for protocol in ("text", "reference"):
@@ -235,10 +237,10 @@ def test_the_words_of_the_first_page_fit_its_numbers(extension) -> None:
 
 
 def test_values_of_the_variants_are_those_of_their_chapter(extension) -> None:
-    from frhsic_core.experiments.catalogue.variants import DEFAULT
-    from frhsic_core.experiments.catalogue.variants_best import BEST, best_rows
-    from frhsic_core.experiments.tables.families import family
-    from frhsic_core.experiments.tables.variants import best_headline, rivals_of
+    from frhsic_core.paper.experiments.tables.families import family
+    from frhsic_core.paper.experiments.tables.variants import best_headline, rivals_of
+    from frhsic_core.paper.experiments.variants import DEFAULT
+    from frhsic_core.paper.experiments.variants_best import BEST, best_rows
 
     found = extension("live_values").variant_values()
     tables = {against: best_headline(against=against) for against in ("published", "retuned", "narrow")}
@@ -266,8 +268,8 @@ def test_values_of_the_variants_are_those_of_their_chapter(extension) -> None:
 
 
 def test_times_are_compared_like_with_like(extension) -> None:
-    from frhsic_core.experiments.reference import stored_rows
-    from frhsic_core.experiments.tables.measured import speed_up
+    from frhsic_core.paper.experiments.tables.measured import speed_up
+    from frhsic_core.paper.runs.reference import stored_rows
 
     rows, times = stored_rows("runtime"), extension("live_values").runtime_values()
     own = {"library, all anchors": ("frhsic", "library"), "loop, all anchors": ("frhsic", "plain, centred")}

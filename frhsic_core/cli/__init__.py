@@ -1,0 +1,54 @@
+"""The ``frhsic`` command: data, certificates, experiments.
+
+Each layer keeps its own commands beside its code; this module only mounts them, so that ``frhsic --help`` is quick and
+asking for a table never imports torch.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+import typer
+
+import frhsic_core
+from frhsic_core.cli.terminal import EXIT_STATUS, INTERRUPTED
+
+__all__ = ["command", "main"]
+
+
+def _show_version(value: bool) -> None:
+    if value:
+        typer.echo(f"frhsic-core {frhsic_core.__version__}")
+        raise typer.Exit
+
+
+def _options(
+    version: bool = typer.Option(False, "--version", callback=_show_version, is_eager=True, help="Show the version."),
+) -> None:
+    """Check the theorems, fetch the data, run the experiments of the executable edition of FRHSIC."""
+
+
+def command() -> typer.Typer:
+    """Return the command with those of every layer mounted."""
+    app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_show_locals=False)
+    app.callback(epilog=f"Example: frhsic status\n\n{EXIT_STATUS}")(_options)
+    app.add_typer(importlib.import_module("frhsic_core.cli.data").app, name="data")
+    importlib.import_module("frhsic_core.cli.statements").register(app)
+    importlib.import_module("frhsic_core.cli.experiments").register(app)
+    return app
+
+
+def main() -> None:
+    """Run the command; Ctrl-C ends it with a word and status 130, never with a traceback."""
+    try:
+        command()(standalone_mode=True)
+    except KeyboardInterrupt:  # while the layers were imported
+        status = INTERRUPTED
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else int(end.code is not None)
+    else:
+        status = 0
+    if status == INTERRUPTED:
+        typer.echo("Interrupted.", err=True)
+    sys.exit(status)

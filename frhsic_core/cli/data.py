@@ -1,0 +1,221 @@
+"""The ``frhsic data`` command: ``list``, ``fetch``, ``verify``, ``card NAME``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
+from frhsic_core.cli.terminal import console as table_console
+from frhsic_core.cli.terminal import fail, one_of, print_table
+from frhsic_core.data.cards import CARDS
+from frhsic_core.data.dataset import Dataset
+from frhsic_core.data.fetching import Folders, find_local
+from frhsic_core.data.files import CorruptFile, DataError, RawFile
+from frhsic_core.data.files import verify as verify_bytes
+from frhsic_core.data.registry import REAL, SYNTHETIC, VARIANTS, available_datasets, load_dataset, sources_of
+from frhsic_core.data.summaries import summarize
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="The five real datasets and the synthetic laws.",
+    epilog="Example: frhsic data list",
+)
+Names = Annotated[list[str] | None, typer.Argument(help="Datasets; all five real ones when none is named.")]
+
+
+class _Bar:
+    """A rich progress bar with the interface pooch asks of one."""
+
+    def __init__(self, progress: Progress, label: str) -> None:
+        self.progress = progress
+        self.task = progress.add_task(label, total=None)
+
+    @property
+    def total(self) -> float | None:
+        """Bytes to come."""
+        return self.progress.tasks[self.task].total
+
+    @total.setter
+    def total(self, value: float) -> None:
+        self.progress.update(self.task, total=value)
+
+    def update(self, amount: float) -> None:
+        """Count bytes that arrived."""
+        self.progress.advance(self.task, amount)
+
+    def reset(self) -> None:
+        """Start anew (pooch calls it once at the end)."""
+        self.progress.reset(self.task)
+
+    def close(self) -> None:
+        """Nothing to close: the display owns the bar."""
+
+
+def _console(**options: Any) -> Console:
+    return Console(soft_wrap=True, highlight=False, **options)
+
+
+def _wanted(names: list[str] | None) -> list[str]:
+    chosen = names or list(REAL)
+    for name in chosen:
+        try:
+            one_of("dataset", name, available_datasets())
+        except ValueError as error:
+            raise fail(error) from None
+    return chosen
+
+
+def _paths(name: str, variant: str, folders: Folders) -> list[tuple[RawFile, Path]]:
+    """Return the files of a dataset that are here, usable or not."""
+    places = [folder for folder in (folders.data, folders.cache) if folder is not None]
+    files = [source.file for source in sources_of(name, variant)]
+    return [(file, path) for file in files for place in places if (path := file.under(place)).exists()]
+
+
+@app.command("list", epilog="Example: frhsic data list")
+def list_datasets() -> None:
+    """Show every dataset: n, d, task, sensitive attribute, source, and whether it is here."""
+    folders = Folders.from_environment()
+    rows = []
+    for name in REAL:
+        for variant in VARIANTS:
+            sources = sources_of(name, variant)
+            located, status = None, f"not here: frhsic data fetch {name}"
+            try:
+                located = next((found for s in sources if (found := find_local(s.file, folders, []))), None)
+            except OSError as error:
+                status = f"cannot be read: {error.strerror or error}"
+            shown = (
+                next((s for s in sources if s.file.links), sources[0])
+                if located is None
+                else next(s for s in sources if s.file is located.file)
+            )
+            rows.append((
+                name, variant, f"{shown.counts[-1]:,}", str(shown.d), REAL[name].task, REAL[name].sensitive[variant],
+                f"{shown.kind}: {shown.file.name}", status if located is None else f"verified, in {located.origin}",
+            ))  # fmt: skip
+    for name in SYNTHETIC:
+        law = load_dataset(name)
+        rows.append(
+            (name, "-", f"{law.n:,}", str(law.d), law.task, law.sensitive_name, "a probability law", "built in")
+        )
+    headings = ("name", "variant", "n", "d", "task", "S", "source", "status")
+    fold = {"source": None, "status": None}
+    print_table(headings, rows, fold=fold, drop=("source", "task", "n", "d", "S"), out=table_console())
+
+
+@app.command(epilog="Example: frhsic data fetch compas crime")
+def fetch(names: Names = None) -> None:
+    """Bring the files of the named datasets into the cache, verified; says by hand how where the network cannot.
+
+    Exit status 0: all are here; 1: some could not be had; 2: a mistake in the command.
+    """
+    failed = False
+    console, errors = _console(), _console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    for name in _wanted(names):
+        for variant in VARIANTS if name in REAL else ("text",):
+            try:
+                with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as progress:
+                    data = load_dataset(name, variant, progress=_Bar(progress, name))
+                console.print(f"{name} ({variant}): {_origin(data)}", markup=False)
+            except DataError as error:
+                failed = True
+                console.print(f"{name} ({variant}): not available\n{error}\n", markup=False)
+    if failed:
+        raise typer.Exit(1)
+
+
+@app.command(epilog="Example: frhsic data verify adult")
+def verify(names: Names = None) -> None:
+    """Check sha256, columns, n and d of the files that are here; never touches the network.
+
+    Exit status 0: what is here is right (what was never fetched is named); 1: a file is wrong; 2: a mistake.
+    """
+    failed, absent = False, False
+    console, folders = _console(), Folders.from_environment()
+    for name in _wanted(names):
+        for variant in VARIANTS if name in REAL else ("text",):
+            what, here = f"{name} ({variant})", _paths(name, variant, folders) if name in REAL else []
+            if name in REAL and not here:
+                absent = True
+                console.print(f"absent  {what}: not here, nothing to check", markup=False)
+                continue
+            wrong = {path: problem for file, path in here if (problem := _problem(file, path))}
+            try:
+                data = load_dataset(name, variant, download=False)
+                if not wrong:
+                    console.print(f"ok      {what}: n={data.n:,}, d={data.d}, {_origin(data)}", markup=False)
+            except (DataError, OSError) as error:
+                wrong = wrong or {here[0][1]: str(error)}
+            for path, problem in wrong.items():
+                failed = True
+                removed = "" if path.exists() else f"; removed from the cache, get it anew: frhsic data fetch {name}"
+                console.print(f"failed  {what}: {path}: {problem}{removed}", markup=False)
+    if absent:
+        console.print("Absent files are no failure; get them with: frhsic data fetch NAME", markup=False)
+    if failed:
+        raise typer.Exit(1)
+
+
+def _problem(file: RawFile, path: Path) -> str:
+    try:
+        verify_bytes(path, file)
+    except (CorruptFile, OSError) as error:
+        return str(error)
+    return ""
+
+
+@app.command(epilog="Example: frhsic data card adult --variant reference")
+def card(
+    name: Annotated[str, typer.Argument(help="A dataset, as frhsic data list names it.")],
+    variant: Annotated[str, typer.Option(help="text (what the paper says) or reference (what its code does)")] = "text",
+) -> None:
+    """Print the card of one dataset, with numbers where its files are here."""
+    try:
+        one_of("variant", variant, VARIANTS)
+    except ValueError as error:
+        raise fail(error) from None
+    _wanted([name])
+    console, it = _console(), CARDS[name]
+    console.rule(it.title)
+    for label, text in (
+        ("what", it.measured),
+        ("by", it.by),
+        ("S", it.sensitive),
+        ("Y", it.target),
+        ("terms", it.terms),
+    ):
+        console.print(f"{label:<6}{text}", markup=False)
+    for label, entries in (("known problems", it.problems), ("not to be concluded from it", it.not_for)):
+        console.print(f"{label}:", markup=False)
+        for entry in entries:
+            console.print(f"  - {entry}", markup=False)
+    try:
+        data = load_dataset(name, variant, download=False)
+    except DataError as error:
+        here = _paths(name, variant, Folders.from_environment())
+        said = f"not usable: {error}" if here else f"not here; get them with: frhsic data fetch {name}"
+        console.print(f"numbers: the files are {said}", markup=False)
+        return
+    summary = summarize(data)
+    s, y = summary["s"], summary["y"]
+    console.print(str(data.provenance), markup=False)
+    console.print(
+        f"numbers ({variant}): n={data.n:,}, d={data.d}; S from {s['min']:g} to {s['max']:g}, mean {s['mean']:.3g}, "
+        f"{s['distinct']:,} distinct values; mean of Y {y['mean']:.3f}; correlation of S and Y "
+        f"{summary['correlation']:.3f}; X explains {summary['x_explains_s']:.0%} of S linearly",
+        markup=False,
+    )
+
+
+def _origin(data: Dataset) -> str:
+    if not data.provenance.files:
+        return data.provenance.source
+    record = data.provenance.files[0]
+    known = "as expected" if record.hash_known_in_advance else "recorded at first use"
+    return f"{record.name} from {record.origin}, sha256 {record.sha256[:12]}… {known}"

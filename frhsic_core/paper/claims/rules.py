@@ -1,0 +1,175 @@
+"""The rules of the ledger: from a printed value and ours to yes, no or *not decided*.
+
+A rule is a function of the printed text, our value and, where there is one, the interval in which a mean over as many
+runs as the paper's would lie. It returns True, False, or a sentence that says why it cannot decide.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from typing import Any
+
+from frhsic_core.paper.claims.answers import Interval
+
+__all__ = ["RULES", "half_unit", "parsed"]
+
+Decision = bool | str
+Rule = Callable[[str, Any, Interval | None], Decision]
+
+
+def parsed(printed: str) -> Any:
+    """Return what a printed text means: a number, a tuple of numbers (a grid, a range), or the text itself.
+
+    Examples
+    --------
+    >>> parsed(".849"), parsed("{0.1,1}"), parsed("17-90"), parsed("42..44"), parsed("80/20"), parsed("d_X-50-50")
+    (0.849, (0.1, 1.0), (17.0, 90.0), (42.0, 43.0, 44.0), (80.0, 20.0), 'd_X-50-50')
+    """
+    text = printed.strip().removeprefix("<=")
+    if re.fullmatch(r"[{\[].*[}\]]", text):
+        return tuple(float(part) for part in text[1:-1].split(","))
+    if found := re.fullmatch(r"(\d+)\.\.(\d+)", text):
+        return tuple(float(n) for n in range(int(found[1]), int(found[2]) + 1))
+    if found := re.fullmatch(r"(\d+)\s*[-/;]\s*(\d+)", text):
+        return float(found[1]), float(found[2])
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def half_unit(printed: str) -> float:
+    """Return half a unit of the last printed digit: what rounding may have changed.
+
+    Examples
+    --------
+    >>> half_unit(".849"), half_unit("1.91"), half_unit("36")
+    (0.0005, 0.005, 0.5)
+    """
+    mantissa, _, exponent = printed.strip().removeprefix("<=").lower().partition("e")
+    decimals = len(mantissa.partition(".")[2])
+    return 0.5 * 10.0 ** (int(exponent or 0) - decimals)
+
+
+def equal(printed: str, value: Any, interval: Interval | None) -> Decision:
+    """The same number, grid, range or text, nothing rounded."""
+    wanted = parsed(printed)
+    value = parsed(value) if isinstance(value, str) else value
+    if isinstance(wanted, tuple):
+        given = tuple(value) if isinstance(value, (list, tuple)) else (value,)
+        return len(given) == len(wanted) and all(
+            math.isclose(a, b, rel_tol=1e-6, abs_tol=1e-12) for a, b in zip(wanted, given, strict=True)
+        )
+    if isinstance(wanted, float):
+        return isinstance(value, (int, float)) and math.isclose(wanted, value, rel_tol=1e-6, abs_tol=1e-9)
+    return wanted == str(value)
+
+
+def rounds_to(printed: str, value: Any, interval: Interval | None) -> Decision:
+    """Our number, rounded to the digits that are not trailing zeros in the printed one, is the printed one."""
+    if value is None:
+        return False
+    wanted = float(parsed(printed))
+    digits = len(f"{wanted:e}".partition("e")[0].rstrip("0").rstrip(".").replace(".", ""))
+    return math.isclose(float(f"{value:.{digits - 1}e}"), wanted, rel_tol=1e-9)
+
+
+def magnitude(printed: str, value: Any, interval: Interval | None) -> Decision:
+    """Ours is within a factor of ten of a number that is printed as an order of magnitude."""
+    return bool(abs(math.log10(value / float(parsed(printed)))) < 1.0)
+
+
+def within_spread(printed: str, value: Any, interval: Interval | None) -> Decision:
+    """The printed value lies in the interval of ours, widened by half a unit of its last digit.
+
+    Without an interval (a recomputation from stored runs) the value itself is the interval.
+    """
+    if value is None or math.isnan(value):
+        return False
+    low, high = interval or (value, value)
+    # A hair more than half a unit: values stored with one digit more than printed lie exactly on the edge.
+    rounding = 1.02 * half_unit(printed)
+    return low - rounding <= float(parsed(printed)) <= high + rounding
+
+
+def at_most(printed: str, value: Any, interval: Interval | None) -> Decision:
+    """Ours is at most the printed number (the lower end of its interval, where it has one)."""
+    return bool((interval[0] if interval else value) <= float(parsed(printed)) + half_unit(printed))
+
+
+def at_least(printed: str, value: Any, interval: Interval | None) -> Decision:
+    """Ours is at least the printed number, or at least two where the paper says 'several'."""
+    wanted = 2.0 if printed == "several" else float(parsed(printed))
+    return bool((interval[1] if interval else value) >= wanted)
+
+
+def between(printed: str, value: Any, interval: Interval | None) -> Decision:
+    """Ours (its interval, where it has one) meets the printed range."""
+    low, high = parsed(printed)
+    first, last = interval or (value, value)
+    return bool(first <= high and low <= last)
+
+
+def covers(printed: str, value: Any, interval: Interval | None) -> Decision:
+    """Every one of our values, from the smallest to the largest, is at least the printed tolerance."""
+    return bool(min(value) >= float(parsed(printed)))
+
+
+def rank(printed: str, value: Any, interval: Interval | None) -> Decision:
+    """The same place; not decided where the places of five-split means include the printed one."""
+    wanted = float(parsed(printed))
+    if value == wanted:
+        return True
+    if interval and interval[0] <= wanted <= interval[1]:
+        places = f"{interval[0]:g} to {interval[1]:g}"
+        return f"number {value:g} over all splits, but five splits would give any place from {places}"
+    return False
+
+
+def dash(printed: str, value: Any, interval: Interval | None) -> Decision:
+    """The paper prints a dash, and at least one five-split mean in twenty has no value either."""
+    return bool(value >= 0.05)
+
+
+def true(printed: str, value: Any, interval: Interval | None) -> Decision:
+    """The query asked the question itself; its answer is yes."""
+    return bool(value)
+
+
+def certified(printed: str, value: Any, interval: Interval | None) -> Decision:
+    """None of the certificates cited found a counterexample to the statement as printed, and none is open."""
+    if "inconclusive" in value:
+        return "a certificate is inconclusive"
+    return "fails as stated" not in value
+
+
+def order(printed: str, value: Any, interval: Interval | None) -> Decision:
+    """The exponents of a cost such as O(n_anchor*n^2) are ours, each within a tenth.
+
+    A factor without an exponent has one; several costs ("O(n^2) vs O(n^3)") are read one after the other.
+    """
+    factors = [factor for cost in re.findall(r"O\(([^)]*)\)", printed) for factor in cost.split("*")]
+    wanted = [float(factor.partition("^")[2] or 1) for factor in factors]
+    return len(wanted) == len(value) and all(abs(a - b) <= 0.1 for a, b in zip(wanted, value, strict=True))
+
+
+RULES: dict[str, Rule] = {
+    rule.__name__: rule
+    for rule in (
+        equal,
+        rounds_to,
+        magnitude,
+        within_spread,
+        at_most,
+        at_least,
+        between,
+        covers,
+        rank,
+        dash,
+        true,
+        certified,
+        order,
+    )
+}

@@ -1,0 +1,270 @@
+"""Queries of the ledger on settings: what the stored runs, the protocols and the data really are.
+
+Settings of training and of penalties are read from the provenance of the stored runs, which was written by the objects
+that trained them. Only the encoder and the optimiser are asked of the code itself, and only they load torch.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import json
+import re
+from functools import cache
+from typing import Any
+
+from frhsic_core.paper.claims.answers import Answer, query
+from frhsic_core.paper.experiments.presets import experiment_for
+from frhsic_core.paper.runs.plan import Experiment
+from frhsic_core.paper.runs.reference import book_folder
+
+__all__ = ["provenance"]
+
+PRESET_OF = {"text": "text", "reference": "full"}
+
+
+@cache
+def provenance() -> dict[str, Any]:
+    """Return where the stored rows of the main sweep come from."""
+    found: dict[str, Any] = json.loads(book_folder("results", "main.json").read_text(encoding="utf-8"))
+    return found
+
+
+def _collapsed(values: list[Any]) -> Any:
+    """The one value that all share, or all different ones in order."""
+    different = list(dict.fromkeys(values))
+    return different[0] if len(different) == 1 else tuple(different)
+
+
+@query
+def recipe(names: list[str], percent: bool = False) -> Answer:
+    """Settings of the training, over every recipe of the stored sweep."""
+    values = {}
+    for protocol in PRESET_OF:
+        recipes = [r for r in provenance()["recipes"].values() if r["task"]["protocol"] == protocol]
+        found = [
+            _collapsed([tuple(r[name]) if isinstance(r[name], list) else r[name] for r in recipes]) for name in names
+        ]
+        value = found[0] if len(found) == 1 else tuple(found)
+        values[protocol] = tuple(round(100 * part, 9) for part in value) if percent else value
+    return Answer(values)
+
+
+@query
+def penalty(methods: list[str], name: str) -> Answer:
+    """A setting of the penalties that trained the stored sweep; open where the penalty, as defined, has none."""
+    recipes = provenance()["recipes"]
+    values: dict[str, Any] = {}
+    by_method: dict[str, Any] = {}
+    for protocol in PRESET_OF:
+        found = []
+        for stack in provenance()["stacks"]:
+            made = recipes[stack["recipe"]]
+            if made["method"] in methods and made["task"]["protocol"] == protocol:
+                text = stack["penalty"].get(name, "None")
+                number = re.fullmatch(r"FixedBandwidth\(.*value=([\d.]+)\)", text)
+                period = re.fullmatch(r"(?:EveryEpochs|ReferenceSchedule)\(.*?(?:period|epochs|every)=(\d+).*\)", text)
+                hit = number or period
+                found.append(float(hit[1]) if hit else text if "(" in text else ast.literal_eval(text))
+                by_method[made["method"]] = found[-1]
+        values[protocol] = _collapsed(found)
+    absent = [protocol for protocol, value in values.items() if value is None]
+    if len(absent) == len(values):
+        # Neither the text's formula nor the released code has it: there is nothing to compare.
+        return Answer(
+            values, why="the penalty, by the formula in the text and in the released code, has no such setting"
+        )
+    notes = [f"no such setting in the {' and '.join(absent)} protocol"] if absent else []
+    if len(set(by_method.values())) > 1:
+        notes.append("by method: " + ", ".join(f"{method} {value}" for method, value in by_method.items()))
+    return Answer(values, note="; ".join(notes))
+
+
+@query
+def penalty_given(method: str, name: str, given: str, equals: str) -> Answer:
+    """A setting of a penalty where another setting is as the text says; none where that is not so."""
+    value, condition = penalty([method], name).values, penalty([method], given).values
+    values = {protocol: value[protocol] if condition[protocol] == equals else None for protocol in value}
+    others = [f"{given} is {condition[p]} in the {p} protocol" for p, found in values.items() if found is None]
+    return Answer(values, note="; ".join(others))
+
+
+@query
+def adversary_sizes(method: str, out: str) -> Answer:
+    """Widths of the adversary: from the dimension of Z through its hidden layer to its outputs."""
+    dimension = _widths()[-1]
+    hidden = penalty([method], "hidden").values
+    bins = penalty([method], "bins").values if method == "laftr" else {}
+    sizes = {p: f"{dimension}-{hidden[p]}-{bins.get(p, out) if out == 'bins' else out}" for p in hidden}
+    return Answer(sizes)
+
+
+@query
+def anchor_share() -> Answer:
+    """Share of a batch that FREM uses as anchors, in per cent."""
+    anchors, batch = penalty(["frem"], "anchors").values, recipe(["batch_size"]).values
+    return Answer({protocol: 100 * anchors[protocol] / batch[protocol] for protocol in anchors})
+
+
+@query
+def preset(what: str) -> Answer:
+    """The λ grid, splits or datasets of the main experiment: as the text has it, and as run in full."""
+    values: dict[str, Any] = {}
+    for protocol, name in PRESET_OF.items():
+        plan = experiment_for("main", name, protocols=(protocol,))
+        assert isinstance(plan, Experiment)
+        values[protocol] = {
+            "lams": plan.lams,
+            "repeats": len(plan.splits),
+            "seeds": plan.splits,
+            "base_seed": plan.splits[0],
+            "datasets": len({task.dataset for task in plan.tasks}),
+        }[what]
+    return Answer(values)
+
+
+@query
+def constant(module: str, name: str, key: str = "", scale: float = 1.0, shift: float = 0.0) -> Answer:
+    """A constant of the code; with ``key``, an entry of it."""
+    value = getattr(importlib.import_module(f"frhsic_core.{module}"), name)
+    value = value[key] if key else value
+    return Answer({"any": shift + scale * value})
+
+
+@query
+def default_argument(module: str, function: str, name: str) -> Answer:
+    """The default of an argument."""
+    called = getattr(importlib.import_module(f"frhsic_core.{module}"), function)
+    return Answer({"any": inspect.signature(called).parameters[name].default})
+
+
+@query
+def dataset_fact(dataset: str, what: str) -> Answer:
+    """Rows, features or the range of S of a dataset in both variants; open where our source lacks columns."""
+    values, lacking = {}, []
+    for variant in PRESET_OF:
+        summary = json.loads(book_folder("data_summaries", f"{dataset}-{variant}.json").read_text(encoding="utf-8"))
+        values[variant] = {
+            "n": summary["n"],
+            "d": summary["d"],
+            "range": (summary["s"]["min"], summary["s"]["max"]),
+            "panel": _first(r"Panel (\d+)", json.dumps(summary["provenance"]["steps"])),
+            "missing_cut": _first(r"columns over (\d+) % missing", json.dumps(summary["provenance"]["steps"])),
+        }[what]
+        lacking += [
+            note for note in summary["provenance"]["notes"] if re.search(r"extract lacks|not in this extract", note)
+        ]
+    why = "our source lacks columns of the paper's" if lacking and what in ("n", "d") else ""
+    return Answer(values, why=why)
+
+
+@query
+def card_number(dataset: str, entry: str, year: bool = False) -> Answer:
+    """The first number, or the first year of this century, in an entry of a dataset's card."""
+    cards = importlib.import_module("frhsic_core.data.cards").CARDS
+    text = getattr(cards[dataset], entry).replace("ten ", "10 ")
+    return Answer({"any": _first(r"\b(20\d\d)\b" if year else r"(\d[\d,]*\d)", text)})
+
+
+def _first(pattern: str, text: str) -> float | None:
+    found = re.search(pattern, text)
+    return float(found[1].replace(",", "")) if found else None
+
+
+@cache
+def _widths() -> tuple[int, ...]:
+    from frhsic_core.learning.networks import ModelStack
+
+    return tuple(inspect.signature(ModelStack).parameters["widths"].default)
+
+
+@query
+def encoder(what: str) -> Answer:
+    """Depth, width or sizes of encoder and head."""
+    widths = _widths()
+    sizes = "-".join(map(str, ("d_X", *widths)))
+    found = {
+        "layers": len(widths),
+        "width": _collapsed(list(widths)),
+        "sizes": sizes,
+        "head": f"{widths[-1]}-1",
+        "both": f"{sizes}; {widths[-1]}-1",
+    }[what]
+    return Answer({"any": found})
+
+
+@query
+def adam(what: str) -> Answer:
+    """A default of the optimiser; the trainer sets the learning rate alone."""
+    import torch
+
+    defaults = {k: v.default for k, v in inspect.signature(torch.optim.Adam).parameters.items()}
+    beta1, beta2 = defaults["betas"]
+    found = {"beta1": beta1, "beta2": beta2, "eps": defaults["eps"], "weight_decay": defaults["weight_decay"]}[what]
+    return Answer({"any": found})
+
+
+@query
+def adversary(method: str, what: str) -> Answer:
+    """Of a tiny training: adversary steps for each encoder step, or the number of outputs of the adversary."""
+    import torch
+
+    from frhsic_core.learning import Trainer, make_penalty
+
+    values: dict[str, Any] = {}
+    for protocol in PRESET_OF:
+        generator = torch.Generator().manual_seed(0)
+        x, s = torch.rand(1, 64, 3, generator=generator), torch.rand(1, 64, generator=generator)
+        trainer = Trainer(
+            x, (s > 0.5).float(), s, penalty=make_penalty(method, protocol=protocol), lam=[1.0], seeds=[0], epochs=2,
+            batch_size=32, device="cpu", task="classification", protocol=protocol,
+        )  # fmt: skip
+        # The trainer asks for this loss once for each step of the adversary.
+        made = trainer.penalty
+        calls: list[int] = []
+        asked = made.adversary_loss
+        made.adversary_loss = lambda batch, asked=asked, calls=calls: (calls.append(1), asked(batch))[1]  # type: ignore[method-assign, misc]
+        trainer.fit()
+        steps = trainer.epoch * trainer.steps_per_epoch
+        outputs = list(made.parameters())[-1].shape[-1]
+        values[protocol] = f"{len(calls) / steps:g}:1" if what == "ratio" else outputs
+    return Answer(values)
+
+
+@query
+def training_range() -> Answer:
+    """Smallest and largest training value of X and S after scaling, on a small draw of the synthetic law."""
+    from frhsic_core.data import load_dataset, stack_splits
+
+    stack = stack_splits(load_dataset("synthetic", n=200), seeds=(42,))
+    low = min(float(stack.x_train.min()), float(stack.s_train.min()))
+    return Answer({"any": (low, max(float(stack.x_train.max()), float(stack.s_train.max())))})
+
+
+@query
+def noise_spread(column: str, power: int = 1) -> Answer:
+    """Spread (its ``power``) of the noise in a feature of the synthetic law, from 200,000 draws."""
+    from frhsic_core.data.synthetic import classification
+
+    columns = classification(200_000).columns
+    noise = columns["x1"] - columns["s"] if column == "x1" else columns["x2"]
+    spread = float(noise.std()) ** power
+    # The standard error of a normal sample's sd is sd/√(2n).
+    width = 3 * power * spread / (2 * 200_000) ** 0.5
+    return Answer({"any": spread}, {"any": (spread - width, spread + width)})
+
+
+@query
+def machine(what: str) -> Answer:
+    """Devices, hours or versions behind the stored sweep; the last two are facts about one machine, not settings."""
+    if what == "hours":
+        spent = sum(s["seconds_training"] + s["seconds_evaluation"] for s in provenance()["stacks"]) / 3600
+        return Answer({"any": round(spent, 2)}, why="it is a fact about the authors' machine; ours stands beside it")
+    environments = provenance()["environments"]
+    if what == "devices":
+        return Answer({"any": len({e["device"] for e in environments})})
+    one = environments[-1]
+    short = {name: ".".join(one[name].split(".")[:2]) for name in ("python", "numpy", "scikit-learn")}
+    text = f"Python {short['python']}; NumPy {short['numpy']}; scikit-learn {short['scikit-learn']}"
+    return Answer({"any": text}, why="it is a fact about the authors' software; ours stands beside it")

@@ -1,0 +1,141 @@
+"""How fast HSIC and EIPM converge, and to what: the paper's figure as printed, a thousand times, and with exact truths.
+
+Gaussian pair with ρ = 0.5, Gaussian kernels of bandwidth 1 (Section 6.2, ``fig:convergence``). Units of part
+
+- ``printed``: the study of the paper, from n = 50 to 5,000 with 20 replications and the estimate at n = 20,000 as the
+  truth, repeated ``studies`` times with new data; a row has the fitted slopes of one study;
+- ``exact``: estimates at one n, replication by replication, all estimators on the same sample. Truths are closed forms
+  (:class:`frhsic_core.laws.GaussianPair`) and are not stored.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from frhsic_core.paper.runs.study import Study, units_of
+
+__all__ = [
+    "BANDWIDTH",
+    "ESTIMATORS",
+    "PROXY_N",
+    "REPLICATIONS",
+    "RHO",
+    "SIGMA",
+    "SIZES",
+    "gamma_at",
+    "measure_unit",
+    "plan",
+]
+
+RHO, SIGMA = 0.5, 1.0
+SIZES = (50, 100, 200, 500, 1_000, 2_000, 5_000)
+LARGER = (10_000, 20_000)
+# The study of the paper, with SIZES.
+REPLICATIONS, PROXY_N, BANDWIDTH = 20, 20_000, 1.0
+#: Smoothing bandwidth of each EIPM: constant, exponent of n.
+ESTIMATORS = {
+    "hsic_biased": None,
+    "hsic_unbiased": None,
+    "eipm_1": (1.0, 0.0),
+    "eipm_0.5": (0.5, 0.0),
+    "eipm_n": (1.0, -0.2),
+    "eipm_n_half": (0.5, -0.2),
+}
+SPREAD = 11.0  # no two of some 10⁸ standard normal draws lie further apart
+
+
+def gamma_at(name: str, n: int) -> float:
+    """Smoothing bandwidth of an estimator at n rows.
+
+    Examples
+    --------
+    >>> gamma_at("eipm_0.5", 1000), round(gamma_at("eipm_n", 1024), 3)
+    (0.5, 0.25)
+    """
+    rule = ESTIMATORS[name]
+    if rule is None:
+        raise ValueError(f"{name!r} has no smoothing bandwidth.")
+    constant, power = rule
+    return constant * n**power
+
+
+def estimates(n: int, *, replications: int, seed: int, names: tuple[str, ...], device: str = "cpu") -> dict[str, Any]:
+    """Draw samples and return the estimates of each estimator, ``(replications,)`` in float64."""
+    import torch
+
+    from frhsic_core.laws import GaussianPair
+    from frhsic_core.paper.experiments.fourier_features import (
+        gaussian_features,
+        mean_mmd,
+        squared_mmd_at_rows,
+        v_statistic_hsic,
+    )
+
+    # All drawn at once and on the CPU: the same samples whatever the device and the chunks.
+    sample = GaussianPair(RHO).sample(n, generator=torch.Generator().manual_seed(seed), batch=(replications,))
+    found: dict[str, list[torch.Tensor]] = {name: [] for name in names}
+    rows = 2_000_000 if device.startswith("cuda") else 20_000  # more would not stay in the cache of a CPU
+    for z, s in zip(*(part.split(max(1, rows // n)) for part in sample), strict=True):
+        z, s = z.to(device), s.to(device)
+        phi = gaussian_features(z.squeeze(-1), SIGMA, spread=SPREAD)
+        biased, unbiased = v_statistic_hsic(phi, gaussian_features(s, SIGMA, spread=SPREAD))
+        for name in names:
+            if name.startswith("hsic"):
+                found[name].append(biased if name == "hsic_biased" else unbiased)
+            else:
+                found[name].append(mean_mmd(squared_mmd_at_rows(phi, s, gamma_at(name, n), spread=SPREAD)))
+    return {name: torch.cat(parts).cpu().numpy() for name, parts in found.items()}
+
+
+def printed_studies(seed: int, *, studies: int, device: str = "cpu") -> dict[str, Any]:
+    """Carry out the study of the paper ``studies`` times: slopes against its proxies, and against exact values."""
+    import numpy as np
+
+    from frhsic_core.kernels import Gaussian
+    from frhsic_core.laws import GaussianPair
+
+    law, kernel = GaussianPair(RHO), Gaussian(SIGMA)
+    names = {"hsic": "hsic_biased", "eipm": "eipm_1"}
+    exact = {"hsic": law.hsic(kernel, kernel), "eipm": law.eipm_limit(kernel, bandwidth=BANDWIDTH)}
+    asked = tuple(names.values())
+    proxies = estimates(PROXY_N, replications=studies, seed=seed, names=asked, device=device)
+    values = [
+        estimates(n, replications=REPLICATIONS * studies, seed=seed + 1 + i, names=asked, device=device)
+        for i, n in enumerate(SIZES)
+    ]
+    found: dict[str, np.ndarray] = {}
+    for short, name in names.items():
+        found[f"proxy_{short}"] = proxies[name]
+        for what, target in (("", proxies[name][:, None]), ("_exact", exact[short])):
+            errors = [np.abs(one[name].reshape(studies, -1) - target).mean(1) for one in values]
+            found[f"slope_{short}{what}"] = np.polyfit(np.log(SIZES), np.log(errors), 1)[0]
+    return found
+
+
+def measure_unit(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
+    """Repeat the printed study, or draw the estimates at one n."""
+    if unit["part"] == "printed":
+        found = printed_studies(1_000_000 + 100 * unit["first"], studies=unit["studies"], device=device)
+        first, count, digits = "study", unit["studies"], 6
+    else:
+        names = tuple(ESTIMATORS)
+        found = estimates(unit["n"], replications=unit["replications"], seed=unit["n"], names=names, device=device)
+        first, count, digits = "replicate", unit["replications"], 8
+    start = unit.get("first", 0)
+    return [
+        {first: start + i, **{name: float(f"{values[i]:.{digits}g}") for name, values in found.items()}}
+        for i in range(count)
+    ]
+
+
+def plan(preset: str) -> Study:
+    """Return the units; ``text`` is the printed study once and 20 replications, ``full`` a thousand and 500."""
+    if preset == "smoke":
+        units = (*units_of(part="exact", n=(50, 100), replications=3), *units_of(part="printed", first=0, studies=1))
+        return Study("convergence_smoke", "convergence", units)
+    if preset == "text":
+        exact = units_of(part="exact", n=SIZES, replications=REPLICATIONS)
+        return Study("convergence_text", "convergence", (*exact, *units_of(part="printed", first=0, studies=1)))
+    exact = units_of(part="exact", n=(*SIZES, *LARGER), replications=500)
+    printed = units_of(part="printed", first=tuple(range(0, 1000, 50)), studies=50)
+    return Study("convergence", "convergence", (*exact, *printed))

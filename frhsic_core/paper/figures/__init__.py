@@ -1,0 +1,1 @@
+"""Every figure of the book, drawn from stored results."""

@@ -1,0 +1,214 @@
+"""Figures from stored results only: tables in, pictures out, torch never imported.
+
+Colours, markers and names are those of :mod:`frhsic_core.paper.figures.styles`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from frhsic_core.paper.figures.styles import (
+    DATASET_TITLES,
+    DPI,
+    OKABE_ITO,
+    STYLES,
+    WIDTH,
+    Style,
+    dataset_title,
+    style_of,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "DATASET_TITLES",
+    "DPI",
+    "OKABE_ITO",
+    "STYLES",
+    "WIDTH",
+    "Style",
+    "dataset_title",
+    "draw_areas",
+    "draw_frontiers",
+    "draw_measures",
+    "frontier_alt_text",
+    "style_of",
+]
+
+
+def draw_frontiers(
+    rows: pd.DataFrame,
+    *,
+    dependence: str = "gdp_reference",
+    datasets: Sequence[str] | None = None,
+    xlabel: str = "GDP, as in the paper",
+    columns: int = 2,
+    methods: Iterable[str] | None = None,
+) -> Figure:
+    """Draw performance against dependence along λ, a panel for each dataset; means over splits, bars of one sd.
+
+    ``rows`` are those of one protocol. Up and to the left is better; a regression's axis of error points down.
+    """
+    shown = [name for name in datasets or DATASET_TITLES if (rows["dataset"] == name).any()]
+    if not shown:
+        raise ValueError("rows hold none of the datasets asked for: nothing to draw.")
+    columns = min(columns, len(shown))
+    lines = -(-len(shown) // columns)
+    figure, axes = _panels(lines, columns, (WIDTH, 2.7 * lines + 0.1))
+    for axis, name in zip(axes.flat, shown, strict=False):
+        _frontier(axis, rows[rows["dataset"] == name], dependence, methods)
+        axis.set_title(dataset_title(name), fontsize=11)
+        axis.set_xlabel(xlabel, fontsize=9.5)
+    handles: dict[str, Any] = {}
+    for axis in axes.flat:
+        for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
+            handles.setdefault(label, handle)
+    _legend(figure, axes, len(shown), list(handles.values()), list(handles))
+    return figure
+
+
+def _frontier(axis: Axes, rows: pd.DataFrame, dependence: str, methods: Iterable[str] | None) -> None:
+    regression = "task" in rows and (rows["task"] == "regression").all()
+    columns = ["performance", dependence]
+    means = rows.groupby(["method", "lam"])[columns].mean()
+    spreads = rows.groupby(["method", "lam"])[columns].std(ddof=0).fillna(0.0)
+    for method in methods or STYLES:
+        if method not in means.index.get_level_values(0):
+            continue
+        style, mean, sd = style_of(method), means.loc[method].sort_index(), spreads.loc[method].sort_index()
+        size, order = (11, 3) if method == "unfair" else (5, 2)
+        axis.errorbar(
+            mean[dependence], mean["performance"], xerr=sd[dependence], yerr=sd["performance"], color=style.colour,
+            marker=style.marker, markersize=size, markeredgecolor="black", zorder=order,
+            markeredgewidth=0.5, linewidth=1.2, elinewidth=0.6, label=style.label,
+        )  # fmt: skip
+    axis.set_ylabel("mean squared error" if regression else "accuracy", fontsize=9.5)
+    if regression:
+        axis.invert_yaxis()
+    axis.tick_params(labelsize=9)
+
+
+def draw_areas(tables: Mapping[str, pd.DataFrame], *, xlabel: str = "nAUP") -> Figure:
+    """Draw nAUP with its bootstrap interval, a panel for each dataset, a row of marks for each entry of ``tables``.
+
+    The first entry is drawn full, the next hollow, so that two protocols, or ours and the published, can be compared.
+    Tables are those of :func:`frhsic_core.paper.experiments.tables.main_table.pareto_table`; one without intervals has
+    bare marks.
+    """
+    from matplotlib.lines import Line2D
+
+    names = [name for name in DATASET_TITLES if any((table["dataset"] == name).any() for table in tables.values())]
+    columns = min(3, len(names))
+    lines = -(-len(names) // columns)
+    figure, axes = _panels(lines, columns, (WIDTH, 2.6 * lines), sharey=True)
+    methods = [m for m in STYLES if m != "unfair" and any((t["method"] == m).any() for t in tables.values())]
+    for axis, name in zip(axes.flat, names, strict=False):
+        for k, (title, table) in enumerate(tables.items()):
+            for i, method in enumerate(methods):
+                line = table[(table["dataset"] == name) & (table["method"] == method)]
+                if line.empty or pd.isna(line["naup"].iloc[0]):
+                    continue
+                style, value = style_of(method), float(line["naup"].iloc[0])
+                y = i + 0.22 * (k - (len(tables) - 1) / 2)
+                if "naup_low" in line:
+                    axis.plot(line[["naup_low", "naup_high"]].iloc[0], [y, y], color=style.colour, linewidth=1.6)
+                axis.plot(
+                    value, y, marker=style.marker, color=style.colour if k == 0 else "white", markersize=6,
+                    markeredgecolor="black" if k == 0 else style.colour, markeredgewidth=0.6 if k == 0 else 1.4,
+                    linestyle="none", label=title if i == 0 else None,
+                )  # fmt: skip
+        axis.set_title(dataset_title(name), fontsize=11)
+        axis.set_xlabel(xlabel, fontsize=9.5)
+        axis.set_xlim(-0.04, 1.04)
+        axis.set_xticks([0.0, 0.25, 0.5, 0.75, 1.0], ["0", "¼", "½", "¾", "1"])
+        axis.tick_params(labelsize=9)
+        axis.grid(axis="x", linewidth=0.4, alpha=0.5)
+    axes[0, 0].set_yticks(range(len(methods)), [style_of(m).label for m in methods], fontsize=9.5)
+    axes[0, 0].set_ylim(len(methods) - 0.4, -0.6)
+    if len(tables) > 1:
+        marks = [
+            Line2D(
+                [], [], marker="o", linestyle="none", color="#777777" if k == 0 else "white", markeredgecolor="#777777"
+            )
+            for k in range(len(tables))
+        ]
+        _legend(figure, axes, len(names), marks, list(tables))
+    else:
+        _legend(figure, axes, len(names), [], [])
+    return figure
+
+
+def draw_measures(areas: pd.DataFrame) -> Figure:
+    """Draw a table of nAUP, methods down and measures of dependence across, as shaded numbers.
+
+    ``areas`` has a line for each method and a column for each measure, labelled as they shall read.
+    """
+    values = areas.to_numpy(float)
+    figure, axes = _panels(1, 1, (WIDTH, 0.42 * values.shape[0] + 1.7))
+    axis = axes[0, 0]
+    image = axis.imshow(values, cmap="cividis", vmin=0.0, vmax=1.0, aspect="auto")
+    axis.set_xticks(range(values.shape[1]), list(areas.columns), rotation=35, ha="right", fontsize=9)
+    axis.set_yticks(range(values.shape[0]), [style_of(m).label for m in areas.index], fontsize=9.5)
+    for (i, j), value in np.ndenumerate(values):
+        if not np.isnan(value):
+            axis.text(
+                j, i, f"{value:.2f}", ha="center", va="center", fontsize=9, color="white" if value < 0.55 else "black"
+            )
+    figure.colorbar(image, ax=axis, label="nAUP", fraction=0.04, pad=0.02)
+    figure.tight_layout()
+    return figure
+
+
+def frontier_alt_text(rows: pd.DataFrame, *, dependence: str = "gdp_reference") -> str:
+    """Return words for a picture of frontiers: for each dataset and method, from where to where its sweep goes.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"dataset": ["adult"] * 2, "method": ["frem"] * 2, "lam": [1.0, 10.0],
+    ...                      "performance": [0.85, 0.84], "gdp_reference": [0.7, 0.2]})
+    >>> frontier_alt_text(rows)
+    'Adult: FREM from (0.700, 0.850) at λ = 1 to (0.200, 0.840) at λ = 10.'
+    """
+    sentences = []
+    for name in [name for name in DATASET_TITLES if (rows["dataset"] == name).any()]:
+        means = rows[rows["dataset"] == name].groupby(["method", "lam"])[[dependence, "performance"]].mean()
+        parts = []
+        for method in [m for m in STYLES if m in means.index.get_level_values(0)]:
+            sweep = means.loc[method].sort_index()
+            points = [f"({a:.3f}, {b:.3f})" for a, b in sweep.to_numpy()[[0, -1]]]
+            if len(sweep) == 1:
+                parts.append(f"{style_of(method).label} at {points[0]}")
+            else:
+                ends = [f"{point} at λ = {lam:g}" for point, lam in zip(points, sweep.index[[0, -1]], strict=True)]
+                parts.append(f"{style_of(method).label} from {ends[0]} to {ends[1]}")
+        sentences.append(f"{DATASET_TITLES[name]}: {'; '.join(parts)}.")
+    return " ".join(sentences)
+
+
+def _panels(lines: int, columns: int, size: tuple[float, float], **options: Any) -> tuple[Figure, np.ndarray]:
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(lines, columns, figsize=size, squeeze=False, dpi=DPI, **options)
+    for axis in axes.flat:
+        axis.spines[["top", "right"]].set_visible(False)
+    return figure, axes
+
+
+def _legend(figure: Figure, axes: np.ndarray, used: int, handles: list[Any], labels: list[str]) -> None:
+    """Put the legend where a panel is missing, or below all; leave out the panels that hold nothing."""
+    spare = list(axes.flat[used:])
+    for axis in spare:
+        axis.set_axis_off()
+    if spare and handles:
+        spare[0].legend(handles, labels, loc="center", frameon=False, fontsize=10)
+    figure.tight_layout()
+    if handles and not spare:
+        rows = -(-len(labels) // 4)
+        figure.legend(handles, labels, loc="lower center", ncol=min(4, len(labels)), frameon=False, fontsize=10)
+        figure.tight_layout(rect=(0, (0.1 + 0.25 * rows) / figure.get_figheight(), 1, 1))

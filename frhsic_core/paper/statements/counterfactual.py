@@ -1,0 +1,234 @@
+"""Proposition G.1: a representation that serves every head counterfactually fairly is independent of S; not conversely.
+
+In the structural model S = U_S, X = f_X(S, U_X), Z = h(X), everything about Z is a table z[s, u]: what the unit u would
+get at the value s. Counterfactual fairness for every head of a class that separates points means that each column of
+the table is constant. On finite models both sides are exact, and all tables of a given size can be enumerated.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import torch
+from torch import Tensor
+
+from frhsic_core.laws import FiniteLaw
+from frhsic_core.paper.statements.certificate import Certificate, inequality, strict_inequality
+from frhsic_core.paper.statements.registry import Check
+
+__all__ = ["CHECKS", "FiniteSCM", "fair_excess", "xor"]
+
+STATEMENT, LABEL = "Proposition G.1", "prop:causal_necessary"
+
+
+@dataclass(frozen=True)
+class FiniteSCM:
+    """A structural model with finitely many values of S and of the noise U.
+
+    Parameters
+    ----------
+    table : sequence of sequences of int
+        z[s][u] = h(f_X(s, u)), labels of the values of Z.
+    probabilities : sequence of sequences of Fraction
+        P(S = s, U = u). The paper's model has S independent of U; other tables show what breaks without that.
+
+    Examples
+    --------
+    >>> model = xor()
+    >>> model.hsic(), model.counterfactually_fair, model.changed()
+    (Fraction(0, 1), False, Fraction(1, 2))
+    """
+
+    table: Sequence[Sequence[int]]
+    probabilities: Sequence[Sequence[Fraction]]
+
+    @property
+    def exogenous(self) -> bool:
+        """Whether S and U are independent."""
+        rows = [sum(row, Fraction(0)) for row in self.probabilities]
+        columns = [sum(column, Fraction(0)) for column in zip(*self.probabilities, strict=True)]
+        return all(p == rows[s] * columns[u] for s, row in enumerate(self.probabilities) for u, p in enumerate(row))
+
+    @property
+    def counterfactually_fair(self) -> bool:
+        """Whether Z_{S←s'} = Z for every unit that occurs and every s': fair for every head that separates points."""
+        columns = zip(zip(*self.table, strict=True), zip(*self.probabilities, strict=True), strict=True)
+        return all(len(set(values)) == 1 for values, chances in columns if sum(chances, Fraction(0)) > 0)
+
+    def changed(self) -> Fraction:
+        """P(Z_{S←S'} ≠ Z) with S' an independent copy of S: how often an intervention moves the representation."""
+        chances = [sum(row, Fraction(0)) for row in self.probabilities]
+        return sum(
+            (
+                p * chances[other]
+                for s, row in enumerate(self.probabilities)
+                for u, p in enumerate(row)
+                for other in range(len(chances))
+                if self.table[other][u] != self.table[s][u]
+            ),
+            Fraction(0),
+        )
+
+    def law(self) -> FiniteLaw:
+        """Return the observational law of (Z, S)."""
+        labels = sorted({label for row in self.table for label in row})
+        joint = [[Fraction(0)] * len(self.table) for _ in labels]
+        for s, (row, chances) in enumerate(zip(self.table, self.probabilities, strict=True)):
+            for label, p in zip(row, chances, strict=True):
+                joint[labels.index(label)][s] += p
+        return FiniteLaw(labels, list(range(len(self.table))), joint)
+
+    def hsic(self) -> Fraction:
+        """HSIC(Z, S) with the kernels 1[z = z'] and 1[s = s'], characteristic on finite sets: zero iff Z ⟂ S."""
+        law = self.law()
+        identities = [[[int(i == j) for j in range(size)] for i in range(size)] for size in law.probabilities.shape]
+        return law.hsic(*identities)
+
+
+def independent(p_s: Sequence[Fraction], p_u: Sequence[Fraction]) -> list[list[Fraction]]:
+    """P(S = s, U = u) of an exogenous S."""
+    return [[p * q for q in p_u] for p in p_s]
+
+
+def xor() -> FiniteSCM:
+    """Z = S ⊕ U with two fair coins: independent of S, yet every intervention that changes S changes Z."""
+    half = Fraction(1, 2)
+    return FiniteSCM([[0, 1], [1, 0]], independent([half, half], [half, half]))
+
+
+def every_table(*, quick: bool) -> list[Certificate]:
+    """Enumerate all tables of two values of S, three of U and three of Z, under two laws of the noise."""
+    third, half = Fraction(1, 3), Fraction(1, 2)
+    laws = [([half, half], [third] * 3), ([Fraction(1, 5), Fraction(4, 5)], [half, third, Fraction(1, 6)])]
+    worst, fair, hidden, total = Fraction(0), 0, 0, 0
+    for p_s, p_u in laws:
+        probabilities = independent(p_s, p_u)
+        for labels in itertools.product(range(3), repeat=6):
+            model = FiniteSCM([labels[:3], labels[3:]], probabilities)
+            total += 1
+            value = model.hsic()
+            if model.counterfactually_fair:
+                fair += 1
+                worst = max(worst, value)
+            elif value == 0:
+                hidden += 1
+    details = {"models": total, "counterfactually fair": fair, "independent but not fair": hidden}
+    return [
+        inequality(
+            STATEMENT,
+            LABEL,
+            "HSIC is zero for every counterfactually fair model, all tables of a given size",
+            middle=float(worst),
+            upper=0.0,
+            tolerance=0.0,
+            evidence="exact",
+            assumptions=("S exogenous", "deterministic encoder", "class of heads separates points"),
+            details=details,
+        ),
+        strict_inequality(
+            STATEMENT,
+            LABEL,
+            "the converse fails: some independent tables are not counterfactually fair",
+            middle=0.0,
+            upper=float(hidden),
+            margin=0.5,
+            evidence="exact",
+            details=details,
+        ),
+    ]
+
+
+def exclusive_or(*, quick: bool) -> list[Certificate]:
+    """The paper's example of the converse: Z = S ⊕ U."""
+    model = xor()
+    return [
+        inequality(
+            STATEMENT,
+            LABEL,
+            "exclusive or: HSIC is zero",
+            middle=float(model.hsic()),
+            upper=0.0,
+            tolerance=0.0,
+            evidence="exact",
+        ),
+        strict_inequality(
+            STATEMENT,
+            LABEL,
+            "exclusive or: setting S to an independent copy changes Z with positive probability",
+            middle=0.0,
+            upper=float(model.changed()),
+            evidence="exact",
+            details={"probability": str(model.changed())},
+        ),
+    ]
+
+
+def dropped_assumptions(*, quick: bool) -> list[Certificate]:
+    """Without an exogenous S, or with too few heads, counterfactual fairness says nothing about independence."""
+    three_eighths, eighth, half = Fraction(3, 8), Fraction(1, 8), Fraction(1, 2)
+    confounded = FiniteSCM([[0, 1], [0, 1]], [[three_eighths, eighth], [eighth, three_eighths]])  # Z = U, U follows S
+    signed = FiniteSCM([[-1, -1], [1, 1]], independent([half, half], [half, half]))  # Z = S, and only f(z) = z² used
+    squared = FiniteSCM([[z * z for z in row] for row in signed.table], signed.probabilities)
+    return [
+        strict_inequality(
+            STATEMENT,
+            LABEL,
+            "needed: S exogenous; a confounded model is counterfactually fair and dependent",
+            middle=0.0,
+            upper=float(confounded.hsic()) * confounded.counterfactually_fair,
+            evidence="exact",
+            details={"HSIC": str(confounded.hsic()), "S exogenous": confounded.exogenous},
+        ),
+        strict_inequality(
+            STATEMENT,
+            LABEL,
+            "needed: enough heads; Z = S is counterfactually fair for the head z squared alone and dependent",
+            middle=0.0,
+            upper=float(signed.hsic()) * squared.counterfactually_fair,
+            evidence="exact",
+            details={"HSIC": str(signed.hsic())},
+        ),
+    ]
+
+
+def random_models(count: int, *, generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
+    """Draw tables ``(count, 3, 4)`` with three values of Z, and the laws of S and U; about half are fair."""
+    table = torch.randint(3, (count, 3, 4), generator=generator)
+    fair = torch.rand(count, 1, 1, generator=generator) < 0.5
+    table = torch.where(fair, table[:, :1].expand_as(table), table)
+    p_s, p_u = (torch.rand(count, size, generator=generator, dtype=torch.float64) ** 4 for size in (3, 4))
+    return table, p_s / p_s.sum(-1, keepdim=True), p_u / p_u.sum(-1, keepdim=True)
+
+
+def fair_excess(table: Tensor, p_s: Tensor, p_u: Tensor) -> Tensor:
+    """HSIC of each counterfactually fair model (zero by the proposition), −∞ for the others; shape ``(b,)``."""
+    one_hot = torch.nn.functional.one_hot(table, 3).to(p_s)
+    joint = torch.einsum("bsuz,bs,bu->bzs", one_hot, p_s, p_u)
+    difference = joint - joint.sum(-1, keepdim=True) * joint.sum(-2, keepdim=True)
+    fair = (table == table[:, :1]).flatten(1).all(-1)
+    return torch.where(fair, difference.square().sum((-2, -1)), -torch.inf)
+
+
+def search(*, quick: bool) -> list[Certificate]:
+    """Look for a counterfactually fair model with dependence among random ones, rare units and values included."""
+    count = 10_000
+    table, p_s, p_u = random_models(count, generator=torch.Generator().manual_seed(7))
+    excess = fair_excess(table, p_s, p_u)
+    return [
+        inequality(
+            STATEMENT,
+            LABEL,
+            "HSIC is zero for every counterfactually fair model among random ones",
+            middle=excess.max().item(),
+            upper=0.0,
+            tolerance=1e-15,
+            evidence="deterministic",
+            details={"models": count, "counterfactually fair": int(excess.isfinite().sum())},
+        )
+    ]
+
+
+CHECKS: dict[str, list[Check]] = {STATEMENT: [every_table, exclusive_or, dropped_assumptions, search]}

@@ -1,0 +1,183 @@
+"""Proposition 4.1 and Remark 4.2: HSIC as a weighted sum of conditional deviations, and its bound by the expected MMD.
+
+    HSIC = E_{S,S'}[⟨Δ(S), Δ(S')⟩ k_S(S, S')]  ≤  κ_S (E_S ‖Δ(S)‖)²
+
+The bound cannot be improved for kernels in general (it is attained, in rational arithmetic, by a kernel that takes the
+value −κ), but for the Gaussian kernel it can: Δ has mean zero, so k_S may be centred before the norm is taken, and κ_S
+becomes sup_s ‖k_S(s, ·) − μ_S‖². Remark 4.2 orders the criteria; no constant reverses the order, which is why Theorem
+4.5 has a tail.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import torch
+
+from frhsic_core.kernels import Gaussian
+from frhsic_core.laws import GaussianPair
+from frhsic_core.paper.statements.certificate import Certificate, equality, inequality, strict_inequality
+from frhsic_core.paper.statements.deviations import deviations_of_joint, deviations_of_pair
+from frhsic_core.paper.statements.disintegration import example_law
+from frhsic_core.paper.statements.zero_level import Exact, exact_hsic, power_gram
+
+__all__ = ["centred_bound", "decomposed_hsic", "expected_mmd_bound", "hidden_wave"]
+
+NUMBER, LABEL = "Proposition 4.1", "thm:EIPM_HSIC"
+
+
+def decomposed_hsic(joint: Exact, gram_z: Exact, gram_s: Exact) -> Fraction:
+    """Σ_{s,t} p_s p_t ⟨Δ(s), Δ(t)⟩ k_S(s, t), through the conditional laws, in the arithmetic of the entries.
+
+    The right side of equation (4.1) of the paper; :func:`frhsic_core.paper.statements.zero_level.exact_hsic` is the
+    left.
+
+    Examples
+    --------
+    >>> half = Fraction(1, 2)
+    >>> decomposed_hsic(np.array([[half, 0], [0, half]], dtype=object), power_gram(2), power_gram(2))
+    Fraction(1, 16)
+    """
+    p_z, p_s = joint.sum(1), joint.sum(0)
+    carried = [j for j in range(len(p_s)) if p_s[j] > 0]
+    delta = {j: joint[:, j] / p_s[j] - p_z for j in carried}
+    return sum(
+        (p_s[j] * p_s[k] * (delta[j] @ gram_z @ delta[k]) * gram_s[j, k] for j in carried for k in carried), Fraction(0)
+    )
+
+
+def expected_mmd_bound(law: GaussianPair, *, kernel_z: Gaussian, kernel_s: Gaussian) -> Certificate:
+    """HSIC ≤ κ_S(E[MMD])² on a Gaussian pair (Proposition 4.1, ``thm:EIPM_HSIC``); κ_S = 1.
+
+    Examples
+    --------
+    >>> certificate = expected_mmd_bound(GaussianPair(0.5), kernel_z=Gaussian(1.0), kernel_s=Gaussian(1.0))
+    >>> certificate.verdict, round(certificate.middle, 6), round(certificate.upper, 6)
+    ('holds', 0.010763, 0.039809)
+    """
+    return inequality(
+        NUMBER, LABEL, "Gaussian pair: HSIC ≤ κ(E MMD)²", middle=law.hsic(kernel_z, kernel_s),
+        upper=float(kernel_s.bound) * law.expected_mmd(kernel_z) ** 2, evidence="exact",
+        details={"rho": law.rho, "sigma_z": float(kernel_z.bandwidth), "sigma_s": float(kernel_s.bandwidth)},
+    )  # fmt: skip
+
+
+def centred_bound(law: GaussianPair, *, kernel_z: Gaussian, kernel_s: Gaussian) -> Certificate:
+    """HSIC ≤ (E[MMD(S)·‖k_S(S, ·) − μ_S‖])², sharper than Proposition 4.1 since Δ has mean zero.
+
+    E_S[Δ(S) ⊗ μ_S] = 0, so k_S(S, ·) may be replaced by k_S(S, ·) − μ_S in the triangle inequality. Under N(0, 1),
+    ‖k_S(s, ·) − μ_S‖² = 1 − 2b/√(b² + 1)·exp(−s²/(2(b² + 1))) + b/√(b² + 2), b the bandwidth; a Gauss–Hermite rule is
+    accurate to about 1e-5 here (the MMD has a kink-like bend at 0), far below the slack.
+
+    Examples
+    --------
+    >>> c = centred_bound(GaussianPair(0.5), kernel_z=Gaussian(1.0), kernel_s=Gaussian(1.0))
+    >>> c.verdict, round(c.upper, 4)
+    ('holds', 0.0219)
+    """
+    b = float(kernel_s.bandwidth)
+    s, weights = np.polynomial.hermite_e.hermegauss(200)
+    p = weights / weights.sum()
+    spread = (
+        1.0 - 2.0 * b / math.sqrt(b * b + 1.0) * np.exp(-s * s / (2.0 * (b * b + 1.0))) + b / math.sqrt(b * b + 2.0)
+    )
+    upper = float((p * law.conditional_mmd(kernel_z, s) * np.sqrt(spread)).sum()) ** 2
+    return inequality(
+        NUMBER, LABEL, "sharper: the kernel on S may be centred first", middle=law.hsic(kernel_z, kernel_s),
+        upper=upper, evidence="exact", tolerance=1e-9, details={"printed bound": law.expected_mmd(kernel_z) ** 2},
+    )  # fmt: skip
+
+
+def hidden_wave(frequency: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """P(Z=1 | S=s) = (1 + cos(2πks))/2 for S uniform on a grid of 128 points: a dependence at ``frequency`` k.
+
+    Returns the joint law ``(2, 128)`` and the values of S. E[MMD²] does not depend on k; HSIC sees k through a smooth
+    kernel and forgets it.
+    """
+    s = torch.arange(128, dtype=torch.float64) / 128
+    one = 0.5 * (1.0 + torch.cos(2.0 * torch.pi * frequency * s))
+    return torch.stack([1.0 - one, one]) / 128, s
+
+
+def decomposition(*, quick: bool) -> list[Certificate]:
+    """Proposition 4.1, first part: the decomposition, in fractions and on the Gaussian pair."""
+    joint = example_law()
+    gram_z, gram_s = power_gram(4), power_gram(3, ratio=Fraction(1, 3))
+    left, right = exact_hsic(joint, gram_z, gram_s), decomposed_hsic(joint, gram_z, gram_s)
+    worst = (0.0, 0.0, 0.0)
+    for rho in (-0.9, 0.3, 0.95):
+        for sigma in (0.5, 1.0, 3.0):
+            law, kernel = GaussianPair(rho), Gaussian(sigma)
+            closed, integrated = law.hsic(kernel, kernel), deviations_of_pair(law, kernel, kernel).hsic.item()
+            worst = max(worst, (abs(closed - integrated) / closed, integrated, closed))
+    return [
+        equality(NUMBER, LABEL, "decomposition: definition and conditional sum agree as fractions",
+                 left=float(left - right), right=0.0, evidence="exact", tolerance=0.0, details={"value": str(left)}),
+        equality(NUMBER, LABEL, "decomposition: closed form and double integral agree on Gaussian pairs",
+                 left=worst[1], right=worst[2], evidence="exact", tolerance=1e-9),
+    ]  # fmt: skip
+
+
+def bound(*, quick: bool) -> list[Certificate]:
+    """Proposition 4.1, second part: the worst of a grid of Gaussian pairs, its attainment, and a sharper form."""
+    grid = [(rho, sigma) for rho in (0.05, 0.5, 0.9, 0.99) for sigma in (0.1, 1.0, 10.0)]
+    certificates = [
+        expected_mmd_bound(GaussianPair(rho), kernel_z=Gaussian(sigma_z), kernel_s=Gaussian(sigma))
+        for rho, sigma in grid
+        for sigma_z in ((1.0,) if quick else (0.3, 1.0, 3.0))
+    ]
+    # Relative slack: the tightest pair of the grid stands for all.
+    tightest = min(certificates, key=lambda c: c.slack / c.upper)
+    half, quarter = Fraction(1, 2), Fraction(1, 4)
+    joint = np.array(
+        [[half * (half + quarter), half * quarter], [half * quarter, half * (half + quarter)]], dtype=object
+    )
+    signed = np.array([[1, -1], [-1, 1]], dtype=object)  # k_S(s, t) = st on {−1, 1}
+    gram_z = power_gram(2)
+    delta = joint[:, 0] / joint[:, 0].sum() - joint.sum(1)  # the two deviations are ±delta
+    attained = exact_hsic(joint, gram_z, signed) - delta @ gram_z @ delta
+    sharper = [
+        centred_bound(GaussianPair(rho), kernel_z=Gaussian(1.0), kernel_s=Gaussian(sigma))
+        for rho in (0.3, 0.9) for sigma in (0.5, 1.0, 3.0)
+    ]  # fmt: skip
+    return [
+        tightest,
+        equality(NUMBER, LABEL, "the constant is best possible: equality for k(s, t) = st on {-1, 1}, as fractions",
+                 left=float(attained), right=0.0, evidence="exact", tolerance=0.0),
+        min(sharper, key=lambda c: c.slack / c.upper),
+    ]  # fmt: skip
+
+
+def direction(*, quick: bool) -> list[Certificate]:
+    """Remark 4.2: EIPM of the unit ball is E[MMD]; HSIC is below; nothing without a tail goes back."""
+    number, label = "Remark 4.2", "rem:hsic-eipm-direction"
+    joint, gram = example_law(), power_gram(4)
+    p_z, p_s = joint.sum(1), joint.sum(0)
+    # EIPM as a supremum: the best function of the unit ball for each s, found by its definition and evaluated.
+    suprema = []
+    for j in range(3):
+        delta = joint[:, j] / p_s[j] - p_z
+        norm = math.sqrt(delta @ gram @ delta)
+        suprema.append(float((gram @ delta) @ delta) / norm)
+    eipm = sum(float(p_s[j]) * suprema[j] for j in range(3))
+    exact = np.array(joint.tolist(), dtype=np.float64)
+    d = deviations_of_joint(
+        torch.tensor(exact), torch.tensor(gram.astype(float)), torch.tensor(power_gram(3).astype(float))
+    )
+    ratios = []
+    for frequency in (1, 2, 4, 8):
+        law, s = hidden_wave(frequency)
+        wave = deviations_of_joint(law, torch.eye(2, dtype=torch.float64), Gaussian(0.2)(s.unsqueeze(-1)))
+        ratios.append((wave.expected_squared_mmd / wave.hsic).item())
+    return [
+        equality(number, label, "the expected MMD is the EIPM of the unit ball", left=eipm, right=d.expected_mmd.item(),
+                 evidence="exact", tolerance=1e-12),
+        strict_inequality(number, label, "no constant reverses the bound: E[MMD²]/HSIC grows with the frequency",
+                          middle=100.0 * ratios[0], upper=ratios[-1], evidence="exact", margin=0.0,
+                          details={"frequency 1": ratios[0], "2": ratios[1], "4": ratios[2], "8": ratios[3]}),
+    ]  # fmt: skip
+
+
+CHECKS = {NUMBER: [decomposition, bound], "Remark 4.2": [direction]}

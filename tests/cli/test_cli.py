@@ -1,0 +1,180 @@
+"""The ``frhsic`` command as a whole: help, examples, Ctrl-C, tables in a narrow terminal."""
+
+from __future__ import annotations
+
+import io
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from rich.console import Console
+from typer.testing import CliRunner
+
+from frhsic_core import cli
+from frhsic_core.cli import terminal
+
+APP = cli.command()
+
+
+def commands(command: Any, path: tuple[str, ...] = ()) -> dict[tuple[str, ...], Any]:
+    """Return every command and group by the words that call it."""
+    found = {path: command}
+    for name, inner in getattr(command, "commands", {}).items():
+        found |= commands(inner, (*path, name))
+    return found
+
+
+COMMANDS = commands(typer.main.get_command(APP))
+
+
+def test_every_command_is_mounted() -> None:
+    assert {" ".join(path) for path in COMMANDS} == {
+        "", "certify", "data", "data list", "data fetch", "data verify", "data card", "run", "tables", "status",
+        "reproduce", "ledger",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_help_has_an_example_that_parses(path: tuple[str, ...]) -> None:
+    shown = CliRunner().invoke(APP, [*path, "--help"], env={"COLUMNS": "200"})
+    assert shown.exit_code == 0
+    examples = [line.strip() for line in shown.output.splitlines() if "Example: frhsic" in line]
+    assert len(examples) == 1
+    words = shlex.split(examples[0].removeprefix("Example: "))[1:]
+    assert tuple(words[: len(path)]) == path
+    # Parsed to the last command, without running it: an option that was renamed fails here.
+    called = max((known for known in COMMANDS if tuple(words[: len(known)]) == known), key=len)
+    COMMANDS[called].make_context("frhsic", words[len(called) :])
+
+
+def test_exit_statuses_are_documented() -> None:
+    shown = " ".join(CliRunner().invoke(APP, ["--help"], env={"COLUMNS": "300"}).output.split())
+    for meaning in (
+        "0 done",
+        "1 a check failed",
+        "2 a mistake",
+        "3 something is left",
+        "4 a stack failed",
+        "130 inter",
+    ):
+        assert meaning in shown
+    for path, command in COMMANDS.items():
+        if path not in ((), ("data",), ("data", "list"), ("data", "card")):
+            assert "Exit status" in command.help, path
+
+
+# What runs in the background may have been told to ignore Ctrl-C, and so would its children.
+LISTENING = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
+SLOW = """
+import sys, time
+from frhsic_core import cli
+from frhsic_core.paper.experiments import presets
+from frhsic_core.paper.runs import sweep
+from frhsic_core.paper.runs.plan import Experiment, Task
+task = Task("synthetic", "text", "text", (("n", 200),))
+presets.EXPERIMENTS = {"main": lambda preset: Experiment(
+    "main_smoke", (task,), ("unfair", "reg_gdp"), (1.0,), (42,), epochs=1)}
+from frhsic_core.cli import experiments as commands
+commands.EXPERIMENTS = presets.EXPERIMENTS
+train, done = sweep.run_job, []
+def once(job, **options):
+    if done:
+        print("second stack", flush=True)
+        time.sleep(60)
+    done.append(job)
+    return train(job, **options)
+sweep.run_job = once
+sys.argv = ["frhsic", *sys.argv[1:]]
+cli.main()
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+@pytest.mark.parametrize("words", [["run", "main"], ["reproduce"]], ids=" ".join)
+def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(words: list[str], tmp_path: Path) -> None:
+    command = [
+        sys.executable,
+        "-c",
+        LISTENING + SLOW,
+        *words,
+        "--preset",
+        "smoke",
+        "--device",
+        "cpu",
+        "--store",
+        str(tmp_path),
+    ]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    for line in process.stdout:
+        if "second stack" in line:
+            break
+    process.send_signal(signal.SIGINT)
+    out, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, out + errors
+    assert "Traceback" not in out + errors
+    assert "1 stacks left (interrupted; the stack in flight is lost, finished ones are kept; run again to go on)" in out
+    assert errors.strip().splitlines()[-1] == "Interrupted."
+    assert (tmp_path / "main_smoke.parquet").exists()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+def test_ctrl_c_while_the_ledger_is_judged_is_no_traceback(tmp_path: Path) -> None:
+    script = (
+        "import sys, time\n"
+        "from frhsic_core import cli\n"
+        "import frhsic_core.paper.claims as ledger\n"
+        "ledger.ledger = lambda **_: time.sleep(60)\n"
+        "sys.argv = ['frhsic', 'ledger']\n"
+        "cli.main()"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", LISTENING + script],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert process.stderr is not None
+    assert "Judging" in process.stderr.readline()
+    time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    out, errors = process.communicate(timeout=60)
+    assert (process.returncode, out, errors.strip()) == (130, "", "Interrupted.")
+
+
+@pytest.mark.parametrize("width", [120, 80, 50, 20])
+def test_tables_leave_columns_out_before_they_cut_a_cell(width: int) -> None:
+    out = Console(width=width, file=io.StringIO(), force_terminal=True, color_system=None)
+    rows = [("a_long_experiment_name", "12 [1, 2]", "word " * 20, "x" * 30), ("b", "3", "short", "y")]
+    terminal.print_table(("name", "value", "note", "device"), rows, fold={"note": None}, drop=("device",), out=out)
+    text = out.file.getvalue()
+    assert "a_long_experiment_name" in text
+    assert "12 [1, 2]" in text
+    assert "…" not in text
+    assert ("x" * 30 in text) == (width >= 120)
+    assert ("Left out on" in text) == (width < 120)
+    if width >= 80:
+        assert max(map(len, text.splitlines())) <= width
+
+
+def test_a_choice_names_the_nearest() -> None:
+    assert terminal.one_of("protocol", "text", ("text", "reference")) == "text"
+    with pytest.raises(ValueError, match=r"protocol is 'txet' \(did you mean 'text'\?\): choose one of text, ref"):
+        terminal.one_of("protocol", "txet", ("text", "reference"))
+    with pytest.raises(ValueError, match=r"^protocol is 'q': choose"):
+        terminal.one_of("protocol", "q", ("text", "reference"))
+
+
+def test_an_error_of_the_system_is_said_without_its_number(capsys: pytest.CaptureFixture[str]) -> None:
+    assert terminal.fail(OSError(28, "The disk is full: free some.")).exit_code == 2
+    assert capsys.readouterr().err == "The disk is full: free some.\n"
+    terminal.fail(FileNotFoundError(2, "No such file", "x.csv"))
+    assert "x.csv" in capsys.readouterr().err

@@ -1,0 +1,207 @@
+"""The ``frhsic data`` commands, the cards and the summaries."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LinearRegression
+from typer.testing import CliRunner
+
+from frhsic_core.cli.data import app
+from frhsic_core.data import Dataset, Provenance, available_datasets, load_dataset
+from frhsic_core.data.cards import CARDS
+from frhsic_core.data.registry import REAL, VARIANTS
+from frhsic_core.data.summaries import SMALLEST_CELL, differences, file_name, live_summary, load_summary, summarize
+
+ROOT = Path(__file__).parents[2]
+STORED = ROOT / "book" / "data_summaries"
+CASES = [(name, variant) for name in REAL for variant in VARIANTS]
+run = CliRunner().invoke
+
+
+def test_list_names_every_dataset_and_what_is_not_here() -> None:
+    result = run(app, ["list"])
+    assert result.exit_code == 0
+    for name in available_datasets():
+        assert name in result.output
+    assert "not here: frhsic data fetch adult" in result.output
+    assert "built in" in result.output
+
+
+@pytest.mark.parametrize("width", [80, 60, 40])
+def test_list_never_cuts_a_name(width: int) -> None:
+    result = run(app, ["list"], env={"COLUMNS": str(width), "TTY_COMPATIBLE": "1", "TERM": "dumb"})
+    assert result.exit_code == 0
+    for name in available_datasets():
+        assert f" {name} " in result.output
+    assert "…" not in result.output
+    if width == 80:
+        assert max(map(len, result.output.splitlines())) <= 80
+        assert "Left out on 80 columns: task, source" in result.output
+
+
+def test_verify_fails_for_files_that_are_here_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    absent = run(app, ["verify"])
+    assert absent.exit_code == 0
+    assert absent.output.count("absent ") == len(CASES)
+    assert "failed " not in absent.output
+    assert run(app, ["verify", "synthetic"]).exit_code == 0
+    path = REAL["crime"].sources["text"][0].file.under(tmp_path)
+    path.parent.mkdir()
+    path.write_text("half of it")
+    monkeypatch.setenv("FRHSIC_DATA", str(tmp_path))
+    broken = run(app, ["verify"])
+    assert broken.exit_code == 1
+    assert broken.output.count("failed  crime") == 2
+    assert "is not the published file" in broken.output
+    assert broken.output.count("failed ") == 2
+    assert path.exists()
+
+
+def test_verify_tells_that_a_broken_file_of_the_cache_is_gone(tmp_path: Path) -> None:
+    path = REAL["compas"].sources["text"][0].file.under(tmp_path / "cache")
+    path.parent.mkdir(parents=True)
+    path.write_text("<html>no</html>")
+    result = run(app, ["verify", "compas"])
+    assert result.exit_code == 1
+    assert "is a web page" in result.output
+    assert "removed from the cache, get it anew: frhsic data fetch compas" in result.output
+    assert not path.exists()
+
+
+def test_a_file_that_cannot_be_read_is_no_traceback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = REAL["crime"].sources["text"][0].file.under(tmp_path)
+    path.parent.mkdir()
+    path.write_text("secret")
+    monkeypatch.setenv("FRHSIC_DATA", str(tmp_path))
+
+    def refuse(*_: object) -> str:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr("frhsic_core.data.files.sha256_of", refuse)
+    assert "cannot be read: Permission denied" in run(app, ["list"]).output
+    result = run(app, ["verify", "crime"])
+    assert (result.exit_code, result.output.count("Permission denied")) == (1, 2)
+
+
+@pytest.mark.data
+def test_verify_passes_on_the_real_files() -> None:
+    result = run(app, ["verify", "compas", "crime"])
+    assert result.exit_code == 0, result.output
+    assert result.output.count("ok ") == 4
+
+
+def test_fetch_reports_each_failure_and_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    import requests
+
+    def refuse(*_: object, **__: object) -> None:
+        raise requests.ConnectionError("Failed to resolve the name")
+
+    monkeypatch.setattr(requests, "get", refuse)
+    result = run(app, ["fetch", "crime"])
+    assert result.exit_code == 1
+    assert "its name could not be resolved" in result.output
+    assert run(app, ["fetch", "synthetic"]).exit_code == 0
+
+
+@pytest.mark.parametrize("name", available_datasets())
+def test_card_of_every_dataset(name: str) -> None:
+    result = run(app, ["card", name])
+    assert result.exit_code == 0
+    card = CARDS[name]
+    for part in (card.title, card.terms, card.problems[0], card.not_for[0]):
+        assert part in result.output
+    assert ("files are not here" in result.output) == (name in REAL)
+
+
+def test_an_unknown_name_is_an_error() -> None:
+    for command in ("card", "fetch", "verify"):
+        result = run(app, [command, "adlut"])
+        assert result.exit_code == 2
+        assert "dataset is 'adlut' (did you mean 'adult'?): choose one of adult, acs_income" in result.output
+
+
+def test_an_unknown_variant_is_a_sentence() -> None:
+    result = run(app, ["card", "adult", "--variant", "referense"])
+    assert result.exit_code == 2
+    assert result.output.strip() == "variant is 'referense' (did you mean 'reference'?): choose one of text, reference."
+
+
+def test_a_summary_against_plain_numpy_and_scikit_learn() -> None:
+    rng = np.random.RandomState(0)
+    s = rng.randint(18, 60, size=500)
+    x = np.column_stack([s + rng.normal(0, 5, 500), rng.normal(size=500), np.ones(500)])
+    y = (rng.uniform(size=500) < s / 80).astype(float)
+    w = rng.randint(0, 3, size=500).astype(float)
+    data = Dataset("toy", x, s, y, "classification", tuple("abc"), ("s",), Provenance("toy", "text", "made"), weights=w)
+    summary = summarize(data)
+    assert summary["x_explains_s"] == pytest.approx(LinearRegression().fit(x, s).score(x, s), abs=1e-4)
+    pairs = (s[:, None] == s[None, :]).mean()
+    assert summary["s"]["tie_probability"] == pytest.approx(pairs, abs=1e-4)
+    assert summary["bins"]["edges"][:2] == [15, 20]
+    first = (s >= 20) & (s < 25)
+    assert summary["bins"]["counts"][1] == first.sum()
+    assert summary["bins"]["y_mean"][1] == pytest.approx(y[first].mean(), abs=1e-4)
+    bins = s // 5
+    gap = sum((bins == b).mean() * abs(y[bins == b].mean() - y.mean()) for b in np.unique(bins))
+    assert summary["mean_gap"] == pytest.approx(gap, abs=1e-4)
+    assert summary["weights"]["y_mean"] == pytest.approx(np.average(y, weights=w), abs=1e-4)
+    assert summary["weights"]["share_of_zero"] == pytest.approx((w == 0).mean(), abs=1e-4)
+    json.dumps(summary)
+
+
+def test_a_summary_leaves_out_small_cells() -> None:
+    data = load_dataset("gaussian_pair", n=200)
+    counts = summarize(data)["bins"]["counts"]
+    assert None in counts
+    assert min(count for count in counts if count is not None) >= SMALLEST_CELL
+    with pytest.raises(ValueError, match="one sensitive attribute, 2 were given"):
+        summarize(load_dataset("synthetic", sensitive=("s", "x1")))
+
+
+def test_differences_are_found() -> None:
+    stored = {"a": 1.0, "b": [1, 2], "c": {"d": None}}
+    assert differences(stored, {"a": 1.00005, "b": [1, 2], "c": {"d": None}}) == []
+    assert differences(stored, {"a": 1.1, "b": [1], "c": {"d": 3}}) == [
+        ".a: 1.0 stored, 1.1 now",
+        ".b: [1, 2] stored, [1] now",
+        ".c.d: None stored, 3 now",
+    ]
+
+
+@pytest.mark.parametrize(("name", "variant"), CASES)
+def test_every_summary_is_stored_and_holds_aggregates_only(name: str, variant: str) -> None:
+    summary = load_summary(name, variant, folder=STORED)
+    assert (summary["name"], summary["variant"]) == (name, variant)
+    assert summary["sensitive"] == REAL[name].sensitive[variant]
+    cells = summary["bins"]["counts"]
+    assert sum(count for count in cells if count) <= summary["n"]
+    assert all(count is None or count >= SMALLEST_CELL for count in cells)
+
+    def longest(value: object) -> int:
+        if isinstance(value, dict):
+            return max((longest(item) for item in value.values()), default=0)
+        if isinstance(value, list):
+            return max([len(value), *(longest(item) for item in value)])
+        return 0
+
+    assert longest(summary) <= 22  # no list is as long as a column
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(("name", "variant"), CASES)
+def test_stored_summaries_are_those_of_the_data(name: str, variant: str) -> None:
+    live = live_summary(name, variant)
+    assert live is not None
+    assert differences(load_summary(name, variant, folder=STORED), live) == []
+
+
+def test_no_raw_file_of_a_dataset_is_in_the_repository() -> None:
+    raw_names = {Path(source.file.name).name for name in REAL for v in VARIANTS for source in REAL[name].sources[v]}
+    places = [ROOT / part for part in ("book", "notebooks", "frhsic_core", "tests")]
+    found = [path for place in places for path in place.rglob("*") if path.name in raw_names]
+    assert found == []
+    assert sorted(path.name for path in STORED.iterdir()) == sorted(file_name(*case) for case in CASES)

@@ -1,0 +1,323 @@
+"""The five commands and the plain entry, on the smoke preset and on made-up rows."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import typer
+from typer.testing import CliRunner
+
+import frhsic_core
+import frhsic_core.paper.claims as ledger_module
+from frhsic_core.cli.experiments import register
+from frhsic_core.paper.experiments import presets
+from frhsic_core.paper.runs import run_main, writing
+from frhsic_core.paper.runs.plan import Experiment, Task
+from frhsic_core.paper.runs.reference import book_folder
+
+app = typer.Typer()
+register(app)
+SMALL = Experiment(
+    "main_smoke",
+    (Task("synthetic", "text", "reference", (("n", 200),)),),
+    ("unfair", "frhsic"),
+    (1.0,),
+    (42,),
+    epochs=1,
+)
+
+
+@pytest.fixture
+def small(monkeypatch, tmp_path):
+    """Shrink the smoke preset to two models and work in an empty folder."""
+    monkeypatch.setitem(presets.EXPERIMENTS, "main", lambda preset: SMALL)
+    monkeypatch.chdir(tmp_path)
+    return CliRunner()
+
+
+def test_run_tables_status(small, tmp_path) -> None:
+    place = ["--store", str(tmp_path / "results")]
+    first = small.invoke(app, ["run", "main", "--preset", "smoke", "--device", "cpu", *place])
+    assert first.exit_code == 0, first.output
+    assert "2 stacks, 2 models" in first.output
+    assert (tmp_path / "results" / "main_smoke.parquet").exists()
+    again = small.invoke(app, ["run", "main", "--preset", "smoke", "--device", "cpu", *place])
+    assert "0 stacks, 0 models to train" in again.output
+    status = small.invoke(app, ["status", *place])
+    assert status.exit_code == 0
+    assert "smoke" in status.output
+    written = tmp_path / "table.csv"
+    shown = small.invoke(app, ["tables", "main_smoke", "--csv", str(written), *place])
+    assert shown.exit_code == 0, shown.output
+    assert "frhsic" in shown.output
+    assert set(pd.read_csv(written)["method"]) == {"unfair", "frhsic"}
+    probes = small.invoke(app, ["tables", "main_smoke", "--dependence", "linear_r2", *place])
+    assert "linear probe" in probes.output
+
+
+def test_reproduce_runs_everything_and_keeps_its_time(small, tmp_path) -> None:
+    late = small.invoke(app, ["reproduce", "--preset", "smoke", "--minutes", "0", "--device", "cpu"])
+    assert late.exit_code == 3
+    assert "no time left" in late.output
+    done = small.invoke(app, ["reproduce", "--preset", "smoke", "--device", "cpu"])
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "_build" / "results" / "main_smoke.parquet").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["run", "nothing"], "There is no experiment 'nothing'. There are: main, live"),
+        (["run", "transfre"], "Did you mean 'transfer'?"),
+        (["run", "main", "--threads", "0"], "Invalid value for '--threads'"),
+        (["run", "main", "--minutes", "-1"], "Invalid value for '--minutes'"),
+        (["reproduce", "--threads", "0"], "Invalid value for '--threads'"),
+        (["tables", "--splits", "0"], "Invalid value for '--splits'"),
+        (["tables", "--splits", "-3"], "Invalid value for '--splits'"),
+        (["tables", "--splits", "26"], "splits is 26: 25 are stored"),
+        (["tables", "--protocol", "refrence"], "did you mean 'reference'?): choose one of text, reference"),
+        (["tables", "--csv", "nowhere/x.csv"], "nowhere: make it first"),
+        (["tables", "transfer"], "'transfer' has no Pareto tables"),
+        (["status", "--store", "nowhere"], "nowhere, which is no folder"),
+        (["ledger", "--verdict", "difers"], "did you mean 'differs'?): choose one of reproduced"),
+        (["run", "main", "--preset", "huge"], "choose one of smoke, text, full"),
+        (["run", "main", "--preset", "smoke", "--method", "frhisc"], "has no method frhisc"),
+        (["tables", "main", "--dependence", "gpd"], "choose one of gdp_reference"),
+        (["tables", "main", "--store", "empty"], "empty has no rows of the reference protocol yet"),
+    ],
+)
+def test_mistakes_end_with_status_two_and_a_sentence(small, monkeypatch, arguments, words) -> None:
+    monkeypatch.setattr(ledger_module, "ledger", lambda **_: pytest.fail("computed before the mistake was seen"))
+    result = small.invoke(app, arguments, env={"COLUMNS": "200"})
+    assert isinstance(result.exception, SystemExit)
+    assert result.exit_code == 2
+    assert words in result.output
+
+
+@pytest.mark.parametrize("experiment", ["main", "bandwidth_scaling"])
+@pytest.mark.parametrize(
+    ("device", "words"),
+    [("gpu", "device is 'gpu', which torch does not know: choose auto"), ("cuda:99", "torch finds")],
+)
+def test_a_device_is_checked_once_before_any_stack(small, tmp_path, experiment, device, words) -> None:
+    arguments = ["run", experiment, "--preset", "smoke", "--device", device, "--store", str(tmp_path)]
+    result = small.invoke(app, arguments)
+    assert result.exit_code == 2
+    assert result.output.count(words) == 1
+    assert "failed" not in result.output
+    assert len(result.output.splitlines()) == 2
+
+
+def test_a_full_disk_in_the_middle_keeps_what_is_finished(small, tmp_path, monkeypatch) -> None:
+    arguments = ["run", "main", "--preset", "smoke", "--device", "cpu", "--store", str(tmp_path / "results")]
+    flush, calls = os.fsync, []
+
+    def full(handle: int) -> None:
+        calls.append(handle)
+        if len(calls) > 1:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        flush(handle)
+
+    monkeypatch.setattr(writing.os, "fsync", full)
+    result = small.invoke(app, arguments)
+    assert isinstance(result.exception, SystemExit)
+    assert result.exit_code == 2
+    assert "the disk is full: free some space and run again. Finished stacks are kept." in result.output
+    assert "[Errno" not in result.output
+    monkeypatch.setattr(writing.os, "fsync", flush)
+    again = small.invoke(app, arguments)
+    assert "1 stacks, 1 models to train" in again.output
+    assert again.exit_code == 0
+
+
+def test_a_store_that_can_only_be_read_serves_what_only_reads(small, tmp_path, monkeypatch) -> None:
+    place = ["--store", str(tmp_path / "results")]
+    run = ["run", "main", "--preset", "smoke", "--device", "cpu", *place]
+    assert small.invoke(app, run).exit_code == 0
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(writing.tempfile, "mkstemp", refuse)
+    for arguments in (["status", *place], ["tables", "main_smoke", *place], run):
+        assert small.invoke(app, arguments).exit_code == 0, arguments
+    elsewhere = small.invoke(app, [*run[:-1], str(tmp_path / "other")])
+    assert elsewhere.exit_code == 2
+    assert "the place is read-only: choose another with --store" in elsewhere.output
+
+
+def test_a_table_that_cannot_be_written_or_read_is_a_sentence(small, tmp_path, monkeypatch) -> None:
+    place = ["--store", str(tmp_path)]
+    assert small.invoke(app, ["run", "main", "--preset", "smoke", "--device", "cpu", *place]).exit_code == 0
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(pd.DataFrame, "to_csv", full)
+    written = small.invoke(app, ["tables", "main_smoke", "--csv", str(tmp_path / "x.csv"), *place])
+    assert (written.exit_code, "No space left" in written.output) == (2, True)
+    (tmp_path / "main_smoke.parquet").write_bytes(b"half")
+    broken = small.invoke(app, ["tables", "main_smoke", *place])
+    assert broken.exit_code == 2
+    assert "main_smoke.parquet is not readable" in broken.output
+
+
+def test_without_pyarrow_a_run_keeps_its_parts_and_tables_say_what_to_install(tmp_path) -> None:
+    script = (
+        "import sys\n"
+        "sys.modules['pyarrow'] = None\n"
+        "from frhsic_core import cli\n"
+        "from frhsic_core.paper.experiments import presets\n"
+        "from frhsic_core.paper.runs.plan import Experiment, Task\n"
+        "presets.EXPERIMENTS['main'] = lambda preset: Experiment('main_smoke', "
+        "(Task('synthetic', 'text', 'text', (('n', 200),)),), ('unfair', 'reg_gdp'), (1.0,), (42,), epochs=1)\n"
+        "sys.argv = ['frhsic', *sys.argv[1:]]\n"
+        "cli.main()\n"
+    )
+    command = [sys.executable, "-c", script]
+    place = ["--store", str(tmp_path)]
+    run = ["run", "main", "--preset", "smoke", "--device", "cpu"]
+    done = subprocess.run([*command, *run, *place], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "pip install 'frhsic-core[experiments]' to merge" in done.stdout
+    assert len(list((tmp_path / "main_smoke.parts").glob("*.npz"))) == 2
+    (tmp_path / "main.parquet").write_bytes(b"any")
+    tables = subprocess.run([*command, "tables", *place], capture_output=True, text=True)
+    assert tables.returncode == 2
+    assert "is read with pyarrow: pip install 'frhsic-core[experiments]'." in tables.stderr
+    assert "Traceback" not in tables.stderr
+
+
+@pytest.fixture
+def judged(monkeypatch):
+    """Put three lines in place of the ledger."""
+    verdicts = ["reproduced", "fails", "differs"]
+    columns = ["id", "claim", "printed", "ours", "from stored runs", "note"]
+    lines = pd.DataFrame({name: [f"{name} {i}" for i in range(3)] for name in columns}).assign(verdict=verdicts)
+    monkeypatch.setattr(
+        ledger_module,
+        "ledger",
+        lambda verdict=None: lines if verdict is None else lines[lines["verdict"] == verdict],
+    )
+    monkeypatch.setattr(ledger_module, "heading", lambda table: {"verdicts": dict.fromkeys(verdicts, 1)})
+    return CliRunner()
+
+
+def test_the_ledger_is_short_unless_asked(judged) -> None:
+    short = judged.invoke(app, ["ledger"])
+    assert short.exit_code == 0, short.output
+    assert "verdicts: 1 reproduced, 1 fails, 1 differs" in short.stdout
+    assert "id 0" not in short.stdout
+    assert short.stdout.index("id 2") < short.stdout.index("id 1")  # differs before fails
+    assert "note 1" not in short.stdout
+    assert "frhsic ledger --all" in short.stdout
+    assert "Judging" in short.stderr
+    everything = judged.invoke(app, ["ledger", "--all"])
+    assert all(f"id {i}" in everything.stdout and f"note {i}" in everything.stdout for i in range(3))
+    one = judged.invoke(app, ["ledger", "--verdict", "fails"])
+    assert "note 1" in one.stdout
+    assert "id 2" not in one.stdout
+    told = json.loads(judged.invoke(app, ["ledger", "--json"]).stdout)
+    assert len(told["lines"]) == 3
+
+
+def test_status_names_every_experiment_in_a_narrow_terminal(small, tmp_path) -> None:
+    narrow = {"COLUMNS": "80", "TTY_COMPATIBLE": "1", "TERM": "dumb"}
+    shown = small.invoke(app, ["status", "--store", str(tmp_path)], env=narrow).output
+    for name in presets.EXPERIMENTS:
+        assert f" {name} " in shown
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_a_failed_stack_shows_in_the_exit_status(small, monkeypatch, tmp_path) -> None:
+    from frhsic_core.paper.runs import sweep
+
+    def broken(job, **options):
+        raise FileNotFoundError("adult.data is not here: frhsic data fetch adult")
+
+    monkeypatch.setattr(sweep, "run_job", broken)
+    result = small.invoke(app, ["run", "main", "--preset", "smoke", "--device", "cpu"])
+    assert result.exit_code == 4
+    assert "frhsic data fetch adult" in result.output
+
+
+def test_plain_entry_needs_neither_typer_nor_pyarrow(tmp_path) -> None:
+    script = (
+        "import sys\n"
+        "for name in ('typer', 'rich', 'pyarrow', 'pooch', 'matplotlib'): sys.modules[name] = None\n"
+        "from frhsic_core.paper.experiments import presets\n"
+        "from frhsic_core.paper.runs import run_main\n"
+        "from frhsic_core.paper.runs.plan import Experiment, Task\n"
+        "presets.EXPERIMENTS['main'] = lambda preset: Experiment('main_smoke', "
+        "(Task('synthetic', 'text', 'text', (('n', 200),)),), ('unfair', 'reg_gdp'), (1.0,), (42,), epochs=1)\n"
+        "sys.exit(run_main.main(['main', '--preset', 'smoke', '--device', 'cpu', '--store', sys.argv[1]]))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "0 stacks left" in done.stdout
+    assert "reg_gdp" in done.stdout
+    assert len(list((tmp_path / "main_smoke.parts").glob("*.npz"))) == 2
+
+
+def test_plain_entry_ends_with_130_after_ctrl_c(capsys, tmp_path, monkeypatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run_main, "run_experiment", interrupted)
+    assert run_main.main(["main", "--preset", "smoke", "--store", str(tmp_path)]) == 130
+    assert "run again to go on" in capsys.readouterr().err
+
+
+def test_plain_entry_explains_mistakes(capsys, tmp_path) -> None:
+    assert run_main.main(["main", "--threads", "0", "--store", str(tmp_path)]) == 2
+    assert "threads is 0: at least one is needed" in capsys.readouterr().err
+    assert run_main.main(["main", "--preset", "smoke", "--device", "gpu", "--store", str(tmp_path)]) == 2
+    assert "torch does not know" in capsys.readouterr().err
+    assert run_main.main(["main", "--splits", "99", "--store", str(tmp_path)]) == 2
+    assert "has 1 to 25" in capsys.readouterr().err
+
+
+def _book(folder: Path) -> Path:
+    for part in ("claims", "results"):
+        (folder / "book" / part).mkdir(parents=True)
+    return folder / "book"
+
+
+def test_the_book_is_sought_in_order(monkeypatch, tmp_path) -> None:
+    """The environment, then the folder one stands in and its parents, then the source tree of the package."""
+    clone, package = _book(tmp_path / "clone"), _book(tmp_path / "package")
+    deep = tmp_path / "clone" / "notebooks" / "old"
+    deep.mkdir(parents=True)
+    (tmp_path / "bare").mkdir()
+    monkeypatch.setattr(frhsic_core, "__file__", str(tmp_path / "package" / "frhsic_core" / "__init__.py"))
+    monkeypatch.delenv("FRHSIC_BOOK", raising=False)
+    monkeypatch.chdir(deep)
+    assert book_folder("results") == clone / "results"
+    monkeypatch.chdir(tmp_path / "bare")
+    assert book_folder() == package
+    (tmp_path / "bare" / "book").mkdir()  # some other book, without claims and results
+    assert book_folder() == package
+    monkeypatch.setenv("FRHSIC_BOOK", str(tmp_path / "bare"))
+    monkeypatch.chdir(deep)
+    assert book_folder("results") == tmp_path / "bare" / "results"
+    monkeypatch.setenv("FRHSIC_BOOK", str(tmp_path / "nowhere"))
+    with pytest.raises(FileNotFoundError, match=r"FRHSIC_BOOK is .*nowhere, which is no folder"):
+        book_folder("results")
+
+
+@pytest.mark.parametrize("arguments", [["status"], ["tables"], ["ledger"], ["run", "main"]])
+def test_without_a_book_one_line_names_the_setting(monkeypatch, tmp_path, arguments) -> None:
+    monkeypatch.setattr(frhsic_core, "__file__", str(tmp_path / "site" / "frhsic_core" / "__init__.py"))
+    monkeypatch.delenv("FRHSIC_BOOK", raising=False)
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 2, result.output
+    assert len(result.output.strip().splitlines()) == 1
+    assert "set FRHSIC_BOOK to the book folder" in result.output

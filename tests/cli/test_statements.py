@@ -1,0 +1,179 @@
+"""``frhsic certify``: output, comparison with the record, exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+import typer
+from typer.testing import CliRunner
+
+from frhsic_core.cli import statements as commands
+from frhsic_core.paper.statements import registry
+from frhsic_core.paper.statements.certificate import Certificate, inequality
+
+ROOT = Path(__file__).resolve().parents[2]
+app = typer.Typer()
+app.command("certify")(commands.certify)
+runner = CliRunner()
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Two cheap checks in place of all, and an empty working folder far from any record."""
+
+    def sound(*, quick: bool) -> list[Certificate]:
+        return [inequality("Theorem 4.5", "cor:x", "one below two", middle=1.0, upper=2.0, evidence="exact")]
+
+    def refuted(*, quick: bool) -> list[Certificate]:
+        upper = 0.5 if quick else 0.25
+        return [inequality("Remark B.3", "rem:x", "one below a half", middle=1.0, upper=upper, evidence="interval")]
+
+    table = dict.fromkeys(registry.statements(), ())
+    table |= {"Theorem 4.5": (sound,), "Remark B.3": (refuted,)}
+    monkeypatch.setattr(registry, "checks", lambda: table)
+    monkeypatch.setattr(commands, "checks", lambda: table)
+    monkeypatch.setattr(commands, "find_recorded", lambda: None)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_table(small: Path) -> None:
+    result = runner.invoke(app, [])
+    assert result.exit_code == 0
+    for text in ("Theorem 4.5", "one below two", "exact", "holds", "Remark B.3", "fails as stated", "-7.50e-01"):
+        assert text in result.stdout
+    assert "no recorded verdicts found" in result.stderr
+
+
+def test_json_is_a_list_with_the_promised_keys(small: Path) -> None:
+    result = runner.invoke(app, ["--json", "--quick"])
+    rows = json.loads(result.stdout)
+    assert [row["statement"] for row in rows] == ["Theorem 4.5", "Remark B.3"]
+    assert all(
+        {"statement", "label", "evidence", "verdict", "slack", "module", "test", "what"} <= set(row) for row in rows
+    )
+    assert rows[1]["slack"] == -0.5
+
+
+def test_one_statement_by_number_or_label(small: Path) -> None:
+    for name in ("Theorem 4.5", "cor:hsic-mmd-equivalence"):
+        rows = json.loads(runner.invoke(app, ["--json", "--statement", name]).stdout)
+        assert [row["statement"] for row in rows] == ["Theorem 4.5"]
+
+
+def test_unknown_statement(small: Path) -> None:
+    result = runner.invoke(app, ["--statement", "Theorem 9.9"])
+    assert result.exit_code == 2
+    assert "there is no statement 'Theorem 9.9'" in result.stderr
+
+
+def test_record_then_compare(small: Path) -> None:
+    path = small / "verdicts.json"
+    assert runner.invoke(app, ["--record", "--recorded", str(path)]).exit_code == 0
+    assert "recorded 2 verdicts" not in path.read_text()
+    again = runner.invoke(app, ["--recorded", str(path)])
+    assert again.exit_code == 0
+    assert "CHANGED" not in again.stderr
+    # Sizes differ between quick and full runs; verdicts do not.
+    assert runner.invoke(app, ["--quick", "--recorded", str(path)]).exit_code == 0
+
+
+def test_recording_twice_writes_the_same_bytes(small: Path) -> None:
+    for name in ("a.json", "b.json"):
+        runner.invoke(app, ["--record", "--recorded", str(small / name)])
+    assert (small / "a.json").read_bytes() == (small / "b.json").read_bytes()
+
+
+def test_a_changed_verdict_fails(small: Path) -> None:
+    path = small / "verdicts.json"
+    runner.invoke(app, ["--record", "--recorded", str(path)])
+    rows = json.loads(path.read_text())
+    rows[1]["verdict"] = "holds"
+    path.write_text(json.dumps(rows))
+    result = runner.invoke(app, ["--recorded", str(path)])
+    assert result.exit_code == 1
+    assert "CHANGED: Remark B.3: one below a half: recorded 'holds', now 'fails as stated'" in result.stderr
+    assert runner.invoke(app, ["--statement", "Theorem 4.5", "--recorded", str(path)]).exit_code == 0
+
+
+def test_a_vanished_certificate_fails_and_a_new_one_is_named(small: Path) -> None:
+    path = small / "verdicts.json"
+    runner.invoke(app, ["--record", "--recorded", str(path)])
+    rows = json.loads(path.read_text())
+    rows[0]["claim"] = "something else"
+    path.write_text(json.dumps(rows))
+    result = runner.invoke(app, ["--recorded", str(path)])
+    assert result.exit_code == 1
+    assert "something else: recorded 'holds', now not checked" in result.stderr
+    assert "not recorded yet: Theorem 4.5: one below two" in result.stderr
+
+
+def test_record_needs_all_statements(small: Path) -> None:
+    result = runner.invoke(app, ["--record", "--statement", "Theorem 4.5", "--recorded", str(small / "v.json")])
+    assert result.exit_code == 2
+    assert "leave --statement out" in result.stderr
+    assert not (small / "v.json").exists()
+
+
+def test_a_record_that_is_not_there(small: Path) -> None:
+    result = runner.invoke(app, ["--recorded", str(small / "nowhere.json")])
+    assert result.exit_code == 2
+    assert "does not exist" in result.stderr
+
+
+def test_a_broken_record_is_found_before_the_checks(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = small / "verdicts.json"
+    path.write_text("[{half")
+    monkeypatch.setattr(commands, "_run", lambda *_, **__: pytest.fail("the checks were run first"))
+    result = runner.invoke(app, ["--recorded", str(path)])
+    assert result.exit_code == 2
+    assert "verdicts.json is no record of verdicts" in result.stderr
+
+
+def test_a_record_that_cannot_be_written(small: Path) -> None:
+    (small / "file").write_text("")
+    result = runner.invoke(app, ["--record", "--recorded", str(small / "file" / "verdicts.json")])
+    assert result.exit_code == 2
+    assert "cannot be written to" in result.stderr
+
+
+def test_the_record_of_a_book_named_by_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FRHSIC_BOOK", str(tmp_path))
+    assert commands.find_recorded() is None
+    (tmp_path / "claims").mkdir()
+    (tmp_path / "claims" / "verdicts.json").write_text("[]")
+    assert commands.find_recorded() == tmp_path / "claims" / "verdicts.json"
+
+
+def test_threads_are_put_back(small: Path) -> None:
+    before = torch.get_num_threads()
+    runner.invoke(app, [])
+    assert torch.get_num_threads() == before
+
+
+@pytest.mark.skipif(not (ROOT / commands.RECORDED).is_file(), reason="not a checkout")
+def test_the_committed_record_covers_every_statement() -> None:
+    rows = json.loads((ROOT / commands.RECORDED).read_text(encoding="utf-8"))
+    assert {row["statement"] for row in rows} == set(registry.statements())
+    assert len({(row["statement"], row["claim"]) for row in rows}) == len(rows)
+    assert {row["verdict"] for row in rows} <= {"holds", "holds as corrected", "fails as stated"}
+    assert all((ROOT / row["test"]).is_file() for row in rows)
+    proved = {row["statement"] for row in rows if row["evidence"] == "interval"}
+    assert proved >= {"Proposition 4.1", "Theorem 4.5", "Corollary 4.6"}
+    # Whatever fails as stated is followed by what holds instead; Theorem 5.1 is restated, and corrected, as G.2.
+    failing = {row["statement"] for row in rows if row["verdict"] == "fails as stated"}
+    corrected = {row["statement"] for row in rows if row["verdict"] == "holds as corrected"}
+    assert failing - {"Theorem 5.1"} <= corrected
+    assert "Proposition G.2" in corrected
+
+
+def test_find_recorded_walks_up(tmp_path: Path) -> None:
+    target = tmp_path / commands.RECORDED
+    target.parent.mkdir(parents=True)
+    target.write_text("[]")
+    inner = tmp_path / "a" / "b"
+    inner.mkdir(parents=True)
+    assert commands.find_recorded(inner) == target

@@ -1,0 +1,199 @@
+"""Tightness of Theorem 4.7 on trained models, and the smallest eigenvalue against the bandwidth."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from frhsic_core.kernels import Gaussian
+from frhsic_core.paper.claims.synthetic import one_run
+from frhsic_core.paper.experiments import bandwidth_scaling, bound_tightness
+from frhsic_core.paper.experiments.bandwidth_scaling import exact_matrix, float_eigenvalues, smallest_enclosed
+from frhsic_core.paper.experiments.bound_tightness import gap_of_heads, sensitive_side
+from frhsic_core.paper.experiments.tables.tightness import (
+    TRIVIAL,
+    bound_curves,
+    head_table,
+    scaling_table,
+    slopes,
+    tightness_table,
+    with_bounds,
+)
+from frhsic_core.paper.runs.reference import book_folder, stored_rows
+from frhsic_core.paper.runs.store import ResultStore
+from frhsic_core.paper.runs.study import StudyStore, run_study
+from frhsic_core.paper.runs.sweep import run_experiment
+from frhsic_core.paper.statements.any_head import head_bound
+from frhsic_core.paper.statements.bound_comparison import compare_bounds
+from frhsic_core.paper.statements.gap_remarks import group_means
+
+
+@pytest.fixture(scope="module")
+def sample() -> tuple[torch.Tensor, torch.Tensor]:
+    generator = torch.Generator().manual_seed(3)
+    s = torch.rand(160, generator=generator, dtype=torch.float64).mul(25).round() / 25
+    noise = torch.randn(160, 2, generator=generator, dtype=torch.float64)
+    return torch.stack([s + 0.3 * noise[:, 0], noise[:, 1]], dim=-1), s
+
+
+def test_measurement_agrees_with_the_theory_modules(sample) -> None:
+    """Bounds, COCO, best m and the trained head against functions written for one sample, with full decompositions."""
+    z, s = sample
+    side = sensitive_side(s)
+    kernels = {"kernel_z": Gaussian(1.0), "kernel_s": Gaussian(side["sigma"])}
+    found = gap_of_heads(z, z.sum(-1), side, sigma_z=1.0)
+    other = compare_bounds(z, s, anchors=z[:64], **kernels)
+    for name in ("left", "projected", "weighted", "hsic", "coco_squared", "best_hsic", "best_coco"):
+        assert found[name] == pytest.approx(other[name], rel=1e-8), name
+    assert side["kept"] == other["kept"]
+    assert found["hsic"] / side["numbers"]["smallest_64"] == pytest.approx(other["printed"], rel=1e-6)
+    for m in (1, 2, 4):
+        head = head_bound(z.sum(-1), z, s, m=m, **kernels)
+        assert found[f"head_left_{m}"] == pytest.approx(head["left"], rel=1e-8)
+        assert found[f"head_bound_{m}"] == pytest.approx(head["bound"], rel=1e-8)
+    assert found["head_variance"] == pytest.approx(head["variance"])
+
+
+def test_group_means_are_the_projection_at_full_rank(sample) -> None:
+    z, s = sample
+    side = sensitive_side(s)
+    gram = Gaussian(1.0)(z)[:, :64]
+    expected = torch.stack([group_means(column, s) for column in gram.T]).square().mean().item()
+    found = gap_of_heads(z, z[:, 0], side, sigma_z=1.0)
+    assert found["grouped"] == pytest.approx(expected, rel=1e-10)
+    assert found["projected"] < found["grouped"] < found["left"] < found["left_max"]
+    assert side["numbers"]["distinct"] == len(torch.unique(s))
+    assert side["numbers"]["rank"] < side["numbers"]["distinct"]
+
+
+def test_counts_of_informative_directions(sample) -> None:
+    z, s = sample
+    side = sensitive_side(s)
+    found = gap_of_heads(z, z[:, 0], side, sigma_z=1.0)
+    bounds = [found["hsic"] / side["numbers"][f"eigenvalue_{m}"] for m in range(1, side["kept"] + 1)]
+    assert found["informative_hsic"] == sum(bound < found["left"] for bound in bounds)
+    assert found["informative_coco"] >= found["informative_hsic"]
+
+
+def test_smoke_run_end_to_end(tmp_path) -> None:
+    plan = bound_tightness.plan("smoke")
+    store = ResultStore(tmp_path, plan.name)
+    report = run_experiment(plan, store, device="cpu")
+    assert not report.failed
+    rows = store.read()
+    assert len(rows) == 4
+    found = with_bounds(rows, kernel="median")
+    assert (found["projected"] <= found["right_64"]).all()
+    assert (found["right_coco"] <= found["right_64"]).all()
+    table = tightness_table(rows)
+    assert table["violations"].sum() == 0
+    assert set(table["splits"]) == {2}
+    curves = bound_curves(rows)
+    assert (curves["resolved"] <= curves["coco"] * (1 + 1e-5)).all()
+    assert (head_table(rows).filter(like="gap") <= 1).all(axis=None)
+
+
+def test_exact_matrix_has_the_positive_eigenvalues_of_the_whole() -> None:
+    """Ties folded into weights: the same eigenvalues as the n × n matrix, where float64 can see them."""
+    from flint import ctx
+
+    values = [Fraction(k, 4) for k in (0, 0, 0, 1, 2, 2, 4)]
+    before = ctx.prec
+    ctx.prec = 200
+    matrix = exact_matrix(values, Fraction(1, 2))
+    ctx.prec = before
+    small = np.array([[float(matrix[i, j]) for j in range(3)] for i in range(3)])
+    whole = float_eigenvalues(values, 0.5, single=False)
+    np.testing.assert_allclose(np.sort(np.linalg.eigvalsh(small))[::-1], whole[:3], rtol=1e-12)
+    assert np.abs(whole[3:]).max() < 1e-15
+    low, high = smallest_enclosed(matrix)
+    assert low <= np.log10(whole[2]) + 1e-9
+    assert high >= np.log10(whole[2]) - 1e-9
+
+
+def test_enclosure_says_when_the_bits_do_not_suffice() -> None:
+    from flint import ctx
+
+    values = [Fraction(k, 39) for k in range(40)]
+    before = ctx.prec
+    try:
+        ctx.prec = 64
+        assert np.isnan(smallest_enclosed(exact_matrix(values, Fraction(3)))).any()
+        ctx.prec = 1200
+        low, high = smallest_enclosed(exact_matrix(values, Fraction(3)))
+        assert -200 < low <= high < low + 0.01
+    finally:
+        ctx.prec = before
+
+
+def test_scaling_smoke_and_the_theory_modules_enclosure(tmp_path) -> None:
+    from frhsic_core.paper.statements.bandwidth_scaling import enclosed_eigenvalues
+
+    study = bandwidth_scaling.plan("smoke")
+    store = StudyStore(tmp_path, study.name)
+    assert not run_study(study, store, device="cpu").failed
+    rows = store.read()
+    exact = rows[rows["precision"] == "exact"].iloc[0]
+    points = bandwidth_scaling.rational_values("synthetic", "text", 12)
+    smallest = enclosed_eigenvalues(points, Fraction(1))[-1]
+    assert exact["log10_smallest"] == pytest.approx(float(smallest.log()) / np.log(10), abs=1e-3)
+    spectrum = rows[rows["what"] == "spectrum"]
+    assert spectrum["log10_exact"].iloc[-1] == pytest.approx(exact["log10_smallest"], abs=1e-3)
+    assert len(scaling_table(rows)) == 1
+
+
+def test_interval_of_one_run_on_either_scale() -> None:
+    values = np.exp(np.random.default_rng(0).normal(size=400))
+    mean, (low, high) = one_run(values, logarithm=True)
+    assert np.log(mean) == pytest.approx(0, abs=0.2)
+    assert (np.log(low), np.log(high)) == pytest.approx((-2, 2), abs=0.4)
+    assert one_run(values)[1][0] < 0 < low
+
+
+# What the chapter says, on stored rows -------------------------------------------------------------------------------
+
+
+def test_stored_bounds_hold_and_say_nothing_at_the_cut_off() -> None:
+    rows = stored_rows("bound_tightness").query("method == 'frhsic'")
+    for kernel in ("unit", "median"):
+        found = with_bounds(rows, kernel=kernel)
+        assert (found["projected"] <= found["right_64"]).all()
+        assert (found["left_max"] <= found["right_64"]).all()  # observed, not implied
+        assert (found["right_64"] > found["left"]).all()
+        assert np.log10(found["right_64"] / found["left"]).min() > 3
+        assert (found["best_coco"] <= found["best_hsic"] * (1 + 1e-6)).all()
+    assert (with_bounds(rows, kernel="median")["right_64"] > TRIVIAL).all()
+    theirs = pd.read_csv(book_folder("claims", "authors", "bound_tightness.csv"))
+    assert (theirs["rhs_bound"] > TRIVIAL).all()
+
+
+def test_stored_smallest_eigenvalues() -> None:
+    rows = stored_rows("bandwidth_scaling")
+    exact = rows[rows["precision"] == "exact"]
+    assert (exact["log10_smallest_upper"] - exact["log10_smallest"]).max() < 1e-3
+    assert exact["log10_smallest"].max() < -50
+    found = slopes(rows)
+    ranks = exact.groupby(["dataset", "variant"])["kept"].first()
+    for key, rank in ranks.items():
+        assert found[(*key, "exact", "none")] == pytest.approx(-2 * rank, rel=0.01)
+    for dataset in ("adult", "crime"):
+        assert abs(found[dataset, "reference", "float64", "relative"]) < 0.5
+        assert 0.5 < abs(found[dataset, "reference", "float32", "relative"]) < 2.0
+    kept = rows[(rows["precision"] == "float64") & (rows["cut"] == "relative") & (rows["dataset"] == "adult")]
+    assert not kept.sort_values("sigma")["log10_smallest"].is_monotonic_decreasing
+
+
+def test_stored_spectrum_ends_at_the_enclosed_smallest() -> None:
+    rows = stored_rows("bandwidth_scaling")
+    ends = rows[rows["what"] == "spectrum"].groupby("sigma")["log10_exact"].min()
+    exact = rows[(rows["precision"] == "exact") & (rows["dataset"] == "adult")].set_index("sigma")["log10_smallest"]
+    assert len(ends) == 3
+    for sigma, value in ends.items():
+        assert value == pytest.approx(exact[sigma], abs=1e-3)
+    side = json.loads(book_folder("results", "bandwidth_scaling.json").read_text(encoding="utf-8"))
+    assert len(side["units"]) == len(bandwidth_scaling.plan("full").units)

@@ -1,0 +1,133 @@
+"""The convergence study: features are the kernel, estimates are the library's, slopes are the fitted ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from frhsic_core.conditional import eipm
+from frhsic_core.joint.hsic import hsic
+from frhsic_core.kernels import Gaussian
+from frhsic_core.laws import GaussianPair
+from frhsic_core.paper.claims.measured import unit_setting
+from frhsic_core.paper.experiments import convergence
+from frhsic_core.paper.experiments.fourier_features import (
+    gaussian_features,
+    mean_mmd,
+    squared_mmd_at_rows,
+    v_statistic_hsic,
+)
+from frhsic_core.paper.experiments.presets import experiment_for
+from frhsic_core.paper.experiments.tables.measured import mean_slope, slope_interval
+from frhsic_core.paper.runs.reference import stored_rows
+from frhsic_core.paper.runs.study import StudyStore, run_study
+from frhsic_core.paper.statements.coverage import loglog_slope
+
+LAW, KERNEL = GaussianPair(0.5), Gaussian(1.0)
+
+
+@pytest.mark.parametrize("bandwidth", [0.03, 0.3, 1.0, 5.0])
+def test_features_are_the_kernel(bandwidth: float) -> None:
+    x = torch.randn(2, 60, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    features = gaussian_features(x, bandwidth)
+    exact = torch.exp(-((x.unsqueeze(-1) - x.unsqueeze(-2)) ** 2) / (2 * bandwidth**2))
+    assert (features @ features.mT - exact).abs().max() < 1e-12
+
+
+@pytest.mark.parametrize("n", [30, 250])
+def test_hsic_from_features(n: int) -> None:
+    z, s = LAW.sample(n, generator=torch.Generator().manual_seed(n), batch=(3,))
+    found = v_statistic_hsic(gaussian_features(z.squeeze(-1), 1.0), gaussian_features(s, 1.0))
+    for value, estimator in zip(found, ("biased", "unbiased"), strict=True):
+        exact = hsic(z, s, kernel_z=KERNEL, kernel_s=KERNEL, estimator=estimator)
+        torch.testing.assert_close(value, exact, rtol=1e-9, atol=1e-13)
+
+
+@pytest.mark.parametrize("gamma", [1.0, 0.3, 0.05, 0.01])
+def test_eipm_from_features_with_rows_that_stand_alone(gamma: float) -> None:
+    z, s = LAW.sample(120, generator=torch.Generator().manual_seed(5), batch=(2,))
+    squared = squared_mmd_at_rows(gaussian_features(z.squeeze(-1), 1.0), s, gamma)
+    for power, value in ((1, mean_mmd(squared)), (2, squared.mean(-1))):
+        exact = eipm(z, s, kernel_z=KERNEL, bandwidth=gamma, power=power)
+        torch.testing.assert_close(value, exact, rtol=1e-8, atol=1e-10)
+
+
+def test_estimates_do_not_depend_on_the_chunks() -> None:
+    one = convergence.estimates(30, replications=5, seed=1, names=("hsic_biased", "eipm_n"))
+    z, s = LAW.sample(30, generator=torch.Generator().manual_seed(1), batch=(5,))
+    exact = eipm(z, s, kernel_z=KERNEL, bandwidth=30**-0.2)
+    np.testing.assert_allclose(one["eipm_n"], exact.numpy(), rtol=1e-9)
+    np.testing.assert_allclose(one["hsic_biased"], hsic(z, s, kernel_z=KERNEL, kernel_s=KERNEL).numpy(), rtol=1e-9)
+
+
+def test_a_printed_study_by_hand(monkeypatch) -> None:
+    monkeypatch.setattr(convergence, "SIZES", (20, 40))
+    monkeypatch.setattr(convergence, "REPLICATIONS", 3)
+    monkeypatch.setattr(convergence, "PROXY_N", 60)
+    found = convergence.printed_studies(9, studies=2)
+    for study in range(2):
+        sample = LAW.sample(60, generator=torch.Generator().manual_seed(9), batch=(2,))
+        proxy = hsic(sample[0][study], sample[1][study], kernel_z=KERNEL, kernel_s=KERNEL).item()
+        errors = []
+        for i, n in enumerate((20, 40)):
+            z, s = LAW.sample(n, generator=torch.Generator().manual_seed(10 + i), batch=(6,))
+            values = hsic(z, s, kernel_z=KERNEL, kernel_s=KERNEL)[3 * study : 3 * study + 3]
+            errors.append((values - proxy).abs().mean().item())
+        assert found["slope_hsic"][study] == pytest.approx(np.log(errors[1] / errors[0]) / np.log(2), rel=1e-9)
+
+
+def test_slopes_against_another_fit() -> None:
+    rng = np.random.default_rng(1)
+    sizes = np.array([100.0, 400.0, 1600.0])
+    errors = np.abs(rng.normal(size=(3, 800))) * sizes[:, None] ** -0.4
+    slope, (low, high) = slope_interval(sizes, list(errors))
+    other, (other_low, other_high) = loglog_slope(sizes, errors)
+    assert slope == mean_slope(sizes, list(errors))
+    assert slope == pytest.approx(other, abs=0.01)
+    assert low < -0.4 < high
+    assert (high - low) == pytest.approx(other_high - other_low, rel=0.25)
+
+
+def test_smoke_runs_from_end_to_end(tmp_path) -> None:
+    study = experiment_for("convergence", "smoke")
+    store = StudyStore(tmp_path, study.name)
+    assert run_study(study, store, device="cpu").left == 0
+    rows = store.read()
+    assert (rows["part"] == "exact").sum() == 6
+    assert rows.loc[rows["part"] == "printed", "slope_hsic"].between(-1.5, 0.5).all()
+
+
+def test_settings_of_the_figure_are_those_of_the_plan() -> None:
+    def ask(**arguments) -> object:
+        return unit_setting(study="convergence", **arguments).values["any"]
+
+    assert (ask(name="n", end="min"), ask(name="n", end="max"), ask(name="replications", end="only")) == (50, 5000, 20)
+    with pytest.raises(ValueError, match="not one"):
+        ask(name="n", end="only")
+
+
+def test_stored_estimates_converge_where_the_chapter_says() -> None:
+    rows = stored_rows("convergence")
+    assert not rows.empty
+    exact = rows[rows["part"] == "exact"]
+    sizes = sorted(exact["n"].unique())
+    assert sizes[-1] == 20_000
+
+    def slope(name: str, target: float) -> tuple[float, tuple[float, float]]:
+        return slope_interval(sizes, [(exact.loc[exact["n"] == n, name] - target).abs().to_numpy() for n in sizes])
+
+    limit, truth = LAW.eipm_limit(KERNEL, bandwidth=1.0), LAW.expected_mmd(KERNEL)
+    for name, target in (("hsic_unbiased", LAW.hsic(KERNEL, KERNEL)), ("eipm_1", limit)):
+        low, high = slope(name, target)[1]
+        assert low - 0.03 < -0.5 < high + 0.03
+    assert slope("eipm_1", truth)[0] > -0.1
+    # With γ = n^(−1/5) the rate is that of the smoothing bias, and told from the root.
+    low, high = slope("eipm_n", truth)[1]
+    assert -0.5 < low < -0.4 < high
+    last = exact[exact["n"] == max(sizes)]
+    assert last["eipm_1"].mean() == pytest.approx(limit, abs=4 * last["eipm_1"].std() / np.sqrt(len(last)))
+    printed = rows[rows["part"] == "printed"]
+    assert len(printed) == 1000
+    # One study of 20 replications cannot tell −1/2 from −2/5.
+    assert printed["slope_eipm"].quantile(0.975) > -0.4 > -0.5 > printed["slope_eipm"].quantile(0.025)

@@ -1,0 +1,297 @@
+"""Equal opportunity and several attributes: what is measured against brute force, the penalties against the formula."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from scipy import stats
+
+from frhsic_core.learning import Trainer, make_penalty
+from frhsic_core.learning.batches import Batch
+from frhsic_core.paper.claims.stored import authors_file
+from frhsic_core.paper.experiments import equal_opportunity, multi_sensitive
+from frhsic_core.paper.experiments.presets import experiment_for
+from frhsic_core.paper.experiments.tables.arms import (
+    arm_rows,
+    compare_arms,
+    compare_matched,
+    fall_shares,
+    matched_arms,
+    order_share,
+    printed_arms,
+    restart_spread,
+)
+from frhsic_core.paper.runs.store import ResultStore
+from frhsic_core.paper.runs.sweep import Samples, run_experiment
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    torch.set_num_threads(1)
+
+
+def gdp_by_hand(f: np.ndarray, s: np.ndarray, *, points: np.ndarray, bandwidth: float = 0.1) -> float:
+    """Mean over points of |kernel mean of f at the point − mean of f|, in loops."""
+    gaps = []
+    for point in points:
+        weight = np.array([np.exp(-0.5 * ((point - value) / bandwidth) ** 2) for value in s])
+        gaps.append(abs((weight * f).sum() / weight.sum() - f.mean()))
+    return float(np.mean(gaps))
+
+
+@pytest.fixture(scope="module")
+def trained():
+    job = experiment_for("equal_opportunity", "smoke").jobs()[1]
+    samples = Samples("cpu")
+    data, splits = samples.dataset(job.recipe.task), samples.splits(job)
+    lams, of_split, seeds = zip(*job.models, strict=True)
+    trainer = Trainer(
+        splits.x_train, splits.y_train, splits.s_train, penalty=make_penalty("frhsic", **dict(job.recipe.settings)),
+        lam=list(lams), seeds=list(seeds), dataset=[job.splits.index(s) for s in of_split], epochs=3, device="cpu",
+        protocol="reference",
+    )  # fmt: skip
+    return trainer.fit(), splits, data
+
+
+def test_eo_measures_are_those_of_the_positive_rows_alone(trained) -> None:
+    stack, splits, data = trained
+    found = equal_opportunity.measure(stack, splits, data)
+    output = stack.output(splits.x_test).double().numpy()
+    for model, split in enumerate(stack.dataset):
+        kept = splits.y_test[split].numpy() == 1
+        s, f = splits.s_test[split].double().numpy()[kept], output[model][kept]
+        probability = 1 / (1 + np.exp(-f))
+        grid = np.linspace(s.min(), s.max(), 50)
+        assert float(found["eo_gdp_reference"][model]) == pytest.approx(gdp_by_hand(f, s, points=grid), rel=1e-5)
+        assert float(found["eo_gdp_uniform"][model]) == pytest.approx(
+            gdp_by_hand(probability, s, points=grid), rel=1e-5
+        )
+        assert float(found["eo_gdp_sample"][model]) == pytest.approx(gdp_by_hand(probability, s, points=s), rel=1e-5)
+        assert float(found["eo_positive"][model]) == pytest.approx((f > 0).mean())
+
+
+def test_as_many_positives_as_every_split_has(trained) -> None:
+    _, splits, data = trained
+    wanted = equal_opportunity.positives_in(data, splits.y_test.shape[1])
+    assert 10 <= wanted <= int((splits.y_test > 0.5).sum(1).min())
+
+
+@pytest.mark.parametrize("arm", ["eo", "eo_medians", "dp", "dp_unit"])
+def test_each_arm_is_the_paper_s_formula_on_its_rows_with_its_bandwidths(arm: str) -> None:
+    generator = torch.Generator().manual_seed(0)
+    m, d = 39, 3  # an odd number of pairs: one median, not two
+    z = torch.randn(1, m, d, generator=generator, dtype=torch.float64)
+    s = torch.rand(1, m, 1, generator=generator, dtype=torch.float64)
+    y = (torch.rand(1, m, generator=generator) < 0.5).double()
+    trainer = Trainer(
+        z[0].float(), y[0], s[0, :, 0], lam=1.0, device="cpu", dtype=torch.float64, protocol="reference",
+        penalty=make_penalty("frhsic", **dict(equal_opportunity.ARMS[arm])), epochs=1, batch_size=m,
+    )  # fmt: skip
+    batch = Batch(z, torch.zeros(1, m, dtype=torch.float64), s, y, None, torch.arange(m).unsqueeze(0))
+    value = float(trainer.penalty(batch, refresh=True))
+    distances = torch.pdist(z[0]), torch.pdist(s[0])
+    unit = arm in ("eo", "dp_unit")
+    sigma_z, sigma_s = (1.0, 1.0) if unit else (float(v.median()) + 1e-5 for v in distances)
+    kept = (y[0] == 1).numpy() if arm.startswith("eo") else np.ones(m, bool)
+
+    def gram(v: torch.Tensor, sigma: float) -> np.ndarray:
+        w = v[0].numpy()[kept]
+        return np.exp(-0.5 * ((w[:, None] - w[None]) ** 2).sum(-1) / sigma**2)
+
+    n = int(kept.sum())
+    centre = np.eye(n) - 1 / n
+    assert value == pytest.approx(np.trace(gram(z, sigma_z) @ centre @ gram(s, sigma_s) @ centre) / n**2, rel=1e-4)
+
+
+def test_a_batch_with_ten_positives_has_no_penalty_and_one_with_eleven_has() -> None:
+    assert dict(equal_opportunity.ARMS["eo"])["minimum_rows"] == 11
+    generator = torch.Generator().manual_seed(0)
+    z, s = torch.randn(1, 30, 2, generator=generator), torch.rand(1, 30, 1, generator=generator)
+    values = []
+    for positives in (10, 11):
+        y = (torch.arange(30) < positives).float().unsqueeze(0)
+        trainer = Trainer(
+            z[0], y[0], s[0, :, 0], lam=1.0, device="cpu", epochs=1, batch_size=30,
+            penalty=make_penalty("frhsic", **dict(equal_opportunity.ARMS["eo"])),
+        )  # fmt: skip
+        batch = Batch(z, torch.zeros(1, 30), s, y, None, torch.arange(30).unsqueeze(0))
+        values.append(float(trainer.penalty(batch, refresh=True)))
+    assert values[0] == 0
+    assert values[1] > 0
+
+
+def test_each_attribute_is_measured_on_its_own_column(tmp_path) -> None:
+    job = experiment_for("multi_sensitive", "smoke").jobs()[0]
+    samples = Samples("cpu")
+    data, splits = samples.dataset(job.recipe.task), samples.splits(job)
+    trainer = Trainer(
+        splits.x_train, splits.y_train, splits.s_train, lam=[1.0, 1.0], seeds=[0, 1], dataset=[0, 1], epochs=2,
+        penalty=make_penalty("frhsic", **dict(job.recipe.settings)), device="cpu", protocol="reference",
+    )  # fmt: skip
+    stack = trainer.fit()
+    found = multi_sensitive.measure(stack, splits, data)
+    output = stack.output(splits.x_test).double().numpy()
+    for a, name in enumerate(data.sensitive_names):
+        s = splits.s_test[1].double().numpy()[:, a]
+        by_hand = gdp_by_hand(output[1], s, points=np.linspace(s.min(), s.max(), 50))
+        assert float(found[f"gdp_reference_{name}"][1]) == pytest.approx(by_hand, rel=1e-5)
+    # The pair: product weights at the observed points.
+    s, f = splits.s_test[1].double().numpy(), 1 / (1 + np.exp(-output[1]))
+    weight = np.exp(-0.5 * (((s[:, None] - s[None]) / 0.1) ** 2).sum(-1))
+    by_hand = np.abs((weight * f).sum(1) / weight.sum(1) - f.mean()).mean()
+    assert float(found["gdp_sample_pair"][1]) == pytest.approx(by_hand, rel=1e-5)
+
+
+@pytest.mark.parametrize("name", ["equal_opportunity", "multi_sensitive"])
+def test_the_smoke_preset_runs_and_every_model_is_measured(name: str, tmp_path) -> None:
+    plan = experiment_for(name, "smoke")
+    store = ResultStore(tmp_path, plan.name)
+    report = run_experiment(plan, store, device="cpu")
+    assert not report.failed
+    rows = store.read()
+    assert len(rows) == len(plan.keys())
+    own = [c for c in rows if c.startswith("eo_") or c.endswith(("_s", "_x2", "_pair"))]
+    assert own
+    assert np.isfinite(rows[own].to_numpy()).all()
+
+
+def fabricated() -> pd.DataFrame:
+    """Two arms over eight splits: b is a plus .1 at λ = 10 (its 5 is a's 10), and both fall along λ."""
+    lines = []
+    for split in range(8):
+        noise = 0.01 * np.sin(split)
+        for arm, lam, value in (("a", 1.0, 0.5), ("a", 10.0, 0.2), ("b", 1.0, 0.5), ("b", 5.0, 0.2), ("b", 10.0, 0.3)):
+            wobble = noise + (0.001 * (-1) ** split if (arm, lam) == ("b", 1.0) else 0.0)
+            lines.append(
+                {"arm": arm, "lam": lam, "split": split, "gdp": value + wobble, "performance": 0.9 - lam / 200}
+            )
+        lines.append({"arm": "unfair", "lam": 0.0, "split": split, "gdp": 0.6, "performance": 0.9})
+    return pd.DataFrame(lines)
+
+
+def test_arms_are_compared_split_by_split_with_scipy_s_test() -> None:
+    rows = fabricated()
+    table = compare_arms(rows, "a", "b", column="gdp", lams=(1.0, 10.0)).set_index("lam")
+    assert table["verdict"].to_dict() == {1.0: "undecided", 10.0: "a"}
+    a, b = (rows[(rows["arm"] == arm) & (rows["lam"] == 10.0)]["gdp"].to_numpy() for arm in "ab")
+    assert table.loc[10.0, "p"] == pytest.approx(stats.wilcoxon(a, b).pvalue)
+    assert table.loc[10.0, "mean"] == pytest.approx(0.1)
+    # Two p-values: the smaller is doubled, the larger is at least that (Holm), for both tests.
+    for raw, adjusted in (("p", "p_holm"), ("p_corrected", "p_corrected_holm")):
+        low, high = sorted(table[raw])
+        expected = sorted([min(1.0, 2 * low), min(1.0, max(2 * low, high))])
+        assert sorted(table[adjusted]) == pytest.approx(expected)
+    half = compare_arms(rows, "a", "b", column="gdp", lams=(10.0,), second_scale=0.5)
+    assert half["verdict"].tolist() == ["undecided"]
+    assert half["mean"].iloc[0] == pytest.approx(0.0, abs=1e-12)
+
+
+def test_matched_arms_stay_within_one_per_cent_of_unfair() -> None:
+    table = matched_arms(fabricated(), ("a", "b"), column="gdp")
+    assert table["lam"].to_dict() == {"a": 1.0, "b": 1.0}  # λ = 10 loses 5 points of 90
+    wide = matched_arms(fabricated(), ("a", "b"), column="gdp", band=0.1)
+    assert wide["lam"].to_dict() == {"a": 10.0, "b": 5.0}
+
+
+def test_arms_are_compared_at_their_own_matched_points() -> None:
+    found = compare_matched(fabricated(), "a", "b", column="gdp")
+    assert (found["first_lam"], found["second_lam"]) == (1.0, 1.0)
+    assert found["mean"] == pytest.approx(0.0, abs=1e-12)
+    assert (found["wins"], found["losses"]) == (4, 4)
+
+
+def test_restarts_pair_every_run_with_the_others() -> None:
+    values = {("a", 0): 0.1, ("a", 1): 0.3, ("b", 0): 0.2, ("b", 1): 0.6}
+    rows = pd.DataFrame([{"arm": a, "seed": s, "split": 7, "lam": 1.0, "gdp": v} for (a, s), v in values.items()])
+    found = restart_spread(rows, "a", "b", lam=1.0, column="gdp").loc[7]
+    assert (found["low"], found["high"]) == pytest.approx((-0.1, 0.5))  # .2 − .3 and .6 − .1
+    assert found["mean"] == pytest.approx(0.2)
+
+
+def test_falls_and_orders_are_counted() -> None:
+    rows = fabricated()
+    assert fall_shares(rows, "b", columns=["gdp"], lams=(1.0, 5.0)).loc["gdp"].tolist() == [True, 1.0]
+    assert fall_shares(rows, "b", columns=["gdp"], lams=(1.0, 5.0, 10.0)).loc["gdp"].tolist() == [False, 0.0]
+    assert order_share(rows, "a", "b", lam=10.0, columns=["gdp", "performance"]) == {
+        "gdp": 1.0, "performance": 0.0, "all": 0.0,
+    }  # fmt: skip
+
+
+def test_printed_tables_are_whole() -> None:
+    assert len(printed_arms("tab:eo")) == 16
+    assert printed_arms("tab:multi_s").loc[("adult", "sum", 50.0)].to_dict() == {
+        "acc": 0.849, "gdp_age": 0.678, "gdp_hours": 0.759,
+    }  # fmt: skip
+    with pytest.raises(ValueError, match="no table"):
+        printed_arms("tab:nothing")
+
+
+def test_there_are_no_rows_of_an_arm_that_was_not_trained() -> None:
+    with pytest.raises(ValueError, match="arms are a, b, unfair"):
+        compare_arms(fabricated(), "a", "c", column="gdp", lams=(1.0,))
+
+
+@pytest.mark.parametrize(
+    ("name", "dataset"), [("equal_opportunity", "adult"), ("equal_opportunity", "compas"), ("multi_sensitive", "adult")]
+)
+def test_stored_rows_are_those_of_the_plan(name: str, dataset: str) -> None:
+    for protocol in ("reference", "text"):
+        rows = arm_rows(name, dataset=dataset, protocol=protocol)
+        assert not rows.empty
+        counts = rows.groupby(["arm", "lam"])["split"].nunique()
+        assert (counts == 25).all()
+        columns = [c for c in rows if c.startswith(("eo_gdp", "gdp_"))]
+        assert np.isfinite(rows[columns].to_numpy()).all()
+
+
+def stored(name: str, dataset: str) -> pd.DataFrame:
+    rows = arm_rows(name, dataset=dataset, protocol="reference")
+    assert not rows.empty
+    return rows
+
+
+def test_stored_with_equal_bandwidths_the_penalty_on_positives_is_ahead_on_adult_and_as_released_it_is_not() -> None:
+    rows = stored("equal_opportunity", "adult")
+    table = compare_arms(rows, "eo_medians", "dp", column="eo_gdp_reference", lams=(5.0, 10.0, 50.0, 100.0))
+    assert (table["verdict"] == "eo_medians").all()
+    assert (table["p_corrected"] < 0.05).all()
+    released = compare_arms(rows, "eo", "dp", column="eo_gdp_reference", lams=(0.1, 1.0, 10.0, 50.0))
+    assert (released["verdict"] == "undecided").all()
+
+
+def test_stored_as_released_the_penalty_on_positives_is_never_ahead_on_compas() -> None:
+    rows = stored("equal_opportunity", "compas")
+    table = compare_arms(rows, "eo", "dp", column="eo_gdp_reference", lams=equal_opportunity.GRIDS["full"])
+    assert "eo" not in set(table["verdict"])
+
+
+def test_stored_in_the_text_s_protocol_the_penalty_on_positives_is_ahead_on_adult_at_high_lambda() -> None:
+    grid = equal_opportunity.GRIDS["full"]
+    rows = {name: arm_rows("equal_opportunity", dataset=name, protocol="text") for name in ("adult", "compas")}
+    adult, compas = (compare_arms(part, "eo", "dp", column="eo_gdp_reference", lams=grid) for part in rows.values())
+    adult = adult.set_index("lam")
+    assert set(adult.index[adult["verdict"] == "eo"]) == {50.0, 100.0, 500.0}
+    assert set(adult.index[adult["p_corrected_holm"] < 0.05]) == {50.0, 100.0}
+    assert "eo" not in set(compas["verdict"])
+
+
+@pytest.mark.parametrize("dataset", ["adult", "compas"])
+def test_stored_restarts_are_complete(dataset: str) -> None:
+    rows = arm_rows("equal_opportunity", dataset=dataset, protocol="reference", repeats=True)
+    for lam in equal_opportunity.GRIDS["text"]:
+        found = restart_spread(rows, "eo", "dp", lam=lam, column="eo_gdp_reference")
+        assert found["runs"].to_dict() == dict.fromkeys(range(42, 47), 5.0)
+
+
+def test_stored_runs_of_the_sum_at_fifty_fall_into_two_groups_with_a_published_run_in_each() -> None:
+    rows = stored("multi_sensitive", "adult")
+    part = rows[(rows["arm"] == "sum") & (rows["lam"] == 50.0)]
+    escaped = part["ratio"] > 3
+    assert 3 <= escaped.sum() <= 12
+    high, low = (part.loc[chosen, "gdp_reference_age"] for chosen in (escaped, ~escaped))
+    assert high.min() > 2 * low.max()
+    assert printed_arms("tab:multi_s").loc[("adult", "sum", 50.0), "gdp_age"] > low.max()
+    rerun = authors_file("multi_sensitive").query("method == 'FRHSIC-Sum' and `lambda` == 50.0")
+    assert low.min() < float(rerun["gdp_age"].iloc[0]) < low.max()

@@ -1,0 +1,237 @@
+"""Mutual information by nearest neighbours: the batched estimate, its closed forms, its faults, and the experiment."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from scipy.special import digamma
+from sklearn.decomposition import PCA
+
+from frhsic_core.joint import mutual_information
+from frhsic_core.paper.experiments.mutual_information import plan
+from frhsic_core.paper.experiments.neighbours import ksg_information, principal_components, standardised
+from frhsic_core.paper.experiments.tables.information import (
+    above_zero,
+    at_matched_point,
+    information_gap,
+    rank_agreement,
+)
+from frhsic_core.paper.runs.reference import book_folder, stored_rows
+from frhsic_core.paper.runs.store import ResultStore
+from frhsic_core.paper.runs.sweep import run_experiment
+
+K = 5
+
+
+def draw(models: int, n: int, d: int, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    z = torch.randn(models, n, d, generator=generator, dtype=torch.float64)
+    s = z[..., 0] + 0.5 * z[..., -1].square() + torch.randn(models, n, generator=generator, dtype=torch.float64)
+    return z, s
+
+
+@pytest.mark.parametrize("d", [1, 2, 5])
+@pytest.mark.parametrize("pairs", [None, 1000, 7])
+def test_the_strict_form_is_the_library_estimator_whatever_the_blocks(d: int, pairs: int | None) -> None:
+    z, s = draw(3, 120, d)
+    found = ksg_information(z, s.unsqueeze(0), k=K, pairs=pairs).strict[0]
+    assert torch.allclose(found, mutual_information(z, s, k=K, standardize=False), atol=1e-12)
+
+
+def loop(z: np.ndarray, s: np.ndarray, *, closed: bool) -> float:
+    """The definition, point by point."""
+    n, total = len(z), 0.0
+    for i in range(n):
+        in_z = np.abs(z - z[i]).max(1)
+        in_s = np.abs(s - s[i])
+        radius = np.sort(np.maximum(in_z, in_s))[K]
+        for distance in (in_z, in_s):
+            others = np.delete(distance, i)
+            total += digamma(1 + ((others <= radius) if closed else (others < radius)).sum())
+    return digamma(K) + digamma(n) - total / n
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_both_forms_against_a_loop(ties: bool) -> None:
+    z, s = draw(2, 80, 3)
+    if ties:
+        s = s.round(decimals=1)
+    found = ksg_information(z, s.unsqueeze(0), k=K)
+    for i in range(2):
+        assert found.closed[0, i].item() == pytest.approx(loop(z[i].numpy(), s[i].numpy(), closed=True), abs=1e-12)
+        assert found.strict[0, i].item() == pytest.approx(loop(z[i].numpy(), s[i].numpy(), closed=False), abs=1e-12)
+    assert (found.closed < found.strict).all()
+
+
+def test_a_gaussian_pair_has_its_closed_form() -> None:
+    generator = torch.Generator().manual_seed(3)
+    s = torch.randn(4, 1500, generator=generator, dtype=torch.float64)
+    for rho in (0.0, 0.5, 0.9):
+        z = rho * s + math.sqrt(1 - rho**2) * torch.randn(4, 1500, generator=generator, dtype=torch.float64)
+        found = ksg_information(z.unsqueeze(-1), s.unsqueeze(0), k=K).strict[0]
+        # The log-density ratio of these very points takes their luck away; what is left is the estimator's own error.
+        exact = -0.5 * math.log(1 - rho**2)
+        ratio = exact + (2 * rho * z * s - rho**2 * (z**2 + s**2)) / (2 * (1 - rho**2))
+        assert ratio.mean().item() == pytest.approx(exact, abs=4 * (rho + 1e-12) / math.sqrt(ratio.numel()))
+        assert found.mean().item() == pytest.approx(ratio.mean().item(), abs=0.015)
+
+
+def test_a_large_scale_of_z_makes_the_raw_estimates_constants() -> None:
+    z, s = draw(2, 400, 3)
+    unit = standardised(s.unsqueeze(-1)).squeeze(-1).unsqueeze(0)
+    truth = ksg_information(standardised(z), unit, k=K).strict
+    assert (truth > 0.15).all()
+    far = ksg_information(1e6 * z, s.unsqueeze(0), k=K)
+    # Every neighbour is then chosen by z alone: n_z = k - 1 (or k, closed) and n_s = n - 1, whatever the law.
+    assert far.strict.abs().max().item() < 1e-12
+    assert (far.closed + 1 / K).abs().max().item() < 1e-12
+    again = ksg_information(standardised(1e6 * z), unit, k=K).strict
+    assert torch.allclose(again, truth, atol=1e-3)
+
+
+def test_a_permuted_attribute_shows_zero() -> None:
+    z, s = draw(20, 500, 2)
+    order = torch.randperm(500, generator=torch.Generator().manual_seed(1))
+    unit = standardised(s.unsqueeze(-1)).squeeze(-1)
+    found = ksg_information(standardised(z), torch.stack([unit, unit[:, order]]), k=K).strict
+    error = found[1].std().item() / math.sqrt(20)
+    assert abs(found[1].mean().item()) < 4 * error
+    assert found[0].mean().item() > 10 * error
+
+
+@pytest.mark.parametrize("scales", [(9.0, 1.0, 0.1), (1.0,) * 3, (5.0, 0.01, 0.01)])
+def test_principal_components_are_those_of_scikit_learn(scales: tuple[float, ...]) -> None:
+    generator = torch.Generator().manual_seed(0)
+    turn = torch.linalg.qr(torch.randn(12, 12, generator=generator, dtype=torch.float64))[0]
+    spread = torch.tensor([*scales, *([0.05] * 9)], dtype=torch.float64)
+    z = (torch.randn(1, 300, 12, generator=generator, dtype=torch.float64) * spread) @ turn + 3.0
+    found, number = principal_components(z)
+    reference = PCA().fit(z[0].numpy())
+    wanted = min(5, max(2, int(np.searchsorted(np.cumsum(reference.explained_variance_ratio_), 0.95)) + 1))
+    assert number.item() == wanted
+    theirs = reference.transform(z[0].numpy())[:, :wanted]
+    assert np.allclose(np.abs(found[0, :, :wanted].numpy()), np.abs(theirs), atol=1e-8)
+    assert not found[0, :, wanted:].any()
+
+
+def test_information_after_principal_components_may_be_nothing_at_all() -> None:
+    # S stands in a direction of small variance: I(Z; S) = log(1 + 1/τ²)/2, and the components kept know nothing of it.
+    generator = torch.Generator().manual_seed(0)
+    noise = torch.randn(1, 2000, 3, generator=generator, dtype=torch.float64)
+    s, tau = torch.randn(1, 2000, generator=generator, dtype=torch.float64), 0.5
+    hidden = s + tau * noise[..., 2]
+    z = torch.stack([10 * noise[..., 0], 10 * noise[..., 1], 0.01 * hidden, *([torch.zeros_like(s)] * 5)], dim=-1)
+    components, number = principal_components(z)
+    assert number.item() == 2
+    attribute = standardised(s.unsqueeze(-1)).mT
+    exact = 0.5 * math.log(1 + 1 / tau**2)
+    assert abs(ksg_information(standardised(components), attribute).strict.item()) < 0.05
+    assert ksg_information(standardised(hidden.unsqueeze(-1)), attribute).strict.item() == pytest.approx(
+        exact, abs=0.05
+    )
+
+
+def test_bad_arguments_are_named() -> None:
+    z, s = draw(2, 30, 2)
+    with pytest.raises(ValueError, match=r"\(attributes, models, n\)"):
+        ksg_information(z, s)
+    with pytest.raises(ValueError, match="k is 30 but there are 30 rows"):
+        ksg_information(z, s.unsqueeze(0), k=30)
+
+
+def test_the_smoke_run_end_to_end(tmp_path) -> None:
+    smoke = dataclasses.replace(plan("smoke"), methods=("unfair", "frhsic", "adv"), lams=(1.0, 10.0), splits=(42, 43))
+    store = ResultStore(tmp_path, smoke.name)
+    report = run_experiment(smoke, store, device="cpu")
+    assert not report.failed
+    assert report.left == 0
+    rows = store.read()
+    assert len(rows) == 10
+    assert np.allclose(rows["mi_reference"], rows["mi_closed"].clip(lower=0))
+    assert (rows["mi_closed"] <= rows["mi_strict"]).all()
+    assert rows["components"].between(2, 5).all()
+    for name in ("closed", "strict", "standardised", "output", "probe"):
+        assert rows[[f"mi_{name}", f"mi_{name}_zero"]].notna().all(axis=None)
+    assert set(information_gap(rows, "mi_strict", other="adv")["splits"]) <= {2}
+    assert rank_agreement(rows, ["mi_strict"]).abs().le(1).all(axis=None)
+
+
+def test_a_gap_at_the_matched_points_is_paired_over_splits() -> None:
+    base = {"dataset": "adult", "variant": "reference", "protocol": "reference", "task": "classification", "option": ""}
+    lines = []
+    for split in (42, 43, 44):
+        lines.append({**base, "method": "unfair", "lam": 0.0, "split": split, "performance": 0.8, "gdp_reference": 0.7})
+        for method, shift in (("frhsic", 0.0), ("reg_gdp", 0.1)):
+            for lam, accuracy, gdp in ((1.0, 0.8, 0.5), (10.0, 0.5, 0.0)):
+                value = 0.01 * split + shift + (lam == 10.0)
+                line = {"method": method, "lam": lam, "split": split, "performance": accuracy, "gdp_reference": gdp}
+                lines.append({**base, **line, "mi_strict": value})
+    rows = pd.DataFrame(lines)
+    assert set(at_matched_point(rows).query("method != 'unfair'")["lam"]) == {1.0}
+    gap = information_gap(rows, "mi_strict").iloc[0]
+    assert gap["gap"] == pytest.approx(-0.1)
+    assert gap["lower in"] == 3
+    assert gap["high"] - gap["low"] == pytest.approx(0.0, abs=1e-9)
+
+
+# What the chapter says, on the stored rows --------------------------------------------------------------------------
+
+ROWS = stored_rows("mutual_information")
+ROWS = ROWS[ROWS["dataset"] != "synthetic"]
+
+
+def test_the_released_estimate_is_reproduced() -> None:
+    authors = pd.read_csv(book_folder("claims", "reference", "sweep.csv")).rename(columns={"lambda": "lam"})
+    ours = ROWS.groupby(["dataset", "method", "lam"])["mi_reference"].mean().reset_index()
+    both = ours.merge(authors[["dataset", "method", "lam", "mi"]], on=["dataset", "method", "lam"])
+    assert len(both) == 320
+    assert (both["mi_reference"] - both["mi"]).abs().median() < 0.01
+    assert both["mi_reference"].rank().corr(both["mi"].rank()) > 0.85
+
+
+@pytest.mark.parametrize("name", ["mi_reference", "mi_standardised"])
+def test_frhsic_is_below_reg_gdp_at_the_matched_point(name: str) -> None:
+    gap = information_gap(ROWS, name).set_index("dataset").drop("compas")
+    assert len(gap) == 4
+    assert (gap["high"] < 0).all()
+
+
+def test_the_released_zero_is_not_zero() -> None:
+    zero = ROWS.groupby("dataset")[["mi_closed_zero", "mi_standardised_zero"]].mean()
+    assert (zero["mi_closed_zero"] < -0.05).all()
+    assert (zero["mi_standardised_zero"].abs() < 0.01).all()
+
+
+def test_a_large_representation_reads_as_no_information() -> None:
+    large = ROWS[(ROWS["scale"] > 50) & (ROWS["dataset"] != "compas")]
+    assert len(large) > 30
+    assert (large["mi_reference"] == 0).mean() > 0.9
+    assert large["linear_r2"].median() > 0.2
+
+
+def test_the_zeros_of_adv_and_laftr_are_about_the_scale_of_z() -> None:
+    four = ROWS[ROWS["dataset"] != "compas"]
+    adversarial = four["method"].isin(["adv", "laftr"])
+    for _, part in four[adversarial].groupby("dataset"):
+        assert part["mi_closed"].rank().corr(part["scale"].rank()) < -0.7
+    # At one large scale the other methods read zero as often; at small ones few do.
+    zero = four["mi_reference"] == 0
+    large, small = four["scale"].between(15, 50), four["scale"] < 5
+    assert abs(zero[large & adversarial].mean() - zero[large & ~adversarial].mean()) < 0.1
+    assert zero[large].mean() > 0.65
+    assert max(zero[small & adversarial].mean(), zero[small & ~adversarial].mean()) < 0.3
+    # Without the scale their representations do not read zero.
+    cells = four.assign(above=above_zero(four, "mi_standardised"))[adversarial]
+    assert (cells.groupby(["dataset", "method", "lam"])["above"].median() > 0.04).all()
+
+
+def test_the_released_estimate_of_frhsic_on_adult_rises_above_unfair() -> None:
+    means = ROWS[ROWS["dataset"] == "adult"].groupby(["method", "lam"])[["mi_reference", "mi_standardised"]].mean()
+    change = means.loc[("frhsic", 10.0)] - means.loc[("unfair", 0.0)]
+    assert change["mi_reference"] > 0
+    assert change["mi_standardised"] < 0

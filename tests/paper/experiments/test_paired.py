@@ -1,0 +1,199 @@
+"""Paired tests over splits: against SciPy, enumeration and closed testing; then what the stored sweep says."""
+
+from __future__ import annotations
+
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from frhsic_core.paper.claims.answers import QUERIES
+from frhsic_core.paper.experiments.tables.families import (
+    CONVENTIONS,
+    TOLERANCES,
+    differences,
+    equivalence,
+    family,
+    headline,
+    main_rows,
+    matched_dependence,
+    per_split,
+)
+from frhsic_core.paper.experiments.tables.paired import (
+    compare,
+    corrected_t,
+    holm,
+    median_interval,
+    rank_biserial,
+    signed_rank,
+)
+from frhsic_core.paper.experiments.tables.pareto import Frontiers, naup
+
+
+@pytest.mark.parametrize("n", [2, 5, 12, 25])
+def test_signed_rank_is_scipys_where_that_is_exact(n: int) -> None:
+    """No ties, no zeros."""
+    d = np.random.default_rng(n).normal(0.4, 1.0, n)
+    assert signed_rank(d) == pytest.approx(stats.wilcoxon(d, method="exact").pvalue, rel=1e-12)
+
+
+@pytest.mark.parametrize("d", [[1, 1, -1, 2, 2], [0, 0, 3, -1, 1, 2], [2, 2, 2, 2], [-1, 1], [0, 0], [5]])
+def test_signed_rank_with_ties_and_zeros_by_enumeration(d: list[float]) -> None:
+    """Every assignment of signs to the non-zero differences."""
+    values = np.array([v for v in d if v != 0], float)
+    if not len(values):
+        assert signed_rank(np.array(d, float)) == 1.0
+        return
+    ranks = stats.rankdata(np.abs(values))
+    sums = np.array([ranks[np.array(signs)].sum() for signs in product([False, True], repeat=len(values))])
+    observed = ranks[values > 0].sum()
+    expected = min(1.0, 2 * min((sums <= observed).mean(), (sums >= observed).mean()))
+    assert signed_rank(np.array(d, float)) == pytest.approx(expected)
+
+
+def test_five_splits_cannot_reach_five_per_cent() -> None:
+    """The paper's own reason for running no test (tex:1271)."""
+    assert signed_rank(np.arange(1.0, 6.0)) == 1 / 16
+    assert signed_rank(np.arange(1.0, 26.0)) == 2.0**-24
+
+
+def test_level_and_power() -> None:
+    """At most 5 % under the null, and far more off it."""
+    rng = np.random.default_rng(3)
+    null = np.mean([signed_rank(d) < 0.05 for d in rng.normal(size=(1000, 25))])
+    shifted = np.mean([signed_rank(d) < 0.05 for d in rng.normal(0.6, 1.0, size=(300, 25))])
+    assert 0.03 < null < 0.07
+    assert shifted > 0.75
+
+
+def test_holm_is_closed_testing_with_bonferroni() -> None:
+    """The adjusted value is the largest Bonferroni value of any set of hypotheses that holds this one."""
+    p = np.array([0.012, 0.2, 0.001, 0.04, 0.012, 0.9])
+    subsets = [s for k in range(1, 7) for s in combinations(range(6), k)]
+    closed = [max(min(1.0, len(s) * p[list(s)].min()) for s in subsets if i in s) for i in range(6)]
+    assert holm(p) == pytest.approx(closed)
+
+
+def test_rank_biserial_by_pairs_of_walsh_averages() -> None:
+    """W₊ counts the positive Walsh averages (d_i + d_j)/2, i ≤ j (Tukey): another way to the same number."""
+    d = np.random.default_rng(0).normal(0.3, 1.0, 25)
+    walsh = np.array([d[i] + d[j] for i in range(25) for j in range(i, 25)])
+    positive = (walsh > 0).sum()
+    total = 25 * 26 / 2
+    assert rank_biserial(d) == pytest.approx((2 * positive - total) / total)
+
+
+def test_corrected_t_is_the_paired_t_with_another_variance() -> None:
+    """With no test rows it is the paired t-test; with a fifth, t shrinks by √(1 + J/4)."""
+    a, b = np.random.default_rng(1).normal(size=(2, 25))
+    plain = stats.ttest_rel(a, b)
+    t, p = corrected_t(a - b, test_share=0.0)
+    assert (t, p) == pytest.approx((plain.statistic, plain.pvalue))
+    assert corrected_t(a - b)[0] == pytest.approx(plain.statistic / np.sqrt(1 + 25 / 4))
+    assert corrected_t(np.zeros(5)) == (0.0, 1.0)
+
+
+def test_corrected_t_holds_its_level_where_splits_overlap() -> None:
+    """Two methods without a true difference: the plain test errs far too often over re-splits, the corrected not.
+
+    Re-splitting one sample makes the differences agree with each other, not with the truth.
+    """
+    rng = np.random.default_rng(5)
+    plain, corrected = [], []
+    for _ in range(300):
+        gap = rng.normal(size=100)  # of the two methods' losses, row by row
+        d = np.array([gap[rng.permutation(100)[80:]].mean() for _ in range(25)])
+        plain.append(signed_rank(d) < 0.05)
+        corrected.append(corrected_t(d)[1] < 0.05)
+    assert np.mean(plain) > 0.2
+    assert np.mean(corrected) < 0.08
+
+
+def test_median_interval_is_scipys_bootstrap() -> None:
+    """Percentile bootstrap, up to Monte Carlo noise."""
+    d = np.random.default_rng(2).normal(0.2, 1.0, 25)
+    other = stats.bootstrap((d,), np.median, method="percentile", n_resamples=4000, rng=np.random.default_rng(9))
+    assert median_interval(d) == pytest.approx(tuple(other.confidence_interval), abs=0.12)
+
+
+def test_compare_refuses_what_is_not_paired() -> None:
+    """Shapes and missing values."""
+    with pytest.raises(ValueError, match="same two or more"):
+        compare(np.zeros(3), np.zeros(4))
+    with pytest.raises(ValueError, match="NaN"):
+        compare(np.array([0.0, np.nan]), np.zeros(2))
+    ahead = compare(np.array([0.1, 0.2, 0.3]), np.array([0.2, 0.4, 0.6]), higher=False)
+    assert (ahead.wins, ahead.losses, ahead.effect) == (3, 0, 1.0)
+
+
+def tiny() -> Frontiers:
+    """Two methods, three λ, two splits."""
+    performance = np.array([[[0.80, 0.81], [0.795, 0.70], [0.60, 0.6]], [[0.70, 0.71], [0.70, 0.7], [0.6, 0.6]]])
+    dependence = np.array([[[0.50, 0.52], [0.20, 0.10], [0.01, 0.0]], [[0.30, 0.30], [0.20, 0.1], [0.0, 0.0]]])
+    lams = np.tile([0.1, 1.0, 10.0], (2, 1))
+    return Frontiers(("a", "b"), lams, performance, dependence, np.array([0.80, 0.81]), np.array([0.6, 0.7]), True)
+
+
+def test_matched_dependence_by_hand() -> None:
+    """On each split the lowest dependence within 1 %; Unfair's own where there is none."""
+    assert matched_dependence(tiny()).tolist() == [[0.2, 0.6], [0.52, 0.7]]
+
+
+def test_area_of_a_split_uses_the_points_of_that_split_alone() -> None:
+    """Each line is naup of one split."""
+    sweep = tiny()
+    for k in range(2):
+        alone = naup(
+            sweep.performance[..., k],
+            sweep.dependence[..., k],
+            sweep.unfair_performance[k],
+            sweep.unfair_dependence[k],
+            higher=True,
+        )
+        assert per_split(sweep, "naup")[k] == pytest.approx(alone)
+    with pytest.raises(ValueError, match="summary"):
+        per_split(sweep, "median")
+
+
+def test_family_of_the_main_sweep() -> None:
+    """Thirty comparisons over 25 splits; verdicts follow from the adjusted p-value and the sign."""
+    table = family(main_rows("reference"), measure="gdp_reference", summary="naup")
+    assert len(table) == 30
+    assert set(table["splits"]) == {25}
+    decided = table["p_holm"] < 0.05
+    assert (table.loc[decided & (table["effect"] > 0), "verdict"] == "ahead").all()
+    assert (table.loc[~decided, "verdict"] == "undecided").all()
+    assert table["p_holm"].to_numpy() == pytest.approx(holm(table["p"].to_numpy()))
+
+
+def test_what_the_main_sweep_says() -> None:
+    """The chapter's findings: GDP of the head and the representation point opposite ways."""
+    counts = headline("reference")
+    assert len(counts) == 2 * len(CONVENTIONS)
+    gdp, probe, hsic = (counts.loc[(name, "naup")] for name in ("gdp_reference", "nonlinear_r2", "normalized_hsic_1"))
+    assert gdp["behind"] > 2 * gdp["ahead"]
+    assert probe["ahead"] > 5 * max(1, probe["behind"])
+    assert hsic["behind"] == 0
+    meps = family(main_rows("reference"), measure="gdp_reference", summary="naup").query("dataset == 'meps'")
+    assert (meps["verdict"] == "behind").all()
+    assert (meps["verdict_corrected"] == "behind").all()
+
+
+def test_small_differences_are_often_resolved() -> None:
+    """±.05 GDP lies inside the range of five splits, yet paired splits tell most such pairs apart on COMPAS, Crime."""
+    counts = equivalence(main_rows("reference"))
+    gdp = counts.loc["dependence"]
+    assert (gdp.loc["compas", "resolved"] / gdp.loc["compas", "within"]) > 0.5
+    assert (gdp.loc["crime", "resolved"] / gdp.loc["crime", "within"]) > 0.5
+    table = differences(main_rows("reference"))
+    assert (table["sd"] < table["own_sd"] * np.sqrt(2)).mean() > 0.8
+
+
+def test_the_ledger_counts_crime_too() -> None:
+    """±.05 of GDP lies inside the range of five splits on four datasets; on Crime it is wider than that range."""
+    answer = QUERIES["spread_and_pairs"](measure="dependence")
+    for values in answer.values.values():
+        assert min(values[:4]) > TOLERANCES["dependence"] > values[4]
+    assert "on Crime alone" in answer.note
+    assert min(QUERIES["spread_and_pairs"](measure="performance").values["text"]) >= TOLERANCES["performance"]

@@ -1,0 +1,147 @@
+"""The matched point and nAUP: by hand, by brute force, and against the 35 and 40 rows the paper prints."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from frhsic_core.paper.experiments.presets import GRIDS
+from frhsic_core.paper.experiments.tables.main_table import MAIN_METHODS, PARETO_METHODS, pareto_table
+from frhsic_core.paper.experiments.tables.pareto import Frontiers, UnequalGrids, matched_index, naup, on_common_grid
+from frhsic_core.paper.runs.reference import paper_table, reference_sweep
+
+
+def brute_force(performance, dependence, unfair_performance, unfair_dependence, *, higher):
+    """Return nAUP by plain loops over one comparison, points as lists of methods of λ."""
+    sign = 1 if higher else -1
+    utilities = [sign * p for row in performance for p in row if p == p] + [sign * unfair_performance]
+    low, high = min(utilities), max(utilities)
+    found = []
+    for row_p, row_d in zip(performance, dependence, strict=True):
+        heights = []
+        for step in range(201):
+            inside = [
+                (sign * p - low) / (high - low)
+                for p, d in zip(row_p, row_d, strict=True)
+                if p == p and min(max(d / unfair_dependence, 0.0), 1.0) <= step / 200 + 1e-15
+            ]
+            heights.append(max(inside, default=0.0))
+        found.append(sum((a + b) / 2 / 200 for a, b in pairwise(heights)))
+    return found
+
+
+@pytest.mark.parametrize("higher", [True, False])
+def test_area_is_that_of_plain_loops(higher: bool) -> None:
+    rng = np.random.default_rng(0)
+    performance, dependence = rng.uniform(0.5, 0.9, (4, 3, 6)), rng.uniform(-0.1, 1.3, (4, 3, 6))
+    performance[:, 1, 4:], dependence[:, 1, 4:] = np.nan, np.nan
+    unfair_performance, unfair_dependence = rng.uniform(0.8, 0.95, 4), rng.uniform(0.5, 1.0, 4)
+    found = naup(performance, dependence, unfair_performance, unfair_dependence, higher=higher)
+    for i in range(4):
+        expected = brute_force(
+            performance[i].tolist(), dependence[i].tolist(), unfair_performance[i], unfair_dependence[i], higher=higher
+        )
+        np.testing.assert_allclose(found[i], expected, atol=1e-12)
+
+
+def test_an_area_grows_with_the_grid_which_is_why_unequal_grids_are_refused() -> None:
+    rows = reference_sweep()
+    adult = rows[rows["dataset"] == "adult"]
+    with pytest.raises(UnequalGrids, match=r"number of λ: frem 9, .*frhsic 18\).*on_common_grid"):
+        Frontiers.from_rows(adult)
+    dense = Frontiers.from_rows(adult, methods=MAIN_METHODS, unequal_grids=True).areas()[0]
+    common = Frontiers.from_rows(on_common_grid(adult), methods=MAIN_METHODS).areas()[0]
+    assert round(dense, 3) == 0.786
+    assert round(common, 3) == 0.743
+
+
+def test_matched_point_keeps_to_the_band() -> None:
+    accuracy, parity = np.array([0.85, 0.8416, 0.8414, 0.7]), np.array([0.7, 0.5, 0.2, 0.0])
+    assert matched_index(accuracy, parity, 0.85, higher=True) == 1
+    assert matched_index(accuracy, parity, 0.95, higher=True) == -1
+    error = np.array([0.0190, 0.0192, 0.0195])
+    assert matched_index(error, np.array([3.0, 2.0, 1.0]), 0.0191, higher=False) == 1
+    assert matched_index(accuracy, np.array([np.nan, 0.5, 0.2, 0.0]), 0.85, higher=True) == 1
+
+
+def agrees(ours: float, printed: float, digits: int) -> bool:
+    """Say whether a number rounds to the printed one (either way where it lies exactly between two)."""
+    if np.isnan(printed) or np.isnan(ours):
+        return bool(np.isnan(printed) and np.isnan(ours))
+    return abs(ours - printed) <= 0.5 * 10.0**-digits + 1e-9
+
+
+def rows_that_agree(ours: pd.DataFrame, printed: pd.DataFrame) -> int:
+    count = 0
+    for (dataset, method), line in printed.iterrows():
+        mine = ours[(ours["dataset"] == dataset) & (ours["method"] == method)].iloc[0]
+        digits = 4 if dataset == "crime" else 3
+        count += (
+            agrees(mine["performance"], line["performance"], digits)
+            and agrees(mine["dependence"], line["dependence"], 3)
+            and agrees(mine.get("naup", np.nan), line["naup"], 3)
+        )
+    return count
+
+
+def test_main_table_of_the_paper_follows_from_its_stored_sweep() -> None:
+    printed = paper_table("tab:real_data")
+    assert len(printed) == 35
+    ours = pareto_table(reference_sweep(), methods=MAIN_METHODS, unequal_grids=True, resamples=2)
+    assert rows_that_agree(ours, printed) == 35
+
+
+def test_pareto_summary_of_the_paper_follows_on_nine_points() -> None:
+    printed = paper_table("tab:pareto_summary")
+    assert len(printed) == 40
+    ours = pareto_table(reference_sweep(), methods=PARETO_METHODS, lams=GRIDS["full"], resamples=2)
+    assert rows_that_agree(ours.assign(naup=np.nan), printed) == 40
+    dense = pareto_table(reference_sweep(), methods=PARETO_METHODS, unequal_grids=True, resamples=2)
+    assert rows_that_agree(dense.assign(naup=np.nan), printed) < 40
+
+
+def sweep_of(splits: int, noise: float, seed: int = 0) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    lines = []
+    for split in range(splits):
+        lines.append(("unfair", 0.0, split, 0.85 + noise * rng.normal(), 0.7 + noise * rng.normal()))
+        for i, method in enumerate(("frhsic", "frem")):
+            for j, lam in enumerate((1.0, 10.0, 100.0)):
+                performance = 0.85 - 0.02 * j - 0.01 * i + noise * rng.normal()
+                lines.append((method, lam, split, performance, 0.6 / (j + 1) + noise * rng.normal()))
+    frame = pd.DataFrame(lines, columns=["method", "lam", "split", "performance", "gdp_reference"])
+    return frame.assign(task="classification")
+
+
+def test_the_bootstrap_over_splits_covers_the_noiseless_area() -> None:
+    exact = Frontiers.from_rows(sweep_of(1, 0.0)).areas()
+    inside = np.zeros(2)
+    for seed in range(60):
+        summary = Frontiers.from_rows(sweep_of(25, 0.004, seed)).summary(resamples=200).iloc[1:]
+        inside += (summary["naup_low"].to_numpy() <= exact) & (exact <= summary["naup_high"].to_numpy())
+    assert (inside >= 45).all(), inside  # nominal 57 of 60; the area is a maximum, so a little bias is expected
+    tight = Frontiers.from_rows(sweep_of(25, 0.0)).summary(resamples=50).iloc[1:]
+    np.testing.assert_allclose(tight["naup_low"], tight["naup_high"], atol=1e-12)
+    np.testing.assert_allclose(tight["naup_split_sd"], 0.0, atol=1e-12)
+
+
+def test_only_splits_that_every_model_has_are_compared() -> None:
+    rows = sweep_of(4, 0.01)
+    rows = rows[~((rows["method"] == "frem") & (rows["lam"] == 10.0) & (rows["split"] == 3))]
+    assert Frontiers.from_rows(rows).splits == 3
+
+
+def test_errors_say_what_is_missing() -> None:
+    rows = sweep_of(2, 0.0)
+    with pytest.raises(ValueError, match="no rows of 'unfair'"):
+        Frontiers.from_rows(rows[rows["method"] != "unfair"])
+    with pytest.raises(ValueError, match="nothing to compare"):
+        Frontiers.from_rows(rows[rows["method"] == "unfair"])
+    lonely = pd.concat([rows[(rows["method"] == "unfair") & (rows["split"] == 0)], rows[rows["split"] == 1].iloc[1:]])
+    with pytest.raises(ValueError, match="no split has every model"):
+        Frontiers.from_rows(lonely)
+    with pytest.raises(ValueError, match="no table 'tab:nothing'"):
+        paper_table("tab:nothing")

@@ -1,0 +1,219 @@
+"""The runtime study: plain and library forms are the same numbers, operations are counted right, units go through."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from frhsic_core.conditional import eipm
+from frhsic_core.joint.hsic import hsic
+from frhsic_core.kernels import Gaussian
+from frhsic_core.learning import FREM, FRHSIC, Trainer
+from frhsic_core.paper.experiments import runtime, runtime_cpu
+from frhsic_core.paper.experiments.full_batch import FORMS, OperationCount, count_operations, time_evaluation
+from frhsic_core.paper.experiments.plain_penalties import LoopFREM, TraceFRHSIC, loop_eipm, plain_gram, trace_hsic
+from frhsic_core.paper.experiments.presets import experiment_for
+from frhsic_core.paper.experiments.tables.measured import (
+    cost_exponents,
+    counted_exponent,
+    loglog_exponent,
+    seconds_table,
+    speed_up,
+)
+from frhsic_core.paper.runs.reference import stored_rows
+from frhsic_core.paper.runs.study import StudyStore, run_study
+
+
+def sample(n: int = 40, d: int = 3) -> tuple[torch.Tensor, torch.Tensor]:
+    generator = torch.Generator().manual_seed(1)
+    s = torch.rand(n, 1, generator=generator, dtype=torch.float64)
+    return s + torch.randn(n, d, generator=generator, dtype=torch.float64), s
+
+
+def test_the_loop_is_the_product() -> None:
+    z, s = sample()
+    for anchors in (7, 40):
+        loop = loop_eipm(plain_gram(z, 1.3), plain_gram(s, 0.5), anchors)
+        product = eipm(z, s, kernel_z=Gaussian(1.3), bandwidth=0.5, anchors=torch.arange(anchors))
+        assert loop.item() == pytest.approx(product.item(), rel=1e-10)
+
+
+def test_the_trace_is_hsic() -> None:
+    z, s = sample()
+    exact = hsic(z, s, kernel_z=Gaussian(1.3), kernel_s=Gaussian(0.4)).item()
+    grams = plain_gram(z, 1.3), plain_gram(s, 0.4)
+    for form in ("trace", "centred"):
+        assert trace_hsic(*grams, form=form).item() == pytest.approx(exact, rel=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("plain", "library"),
+    [
+        (LoopFREM(anchors=None), FREM(anchors=None, bandwidth=1.0, scale=None)),
+        (LoopFREM(anchors=32), FREM(anchors=32, bandwidth=1.0, scale=None)),
+        (TraceFRHSIC(form="trace"), FRHSIC(estimator="biased", scale=None, bandwidth=1.0, bandwidth_s="median")),
+        (
+            TraceFRHSIC(form="centred", bandwidth_s=1.0),
+            FRHSIC(estimator="biased", scale=None, bandwidth=1.0, bandwidth_s=1.0),
+        ),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*escaped its kernel")
+def test_plain_and_library_forms_train_the_same_model(plain, library) -> None:
+    z, s = sample(150)
+    y = (z[:, 0] > 0.5).double()
+    trained = [
+        Trainer(z, y, s, penalty=penalty, lam=5.0, seeds=3, epochs=3, batch_size=64, dtype=torch.float64, device="cpu")
+        .fit().encode(z)
+        for penalty in (plain, library)
+    ]  # fmt: skip
+    torch.testing.assert_close(*trained, rtol=1e-6, atol=1e-8)
+
+
+def test_operations_of_a_matrix_product() -> None:
+    with OperationCount() as counter:
+        a = torch.ones(3, 4)
+        _ = a @ torch.ones(4, 5)
+    # The products and sums, and the 12 + 20 numbers that were made.
+    assert counter.operations == 2 * 3 * 4 * 5 + 12 + 20
+
+
+def test_counted_operations_have_the_orders_of_the_algorithms() -> None:
+    def exponent(form: str) -> float:
+        return math.log2(count_operations(form, 4096) / count_operations(form, 2048))
+
+    assert exponent("hsic") == pytest.approx(2, abs=0.02)
+    assert exponent("hsic_trace") == pytest.approx(3, abs=0.03)
+    assert exponent("eipm_loop") == pytest.approx(3, abs=0.03)
+    assert exponent("eipm_product") == pytest.approx(3, abs=0.03)
+    assert exponent("eipm_product_32") == pytest.approx(2, abs=0.02)
+    # The loop does the work of the product, one row at a time.
+    assert count_operations("eipm_loop", 512) == pytest.approx(count_operations("eipm_product", 512), rel=0.05)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_an_evaluation_is_timed(form: str) -> None:
+    found, anchors = time_evaluation(form, 64, "cpu", repeats=2)
+    assert len(found) == 2
+    assert min(found) > 0
+    assert anchors == (64 if form in ("hsic", "hsic_trace", "eipm_product") else 32)
+
+
+def test_smoke_runs_from_end_to_end(tmp_path) -> None:
+    study = experiment_for("runtime", "smoke")
+    store = StudyStore(tmp_path, study.name)
+    assert run_study(study, store, device="cpu").left == 0
+    rows = store.read()
+    assert (rows.loc[rows["part"] != "operations", "seconds"] > 0).all()
+    assert (rows["part"] == "epoch").sum() == 3 * runtime.EPOCHS
+
+
+def test_devices_are_kept_apart() -> None:
+    cuda, cpu = runtime.plan("full"), runtime_cpu.plan("full")
+    assert cuda.name == cpu.name
+    assert not cuda.keys() & cpu.keys()
+    timed = next(unit for unit in cuda.units if dict(unit).get("device") == "cuda")
+    with pytest.raises(ValueError, match="run runtime_cpu"):
+        runtime.measure_unit(dict(timed), "cpu")
+    assert experiment_for("runtime", "text").keys() < cuda.keys()
+
+
+def test_scaled_epochs_say_so(monkeypatch) -> None:
+    monkeypatch.setattr(runtime, "LOOP_STEPS", {"loop, 32 anchors": 1})
+    unit = {"part": "epoch", "device": "cpu", "mode": "eager", "method": "frem", "form": "loop, 32 anchors", "n": 700}
+    rows = runtime.measure_unit(unit, "cpu")
+    assert {row["steps"] for row in rows} == {1}
+    assert {row["epoch_steps"] for row in rows} == {3}
+
+
+@pytest.mark.data
+def test_attributes_are_the_named_ones() -> None:
+    data = runtime.attributes(5)
+    assert data.sensitive_names == ("age", "capital-gain", "capital-loss", "hours-per-week", "gaussian")
+    assert data.n == 2000
+    assert not set(data.sensitive_names) & set(data.feature_names)
+    assert abs(np.corrcoef(data.s[:, 0], data.s[:, 4])[0, 1]) < 0.1
+
+
+def test_tables_by_hand() -> None:
+    rows = pd.DataFrame(
+        [
+            {"part": "epoch", "device": "cpu", "mode": "eager", "method": m, "form": f, "n": n, "seconds": c * n * r}
+            for m, f, c in (("frem", "slow", 8.0), ("frhsic", "fast", 2.0))
+            for n in (100, 200, 400)
+            for r in (0.9, 1.0, 1.1)
+        ]
+    )
+    table = seconds_table(rows)
+    assert table.loc[(table["method"] == "frem") & (table["n"] == 200), "median"].item() == pytest.approx(1600)
+    value, (low, high) = speed_up(rows, ("frem", "slow"), ("frhsic", "fast"), at={"n": 400}, device="cpu")
+    assert value == pytest.approx(4)
+    sd = np.log([0.9, 1.0, 1.1]).std(ddof=1)
+    assert (low, high) == (pytest.approx(4 * math.exp(-2 * 2**0.5 * sd)), pytest.approx(4 * math.exp(2 * 2**0.5 * sd)))
+    with pytest.raises(ValueError, match="no times of frem"):
+        speed_up(rows, ("frem", "fast"), ("frhsic", "fast"), at={"n": 400}, device="cpu")
+    counted = pd.DataFrame(
+        {"part": "operations", "form": "x", "n": [1, 2, 4], "operations": [5, 8, 64], "anchors": np.nan}
+    )
+    assert counted_exponent(counted, "x") == pytest.approx(3)
+    slope, (low, high) = loglog_exponent([1, 2, 4, 8], [3, 12, 48, 192])
+    assert slope == pytest.approx(2)
+    assert high - low < 1e-6
+
+
+def test_stored_times_say_what_the_chapter_says() -> None:
+    rows = stored_rows("runtime")
+    assert not rows.empty
+    epochs = rows[rows["part"] == "epoch"]
+    table = seconds_table(rows)
+    for device in epochs["device"].unique():
+        plain = ("frhsic", "plain, centred")
+        loop, _ = speed_up(rows, ("frem", "loop, all anchors"), plain, at={"n": 20_000}, device=device)
+        few, _ = speed_up(rows, ("frem", "loop, 32 anchors"), plain, at={"n": 20_000}, device=device)
+        product, _ = speed_up(rows, ("frem", "library, all anchors"), plain, at={"n": 20_000}, device=device)
+        assert loop > 5
+        assert few < loop / 3
+        assert product < min(2.5, loop / 3)
+        mine = table[(table["device"] == device) & (table["form"] == "loop, all anchors") & (table["mode"] == "eager")]
+        slope, _ = loglog_exponent(mine["n"].tolist(), mine["median"].tolist())
+        assert 0.8 < slope < 1.2
+    for form, order in (("hsic", 2), ("hsic_trace", 3), ("eipm_loop", 3), ("eipm_product", 3), ("eipm_product_32", 2)):
+        assert counted_exponent(rows, form) == pytest.approx(order, abs=0.05)
+    full = cost_exponents(rows).set_index(["device", "form"])
+    assert set(full.index) == {(device, form) for device in ("cuda", "cpu") for form in FORMS}
+    # On a GPU the loop is so many rounds of launches; on a CPU it is work.
+    assert full.loc[("cuda", "eipm_loop"), "seconds"] < 1.3
+    assert full.loc[("cpu", "eipm_loop"), "seconds"] > 2.5
+
+
+def test_stored_captured_times_are_like_with_like() -> None:
+    rows = stored_rows("runtime")
+    captured = rows[rows["mode"] == "captured"]
+    assert set(captured["device"]) == {"cuda"}
+    assert not set(captured["form"]) & set(runtime.NOT_CAPTURED)
+    possible = {case for case in runtime.CASES if case[1] not in runtime.NOT_CAPTURED}
+    assert set(map(tuple, captured.loc[captured["part"] == "epoch", ["method", "form"]].to_numpy())) == possible
+    places = (("cuda", "eager", 0.9, 1.3), ("cuda", "captured", 1.0, 1.3), ("cpu", "eager", 1.5, 2.5))
+    for device, mode, low, high in places:
+        value, _ = speed_up(
+            rows, ("frem", "library, all anchors"), ("frhsic", "library"), at={"n": 20_000}, device=device, mode=mode
+        )
+        assert low < value < high
+
+
+def test_the_last_doubling_by_hand() -> None:
+    sizes = (256, 512, 1024, 2048, 4096)
+    timed = [
+        {"part": "full_batch", "device": "cpu", "form": "x", "n": n, "seconds": t, "anchors": np.nan}
+        | {"mode": np.nan, "method": np.nan}
+        for n, t in zip(sizes, (1.0, 1.0, 1.0, 2.0, 16.0), strict=True)
+    ]
+    counted = [{"part": "operations", "form": "x", "n": n, "operations": n**2, "anchors": np.nan} for n in sizes]
+    found = cost_exponents(pd.DataFrame(timed + counted)).iloc[0]
+    assert found["last doubling"] == pytest.approx(3)
+    assert found["operations"] == pytest.approx(2)
+    assert found["largest n"] == 4096

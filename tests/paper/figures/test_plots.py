@@ -1,0 +1,151 @@
+"""Figures: drawn from stored rows, without torch, with one colour for each method and words for each picture."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import matplotlib
+import matplotlib.pyplot
+import numpy as np
+import pandas as pd
+import pytest
+
+from frhsic_core.paper.experiments.presets import METHODS
+from frhsic_core.paper.experiments.tables.main_table import MAIN_METHODS, pareto_table
+from frhsic_core.paper.figures import comparisons as plots_comparisons
+from frhsic_core.paper.figures import plots
+from frhsic_core.paper.runs.plan import Experiment
+from frhsic_core.paper.runs.reference import reference_sweep
+
+matplotlib.use("Agg")
+
+
+@pytest.fixture(autouse=True)
+def _close():
+    yield
+    matplotlib.pyplot.close("all")
+
+
+def test_every_method_has_its_own_colour_and_marker() -> None:
+    assert set(plots.STYLES) == set(METHODS)
+    assert len({style.colour for style in plots.STYLES.values()}) == len(METHODS)
+    assert len({style.marker for style in plots.STYLES.values()}) == len(METHODS)
+    assert {style.colour for style in plots.STYLES.values()} <= set(plots.OKABE_ITO.values())
+
+
+def test_frontiers_show_the_means_of_the_rows() -> None:
+    rows = reference_sweep()
+    figure = plots.draw_frontiers(rows)
+    titles = [axis.get_title() for axis in figure.axes if axis.axison]
+    assert titles == ["Adult", "ACS Income", "MEPS", "Crime", "COMPAS"]
+    adult = figure.axes[0]
+    line = next(c for c in adult.containers if c.get_label() == "FREM").lines[0]
+    expected = rows[(rows["dataset"] == "adult") & (rows["method"] == "frem")].sort_values("lam")
+    np.testing.assert_allclose(np.asarray(line.get_xdata(orig=False), float), expected["gdp_reference"])
+    np.testing.assert_allclose(np.asarray(line.get_ydata(orig=False), float), expected["performance"])
+    crime = figure.axes[3]
+    assert crime.yaxis_inverted()
+    assert not adult.yaxis_inverted()
+    with pytest.raises(ValueError, match="nothing to draw"):
+        plots.draw_frontiers(rows.iloc[:0])
+
+
+def test_areas_and_measures_show_the_numbers_of_the_table() -> None:
+    table = pareto_table(reference_sweep(), methods=MAIN_METHODS, unequal_grids=True, resamples=5)
+    figure = plots.draw_areas({"ours": table, "paper": table.drop(columns=["naup_low", "naup_high"])})
+    marks = {round(float(x), 4) for axis in figure.axes for line in axis.lines for x in line.get_xdata()}
+    assert {round(value, 4) for value in table["naup"].dropna()} <= marks
+    areas = pd.DataFrame({"GDP": [0.5, np.nan], "probe": [0.25, 1.0]}, index=["frem", "frhsic"])
+    drawn = plots.draw_measures(areas)
+    assert sorted(text.get_text() for text in drawn.axes[0].texts) == ["0.25", "0.50", "1.00"]
+
+
+def test_names_in_pictures_are_those_of_readers() -> None:
+    """No stored key is shown: not of a method, a dataset or an option."""
+    rows = reference_sweep().assign(option="")
+    figure = plots.draw_frontiers(rows)
+    shown = [text.get_text() for axis in figure.axes for text in axis.findobj(matplotlib.text.Text)]
+    assert {"FRHSIC", "Reg-GDP", "MMD (binned)", "ACS Income"} <= set(shown)
+    assert [text for text in shown if "_" in text] == []
+    assert plots.style_of("frhsic:estimator unbiased").label == "FRHSIC, unbiased"
+    assert plots.style_of("frhsic:where representation").label == "FRHSIC, no head term"
+    assert plots.dataset_title("acs_income") == "ACS Income"
+
+
+def test_letters_keep_their_size_on_the_page() -> None:
+    """A figure wider than the column is shrunk with its letters; at 719 pixels nine points shall stay eleven pixels."""
+    rows = reference_sweep()
+    table = pareto_table(rows, methods=MAIN_METHODS, unequal_grids=True, resamples=1)
+    areas = pd.DataFrame(np.full((7, 10), 0.5), index=MAIN_METHODS[:1] * 7, columns=[f"measure {k}" for k in range(10)])
+    drawn = [
+        plots.draw_frontiers(rows), plots.draw_areas({"ours": table, "paper": table}), plots.draw_measures(areas),
+        plots_comparisons.draw_verdicts({str(k): verdicts() for k in range(5)}),
+    ]  # fmt: skip
+    for figure in drawn:
+        points = 72 * figure.get_figwidth()
+        sizes = [text.get_fontsize() for text in figure.findobj(matplotlib.text.Text) if text.get_text().strip()]
+        assert min(sizes) * 719 / points >= 10.5
+
+
+def verdicts() -> pd.DataFrame:
+    """One family: decided by both tests, by one, by none."""
+    lines = [
+        ("adult", "frem", 0.2, "ahead", "ahead"),
+        ("adult", "reg_gdp", -0.1, "behind", "undecided"),
+        ("acs_income", "frem", 0.05, "undecided", "undecided"),
+        ("acs_income", "reg_gdp", -0.3, "behind", "behind"),
+    ]
+    return pd.DataFrame(lines, columns=["dataset", "rival", "median", "verdict", "verdict_corrected"])
+
+
+def test_verdicts_tell_the_two_tests_apart() -> None:
+    """Full colour for the corrected test, pale for the signed-rank test alone, grey for neither; the same in words."""
+    colours = {name: matplotlib.colors.to_rgba(c) for name, c in plots_comparisons.VERDICT_COLOURS.items()}
+    pale = {name: matplotlib.colors.to_rgba(c) for name, c in plots_comparisons.PALE_COLOURS.items()}
+    figure = plots_comparisons.draw_verdicts({"GDP": verdicts()})
+    cells = {(p.get_x(), p.get_y()): p.get_facecolor() for p in figure.axes[0].patches if p.get_width() == 1}
+    assert cells == {
+        (0, 0): colours["ahead"], (1, 0): pale["behind"], (0, 1): pale["undecided"], (1, 1): colours["behind"],
+    }  # fmt: skip
+    assert [text.get_text() for text in figure.axes[0].texts] == ["+0.20", "−0.10", "+0.05", "−0.30"]
+    assert plots_comparisons.verdict_words({"GDP": verdicts()}).splitlines() == [
+        "GDP, corrected test. Ahead of FREM on Adult. Behind Reg-GDP on ACS Income.",
+        "GDP, signed-rank test only. Ahead of none. Behind Reg-GDP on Adult.",
+    ]
+
+
+def test_factors_are_named_in_words() -> None:
+    """Settings as one would say them; what needs no other words keeps its own."""
+    index = pd.MultiIndex.from_tuples([("base", ""), ("where", "representation"), ("batch", "64")])
+    columns = pd.MultiIndex.from_tuples([("acs_income", "GDP"), ("compas", "GDP")])
+    table = pd.DataFrame([[0.5, 0.25], [np.nan, 0.75], [1.0, 0.0]], index=index, columns=columns)
+    figure = plots_comparisons.draw_factors(table, base=("base", ""))
+    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["base", "no head term", "batch: 64"]
+    assert [axis.get_title() for axis in figure.axes] == ["ACS Income", "COMPAS"]
+    assert [text.get_text() for text in figure.axes[0].texts] == ["0.50", "–", "1.00"]
+
+
+def test_words_for_a_picture_hold_its_numbers() -> None:
+    text = plots.frontier_alt_text(reference_sweep())
+    assert "Adult: Unfair at (0.749, 0.849)" in text
+    assert "λ = 0.01 to" in text
+
+
+def test_figures_come_from_the_store_without_torch(tiny: Experiment, tiny_store, tmp_path) -> None:
+    script = (
+        "import sys, matplotlib; matplotlib.use('Agg')\n"
+        "from frhsic_core.paper.runs.store import ResultStore\n"
+        "from frhsic_core.paper.experiments.tables.main_table import pareto_table\n"
+        "from frhsic_core.cli import experiments as commands\n"
+        "from frhsic_core.paper.figures import plots\n"
+        "rows = ResultStore(sys.argv[1], 'tiny').read()\n"
+        "plots.draw_frontiers(rows).savefig(sys.argv[2] + '/frontiers.png')\n"
+        "table = pareto_table(rows, methods=None, resamples=5)\n"
+        "plots.draw_areas({'ours': table}).savefig(sys.argv[2] + '/areas.png')\n"
+        "assert 'torch' not in sys.modules, 'torch was imported'\n"
+    )
+    command = [sys.executable, "-c", script, str(tiny_store.root), str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "frontiers.png").stat().st_size > 5000

@@ -1,0 +1,126 @@
+"""The metrics of a stack against scikit-learn, plain loops and the statistics one model at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from sklearn.linear_model import LinearRegression
+from sklearn.metrics import accuracy_score, log_loss
+from sklearn.model_selection import cross_val_predict
+
+from frhsic_core.data import load_dataset
+from frhsic_core.data.splits import stack_splits
+from frhsic_core.joint import distance_correlation, normalized_hsic
+from frhsic_core.learning import Trainer
+from frhsic_core.paper.runs.metrics import evaluate, gdp_conventions
+
+
+@pytest.fixture(scope="module")
+def trained():
+    splits = stack_splits(load_dataset("synthetic", n=400), seeds=(42, 43), fractions=(0.6, 0.2, 0.2))
+    trainer = Trainer(
+        splits.x_train, splits.y_train, splits.s_train,
+        penalty="mmd_binned", lam=[0.0, 0.0, 10.0], seeds=[1, 2, 3], dataset=[0, 1, 1], epochs=4, device="cpu",
+    )  # fmt: skip
+    return trainer.fit(), splits
+
+
+def reference_gdp(output: np.ndarray, s: np.ndarray) -> float:
+    """Return the paper's GDP by a loop over its grid."""
+    gaps = []
+    for at in np.linspace(s.min(), s.max(), 50):
+        w = np.exp(-((s - at) ** 2) / (2 * 0.1**2))
+        gaps.append(abs((w * output).sum() / (w.sum() + 1e-10) - output.mean()))
+    return float(np.mean(gaps))
+
+
+def test_stack_agrees_with_one_model_at_a_time(trained) -> None:
+    stack, splits = trained
+    found = evaluate(stack, splits, rows=60)
+    assert all(value.shape == (3,) and value.dtype == np.float32 for value in found.values())
+    for i, d in enumerate(stack.dataset):
+        encoder, head = stack.lone(i)
+        with torch.no_grad():
+            z = encoder(splits.x_test[d])
+            output = head(z).squeeze(-1).double().numpy()
+        y, s = splits.y_test[d].numpy(), splits.s_test[d].double().numpy()
+        probability = 1 / (1 + np.exp(-output))
+        assert found["performance"][i] == pytest.approx(accuracy_score(y, output > 0), abs=1e-6)
+        assert found["loss"][i] == pytest.approx(log_loss(y, probability), abs=1e-5)
+        assert found["constant"][i] == pytest.approx(max(y.mean(), 1 - y.mean()), abs=1e-6)
+        assert found["positive"][i] == pytest.approx((output > 0).mean(), abs=1e-6)
+        assert found["spread"][i] == pytest.approx(output.std(), abs=1e-5)
+        assert found["gdp_reference"][i] == pytest.approx(reference_gdp(output, s), abs=1e-5)
+        weights = np.exp(-((s[:, None] - s[None]) ** 2) / (2 * 0.1**2))
+        conditional = weights @ probability / weights.sum(1)
+        assert found["gdp_sample"][i] == pytest.approx(np.abs(conditional - probability.mean()).mean(), abs=1e-5)
+        rows = torch.linspace(0, len(s) - 1, 60).round().long()
+        zs = z.double()[rows], torch.as_tensor(s)[rows]
+        assert found["normalized_hsic_1"][i] == pytest.approx(normalized_hsic(*zs).item(), abs=1e-5)
+        expected = distance_correlation(*zs, squared=True, estimator="unbiased").item()
+        assert found["distance_correlation"][i] == pytest.approx(expected, abs=1e-5)
+
+
+def test_linear_probe_is_near_that_of_scikit_learn(trained) -> None:
+    stack, splits = trained
+    found = evaluate(stack, splits)
+    z = stack.encode(splits.x_test)[0].double().numpy()
+    s = splits.s_test[0].double().numpy()
+    two = np.linalg.svd(z - z.mean(0), full_matrices=False)[0][:, :4]  # Z is a smooth function of two features
+    predicted = cross_val_predict(LinearRegression(), two, s, cv=5)
+    r2 = 1 - ((s - predicted) ** 2).sum() / ((s - s.mean()) ** 2).sum()
+    assert found["linear_r2"][0] == pytest.approx(r2, abs=0.12)
+    assert found["linear_r2"][0] > 0.3
+
+
+def test_validation_part_is_measured_on_its_own_rows(trained) -> None:
+    stack, splits = trained
+    found = evaluate(stack, splits)
+    output = stack.output(splits.x_validation, dataset=stack.dataset)
+    expected = ((output > 0) == (splits.y_validation[list(stack.dataset)] > 0.5)).double().mean(-1)
+    np.testing.assert_allclose(found["validation_performance"], expected, atol=1e-6)
+    assert {"validation_gdp_reference", "validation_gdp_sample"} <= set(found)
+
+
+def test_a_diverged_model_is_nan_and_its_neighbours_are_not(trained) -> None:
+    import copy
+
+    stack, splits = trained
+    broken = copy.deepcopy(stack)
+    with torch.no_grad():
+        broken.model.head.bias[1] = torch.nan
+    whole, found = evaluate(stack, splits), evaluate(broken, splits)
+    for name in ("performance", "gdp_reference", "linear_r2", "normalized_hsic_0.5"):
+        assert np.isnan(found[name][1])
+        np.testing.assert_allclose(found[name][[0, 2]], whole[name][[0, 2]], atol=1e-6)
+
+
+def test_regression_measures_outputs_as_they_are() -> None:
+    splits = stack_splits(load_dataset("gaussian_pair", n=300, rho=0.8), seeds=(42,))
+    stack = Trainer(
+        splits.x_train, splits.y_train, penalty="unfair", seeds=[0], task="regression", epochs=3, device="cpu"
+    ).fit()
+    found = evaluate(stack, splits)
+    output, y = stack.output(splits.x_test)[0].double(), splits.y_test[0].double()
+    assert found["performance"][0] == pytest.approx(((output - y) ** 2).mean().item(), rel=1e-5)
+    assert found["constant"][0] == pytest.approx(y.var(correction=0).item(), rel=1e-5)
+    assert found["gdp_uniform"][0] == pytest.approx(found["gdp_reference"][0], rel=1e-4)
+
+
+def test_conventions_differ_where_the_law_of_s_is_uneven() -> None:
+    generator = torch.Generator().manual_seed(0)
+    s = torch.rand(2000, generator=generator, dtype=torch.float64) ** 6
+    values = gdp_conventions(4 * s, s, task="classification")
+    assert values["gdp_reference"] > 3 * values["gdp_uniform"], "logits are on another scale"
+    assert values["gdp_uniform"] > 1.5 * values["gdp_sample"], "a uniform grid weighs the rare values"
+
+
+def test_several_attributes_report_the_worst_parity() -> None:
+    data = load_dataset("synthetic", n=300, sensitive=("s", "x2"), keep_sensitive=True)
+    splits = stack_splits(data, seeds=(42,))
+    stack = Trainer(splits.x_train, splits.y_train, penalty="unfair", seeds=[0], epochs=2, device="cpu").fit()
+    found = evaluate(stack, splits)
+    output = stack.output(splits.x_test)[0].double().numpy()
+    each = [reference_gdp(output, splits.s_test[0, :, a].double().numpy()) for a in range(2)]
+    assert found["gdp_reference"][0] == pytest.approx(max(each), abs=1e-5)

@@ -1,0 +1,182 @@
+"""The store: whole stacks or nothing, the same bytes however it came about, clear errors where it cannot write."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from frhsic_core.paper.runs import store as store_module
+from frhsic_core.paper.runs.plan import Experiment, Job, Recipe, Task
+from frhsic_core.paper.runs.store import Part, ResultStore, StoreError
+
+
+def part_of(job: Job, *, shift: float = 0.0) -> Part:
+    labels = {
+        "dataset": job.recipe.task.dataset,
+        "variant": job.recipe.task.variant,
+        "sensitive": "s",
+        "task": "classification",
+        "protocol": job.recipe.task.protocol,
+        "method": job.recipe.method,
+        "option": job.recipe.option,
+        "recipe": job.recipe.key,
+    }
+    models = np.array(job.models)
+    metrics = {"performance": models[:, 0] / 1000 + models[:, 1] + shift, "gdp_reference": models[:, 2] / 7}
+    provenance = {"seconds_training": 1.0, "environment": {"torch": "2"}, "data": {"source": "a law"}}
+    return Part(job, labels, metrics, provenance)
+
+
+def test_rows_come_back_as_written(tmp_path, tiny: Experiment) -> None:
+    store = ResultStore(tmp_path, "tiny")
+    jobs = tiny.jobs()
+    for job in jobs:
+        store.write(part_of(job))
+    loose = store.read()
+    store.compact()
+    assert not store.parts.exists()
+    pd.testing.assert_frame_equal(store.read(), loose)
+    assert len(loose) == 14
+    assert loose["performance"].dtype == np.float32
+    assert loose["lam"].dtype == np.float64
+    assert set(loose["lam"]) == {0.0, 1.0, 100.0}
+    line = loose[(loose["method"] == "frhsic") & (loose["lam"] == 100.0) & (loose["split"] == 43)].iloc[0]
+    assert line["performance"] == np.float32(0.1 + 43)
+    assert store.done() == tiny.keys()
+    side = json.loads(store.sidecar.read_text())
+    assert len(side["stacks"]) == 4
+    assert len(side["environments"]) == 1
+    assert side["stacks"][0]["environment"] == 0
+    assert side["data"] == {"synthetic/text": {"source": "a law"}}
+
+
+def test_order_and_repetition_of_writing_do_not_change_a_byte(tmp_path, tiny: Experiment) -> None:
+    jobs = tiny.jobs()
+    one, two = ResultStore(tmp_path / "one", "tiny"), ResultStore(tmp_path / "two", "tiny")
+    for job in jobs:
+        one.write(part_of(job))
+    one.compact()
+    for job in reversed(jobs[1:]):
+        two.write(part_of(job))
+    two.compact()
+    for job in jobs[:2]:
+        two.write(part_of(job))
+    two.compact()
+    assert one.table.read_bytes() == two.table.read_bytes()
+    before = two.table.stat().st_mtime_ns
+    two.compact()
+    assert two.table.stat().st_mtime_ns == before
+
+
+def test_a_crash_between_table_and_record_loses_nothing(tmp_path, tiny: Experiment, monkeypatch) -> None:
+    store = ResultStore(tmp_path, "tiny")
+    for job in tiny.jobs():
+        store.write(part_of(job))
+    write = store_module.atomically
+
+    def crash(path, function) -> None:
+        if path == store.sidecar:
+            raise KeyboardInterrupt
+        write(path, function)
+
+    monkeypatch.setattr(store_module, "atomically", crash)
+    with pytest.raises(KeyboardInterrupt):
+        store.compact()
+    monkeypatch.undo()
+    assert store.table.exists()
+    assert len(store.read()) == 14
+    assert store.done() == tiny.keys()
+    first = store.table.read_bytes()
+    store.compact()
+    assert store.table.read_bytes() == first
+    assert not store.parts.exists()
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (errno.ENOSPC, "disk is full"),
+        (errno.EROFS, "read-only"),
+        (errno.EACCES, "not allowed"),
+        (errno.EIO, "mend that"),
+    ],
+)
+def test_a_place_that_cannot_be_written_is_explained(tmp_path, tiny: Experiment, monkeypatch, code, words) -> None:
+    store = ResultStore(tmp_path, "tiny")
+    first, second = tiny.jobs()[:2]
+    store.write(part_of(first))
+
+    def refuse(*args, **options):
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(store_module.os, "fsync", refuse)
+    with pytest.raises(StoreError, match=f"cannot be written to .*{words}.*Finished stacks are kept") as caught:
+        store.write(part_of(second))
+    assert caught.value.errno == code
+    with pytest.raises(StoreError, match=words):
+        store.compact()
+    monkeypatch.undo()
+    assert store.done() == set(first.keys)
+    assert not list(store.parts.glob(".*")), "an unfinished file was left"
+    monkeypatch.setattr(store_module.os, "write", refuse)
+    with pytest.raises(StoreError, match=words):
+        store.require_writable()
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_a_device_that_is_really_full_is_explained(tmp_path, tiny: Experiment, monkeypatch) -> None:
+    store = ResultStore(tmp_path, "tiny")
+    monkeypatch.setattr(store_module.os, "fdopen", lambda handle, mode: open("/dev/full", mode))  # noqa: SIM115
+    with pytest.raises(StoreError, match="disk is full"):
+        store.write(part_of(tiny.jobs()[0]))
+
+
+def test_a_claim_is_held_by_one_and_given_back(tmp_path, tiny: Experiment) -> None:
+    mine, yours = ResultStore(tmp_path, "tiny"), ResultStore(tmp_path, "tiny")
+    job, other = tiny.jobs()[:2]
+    with mine.claim(job) as held:
+        assert held
+        with yours.claim(job) as second:
+            assert not second
+        with yours.claim(other) as third:
+            assert third
+    with yours.claim(job) as again:
+        assert again
+
+
+def test_missing_stacks_are_exactly_what_is_lacking(tmp_path, tiny: Experiment) -> None:
+    from dataclasses import replace
+
+    store = ResultStore(tmp_path, "tiny")
+    for job in replace(tiny, splits=(42,)).jobs():
+        store.write(part_of(job))
+    left = tiny.missing(store.done())
+    assert [job.splits for job in left] == [(43,)] * 4
+    frhsic = next(job for job in tiny.jobs() if job.recipe.method == "frhsic")
+    store.write(part_of(Job(frhsic.recipe, (100.0,), (43,))))
+    left = [job for job in tiny.missing(store.done()) if job.recipe.method == "frhsic"]
+    assert [(job.lams, job.splits) for job in left] == [((1.0,), (43,))]
+    assert tiny.missing(tiny.keys()) == []
+
+
+def test_wrong_columns_and_damaged_records_are_errors(tmp_path, tiny: Experiment) -> None:
+    store = ResultStore(tmp_path, "tiny")
+    good = part_of(tiny.jobs()[1])
+    with pytest.raises(ValueError, match="short has 1 values for 4 models"):
+        store.write(Part(good.job, good.labels, {"short": np.zeros(1)}, good.provenance))
+    store.sidecar.parent.mkdir(exist_ok=True)
+    store.sidecar.write_text("{")
+    with pytest.raises(StoreError, match=r"not readable.*delete it to start anew"):
+        store.done()
+
+
+def test_a_recipe_that_differs_has_rows_of_its_own() -> None:
+    recipe = Recipe(Task("compas", "text", "text"), "frhsic")
+    keys = {recipe.key, recipe.but(epochs=100).key, recipe.but(settings=(("estimator", "unbiased"),)).key}
+    keys.add(recipe.but(task=Task("compas", "reference", "text")).key)
+    assert len(keys) == 4

@@ -1,0 +1,180 @@
+"""Running a sweep: killed at any moment it resumes to the same bytes; two runners share; time limits are kept."""
+
+from __future__ import annotations
+
+import math
+import signal
+import subprocess
+import time
+
+import numpy as np
+import pytest
+
+from frhsic_core.paper.experiments.presets import GRIDS, experiment_for
+from frhsic_core.paper.runs import sweep
+from frhsic_core.paper.runs.plan import Experiment, Task
+from frhsic_core.paper.runs.store import ResultStore, StoreError
+
+
+def wait_for_parts(store: ResultStore, count: int, process: subprocess.Popen) -> None:
+    for _ in range(1200):
+        if len(list(store.parts.glob("[!.]*.npz"))) >= count or process.poll() is not None:
+            return
+        time.sleep(0.05)
+
+
+def test_killed_and_resumed_gives_the_same_table(tmp_path, tiny: Experiment, tiny_store: ResultStore, runner) -> None:
+    store = ResultStore(tmp_path, "tiny")
+    process = subprocess.Popen([*runner, str(tmp_path), "0.6"], stdout=subprocess.DEVNULL)
+    wait_for_parts(store, 2, process)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    kept = len(store.done())
+    assert 0 < kept < 14, "the kill came too early or too late to test anything"
+    report = sweep.run_experiment(tiny, store, device="cpu")
+    assert report.models == 14 - kept
+    assert report.left == 0
+    store.compact()
+    assert store.table.read_bytes() == tiny_store.table.read_bytes()
+    assert not store.parts.exists()
+
+
+def test_running_twice_changes_nothing(tiny: Experiment, tiny_store: ResultStore) -> None:
+    before = tiny_store.table.read_bytes(), tiny_store.sidecar.read_bytes()
+    lines: list[str] = []
+    report = sweep.run_experiment(tiny, tiny_store, device="cpu", say=lines.append)
+    tiny_store.compact()
+    assert report.stacks == 0
+    assert (tiny_store.table.read_bytes(), tiny_store.sidecar.read_bytes()) == before
+    assert lines == ["tiny: 0 stacks, 0 models to train"]
+
+
+def test_two_runners_share_one_store(tmp_path, tiny: Experiment, tiny_store: ResultStore, runner) -> None:
+    commands = [
+        subprocess.Popen([*runner, str(tmp_path), "0.1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    errors = [process.communicate(timeout=120)[1] for process in commands]
+    assert [process.returncode for process in commands] == [0, 0], errors
+    store = ResultStore(tmp_path, "tiny")
+    assert tiny.missing(store.done()) == []
+    store.compact()
+    assert store.table.read_bytes() == tiny_store.table.read_bytes()
+
+
+def test_more_splits_train_only_what_is_new(tmp_path, tiny: Experiment) -> None:
+    from dataclasses import replace
+
+    small, store = replace(tiny, methods=("unfair",), splits=(42,)), ResultStore(tmp_path, "tiny")
+    assert sweep.run_experiment(small, store, device="cpu").models == 1
+    assert sweep.run_experiment(replace(small, splits=(42, 43)), store, device="cpu").models == 1
+
+
+def test_a_time_limit_abandons_the_stack_in_flight(tmp_path, tiny: Experiment) -> None:
+    from dataclasses import replace
+
+    store, lines = ResultStore(tmp_path, "tiny"), []
+    endless = replace(tiny, epochs=10_000, methods=("unfair", "frhsic"))
+    begin = time.monotonic()
+    report = sweep.run_experiment(endless, store, device="cpu", minutes=0.5 / 60, say=lines.append)
+    assert time.monotonic() - begin < 20
+    assert report.stopped == "time limit"
+    assert report.left == 2
+    assert "no time left after" in lines[-1]
+    assert store.done() == set()
+
+
+def test_a_broken_stack_does_not_cost_the_others(tmp_path, tiny: Experiment, monkeypatch) -> None:
+    from dataclasses import replace
+
+    run = sweep.run_job
+
+    def sometimes(job, **options):
+        if job.recipe.method == "frhsic":
+            raise RuntimeError("out of memory\nmore lines")
+        return run(job, **options)
+
+    monkeypatch.setattr(sweep, "run_job", sometimes)
+    report = sweep.run_experiment(
+        replace(tiny, methods=("frhsic", "unfair")), ResultStore(tmp_path, "tiny"), device="cpu"
+    )
+    assert (report.stacks, report.left) == (1, 1)
+    assert "RuntimeError: out of memory" in str(report)
+
+
+def test_a_full_disk_stops_before_training(tmp_path, tiny: Experiment, monkeypatch) -> None:
+    from frhsic_core.paper.runs import store as store_module
+
+    def refuse(*args):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(store_module.os, "write", refuse)
+    monkeypatch.setattr(sweep, "run_job", lambda *a, **k: pytest.fail("trained although nothing can be stored"))
+    with pytest.raises(StoreError, match="disk is full"):
+        sweep.run_experiment(tiny, ResultStore(tmp_path, "tiny"), device="cpu")
+
+
+def test_a_row_says_what_was_trained(tiny_store: ResultStore) -> None:
+    rows = tiny_store.read()
+    assert set(rows["method"]) == {"unfair", "frhsic", "reg_gdp", "mmd_binned"}
+    assert set(rows["sensitive"]) == {"s"}
+    assert (rows["seed"] == rows["split"]).all()
+    assert rows["performance"].between(0, 1).all()
+    assert rows["ratio"].isna()[rows["method"] == "unfair"].all()
+    stacks = tiny_store.provenance()["stacks"]
+    assert {"finished", "seconds_training", "seconds_evaluation", "notes", "penalty"} <= set(stacks[0])
+    environment = tiny_store.provenance()["environments"][0]
+    assert {"code", "torch", "numpy", "python", "device"} <= set(environment)
+
+
+def test_a_model_does_not_depend_on_its_stack(tmp_path, tiny: Experiment, tiny_store: ResultStore) -> None:
+    from dataclasses import replace
+
+    store = ResultStore(tmp_path, "tiny")
+    sweep.run_experiment(replace(tiny, methods=("frhsic",), lams=(100.0,), splits=(43,)), store, device="cpu")
+    lone, rows = store.read(), tiny_store.read()
+    same = rows[(rows["method"] == "frhsic") & (rows["lam"] == 100.0) & (rows["split"] == 43)]
+    for name in ("performance", "gdp_reference", "normalized_hsic_1", "linear_r2"):
+        np.testing.assert_allclose(lone[name].to_numpy(), same[name].to_numpy(), atol=2e-4)
+
+
+def test_presets_are_what_their_names_promise() -> None:
+    full, text, smoke = (experiment_for("main", preset) for preset in ("full", "text", "smoke"))
+    assert len(full.lams) == 9
+    assert len(full.splits) == 25
+    assert full.splits[:5] == text.splits == (42, 43, 44, 45, 46)
+    assert set(text.lams) == {0.1, 1, 10, 100, 500} < set(GRIDS["full"])
+    assert text.keys() < full.keys(), "the text's sweep is part of the full one and is not trained twice"
+    assert {task.dataset for task in smoke.tasks} == {"synthetic"}
+    for protocol in ("text", "reference"):
+        crime = {task.variant for task in full.tasks if task.dataset == "crime" and task.protocol == protocol}
+        assert crime == {"text", "reference"}
+    reference = experiment_for("main", "full", protocols=("reference",), datasets=("adult",), methods=("frem",))
+    assert [len(job.models) for job in reference.jobs()] == [225]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"name": "nothing"}, "no experiment 'nothing'"),
+        ({"preset": "huge"}, "choose one of smoke, text, full"),
+        ({"methods": ("frhisc",)}, "has no method frhisc"),
+        ({"datasets": ("iris",)}, "has no dataset iris"),
+        ({"protocols": ("mine",)}, "has no protocol mine"),
+        ({"splits": 26}, "has 1 to 25"),
+    ],
+)
+def test_wrong_arguments_are_explained(arguments, words) -> None:
+    with pytest.raises(ValueError, match=words):
+        experiment_for(**{"name": "main", **arguments})
+
+
+def test_the_clock_counts_down() -> None:
+    jobs = Experiment("x", (Task("compas", "text", "text"),), ("unfair", "frhsic"), (1.0,), (42,)).jobs()
+    clock = sweep._Clock(jobs)
+    assert clock.expected(jobs[1]) == 0.0
+    clock.finished(jobs[0], 10.0)
+    assert clock.expected(jobs[1]) > 0.0
+    clock.finished(jobs[1], 10.0)
+    assert str(clock) == "about 0 s left"
+    assert math.isclose(clock.left, 0.0, abs_tol=1e-6)

@@ -1,0 +1,74 @@
+"""Verdicts are computed from the sides, never typed."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+
+from frhsic_core.paper.statements.certificate import Certificate, equality, inequality, strict_inequality
+
+ABOUT = ("Theorem 0.0", "thm:x", "a claim")
+
+
+@pytest.mark.parametrize(
+    ("lower", "middle", "upper", "verdict"),
+    [
+        (math.nan, 1.0, 2.0, "holds"),
+        (math.nan, 1.0, 1.0, "holds"),
+        (math.nan, 2.0, 1.0, "fails as stated"),
+        (0.0, 1.0, 2.0, "holds"),
+        (1.5, 1.0, 2.0, "fails as stated"),
+        (math.nan, 1.0 + 1e-14, 1.0, "holds"),
+        (math.nan, 1.0 + 1e-9, 1.0, "fails as stated"),
+        (math.nan, math.nan, 1.0, "fails as stated"),
+        (math.nan, 1.0, math.inf, "holds"),
+    ],
+)
+def test_inequality(lower: float, middle: float, upper: float, verdict: str) -> None:
+    certificate = inequality(*ABOUT, lower=lower, middle=middle, upper=upper, evidence="exact")
+    assert certificate.verdict == verdict
+    assert certificate.holds == (verdict == "holds")
+
+
+def test_slack_is_the_worst_side() -> None:
+    assert inequality(*ABOUT, lower=0.0, middle=0.25, upper=2.0, evidence="exact").slack == 0.25
+
+
+@pytest.mark.parametrize(("left", "right", "holds"), [(1.0, 1.0, True), (0.0, 0.0, True), (1.0, 1.1, False)])
+def test_equality(left: float, right: float, holds: bool) -> None:
+    assert equality(*ABOUT, left=left, right=right, evidence="exact").holds == holds
+
+
+def test_equality_is_relative() -> None:
+    assert not equality(*ABOUT, left=1e-20, right=2e-20, evidence="exact").holds
+    assert equality(*ABOUT, left=1e20, right=1e20 * (1 + 1e-12), evidence="exact").holds
+
+
+@pytest.mark.parametrize(("middle", "upper", "holds"), [(1.0, 2.0, True), (1.0, 1.0, False), (1.0, 1.0 + 1e-9, False)])
+def test_strict_inequality_needs_its_margin(middle: float, upper: float, holds: bool) -> None:
+    certificate = strict_inequality(*ABOUT, middle=middle, upper=upper, evidence="exact")
+    assert certificate.holds == holds
+    assert certificate.relation == "<"
+
+
+def test_corrected_verdicts() -> None:
+    good = inequality(*ABOUT, middle=1.0, upper=2.0, evidence="exact", corrected=True)
+    bad = inequality(*ABOUT, middle=3.0, upper=2.0, evidence="exact", corrected=True)
+    assert (good.verdict, bad.verdict) == ("holds as corrected", "fails as stated")
+
+
+def test_as_dict_is_json() -> None:
+    certificate = inequality(
+        *ABOUT,
+        middle=1.0,
+        upper=math.inf,
+        evidence="exact",
+        details={"n": 3, "flag": True, "x": [1.5, math.nan], "s": "t"},
+    )
+    values = json.loads(json.dumps(certificate.as_dict(), allow_nan=False))
+    assert values["lower"] is None
+    assert values["upper"] is None
+    assert values["details"] == {"n": 3, "flag": True, "x": [1.5, None], "s": "t"}
+    assert set(values) == set(Certificate.__dataclass_fields__)

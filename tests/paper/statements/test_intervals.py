@@ -1,0 +1,87 @@
+"""Ball arithmetic: enclosures contain the float answers, and an inequality that is false is not proved."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from frhsic_core.kernels import Gaussian
+from frhsic_core.laws import GaussianPair, KernelHead
+from frhsic_core.paper.statements import intervals
+from frhsic_core.paper.statements.balls import HeadBalls, PairBalls, ball, expected_mmd_ball, gdp_ball, precision
+
+CASES = [(Fraction(1, 2), Fraction(1), Fraction(1)), (Fraction(9, 10), Fraction(1, 2), Fraction(2))]
+
+
+@pytest.mark.parametrize(("rho", "sigma_z", "sigma_s"), CASES)
+def test_pair_enclosures(rho: Fraction, sigma_z: Fraction, sigma_s: Fraction) -> None:
+    law, kernel_z, kernel_s = GaussianPair(float(rho)), Gaussian(float(sigma_z)), Gaussian(float(sigma_s))
+    with precision():
+        pair = PairBalls(rho, sigma_z, sigma_s)
+        for enclosure, value in (
+            (pair.hsic, law.hsic(kernel_z, kernel_s)),
+            (pair.squared_integral, law.expected_squared_mmd(kernel_z)),
+            (pair.eigenvalue(3), law.mercer(kernel_s).eigenvalues(3)[-1]),
+            (pair.captured(5), law.delta_coefficients(kernel_z, kernel_s, m=5).sum()),
+            (expected_mmd_ball(pair), law.expected_mmd(kernel_z)),
+        ):
+            assert float(enclosure.mid()) == pytest.approx(value, rel=1e-11)
+            assert float(enclosure.rad()) < 1e-15
+
+
+@pytest.mark.parametrize(("rho", "sigma_z", "sigma_s"), CASES)
+def test_head_enclosures(rho: Fraction, sigma_z: Fraction, sigma_s: Fraction) -> None:
+    law = GaussianPair(float(rho))
+    head = KernelHead([-1.0, 0.5], [1.0, 2.0], kernel=Gaussian(float(sigma_z)))
+    with precision():
+        balls = HeadBalls(PairBalls(rho, sigma_z, sigma_s), (Fraction(-1), Fraction(1, 2)), (Fraction(1), Fraction(2)))
+        assert float(balls.squared_norm.mid()) == pytest.approx(head.norm**2, rel=1e-12)
+        assert float(balls.squared_gap.mid()) == pytest.approx(law.expected_squared_gap(head), rel=1e-11)
+        expected = law.head_coefficients(head, Gaussian(float(sigma_s)), m=6)
+        assert np.allclose([float(c.mid()) for c in balls.coefficients(6)], expected, rtol=1e-10, atol=1e-14)
+        gdp = gdp_ball(balls)
+        assert float(gdp.lower()) <= law.gdp(head) * (1 + 1e-10)
+        assert float(gdp.upper()) >= law.gdp(head) * (1 - 1e-10)
+
+
+def test_verdicts_of_balls() -> None:
+    from flint import arb
+
+    def verdict(left: object, right: object) -> str:
+        return intervals.enclosed_inequality("Theorem 4.5", "x", "y", left=left, right=right).verdict
+
+    assert verdict(ball(1), ball(2)) == "holds"
+    assert verdict(ball(2), ball(1)) == "fails as stated"
+    assert verdict(arb(1, 0.6), arb(2, 0.6)) == "inconclusive"
+    assert verdict(arb("nan"), ball(1)) == "inconclusive"
+
+
+def test_a_broken_theorem_is_refuted_rigorously(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = PairBalls.eigenvalue
+    monkeypatch.setattr(PairBalls, "eigenvalue", lambda self, m: right(self, m) * 2)
+    lower, upper = intervals.theorem_two_sides(quick=True)
+    assert lower.verdict == "holds"
+    assert upper.verdict == "fails as stated"
+    assert {c.verdict for c in intervals.corollary_heads(quick=True)} >= {"fails as stated"}
+
+
+def test_all_statements_are_proved_on_the_grid() -> None:
+    certificates = [c for checks in intervals.CHECKS.values() for check in checks for c in check(quick=True)]
+    assert [c.verdict for c in certificates] == ["holds"] * 5
+    assert all(c.evidence == "interval" and c.slack > 0 for c in certificates)
+    proved = {c.claim.split(": ")[1]: c.details["inequalities proved"] for c in certificates}
+    assert proved["upper side, m = 1..8"] == 8 * len(intervals.RHOS) * len(intervals.SIGMAS) ** 2
+
+
+def test_precision_is_put_back() -> None:
+    from flint import ctx
+
+    before = ctx.prec
+    with precision(999):
+        assert ctx.prec == 999
+    assert ctx.prec == before
+    with pytest.raises(ZeroDivisionError), precision(999):
+        raise ZeroDivisionError
+    assert ctx.prec == before

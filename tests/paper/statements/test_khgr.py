@@ -1,0 +1,72 @@
+"""Proposition C.1: against explicit operators, with both sides, and with broken versions caught."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from frhsic_core.kernels import Gaussian, Linear
+from frhsic_core.paper.statements import khgr as theory
+from frhsic_core.paper.statements.samples import worst_excess
+
+
+def test_linear_kernels_against_explicit_covariance_matrices(generator: torch.Generator) -> None:
+    z = torch.randn(20, 3, generator=generator, dtype=torch.float64)
+    s = z[:, :2] + torch.randn(20, 2, generator=generator, dtype=torch.float64)
+    ridge = (0.3, 0.05)
+    found = theory.sandwich(z, s, ridge=ridge, kernel_z=Linear(), kernel_s=Linear())
+    zc, sc = z - z.mean(0), s - s.mean(0)
+    zz, ss, zs = zc.T @ zc / 20, sc.T @ sc / 20, zc.T @ sc / 20
+
+    def inverse_root(matrix: torch.Tensor, eta: float) -> torch.Tensor:
+        values, vectors = torch.linalg.eigh(matrix)
+        return vectors @ torch.diag((values + eta).rsqrt()) @ vectors.T
+
+    operator = inverse_root(zz, ridge[0]) @ zs @ inverse_root(ss, ridge[1])
+    assert torch.allclose(found.squared, torch.linalg.matrix_norm(operator, 2) ** 2)
+    assert torch.allclose(found.hsic, zs.square().sum())
+    assert torch.allclose(found.coco_squared, torch.linalg.matrix_norm(zs, 2) ** 2)
+    assert torch.allclose(found.norm_z, torch.linalg.matrix_norm(zz, 2))
+    assert torch.allclose(found.norm_s, torch.linalg.matrix_norm(ss, 2))
+    assert found.ranks >= 2  # rounding may add to the count, never take away
+
+
+def test_large_ridges_make_the_upper_side_tight(generator: torch.Generator) -> None:
+    z = torch.randn(15, 1, generator=generator, dtype=torch.float64)
+    found = theory.sandwich(z, z**2, ridge=(1e5, 1e5), kernel_z=Gaussian(1.0), kernel_s=Gaussian(1.0))
+    assert torch.allclose(found.squared * found.ridges, found.coco_squared, rtol=1e-4)
+
+
+CHANGES = {
+    theory.printed_excess: ("hsic", 0.99),
+    theory.coco_excess: ("coco_squared", 0.99),
+    theory.lower_excess: ("coco_squared", 1.2),
+    theory.rank_excess: ("coco_squared", 0.99),
+    theory.unit_excess: ("squared", 1.01),
+}
+
+
+@pytest.mark.parametrize("step", list(CHANGES))
+def test_a_broken_version_is_caught(step) -> None:
+    name, factor = CHANGES[step]
+
+    def broken(found: theory.Sandwich) -> torch.Tensor:
+        return step(replace(found, **{name: factor * getattr(found, name)}))
+
+    options = {"prepare": theory.every_ridge, "instances": 480}
+    steps = {
+        "true": theory.at_every_ridge(step),
+        "broken": theory.at_every_ridge(broken),
+    }
+    worst = worst_excess(steps, generator=torch.Generator().manual_seed(3), **options)
+    assert worst["true"].excess < 1e-12
+    assert worst["broken"].excess > 1e-9
+
+
+def test_certificates_hold_and_only_the_printed_one_counts_as_printed() -> None:
+    certificates = theory.search(quick=True)
+    assert all(certificate.holds for certificate in certificates)
+    assert sum(certificate.verdict == "holds" for certificate in certificates) == 2
+    assert len({certificate.claim for certificate in certificates}) == len(certificates) == 10

@@ -1,0 +1,104 @@
+"""The search must hold on the statements, and must catch each of them broken."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from frhsic_core.paper.statements import search as module
+from frhsic_core.paper.statements.instances import FAMILIES, KERNELS, random_instances
+from frhsic_core.paper.statements.search import COUNT, SEARCHED, Searched, search
+
+IDS = [f"{s.statement}-{s.sides.__name__}" for s in SEARCHED]
+
+
+@pytest.mark.parametrize("searched", SEARCHED, ids=IDS)
+def test_holds_on_ten_thousand_laws(searched: Searched) -> None:
+    certificate = search(searched)
+    assert COUNT == 10_000
+    assert certificate.verdict == "holds"
+    assert certificate.details["violations"] == 0
+    assert certificate.details["largest left/right"] > 0.99  # the search reaches the edge of the inequality
+
+
+@pytest.mark.parametrize("searched", SEARCHED, ids=IDS)
+def test_a_constant_wrong_by_a_tenth_is_caught(searched: Searched) -> None:
+    certificate = search(searched, scale=0.9)
+    assert certificate.verdict == "fails as stated"
+    assert certificate.details["violations"] > 100
+
+
+def by_name(name: str) -> Searched:
+    return next(s for s in SEARCHED if s.sides.__name__ == name)
+
+
+def test_the_wrong_eigenvalue_is_caught() -> None:
+    """Theorem 4.5 with λ_{m−1} in place of λ_m: a slip of one in the index."""
+
+    def slipped(x: module.Instances) -> module.Sides:
+        d = x.deviations
+        spectrum = d.spectrum()
+        values = torch.cat([spectrum.eigenvalues[..., :1], spectrum.eigenvalues[..., :-1]], -1)
+        left = values * (d.expected_squared_mmd.unsqueeze(-1) - spectrum.tails)
+        return left, module._direct_hsic(x).unsqueeze(-1).expand_as(left)
+
+    assert search(Searched("Theorem 4.5", "x", "slipped", slipped)).verdict == "fails as stated"
+
+
+def test_forgetting_the_tail_is_caught() -> None:
+    """Theorem 4.5 without ρ_m²."""
+
+    def tailless(x: module.Instances) -> module.Sides:
+        d = x.deviations
+        left = d.spectrum().eigenvalues * d.expected_squared_mmd.unsqueeze(-1)
+        return left, module._direct_hsic(x).unsqueeze(-1).expand_as(left)
+
+    assert search(Searched("Theorem 4.5", "x", "tailless", tailless)).verdict == "fails as stated"
+
+
+def test_forgetting_the_bound_of_the_kernel_is_caught() -> None:
+    """Proposition 4.1 without κ_S."""
+
+    def unbounded(x: module.Instances) -> module.Sides:
+        return module._direct_hsic(x), x.deviations.expected_mmd**2
+
+    assert search(Searched("Proposition 4.1", "x", "unbounded", unbounded)).verdict == "fails as stated"
+
+
+def test_expected_mmd_may_not_be_squared_inside() -> None:
+    """(E MMD)² ≤ HSIC/κ, the bound turned round."""
+
+    def reversed_bound(x: module.Instances) -> module.Sides:
+        left, right = by_name("_expected_mmd_bound").sides(x)
+        return right, left
+
+    assert search(Searched("Remark 4.2", "x", "reversed", reversed_bound)).verdict == "fails as stated"
+
+
+def test_instances_are_what_they_promise(generator: torch.Generator) -> None:
+    x = random_instances(1600, generator=generator)
+    assert torch.allclose(x.joint.sum((-2, -1)), torch.ones(1600, dtype=torch.float64))
+    assert (x.joint >= 0).all()
+    for gram, bound in ((x.gram_z, x.bound_z), (x.gram_s, x.bound_s)):
+        diagonal = gram.diagonal(dim1=-2, dim2=-1)
+        assert torch.allclose(diagonal, bound.unsqueeze(-1).expand_as(diagonal))
+        assert (torch.linalg.eigvalsh(gram).amin(-1) > -1e-12 * bound).all()
+    of = {name: x.family == i for i, name in enumerate(FAMILIES)}
+    support = (x.joint.sum(-2) > 0).sum(-1)
+    assert (support[of["two values"]] == 2).all()
+    assert (support[of["tight"]] == 2).all()
+    constant = x.gram_z[of["degenerate Z"]]
+    assert torch.allclose(constant, constant[:, :1, :1].expand_as(constant))
+    off = x.gram_s.clone() / x.bound_s[:, None, None]
+    off.diagonal(dim1=-2, dim2=-1).zero_()
+    assert (off[of["tiny bandwidths"]].abs().amax((-2, -1)) < 1e-3).any()
+    assert (off[of["huge bandwidths"]].amax((-2, -1)) > 0.999).any()
+    assert (off[of["ties"]].amax((-2, -1)) == 1.0).any()  # two values that are the same
+    assert (off < -0.5).any()  # a kernel with negative values is among them
+    assert len(KERNELS) == 4
+
+
+def test_same_seed_same_laws() -> None:
+    a, b = (random_instances(16, generator=torch.Generator().manual_seed(5)) for _ in range(2))
+    assert torch.equal(a.joint, b.joint)
+    assert torch.equal(a.gram_s, b.gram_s)

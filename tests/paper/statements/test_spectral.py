@@ -1,0 +1,99 @@
+"""Theorem 4.5 and Corollary 4.6 on Gaussian pairs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from frhsic_core.kernels import Gaussian, Laplacian
+from frhsic_core.laws import FiniteLaw, GaussianPair, KernelHead, MercerSystem
+from frhsic_core.paper.statements import spectral
+
+ONE = Gaussian(1.0)
+
+
+@pytest.mark.parametrize("m", [1, 2, 5, 20])
+def test_upper_side_is_hsic_over_eigenvalue_plus_tail(m: int) -> None:
+    law = GaussianPair(0.7)
+    certificate = spectral.two_sided(law, kernel_z=ONE, kernel_s=Gaussian(0.5), m=m)
+    energies = law.delta_coefficients(ONE, Gaussian(0.5), m=500)
+    tail = energies[m:].sum()
+    expected = law.hsic(ONE, Gaussian(0.5)) / law.mercer(Gaussian(0.5)).eigenvalues(m)[-1] + tail
+    assert certificate.upper == pytest.approx(expected, rel=1e-9)
+    assert certificate.verdict == "holds"
+    assert spectral.upper_bounds(law, kernel_z=ONE, kernel_s=Gaussian(0.5), m=m)[-1] == pytest.approx(
+        expected, rel=1e-6
+    )
+
+
+def test_best_m_is_the_minimum_and_close_to_the_truth() -> None:
+    law = GaussianPair(0.5)
+    m, bound = spectral.best_m(law, kernel_z=ONE, kernel_s=ONE)
+    bounds = spectral.upper_bounds(law, kernel_z=ONE, kernel_s=ONE, m=10)
+    assert m == 2
+    assert bound == bounds.min()
+    assert law.expected_squared_mmd(ONE) < bound < 1.1 * law.expected_squared_mmd(ONE)
+
+
+def test_a_wrong_eigenvalue_is_not_certified(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = MercerSystem.eigenvalues
+    monkeypatch.setattr(MercerSystem, "eigenvalues", lambda self, m: 2.0 * right(self, m))
+    certificate = spectral.two_sided(GaussianPair(0.5), kernel_z=ONE, kernel_s=ONE, m=2)
+    assert certificate.verdict == "fails as stated"
+
+
+FINITE = FiniteLaw([0.0, 2.0], [0.0, 1.0, 3.0], [[0.3, 0.1, 0.1], [0.1, 0.1, 0.3]])
+
+
+def test_finite_laws_against_their_own_mercer_system() -> None:
+    kernel = Laplacian(1.0)
+    system = FINITE.mercer(kernel)
+    energies = FINITE.delta_coefficients(ONE, kernel)
+    for m in (1, 2, 3):
+        certificate = spectral.two_sided(FINITE, kernel_z=ONE, kernel_s=kernel, m=m)
+        assert certificate.holds
+        assert certificate.lower == pytest.approx(FINITE.hsic(ONE, kernel))
+        assert certificate.middle == pytest.approx(energies.sum())
+        expected = FINITE.hsic(ONE, kernel) / system.eigenvalues[m - 1] + energies[m:].sum()
+        assert certificate.upper == pytest.approx(expected, rel=1e-9)
+
+
+def test_errors_say_what_is_needed() -> None:
+    with pytest.raises(ValueError, match="m is 4: λ_m must be positive, and S takes 3 values"):
+        spectral.two_sided(FINITE, kernel_z=ONE, kernel_s=ONE, m=4)
+    with pytest.raises(TypeError, match="Gaussian kernels only"):
+        spectral.two_sided(GaussianPair(0.5), kernel_z=ONE, kernel_s=Laplacian(1.0), m=2)
+
+
+@pytest.mark.parametrize("m", [1, 3, 6])
+def test_gdp_control_sides(m: int) -> None:
+    law, head = GaussianPair(0.8), KernelHead([-1.0, 0.5], [1.0, 2.0], kernel=ONE)
+    projected, whole = spectral.gdp_control(law, head, kernel_s=ONE, m=m)
+    # Coefficients by quadrature: an independent way to the projection.
+    s, w = np.polynomial.hermite_e.hermegauss(200)
+    w = w / w.sum()
+    gap = law.conditional_gap(head, s)
+    coefficients = (w * gap) @ law.mercer(ONE).eigenfunctions(s, m)
+    assert projected.middle == pytest.approx((coefficients**2).sum(), rel=1e-8)
+    assert whole.middle == pytest.approx((w @ np.abs(gap)) ** 2, rel=1e-2)
+    assert whole.upper == pytest.approx(projected.upper + w @ gap**2 - (coefficients**2).sum(), rel=1e-8)
+    assert projected.holds
+    assert whole.holds
+
+
+def test_centred_bounds_hold_and_differ() -> None:
+    law = GaussianPair(0.5)
+    plain = spectral.upper_bounds(law, kernel_z=ONE, kernel_s=ONE, m=6)
+    centred = spectral.upper_bounds(law, kernel_z=ONE, kernel_s=ONE, m=6, centred=True)
+    assert (centred >= law.expected_squared_mmd(ONE) - 1e-12).all()
+    assert spectral.best_m(law, kernel_z=ONE, kernel_s=ONE, centred=True)[0] == 1
+    # The first centred direction is the second of T_S: the constant is no longer paid for.
+    assert centred[0] < plain[0]
+
+
+def test_certificates_are_as_recorded() -> None:
+    certificates = [c for checks in spectral.CHECKS.values() for check in checks for c in check(quick=True)]
+    failing = [c.claim for c in certificates if not c.holds]
+    assert len(failing) == 1
+    assert "population counterpart" in failing[0]
+    assert sum(c.verdict == "holds as corrected" for c in certificates) == 2
