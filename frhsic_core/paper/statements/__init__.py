@@ -1,9 +1,10 @@
-"""A certificate for every statement of the paper: what was claimed, both sides, the slack, the verdict.
+"""Certificates for the statements of the paper: the claim, both sides, the slack and the verdict.
 
-One module per group of statements; each keeps a table ``CHECKS`` that :mod:`frhsic_core.paper.statements.registry`
-collects and ``frhsic certify`` runs.
+Each module checks a group of statements. :mod:`frhsic_core.paper.statements.registry` collects the checks, and
+``frhsic certify`` runs them.
 """
 
 from frhsic_core.paper.statements.certificate import Certificate, equality, inequality, strict_inequality
+from frhsic_core.paper.statements.registry import about, check
 
-__all__ = ["Certificate", "equality", "inequality", "strict_inequality"]
+__all__ = ["Certificate", "about", "check", "equality", "inequality", "strict_inequality"]

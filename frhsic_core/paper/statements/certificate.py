@@ -1,13 +1,26 @@
-"""What was claimed, what was found: the record every check returns."""
+"""The certificate that every check returns, and the functions that build one.
+
+A certificate is made without the number and label of its statement;
+:func:`frhsic_core.paper.statements.registry.check` supplies both.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Required, TypedDict, Unpack
 
-__all__ = ["Certificate", "Evidence", "Verdict", "equality", "inequality", "strict_inequality"]
+__all__ = [
+    "Certificate",
+    "Evidence",
+    "Options",
+    "Verdict",
+    "enclosed_inequality",
+    "equality",
+    "inequality",
+    "strict_inequality",
+]
 
 Evidence = Literal["exact", "interval", "deterministic", "statistical"]
 Verdict = Literal["holds", "fails as stated", "holds as corrected", "inconclusive"]
@@ -17,12 +30,12 @@ EVIDENCE: tuple[Evidence, ...] = ("exact", "interval", "deterministic", "statist
 
 @dataclass(frozen=True)
 class Certificate:
-    """One statement, checked once: both sides, the slack between them, and the verdict that follows.
+    """The result of one check of a statement: both sides, the slack between them and the verdict.
 
     Attributes
     ----------
     statement : str
-        Number as the paper prints it, e.g. ``"Theorem 4.5"``.
+        Number as the paper prints it, e.g. ``"Theorem 4.5"``. Empty until a check supplies it.
     label : str
         The paper's own label, e.g. ``"cor:hsic-mmd-equivalence"``.
     claim : str
@@ -82,27 +95,43 @@ class Certificate:
         return {name: plain(getattr(self, name)) for name in self.__dataclass_fields__}
 
 
+class Options(TypedDict, total=False):
+    """What every kind of certificate may be given besides its sides."""
+
+    evidence: Required[Evidence]
+    corrected: bool
+    assumptions: tuple[str, ...]
+    details: Mapping[str, Any]
+
+
 def inequality(
-    statement: str,
-    label: str,
     claim: str,
     *,
     middle: float,
     upper: float,
-    evidence: Evidence,
     lower: float = math.nan,
     tolerance: float = 1e-12,
-    corrected: bool = False,
-    assumptions: tuple[str, ...] = (),
-    details: Mapping[str, Any] | None = None,
+    **options: Unpack[Options],
 ) -> Certificate:
     """Certify ``lower <= middle <= upper`` (``lower`` may be left out) within a relative ``tolerance``.
 
+    Parameters
+    ----------
+    claim : str
+        What is checked, in one line. It identifies the certificate in the record.
+    middle, upper, lower : float
+        The sides.
+    tolerance : float
+        Rounding that is allowed, relative to the largest side (and to one).
+    **options
+        ``evidence`` (required), ``assumptions`` and ``details`` of the :class:`Certificate`; ``corrected=True`` where
+        the paper's sentence was changed so that it holds.
+
     Examples
     --------
-    >>> inequality("Theorem 0.0", "thm:x", "one is at most two", middle=1.0, upper=2.0, evidence="exact").verdict
+    >>> inequality("one is at most two", middle=1.0, upper=2.0, evidence="exact").verdict
     'holds'
-    >>> inequality("Theorem 0.0", "thm:x", "two is at most one", middle=2.0, upper=1.0, evidence="exact").verdict
+    >>> inequality("two is at most one", middle=2.0, upper=1.0, evidence="exact").verdict
     'fails as stated'
     """
     slack = upper - middle
@@ -110,95 +139,80 @@ def inequality(
         slack = min(slack, middle - lower)
     scale = max(1.0, *(abs(side) for side in (lower, middle, upper) if math.isfinite(side)))
     ok = slack >= -tolerance * scale  # False for NaN sides: an undefined bound certifies nothing
+    relation = "<=" if math.isnan(lower) else "<= <="
+    return _certificate(claim, relation, (lower, middle, upper), slack, tolerance, ok, **options)
+
+
+def equality(
+    claim: str, *, left: float, right: float, tolerance: float = 1e-10, **options: Unpack[Options]
+) -> Certificate:
+    """Certify ``left == right`` up to a relative difference of ``tolerance`` (zero for rational arithmetic).
+
+    Examples
+    --------
+    >>> equality("one is one", left=1.0, right=1.0 + 1e-12, evidence="exact").verdict
+    'holds'
+    """
+    scale = max(abs(left), abs(right))
+    difference = abs(left - right) / scale if scale > 0 else 0.0
+    sides = (math.nan, left, right)
+    return _certificate(claim, "==", sides, difference, tolerance, difference <= tolerance, **options)
+
+
+def strict_inequality(
+    claim: str, *, middle: float, upper: float, margin: float = 1e-6, **options: Unpack[Options]
+) -> Certificate:
+    """Certify ``middle < upper`` by more than ``margin``: two numbers that are *not* equal, with the gap as slack.
+
+    It shows what breaks when an assumption is dropped. The tolerance of the certificate is minus the margin.
+
+    Examples
+    --------
+    >>> strict_inequality("one below one", middle=1.0, upper=1.0, evidence="exact").holds
+    False
+    """
+    slack = upper - middle
+    return _certificate(claim, "<", (math.nan, middle, upper), slack, -margin, slack > margin, **options)
+
+
+def enclosed_inequality(claim: str, *, left: Any, right: Any, **options: Unpack[Options]) -> Certificate:
+    """Certify ``left <= right`` for two balls of python-flint (``flint.arb``).
+
+    It holds only if every number of one ball is at most every number of the other. If the balls overlap, the verdict is
+    "inconclusive" and more bits are needed. The slack is the lower end of the difference.
+    """
+    difference = right - left
+    ok = True if difference >= 0 else (False if difference < 0 else None)
+    sides = (math.nan, float(left.mid()), float(right.mid()))
+    return _certificate(claim, "<=", sides, float(difference.lower()), 0.0, ok, **options)
+
+
+def _certificate(
+    claim: str,
+    relation: str,
+    sides: tuple[float, float, float],
+    slack: float,
+    tolerance: float,
+    ok: bool | None,
+    **options: Unpack[Options],
+) -> Certificate:
+    """Build a certificate whose verdict follows from ``ok``; None is "inconclusive"."""
+    verdict: Verdict = "inconclusive" if ok is None else "fails as stated"
+    if ok:
+        verdict = "holds as corrected" if options.get("corrected", False) else "holds"
+    lower, middle, upper = sides
     return Certificate(
-        statement=statement,
-        label=label,
+        statement="",
+        label="",
         claim=claim,
-        relation="<=" if math.isnan(lower) else "<= <=",
+        relation=relation,
         lower=lower,
         middle=middle,
         upper=upper,
         slack=slack,
         tolerance=tolerance,
-        evidence=evidence,
-        verdict=_verdict(ok, corrected),
-        assumptions=assumptions,
-        details=dict(details or {}),
+        evidence=options["evidence"],
+        verdict=verdict,
+        assumptions=options.get("assumptions", ()),
+        details=dict(options.get("details", {})),
     )
-
-
-def equality(
-    statement: str,
-    label: str,
-    claim: str,
-    *,
-    left: float,
-    right: float,
-    evidence: Evidence,
-    tolerance: float = 1e-10,
-    corrected: bool = False,
-    assumptions: tuple[str, ...] = (),
-    details: Mapping[str, Any] | None = None,
-) -> Certificate:
-    """Certify ``left == right`` up to a relative difference of ``tolerance`` (zero for rational arithmetic)."""
-    scale = max(abs(left), abs(right))
-    difference = abs(left - right) / scale if scale > 0 else 0.0
-    return Certificate(
-        statement=statement,
-        label=label,
-        claim=claim,
-        relation="==",
-        middle=left,
-        upper=right,
-        slack=difference,
-        tolerance=tolerance,
-        evidence=evidence,
-        verdict=_verdict(difference <= tolerance, corrected),
-        assumptions=assumptions,
-        details=dict(details or {}),
-    )
-
-
-def strict_inequality(
-    statement: str,
-    label: str,
-    claim: str,
-    *,
-    middle: float,
-    upper: float,
-    evidence: Evidence,
-    margin: float = 1e-6,
-    corrected: bool = False,
-    assumptions: tuple[str, ...] = (),
-    details: Mapping[str, Any] | None = None,
-) -> Certificate:
-    """Certify ``middle < upper`` by more than ``margin``: two things that are *not* equal, with the gap as slack.
-
-    For what breaks when an assumption is dropped. The tolerance of the certificate is minus the margin.
-
-    Examples
-    --------
-    >>> strict_inequality("Theorem 0.0", "thm:x", "one below one", middle=1.0, upper=1.0, evidence="exact").holds
-    False
-    """
-    slack = upper - middle
-    return Certificate(
-        statement=statement,
-        label=label,
-        claim=claim,
-        relation="<",
-        middle=middle,
-        upper=upper,
-        slack=slack,
-        tolerance=-margin,
-        evidence=evidence,
-        verdict=_verdict(slack > margin, corrected),
-        assumptions=assumptions,
-        details=dict(details or {}),
-    )
-
-
-def _verdict(ok: bool, corrected: bool) -> Verdict:
-    if not ok:
-        return "fails as stated"
-    return "holds as corrected" if corrected else "holds"

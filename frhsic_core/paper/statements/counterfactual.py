@@ -16,12 +16,9 @@ import torch
 from torch import Tensor
 
 from frhsic_core.laws import FiniteLaw
-from frhsic_core.paper.statements.certificate import Certificate, inequality, strict_inequality
-from frhsic_core.paper.statements.registry import Check
+from frhsic_core.paper.statements import Certificate, check, inequality, strict_inequality
 
-__all__ = ["CHECKS", "FiniteSCM", "fair_excess", "xor"]
-
-STATEMENT, LABEL = "Proposition G.1", "prop:causal_necessary"
+__all__ = ["FiniteSCM", "fair_excess", "xor"]
 
 
 @dataclass(frozen=True)
@@ -99,7 +96,8 @@ def xor() -> FiniteSCM:
     return FiniteSCM([[0, 1], [1, 0]], independent([half, half], [half, half]))
 
 
-def every_table(*, quick: bool) -> list[Certificate]:
+@check("Proposition G.1")
+def every_table() -> list[Certificate]:
     """Enumerate all tables of two values of S, three of U and three of Z, under two laws of the noise."""
     third, half = Fraction(1, 3), Fraction(1, 2)
     laws = [([half, half], [third] * 3), ([Fraction(1, 5), Fraction(4, 5)], [half, third, Fraction(1, 6)])]
@@ -118,8 +116,6 @@ def every_table(*, quick: bool) -> list[Certificate]:
     details = {"models": total, "counterfactually fair": fair, "independent but not fair": hidden}
     return [
         inequality(
-            STATEMENT,
-            LABEL,
             "HSIC is zero for every counterfactually fair model, all tables of a given size",
             middle=float(worst),
             upper=0.0,
@@ -129,8 +125,6 @@ def every_table(*, quick: bool) -> list[Certificate]:
             details=details,
         ),
         strict_inequality(
-            STATEMENT,
-            LABEL,
             "the converse fails: some independent tables are not counterfactually fair",
             middle=0.0,
             upper=float(hidden),
@@ -141,13 +135,12 @@ def every_table(*, quick: bool) -> list[Certificate]:
     ]
 
 
-def exclusive_or(*, quick: bool) -> list[Certificate]:
+@check("Proposition G.1")
+def exclusive_or() -> list[Certificate]:
     """The paper's example of the converse: Z = S ⊕ U."""
     model = xor()
     return [
         inequality(
-            STATEMENT,
-            LABEL,
             "exclusive or: HSIC is zero",
             middle=float(model.hsic()),
             upper=0.0,
@@ -155,8 +148,6 @@ def exclusive_or(*, quick: bool) -> list[Certificate]:
             evidence="exact",
         ),
         strict_inequality(
-            STATEMENT,
-            LABEL,
             "exclusive or: setting S to an independent copy changes Z with positive probability",
             middle=0.0,
             upper=float(model.changed()),
@@ -166,7 +157,8 @@ def exclusive_or(*, quick: bool) -> list[Certificate]:
     ]
 
 
-def dropped_assumptions(*, quick: bool) -> list[Certificate]:
+@check("Proposition G.1")
+def dropped_assumptions() -> list[Certificate]:
     """Without an exogenous S, or with too few heads, counterfactual fairness says nothing about independence."""
     three_eighths, eighth, half = Fraction(3, 8), Fraction(1, 8), Fraction(1, 2)
     confounded = FiniteSCM([[0, 1], [0, 1]], [[three_eighths, eighth], [eighth, three_eighths]])  # Z = U, U follows S
@@ -174,8 +166,6 @@ def dropped_assumptions(*, quick: bool) -> list[Certificate]:
     squared = FiniteSCM([[z * z for z in row] for row in signed.table], signed.probabilities)
     return [
         strict_inequality(
-            STATEMENT,
-            LABEL,
             "needed: S exogenous; a confounded model is counterfactually fair and dependent",
             middle=0.0,
             upper=float(confounded.hsic()) * confounded.counterfactually_fair,
@@ -183,8 +173,6 @@ def dropped_assumptions(*, quick: bool) -> list[Certificate]:
             details={"HSIC": str(confounded.hsic()), "S exogenous": confounded.exogenous},
         ),
         strict_inequality(
-            STATEMENT,
-            LABEL,
             "needed: enough heads; Z = S is counterfactually fair for the head z squared alone and dependent",
             middle=0.0,
             upper=float(signed.hsic()) * squared.counterfactually_fair,
@@ -212,15 +200,14 @@ def fair_excess(table: Tensor, p_s: Tensor, p_u: Tensor) -> Tensor:
     return torch.where(fair, difference.square().sum((-2, -1)), -torch.inf)
 
 
-def search(*, quick: bool) -> list[Certificate]:
+@check("Proposition G.1")
+def search() -> list[Certificate]:
     """Look for a counterfactually fair model with dependence among random ones, rare units and values included."""
     count = 10_000
     table, p_s, p_u = random_models(count, generator=torch.Generator().manual_seed(7))
     excess = fair_excess(table, p_s, p_u)
     return [
         inequality(
-            STATEMENT,
-            LABEL,
             "HSIC is zero for every counterfactually fair model among random ones",
             middle=excess.max().item(),
             upper=0.0,
@@ -229,6 +216,3 @@ def search(*, quick: bool) -> list[Certificate]:
             details={"models": count, "counterfactually fair": int(excess.isfinite().sum())},
         )
     ]
-
-
-CHECKS: dict[str, list[Check]] = {STATEMENT: [every_table, exclusive_or, dropped_assumptions, search]}

@@ -1,4 +1,4 @@
-"""Proposition 4.1 and Remark 4.2: HSIC as a weighted sum of conditional deviations, and its bound by the expected MMD.
+"""Proposition 4.1, Remark 4.2 and Lemmas B.1 and B.2: HSIC as a weighted sum of conditional deviations.
 
     HSIC = E_{S,S'}[⟨Δ(S), Δ(S')⟩ k_S(S, S')]  ≤  κ_S (E_S ‖Δ(S)‖)²
 
@@ -6,6 +6,14 @@ The bound cannot be improved for kernels in general (it is attained, in rational
 value −κ), but for the Gaussian kernel it can: Δ has mean zero, so k_S may be centred before the norm is taken, and κ_S
 becomes sup_s ‖k_S(s, ·) − μ_S‖². Remark 4.2 orders the criteria; no constant reverses the order, which is why Theorem
 4.5 has a tail.
+
+Lemma B.2 gives HSIC as a double sum for finite S and says that it vanishes together with E[MMD²]: both true. The
+sentence that the two formulations then *coincide* is true of their zeros only: for two groups
+
+    HSIC = (π₀π₁)²·(k₀₀ + k₁₁ − 2k₀₁)·MMD²(P₀, P₁)      while      E[MMD²] = π₀π₁·MMD²(P₀, P₁),
+
+and for more groups they order laws differently. Likewise GDP is demographic parity for binary S up to the factor
+2π₀π₁. All of it is rational arithmetic.
 """
 
 from __future__ import annotations
@@ -17,15 +25,22 @@ import numpy as np
 import torch
 
 from frhsic_core.kernels import Gaussian
-from frhsic_core.laws import GaussianPair
-from frhsic_core.paper.statements.certificate import Certificate, equality, inequality, strict_inequality
+from frhsic_core.laws import GaussianPair, KernelHead
+from frhsic_core.paper.statements import Certificate, about, check, equality, inequality, strict_inequality
 from frhsic_core.paper.statements.deviations import deviations_of_joint, deviations_of_pair
 from frhsic_core.paper.statements.disintegration import example_law
-from frhsic_core.paper.statements.zero_level import Exact, exact_hsic, power_gram
+from frhsic_core.paper.statements.zero_level import Exact, exact_hsic, joint_laws, power_gram
 
-__all__ = ["centred_bound", "decomposed_hsic", "expected_mmd_bound", "hidden_wave"]
-
-NUMBER, LABEL = "Proposition 4.1", "thm:EIPM_HSIC"
+__all__ = [
+    "centred_bound",
+    "decomposed_hsic",
+    "demographic_parity",
+    "exact_gdp",
+    "exact_squared_integral",
+    "expected_mmd_bound",
+    "hidden_wave",
+    "two_group_hsic",
+]
 
 
 def decomposed_hsic(joint: Exact, gram_z: Exact, gram_s: Exact) -> Fraction:
@@ -48,6 +63,7 @@ def decomposed_hsic(joint: Exact, gram_z: Exact, gram_s: Exact) -> Fraction:
     )
 
 
+@about("Proposition 4.1")
 def expected_mmd_bound(law: GaussianPair, *, kernel_z: Gaussian, kernel_s: Gaussian) -> Certificate:
     """HSIC ≤ κ_S(E[MMD])² on a Gaussian pair (Proposition 4.1, ``thm:EIPM_HSIC``); κ_S = 1.
 
@@ -58,12 +74,13 @@ def expected_mmd_bound(law: GaussianPair, *, kernel_z: Gaussian, kernel_s: Gauss
     ('holds', 0.010763, 0.039809)
     """
     return inequality(
-        NUMBER, LABEL, "Gaussian pair: HSIC ≤ κ(E MMD)²", middle=law.hsic(kernel_z, kernel_s),
+        "Gaussian pair: HSIC ≤ κ(E MMD)²", middle=law.hsic(kernel_z, kernel_s),
         upper=float(kernel_s.bound) * law.expected_mmd(kernel_z) ** 2, evidence="exact",
         details={"rho": law.rho, "sigma_z": float(kernel_z.bandwidth), "sigma_s": float(kernel_s.bandwidth)},
     )  # fmt: skip
 
 
+@about("Proposition 4.1")
 def centred_bound(law: GaussianPair, *, kernel_z: Gaussian, kernel_s: Gaussian) -> Certificate:
     """HSIC ≤ (E[MMD(S)·‖k_S(S, ·) − μ_S‖])², sharper than Proposition 4.1 since Δ has mean zero.
 
@@ -85,7 +102,7 @@ def centred_bound(law: GaussianPair, *, kernel_z: Gaussian, kernel_s: Gaussian) 
     )
     upper = float((p * law.conditional_mmd(kernel_z, s) * np.sqrt(spread)).sum()) ** 2
     return inequality(
-        NUMBER, LABEL, "sharper: the kernel on S may be centred first", middle=law.hsic(kernel_z, kernel_s),
+        "sharper: the kernel on S may be centred first", middle=law.hsic(kernel_z, kernel_s),
         upper=upper, evidence="exact", tolerance=1e-9, details={"printed bound": law.expected_mmd(kernel_z) ** 2},
     )  # fmt: skip
 
@@ -101,7 +118,8 @@ def hidden_wave(frequency: int) -> tuple[torch.Tensor, torch.Tensor]:
     return torch.stack([1.0 - one, one]) / 128, s
 
 
-def decomposition(*, quick: bool) -> list[Certificate]:
+@check("Proposition 4.1")
+def decomposition() -> list[Certificate]:
     """Proposition 4.1, first part: the decomposition, in fractions and on the Gaussian pair."""
     joint = example_law()
     gram_z, gram_s = power_gram(4), power_gram(3, ratio=Fraction(1, 3))
@@ -113,13 +131,14 @@ def decomposition(*, quick: bool) -> list[Certificate]:
             closed, integrated = law.hsic(kernel, kernel), deviations_of_pair(law, kernel, kernel).hsic.item()
             worst = max(worst, (abs(closed - integrated) / closed, integrated, closed))
     return [
-        equality(NUMBER, LABEL, "decomposition: definition and conditional sum agree as fractions",
+        equality("decomposition: definition and conditional sum agree as fractions",
                  left=float(left - right), right=0.0, evidence="exact", tolerance=0.0, details={"value": str(left)}),
-        equality(NUMBER, LABEL, "decomposition: closed form and double integral agree on Gaussian pairs",
+        equality("decomposition: closed form and double integral agree on Gaussian pairs",
                  left=worst[1], right=worst[2], evidence="exact", tolerance=1e-9),
     ]  # fmt: skip
 
 
+@check("Proposition 4.1")
 def bound(*, quick: bool) -> list[Certificate]:
     """Proposition 4.1, second part: the worst of a grid of Gaussian pairs, its attainment, and a sharper form."""
     grid = [(rho, sigma) for rho in (0.05, 0.5, 0.9, 0.99) for sigma in (0.1, 1.0, 10.0)]
@@ -144,15 +163,15 @@ def bound(*, quick: bool) -> list[Certificate]:
     ]  # fmt: skip
     return [
         tightest,
-        equality(NUMBER, LABEL, "the constant is best possible: equality for k(s, t) = st on {-1, 1}, as fractions",
+        equality("the constant is best possible: equality for k(s, t) = st on {-1, 1}, as fractions",
                  left=float(attained), right=0.0, evidence="exact", tolerance=0.0),
         min(sharper, key=lambda c: c.slack / c.upper),
     ]  # fmt: skip
 
 
-def direction(*, quick: bool) -> list[Certificate]:
+@check("Remark 4.2")
+def direction() -> list[Certificate]:
     """Remark 4.2: EIPM of the unit ball is E[MMD]; HSIC is below; nothing without a tail goes back."""
-    number, label = "Remark 4.2", "rem:hsic-eipm-direction"
     joint, gram = example_law(), power_gram(4)
     p_z, p_s = joint.sum(1), joint.sum(0)
     # EIPM as a supremum: the best function of the unit ball for each s, found by its definition and evaluated.
@@ -172,12 +191,143 @@ def direction(*, quick: bool) -> list[Certificate]:
         wave = deviations_of_joint(law, torch.eye(2, dtype=torch.float64), Gaussian(0.2)(s.unsqueeze(-1)))
         ratios.append((wave.expected_squared_mmd / wave.hsic).item())
     return [
-        equality(number, label, "the expected MMD is the EIPM of the unit ball", left=eipm, right=d.expected_mmd.item(),
+        equality("the expected MMD is the EIPM of the unit ball", left=eipm, right=d.expected_mmd.item(),
                  evidence="exact", tolerance=1e-12),
-        strict_inequality(number, label, "no constant reverses the bound: E[MMD²]/HSIC grows with the frequency",
+        strict_inequality("no constant reverses the bound: E[MMD²]/HSIC grows with the frequency",
                           middle=100.0 * ratios[0], upper=ratios[-1], evidence="exact", margin=0.0,
                           details={"frequency 1": ratios[0], "2": ratios[1], "4": ratios[2], "8": ratios[3]}),
     ]  # fmt: skip
 
 
-CHECKS = {NUMBER: [decomposition, bound], "Remark 4.2": [direction]}
+def exact_squared_integral(joint: Exact, gram_z: Exact) -> Fraction:
+    """E_S[MMD²(P_{Z|S}, P_Z)] of a finite law, in the arithmetic of its entries.
+
+    Examples
+    --------
+    >>> half = Fraction(1, 2)
+    >>> exact_squared_integral(np.array([[half, 0], [0, half]], dtype=object), power_gram(2))
+    Fraction(1, 4)
+    """
+    p_z, p_s = joint.sum(1), joint.sum(0)
+    deviations = [(p, column / p - p_z) for p, column in zip(p_s, joint.T, strict=True) if p > 0]
+    return sum((p * (delta @ gram_z @ delta) for p, delta in deviations), Fraction(0))
+
+
+def two_group_hsic(joint: Exact, gram_z: Exact, gram_s: Exact) -> Fraction:
+    """(π₀π₁)²(k₀₀ + k₁₁ − 2k₀₁)·MMD²(P₀, P₁): what HSIC is when S takes two values.
+
+    Examples
+    --------
+    >>> half = Fraction(1, 2)
+    >>> two_group_hsic(np.array([[half, 0], [0, half]], dtype=object), power_gram(2), power_gram(2))
+    Fraction(1, 16)
+    """
+    p = joint.sum(0)
+    contrast = joint[:, 0] / p[0] - joint[:, 1] / p[1]
+    distance = gram_s[0, 0] + gram_s[1, 1] - 2 * gram_s[0, 1]
+    return (p[0] * p[1]) ** 2 * distance * (contrast @ gram_z @ contrast)
+
+
+def exact_gdp(joint: Exact, head: Exact) -> Fraction:
+    """E_S|E[f(Z)|S] − E f(Z)| of a finite law for the head values ``head``."""
+    p_z, p_s = joint.sum(1), joint.sum(0)
+    return sum(
+        (p * abs(head @ (column / p) - head @ p_z) for p, column in zip(p_s, joint.T, strict=True) if p > 0),
+        Fraction(0),
+    )
+
+
+def demographic_parity(joint: Exact, head: Exact) -> Fraction:
+    """|E[f(Z)|S = 0] − E[f(Z)|S = 1]| for binary S, the demographic-parity difference."""
+    p = joint.sum(0)
+    return abs(head @ joint[:, 0] / p[0] - head @ joint[:, 1] / p[1])
+
+
+def _two_groups() -> Exact:
+    counts = [[3, 4], [2, 1], [5, 9]]
+    return np.array([[Fraction(count, 24) for count in row] for row in counts], dtype=object)
+
+
+@check("Lemma B.1")
+def fubini() -> list[Certificate]:
+    """Lemma B.1: expectation and inner product commute, in fractions and on a Gaussian law."""
+    joint, gram = example_law(), power_gram(4)
+    p_z, p_s = joint.sum(1), joint.sum(0)
+    head = np.array([Fraction(2), Fraction(-1), Fraction(1, 3), Fraction(5)], dtype=object)
+    # U = μ_{Z|S}: its Bochner integral is μ_Z; ⟨μ_Z, f⟩ against E⟨μ_{Z|S}, f⟩ with f = Σ a_i k(z_i, ·).
+    inner = p_z @ gram @ head
+    averaged = sum(p_s[j] * ((joint[:, j] / p_s[j]) @ gram @ head) for j in range(3))
+    # ⟨μ_X, k(c, ·)⟩ is the embedding's value at c; the law gives it in closed form, a quadrature gives E k(c, X).
+    nodes, weights = np.polynomial.hermite_e.hermegauss(120)
+    sigma, centre = 0.7, 0.4
+    integral = float((weights * np.exp(-((nodes - centre) ** 2) / (2 * sigma**2))).sum() / weights.sum())
+    closed = sigma / np.sqrt(sigma**2 + 1.0) * np.exp(-(centre**2) / (2.0 * (sigma**2 + 1.0)))
+    law = GaussianPair(0.6)
+    gaps = law.conditional_gap(KernelHead([centre], [1.0], kernel=Gaussian(sigma)), nodes)
+    return [
+        equality("⟨E U, f⟩ = E⟨U, f⟩ for U = μ_{Z|S}, as fractions", left=float(inner - averaged),
+                 right=0.0, evidence="exact", tolerance=0.0),
+        equality("⟨μ_X, k(c, ·)⟩ = E k(c, X) for X ~ N(0, 1)", left=integral, right=float(closed),
+                 evidence="exact", tolerance=1e-12),
+        inequality("conditional gaps of a head average to zero on a Gaussian pair",
+                   middle=abs(float((weights * gaps).sum() / weights.sum())), upper=0.0, evidence="exact",
+                   tolerance=1e-12),
+    ]  # fmt: skip
+
+
+@check("Lemma B.2")
+def discrete_lemma(*, quick: bool) -> list[Certificate]:
+    """Lemma B.2: the double sum and the common zeros; then "coincide", refuted and corrected."""
+    joint, gram_z, gram_s = example_law(), power_gram(4), power_gram(3)
+    laws = list(joint_laws(2, 3, 6 if quick else 8))
+    small_z, small_s = power_gram(2), power_gram(3, ratio=Fraction(1, 3))
+    disagree = sum(
+        (exact_hsic(law, small_z, small_s) == 0) != (exact_squared_integral(law, small_z) == 0) for law in laws
+    )
+    pair, pair_z, pair_s = _two_groups(), power_gram(3), power_gram(2)
+    hsic, integral = exact_hsic(pair, pair_z, pair_s), exact_squared_integral(pair, pair_z)
+    p = pair.sum(0)
+    factor = p[0] * p[1] * (pair_s[0, 0] + pair_s[1, 1] - 2 * pair_s[0, 1])
+    # Three groups: a law whose outer groups differ has the larger HSIC, one whose neighbours differ the larger E[MMD²].
+    far, near = (
+        np.array([[Fraction(count, 48) for count in row] for row in rows], dtype=object)
+        for rows in ([[12, 8, 4], [4, 8, 12]], [[13, 3, 8], [3, 13, 8]])
+    )
+    slow = power_gram(3, ratio=Fraction(9, 10))
+    swap = (
+        exact_hsic(near, small_z, slow) / exact_hsic(far, small_z, slow),
+        exact_squared_integral(near, small_z) / exact_squared_integral(far, small_z),
+    )
+    return [
+        equality("the double sum over groups is HSIC, as fractions",
+                 left=float(exact_hsic(joint, gram_z, gram_s) - decomposed_hsic(joint, gram_z, gram_s)), right=0.0,
+                 evidence="exact", tolerance=0.0),
+        equality("HSIC and E[MMD²] have the same zeros on every law of a rational grid",
+                 left=float(disagree), right=0.0, evidence="exact", tolerance=0.0, details={"laws": len(laws)}),
+        equality("'the two formulations coincide' for finite S: HSIC = E[MMD²]", left=float(hsic),
+                 right=float(integral), evidence="exact", tolerance=0.0,
+                 details={"HSIC": str(hsic), "E[MMD²]": str(integral)}),
+        equality("two groups: HSIC = π₀π₁(k₀₀ + k₁₁ − 2k₀₁)·E[MMD²], as fractions",
+                 left=float(hsic - factor * integral) + float(hsic - two_group_hsic(pair, pair_z, pair_s)), right=0.0,
+                 evidence="exact", tolerance=0.0, corrected=True, details={"factor": str(factor)}),
+        strict_inequality("from three groups on no factor will do: they order two laws differently",
+                          middle=max(float(swap[0]) - 1.0, 1.0 - float(swap[1])), upper=0.0, evidence="exact",
+                          margin=1e-2,
+                          details={"HSIC ratio": str(swap[0]), "E[MMD²] ratio": str(swap[1])}),
+    ]  # fmt: skip
+
+
+@check("Lemma B.2")
+def binary_parity() -> list[Certificate]:
+    """Section 2's "GDP reduces to DP when S is binary": true of the zero, off by 2π₀π₁ in value."""
+    joint = _two_groups()
+    head = np.array([Fraction(1), Fraction(1, 4), Fraction(-2, 3)], dtype=object)
+    gdp, parity, p = exact_gdp(joint, head), demographic_parity(joint, head), joint.sum(0)
+    return [
+        equality("'GDP reduces to DP when S is binary': GDP is the difference of the two group means",
+                 left=float(gdp), right=float(parity), evidence="exact", tolerance=0.0,
+                 details={"GDP": str(gdp), "DP": str(parity)}),
+        equality("GDP = 2π₀π₁·DP for binary S, as fractions",
+                 left=float(gdp - 2 * p[0] * p[1] * parity), right=0.0, evidence="exact", tolerance=0.0,
+                 corrected=True),
+    ]  # fmt: skip

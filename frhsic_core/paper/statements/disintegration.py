@@ -17,7 +17,8 @@ import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import coo_matrix, vstack
 
-from frhsic_core.paper.statements.certificate import Certificate, equality, inequality, strict_inequality
+from frhsic_core.paper.statements import Certificate, check, equality, inequality, strict_inequality
+from frhsic_core.paper.statements.registry import registered  # SHIM
 from frhsic_core.paper.statements.zero_level import Exact, exact_hsic, power_gram
 
 __all__ = ["conditional_contrast", "example_law", "lipschitz_supremum", "total_variation", "transport_cost"]
@@ -90,9 +91,9 @@ def _laws(quick: bool) -> list[Exact]:
     return laws
 
 
+@check("Theorem 3.2")
 def disintegration(*, quick: bool) -> list[Certificate]:
     """Theorem 3.2 for three classes: left side from the joint law, right side from the conditional laws."""
-    number, label = "Theorem 3.2", "thm:joint-equals-integral"
     laws = _laws(quick)
     worst: dict[str, tuple[Any, Any]] = {"tv": (0.0, 0.0), "w1": (0.0, 0.0), "rkhs": (0.0, 0.0)}
 
@@ -118,17 +119,18 @@ def disintegration(*, quick: bool) -> list[Certificate]:
         keep("rkhs", math.sqrt(exact_hsic(joint, gram_z, gram_s)), attained)
     details = {"laws": len(laws)}
     return [
-        equality(number, label, "bounded functions: the joint total variation is that of the conditional contrasts",
+        equality("bounded functions: the joint total variation is that of the conditional contrasts",
                  left=float(worst["tv"][0]), right=float(worst["tv"][1]), evidence="exact", tolerance=0.0,
                  details=details),
-        equality(number, label, "Lipschitz functions: the transport cost is the supremum over conditional contrasts",
+        equality("Lipschitz functions: the transport cost is the supremum over conditional contrasts",
                  left=worst["w1"][0], right=worst["w1"][1], evidence="exact", tolerance=1e-9, details=details),
-        equality(number, label, "unit ball of the product RKHS: √HSIC is attained on the conditional contrasts",
+        equality("unit ball of the product RKHS: √HSIC is attained on the conditional contrasts",
                  left=worst["rkhs"][0], right=worst["rkhs"][1], evidence="exact", tolerance=1e-12, details=details),
     ]  # fmt: skip
 
 
-def decomposable_classes(*, quick: bool) -> list[Certificate]:
+@check("Definition 3.3")
+def decomposable_classes() -> list[Certificate]:
     """Definition 3.3: the classes used are (or are not) decomposable, decided on their slices."""
     joint = example_law()
     rows, columns = joint.shape
@@ -138,18 +140,16 @@ def decomposable_classes(*, quick: bool) -> list[Certificate]:
     slice_excess = max(abs(flat[a] - flat[b]) - c for a, b, c in _grid_pairs(rows, columns, across=False))
     joint_excess = max(abs(flat[a] - flat[b]) - c for a, b, c in _grid_pairs(rows, columns, across=True))
     return [
-        inequality("Definition 3.3", "def:decomposable-class",
-                   "gluing Lipschitz slices stays in the class that is Lipschitz in z alone: decomposable",
+        inequality("gluing Lipschitz slices stays in the class that is Lipschitz in z alone: decomposable",
                    middle=slice_excess, upper=0.0, evidence="exact"),
-        strict_inequality("Definition 3.3", "def:decomposable-class",
-                          "the same glued function leaves the class Lipschitz in (z, s) jointly: not decomposable",
+        strict_inequality("the same glued function leaves the class Lipschitz in (z, s) jointly: not decomposable",
                           middle=0.0, upper=joint_excess, evidence="exact", margin=1e-3),
     ]  # fmt: skip
 
 
-def recovery(*, quick: bool) -> list[Certificate]:
+@check("Corollary 3.4")
+def recovery() -> list[Certificate]:
     """Corollary 3.4: equality on decomposable classes; what happens on others; the words "exactly when"."""
-    number, label = "Corollary 3.4", "cor:decomposable-class"
     joint = example_law()
     rows, columns = joint.shape
     p_z, p_s = joint.sum(1), joint.sum(0)
@@ -172,29 +172,23 @@ def recovery(*, quick: bool) -> list[Certificate]:
     witness = np.sign((joint - np.outer(p_z, p_s)).astype(float)).ravel()
     two_functions = abs(float(witness @ difference))
     return [
-        equality(number, label, "bounded functions are decomposable: joint total variation is its conditional average",
+        equality("bounded functions are decomposable: joint total variation is its conditional average",
                  left=float(tv_joint - tv_integral), right=0.0, evidence="exact", tolerance=0.0),
-        equality(number, label, "functions Lipschitz in z alone are decomposable: the supremum is the average W1",
+        equality("functions Lipschitz in z alone are decomposable: the supremum is the average W1",
                  left=w_slices, right=w_integral, evidence="exact", tolerance=1e-9),
-        strict_inequality(number, label, "without decomposability (Lipschitz in (z, s)) the joint IPM is smaller",
+        strict_inequality("without decomposability (Lipschitz in (z, s)) the joint IPM is smaller",
                           middle=w_joint, upper=w_integral, evidence="exact", margin=1e-3),
-        strict_inequality(number, label, "without decomposability (product RKHS ball) √HSIC is smaller than E[MMD]",
+        strict_inequality("without decomposability (product RKHS ball) √HSIC is smaller than E[MMD]",
                           middle=root_hsic, upper=expected_mmd, evidence="exact", margin=1e-3),
         # "exactly when the witness class decomposes" read as "only then": every class that is not decomposable would
         # have to miss the integral. This two-element class does not miss it.
-        strict_inequality(number, label,
-                          "'exactly when' read as 'only when': a class of two functions must miss the integral",
+        strict_inequality("'exactly when' read as 'only when': a class of two functions must miss the integral",
                           middle=two_functions, upper=float(tv_integral), evidence="exact", margin=1e-9,
                           details={"class": "{f, -f}, f the sign of the joint minus the product law"}),
-        inequality(number, label,
-                   "decomposability is enough, not needed; any class with slices in V stays at or below the integral",
+        inequality("decomposability is enough, not needed; any class with slices in V stays at or below the integral",
                    middle=max(two_functions, float(tv_joint)), upper=float(tv_integral), evidence="exact",
                    corrected=True),
     ]  # fmt: skip
 
 
-CHECKS = {
-    "Theorem 3.2": [disintegration],
-    "Definition 3.3": [decomposable_classes],
-    "Corollary 3.4": [recovery],
-}
+CHECKS = registered(__name__)  # SHIM: checks("disintegration") of frhsic_core.paper.statements.registry

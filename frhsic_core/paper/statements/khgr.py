@@ -23,13 +23,11 @@ from frhsic_core.joint.gram import resolve_kernel
 from frhsic_core.joint.hsic import hsic
 from frhsic_core.joint.khgr import khgr
 from frhsic_core.kernels import Kernel, Linear
-from frhsic_core.paper.statements.certificate import Certificate, inequality
-from frhsic_core.paper.statements.registry import Check
-from frhsic_core.paper.statements.samples import SampleBatch, worst_excess
+from frhsic_core.paper.statements import Certificate, check, inequality
+from frhsic_core.paper.statements.search import SampleBatch, worst_excess
 
-__all__ = ["CHECKS", "STEPS", "Sandwich", "sandwich"]
+__all__ = ["STEPS", "Sandwich", "sandwich"]
 
-STATEMENT, LABEL = "Proposition C.1", "prop:khgr_reg_sandwich"
 RIDGES = ((1e-6, 1e-6), (1e-2, 1e-2), (1e-4, 10.0), (1.0, 0.1), (1e3, 1e3))
 
 
@@ -166,6 +164,7 @@ def at_every_ridge(step: Callable[[Sandwich], Tensor]) -> Callable[[list[Sandwic
     return lambda found: torch.stack([step(one) / max(1.0, one.ridges) for one in found], -1)
 
 
+@check("Proposition C.1")
 def search(*, quick: bool) -> list[Certificate]:
     """Search random samples for a violation, with Gaussian and with linear (not characteristic) kernels."""
     certificates = []
@@ -179,8 +178,6 @@ def search(*, quick: bool) -> list[Certificate]:
         for name, found in worst.items():
             certificates.append(
                 inequality(
-                    STATEMENT,
-                    LABEL,
                     f"{name}, {'linear' if linear else 'Gaussian'} kernels: no counterexample among random samples",
                     middle=found.excess,
                     upper=0.0,
@@ -193,6 +190,3 @@ def search(*, quick: bool) -> list[Certificate]:
                 )
             )
     return certificates
-
-
-CHECKS: dict[str, list[Check]] = {STATEMENT: [search]}

@@ -1,31 +1,94 @@
-"""Rates of convergence against exact truths: HSIC, and EIPM at a fixed and at a shrinking bandwidth.
+"""Rates of convergence against exact truths, and the law of HSIC's estimator at independence.
 
 The paper's synthetic study takes each estimator's value at a large sample as the truth. For the Gaussian law the truth
-is known (:class:`frhsic_core.laws.GaussianPair`), and then the two estimators part: HSIC converges to HSIC at root-n;
-EIPM at a fixed smoothing bandwidth converges at root-n too, to the wrong number; the rate n^(−2/5) belongs to
+is known (:class:`frhsic_core.laws.GaussianPair`), and then the two estimators differ. HSIC converges to HSIC at root-n.
+EIPM at a fixed smoothing bandwidth also converges at root-n, but to the wrong number. The rate n^(−2/5) belongs to
 γ_n ∝ n^(−1/5), where the smoothing bias is of order γ_n².
+
+The paper calls HSIC's estimator a non-degenerate V-statistic. That is true where Z and S depend on each other: there
+√n(HSIC_n − HSIC) has a normal limit with variance 4·Var h₁, h₁(z, s) = E[k̃(Z, z)·l̃(S, s)]. At Z ⟂ S, the target of
+training, h₁ is zero everywhere. Then n·HSIC_b has a limit law and, for kernels with k(x, x) = 1, the mean
+
+    E[n·HSIC_b] = (1 − μ_K)(1 − μ_L)(1 − 1/n),    μ_K = E k(Z, Z'), μ_L = E l(S, S'),
+
+so that a mini-batch of m rows has a penalty of about (1 − μ_K)(1 − μ_L)/m even when nothing is left to remove.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import torch
+from scipy import stats
 
 from frhsic_core.conditional import eipm
 from frhsic_core.joint.hsic import hsic
 from frhsic_core.kernels import Gaussian
-from frhsic_core.laws import GaussianPair
-from frhsic_core.paper.statements.certificate import Certificate, inequality
-from frhsic_core.paper.statements.coverage import loglog_slope
-from frhsic_core.paper.statements.registry import Check
+from frhsic_core.laws import FiniteLaw, GaussianPair
+from frhsic_core.paper.statements import Certificate, check, equality, inequality, strict_inequality
+from frhsic_core.paper.statements.registry import registered  # SHIM
+from frhsic_core.paper.statements.zero_level import rational_hsic
 
-__all__ = ["CHECKS", "Convergence", "eipm_convergence", "hsic_convergence", "smoothing_bias_slope"]
+__all__ = [
+    "Convergence",
+    "eipm_convergence",
+    "hsic_convergence",
+    "loglog_slope",
+    "null_mean",
+    "projection_variance",
+    "rational_unbiased_hsic",
+    "smoothing_bias_slope",
+]
 
-STATEMENT, LABEL = "Corollary 5.3", "cor:uniform-hsic-rootn"
 LAW, KERNEL = GaussianPair(0.5), Gaussian(1.0)
+
+
+def loglog_slope(
+    sizes: np.ndarray, errors: np.ndarray, *, confidence: float = 0.95
+) -> tuple[float, tuple[float, float]]:
+    """Slope of log(mean error) on log n, with an interval from the spread of the replications.
+
+    The mean error at each n has a relative standard error (delta method for its logarithm); the slope is the weighted
+    least-squares one, its variance the weighted one, no line being assumed beyond that. Independent replications at
+    each n are needed.
+
+    Parameters
+    ----------
+    sizes : ndarray
+        Sample sizes, ``(k,)``.
+    errors : ndarray
+        Non-negative errors, ``(k, replications)``.
+    confidence : float
+        Of the normal interval.
+
+    Returns
+    -------
+    slope : float
+    interval : (float, float)
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> sizes = np.array([10.0, 100.0, 1000.0])
+    >>> slope, (low, high) = loglog_slope(sizes, np.abs(rng.normal(size=(3, 4000))) / np.sqrt(sizes)[:, None])
+    >>> low < -0.5 < high and high - low < 0.05
+    True
+    """
+    means = errors.mean(1)
+    variance = (errors.std(1, ddof=1) / means) ** 2 / errors.shape[1]
+    weight = 1.0 / variance
+    x, y = np.log(sizes), np.log(means)
+    centred = x - (weight @ x) / weight.sum()
+    spread = float(weight @ centred**2)
+    slope = float(weight @ (centred * y)) / spread
+    reach = float(stats.norm.isf((1.0 - confidence) / 2.0)) / math.sqrt(spread)
+    return slope, (slope - reach, slope + reach)
 
 
 @dataclass(frozen=True)
@@ -125,6 +188,7 @@ def smoothing_bias_slope(small: float, large: float, *, constant: float = 1.0) -
     return math.log(biases[1] / biases[0]) / math.log(large / small)
 
 
+@check("Corollary 5.3")
 def hsic_rate(*, quick: bool) -> list[Certificate]:
     """HSIC against its exact value: the slope's 95 % interval contains −1/2."""
     sizes = (100, 200, 400) if quick else (100, 200, 400, 800)
@@ -133,8 +197,6 @@ def hsic_rate(*, quick: bool) -> list[Certificate]:
     slope, (low, high) = found.slope()
     return [
         inequality(
-            STATEMENT,
-            LABEL,
             "a single encoder: the 95 % interval of HSIC's log-log slope contains -1/2, Gaussian law off the null",
             lower=low,
             middle=-0.5,
@@ -146,6 +208,7 @@ def hsic_rate(*, quick: bool) -> list[Certificate]:
     ]
 
 
+@check("Corollary 5.3")
 def fixed_bandwidth(*, quick: bool) -> list[Certificate]:
     """EIPM at a fixed γ: a definite distance from the truth, and convergence to the smoothed criterion."""
     sizes = (100, 200, 400) if quick else (100, 200, 400, 800)
@@ -169,8 +232,6 @@ def fixed_bandwidth(*, quick: bool) -> list[Certificate]:
         }
         certificates += [
             inequality(
-                STATEMENT,
-                LABEL,
                 f"text: EIPM at the fixed bandwidth {bandwidth} converges to its population value E[MMD]",
                 middle=abs(mean - found.truth),
                 upper=reach,
@@ -178,8 +239,6 @@ def fixed_bandwidth(*, quick: bool) -> list[Certificate]:
                 details=details,
             ),
             inequality(
-                STATEMENT,
-                LABEL,
                 f"EIPM at the fixed bandwidth {bandwidth} converges to the smoothed criterion; 99 % slope interval "
                 "contains -1/2",
                 lower=low,
@@ -193,6 +252,7 @@ def fixed_bandwidth(*, quick: bool) -> list[Certificate]:
     return certificates
 
 
+@check("Corollary 5.3")
 def shrinking_bandwidth(*, quick: bool) -> list[Certificate]:
     """EIPM at γ_n ∝ n^(−1/5): the error against the truth falls, and the exact bias falls like n^(−2/5)."""
     sizes = (100, 200, 400) if quick else (100, 200, 400, 800)
@@ -203,8 +263,6 @@ def shrinking_bandwidth(*, quick: bool) -> list[Certificate]:
     slope, (low, high) = found.slope()
     return [
         inequality(
-            STATEMENT,
-            LABEL,
             "EIPM at a bandwidth of order n^(-1/5): the error against the truth falls (upper end of its slope)",
             middle=high,
             upper=0.0,
@@ -213,8 +271,6 @@ def shrinking_bandwidth(*, quick: bool) -> list[Certificate]:
             details={"slope": slope, "interval": [low, high], "replications": replications, "sizes": list(sizes)},
         ),
         inequality(
-            STATEMENT,
-            LABEL,
             "EIPM at a bandwidth of order n^(-1/5): the exact smoothing bias has log-log slope -2/5",
             middle=abs(smoothing_bias_slope(1e10, 1e12) + 0.4),
             upper=1e-3,
@@ -225,4 +281,158 @@ def shrinking_bandwidth(*, quick: bool) -> list[Certificate]:
     ]
 
 
-CHECKS: dict[str, list[Check]] = {STATEMENT: [hsic_rate, fixed_bandwidth, shrinking_bandwidth]}
+Matrix = Sequence[Sequence[Any]]
+
+
+def null_mean(mean_k: Any, mean_l: Any, *, n: int) -> Any:
+    """(1 − μ_K)(1 − μ_L)(1 − 1/n), the mean of n·HSIC_b at independence for kernels with k(x, x) = 1.
+
+    Examples
+    --------
+    >>> null_mean(Fraction(1, 2), Fraction(1, 2), n=2)
+    Fraction(1, 8)
+    """
+    return (1 - mean_k) * (1 - mean_l) * (1 - Fraction(1, n))
+
+
+def rational_unbiased_hsic(gram: list[list[Fraction]], other: list[list[Fraction]]) -> Fraction:
+    """Unbiased HSIC (Song et al., 2012) in rational arithmetic, O(n²), at least four rows."""
+    n = len(gram)
+    k, l = ([[Fraction(0) if i == j else m[i][j] for j in range(n)] for i in range(n)] for m in (gram, other))
+    rows, other_rows = [sum(row, Fraction(0)) for row in k], [sum(row, Fraction(0)) for row in l]
+    paired = sum((k[i][j] * l[i][j] for i in range(n) for j in range(n)), Fraction(0))
+    product = sum(rows, Fraction(0)) * sum(other_rows, Fraction(0))
+    cross = sum((a * b for a, b in zip(rows, other_rows, strict=True)), Fraction(0))
+    return (paired + product / ((n - 1) * (n - 2)) - 2 * cross / (n - 2)) / (n * (n - 3))
+
+
+def exact_mean(
+    statistic: Callable[[list[list[Fraction]], list[list[Fraction]]], Fraction],
+    *,
+    n: int,
+    p_z: Sequence[Fraction],
+    p_s: Sequence[Fraction],
+    gram_z: Matrix,
+    gram_s: Matrix,
+) -> Fraction:
+    """Mean of a statistic over all samples of n independent rows with Z ⟂ S, by enumeration: (|Z|·|S|)^n terms."""
+    cells = [(i, j, p * q) for i, p in enumerate(p_z) for j, q in enumerate(p_s)]
+    total = Fraction(0)
+    for sample in itertools.product(cells, repeat=n):
+        chance = math.prod((cell[2] for cell in sample), start=Fraction(1))
+        k = [[gram_z[a[0]][b[0]] for b in sample] for a in sample]
+        l = [[gram_s[a[1]][b[1]] for b in sample] for a in sample]
+        total += chance * statistic(k, l)
+    return total
+
+
+def projection_variance(law: FiniteLaw, gram_z: Matrix, gram_s: Matrix) -> Any:
+    """4·Var h₁: the variance of the normal limit of √n(HSIC_n − HSIC), zero exactly when that is degenerate."""
+    k, l = np.array(gram_z, dtype=object), np.array(gram_s, dtype=object)
+    k = k - (k @ law.p_z)[:, None]
+    l = l - (l @ law.p_s)[:, None]
+    h = (k - (law.p_z @ k)[None, :]) @ law.difference @ (l - (law.p_s @ l)[None, :])
+    mean = (law.probabilities * h).sum()
+    return 4 * ((law.probabilities * h * h).sum() - mean * mean)
+
+
+HALF, THIRD = Fraction(1, 2), Fraction(1, 3)
+GRAM_Z = [[Fraction(1), HALF], [HALF, Fraction(1)]]
+GRAM_S = [[Fraction(1), Fraction(1, 4)], [Fraction(1, 4), Fraction(1)]]
+P_Z, P_S = (THIRD, 1 - THIRD), (Fraction(1, 4), Fraction(3, 4))
+
+
+@check("Definition 2.1")
+def exact_null_means() -> list[Certificate]:
+    """Both estimators on a two-by-two law, all samples enumerated."""
+    options: dict[str, Any] = {"p_z": P_Z, "p_s": P_S, "gram_z": GRAM_Z, "gram_s": GRAM_S}
+    mean_k = sum(P_Z[i] * P_Z[j] * GRAM_Z[i][j] for i in range(2) for j in range(2))
+    mean_l = sum(P_S[i] * P_S[j] * GRAM_S[i][j] for i in range(2) for j in range(2))
+    n = 4
+    biased = n * exact_mean(rational_hsic, n=n, **options)
+    formula = null_mean(mean_k, mean_l, n=n)
+    unbiased = exact_mean(rational_unbiased_hsic, n=n, **options)
+    return [
+        equality(
+            "at independence n times biased HSIC has mean (1 - mu_K)(1 - mu_L)(1 - 1/n), all samples enumerated",
+            left=float(biased),
+            right=float(formula),
+            tolerance=0.0,
+            evidence="exact",
+            details={"n": n, "mean": str(biased), "formula": str(formula)},
+        ),
+        equality(
+            "at independence unbiased HSIC has mean zero, all samples enumerated",
+            left=float(unbiased),
+            right=0.0,
+            tolerance=0.0,
+            evidence="exact",
+            details={"n": n, "mean": str(unbiased)},
+        ),
+    ]
+
+
+@check("Definition 2.1")
+def degeneracy(*, quick: bool) -> list[Certificate]:
+    """The first projection: zero at independence, positive off it, and right as a variance there."""
+    independent = FiniteLaw([0, 1], [0, 1], [[p * q for q in P_S] for p in P_Z])
+    table = [[Fraction(1, 2), Fraction(1, 8)], [Fraction(1, 8), Fraction(1, 4)]]
+    dependent = FiniteLaw([0, 1], [0, 1], table)
+    at_null = projection_variance(independent, GRAM_Z, GRAM_S)
+    off_null = projection_variance(dependent, GRAM_Z, GRAM_S)
+    n, draws = 4000, 2000 if quick else 20_000
+    rng = np.random.default_rng(21)
+    counts = rng.multinomial(n, np.array(table, dtype=float).ravel(), size=draws).reshape(draws, 2, 2) / n
+    difference = counts - counts.sum(2, keepdims=True) * counts.sum(1, keepdims=True)
+    k, l = np.array(GRAM_Z, dtype=float), np.array(GRAM_S, dtype=float)
+    variance = float(n * ((k @ difference @ l) * difference).sum((1, 2)).var(ddof=1))
+    return [
+        strict_inequality(
+            "text: the estimator is a non-degenerate V-statistic; variance of its first projection at independence",
+            middle=0.0,
+            upper=float(at_null),
+            evidence="exact",
+            details={"variance": str(at_null)},
+        ),
+        strict_inequality(
+            "off the null the estimator is non-degenerate; variance of its first projection",
+            middle=0.0,
+            upper=float(off_null),
+            evidence="exact",
+            corrected=True,
+            details={"variance": str(off_null)},
+        ),
+        inequality(
+            "off the null n times the variance of HSIC is that of the first projection, up to sampling error and 1/n",
+            middle=abs(variance / float(off_null) - 1.0),
+            upper=5.0 * math.sqrt(2.0 / draws) + 40.0 / n,
+            evidence="statistical",
+            corrected=True,
+            details={"n": n, "draws": draws, "n times variance": variance, "limit": float(off_null)},
+        ),
+    ]
+
+
+@check("Definition 2.1")
+def gaussian_null(*, quick: bool) -> list[Certificate]:
+    """The Gaussian law at ρ = 0: mean of n·HSIC_b and of the unbiased form within four standard errors."""
+    n, draws = 64, 500 if quick else 4000
+    z, s = GaussianPair(0.0).sample(n, generator=torch.Generator().manual_seed(22), batch=(draws,))
+    kernel = Gaussian(1.0)
+    expected = GaussianPair(0.0).null_mean(kernel, kernel, n=n)
+    certificates = []
+    for estimator, factor, target in (("biased", n, expected), ("unbiased", 1, 0.0)):
+        values = factor * hsic(z, s, kernel_z=kernel, kernel_s=kernel, estimator=estimator)
+        certificates.append(
+            inequality(
+                f"Gaussian law at independence: mean of the {estimator} estimator against its exact value",
+                middle=abs(values.mean().item() - target),
+                upper=4.0 * values.std().item() / math.sqrt(draws),
+                evidence="statistical",
+                details={"n": n, "draws": draws, "mean": values.mean().item(), "exact": target},
+            )
+        )
+    return certificates
+
+
+CHECKS = registered(__name__)  # SHIM: checks("rates") of frhsic_core.paper.statements.registry

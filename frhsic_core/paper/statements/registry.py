@@ -1,41 +1,44 @@
-"""Every statement of the paper and the checks that certify it.
+"""The statements of the paper and the checks that certify them.
 
-A module of :mod:`frhsic_core.paper.statements` takes part by defining one table,
-
-.. code-block:: python
-
-    CHECKS: dict[str, list[Check]] = {"Theorem 4.5": [two_sided_on_laws, two_sided_search]}
-
-where the key is the number as printed (a row of ``statements.csv``) and each check is a function
+A module of this folder takes part by decorating functions with :func:`check`:
 
 .. code-block:: python
 
-    def two_sided_on_laws(*, quick: bool) -> list[Certificate]: ...
+    @check("Theorem 4.5")
+    def two_sided_on_laws(*, quick: bool) -> list[Certificate]:
+        return [inequality("HSIC is at most the integral", middle=..., upper=..., evidence="exact")]
 
-``quick`` may shrink grids, draws and searches; it must not change which certificates come back, since recorded verdicts
-are compared by statement and claim. So a claim never mentions a size. Modules are found by name in the package
-folder when :func:`checks` is first called: nothing is imported before, and a module that is not there breaks nothing.
+The name is the printed number (a row of ``statements.csv``). The decorator writes it, with the paper's label, on every
+certificate that the function returns. ``quick`` may shrink grids, draws and searches, and a check that has nothing to
+shrink leaves it out. It must not change which certificates come back, because recorded verdicts are compared by
+statement and claim; therefore a claim never mentions a size. :func:`checks` imports the modules of the folder when it
+is first called.
 """
 
 from __future__ import annotations
 
 import csv
+import functools
 import importlib
+import inspect
 import pkgutil
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
+from typing import Any, ParamSpec, TypeVar
 
 from frhsic_core.paper.statements.certificate import Certificate
 
-__all__ = ["Check", "Result", "Statement", "checks", "find_statement", "run_checks", "statements"]
+__all__ = ["Check", "Result", "Statement", "about", "check", "checks", "find_statement", "run_checks", "statements"]
 
 Check = Callable[..., list[Certificate]]
+P = ParamSpec("P")
+R = TypeVar("R")
 
-# What stands in the folder without checking a statement.
-NOT_CHECKS = frozenset({"certificate", "registry", "sentences"})
+_PACKAGE = __name__.rpartition(".")[0]
+_REGISTERED: list[tuple[str, Check]] = []
 
 
 @dataclass(frozen=True)
@@ -124,27 +127,93 @@ def find_statement(name: str) -> Statement:
     raise KeyError(f"there is no statement {name!r}: choose one of {', '.join(statements())}.")
 
 
-@cache
-def checks() -> dict[str, tuple[Check, ...]]:
-    """Return the checks of every statement, from the ``CHECKS`` tables of all modules of this folder.
+def about(number: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Return a decorator that writes a statement's number and label on the certificates that a function returns.
+
+    The function returns one certificate, or a list or tuple of them. :func:`check` does the same and registers it.
+    """
+
+    def stamp(found: Any) -> Any:
+        if isinstance(found, Certificate):
+            return replace(found, statement=number, label=statements()[number].label)
+        return type(found)(stamp(one) for one in found)
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        @functools.wraps(function)
+        def stamped(*args: P.args, **kwargs: P.kwargs) -> R:
+            result: R = stamp(function(*args, **kwargs))
+            return result
+
+        return stamped
+
+    return decorate
+
+
+def check(number: str, *, name: str | None = None) -> Callable[[Check], Check]:
+    """Register the decorated function as a check of a statement.
+
+    Parameters
+    ----------
+    number : str
+        Printed number of the statement, a row of ``statements.csv``.
+    name : str, optional
+        Name of the check in the record; by default the name of the function.
+
+    Returns
+    -------
+    callable
+        The check takes ``quick`` (keyword, default False) even if the function does not.
 
     Raises
     ------
     ValueError
-        When a table names a statement that is not in ``statements.csv``.
+        If ``number`` is not in ``statements.csv``.
     """
-    import frhsic_core.paper.statements as package
+    if number not in statements():
+        raise ValueError(f"{number!r} is not a row of statements.csv: add it there, or correct the number.")
 
-    table: dict[str, tuple[Check, ...]] = dict.fromkeys(statements(), ())
-    for info in sorted(pkgutil.iter_modules(package.__path__), key=lambda info: info.name):
-        if info.name in NOT_CHECKS:
-            continue
-        module = importlib.import_module(f"{package.__name__}.{info.name}")
-        for number, functions in getattr(module, "CHECKS", {}).items():
-            if number not in table:
-                raise ValueError(f"{module.__name__} checks {number!r}, which is no row of statements.csv.")
-            table[number] += tuple(functions)
-    return table
+    def decorate(function: Check) -> Check:
+        takes_quick = "quick" in inspect.signature(function).parameters
+        stamped = about(number)(function)
+
+        @functools.wraps(function)
+        def run(*, quick: bool = False) -> list[Certificate]:
+            return stamped(quick=quick) if takes_quick else stamped()
+
+        run.__name__ = name or function.__name__
+        _REGISTERED.append((number, run))
+        return run
+
+    return decorate
+
+
+@cache
+def checks(module: str | None = None) -> dict[str, tuple[Check, ...]]:
+    """Return the checks of every statement, in the order of the paper.
+
+    Parameters
+    ----------
+    module : str, optional
+        Return only the checks of this module of the folder, and only the statements that it checks.
+
+    Examples
+    --------
+    >>> [one.__name__ for one in checks("zero_level")["Proposition 3.1"]]
+    ['equivalence_on_all_laws', 'what_breaks_without_characteristic']
+    """
+    for info in pkgutil.iter_modules(importlib.import_module(_PACKAGE).__path__, prefix=f"{_PACKAGE}."):
+        importlib.import_module(info.name)
+    # Sorted by module, since modules also import each other; within a module the order is that of the file.
+    ordered = sorted(_REGISTERED, key=lambda entry: entry[1].__module__)
+    table = {
+        number: tuple(one for of, one in ordered if of == number and module in (None, _module(one)))
+        for number in statements()
+    }
+    return table if module is None else {number: found for number, found in table.items() if found}
+
+
+def _module(one: Check) -> str:
+    return one.__module__.rpartition(".")[2]
 
 
 def run_checks(
@@ -165,11 +234,17 @@ def run_checks(
         Called with the number and the check before each one: a place to show progress.
     """
     for number in statements() if numbers is None else numbers:
-        for check in checks()[number]:
+        for one in checks()[number]:
             if before is not None:
-                before(number, check)
+                before(number, one)
             started = time.perf_counter()
-            certificates = check(quick=quick)
+            certificates = one(quick=quick)
             seconds = time.perf_counter() - started
             for certificate in certificates:
-                yield Result(certificate, check.__module__.rsplit(".", 1)[-1], check.__name__, seconds)
+                yield Result(certificate, _module(one), one.__name__, seconds)
+
+
+def registered(module: str) -> dict[str, tuple[Check, ...]]:  # SHIM: for the aliases CHECKS
+    """Return the checks that a module, named in full, has registered so far."""
+    found = [(number, one) for number, one in _REGISTERED if one.__module__ == module]
+    return {number: tuple(one for of, one in found if of == number) for number, _ in found}

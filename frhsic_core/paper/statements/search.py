@@ -1,24 +1,175 @@
-"""Batched search for counterexamples: every inequality that must hold for every law, on ten thousand of them.
+"""Search for counterexamples among random laws and among samples chosen to be difficult.
 
-Each entry of ``SEARCHED`` computes both sides of one statement for a whole batch; :func:`search` reports the worst
-slack. ``scale`` shrinks the right side on purpose: a search that cannot see a constant wrong by a tenth certifies
-nothing, and ``tests/paper/statements/test_search.py`` shows that each of these can.
+A statement that must hold for every law is evaluated on ten thousand random finite laws, in one batch. The laws include
+the cases where a counterexample would hide: two values only, ties, a constant Z, values of probability zero, tiny
+bandwidths (the Gram matrix is the identity) and huge ones (it is all ones), kernels that take negative values, bounds κ
+other than one. Some laws make the inequalities of section 4 equalities. :func:`search` reports the worst slack.
+
+A statement that must hold for every sample is searched with :func:`worst_excess`. A *step* maps a batch of samples to
+excesses, one or more for each: how far the left side exceeds the right one, in units where rounding is about n·eps. A
+true step never gets above its tolerance.
+
+A search that cannot detect a constant that is wrong by a tenth certifies nothing;
+``tests/paper/statements/test_search.py`` shows that each of these can.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from frhsic_core.paper.statements.certificate import Certificate, inequality
-from frhsic_core.paper.statements.instances import FAMILIES, Instances, random_instances
-from frhsic_core.paper.statements.registry import Check
+from frhsic_core.kernels import Gaussian, InverseMultiquadric, Laplacian
+from frhsic_core.paper.statements import Certificate, about, check, inequality
+from frhsic_core.paper.statements.deviations import Deviations, deviations_of_joint
+from frhsic_core.paper.statements.registry import registered  # SHIM
 
-__all__ = ["COUNT", "SEARCHED", "Searched", "search", "search_certificate"]
+__all__ = [
+    "COUNT",
+    "FAMILIES",
+    "SEARCHED",
+    "Instances",
+    "SampleBatch",
+    "Searched",
+    "Worst",
+    "awkward_samples",
+    "cosine_gram",
+    "random_instances",
+    "search",
+    "worst_excess",
+]
+
+SIZE = 6  # atoms of Z and of S
+GramOf = Callable[[Tensor, Tensor], Tensor]  # (points (B, n, d), bandwidths (B,)) -> (B, n, n)
+
+
+def cosine_gram(x: Tensor, bandwidth: Tensor) -> Tensor:
+    """cos((x − y)/σ) of the first coordinate: bounded by one, positive semi-definite, not characteristic, signed."""
+    # Reduced first: the rounding of a difference of large angles would make the matrix indefinite.
+    angle = torch.remainder(x[..., :1] / bandwidth[..., None, None], 2.0 * torch.pi)
+    return torch.cos(angle - angle.mT)
+
+
+KERNELS: dict[str, GramOf] = {
+    "Gaussian": lambda x, bandwidth: Gaussian(bandwidth)(x),
+    "Laplacian": lambda x, bandwidth: Laplacian(bandwidth)(x),
+    "inverse multiquadric": lambda x, bandwidth: InverseMultiquadric(bandwidth)(x),
+    "cosine": cosine_gram,
+}
+FAMILIES = (
+    "generic",
+    "ties",
+    "two values",
+    "degenerate Z",
+    "paired sample",
+    "tiny bandwidths",
+    "huge bandwidths",
+    "tight",
+)
+
+
+@dataclass(frozen=True)
+class Instances:
+    """A batch of finite laws with kernels, a function g in F_S, a head f in F_Z and two positions in S.
+
+    Attributes
+    ----------
+    joint, gram_z, gram_s : Tensor
+        ``(B, a, b)``, ``(B, a, a)``, ``(B, b, b)``.
+    bound_z, bound_s : Tensor
+        ``(B,)``, κ_Z and κ_S.
+    alpha, beta : Tensor
+        ``(B, a)`` and ``(B, b)``: f = Σ α_i k_Z(z_i, ·), g = Σ β_j k_S(s_j, ·).
+    family : Tensor
+        ``(B,)``, index into ``FAMILIES``.
+    """
+
+    joint: Tensor
+    gram_z: Tensor
+    gram_s: Tensor
+    bound_z: Tensor
+    bound_s: Tensor
+    alpha: Tensor
+    beta: Tensor
+    family: Tensor
+
+    @property
+    def deviations(self) -> Deviations:
+        """The conditional deviations of every law in the batch."""
+        return deviations_of_joint(self.joint, self.gram_z, self.gram_s)
+
+
+def random_instances(count: int, *, generator: torch.Generator) -> Instances:
+    """Draw ``count`` laws, spread evenly over ``FAMILIES`` and over the kernels; float64 on the CPU.
+
+    O(count) time: no loop over instances.
+
+    Examples
+    --------
+    >>> batch = random_instances(80, generator=torch.Generator().manual_seed(0))
+    >>> tuple(batch.joint.shape), bool((batch.joint.sum((-2, -1)) - 1).abs().max() < 1e-12)
+    ((80, 6, 6), True)
+    """
+
+    def uniform(*shape: int) -> Tensor:
+        return torch.rand(*shape, generator=generator, dtype=torch.float64)
+
+    def normal(*shape: int) -> Tensor:
+        return torch.randn(*shape, generator=generator, dtype=torch.float64)
+
+    family = torch.arange(count) % len(FAMILIES)
+    is_family = {name: family == index for index, name in enumerate(FAMILIES)}
+    z, s = normal(count, SIZE, 2), normal(count, SIZE, 1)
+    width_z, width_s = 10.0 ** (4.0 * uniform(count) - 2.0), 10.0 ** (4.0 * uniform(count) - 2.0)
+    # −log(U)^3 is heavy-tailed: some cells get nearly all the mass, others next to none.
+    joint = (-uniform(count, SIZE, SIZE).log()) ** 3
+    joint = torch.where(uniform(count, SIZE, SIZE) < 0.2, 0.0, joint)
+    joint[:, 0, 0] += 1e-3  # never an empty law
+
+    ties = is_family["ties"][:, None, None]
+    z, s = torch.where(ties, z.round(), z), torch.where(ties, s.round(), s)
+    z = torch.where(is_family["degenerate Z"][:, None, None], z[:, :1], z)
+    paired = torch.eye(SIZE, dtype=torch.float64).expand(count, SIZE, SIZE)
+    joint = torch.where(is_family["paired sample"][:, None, None], paired, joint)
+    width_z = torch.where(is_family["tiny bandwidths"], 1e-3 * width_z, width_z)
+    width_s = torch.where(is_family["tiny bandwidths"], 1e-3, width_s)
+    width_z = torch.where(is_family["huge bandwidths"], 1e3 * width_z, width_z)
+    width_s = torch.where(is_family["huge bandwidths"], 1e3 * width_s, width_s)
+    two = is_family["two values"] | is_family["tight"]
+    joint = torch.where(two[:, None, None] & (torch.arange(SIZE) > 1), 0.0, joint)
+    joint[:, 0, 0] += 1e-3 * two
+
+    # Tight laws: two equally likely values half a turn apart, so that the cosine kernel has k_S(0, 1) = −κ.
+    tight = is_family["tight"]
+    columns = joint / joint.sum(-2, keepdim=True).clamp_min(1e-300)
+    joint = torch.where(tight[:, None, None], columns, joint)
+    apart = torch.zeros(count, SIZE, 1, dtype=torch.float64)
+    apart[:, 1, 0] = torch.pi * width_s
+    s = torch.where(tight[:, None, None], apart, s)
+    joint = joint / joint.sum((-2, -1), keepdim=True)
+
+    bound_z, bound_s = 10.0 ** (2.0 * uniform(count) - 1.0), 10.0 ** (2.0 * uniform(count) - 1.0)
+    which_z = torch.randint(len(KERNELS), (count,), generator=generator)
+    which_s = torch.randint(len(KERNELS), (count,), generator=generator)
+    gram_z, gram_s = (
+        torch.stack([gram(points, width) for gram in KERNELS.values()])[which, torch.arange(count)]
+        for points, width, which in ((z, width_z, which_z), (s, width_s, which_s))
+    )
+    gram_z, gram_s = gram_z * bound_z[:, None, None], gram_s * bound_s[:, None, None]
+
+    alpha, beta = normal(count, SIZE), normal(count, SIZE)
+    p_s = joint.sum(-2).clamp_min(1e-300)
+    toward = joint[..., 0] / p_s[:, :1] - joint.sum(-1)  # f = Δ(s_1), the head along the deviation itself
+    alpha = torch.where(two[:, None], toward, alpha)
+    contrast = torch.zeros(SIZE, dtype=torch.float64)
+    contrast[0], contrast[1] = 1.0, -1.0
+    beta = torch.where(two[:, None], contrast, beta)
+    return Instances(joint, gram_z, gram_s, bound_z, bound_s, alpha, beta, family)
+
 
 COUNT = 10_000  # in one batch; all sixteen searches together take about a second, so quick runs keep the full size
 TOLERANCE = 1e-11  # absolute, for sides of order κ ≤ 10; rounding reaches about 1e-14
@@ -31,9 +182,72 @@ class Searched:
     """One inequality ``left ≤ right`` and how to compute it for a batch; sides are ``(B,)`` or ``(B, m)``."""
 
     statement: str
-    label: str
     claim: str
     sides: Callable[[Instances], Sides]
+
+
+SEARCHED: list[Searched] = []
+
+
+@cache
+def _laws(count: int, seed: int) -> Instances:
+    return random_instances(count, generator=torch.Generator().manual_seed(seed))
+
+
+def search(searched: Searched, *, count: int = COUNT, seed: int = 0, scale: float = 1.0) -> Certificate:
+    """Evaluate one inequality on ``count`` random laws in one batch and certify its worst case.
+
+    Parameters
+    ----------
+    searched : Searched
+    count, seed : int
+        Which laws; all searches with the same numbers share them.
+    scale : float
+        Multiplies the right side. One is the statement; 0.9 is a broken version that must be caught.
+
+    Examples
+    --------
+    >>> search(SEARCHED[2], count=400).verdict, search(SEARCHED[2], count=400, scale=0.9).verdict
+    ('holds', 'fails as stated')
+    """
+    batch = _laws(count, seed)
+    left, right = searched.sides(batch)
+    left, right = left.reshape(count, -1), scale * right.reshape(count, -1)
+    slack = (right - left) / left.abs().clamp_min(1.0)
+    worst = int(slack.argmin())
+    instance, _ = divmod(worst, slack.shape[-1])
+    ratio = torch.where(right > 1e-9, left / right.clamp_min(1e-300), 0.0)
+    return about(searched.statement)(inequality)(
+        searched.claim,
+        middle=left.reshape(-1)[worst].item(),
+        upper=right.reshape(-1)[worst].item(),
+        evidence="deterministic",
+        tolerance=TOLERANCE,
+        assumptions=("kernels bounded and positive semi-definite",),
+        details={
+            "instances": count,
+            "comparisons": slack.numel(),
+            "violations": int((slack < -TOLERANCE).any(-1).sum()),
+            "largest left/right": ratio.max().item(),
+            "family of the worst": FAMILIES[int(batch.family[instance])],
+        },
+    )
+
+
+def _searched(number: str, claim: str) -> Callable[[Callable[[Instances], Sides]], Callable[[Instances], Sides]]:
+    """Return a decorator that registers the search for a counterexample to the decorated pair of sides."""
+
+    def decorate(sides: Callable[[Instances], Sides]) -> Callable[[Instances], Sides]:
+        entry = Searched(number, claim, sides)
+        SEARCHED.append(entry)
+
+        @check(number, name=f"search_{sides.__name__.strip('_')}")
+        def run() -> list[Certificate]:
+            return [search(entry)]
+
+        return sides
+
+    return decorate
 
 
 def _equal(left: Tensor, right: Tensor) -> Sides:
@@ -55,41 +269,50 @@ def _g(x: Instances) -> Tensor:
     return torch.einsum("...jk,...k->...j", x.gram_s, x.beta)
 
 
+@_searched("Lemma B.2", "random laws: the double sum is HSIC")
+@_searched("Proposition 4.1", "random laws: the decomposition is HSIC")
 def _decomposition(x: Instances) -> Sides:
     return _equal(_direct_hsic(x), x.deviations.hsic)
 
 
+@_searched("Proposition 4.1", "random laws: HSIC ≤ κ(E MMD)²")
 def _expected_mmd_bound(x: Instances) -> Sides:
     return _direct_hsic(x), x.bound_s * x.deviations.expected_mmd**2
 
 
+@_searched("Remark 4.2", "random laws: HSIC ≤ κ·EIPM² ≤ κ·E[MMD²]")
 def _direction(x: Instances) -> Sides:
     d = x.deviations
     left = torch.stack([d.hsic, x.bound_s * d.expected_mmd**2], -1)
     return left, x.bound_s.unsqueeze(-1) * torch.stack([d.expected_mmd**2, d.expected_squared_mmd], -1)
 
 
+@_searched("Theorem 4.3", "random laws: smoothed form")
 def _smoothed(x: Instances) -> Sides:
     return x.deviations.smoothed(_g(x)), _norm(x.beta, x.gram_s) * _direct_hsic(x)
 
 
+@_searched("Theorem 4.3", "random laws: fixed-head form")
 def _fixed_head(x: Instances) -> Sides:
     gap, norm = x.deviations.gap(x.alpha)
     return _norm(x.joint.sum(-2) * gap, x.gram_s), norm * _direct_hsic(x)
 
 
+@_searched("Theorem 4.3", "random laws: bilinear form")
 def _bilinear(x: Instances) -> Sides:
     gap, norm = x.deviations.gap(x.alpha)
     left = (x.joint.sum(-2) * _g(x) * gap).sum(-1) ** 2
     return left, norm * _norm(x.beta, x.gram_s) * _direct_hsic(x)
 
 
+@_searched("Corollary 4.4", "random laws: one point")
 def _one_point(x: Instances) -> Sides:
     d = x.deviations
     left = torch.stack([d.smoothed(x.gram_s[..., j]) for j in range(x.gram_s.shape[-1])], -1)
     return left, x.gram_s.diagonal(dim1=-2, dim2=-1) * _direct_hsic(x).unsqueeze(-1)
 
 
+@_searched("Corollary 4.4", "random laws: two points")
 def _two_points(x: Instances) -> Sides:
     d, size = x.deviations, x.gram_s.shape[-1]
     diagonal = x.gram_s.diagonal(dim1=-2, dim2=-1)
@@ -99,10 +322,12 @@ def _two_points(x: Instances) -> Sides:
     return left, squared * _direct_hsic(x).unsqueeze(-1)
 
 
+@_searched("Theorem 4.5", "random laws: lower side")
 def _lower(x: Instances) -> Sides:
     return _direct_hsic(x) / x.bound_s, x.deviations.expected_squared_mmd
 
 
+@_searched("Theorem 4.5", "random laws: upper side, every m")
 def _upper(x: Instances, *, centred: bool = False) -> Sides:
     # Multiplied out: λ_m(E[MMD²] − ρ_m²) ≤ HSIC for every m, λ_m = 0 included, without dividing by rounding.
     d = x.deviations
@@ -111,6 +336,7 @@ def _upper(x: Instances, *, centred: bool = False) -> Sides:
     return left, _direct_hsic(x).unsqueeze(-1).expand_as(left)
 
 
+@_searched("Corollary 4.6", "random laws: projected gap, every m")
 def _projected_head(x: Instances) -> Sides:
     d = x.deviations
     spectrum, (gap, norm) = d.spectrum(), d.gap(x.alpha)
@@ -119,6 +345,7 @@ def _projected_head(x: Instances) -> Sides:
     return left, (norm * _direct_hsic(x)).unsqueeze(-1).expand_as(left)
 
 
+@_searched("Corollary 4.6", "random laws: GDP with its tail, every m")
 def _gdp(x: Instances) -> Sides:
     d = x.deviations
     spectrum, (gap, norm) = d.spectrum(), d.gap(x.alpha)
@@ -130,6 +357,7 @@ def _gdp(x: Instances) -> Sides:
     return left, (norm * _direct_hsic(x)).unsqueeze(-1).expand_as(left)
 
 
+@_searched("Theorem 3.2", "random laws: RKHS ball, bounded functions")
 def _disintegrated(x: Instances) -> Sides:
     p_z, p_s = x.joint.sum(-1, keepdim=True), x.joint.sum(-2, keepdim=True)
     conditional = torch.where(p_s > 0, x.joint / p_s.clamp_min(1e-300) - p_z, 0.0)
@@ -139,6 +367,7 @@ def _disintegrated(x: Instances) -> Sides:
     return _equal(left, torch.stack([ball, contrast.abs().sum((-2, -1))], -1))
 
 
+@_searched("Corollary 3.4", "random laws: the bounded class splits over S")
 def _bounded_class(x: Instances) -> Sides:
     p_z, p_s = x.joint.sum(-1, keepdim=True), x.joint.sum(-2, keepdim=True)
     conditional = torch.where(p_s > 0, x.joint / p_s.clamp_min(1e-300) - p_z, 0.0)
@@ -146,6 +375,7 @@ def _bounded_class(x: Instances) -> Sides:
     return _equal((x.joint - p_z * p_s).abs().sum((-2, -1)), averaged)
 
 
+@_searched("Lemma B.1", "random laws: E⟨μ_{Z|S}, f⟩ is ⟨μ_Z, f⟩")
 def _fubini(x: Instances) -> Sides:
     # U = μ_{Z|S}, v = f: ⟨E U, f⟩ = ⟨μ_Z, f⟩ against E_S⟨U, f⟩; squares keep both sides non-negative.
     p_z, p_s = x.joint.sum(-1), x.joint.sum(-2)
@@ -155,86 +385,167 @@ def _fubini(x: Instances) -> Sides:
     return _equal(embedded**2, (p_s * inner).sum(-1) ** 2)
 
 
-_SMOOTHED, _LOCAL = "thm:hsic_smoothed_conditional_control", "cor:localized_sensitive_contrasts"
-_EQUIVALENCE, _HEAD = "cor:hsic-mmd-equivalence", "cor:spectral_gdp_control"
-
-SEARCHED: tuple[Searched, ...] = (
-    Searched("Theorem 3.2", "thm:joint-equals-integral", "random laws: RKHS ball, bounded functions", _disintegrated),
-    Searched("Corollary 3.4", "cor:decomposable-class", "random laws: the bounded class splits over S", _bounded_class),
-    Searched("Proposition 4.1", "thm:EIPM_HSIC", "random laws: the decomposition is HSIC", _decomposition),
-    Searched("Proposition 4.1", "thm:EIPM_HSIC", "random laws: HSIC ≤ κ(E MMD)²", _expected_mmd_bound),
-    Searched("Remark 4.2", "rem:hsic-eipm-direction", "random laws: HSIC ≤ κ·EIPM² ≤ κ·E[MMD²]", _direction),
-    Searched("Theorem 4.3", _SMOOTHED, "random laws: smoothed form", _smoothed),
-    Searched("Theorem 4.3", _SMOOTHED, "random laws: fixed-head form", _fixed_head),
-    Searched("Theorem 4.3", _SMOOTHED, "random laws: bilinear form", _bilinear),
-    Searched("Corollary 4.4", _LOCAL, "random laws: one point", _one_point),
-    Searched("Corollary 4.4", _LOCAL, "random laws: two points", _two_points),
-    Searched("Theorem 4.5", _EQUIVALENCE, "random laws: lower side", _lower),
-    Searched("Theorem 4.5", _EQUIVALENCE, "random laws: upper side, every m", _upper),
-    Searched("Corollary 4.6", _HEAD, "random laws: projected gap, every m", _projected_head),
-    Searched("Corollary 4.6", _HEAD, "random laws: GDP with its tail, every m", _gdp),
-    Searched("Lemma B.1", "lem:fubini", "random laws: E⟨μ_{Z|S}, f⟩ is ⟨μ_Z, f⟩", _fubini),
-    Searched("Lemma B.2", "lem:discrete-coincidence", "random laws: the double sum is HSIC", _decomposition),
-)
+SIZES = (2, 3, 4, 6, 10, 24)
+SHAPES_S = ("normal", "three values", "binary", "nearly tied", "grid", "constant")
+SHAPES_Z = ("follows s", "normal", "binary", "one different row", "splits the ties", "constant")
 
 
-@cache
-def _batch(count: int, seed: int) -> Instances:
-    return random_instances(count, generator=torch.Generator().manual_seed(seed))
+@dataclass(frozen=True)
+class SampleBatch:
+    """Samples of one size with kernels and a head f = Σ_a c_a·k(anchor_a, ·) for each.
 
-
-def search(searched: Searched, *, count: int = COUNT, seed: int = 0, scale: float = 1.0) -> Certificate:
-    """Evaluate one inequality on ``count`` random laws in one batch and certify its worst case.
-
-    Parameters
+    Attributes
     ----------
-    searched : Searched
-    count, seed : int
-        Which laws; all searches with the same numbers share them.
-    scale : float
-        Multiplies the right side. One is the statement; 0.9 is a broken version that must be caught.
+    z, s : Tensor
+        ``(b, n, d)`` and ``(b, n, 1)``, float64.
+    bandwidth_z, bandwidth_s : Tensor
+        ``(b,)``, from a thousandth to a thousand.
+    anchors, coefficients : Tensor
+        ``(b, n, d)`` and ``(b, n)``: the head.
+    """
+
+    z: Tensor
+    s: Tensor
+    bandwidth_z: Tensor
+    bandwidth_s: Tensor
+    anchors: Tensor
+    coefficients: Tensor
+
+    @property
+    def kernel_z(self) -> Gaussian:
+        """Gaussian kernel on Z, one bandwidth for each sample."""
+        return Gaussian(self.bandwidth_z)
+
+    @property
+    def kernel_s(self) -> Gaussian:
+        """Gaussian kernel on S, one bandwidth for each sample."""
+        return Gaussian(self.bandwidth_s)
+
+
+@dataclass(frozen=True)
+class Worst:
+    """The sample that came closest to breaking a step, or broke it."""
+
+    excess: float
+    instances: int
+    rows: int
+    instance: Mapping[str, Any]
+
+
+def _pick(kind: Tensor, options: list[Tensor]) -> Tensor:
+    """Choose for each sample one of several batches of the same shape."""
+    return torch.stack(options)[kind, torch.arange(len(kind))]
+
+
+def _samples(count: int, n: int, d: int, generator: torch.Generator) -> SampleBatch:
+    def normal(*shape: int) -> Tensor:
+        return torch.randn(*shape, generator=generator, dtype=torch.float64)
+
+    def integers(high: int, *shape: int) -> Tensor:
+        return torch.randint(high, shape, generator=generator).double()
+
+    kind_s = torch.randint(len(SHAPES_S), (count,), generator=generator)
+    kind_z = torch.randint(len(SHAPES_Z), (count,), generator=generator)
+    three = integers(3, count, n, 1)
+    s = _pick(
+        kind_s,
+        [
+            normal(count, n, 1),
+            three,
+            integers(2, count, n, 1),
+            three + 1e-5 * normal(count, n, 1),
+            torch.arange(n, dtype=torch.float64).reshape(1, n, 1).expand(count, n, 1),
+            torch.zeros(count, n, 1, dtype=torch.float64),
+        ],
+    )
+    spike = torch.zeros(count, n, d, dtype=torch.float64)
+    spike[:, 0] = 1.0
+    z = _pick(
+        kind_z,
+        [
+            s + 0.3 * normal(count, n, d),
+            normal(count, n, d),
+            integers(2, count, n, d),
+            spike,
+            (torch.arange(n) % 2).double().reshape(1, n, 1).expand(count, n, d),
+            torch.zeros(count, n, d, dtype=torch.float64),
+        ],
+    )
+    one_hot = torch.zeros(count, n, dtype=torch.float64)
+    one_hot[:, 0] = 1.0
+    head = torch.randint(3, (count,), generator=generator)
+    coefficients = _pick(head, [normal(count, n), one_hot, normal(count, n)])
+    anchors = _pick((head > 0).long(), [z + normal(count, n, d), z])
+    log_bandwidths = 6.0 * torch.rand(2, count, generator=generator, dtype=torch.float64) - 3.0
+    # Half of the samples at ordinary bandwidths: the extremes alone would make every Gram matrix trivial.
+    ordinary = torch.rand(2, count, generator=generator, dtype=torch.float64) < 0.5
+    bandwidth_z, bandwidth_s = 10.0 ** torch.where(ordinary, log_bandwidths / 6.0, log_bandwidths)
+    return SampleBatch(z, s, bandwidth_z, bandwidth_s, anchors, coefficients)
+
+
+def awkward_samples(count: int, *, generator: torch.Generator) -> Iterator[SampleBatch]:
+    """Yield batches of awkward samples, ``count`` in all, over sizes from 2 to 24 rows and one or three columns.
 
     Examples
     --------
-    >>> search(SEARCHED[3], count=400).verdict, search(SEARCHED[3], count=400, scale=0.9).verdict
-    ('holds', 'fails as stated')
+    >>> batches = list(awkward_samples(120, generator=torch.Generator().manual_seed(0)))
+    >>> sum(len(batch.z) for batch in batches), sorted({batch.z.shape[1] for batch in batches})
+    (120, [2, 3, 4, 6, 10, 24])
     """
-    batch = _batch(count, seed)
-    left, right = searched.sides(batch)
-    left, right = left.reshape(count, -1), scale * right.reshape(count, -1)
-    slack = (right - left) / left.abs().clamp_min(1.0)
-    worst = int(slack.argmin())
-    instance, _ = divmod(worst, slack.shape[-1])
-    ratio = torch.where(right > 1e-9, left / right.clamp_min(1e-300), 0.0)
-    return inequality(
-        searched.statement,
-        searched.label,
-        searched.claim,
-        middle=left.reshape(-1)[worst].item(),
-        upper=right.reshape(-1)[worst].item(),
-        evidence="deterministic",
-        tolerance=TOLERANCE,
-        assumptions=("kernels bounded and positive semi-definite",),
-        details={
-            "instances": count,
-            "comparisons": slack.numel(),
-            "violations": int((slack < -TOLERANCE).any(-1).sum()),
-            "largest left/right": ratio.max().item(),
-            "family of the worst": FAMILIES[int(batch.family[instance])],
-        },
-    )
+    settings = [(n, d) for n in SIZES for d in (1, 3)]
+    for index, (n, d) in enumerate(settings):
+        share = count // len(settings) + (index < count % len(settings))
+        if share:
+            yield _samples(share, n, d, generator)
 
 
-def search_certificate(searched: Searched) -> Check:
-    """Return a check, named after the statement, that runs the search."""
+def worst_excess(
+    steps: Mapping[str, Callable[[Any], Tensor]],
+    *,
+    prepare: Callable[[SampleBatch], Any],
+    instances: int,
+    generator: torch.Generator,
+) -> dict[str, Worst]:
+    """Return, for each step, the largest excess over all samples and the sample it belongs to.
 
-    def check(*, quick: bool) -> list[Certificate]:
-        return [search(searched)]
+    Parameters
+    ----------
+    steps : mapping
+        Functions of what ``prepare`` returns; shape ``(b, ...)``. A NaN counts as an infinite excess.
+    prepare : callable
+        Computes once per batch what the steps share.
+    instances : int
+        Number of samples.
+    generator : torch.Generator
+        Source of the samples.
 
-    check.__name__ = f"search_{searched.sides.__name__.strip('_')}"
-    return check
+    Examples
+    --------
+    >>> worst = worst_excess({"z is bounded by 9": lambda b: (b.z.abs() - 9.0).amax((-2, -1))},
+    ...     prepare=lambda batch: batch, instances=24, generator=torch.Generator().manual_seed(0))
+    >>> worst["z is bounded by 9"].excess < 0
+    True
+    """
+    found: dict[str, Worst] = {}
+    for batch in awkward_samples(instances, generator=generator):
+        prepared = prepare(batch)
+        for name, step in steps.items():
+            excess = step(prepared)
+            excess = torch.where(excess.isnan(), torch.inf, excess).reshape(len(batch.z), -1).amax(-1)
+            where = int(excess.argmax())
+            if name not in found or excess[where].item() > found[name].excess:
+                found[name] = Worst(
+                    excess=excess[where].item(),
+                    instances=instances,
+                    rows=batch.z.shape[1],
+                    instance={
+                        "z": batch.z[where].tolist(),
+                        "s": batch.s[where, :, 0].tolist(),
+                        "bandwidth_z": batch.bandwidth_z[where].item(),
+                        "bandwidth_s": batch.bandwidth_s[where].item(),
+                    },
+                )
+    return found
 
 
-CHECKS: dict[str, list[Check]] = {}
-for _searched in SEARCHED:
-    CHECKS.setdefault(_searched.statement, []).append(search_certificate(_searched))
+CHECKS = registered(__name__)  # SHIM: checks("search") of frhsic_core.paper.statements.registry

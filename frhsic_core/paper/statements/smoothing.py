@@ -17,13 +17,11 @@ from torch import Tensor
 
 from frhsic_core.kernels import Gaussian
 from frhsic_core.laws import GaussianPair
-from frhsic_core.paper.statements.certificate import Certificate, equality, inequality, strict_inequality
+from frhsic_core.paper.statements import Certificate, check, equality, inequality, strict_inequality
 from frhsic_core.paper.statements.deviations import Deviations, deviations_of_joint, deviations_of_pair
+from frhsic_core.paper.statements.registry import registered  # SHIM
 
 __all__ = ["bilinear", "fixed_head", "localised", "operator_norm", "smoothed"]
-
-NUMBER, LABEL = "Theorem 4.3", "thm:hsic_smoothed_conditional_control"
-LOCAL, LOCAL_LABEL = "Corollary 4.4", "cor:localized_sensitive_contrasts"
 
 
 def smoothed(deviations: Deviations, beta: Tensor) -> tuple[Tensor, Tensor]:
@@ -104,6 +102,7 @@ def _pairs(quick: bool) -> list[Deviations]:
     ]
 
 
+@check("Theorem 4.3")
 def three_forms(*, quick: bool) -> list[Certificate]:
     """Theorem 4.3 on Gaussian pairs: the identity and the three forms, worst over random f and g."""
     generator = torch.Generator().manual_seed(43)
@@ -126,17 +125,18 @@ def three_forms(*, quick: bool) -> list[Certificate]:
     for name in ("smoothed", "fixed-head", "bilinear"):
         low, high = _worst(forms[name])
         claim = f"Gaussian pairs: {name} form"
-        result.append(inequality(NUMBER, LABEL, claim, middle=low, upper=high, evidence="exact"))
+        result.append(inequality(claim, middle=low, upper=high, evidence="exact"))
     low, high = _worst(forms["COCO"])
     result += [
-        inequality(NUMBER, LABEL, "sharper: the operator norm of the cross-covariance may replace HSIC", middle=low,
+        inequality("sharper: the operator norm of the cross-covariance may replace HSIC", middle=low,
                    upper=high, evidence="exact"),
-        equality(NUMBER, LABEL, "the constant is best possible: equality for S with two values", evidence="exact",
+        equality("the constant is best possible: equality for S with two values", evidence="exact",
                  left=attained[0].item(), right=attained[1].item(), tolerance=1e-12),
     ]  # fmt: skip
     return result
 
 
+@check("Corollary 4.4")
 def local_forms(*, quick: bool) -> list[Certificate]:
     """Corollary 4.4 on Gaussian pairs at all points and pairs of a grid, and what it does not say."""
     one, two = zip(*(localised(d) for d in _pairs(quick)), strict=True)
@@ -149,15 +149,14 @@ def local_forms(*, quick: bool) -> list[Certificate]:
     weight = (d.gram_s @ d.probabilities) ** 2
     kept = weight > 1e-12
     return [
-        inequality(LOCAL, LOCAL_LABEL, "Gaussian pairs: one-point form at every node", middle=left_one, upper=right_one,
+        inequality("Gaussian pairs: one-point form at every node", middle=left_one, upper=right_one,
                    evidence="exact"),
-        inequality(LOCAL, LOCAL_LABEL, "Gaussian pairs: two-point form at every pair of nodes", middle=left_two,
+        inequality("Gaussian pairs: two-point form at every pair of nodes", middle=left_two,
                    upper=right_two, evidence="exact"),
-        strict_inequality(LOCAL, LOCAL_LABEL,
-                          "it bounds an unnormalised average: divided by E k(S, s0) the left side passes the bound",
+        strict_inequality("it bounds an unnormalised average: divided by E k(S, s0) the left side passes the bound",
                           middle=bound.max().item(), upper=(own[kept] / weight[kept]).max().item(), evidence="exact",
                           margin=1e-3),
     ]  # fmt: skip
 
 
-CHECKS = {NUMBER: [three_forms], LOCAL: [local_forms]}
+CHECKS = registered(__name__)  # SHIM: checks("smoothing") of frhsic_core.paper.statements.registry

@@ -1,31 +1,48 @@
-"""Theorem 4.5 and Corollary 4.6: HSIC and the conditional MMD integral control each other, up to a spectral tail.
+"""Theorem 4.5, Corollary 4.6 and Remark B.3: HSIC and the conditional MMD integral, up to a spectral tail.
 
 With the eigenpairs (λ_ℓ, ψ_ℓ) of T_S and Δ_ℓ = E_S[Δ(S)ψ_ℓ(S)],
 
     HSIC = Σ λ_ℓ‖Δ_ℓ‖²,   E[MMD²] = Σ ‖Δ_ℓ‖²,   HSIC/κ ≤ E[MMD²] ≤ HSIC/λ_m + Σ_{ℓ>m}‖Δ_ℓ‖².
 
 The Gaussian pair has all of these in closed form. The paper calls λ_m the counterpart of the empirical λ̂_m of Theorem
-4.7; it is not: λ̂_m belongs to the *centred* Gram matrix and converges to an eigenvalue of the centred operator, which
+4.7. It is not: λ̂_m belongs to the *centred* Gram matrix and converges to an eigenvalue of the centred operator, which
 lies between λ_{m+1} and λ_m. Since Δ has mean zero both theorems hold with the centred system, and that form is the
 counterpart.
+
+Remark B.3 is about the smallest positive eigenvalue λ̂_S of the centred Gram matrix of S. It tends to 1/n as σ → 0 if
+all S_i are distinct, and to 0 as σ → ∞, as printed. With tied values the first limit is another number, and between the
+limits there is no power law of exponent about −1. For n distinct points the k-th positive eigenvalue falls like
+σ^(−2k), so the smallest falls like σ^(−2(n−1)): at n = 1500 far below anything float64 can hold. A cut-off at
+10⁻⁶·λ_max records the cut-off instead. These eigenvalues are enclosed in ball arithmetic.
 """
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
 from functools import cache
+from typing import Any
 
 import numpy as np
 import torch
 
+from frhsic_core.joint.centring import centre
 from frhsic_core.kernels import Gaussian, Kernel, Laplacian
 from frhsic_core.laws import FiniteLaw, GaussianPair, KernelHead
-from frhsic_core.paper.statements.certificate import Certificate, equality, inequality
+from frhsic_core.paper.statements import Certificate, about, check, equality, inequality, strict_inequality
 from frhsic_core.paper.statements.deviations import deviations_of_law
+from frhsic_core.paper.statements.intervals import ball, precision
 
-__all__ = ["best_m", "gdp_control", "two_sided", "upper_bounds"]
+__all__ = [
+    "best_m",
+    "centred_eigenvalues",
+    "enclosed_eigenvalues",
+    "gdp_control",
+    "kept_eigenvalue",
+    "two_sided",
+    "upper_bounds",
+]
 
-NUMBER, LABEL = "Theorem 4.5", "cor:hsic-mmd-equivalence"
-HEAD, HEAD_LABEL = "Corollary 4.6", "cor:spectral_gdp_control"
 # Odd, even and shifted bumps, and one combination: heads in the RKHS with different shapes of m_f.
 HEADS = (((0.0,), (1.0,)), ((1.0,), (1.0,)), ((-1.0, 1.0), (-1.0, 1.0)), ((-2.0, 0.0, 0.5), (1.0, -2.0, 1.5)))
 
@@ -57,6 +74,7 @@ def best_m(law: GaussianPair, *, kernel_z: Gaussian, kernel_s: Gaussian, centred
     return index + 1, float(bounds[index])
 
 
+@about("Theorem 4.5")
 def two_sided(law: GaussianPair | FiniteLaw, *, kernel_z: Kernel, kernel_s: Kernel, m: int) -> Certificate:
     """HSIC/κ_S ≤ E[MMD²] ≤ HSIC/λ_m + ρ_m² with the exact Mercer system and the exact tail.
 
@@ -79,7 +97,7 @@ def two_sided(law: GaussianPair | FiniteLaw, *, kernel_z: Kernel, kernel_s: Kern
     tail = law.spectral_tail(kernel_z, kernel_s, m=m)
     eigenvalue = float(law.mercer(kernel_s).eigenvalues(m)[-1])
     return inequality(
-        NUMBER, LABEL, "Gaussian pairs: both sides, every m", lower=hsic / float(kernel_s.bound),
+        "Gaussian pairs: both sides, every m", lower=hsic / float(kernel_s.bound),
         middle=law.expected_squared_mmd(kernel_z), upper=hsic / eigenvalue + tail, evidence="exact",
         assumptions=("λ_m > 0", "ρ_m² the exact tail"),
         details={"rho": law.rho, "sigma_z": float(kernel_z.bandwidth), "sigma_s": float(kernel_s.bandwidth), "m": m,
@@ -95,7 +113,7 @@ def _two_sided_finite(law: FiniteLaw, *, kernel_z: Kernel, kernel_s: Kernel, m: 
         raise ValueError(f"m is {m}: λ_m must be positive, and S takes {size} values.")
     eigenvalue, tail = spectrum.eigenvalues[m - 1].item(), spectrum.tails[m - 1].item()
     return inequality(
-        NUMBER, LABEL, "finite laws: both sides, every m", lower=(d.hsic / d.bound_s).item(),
+        "finite laws: both sides, every m", lower=(d.hsic / d.bound_s).item(),
         middle=d.expected_squared_mmd.item(), upper=d.hsic.item() / eigenvalue + tail, evidence="exact",
         assumptions=("λ_m > 0", "ρ_m² the exact tail"), details={"m": m, "lambda_m": eigenvalue, "tail": tail},
     )  # fmt: skip
@@ -107,6 +125,7 @@ def _gdp(law: GaussianPair, head: KernelHead) -> float:
     return law.gdp(head)
 
 
+@about("Corollary 4.6")
 def gdp_control(law: GaussianPair, head: KernelHead, *, kernel_s: Gaussian, m: int) -> tuple[Certificate, Certificate]:
     """‖P_m m_f‖² ≤ ‖f‖²·HSIC/λ_m, and GDP(f)² ≤ ‖f‖²·HSIC/λ_m + r_m², on a Gaussian pair.
 
@@ -126,9 +145,9 @@ def gdp_control(law: GaussianPair, head: KernelHead, *, kernel_s: Gaussian, m: i
     tail = max(law.expected_squared_gap(head) - captured, 0.0)
     details = {"rho": law.rho, "sigma_s": float(kernel_s.bandwidth), "m": m, "centres": [c[0] for c in head.centres]}
     return (
-        inequality(HEAD, HEAD_LABEL, "Gaussian pairs: projected gap of kernel heads, every m", middle=captured,
+        inequality("Gaussian pairs: projected gap of kernel heads, every m", middle=captured,
                    upper=bound, evidence="exact", details=details),
-        inequality(HEAD, HEAD_LABEL, "Gaussian pairs: GDP of kernel heads with its tail, every m",
+        inequality("Gaussian pairs: GDP of kernel heads with its tail, every m",
                    middle=_gdp(law, head) ** 2, upper=bound + tail, evidence="exact", details=details),
     )  # fmt: skip
 
@@ -139,6 +158,7 @@ def _grid(quick: bool) -> list[tuple[GaussianPair, Gaussian, Gaussian]]:
     return [(GaussianPair(rho), Gaussian(z), Gaussian(s)) for rho in rhos for z in sigmas for s in sigmas]
 
 
+@check("Theorem 4.5")
 def equivalence(*, quick: bool) -> list[Certificate]:
     """Theorem 4.5 on a grid of Gaussian pairs and m = 1, …, 12: the identities, then both sides at their tightest."""
     certificates, worst = [], (0.0, 0.0, 0.0)
@@ -151,13 +171,14 @@ def equivalence(*, quick: bool) -> list[Certificate]:
     finite = FiniteLaw([0.0, 1.0, 2.5], [0.0, 0.5, 2.0], [[0.2, 0.1, 0.05], [0.1, 0.15, 0.1], [0.0, 0.1, 0.2]])
     on_finite = [two_sided(finite, kernel_z=Gaussian(1.0), kernel_s=Laplacian(1.0), m=m) for m in (1, 2, 3)]
     return [
-        equality(NUMBER, LABEL, "Gaussian pairs: HSIC is the sum of eigenvalues times energies", left=worst[1],
+        equality("Gaussian pairs: HSIC is the sum of eigenvalues times energies", left=worst[1],
                  right=worst[2], evidence="exact", tolerance=1e-8),
         min(certificates, key=lambda c: c.slack / c.middle),
         min(on_finite, key=lambda c: c.slack / c.middle),
     ]  # fmt: skip
 
 
+@check("Corollary 4.6")
 def head_control(*, quick: bool) -> list[Certificate]:
     """Corollary 4.6 on Gaussian pairs for four heads and m = 1, …, 8."""
     pairs = [
@@ -174,6 +195,7 @@ def head_control(*, quick: bool) -> list[Certificate]:
     return [min((c for c in part if c.middle > 1e-12), key=lambda c: c.slack / c.upper) for part in (projected, whole)]
 
 
+@check("Theorem 4.5")
 def centred_counterpart(*, quick: bool) -> list[Certificate]:
     """λ_m is not what λ̂_m of Theorem 4.7 estimates; the centred eigenvalue is, and the theorem holds with it."""
     law, kernel = GaussianPair(0.5), Gaussian(1.0)
@@ -182,9 +204,7 @@ def centred_counterpart(*, quick: bool) -> list[Certificate]:
     n = 800 if quick else 2500
     # Quantiles of N(0, 1): a sample without noise, so that n alone is the error.
     s = torch.distributions.Normal(0.0, 1.0).icdf((torch.arange(n, dtype=torch.float64) + 0.5) / n).unsqueeze(-1)
-    gram = kernel(s)
-    gram = gram - gram.mean(0) - gram.mean(1, keepdim=True) + gram.mean()
-    empirical = torch.linalg.eigvalsh(gram / n).flip(0)[0].item()
+    empirical = centred_eigenvalues(s, bandwidth=1.0)[0].item()
     upper_slack = []
     for pair, kernel_z, kernel_s in _grid(True):
         bounds = upper_bounds(pair, kernel_z=kernel_z, kernel_s=kernel_s, m=8, centred=True)
@@ -193,17 +213,138 @@ def centred_counterpart(*, quick: bool) -> list[Certificate]:
         upper_slack.append((bounds[index] / total, total, float(bounds[index])))
     _, total, bound = min(upper_slack)
     return [
-        equality(NUMBER, LABEL, "'population counterpart': the empirical λ̂_1 of Theorem 4.7 tends to λ_1 of T_S",
+        equality("'population counterpart': the empirical λ̂_1 of Theorem 4.7 tends to λ_1 of T_S",
                  left=empirical, right=float(plain[0]), evidence="exact", tolerance=0.05,
                  details={"lambda_1": float(plain[0]), "centred lambda_1": float(centred[0]), "empirical": empirical}),
-        equality(NUMBER, LABEL, "it tends to the first eigenvalue of the centred operator", left=empirical,
+        equality("it tends to the first eigenvalue of the centred operator", left=empirical,
                  right=float(centred[0]), evidence="exact", tolerance=0.01, corrected=True),
-        inequality(NUMBER, LABEL, "the eigenvalues interlace: λ_(m+1) ≤ centred λ_m ≤ λ_m for m = 1..8",
+        inequality("the eigenvalues interlace: λ_(m+1) ≤ centred λ_m ≤ λ_m for m = 1..8",
                    middle=float(max((centred - plain[:8]).max(), (plain[1:] - centred).max())), upper=0.0,
                    evidence="exact"),
-        inequality(NUMBER, LABEL, "the upper side holds with the centred operator, at its best m", middle=total,
+        inequality("the upper side holds with the centred operator, at its best m", middle=total,
                    upper=bound, evidence="exact", corrected=True),
     ]  # fmt: skip
 
 
-CHECKS = {NUMBER: [equivalence, centred_counterpart], HEAD: [head_control]}
+CUT_OFF = 1e-6
+
+
+def centred_eigenvalues(s: torch.Tensor, *, bandwidth: float) -> torch.Tensor:
+    """Eigenvalues of HLH/n, descending, float64; O(n³). The last is the zero of the constant vector.
+
+    Examples
+    --------
+    >>> centred_eigenvalues(torch.tensor([0.0, 1.0, 2.0], dtype=torch.float64), bandwidth=1e-3).round(decimals=6)
+    tensor([0.3333, 0.3333, 0.0000], dtype=torch.float64)
+    """
+    gram = centre(Gaussian(bandwidth)(s.reshape(-1, 1)))
+    return torch.linalg.eigvalsh(gram / len(gram)).flip(0).clamp_min(0.0)
+
+
+def kept_eigenvalue(eigenvalues: torch.Tensor, *, cut_off: float = CUT_OFF) -> tuple[float, int]:
+    """Smallest eigenvalue above ``cut_off`` times the largest, and how many are kept: what the paper's figure shows."""
+    kept = eigenvalues[eigenvalues > cut_off * eigenvalues[0]]
+    return kept[-1].item(), len(kept)
+
+
+def enclosed_eigenvalues(points: list[Fraction], bandwidth: Fraction, *, bits: int = 400) -> list[Any]:
+    """Enclose the positive eigenvalues of HLH/n, descending, in balls of ``bits`` bits; distinct rational points.
+
+    The matrix is written in an orthonormal basis of the vectors of sum zero, so that the zero of the constant vector is
+    gone and the others are simple; python-flint isolates them rigorously. O(n³) operations.
+
+    Returns
+    -------
+    list of flint.arb
+        n − 1 balls, each containing one eigenvalue.
+
+    Examples
+    --------
+    >>> balls = enclosed_eigenvalues([Fraction(0), Fraction(1), Fraction(3)], Fraction(1))
+    >>> [round(float(ball), 6) for ball in balls]
+    [0.37057, 0.128769]
+    """
+    from flint import acb_mat, arb, arb_mat
+
+    with precision(bits):
+        n = len(points)
+        sigma = ball(bandwidth)
+        x = [ball(point) for point in points]
+        # A product, not a power: a ball around zero to the second power is NaN in python-flint.
+        gram = arb_mat([[(-(a - b) * (a - b) / (2 * sigma * sigma)).exp() for b in x] for a in x])
+        rows = []
+        for k in range(1, n):
+            c = 1 / arb(k * (k + 1)).sqrt()
+            rows.append([c] * k + [-k * c] + [arb(0)] * (n - k - 1))
+        basis = arb_mat(rows)
+        balls = [value.real for value in acb_mat(basis * gram * basis.transpose() / n).eig()]
+        return sorted(balls, key=lambda one: -float(one.mid()))
+
+
+@check("Remark B.3")
+def limits() -> list[Certificate]:
+    """Both limits of the bandwidth, and the first one again with ties."""
+    distinct = torch.linspace(-2.0, 2.0, 40, dtype=torch.float64) + 0.01 * torch.sin(
+        torch.arange(40.0, dtype=torch.float64)
+    )
+    small = centred_eigenvalues(distinct, bandwidth=1e-3)[-2].item()
+    large = [centred_eigenvalues(distinct, bandwidth=b)[0].item() for b in (1e2, 1e4)]
+    multiplicity = (2, 3, 7)  # integer ages: several people share each value
+    tied = torch.repeat_interleave(torch.arange(3.0, dtype=torch.float64), torch.tensor(multiplicity))
+    n = len(tied)
+    positive = centred_eigenvalues(tied, bandwidth=1e-3)
+    limit = positive[positive > 1e-10][-1].item()
+    return [
+        equality("distinct values: the smallest positive eigenvalue tends to 1/n as σ → 0",
+                 left=40.0 * small, right=1.0, evidence="exact", tolerance=1e-9),
+        inequality("all eigenvalues tend to zero as the bandwidth grows", middle=large[1],
+                   upper=1.1e-4 * large[0], evidence="exact"),
+        equality("tied values: the limit as the bandwidth vanishes is 1/n", left=limit, right=1.0 / n,
+                 evidence="exact", tolerance=1e-6, details={"multiplicities": list(multiplicity), "n": n}),
+        inequality("tied values: the limit lies between the two smallest multiplicities over n",
+                   lower=multiplicity[0] / n, middle=limit, upper=multiplicity[1] / n, evidence="exact",
+                   corrected=True),
+    ]  # fmt: skip
+
+
+@check("Remark B.3")
+def power_law(*, quick: bool) -> list[Certificate]:
+    """Check "polynomial dependence" with slopes near −1: the true exponent, and what a cut-off makes of it."""
+    from flint import arb
+
+    n = 8
+    points = [Fraction(i, n - 1) for i in range(n)]
+    narrow, wide = (enclosed_eigenvalues(points, Fraction(2**k)) for k in (6, 7))
+    exponents = [(a / b).log() / arb(2).log() for a, b in zip(narrow, wide, strict=True)]
+    # How far the k-th exponent can be from 2k, over its whole ball.
+    miss = max(float(abs(exponent - 2 * k).upper()) for k, exponent in enumerate(exponents, start=1))
+    exact = enclosed_eigenvalues(points, Fraction(1))[-1]
+    s = torch.arange(n, dtype=torch.float64) / (n - 1)
+    kept, count = kept_eigenvalue(centred_eigenvalues(s, bandwidth=1.0))
+    # At the size of the paper: quantiles of N(0, 1); the value kept against the cut-off, over its bandwidths.
+    size = 300 if quick else 1500
+    normal = torch.distributions.Normal(0.0, 1.0).icdf((torch.arange(size, dtype=torch.float64) + 0.5) / size)
+    sweep, ranks = [], []
+    for bandwidth in (0.1, 0.3, 1.0, 3.0, 10.0):
+        eigenvalues = centred_eigenvalues(normal, bandwidth=bandwidth)
+        value, rank = kept_eigenvalue(eigenvalues)
+        sweep.append(value / (CUT_OFF * eigenvalues[0].item()))
+        ranks.append(rank)
+    tops = [centred_eigenvalues(normal[:: size // 100], bandwidth=bandwidth)[0].item() for bandwidth in (50.0, 100.0)]
+    return [
+        inequality("'polynomial dependence' with exponents within a factor of two of one",
+                   lower=0.5, middle=float(exponents[-1].lower()), upper=2.0, evidence="interval",
+                   details={"points": n, "between bandwidths": "64 and 128 times the range of S"}),
+        inequality("the k-th eigenvalue of n distinct points falls with exponent 2k, k = 1..n−1",
+                   middle=miss, upper=1e-3, evidence="interval", corrected=True,
+                   details={"exponents": [float(exponent) for exponent in exponents]}),
+        inequality("'smallest positive eigenvalue': the value kept by the cut-off is within twice of it",
+                   middle=kept, upper=2.0 * float(exact.upper()), evidence="interval", tolerance=0.0,
+                   details={"kept": kept, "kept rank": count, "true": float(exact.mid())}),
+        strict_inequality("the value kept is the cut-off: within a factor 1e3 of it at every bandwidth",
+                          middle=math.log10(max(sweep)), upper=3.0, evidence="exact", margin=0.0, corrected=True,
+                          details={"kept ranks": ranks, "kept over cut-off": sweep}),
+        inequality("the largest eigenvalue, and with it a relative cut-off, falls like σ⁻²",
+                   lower=-2.01, middle=math.log(tops[-1] / tops[-2]) / math.log(2.0), upper=-1.99,
+                   evidence="exact", corrected=True),
+    ]  # fmt: skip

@@ -9,7 +9,7 @@ import pytest
 
 from frhsic_core.paper.statements.certificate import Certificate, equality, inequality, strict_inequality
 
-ABOUT = ("Theorem 0.0", "thm:x", "a claim")
+CLAIM = "a claim"
 
 
 @pytest.mark.parametrize(
@@ -27,41 +27,41 @@ ABOUT = ("Theorem 0.0", "thm:x", "a claim")
     ],
 )
 def test_inequality(lower: float, middle: float, upper: float, verdict: str) -> None:
-    certificate = inequality(*ABOUT, lower=lower, middle=middle, upper=upper, evidence="exact")
+    certificate = inequality(CLAIM, lower=lower, middle=middle, upper=upper, evidence="exact")
     assert certificate.verdict == verdict
     assert certificate.holds == (verdict == "holds")
 
 
 def test_slack_is_the_worst_side() -> None:
-    assert inequality(*ABOUT, lower=0.0, middle=0.25, upper=2.0, evidence="exact").slack == 0.25
+    assert inequality(CLAIM, lower=0.0, middle=0.25, upper=2.0, evidence="exact").slack == 0.25
 
 
 @pytest.mark.parametrize(("left", "right", "holds"), [(1.0, 1.0, True), (0.0, 0.0, True), (1.0, 1.1, False)])
 def test_equality(left: float, right: float, holds: bool) -> None:
-    assert equality(*ABOUT, left=left, right=right, evidence="exact").holds == holds
+    assert equality(CLAIM, left=left, right=right, evidence="exact").holds == holds
 
 
 def test_equality_is_relative() -> None:
-    assert not equality(*ABOUT, left=1e-20, right=2e-20, evidence="exact").holds
-    assert equality(*ABOUT, left=1e20, right=1e20 * (1 + 1e-12), evidence="exact").holds
+    assert not equality(CLAIM, left=1e-20, right=2e-20, evidence="exact").holds
+    assert equality(CLAIM, left=1e20, right=1e20 * (1 + 1e-12), evidence="exact").holds
 
 
 @pytest.mark.parametrize(("middle", "upper", "holds"), [(1.0, 2.0, True), (1.0, 1.0, False), (1.0, 1.0 + 1e-9, False)])
 def test_strict_inequality_needs_its_margin(middle: float, upper: float, holds: bool) -> None:
-    certificate = strict_inequality(*ABOUT, middle=middle, upper=upper, evidence="exact")
+    certificate = strict_inequality(CLAIM, middle=middle, upper=upper, evidence="exact")
     assert certificate.holds == holds
     assert certificate.relation == "<"
 
 
 def test_corrected_verdicts() -> None:
-    good = inequality(*ABOUT, middle=1.0, upper=2.0, evidence="exact", corrected=True)
-    bad = inequality(*ABOUT, middle=3.0, upper=2.0, evidence="exact", corrected=True)
+    good = inequality(CLAIM, middle=1.0, upper=2.0, evidence="exact", corrected=True)
+    bad = inequality(CLAIM, middle=3.0, upper=2.0, evidence="exact", corrected=True)
     assert (good.verdict, bad.verdict) == ("holds as corrected", "fails as stated")
 
 
 def test_as_dict_is_json() -> None:
     certificate = inequality(
-        *ABOUT,
+        CLAIM,
         middle=1.0,
         upper=math.inf,
         evidence="exact",

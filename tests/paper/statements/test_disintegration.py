@@ -12,6 +12,7 @@ from scipy.stats import wasserstein_distance
 
 from frhsic_core.laws import FiniteLaw
 from frhsic_core.paper.statements import disintegration as d
+from frhsic_core.paper.statements.registry import checks
 
 WEIGHTS = st.lists(st.integers(1, 9), min_size=5, max_size=5).map(lambda w: np.array(w) / sum(w))
 
@@ -62,11 +63,11 @@ def test_the_law_of_the_library_gives_the_same_suprema() -> None:
 
 
 def test_certificates_are_as_recorded() -> None:
-    verdicts = {c.claim: c.verdict for check in d.CHECKS["Corollary 3.4"] for c in check(quick=True)}
+    verdicts = {c.claim: c.verdict for check in checks("disintegration")["Corollary 3.4"] for c in check(quick=True)}
     failing = [claim for claim, verdict in verdicts.items() if verdict == "fails as stated"]
     assert len(failing) == 1
     assert "only when" in failing[0]
-    assert all(c.holds for check in d.CHECKS["Theorem 3.2"] for c in check(quick=True))
+    assert all(c.holds for check in checks("disintegration")["Theorem 3.2"] for c in check(quick=True))
 
 
 def test_the_check_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:

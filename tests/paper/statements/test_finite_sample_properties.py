@@ -7,10 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frhsic_core.kernels import Gaussian
-from frhsic_core.paper.statements.gap_spectrum import gap_spectrum
 from frhsic_core.paper.statements.khgr import STEPS as KHGR_STEPS
 from frhsic_core.paper.statements.khgr import sandwich
-from frhsic_core.paper.statements.parity_gap import STEPS
+from frhsic_core.paper.statements.parity_gap import STEPS, gap_spectrum
 from frhsic_core.paper.statements.sharper import STEPS as SHARPER_STEPS
 from frhsic_core.paper.statements.sharper import sharper_gap
 

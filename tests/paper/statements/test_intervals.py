@@ -10,7 +10,9 @@ import pytest
 from frhsic_core.kernels import Gaussian
 from frhsic_core.laws import GaussianPair, KernelHead
 from frhsic_core.paper.statements import intervals
-from frhsic_core.paper.statements.balls import HeadBalls, PairBalls, ball, expected_mmd_ball, gdp_ball, precision
+from frhsic_core.paper.statements.certificate import enclosed_inequality
+from frhsic_core.paper.statements.intervals import HeadBalls, PairBalls, ball, expected_mmd_ball, gdp_ball, precision
+from frhsic_core.paper.statements.registry import checks
 
 CASES = [(Fraction(1, 2), Fraction(1), Fraction(1)), (Fraction(9, 10), Fraction(1, 2), Fraction(2))]
 
@@ -50,7 +52,7 @@ def test_verdicts_of_balls() -> None:
     from flint import arb
 
     def verdict(left: object, right: object) -> str:
-        return intervals.enclosed_inequality("Theorem 4.5", "x", "y", left=left, right=right).verdict
+        return enclosed_inequality("y", left=left, right=right, evidence="interval").verdict
 
     assert verdict(ball(1), ball(2)) == "holds"
     assert verdict(ball(2), ball(1)) == "fails as stated"
@@ -68,7 +70,7 @@ def test_a_broken_theorem_is_refuted_rigorously(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_all_statements_are_proved_on_the_grid() -> None:
-    certificates = [c for checks in intervals.CHECKS.values() for check in checks for c in check(quick=True)]
+    certificates = [c for found in checks("intervals").values() for check in found for c in check(quick=True)]
     assert [c.verdict for c in certificates] == ["holds"] * 5
     assert all(c.evidence == "interval" and c.slack > 0 for c in certificates)
     proved = {c.claim.split(": ")[1]: c.details["inequalities proved"] for c in certificates}

@@ -9,7 +9,7 @@ import torch
 
 from frhsic_core.kernels import Gaussian, Linear
 from frhsic_core.paper.statements import khgr as theory
-from frhsic_core.paper.statements.samples import worst_excess
+from frhsic_core.paper.statements.search import worst_excess
 
 
 def test_linear_kernels_against_explicit_covariance_matrices(generator: torch.Generator) -> None:

@@ -10,10 +10,11 @@ from torch import Tensor
 
 from frhsic_core.joint import hsic
 from frhsic_core.kernels import Gaussian, InverseMultiquadric, Laplacian, Linear
-from frhsic_core.paper.statements.gap_spectrum import GapSpectrum, gap_spectrum
 from frhsic_core.paper.statements.parity_gap import (
     STEPS,
+    GapSpectrum,
     division_free_excess,
+    gap_spectrum,
     identity_excess,
     jensen_excess,
     lower_bound_excess,
@@ -23,7 +24,7 @@ from frhsic_core.paper.statements.parity_gap import (
     proof_chain,
     witness_spectrum,
 )
-from frhsic_core.paper.statements.samples import worst_excess
+from frhsic_core.paper.statements.search import worst_excess
 
 
 def test_spectrum_against_explicit_matrices(generator: torch.Generator) -> None:

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 import torch
 
 from frhsic_core.joint import hsic
+from frhsic_core.laws import FiniteLaw
 from frhsic_core.paper.statements import rates
-from frhsic_core.paper.statements.rates import Convergence
+from frhsic_core.paper.statements.rates import (
+    GRAM_S,
+    GRAM_Z,
+    Convergence,
+    exact_mean,
+    loglog_slope,
+    null_mean,
+    projection_variance,
+)
+from frhsic_core.paper.statements.registry import checks
+from frhsic_core.paper.statements.zero_level import rational_hsic
 
 
 def test_convergence_measures_against_what_it_is_told() -> None:
@@ -36,8 +49,80 @@ def test_smoothing_bias_approaches_two_fifths() -> None:
     assert slopes[0] > slopes[1] > slopes[2] == pytest.approx(-0.4, abs=1e-3)
 
 
-@pytest.mark.parametrize("check", [f for fs in rates.CHECKS.values() for f in fs])
+@pytest.mark.parametrize("check", [f for fs in checks("rates").values() for f in fs])
 def test_certificates(check) -> None:
     for certificate in check(quick=True):
         expected = {"fails as stated"} if certificate.claim.startswith("text") else {"holds", "holds as corrected"}
         assert certificate.verdict in expected, certificate.claim
+
+
+class Table:
+    bound, lipschitz = 1.0, float("inf")
+
+    def __init__(self, gram) -> None:
+        self.gram = torch.tensor([[float(value) for value in row] for row in gram], dtype=torch.float64)
+
+    def __call__(self, x: torch.Tensor, y: torch.Tensor | None = None) -> torch.Tensor:
+        other = x if y is None else y
+        return self.gram[x.long(), other.long().mT]
+
+
+def test_rational_unbiased_form_against_the_library() -> None:
+    z, s = [0, 1, 1, 0, 1], [0, 0, 1, 1, 1]
+    k, l = ([[gram[a][b] for b in rows] for a in rows] for gram, rows in ((GRAM_Z, z), (GRAM_S, s)))
+    expected = hsic(
+        torch.tensor(z).double(), torch.tensor(s).double(), kernel_z=Table(GRAM_Z), kernel_s=Table(GRAM_S),
+        estimator="unbiased",
+    )  # fmt: skip
+    assert float(rates.rational_unbiased_hsic(k, l)) == pytest.approx(expected.item(), abs=1e-15)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+@pytest.mark.parametrize("p", [Fraction(1, 2), Fraction(1, 7)])
+def test_null_mean_by_enumeration(n: int, p: Fraction) -> None:
+    p_z, p_s = (p, 1 - p), (Fraction(2, 5), Fraction(3, 5))
+    means = [
+        sum(q[i] * q[j] * gram[i][j] for i in range(2) for j in range(2)) for q, gram in ((p_z, GRAM_Z), (p_s, GRAM_S))
+    ]
+    found = n * exact_mean(rational_hsic, n=n, p_z=p_z, p_s=p_s, gram_z=GRAM_Z, gram_s=GRAM_S)
+    assert found == null_mean(*means, n=n)
+    assert n == 1 or found != (1 - means[0]) * (1 - means[1])  # without the last factor it would be wrong
+
+
+def test_projection_variance_by_numerical_differentiation() -> None:
+    table = np.array([[0.5, 0.125], [0.125, 0.25]])
+    k, l = np.array(GRAM_Z, dtype=float), np.array(GRAM_S, dtype=float)
+
+    def value(p: np.ndarray) -> float:
+        d = p - np.outer(p.sum(1), p.sum(0))
+        return float(((k @ d @ l) * d).sum())
+
+    slopes = np.zeros((2, 2))
+    for cell in np.ndindex(2, 2):
+        point = np.zeros((2, 2))
+        point[cell] = 1.0
+        step = 1e-6
+        slopes[cell] = (value((1 - step) * table + step * point) - value((1 + step) * table - step * point)) / (
+            2 * step
+        )
+    expected = (table * slopes**2).sum() - (table * slopes).sum() ** 2
+    law = FiniteLaw([0, 1], [0, 1], [[Fraction(1, 2), Fraction(1, 8)], [Fraction(1, 8), Fraction(1, 4)]])
+    assert float(projection_variance(law, GRAM_Z, GRAM_S)) == pytest.approx(expected, rel=1e-6)
+
+
+def test_slope_of_an_exact_power_and_coverage_of_the_interval() -> None:
+    rng = np.random.default_rng(0)
+    sizes = np.array([50.0, 100.0, 200.0, 400.0])
+    noise = np.abs(rng.normal(size=(400, 4, 60)))
+    hits = 0
+    for errors in noise / np.sqrt(sizes)[None, :, None]:
+        slope, (low, high) = loglog_slope(sizes, errors)
+        assert low < slope < high
+        hits += low <= -0.5 <= high
+    assert 0.92 <= hits / 400 <= 0.98
+
+
+def test_weights_follow_the_spread() -> None:
+    sizes = np.array([1.0, np.e, np.e**2])
+    errors = np.array([[1.0, 1.0001], [np.exp(-1.0), np.exp(-1.0) * 1.0001], [0.01, 5.0]])
+    assert loglog_slope(sizes, errors)[0] == pytest.approx(-1.0, abs=0.01)

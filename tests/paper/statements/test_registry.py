@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from frhsic_core.paper.statements import registry
-from frhsic_core.paper.statements.certificate import EVIDENCE, Certificate
+from frhsic_core.paper.statements.certificate import EVIDENCE, Certificate, inequality
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -47,7 +47,7 @@ def test_find_statement() -> None:
     numbers = [number.rpartition(" ")[2] for number in registry.statements()]
     assert len(set(numbers)) == len(numbers), "a bare number would name two statements"
     assert registry.find_statement("prop:equivalence").number == "Proposition 3.1"
-    with pytest.raises(KeyError, match=r"no statement 'Theorem 9.9': choose one of Definition 2.1"):
+    with pytest.raises(KeyError, match=r"Theorem 9\.9"):
         registry.find_statement("Theorem 9.9")
 
 
@@ -60,8 +60,8 @@ def test_results_carry_their_origin() -> None:
     results = list(registry.run_checks(["Lemma B.2"], quick=True, before=before))
     assert {result.certificate.statement for result in results} == {"Lemma B.2"}
     assert {number for number, _ in seen} == {"Lemma B.2"}
-    assert ("finite_attribute", "discrete_lemma") in {(result.module, result.check) for result in results}
-    assert results[0].test == "tests/paper/statements/test_finite_attribute.py"
+    assert ("decomposition", "discrete_lemma") in {(result.module, result.check) for result in results}
+    assert results[0].test == "tests/paper/statements/test_decomposition.py"
     for result in results:
         assert isinstance(result.certificate, Certificate)
         assert result.certificate.evidence in EVIDENCE
@@ -69,14 +69,51 @@ def test_results_carry_their_origin() -> None:
     assert len({result.key for result in results}) == len(results)
 
 
-def test_a_table_that_names_no_statement_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    from frhsic_core.paper.statements import zero_level
+@pytest.fixture
+def no_checks(monkeypatch: pytest.MonkeyPatch) -> list:
+    """An empty register, so that a check of this file stays in this file."""
+    registered: list = []
+    monkeypatch.setattr(registry, "_REGISTERED", registered)
+    return registered
 
-    monkeypatch.setitem(zero_level.CHECKS, "Theorem 0.0", [])
-    registry.checks.cache_clear()
-    try:
-        with pytest.raises(ValueError, match=r"zero_level checks 'Theorem 0.0', which is no row"):
-            registry.checks()
-    finally:
-        monkeypatch.undo()
-        registry.checks.cache_clear()
+
+def test_a_check_writes_number_and_label_on_its_certificates(no_checks: list) -> None:
+    @registry.check("Theorem 4.7")
+    def sound() -> list[Certificate]:
+        return [inequality("one below two", middle=1.0, upper=2.0, evidence="exact")]
+
+    for certificates in (sound(), sound(quick=True)):
+        assert [(c.statement, c.label) for c in certificates] == [("Theorem 4.7", "thm:hsic_gdp")]
+    assert no_checks == [("Theorem 4.7", sound)]
+
+
+def test_quick_reaches_the_check_that_takes_it(no_checks: list) -> None:
+    @registry.check("Theorem 4.7", name="another")
+    def sized(*, quick: bool) -> list[Certificate]:
+        return [inequality("below", middle=float(quick), upper=2.0, evidence="exact")]
+
+    assert [sized(quick=quick)[0].middle for quick in (True, False)] == [1.0, 0.0]
+    assert sized()[0].middle == 0.0
+    assert sized.__name__ == "another"
+
+
+def test_about_keeps_the_shape_of_what_is_returned() -> None:
+    one = inequality("below", middle=1.0, upper=2.0, evidence="exact")
+    assert one.statement == ""
+    assert registry.about("Theorem 4.5")(lambda: one)().statement == "Theorem 4.5"
+    pair = registry.about("Theorem 4.5")(lambda: (one, one))()
+    assert isinstance(pair, tuple)
+    assert {c.label for c in pair} == {"cor:hsic-mmd-equivalence"}
+
+
+def test_an_unknown_statement_cannot_be_checked(no_checks: list) -> None:
+    with pytest.raises(ValueError, match=r"Theorem 0\.0"):
+        registry.check("Theorem 0.0")
+    assert no_checks == []
+
+
+def test_the_checks_of_one_module() -> None:
+    found = registry.checks("parity_gap")
+    assert {number: [check.__name__ for check in one] for number, one in found.items()} == {
+        "Theorem 4.7": ["proof_chain", "on_the_gaussian_law"]
+    }

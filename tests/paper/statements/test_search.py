@@ -6,8 +6,17 @@ import pytest
 import torch
 
 from frhsic_core.paper.statements import search as module
-from frhsic_core.paper.statements.instances import FAMILIES, KERNELS, random_instances
-from frhsic_core.paper.statements.search import COUNT, SEARCHED, Searched, search
+from frhsic_core.paper.statements.search import (
+    COUNT,
+    FAMILIES,
+    KERNELS,
+    SEARCHED,
+    Searched,
+    awkward_samples,
+    random_instances,
+    search,
+    worst_excess,
+)
 
 IDS = [f"{s.statement}-{s.sides.__name__}" for s in SEARCHED]
 
@@ -42,7 +51,7 @@ def test_the_wrong_eigenvalue_is_caught() -> None:
         left = values * (d.expected_squared_mmd.unsqueeze(-1) - spectrum.tails)
         return left, module._direct_hsic(x).unsqueeze(-1).expand_as(left)
 
-    assert search(Searched("Theorem 4.5", "x", "slipped", slipped)).verdict == "fails as stated"
+    assert search(Searched("Theorem 4.5", "slipped", slipped)).verdict == "fails as stated"
 
 
 def test_forgetting_the_tail_is_caught() -> None:
@@ -53,7 +62,7 @@ def test_forgetting_the_tail_is_caught() -> None:
         left = d.spectrum().eigenvalues * d.expected_squared_mmd.unsqueeze(-1)
         return left, module._direct_hsic(x).unsqueeze(-1).expand_as(left)
 
-    assert search(Searched("Theorem 4.5", "x", "tailless", tailless)).verdict == "fails as stated"
+    assert search(Searched("Theorem 4.5", "tailless", tailless)).verdict == "fails as stated"
 
 
 def test_forgetting_the_bound_of_the_kernel_is_caught() -> None:
@@ -62,7 +71,7 @@ def test_forgetting_the_bound_of_the_kernel_is_caught() -> None:
     def unbounded(x: module.Instances) -> module.Sides:
         return module._direct_hsic(x), x.deviations.expected_mmd**2
 
-    assert search(Searched("Proposition 4.1", "x", "unbounded", unbounded)).verdict == "fails as stated"
+    assert search(Searched("Proposition 4.1", "unbounded", unbounded)).verdict == "fails as stated"
 
 
 def test_expected_mmd_may_not_be_squared_inside() -> None:
@@ -72,7 +81,7 @@ def test_expected_mmd_may_not_be_squared_inside() -> None:
         left, right = by_name("_expected_mmd_bound").sides(x)
         return right, left
 
-    assert search(Searched("Remark 4.2", "x", "reversed", reversed_bound)).verdict == "fails as stated"
+    assert search(Searched("Remark 4.2", "reversed", reversed_bound)).verdict == "fails as stated"
 
 
 def test_instances_are_what_they_promise(generator: torch.Generator) -> None:
@@ -102,3 +111,38 @@ def test_same_seed_same_laws() -> None:
     a, b = (random_instances(16, generator=torch.Generator().manual_seed(5)) for _ in range(2))
     assert torch.equal(a.joint, b.joint)
     assert torch.equal(a.gram_s, b.gram_s)
+
+
+def test_every_corner_is_visited(generator: torch.Generator) -> None:
+    seen = set()
+    for batch in awkward_samples(1200, generator=generator):
+        for z, s in zip(batch.z, batch.s, strict=True):
+            distinct = len(torch.unique(s))
+            seen.add("constant s" if distinct == 1 else "tied s" if distinct < len(s) else "distinct s")
+            if bool((z == z[0]).all()):
+                seen.add("constant z")
+        seen |= {f"n = {batch.z.shape[1]}"}
+        seen |= {"tiny bandwidth"} if batch.bandwidth_s.min() < 0.01 else set()
+        seen |= {"huge bandwidth"} if batch.bandwidth_s.max() > 100 else set()
+        assert batch.z.dtype == torch.float64
+    wanted = {"constant s", "tied s", "distinct s", "constant z", "n = 2", "tiny bandwidth", "huge bandwidth"}
+    assert wanted <= seen
+
+
+def test_same_seed_same_samples() -> None:
+    first, second = (next(awkward_samples(24, generator=torch.Generator().manual_seed(3))) for _ in range(2))
+    assert torch.equal(first.z, second.z)
+    assert torch.equal(first.bandwidth_s, second.bandwidth_s)
+
+
+def test_worst_excess_names_the_sample_and_counts_nan_as_a_violation(generator: torch.Generator) -> None:
+    worst = worst_excess(
+        {"spread": lambda b: b.s.amax((-2, -1)) - b.s.amin((-2, -1)), "nan": lambda b: b.s[:, 0, 0] * torch.nan},
+        prepare=lambda batch: batch,
+        instances=240,
+        generator=generator,
+    )
+    s = worst["spread"].instance["s"]
+    assert max(s) - min(s) == worst["spread"].excess
+    assert worst["spread"].instances == 240
+    assert worst["nan"].excess == float("inf")

@@ -9,6 +9,7 @@ from frhsic_core.kernels import Gaussian
 from frhsic_core.laws import GaussianPair
 from frhsic_core.paper.statements import smoothing
 from frhsic_core.paper.statements.deviations import deviations_of_joint, deviations_of_pair
+from frhsic_core.paper.statements.registry import checks
 
 
 @pytest.fixture
@@ -74,5 +75,5 @@ def test_equality_with_two_values_and_only_there(explicit: tuple[torch.Tensor, .
 
 
 def test_certificates_hold() -> None:
-    certificates = [c for checks in smoothing.CHECKS.values() for check in checks for c in check(quick=True)]
+    certificates = [c for found in checks("smoothing").values() for check in found for c in check(quick=True)]
     assert [c.verdict for c in certificates] == ["holds"] * 8

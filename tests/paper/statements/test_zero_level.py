@@ -8,6 +8,7 @@ from math import comb
 
 import numpy as np
 import pytest
+import torch
 
 from frhsic_core.joint import hsic
 from frhsic_core.kernels import Gaussian
@@ -79,3 +80,19 @@ def test_a_kernel_that_is_not_characteristic_breaks_the_equivalence() -> None:
 
 def test_power_gram_is_positive_definite() -> None:
     assert np.linalg.eigvalsh(zero_level.power_gram(6).astype(float)).min() > 0
+
+
+def test_rational_hsic_agrees_with_floats() -> None:
+    z, s = [0, 1, 1, 3], [0, 0, 2, 1]
+
+    class Laplace:  # values are dyadic, so both computations see the same matrix
+        bound, lipschitz = 1.0, float("inf")
+
+        def __call__(self, x: torch.Tensor, y: torch.Tensor | None = None) -> torch.Tensor:
+            return 2.0 ** -torch.cdist(x, x if y is None else y)
+
+    gram, other = ([[Fraction(1, 2 ** abs(a - b)) for b in v] for a in v] for v in (z, s))
+    assert (
+        abs(float(zero_level.rational_hsic(gram, other)) - hsic(z, s, kernel_z=Laplace(), kernel_s=Laplace()).item())
+        < 1e-15
+    )
