@@ -110,9 +110,14 @@ def statements() -> dict[str, Statement]:
 
 
 def find_statement(name: str) -> Statement:
-    """Return a statement by number or label; an unknown name is an error that lists the known ones.
+    """Return a statement by its number or label.
 
-    Numbers run through all kinds of statement, so the bare number names one too.
+    Numbers run through all kinds of statement, so the number alone ("4.5") names one too.
+
+    Raises
+    ------
+    KeyError
+        If there is no such statement; the message lists those that exist.
 
     Examples
     --------
@@ -124,7 +129,7 @@ def find_statement(name: str) -> Statement:
         number = statement.number.lower()
         if wanted in (number, statement.label.lower(), number.rpartition(" ")[2]):
             return statement
-    raise KeyError(f"there is no statement {name!r}: choose one of {', '.join(statements())}.")
+    raise KeyError(f"There is no statement {name!r}: choose one of {', '.join(statements())}.")
 
 
 def about(number: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
