@@ -7,12 +7,10 @@ them can condition on an exact value of S, so all stand on the smoothing weights
 
 from __future__ import annotations
 
-from frhsic_core.conditional.bandwidth import smoothing_bandwidth
 from frhsic_core.conditional.eipm import conditional_mmd, eipm
-from frhsic_core.conditional.gdp import gdp
+from frhsic_core.conditional.gdp import demographic_parity, gdp
 from frhsic_core.conditional.interval import GDPInterval, gdp_interval
-from frhsic_core.conditional.parity import demographic_parity
-from frhsic_core.conditional.smoothing import leave_one_out_weights, nadaraya_watson_weights
+from frhsic_core.conditional.smoothing import leave_one_out_weights, nadaraya_watson_weights, smoothing_bandwidth
 
 __all__ = [
     "GDPInterval",

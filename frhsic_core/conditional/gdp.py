@@ -1,12 +1,13 @@
-"""Generalised demographic parity, every convention by name.
+"""Generalised demographic parity in every convention of the literature, and the demographic-parity gap.
 
-GDP asks how far the mean prediction at one value of S lies from the overall mean, averaged over S. The literature
-agrees on the inside of that average and not on the average itself, so the convention is an argument here and the
-differences can be measured.
+GDP is the distance of the mean prediction at one value of S from the overall mean, averaged over S. The literature
+agrees on the inside of that average but not on the average itself. The convention is therefore an argument here, so
+that the differences can be measured.
 """
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,20 +15,32 @@ import torch
 from torch import Tensor
 
 from frhsic_core.arrays import ArrayLike, as_pair, as_tensor, require_same_rows
-from frhsic_core.conditional.bandwidth import Bandwidth, resolve_bandwidth, row_weights
-from frhsic_core.conditional.smoothing import log_kernel, weigh_logits
+from frhsic_core.conditional.smoothing import Bandwidth, log_kernel, resolve_bandwidth, row_weights, weigh_logits
 
-__all__ = ["gdp"]
+__all__ = ["demographic_parity", "gdp"]
 
-_WEIGHTS = ("sample", "uniform", "density", "reference")
+_WEIGHTS = ("sample", "uniform", "density")
 _GRID = {"uniform": 50, "density": 999}
 REFERENCE_CONSTANT = 1e-10  # the authors divide the kernel weights by their sum plus this
 _BLOCK = 1 << 24  # numbers in one block of the weight matrix: 128 MiB in float64
 
 
 @dataclass(frozen=True)
+class Options:
+    """The keywords of :func:`gdp`, carried from the public functions to :func:`plan`."""
+
+    weights: str = "sample"
+    bandwidth: Bandwidth | None = None
+    grid: int | ArrayLike | None = None
+    reference: bool = False
+    mask: ArrayLike | None = None
+    sample_weight: ArrayLike | None = None
+    check_finite: bool = True
+
+
+@dataclass(frozen=True)
 class Plan:
-    """One GDP call, checked and laid out: who is averaged, where, and how."""
+    """Checked input of one GDP computation: the predictions, where they are averaged, and how."""
 
     y: Tensor  # (..., n)
     s: Tensor  # (..., n, p)
@@ -102,35 +115,28 @@ def _grid(grid: int | ArrayLike | None, weights: str, s: Tensor, q: Tensor | Non
     return (low + (high - low) * steps).unsqueeze(-1)
 
 
-def plan(
-    y_pred: ArrayLike,
-    s: ArrayLike,
-    *,
-    weights: str,
-    bandwidth: Bandwidth | None,
-    grid: int | ArrayLike | None,
-    reference: bool,
-    mask: ArrayLike | None,
-    sample_weight: ArrayLike | None,
-    check_finite: bool,
-) -> Plan:
-    """Check the arguments of :func:`gdp` and lay the computation out."""
-    if weights not in _WEIGHTS:
+def plan(y_pred: ArrayLike, s: ArrayLike, options: Options) -> Plan:
+    """Check the arguments of :func:`gdp` and return what is to be computed."""
+    weights = options.weights
+    if weights not in (*_WEIGHTS, "reference"):
         raise ValueError(f"weights is {weights!r}: it must be one of {', '.join(map(repr, _WEIGHTS))}.")
-    if reference and weights == "density":
+    if options.reference and weights == "density":
         raise ValueError("reference=True averages uniformly over a grid: leave weights='density' out.")
-    reference = reference or weights == "reference"
+    if weights == "reference":
+        warnings.warn("weights='reference' is deprecated: use reference=True.", DeprecationWarning, stacklevel=3)
+    reference = options.reference or weights == "reference"
     if reference:
         weights = "uniform"
+    bandwidth = options.bandwidth
     if bandwidth is None:
         bandwidth = 0.1 if reference else "silverman"
-    for name, rows in (("mask", mask), ("sample_weight", sample_weight)):
-        require_same_rows(s, rows, names=("s", name), stacklevel=3)
-    y, s = as_predictions(y_pred, s, check_finite)
-    q = row_weights(s, mask, sample_weight, check_finite=check_finite)
-    if weights == "sample" and grid is not None:
+    for name in ("mask", "sample_weight"):
+        require_same_rows(s, getattr(options, name), names=("s", name), stacklevel=3)
+    y, s = as_predictions(y_pred, s, options.check_finite)
+    q = row_weights(s, options.mask, options.sample_weight, check_finite=options.check_finite)
+    if weights == "sample" and options.grid is not None:
         raise ValueError("weights='sample' averages over the observed S and takes no grid: leave grid out.")
-    at = s if weights == "sample" else _grid(grid, weights, s, q)
+    at = s if weights == "sample" else _grid(options.grid, weights, s, q)
     return Plan(y, s, q, at, resolve_bandwidth(bandwidth, s, q), weights, reference)
 
 
@@ -184,10 +190,10 @@ def gdp(
     * ``"density"``: over ``grid`` interior points (999) weighted by the kernel density estimate of S. With
       ``bandwidth="jiang"``, probabilities and S scaled to [0, 1] this is the form of Jiang et al. (2022).
 
-    ``reference=True`` (or ``weights="reference"``) is the number the paper's tables report: uniform, 50 points,
-    bandwidth 0.1, with S min–max scaled and f on the scale of logits, and with 1e-10 added to the sum of the kernel
-    weights, which pulls the conditional mean to zero where no observation is near. As a penalty during training the
-    same code uses ``reference=True, grid=30, bandwidth=0.2``.
+    ``reference=True`` is the number that the paper's tables report: uniform, 50 points, bandwidth 0.1, with S min–max
+    scaled and f on the scale of logits, and with 1e-10 added to the sum of the kernel weights, which pulls the
+    conditional mean to zero where no observation is near. As a penalty during training the same code uses
+    ``reference=True, grid=30, bandwidth=0.2``.
 
     GDP depends on the scale of f: logits and probabilities give different numbers. For binary S and a bandwidth far
     below the distance of its two values ``GDP = 2p(1 − p)·DP`` with p = P(S = 1), see :func:`demographic_parity`.
@@ -200,7 +206,7 @@ def gdp(
         Predictions, ``(..., n)`` or ``(..., n, 1)``: probabilities, logits or real values, used as they are.
     s : array_like
         ``(..., n)`` or ``(..., n, p)``; several attributes have product Gaussian weights and need ``weights="sample"``.
-    weights : {"sample", "uniform", "density", "reference"}
+    weights : {"sample", "uniform", "density"}
         The outer average.
     bandwidth : float, str, Tensor or tuple, optional
         A number, ``"silverman"`` (the default), ``"scott"`` or ``"jiang"`` (see :func:`smoothing_bandwidth`), a tensor
@@ -224,21 +230,60 @@ def gdp(
     Examples
     --------
     >>> y, s = [0.1, 0.2, 0.7, 0.8], [0.0, 0.0, 1.0, 1.0]
-    >>> from frhsic_core.conditional import demographic_parity
     >>> round(gdp(y, s, bandwidth=0.01).item(), 6), round(2 * 0.5 * 0.5 * demographic_parity(y, s).item(), 6)
     (0.3, 0.3)
     >>> round(gdp(y, s, reference=True).item(), 4)
     0.2924
     """
-    task = plan(
-        y_pred,
-        s,
-        weights=weights,
-        bandwidth=bandwidth,
-        grid=grid,
-        reference=reference,
-        mask=mask,
-        sample_weight=sample_weight,
-        check_finite=check_finite,
-    )
-    return average(task)
+    options = Options(weights, bandwidth, grid, reference, mask, sample_weight, check_finite)
+    return average(plan(y_pred, s, options))
+
+
+def demographic_parity(
+    y_pred: ArrayLike,
+    s: ArrayLike,
+    *,
+    mask: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    check_finite: bool = True,
+) -> Tensor:
+    """Demographic-parity gap ``|E[f | S = 1] − E[f | S = 0]|`` of a binary attribute.
+
+    The paper says GDP reduces to it for binary S (below ``eq:GDP``); the exact relation is ``GDP = 2p(1 − p)·DP`` with
+    p = P(S = 1), at most half of it. O(n) time and memory.
+
+    Parameters
+    ----------
+    y_pred, s : array_like
+        ``(..., n)``; the two values of S may be any two numbers.
+    mask, sample_weight, check_finite
+        As in :func:`gdp`. With ``check_finite=False`` values above the middle of the range of S form one group, and a
+        missing group gives zero instead of an error.
+
+    Returns
+    -------
+    Tensor
+        The gap, with the batch shape.
+
+    Examples
+    --------
+    >>> round(demographic_parity([0.1, 0.2, 0.7, 0.8], [0, 0, 1, 1]).item(), 6)
+    0.6
+    """
+    y, s = as_predictions(y_pred, s, check_finite)
+    if s.shape[-1] != 1:
+        raise ValueError(f"s has {s.shape[-1]} columns: demographic_parity needs one binary attribute.")
+    q = row_weights(s, mask, sample_weight, check_finite=check_finite)
+    low, high = attribute_range(s, q)
+    flat = s.squeeze(-1)
+    kept = y.new_full(y.shape[-1:], 1.0 / y.shape[-1]) if q is None else q
+    if check_finite:
+        if bool(((flat != low) & (flat != high) & (kept > 0)).any()):
+            raise ValueError("s has more than two values: demographic_parity is for binary s; gdp takes any s.")
+        if bool((low == high).any()):
+            raise ValueError("s has a single value: demographic_parity compares two groups; gdp is zero here.")
+    upper = kept * (flat > 0.5 * (low + high))
+    lower = kept - upper
+    means = [(g * y).sum(-1) / torch.where(g.sum(-1) > 0, g.sum(-1), 1.0) for g in (lower, upper)]
+    both = (lower.sum(-1) > 0) & (upper.sum(-1) > 0)
+    return (means[1] - means[0]).abs() * both

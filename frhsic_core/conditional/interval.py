@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from frhsic_core.arrays import ArrayLike
-from frhsic_core.conditional.bandwidth import Bandwidth
-from frhsic_core.conditional.gdp import REFERENCE_CONSTANT, Plan, average, plan
+from frhsic_core.conditional.gdp import REFERENCE_CONSTANT, Options, Plan, average, plan
 from frhsic_core.conditional.smoothing import log_kernel
 
 __all__ = ["GDPInterval", "gdp_interval"]
@@ -58,13 +58,7 @@ def gdp_interval(
     level: float = 0.95,
     method: str = "basic",
     generator: torch.Generator | None = None,
-    weights: str = "sample",
-    bandwidth: Bandwidth | None = None,
-    grid: int | ArrayLike | None = None,
-    reference: bool = False,
-    mask: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
-    check_finite: bool = True,
+    **options: Any,
 ) -> GDPInterval:
     """Bootstrap interval for :func:`gdp`: rows are resampled with replacement, the same rows for every batch element.
 
@@ -80,8 +74,8 @@ def gdp_interval(
 
     Parameters
     ----------
-    y_pred, s, weights, bandwidth, grid, reference, mask, sample_weight, check_finite
-        As in :func:`gdp`.
+    y_pred, s : array_like
+        Predictions and sensitive attribute, as in :func:`gdp`.
     n_bootstrap : int
         Number of replicates.
     level : float
@@ -90,6 +84,9 @@ def gdp_interval(
         See above.
     generator : torch.Generator, optional
         Source of the resampled rows; without one, a generator seeded with 0, so that the answer is repeatable.
+    **options
+        ``weights``, ``bandwidth``, ``grid``, ``reference``, ``mask``, ``sample_weight`` and ``check_finite``, as in
+        :func:`gdp`.
 
     Returns
     -------
@@ -110,17 +107,7 @@ def gdp_interval(
     if method not in ("basic", "percentile"):
         raise ValueError(f"method is {method!r}: it must be 'basic' or 'percentile'.")
     with torch.no_grad():
-        task = plan(
-            y_pred,
-            s,
-            weights=weights,
-            bandwidth=bandwidth,
-            grid=grid,
-            reference=reference,
-            mask=mask,
-            sample_weight=sample_weight,
-            check_finite=check_finite,
-        )
+        task = plan(y_pred, s, Options(**options))
         estimate = average(task)
         if generator is None:
             generator = torch.Generator().manual_seed(0)
