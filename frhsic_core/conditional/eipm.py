@@ -59,7 +59,7 @@ class _GaussianQuadratic(torch.autograd.Function):
 
 
 def squared_mmd(z: Tensor, contrast: Tensor, kernel: Kernel) -> Tensor:
-    """``v_i' K v_i`` for every row of ``contrast``, clamped at zero against rounding.
+    """Return ``v_i' K v_i`` for every row of ``contrast``, clamped at zero against rounding.
 
     With rows that sum to zero, a difference of two weightings of the sample, this is their squared MMD. O(n²d + mn²)
     time, O(n² + mn) memory.
@@ -96,7 +96,7 @@ def squared_mmd(z: Tensor, contrast: Tensor, kernel: Kernel) -> Tensor:
 
 
 def _covers(batch: torch.Size, other: torch.Size) -> bool:
-    """Whether ``other`` broadcasts to ``batch`` itself, so that no Gram matrix would be computed twice."""
+    """Return whether ``other`` broadcasts to ``batch`` itself, so that no Gram matrix would be computed twice."""
     return torch.broadcast_shapes(batch, other) == batch
 
 
@@ -117,7 +117,7 @@ def _marginal(z: Tensor, q: Tensor | None) -> Tensor:
 def _anchor_rows(
     anchors: int | Tensor | None, n: int, q: Tensor | None, generator: torch.Generator | None, device: torch.device
 ) -> Tensor | None:
-    """Row numbers of the anchors, ``(m,)`` or ``(..., m)``; ``None`` stands for every row."""
+    """Return the row numbers of the anchors, ``(m,)`` or ``(..., m)``; ``None`` stands for every row."""
     if anchors is None:
         return None
     if isinstance(anchors, Tensor):
@@ -163,7 +163,7 @@ def eipm(
     epsilon: float = 1e-10,
     check_finite: bool = True,
 ) -> Tensor:
-    """Expectation of the MMD between P(Z | S) and P(Z): FREM's estimator, loop-free.
+    """Estimate the expected MMD between P(Z | S) and P(Z), as FREM does, without a loop.
 
     ``EIPM = Σ_i a_i (v_i' K v_i)^{power/2}``, ``v_ij = w_ij − q_j``, with w the leave-one-out Nadaraya–Watson weights
     (:func:`leave_one_out_weights`), q the row weights (1/n) and a the same weights over the anchors. ``power=1`` is
@@ -242,7 +242,7 @@ def conditional_mmd(
     sample_weight: ArrayLike | None = None,
     check_finite: bool = True,
 ) -> Tensor:
-    """Conditional MMD integral ``E_S[MMD²(P(Z | S), P(Z))]``, or MMD² as a curve over the values ``at``.
+    """Estimate the integral ``E_S[MMD²(P(Z | S), P(Z))]``, or MMD² as a curve over the values ``at``.
 
     At a value s, with Nadaraya–Watson weights w(s) and row weights q, ``MMD²(s) = (w − q)' K (w − q)``; the integral is
     ``Σ_i q_i MMD²(S_i)``. This is the middle of the two-sided bound of Theorem 4.5 (``cor:hsic-mmd-equivalence``).
@@ -299,7 +299,7 @@ def conditional_mmd(
 
 
 def _distinct(w: Tensor, q: Tensor, gram: Tensor) -> Tensor:
-    """MMD² from pairs of distinct rows: within the conditional, across, within the marginal."""
+    """Return MMD² from pairs of distinct rows: within the conditional, across, within the marginal."""
     off = gram - torch.diag_embed(gram.diagonal(dim1=-2, dim2=-1))
     w_off, q_off = w @ off, q @ off
 

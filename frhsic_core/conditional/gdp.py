@@ -51,15 +51,15 @@ class Plan:
     shrink: bool  # the reference's constant in the denominator
 
     def mean(self) -> Tensor:
-        """Overall mean of the predictions, ``(...)``."""
+        """Return the overall mean of the predictions, ``(...)``."""
         return self.y.mean(-1) if self.q is None else (self.q * self.y).sum(-1)
 
     def rows(self) -> float | Tensor:
-        """Rows that count, ``(..., 1)`` or a number."""
+        """Return the rows that count, ``(..., 1)`` or a number."""
         return float(self.y.shape[-1]) if self.q is None else (self.q > 0).sum(-1, keepdim=True)
 
     def blocks(self) -> list[slice]:
-        """Slices of ``at`` whose weights fit one block of memory."""
+        """Return the slices of ``at`` whose weights fit one block of memory."""
         batch = torch.broadcast_shapes(
             self.s.shape[:-2],
             () if self.q is None else self.q.shape[:-1],
@@ -87,7 +87,7 @@ def as_predictions(y_pred: ArrayLike, s: ArrayLike, check_finite: bool) -> tuple
 
 
 def attribute_range(s: Tensor, q: Tensor | None) -> tuple[Tensor, Tensor]:
-    """Smallest and largest S among the rows kept, ``(..., 1)``; zero where none is."""
+    """Return the smallest and largest S among the rows kept, ``(..., 1)``; zero where none is kept."""
     s = s.squeeze(-1)
     if q is None:
         return s.amin(-1, keepdim=True), s.amax(-1, keepdim=True)
@@ -141,7 +141,7 @@ def plan(y_pred: ArrayLike, s: ArrayLike, options: Options) -> Plan:
 
 
 def _gaps(task: Plan, at: Tensor, mean: Tensor) -> tuple[Tensor, Tensor | None]:
-    """``|E[f | S = s] − E f|`` at each value, ``(..., m)``, and the log-density there up to a constant, where used."""
+    """Return ``|E[f | S = s] − E f|`` at each value, ``(..., m)``, and the log-density there, where it is used."""
     logits = weigh_logits(log_kernel(at, task.s, task.h), task.q)
     conditional = (torch.softmax(logits, dim=-1) @ task.y.unsqueeze(-1)).squeeze(-1)
     log_density = torch.logsumexp(logits, dim=-1) if task.shrink or task.weights == "density" else None
@@ -152,7 +152,7 @@ def _gaps(task: Plan, at: Tensor, mean: Tensor) -> tuple[Tensor, Tensor | None]:
 
 
 def average(task: Plan) -> Tensor:
-    """GDP of a plan, ``(...)``."""
+    """Return GDP of a plan, ``(...)``."""
     mean = task.mean()
     parts = [_gaps(task, task.at[..., block, :], mean) for block in task.blocks()]
     gaps = torch.cat([gap for gap, _ in parts], dim=-1)
@@ -179,7 +179,7 @@ def gdp(
     sample_weight: ArrayLike | None = None,
     check_finite: bool = True,
 ) -> Tensor:
-    """Generalised demographic parity ``E_S |E[f | S] − E f|`` of the predictions f, by kernel smoothing on S.
+    """Estimate generalised demographic parity ``E_S |E[f | S] − E f|`` of the predictions f, by smoothing on S.
 
     The inside is ``|Σ_j w_j(s) f_j − Σ_j q_j f_j|`` with Nadaraya–Watson weights w(s). The outer average is
 
@@ -247,7 +247,7 @@ def demographic_parity(
     sample_weight: ArrayLike | None = None,
     check_finite: bool = True,
 ) -> Tensor:
-    """Demographic-parity gap ``|E[f | S = 1] − E[f | S = 0]|`` of a binary attribute.
+    """Estimate the demographic-parity gap ``|E[f | S = 1] − E[f | S = 0]|`` of a binary attribute.
 
     The paper says GDP reduces to it for binary S (below ``eq:GDP``); the exact relation is ``GDP = 2p(1 − p)·DP`` with
     p = P(S = 1), at most half of it. O(n) time and memory.

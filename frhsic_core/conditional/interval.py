@@ -60,7 +60,7 @@ def gdp_interval(
     generator: torch.Generator | None = None,
     **options: Any,
 ) -> GDPInterval:
-    """Bootstrap interval for :func:`gdp`: rows are resampled with replacement, the same rows for every batch element.
+    """Compute a bootstrap interval for :func:`gdp`; the same rows are resampled for every batch element.
 
     A replicate is GDP with the resampling counts c as row weights, at the bandwidth and on the grid of the sample. All
     replicates are two matrix products with the kernel matrix, ``(K(c·f))/(Kc)``: O(mn·n_bootstrap) time in BLAS, no
@@ -130,7 +130,7 @@ def gdp_interval(
 
 
 def _counts(task: Plan, n_bootstrap: int, generator: torch.Generator) -> Iterator[Tensor]:
-    """Resampling counts ``(n, b)``, in blocks small enough that batch × n × b numbers fit in memory."""
+    """Yield resampling counts ``(n, b)``, in blocks small enough that batch × n × b numbers fit in memory."""
     n = task.s.shape[-2]
     step = max(1, _REPLICATES // max(1, n * task.mean().numel()))
     for start in range(0, n_bootstrap, step):
@@ -144,7 +144,7 @@ def _counts(task: Plan, n_bootstrap: int, generator: torch.Generator) -> Iterato
 
 
 def _replicates(task: Plan, counts: Tensor) -> Tensor:
-    """GDP under each column of counts, ``(..., b)``."""
+    """Return GDP under each column of counts, ``(..., b)``."""
     # Predictions are centred at their mean, which leaves every gap as it is and keeps the digits of small ones; the
     # reference's shrinkage towards zero needs the level back.
     level = task.mean().unsqueeze(-1)

@@ -35,7 +35,7 @@ _RULES = ("jiang", "silverman", "scott")
 def row_weights(
     z: Tensor, mask: ArrayLike | None, sample_weight: ArrayLike | None, *, check_finite: bool = True
 ) -> Tensor | None:
-    """Join a mask and weights into q, shape ``(..., n)``, summing to one over the rows kept; ``None`` means uniform.
+    """Join a mask and weights into q ``(..., n)``, which sums to one over the rows kept; ``None`` means uniform.
 
     A batch element whose mask keeps nothing is an error, or, with ``check_finite=False``, has q = 0 throughout, and
     every statistic of this package is then zero for it, without waiting for the GPU.
@@ -116,7 +116,7 @@ def smoothing_bandwidth(
     sample_weight: ArrayLike | None = None,
     check_finite: bool = True,
 ) -> Tensor:
-    """Bandwidth for smoothing over S by a named rule, one for each attribute: never zero, never NaN.
+    """Return the bandwidth for smoothing over S by a named rule, one for each attribute, never zero or NaN.
 
     With p attributes, standard deviations d_a and n rows (weighted rows count as Kish's effective number):
 
@@ -156,7 +156,7 @@ def smoothing_bandwidth(
 
 
 def log_kernel(at: Tensor, s: Tensor, h: float | Tensor) -> Tensor:
-    """Logarithm of the product Gaussian kernel, ``(..., m, n)``, kept finite so that a softmax of it is never NaN."""
+    """Return the log of the product Gaussian kernel, ``(..., m, n)``, kept finite: a softmax of it is never NaN."""
     if s.shape[-1] == 1:
         # One attribute: differences before squares lose nothing, and cost no more than the expansion.
         scaled = (at - s.mT) / (h.unsqueeze(-1) if isinstance(h, Tensor) else h)
@@ -177,13 +177,13 @@ def weigh_logits(logits: Tensor, q: Tensor | None) -> Tensor:
 
 
 def weights_at(at: Tensor, s: Tensor, h: float | Tensor, q: Tensor | None) -> Tensor:
-    """Nadaraya–Watson weights for checked input; zero throughout where q is."""
+    """Return Nadaraya–Watson weights for checked input; zero throughout where q is."""
     weights = torch.softmax(weigh_logits(log_kernel(at, s, h), q), dim=-1)
     return weights if q is None else weights * (q > 0).unsqueeze(-2)
 
 
 def leave_one_out_at(anchors: Tensor | None, s: Tensor, h: float | Tensor, q: Tensor | None) -> tuple[Tensor, Tensor]:
-    """Leave-one-out weights at the rows ``anchors`` (all if ``None``) and whether each anchor has another row."""
+    """Return leave-one-out weights at the rows ``anchors`` (all if ``None``), and whether each has another row."""
     n = s.shape[-2]
     if anchors is None:
         at, itself = s, torch.eye(n, dtype=torch.bool, device=s.device)
@@ -199,7 +199,7 @@ def leave_one_out_at(anchors: Tensor | None, s: Tensor, h: float | Tensor, q: Te
 
 
 def take_rows(x: Tensor, index: Tensor) -> Tensor:
-    """Rows of ``x`` ``(..., n, d)`` at ``index`` ``(m,)`` or ``(..., m)``."""
+    """Return the rows of ``x`` ``(..., n, d)`` at ``index`` ``(m,)`` or ``(..., m)``."""
     if index.ndim == 1:
         return x.index_select(-2, index)
     batch = torch.broadcast_shapes(x.shape[:-2], index.shape[:-1])
@@ -229,7 +229,7 @@ def nadaraya_watson_weights(
     sample_weight: ArrayLike | None = None,
     check_finite: bool = True,
 ) -> Tensor:
-    """Nadaraya–Watson weights ``w_j(s)`` of the rows of S at each value in ``at``; each row of the result sums to one.
+    """Return Nadaraya–Watson weights ``w_j(s)`` of the rows of S at each value in ``at``; each row sums to one.
 
     ``w_j(s) = q_j k_h(s, S_j) / Σ_l q_l k_h(s, S_l)`` with the product Gaussian kernel k_h. Computed as a softmax of
     the log-kernel, so a value far from all data gets the nearest observations, never 0/0. O(mnp) time, O(mn) memory.
@@ -273,7 +273,7 @@ def leave_one_out_weights(
     sample_weight: ArrayLike | None = None,
     check_finite: bool = True,
 ) -> Tensor:
-    """Nadaraya–Watson weights at the observed ``S_i`` with row i itself left out.
+    """Return Nadaraya–Watson weights at the observed ``S_i`` with row i itself left out.
 
     ``w_ij = 1[j ≠ i] q_j k_h(S_i, S_j) / Σ_{l≠i} q_l k_h(S_i, S_l)``: the smoothed conditional law of FREM (Kong et
     al., 2025; appendix D, ``app:frem_anchors``). A lonely row gets its nearest neighbours. O(mnp) time, O(mn) memory.

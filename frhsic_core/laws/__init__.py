@@ -1,4 +1,4 @@
-"""Probability laws whose answers are known exactly: the oracles every estimator is held against.
+"""Probability laws with exact answers: the oracles with which every estimator is compared.
 
 :class:`GaussianPair` and :class:`GaussianVector` answer in closed form or by adaptive quadrature, :class:`FiniteLaw` in
 finite sums, as Fractions where asked. The scalar formulas, for any type of number and so also for ball arithmetic, are
@@ -6,12 +6,9 @@ in :mod:`frhsic_core.laws.formulas` and :mod:`frhsic_core.laws.mercer`. Nothing 
 """
 
 from frhsic_core.laws.finite import FiniteLaw, FiniteMercer
-from frhsic_core.laws.gaussian import GaussianPair
-from frhsic_core.laws.gaussian_vector import GaussianVector
+from frhsic_core.laws.gaussian import GaussianPair, GaussianVector, JointGaussian
 from frhsic_core.laws.heads import KernelHead, LinearHead
-from frhsic_core.laws.joint_gaussian import JointGaussian
-from frhsic_core.laws.mercer import MercerSystem
-from frhsic_core.laws.spectrum import CentredSpectrum
+from frhsic_core.laws.mercer import CentredSpectrum, MercerSystem
 
 __all__ = [
     "CentredSpectrum",

@@ -38,7 +38,7 @@ __all__ = [
 
 
 def _excess(x: Number, sqrt: Function) -> Number:
-    """(1 − x)^(−1/2) − 1, without cancellation at x = 0."""
+    """Return (1 − x)^(−1/2) − 1, without cancellation at x = 0."""
     root = sqrt(1 - x)
     return x / (root * (1 + root))
 
@@ -55,7 +55,7 @@ def mean_kernel(bandwidth: Number, *, variance: Number = 1, sqrt: Function = mat
 
 
 def pair_coupling(rho: Number, bandwidth: Number) -> Number:
-    """Coupling q = ρ²/(σ² + 2) of the standard bivariate pair.
+    """Return the coupling q = ρ²/(σ² + 2) of the standard bivariate pair.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def pair_coupling(rho: Number, bandwidth: Number) -> Number:
 
 
 def hsic(mean_z: Number, coupling: Number, bandwidth_s: Number, *, sqrt: Function = math.sqrt) -> Number:
-    """HSIC(Z, S) = μ_Z·μ_S·[(1 − 4r)^(−1/2) − 2(1 − r)^(−1/2) + 1], r = q/(σ_S² + 2).
+    """Return HSIC(Z, S) = μ_Z·μ_S·[(1 − 4r)^(−1/2) − 2(1 − r)^(−1/2) + 1], r = q/(σ_S² + 2).
 
     The three terms are E[k·l] under the joint law, under the half-paired law, and the product of the means (Definition
     2.1, ``def:hsic``).
@@ -82,7 +82,7 @@ def hsic(mean_z: Number, coupling: Number, bandwidth_s: Number, *, sqrt: Functio
 
 
 def expected_squared_mmd(mean_z: Number, coupling: Number, *, sqrt: Function = math.sqrt) -> Number:
-    """E_S[MMD²(P_{Z|S}, P_Z)] = μ_Z·[(1 − 2q)^(−1/2) − 1].
+    """Return E_S[MMD²(P_{Z|S}, P_Z)] = μ_Z·[(1 − 2q)^(−1/2) − 1].
 
     Examples
     --------
@@ -101,7 +101,7 @@ def conditional_squared_mmd(
     sqrt: Function = math.sqrt,
     expm1: Function = math.expm1,
 ) -> Number:
-    """MMD²(P_{Z|S=s}, P_Z) = μ_Z·[(1 − 2q)^(−1/2) − 2(1 − q)^(−1/2)·exp(−q·s²/(2(1 − q))) + 1].
+    """Return MMD²(P_{Z|S=s}, P_Z): μ_Z·[(1 − 2q)^(−1/2) − 2(1 − q)^(−1/2)·exp(−q·s²/(2(1 − q))) + 1].
 
     ``shrinkage`` κ = 1/(1 + γ²) gives the law of Z under Nadaraya–Watson weights of bandwidth γ around s instead of the
     law given S = s: the same formula at κq and √κ·s.
@@ -121,7 +121,7 @@ def conditional_squared_mmd(
 def smoothed_expected_squared_mmd(
     mean_z: Number, coupling: Number, *, shrinkage: Number, sqrt: Function = math.sqrt
 ) -> Number:
-    """E_S of the smoothed MMD²: μ_Z·[(1 − 2κq)^(−1/2) − 2(1 − κ(1 − κ)q)^(−1/2) + 1]; κ = 1 is no smoothing.
+    """Return E_S of the smoothed MMD²: μ_Z·[(1 − 2κq)^(−1/2) − 2(1 − κ(1 − κ)q)^(−1/2) + 1].
 
     Examples
     --------
@@ -141,7 +141,7 @@ def head_gap(
     sqrt: Function = math.sqrt,
     expm1: Function = math.expm1,
 ) -> Number:
-    """E[k(c_j, Z) | S = s] − E k(c_j, Z) = mean·[(1 − h)^(−1/2)·exp((2su − s²h − u²)/(2(1 − h))) − 1].
+    """Return E[k(c_j, Z) | S = s] − E k(c_j, Z): mean·[(1 − h)^(−1/2)·exp((2su − s²h − u²)/(2(1 − h))) − 1].
 
     Examples
     --------
@@ -161,7 +161,7 @@ def head_squared_gap(
     sqrt: Function = math.sqrt,
     expm1: Function = math.expm1,
 ) -> Number:
-    """Covariance over S of two head gaps of mean one (Mehler's formula), zero at h = 0.
+    """Return the covariance over S of two head gaps of mean one (Mehler's formula), zero at h = 0.
 
     (1 − h²)^(−1/2)·exp((2u·u' − h(u² + u'²))/(2(1 − h²))) − 1.
 
@@ -176,7 +176,7 @@ def head_squared_gap(
 
 
 def squared_distance_covariance(rho: Number, *, sqrt: Function = math.sqrt, asin: Function = math.asin) -> Number:
-    """(π/4)·dCov² of the standard bivariate Gaussian: ρ·asin ρ + √(1−ρ²) − ρ·asin(ρ/2) − √(4−ρ²) + 1.
+    """Return (π/4)·dCov² of the standard pair: ρ·asin ρ + √(1−ρ²) − ρ·asin(ρ/2) − √(4−ρ²) + 1.
 
     Székely, Rizzo & Bakirov (2007), Theorem 7, with the square roots factored so that nothing cancels at small ρ.
 

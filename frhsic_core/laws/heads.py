@@ -166,7 +166,7 @@ def linear_head_slope(law: Covariances, head: LinearHead) -> float:
 
 
 def conditional_gap(law: Covariances, head: Head, s: ArrayLike, *, kappa: float = 1.0) -> np.ndarray:
-    """m_f(s) in closed form at each s; with κ < 1, under Nadaraya–Watson weights of bandwidth √(1/κ − 1). O(m) each."""
+    """Return m_f(s) in closed form at each s, with κ < 1 under smoothing weights of bandwidth √(1/κ − 1)."""
     s = np.asarray(s, dtype=np.float64)
     if isinstance(head, LinearHead):
         return linear_head_slope(law, head) * kappa * s
@@ -177,7 +177,7 @@ def conditional_gap(law: Covariances, head: Head, s: ArrayLike, *, kappa: float 
 
 
 def expected_squared_gap(law: Covariances, head: Head) -> float:
-    """E_S[m_f(S)²] in closed form: the right-hand side of Jensen's step in Corollary 4.6. O(m²)."""
+    """Return E_S[m_f(S)²] in closed form: the right-hand side of Jensen's step in Corollary 4.6. O(m²)."""
     if isinstance(head, LinearHead):
         return linear_head_slope(law, head) ** 2
     means, tilts, h = kernel_head_terms(law, head)
@@ -186,7 +186,7 @@ def expected_squared_gap(law: Covariances, head: Head) -> float:
 
 
 def gdp(law: Covariances, head: Head, *, kappa: float = 1.0) -> float:
-    """E_S|m_f(S)|: closed form for a linear head, adaptive quadrature between the sign changes of m_f otherwise."""
+    """Return E_S|m_f(S)|: a closed form for a linear head, else adaptive quadrature between the sign changes of m_f."""
     if isinstance(head, LinearHead):
         return abs(linear_head_slope(law, head)) * kappa * math.sqrt(2.0 / math.pi)
     _, tilts, h = kernel_head_terms(law, head)

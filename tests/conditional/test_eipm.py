@@ -24,7 +24,7 @@ def sample(generator, *batch, n=20, d=3):
 
 
 def loop_eipm(z, s, *, sigma, gamma, power=1, anchors=None, q=None, epsilon=1e-10):
-    """The exact reference: one anchor at a time, NumPy, sums as they are written."""
+    """Compute the exact reference: one anchor at a time, NumPy, sums as they are written."""
     z, s = z.detach().numpy(), s.numpy().reshape(len(s), -1)
     n = len(s)
     q = np.full(n, 1 / n) if q is None else np.asarray(q) / np.sum(q)

@@ -16,7 +16,7 @@ from scipy.stats import wasserstein_distance
 
 from frhsic_core.kernels import Gaussian
 from frhsic_core.laws import FiniteLaw
-from frhsic_core.laws.transport import wasserstein
+from frhsic_core.laws.finite import wasserstein
 
 KERNEL_Z, KERNEL_S = Gaussian(0.8), Gaussian(1.2)
 THIRD = Fraction(1, 3)

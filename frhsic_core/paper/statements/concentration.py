@@ -71,7 +71,7 @@ class Constants:
 def uniform_bound(
     n: int, *, complexity: float, delta: float = 0.05, constants: Constants | None = None, homogeneous: bool = False
 ) -> float:
-    """B_n(H, δ) of Theorem 5.1 (``eq:Bn_explicit``); O(1).
+    """Return B_n(H, δ) of Theorem 5.1 (``eq:Bn_explicit``); O(1).
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def uniform_bound(
 
 
 def trivial_bound(constants: Constants | None = None) -> float:
-    """ν_Zν_S/4, the largest |HSIC_n − HSIC| there can be for kernels with values in [0, ν].
+    """Return ν_Zν_S/4, the largest |HSIC_n − HSIC| there can be for kernels with values in [0, ν].
 
     Examples
     --------
@@ -117,7 +117,7 @@ def trivial_bound(constants: Constants | None = None) -> float:
 def informative_size(
     *, complexity_root_n: float, target: float | None = None, delta: float = 0.05, constants: Constants | None = None
 ) -> int:
-    """Smallest n with B_n below ``target`` (the trivial bound by default) for a class with G_n = complexity_root_n/√n.
+    """Return the smallest n with B_n below ``target`` (default: the trivial bound) if G_n = complexity_root_n/√n.
 
     Examples
     --------
@@ -186,7 +186,7 @@ class ScaledExample:
         return self.factor**2 * (ones * (1.0 - ones)) ** 2 * (2.0 - 2.0 * math.exp(-4.5)) ** 2
 
     def bound(self, *, homogeneous: bool) -> float:
-        """B_n of this class and these kernels at δ = .05."""
+        """Return B_n of this class and these kernels at δ = .05."""
         constants = Constants().scaled(self.factor, self.factor)
         return uniform_bound(self.n, complexity=self.complexity, constants=constants, homogeneous=homogeneous)
 
@@ -261,7 +261,7 @@ STEP, REACH = 0.1, 40.0
 
 
 def linear_complexity(x: ArrayLike, *, radius: float, dimension: int) -> Tensor:
-    """Empirical Gaussian complexity Ĝ_n of {x ↦ Wx : ‖W‖_F ≤ R, W of ``dimension`` rows}, to about 14 digits.
+    """Return the Gaussian complexity Ĝ_n of {x ↦ Wx : ‖W‖_F ≤ R, W of ``dimension`` rows}, to about 14 digits.
 
     O(n·d² + d³) time for inputs in R^d; the number of rows of W costs nothing.
 
@@ -294,13 +294,13 @@ def linear_complexity(x: ArrayLike, *, radius: float, dimension: int) -> Tensor:
 
 
 def root_mean_square(x: ArrayLike, *, radius: float, dimension: int) -> Tensor:
-    """R·√(d_Z·Σ‖x_i‖²)/n: Jensen's bound on Ĝ_n, never more than √(π/2) ≈ 1.25 times too large."""
+    """Return R·√(d_Z·Σ‖x_i‖²)/n, Jensen's bound on Ĝ_n, at most √(π/2) ≈ 1.25 times too large."""
     x = as_sample(x, name="x")
     return radius * math.sqrt(dimension) * x.square().sum((-2, -1)).sqrt() / x.shape[-2]
 
 
 def linear_complexity_bound(*, radius: float, largest: float, dimension: int, n: int) -> float:
-    """The paper's R·M·√(d_Z/n) for inputs with ‖X‖ ≤ M.
+    """Return the paper's R·M·√(d_Z/n) for inputs with ‖X‖ ≤ M.
 
     Examples
     --------
@@ -311,7 +311,7 @@ def linear_complexity_bound(*, radius: float, largest: float, dimension: int, n:
 
 
 def clopper_pearson(hits: int, draws: int, *, confidence: float = 0.95) -> tuple[float, float]:
-    """Exact two-sided binomial interval for a probability.
+    """Return the exact two-sided binomial interval for a probability.
 
     Examples
     --------

@@ -56,7 +56,7 @@ class FiniteSCM:
         return all(len(set(values)) == 1 for values, chances in columns if sum(chances, Fraction(0)) > 0)
 
     def changed(self) -> Fraction:
-        """P(Z_{S←S'} ≠ Z) with S' an independent copy of S: how often an intervention moves the representation."""
+        """Return P(Z_{S←S'} ≠ Z), S' an independent copy of S: how often an intervention changes the representation."""
         chances = [sum(row, Fraction(0)) for row in self.probabilities]
         return sum(
             (
@@ -79,19 +79,19 @@ class FiniteSCM:
         return FiniteLaw(labels, list(range(len(self.table))), joint)
 
     def hsic(self) -> Fraction:
-        """HSIC(Z, S) with the kernels 1[z = z'] and 1[s = s'], characteristic on finite sets: zero iff Z ⟂ S."""
+        """Return HSIC(Z, S) with the kernels 1[z = z'] and 1[s = s'], characteristic on finite sets."""
         law = self.law()
         identities = [[[int(i == j) for j in range(size)] for i in range(size)] for size in law.probabilities.shape]
         return law.hsic(*identities)
 
 
 def independent(p_s: Sequence[Fraction], p_u: Sequence[Fraction]) -> list[list[Fraction]]:
-    """P(S = s, U = u) of an exogenous S."""
+    """Return P(S = s, U = u) of an exogenous S."""
     return [[p * q for q in p_u] for p in p_s]
 
 
 def xor() -> FiniteSCM:
-    """Z = S ⊕ U with two fair coins: independent of S, yet every intervention that changes S changes Z."""
+    """Return Z = S ⊕ U with two fair coins: independent of S, yet every intervention on S changes Z."""
     half = Fraction(1, 2)
     return FiniteSCM([[0, 1], [1, 0]], independent([half, half], [half, half]))
 
@@ -137,7 +137,7 @@ def every_table() -> list[Certificate]:
 
 @check("Proposition G.1")
 def exclusive_or() -> list[Certificate]:
-    """The paper's example of the converse: Z = S ⊕ U."""
+    """Check the paper's example against the converse: Z = S ⊕ U."""
     model = xor()
     return [
         inequality(
@@ -159,7 +159,7 @@ def exclusive_or() -> list[Certificate]:
 
 @check("Proposition G.1")
 def dropped_assumptions() -> list[Certificate]:
-    """Without an exogenous S, or with too few heads, counterfactual fairness says nothing about independence."""
+    """Drop an exogenous S, or enough heads: counterfactual fairness then says nothing about independence."""
     three_eighths, eighth, half = Fraction(3, 8), Fraction(1, 8), Fraction(1, 2)
     confounded = FiniteSCM([[0, 1], [0, 1]], [[three_eighths, eighth], [eighth, three_eighths]])  # Z = U, U follows S
     signed = FiniteSCM([[-1, -1], [1, 1]], independent([half, half], [half, half]))  # Z = S, and only f(z) = z² used
@@ -192,7 +192,7 @@ def random_models(count: int, *, generator: torch.Generator) -> tuple[Tensor, Te
 
 
 def fair_excess(table: Tensor, p_s: Tensor, p_u: Tensor) -> Tensor:
-    """HSIC of each counterfactually fair model (zero by the proposition), −∞ for the others; shape ``(b,)``."""
+    """Return HSIC of each counterfactually fair model (zero by the proposition), −∞ for others; shape ``(b,)``."""
     one_hot = torch.nn.functional.one_hot(table, 3).to(p_s)
     joint = torch.einsum("bsuz,bs,bu->bzs", one_hot, p_s, p_u)
     difference = joint - joint.sum(-1, keepdim=True) * joint.sum(-2, keepdim=True)

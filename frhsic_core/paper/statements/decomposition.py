@@ -44,7 +44,7 @@ __all__ = [
 
 
 def decomposed_hsic(joint: Exact, gram_z: Exact, gram_s: Exact) -> Fraction:
-    """Σ_{s,t} p_s p_t ⟨Δ(s), Δ(t)⟩ k_S(s, t), through the conditional laws, in the arithmetic of the entries.
+    """Return Σ_{s,t} p_s p_t ⟨Δ(s), Δ(t)⟩ k_S(s, t) from the conditional laws, in the arithmetic of the entries.
 
     The right side of equation (4.1) of the paper; :func:`frhsic_core.paper.statements.zero_level.exact_hsic` is the
     left.
@@ -65,7 +65,7 @@ def decomposed_hsic(joint: Exact, gram_z: Exact, gram_s: Exact) -> Fraction:
 
 @about("Proposition 4.1")
 def expected_mmd_bound(law: GaussianPair, *, kernel_z: Gaussian, kernel_s: Gaussian) -> Certificate:
-    """HSIC ≤ κ_S(E[MMD])² on a Gaussian pair (Proposition 4.1, ``thm:EIPM_HSIC``); κ_S = 1.
+    """Check HSIC ≤ κ_S(E[MMD])² on a Gaussian pair (Proposition 4.1, ``thm:EIPM_HSIC``); κ_S = 1.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def expected_mmd_bound(law: GaussianPair, *, kernel_z: Gaussian, kernel_s: Gauss
 
 @about("Proposition 4.1")
 def centred_bound(law: GaussianPair, *, kernel_z: Gaussian, kernel_s: Gaussian) -> Certificate:
-    """HSIC ≤ (E[MMD(S)·‖k_S(S, ·) − μ_S‖])², sharper than Proposition 4.1 since Δ has mean zero.
+    """Check HSIC ≤ (E[MMD(S)·‖k_S(S, ·) − μ_S‖])², which is sharper than Proposition 4.1 since Δ has mean zero.
 
     E_S[Δ(S) ⊗ μ_S] = 0, so k_S(S, ·) may be replaced by k_S(S, ·) − μ_S in the triangle inequality. Under N(0, 1),
     ‖k_S(s, ·) − μ_S‖² = 1 − 2b/√(b² + 1)·exp(−s²/(2(b² + 1))) + b/√(b² + 2), b the bandwidth; a Gauss–Hermite rule is
@@ -108,7 +108,7 @@ def centred_bound(law: GaussianPair, *, kernel_z: Gaussian, kernel_s: Gaussian) 
 
 
 def hidden_wave(frequency: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """P(Z=1 | S=s) = (1 + cos(2πks))/2 for S uniform on a grid of 128 points: a dependence at ``frequency`` k.
+    """Return the law with P(Z=1 | S=s) = (1 + cos(2πks))/2, S uniform on 128 points: a dependence at ``frequency`` k.
 
     Returns the joint law ``(2, 128)`` and the values of S. E[MMD²] does not depend on k; HSIC sees k through a smooth
     kernel and forgets it.
@@ -120,7 +120,7 @@ def hidden_wave(frequency: int) -> tuple[torch.Tensor, torch.Tensor]:
 
 @check("Proposition 4.1")
 def decomposition() -> list[Certificate]:
-    """Proposition 4.1, first part: the decomposition, in fractions and on the Gaussian pair."""
+    """Check the decomposition of Proposition 4.1, in fractions and on the Gaussian pair."""
     joint = example_law()
     gram_z, gram_s = power_gram(4), power_gram(3, ratio=Fraction(1, 3))
     left, right = exact_hsic(joint, gram_z, gram_s), decomposed_hsic(joint, gram_z, gram_s)
@@ -140,7 +140,7 @@ def decomposition() -> list[Certificate]:
 
 @check("Proposition 4.1")
 def bound(*, quick: bool) -> list[Certificate]:
-    """Proposition 4.1, second part: the worst of a grid of Gaussian pairs, its attainment, and a sharper form."""
+    """Check the bound of Proposition 4.1 on a grid of Gaussian pairs, its attainment, and a sharper form."""
     grid = [(rho, sigma) for rho in (0.05, 0.5, 0.9, 0.99) for sigma in (0.1, 1.0, 10.0)]
     certificates = [
         expected_mmd_bound(GaussianPair(rho), kernel_z=Gaussian(sigma_z), kernel_s=Gaussian(sigma))
@@ -171,7 +171,7 @@ def bound(*, quick: bool) -> list[Certificate]:
 
 @check("Remark 4.2")
 def direction() -> list[Certificate]:
-    """Remark 4.2: EIPM of the unit ball is E[MMD]; HSIC is below; nothing without a tail goes back."""
+    """Check Remark 4.2: EIPM of the unit ball is E[MMD]; HSIC is below it; no constant reverses the order."""
     joint, gram = example_law(), power_gram(4)
     p_z, p_s = joint.sum(1), joint.sum(0)
     # EIPM as a supremum: the best function of the unit ball for each s, found by its definition and evaluated.
@@ -200,7 +200,7 @@ def direction() -> list[Certificate]:
 
 
 def exact_squared_integral(joint: Exact, gram_z: Exact) -> Fraction:
-    """E_S[MMD²(P_{Z|S}, P_Z)] of a finite law, in the arithmetic of its entries.
+    """Return E_S[MMD²(P_{Z|S}, P_Z)] of a finite law, in the arithmetic of its entries.
 
     Examples
     --------
@@ -214,7 +214,7 @@ def exact_squared_integral(joint: Exact, gram_z: Exact) -> Fraction:
 
 
 def two_group_hsic(joint: Exact, gram_z: Exact, gram_s: Exact) -> Fraction:
-    """(π₀π₁)²(k₀₀ + k₁₁ − 2k₀₁)·MMD²(P₀, P₁): what HSIC is when S takes two values.
+    """Return (π₀π₁)²(k₀₀ + k₁₁ − 2k₀₁)·MMD²(P₀, P₁): what HSIC is when S takes two values.
 
     Examples
     --------
@@ -229,7 +229,7 @@ def two_group_hsic(joint: Exact, gram_z: Exact, gram_s: Exact) -> Fraction:
 
 
 def exact_gdp(joint: Exact, head: Exact) -> Fraction:
-    """E_S|E[f(Z)|S] − E f(Z)| of a finite law for the head values ``head``."""
+    """Return E_S|E[f(Z)|S] − E f(Z)| of a finite law for the head values ``head``."""
     p_z, p_s = joint.sum(1), joint.sum(0)
     return sum(
         (p * abs(head @ (column / p) - head @ p_z) for p, column in zip(p_s, joint.T, strict=True) if p > 0),
@@ -238,7 +238,7 @@ def exact_gdp(joint: Exact, head: Exact) -> Fraction:
 
 
 def demographic_parity(joint: Exact, head: Exact) -> Fraction:
-    """|E[f(Z)|S = 0] − E[f(Z)|S = 1]| for binary S, the demographic-parity difference."""
+    """Return |E[f(Z)|S = 0] − E[f(Z)|S = 1]| for binary S, the demographic-parity difference."""
     p = joint.sum(0)
     return abs(head @ joint[:, 0] / p[0] - head @ joint[:, 1] / p[1])
 
@@ -250,7 +250,7 @@ def _two_groups() -> Exact:
 
 @check("Lemma B.1")
 def fubini() -> list[Certificate]:
-    """Lemma B.1: expectation and inner product commute, in fractions and on a Gaussian law."""
+    """Check Lemma B.1: expectation and inner product commute, in fractions and on a Gaussian law."""
     joint, gram = example_law(), power_gram(4)
     p_z, p_s = joint.sum(1), joint.sum(0)
     head = np.array([Fraction(2), Fraction(-1), Fraction(1, 3), Fraction(5)], dtype=object)
@@ -277,7 +277,7 @@ def fubini() -> list[Certificate]:
 
 @check("Lemma B.2")
 def discrete_lemma(*, quick: bool) -> list[Certificate]:
-    """Lemma B.2: the double sum and the common zeros; then "coincide", refuted and corrected."""
+    """Check Lemma B.2: the double sum and the common zeros; then "coincide", refuted and corrected."""
     joint, gram_z, gram_s = example_law(), power_gram(4), power_gram(3)
     laws = list(joint_laws(2, 3, 6 if quick else 8))
     small_z, small_s = power_gram(2), power_gram(3, ratio=Fraction(1, 3))
@@ -319,7 +319,7 @@ def discrete_lemma(*, quick: bool) -> list[Certificate]:
 
 @check("Lemma B.2")
 def binary_parity() -> list[Certificate]:
-    """Section 2's "GDP reduces to DP when S is binary": true of the zero, off by 2π₀π₁ in value."""
+    """Check section 2's "GDP reduces to DP when S is binary": true of the zero, off by 2π₀π₁ in value."""
     joint = _two_groups()
     head = np.array([Fraction(1), Fraction(1, 4), Fraction(-2, 3)], dtype=object)
     gdp, parity, p = exact_gdp(joint, head), demographic_parity(joint, head), joint.sum(0)

@@ -97,19 +97,19 @@ class Deviations:
         return (self.probabilities * self.gram.diagonal(dim1=-2, dim2=-1)).sum(-1)
 
     def smoothed(self, g: Tensor) -> Tensor:
-        """‖E_S[g(S)Δ(S)]‖² for values ``g`` of shape ``(..., b)``."""
+        """Return ‖E_S[g(S)Δ(S)]‖² for values ``g`` of shape ``(..., b)``."""
         weighted = self.probabilities * g
         return torch.einsum("...s,...st,...t->...", weighted, self.gram, weighted)
 
     def gap(self, alpha: Tensor) -> tuple[Tensor, Tensor]:
-        """m_f(s) and ‖f‖² of the head f = Σ_i α_i k_Z(c_i, ·), ``alpha`` of shape ``(..., a)``."""
+        """Return m_f(s) and ‖f‖² of the head f = Σ_i α_i k_Z(c_i, ·), ``alpha`` of shape ``(..., a)``."""
         if self.head_gaps is None or self.head_gram is None:
             raise ValueError("these deviations carry no heads: build them with deviations_of_joint, or pass centres.")
         gap = torch.einsum("...i,...is->...s", alpha, self.head_gaps)
         return gap, torch.einsum("...i,...ij,...j->...", alpha, self.head_gram, alpha)
 
     def spectrum(self, *, centred: bool = False) -> Spectrum:
-        """Eigenbasis of T_S, or with ``centred=True`` of T_S restricted to functions of mean zero.
+        """Return the eigenbasis of T_S, or with ``centred=True`` of T_S restricted to functions of mean zero.
 
         Δ has mean zero, so both resolve it fully; the centred operator is the population counterpart of HLH/n in
         Theorem 4.7. One symmetric eigendecomposition, O(b³).
@@ -130,7 +130,7 @@ class Deviations:
 
 
 def deviations_of_joint(joint: Tensor, gram_z: Tensor, gram_s: Tensor) -> Deviations:
-    """Deviations of the finite law P(Z = z_i, S = s_j) = ``joint[..., i, j]``; its heads are k_Z(z_i, ·).
+    """Return the deviations of the finite law P(Z = z_i, S = s_j) = ``joint[..., i, j]``; its heads are k_Z(z_i, ·).
 
     O(a²b + ab²) time. Values of S with probability zero get Δ = 0: no statement looks at them.
 
@@ -156,7 +156,7 @@ def deviations_of_pair(
     nodes: int = 120,
     centres: tuple[float, ...] = (-1.0, 0.0, 0.5, 2.0),
 ) -> Deviations:
-    """Deviations of a Gaussian pair at the nodes of a Gauss–Hermite rule; its heads are k_Z(c, ·) at ``centres``.
+    """Return the deviations of a Gaussian pair at Gauss–Hermite nodes; its heads are k_Z(c, ·) at ``centres``.
 
     Z given S = s is N(ρs, 1 − ρ²), so ⟨μ_{Z|s}, μ_{Z|t}⟩ = σ/√v·exp(−ρ²(s − t)²/(2v)) with v = σ² + 2(1 − ρ²).
 
@@ -183,7 +183,7 @@ def deviations_of_pair(
 
 
 def deviations_of_law(law: GaussianPair | FiniteLaw, kernel_z: Kernel, kernel_s: Kernel) -> Deviations:
-    """Deviations of a finite law on its own values, or of a Gaussian pair at Gauss–Hermite nodes.
+    """Return the deviations of a finite law on its own values, or of a Gaussian pair at Gauss–Hermite nodes.
 
     A sample is the finite law with one cell for each row: ``FiniteLaw(z, s, torch.eye(n) / n)`` if no value of S
     repeats.

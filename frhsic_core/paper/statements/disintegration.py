@@ -31,19 +31,19 @@ def example_law() -> Exact:
 
 
 def conditional_contrast(joint: Exact) -> Exact:
-    """P_S(s)·(P_{Z|S=s} − P_Z)(z): the integrand of Theorem 3.2's right side, through the conditional laws."""
+    """Return P_S(s)·(P_{Z|S=s} − P_Z)(z), the integrand of Theorem 3.2's right side, from the conditional laws."""
     p_z, p_s = joint.sum(1), joint.sum(0)
     columns = [p_s[j] * (joint[:, j] / p_s[j] - p_z) if p_s[j] > 0 else 0 * p_z for j in range(len(p_s))]
     return np.stack(columns, axis=1)
 
 
 def total_variation(measure: Exact) -> Fraction:
-    """Supremum of Σ f·M over |f| ≤ 1: the sum of absolute values."""
+    """Return the supremum of Σ f·M over |f| ≤ 1: the sum of absolute values."""
     return abs(measure).sum()
 
 
 def transport_cost(source: np.ndarray, target: np.ndarray, cost: np.ndarray) -> float:
-    """Cheapest way to move one finite law onto another: W₁ as a linear program with O(n²) variables."""
+    """Return the least cost of moving one finite law onto another: W₁ as a linear program with O(n²) variables."""
     n, m = cost.shape
     index = np.arange(n * m)
     rows = np.concatenate([index // m, n + index % m])
@@ -54,7 +54,7 @@ def transport_cost(source: np.ndarray, target: np.ndarray, cost: np.ndarray) -> 
 
 
 def lipschitz_supremum(measure: np.ndarray, pairs: list[tuple[int, int, float]]) -> float:
-    """Supremum of Σ f·M over functions with |f_i − f_j| ≤ c for each ``(i, j, c)``: a linear program in f.
+    """Return the supremum of Σ f·M over |f_i − f_j| ≤ c for each ``(i, j, c)``, by a linear program in f.
 
     ``measure`` is flat; each connected part of the constraint graph must carry total mass zero.
     """
@@ -71,7 +71,7 @@ def lipschitz_supremum(measure: np.ndarray, pairs: list[tuple[int, int, float]])
 
 
 def _grid_pairs(rows: int, columns: int, *, across: bool) -> list[tuple[int, int, float]]:
-    """Pairs of grid points with distance |z − z'| + |s − s'|; ``across=False`` keeps pairs within one value of S."""
+    """Return the pairs of grid points with distance |z − z'| + |s − s'|; ``across=False``: within one value of S."""
     points = [(i, j) for i in range(rows) for j in range(columns)]
     return [
         (a, b, float(abs(p[0] - q[0]) + abs(p[1] - q[1])))
@@ -93,7 +93,7 @@ def _laws(quick: bool) -> list[Exact]:
 
 @check("Theorem 3.2")
 def disintegration(*, quick: bool) -> list[Certificate]:
-    """Theorem 3.2 for three classes: left side from the joint law, right side from the conditional laws."""
+    """Check Theorem 3.2 for three classes: left side from the joint law, right side from the conditional laws."""
     laws = _laws(quick)
     worst: dict[str, tuple[Any, Any]] = {"tv": (0.0, 0.0), "w1": (0.0, 0.0), "rkhs": (0.0, 0.0)}
 
@@ -131,7 +131,7 @@ def disintegration(*, quick: bool) -> list[Certificate]:
 
 @check("Definition 3.3")
 def decomposable_classes() -> list[Certificate]:
-    """Definition 3.3: the classes used are (or are not) decomposable, decided on their slices."""
+    """Check whether the classes used are decomposable (Definition 3.3), on their slices."""
     joint = example_law()
     rows, columns = joint.shape
     # A selector s ↦ ±1-Lipschitz slice, glued: inside the slice-wise class by construction, outside the joint one.
@@ -149,7 +149,7 @@ def decomposable_classes() -> list[Certificate]:
 
 @check("Corollary 3.4")
 def recovery() -> list[Certificate]:
-    """Corollary 3.4: equality on decomposable classes; what happens on others; the words "exactly when"."""
+    """Check Corollary 3.4: equality on decomposable classes, what happens on others, and the words "exactly when"."""
     joint = example_law()
     rows, columns = joint.shape
     p_z, p_s = joint.sum(1), joint.sum(0)

@@ -130,7 +130,7 @@ def linear_head(*, quick: bool) -> list[Certificate]:
 
 
 def group_means(values: Tensor, s: Tensor) -> Tensor:
-    """Mean of ``values`` over the rows with the same S, minus the overall mean: the empirical E[f | S] − E f, ``(n,)``.
+    """Return the mean of ``values`` over rows with the same S, minus the overall mean: E[f | S] − E f, ``(n,)``.
 
     Examples
     --------
@@ -144,7 +144,7 @@ def group_means(values: Tensor, s: Tensor) -> Tensor:
 
 
 def trivial_gap(largest: float = 1.0) -> float:
-    """Largest possible mean square of δ_f for a head with values in [0, largest]: largest²/4 (Popoviciu).
+    """Return the largest possible mean square of δ_f for a head with values in [0, largest]: largest²/4 (Popoviciu).
 
     A value of f in [0, c] has variance at most (c/2)², whatever Z and S are; f = k(z0, ·) with a Gaussian kernel has
     c = 1. A bound above it says nothing.
@@ -159,7 +159,7 @@ def trivial_gap(largest: float = 1.0) -> float:
 
 @check("Theorem 4.7")
 def ties_in_four_rows() -> list[Certificate]:
-    """S = (0, 0, 1, 1), Z = (0, 1, 0, 1), f = k(0, ·): independent in the sample, yet δ_f is not zero."""
+    """Take S = (0, 0, 1, 1), Z = (0, 1, 0, 1), f = k(0, ·): independent in the sample, yet δ_f is not zero."""
     across = Fraction(1, 2)  # k(0, 1); any value below k(0, 0) = 1 will do
     head = [Fraction(1), across, Fraction(1), across]
     mean = sum(head, Fraction(0)) / 4
@@ -192,7 +192,7 @@ def ties_in_four_rows() -> list[Certificate]:
 
 @check("Theorem 4.7")
 def ties_in_three_values() -> list[Certificate]:
-    """S uniform on three values and independent of Z: the unprojected left side stays, the bound goes to zero."""
+    """Take S uniform on three values, independent of Z: the unprojected left side stays, the bound goes to zero."""
     generator = torch.Generator().manual_seed(6)
     n = 1000
     s = torch.randint(3, (n, 1), generator=generator).double()
@@ -244,7 +244,7 @@ def _stored_bounds() -> dict[str, tuple[float, float]]:
 
 @check("Theorem 4.7")
 def non_vacuity(*, quick: bool) -> list[Certificate]:
-    """At full resolution the right side exceeds 1/4, the largest value the left side can take for any sample."""
+    """Compare the right side at full resolution with 1/4, the largest value that the left side can take."""
     n = 300 if quick else 1500
     z, s = GaussianPair(0.5).sample(n, generator=torch.Generator().manual_seed(1))
     found = gap_spectrum(z, s, anchors=[[0.0]], coefficients=[1.0], kernel_z=Gaussian(1.0), kernel_s=Gaussian(1.0))
@@ -286,7 +286,7 @@ def non_vacuity(*, quick: bool) -> list[Certificate]:
 
 @check("Theorem 4.7")
 def term_by_term(*, quick: bool) -> list[Certificate]:
-    """λ̂_m of the theorem belongs to the centred matrix, λ_m of Corollary 4.6 to the uncentred operator."""
+    """Compare λ̂_m of the theorem (centred matrix) with λ_m of Corollary 4.6 (uncentred operator)."""
     n = 1000 if quick else 2000
     _, s = GaussianPair(0.0).sample(n, generator=torch.Generator().manual_seed(2))
     gram = Gaussian(1.0)(s.unsqueeze(-1))

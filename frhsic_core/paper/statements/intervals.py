@@ -90,11 +90,11 @@ class PairBalls:
         self.squared_integral = formulas.expected_squared_mmd(self.mean, self.coupling, sqrt=_sqrt)
 
     def eigenvalue(self, m: int) -> Ball:
-        """λ_m of T_S, counted from one as the paper does."""
+        """Return λ_m of T_S, counted from one as the paper does."""
         return mercer.eigenvalue(m - 1, self.sigma_s, sqrt=_sqrt)
 
     def captured(self, m: int) -> Ball:
-        """‖P_mΔ‖² = Σ_{ℓ≤m}‖Δ_ℓ‖²."""
+        """Return ‖P_mΔ‖² = Σ_{ℓ≤m}‖Δ_ℓ‖²."""
         terms = [mercer.delta_coefficient(l, self.mean, self.coupling, self.sigma_s, sqrt=_sqrt) for l in range(m)]
         return sum(terms[1:], start=terms[0])
 
@@ -148,7 +148,7 @@ class HeadBalls:
         return sum(terms[1:], start=terms[0])
 
     def coefficients(self, m: int) -> list[Ball]:
-        """⟨m_f, ψ_ℓ⟩ for ℓ = 1, …, m: Gaussian integrals of Hermite functions by their three-term recurrence."""
+        """Return ⟨m_f, ψ_ℓ⟩ for ℓ = 1, …, m, integrals of Hermite functions by their three-term recurrence."""
         omega = mercer.frequency(self.pair.sigma_s, sqrt=_sqrt)
         envelope = omega.sqrt().sqrt()
         slack = 1 - self.coupling
@@ -166,7 +166,7 @@ class HeadBalls:
 
 
 def _hermite(linear: Ball, quadratic: Ball, m: int) -> list[Ball]:
-    """√(l!)·[t^l] exp(quadratic·t²/2 + linear·t) for l < m."""
+    """Return √(l!)·[t^l] exp(quadratic·t²/2 + linear·t) for l < m."""
     series = [ball(1), linear]
     for l in range(1, m - 1):
         series.append((linear * series[l] + quadratic * ball(l).sqrt() * series[l - 1]) / ball(l + 1).sqrt())

@@ -114,27 +114,27 @@ def sandwich(
 
 
 def printed_excess(found: Sandwich) -> Tensor:
-    """η_Z η_S·kHGR² − HSIC (``eq:khgr_reg_bound``, multiplied out)."""
+    """Return η_Z η_S·kHGR² − HSIC (``eq:khgr_reg_bound``, multiplied out)."""
     return found.ridges * found.squared - found.hsic
 
 
 def coco_excess(found: Sandwich) -> Tensor:
-    """η_Z η_S·kHGR² − COCO²."""
+    """Return η_Z η_S·kHGR² − COCO²."""
     return found.ridges * found.squared - found.coco_squared
 
 
 def lower_excess(found: Sandwich) -> Tensor:
-    """COCO² − (‖Σ̂_ZZ‖ + η_Z)(‖Σ̂_SS‖ + η_S)·kHGR², in units of the factor."""
+    """Return COCO² − (‖Σ̂_ZZ‖ + η_Z)(‖Σ̂_SS‖ + η_S)·kHGR², in units of the factor."""
     return found.coco_squared / found.norms - found.squared
 
 
 def rank_excess(found: Sandwich) -> Tensor:
-    """HSIC/r − COCO²."""
+    """Return HSIC/r − COCO²."""
     return found.hsic / found.ranks - found.coco_squared
 
 
 def unit_excess(found: Sandwich) -> Tensor:
-    """kHGR² − 1: the trivial bound, which the printed one beats only when HSIC < η_Z η_S."""
+    """Return kHGR² − 1: the trivial bound, which the printed one beats only when HSIC < η_Z η_S."""
     return found.squared - 1.0
 
 

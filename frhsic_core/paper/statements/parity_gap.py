@@ -86,12 +86,12 @@ class GapSpectrum:
         return torch.arange(self.rows, device=self.gap.device) < self.rank.unsqueeze(-1)
 
     def projected(self, m: Tensor | int) -> Tensor:
-        """P_m δ_f for one m per sample, ``(..., n)``."""
+        """Return P_m δ_f for one m per sample, ``(..., n)``."""
         keep = torch.arange(self.rows, device=self.gap.device) < torch.as_tensor(m).unsqueeze(-1)
         return (self.vectors @ (self.scores * keep).unsqueeze(-1)).squeeze(-1)
 
     def parity_gap(self, m: Tensor | int) -> Tensor:
-        """Δ̂_GDP(f), the mean of |P_m δ_f|."""
+        """Return Δ̂_GDP(f), the mean of |P_m δ_f|."""
         return self.projected(m).abs().mean(-1)
 
 
@@ -168,24 +168,24 @@ def _allowed(found: GapSpectrum, excess: Tensor) -> Tensor:
 
 
 def identity_excess(found: GapSpectrum) -> Tensor:
-    """|HSIC − Σ_{j≤r} λ̂_j ê_jᵀK̃ê_j / n| (``eq:hsic_spectral``)."""
+    """Return |HSIC − Σ_{j≤r} λ̂_j ê_jᵀK̃ê_j / n| (``eq:hsic_spectral``)."""
     terms = torch.where(found.counts, found.eigenvalues * found.energies, 0.0)
     return (found.hsic - terms.sum(-1) / found.rows).abs()
 
 
 def lower_bound_excess(found: GapSpectrum) -> Tensor:
-    """λ̂_m·tr(P_m K̃ P_m)/n − HSIC for every m (``eq:hsic_lower``)."""
+    """Return λ̂_m·tr(P_m K̃ P_m)/n − HSIC for every m (``eq:hsic_lower``)."""
     return _allowed(found, found.eigenvalues * found.energies.cumsum(-1) / found.rows - found.hsic.unsqueeze(-1))
 
 
 def projection_excess(found: GapSpectrum) -> Tensor:
-    """‖P_m δ_f‖²/n − ‖f‖²·tr(P_m K̃ P_m)/n for every m (``eq:proj_bound``)."""
+    """Return ‖P_m δ_f‖²/n − ‖f‖²·tr(P_m K̃ P_m)/n for every m (``eq:proj_bound``)."""
     right = found.squared_norm.unsqueeze(-1) * found.energies.cumsum(-1) / found.rows
     return _allowed(found, found.mean_squares - right) / found.scale.unsqueeze(-1)
 
 
 def jensen_excess(found: GapSpectrum) -> Tensor:
-    """Δ̂_GDP² − ‖P_r δ_f‖²/n, and the same at m = 1: the first inequality of ``eq:hsic_gdp_bound``."""
+    """Return Δ̂_GDP² − ‖P_r δ_f‖²/n, and the same at m = 1: the first inequality of ``eq:hsic_gdp_bound``."""
     sides = []
     for m in (found.rank, found.rank.clamp_max(1)):
         part = found.projected(m)
@@ -194,7 +194,7 @@ def jensen_excess(found: GapSpectrum) -> Tensor:
 
 
 def bound_excess(found: GapSpectrum) -> Tensor:
-    """‖P_m δ_f‖²/n − ‖f‖²·HSIC/λ̂_m for every m whose λ̂_m is above the rounding of L (``eq:hsic_gdp_bound``).
+    """Return ‖P_m δ_f‖²/n − ‖f‖²·HSIC/λ̂_m for each m with λ̂_m above the rounding of L (``eq:hsic_gdp_bound``).
 
     HSIC is known to about n·eps, which the division turns into n·eps/λ̂_m; the excess is counted in units of 1/λ̂_m
     where that is larger than one.
@@ -205,7 +205,7 @@ def bound_excess(found: GapSpectrum) -> Tensor:
 
 
 def division_free_excess(found: GapSpectrum) -> Tensor:
-    """λ̂_m·‖P_m δ_f‖²/n − ‖f‖²·HSIC for every m: the same bound with nothing to divide by."""
+    """Return λ̂_m·‖P_m δ_f‖²/n − ‖f‖²·HSIC for every m: the same bound with nothing to divide by."""
     right = (found.squared_norm * found.hsic).unsqueeze(-1)
     return _allowed(found, found.eigenvalues * found.mean_squares - right) / found.scale.unsqueeze(-1)
 
@@ -254,7 +254,7 @@ def proof_chain(*, quick: bool) -> list[Certificate]:
 
 @check("Theorem 4.7")
 def on_the_gaussian_law(*, quick: bool) -> list[Certificate]:
-    """Both inequalities of the theorem for a sample of the Gaussian law and f = k(1, ·), at m = 1, 2, 4, 8."""
+    """Check both inequalities for a sample of the Gaussian law and f = k(1, ·), at m = 1, 2, 4, 8."""
     n = 200 if quick else 1000
     z, s = GaussianPair(0.5).sample(n, generator=torch.Generator().manual_seed(0))
     kernel = Gaussian(1.0)

@@ -52,7 +52,7 @@ LAW, KERNEL = GaussianPair(0.5), Gaussian(1.0)
 def loglog_slope(
     sizes: np.ndarray, errors: np.ndarray, *, confidence: float = 0.95
 ) -> tuple[float, tuple[float, float]]:
-    """Slope of log(mean error) on log n, with an interval from the spread of the replications.
+    """Return the slope of log(mean error) on log n, with an interval from the spread of the replications.
 
     The mean error at each n has a relative standard error (delta method for its logarithm); the slope is the weighted
     least-squares one, its variance the weighted one, no line being assumed beyond that. Independent replications at
@@ -110,11 +110,11 @@ class Convergence:
     truth: float
 
     def errors(self, target: float | None = None) -> np.ndarray:
-        """Absolute errors against ``target``, by default the truth."""
+        """Return the absolute errors against ``target``, by default the truth."""
         return np.abs(self.estimates - (self.truth if target is None else target))
 
     def slope(self, target: float | None = None, *, confidence: float = 0.95) -> tuple[float, tuple[float, float]]:
-        """Slope of the mean absolute error on log-log axes, with its interval."""
+        """Return the slope of the mean absolute error on log-log axes, with its interval."""
         return loglog_slope(self.sizes, self.errors(target), confidence=confidence)
 
 
@@ -176,7 +176,7 @@ def eipm_convergence(
 
 
 def smoothing_bias_slope(small: float, large: float, *, constant: float = 1.0) -> float:
-    """Log-log slope of the exact smoothing bias |EIPM(γ_n) − E[MMD]| at γ_n = constant·n^(−1/5), between two n.
+    """Return the log-log slope between two n of the exact bias |EIPM(γ_n) − E[MMD]|, γ_n = constant·n^(−1/5).
 
     Examples
     --------
@@ -190,7 +190,7 @@ def smoothing_bias_slope(small: float, large: float, *, constant: float = 1.0) -
 
 @check("Corollary 5.3")
 def hsic_rate(*, quick: bool) -> list[Certificate]:
-    """HSIC against its exact value: the slope's 95 % interval contains −1/2."""
+    """Check that the 95 % interval of HSIC's slope against its exact value contains −1/2."""
     sizes = (100, 200, 400) if quick else (100, 200, 400, 800)
     replications = 200 if quick else 400
     found = hsic_convergence(sizes, replications=replications, generator=torch.Generator().manual_seed(0))
@@ -210,7 +210,7 @@ def hsic_rate(*, quick: bool) -> list[Certificate]:
 
 @check("Corollary 5.3")
 def fixed_bandwidth(*, quick: bool) -> list[Certificate]:
-    """EIPM at a fixed γ: a definite distance from the truth, and convergence to the smoothed criterion."""
+    """Check EIPM at a fixed γ: it misses the truth and converges to the smoothed criterion."""
     sizes = (100, 200, 400) if quick else (100, 200, 400, 800)
     replications = 40 if quick else 100
     generator = torch.Generator().manual_seed(1)
@@ -254,7 +254,7 @@ def fixed_bandwidth(*, quick: bool) -> list[Certificate]:
 
 @check("Corollary 5.3")
 def shrinking_bandwidth(*, quick: bool) -> list[Certificate]:
-    """EIPM at γ_n ∝ n^(−1/5): the error against the truth falls, and the exact bias falls like n^(−2/5)."""
+    """Check EIPM at γ_n ∝ n^(−1/5): the error falls, and the exact bias falls like n^(−2/5)."""
     sizes = (100, 200, 400) if quick else (100, 200, 400, 800)
     replications = 40 if quick else 100
     found = eipm_convergence(
@@ -285,7 +285,7 @@ Matrix = Sequence[Sequence[Any]]
 
 
 def null_mean(mean_k: Any, mean_l: Any, *, n: int) -> Any:
-    """(1 − μ_K)(1 − μ_L)(1 − 1/n), the mean of n·HSIC_b at independence for kernels with k(x, x) = 1.
+    """Return (1 − μ_K)(1 − μ_L)(1 − 1/n), the mean of n·HSIC_b at independence if k(x, x) = 1.
 
     Examples
     --------
@@ -296,7 +296,7 @@ def null_mean(mean_k: Any, mean_l: Any, *, n: int) -> Any:
 
 
 def rational_unbiased_hsic(gram: list[list[Fraction]], other: list[list[Fraction]]) -> Fraction:
-    """Unbiased HSIC (Song et al., 2012) in rational arithmetic, O(n²), at least four rows."""
+    """Return unbiased HSIC (Song et al., 2012) in rational arithmetic, O(n²), at least four rows."""
     n = len(gram)
     k, l = ([[Fraction(0) if i == j else m[i][j] for j in range(n)] for i in range(n)] for m in (gram, other))
     rows, other_rows = [sum(row, Fraction(0)) for row in k], [sum(row, Fraction(0)) for row in l]
@@ -315,7 +315,7 @@ def exact_mean(
     gram_z: Matrix,
     gram_s: Matrix,
 ) -> Fraction:
-    """Mean of a statistic over all samples of n independent rows with Z ⟂ S, by enumeration: (|Z|·|S|)^n terms."""
+    """Return the mean of a statistic over all samples of n rows with Z ⟂ S, by enumeration: (|Z|·|S|)^n terms."""
     cells = [(i, j, p * q) for i, p in enumerate(p_z) for j, q in enumerate(p_s)]
     total = Fraction(0)
     for sample in itertools.product(cells, repeat=n):
@@ -327,7 +327,7 @@ def exact_mean(
 
 
 def projection_variance(law: FiniteLaw, gram_z: Matrix, gram_s: Matrix) -> Any:
-    """4·Var h₁: the variance of the normal limit of √n(HSIC_n − HSIC), zero exactly when that is degenerate."""
+    """Return 4·Var h₁, the variance of the normal limit of √n(HSIC_n − HSIC); zero where that is degenerate."""
     k, l = np.array(gram_z, dtype=object), np.array(gram_s, dtype=object)
     k = k - (k @ law.p_z)[:, None]
     l = l - (l @ law.p_s)[:, None]
@@ -344,7 +344,7 @@ P_Z, P_S = (THIRD, 1 - THIRD), (Fraction(1, 4), Fraction(3, 4))
 
 @check("Definition 2.1")
 def exact_null_means() -> list[Certificate]:
-    """Both estimators on a two-by-two law, all samples enumerated."""
+    """Check the means of both estimators on a two-by-two law, all samples enumerated."""
     options: dict[str, Any] = {"p_z": P_Z, "p_s": P_S, "gram_z": GRAM_Z, "gram_s": GRAM_S}
     mean_k = sum(P_Z[i] * P_Z[j] * GRAM_Z[i][j] for i in range(2) for j in range(2))
     mean_l = sum(P_S[i] * P_S[j] * GRAM_S[i][j] for i in range(2) for j in range(2))
@@ -374,7 +374,7 @@ def exact_null_means() -> list[Certificate]:
 
 @check("Definition 2.1")
 def degeneracy(*, quick: bool) -> list[Certificate]:
-    """The first projection: zero at independence, positive off it, and right as a variance there."""
+    """Check the first projection: zero at independence, positive elsewhere, and right as a variance there."""
     independent = FiniteLaw([0, 1], [0, 1], [[p * q for q in P_S] for p in P_Z])
     table = [[Fraction(1, 2), Fraction(1, 8)], [Fraction(1, 8), Fraction(1, 4)]]
     dependent = FiniteLaw([0, 1], [0, 1], table)
@@ -415,7 +415,7 @@ def degeneracy(*, quick: bool) -> list[Certificate]:
 
 @check("Definition 2.1")
 def gaussian_null(*, quick: bool) -> list[Certificate]:
-    """The Gaussian law at ρ = 0: mean of n·HSIC_b and of the unbiased form within four standard errors."""
+    """Check the means of n·HSIC_b and of the unbiased form for the Gaussian law at ρ = 0."""
     n, draws = 64, 500 if quick else 4000
     z, s = GaussianPair(0.0).sample(n, generator=torch.Generator().manual_seed(22), batch=(draws,))
     kernel = Gaussian(1.0)

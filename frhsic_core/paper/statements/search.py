@@ -48,7 +48,7 @@ GramOf = Callable[[Tensor, Tensor], Tensor]  # (points (B, n, d), bandwidths (B,
 
 
 def cosine_gram(x: Tensor, bandwidth: Tensor) -> Tensor:
-    """cos((x − y)/σ) of the first coordinate: bounded by one, positive semi-definite, not characteristic, signed."""
+    """Return cos((x − y)/σ) of the first coordinate: bounded by one, positive semi-definite, signed."""
     # Reduced first: the rounding of a difference of large angles would make the matrix indefinite.
     angle = torch.remainder(x[..., :1] / bandwidth[..., None, None], 2.0 * torch.pi)
     return torch.cos(angle - angle.mT)
@@ -256,7 +256,7 @@ def _equal(left: Tensor, right: Tensor) -> Sides:
 
 
 def _direct_hsic(x: Instances) -> Tensor:
-    """Definition 2.1 on the joint law, without conditioning on anything."""
+    """Return HSIC by Definition 2.1 on the joint law, without conditioning on anything."""
     difference = x.joint - x.joint.sum(-1, keepdim=True) * x.joint.sum(-2, keepdim=True)
     return (difference * (x.gram_z @ difference @ x.gram_s)).sum((-2, -1))
 

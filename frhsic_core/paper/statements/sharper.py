@@ -96,7 +96,7 @@ def sharper_gap(
     kernel_s: Kernel | None = None,
     resolutions: int | None = None,
 ) -> SharperGap:
-    """Theorem 4.7 beside its sharper forms, for any sample and the head f = Σ_a c_a·k(anchor_a, ·).
+    """Resolve Theorem 4.7 beside its sharper forms, for any sample and the head f = Σ_a c_a·k(anchor_a, ·).
 
     Parameters
     ----------
@@ -138,18 +138,18 @@ def _prepare(batch: SampleBatch) -> SharperGap:
 
 
 def weighted_excess(found: SharperGap) -> Tensor:
-    """Σ λ̂_j (ê_j·δ_f)²/n − ‖f‖²·COCO²."""
+    """Return Σ λ̂_j (ê_j·δ_f)²/n − ‖f‖²·COCO²."""
     return (found.weighted - found.spectrum.squared_norm * found.coco.square()) / found.spectrum.scale
 
 
 def coco_excess(found: SharperGap) -> Tensor:
-    """λ̂_m·λ_max(P_m K̃ P_m)/n − COCO² for every m: no head of norm one beats the COCO form."""
+    """Return λ̂_m·λ_max(P_m K̃ P_m)/n − COCO² for every m: no head of norm one beats the COCO form."""
     excess = found.spectrum.eigenvalues * found.worst - found.coco.square().unsqueeze(-1)
     return torch.where(found.spectrum.counts, excess, -torch.inf)
 
 
 def order_excess(found: SharperGap) -> Tensor:
-    """COCO² − HSIC."""
+    """Return COCO² − HSIC."""
     return found.coco.square() - found.spectrum.hsic
 
 

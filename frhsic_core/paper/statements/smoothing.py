@@ -25,7 +25,7 @@ __all__ = ["bilinear", "fixed_head", "localised", "operator_norm", "smoothed"]
 
 
 def smoothed(deviations: Deviations, beta: Tensor) -> tuple[Tensor, Tensor]:
-    """Both sides of the smoothed form for g = Σ_j β_j k_S(s_j, ·), ``beta`` of shape ``(..., b)``.
+    """Return both sides of the smoothed form for g = Σ_j β_j k_S(s_j, ·), ``beta`` of shape ``(..., b)``.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def smoothed(deviations: Deviations, beta: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def fixed_head(deviations: Deviations, alpha: Tensor) -> tuple[Tensor, Tensor]:
-    """Both sides of the fixed-head form for f = Σ_i α_i k_Z(c_i, ·), ``alpha`` of shape ``(..., a)``."""
+    """Return both sides of the fixed-head form for f = Σ_i α_i k_Z(c_i, ·), ``alpha`` of shape ``(..., a)``."""
     gap, squared_norm = deviations.gap(alpha)
     weighted = deviations.probabilities * gap
     left = torch.einsum("...s,...st,...t->...", weighted, deviations.gram_s, weighted)
@@ -48,7 +48,7 @@ def fixed_head(deviations: Deviations, alpha: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def bilinear(deviations: Deviations, alpha: Tensor, beta: Tensor) -> tuple[Tensor, Tensor]:
-    """Both sides of the bilinear form for f = Σ_i α_i k_Z(c_i, ·) and g = Σ_j β_j k_S(s_j, ·)."""
+    """Return both sides of the bilinear form for f = Σ_i α_i k_Z(c_i, ·) and g = Σ_j β_j k_S(s_j, ·)."""
     gap, squared_f = deviations.gap(alpha)
     g = torch.einsum("...jk,...k->...j", deviations.gram_s, beta)
     squared_g = (beta * g).sum(-1)
@@ -56,7 +56,7 @@ def bilinear(deviations: Deviations, alpha: Tensor, beta: Tensor) -> tuple[Tenso
 
 
 def localised(deviations: Deviations) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
-    """Both sides of the one-point form at every s₀ and of the two-point form at every pair, ``(..., b, b)``.
+    """Return both sides of the one-point form at every s₀ and of the two-point form at every pair, ``(..., b, b)``.
 
     O(b³): the smoothed deviations at all points are one matrix product.
     """
@@ -71,7 +71,7 @@ def localised(deviations: Deviations) -> tuple[tuple[Tensor, Tensor], tuple[Tens
 
 
 def operator_norm(deviations: Deviations) -> Tensor:
-    """‖C‖² for the operator norm of C: the best constant in place of HSIC (COCO squared, at population level).
+    """Return ‖C‖² for the operator norm of C: the best constant in place of HSIC (COCO squared, population).
 
     C = Σ_s p_s Δ(s)⊗k_S(s, ·) has the singular values of G^{1/2} diag(p) L^{1/2}; O(b³).
     """
@@ -104,7 +104,7 @@ def _pairs(quick: bool) -> list[Deviations]:
 
 @check("Theorem 4.3")
 def three_forms(*, quick: bool) -> list[Certificate]:
-    """Theorem 4.3 on Gaussian pairs: the identity and the three forms, worst over random f and g."""
+    """Check Theorem 4.3 on Gaussian pairs: the identity and the three forms, worst over random f and g."""
     generator = torch.Generator().manual_seed(43)
     forms: dict[str, list[tuple[Tensor, Tensor]]] = {"smoothed": [], "fixed-head": [], "bilinear": [], "COCO": []}
     for d in _pairs(quick):
@@ -138,7 +138,7 @@ def three_forms(*, quick: bool) -> list[Certificate]:
 
 @check("Corollary 4.4")
 def local_forms(*, quick: bool) -> list[Certificate]:
-    """Corollary 4.4 on Gaussian pairs at all points and pairs of a grid, and what it does not say."""
+    """Check Corollary 4.4 on Gaussian pairs at all points and pairs of a grid, and what it does not say."""
     one, two = zip(*(localised(d) for d in _pairs(quick)), strict=True)
     left_one, right_one = _worst(list(one))
     left_two, right_two = _worst(list(two))

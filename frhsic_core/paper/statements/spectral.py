@@ -50,7 +50,7 @@ HEADS = (((0.0,), (1.0,)), ((1.0,), (1.0,)), ((-1.0, 1.0), (-1.0, 1.0)), ((-2.0,
 def upper_bounds(
     law: GaussianPair, *, kernel_z: Gaussian, kernel_s: Gaussian, m: int, centred: bool = False
 ) -> np.ndarray:
-    """HSIC/λ_j + ρ_j² for j = 1, …, m: Theorem 4.5's right side, with T_S or with the centred operator.
+    """Return HSIC/λ_j + ρ_j² for j = 1, …, m: Theorem 4.5's right side, with T_S or the centred operator.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def best_m(law: GaussianPair, *, kernel_z: Gaussian, kernel_s: Gaussian, centred
 
 @about("Theorem 4.5")
 def two_sided(law: GaussianPair | FiniteLaw, *, kernel_z: Kernel, kernel_s: Kernel, m: int) -> Certificate:
-    """HSIC/κ_S ≤ E[MMD²] ≤ HSIC/λ_m + ρ_m² with the exact Mercer system and the exact tail.
+    """Check HSIC/κ_S ≤ E[MMD²] ≤ HSIC/λ_m + ρ_m² with the exact Mercer system and the exact tail.
 
     Theorem 4.5 (``cor:hsic-mmd-equivalence``). On a Gaussian pair O(m), in closed form; on a finite law with b values
     of S one eigendecomposition, O(b³), and m at most b.
@@ -127,7 +127,7 @@ def _gdp(law: GaussianPair, head: KernelHead) -> float:
 
 @about("Corollary 4.6")
 def gdp_control(law: GaussianPair, head: KernelHead, *, kernel_s: Gaussian, m: int) -> tuple[Certificate, Certificate]:
-    """‖P_m m_f‖² ≤ ‖f‖²·HSIC/λ_m, and GDP(f)² ≤ ‖f‖²·HSIC/λ_m + r_m², on a Gaussian pair.
+    """Check ‖P_m m_f‖² ≤ ‖f‖²·HSIC/λ_m and GDP(f)² ≤ ‖f‖²·HSIC/λ_m + r_m² on a Gaussian pair.
 
     Corollary 4.6 (``cor:spectral_gdp_control``) with the exact coefficients of m_f and the exact tail r_m².
 
@@ -160,7 +160,7 @@ def _grid(quick: bool) -> list[tuple[GaussianPair, Gaussian, Gaussian]]:
 
 @check("Theorem 4.5")
 def equivalence(*, quick: bool) -> list[Certificate]:
-    """Theorem 4.5 on a grid of Gaussian pairs and m = 1, …, 12: the identities, then both sides at their tightest."""
+    """Check Theorem 4.5 on a grid of Gaussian pairs, m = 1, …, 12: the identities, then both sides."""
     certificates, worst = [], (0.0, 0.0, 0.0)
     for law, kernel_z, kernel_s in _grid(quick):
         certificates += [two_sided(law, kernel_z=kernel_z, kernel_s=kernel_s, m=m) for m in range(1, 13)]
@@ -180,7 +180,7 @@ def equivalence(*, quick: bool) -> list[Certificate]:
 
 @check("Corollary 4.6")
 def head_control(*, quick: bool) -> list[Certificate]:
-    """Corollary 4.6 on Gaussian pairs for four heads and m = 1, …, 8."""
+    """Check Corollary 4.6 on Gaussian pairs for four heads and m = 1, …, 8."""
     pairs = [
         (GaussianPair(rho), Gaussian(s)) for rho in (0.1, 0.5, 0.95) for s in ((1.0,) if quick else (0.5, 1.0, 3.0))
     ]
@@ -197,7 +197,7 @@ def head_control(*, quick: bool) -> list[Certificate]:
 
 @check("Theorem 4.5")
 def centred_counterpart(*, quick: bool) -> list[Certificate]:
-    """λ_m is not what λ̂_m of Theorem 4.7 estimates; the centred eigenvalue is, and the theorem holds with it."""
+    """Compare λ_m with what λ̂_m of Theorem 4.7 estimates, the centred eigenvalue, and check the theorem with it."""
     law, kernel = GaussianPair(0.5), Gaussian(1.0)
     plain = law.mercer(kernel).eigenvalues(9)
     centred = law.centred_spectrum(kernel, kernel, m=8).eigenvalues
@@ -230,7 +230,7 @@ CUT_OFF = 1e-6
 
 
 def centred_eigenvalues(s: torch.Tensor, *, bandwidth: float) -> torch.Tensor:
-    """Eigenvalues of HLH/n, descending, float64; O(n³). The last is the zero of the constant vector.
+    """Return the eigenvalues of HLH/n, descending, float64; O(n³). The last is the zero of the constant vector.
 
     Examples
     --------
@@ -242,7 +242,7 @@ def centred_eigenvalues(s: torch.Tensor, *, bandwidth: float) -> torch.Tensor:
 
 
 def kept_eigenvalue(eigenvalues: torch.Tensor, *, cut_off: float = CUT_OFF) -> tuple[float, int]:
-    """Smallest eigenvalue above ``cut_off`` times the largest, and how many are kept: what the paper's figure shows."""
+    """Return the smallest eigenvalue above ``cut_off`` times the largest, and how many are kept, as in the figure."""
     kept = eigenvalues[eigenvalues > cut_off * eigenvalues[0]]
     return kept[-1].item(), len(kept)
 
@@ -283,7 +283,7 @@ def enclosed_eigenvalues(points: list[Fraction], bandwidth: Fraction, *, bits: i
 
 @check("Remark B.3")
 def limits() -> list[Certificate]:
-    """Both limits of the bandwidth, and the first one again with ties."""
+    """Check both limits of the bandwidth, and the first one again with ties."""
     distinct = torch.linspace(-2.0, 2.0, 40, dtype=torch.float64) + 0.01 * torch.sin(
         torch.arange(40.0, dtype=torch.float64)
     )

@@ -78,22 +78,22 @@ class FiniteInputs:
         return contraction_weights(self.gram_s, weights=self.probabilities)
 
     def draw(self, n: int, draws: int, *, generator: torch.Generator) -> Tensor:
-        """Relative frequencies of ``draws`` samples of size n, ``(draws, N)``; O(N·draws), whatever n is."""
+        """Return the relative frequencies of ``draws`` samples of size n, ``(draws, N)``; O(N·draws), whatever n is."""
         seed = int(torch.randint(2**62, (), generator=generator))
         probabilities = self.probabilities.numpy()
         counts = np.random.default_rng(seed).multinomial(n, probabilities / probabilities.sum(), size=draws)
         return torch.as_tensor(counts, dtype=self.x.dtype) / n
 
     def empirical(self, frequencies: Tensor) -> Tensor:
-        """A of each sample, ``(draws, N, N)``."""
+        """Return A of each sample, ``(draws, N, N)``."""
         return contraction_weights(self.gram_s, weights=frequencies)
 
     def contrast(self, frequencies: Tensor) -> Tensor:
-        """M = A(frequencies) − A(probabilities), ``(draws, N, N)``."""
+        """Return M = A(frequencies) − A(probabilities), ``(draws, N, N)``."""
         return self.empirical(frequencies) - self.population
 
     def encoded_gram(self, weights: Tensor) -> Tensor:
-        """Gram matrices of h_w(x) = w·x for each row of ``weights`` ``(G, d)``, shape ``(G, N, N)``."""
+        """Return the Gram matrices of h_w(x) = w·x for each row of ``weights`` ``(G, d)``, shape ``(G, N, N)``."""
         return self.kernel_z((self.x @ weights.T).T.unsqueeze(-1))
 
 
@@ -106,7 +106,7 @@ class Supremum:
 
 
 def two_column_inputs(*, columns: int = 2, points: int = 5, bandwidth: float = 0.5) -> FiniteInputs:
-    """X uniform on a grid in [−1, 1]^columns (1 or 2), S = X₁ + X_last²/2 ± 1/4 with a fair sign.
+    """Return X uniform on a grid in [−1, 1]^columns (1 or 2) and S = X₁ + X_last²/2 ± 1/4 with a fair sign.
 
     Examples
     --------
@@ -154,7 +154,7 @@ def linear_class(law: FiniteInputs, frequencies: Tensor, *, radius: float, step:
 
 
 def any_class(law: FiniteInputs, frequencies: Tensor) -> Tensor:
-    """½Σ|M_ij|: no encoder into any space has a larger difference under a kernel with values in [0, 1]."""
+    """Return ½Σ|M_ij|, which no encoder into any space exceeds under a kernel with values in [0, 1]."""
     return 0.5 * law.contrast(frequencies).abs().sum((-2, -1))
 
 
@@ -198,7 +198,7 @@ ASSUMPTIONS = ("bounded X", "independent rows", "fixed unit kernels")
 
 
 def class_complexity(law: FiniteInputs, frequencies: Tensor, *, n: int, radius: float = RADIUS) -> float:
-    """G_n of {x ↦ w·x : |w| ≤ radius}: exact given each sample, averaged over the samples."""
+    """Return G_n of {x ↦ w·x : |w| ≤ radius}: exact given each sample, averaged over the samples."""
     # √frequency·x has the Gram matrix of the sample divided by n, whatever the order of its rows.
     rows = frequencies.sqrt().unsqueeze(-1) * law.x
     return linear_complexity(rows, radius=radius, dimension=1).mean().item() * rows.shape[-2] / math.sqrt(n)
@@ -234,7 +234,7 @@ def _coverage(claim: str, gaps: Tensor, bound: float, *, delta: float = DELTA, *
 
 @check("Theorem 5.1")
 def linear_encoders(*, quick: bool) -> list[Certificate]:
-    """Theorem 5.1 for one- and two-parameter linear encoders; the supremum is rigorous."""
+    """Check Theorem 5.1 for one- and two-parameter linear encoders; the supremum is rigorous."""
     generator = torch.Generator().manual_seed(51)
     certificates = []
     for columns, points, step in ((1, 11, 0.005), (2, 5, 0.05 if quick else 0.02)):
@@ -263,7 +263,7 @@ def linear_encoders(*, quick: bool) -> list[Certificate]:
 
 @check("Theorem 5.1")
 def mlp_encoders(*, quick: bool) -> list[Certificate]:
-    """Theorem 5.1 for a two-layer network: ascent from below, the bound for any class from above."""
+    """Check Theorem 5.1 for a two-layer network: ascent from below, the bound for any class from above."""
     generator = torch.Generator().manual_seed(52)
     law, n = two_column_inputs(columns=2, points=3), 200
     frequencies = law.draw(n, 100 if quick else 200, generator=generator)
@@ -329,7 +329,7 @@ def restated_learned_encoders(*, quick: bool) -> list[Certificate]:
 
 @check("Corollary 5.3")
 def root_n() -> list[Certificate]:
-    """Corollary 5.3: the slope of the mean supremum against n, with its interval."""
+    """Check Corollary 5.3: the slope of the mean supremum against n, with its interval."""
     generator = torch.Generator().manual_seed(53)
     law = two_column_inputs(columns=1, points=11)
     sizes = torch.tensor([1e3, 1e4, 1e5, 1e6])
@@ -353,7 +353,7 @@ def root_n() -> list[Certificate]:
 
 @check("Proposition G.2")
 def restated(*, quick: bool) -> list[Certificate]:
-    """Proposition G.2 is Theorem 5.1 again: coverage on its own draws, for every encoder at once."""
+    """Check Proposition G.2, which is Theorem 5.1 again, on its own draws and for every encoder at once."""
     generator = torch.Generator().manual_seed(54)
     law, n = two_column_inputs(columns=2, points=5), 500
     gaps = any_class(law, law.draw(n, 100 if quick else 400, generator=generator))
@@ -364,7 +364,7 @@ def restated(*, quick: bool) -> list[Certificate]:
 
 @check("Remark G.4")
 def train_to_test(*, quick: bool) -> list[Certificate]:
-    """Remark G.4: the projected gap on a test sample, from HSIC on the training sample and twice the bound."""
+    """Check Remark G.4: the projected gap on a test sample, from training HSIC and twice the bound."""
     generator = torch.Generator().manual_seed(55)
     law, n, m = two_column_inputs(columns=2, points=5), 60, 2
     draws = 100 if quick else 200

@@ -29,7 +29,7 @@ CONDITIONS = ("joint IPM", "independence", "conditional laws", "every bounded g"
 
 
 def power_gram(size: int, *, ratio: Fraction = Fraction(1, 2)) -> Exact:
-    """Gram matrix r^|i−j| on {0, …, size−1}: rational, bounded by one and strictly positive definite for 0 < r < 1.
+    """Return the Gram matrix r^|i−j| on {0, …, size−1}: rational, at most one, positive definite for 0 < r < 1.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def power_gram(size: int, *, ratio: Fraction = Fraction(1, 2)) -> Exact:
 
 
 def exact_hsic(joint: Exact, gram_z: Exact, gram_s: Exact) -> Fraction:
-    """‖μ_ZS − μ_Z⊗μ_S‖² of a finite law, straight from Definition 2.1 (``def:hsic``), in the arithmetic of its entries.
+    """Return ‖μ_ZS − μ_Z⊗μ_S‖² of a finite law by Definition 2.1 (``def:hsic``), in the arithmetic of its entries.
 
     With D = P_ZS − P_Z⊗P_S it is Σ D_ij D_kl k_Z(i, k) k_S(j, l). O(a²b + ab²) operations.
 
@@ -68,7 +68,7 @@ def rational_hsic(gram_z: Sequence[Sequence[Fraction]], gram_s: Sequence[Sequenc
 
 
 def joint_laws(rows: int, columns: int, denominator: int) -> Iterator[Exact]:
-    """All laws on a rows × columns grid whose probabilities are multiples of 1/denominator (zeros included)."""
+    """Yield all laws on a rows × columns grid whose probabilities are multiples of 1/denominator, zeros included."""
 
     def compositions(total: int, parts: int) -> Iterator[tuple[int, ...]]:
         if parts == 1:
@@ -83,7 +83,7 @@ def joint_laws(rows: int, columns: int, denominator: int) -> Iterator[Exact]:
 
 
 def conditions(joint: Exact, gram_z: Exact, gram_s: Exact) -> tuple[bool, ...]:
-    """Truth of the conditions of Proposition 3.1 (``prop:equivalence``) for one finite law, in ``CONDITIONS`` order.
+    """Return the truth of the conditions of Proposition 3.1 (``prop:equivalence``) for a law, in ``CONDITIONS`` order.
 
     The four of the proposition, then its EIPM form (the kernel's unit ball) and its GDP form. "P_S-almost every s"
     means every s of positive probability; "every bounded g" is decided by the indicators, which span all g on a finite
@@ -110,7 +110,7 @@ def conditions(joint: Exact, gram_z: Exact, gram_s: Exact) -> tuple[bool, ...]:
 
 @check("Definition 2.1")
 def definition_is_implemented() -> list[Certificate]:
-    """Definition 2.1: the library's statistic is the defined number, on a rational law and on the Gaussian pair."""
+    """Check that the library's HSIC is the number of Definition 2.1, on a rational law and on the Gaussian pair."""
     joint = np.array([[Fraction(2, 15), Fraction(1, 5)], [Fraction(1, 15), Fraction(2, 5)], [Fraction(1, 5), 0]])
     joint = joint.astype(object)
     # r^|i−j| with r = 1/2 is the Laplacian kernel of bandwidth 1/log 2 on integers; two points cannot tell it from a
@@ -140,7 +140,7 @@ def definition_is_implemented() -> list[Certificate]:
 
 @check("Proposition 3.1")
 def equivalence_on_all_laws(*, quick: bool) -> list[Certificate]:
-    """Proposition 3.1: the six conditions have one truth value on every law of a grid."""
+    """Check that the six conditions of Proposition 3.1 have one truth value on every law of a grid."""
     shapes = [(2, 2, 8), (2, 3, 6), (3, 2, 6)] if quick else [(2, 2, 16), (2, 3, 8), (3, 2, 8), (3, 3, 6)]
     disagree, independent, total = 0, 0, 0
     for rows, columns, denominator in shapes:

@@ -20,7 +20,7 @@ from frhsic_core.paper.statements.smoothing import operator_norm
 
 @pytest.fixture
 def explicit(generator: torch.Generator) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """A law on 5 × 4 points with explicit features: φ(z) in R³, ψ(s) in R²."""
+    """Return a law on 5 × 4 points with explicit features: φ(z) in R³, ψ(s) in R²."""
     joint = torch.rand(5, 4, generator=generator, dtype=torch.float64)
     features_z = torch.randn(5, 3, generator=generator, dtype=torch.float64)
     features_s = torch.randn(4, 2, generator=generator, dtype=torch.float64)

@@ -71,7 +71,7 @@ def test_results_carry_their_origin() -> None:
 
 @pytest.fixture
 def no_checks(monkeypatch: pytest.MonkeyPatch) -> list:
-    """An empty register, so that a check of this file stays in this file."""
+    """Empty the register, so that a check of this file stays in this file."""
     registered: list = []
     monkeypatch.setattr(registry, "_REGISTERED", registered)
     return registered
