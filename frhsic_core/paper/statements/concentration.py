@@ -151,19 +151,13 @@ def when_informative() -> list[Certificate]:
     return [
         inequality(
             "at the size of Adult the bound is above the trivial 1/4, linear encoders with R = M = 1 and d_Z = 50",
-            middle=trivial_bound(),
-            upper=adult,
-            evidence="exact",
-            details={"n": 30_000, "first n that does": linear, "first n for a single encoder": single},
-        ),
+            middle=trivial_bound(), upper=adult, evidence="exact",
+            details={"n": 30_000, "first n that does": linear, "first n for a single encoder": single}),
         inequality(
             "the bound beats the trivial 1/4 from the computed n on, same class",
-            middle=uniform_bound(linear, complexity=math.sqrt(50 / linear)),
-            upper=trivial_bound(),
-            evidence="exact",
-            details={"n": linear, "one n before": uniform_bound(linear - 1, complexity=math.sqrt(50 / (linear - 1)))},
-        ),
-    ]
+            middle=uniform_bound(linear, complexity=math.sqrt(50 / linear)), upper=trivial_bound(), evidence="exact",
+            details={"n": linear, "one n before": uniform_bound(linear - 1, complexity=math.sqrt(50 / (linear - 1)))}),
+    ]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -195,12 +189,10 @@ def _printed_for_any_scale() -> Certificate:
     example = ScaledExample()
     return inequality(
         "the printed bound for kernels of any size: an encoder class that breaks it, kernels c times Gaussian",
-        middle=example.left,
-        upper=example.bound(homogeneous=False),
-        evidence="exact",
+        middle=example.left, upper=example.bound(homogeneous=False), evidence="exact",
         assumptions=("kernels bounded by c", "feature maps Lipschitz with the root of c"),
         details={"n": example.n, "c": example.factor, "probability": 1.0 - 1e-6, "G_n": example.complexity},
-    )
+    )  # fmt: skip
 
 
 @check("Theorem 5.1")
@@ -217,21 +209,12 @@ def scaled_kernels() -> list[Certificate]:
     return [
         _printed_for_any_scale(),
         inequality(
-            "the bound with a last term that scales like HSIC: the same class and kernels",
-            middle=example.left,
-            upper=corrected,
-            evidence="exact",
-            corrected=True,
-            details={"n": example.n, "c": example.factor},
-        ),
-        equality(
-            "the corrected bound for c times the kernels is c squared times the bound for the kernels",
-            left=corrected / example.factor**2,
-            right=uniform_bound(example.n, complexity=example.complexity),
-            evidence="exact",
-            corrected=True,
-        ),
-    ]
+            "the bound with a last term that scales like HSIC: the same class and kernels", middle=example.left,
+            upper=corrected, evidence="exact", corrected=True, details={"n": example.n, "c": example.factor}),
+        equality("the corrected bound for c times the kernels is c squared times the bound for the kernels",
+                 left=corrected / example.factor**2, right=uniform_bound(example.n, complexity=example.complexity),
+                 evidence="exact", corrected=True),
+    ]  # fmt: skip
 
 
 @check("Corollary 5.3")
@@ -247,12 +230,8 @@ def rate() -> list[Certificate]:
     return [
         inequality(
             "the bound times the root of n stays below a constant that depends on the class and on delta alone",
-            middle=worst,
-            upper=0.0,
-            evidence="exact",
-            assumptions=("complexity of order n^(-1/2)",),
-        )
-    ]
+            middle=worst, upper=0.0, evidence="exact", assumptions=("complexity of order n^(-1/2)",))
+    ]  # fmt: skip
 
 
 # E√Q = π^(−1/2) ∫ (1 − E exp(−e^{2y}Q)) e^{−y} dy. The integrand decays like e^{−|y|} and is analytic for |Im y| < π/4,
@@ -342,20 +321,12 @@ def as_printed(*, quick: bool) -> list[Certificate]:
     return [
         inequality(
             "text: the complexity is at most the norm without its expectation; share of draws that break it is zero",
-            middle=low,
-            upper=0.0,
-            evidence="statistical",
-            details={"share": below / draws, "interval": [low, high], "draws": draws},
-        ),
-        inequality(
-            "the complexity equals the expectation of the norm (exact value against the mean of draws)",
-            middle=abs(norms.mean().item() - exact),
-            upper=radius_of_mean,
-            evidence="statistical",
-            corrected=True,
-            details={"exact": exact, "mean of draws": norms.mean().item(), "draws": draws},
-        ),
-    ]
+            middle=low, upper=0.0, evidence="statistical",
+            details={"share": below / draws, "interval": [low, high], "draws": draws}),
+        inequality("the complexity equals the expectation of the norm (exact value against the mean of draws)",
+                   middle=abs(norms.mean().item() - exact), upper=radius_of_mean, evidence="statistical",
+                   corrected=True, details={"exact": exact, "mean of draws": norms.mean().item(), "draws": draws}),
+    ]  # fmt: skip
 
 
 def random_inputs(count: int, *, generator: torch.Generator) -> list[tuple[Tensor, int]]:
@@ -396,15 +367,7 @@ def search(*, quick: bool) -> list[Certificate]:
         for name, excess in excesses(x, dimension).items():
             worst[name] = max(worst.get(name, -math.inf), excess.max().item())
     return [
-        inequality(
-            name,
-            middle=value,
-            upper=0.0,
-            tolerance=1e-12,
-            evidence="deterministic",
-            corrected=index > 0,
-            assumptions=("inputs bounded by M",),
-            details={"instances": count},
-        )
+        inequality(name, middle=value, upper=0.0, tolerance=1e-12, evidence="deterministic", corrected=index > 0,
+                   assumptions=("inputs bounded by M",), details={"instances": count})
         for index, (name, value) in enumerate(worst.items())
-    ]
+    ]  # fmt: skip

@@ -115,24 +115,13 @@ def every_table() -> list[Certificate]:
                 hidden += 1
     details = {"models": total, "counterfactually fair": fair, "independent but not fair": hidden}
     return [
-        inequality(
-            "HSIC is zero for every counterfactually fair model, all tables of a given size",
-            middle=float(worst),
-            upper=0.0,
-            tolerance=0.0,
-            evidence="exact",
-            assumptions=("S exogenous", "deterministic encoder", "class of heads separates points"),
-            details=details,
-        ),
-        strict_inequality(
-            "the converse fails: some independent tables are not counterfactually fair",
-            middle=0.0,
-            upper=float(hidden),
-            margin=0.5,
-            evidence="exact",
-            details=details,
-        ),
-    ]
+        inequality("HSIC is zero for every counterfactually fair model, all tables of a given size",
+                   middle=float(worst), upper=0.0, tolerance=0.0, evidence="exact",
+                   assumptions=("S exogenous", "deterministic encoder", "class of heads separates points"),
+                   details=details),
+        strict_inequality("the converse fails: some independent tables are not counterfactually fair", middle=0.0,
+                          upper=float(hidden), margin=0.5, evidence="exact", details=details),
+    ]  # fmt: skip
 
 
 @check("Proposition G.1")
@@ -141,20 +130,11 @@ def exclusive_or() -> list[Certificate]:
     model = xor()
     return [
         inequality(
-            "exclusive or: HSIC is zero",
-            middle=float(model.hsic()),
-            upper=0.0,
-            tolerance=0.0,
-            evidence="exact",
-        ),
-        strict_inequality(
-            "exclusive or: setting S to an independent copy changes Z with positive probability",
-            middle=0.0,
-            upper=float(model.changed()),
-            evidence="exact",
-            details={"probability": str(model.changed())},
-        ),
-    ]
+            "exclusive or: HSIC is zero", middle=float(model.hsic()), upper=0.0, tolerance=0.0, evidence="exact"),
+        strict_inequality("exclusive or: setting S to an independent copy changes Z with positive probability",
+                          middle=0.0, upper=float(model.changed()), evidence="exact",
+                          details={"probability": str(model.changed())}),
+    ]  # fmt: skip
 
 
 @check("Proposition G.1")
@@ -166,20 +146,14 @@ def dropped_assumptions() -> list[Certificate]:
     squared = FiniteSCM([[z * z for z in row] for row in signed.table], signed.probabilities)
     return [
         strict_inequality(
-            "needed: S exogenous; a confounded model is counterfactually fair and dependent",
-            middle=0.0,
-            upper=float(confounded.hsic()) * confounded.counterfactually_fair,
-            evidence="exact",
-            details={"HSIC": str(confounded.hsic()), "S exogenous": confounded.exogenous},
-        ),
+            "needed: S exogenous; a confounded model is counterfactually fair and dependent", middle=0.0,
+            upper=float(confounded.hsic()) * confounded.counterfactually_fair, evidence="exact",
+            details={"HSIC": str(confounded.hsic()), "S exogenous": confounded.exogenous}),
         strict_inequality(
             "needed: enough heads; Z = S is counterfactually fair for the head z squared alone and dependent",
-            middle=0.0,
-            upper=float(signed.hsic()) * squared.counterfactually_fair,
-            evidence="exact",
-            details={"HSIC": str(signed.hsic())},
-        ),
-    ]
+            middle=0.0, upper=float(signed.hsic()) * squared.counterfactually_fair, evidence="exact",
+            details={"HSIC": str(signed.hsic())}),
+    ]  # fmt: skip
 
 
 def random_models(count: int, *, generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
@@ -207,12 +181,7 @@ def search() -> list[Certificate]:
     table, p_s, p_u = random_models(count, generator=torch.Generator().manual_seed(7))
     excess = fair_excess(table, p_s, p_u)
     return [
-        inequality(
-            "HSIC is zero for every counterfactually fair model among random ones",
-            middle=excess.max().item(),
-            upper=0.0,
-            tolerance=1e-15,
-            evidence="deterministic",
-            details={"models": count, "counterfactually fair": int(excess.isfinite().sum())},
-        )
-    ]
+        inequality("HSIC is zero for every counterfactually fair model among random ones", middle=excess.max().item(),
+                   upper=0.0, tolerance=1e-15, evidence="deterministic",
+                   details={"models": count, "counterfactually fair": int(excess.isfinite().sum())})
+    ]  # fmt: skip

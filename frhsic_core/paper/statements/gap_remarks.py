@@ -116,16 +116,10 @@ def linear_head(*, quick: bool) -> list[Certificate]:
     for m in (1, 2):
         found = head_bound(z[:, 0], z, s, m=m, kernel_z=kernel, kernel_s=kernel)
         certificates.append(
-            inequality(
-                f"sharper: a linear head, outside the RKHS, by its kernel ridge fit and the rest, m = {m}",
-                middle=found["left"],
-                upper=found["bound"],
-                evidence="deterministic",
-                corrected=True,
-                assumptions=("head known by its values on the sample",),
-                details={"n": n, **found},
-            )
-        )
+            inequality(f"sharper: a linear head, outside the RKHS, by its kernel ridge fit and the rest, m = {m}",
+                       middle=found["left"], upper=found["bound"], evidence="deterministic", corrected=True,
+                       assumptions=("head known by its values on the sample",), details={"n": n, **found})
+        )  # fmt: skip
     return certificates
 
 
@@ -169,25 +163,13 @@ def ties_in_four_rows() -> list[Certificate]:
     same = [[Fraction(int(i // 2 == j // 2)) for j in range(4)] for i in range(4)]
     independent = rational_hsic(gram, same)
     details = {"S": [0, 0, 1, 1], "Z": [0, 1, 0, 1], "mean square of delta_f": str(square), "HSIC": str(independent)}
+    # ‖f‖ = 1 and λ̂_r > 0, so the bound vanishes with HSIC.
     return [
-        inequality(
-            "appendix: at m = r the unprojected gap is bounded; four rows with ties",
-            middle=float(square),
-            upper=float(independent),  # ‖f‖ = 1 and λ̂_r > 0, so the bound vanishes with HSIC
-            tolerance=0.0,
-            evidence="exact",
-            details=details,
-        ),
-        inequality(
-            "at m = r the gap of the group means is bounded; four rows with ties",
-            middle=float(grouped),
-            upper=float(independent),
-            tolerance=0.0,
-            evidence="exact",
-            corrected=True,
-            details=details,
-        ),
-    ]
+        inequality("appendix: at m = r the unprojected gap is bounded; four rows with ties", middle=float(square),
+                   upper=float(independent), tolerance=0.0, evidence="exact", details=details),
+        inequality("at m = r the gap of the group means is bounded; four rows with ties", middle=float(grouped),
+                   upper=float(independent), tolerance=0.0, evidence="exact", corrected=True, details=details),
+    ]  # fmt: skip
 
 
 @check("Theorem 4.7")
@@ -204,32 +186,16 @@ def ties_in_three_values() -> list[Certificate]:
     means = group_means(found.gap, s)
     details = {"n": n, "rank": rank, "hsic": found.hsic.item(), "f": "k(0, .)"}
     return [
-        inequality(
-            "appendix: at m = r the unprojected gap is bounded; S on three values, independent of Z",
-            middle=found.gap.square().mean().item(),
-            upper=bound,
-            evidence="deterministic",
-            details=details,
-        ),
-        inequality(
-            "at m = r the gap of the group means is bounded; S on three values, independent of Z",
-            middle=means.square().mean().item(),
-            upper=bound,
-            evidence="deterministic",
-            corrected=True,
-            details=details,
-        ),
-        inequality(
-            "at m = r the projection of delta_f is the group mean of f minus its mean, row by row",
-            middle=(found.projected(rank) - means).abs().max().item(),
-            upper=0.0,
-            tolerance=1e-10,
-            evidence="deterministic",
-            corrected=True,
-            assumptions=("kernel on S strictly positive definite",),
-            details=details,
-        ),
-    ]
+        inequality("appendix: at m = r the unprojected gap is bounded; S on three values, independent of Z",
+                   middle=found.gap.square().mean().item(), upper=bound, evidence="deterministic", details=details),
+        inequality("at m = r the gap of the group means is bounded; S on three values, independent of Z",
+                   middle=means.square().mean().item(), upper=bound, evidence="deterministic", corrected=True,
+                   details=details),
+        inequality("at m = r the projection of delta_f is the group mean of f minus its mean, row by row",
+                   middle=(found.projected(rank) - means).abs().max().item(), upper=0.0, tolerance=1e-10,
+                   evidence="deterministic", corrected=True, assumptions=("kernel on S strictly positive definite",),
+                   details=details),
+    ]  # fmt: skip
 
 
 def _stored_bounds() -> dict[str, tuple[float, float]]:
@@ -252,22 +218,14 @@ def non_vacuity(*, quick: bool) -> list[Certificate]:
     totals = found.bounds + (found.gap.square().mean() - found.mean_squares)
     best = int(totals.argmin())
     certificates = [
-        inequality(
-            "appendix: the bound at full resolution is non-vacuous (below 1/4), Gaussian law, f = k(0, .)",
-            middle=found.bounds[kept - 1].item(),
-            upper=trivial_gap(),
-            evidence="deterministic",
-            details={"n": n, "kept eigenvalues": kept, "left side": found.mean_squares[kept - 1].item()},
-        ),
+        inequality("appendix: the bound at full resolution is non-vacuous (below 1/4), Gaussian law, f = k(0, .)",
+                   middle=found.bounds[kept - 1].item(), upper=trivial_gap(), evidence="deterministic",
+                   details={"n": n, "kept eigenvalues": kept, "left side": found.mean_squares[kept - 1].item()}),
         inequality(
             "with the best m, bound plus unresolved rest is non-vacuous (below 1/4), Gaussian law, f = k(0, .)",
-            middle=totals[best].item(),
-            upper=trivial_gap(),
-            evidence="deterministic",
-            corrected=True,
-            details={"n": n, "m": best + 1, "whole left side": found.gap.square().mean().item()},
-        ),
-    ]
+            middle=totals[best].item(), upper=trivial_gap(), evidence="deterministic", corrected=True,
+            details={"n": n, "m": best + 1, "whole left side": found.gap.square().mean().item()}),
+    ]  # fmt: skip
     stored = _stored_bounds()
     if stored:
         (least_adult, most_adult), (least_crime, most_crime) = stored["adult"], stored["crime"]
@@ -275,11 +233,8 @@ def non_vacuity(*, quick: bool) -> list[Certificate]:
         crime = f"{least_crime:.2f} to {most_crime:,.0f} on Crime".lstrip("0")
         printed = inequality(
             "appendix: the bound at full resolution is non-vacuous (below 1/4), smallest of the authors' stored runs",
-            middle=min(least for least, _ in stored.values()),
-            upper=trivial_gap(),
-            evidence="deterministic",
-            details={"source": f"stored runs of the tightness figure: {adult}, {crime}"},
-        )
+            middle=min(least for least, _ in stored.values()), upper=trivial_gap(), evidence="deterministic",
+            details={"source": f"stored runs of the tightness figure: {adult}, {crime}"})  # fmt: skip
         certificates.insert(1, printed)
     return certificates
 
@@ -306,37 +261,16 @@ def term_by_term(*, quick: bool) -> list[Certificate]:
     return [
         equality(
             "text: the theorem is Corollary 4.6 term by term; leading centred sample eigenvalue against lambda_1",
-            left=centred[0].item(),
-            right=first,
-            tolerance=radius,
-            evidence="statistical",
-            details={"n": n, "lambda_1": first, "lambda_2": second},
-        ),
-        equality(
-            "the leading eigenvalue of the uncentred sample matrix estimates lambda_1",
-            left=plain[0].item(),
-            right=first,
-            tolerance=radius,
-            evidence="statistical",
-            corrected=True,
-            details={"n": n},
-        ),
+            left=centred[0].item(), right=first, tolerance=radius, evidence="statistical",
+            details={"n": n, "lambda_1": first, "lambda_2": second}),
+        equality("the leading eigenvalue of the uncentred sample matrix estimates lambda_1", left=plain[0].item(),
+                 right=first, tolerance=radius, evidence="statistical", corrected=True, details={"n": n}),
         inequality(
             "centred eigenvalues interlace: (m+1)-th uncentred <= m-th centred <= m-th uncentred",
             middle=torch.maximum(centred - plain, torch.cat([plain[1:], plain[-1:]]) - centred)[:-1].max().item(),
-            upper=0.0,
-            tolerance=1e-12,
-            evidence="deterministic",
-            corrected=True,
-            details={"n": n},
-        ),
-        inequality(
-            "the uncentred sample form, the exact counterpart of Corollary 4.6: every step, no counterexample",
-            middle=max(found.excess for found in worst.values()),
-            upper=0.0,
-            tolerance=1e-12,
-            evidence="deterministic",
-            corrected=True,
-            details={"instances": next(iter(worst.values())).instances, "steps": len(worst)},
-        ),
-    ]
+            upper=0.0, tolerance=1e-12, evidence="deterministic", corrected=True, details={"n": n}),
+        inequality("the uncentred sample form, the exact counterpart of Corollary 4.6: every step, no counterexample",
+                   middle=max(found.excess for found in worst.values()), upper=0.0, tolerance=1e-12,
+                   evidence="deterministic", corrected=True,
+                   details={"instances": next(iter(worst.values())).instances, "steps": len(worst)}),
+    ]  # fmt: skip

@@ -198,14 +198,10 @@ def hsic_rate(*, quick: bool) -> list[Certificate]:
     return [
         inequality(
             "a single encoder: the 95 % interval of HSIC's log-log slope contains -1/2, Gaussian law off the null",
-            lower=low,
-            middle=-0.5,
-            upper=high,
-            evidence="statistical",
+            lower=low, middle=-0.5, upper=high, evidence="statistical",
             assumptions=("rho = .5", "unit bandwidths", "truth in closed form"),
-            details={"slope": slope, "truth": found.truth, "replications": replications, "sizes": list(sizes)},
-        )
-    ]
+            details={"slope": slope, "truth": found.truth, "replications": replications, "sizes": list(sizes)})
+    ]  # fmt: skip
 
 
 @check("Corollary 5.3")
@@ -231,24 +227,13 @@ def fixed_bandwidth(*, quick: bool) -> list[Certificate]:
             "sizes": list(sizes),
         }
         certificates += [
-            inequality(
-                f"text: EIPM at the fixed bandwidth {bandwidth} converges to its population value E[MMD]",
-                middle=abs(mean - found.truth),
-                upper=reach,
-                evidence="statistical",
-                details=details,
-            ),
+            inequality(f"text: EIPM at the fixed bandwidth {bandwidth} converges to its population value E[MMD]",
+                       middle=abs(mean - found.truth), upper=reach, evidence="statistical", details=details),
             inequality(
                 f"EIPM at the fixed bandwidth {bandwidth} converges to the smoothed criterion; 99 % slope interval "
                 "contains -1/2",
-                lower=low,
-                middle=-0.5,
-                upper=high,
-                evidence="statistical",
-                corrected=True,
-                details=details,
-            ),
-        ]
+                lower=low, middle=-0.5, upper=high, evidence="statistical", corrected=True, details=details),
+        ]  # fmt: skip
     return certificates
 
 
@@ -264,21 +249,12 @@ def shrinking_bandwidth(*, quick: bool) -> list[Certificate]:
     return [
         inequality(
             "EIPM at a bandwidth of order n^(-1/5): the error against the truth falls (upper end of its slope)",
-            middle=high,
-            upper=0.0,
-            evidence="statistical",
-            corrected=True,
-            details={"slope": slope, "interval": [low, high], "replications": replications, "sizes": list(sizes)},
-        ),
-        inequality(
-            "EIPM at a bandwidth of order n^(-1/5): the exact smoothing bias has log-log slope -2/5",
-            middle=abs(smoothing_bias_slope(1e10, 1e12) + 0.4),
-            upper=1e-3,
-            evidence="exact",
-            corrected=True,
-            details={"slope at practical sizes": smoothing_bias_slope(1e2, 1e4)},
-        ),
-    ]
+            middle=high, upper=0.0, evidence="statistical", corrected=True,
+            details={"slope": slope, "interval": [low, high], "replications": replications, "sizes": list(sizes)}),
+        inequality("EIPM at a bandwidth of order n^(-1/5): the exact smoothing bias has log-log slope -2/5",
+                   middle=abs(smoothing_bias_slope(1e10, 1e12) + 0.4), upper=1e-3, evidence="exact", corrected=True,
+                   details={"slope at practical sizes": smoothing_bias_slope(1e2, 1e4)}),
+    ]  # fmt: skip
 
 
 Matrix = Sequence[Sequence[Any]]
@@ -353,23 +329,12 @@ def exact_null_means() -> list[Certificate]:
     formula = null_mean(mean_k, mean_l, n=n)
     unbiased = exact_mean(rational_unbiased_hsic, n=n, **options)
     return [
-        equality(
-            "at independence n times biased HSIC has mean (1 - mu_K)(1 - mu_L)(1 - 1/n), all samples enumerated",
-            left=float(biased),
-            right=float(formula),
-            tolerance=0.0,
-            evidence="exact",
-            details={"n": n, "mean": str(biased), "formula": str(formula)},
-        ),
-        equality(
-            "at independence unbiased HSIC has mean zero, all samples enumerated",
-            left=float(unbiased),
-            right=0.0,
-            tolerance=0.0,
-            evidence="exact",
-            details={"n": n, "mean": str(unbiased)},
-        ),
-    ]
+        equality("at independence n times biased HSIC has mean (1 - mu_K)(1 - mu_L)(1 - 1/n), all samples enumerated",
+                 left=float(biased), right=float(formula), tolerance=0.0, evidence="exact",
+                 details={"n": n, "mean": str(biased), "formula": str(formula)}),
+        equality("at independence unbiased HSIC has mean zero, all samples enumerated", left=float(unbiased),
+                 right=0.0, tolerance=0.0, evidence="exact", details={"n": n, "mean": str(unbiased)}),
+    ]  # fmt: skip
 
 
 @check("Definition 2.1")
@@ -389,28 +354,16 @@ def degeneracy(*, quick: bool) -> list[Certificate]:
     return [
         strict_inequality(
             "text: the estimator is a non-degenerate V-statistic; variance of its first projection at independence",
-            middle=0.0,
-            upper=float(at_null),
-            evidence="exact",
-            details={"variance": str(at_null)},
-        ),
+            middle=0.0, upper=float(at_null), evidence="exact", details={"variance": str(at_null)}),
         strict_inequality(
-            "off the null the estimator is non-degenerate; variance of its first projection",
-            middle=0.0,
-            upper=float(off_null),
-            evidence="exact",
-            corrected=True,
-            details={"variance": str(off_null)},
-        ),
+            "off the null the estimator is non-degenerate; variance of its first projection", middle=0.0,
+            upper=float(off_null), evidence="exact", corrected=True, details={"variance": str(off_null)}),
         inequality(
             "off the null n times the variance of HSIC is that of the first projection, up to sampling error and 1/n",
-            middle=abs(variance / float(off_null) - 1.0),
-            upper=5.0 * math.sqrt(2.0 / draws) + 40.0 / n,
-            evidence="statistical",
-            corrected=True,
-            details={"n": n, "draws": draws, "n times variance": variance, "limit": float(off_null)},
-        ),
-    ]
+            middle=abs(variance / float(off_null) - 1.0), upper=5.0 * math.sqrt(2.0 / draws) + 40.0 / n,
+            evidence="statistical", corrected=True,
+            details={"n": n, "draws": draws, "n times variance": variance, "limit": float(off_null)}),
+    ]  # fmt: skip
 
 
 @check("Definition 2.1")
@@ -424,14 +377,11 @@ def gaussian_null(*, quick: bool) -> list[Certificate]:
     for estimator, factor, target in (("biased", n, expected), ("unbiased", 1, 0.0)):
         values = factor * hsic(z, s, kernel_z=kernel, kernel_s=kernel, estimator=estimator)
         certificates.append(
-            inequality(
-                f"Gaussian law at independence: mean of the {estimator} estimator against its exact value",
-                middle=abs(values.mean().item() - target),
-                upper=4.0 * values.std().item() / math.sqrt(draws),
-                evidence="statistical",
-                details={"n": n, "draws": draws, "mean": values.mean().item(), "exact": target},
-            )
-        )
+            inequality(f"Gaussian law at independence: mean of the {estimator} estimator against its exact value",
+                       middle=abs(values.mean().item() - target), upper=4.0 * values.std().item() / math.sqrt(draws),
+                       evidence="statistical",
+                       details={"n": n, "draws": draws, "mean": values.mean().item(), "exact": target})
+        )  # fmt: skip
     return certificates
 
 

@@ -431,6 +431,25 @@ class Worst:
     rows: int
     instance: Mapping[str, Any]
 
+    def certificate(
+        self,
+        claim: str,
+        *,
+        corrected: bool = False,
+        assumptions: tuple[str, ...] = (),
+        details: Mapping[str, Any] | None = None,
+    ) -> Certificate:
+        """Certify that no sample broke the step, up to rounding."""
+        return inequality(
+            claim,
+            middle=self.excess,
+            upper=0.0,
+            evidence="deterministic",
+            corrected=corrected,
+            assumptions=assumptions,
+            details={"instances": self.instances, **(details or {}), "rows": self.rows},
+        )
+
 
 def _pick(kind: Tensor, options: list[Tensor]) -> Tensor:
     """Choose for each sample one of several batches of the same shape."""

@@ -213,23 +213,15 @@ def _coverage(claim: str, gaps: Tensor, bound: float, *, delta: float = DELTA, *
     hits = int((gaps <= bound).sum())
     low, high = clopper_pearson(hits, len(gaps))
     quantile = torch.quantile(gaps, 1.0 - delta).item()
-    return inequality(
-        claim,
-        middle=1.0 - delta,
-        upper=low,
-        evidence="statistical",
-        assumptions=ASSUMPTIONS,
-        details={
-            "coverage": hits / len(gaps),
-            "interval": [low, high],
-            "draws": len(gaps),
-            "bound": bound,
-            "quantile of the supremum": quantile,
-            "fraction of the bound at which coverage breaks": quantile / bound,
-            "trivial bound": trivial_bound(),
-            **details,
-        },
-    )
+    return inequality(claim, middle=1.0 - delta, upper=low, evidence="statistical", assumptions=ASSUMPTIONS,
+                      details={"coverage": hits / len(gaps),
+                       "interval": [low, high],
+                       "draws": len(gaps),
+                       "bound": bound,
+                       "quantile of the supremum": quantile,
+                       "fraction of the bound at which coverage breaks": quantile / bound,
+                       "trivial bound": trivial_bound(),
+                       **details})  # fmt: skip
 
 
 @check("Theorem 5.1")
@@ -246,18 +238,12 @@ def linear_encoders(*, quick: bool) -> list[Certificate]:
             certificates.append(
                 _coverage(
                     f"coverage, linear encoders with {columns} parameter(s), {size} sample, supremum rigorous",
-                    found.upper,
-                    uniform_bound(n, complexity=complexity, delta=DELTA, constants=_constants(law)),
-                    n=n,
-                    complexity=complexity,
-                    **{
-                        "largest supremum, reached by an encoder": found.lower.max().item(),
-                        "first n at which the bound beats the trivial one": informative_size(
-                            complexity_root_n=complexity * math.sqrt(n), delta=DELTA, constants=_constants(law)
-                        ),
-                    },
-                )
-            )
+                    found.upper, uniform_bound(n, complexity=complexity, delta=DELTA, constants=_constants(law)), n=n,
+                    complexity=complexity, **{"largest supremum, reached by an encoder": found.lower.max().item(),
+                    "first n at which the bound beats the trivial one": informative_size(
+                    complexity_root_n=complexity * math.sqrt(n), delta=DELTA, constants=_constants(law)
+                    )})
+            )  # fmt: skip
     return certificates
 
 
@@ -341,14 +327,9 @@ def root_n() -> list[Certificate]:
     return [
         inequality(
             "the 95 % interval of the log-log slope of the supremum contains -1/2, linear encoders with one parameter",
-            lower=low,
-            middle=-0.5,
-            upper=high,
-            evidence="statistical",
-            assumptions=ASSUMPTIONS,
-            details={"slope": slope, "draws": draws, "mean suprema": suprema.mean(1).tolist()},
-        )
-    ]
+            lower=low, middle=-0.5, upper=high, evidence="statistical", assumptions=ASSUMPTIONS,
+            details={"slope": slope, "draws": draws, "mean suprema": suprema.mean(1).tolist()})
+    ]  # fmt: skip
 
 
 @check("Proposition G.2")
