@@ -7,6 +7,7 @@ rounding. If one operand holds floats, the whole computation is float64.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple, Self
@@ -371,21 +372,23 @@ class FiniteLaw:
         scaled = self.difference.astype(np.float64)[held] / np.sqrt(np.multiply.outer(p_z[held], p_s))
         return float(np.linalg.svd(scaled, compute_uv=False)[0])
 
-    def mercer(self, kernel_s: Gram, *, centred: bool = False) -> FiniteMercer:
+    def mercer(self, kernel_s: Gram, *, centered: bool = False, centred: bool | None = None) -> FiniteMercer:
         """Return the eigensystem of T_S in L²(P_S), or of (I − 1⊗1)T_S(I − 1⊗1); eigenvalues above ns·eps·λ_max."""
         l, weight = self.gram_s(kernel_s).astype(np.float64), self.p_s.astype(np.float64)
         root = np.sqrt(weight)
         matrix = root[:, None] * l * root
-        if centred:
+        if _centered(centered, centred):
             centring = np.eye(len(root)) - np.outer(root, root)
             matrix = centring @ matrix @ centring
         values, vectors = np.linalg.eigh(matrix)
         keep = np.flatnonzero(values > len(root) * np.finfo(np.float64).eps * max(values[-1], 0.0))[::-1]
         return FiniteMercer(values[keep], vectors[:, keep] / root[:, None])
 
-    def delta_coefficients(self, kernel_z: Gram, kernel_s: Gram, *, centred: bool = False) -> np.ndarray:
+    def delta_coefficients(
+        self, kernel_z: Gram, kernel_s: Gram, *, centered: bool = False, centred: bool | None = None
+    ) -> np.ndarray:
         """Return ‖⟨Δ, ψ_l⟩‖² in F_Z along :meth:`mercer`: times the eigenvalues they sum to HSIC."""
-        system = self.mercer(kernel_s, centred=centred)
+        system = self.mercer(kernel_s, centered=_centered(centered, centred))
         along = (self.difference.astype(np.float64)) @ system.eigenfunctions
         return (along * (self.gram_z(kernel_z).astype(np.float64) @ along)).sum(0)
 
@@ -408,6 +411,13 @@ def _points(values: ArrayLike, count: int, name: str) -> Tensor:
             f"{name} has shape {table.shape} but probabilities has {count} of them: one for each is needed."
         )
     return torch.as_tensor(table.reshape(count, -1))
+
+
+def _centered(centered: bool, centred: bool | None) -> bool:
+    if centred is None:
+        return centered
+    warnings.warn("centred= is deprecated: use centered=.", DeprecationWarning, stacklevel=3)
+    return centred
 
 
 def _plain(x: Any) -> Any:

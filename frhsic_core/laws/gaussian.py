@@ -8,6 +8,7 @@ is compared with these numbers, and nothing here imports an estimator.
 from __future__ import annotations
 
 import math
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from frhsic_core.arrays import ArrayLike, as_tensor
 from frhsic_core.kernels import Gaussian
 from frhsic_core.laws import formulas, heads, mercer
 from frhsic_core.laws.heads import Head, KernelHead, gaussian_bandwidth
-from frhsic_core.laws.mercer import CentredSpectrum, MercerSystem
+from frhsic_core.laws.mercer import CenteredSpectrum, MercerSystem
 from frhsic_core.laws.quadrature import REACH, normal_expectation
 
 __all__ = ["GaussianPair", "GaussianVector", "JointGaussian"]
@@ -177,10 +178,15 @@ class JointGaussian(ABC):
         terms = self.mean_kernel_z(kernel_z), self.coupling(kernel_z)
         return mercer.spectral_tail(self.mercer(kernel_s), *terms, m)
 
-    def centred_spectrum(self, kernel_z: Gaussian, kernel_s: Gaussian, *, m: int) -> CentredSpectrum:
+    def centered_spectrum(self, kernel_z: Gaussian, kernel_s: Gaussian, *, m: int) -> CenteredSpectrum:
         """Return the m leading eigenvalues of the centred operator, and Δ along its eigenfunctions."""
         terms = self.mean_kernel_z(kernel_z), self.coupling(kernel_z)
-        return mercer.centred_spectrum(self.mercer(kernel_s), *terms, m)
+        return mercer.centered_spectrum(self.mercer(kernel_s), *terms, m)
+
+    def centred_spectrum(self, kernel_z: Gaussian, kernel_s: Gaussian, *, m: int) -> CenteredSpectrum:
+        """Call :meth:`centered_spectrum`; this is its old name."""
+        warnings.warn("centred_spectrum is deprecated: use centered_spectrum.", DeprecationWarning, stacklevel=2)
+        return self.centered_spectrum(kernel_z, kernel_s, m=m)
 
     def head_coefficients(self, head: KernelHead, kernel_s: Gaussian, *, m: int) -> np.ndarray:
         """Return ⟨m_f, ψ_l⟩ for l < m: E[m_f²] less their squares is r²_{m,f} of Corollary 4.6."""

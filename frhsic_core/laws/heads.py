@@ -8,6 +8,7 @@ less their mean.
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -92,7 +93,7 @@ class KernelHead:
 
     Parameters
     ----------
-    centres : array_like
+    centers : array_like
         c_j, shape ``(m, d)``, or ``(m,)`` for a scalar Z.
     coefficients : array_like
         a_j, shape ``(m,)``.
@@ -105,36 +106,42 @@ class KernelHead:
     0.887096
     """
 
-    centres: tuple[tuple[float, ...], ...]
+    centers: tuple[tuple[float, ...], ...]
     coefficients: tuple[float, ...]
     kernel: Gaussian
 
-    def __init__(self, centres: ArrayLike, coefficients: ArrayLike, *, kernel: Gaussian) -> None:
-        c = _numbers(centres, "centres")
+    def __init__(self, centers: ArrayLike, coefficients: ArrayLike, *, kernel: Gaussian) -> None:
+        c = _numbers(centers, "centres")
         a = np.atleast_1d(_numbers(coefficients, "coefficients"))
         c = np.atleast_1d(c)[:, None] if c.ndim < 2 else c
         if c.shape[0] != a.size:
             raise ValueError(
-                f"centres has {c.shape[0]} rows but coefficients has {a.size} entries: one for each centre."
+                f"centers has {c.shape[0]} rows but coefficients has {a.size} entries: pass one for each center."
             )
-        object.__setattr__(self, "centres", tuple(map(tuple, c.tolist())))
+        object.__setattr__(self, "centers", tuple(map(tuple, c.tolist())))
         object.__setattr__(self, "coefficients", tuple(a.tolist()))
         object.__setattr__(self, "kernel", kernel)
 
     @property
+    def centres(self) -> tuple[tuple[float, ...], ...]:
+        """Old name of ``centers``."""
+        warnings.warn("KernelHead.centres is deprecated: use centers.", DeprecationWarning, stacklevel=2)
+        return self.centers
+
+    @property
     def dimension(self) -> int:
         """Number of coordinates it reads."""
-        return len(self.centres[0])
+        return len(self.centers[0])
 
     @property
     def norm(self) -> float:
         """RKHS norm ‖f‖ = √(aᵀKa)."""
         a = torch.tensor(self.coefficients, dtype=torch.float64)
-        return math.sqrt(max(0.0, (a @ self.kernel(torch.tensor(self.centres, dtype=torch.float64)) @ a).item()))
+        return math.sqrt(max(0.0, (a @ self.kernel(torch.tensor(self.centers, dtype=torch.float64)) @ a).item()))
 
     def __call__(self, z: Tensor) -> Tensor:
-        centres = torch.tensor(self.centres, dtype=z.dtype, device=z.device)
-        return self.kernel(z, centres) @ torch.tensor(self.coefficients, dtype=z.dtype, device=z.device)
+        centers = torch.tensor(self.centers, dtype=z.dtype, device=z.device)
+        return self.kernel(z, centers) @ torch.tensor(self.coefficients, dtype=z.dtype, device=z.device)
 
 
 Head = LinearHead | KernelHead
@@ -151,10 +158,10 @@ def kernel_head_terms(law: Covariances, head: KernelHead) -> tuple[np.ndarray, n
     """Return a_j·E k(c_j, Z), the tilts u_j and the head coupling h (see :mod:`frhsic_core.laws.formulas`)."""
     _require_dimension(law, head)
     sigma = gaussian_bandwidth(head.kernel, name="the head's kernel")
-    centres, matrix = np.array(head.centres), sigma**2 * np.eye(law.dimension) + law.covariance
-    solved = np.linalg.solve(matrix, np.column_stack([law.cross_covariance, centres.T]))
+    centers, matrix = np.array(head.centers), sigma**2 * np.eye(law.dimension) + law.covariance
+    solved = np.linalg.solve(matrix, np.column_stack([law.cross_covariance, centers.T]))
     determinant = np.linalg.det(matrix / sigma**2)
-    means = np.exp(-0.5 * (centres.T * solved[:, 1:]).sum(0)) / math.sqrt(determinant)
+    means = np.exp(-0.5 * (centers.T * solved[:, 1:]).sum(0)) / math.sqrt(determinant)
     tilts = law.cross_covariance @ solved[:, 1:]
     return np.array(head.coefficients) * means, tilts, float(law.cross_covariance @ solved[:, 0])
 
@@ -193,8 +200,8 @@ def gdp(law: Covariances, head: Head, *, kappa: float = 1.0) -> float:
     if h == 0.0:
         return 0.0
     # Bumps of m_f can be narrow against the unit scale of S: the panels must find each of them.
-    centres, width = tilts / (kappa * h), math.sqrt((1.0 - kappa * h) / h) / kappa
-    cuts = np.unique(np.concatenate([centres + step * width for step in (-6.0, -2.0, 0.0, 2.0, 6.0)]))
+    centers, width = tilts / (kappa * h), math.sqrt((1.0 - kappa * h) / h) / kappa
+    cuts = np.unique(np.concatenate([centers + step * width for step in (-6.0, -2.0, 0.0, 2.0, 6.0)]))
 
     def gap(s: np.ndarray) -> np.ndarray:
         return conditional_gap(law, head, s, kappa=kappa)

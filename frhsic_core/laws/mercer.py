@@ -24,9 +24,9 @@ import numpy as np
 from frhsic_core.laws.formulas import Function, Number
 
 __all__ = [
-    "CentredSpectrum",
+    "CenteredSpectrum",
     "MercerSystem",
-    "centred_spectrum",
+    "centered_spectrum",
     "delta_coefficient",
     "delta_coefficients",
     "eigenvalue",
@@ -215,14 +215,14 @@ def head_coefficients(
     return means @ (conditional - system.means(m))
 
 
-class CentredSpectrum(NamedTuple):
+class CenteredSpectrum(NamedTuple):
     """Eigenvalues of the centred operator (I − 1⊗1)T_S(I − 1⊗1) and ‖⟨Δ, e_l⟩‖² along its eigenfunctions."""
 
     eigenvalues: np.ndarray
     coefficients: np.ndarray
 
 
-def centred_spectrum(system: MercerSystem, mean_z: float, coupling: float, m: int) -> CentredSpectrum:
+def centered_spectrum(system: MercerSystem, mean_z: float, coupling: float, m: int) -> CenteredSpectrum:
     """Return the m leading eigenpairs of the *centred* operator, which Theorem 4.7's centred Gram matrix estimates.
 
     E_S Δ(S) = 0, so HSIC = Σ λ̄_l‖⟨Δ, e_l⟩‖² holds here as for T_S, with other λ̄ and e. Odd eigenfunctions are those of
@@ -235,7 +235,7 @@ def centred_spectrum(system: MercerSystem, mean_z: float, coupling: float, m: in
     values, vectors = np.linalg.eigh(centring * system.eigenvalues(size) @ centring)
     values, vectors = values[::-1][:m], vectors[:, ::-1][:, :m]
     if coupling == 0.0:
-        return CentredSpectrum(values, np.zeros(m))
+        return CenteredSpectrum(values, np.zeros(m))
     paired = np.zeros((size, size))
     paired[0] = hermite_series(np.array(0.0), pairing.own, size)
     root = np.sqrt(np.arange(size))
@@ -247,4 +247,4 @@ def centred_spectrum(system: MercerSystem, mean_z: float, coupling: float, m: in
     half = np.outer(means, 0.5 * means - pairing.mean_factor * hermite_series(np.array(0.0), pairing.tilted, size))
     inner = pairing.factor * paired + half + half.T
     coefficients = mean_z * np.einsum("ai,ab,bi->i", vectors, inner, vectors)
-    return CentredSpectrum(values, np.maximum(coefficients, 0.0))
+    return CenteredSpectrum(values, np.maximum(coefficients, 0.0))

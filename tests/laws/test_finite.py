@@ -177,24 +177,24 @@ def test_wasserstein_against_its_dual_and_the_line() -> None:
     assert tiny == pytest.approx(2e-11, rel=1e-9)
 
 
-@pytest.mark.parametrize("centred", [False, True])
-def test_eigensystem(centred: bool) -> None:
+@pytest.mark.parametrize("centered", [False, True])
+def test_eigensystem(centered: bool) -> None:
     law = random_law(9, ns=4)
-    system = law.mercer(KERNEL_S, centred=centred)
+    system = law.mercer(KERNEL_S, centered=centered)
     psi, weight = system.eigenfunctions, law.p_s
     l = law.gram_s(KERNEL_S)
-    if centred:
+    if centered:
         mean = l @ weight
         l = l - mean[:, None] - mean + weight @ mean
-    assert psi.shape == (4, 3 if centred else 4)
+    assert psi.shape == (4, 3 if centered else 4)
     np.testing.assert_allclose(psi.T * weight @ psi, np.eye(psi.shape[1]), atol=1e-12)
     np.testing.assert_allclose(l * weight @ psi, psi * system.eigenvalues, atol=1e-12)
     assert (np.diff(system.eigenvalues) < 0).all()
-    coefficients = law.delta_coefficients(KERNEL_Z, KERNEL_S, centred=centred)
+    coefficients = law.delta_coefficients(KERNEL_Z, KERNEL_S, centered=centered)
     hsic, total = law.hsic(KERNEL_Z, KERNEL_S), law.expected_squared_mmd(KERNEL_Z)
     assert (coefficients * system.eigenvalues).sum() == pytest.approx(hsic, rel=1e-10)
     assert coefficients.sum() == pytest.approx(total, rel=1e-10)
-    if not centred:
+    if not centered:
         for m in range(5):
             tail = law.spectral_tail(KERNEL_Z, KERNEL_S, m=m)
             assert tail == pytest.approx(coefficients[m:].sum(), abs=1e-14)

@@ -186,8 +186,8 @@ def test_null_mean_of_the_biased_statistic(generator: torch.Generator) -> None:
     law, n = GaussianPair(0.0), 12
     z, s = law.sample(n, batch=(40_000,), generator=generator)
     k, l = gauss(z - z.mT, 0.7), gauss(s[..., None] - s[..., None, :], 1.5)
-    centred = k - k.mean(-1, keepdim=True) - k.mean(-2, keepdim=True) + k.mean((-1, -2), keepdim=True)
-    statistic = (centred * l).mean((-1, -2)) * n
+    centered = k - k.mean(-1, keepdim=True) - k.mean(-2, keepdim=True) + k.mean((-1, -2), keepdim=True)
+    statistic = (centered * l).mean((-1, -2)) * n
     within(statistic, law.null_mean(Gaussian(0.7), Gaussian(1.5), n=n))
     exact = (1 - law.mean_kernel_z(Gaussian(0.7))) * (1 - law.mean_kernel_s(Gaussian(1.5)))
     assert law.null_mean(Gaussian(0.7), Gaussian(1.5)) == exact
@@ -308,3 +308,20 @@ def test_other_errors() -> None:
         law.eipm_limit(ONE, bandwidth=1.0, power=3)
     with pytest.raises(ValueError, match=r"smoothing bandwidth is -1\.0: it must be zero"):
         law.eipm_limit(ONE, bandwidth=-1.0)
+
+
+def test_old_spellings_warn() -> None:
+    import frhsic_core.laws as laws
+
+    law, kernel = GaussianPair(0.5), Gaussian(1.0)
+    with pytest.warns(DeprecationWarning, match="centered_spectrum"):
+        old = law.centred_spectrum(kernel, kernel, m=3)
+    assert np.array_equal(old.eigenvalues, law.centered_spectrum(kernel, kernel, m=3).eigenvalues)
+    with pytest.warns(DeprecationWarning, match="CenteredSpectrum"):
+        assert laws.CentredSpectrum is laws.CenteredSpectrum
+    with pytest.warns(DeprecationWarning, match="centers"):
+        assert laws.KernelHead([1.0], [1.0], kernel=kernel).centres == ((1.0,),)
+    finite = laws.FiniteLaw([0.0, 1.0], [0.0, 1.0], [[0.4, 0.1], [0.2, 0.3]])
+    with pytest.warns(DeprecationWarning, match="centered="):
+        system = finite.mercer(kernel, centred=True)
+    assert np.array_equal(system.eigenvalues, finite.mercer(kernel, centered=True).eigenvalues)

@@ -112,7 +112,7 @@ def test_vector_head_in_one_dimension_is_the_scalar_one() -> None:
 
 
 def test_norm_is_the_rkhs_norm() -> None:
-    a, c = np.array(HEAD.coefficients), np.array(HEAD.centres)[:, 0]
+    a, c = np.array(HEAD.coefficients), np.array(HEAD.centers)[:, 0]
     gram = np.exp(-0.5 * (c[:, None] - c) ** 2 / 0.8**2)
     assert HEAD.norm == pytest.approx(math.sqrt(a @ gram @ a), rel=1e-12)
     z = torch.linspace(-3, 3, 5, dtype=torch.float64)[:, None]
@@ -146,7 +146,7 @@ def test_balls_go_through_the_head_formulas() -> None:
 
 def test_errors() -> None:
     law = GaussianPair(0.5)
-    with pytest.raises(ValueError, match="centres has 2 rows but coefficients has 1 entries: one for each centre"):
+    with pytest.raises(ValueError, match="centers has 2 rows"):
         KernelHead([0.0, 1.0], [1.0], kernel=Gaussian(1.0))
     with pytest.raises(ValueError, match="the head reads 2 coordinates but Z has 1: both need the same number"):
         law.gdp(LinearHead([1.0, 2.0]))

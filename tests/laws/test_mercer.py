@@ -114,7 +114,7 @@ def test_balls_enclose_the_spectrum() -> None:
 @pytest.mark.parametrize(("rho", "a", "b"), GRID)
 def test_centred_system_against_the_discretised_operator(rho: float, a: float, b: float) -> None:
     law, kernel_z, kernel_s = GaussianPair(rho), Gaussian(a), Gaussian(b)
-    spectrum = law.centred_spectrum(kernel_z, kernel_s, m=8)
+    spectrum = law.centered_spectrum(kernel_z, kernel_s, m=8)
     x, w = normal_grid(601)
     root = np.sqrt(w)
     matrix = root[:, None] * np.exp(-0.5 * ((x[:, None] - x) / b) ** 2) * root
@@ -126,7 +126,7 @@ def test_centred_system_against_the_discretised_operator(rho: float, a: float, b
         expected = np.einsum("sl,st,tl->l", e, embedding_products(rho, a, x), e)
         np.testing.assert_allclose(spectrum.coefficients[:6], expected, atol=1e-11)
     # The centred identity is the same: HSIC is the weighted sum, also past the numerical rank.
-    many = law.centred_spectrum(kernel_z, kernel_s, m=120)
+    many = law.centered_spectrum(kernel_z, kernel_s, m=120)
     weighted = (many.eigenvalues * many.coefficients).sum()
     assert weighted == pytest.approx(law.hsic(kernel_z, kernel_s), rel=1e-11)
     assert many.coefficients.sum() <= law.expected_squared_mmd(kernel_z) * (1 + 1e-9)
@@ -155,7 +155,7 @@ def test_independence_and_empty_requests() -> None:
     law, one = GaussianPair(0.0), Gaussian(1.0)
     assert (law.delta_coefficients(one, one, m=5) == 0.0).all()
     assert law.spectral_tail(one, one, m=3) == 0.0
-    assert (law.centred_spectrum(one, one, m=3).coefficients == 0.0).all()
+    assert (law.centered_spectrum(one, one, m=3).coefficients == 0.0).all()
     assert (law.head_coefficients(KernelHead([0.3], [1.0], kernel=one), one, m=4) == 0.0).all()
     assert GaussianPair(0.5).delta_coefficients(one, one, m=0).shape == (0,)
     assert GaussianPair(0.5).delta_coefficients(one, one, m=1).shape == (1,)

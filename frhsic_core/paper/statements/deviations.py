@@ -108,15 +108,15 @@ class Deviations:
         gap = torch.einsum("...i,...is->...s", alpha, self.head_gaps)
         return gap, torch.einsum("...i,...ij,...j->...", alpha, self.head_gram, alpha)
 
-    def spectrum(self, *, centred: bool = False) -> Spectrum:
-        """Return the eigenbasis of T_S, or with ``centred=True`` of T_S restricted to functions of mean zero.
+    def spectrum(self, *, centered: bool = False) -> Spectrum:
+        """Return the eigenbasis of T_S, or with ``centered=True`` of T_S restricted to functions of mean zero.
 
         Δ has mean zero, so both resolve it fully; the centred operator is the population counterpart of HLH/n in
         Theorem 4.7. One symmetric eigendecomposition, O(b³).
         """
         root = self.probabilities.sqrt()
         operator = root.unsqueeze(-1) * self.gram_s * root.unsqueeze(-2)
-        if centred:
+        if centered:
             # √p is the constant function one in these coordinates.
             off = torch.eye(root.shape[-1], dtype=root.dtype, device=root.device) - root.unsqueeze(-1) * root.unsqueeze(
                 -2
@@ -154,9 +154,9 @@ def deviations_of_pair(
     kernel_s: Gaussian,
     *,
     nodes: int = 120,
-    centres: tuple[float, ...] = (-1.0, 0.0, 0.5, 2.0),
+    centers: tuple[float, ...] = (-1.0, 0.0, 0.5, 2.0),
 ) -> Deviations:
-    """Return the deviations of a Gaussian pair at Gauss–Hermite nodes; its heads are k_Z(c, ·) at ``centres``.
+    """Return the deviations of a Gaussian pair at Gauss–Hermite nodes; its heads are k_Z(c, ·) at ``centers``.
 
     Z given S = s is N(ρs, 1 − ρ²), so ⟨μ_{Z|s}, μ_{Z|t}⟩ = σ/√v·exp(−ρ²(s − t)²/(2v)) with v = σ² + 2(1 − ρ²).
 
@@ -174,7 +174,7 @@ def deviations_of_pair(
     row = inner @ p
     gram = inner - row[:, None] - row[None, :] + p @ row
     points = torch.tensor(s).unsqueeze(-1)
-    c = np.asarray(centres, dtype=np.float64)
+    c = np.asarray(centers, dtype=np.float64)
     spread = sigma**2 + 1.0 - rho**2
     means = sigma / np.sqrt(spread) * np.exp(-((c[:, None] - rho * s[None, :]) ** 2) / (2.0 * spread))
     gaps = means - (means @ p)[:, None]

@@ -246,7 +246,7 @@ def term_by_term(*, quick: bool) -> list[Certificate]:
     _, s = GaussianPair(0.0).sample(n, generator=torch.Generator().manual_seed(2))
     gram = Gaussian(1.0)(s.unsqueeze(-1))
     plain = torch.linalg.eigvalsh(gram / n).flip(-1)
-    centred = torch.linalg.eigvalsh(centre(gram) / n).flip(-1)
+    centered = torch.linalg.eigvalsh(centre(gram) / n).flip(-1)
     # Gaussian kernel and Gaussian law, both of scale one: λ_m = g^(2m − 1) with the golden section g = (√5 − 1)/2.
     golden = (math.sqrt(5.0) - 1.0) / 2.0
     first, second = golden, golden**3
@@ -254,20 +254,20 @@ def term_by_term(*, quick: bool) -> list[Certificate]:
     radius = 2.0 * math.sqrt(2.0 * math.log(2000.0) / n) / first
     worst = worst_excess(
         {name: on_both_heads(step) for name, step in STEPS.items()},
-        prepare=lambda batch: witness_spectrum(batch, centred=False),
+        prepare=lambda batch: witness_spectrum(batch, centered=False),
         instances=600 if quick else 10_000,
         generator=torch.Generator().manual_seed(48),
     )
     return [
         equality(
             "text: the theorem is Corollary 4.6 term by term; leading centred sample eigenvalue against lambda_1",
-            left=centred[0].item(), right=first, tolerance=radius, evidence="statistical",
+            left=centered[0].item(), right=first, tolerance=radius, evidence="statistical",
             details={"n": n, "lambda_1": first, "lambda_2": second}),
         equality("the leading eigenvalue of the uncentred sample matrix estimates lambda_1", left=plain[0].item(),
                  right=first, tolerance=radius, evidence="statistical", corrected=True, details={"n": n}),
         inequality(
             "centred eigenvalues interlace: (m+1)-th uncentred <= m-th centred <= m-th uncentred",
-            middle=torch.maximum(centred - plain, torch.cat([plain[1:], plain[-1:]]) - centred)[:-1].max().item(),
+            middle=torch.maximum(centered - plain, torch.cat([plain[1:], plain[-1:]]) - centered)[:-1].max().item(),
             upper=0.0, tolerance=1e-12, evidence="deterministic", corrected=True, details={"n": n}),
         inequality("the uncentred sample form, the exact counterpart of Corollary 4.6: every step, no counterexample",
                    middle=max(found.excess for found in worst.values()), upper=0.0, tolerance=1e-12,

@@ -116,14 +116,14 @@ def expected_mmd_ball(pair: PairBalls) -> Ball:
 class HeadBalls:
     """A head f = Σ a_j k(c_j, ·) on a pair: its norm, E m_f², coefficients and GDP as enclosures."""
 
-    def __init__(self, pair: PairBalls, centres: tuple[Fraction, ...], weights: tuple[Fraction, ...]) -> None:
-        self.pair, self.centres, self.weights = pair, [ball(c) for c in centres], [ball(w) for w in weights]
+    def __init__(self, pair: PairBalls, centers: tuple[Fraction, ...], weights: tuple[Fraction, ...]) -> None:
+        self.pair, self.centers, self.weights = pair, [ball(c) for c in centers], [ball(w) for w in weights]
         spread = pair.sigma_z * pair.sigma_z + 1
         scale = pair.sigma_z / spread.sqrt()
         self.means = [
-            w * scale * (-c * c / (2 * spread)).exp() for w, c in zip(self.weights, self.centres, strict=True)
+            w * scale * (-c * c / (2 * spread)).exp() for w, c in zip(self.weights, self.centers, strict=True)
         ]
-        self.tilts = [pair.rho * c / spread for c in self.centres]
+        self.tilts = [pair.rho * c / spread for c in self.centers]
         self.coupling = pair.rho * pair.rho / spread
 
     @property
@@ -132,8 +132,8 @@ class HeadBalls:
         sigma = self.pair.sigma_z
         terms = [
             w * v * (-(c - d) * (c - d) / (2 * sigma * sigma)).exp()
-            for w, c in zip(self.weights, self.centres, strict=True)
-            for v, d in zip(self.weights, self.centres, strict=True)
+            for w, c in zip(self.weights, self.centers, strict=True)
+            for v, d in zip(self.weights, self.centers, strict=True)
         ]
         return sum(terms[1:], start=terms[0])
 
@@ -249,8 +249,8 @@ def corollary_heads(*, quick: bool) -> list[Certificate]:
     sigmas = SIGMAS[2:3] if quick else SIGMAS[1:4]
     projected, whole = [], []
     with precision():
-        for rho, sigma_z, (centres, weights) in product(rhos, sigmas, heads):
-            points = tuple(map(Fraction, centres)), tuple(map(Fraction, weights))
+        for rho, sigma_z, (centers, weights) in product(rhos, sigmas, heads):
+            points = tuple(map(Fraction, centers)), tuple(map(Fraction, weights))
             gdp = gdp_ball(HeadBalls(PairBalls(rho, sigma_z, sigma_z), *points))
             for sigma_s in sigmas:
                 pair = PairBalls(rho, sigma_z, sigma_s)
@@ -260,7 +260,7 @@ def corollary_heads(*, quick: bool) -> list[Certificate]:
                     bound = head.squared_norm * pair.hsic / pair.eigenvalue(m)
                     captured = sum(squares[1:m], start=squares[0])
                     tail = head.squared_gap - captured
-                    point = {"rho": rho, "sigma_z": sigma_z, "sigma_s": sigma_s, "m": m, "centres": list(centres)}
+                    point = {"rho": rho, "sigma_z": sigma_z, "sigma_s": sigma_s, "m": m, "centres": list(centers)}
                     gap_claim = f"{claim} projected gap, m = 1..8"
                     projected.append(_certify(gap_claim, left=captured, right=bound, **point))
                     gdp_claim = f"{claim} GDP with its tail, m = 1..8"

@@ -103,7 +103,7 @@ def gap_spectrum(
     coefficients: ArrayLike,
     kernel_z: Kernel | None = None,
     kernel_s: Kernel | None = None,
-    centred: bool = True,
+    centered: bool = True,
 ) -> GapSpectrum:
     """Resolve HSIC and the head f = Σ_a c_a·k(anchor_a, ·) along the eigenvectors of L̃/n; O(n³) time, O(n²) memory.
 
@@ -115,7 +115,7 @@ def gap_spectrum(
         ``(..., a, d)`` and ``(..., a)``.
     kernel_z, kernel_s : Kernel, optional
         Default: Gaussian at the median bandwidth.
-    centred : bool
+    centered : bool
         False takes the eigensystem of L/n instead of L̃/n. HSIC = tr(K̃L)/n² too, so every step of the proof holds for
         it as well, with other eigenvalues and other projections.
 
@@ -137,7 +137,7 @@ def gap_spectrum(
     kernel_z, kernel_s = resolve_kernel(kernel_z, z), resolve_kernel(kernel_s, s)
     gram_z = kernel_z(z)
     gram_s = kernel_s(s)
-    values, vectors = torch.linalg.eigh((centre(gram_s) if centred else gram_s) / n)
+    values, vectors = torch.linalg.eigh((centre(gram_s) if centered else gram_s) / n)
     values, vectors = values.flip(-1), vectors.flip(-1)
     head = (kernel_z(z, points) @ weights.unsqueeze(-1)).squeeze(-1)
     floor = n * torch.finfo(z.dtype).eps * values[..., :1]
@@ -153,9 +153,9 @@ def gap_spectrum(
     )
 
 
-def witness_spectrum(batch: SampleBatch, *, centred: bool = True) -> tuple[GapSpectrum, GapSpectrum]:
+def witness_spectrum(batch: SampleBatch, *, centered: bool = True) -> tuple[GapSpectrum, GapSpectrum]:
     """Resolve each sample with its own head and with f = Σ_i (ê_1)_i k(Z_i, ·), for which the bound can be tight."""
-    kernels: dict[str, Any] = {"kernel_z": batch.kernel_z, "kernel_s": batch.kernel_s, "centred": centred}
+    kernels: dict[str, Any] = {"kernel_z": batch.kernel_z, "kernel_s": batch.kernel_s, "centered": centered}
     own = gap_spectrum(batch.z, batch.s, anchors=batch.anchors, coefficients=batch.coefficients, **kernels)
     return own, gap_spectrum(batch.z, batch.s, anchors=batch.z, coefficients=own.vectors[..., 0], **kernels)
 

@@ -84,9 +84,9 @@ def loglog_slope(
     variance = (errors.std(1, ddof=1) / means) ** 2 / errors.shape[1]
     weight = 1.0 / variance
     x, y = np.log(sizes), np.log(means)
-    centred = x - (weight @ x) / weight.sum()
-    spread = float(weight @ centred**2)
-    slope = float(weight @ (centred * y)) / spread
+    centered = x - (weight @ x) / weight.sum()
+    spread = float(weight @ centered**2)
+    slope = float(weight @ (centered * y)) / spread
     reach = float(stats.norm.isf((1.0 - confidence) / 2.0)) / math.sqrt(spread)
     return slope, (slope - reach, slope + reach)
 

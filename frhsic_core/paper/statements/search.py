@@ -328,10 +328,10 @@ def _lower(x: Instances) -> Sides:
 
 
 @_searched("Theorem 4.5", "random laws: upper side, every m")
-def _upper(x: Instances, *, centred: bool = False) -> Sides:
+def _upper(x: Instances, *, centered: bool = False) -> Sides:
     # Multiplied out: λ_m(E[MMD²] − ρ_m²) ≤ HSIC for every m, λ_m = 0 included, without dividing by rounding.
     d = x.deviations
-    spectrum = d.spectrum(centred=centred)
+    spectrum = d.spectrum(centered=centered)
     left = spectrum.eigenvalues * (d.expected_squared_mmd.unsqueeze(-1) - spectrum.tails)
     return left, _direct_hsic(x).unsqueeze(-1).expand_as(left)
 

@@ -21,7 +21,7 @@ from frhsic_core.paper.statements import Certificate, check, equality, inequalit
 from frhsic_core.paper.statements.deviations import Deviations, deviations_of_joint, deviations_of_pair
 from frhsic_core.paper.statements.registry import registered  # SHIM
 
-__all__ = ["bilinear", "fixed_head", "localised", "operator_norm", "smoothed"]
+__all__ = ["bilinear", "fixed_head", "localized", "operator_norm", "smoothed"]
 
 
 def smoothed(deviations: Deviations, beta: Tensor) -> tuple[Tensor, Tensor]:
@@ -55,7 +55,7 @@ def bilinear(deviations: Deviations, alpha: Tensor, beta: Tensor) -> tuple[Tenso
     return (deviations.probabilities * g * gap).sum(-1) ** 2, squared_f * squared_g * deviations.hsic
 
 
-def localised(deviations: Deviations) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
+def localized(deviations: Deviations) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
     """Return both sides of the one-point form at every s₀ and of the two-point form at every pair, ``(..., b, b)``.
 
     O(b³): the smoothed deviations at all points are one matrix product.
@@ -139,13 +139,13 @@ def three_forms(*, quick: bool) -> list[Certificate]:
 @check("Corollary 4.4")
 def local_forms(*, quick: bool) -> list[Certificate]:
     """Check Corollary 4.4 on Gaussian pairs at all points and pairs of a grid, and what it does not say."""
-    one, two = zip(*(localised(d) for d in _pairs(quick)), strict=True)
+    one, two = zip(*(localized(d) for d in _pairs(quick)), strict=True)
     left_one, right_one = _worst(list(one))
     left_two, right_two = _worst(list(two))
     # The corollary bounds the numerator E[k(S,s₀)Δ(S)]; dividing by E k(S, s₀), which makes it the smoothed conditional
     # deviation a reader may have in mind, leaves no bound that is uniform in s₀.
     d = deviations_of_pair(GaussianPair(0.8), Gaussian(1.0), Gaussian(0.5), nodes=100)
-    (own, bound), _ = localised(d)
+    (own, bound), _ = localized(d)
     weight = (d.gram_s @ d.probabilities) ** 2
     kept = weight > 1e-12
     return [
@@ -160,3 +160,6 @@ def local_forms(*, quick: bool) -> list[Certificate]:
 
 
 CHECKS = registered(__name__)  # SHIM: checks("smoothing") of frhsic_core.paper.statements.registry
+
+
+localised = localized  # SHIM

@@ -35,7 +35,7 @@ from frhsic_core.paper.statements.intervals import ball, precision
 
 __all__ = [
     "best_m",
-    "centred_eigenvalues",
+    "centered_eigenvalues",
     "enclosed_eigenvalues",
     "gdp_control",
     "kept_eigenvalue",
@@ -48,7 +48,13 @@ HEADS = (((0.0,), (1.0,)), ((1.0,), (1.0,)), ((-1.0, 1.0), (-1.0, 1.0)), ((-2.0,
 
 
 def upper_bounds(
-    law: GaussianPair, *, kernel_z: Gaussian, kernel_s: Gaussian, m: int, centred: bool = False
+    law: GaussianPair,
+    *,
+    kernel_z: Gaussian,
+    kernel_s: Gaussian,
+    m: int,
+    centered: bool = False,
+    centred: bool = False,  # SHIM
 ) -> np.ndarray:
     """Return HSIC/λ_j + ρ_j² for j = 1, …, m: Theorem 4.5's right side, with T_S or the centred operator.
 
@@ -59,17 +65,17 @@ def upper_bounds(
     array([0.0721, 0.0583, 0.1281, 0.3151])
     """
     hsic, total = law.hsic(kernel_z, kernel_s), law.expected_squared_mmd(kernel_z)
-    if centred:
-        eigenvalues, energies = law.centred_spectrum(kernel_z, kernel_s, m=m)
+    if centered or centred:  # SHIM: centred
+        eigenvalues, energies = law.centered_spectrum(kernel_z, kernel_s, m=m)
     else:
         eigenvalues = law.mercer(kernel_s).eigenvalues(m)
         energies = law.delta_coefficients(kernel_z, kernel_s, m=m)
     return hsic / eigenvalues + np.maximum(total - np.cumsum(energies), 0.0)
 
 
-def best_m(law: GaussianPair, *, kernel_z: Gaussian, kernel_s: Gaussian, centred: bool = False) -> tuple[int, float]:
+def best_m(law: GaussianPair, *, kernel_z: Gaussian, kernel_s: Gaussian, centered: bool = False) -> tuple[int, float]:
     """Return the m that makes the upper bound smallest, and that bound (among the first 40)."""
-    bounds = upper_bounds(law, kernel_z=kernel_z, kernel_s=kernel_s, m=40, centred=centred)
+    bounds = upper_bounds(law, kernel_z=kernel_z, kernel_s=kernel_s, m=40, centered=centered)
     index = int(bounds.argmin())
     return index + 1, float(bounds[index])
 
@@ -143,7 +149,7 @@ def gdp_control(law: GaussianPair, head: KernelHead, *, kernel_s: Gaussian, m: i
     captured = float((coefficients**2).sum())
     bound = head.norm**2 * law.hsic(head.kernel, kernel_s) / eigenvalue
     tail = max(law.expected_squared_gap(head) - captured, 0.0)
-    details = {"rho": law.rho, "sigma_s": float(kernel_s.bandwidth), "m": m, "centres": [c[0] for c in head.centres]}
+    details = {"rho": law.rho, "sigma_s": float(kernel_s.bandwidth), "m": m, "centres": [c[0] for c in head.centers]}
     return (
         inequality("Gaussian pairs: projected gap of kernel heads, every m", middle=captured,
                    upper=bound, evidence="exact", details=details),
@@ -185,9 +191,9 @@ def head_control(*, quick: bool) -> list[Certificate]:
         (GaussianPair(rho), Gaussian(s)) for rho in (0.1, 0.5, 0.95) for s in ((1.0,) if quick else (0.5, 1.0, 3.0))
     ]
     results = [
-        gdp_control(law, KernelHead(centres, weights, kernel=Gaussian(1.0)), kernel_s=kernel_s, m=m)
+        gdp_control(law, KernelHead(centers, weights, kernel=Gaussian(1.0)), kernel_s=kernel_s, m=m)
         for law, kernel_s in pairs
-        for centres, weights in HEADS
+        for centers, weights in HEADS
         for m in ((1, 2, 4) if quick else range(1, 9))
     ]
     # Relative slack; heads whose gap is rounding at this m say nothing.
@@ -200,14 +206,14 @@ def centred_counterpart(*, quick: bool) -> list[Certificate]:
     """Compare λ_m with what λ̂_m of Theorem 4.7 estimates, the centred eigenvalue, and check the theorem with it."""
     law, kernel = GaussianPair(0.5), Gaussian(1.0)
     plain = law.mercer(kernel).eigenvalues(9)
-    centred = law.centred_spectrum(kernel, kernel, m=8).eigenvalues
+    centered = law.centered_spectrum(kernel, kernel, m=8).eigenvalues
     n = 800 if quick else 2500
     # Quantiles of N(0, 1): a sample without noise, so that n alone is the error.
     s = torch.distributions.Normal(0.0, 1.0).icdf((torch.arange(n, dtype=torch.float64) + 0.5) / n).unsqueeze(-1)
-    empirical = centred_eigenvalues(s, bandwidth=1.0)[0].item()
+    empirical = centered_eigenvalues(s, bandwidth=1.0)[0].item()
     upper_slack = []
     for pair, kernel_z, kernel_s in _grid(True):
-        bounds = upper_bounds(pair, kernel_z=kernel_z, kernel_s=kernel_s, m=8, centred=True)
+        bounds = upper_bounds(pair, kernel_z=kernel_z, kernel_s=kernel_s, m=8, centered=True)
         total = pair.expected_squared_mmd(kernel_z)
         index = int(bounds.argmin())
         upper_slack.append((bounds[index] / total, total, float(bounds[index])))
@@ -215,11 +221,11 @@ def centred_counterpart(*, quick: bool) -> list[Certificate]:
     return [
         equality("'population counterpart': the empirical λ̂_1 of Theorem 4.7 tends to λ_1 of T_S",
                  left=empirical, right=float(plain[0]), evidence="exact", tolerance=0.05,
-                 details={"lambda_1": float(plain[0]), "centred lambda_1": float(centred[0]), "empirical": empirical}),
+                 details={"lambda_1": float(plain[0]), "centred lambda_1": float(centered[0]), "empirical": empirical}),
         equality("it tends to the first eigenvalue of the centred operator", left=empirical,
-                 right=float(centred[0]), evidence="exact", tolerance=0.01, corrected=True),
+                 right=float(centered[0]), evidence="exact", tolerance=0.01, corrected=True),
         inequality("the eigenvalues interlace: λ_(m+1) ≤ centred λ_m ≤ λ_m for m = 1..8",
-                   middle=float(max((centred - plain[:8]).max(), (plain[1:] - centred).max())), upper=0.0,
+                   middle=float(max((centered - plain[:8]).max(), (plain[1:] - centered).max())), upper=0.0,
                    evidence="exact"),
         inequality("the upper side holds with the centred operator, at its best m", middle=total,
                    upper=bound, evidence="exact", corrected=True),
@@ -229,12 +235,12 @@ def centred_counterpart(*, quick: bool) -> list[Certificate]:
 CUT_OFF = 1e-6
 
 
-def centred_eigenvalues(s: torch.Tensor, *, bandwidth: float) -> torch.Tensor:
+def centered_eigenvalues(s: torch.Tensor, *, bandwidth: float) -> torch.Tensor:
     """Return the eigenvalues of HLH/n, descending, float64; O(n³). The last is the zero of the constant vector.
 
     Examples
     --------
-    >>> centred_eigenvalues(torch.tensor([0.0, 1.0, 2.0], dtype=torch.float64), bandwidth=1e-3).round(decimals=6)
+    >>> centered_eigenvalues(torch.tensor([0.0, 1.0, 2.0], dtype=torch.float64), bandwidth=1e-3).round(decimals=6)
     tensor([0.3333, 0.3333, 0.0000], dtype=torch.float64)
     """
     gram = centre(Gaussian(bandwidth)(s.reshape(-1, 1)))
@@ -287,12 +293,12 @@ def limits() -> list[Certificate]:
     distinct = torch.linspace(-2.0, 2.0, 40, dtype=torch.float64) + 0.01 * torch.sin(
         torch.arange(40.0, dtype=torch.float64)
     )
-    small = centred_eigenvalues(distinct, bandwidth=1e-3)[-2].item()
-    large = [centred_eigenvalues(distinct, bandwidth=b)[0].item() for b in (1e2, 1e4)]
+    small = centered_eigenvalues(distinct, bandwidth=1e-3)[-2].item()
+    large = [centered_eigenvalues(distinct, bandwidth=b)[0].item() for b in (1e2, 1e4)]
     multiplicity = (2, 3, 7)  # integer ages: several people share each value
     tied = torch.repeat_interleave(torch.arange(3.0, dtype=torch.float64), torch.tensor(multiplicity))
     n = len(tied)
-    positive = centred_eigenvalues(tied, bandwidth=1e-3)
+    positive = centered_eigenvalues(tied, bandwidth=1e-3)
     limit = positive[positive > 1e-10][-1].item()
     return [
         equality("distinct values: the smallest positive eigenvalue tends to 1/n as σ → 0",
@@ -320,17 +326,17 @@ def power_law(*, quick: bool) -> list[Certificate]:
     miss = max(float(abs(exponent - 2 * k).upper()) for k, exponent in enumerate(exponents, start=1))
     exact = enclosed_eigenvalues(points, Fraction(1))[-1]
     s = torch.arange(n, dtype=torch.float64) / (n - 1)
-    kept, count = kept_eigenvalue(centred_eigenvalues(s, bandwidth=1.0))
+    kept, count = kept_eigenvalue(centered_eigenvalues(s, bandwidth=1.0))
     # At the size of the paper: quantiles of N(0, 1); the value kept against the cut-off, over its bandwidths.
     size = 300 if quick else 1500
     normal = torch.distributions.Normal(0.0, 1.0).icdf((torch.arange(size, dtype=torch.float64) + 0.5) / size)
     sweep, ranks = [], []
     for bandwidth in (0.1, 0.3, 1.0, 3.0, 10.0):
-        eigenvalues = centred_eigenvalues(normal, bandwidth=bandwidth)
+        eigenvalues = centered_eigenvalues(normal, bandwidth=bandwidth)
         value, rank = kept_eigenvalue(eigenvalues)
         sweep.append(value / (CUT_OFF * eigenvalues[0].item()))
         ranks.append(rank)
-    tops = [centred_eigenvalues(normal[:: size // 100], bandwidth=bandwidth)[0].item() for bandwidth in (50.0, 100.0)]
+    tops = [centered_eigenvalues(normal[:: size // 100], bandwidth=bandwidth)[0].item() for bandwidth in (50.0, 100.0)]
     return [
         inequality("'polynomial dependence' with exponents within a factor of two of one",
                    lower=0.5, middle=float(exponents[-1].lower()), upper=2.0, evidence="interval",
@@ -348,3 +354,6 @@ def power_law(*, quick: bool) -> list[Certificate]:
                    lower=-2.01, middle=math.log(tops[-1] / tops[-2]) / math.log(2.0), upper=-1.99,
                    evidence="exact", corrected=True),
     ]  # fmt: skip
+
+
+centred_eigenvalues = centered_eigenvalues  # SHIM

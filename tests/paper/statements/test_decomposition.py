@@ -37,7 +37,7 @@ def test_decomposition_needs_the_kernel_inside() -> None:
 @pytest.mark.parametrize("sigma", [0.2, 1.0, 8.0])
 def test_centred_bound_lies_between_hsic_and_the_printed_bound(rho: float, sigma: float) -> None:
     law, kernel = GaussianPair(rho), Gaussian(sigma)
-    sharper = decomposition.centred_bound(law, kernel_z=Gaussian(1.0), kernel_s=kernel)
+    sharper = decomposition.centered_bound(law, kernel_z=Gaussian(1.0), kernel_s=kernel)
     printed = decomposition.expected_mmd_bound(law, kernel_z=Gaussian(1.0), kernel_s=kernel)
     assert sharper.middle == pytest.approx(printed.middle)
     assert sharper.middle <= sharper.upper
@@ -47,7 +47,7 @@ def test_centred_bound_lies_between_hsic_and_the_printed_bound(rho: float, sigma
 
 def test_centred_bound_is_much_sharper_at_large_bandwidths() -> None:
     law = GaussianPair(0.3)
-    sharper = decomposition.centred_bound(law, kernel_z=Gaussian(1.0), kernel_s=Gaussian(5.0))
+    sharper = decomposition.centered_bound(law, kernel_z=Gaussian(1.0), kernel_s=Gaussian(5.0))
     assert sharper.upper < 0.1 * law.expected_mmd(Gaussian(1.0)) ** 2
 
 

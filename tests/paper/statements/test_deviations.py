@@ -48,14 +48,14 @@ def test_against_explicit_features(explicit: tuple[torch.Tensor, torch.Tensor, t
 def test_spectrum_resolves_both_criteria(explicit: tuple[torch.Tensor, torch.Tensor, torch.Tensor]) -> None:
     joint, z, _ = explicit
     d = deviations_of_joint(joint, z @ z.T, Gaussian(1.0)(torch.arange(4, dtype=torch.float64).unsqueeze(-1)))
-    for centred in (False, True):
-        spectrum = d.spectrum(centred=centred)
+    for centered in (False, True):
+        spectrum = d.spectrum(centered=centered)
         assert torch.allclose((spectrum.eigenvalues * spectrum.energies).sum(), d.hsic)
         assert torch.allclose(spectrum.energies.sum(), d.expected_squared_mmd)
         assert torch.allclose(spectrum.tails[0], spectrum.energies[1:].sum())
         assert spectrum.tails[-1] == 0
     # The centred operator has the constant in its kernel.
-    assert d.spectrum(centred=True).eigenvalues[-1] < 1e-12
+    assert d.spectrum(centered=True).eigenvalues[-1] < 1e-12
 
 
 def test_centred_spectrum_of_a_sample_is_that_of_the_centred_gram_matrix(generator: torch.Generator) -> None:
@@ -65,7 +65,7 @@ def test_centred_spectrum_of_a_sample_is_that_of_the_centred_gram_matrix(generat
     d = deviations_of_joint(torch.eye(n, dtype=torch.float64) / n, Gaussian(1.0)(z), gram_s)
     h = torch.eye(n, dtype=torch.float64) - 1.0 / n
     expected = torch.linalg.eigvalsh(h @ gram_s @ h / n).flip(0)
-    assert torch.allclose(d.spectrum(centred=True).eigenvalues, expected.clamp_min(0.0), atol=1e-12)
+    assert torch.allclose(d.spectrum(centered=True).eigenvalues, expected.clamp_min(0.0), atol=1e-12)
     assert torch.allclose(d.hsic, hsic(z, s, kernel_z=Gaussian(1.0), kernel_s=Gaussian(0.7)))
 
 
@@ -83,10 +83,10 @@ def test_pair_at_nodes_agrees_with_closed_forms(rho: float, sigma_z: float, sigm
     d = deviations_of_pair(law, kernel_z, kernel_s, nodes=150)
     assert d.hsic.item() == pytest.approx(law.hsic(kernel_z, kernel_s), rel=1e-10)
     assert d.expected_squared_mmd.item() == pytest.approx(law.expected_squared_mmd(kernel_z), rel=1e-10)
-    for centred in (False, True):
-        spectrum = d.spectrum(centred=centred)
-        if centred:
-            eigenvalues, energies = law.centred_spectrum(kernel_z, kernel_s, m=6)
+    for centered in (False, True):
+        spectrum = d.spectrum(centered=centered)
+        if centered:
+            eigenvalues, energies = law.centered_spectrum(kernel_z, kernel_s, m=6)
         else:
             eigenvalues = law.mercer(kernel_s).eigenvalues(6)
             energies = law.delta_coefficients(kernel_z, kernel_s, m=6)

@@ -34,8 +34,8 @@ def samples(draw) -> dict:
 @given(samples())
 def test_every_step_of_theorem_4_7(sample: dict) -> None:
     z, s = sample.pop("z"), sample.pop("s")
-    for centred in (True, False):
-        found = gap_spectrum(z, s, anchors=z, centred=centred, **sample)
+    for centered in (True, False):
+        found = gap_spectrum(z, s, anchors=z, centered=centered, **sample)
         for name, step in STEPS.items():
             assert step(found).max() < 1e-12, name
 

@@ -40,8 +40,8 @@ def test_a_head_in_the_rkhs_loses_little(generator: torch.Generator) -> None:
     kernel = Gaussian(1.0)
     found = head_bound(kernel(z, z[:1])[:, 0], z, s, m=1, kernel_z=kernel, kernel_s=kernel)
     gram = kernel(s.unsqueeze(-1))
-    centred = gram - gram.mean(0) - gram.mean(1, keepdim=True) + gram.mean()
-    theorem = coco(z, s, kernel_z=kernel, kernel_s=kernel) ** 2 / (torch.linalg.eigvalsh(centred)[-1] / 60)
+    centered = gram - gram.mean(0) - gram.mean(1, keepdim=True) + gram.mean()
+    theorem = coco(z, s, kernel_z=kernel, kernel_s=kernel) ** 2 / (torch.linalg.eigvalsh(centered)[-1] / 60)
     # ‖f‖ = 1, but the fit is to f minus its mean, whose norm in the RKHS is finite and larger; shrinking pays for it.
     assert found["bound"] <= 1.5 * theorem.item()
 

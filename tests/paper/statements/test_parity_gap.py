@@ -86,10 +86,10 @@ def test_holds_for_other_kernels(kernel: object, generator: torch.Generator) -> 
         assert step(found).max() < 1e-12
 
 
-def search(step: Callable[[GapSpectrum], Tensor], *, centred: bool = True) -> float:
+def search(step: Callable[[GapSpectrum], Tensor], *, centered: bool = True) -> float:
     worst = worst_excess(
         {"step": on_both_heads(step)},
-        prepare=lambda batch: witness_spectrum(batch, centred=centred),
+        prepare=lambda batch: witness_spectrum(batch, centered=centered),
         instances=1200,
         generator=torch.Generator().manual_seed(5),
     )
@@ -99,7 +99,7 @@ def search(step: Callable[[GapSpectrum], Tensor], *, centred: bool = True) -> fl
 @pytest.mark.parametrize("name", list(STEPS))
 def test_no_counterexample(name: str) -> None:
     assert search(STEPS[name]) < 1e-12
-    assert search(STEPS[name], centred=False) < 1e-12
+    assert search(STEPS[name], centered=False) < 1e-12
 
 
 def shrunk(found: GapSpectrum, factor: float) -> GapSpectrum:

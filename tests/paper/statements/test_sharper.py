@@ -59,8 +59,8 @@ def test_worst_head_is_reached_by_no_random_head_and_by_its_own_maximiser(genera
                        coefficients=coefficients, kernel_z=kernel, kernel_s=kernel, resolutions=3)  # fmt: skip
     assert (many.spectrum.mean_squares[:, :3] <= many.worst_heads[:, :3] * (1 + 1e-12)).all()
     directions = many.spectrum.vectors[0, :, :3]
-    centred = kernel(z) - kernel(z).mean(0) - kernel(z).mean(1, keepdim=True) + kernel(z).mean()
-    _, inner = torch.linalg.eigh(directions.T @ centred @ directions)
+    centered = kernel(z) - kernel(z).mean(0) - kernel(z).mean(1, keepdim=True) + kernel(z).mean()
+    _, inner = torch.linalg.eigh(directions.T @ centered @ directions)
     best = sharper_gap(z, s, anchors=z, coefficients=directions @ inner[:, -1], kernel_z=kernel, kernel_s=kernel)
     assert torch.allclose(best.spectrum.mean_squares[2], best.worst_heads[2], rtol=1e-10)
 

@@ -43,7 +43,7 @@ def test_three_forms_are_contractions_of_one_tensor(explicit: tuple[torch.Tensor
 def test_localised_forms_are_smoothed_forms_at_kernel_sections(explicit: tuple[torch.Tensor, ...]) -> None:
     joint, z, s = explicit
     d = deviations_of_joint(joint, z @ z.T, s @ s.T)
-    (one, one_bound), (two, two_bound) = smoothing.localised(d)
+    (one, one_bound), (two, two_bound) = smoothing.localized(d)
     eye = torch.eye(5, dtype=torch.float64)
     for i in range(5):
         left, right = smoothing.smoothed(d, eye[i])

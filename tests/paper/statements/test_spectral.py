@@ -89,11 +89,11 @@ def test_gdp_control_sides(m: int) -> None:
 def test_centred_bounds_hold_and_differ() -> None:
     law = GaussianPair(0.5)
     plain = spectral.upper_bounds(law, kernel_z=ONE, kernel_s=ONE, m=6)
-    centred = spectral.upper_bounds(law, kernel_z=ONE, kernel_s=ONE, m=6, centred=True)
-    assert (centred >= law.expected_squared_mmd(ONE) - 1e-12).all()
-    assert spectral.best_m(law, kernel_z=ONE, kernel_s=ONE, centred=True)[0] == 1
+    centered = spectral.upper_bounds(law, kernel_z=ONE, kernel_s=ONE, m=6, centered=True)
+    assert (centered >= law.expected_squared_mmd(ONE) - 1e-12).all()
+    assert spectral.best_m(law, kernel_z=ONE, kernel_s=ONE, centered=True)[0] == 1
     # The first centred direction is the second of T_S: the constant is no longer paid for.
-    assert centred[0] < plain[0]
+    assert centered[0] < plain[0]
 
 
 def test_certificates_are_as_recorded() -> None:
@@ -110,13 +110,13 @@ def test_eigenvalues_are_those_of_hlh() -> None:
     gram = np.exp(-((s.numpy()[:, None] - s.numpy()[None]) ** 2) / (2 * 0.7**2))
     h = np.eye(5) - 0.2
     expected = np.sort(np.linalg.eigvalsh(h @ gram @ h / 5))[::-1]
-    assert np.allclose(b.centred_eigenvalues(s, bandwidth=0.7).numpy(), expected, atol=1e-14)
+    assert np.allclose(b.centered_eigenvalues(s, bandwidth=0.7).numpy(), expected, atol=1e-14)
 
 
 def test_enclosures_contain_the_float_eigenvalues() -> None:
     points = [Fraction(0), Fraction(1, 3), Fraction(1), Fraction(5, 2)]
     balls = b.enclosed_eigenvalues(points, Fraction(3, 4))
-    floats = b.centred_eigenvalues(torch.tensor([float(p) for p in points], dtype=torch.float64), bandwidth=0.75)
+    floats = b.centered_eigenvalues(torch.tensor([float(p) for p in points], dtype=torch.float64), bandwidth=0.75)
     assert [float(ball.mid()) for ball in balls] == pytest.approx(floats[:-1].tolist(), rel=1e-12)
     assert all(float(ball.rad()) < 1e-80 for ball in balls)
 
