@@ -1,7 +1,7 @@
 """The conditional route: compare P(Z | S = s) with P(Z) for each s, and average over s.
 
-GDP does so with the mean of one head, EIPM and the conditional MMD integral with all the moments a kernel sees. None of
-them can condition on an exact value of S, so all stand on the smoothing weights of
+GDP does so with the mean of one head, EIPM and the conditional MMD integral with all moments of a kernel. None of them
+can condition on an exact value of S, so all use the smoothing weights of
 :mod:`frhsic_core.conditional.smoothing`.
 """
 

@@ -214,12 +214,12 @@ def eipm(
     0.0
     """
     if power not in (1, 2):
-        raise ValueError(f"power is {power!r}: 1 averages the MMD, 2 its square.")
+        raise ValueError(f"power is {power!r}: pass 1 to average the MMD, or 2 to average its square.")
     z, s = as_pair(z, s, min_rows=2, check_finite=check_finite)
     q = row_weights(z, mask, sample_weight, check_finite=check_finite)
     rows = _anchor_rows(anchors, z.shape[-2], q, generator, z.device)
     weights, partner = leave_one_out_at(rows, s, resolve_bandwidth(bandwidth, s, q), q)
-    # An anchor with no other row says nothing about its conditional law: no contrast.
+    # An anchor with no other row has no conditional law: no contrast.
     contrast = (weights - _marginal(z, q).unsqueeze(-2)) * partner
     squared = squared_mmd(z, contrast, _kernel(z, kernel_z))
     value = squared if power == 2 else squared * torch.rsqrt(squared + epsilon)
@@ -310,5 +310,5 @@ def _distinct(w: Tensor, q: Tensor, gram: Tensor) -> Tensor:
     within = mean((w_off * w).sum(-1), concentration)
     across = mean((w_off * q).sum(-1), (w * q).sum(-1))
     overall = mean((q_off * q).sum(-1), (q * q).sum(-1))
-    # All weight on one row leaves no pair within the conditional law: nothing is known there, and zero is said.
+    # All weight on one row leaves no pair within the conditional law: nothing is known there, and the value is zero.
     return (within - 2.0 * across + overall) * (concentration < 1.0 - 1e-6)

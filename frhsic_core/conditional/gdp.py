@@ -78,8 +78,8 @@ def as_predictions(y_pred: ArrayLike, s: ArrayLike, check_finite: bool) -> tuple
     if y.ndim >= 2 and y.shape[-1] != 1:
         if y.shape[-1] not in tuple(s.shape if hasattr(s, "shape") else np.shape(s))[-2:]:
             raise ValueError(
-                f"y_pred has shape {tuple(y.shape)}: one prediction for each row of s is needed, (..., n) or "
-                "(..., n, 1); put several outputs in a leading dimension."
+                f"y_pred has shape {tuple(y.shape)}: pass one prediction for each row of s, (..., n) or (..., n, 1), "
+                "and put several outputs in a leading dimension."
             )
         y = y[..., None]
     z, s = as_pair(y, s, names=("y_pred", "s"), check_finite=check_finite)
@@ -106,7 +106,7 @@ def _grid(grid: int | ArrayLike | None, weights: str, s: Tensor, q: Tensor | Non
     if not isinstance(grid, int):
         return as_tensor(grid, name="grid").to(dtype=s.dtype, device=s.device).unsqueeze(-1)
     if grid < 2:
-        raise ValueError(f"grid is {grid}: at least 2 points are needed.")
+        raise ValueError(f"grid is {grid}: pass at least 2 points.")
     low, high = attribute_range(s, q)
     if weights == "density":
         steps = torch.arange(1, grid + 1, dtype=s.dtype, device=s.device) / (grid + 1)

@@ -1,4 +1,4 @@
-"""Bootstrap intervals for GDP: how much of the reported number is the sample."""
+"""Bootstrap intervals for GDP: how much the reported number depends on the sample."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def gdp_interval(
     True
     """
     if isinstance(n_bootstrap, bool) or not isinstance(n_bootstrap, int) or n_bootstrap < 2:
-        raise ValueError(f"n_bootstrap is {n_bootstrap!r}: at least 2 replicates are needed, 1000 are usual.")
+        raise ValueError(f"n_bootstrap is {n_bootstrap!r}: pass at least 2 replicates; 1000 are usual.")
     if not 0.0 < level < 1.0:
         raise ValueError(f"level is {level}: it must lie between 0 and 1, as in 0.95.")
     if method not in ("basic", "percentile"):

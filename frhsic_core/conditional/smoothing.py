@@ -53,7 +53,7 @@ def row_weights(
     total = weights.sum(-1, keepdim=True)
     if check_finite and bool((total == 0).any()):
         raise ValueError(
-            "mask keeps no row with a positive weight: at least one is needed in every batch element "
+            "mask keeps no row with a positive weight: keep at least one in every batch element "
             "(check_finite=False returns zero for such elements)."
         )
     return weights / torch.where(total > 0, total, torch.ones_like(total))

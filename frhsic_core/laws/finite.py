@@ -89,7 +89,7 @@ def wasserstein(difference: np.ndarray, distance: np.ndarray) -> float:
     """
     difference, distance = np.asarray(difference, dtype=np.float64), np.asarray(distance, dtype=np.float64)
     if not (np.isfinite(distance).all() and (distance >= 0.0).all()):
-        raise ValueError("distance has negative, NaN or infinite entries: a metric is needed.")
+        raise ValueError("distance has negative, NaN or infinite entries: pass a metric.")
     sources, targets = np.flatnonzero(difference > 0.0), np.flatnonzero(difference < 0.0)
     supply, demand = difference[sources], -difference[targets]
     if supply.size == 0 or demand.size == 0:
@@ -106,7 +106,7 @@ def wasserstein(difference: np.ndarray, distance: np.ndarray) -> float:
     right = np.concatenate([supply, demand])[:-1]
     result = linprog(cost.ravel(), A_eq=marginals[:-1], b_eq=right, bounds=(0.0, None), method="highs-ds")
     if result.status != 0:
-        raise ArithmeticError(f"the transport program was not solved: {result.message}")
+        raise ArithmeticError(f"The transport program was not solved: {result.message}")
     return float(result.fun * mass)
 
 
@@ -141,7 +141,7 @@ class FiniteLaw:
     def __init__(self, z_values: ArrayLike, s_values: ArrayLike, probabilities: ArrayLike) -> None:
         table = as_table(probabilities, name="probabilities")
         if table.ndim != 2 or table.size == 0:
-            raise ValueError(f"probabilities has shape {table.shape}: a table (nz, ns) is needed.")
+            raise ValueError(f"probabilities has shape {table.shape}: pass a table (nz, ns).")
         if not is_exact(table) and not np.isfinite(table).all():
             raise ValueError("probabilities has NaN or infinite entries: each must be a number in [0, 1].")
         if (table < 0).any():
@@ -151,7 +151,7 @@ class FiniteLaw:
             raise ValueError(f"probabilities sum to {total}: they must sum to one; divide by their sum.")
         if (table.sum(0) == 0).any():
             empty = int(np.flatnonzero(table.sum(0) == 0)[0])
-            raise ValueError(f"s value number {empty} has probability zero: leave it out, nothing can be given it.")
+            raise ValueError(f"s value number {empty} has probability zero: leave it out.")
         self.probabilities = table
         self.z_points = _points(z_values, table.shape[0], "z_values")
         self.s_points = _points(s_values, table.shape[1], "s_values")
@@ -254,7 +254,7 @@ class FiniteLaw:
         else:
             matrix = as_table(kernel, name=name, exact=is_exact(self.probabilities))
         if matrix.shape != (len(points), len(points)):
-            raise ValueError(f"{name} has shape {matrix.shape}: shape ({len(points)}, {len(points)}) is needed.")
+            raise ValueError(f"{name} has shape {matrix.shape}: pass shape ({len(points)}, {len(points)}).")
         return matrix
 
     def gram_z(self, kernel_z: Gram) -> np.ndarray:
@@ -335,7 +335,7 @@ class FiniteLaw:
         """Return m_f(s) = E[f(Z) | S = s] − E f(Z), ``(ns,)``, for a head given by its values on ``z_values``."""
         values = as_table(head, name="head", exact=is_exact(self.probabilities))
         if values.shape != (len(self.z_points),):
-            raise ValueError(f"head has shape {values.shape}: one value for each of the {len(self.z_points)} z values.")
+            raise ValueError(f"head has shape {values.shape}: pass {len(self.z_points)} values, one for each z.")
         values, delta = in_one_arithmetic(values, self.delta)
         return values @ delta
 
@@ -395,7 +395,7 @@ class FiniteLaw:
     def spectral_tail(self, kernel_z: Gram, kernel_s: Gram, *, m: int) -> float:
         """Return ρ_m² = ‖(I − P_m)Δ‖², what the first m eigenfunctions of T_S leave of E[MMD²]."""
         if m < 0:
-            raise ValueError(f"m is {m}: a number of eigenfunctions, zero or more, is needed.")
+            raise ValueError(f"m is {m}: pass a number of eigenfunctions, zero or more.")
         system = self.mercer(kernel_s)
         m = min(m, len(system.eigenvalues))
         psi, weight = system.eigenfunctions[:, :m], self.p_s.astype(np.float64)
@@ -407,9 +407,7 @@ class FiniteLaw:
 def _points(values: ArrayLike, count: int, name: str) -> Tensor:
     table = as_table(values, name=name).astype(np.float64)
     if table.ndim == 0 or table.shape[0] != count:
-        raise ValueError(
-            f"{name} has shape {table.shape} but probabilities has {count} of them: one for each is needed."
-        )
+        raise ValueError(f"{name} has shape {table.shape} but probabilities has {count} of them: pass one for each.")
     return torch.as_tensor(table.reshape(count, -1))
 
 
@@ -442,5 +440,5 @@ def _metric(metric: ArrayLike | None, points: Tensor) -> np.ndarray:
         return euclidean_distances(points).numpy()
     matrix = as_table(metric, name="metric").astype(np.float64)
     if matrix.shape != (len(points), len(points)):
-        raise ValueError(f"a metric has shape {matrix.shape}: shape ({len(points)}, {len(points)}) is needed.")
+        raise ValueError(f"A metric has shape {matrix.shape}: pass shape ({len(points)}, {len(points)}).")
     return matrix

@@ -137,7 +137,7 @@ class JointGaussian(ABC):
         converges, to a number below E_S[MMD]. γ = 0 is the target itself. Closed form for ``power=2``, else quadrature.
         """
         if power not in (1, 2):
-            raise ValueError(f"power is {power}: 1 for E[MMD], 2 for E[MMD²].")
+            raise ValueError(f"power is {power}: pass 1 for E[MMD], or 2 for E[MMD²].")
         mean, q, kappa = self.mean_kernel_z(kernel_z), self.coupling(kernel_z), shrinkage(bandwidth)
         if power == 2:
             return formulas.smoothed_expected_squared_mmd(mean, q, shrinkage=kappa)
@@ -214,9 +214,7 @@ class JointGaussian(ABC):
 def shrinkage(bandwidth: float) -> float:
     """Return κ = 1/(1 + γ²): smoothing at bandwidth γ leaves S with mean κs and variance 1 − κ around s."""
     if not (math.isfinite(bandwidth) and bandwidth >= 0.0):
-        raise ValueError(
-            f"the smoothing bandwidth is {bandwidth}: it must be zero (no smoothing) or a positive number."
-        )
+        raise ValueError(f"The smoothing bandwidth is {bandwidth}: pass zero (no smoothing) or a positive number.")
     return 1.0 / (1.0 + bandwidth * bandwidth)
 
 
@@ -251,7 +249,7 @@ class GaussianPair(JointGaussian):
 
     def __post_init__(self) -> None:
         if not abs(self.rho) < 1.0:
-            raise ValueError(f"rho is {self.rho}: a correlation strictly between -1 and 1 is needed.")
+            raise ValueError(f"rho is {self.rho}: pass a correlation strictly between -1 and 1.")
 
     @property
     def covariance(self) -> np.ndarray:
@@ -334,7 +332,7 @@ class GaussianVector(JointGaussian):
         c = as_tensor(cross_covariance, name="cross_covariance").detach().cpu().double().numpy()
         if c.ndim != 1 or c.size == 0:
             raise ValueError(
-                f"cross_covariance has shape {c.shape}: one number for each coordinate of Z is needed, shape (d,)."
+                f"cross_covariance has shape {c.shape}: pass one number for each coordinate of Z, shape (d,)."
             )
         if covariance is None:
             matrix = np.eye(c.size)
@@ -343,7 +341,7 @@ class GaussianVector(JointGaussian):
         if matrix.shape != (c.size, c.size):
             raise ValueError(
                 f"covariance has shape {matrix.shape} but cross_covariance has {c.size} entries: "
-                f"shape ({c.size}, {c.size}) is needed."
+                f"pass shape ({c.size}, {c.size})."
             )
         if not np.allclose(matrix, matrix.T, rtol=1e-12, atol=0.0):
             raise ValueError("covariance is not symmetric: pass (A + A.T) / 2 if rounding is the cause.")

@@ -25,7 +25,7 @@ __all__ = ["Head", "KernelHead", "LinearHead", "conditional_gap", "expected_squa
 
 
 class Covariances(Protocol):
-    """What a head asks of a jointly Gaussian law: d, Σ_Z and Cov(Z, S)."""
+    """What a head needs from a jointly Gaussian law: d, Σ_Z and Cov(Z, S)."""
 
     @property
     def dimension(self) -> int:
@@ -50,9 +50,7 @@ def gaussian_bandwidth(kernel: Any, *, name: str) -> float:
     bandwidth = kernel.bandwidth
     if isinstance(bandwidth, Tensor):
         if bandwidth.numel() != 1:
-            raise ValueError(
-                f"{name} has a bandwidth of shape {tuple(bandwidth.shape)}: a law takes one bandwidth at a time."
-            )
+            raise ValueError(f"{name} has a bandwidth of shape {tuple(bandwidth.shape)}: pass one bandwidth at a time.")
         bandwidth = bandwidth.item()
     return float(bandwidth)
 
@@ -150,7 +148,7 @@ Head = LinearHead | KernelHead
 def _require_dimension(law: Covariances, head: Head) -> None:
     if head.dimension != law.dimension:
         raise ValueError(
-            f"the head reads {head.dimension} coordinates but Z has {law.dimension}: both need the same number."
+            f"The head has {head.dimension} coordinates but Z has {law.dimension}: both need the same number."
         )
 
 

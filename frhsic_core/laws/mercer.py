@@ -196,7 +196,7 @@ def spectral_tail(system: MercerSystem, mean_z: float, coupling: float, m: int) 
     terms = m + math.ceil(math.log(1e-20) / math.log(rate)) + 8
     if terms > _MOST_TERMS:
         raise ArithmeticError(
-            f"the spectrum falls by a factor {rate:.6f} a step, {terms} terms are needed and {_MOST_TERMS} allowed: "
+            f"The spectrum falls by a factor {rate:.6f} a step and needs {terms} terms, more than {_MOST_TERMS}: "
             "use a larger bandwidth on S."
         )
     return float(delta_coefficients(system, mean_z, coupling, terms)[m:].sum())

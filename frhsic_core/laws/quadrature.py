@@ -61,7 +61,7 @@ def normal_expectation(
     total, error = math.fsum(pieces), math.fsum(errors)
     if not error <= _ACCURACY * abs(total) + _FLOOR:
         raise ArithmeticError(
-            f"quadrature reached {error:.1e} for an integral of {total:.3e}, not {_ACCURACY:.0e}: "
+            f"The quadrature reached {error:.1e} for an integral of {total:.3e}, not {_ACCURACY:.0e}: "
             "add the points where the integrand bends to cuts."
         )
     return total / math.sqrt(2.0 * math.pi)

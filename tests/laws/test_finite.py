@@ -308,13 +308,13 @@ def test_exact_inequalities(counts: list[list[int]]) -> None:
 @pytest.mark.parametrize(
     ("probabilities", "message"),
     [
-        ([[0.5, 0.6], [0.0, 0.0]], r"probabilities sum to 1\.1: they must sum to one; divide by their sum"),
+        ([[0.5, 0.6], [0.0, 0.0]], r"probabilities sum to 1\.1"),
         ([[Fraction(1, 2), Fraction(1, 3)], [0, 0]], "probabilities sum to 5/6"),
-        ([[1.5, -0.5], [0.0, 0.0]], r"probabilities has a negative entry \(-0\.5\): each must be zero or positive"),
+        ([[1.5, -0.5], [0.0, 0.0]], r"probabilities has a negative entry \(-0\.5\)"),
         ([[Fraction(3, 2), Fraction(-1, 2)], [0, 0]], r"negative entry \(-1/2\)"),
         ([[1.0, 0.0], [0.0, 0.0]], "s value number 1 has probability zero: leave it out"),
         ([[math.nan, 0.5], [0.0, 0.5]], "probabilities has NaN or infinite entries"),
-        ([0.5, 0.5], r"probabilities has shape \(2,\): a table \(nz, ns\) is needed"),
+        ([0.5, 0.5], r"probabilities has shape \(2,\)"),
         ([[0.5, 0.5]], r"z_values has shape \(2,\) but probabilities has 1 of them"),
         ([[0.5], [0.5]], r"s_values has shape \(2,\) but probabilities has 1 of them"),
     ],
@@ -326,19 +326,19 @@ def test_impossible_tables(probabilities: object, message: str) -> None:
 
 def test_other_errors() -> None:
     law = random_law(13)
-    with pytest.raises(ValueError, match=r"kernel_z has shape \(3, 3\): shape \(4, 4\) is needed"):
+    with pytest.raises(ValueError, match=r"kernel_z has shape \(3, 3\)"):
         law.hsic(np.eye(3), np.eye(3))
-    with pytest.raises(ValueError, match=r"kernel_s has shape \(4, 4\): shape \(3, 3\) is needed"):
+    with pytest.raises(ValueError, match=r"kernel_s has shape \(4, 4\)"):
         law.hsic(np.eye(4), np.eye(4))
-    with pytest.raises(ValueError, match=r"head has shape \(2,\): one value for each of the 4 z values"):
+    with pytest.raises(ValueError, match=r"head has shape \(2,\)"):
         law.gdp([1.0, 2.0])
-    with pytest.raises(ValueError, match="S has 3 values: demographic parity compares two; use gdp"):
+    with pytest.raises(ValueError, match="S has 3 values"):
         law.dp_gap([1.0, 2.0, 3.0, 4.0])
-    with pytest.raises(ValueError, match=r"a metric has shape \(2, 2\): shape \(4, 4\) is needed"):
+    with pytest.raises(ValueError, match=r"metric has shape \(2, 2\)"):
         law.expected_wasserstein(metric_z=np.eye(2))
-    with pytest.raises(ValueError, match="m is -1: a number of eigenfunctions"):
+    with pytest.raises(ValueError, match="m is -1"):
         law.spectral_tail(KERNEL_Z, KERNEL_S, m=-1)
-    with pytest.raises(ValueError, match="distance has negative, NaN or infinite entries: a metric is needed"):
+    with pytest.raises(ValueError, match="distance has negative"):
         wasserstein(np.array([1.0, -1.0]), np.array([[0.0, math.inf], [math.inf, 0.0]]))
     with pytest.raises(ValueError, match="distance has negative"):
         law.expected_wasserstein(metric_z=-np.eye(4))

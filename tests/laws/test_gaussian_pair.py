@@ -291,7 +291,7 @@ def test_sample_shapes_moments_and_streams(generator: torch.Generator) -> None:
 
 @pytest.mark.parametrize("rho", [1.0, -1.0, 1.5, math.nan])
 def test_impossible_correlations(rho: float) -> None:
-    with pytest.raises(ValueError, match=r"rho is .*: a correlation strictly between -1 and 1 is needed"):
+    with pytest.raises(ValueError, match="rho is"):
         GaussianPair(rho)
 
 
@@ -301,12 +301,12 @@ def test_other_errors() -> None:
         law.hsic(Laplacian(1.0), ONE)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="kernel_s is str"):
         law.hsic(ONE, "gaussian")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"kernel_z has a bandwidth of shape \(2,\): a law takes one bandwidth"):
+    with pytest.raises(ValueError, match=r"kernel_z has a bandwidth of shape \(2,\)"):
         law.expected_mmd(Gaussian(torch.ones(2)))
     assert law.expected_mmd(Gaussian(torch.tensor(1.0))) == law.expected_mmd(ONE)
-    with pytest.raises(ValueError, match="power is 3: 1 for E"):
+    with pytest.raises(ValueError, match="power is 3"):
         law.eipm_limit(ONE, bandwidth=1.0, power=3)
-    with pytest.raises(ValueError, match=r"smoothing bandwidth is -1\.0: it must be zero"):
+    with pytest.raises(ValueError, match=r"smoothing bandwidth is -1\.0"):
         law.eipm_limit(ONE, bandwidth=-1.0)
 
 

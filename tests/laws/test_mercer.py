@@ -163,5 +163,5 @@ def test_independence_and_empty_requests() -> None:
 
 
 def test_a_spectrum_too_flat_is_refused() -> None:
-    with pytest.raises(ArithmeticError, match=r"terms are needed and 200000 allowed: use a larger bandwidth on S"):
+    with pytest.raises(ArithmeticError, match="larger bandwidth on S"):
         GaussianVector([0.5]).spectral_tail(Gaussian(1.0), Gaussian(1e-4), m=1)

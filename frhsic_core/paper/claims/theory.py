@@ -1,4 +1,4 @@
-"""Queries of the ledger on recorded certificates."""
+"""Answers of the ledger that come from recorded certificates."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from frhsic_core.paper.runs.reference import book_folder
 
 __all__ = ["recorded"]
 
-WORTH_SAYING = ("fails as stated", "inconclusive", "holds as corrected", "holds")
+ORDER = ("fails as stated", "inconclusive", "holds as corrected", "holds")
 
 
 @cache
@@ -21,16 +21,16 @@ def recorded() -> list[dict[str, Any]]:
     return found
 
 
-def _said(certificate: dict[str, Any]) -> str:
+def _text(certificate: dict[str, Any]) -> str:
     return f"{certificate['verdict']}: {certificate['claim']} [{certificate['evidence']}]"
 
 
 @query
 def certificates(statement: str, contains: list[str], beside: list[str] | None = None) -> Answer:
-    """Verdicts of the certificates of a statement whose claim contains one of the texts; each text must be found.
+    """Return the verdicts of a statement's certificates whose claim contains one of the texts; each must occur.
 
-    Certificates found by ``beside`` are told in the note and not judged: cases that the paper's sentence leaves out, by
-    a condition it states or by the kernels it uses.
+    Certificates found by ``beside`` are mentioned in the note but not judged: cases that the paper's sentence leaves
+    out, by a condition it states or by the kernels it uses.
     """
     cited: list[dict[str, Any]] = []
     others: list[dict[str, Any]] = []
@@ -40,15 +40,15 @@ def certificates(statement: str, contains: list[str], beside: list[str] | None =
             return Answer(why=f"no certificate of {statement} says {text!r}")
         kept += found
     # What breaks first, then what holds instead or besides.
-    first = {verdict: next((c for c in cited if c["verdict"] == verdict), None) for verdict in WORTH_SAYING}
-    said = [_said(c) for c in first.values() if c is not None][:2]
-    said += [f"beside it, not judged, {_said(c)}" for c in others]
-    note = f"{statement}, {'; '.join(said)}"
+    first = {verdict: next((c for c in cited if c["verdict"] == verdict), None) for verdict in ORDER}
+    shown = [_text(c) for c in first.values() if c is not None][:2]
+    shown += [f"beside it, not judged, {_text(c)}" for c in others]
+    note = f"{statement}, {'; '.join(shown)}"
     return Answer({"any": tuple(dict.fromkeys(certificate["verdict"] for certificate in cited))}, note=note)
 
 
 @query
 def exact_hsic_limit() -> Answer:
-    """Whether biased HSIC is a squared norm, hence nonnegative: certified in rational arithmetic; its least value."""
+    """Return the least value of biased HSIC, zero if it is certified to be a squared norm in rational arithmetic."""
     answer = certificates("Definition 2.1", ["is the defined squared norm"])
     return Answer({"any": 0.0 if answer.values["any"] == ("holds",) else None}, note=answer.note)

@@ -110,8 +110,8 @@ def centered_bound(law: GaussianPair, *, kernel_z: Gaussian, kernel_s: Gaussian)
 def hidden_wave(frequency: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the law with P(Z=1 | S=s) = (1 + cos(2πks))/2, S uniform on 128 points: a dependence at ``frequency`` k.
 
-    Returns the joint law ``(2, 128)`` and the values of S. E[MMD²] does not depend on k; HSIC sees k through a smooth
-    kernel and forgets it.
+    The joint law has shape ``(2, 128)``; the values of S come with it. E[MMD²] does not depend on k; HSIC depends on k
+    through a smooth kernel and is small for a large k.
     """
     s = torch.arange(128, dtype=torch.float64) / 128
     one = 0.5 * (1.0 + torch.cos(2.0 * torch.pi * frequency * s))

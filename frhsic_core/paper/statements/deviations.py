@@ -104,7 +104,7 @@ class Deviations:
     def gap(self, alpha: Tensor) -> tuple[Tensor, Tensor]:
         """Return m_f(s) and ‖f‖² of the head f = Σ_i α_i k_Z(c_i, ·), ``alpha`` of shape ``(..., a)``."""
         if self.head_gaps is None or self.head_gram is None:
-            raise ValueError("these deviations carry no heads: build them with deviations_of_joint, or pass centres.")
+            raise ValueError("These deviations have no heads: build them with deviations_of_joint, or pass centers.")
         gap = torch.einsum("...i,...is->...s", alpha, self.head_gaps)
         return gap, torch.einsum("...i,...ij,...j->...", alpha, self.head_gram, alpha)
 
@@ -200,6 +200,6 @@ def deviations_of_law(law: GaussianPair | FiniteLaw, kernel_z: Kernel, kernel_s:
         return deviations_of_joint(*(torch.tensor(array.astype(np.float64)) for array in arrays))
     if not isinstance(kernel_z, Gaussian) or not isinstance(kernel_s, Gaussian):
         raise TypeError(
-            "a Gaussian pair has closed forms for Gaussian kernels only: pass Gaussian(bandwidth) for both."
+            "A Gaussian pair has closed forms for Gaussian kernels only: pass Gaussian(bandwidth) for both."
         )
     return deviations_of_pair(law, kernel_z, kernel_s)

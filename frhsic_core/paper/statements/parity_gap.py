@@ -122,7 +122,7 @@ def gap_spectrum(
     Returns
     -------
     GapSpectrum
-        What Theorem 4.7 (``thm:hsic_gdp``) speaks of, for every m at once.
+        Every quantity of Theorem 4.7 (``thm:hsic_gdp``), for every m at once.
 
     Examples
     --------

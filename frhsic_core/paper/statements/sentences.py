@@ -1,4 +1,4 @@
-"""What a failing certificate says about the paper: its sentences, each counted once, in classes.
+"""The sentences of the paper that a failing certificate concerns, each counted once, in classes.
 
 A certificate is a check, and several checks may concern one sentence: the same theorem stated twice, two laws that
 break one remark. ``sentences.csv`` names every sentence that a certificate failed, with the certificates that concern
@@ -7,7 +7,7 @@ it and the class it belongs to:
 * *numbered statement*: a theorem, proposition, corollary or lemma, as printed;
 * *sentence*: a sentence of a remark, of the text or of a caption;
 * *reading*: words that hold under one reading and fail under another;
-* *other setting*: a case of ours that the paper does not have. No failure of the paper.
+* *other setting*: a case of ours that the paper does not have, and so no failure of the paper.
 
 The file holds no verdict: a sentence fails when one of its certificates does.
 """

@@ -97,7 +97,7 @@ def two_sided(law: GaussianPair | FiniteLaw, *, kernel_z: Kernel, kernel_s: Kern
         return _two_sided_finite(law, kernel_z=kernel_z, kernel_s=kernel_s, m=m)
     if not isinstance(kernel_z, Gaussian) or not isinstance(kernel_s, Gaussian):
         raise TypeError(
-            "a Gaussian pair has closed forms for Gaussian kernels only: pass Gaussian(bandwidth) for both."
+            "A Gaussian pair has closed forms for Gaussian kernels only: pass Gaussian(bandwidth) for both."
         )
     hsic = law.hsic(kernel_z, kernel_s)
     tail = law.spectral_tail(kernel_z, kernel_s, m=m)
@@ -116,7 +116,7 @@ def _two_sided_finite(law: FiniteLaw, *, kernel_z: Kernel, kernel_s: Kernel, m: 
     spectrum = d.spectrum()
     size = spectrum.eigenvalues.shape[-1]
     if not 1 <= m <= size or spectrum.eigenvalues[m - 1] <= size * 2.2e-16 * spectrum.eigenvalues[0]:
-        raise ValueError(f"m is {m}: λ_m must be positive, and S takes {size} values.")
+        raise ValueError(f"m is {m}: λ_m must be positive, and S has {size} values; pass a smaller m.")
     eigenvalue, tail = spectrum.eigenvalues[m - 1].item(), spectrum.tails[m - 1].item()
     return inequality(
         "finite laws: both sides, every m", lower=(d.hsic / d.bound_s).item(),

@@ -136,7 +136,7 @@ def parameter_grid(columns: int, *, radius: float, step: float) -> tuple[Tensor,
         lattice = torch.cartesian_prod(both, axis)
         reach = step / math.sqrt(2.0)
         return lattice[torch.linalg.vector_norm(lattice, dim=-1) <= radius + reach], reach
-    raise ValueError(f"the encoder has {columns} parameters: the grid is for one or two; beyond that use mlp_class.")
+    raise ValueError(f"The encoder has {columns} parameters but the grid takes one or two: use mlp_class for more.")
 
 
 def linear_class(law: FiniteInputs, frequencies: Tensor, *, radius: float, step: float) -> Supremum:
@@ -283,7 +283,7 @@ def learned_encoder(law: FiniteInputs, frequencies: Tensor, *, choose: str, step
         loss = frequencies @ (law.x @ grid.T - target.unsqueeze(-1)).square()
         index = (loss + 10.0 * empirical).argmin(1, keepdim=True)
     else:
-        raise ValueError(f"choose is {choose!r}: 'objective' or 'worst'.")
+        raise ValueError(f"choose is {choose!r}: pass 'objective' or 'worst'.")
     return empirical.gather(1, index).squeeze(1), population.gather(1, index).squeeze(1)
 
 
