@@ -187,4 +187,5 @@ def _print_results(results: list[Result], seconds: float) -> None:
     headings = ("statement", "claim", "evidence", "verdict", "slack")
     print_table(headings, rows, fold={"claim": None}, drop=("claim",), title="The statements of the paper")
     certified = len({result.certificate.statement for result in results})
-    typer.echo(f"{len(results)} certificates for {certified} statements in {seconds:.0f} s.")
+    what = "statement" if certified == 1 else "statements"
+    typer.echo(f"{len(results)} certificates for {certified} {what} in {seconds:.0f} s.")

@@ -80,3 +80,17 @@ def test_projection_gives_back_the_gap_without_ties(generator: torch.Generator) 
 def test_the_trivial_bound_is_reached() -> None:
     values = torch.tensor([0.0, 1.0, 0.0, 1.0])
     assert (values - values.mean()).square().mean().item() == gap_remarks.trivial_gap()
+
+
+def test_the_stored_bounds_are_those_of_the_book(monkeypatch: pytest.MonkeyPatch) -> None:
+    stored = pd.read_csv(gap_remarks.book_folder("claims", "authors", "bound_tightness.csv"))["rhs_bound"]
+    _, certificate, _ = gap_remarks.non_vacuity(quick=True)
+    assert "stored runs" in certificate.claim
+    assert certificate.middle == stored.min()
+    assert certificate.details["source"].endswith("11 to 17,329 on Adult, .76 to 3,309 on Crime")
+
+    def no_book(*parts: str) -> None:
+        raise FileNotFoundError
+
+    monkeypatch.setattr(gap_remarks, "book_folder", no_book)
+    assert [c.verdict for c in gap_remarks.non_vacuity(quick=True)] == ["fails as stated", "holds as corrected"]
