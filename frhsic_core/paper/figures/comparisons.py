@@ -162,7 +162,8 @@ def draw_levels(panels: Mapping[str, pd.DataFrame], *, ylabel: str, columns: int
             place = [levels.index(level) + 0.08 * (k - 0.5) for level in part["level"]]
             style = dataset_style(name)
             axis.errorbar(
-                place, part["mean"], yerr=part["sd"], color=style.color, marker=style.marker, markersize=5, linewidth=1.2, elinewidth=0.7,
+                place, part["mean"], yerr=part["sd"], color=style.color, marker=style.marker,
+                markersize=5, linewidth=1.2, elinewidth=0.7,
                 label=style.label,
             )  # fmt: skip
         axis.set_xticks(range(len(levels)), levels, fontsize=9, rotation=20 if max(map(len, levels)) > 5 else 0)
