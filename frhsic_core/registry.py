@@ -20,6 +20,7 @@ __all__ = [
     "MEASURES",
     "METHODS",
     "OKABE_ITO",
+    "PAPER_DATASETS",
     "PAPER_METHODS",
     "PARETO_METHODS",
     "PROTOCOLS",
@@ -36,7 +37,7 @@ __all__ = [
     "titles",
 ]
 
-#: The palette of Okabe and Ito, which color-blind readers can tell apart.
+#: The palette of Okabe and Ito, which color-blind readers can tell apart, and a gray.
 OKABE_ITO = {
     "black": "#000000",
     "orange": "#E69F00",
@@ -46,6 +47,7 @@ OKABE_ITO = {
     "blue": "#0072B2",
     "vermillion": "#D55E00",
     "reddish purple": "#CC79A7",
+    "gray": "#777777",
 }
 
 # --- protocols and variants ----------------------------------------------------------------------------------------
@@ -99,7 +101,7 @@ class Method:
     label : str
         The name in figures and tables.
     color, marker : str
-        How figures draw it. No two methods share a color or a marker.
+        How figures draw it. No two methods share a marker, and no two methods of the paper share a color.
     penalty : str
         The penalty class as ``"module:Class"``.
     cost : float
@@ -252,9 +254,11 @@ class DatasetRow:
     recipe : str
         The object that loads it and holds its card, as ``"module:object"``.
     color, marker : str
-        How figures draw it.
+        How figures draw it. No two datasets share a marker.
     real : bool
         True for data read from files, False for data drawn from a distribution.
+    paper : bool
+        True for the five real datasets of the paper, which its experiments and tables use.
     full_title : str
         The name on the dataset's card, where it is longer than the title.
     """
@@ -266,51 +270,85 @@ class DatasetRow:
     color: str
     marker: str
     real: bool = True
+    paper: bool = False
     full_title: str = ""
 
 
 DATASETS: dict[str, DatasetRow] = {
     row.key: row
     for row in (
-        DatasetRow("adult", "Adult", 32_561, "frhsic_core.data.adult:RECIPE", OKABE_ITO["bluish green"], "^"),
-        DatasetRow("acs_income", "ACS Income", 20_000, "frhsic_core.data.acs_income:RECIPE", OKABE_ITO["blue"], "s"),
-        DatasetRow("meps", "MEPS", 13_707, "frhsic_core.data.meps:RECIPE", OKABE_ITO["reddish purple"], "v"),
         DatasetRow(
-            "crime",
-            "Crime",
-            1_994,
-            "frhsic_core.data.crime:RECIPE",
-            OKABE_ITO["orange"],
-            "D",
+            key="adult",
+            title="Adult",
+            rows=32_561,
+            recipe="frhsic_core.data.adult:RECIPE",
+            color=OKABE_ITO["bluish green"],
+            marker="^",
+            paper=True,
+        ),
+        DatasetRow(
+            key="acs_income",
+            title="ACS Income",
+            rows=20_000,
+            recipe="frhsic_core.data.acs_income:RECIPE",
+            color=OKABE_ITO["blue"],
+            marker="s",
+            paper=True,
+        ),
+        DatasetRow(
+            key="meps",
+            title="MEPS",
+            rows=13_707,
+            recipe="frhsic_core.data.meps:RECIPE",
+            color=OKABE_ITO["reddish purple"],
+            marker="v",
+            paper=True,
+        ),
+        DatasetRow(
+            key="crime",
+            title="Crime",
+            rows=1_994,
+            recipe="frhsic_core.data.crime:RECIPE",
+            color=OKABE_ITO["orange"],
+            marker="D",
+            paper=True,
             full_title="Communities and Crime",
         ),
-        DatasetRow("compas", "COMPAS", 6_172, "frhsic_core.data.compas:RECIPE", OKABE_ITO["vermillion"], "o"),
         DatasetRow(
-            "synthetic",
-            "Synthetic",
-            5_000,
-            "frhsic_core.data.synthetic:SYNTHETIC",
-            OKABE_ITO["black"],
-            "*",
+            key="compas",
+            title="COMPAS",
+            rows=6_172,
+            recipe="frhsic_core.data.compas:RECIPE",
+            color=OKABE_ITO["vermillion"],
+            marker="o",
+            paper=True,
+        ),
+        DatasetRow(
+            key="synthetic",
+            title="Synthetic",
+            rows=5_000,
+            recipe="frhsic_core.data.synthetic:SYNTHETIC",
+            color=OKABE_ITO["black"],
+            marker="*",
             real=False,
             full_title="Synthetic validation",
         ),
         DatasetRow(
-            "runtime",
-            "Runtime task",
-            20_000,
-            "frhsic_core.data.synthetic:RUNTIME",
-            OKABE_ITO["sky blue"],
-            "P",
+            key="runtime",
+            title="Runtime task",
+            rows=20_000,
+            recipe="frhsic_core.data.synthetic:RUNTIME",
+            color=OKABE_ITO["sky blue"],
+            marker="P",
             real=False,
         ),
         DatasetRow(
-            "gaussian_pair",
-            "Gaussian pair",
-            5_000,
-            "frhsic_core.data.synthetic:GAUSSIAN_PAIR",
-            OKABE_ITO["yellow"],
-            "X",
+            key="gaussian_pair",
+            title="Gaussian pair",
+            rows=5_000,
+            recipe="frhsic_core.data.synthetic:GAUSSIAN_PAIR",
+            color=OKABE_ITO["yellow"],
+            marker="X",
             real=False,
             full_title="ρ-Gaussian pair",
         ),
@@ -318,8 +356,10 @@ DATASETS: dict[str, DatasetRow] = {
 }
 #: The datasets that are read from files.
 REAL_DATASETS = tuple(key for key, row in DATASETS.items() if row.real)
+#: The five datasets of the paper's experiments.
+PAPER_DATASETS = tuple(key for key, row in DATASETS.items() if row.paper)
 #: The same from small to large: a sweep takes the cheap ones first, so that a short run gives most of the table.
-SWEEP_DATASETS = tuple(sorted(REAL_DATASETS, key=lambda key: DATASETS[key].rows))
+SWEEP_DATASETS = tuple(sorted(PAPER_DATASETS, key=lambda key: DATASETS[key].rows))
 
 # --- measures ------------------------------------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ import numpy as np
 from frhsic_core.data.dataset import Dataset, as_dict
 from frhsic_core.data.files import DataUnavailable, partial
 from frhsic_core.data.loading import REAL, VARIANTS, load_dataset
+from frhsic_core.registry import PAPER_DATASETS
 
 SMALLEST_CELL = 20
 DIGITS = 4
@@ -171,9 +172,9 @@ def live_summary(name: str, variant: str) -> dict[str, Any] | None:
 
 
 def write_summaries(folder: Path) -> list[Path]:
-    """Write the summary of every real dataset and variant that is available locally; return the paths."""
+    """Write the summaries of the datasets of the paper that are available locally; return the paths."""
     written = []
-    for name in REAL:
+    for name in PAPER_DATASETS:
         for variant in VARIANTS:
             summary = live_summary(name, variant)
             if summary is not None:

@@ -41,7 +41,7 @@ class Style(NamedTuple):
         return self.color
 
 
-UNKNOWN = Style("", "#777777", "h")
+UNKNOWN = Style("", OKABE_ITO["gray"], "h")
 
 
 def dataset_style(name: str) -> Style:
