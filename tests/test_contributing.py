@@ -51,8 +51,7 @@ def write(block: Block, root: Path) -> None:
             file.write(block.text)
 
 
-@pytest.fixture
-def copy(tmp_path: Path) -> Path:
+def copied(tmp_path: Path) -> Path:
     """Copy the package, the claims and the tests of the registry; link the stored results."""
     shutil.copytree(ROOT / "frhsic_core", tmp_path / "frhsic_core", ignore=shutil.ignore_patterns("__pycache__"))
     (tmp_path / "book").mkdir()
@@ -65,6 +64,21 @@ def copy(tmp_path: Path) -> Path:
     for name in ("pyproject.toml", "_toc.yml", "tests/conftest.py", "tests/test_registry.py", "tests/test_layers.py"):
         shutil.copy(ROOT / name, tmp_path / name)
     return tmp_path
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """Return a copy for one test."""
+    return copied(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a copy with the new method and the new dataset, in which their tests and those of the registry pass."""
+    copy = copied(tmp_path_factory.mktemp("extended"))
+    found = [*add("Add a method", copy, most=3), *add("Add a dataset", copy, most=3)]
+    run_tests(copy, found, "tests/test_registry.py")
+    return copy
 
 
 def run(copy: Path, *words: str) -> str:
@@ -92,15 +106,20 @@ def run_tests(copy: Path, found: list[Block], *others: str) -> None:
     assert " passed" in run(copy, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests, *others)
 
 
-def test_a_method_is_three_files(copy: Path) -> None:
-    found = add("Add a method", copy, most=3)
-    run_tests(copy, found, "tests/test_registry.py")
+def test_a_method_is_three_files(extended: Path) -> None:
     script = (
         "from frhsic_core.learning import METHODS\n"
         "from frhsic_core.paper.figures.styles import style_of\n"
         "print(METHODS[-1], *style_of('correlation'))"
     )
-    assert run(copy, "-c", script).split() == ["correlation", "Correlation", "#777777", "p"]
+    assert run(extended, "-c", script).split() == ["correlation", "Correlation", "#777777", "p"]
+
+
+def test_a_dataset_is_three_files(extended: Path) -> None:
+    command = "from frhsic_core.cli import command; command()(['data', 'card', 'wages'], standalone_mode=False)"
+    shown = run(extended, "-c", command)
+    assert "One invented person." in shown
+    assert "Wages" in shown
 
 
 def test_a_forgotten_row_fails(copy: Path) -> None:
@@ -109,15 +128,6 @@ def test_a_forgotten_row_fails(copy: Path) -> None:
         write(blocks(section)[0], copy)
     with pytest.raises(AssertionError, match=r"(?s)row to METHODS.*row to DATASETS"):
         run(copy, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_registry.py", "-k", "has_a_row")
-
-
-def test_a_dataset_is_three_files(copy: Path) -> None:
-    found = add("Add a dataset", copy, most=3)
-    run_tests(copy, found, "tests/test_registry.py")
-    command = "from frhsic_core.cli import command; command()(['data', 'card', 'wages'], standalone_mode=False)"
-    shown = run(copy, "-c", command)
-    assert "One invented person." in shown
-    assert "Wages" in shown
 
 
 @pytest.mark.xfail(reason="experiments are not found by name yet", strict=True)

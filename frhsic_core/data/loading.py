@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 VARIANTS = tuple(registry.VARIANTS)
 REAL: dict[str, Recipe] = {key: registry.resolve(row.recipe) for key, row in registry.DATASETS.items() if row.real}
 LAWS: dict[str, Law] = {key: registry.resolve(row.recipe) for key, row in registry.DATASETS.items() if not row.real}
-CARDS: dict[str, Card] = {key: recipe.card for key, recipe in {**REAL, **LAWS}.items()}
+CARDS: dict[str, Card] = {
+    **{key: recipe.card for key, recipe in REAL.items()},
+    **{key: law.card for key, law in LAWS.items()},
+}
 
 
 def available_datasets() -> tuple[str, ...]:
