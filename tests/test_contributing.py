@@ -40,7 +40,7 @@ def write(block: Block, root: Path) -> None:
         text = path.read_text(encoding="utf-8")
         start = text.index(f"\n{block.table}: dict[")
         end = text.index("\n    )\n}\n", start)
-        path.write_text(f"{text[:end]}\n{block.text}{text[end:]}", encoding="utf-8")
+        path.write_text(f"{text[:end]}\n{block.text.rstrip()},{text[end:]}", encoding="utf-8")
     elif path.name == "_toc.yml":
         text = path.read_text(encoding="utf-8")
         end = text.index("\n", text.index("notebooks/lambda_selection")) + 1
