@@ -1,12 +1,11 @@
-"""Representations that depend less on a continuous attribute.
+"""Learn representations that depend less on a continuous attribute.
 
-The two routes to independence have a folder each: :mod:`frhsic_core.joint` compares the joint law of (Z, S) with the
-product of its marginals (HSIC and its relatives), :mod:`frhsic_core.conditional` averages a distance between the
-conditional laws and the marginal one (GDP, EIPM). :mod:`frhsic_core.laws` holds probability laws whose answers are
-known exactly; every estimator is checked against them.
+Each of the two routes to independence has a package: :mod:`frhsic_core.joint` compares the joint distribution of (Z, S)
+with the product of its marginals (HSIC and related measures), and :mod:`frhsic_core.conditional` averages a distance
+between the conditional distributions and the marginal one (GDP, EIPM). :mod:`frhsic_core.laws` contains distributions
+with exact answers, against which every estimator is checked.
 
-Top-level names load on first use, so that ``import frhsic_core`` costs nothing and drawing a figure
-never imports torch.
+Names are imported on first use, so that ``import frhsic_core`` is fast and drawing a figure does not import torch.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _EXPORTS = {
     "kernels": (
@@ -41,7 +40,7 @@ _EXPORTS = {
     "learning": ("FairClassifier", "FairEncoder", "FairRegressor", "audit_representation"),
     "data": ("load_dataset",),
 }
-_MODULES = ("conditional", "data", "joint", "kernels", "laws", "learning", "paper")
+_MODULES = ("conditional", "data", "joint", "kernels", "laws", "learning", "paper", "registry")
 _HOME = {name: module for module, names in _EXPORTS.items() for name in names}
 
 __all__ = sorted([*_HOME, *_MODULES])

@@ -1,4 +1,4 @@
-"""The package installed as a reader installs it, not from the source tree."""
+"""Install the package as a user does and run its command."""
 
 from __future__ import annotations
 

@@ -1,30 +1,39 @@
-"""Who may import whom: the layers of the house, read from the imports themselves."""
+"""Check which package may import which, by reading the imports."""
 
 from __future__ import annotations
 
 import ast
 import subprocess
 import sys
+import tomllib
 from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
 
-PACKAGE = Path(__file__).resolve().parents[1] / "frhsic_core"
-# Each layer and the layers it may use (itself always).
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "frhsic_core"
+FACTS = {"choices", "registry"}
+STATISTICS = {"kernels", "arrays", "choices"}
+# Each top-level module or package, and the others that it may import.
 MAY_USE = {
-    "arrays": set(),
-    "distances": {"arrays"},
-    "kernels": {"arrays", "distances"},
-    "joint": {"kernels", "arrays"},
-    "conditional": {"kernels", "arrays"},
-    "laws": {"kernels", "arrays"},
-    "learning": {"joint", "conditional", "kernels", "arrays"},
-    "data": {"arrays"},
-    "paper": {"learning", "joint", "conditional", "kernels", "arrays", "data", "laws"},
-    "cli": {"paper", "data", "learning", "joint", "conditional", "kernels", "arrays"},
+    "choices": set(),
+    "registry": set(),
+    "arrays": {"choices"},
+    "distances": {"arrays", "choices"},
+    "kernels": {"arrays", "choices", "distances"},
+    "joint": STATISTICS,
+    "conditional": STATISTICS,
+    "laws": STATISTICS,
+    "audit": {"joint", "conditional", *STATISTICS, *FACTS},
+    "learning": {"audit", "joint", "conditional", *STATISTICS, *FACTS},
+    "data": {"arrays", *FACTS},
+    "paper": {"audit", "learning", "joint", "conditional", "laws", "data", *STATISTICS, *FACTS},
+    "cli": {"paper", "audit", "learning", "data", "joint", "conditional", *STATISTICS, *FACTS},
 }
-HEAVY = {"pooch", "rich", "typer", "folktables", "matplotlib", "pyarrow", "plotly", "flint"}
+# What the library imports with. The packages after the first five belong to `load_dataset` and to the command.
+FIVE = {"numpy", "scipy", "torch", "sklearn", "pandas"}
+CORE = set(MAY_USE) - {"data", "paper", "cli"}
 
 
 def modules() -> list[Path]:
@@ -57,17 +66,70 @@ def test_imports_point_the_right_way(path: Path) -> None:
                 assert used == layer or used in MAY_USE[layer], f"{layer} must not import {used} ({path.name})"
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_the_core_imports_with_five_packages_alone(path: Path) -> None:
-    if layer_of(path) not in {"kernels", "arrays", "distances", "joint", "conditional", "laws", "learning"}:
-        return
-    body = ast.parse(path.read_text(encoding="utf-8")).body
-    top = set().union(*(imports(node) for node in body if isinstance(node, (ast.Import, ast.ImportFrom))), set())
-    assert not {name.split(".")[0] for name in top} & HEAVY
+def test_every_package_has_a_rule_and_only_the_command_imports_the_paper() -> None:
+    assert {layer_of(path) for path in modules()} <= set(MAY_USE), "add the new package to MAY_USE"
+    assert [layer for layer, used in MAY_USE.items() if "paper" in used] == ["cli"]
+    assert [layer for layer, used in MAY_USE.items() if "cli" in used] == []
+    TopologicalSorter(MAY_USE).prepare()
+
+
+def without(packages: set[str], script: str) -> subprocess.CompletedProcess[str]:
+    """Run a script in which the packages cannot be imported."""
+    blocker = (
+        "import sys\n"
+        "class Finder:\n"
+        "    finders = list(sys.meta_path)\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        f"        if name.partition('.')[0] in {packages!r}: return None\n"
+        "        specs = (finder.find_spec(name, path, target) for finder in self.finders)\n"
+        "        return next((spec for spec in specs if spec is not None), None)\n"
+        "sys.meta_path[:] = [Finder()]\n"
+    )
+    return subprocess.run([sys.executable, "-c", blocker + script], capture_output=True, text=True)
+
+
+def declared(*extras: str) -> set[str]:
+    """Return the import names of the dependencies, or of the extras, without the five packages of the library."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    groups = [project["optional-dependencies"][extra] for extra in extras] or [project["dependencies"]]
+    names = {line.partition(">")[0].partition("[")[0] for group in groups for line in group} - {"frhsic-core"}
+    imports = {"scikit-learn": "sklearn", "python-flint": "flint", "POT": "ot"}
+    return {imports.get(name, name.replace("-", "_")) for name in names} - FIVE
+
+
+def test_the_library_needs_five_packages_alone() -> None:
+    blocked = declared() | declared("paper", "test")
+    assert {"pooch", "requests", "rich", "typer", "matplotlib", "pyarrow", "flint", "folktables"} <= blocked
+    names = [".".join(("frhsic_core", *path.relative_to(PACKAGE).with_suffix("").parts)) for path in modules()]
+    core = [name.removesuffix(".__init__") for name in names if name.split(".")[1] in CORE]
+    assert len(core) > 50
+    script = (
+        f"import importlib\nfor name in {core}: importlib.import_module(name)\n"
+        "from frhsic_core import FairClassifier, HSICLoss, hsic_test\n"
+        "import numpy as np, warnings\nwarnings.simplefilter('ignore')\n"
+        "x = np.random.RandomState(0).normal(size=(200, 2)); s = x[:, 0]\n"
+        "FairClassifier(1.0, epochs=1).fit(x, (s > 0).astype(int), sensitive_features=s)\n"
+        "print(float(HSICLoss(1.0)(x, s)))"
+    )
+    done = without(blocked, script)
+    assert done.returncode == 0, done.stderr
+    # The same with a package that it does need: the blocker works.
+    assert without({"scipy"}, script).returncode == 1
+
+
+def test_the_command_and_the_data_need_no_extra() -> None:
+    script = (
+        "from frhsic_core.cli import command\n"
+        "for line in ('--help', 'run --help', 'certify --help', 'data list', 'data card synthetic'):\n"
+        "    command()(line.split(), standalone_mode=False)\n"
+        "import frhsic_core; print(frhsic_core.load_dataset('synthetic', n=10))"
+    )
+    done = without(declared("paper", "test"), script)
+    assert done.returncode == 0, done.stderr
 
 
 def test_no_module_needs_itself() -> None:
-    """No circle of imports, those inside functions and for type checkers included."""
+    """No two modules import each other, including imports inside functions and for type checkers."""
     names = {".".join(("frhsic_core", *p.relative_to(PACKAGE).with_suffix("").parts)): p for p in modules()}
     names = {name.removesuffix(".__init__"): path for name, path in names.items()}
     needs: dict[str, set[str]] = {}
@@ -78,11 +140,8 @@ def test_no_module_needs_itself() -> None:
                 for alias in node.names:
                     module = f"{node.module}.{alias.name}"
                     needs[name].add(module if module in names else node.module)
-    assert needs["frhsic_core.paper.runs.sweep"] >= {
-        "frhsic_core.paper.experiments",
-        "frhsic_core.paper.runs.plan",
-    }
-    TopologicalSorter(needs).prepare()  # raises CycleError, which names the circle
+    assert needs["frhsic_core.data.loading"] >= {"frhsic_core.registry", "frhsic_core.data.fetching"}
+    TopologicalSorter(needs).prepare()  # raises CycleError, which names the modules
 
 
 def test_importing_the_package_imports_no_torch() -> None:

@@ -1,7 +1,7 @@
-"""The ``frhsic`` command: data, certificates, experiments.
+"""Assemble the ``frhsic`` command.
 
-Each layer keeps its own commands beside its code; this module only mounts them, so that ``frhsic --help`` is quick and
-asking for a table never imports torch.
+The modules of this package define the subcommands. They import torch only when a subcommand needs it, so that
+``frhsic --help`` starts quickly.
 """
 
 from __future__ import annotations
@@ -24,13 +24,15 @@ def _show_version(value: bool) -> None:
 
 
 def _options(
-    version: bool = typer.Option(False, "--version", callback=_show_version, is_eager=True, help="Show the version."),
+    version: bool = typer.Option(
+        False, "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
+    ),
 ) -> None:
-    """Check the theorems, fetch the data, run the experiments of the executable edition of FRHSIC."""
+    """Check the theorems of the FRHSIC paper, download its data, and run its experiments."""
 
 
 def command() -> typer.Typer:
-    """Return the command with those of every layer mounted."""
+    """Return the command with all subcommands."""
     app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_show_locals=False)
     app.callback(epilog=f"Example: frhsic status\n\n{EXIT_STATUS}")(_options)
     app.add_typer(importlib.import_module("frhsic_core.cli.data").app, name="data")
@@ -40,10 +42,10 @@ def command() -> typer.Typer:
 
 
 def main() -> None:
-    """Run the command; Ctrl-C ends it with a word and status 130, never with a traceback."""
+    """Run the command; Ctrl-C ends it with status 130 and without a traceback."""
     try:
         command()(standalone_mode=True)
-    except KeyboardInterrupt:  # while the layers were imported
+    except KeyboardInterrupt:  # Ctrl-C while the modules were imported
         status = INTERRUPTED
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else int(end.code is not None)

@@ -1,4 +1,4 @@
-"""The ``frhsic data`` command: ``list``, ``fetch``, ``verify``, ``card NAME``."""
+"""Define ``frhsic data list``, ``fetch``, ``verify`` and ``card``."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
-from frhsic_core.cli.terminal import console as table_console
-from frhsic_core.cli.terminal import fail, one_of, print_table
-from frhsic_core.data.cards import CARDS
+from frhsic_core.choices import one_of
+from frhsic_core.cli.terminal import fail, print_table
 from frhsic_core.data.dataset import Dataset
 from frhsic_core.data.fetching import Folders, find_local
 from frhsic_core.data.files import CorruptFile, DataError, RawFile
 from frhsic_core.data.files import verify as verify_bytes
-from frhsic_core.data.registry import REAL, SYNTHETIC, VARIANTS, available_datasets, load_dataset, sources_of
+from frhsic_core.data.loading import CARDS, LAWS, REAL, VARIANTS, available_datasets, load_dataset, sources_of
 from frhsic_core.data.summaries import summarize
+from frhsic_core.registry import DATASETS
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="The five real datasets and the synthetic laws.",
+    help="List, download and verify the datasets.",
     epilog="Example: frhsic data list",
 )
-Names = Annotated[list[str] | None, typer.Argument(help="Datasets; all five real ones when none is named.")]
+Names = Annotated[list[str] | None, typer.Argument(help="Names of datasets. Default: all real datasets.")]
 
 
 class _Bar:
-    """A rich progress bar with the interface pooch asks of one."""
+    """A rich progress bar with the interface that pooch expects."""
 
     def __init__(self, progress: Progress, label: str) -> None:
         self.progress = progress
@@ -36,7 +36,7 @@ class _Bar:
 
     @property
     def total(self) -> float | None:
-        """Bytes to come."""
+        """Return the number of bytes to download."""
         return self.progress.tasks[self.task].total
 
     @total.setter
@@ -44,15 +44,15 @@ class _Bar:
         self.progress.update(self.task, total=value)
 
     def update(self, amount: float) -> None:
-        """Count bytes that arrived."""
+        """Count downloaded bytes."""
         self.progress.advance(self.task, amount)
 
     def reset(self) -> None:
-        """Start anew (pooch calls it once at the end)."""
+        """Start again from zero (pooch calls this once at the end)."""
         self.progress.reset(self.task)
 
     def close(self) -> None:
-        """Nothing to close: the display owns the bar."""
+        """Do nothing: the display owns the bar."""
 
 
 def _console(**options: Any) -> Console:
@@ -70,25 +70,30 @@ def _wanted(names: list[str] | None) -> list[str]:
 
 
 def _paths(name: str, variant: str, folders: Folders) -> list[tuple[RawFile, Path]]:
-    """Return the files of a dataset that are here, usable or not."""
-    places = [folder for folder in (folders.data, folders.cache) if folder is not None]
+    """Return the local files of a dataset, usable or not."""
     files = [source.file for source in sources_of(name, variant)]
-    return [(file, path) for file in files for place in places if (path := file.under(place)).exists()]
+    found = []
+    for file in files:
+        for folder in (folders.data, folders.cache):
+            if folder is not None and file.under(folder).exists():
+                found.append((file, file.under(folder)))
+    return found
 
 
 @app.command("list", epilog="Example: frhsic data list")
 def list_datasets() -> None:
-    """Show every dataset: n, d, task, sensitive attribute, source, and whether it is here."""
+    """List all datasets with their size, task, sensitive attribute, source and local status."""
     folders = Folders.from_environment()
     rows = []
     for name in REAL:
         for variant in VARIANTS:
             sources = sources_of(name, variant)
-            located, status = None, f"not here: frhsic data fetch {name}"
+            located = None
+            status = f"missing: frhsic data fetch {name}"
             try:
                 located = next((found for s in sources if (found := find_local(s.file, folders, []))), None)
             except OSError as error:
-                status = f"cannot be read: {error.strerror or error}"
+                status = f"not readable: {error.strerror or error}"
             shown = (
                 next((s for s in sources if s.file.links), sources[0])
                 if located is None
@@ -98,24 +103,27 @@ def list_datasets() -> None:
                 name, variant, f"{shown.counts[-1]:,}", str(shown.d), REAL[name].task, REAL[name].sensitive[variant],
                 f"{shown.kind}: {shown.file.name}", status if located is None else f"verified, in {located.origin}",
             ))  # fmt: skip
-    for name in SYNTHETIC:
+    for name in LAWS:
         law = load_dataset(name)
         rows.append(
             (name, "-", f"{law.n:,}", str(law.d), law.task, law.sensitive_name, "a probability law", "built in")
         )
     headings = ("name", "variant", "n", "d", "task", "S", "source", "status")
     fold = {"source": None, "status": None}
-    print_table(headings, rows, fold=fold, drop=("source", "task", "n", "d", "S"), out=table_console())
+    print_table(headings, rows, fold=fold, drop=("source", "task", "n", "d", "S"))
 
 
 @app.command(epilog="Example: frhsic data fetch compas crime")
 def fetch(names: Names = None) -> None:
-    """Bring the files of the named datasets into the cache, verified; says by hand how where the network cannot.
+    """Download the named datasets to the cache and verify them.
 
-    Exit status 0: all are here; 1: some could not be had; 2: a mistake in the command.
+    If a download fails, instructions for a manual download are printed.
+
+    Exit status: 0 all datasets are available; 1 at least one is not; 2 the command is wrong.
     """
     failed = False
-    console, errors = _console(), _console(stderr=True)
+    console = _console()
+    errors = _console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     for name in _wanted(names):
         for variant in VARIANTS if name in REAL else ("text",):
@@ -132,32 +140,35 @@ def fetch(names: Names = None) -> None:
 
 @app.command(epilog="Example: frhsic data verify adult")
 def verify(names: Names = None) -> None:
-    """Check sha256, columns, n and d of the files that are here; never touches the network.
+    """Check the local files: checksum, columns and number of rows. Nothing is downloaded.
 
-    Exit status 0: what is here is right (what was never fetched is named); 1: a file is wrong; 2: a mistake.
+    Exit status: 0 every local file is correct (missing files are listed); 1 a file is wrong; 2 the command is wrong.
     """
-    failed, absent = False, False
-    console, folders = _console(), Folders.from_environment()
+    failed = False
+    missing = False
+    console = _console()
+    folders = Folders.from_environment()
     for name in _wanted(names):
         for variant in VARIANTS if name in REAL else ("text",):
-            what, here = f"{name} ({variant})", _paths(name, variant, folders) if name in REAL else []
-            if name in REAL and not here:
-                absent = True
-                console.print(f"absent  {what}: not here, nothing to check", markup=False)
+            what = f"{name} ({variant})"
+            local = _paths(name, variant, folders) if name in REAL else []
+            if name in REAL and not local:
+                missing = True
+                console.print(f"missing  {what}: no local file", markup=False)
                 continue
-            wrong = {path: problem for file, path in here if (problem := _problem(file, path))}
+            wrong = {path: problem for file, path in local if (problem := _problem(file, path))}
             try:
                 data = load_dataset(name, variant, download=False)
                 if not wrong:
-                    console.print(f"ok      {what}: n={data.n:,}, d={data.d}, {_origin(data)}", markup=False)
+                    console.print(f"ok       {what}: n={data.n:,}, d={data.d}, {_origin(data)}", markup=False)
             except (DataError, OSError) as error:
-                wrong = wrong or {here[0][1]: str(error)}
+                wrong = wrong or {local[0][1]: str(error)}
             for path, problem in wrong.items():
                 failed = True
-                removed = "" if path.exists() else f"; removed from the cache, get it anew: frhsic data fetch {name}"
-                console.print(f"failed  {what}: {path}: {problem}{removed}", markup=False)
-    if absent:
-        console.print("Absent files are no failure; get them with: frhsic data fetch NAME", markup=False)
+                removed = "" if path.exists() else f" Removed from the cache. Download again: frhsic data fetch {name}"
+                console.print(f"failed   {what}: {path}: {problem}{removed}", markup=False)
+    if missing:
+        console.print("Missing files are not an error. Download them with: frhsic data fetch NAME", markup=False)
     if failed:
         raise typer.Exit(1)
 
@@ -172,17 +183,21 @@ def _problem(file: RawFile, path: Path) -> str:
 
 @app.command(epilog="Example: frhsic data card adult --variant reference")
 def card(
-    name: Annotated[str, typer.Argument(help="A dataset, as frhsic data list names it.")],
-    variant: Annotated[str, typer.Option(help="text (what the paper says) or reference (what its code does)")] = "text",
+    name: Annotated[str, typer.Argument(help="Name of a dataset; see frhsic data list.")],
+    variant: Annotated[
+        str,
+        typer.Option(help="text (as the paper describes the data) or reference (as its released code prepares them)."),
+    ] = "text",
 ) -> None:
-    """Print the card of one dataset, with numbers where its files are here."""
+    """Print the description of a dataset, with summary statistics if its files are available."""
     try:
         one_of("variant", variant, VARIANTS)
     except ValueError as error:
         raise fail(error) from None
     _wanted([name])
-    console, it = _console(), CARDS[name]
-    console.rule(it.title)
+    console = _console()
+    it = CARDS[name]
+    console.rule(DATASETS[name].full_title or DATASETS[name].title)
     for label, text in (
         ("what", it.measured),
         ("by", it.by),
@@ -191,19 +206,20 @@ def card(
         ("terms", it.terms),
     ):
         console.print(f"{label:<6}{text}", markup=False)
-    for label, entries in (("known problems", it.problems), ("not to be concluded from it", it.not_for)):
+    for label, entries in (("known problems", it.problems), ("cannot be concluded from it", it.not_for)):
         console.print(f"{label}:", markup=False)
         for entry in entries:
             console.print(f"  - {entry}", markup=False)
     try:
         data = load_dataset(name, variant, download=False)
     except DataError as error:
-        here = _paths(name, variant, Folders.from_environment())
-        said = f"not usable: {error}" if here else f"not here; get them with: frhsic data fetch {name}"
-        console.print(f"numbers: the files are {said}", markup=False)
+        local = _paths(name, variant, Folders.from_environment())
+        reason = f"not usable: {error}" if local else f"missing. Download them with: frhsic data fetch {name}"
+        console.print(f"numbers: the files are {reason}", markup=False)
         return
     summary = summarize(data)
-    s, y = summary["s"], summary["y"]
+    s = summary["s"]
+    y = summary["y"]
     console.print(str(data.provenance), markup=False)
     console.print(
         f"numbers ({variant}): n={data.n:,}, d={data.d}; S from {s['min']:g} to {s['max']:g}, mean {s['mean']:.3g}, "

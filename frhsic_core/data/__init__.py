@@ -1,4 +1,4 @@
-"""Five real datasets and the synthetic laws of the paper: verified bytes, columns by name, splits as tensors.
+"""Load the five real datasets and the synthetic distributions of the paper, and split them.
 
 >>> from frhsic_core.data import load_dataset, stack_splits
 >>> stack = stack_splits(load_dataset("synthetic"))
@@ -7,8 +7,9 @@
 """
 
 from frhsic_core.data.dataset import Dataset, FileRecord, Provenance
+from frhsic_core.data.fetching import Folders
 from frhsic_core.data.files import CorruptFile, DataError, DataUnavailable, FormatError
-from frhsic_core.data.registry import available_datasets, load_dataset
+from frhsic_core.data.loading import available_datasets, load_dataset
 from frhsic_core.data.splits import SplitIndices, SplitStack, split_indices, stack_splits
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "DataUnavailable",
     "Dataset",
     "FileRecord",
+    "Folders",
     "FormatError",
     "Provenance",
     "SplitIndices",

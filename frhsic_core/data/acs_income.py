@@ -9,16 +9,18 @@ import numpy as np
 import pandas as pd
 
 from frhsic_core.data.files import CorruptFile, Link, RawFile, member_of, open_archive, readable_gzip
-from frhsic_core.data.tables import Table, numeric, require_columns
+from frhsic_core.data.recipes import Card, Recipe, Source, Table, both, numeric, require_columns
 
 SENSITIVE = "AGEP"
 FEATURES = ("COW", "SCHL", "MAR", "OCCP", "POBP", "RELP", "WKHP", "SEX", "RAC1P")
 EXTRACT_TARGET = "PINCP_gt_50000"
 OFFICIAL = (SENSITIVE, *FEATURES, "PINCP", "PWGTP")
 MEMBER = "psam_p06.csv"
-SAMPLE, SAMPLE_SEED = 20_000, 42
+SAMPLE = 20_000
+SAMPLE_SEED = 42
 #: Rows of the task before sampling: all of California, and the 40 % of it that the extract holds.
-TASK_ROWS, EXTRACT_ROWS = 195_665, 78_266
+TASK_ROWS = 195_665
+EXTRACT_ROWS = 78_266
 URL = "https://www2.census.gov/programs-surveys/acs/data/pums/2018/1-Year/csv_pca.zip"
 
 
@@ -36,7 +38,7 @@ def _check_header(handle: IO[bytes], name: str) -> None:
     header = handle.readline(1 << 16).decode("utf-8", errors="replace").strip().split(",")
     missing = [column for column in OFFICIAL if column not in header]
     if missing:
-        raise CorruptFile(f"{name} is not the person file of 2018: no column {', '.join(missing)} in its first line")
+        raise CorruptFile(f"{name} is not the person file of 2018: its first line has no column {', '.join(missing)}.")
 
 
 EXTRACT = RawFile(
@@ -51,7 +53,7 @@ OFFICIAL_ZIP = RawFile(
     check=_check_zip,
     by_hand=URL,
 )
-#: Where folktables keeps it, so that a folder it has filled is found.
+#: The path that folktables uses, so that a file downloaded by it is found.
 OFFICIAL_CSV = RawFile(dataset="acs_income", name=f"2018/1-Year/{MEMBER}", check=_check_csv)
 
 
@@ -80,7 +82,7 @@ def _sampled(columns: pd.DataFrame, y: np.ndarray, weights: np.ndarray | None, s
 
 
 def read_extract(path: Path, variant: str) -> Table:
-    """Read the 40 % extract of the task (rows already filtered) and draw 20,000; both variants are the same."""
+    """Read the 40 % extract, whose rows are already filtered, and draw 20,000; both variants are the same."""
     needed = [SENSITIVE, *FEATURES, EXTRACT_TARGET]
     with readable_gzip(path):
         raw = pd.read_csv(path, skipinitialspace=True).rename(columns=str.strip)
@@ -121,3 +123,30 @@ def read_official(path: Path, variant: str) -> Table:
     y = (values["PINCP"] > 50_000).to_numpy()
     weights = values["PWGTP"].to_numpy()
     return _sampled(columns, y, weights, steps, "the official person file, California 2018")
+
+
+RECIPE = Recipe(
+    task="classification",
+    sensitive=both(SENSITIVE),
+    sources=both(
+        (
+            Source("official", OFFICIAL_ZIP, read_official, (TASK_ROWS, SAMPLE), 9),
+            Source("official", OFFICIAL_CSV, read_official, (TASK_ROWS, SAMPLE), 9),
+            Source("extract", EXTRACT, read_extract, (EXTRACT_ROWS, SAMPLE), 9),
+        )
+    ),
+    card=Card(
+        measured="One employed Californian (17 or older) of the American Community Survey of 2018.",
+        by="US Census Bureau; the task was defined by Ding, Hardt, Miller and Schmidt (2021), package folktables.",
+        sensitive="Age in years (AGEP), top-coded at 94.",
+        target="Yearly income above 50,000 dollars of 2018.",
+        problems=(
+            "The nine features are codes used as numbers: occupation (more than 500 codes) and birthplace (more than "
+            "200) become magnitudes without meaning.",
+            "20,000 rows are drawn; from the 40 % extract these are other rows than from the official file.",
+            "The extract has no survey weights, so no statement about California's population follows.",
+        ),
+        terms="Public use microdata of the Census Bureau: free use, no attempt to identify anyone.",
+        not_for=("other states or years", "the effect of age on pay"),
+    ),
+)

@@ -7,14 +7,14 @@ from pathlib import Path
 import pandas as pd
 
 from frhsic_core.data.files import Link, RawFile
-from frhsic_core.data.tables import Table, numeric, one_hot, require_columns
+from frhsic_core.data.recipes import Card, Recipe, Source, Table, both, numeric, one_hot, require_columns
 
 NUMERIC = (
     "juv_fel_count", "juv_misd_count", "juv_other_count", "priors_count", "days_b_screening_arrest",
     "c_days_from_compas",
 )  # fmt: skip
 CATEGORICAL = ("c_charge_degree", "sex", "race")
-#: Every column that is ever read. Names, birth dates and case numbers are in the file and are not among them.
+#: Every column that is read. Names, birth dates and case numbers, which the file contains, are not among them.
 READ = ("age", *NUMERIC, *CATEGORICAL, "is_recid", "score_text", "two_year_recid")
 
 FILE = RawFile(
@@ -28,14 +28,14 @@ FILE = RawFile(
 
 
 def read(path: Path, variant: str) -> Table:
-    """Read the two-year file, its used columns only, and apply ProPublica's filter; both variants are the same.
+    """Read the used columns of the two-year file and apply ProPublica's filter; both variants are the same.
 
     The filter keeps screenings within 30 days of the arrest, drops unknown recidivism (-1), ordinary traffic charges
     ("O") and missing scores.
     """
     header = pd.read_csv(path, nrows=0, skipinitialspace=True)
     require_columns([name.strip() for name in header.columns], READ, file=path.name)
-    # usecols keeps names and birth dates out of memory altogether; "N/A" is a score here, not a missing value
+    # usecols keeps names and birth dates out of memory; "N/A" is a score in this file, not a missing value.
     raw = pd.read_csv(
         path,
         usecols=lambda name: name.strip() in READ,
@@ -73,3 +73,27 @@ def read(path: Path, variant: str) -> Table:
             "Only the columns used are read: no names, birth dates or case numbers.",
         ],
     )
+
+
+RECIPE = Recipe(
+    task="classification",
+    sensitive=both("age"),
+    sources=both((Source("official", FILE, read, (7_214, 6_172), 16),)),
+    card=Card(
+        measured="One defendant scored by the COMPAS tool in Broward County, Florida, in 2013 and 2014.",
+        by="ProPublica (Larson, Mattu, Kirchner and Angwin, 2016), from public records.",
+        sensitive="Age in years, as of April 2016 (see below).",
+        target="A new charge within two years, as recorded by ProPublica.",
+        problems=(
+            "People screened too late to be followed for two years are in it only if they were charged again: the rate "
+            "of Y is 45 % where about 36 % would be right (Barenstein, 2019).",
+            "The column age is the age when the data were collected: in 99 % of rows it fits mid-April 2016, in none "
+            "the day of the screening, one to four years before.",
+            "A new charge is not a new offence: policing differs between people and places.",
+            "Younger defendants are charged again more often: the attribute to be hidden is itself a strong predictor.",
+            "The raw file holds names and birth dates of real people. The loader reads only the columns it uses.",
+        ),
+        terms="Public records published by ProPublica without a stated licence: do not redistribute rows.",
+        not_for=("building or defending a risk score", "other counties or years", "guilt"),
+    ),
+)

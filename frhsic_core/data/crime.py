@@ -1,7 +1,7 @@
 """Communities and Crime: violent crimes per person in 1,994 US communities. S is racial composition, or household size.
 
 The paper's text names racial composition. The released code takes the column at position 6, which is
-``householdsize``; ``racepctblack`` is its neighbour and stays among the features. Both are here by name.
+``householdsize``; ``racepctblack`` is the next column and stays among the features. This module offers both by name.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 
 from frhsic_core.data.files import FormatError, Link, RawFile
-from frhsic_core.data.tables import Table, numeric
+from frhsic_core.data.recipes import Card, Recipe, Source, Table, both, numeric
 
 # The data file has no header; these are the names of its documentation, in order.
 _NAMES = """
@@ -57,13 +57,16 @@ FILE = RawFile(
 
 
 def read(path: Path, variant: str) -> Table:
-    """Read ``communities.data``: identifiers dropped, columns over 20 % missing dropped, the rest median-filled.
+    """Read ``communities.data``, drop identifiers and sparse columns, and fill missing values with medians.
 
-    Medians are taken over all rows, as the paper says; on the real file this concerns one value of one column.
+    A column is sparse if more than 20 % of its values are missing. Medians are taken over all rows, as the paper says;
+    in the real file only one value is missing.
     """
     raw = pd.read_csv(path, header=None, skipinitialspace=True, keep_default_na=False, na_values=["?"])
     if raw.shape[1] != len(COLUMNS):
-        raise FormatError(f"{path.name} has {raw.shape[1]} columns, {len(COLUMNS)} are needed: is it whole?")
+        raise FormatError(
+            f"{path.name} has {raw.shape[1]} columns instead of {len(COLUMNS)}. Check that it is complete."
+        )
     raw.columns = list(COLUMNS)
     predictive = [name for name in COLUMNS if name not in IDENTIFIERS]
     values = numeric(raw[predictive], file=path.name, missing=("?",))
@@ -72,7 +75,7 @@ def read(path: Path, variant: str) -> Table:
     values = values[values[[sensitive, TARGET]].notna().all(axis=1)]
     steps.append((f"{sensitive} and {TARGET} given", len(values)))
     features = values.drop(columns=TARGET)
-    # Written as the reference does (non-missing at least int(0.8 n)), so that a share of exactly 20 % stays.
+    # The released code keeps columns with at least int(0.8 n) values, so that a share of exactly 20 % missing stays.
     sparse = features.columns[features.notna().sum() < int((1 - LARGEST_MISSING_SHARE) * len(features))]
     features = features.drop(columns=sparse)
     filled = int(features.isna().sum().sum())
@@ -92,3 +95,27 @@ def read(path: Path, variant: str) -> Table:
             "racepctblack in X. variant='text' and variant='reference' are these two."
         ],
     )
+
+
+RECIPE = Recipe(
+    task="regression",
+    sensitive=SENSITIVE,
+    sources=both((Source("official", FILE, read, (1_994,), 99),)),
+    card=Card(
+        measured="One of 1,994 US communities: 1990 census and police survey, 1995 crime reports.",
+        by="Michael Redmond (2009), from US Census, LEMAS and FBI sources; kept by the UCI repository.",
+        sensitive="text: share of Black residents (racepctblack); reference: people per household (householdsize).",
+        target="Violent crimes per resident, rescaled to [0, 1].",
+        problems=(
+            "The released code takes S by position and gets household size; racepctblack, the next column, stays in X.",
+            "Every variable is cut at three standard deviations and kept to two digits: ties, and piles at 0 and 1.",
+            "The other columns determine racepctblack almost linearly (95 % of its variance).",
+            "Communities without a count of rapes, many of them in the Midwest, were left out by the donor.",
+        ),
+        terms="CC BY 4.0 (UCI).",
+        not_for=(
+            "persons: the rows are places (ecological fallacy)",
+            "crime rather than recorded crime: police practice differs between places",
+        ),
+    ),
+)

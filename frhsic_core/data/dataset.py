@@ -1,4 +1,4 @@
-"""What a dataset is: three arrays, a task, and where every row came from."""
+"""Define a dataset: features, sensitive attribute, target, and the provenance of its rows."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ if TYPE_CHECKING:
     import torch
 
 Task = Literal["classification", "regression"]
-Variant = Literal["text", "reference"]
 
 
 @dataclass(frozen=True)
 class FileRecord:
-    """One raw file as it was read: its name, its sha256, where it was found, whether the hash was known before."""
+    """A raw file that was read: its name, its sha256, where it was found, and whether the hash was known before."""
 
     name: str
     sha256: str
@@ -26,20 +25,20 @@ class FileRecord:
 
 @dataclass(frozen=True)
 class Provenance:
-    """Where a dataset came from and what was done to it.
+    """Where a dataset comes from and which filters were applied.
 
     Parameters
     ----------
     dataset, variant : str
-        The key and the recipe, ``"text"`` or ``"reference"``.
+        The key, and ``"text"`` (as the paper describes the data) or ``"reference"`` (as its released code does).
     source : str
-        In words: the original file, an extract of it, or a probability law.
+        A description: the original file, an extract of it, or a probability law.
     files : tuple of FileRecord
-        The raw files with their sha256; empty for a synthetic law.
+        The raw files with their sha256; empty for a synthetic dataset.
     steps : tuple of (str, int)
         Each filter in order with the number of rows left after it; the first entry is the raw count.
     notes : tuple of str
-        Where the paper's text, its code and these data part ways.
+        Differences between the paper's text, its code and these data.
     """
 
     dataset: str
@@ -117,7 +116,7 @@ class Dataset:
         for key, given in arrays.items():
             array = np.array(given, dtype=np.float64)  # a copy: freezing it must not freeze the caller's array
             if not np.isfinite(array).all():
-                raise ValueError(f"{self.name}: {key} holds NaN or infinite values; clean them in the loader.")
+                raise ValueError(f"{self.name}: {key} contains NaN or infinite values. Remove them in the recipe.")
             if len(array) != len(self.X):
                 raise ValueError(
                     f"{self.name}: {key} has {len(array)} rows but X has {len(self.X)}: all need one row per sample."
@@ -136,21 +135,21 @@ class Dataset:
 
     @property
     def n(self) -> int:
-        """Number of rows."""
+        """Return the number of rows."""
         return int(self.X.shape[0])
 
     @property
     def d(self) -> int:
-        """Number of features."""
+        """Return the number of features."""
         return int(self.X.shape[1])
 
     @property
     def sensitive_name(self) -> str:
-        """Name of the sensitive attribute; several names are joined by " + "."""
+        """Return the name of the sensitive attribute; several names are joined by " + "."""
         return " + ".join(self.sensitive_names)
 
     def take(self, rows: np.ndarray, *, why: str = "rows chosen") -> Dataset:
-        """Return the dataset restricted to ``rows`` (indices), with the step recorded in the provenance."""
+        """Return the dataset restricted to ``rows`` (indices), and record the step in the provenance."""
         rows = np.asarray(rows)
         provenance = replace(self.provenance, steps=(*self.provenance.steps, (why, len(rows))))
         weights = None if self.weights is None else self.weights[rows]

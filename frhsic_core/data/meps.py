@@ -1,8 +1,9 @@
 """MEPS: did a person use health care at least ten times in 2015? S is age.
 
-Three files can give it. The paper's text says Panel 19: the joined extract holds it with the exact label. The released
-code takes the whole file HC-181, but its education variable (EDUCYR) is -1 for nearly all of Panel 19, so that its
-13,283 rows are almost all Panel 20. The two-panel extract comes closest to that; the official file gives it exactly.
+There are three possible files. The paper's text names Panel 19, which the joined extract contains with the exact label.
+The released code takes the whole file HC-181, but its education variable (EDUCYR) is -1 for nearly all of Panel 19, so
+that its 13,283 rows are almost all from Panel 20. The two-panel extract comes closest to these rows; the official file
+gives them exactly.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ import numpy as np
 import pandas as pd
 
 from frhsic_core.data.files import CorruptFile, FormatError, Link, RawFile, member_of, open_archive, readable_gzip
-from frhsic_core.data.tables import Table, numeric, require_columns
+from frhsic_core.data.recipes import Card, Recipe, Source, Table, both, numeric, require_columns
 
-SENSITIVE, WEIGHT = "AGE15X", "PERWT15F"
+SENSITIVE = "AGE15X"
+WEIGHT = "PERWT15F"
 DIAGNOSES = (
     "DIABDX", "ARTHDX", "ASTHDX", "CANCERDX", "MIDX", "STRKDX", "HIBPDX", "CHDDX", "ANGIDX", "OHRTDX",
 )  # fmt: skip
@@ -30,7 +32,8 @@ REFERENCE_FEATURES = (
 EXACT_LABEL = "UTILIZATION_GE_10"
 VISITS = ("OBTOTV15", "OPTOTV15", "ERTOT15", "IPNGTD15", "HHTOTD15")
 VISITS_IN_EXTRACT = ("OBTOTV15", "OPTOTV15", "ERTOT15", "IPDIS15", "HHTOTD15")
-OFFICIAL_ROWS, PANEL_19_ROWS = 35_427, 15_830
+OFFICIAL_ROWS = 35_427
+PANEL_19_ROWS = 15_830
 URL = "https://meps.ahrq.gov/mepsweb/data_files/pufs/h181ssp.zip"
 _MINUS_NINE = (
     "Home-health days are coded -9 (not ascertained) in a few rows; the sum of visits counts that as minus nine, "
@@ -41,7 +44,7 @@ _MINUS_NINE = (
 def _check_zip(path: Path) -> None:
     with open_archive(path) as archive, archive.open(member_of(archive, "h181.ssp")) as handle:
         if not handle.read(80).startswith(b"HEADER RECORD*******LIBRARY HEADER RECORD"):
-            raise CorruptFile(f"{path.name}: h181.ssp is not a SAS transport file")
+            raise CorruptFile(f"{path.name}: h181.ssp is not a SAS transport file.")
 
 
 JOINED = RawFile(
@@ -73,13 +76,13 @@ def _table(
     notes: list[str],
     file: str,
 ) -> Table:
-    """Keep rows whose used codes are all present (MEPS writes -1, -7, -8, -9 for the several kinds of missing)."""
+    """Keep rows whose used codes are all present (MEPS writes -1, -7, -8 or -9 for missing values)."""
     require_columns(raw.columns, (SENSITIVE, WEIGHT, *features), file=file)
     values = numeric(raw[[SENSITIVE, *features]], file=file)
     weights = numeric(raw[[WEIGHT]], file=file)[WEIGHT].to_numpy()
     present = (values >= 0).all(axis=1).to_numpy()  # NaN compares False, so it goes as well
     if not np.isfinite(weights[present]).all():
-        raise FormatError(f"{file}: {WEIGHT} is missing in a row that is used")
+        raise FormatError(f"{file}: {WEIGHT} is missing in a row that is used.")
     return Table(
         columns=values[present].reset_index(drop=True),
         y=np.asarray(y, dtype=np.float64)[present],
@@ -93,7 +96,7 @@ def _table(
 
 
 def read_joined(path: Path, variant: str) -> Table:
-    """Read the Panel 19 extract (the text's MEPS): 18 features and the exact label."""
+    """Read the Panel 19 extract, which the paper's text describes: 18 features and the exact label."""
     with readable_gzip(path):
         raw = pd.read_csv(path).rename(columns=str.strip)
     require_columns(raw.columns, (EXACT_LABEL, "PANEL"), file=path.name)
@@ -107,7 +110,7 @@ def read_joined(path: Path, variant: str) -> Table:
 
 
 def read_two_panels(path: Path, variant: str) -> Table:
-    """Read the two-panel extract: the closest to the released code that this file allows, 16 features."""
+    """Read the two-panel extract, the closest to the released code that this file allows: 16 features."""
     with readable_gzip(path):
         raw = pd.read_csv(path).rename(columns=str.strip)
     require_columns(raw.columns, VISITS_IN_EXTRACT, file=path.name)
@@ -127,11 +130,14 @@ def read_two_panels(path: Path, variant: str) -> Table:
 
 
 def read_official(path: Path, variant: str) -> Table:
-    """Read the official SAS transport file: Panel 19 with the text's columns, or all of it with the code's columns."""
+    """Read the official SAS transport file.
+
+    ``"text"`` takes Panel 19 and the columns of the paper's text, ``"reference"`` all rows and the columns of its code.
+    """
     features = PANEL_19_FEATURES if variant == "text" else REFERENCE_FEATURES
     needed = ["PANEL", SENSITIVE, WEIGHT, *features, *VISITS]
     pieces = []
-    # 1,800 columns at once would need gigabytes; in pieces only the columns used are kept
+    # All 1,800 columns at once would need gigabytes, so the file is read in pieces and only the used columns are kept.
     with (
         open_archive(path) as archive,
         archive.open(member_of(archive, "h181.ssp")) as handle,
@@ -158,3 +164,34 @@ def read_official(path: Path, variant: str) -> Table:
         raw, (visits >= 10).to_numpy(), features, source="the official file MEPS HC-181", steps=steps, notes=notes,
         file="h181.ssp",
     )  # fmt: skip
+
+
+RECIPE = Recipe(
+    task="classification",
+    sensitive=both(SENSITIVE),
+    sources={
+        "text": (
+            Source("extract", JOINED, read_joined, (PANEL_19_ROWS, 11_276), 18),
+            Source("official", OFFICIAL, read_official, (OFFICIAL_ROWS, PANEL_19_ROWS, 11_276), 18),
+        ),
+        "reference": (
+            Source("official", OFFICIAL, read_official, (OFFICIAL_ROWS, 13_283), 19),
+            Source("extract", TWO_PANELS, read_two_panels, (OFFICIAL_ROWS, 13_707), 16),
+        ),
+    },
+    card=Card(
+        measured="One person of the Medical Expenditure Panel Survey in 2015 (file HC-181).",
+        by="US Agency for Healthcare Research and Quality (AHRQ).",
+        sensitive="Age in years at the end of 2015 (AGE15X), top-coded at 85.",
+        target="At least ten office, outpatient, emergency and home-health visits and inpatient nights in the year.",
+        problems=(
+            "The text says Panel 19; the released code applies no panel filter and, through the education variable it "
+            "takes, keeps almost only Panel 20.",
+            "The extracts lack person income; the two-panel one also lacks inpatient nights, region and poverty.",
+            "The visit count adds -9 where home-health days are unknown, as the published label does.",
+            "The sample is not the population: weights (kept beside the data) move the rate of Y by several points.",
+        ),
+        terms="AHRQ's data use agreement: statistical use only; re-identification is forbidden by law.",
+        not_for=("need of care: use of care also measures access, insurance and trust", "single persons"),
+    ),
+)

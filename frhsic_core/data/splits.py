@@ -1,4 +1,4 @@
-"""Splits: seeded permutations, scaling fitted on the training part, and many splits as one tensor."""
+"""Split a dataset with seeded permutations, scale it, and stack several splits as tensors."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from frhsic_core.choices import one_of
 from frhsic_core.data.dataset import Dataset
 
 if TYPE_CHECKING:
@@ -15,13 +16,12 @@ if TYPE_CHECKING:
 
 REFERENCE_SEEDS = (42, 43, 44, 45, 46)
 TRAIN_TEST = (0.8, 0.2)
-TRAIN_VALIDATION_TEST = (0.7, 0.15, 0.15)
 Scaling = Literal["train", "full", "none"]
 
 
 @dataclass(frozen=True, eq=False)
 class SplitIndices:
-    """Row numbers of one split; ``validation`` is empty for a split into two parts."""
+    """The row numbers of one split; ``validation`` is empty for a split into two parts."""
 
     train: np.ndarray
     validation: np.ndarray
@@ -29,21 +29,21 @@ class SplitIndices:
 
 
 def split_indices(n: int, *, seed: int = 42, fractions: Sequence[float] = TRAIN_TEST) -> SplitIndices:
-    """Split n rows as the authors do: a seeded permutation, cut at int(fraction · n), the rest is the test part.
+    """Split n rows as the authors do: permute them, then cut at int(fraction · n).
 
     Parameters
     ----------
     n : int
-        Rows.
+        Number of rows.
     seed : int
-        Of NumPy's legacy generator; the paper's five splits are 42 to 46.
+        Seed of NumPy's legacy generator; the paper's five splits are 42 to 46.
     fractions : sequence of float
         Two (train, test) or three (train, validation, test) shares that sum to one.
 
     Returns
     -------
     SplitIndices
-        Disjoint, together all rows.
+        Disjoint parts that together contain all rows.
 
     Examples
     --------
@@ -53,11 +53,13 @@ def split_indices(n: int, *, seed: int = 42, fractions: Sequence[float] = TRAIN_
     """
     if len(fractions) not in (2, 3) or min(fractions) < 0 or abs(sum(fractions) - 1.0) > 1e-9:
         raise ValueError(
-            f"fractions={tuple(fractions)}: give train and test, or train, validation and test, summing to 1."
+            f"fractions is {tuple(fractions)}: give two or three shares (train, validation, test) that sum to 1."
         )
     sizes = [int(fraction * n) for fraction in fractions[:-1]]
     if sizes[0] < 1 or n - sum(sizes) < 1:
-        raise ValueError(f"{n} rows are too few for fractions {tuple(fractions)}: both ends need a row.")
+        raise ValueError(
+            f"{n} rows are too few for fractions {tuple(fractions)}: the training and the test part need a row."
+        )
     order = np.random.RandomState(seed).permutation(n)
     parts = np.split(order, np.cumsum(sizes))
     middle = parts[1] if len(parts) == 3 else order[:0]
@@ -68,8 +70,8 @@ def split_indices(n: int, *, seed: int = 42, fractions: Sequence[float] = TRAIN_
 class SplitStack:
     """Several splits of one dataset as tensors with a leading dimension, one entry per split.
 
-    ``x_*`` is (splits, n, d), ``s_*`` is (splits, n) or (splits, n, p), ``y_*`` and ``weights_*`` are (splits, n). The
-    validation tensors and the weights are None where there are none.
+    ``x_*`` is (splits, n, d), ``s_*`` is (splits, n) or (splits, n, p), ``y_*`` and ``weights_*`` are (splits, n).
+    Without a validation part or without weights, these tensors are None.
     """
 
     x_train: torch.Tensor
@@ -92,9 +94,9 @@ class SplitStack:
         return len(self.seeds)
 
     def take(self, splits: Iterable[int]) -> SplitStack:
-        """Return the stack of the splits named, repeats allowed: ``take([0, 1] * 9)`` is two splits for nine λ.
+        """Return the chosen splits, with repeats: ``take([0, 1] * 9)`` gives two splits for each of nine λ.
 
-        Memory grows with the repeats: the rows are copied, so that a stack of models can be trained as one.
+        Rows are copied for every repeat, so that a stack of models can be trained at once.
         """
         chosen = list(splits)
         return replace(self._map(lambda tensor: tensor[chosen]), seeds=tuple(self.seeds[i] for i in chosen))
@@ -126,16 +128,17 @@ def stack_splits(
     Parameters
     ----------
     dataset : Dataset
-        From `load_dataset`.
+        A dataset from `load_dataset`.
     seeds : iterable of int
-        One split each; the paper uses 42 to 46.
+        One seed for each split; the paper uses 42 to 46.
     fractions : sequence of float
         See `split_indices`.
     scaling : {"train", "full", "none"}
-        ``"train"`` fits minimum and maximum on the training rows of each split, so that test values may leave [0, 1];
-        ``"full"`` on all rows, as the released code does in most of its side experiments; ``"none"`` leaves the values.
+        ``"train"`` takes minimum and maximum from the training rows of each split, so that test values may lie outside
+        [0, 1]. ``"full"`` takes them from all rows, as the released code does in most of its side experiments.
+        ``"none"`` does not scale.
     device, dtype : optional
-        Where the tensors live (default CPU) and in which precision (default float32, as the paper trains).
+        Device (default CPU) and precision (default float32, as in the paper) of the tensors.
 
     Returns
     -------
@@ -144,8 +147,8 @@ def stack_splits(
 
     Notes
     -----
-    A column that is constant on the rows the scaling is fitted on (a rare level that only the test part has) is
-    shifted, not stretched.
+    A column that is constant on the training rows (for example a rare level that only the test part has) is shifted
+    but not divided.
 
     Examples
     --------
@@ -160,12 +163,11 @@ def stack_splits(
 
     seeds = tuple(int(seed) for seed in seeds)
     if not seeds:
-        raise ValueError("seeds is empty: give at least one.")
-    if scaling not in ("train", "full", "none"):
-        raise ValueError(f"scaling={scaling!r}: choose 'train', 'full' or 'none'.")
+        raise ValueError("seeds is empty: give at least one seed.")
+    one_of("scaling", scaling, ("train", "full", "none"))
     dtype = dtype or torch.float32
     if not dtype.is_floating_point:
-        raise TypeError(f"dtype={dtype}: a floating dtype is needed.")
+        raise TypeError(f"dtype is {dtype}: a floating dtype is needed.")
     x, s, y, weights = dataset.tensors(device=device, dtype=_widest(device))
     arrays = {"x": x, "s": s, "y": y} | ({} if weights is None else {"weights": weights})
     splits = [split_indices(dataset.n, seed=seed, fractions=fractions) for seed in seeds]
@@ -191,7 +193,7 @@ def stack_splits(
 
 
 def _widest(device: Any) -> torch.dtype:
-    """Return float64, or float32 on a device that has none (Apple's)."""
+    """Return float64, or float32 on a device without float64 (Apple's)."""
     import torch
 
     return torch.float32 if torch.device(device or "cpu").type == "mps" else torch.float64

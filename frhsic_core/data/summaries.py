@@ -1,7 +1,7 @@
-"""What can be said of a dataset without showing a row of it: aggregates, with small cells left out.
+"""Summarize a dataset by aggregates that show no single row and leave out small cells.
 
-The book's chapter on the data and its cards are drawn from such summaries, which are committed, so that they read the
-same with and without the data. ``python -m frhsic_core.data.summaries FOLDER`` writes them from the data at hand.
+The book's chapter on the data uses stored summaries, so that it can be built without the data.
+``python -m frhsic_core.data.summaries FOLDER`` writes them again from the local data.
 """
 
 from __future__ import annotations
@@ -16,28 +16,29 @@ import numpy as np
 
 from frhsic_core.data.dataset import Dataset, as_dict
 from frhsic_core.data.files import DataUnavailable, partial
-from frhsic_core.data.registry import REAL, VARIANTS, load_dataset
+from frhsic_core.data.loading import REAL, VARIANTS, load_dataset
+from frhsic_core.registry import PAPER_DATASETS
 
 SMALLEST_CELL = 20
 DIGITS = 4
 
 
 def summarize(dataset: Dataset) -> dict[str, Any]:
-    r"""Return aggregates of one dataset as plain numbers, rounded to four digits.
+    r"""Return aggregates of a dataset as plain numbers, rounded to four digits.
 
-    Among them: ties of S (the probability :math:`\sum_v p_v^2` that two rows share a value, and the largest
+    They include ties of S (the probability :math:`\sum_v p_v^2` that two rows share a value, and the largest
     :math:`p_v`), Y by bins of S, the mean gap :math:`\sum_b p_b |E[Y|b]-E[Y]|`, and the share of the variance of S
     that a linear map of X explains. A bin with fewer than 20 rows is None. Cost: one least-squares fit, O(n d²).
 
     Parameters
     ----------
     dataset : Dataset
-        With one sensitive attribute.
+        A dataset with one sensitive attribute.
 
     Returns
     -------
     dict
-        Ready for JSON.
+        Values that JSON can store.
 
     Examples
     --------
@@ -48,7 +49,7 @@ def summarize(dataset: Dataset) -> dict[str, Any]:
     """
     s, y = dataset.s, dataset.y
     if s.ndim != 1:
-        raise ValueError(f"{dataset.name}: a summary is of one sensitive attribute, {s.shape[1]} were given.")
+        raise ValueError(f"{dataset.name} has {s.shape[1]} sensitive attributes, but a summary needs exactly one.")
     values, counts = np.unique(s, return_counts=True)
     shares = counts / dataset.n
     largest = int(np.argmax(counts))
@@ -94,7 +95,7 @@ def summarize(dataset: Dataset) -> dict[str, Any]:
 
 
 def _edges(s: np.ndarray) -> np.ndarray:
-    """Return bins of five years for whole numbers, else twenty bins of equal width."""
+    """Return bins of five years for whole numbers, and twenty bins of equal width otherwise."""
     if np.array_equal(s, np.round(s)):
         return np.arange(5 * math.floor(s.min() / 5), s.max() + 5.5, 5.0)
     return np.linspace(s.min(), s.max(), 21)
@@ -105,7 +106,7 @@ def _linear_share(x: np.ndarray, s: np.ndarray) -> float:
     scale = centred.std(axis=0)
     design = centred[:, scale > 0] / scale[scale > 0]
     target = s - s.mean()
-    # the Gram matrix instead of the design: 100 times faster, and dummies that sum to one cost only a zero eigenvalue
+    # The Gram matrix instead of the design is 100 times faster; dummies that sum to one only add a zero eigenvalue.
     fitted = design @ np.linalg.lstsq(design.T @ design, design.T @ target, rcond=1e-10)[0]
     return float(1.0 - ((target - fitted) ** 2).sum() / (target**2).sum())
 
@@ -133,7 +134,7 @@ def _rounded(value: Any) -> Any:
 
 
 def differences(stored: Any, live: Any, *, tolerance: float = 2e-4, where: str = "") -> list[str]:
-    """Return where two summaries differ by more than ``tolerance``, in words; an empty list means they agree."""
+    """Return one line for each place where two summaries differ by more than ``tolerance``."""
     if isinstance(stored, dict) and isinstance(live, dict):
         keys = sorted({*stored, *live})
         return [d for key in keys for d in differences(stored.get(key), live.get(key), where=f"{where}.{key}")]
@@ -156,10 +157,10 @@ def load_summary(name: str, variant: str, *, folder: Path) -> dict[str, Any]:
 
 
 def live_summary(name: str, variant: str) -> dict[str, Any] | None:
-    """Return the summary of the data at hand (never from the network), or None where they are not here.
+    """Return the summary of the local data, or None if they are missing.
 
-    The book's summaries belong to the files named in them; where an official file gives other rows (ACS Income, MEPS),
-    the extract is what is compared.
+    Nothing is downloaded. Where an official file gives other rows than the extract (ACS Income, MEPS), the extract is
+    used, because the book's summaries belong to it.
     """
     kinds = {source.kind for source in REAL[name].sources[variant]}
     try:
@@ -171,9 +172,9 @@ def live_summary(name: str, variant: str) -> dict[str, Any] | None:
 
 
 def write_summaries(folder: Path) -> list[Path]:
-    """Write the summary of every real dataset and variant that is at hand; return the files written."""
+    """Write the summaries of the datasets of the paper that are available locally; return the paths."""
     written = []
-    for name in REAL:
+    for name in PAPER_DATASETS:
         for variant in VARIANTS:
             summary = live_summary(name, variant)
             if summary is not None:

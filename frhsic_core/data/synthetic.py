@@ -1,11 +1,12 @@
-r"""The synthetic laws of the paper, with the interface of a dataset: they need no files.
+r"""Draw the synthetic datasets of the paper, which need no files.
 
 - ``synthetic``: S ~ U(0,1), X = (S + ε₁, ε₂) with ε₁ ~ N(0, 0.3²), ε₂ ~ N(0,1), Y ~ Bernoulli(1/(1+e^{-X₁})), n = 5,000
   (the synthetic validation). With ``signal="strong"`` the label is Y ~ Bernoulli(1/(1+e^{-η})), η = 4(X₁ − ½) + 2X₂:
-  the same X and S, but a label that can be predicted, partly from X₁, which carries S, partly from X₂, which does not.
+  X and S are the same, but the label can be predicted, partly from X₁, which depends on S, and partly from X₂, which
+  does not.
 - ``runtime``: the same law with n = 20,000 (the runtime figure goes from 500 to 20,000).
-- ``gaussian_pair``: Z ~ N(0,1), S = ρZ + √(1-ρ²) ε (the convergence figure). X is Z; there is no label in the paper, so
-  the target is Z itself: the task of keeping it.
+- ``gaussian_pair``: Z ~ N(0,1), S = ρZ + √(1-ρ²) ε (the convergence figure). X is Z. The paper gives no label, so the
+  target is Z itself.
 """
 
 from __future__ import annotations
@@ -15,17 +16,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from frhsic_core.data.tables import Table
+from frhsic_core.choices import one_of
+from frhsic_core.data.recipes import Card, Law, Table
+from frhsic_core.registry import DATASETS
 
 if TYPE_CHECKING:
     import torch
 
 SIGNALS = ("paper", "strong")
-DEFAULT_ROWS = {"synthetic": 5_000, "runtime": 20_000, "gaussian_pair": 5_000}
+DEFAULT_ROWS = {key: row.rows for key, row in DATASETS.items() if not row.real}  # SHIM: -> registry.DATASETS[key].rows
 
 
 class _Draws:
-    """Uniform and normal draws from a seed (NumPy's legacy generator, the authors' choice) or a torch generator."""
+    """Draws from a seed (NumPy's legacy generator, as the authors use it) or from a torch generator."""
 
     def __init__(self, seed: int, generator: torch.Generator | None) -> None:
         self.generator = generator
@@ -49,29 +52,28 @@ class _Draws:
 
     def bernoulli(self, probability: np.ndarray) -> np.ndarray:
         if self.generator is None:
-            # binomial, not a comparison of uniforms: only so are the labels those of the authors' run
+            # A binomial draw, not a comparison with uniforms, gives the labels of the authors' run.
             return self.legacy.binomial(1, probability)
         return self.uniform(len(probability)) < probability
 
 
 def log_odds(x1: np.ndarray, x2: np.ndarray, *, signal: str = "paper") -> np.ndarray:
-    """Log-odds of Y = 1 given X: X₁ in the paper's law, 4(X₁ − ½) + 2X₂ in the strong one.
+    """Return the log-odds of Y = 1 given X: X₁ for the paper's signal, 4(X₁ − ½) + 2X₂ for the strong one.
 
     Examples
     --------
     >>> float(log_odds(np.array(0.25), np.array(1.0), signal="strong"))
     1.0
     """
-    if signal not in SIGNALS:
-        raise ValueError(f"signal={signal!r}: choose 'paper' (the law of the paper) or 'strong'.")
+    one_of("signal", signal, SIGNALS)
     return x1 if signal == "paper" else 4.0 * (x1 - 0.5) + 2.0 * x2
 
 
 def classification(n: int, *, signal: str = "paper", seed: int = 42, generator: torch.Generator | None = None) -> Table:
     """Draw the classification task of the synthetic validation and of the runtime figure.
 
-    With ``generator=None`` and ``seed=42`` the first 5,000-row draw is the sample of the authors' script, row for row.
-    ``signal="strong"`` changes the label only; X and S are the same draws.
+    With ``generator=None``, ``seed=42`` and 5,000 rows the sample equals that of the authors' script, row by row.
+    ``signal="strong"`` changes only the label.
     """
     draws = _Draws(seed, generator)
     s = draws.uniform(n)
@@ -91,12 +93,12 @@ def classification(n: int, *, signal: str = "paper", seed: int = 42, generator: 
 
 
 def accuracy_levels(signal: str = "paper") -> dict[str, float]:
-    r"""Accuracies that the law of the classification task allows, by a Riemann sum (four digits are right).
+    r"""Return the best possible accuracies of the classification task, computed by a Riemann sum to four digits.
 
-    ``majority``: of the best constant. ``parity``: of the best predictor g(X) ∈ {0, 1} with P(g = 1 | S = s) the same
-    for every s. Since P(g = 1 | S = s) is P(g = 1 | X₁ = ·) convolved with a Gaussian, and that is injective, it is
-    constant only if P(g = 1 | X₁ = ·) is; the odds rise in X₂, so the best such g is a threshold on X₂ alone, a
-    constant where the label does not depend on X₂. ``bayes``: of the best predictor.
+    ``majority`` belongs to the best constant, ``bayes`` to the best predictor, and ``parity`` to the best predictor
+    g(X) ∈ {0, 1} with P(g = 1 | S = s) the same for every s. Since P(g = 1 | S = s) is P(g = 1 | X₁ = ·) convolved
+    with a Gaussian, and that is injective, it is constant only if P(g = 1 | X₁ = ·) is. The odds rise in X₂, so the
+    best such g is a threshold on X₂ alone, or a constant if the label does not depend on X₂.
 
     Examples
     --------
@@ -125,7 +127,7 @@ def accuracy_levels(signal: str = "paper") -> dict[str, float]:
 def gaussian_pair(n: int, *, rho: float = 0.5, seed: int = 42, generator: torch.Generator | None = None) -> Table:
     """Draw the ρ-Gaussian pair (Z, S) of the convergence figure."""
     if not -1.0 <= rho <= 1.0:
-        raise ValueError(f"rho={rho} is no correlation: it must lie in [-1, 1].")
+        raise ValueError(f"rho is {rho}: a correlation must lie in [-1, 1].")
     draws = _Draws(seed, generator)
     z = draws.normal(n)
     s = rho * z + np.sqrt(1.0 - rho**2) * draws.normal(n)
@@ -138,3 +140,42 @@ def gaussian_pair(n: int, *, rho: float = 0.5, seed: int = 42, generator: torch.
         steps=[("rows drawn", n)],
         notes=["The paper gives this law no label; y is Z itself."],
     )
+
+
+_TERMS = "None: a probability law has no owner."
+SYNTHETIC = Law(
+    draw=classification,
+    card=Card(
+        measured="S ~ U(0,1), X = (S + N(0, 0.3²), N(0,1)), Y ~ Bernoulli(sigmoid(X₁)); 5,000 rows.",
+        by="The paper; with the default seed, the rows of its authors' script.",
+        sensitive="s.",
+        target="y; the best rule predicts 1 whenever X₁ > 0, which is nearly always.",
+        problems=("A constant predictor scores .62 on the last 1,000 rows, more than the best rule (.605).",),
+        terms=_TERMS,
+        not_for=("methods that differ by less than chance on 1,000 rows",),
+    ),
+)
+RUNTIME = Law(
+    draw=classification,
+    card=Card(
+        measured="The law of the synthetic validation with 20,000 rows (the figure goes from 500 to 20,000).",
+        by="The paper.",
+        sensitive="s.",
+        target="y.",
+        problems=("Two features: time spent in the encoder is smaller than on any real dataset.",),
+        terms=_TERMS,
+        not_for=("the cost on wide data",),
+    ),
+)
+GAUSSIAN_PAIR = Law(
+    draw=gaussian_pair,
+    card=Card(
+        measured="(Z, S) standard Gaussian with correlation ρ (default 0.5).",
+        by="The paper's convergence figure; exact values: frhsic_core.laws.",
+        sensitive="s.",
+        target="None in the paper; y is Z itself.",
+        problems=("Smooth, light-tailed, without ties: kinder than any of the five real datasets.",),
+        terms=_TERMS,
+        not_for=("rates on discrete or heavy-tailed S",),
+    ),
+)

@@ -1,4 +1,6 @@
-"""The methods by name, in three settings: recommended here, as the paper's text says, as its released code does.
+"""Build the penalty of a method from its key and a protocol.
+
+The settings of each protocol are rows of :data:`frhsic_core.registry.METHODS`. For the methods of the paper they mean:
 
 ============  ==========================================  =====================================================
 method        ``"text"``                                  ``"reference"``
@@ -18,88 +20,56 @@ dcor          unbiased squared distance correlation       biased squared distanc
 unfair        no penalty                                  no penalty
 ============  ==========================================  =====================================================
 
-``"recommended"`` differs from the text in FRHSIC (normalised, Z whitened in the batch, the bandwidth a moving
-average; see :class:`frhsic_core.learning.FRHSIC` for why) and in the encoder's end (the reference's); the rest is each
-method in the form its own authors describe.
+``"recommended"`` differs from ``"text"`` in FRHSIC (normalized HSIC, Z whitened in the batch, a moving average of the
+bandwidth; see :class:`frhsic_core.learning.FRHSIC` for the reasons) and in the encoder, which has no activation after
+its last layer. Every other method has the form that its own authors describe.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from frhsic_core.learning.penalties import (
-    ADV,
-    FREM,
-    FRHSIC,
-    LAFTR,
-    DCor,
-    MMDBinned,
-    Penalty,
-    RegGDP,
-    Unfair,
-)
+from frhsic_core import registry
+from frhsic_core.choices import one_of
+
+if TYPE_CHECKING:
+    from frhsic_core.learning.penalties import Penalty
 
 __all__ = ["METHODS", "PROTOCOLS", "architecture", "make_penalty"]
 
-PROTOCOLS = ("recommended", "text", "reference")
-
-_SETTINGS: dict[str, tuple[Callable[..., Penalty], dict[str, dict[str, Any]]]] = {
-    "unfair": (Unfair, {}),
-    "frhsic": (
-        FRHSIC,
-        {
-            "text": {"estimator": "biased", "scale": None, "bandwidth": "every_20_epochs"},
-            "reference": {
-                "estimator": "biased",
-                "scale": None,
-                "bandwidth": "reference",
-                "bandwidth_s": "first_1000",
-            },
-        },
-    ),
-    "frem": (FREM, {"text": {"power": 2, "scale": "minmax"}}),
-    "reg_gdp": (RegGDP, {"text": {"grid_range": "training"}}),
-    "adv": (ADV, {"text": {"adversary": "hgr"}, "reference": {"adversary": "mse"}}),
-    "laftr": (LAFTR, {}),
-    "mmd_binned": (
-        MMDBinned,
-        {
-            "text": {"bins": 10, "edges": "width", "scale": "minmax", "bandwidth": 1.0},
-            "reference": {"bins": 10, "edges": "quantile", "discrepancy": "means"},
-        },
-    ),
-    "dcor": (DCor, {"reference": {"form": "covariance"}}),
-}
-METHODS = tuple(_SETTINGS)
+METHODS = tuple(registry.METHODS)
+PROTOCOLS = tuple(registry.PROTOCOLS)
 
 
 def make_penalty(method: str, *, protocol: str = "recommended", **settings: Any) -> Penalty:
-    """Return the penalty of a method in the settings of a protocol; ``settings`` override single ones.
+    """Return the penalty of a method with the settings of a protocol.
+
+    Parameters
+    ----------
+    method : str
+        A key of :data:`frhsic_core.registry.METHODS`.
+    protocol : {"recommended", "text", "reference"}
+        Whose settings to use.
+    **settings
+        Arguments of the penalty class that replace those of the protocol.
 
     Examples
     --------
     >>> make_penalty("frhsic", protocol="reference").estimator
     'biased'
     """
-    if method not in _SETTINGS:
-        raise ValueError(f"method is {method!r}: choose one of {', '.join(map(repr, METHODS))}.")
-    _require_protocol(protocol)
-    build, chosen = _SETTINGS[method]
+    row = registry.METHODS[one_of("method", method, registry.METHODS)]
+    one_of("protocol", protocol, registry.PROTOCOLS)
+    build = registry.resolve(row.penalty)
     known = inspect.signature(build).parameters
     unknown = [name for name in settings if name not in known]
     if unknown:
         raise ValueError(f"the penalty of {method!r} has no {unknown}: choose from {', '.join(known)}.")
-    return build(**{**chosen.get(protocol, {}), **settings})
+    return build(**{**row.settings.get(protocol, {}), **settings})
 
 
 def architecture(protocol: str) -> dict[str, Any]:
-    """Return what a protocol says about the encoder."""
-    _require_protocol(protocol)
-    return {"activate_output": protocol == "text"}
-
-
-def _require_protocol(protocol: str) -> None:
-    if protocol not in PROTOCOLS:
-        raise ValueError(f"protocol is {protocol!r}: choose 'recommended', 'text' or 'reference'.")
+    """Return the arguments of the encoder that a protocol sets."""
+    one_of("protocol", protocol, registry.PROTOCOLS)
+    return {"activate_output": registry.PROTOCOLS[protocol].activate_output}

@@ -18,6 +18,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from frhsic_core import cli
+from frhsic_core.choices import one_of
 from frhsic_core.cli import terminal
 
 APP = cli.command()
@@ -57,11 +58,11 @@ def test_help_has_an_example_that_parses(path: tuple[str, ...]) -> None:
 def test_exit_statuses_are_documented() -> None:
     shown = " ".join(CliRunner().invoke(APP, ["--help"], env={"COLUMNS": "300"}).output.split())
     for meaning in (
-        "0 done",
+        "0 success",
         "1 a check failed",
-        "2 a mistake",
-        "3 something is left",
-        "4 a stack failed",
+        "2 the command is wrong",
+        "3 work remains",
+        "4 a training run failed",
         "130 inter",
     ):
         assert meaning in shown
@@ -160,17 +161,17 @@ def test_tables_leave_columns_out_before_they_cut_a_cell(width: int) -> None:
     assert "12 [1, 2]" in text
     assert "…" not in text
     assert ("x" * 30 in text) == (width >= 120)
-    assert ("Left out on" in text) == (width < 120)
+    assert ("left out" in text) == (width < 120)
     if width >= 80:
         assert max(map(len, text.splitlines())) <= width
 
 
 def test_a_choice_names_the_nearest() -> None:
-    assert terminal.one_of("protocol", "text", ("text", "reference")) == "text"
-    with pytest.raises(ValueError, match=r"protocol is 'txet' \(did you mean 'text'\?\): choose one of text, ref"):
-        terminal.one_of("protocol", "txet", ("text", "reference"))
+    assert one_of("protocol", "text", ("text", "reference")) == "text"
+    with pytest.raises(ValueError, match=r"protocol is 'txet' .*'text'.*text, reference"):
+        one_of("protocol", "txet", ("text", "reference"))
     with pytest.raises(ValueError, match=r"^protocol is 'q': choose"):
-        terminal.one_of("protocol", "q", ("text", "reference"))
+        one_of("protocol", "q", ("text", "reference"))
 
 
 def test_an_error_of_the_system_is_said_without_its_number(capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,22 +12,22 @@ from typer.testing import CliRunner
 
 from frhsic_core.cli.data import app
 from frhsic_core.data import Dataset, Provenance, available_datasets, load_dataset
-from frhsic_core.data.cards import CARDS
-from frhsic_core.data.registry import REAL, VARIANTS
+from frhsic_core.data.loading import CARDS, REAL, VARIANTS
 from frhsic_core.data.summaries import SMALLEST_CELL, differences, file_name, live_summary, load_summary, summarize
+from frhsic_core.registry import DATASETS, PAPER_DATASETS
 
 ROOT = Path(__file__).parents[2]
 STORED = ROOT / "book" / "data_summaries"
-CASES = [(name, variant) for name in REAL for variant in VARIANTS]
+CASES = [(name, variant) for name in PAPER_DATASETS for variant in VARIANTS]
 run = CliRunner().invoke
 
 
-def test_list_names_every_dataset_and_what_is_not_here() -> None:
+def test_list_names_every_dataset_and_what_is_missing() -> None:
     result = run(app, ["list"])
     assert result.exit_code == 0
     for name in available_datasets():
         assert name in result.output
-    assert "not here: frhsic data fetch adult" in result.output
+    assert "missing: frhsic data fetch adult" in result.output
     assert "built in" in result.output
 
 
@@ -40,14 +40,14 @@ def test_list_never_cuts_a_name(width: int) -> None:
     assert "…" not in result.output
     if width == 80:
         assert max(map(len, result.output.splitlines())) <= 80
-        assert "Left out on 80 columns: task, source" in result.output
+        assert "80 characters: task, source" in result.output
 
 
-def test_verify_fails_for_files_that_are_here_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    absent = run(app, ["verify"])
-    assert absent.exit_code == 0
-    assert absent.output.count("absent ") == len(CASES)
-    assert "failed " not in absent.output
+def test_verify_fails_for_local_files_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    missing = run(app, ["verify"])
+    assert missing.exit_code == 0
+    assert missing.output.count("missing ") == len(REAL) * len(VARIANTS)
+    assert "failed " not in missing.output
     assert run(app, ["verify", "synthetic"]).exit_code == 0
     path = REAL["crime"].sources["text"][0].file.under(tmp_path)
     path.parent.mkdir()
@@ -55,20 +55,20 @@ def test_verify_fails_for_files_that_are_here_alone(tmp_path: Path, monkeypatch:
     monkeypatch.setenv("FRHSIC_DATA", str(tmp_path))
     broken = run(app, ["verify"])
     assert broken.exit_code == 1
-    assert broken.output.count("failed  crime") == 2
+    assert broken.output.count("failed   crime") == 2
     assert "is not the published file" in broken.output
     assert broken.output.count("failed ") == 2
     assert path.exists()
 
 
-def test_verify_tells_that_a_broken_file_of_the_cache_is_gone(tmp_path: Path) -> None:
+def test_verify_removes_a_broken_file_from_the_cache(tmp_path: Path) -> None:
     path = REAL["compas"].sources["text"][0].file.under(tmp_path / "cache")
     path.parent.mkdir(parents=True)
     path.write_text("<html>no</html>")
     result = run(app, ["verify", "compas"])
     assert result.exit_code == 1
     assert "is a web page" in result.output
-    assert "removed from the cache, get it anew: frhsic data fetch compas" in result.output
+    assert "Removed from the cache. Download again: frhsic data fetch compas" in result.output
     assert not path.exists()
 
 
@@ -82,7 +82,7 @@ def test_a_file_that_cannot_be_read_is_no_traceback(tmp_path: Path, monkeypatch:
         raise PermissionError(13, "Permission denied", str(path))
 
     monkeypatch.setattr("frhsic_core.data.files.sha256_of", refuse)
-    assert "cannot be read: Permission denied" in run(app, ["list"]).output
+    assert "not readable: Permission denied" in run(app, ["list"]).output
     result = run(app, ["verify", "crime"])
     assert (result.exit_code, result.output.count("Permission denied")) == (1, 2)
 
@@ -112,9 +112,10 @@ def test_card_of_every_dataset(name: str) -> None:
     result = run(app, ["card", name])
     assert result.exit_code == 0
     card = CARDS[name]
-    for part in (card.title, card.terms, card.problems[0], card.not_for[0]):
+    title = DATASETS[name].full_title or DATASETS[name].title
+    for part in (title, card.terms, card.problems[0], card.not_for[0]):
         assert part in result.output
-    assert ("files are not here" in result.output) == (name in REAL)
+    assert ("files are missing" in result.output) == (name in REAL)
 
 
 def test_an_unknown_name_is_an_error() -> None:
@@ -158,7 +159,7 @@ def test_a_summary_leaves_out_small_cells() -> None:
     counts = summarize(data)["bins"]["counts"]
     assert None in counts
     assert min(count for count in counts if count is not None) >= SMALLEST_CELL
-    with pytest.raises(ValueError, match="one sensitive attribute, 2 were given"):
+    with pytest.raises(ValueError, match="2 sensitive attributes"):
         summarize(load_dataset("synthetic", sensitive=("s", "x1")))
 
 

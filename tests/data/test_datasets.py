@@ -14,8 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from frhsic_core.data import Dataset, Provenance, adult, available_datasets, crime, load_dataset
-from frhsic_core.data.tables import Table, assemble
+from frhsic_core.data import Dataset, DataUnavailable, Provenance, adult, available_datasets, crime, load_dataset
+from frhsic_core.data.fetching import Folders
+from frhsic_core.data.recipes import Table, assemble
 
 SHAPES = {
     ("adult", "text"): (30_162, 103),
@@ -110,7 +111,7 @@ def test_the_reference_takes_crime_by_position_and_we_by_name() -> None:
 
 @pytest.mark.data
 def test_sensitive_columns_of_the_experiments_with_several_attributes() -> None:
-    two = load_dataset("adult", "reference", sensitive=adult.TWO_ATTRIBUTES, download=False)
+    two = load_dataset("adult", "reference", sensitive=("age", "hours-per-week"), download=False)
     assert two.s.shape == (32_561, 2)
     assert two.d == 106
     assert two.sensitive_name == "age + hours-per-week"
@@ -127,16 +128,25 @@ def test_sensitive_columns_of_the_experiments_with_several_attributes() -> None:
 
 def test_the_names_and_what_is_said_of_a_wrong_one() -> None:
     assert {"adult", "acs_income", "meps", "crime", "compas", "synthetic"} <= set(available_datasets())
-    with pytest.raises(ValueError, match=r"no dataset 'adlut'\. Did you mean 'adult'"):
+    with pytest.raises(ValueError, match=r"dataset is 'adlut' .*'adult'"):
         load_dataset("adlut")
-    with pytest.raises(ValueError, match="variant='paper': choose 'text'"):
+    with pytest.raises(ValueError, match="variant is 'paper'"):
         load_dataset("adult", "paper")
-    with pytest.raises(ValueError, match="source='extract': adult"):
+    with pytest.raises(ValueError, match="source of adult"):
         load_dataset("adult", source="extract")
     with pytest.raises(ValueError, match="at least one row"):
         load_dataset("synthetic", n=0)
-    with pytest.raises(ValueError, match="no correlation"):
+    with pytest.raises(ValueError, match="rho"):
         load_dataset("gaussian_pair", rho=1.5)
+    with pytest.raises(TypeError, match="synthetic has no setting rho: it takes signal"):
+        load_dataset("synthetic", rho=0.5)
+    with pytest.raises(TypeError, match="adult has no setting signal"):
+        load_dataset("adult", signal="strong")
+
+
+def test_folders_can_be_given_instead_of_the_environment(tmp_path: Path) -> None:
+    with pytest.raises(DataUnavailable, match=str(tmp_path / "mine" / "adult")):
+        load_dataset("adult", folders=Folders(tmp_path / "mine", tmp_path / "cache"), download=False)
 
 
 @pytest.mark.parametrize("name", ["synthetic", "runtime", "gaussian_pair"])
@@ -202,9 +212,9 @@ def test_choosing_the_sensitive_attribute(tmp_path: Path) -> None:
     kept = _adult(tmp_path, sensitive="hours-per-week", keep_sensitive=True, drop=("age",))
     assert "hours-per-week" in kept.feature_names
     assert "age" not in kept.feature_names
-    with pytest.raises(ValueError, match=r"sensitive='wealth' is no column.*hours-per-week.*sex"):
+    with pytest.raises(ValueError, match=r"sensitive is 'wealth'.*hours-per-week.*sex"):
         _adult(tmp_path, sensitive="wealth")
-    with pytest.raises(ValueError, match="each once"):
+    with pytest.raises(ValueError, match="only once"):
         _adult(tmp_path, sensitive=("age", "age"))
 
 
@@ -239,7 +249,7 @@ def test_a_dataset_cannot_be_changed_and_does_not_freeze_what_it_was_given() -> 
     ("change", "message"),
     [
         ({"y": np.array([0, 1, 2])}, "must be 0 or 1"),
-        ({"s": np.array([0.0, np.nan, 1.0])}, "s holds NaN"),
+        ({"s": np.array([0.0, np.nan, 1.0])}, "s contains NaN"),
         ({"s": np.zeros(4)}, "s has 4 rows but X has 3"),
         ({"feature_names": ("a",)}, "1 feature names"),
         ({"sensitive_names": ("a", "b")}, "s has 1 columns but 2 names"),

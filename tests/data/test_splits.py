@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.preprocessing import MinMaxScaler
 
 from frhsic_core.data import Dataset, Provenance, load_dataset, split_indices, stack_splits
-from frhsic_core.data.splits import REFERENCE_SEEDS, TRAIN_VALIDATION_TEST
+from frhsic_core.data.splits import REFERENCE_SEEDS
 
 
 def _data(n: int = 200, *, p: int = 1, weights: bool = False, seed: int = 0) -> Dataset:
@@ -32,7 +32,7 @@ def test_the_split_is_that_of_the_released_code() -> None:
         np.testing.assert_array_equal(split.test, order[int(0.8 * 1994) :])
         assert split.validation.size == 0
     order = np.random.RandomState(43).permutation(6172)
-    three = split_indices(6172, seed=43, fractions=TRAIN_VALIDATION_TEST)
+    three = split_indices(6172, seed=43, fractions=(0.7, 0.15, 0.15))
     assert len(three.validation) == 925  # the rows of the paper's test of independence on COMPAS
     np.testing.assert_array_equal(np.concatenate([three.train, three.validation, three.test]), order)
 
@@ -46,7 +46,7 @@ def test_parts_are_disjoint_and_complete(n: int, seed: int, fractions: tuple[flo
 
 @pytest.mark.parametrize("fractions", [(0.8,), (0.8, 0.1), (0.8, 0.3, -0.1), (0.4, 0.2, 0.2, 0.2)])
 def test_fractions_that_make_no_split(fractions: tuple[float, ...]) -> None:
-    with pytest.raises(ValueError, match=r"fractions=.*summing to 1"):
+    with pytest.raises(ValueError, match="fractions is"):
         split_indices(100, fractions=fractions)
 
 
@@ -130,7 +130,7 @@ def test_a_stack_on_cuda_is_that_of_the_cpu() -> None:
     ("options", "error", "message"),
     [
         ({"seeds": ()}, ValueError, "seeds is empty"),
-        ({"scaling": "test"}, ValueError, "choose 'train', 'full' or 'none'"),
+        ({"scaling": "test"}, ValueError, "scaling is 'test'"),
         ({"dtype": torch.int64}, TypeError, "floating dtype"),
     ],
 )

@@ -1,1 +1,1 @@
-"""Every figure of the book, drawn from stored results."""
+"""Draw the figures of the book from stored results."""

@@ -1,4 +1,4 @@
-"""Pictures of comparisons: verdicts of paired tests, variants by factor and measure, a summary along one setting."""
+"""Draw comparisons: verdicts of paired tests, variants by factor and measure, and a summary along one setting."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from frhsic_core.paper.figures.styles import (
     OPTION_WORDS,
     STYLES,
     WIDTH,
+    dataset_style,
     dataset_title,
     style_of,
 )
@@ -24,19 +25,17 @@ if TYPE_CHECKING:
 
 __all__ = ["draw_factors", "draw_levels", "draw_verdicts", "verdict_words"]
 
-VERDICT_COLOURS = {"ahead": OKABE_ITO["bluish green"], "behind": OKABE_ITO["vermillion"], "undecided": "#e8e8e8"}
-# Where only the signed-rank test, which takes the splits for independent, decides.
-PALE_COLOURS = {"ahead": "#b3e2d5", "behind": "#f6d3b8", "undecided": "#e8e8e8"}
-SIDES = {"ahead": "Ahead of", "behind": "Behind"}
-DATASET_COLOURS = {"compas": OKABE_ITO["vermillion"], "acs_income": OKABE_ITO["blue"]}
-DATASET_MARKERS = {"compas": "o", "acs_income": "s"}
+VERDICT_COLORS = {"ahead": OKABE_ITO["bluish green"], "behind": OKABE_ITO["vermillion"], "undecided": "#e8e8e8"}
+# Used where only the signed-rank test, which assumes independent splits, finds a difference.
+PALE_COLORS = {"ahead": "#b3e2d5", "behind": "#f6d3b8", "undecided": "#e8e8e8"}
+WORDS = {"ahead": "better", "behind": "worse", "undecided": "no significant difference"}
 
 
 def draw_verdicts(tables: Mapping[str, pd.DataFrame], *, columns: int = 2, digits: int = 2) -> Figure:
-    """Draw families of :func:`frhsic_core.paper.experiments.tables.families.family`, titled by their keys.
+    """Draw families of paired comparisons, one panel for each key of ``tables``.
 
-    A cell holds the median difference. Full colour and a frame: decided by the corrected resampled t-test after Holm;
-    pale: by the signed-rank test alone; grey: by neither.
+    A cell shows the median difference. It has a full color and a frame where the corrected resampled t-test is
+    significant after Holm's correction, a pale color where only the signed-rank test is, and is gray otherwise.
     """
     import matplotlib.pyplot as plt
     from matplotlib.patches import Patch, Rectangle
@@ -53,8 +52,8 @@ def draw_verdicts(tables: Mapping[str, pd.DataFrame], *, columns: int = 2, digit
         for line in table.itertuples():
             x, y = rivals.index(line.rival), order.index(line.dataset)
             cautious = line.verdict_corrected != "undecided"
-            colour = VERDICT_COLOURS[line.verdict_corrected] if cautious else PALE_COLOURS[line.verdict]
-            axis.add_patch(Rectangle((x, y), 1, 1, facecolor=colour, edgecolor="white", linewidth=1.5))
+            color = VERDICT_COLORS[line.verdict_corrected] if cautious else PALE_COLORS[line.verdict]
+            axis.add_patch(Rectangle((x, y), 1, 1, facecolor=color, edgecolor="white", linewidth=1.5))
             if cautious:
                 axis.add_patch(Rectangle((x + 0.04, y + 0.05), 0.92, 0.9, fill=False, edgecolor="black", linewidth=0.8))
             number = f"{line.median:+.{digits}f}".replace("-", "−")
@@ -72,11 +71,11 @@ def draw_verdicts(tables: Mapping[str, pd.DataFrame], *, columns: int = 2, digit
         axis.set_axis_off()
     key = [
         *(
-            Patch(facecolor=VERDICT_COLOURS[v], edgecolor="black", label=f"{v}, corrected test")
+            Patch(facecolor=VERDICT_COLORS[v], edgecolor="black", label=f"{WORDS[v]}, corrected test")
             for v in ("ahead", "behind")
         ),
-        *(Patch(facecolor=PALE_COLOURS[v], label=f"{v}, signed-rank test only") for v in ("ahead", "behind")),
-        Patch(facecolor=PALE_COLOURS["undecided"], label="undecided by both"),
+        *(Patch(facecolor=PALE_COLORS[v], label=f"{WORDS[v]}, signed-rank test only") for v in ("ahead", "behind")),
+        Patch(facecolor=PALE_COLORS["undecided"], label=WORDS["undecided"]),
     ]
     figure.tight_layout()
     if len(tables) < axes.size:
@@ -88,9 +87,9 @@ def draw_verdicts(tables: Mapping[str, pd.DataFrame], *, columns: int = 2, digit
 
 
 def verdict_words(tables: Mapping[str, pd.DataFrame]) -> str:
-    """Return the picture in words: for each panel, which rivals the method is ahead of and behind, by dataset.
+    """Return the same comparisons as text, one sentence for each panel and test.
 
-    What the corrected test decides comes first, what the signed-rank test alone decides after it.
+    The corrected test comes first, then what only the signed-rank test finds.
     """
 
     def named(chosen: pd.DataFrame) -> str:
@@ -107,15 +106,15 @@ def verdict_words(tables: Mapping[str, pd.DataFrame]) -> str:
             ("corrected test", table, "verdict_corrected"),
             ("signed-rank test only", alone, "verdict"),
         ):
-            sides = [f"{side} {named(part[part[column] == verdict])}." for verdict, side in SIDES.items()]
+            sides = [f"{WORDS[v].capitalize()} than {named(part[part[column] == v])}." for v in ("ahead", "behind")]
             sentences.append(f"{title}, {test}. {' '.join(sides)}")
     return "\n".join(sentences)
 
 
 def draw_factors(table: pd.DataFrame, *, base: tuple[str, str] | None = None) -> Figure:
-    """Draw nAUP of every level as shaded numbers, a panel for each dataset; the line of the base is framed.
+    """Draw nAUP of every level of every factor as shaded numbers, with one panel for each dataset.
 
-    ``table`` has lines (factor, level) and columns (dataset, measure).
+    ``table`` has rows (factor, level) and columns (dataset, measure). The row ``base`` has a frame.
     """
     import matplotlib.pyplot as plt
     from matplotlib.patches import Rectangle
@@ -132,8 +131,8 @@ def draw_factors(table: pd.DataFrame, *, base: tuple[str, str] | None = None) ->
         axis.imshow(np.ma.masked_invalid(values), cmap="cividis", vmin=0.0, vmax=1.0, aspect="auto")
         for (i, j), value in np.ndenumerate(values):
             text = "–" if np.isnan(value) else f"{value:.2f}"
-            colour = "white" if value < 0.55 else "black"
-            axis.text(j, i, text, ha="center", va="center", fontsize=8.5, color=colour)
+            color = "white" if value < 0.55 else "black"
+            axis.text(j, i, text, ha="center", va="center", fontsize=8.5, color=color)
         if base in set(table.index):
             place = list(table.index).index(base)
             axis.add_patch(Rectangle((-0.5, place - 0.5), values.shape[1], 1, fill=False, edgecolor="red", linewidth=2))
@@ -146,9 +145,9 @@ def draw_factors(table: pd.DataFrame, *, base: tuple[str, str] | None = None) ->
 
 
 def draw_levels(panels: Mapping[str, pd.DataFrame], *, ylabel: str, columns: int = 2) -> Figure:
-    """Draw a summary along the levels of one setting, a panel for each setting, a line for each dataset.
+    """Draw a summary along the levels of a setting, with one panel for each setting and one line for each dataset.
 
-    A panel's table has columns ``dataset``, ``level`` (its categories in order), ``mean`` and ``sd``; bars are one sd.
+    A panel's table has the columns ``dataset``, ``level`` (ordered categories), ``mean`` and ``sd``; bars are one sd.
     """
     import matplotlib.pyplot as plt
 
@@ -161,10 +160,11 @@ def draw_levels(panels: Mapping[str, pd.DataFrame], *, ylabel: str, columns: int
         for k, (dataset, part) in enumerate(table.groupby("dataset")):
             name = str(dataset)
             place = [levels.index(level) + 0.08 * (k - 0.5) for level in part["level"]]
+            style = dataset_style(name)
             axis.errorbar(
-                place, part["mean"], yerr=part["sd"], color=DATASET_COLOURS.get(name, "black"),
-                marker=DATASET_MARKERS.get(name, "D"), markersize=5, linewidth=1.2, elinewidth=0.7,
-                label=dataset_title(name),
+                place, part["mean"], yerr=part["sd"], color=style.color, marker=style.marker,
+                markersize=5, linewidth=1.2, elinewidth=0.7,
+                label=style.label,
             )  # fmt: skip
         axis.set_xticks(range(len(levels)), levels, fontsize=9, rotation=20 if max(map(len, levels)) > 5 else 0)
         axis.set_title(title, fontsize=11)

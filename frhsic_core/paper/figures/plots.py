@@ -1,6 +1,6 @@
-"""Figures from stored results only: tables in, pictures out, torch never imported.
+"""Draw trade-offs between performance and dependence from stored results.
 
-Colours, markers and names are those of :mod:`frhsic_core.paper.figures.styles`.
+Nothing here imports torch.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from frhsic_core.paper.figures.styles import (
     dataset_title,
     style_of,
 )
+from frhsic_core.registry import DEPENDENCE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,17 +48,19 @@ def draw_frontiers(
     *,
     dependence: str = "gdp_reference",
     datasets: Sequence[str] | None = None,
-    xlabel: str = "GDP, as in the paper",
+    xlabel: str | None = None,
     columns: int = 2,
     methods: Iterable[str] | None = None,
 ) -> Figure:
-    """Draw performance against dependence along λ, a panel for each dataset; means over splits, bars of one sd.
+    """Draw performance against dependence along λ, with one panel for each dataset.
 
-    ``rows`` are those of one protocol. Up and to the left is better; a regression's axis of error points down.
+    Points are means over splits and bars are one standard deviation. ``rows`` belong to one protocol. Up and to the
+    left is better: the axis of a regression's error points down. ``xlabel`` is the measure's label by default.
     """
+    xlabel = DEPENDENCE.get(dependence, dependence) if xlabel is None else xlabel
     shown = [name for name in datasets or DATASET_TITLES if (rows["dataset"] == name).any()]
     if not shown:
-        raise ValueError("rows hold none of the datasets asked for: nothing to draw.")
+        raise ValueError("rows contain none of the requested datasets: there is nothing to draw.")
     columns = min(columns, len(shown))
     lines = -(-len(shown) // columns)
     figure, axes = _panels(lines, columns, (WIDTH, 2.7 * lines + 0.1))
@@ -84,7 +87,7 @@ def _frontier(axis: Axes, rows: pd.DataFrame, dependence: str, methods: Iterable
         style, mean, sd = style_of(method), means.loc[method].sort_index(), spreads.loc[method].sort_index()
         size, order = (11, 3) if method == "unfair" else (5, 2)
         axis.errorbar(
-            mean[dependence], mean["performance"], xerr=sd[dependence], yerr=sd["performance"], color=style.colour,
+            mean[dependence], mean["performance"], xerr=sd[dependence], yerr=sd["performance"], color=style.color,
             marker=style.marker, markersize=size, markeredgecolor="black", zorder=order,
             markeredgewidth=0.5, linewidth=1.2, elinewidth=0.6, label=style.label,
         )  # fmt: skip
@@ -95,11 +98,10 @@ def _frontier(axis: Axes, rows: pd.DataFrame, dependence: str, methods: Iterable
 
 
 def draw_areas(tables: Mapping[str, pd.DataFrame], *, xlabel: str = "nAUP") -> Figure:
-    """Draw nAUP with its bootstrap interval, a panel for each dataset, a row of marks for each entry of ``tables``.
+    """Draw nAUP with its bootstrap interval, with one panel for each dataset.
 
-    The first entry is drawn full, the next hollow, so that two protocols, or ours and the published, can be compared.
-    Tables are those of :func:`frhsic_core.paper.experiments.tables.main_table.pareto_table`; one without intervals has
-    bare marks.
+    The first entry of ``tables`` has full marks and the next one hollow marks, so that two protocols, or our values and
+    the published ones, can be compared. The tables are those of ``pareto_table``; without intervals only marks appear.
     """
     from matplotlib.lines import Line2D
 
@@ -117,10 +119,10 @@ def draw_areas(tables: Mapping[str, pd.DataFrame], *, xlabel: str = "nAUP") -> F
                 style, value = style_of(method), float(line["naup"].iloc[0])
                 y = i + 0.22 * (k - (len(tables) - 1) / 2)
                 if "naup_low" in line:
-                    axis.plot(line[["naup_low", "naup_high"]].iloc[0], [y, y], color=style.colour, linewidth=1.6)
+                    axis.plot(line[["naup_low", "naup_high"]].iloc[0], [y, y], color=style.color, linewidth=1.6)
                 axis.plot(
-                    value, y, marker=style.marker, color=style.colour if k == 0 else "white", markersize=6,
-                    markeredgecolor="black" if k == 0 else style.colour, markeredgewidth=0.6 if k == 0 else 1.4,
+                    value, y, marker=style.marker, color=style.color if k == 0 else "white", markersize=6,
+                    markeredgecolor="black" if k == 0 else style.color, markeredgewidth=0.6 if k == 0 else 1.4,
                     linestyle="none", label=title if i == 0 else None,
                 )  # fmt: skip
         axis.set_title(dataset_title(name), fontsize=11)
@@ -145,9 +147,9 @@ def draw_areas(tables: Mapping[str, pd.DataFrame], *, xlabel: str = "nAUP") -> F
 
 
 def draw_measures(areas: pd.DataFrame) -> Figure:
-    """Draw a table of nAUP, methods down and measures of dependence across, as shaded numbers.
+    """Draw a table of nAUP as shaded numbers.
 
-    ``areas`` has a line for each method and a column for each measure, labelled as they shall read.
+    ``areas`` has one row for each method and one column for each measure; its column names are the labels.
     """
     values = areas.to_numpy(float)
     figure, axes = _panels(1, 1, (WIDTH, 0.42 * values.shape[0] + 1.7))
@@ -166,7 +168,7 @@ def draw_measures(areas: pd.DataFrame) -> Figure:
 
 
 def frontier_alt_text(rows: pd.DataFrame, *, dependence: str = "gdp_reference") -> str:
-    """Return words for a picture of frontiers: for each dataset and method, from where to where its sweep goes.
+    """Return a text for a figure of frontiers: the two ends of each method's sweep, for each dataset.
 
     Examples
     --------
@@ -201,7 +203,7 @@ def _panels(lines: int, columns: int, size: tuple[float, float], **options: Any)
 
 
 def _legend(figure: Figure, axes: np.ndarray, used: int, handles: list[Any], labels: list[str]) -> None:
-    """Put the legend where a panel is missing, or below all; leave out the panels that hold nothing."""
+    """Put the legend into the first unused panel, or below all panels, and hide the unused ones."""
     spare = list(axes.flat[used:])
     for axis in spare:
         axis.set_axis_off()

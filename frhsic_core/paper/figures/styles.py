@@ -1,11 +1,13 @@
-"""How methods and datasets are written and drawn, the same in every figure and table.
+"""Define how figures write and draw methods and datasets.
 
-Every method has one colour (of the palette of Okabe and Ito, which colour-blind readers can tell apart) and one marker.
+Labels, titles, colors and markers come from :mod:`frhsic_core.registry`.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
+
+from frhsic_core.registry import DATASETS, METHODS, OKABE_ITO, titles
 
 __all__ = [
     "DATASET_TITLES",
@@ -15,65 +17,62 @@ __all__ = [
     "STYLES",
     "WIDTH",
     "Style",
+    "dataset_style",
     "dataset_title",
     "style_of",
 ]
 
-# As wide as a page's column, so that letters are read in the size they are written in; fine enough to be enlarged.
+# A figure is as wide as the text column, so that its letters keep their size; the resolution allows enlarging it.
 WIDTH = 7.4  # inches
 DPI = 150
-OKABE_ITO = {
-    "black": "#000000",
-    "orange": "#E69F00",
-    "sky blue": "#56B4E9",
-    "bluish green": "#009E73",
-    "yellow": "#F0E442",
-    "blue": "#0072B2",
-    "vermillion": "#D55E00",
-    "reddish purple": "#CC79A7",
-}
-DATASET_TITLES = {
-    "adult": "Adult",
-    "acs_income": "ACS Income",
-    "meps": "MEPS",
-    "crime": "Crime",
-    "compas": "COMPAS",
-    "synthetic": "Synthetic",
-}
+DATASET_TITLES = titles()
+
+
+class Style(NamedTuple):
+    """The label, the color and the marker of a method."""
+
+    label: str
+    color: str
+    marker: str
+
+    @property
+    def colour(self) -> str:  # SHIM: Style.colour -> Style.color
+        """Return the color."""
+        return self.color
+
+
+UNKNOWN = Style("", OKABE_ITO["gray"], "h")
+
+
+def dataset_style(name: str) -> Style:
+    """Return the style of a dataset; one that is not registered is gray.
+
+    Examples
+    --------
+    >>> dataset_style("compas").label, dataset_style("my_own").label
+    ('COMPAS', 'my own')
+    """
+    row = DATASETS.get(name)
+    if row is None:
+        return UNKNOWN._replace(label=name.replace("_", " "))
+    return Style(row.title, row.color, row.marker)
 
 
 def dataset_title(name: str) -> str:
-    """Return a dataset's name as a reader writes it.
+    """Return the title of a dataset.
 
     Examples
     --------
     >>> dataset_title("acs_income"), dataset_title("my_own")
     ('ACS Income', 'my own')
     """
-    return DATASET_TITLES.get(name, name.replace("_", " "))
+    return dataset_style(name).label
 
 
-class Style(NamedTuple):
-    """How a method is written and drawn."""
-
-    label: str
-    colour: str
-    marker: str
+STYLES = {key: Style(row.label, row.color, row.marker) for key, row in METHODS.items()}
 
 
-STYLES = {
-    "unfair": Style("Unfair", OKABE_ITO["black"], "*"),
-    "frhsic": Style("FRHSIC", OKABE_ITO["vermillion"], "o"),
-    "frem": Style("FREM", OKABE_ITO["blue"], "s"),
-    "reg_gdp": Style("Reg-GDP", OKABE_ITO["bluish green"], "^"),
-    "adv": Style("ADV", OKABE_ITO["reddish purple"], "v"),
-    "mmd_binned": Style("MMD (binned)", OKABE_ITO["orange"], "D"),
-    "laftr": Style("LAFTR", OKABE_ITO["sky blue"], "P"),
-    "dcor": Style("dCor", OKABE_ITO["yellow"], "X"),
-}
-
-
-# Options whose stored key is not how one would say it.
+# Labels of options whose stored key does not read well.
 OPTION_WORDS = {
     "estimator biased": "biased",
     "estimator unbiased": "unbiased",
@@ -87,7 +86,7 @@ OPTION_WORDS = {
 
 
 def style_of(method: str) -> Style:
-    """Return the style of a method; a variant ``method:option`` has the method's with its option in the label.
+    """Return the style of a method, or of a variant ``"method:option"``, whose label names the option.
 
     Examples
     --------
@@ -95,6 +94,6 @@ def style_of(method: str) -> Style:
     ('FRHSIC, unbiased', 'Reg-GDP, points 10', 'my method')
     """
     name, _, option = method.partition(":")
-    style = STYLES.get(name, Style(name.replace("_", " "), "#777777", "h"))
+    style = STYLES.get(name, UNKNOWN._replace(label=name.replace("_", " ")))
     words = OPTION_WORDS.get(option, option.replace("_", " "))
     return style._replace(label=f"{style.label}, {words}") if option else style

@@ -1,4 +1,4 @@
-"""Figures: drawn from stored rows, without torch, with one colour for each method and words for each picture."""
+"""Figures are drawn from stored rows without torch, and each has a text."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from frhsic_core.paper.experiments.presets import METHODS
-from frhsic_core.paper.experiments.tables.main_table import MAIN_METHODS, pareto_table
+from frhsic_core.paper.experiments.tables.main_table import pareto_table
 from frhsic_core.paper.figures import comparisons as plots_comparisons
 from frhsic_core.paper.figures import plots
 from frhsic_core.paper.runs.plan import Experiment
 from frhsic_core.paper.runs.reference import reference_sweep
+from frhsic_core.registry import DATASETS, MAIN_METHODS
 
 matplotlib.use("Agg")
 
@@ -25,13 +25,6 @@ matplotlib.use("Agg")
 def _close():
     yield
     matplotlib.pyplot.close("all")
-
-
-def test_every_method_has_its_own_colour_and_marker() -> None:
-    assert set(plots.STYLES) == set(METHODS)
-    assert len({style.colour for style in plots.STYLES.values()}) == len(METHODS)
-    assert len({style.marker for style in plots.STYLES.values()}) == len(METHODS)
-    assert {style.colour for style in plots.STYLES.values()} <= set(plots.OKABE_ITO.values())
 
 
 def test_frontiers_show_the_means_of_the_rows() -> None:
@@ -47,7 +40,7 @@ def test_frontiers_show_the_means_of_the_rows() -> None:
     crime = figure.axes[3]
     assert crime.yaxis_inverted()
     assert not adult.yaxis_inverted()
-    with pytest.raises(ValueError, match="nothing to draw"):
+    with pytest.raises(ValueError, match="rows"):
         plots.draw_frontiers(rows.iloc[:0])
 
 
@@ -100,19 +93,27 @@ def verdicts() -> pd.DataFrame:
 
 
 def test_verdicts_tell_the_two_tests_apart() -> None:
-    """Full colour for the corrected test, pale for the signed-rank test alone, grey for neither; the same in words."""
-    colours = {name: matplotlib.colors.to_rgba(c) for name, c in plots_comparisons.VERDICT_COLOURS.items()}
-    pale = {name: matplotlib.colors.to_rgba(c) for name, c in plots_comparisons.PALE_COLOURS.items()}
+    """Full color for the corrected test, pale for the signed-rank test alone, grey for neither; the same in words."""
+    colors = {name: matplotlib.colors.to_rgba(c) for name, c in plots_comparisons.VERDICT_COLORS.items()}
+    pale = {name: matplotlib.colors.to_rgba(c) for name, c in plots_comparisons.PALE_COLORS.items()}
     figure = plots_comparisons.draw_verdicts({"GDP": verdicts()})
     cells = {(p.get_x(), p.get_y()): p.get_facecolor() for p in figure.axes[0].patches if p.get_width() == 1}
     assert cells == {
-        (0, 0): colours["ahead"], (1, 0): pale["behind"], (0, 1): pale["undecided"], (1, 1): colours["behind"],
+        (0, 0): colors["ahead"], (1, 0): pale["behind"], (0, 1): pale["undecided"], (1, 1): colors["behind"],
     }  # fmt: skip
     assert [text.get_text() for text in figure.axes[0].texts] == ["+0.20", "−0.10", "+0.05", "−0.30"]
     assert plots_comparisons.verdict_words({"GDP": verdicts()}).splitlines() == [
-        "GDP, corrected test. Ahead of FREM on Adult. Behind Reg-GDP on ACS Income.",
-        "GDP, signed-rank test only. Ahead of none. Behind Reg-GDP on Adult.",
+        "GDP, corrected test. Better than FREM on Adult. Worse than Reg-GDP on ACS Income.",
+        "GDP, signed-rank test only. Better than none. Worse than Reg-GDP on Adult.",
     ]
+
+
+def test_levels_take_the_colors_of_the_registry_and_draw_other_datasets_gray() -> None:
+    level = pd.Categorical(["low", "high"] * 2, categories=["low", "high"])
+    table = pd.DataFrame({"dataset": ["compas"] * 2 + ["mine"] * 2, "level": level, "mean": 0.5, "sd": 0.1})
+    figure = plots_comparisons.draw_levels({"scale": table}, ylabel="nAUP")
+    drawn = {bars.get_label(): bars.lines[0].get_color() for bars in figure.axes[0].containers}
+    assert drawn == {"COMPAS": DATASETS["compas"].color, "mine": "#777777"}
 
 
 def test_factors_are_named_in_words() -> None:

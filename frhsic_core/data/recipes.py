@@ -1,0 +1,273 @@
+"""Define what a dataset module contains: how files become a table, what must come out, and a card.
+
+A dataset module such as :mod:`frhsic_core.data.adult` defines one `Recipe`; :mod:`frhsic_core.data.synthetic` defines
+one `Law` for each distribution.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+import pandas as pd
+
+from frhsic_core.choices import one_of
+from frhsic_core.data.dataset import Dataset, FileRecord, Provenance, Task
+from frhsic_core.data.files import FormatError, RawFile
+from frhsic_core.registry import VARIANTS
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Card:
+    """A short description of a dataset for its users.
+
+    Parameters
+    ----------
+    measured, by, sensitive, target : str
+        What a row is, who collected it, and what S and Y are.
+    problems : tuple of str
+        Known problems of the data or of the recipe.
+    terms : str
+        License and conditions of use.
+    not_for : tuple of str
+        What cannot be concluded from the data.
+    """
+
+    measured: str
+    by: str
+    sensitive: str
+    target: str
+    problems: tuple[str, ...]
+    terms: str
+    not_for: tuple[str, ...]
+
+    def markdown(self) -> str:
+        """Return the card as Markdown, without a title."""
+        lines = [f"**A row.** {self.measured}  ", f"**By.** {self.by}  ", f"**S.** {self.sensitive}  "]
+        lines += [f"**Y.** {self.target}  ", f"**Terms.** {self.terms}", "", "Known problems:", ""]
+        lines += [f"- {problem}" for problem in self.problems]
+        return "\n".join([*lines, "", "Not to be concluded from it: " + "; ".join(self.not_for) + "."])
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file that gives a variant of a dataset, how to read it, and what must come out.
+
+    Parameters
+    ----------
+    kind : {"official", "extract"}
+        Whether the file is the publisher's own or an extract of it.
+    file : RawFile
+        The file.
+    read : callable
+        ``read(path, variant)`` returns a `Table`.
+    counts : tuple of int
+        Numbers of rows that the steps of the table must pass through, in order. The last one is n.
+    d : int
+        Number of features without the default sensitive attribute.
+    """
+
+    kind: str
+    file: RawFile
+    read: Callable[[Path, str], Table]
+    counts: tuple[int, ...]
+    d: int
+
+    def check(self, table: Table) -> None:
+        """Raise `FormatError` unless the table has the expected rows and columns."""
+        reached = iter(rows for _, rows in table.steps)
+        ordered = all(count in reached for count in self.counts)
+        d = table.columns.shape[1] - 1
+        if not ordered or len(table.columns) != self.counts[-1] or d != self.d:
+            steps = "; ".join(f"{what}: {rows:,}" for what, rows in table.steps)
+            expected = " then ".join(f"{count:,}" for count in self.counts)
+            raise FormatError(
+                f"{self.file.name}: expected {expected} rows and d = {self.d}, but the file gave d = {d} and {steps}. "
+                "It is not the file that this recipe was written for."
+            )
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A dataset that is read from files.
+
+    Parameters
+    ----------
+    task : {"classification", "regression"}
+        What the target is.
+    sensitive : mapping
+        The default sensitive attribute of each variant.
+    sources : mapping
+        The sources of each variant, the preferred one first.
+    card : Card
+        The description of the dataset.
+    """
+
+    task: Task
+    sensitive: Mapping[str, str]
+    sources: Mapping[str, tuple[Source, ...]]
+    card: Card
+
+
+@dataclass(frozen=True)
+class Law:
+    """A dataset that is drawn from a distribution.
+
+    Parameters
+    ----------
+    draw : callable
+        ``draw(n, seed=..., generator=..., **settings)`` returns a `Table`.
+    card : Card
+        The description of the dataset.
+    """
+
+    draw: Callable[..., Table]
+    card: Card
+
+
+def both(value: T) -> dict[str, T]:
+    """Return a mapping that gives both variants the same value."""
+    return dict.fromkeys(VARIANTS, value)
+
+
+@dataclass
+class Table:
+    """A dataset before its sensitive attribute is separated from its features.
+
+    Parameters
+    ----------
+    columns : pandas.DataFrame
+        All numeric columns, including the default sensitive attribute.
+    y : numpy.ndarray
+        Target.
+    task : {"classification", "regression"}
+        What ``y`` is.
+    sensitive : str
+        The default sensitive attribute.
+    source : str
+        Where the data come from, for the provenance.
+    groups : mapping
+        The columns of each one-hot encoded variable.
+    steps, notes : list
+        Filters with the rows left after each, and remarks, for the provenance.
+    weights : numpy.ndarray, optional
+        Survey weights.
+    """
+
+    columns: pd.DataFrame
+    y: np.ndarray
+    task: Task
+    sensitive: str
+    source: str
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    steps: list[tuple[str, int]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    weights: np.ndarray | None = None
+
+
+def require_columns(found: Iterable[str], needed: Iterable[str], *, file: str) -> None:
+    """Raise `FormatError` naming the columns of ``needed`` that ``found`` lacks."""
+    found = list(found)
+    missing = [name for name in needed if name not in set(found)]
+    if missing:
+        raise FormatError(
+            f"{file} lacks the columns {', '.join(missing)}. It has {len(found)} columns: {', '.join(found[:8])}, … "
+            "Check that it is the complete and unchanged file."
+        )
+
+
+def numeric(frame: pd.DataFrame, *, file: str, missing: Sequence[str] = ()) -> pd.DataFrame:
+    """Return ``frame`` as float64 with ``missing`` marks as NaN; raise `FormatError` for any other text."""
+    result = {}
+    for name in frame.columns:
+        column = frame[name]
+        if not pd.api.types.is_numeric_dtype(column):
+            column = column.astype("str").str.strip()
+            column = column.mask(column.isin(missing))
+        values = pd.to_numeric(column, errors="coerce").astype("float64")
+        unreadable = values.isna() & frame[name].notna() & column.notna()
+        if unreadable.any():
+            example = frame[name][unreadable].iloc[0]
+            raise FormatError(
+                f"{file}: column {name} contains {example!r} in {int(unreadable.sum())} rows where numbers are needed."
+            )
+        result[name] = values
+    return pd.DataFrame(result, index=frame.index)
+
+
+def one_hot(frame: pd.DataFrame, names: Sequence[str]) -> tuple[pd.DataFrame, dict[str, tuple[str, ...]]]:
+    """Return 0/1 columns ``name_level`` (levels sorted) for each of ``names``, and the columns of each name."""
+    parts = []
+    groups = {}
+    for name in names:
+        levels = sorted(frame[name].unique())
+        part = pd.DataFrame(
+            {f"{name}_{level}": (frame[name] == level).astype("float64") for level in levels}, index=frame.index
+        )
+        parts.append(part)
+        groups[name] = tuple(part.columns)
+    return pd.concat(parts, axis=1), groups
+
+
+def _sensitive_columns(table: Table, sensitive: str | Sequence[str] | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the columns of S and the columns that leave X; see `assemble`."""
+    if sensitive is None:
+        names: tuple[str, ...] = (table.sensitive,)
+    else:
+        names = (sensitive,) if isinstance(sensitive, str) else tuple(sensitive)
+    if not names or len(set(names)) != len(names):
+        raise ValueError(f"sensitive is {sensitive!r}: name at least one column, and each column only once.")
+    chosen: list[str] = []
+    leaving: list[str] = []
+    for name in names:
+        if name in table.groups:
+            group = table.groups[name]
+            chosen += group[1:] if len(group) == 2 else group  # two levels are one 0/1 column
+            leaving += group
+        elif name in table.columns:
+            chosen.append(name)
+            leaving.append(name)
+        else:
+            encoded = {column for group in table.groups.values() for column in group}
+            one_of("sensitive", name, [*(column for column in table.columns if column not in encoded), *table.groups])
+    return tuple(chosen), tuple(leaving)
+
+
+def assemble(
+    table: Table,
+    *,
+    name: str,
+    variant: str,
+    files: Sequence[FileRecord] = (),
+    sensitive: str | Sequence[str] | None = None,
+    keep_sensitive: bool = False,
+    drop: Sequence[str] = (),
+) -> Dataset:
+    """Build a `Dataset` from a table.
+
+    The sensitive columns become ``s``, and they leave ``X`` unless ``keep_sensitive`` is true. A one-hot encoded
+    variable may be named as a whole (``"sex"``): all its columns leave ``X``. In ``s`` a variable with two levels is
+    one 0/1 column, and a variable with more levels is all its columns.
+    """
+    chosen, leaving = _sensitive_columns(table, sensitive)
+    require_columns(table.columns.columns, drop, file=name)
+    gone = {*drop} if keep_sensitive else {*leaving, *drop}
+    kept = [column for column in table.columns if column not in gone]
+    s = table.columns[list(chosen)].to_numpy()
+    provenance = Provenance(name, variant, table.source, tuple(files), tuple(table.steps), tuple(table.notes))
+    return Dataset(
+        name=name,
+        X=table.columns[kept].to_numpy(),
+        s=s[:, 0] if len(chosen) == 1 else s,
+        y=table.y,
+        task=table.task,
+        feature_names=tuple(kept),
+        sensitive_names=chosen,
+        provenance=provenance,
+        weights=table.weights,
+    )

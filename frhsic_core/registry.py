@@ -1,0 +1,486 @@
+"""List the methods, datasets, measures and protocols, each in one table.
+
+Figures, tables, experiments, explorers and data cards read their names, labels, colors and orders from here, so that
+a new method or dataset is one row. The module imports nothing heavy: classes and datasets are named by strings of the
+form ``"module:object"`` and imported by :func:`resolve` on first use.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = [
+    "BASELINE",
+    "DATASETS",
+    "DEPENDENCE",
+    "MAIN_METHODS",
+    "MEASURES",
+    "METHODS",
+    "OKABE_ITO",
+    "PAPER_DATASETS",
+    "PAPER_METHODS",
+    "PARETO_METHODS",
+    "PROTOCOLS",
+    "REAL_DATASETS",
+    "SWEEP_DATASETS",
+    "TRANSFER_METHODS",
+    "VARIANTS",
+    "DatasetRow",
+    "Measure",
+    "Method",
+    "Protocol",
+    "labels",
+    "resolve",
+    "titles",
+]
+
+#: The palette of Okabe and Ito, which color-blind readers can tell apart, and a gray.
+OKABE_ITO = {
+    "black": "#000000",
+    "orange": "#E69F00",
+    "sky blue": "#56B4E9",
+    "bluish green": "#009E73",
+    "yellow": "#F0E442",
+    "blue": "#0072B2",
+    "vermillion": "#D55E00",
+    "reddish purple": "#CC79A7",
+    "gray": "#777777",
+}
+
+# --- protocols and variants ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """A set of training settings for all methods.
+
+    Parameters
+    ----------
+    key : str
+        What a user types, and what stored rows hold.
+    meaning : str
+        Whose settings they are, in one sentence.
+    activate_output : bool
+        Whether the encoder applies its activation after the last layer as well.
+    """
+
+    key: str
+    meaning: str
+    activate_output: bool = False
+
+
+PROTOCOLS: dict[str, Protocol] = {
+    row.key: row
+    for row in (
+        Protocol("recommended", "The settings that this library recommends."),
+        Protocol("text", "The settings that the paper states.", activate_output=True),
+        Protocol("reference", "The settings of the authors' released code."),
+    )
+}
+
+#: Which rows and which sensitive attribute a dataset has. The keys are part of stored rows.
+VARIANTS: dict[str, str] = {
+    "text": "the data as the paper describes them",
+    "reference": "the data as the authors' released code prepares them",
+}
+
+# --- methods -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Method:
+    """A training method.
+
+    Parameters
+    ----------
+    key : str
+        What a user types, and what stored rows hold.
+    label : str
+        The name in figures and tables.
+    color, marker : str
+        How figures draw it. No two methods share a marker, and no two methods of the paper share a color.
+    penalty : str
+        The penalty class as ``"module:Class"``.
+    cost : float
+        Time of a training step relative to ``"unfair"``, used to order and balance jobs. A rough value is enough.
+    settings : mapping
+        Arguments of the penalty class for each protocol, where they differ from the defaults of the class.
+    tables : tuple of str
+        Tables of the paper that list the method: ``"real_data"``, ``"pareto_summary"``, ``"transfer"``. Empty for a
+        method that is not in the paper.
+    """
+
+    key: str
+    label: str
+    color: str
+    marker: str
+    penalty: str
+    cost: float
+    settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    tables: tuple[str, ...] = ()
+
+
+METHODS: dict[str, Method] = {
+    row.key: row
+    for row in (
+        Method(
+            key="unfair",
+            label="Unfair",
+            color=OKABE_ITO["black"],
+            marker="*",
+            penalty="frhsic_core.learning.penalties:Unfair",
+            cost=1.0,
+            tables=("real_data", "pareto_summary"),
+        ),
+        Method(
+            key="frhsic",
+            label="FRHSIC",
+            color=OKABE_ITO["vermillion"],
+            marker="o",
+            penalty="frhsic_core.learning.penalties:FRHSIC",
+            cost=4.0,
+            settings={
+                "text": {"estimator": "biased", "scale": None, "bandwidth": "every_20_epochs"},
+                "reference": {
+                    "estimator": "biased",
+                    "scale": None,
+                    "bandwidth": "reference",
+                    "bandwidth_s": "first_1000",
+                },
+            },
+            tables=("real_data", "pareto_summary", "transfer"),
+        ),
+        Method(
+            key="frem",
+            label="FREM",
+            color=OKABE_ITO["blue"],
+            marker="s",
+            penalty="frhsic_core.learning.penalties:FREM",
+            cost=4.0,
+            settings={"text": {"power": 2, "scale": "minmax"}},
+            tables=("real_data", "pareto_summary", "transfer"),
+        ),
+        Method(
+            key="reg_gdp",
+            label="Reg-GDP",
+            color=OKABE_ITO["bluish green"],
+            marker="^",
+            penalty="frhsic_core.learning.penalties:RegGDP",
+            cost=1.5,
+            settings={"text": {"grid_range": "training"}},
+            tables=("real_data", "pareto_summary", "transfer"),
+        ),
+        Method(
+            key="adv",
+            label="ADV",
+            color=OKABE_ITO["reddish purple"],
+            marker="v",
+            penalty="frhsic_core.learning.penalties:ADV",
+            cost=2.0,
+            settings={"text": {"adversary": "hgr"}, "reference": {"adversary": "mse"}},
+            tables=("real_data", "pareto_summary", "transfer"),
+        ),
+        Method(
+            key="mmd_binned",
+            label="MMD (binned)",
+            color=OKABE_ITO["orange"],
+            marker="D",
+            penalty="frhsic_core.learning.penalties:MMDBinned",
+            cost=1.5,
+            settings={
+                "text": {"bins": 10, "edges": "width", "scale": "minmax", "bandwidth": 1.0},
+                "reference": {"bins": 10, "edges": "quantile", "discrepancy": "means"},
+            },
+            tables=("real_data", "pareto_summary"),
+        ),
+        Method(
+            key="laftr",
+            label="LAFTR",
+            color=OKABE_ITO["sky blue"],
+            marker="P",
+            penalty="frhsic_core.learning.penalties:LAFTR",
+            cost=2.0,
+            tables=("real_data", "pareto_summary"),
+        ),
+        Method(
+            key="dcor",
+            label="dCor",
+            color=OKABE_ITO["yellow"],
+            marker="X",
+            penalty="frhsic_core.learning.penalties:DCor",
+            cost=6.0,
+            settings={"reference": {"form": "covariance"}},
+            tables=("pareto_summary",),
+        ),
+    )
+}
+
+
+#: The method without a penalty. Every comparison is with it, so most lists below leave it out.
+BASELINE = "unfair"
+
+
+def _methods_of(table: str) -> tuple[str, ...]:
+    return tuple(key for key, row in METHODS.items() if table in row.tables and key != BASELINE)
+
+
+#: Every method of the paper, the baseline first: the methods of the main sweep.
+PAPER_METHODS = tuple(key for key, row in METHODS.items() if row.tables)
+#: The methods of the paper's table of real data, in its order.
+MAIN_METHODS = _methods_of("real_data")
+#: The methods of the paper's Pareto summary, which has one more.
+PARETO_METHODS = _methods_of("pareto_summary")
+#: The methods of the paper's table of fresh heads.
+TRANSFER_METHODS = _methods_of("transfer")
+
+# --- datasets ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class DatasetRow:
+    """A dataset.
+
+    Parameters
+    ----------
+    key : str
+        What a user types, and what stored rows hold.
+    title : str
+        The name in figures and tables.
+    rows : int
+        Number of samples (of the ``"reference"`` variant), used to order and balance jobs.
+    recipe : str
+        The object that loads it and holds its card, as ``"module:object"``.
+    color, marker : str
+        How figures draw it. No two datasets share a marker.
+    real : bool
+        True for data read from files, False for data drawn from a distribution.
+    paper : bool
+        True for the five real datasets of the paper, which its experiments and tables use.
+    full_title : str
+        The name on the dataset's card, where it is longer than the title.
+    """
+
+    key: str
+    title: str
+    rows: int
+    recipe: str
+    color: str
+    marker: str
+    real: bool = True
+    paper: bool = False
+    full_title: str = ""
+
+
+DATASETS: dict[str, DatasetRow] = {
+    row.key: row
+    for row in (
+        DatasetRow(
+            key="adult",
+            title="Adult",
+            rows=32_561,
+            recipe="frhsic_core.data.adult:RECIPE",
+            color=OKABE_ITO["bluish green"],
+            marker="^",
+            paper=True,
+        ),
+        DatasetRow(
+            key="acs_income",
+            title="ACS Income",
+            rows=20_000,
+            recipe="frhsic_core.data.acs_income:RECIPE",
+            color=OKABE_ITO["blue"],
+            marker="s",
+            paper=True,
+        ),
+        DatasetRow(
+            key="meps",
+            title="MEPS",
+            rows=13_707,
+            recipe="frhsic_core.data.meps:RECIPE",
+            color=OKABE_ITO["reddish purple"],
+            marker="v",
+            paper=True,
+        ),
+        DatasetRow(
+            key="crime",
+            title="Crime",
+            rows=1_994,
+            recipe="frhsic_core.data.crime:RECIPE",
+            color=OKABE_ITO["orange"],
+            marker="D",
+            paper=True,
+            full_title="Communities and Crime",
+        ),
+        DatasetRow(
+            key="compas",
+            title="COMPAS",
+            rows=6_172,
+            recipe="frhsic_core.data.compas:RECIPE",
+            color=OKABE_ITO["vermillion"],
+            marker="o",
+            paper=True,
+        ),
+        DatasetRow(
+            key="synthetic",
+            title="Synthetic",
+            rows=5_000,
+            recipe="frhsic_core.data.synthetic:SYNTHETIC",
+            color=OKABE_ITO["black"],
+            marker="*",
+            real=False,
+            full_title="Synthetic validation",
+        ),
+        DatasetRow(
+            key="runtime",
+            title="Runtime task",
+            rows=20_000,
+            recipe="frhsic_core.data.synthetic:RUNTIME",
+            color=OKABE_ITO["sky blue"],
+            marker="P",
+            real=False,
+        ),
+        DatasetRow(
+            key="gaussian_pair",
+            title="Gaussian pair",
+            rows=5_000,
+            recipe="frhsic_core.data.synthetic:GAUSSIAN_PAIR",
+            color=OKABE_ITO["yellow"],
+            marker="X",
+            real=False,
+            full_title="ρ-Gaussian pair",
+        ),
+    )
+}
+#: The datasets that are read from files.
+REAL_DATASETS = tuple(key for key, row in DATASETS.items() if row.real)
+#: The five datasets of the paper's experiments.
+PAPER_DATASETS = tuple(key for key, row in DATASETS.items() if row.paper)
+#: The same from small to large: a sweep takes the cheap ones first, so that a short run gives most of the table.
+SWEEP_DATASETS = tuple(sorted(PAPER_DATASETS, key=lambda key: DATASETS[key].rows))
+
+# --- measures ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A number that is measured of every trained model.
+
+    Parameters
+    ----------
+    key : str
+        The column of stored rows.
+    label : str
+        The name in figures and tables.
+    definition : str
+        What is computed, in one sentence.
+    lower_is_better : bool or None
+        None where neither direction is better.
+    dependence : bool
+        True for a measure of the dependence of a model on S.
+    experiment : str
+        The experiment that adds the column; empty for columns of every sweep.
+    """
+
+    key: str
+    label: str
+    definition: str
+    lower_is_better: bool | None = None
+    dependence: bool = False
+    experiment: str = ""
+
+
+def _dependence(key: str, label: str, definition: str, experiment: str = "") -> Measure:
+    return Measure(key, label, definition, lower_is_better=True, dependence=True, experiment=experiment)
+
+
+MEASURES: dict[str, Measure] = {
+    row.key: row
+    for row in (
+        Measure("performance", "performance", "Accuracy of a classifier, mean squared error of a regression."),
+        Measure("loss", "loss", "Task loss: cross-entropy or mean squared error.", lower_is_better=True),
+        Measure("constant", "constant", "Performance of the best constant prediction."),
+        Measure("positive", "positive", "Share of samples predicted positive."),
+        Measure("spread", "spread", "Standard deviation of the model's output."),
+        Measure("ratio", "ratio", "Median distance of Z divided by the bandwidth at the end of training."),
+        Measure(
+            "hsic_floor_1", "HSIC, floor", "Normalized HSIC that independence would show, at the median bandwidth."
+        ),
+        _dependence("gdp_reference", "GDP, as in the paper", "GDP of logits, averaged over 50 equally spaced values."),
+        _dependence("gdp_uniform", "GDP, probabilities", "The same of probabilities."),
+        _dependence("gdp_sample", "GDP, as defined", "GDP of probabilities, averaged over the observed values of S."),
+        _dependence(
+            "gdp_density", "GDP, Jiang et al.", "GDP of probabilities with density weights and their bandwidth."
+        ),
+        _dependence("linear_r2", "linear probe R²", "Cross-fitted R² of a linear prediction of S from Z."),
+        _dependence("nonlinear_r2", "nonlinear probe R²", "Cross-fitted R² of a nonlinear prediction of S from Z."),
+        _dependence("distance_correlation", "dCor², bias-corrected", "Bias-corrected squared distance correlation."),
+        _dependence("normalized_hsic_0.5", "HSIC, half the median", "Normalized HSIC at half the median bandwidth."),
+        _dependence("normalized_hsic_1", "HSIC, median", "Normalized HSIC at the median bandwidth."),
+        _dependence("normalized_hsic_2", "HSIC, twice the median", "Normalized HSIC at twice the median bandwidth."),
+        _dependence(
+            "gdp_mixed",
+            "GDP, logits and labels",
+            "GDP as the paper computes it for fresh heads: logits of some heads, predicted labels of others.",
+            "transfer",
+        ),
+        _dependence("gdp_label", "GDP, labels", "GDP of predicted labels, over the observed values of S.", "transfer"),
+        _dependence(
+            "mi_reference",
+            "MI, as released",
+            "KSG estimate on 2 to 5 principal components of Z with closed counts, clipped at 0.",
+            "mutual_information",
+        ),
+        _dependence("mi_closed", "MI, not clipped", "The same without clipping.", "mutual_information"),
+        _dependence("mi_strict", "MI, KSG", "KSG as published, on the same components.", "mutual_information"),
+        _dependence(
+            "mi_standardised",
+            "MI, standardized components",
+            "KSG as published, each component with variance 1.",
+            "mutual_information",
+        ),
+        _dependence("mi_output", "MI of the output", "KSG between the model's output and S.", "mutual_information"),
+        _dependence(
+            "mi_probe", "MI of the linear guess", "KSG between the linear guess of S and S.", "mutual_information"
+        ),
+    )
+}
+#: Labels of the measures of dependence that every sweep stores, by column.
+DEPENDENCE = {key: row.label for key, row in MEASURES.items() if row.dependence and not row.experiment}
+
+
+def labels(keys: Iterable[str]) -> dict[str, str]:
+    """Return the labels of methods or measures by key, in the given order.
+
+    Examples
+    --------
+    >>> labels(("frhsic", "gdp_sample"))
+    {'frhsic': 'FRHSIC', 'gdp_sample': 'GDP, as defined'}
+    """
+    rows: dict[str, Method | Measure] = {**METHODS, **MEASURES}
+    return {key: rows[key].label for key in keys}
+
+
+def titles(keys: Iterable[str] | None = None) -> dict[str, str]:
+    """Return the titles of the named datasets (all of them by default) by key.
+
+    Examples
+    --------
+    >>> titles(("acs_income", "compas"))
+    {'acs_income': 'ACS Income', 'compas': 'COMPAS'}
+    """
+    return {key: DATASETS[key].title for key in (DATASETS if keys is None else keys)}
+
+
+def resolve(name: str) -> Any:
+    """Import and return the object that ``"module:object"`` names.
+
+    Examples
+    --------
+    >>> resolve("frhsic_core.registry:BASELINE")
+    'unfair'
+    """
+    module, _, attribute = name.partition(":")
+    return getattr(importlib.import_module(module), attribute)
