@@ -14,19 +14,9 @@ from frhsic_core.arrays import ArrayLike, as_pair
 from frhsic_core.conditional.bandwidth import Bandwidth, resolve_bandwidth, row_weights
 from frhsic_core.conditional.quadratic import squared_mmd
 from frhsic_core.conditional.smoothing import as_queries, leave_one_out_at, take_rows, weights_at
-from frhsic_core.kernels import Gaussian, Kernel, median_bandwidth
+from frhsic_core.kernels import Kernel, resolve_kernel
 
 __all__ = ["conditional_mmd", "eipm"]
-
-
-def _kernel(z: Tensor, kernel_z: Kernel | None) -> Kernel:
-    if kernel_z is None:
-        return Gaussian(median_bandwidth(z, check_finite=False))
-    if not callable(kernel_z):
-        raise TypeError(
-            f"kernel_z is {kernel_z!r}: pass a kernel such as Gaussian(1.0), or None for the median bandwidth."
-        )
-    return kernel_z
 
 
 def _marginal(z: Tensor, q: Tensor | None) -> Tensor:
@@ -126,6 +116,7 @@ def eipm(
 
     Examples
     --------
+    >>> from frhsic_core.kernels import Gaussian
     >>> z = [0.0, 0.2, 1.0, 1.3]
     >>> round(eipm(z, [0.0, 0.0, 1.0, 1.0], kernel_z=Gaussian(1.0), bandwidth=0.1).item(), 4)
     0.4612
@@ -140,7 +131,7 @@ def eipm(
     weights, partner = leave_one_out_at(rows, s, resolve_bandwidth(bandwidth, s, q), q)
     # An anchor with no other row says nothing about its conditional law: no contrast.
     contrast = (weights - _marginal(z, q).unsqueeze(-2)) * partner
-    squared = squared_mmd(z, contrast, _kernel(z, kernel_z))
+    squared = squared_mmd(z, contrast, resolve_kernel(kernel_z, z, name="kernel_z", check_finite=False))
     value = squared if power == 2 else squared * torch.rsqrt(squared + epsilon)
     if q is None:
         return value.mean(-1)
@@ -196,6 +187,7 @@ def conditional_mmd(
 
     Examples
     --------
+    >>> from frhsic_core.kernels import Gaussian
     >>> z, s = [0.0, 0.2, 1.0, 1.3], [0.0, 0.0, 1.0, 1.0]
     >>> conditional_mmd(z, s, kernel_z=Gaussian(1.0), bandwidth=0.1, at=[0.0, 1.0]).round(decimals=4)
     tensor([0.2035, 0.2035], dtype=torch.float64)
@@ -206,7 +198,7 @@ def conditional_mmd(
     q = row_weights(z, mask, sample_weight, check_finite=check_finite)
     query = s if at is None else as_queries(at, s)
     weights = weights_at(query, s, resolve_bandwidth(bandwidth, s, q), q)
-    kernel = _kernel(z, kernel_z)
+    kernel = resolve_kernel(kernel_z, z, name="kernel_z", check_finite=False)
     marginal = _marginal(z, q).unsqueeze(-2)
     if estimator == "biased":
         curve = squared_mmd(z, weights - marginal, kernel)

@@ -11,8 +11,7 @@ import torch
 from torch import Tensor
 
 from frhsic_core.arrays import ArrayLike, as_pair
-from frhsic_core.joint.gram import resolve_kernel
-from frhsic_core.kernels import Gaussian, InverseMultiquadric, Kernel, Laplacian, Product
+from frhsic_core.kernels import Gaussian, InverseMultiquadric, Kernel, Laplacian, Product, resolve_kernel
 
 __all__ = ["nystrom_hsic", "random_feature_hsic"]
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from frhsic_core.arrays import ArrayLike, as_pair
-from frhsic_core.joint.centring import centre, require_estimator
+from frhsic_core.joint.contraction import dependence, require_estimator
 from frhsic_core.kernels import euclidean_distances
 
 __all__ = ["distance_correlation", "distance_covariance"]
@@ -56,8 +56,7 @@ def distance_covariance(
     0.9877
     """
     z, s = _read(z, s, squared=squared, estimator=estimator, check_finite=check_finite)
-    a = centre(euclidean_distances(z), estimator=estimator)
-    product = _inner(a, centre(euclidean_distances(s), estimator=estimator), estimator)
+    product = dependence(z, s, kernel_z=euclidean_distances, kernel_s=euclidean_distances, estimator=estimator)
     if squared:
         return product.clamp_min(0.0) if estimator == "biased" else product
     return _root(product)
@@ -102,12 +101,14 @@ def distance_correlation(
     """
     z, s = _read(z, s, squared=squared, estimator=estimator, check_finite=check_finite)
     # The ratio ignores units; unit scale keeps the squares below from vanishing in float32.
-    a = centre(euclidean_distances(_unit_scale(z)), estimator=estimator)
-    b = centre(euclidean_distances(_unit_scale(s)), estimator=estimator)
-    own = _inner(a, a, estimator) * _inner(b, b, estimator)
-    positive = own > 0
-    ratio = _inner(a, b, estimator) / torch.where(positive, own, torch.ones_like(own)).sqrt()
-    ratio = torch.where(positive, ratio, torch.zeros_like(ratio))
+    ratio = dependence(
+        _unit_scale(z),
+        _unit_scale(s),
+        kernel_z=euclidean_distances,
+        kernel_s=euclidean_distances,
+        estimator=estimator,
+        normalized=True,
+    )
     if estimator == "unbiased":
         return ratio.clamp(-1.0, 1.0)
     ratio = ratio.clamp(0.0, 1.0)
@@ -122,11 +123,6 @@ def _read(z: ArrayLike, s: ArrayLike, *, squared: bool, estimator: str, check_fi
             "pass squared=True, or estimator='biased'."
         )
     return as_pair(z, s, min_rows=4 if estimator == "unbiased" else 1, check_finite=check_finite)
-
-
-def _inner(a: Tensor, b: Tensor, estimator: str) -> Tensor:
-    n = a.shape[-1]
-    return (a * b).sum((-2, -1)) / (n * n if estimator == "biased" else n * (n - 3))
 
 
 def _root(x: Tensor) -> Tensor:

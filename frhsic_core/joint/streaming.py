@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from frhsic_core.joint.centring import require_estimator
+from frhsic_core.joint.contraction import require_estimator
 from frhsic_core.kernels import Kernel
 
 __all__ = ["streaming_hsic"]

@@ -23,7 +23,7 @@ from frhsic_core import (
     median_bandwidth,
     normalized_hsic,
 )
-from frhsic_core.joint import centre, streaming_hsic
+from frhsic_core.joint import center, streaming_hsic
 
 KERNELS = {"gaussian": Gaussian(0.8), "laplacian": Laplacian(0.8), "imq": InverseMultiquadric(0.8), "linear": Linear()}
 
@@ -191,7 +191,7 @@ def test_many_rows_are_streamed_and_still_exact(generator: torch.Generator) -> N
     z, s = draw(generator, 4200, 3)
     options = {"kernel_z": Gaussian(1.7), "kernel_s": Gaussian(1.2)}
     K, L = options["kernel_z"](z), options["kernel_s"](s)
-    dense = (K * centre(L)).mean()
+    dense = (K * center(L)).mean()
     value = hsic(z, s, **options)
     assert abs(value / dense - 1).item() < 1e-9
     single = hsic(z.float(), s.float(), **options)
