@@ -13,8 +13,8 @@ from frhsic_core.joint import distance_correlation, distance_covariance, hsic, n
 from frhsic_core.kernels import Gaussian, InverseMultiquadric, Laplacian, median_bandwidth
 from frhsic_core.learning import ADV, FREM, FRHSIC, LAFTR, DCor, MMDBinned, Penalty, RegGDP, make_penalty
 from frhsic_core.learning.batches import Batch, TrainingData
-from frhsic_core.learning.penalties.bins import bin_rows
-from frhsic_core.learning.penalties.uniform import uniform_weights
+from frhsic_core.learning.penalties.frhsic import uniform_weights
+from frhsic_core.learning.penalties.mmd_binned import bin_rows
 
 DTYPE = torch.float64
 
@@ -251,10 +251,10 @@ def test_gradients_are_never_nan(name: str, dtype: torch.dtype) -> None:
             assert torch.isfinite(gradient).all(), (name, rows.shape, z[0, :2])
 
 
-def test_standardised_normalised_form_ignores_affine_maps_of_z() -> None:
+def test_standardized_normalised_form_ignores_affine_maps_of_z() -> None:
     """Standardised, the penalty is the same for a·Z + b in every coordinate: rescaling cannot evade it."""
     data, z, output = sample()
-    penalty = prepared(FRHSIC(scale="standardise"), data, models=2, d=3)
+    penalty = prepared(FRHSIC(scale="standardize"), data, models=2, d=3)
     first = penalty(batch_of(data, z, output), refresh=True)
     moved = z * torch.tensor([50.0, 300.0, 7.0], dtype=DTYPE) + 9
     torch.testing.assert_close(penalty(batch_of(data, moved, output), refresh=True), first, rtol=1e-4, atol=1e-6)
@@ -271,7 +271,7 @@ def test_recommended_form_ignores_linear_maps_of_z() -> None:
     shear = torch.tensor([[1.0, 0.9, 0.0], [0.0, 0.2, 0.0], [0.5, 0.0, 3.0]], dtype=DTYPE)
     sheared = penalty(batch_of(data, z @ shear, output), refresh=True)
     torch.testing.assert_close(sheared, first, rtol=2e-2, atol=1e-4)
-    plain = prepared(FRHSIC(scale="standardise"), data, models=2, d=3)
+    plain = prepared(FRHSIC(scale="standardize"), data, models=2, d=3)
     before, after = (plain(batch_of(data, value, output), refresh=True) for value in (z, z @ shear))
     assert ((after / before - 1).abs() > 2e-2).any()
 

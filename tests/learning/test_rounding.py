@@ -13,7 +13,7 @@ from torch import Tensor
 
 from frhsic_core.learning import FRHSIC, Trainer, make_penalty
 from frhsic_core.learning.penalties import Penalty
-from frhsic_core.learning.penalties.whitening import RIDGE, whiten
+from frhsic_core.learning.penalties.base import RIDGE, whiten
 
 N, MODELS = 1000, 10
 CASES = {
