@@ -22,7 +22,6 @@ from torch.autograd.function import once_differentiable
 from frhsic_core.kernels import (
     Gaussian,
     InverseMultiquadric,
-    Kernel,
     augmented_rows,
     exponential_,
     half_squared_distances,
@@ -42,6 +41,8 @@ __all__ = [
     "gaussian_rows",
     "gram_term",
     "inner_product",
+    "inverse_root",
+    "own_product",
     "require_estimator",
     "smallest_own",
     "through_gram",
@@ -69,9 +70,9 @@ def center(gram: Tensor, *, estimator: str = "biased", weights: Tensor | None = 
     """Center a Gram matrix by its row and column means, in O(n²).
 
     ``"biased"``: H G H with H = I − 11ᵀ/n; with ``weights`` p (summing to one) the means are weighted.
-    ``"unbiased"``: the U-centered matrix of Székely and Rizzo (2014), zero on the diagonal, with sums over j ≠ i divided
-    by n − 2 and the grand sum by (n − 1)(n − 2); with ``weights`` that are 0/1 (a mask) only the kept rows count. Both
-    are orthogonal projections, so it is enough to center one of the two matrices in an inner product.
+    ``"unbiased"``: the U-centered matrix of Székely and Rizzo (2014), zero on the diagonal, with sums over j ≠ i
+    divided by n − 2 and the grand sum by (n − 1)(n − 2); with ``weights`` that are 0/1 (a mask) only the kept rows
+    count. Both are orthogonal projections, so it is enough to center one of the two matrices in an inner product.
 
     Parameters
     ----------
@@ -130,7 +131,7 @@ def contraction_weights(gram: Tensor, *, estimator: str = "biased", weights: Ten
 
 
 def centered_for(gram: Tensor, *, estimator: str = "biased", row_weights: Tensor | None = None) -> Tensor:
-    """Return A with ⟨K, A⟩ proportional to HSIC; the factor n² or n(n − 3) is left out where all rows count the same."""
+    """Return A with ⟨K, A⟩ proportional to HSIC; without weights the factor n² or n(n − 3) is left out."""
     centered = center(gram, estimator=estimator, weights=row_weights)
     if row_weights is None:
         return centered
@@ -150,7 +151,7 @@ def gaussian_rows(s: Tensor, bandwidth: Tensor) -> Tensor:
 def centered_gaussian(rows: Tensor) -> Tensor:
     """Return HLH for the Gaussian Gram matrix L of S, from some rows of :func:`gaussian_rows`, without a copy of L."""
     left, right = rows.chunk(2, dim=-1)
-    gram = exponential_(torch.bmm(left, right.mT))
+    gram = torch.bmm(left, right.mT).exp_()  # no clamp: S does not move, so few pairs are far beyond the bandwidth
     row = _row_means(gram, None)
     return gram.sub_(row).sub_(row.mT)
 
@@ -167,14 +168,16 @@ def inner_product(weights: Tensor) -> GramFunction:
     return function
 
 
-def own_product(gram: Tensor, centered: Tensor, *, estimator: str, row_weights: Tensor | None) -> Tensor:
+def own_product(
+    gram: Tensor, centered: Tensor, *, estimator: str = "biased", row_weights: Tensor | None = None
+) -> Tensor:
     """Return ⟨K, A_K⟩ for A_K = :func:`centered_for` of K."""
     if row_weights is None and estimator == "biased":  # centering is a projection: ⟨K, A_K⟩ = |A_K|²
         return torch.linalg.vector_norm(centered, dim=(-2, -1)).square()
     return (gram * centered).sum((-2, -1))
 
 
-def smallest_own(like: Tensor, *, rows: int, row_weights: Tensor | None) -> float:
+def smallest_own(like: Tensor, *, rows: int, row_weights: Tensor | None = None) -> float:
     """Return where ⟨K, A_K⟩ counts as zero: what rounding leaves of a constant sample, in units of that product."""
     return 64.0 * torch.finfo(like.dtype).eps ** 2 * (rows * rows if row_weights is None else 1)
 
@@ -280,7 +283,7 @@ def _radial(kind: type, u: Tensor) -> Tensor:
 
 
 def _weighted_slope(kind: type, gram: Tensor, gradient: Tensor) -> Tensor:
-    """Return G ∘ k'(squared distance) up to the factor −1/2 (+1/2 for distances); the Gram matrix may be overwritten."""
+    """Return G ∘ k'(squared distance) up to the factor −1/2 (+1/2 for distances); may overwrite the Gram matrix."""
     if kind is Gaussian:
         return gram.mul_(gradient) if gradient.shape[:-2] == gram.shape[:-2] else gram * gradient
     if kind is InverseMultiquadric:

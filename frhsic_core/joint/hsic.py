@@ -180,7 +180,7 @@ def normalized_hsic(
     cross = streamed(z, s, kernel_z, kernel_s)
     own_z = streamed(z, z, kernel_z, kernel_z)
     own_s = streamed(s, s, kernel_s, kernel_s)
-    root = inverse_root(own_z, own_s, smallest_own(cross, rows=1, row_weights=None))
+    root = inverse_root(own_z, own_s, smallest_own(cross, rows=1))
     return (cross * root).clamp(0.0, 1.0)
 
 

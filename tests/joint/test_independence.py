@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from frhsic_core.joint.hsic import hsic
-from frhsic_core.joint.independence import IndependenceTest, _permutation_moments, hsic_test
-from frhsic_core.joint.independence import low_rank_factor
+from frhsic_core.joint.independence import IndependenceTest, _permutation_moments, hsic_test, low_rank_factor
 from frhsic_core.kernels import Distance, Gaussian, Laplacian, Linear
 
 METHODS = ["gamma", "spectral", "permutation"]

@@ -51,7 +51,7 @@ def _attribute_bandwidth(s: Tensor, rule: str | float) -> Tensor:
 
 
 class FRHSIC(KernelPenalty):
-    r"""HSIC between Z and S on the mini-batch (the paper's ``eq:frhsic_objective``), in every form tried in this project.
+    r"""HSIC between Z and S on the mini-batch, the paper's ``eq:frhsic_objective``, and its variants.
 
     .. math:: \mathrm{HSIC}(Z,S) = \sum_{ij} k(z_i,z_j)\,A_{ij},\qquad A = \text{centered } L \text{ over } m^2 .
 
@@ -201,7 +201,7 @@ class FRHSIC(KernelPenalty):
             if self.estimator != "normalized":
                 yield centered, None
             else:
-                yield centered, own_product(gram, centered, estimator="biased", row_weights=weights)
+                yield centered, own_product(gram, centered, row_weights=weights)
 
     def _centered(self, gram: Tensor, weights: Tensor | None) -> Tensor:
         if self.estimator != "unbiased":
