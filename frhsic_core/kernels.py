@@ -223,15 +223,15 @@ def _scale(bandwidth: float | Tensor, like: Tensor) -> float | Tensor:
 def _require_positive(bandwidth: float | Tensor) -> None:
     # Tensors are trusted: looking at their values would make a training step wait for the GPU.
     if not isinstance(bandwidth, Tensor) and not (math.isfinite(bandwidth) and bandwidth > 0):
-        raise ValueError(f"bandwidth is {bandwidth}: it must be a positive number (median_bandwidth gives one).")
+        raise ValueError(f"bandwidth is {bandwidth}: it must be a positive number, such as median_bandwidth returns.")
 
 
 @runtime_checkable
 class Kernel(Protocol):
-    """What a kernel offers: a Gram matrix, the bound ν, and the Lipschitz constant ℓ of its feature map."""
+    """A kernel: its Gram matrix, the bound ν, and the Lipschitz constant ℓ of its feature map."""
 
     def __call__(self, x: Tensor, y: Tensor | None = None) -> Tensor:
-        """Gram matrix ``k(x_i, y_j)`` of shape ``(..., n, m)``; ``y=None`` means ``y = x``."""
+        """Return the Gram matrix ``k(x_i, y_j)`` of shape ``(..., n, m)``; ``y=None`` means ``y = x``."""
         ...
 
     @property
@@ -317,7 +317,7 @@ class Laplacian:
 class InverseMultiquadric:
     """Inverse multiquadric kernel ``(1 + ‖x − y‖²/σ²)^(−1/2)``: ν = 1, ℓ = 1/σ, characteristic.
 
-    Its tail is polynomial: two far clouds still attract each other where a Gaussian kernel sees nothing. Cost as
+    Its tail is polynomial, so two distant clouds still interact where a Gaussian kernel is zero. Cost as
     :class:`Gaussian`.
 
     Examples
@@ -347,7 +347,7 @@ class InverseMultiquadric:
 
 @dataclass(frozen=True)
 class Linear:
-    """Linear kernel ``x·y``: ν = ∞, ℓ = 1, not characteristic. HSIC with it sees covariances only.
+    """Linear kernel ``x·y``: ν = ∞, ℓ = 1, not characteristic. HSIC with it measures covariances only.
 
     Examples
     --------
@@ -414,13 +414,13 @@ class Product:
 
     def __init__(self, factors: Sequence[Kernel]) -> None:
         if len(factors) == 0:
-            raise ValueError("Product has no factors: give one kernel for each column.")
+            raise ValueError("Product has no factors: pass one kernel for each column.")
         object.__setattr__(self, "factors", tuple(factors))
 
     def __call__(self, x: Tensor, y: Tensor | None = None) -> Tensor:
         if x.shape[-1] != len(self.factors):
             raise ValueError(
-                f"x has {x.shape[-1]} columns but Product has {len(self.factors)} factors: one kernel for each column."
+                f"x has {x.shape[-1]} columns but Product has {len(self.factors)} factors: pass one for each column."
             )
         grams = [
             factor(x[..., a : a + 1], None if y is None else y[..., a : a + 1]) for a, factor in enumerate(self.factors)

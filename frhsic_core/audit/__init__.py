@@ -1,4 +1,4 @@
-"""Audits: how strongly does a representation depend on S, by measures that it was not trained on?
+"""Measure how strongly a representation depends on S, with measures that it was not trained on.
 
 Names load on first use.
 """

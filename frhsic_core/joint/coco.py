@@ -23,7 +23,7 @@ def coco(
     kernel_z: Kernel | None = None,
     kernel_s: Kernel | None = None,
 ) -> Tensor:
-    """Constrained covariance: the largest singular value of the empirical cross-covariance operator.
+    """Return the constrained covariance, the largest singular value of the cross-covariance operator.
 
     COCO = max{ cov(f(Z), g(S)) : ‖f‖ = ‖g‖ = 1 } = √λ_max(K̃L̃)/n, with the empirical covariance (divisor n). It obeys
     COCO² ≤ HSIC_b. O(n³) time, O(n²) memory. Differentiable; where the largest singular value is repeated the gradient
@@ -57,7 +57,7 @@ def cross_covariance_spectrum(
     kernel_z: Kernel | None = None,
     kernel_s: Kernel | None = None,
 ) -> Tensor:
-    """All n singular values of the empirical cross-covariance operator, largest first.
+    """Return all n singular values of the empirical cross-covariance operator, largest first.
 
     Their squares are the eigenvalues of K̃L̃/n² and sum to the biased HSIC. O(n³) time, O(n²) memory. Differentiable as
     :func:`coco`; single values of a repeated group have no gradient of their own, symmetric functions of them do.
@@ -83,7 +83,7 @@ def cross_covariance_spectrum(
 
 
 def centered_eigensystem(gram: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Centre a Gram matrix; return it with its eigenvalues and eigenvectors, which carry no gradient.
+    """Center a Gram matrix; return it with its eigenvalues and eigenvectors, which carry no gradient.
 
     Eigenvalues below n·eps·max|K| are rounding, of either sign, and become zero. A gradient through an
     eigendecomposition is NaN on repeated eigenvalues (repeated rows make many zeros), so callers differentiate the

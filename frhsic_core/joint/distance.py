@@ -1,8 +1,8 @@
 """Distance covariance and correlation: HSIC with the distance-induced kernel, without a bandwidth to choose.
 
-dCov² = 4·HSIC for the kernel (‖x‖ + ‖y‖ − ‖x − y‖)/2 (Sejdinovic et al., 2013), so this is the joint route once more:
-E‖φ(x) − φ(y)‖² replaced by Euclidean distances. The correlation has no units, which makes it an audit that no
-rescaling of the representation can evade.
+dCov² = 4·HSIC for the kernel (‖x‖ + ‖y‖ − ‖x − y‖)/2 (Sejdinovic et al., 2013), so this is the joint route again, with
+E‖φ(x) − φ(y)‖² replaced by Euclidean distances. The correlation has no units, so rescaling the representation does not
+change it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def distance_covariance(
     estimator: str = "biased",
     check_finite: bool = True,
 ) -> Tensor:
-    """Distance covariance of ``z`` and ``s`` (Székely, Rizzo and Bakirov, 2007).
+    """Return the distance covariance of ``z`` and ``s`` (Székely, Rizzo and Bakirov, 2007).
 
     With a_ij = ‖z_i − z_j‖, b_ij = ‖s_i − s_j‖ and A, B their centred forms,
 
@@ -70,7 +70,7 @@ def distance_correlation(
     estimator: str = "biased",
     check_finite: bool = True,
 ) -> Tensor:
-    """Distance correlation dCor, in [0, 1]: dCor² = dCov²(z, s) / √(dCov²(z, z)·dCov²(s, s)).
+    """Return the distance correlation, dCor² = dCov²(z, s) / √(dCov²(z, z)·dCov²(s, s)), in [0, 1].
 
     ``squared=False`` is the usual, rooted correlation; several libraries call the square by the same name.
     ``squared=True, estimator="unbiased"`` is the bias-corrected form: about zero under independence for any dimension,
@@ -126,13 +126,13 @@ def _read(z: ArrayLike, s: ArrayLike, *, squared: bool, estimator: str, check_fi
 
 
 def _root(x: Tensor) -> Tensor:
-    """Square root with value and gradient zero where ``x`` is not positive; a plain one gives 0·∞ = NaN there."""
+    """Return the root of x, with value and gradient zero where x is not positive; a plain root gives NaN there."""
     positive = x > 0
     return torch.where(positive, torch.where(positive, x, torch.ones_like(x)).sqrt(), torch.zeros_like(x))
 
 
 def _unit_scale(x: Tensor) -> Tensor:
-    """Divide by the largest deviation from the mean, held constant: it cancels from every ratio and its gradient."""
+    """Divide by the largest deviation from the mean, a constant that cancels from every ratio and its gradient."""
     x = x - x.detach().mean(-2, keepdim=True)
     largest = x.detach().abs().amax((-2, -1), keepdim=True)
     return x / torch.where(largest > 0, largest, torch.ones_like(largest))

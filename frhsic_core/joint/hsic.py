@@ -1,7 +1,7 @@
-"""The Hilbert–Schmidt independence criterion: biased, unbiased, normalised.
+"""The Hilbert–Schmidt independence criterion: biased, unbiased, normalized, and as a loss.
 
-HSIC(Z, S) = ‖μ_ZS − μ_Z ⊗ μ_S‖² (Definition 2.1, ``def:hsic``). All estimators here are one centred Gram matrix and one
-elementwise product: no product of four n × n matrices is ever formed.
+HSIC(Z, S) = ‖μ_ZS − μ_Z ⊗ μ_S‖² (Definition 2.1, ``def:hsic``). Every estimator is one centered Gram matrix and one
+elementwise product (:mod:`frhsic_core.joint.contraction`); the product of four n × n matrices is never formed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def hsic(
     chunk_size: int | None = None,
     check_finite: bool = True,
 ) -> Tensor:
-    r"""Hilbert–Schmidt independence criterion between a representation and a sensitive attribute.
+    r"""Return the Hilbert–Schmidt independence criterion of a representation and a sensitive attribute.
 
     Biased (a V-statistic, the paper's penalty, its equation ``eq:hsic_empirical``):
 
@@ -65,10 +65,10 @@ def hsic(
         ``(..., n)``: use these rows only (``y == 1`` gives the equal-opportunity form). Default bandwidths are still
         those of all rows.
     sample_weight : array_like, optional
-        ``(..., n)``, non-negative: HSIC of the weighted empirical law (biased form only).
+        ``(..., n)``, non-negative: HSIC of the weighted empirical distribution (biased form only).
     attributes : {"joint", "product", "sum"}
         For p > 1: one kernel on the whole vector; a product of kernels, one per column, at their own median bandwidths;
-        or the sum over columns of p separate criteria, which sees each attribute but not their combination.
+        or the sum over columns of p separate criteria, which measures each attribute but not their combination.
     chunk_size : int, optional
         Rows per block of the streamed computation.
     check_finite : bool
@@ -97,7 +97,7 @@ def hsic(
     z, s = as_pair(z, s, check_finite=check_finite, min_rows=4 if estimator == "unbiased" else 1)
     if attributes != "joint" and kernel_s is not None:
         raise ValueError(
-            f"attributes is {attributes!r} and kernel_s is given: the first chooses the kernels, drop one."
+            f"attributes={attributes!r} chooses the kernels on S itself: drop kernel_s, or use attributes='joint'."
         )
     options: dict[str, Any] = {
         "estimator": estimator,
@@ -124,7 +124,7 @@ def hsic(
 def _row_weights(
     z: Tensor, *, estimator: str, mask: ArrayLike | None, sample_weight: ArrayLike | None
 ) -> Tensor | None:
-    """Probabilities (biased) or a 0/1 mask (unbiased) for the rows; ``None`` when every row counts the same."""
+    """Return probabilities (biased) or a 0/1 mask (unbiased) of the rows, or ``None`` if all rows count the same."""
     if mask is None and sample_weight is None:
         return None
     kept = None if mask is None else as_mask(mask, z)
@@ -154,7 +154,7 @@ def normalized_hsic(
     chunk_size: int | None = None,
     check_finite: bool = True,
 ) -> Tensor:
-    r"""Normalised HSIC, in [0, 1]: a correlation of the two centred Gram matrices (also called CKA).
+    r"""Return the normalized HSIC in [0, 1], a correlation of the two centered Gram matrices (also called CKA).
 
     .. math:: \frac{\mathrm{HSIC}_b(Z,S)}{\sqrt{\mathrm{HSIC}_b(Z,Z)\,\mathrm{HSIC}_b(S,S)}},\qquad
         0 \text{ if either is constant.}
@@ -185,29 +185,35 @@ def normalized_hsic(
 
 
 class HSICLoss(nn.Module):
-    r"""λ · HSIC(Z, S) on a mini-batch: add it to the task loss.
+    r"""λ · HSIC(Z, S) on a mini-batch, to be added to the task loss of any PyTorch training loop.
 
     .. math:: \min_{h, f}\; \widehat{\mathcal L}(f \circ h) + \lambda\, \widehat{\mathrm{HSIC}}(h(X), S)
 
     (the paper's ``eq:frhsic_objective``). O(m²d) for a batch of m rows.
 
+    With the same settings this is the penalty :class:`frhsic_core.learning.FRHSIC` of the estimators, value and
+    gradient, so λ means the same in both. Only the defaults differ: this loss is the paper's biased form on Z as it is,
+    with both bandwidths from each batch; the estimators use the normalized form on whitened Z, with σ_S from the
+    training data. The normalized form is larger by 1/√(HSIC(Z,Z)·HSIC(S,S)), a factor of about 10 to 60 for a normal Z
+    of 1 to 50 dimensions, so the same effect needs a λ that is smaller by this factor.
+
     Parameters
     ----------
     lam : float
-        λ ≥ 0.
+        Weight of the penalty, zero or positive.
     estimator : {"biased", "unbiased", "normalized"}
         The paper's penalty is ``"biased"``; it has a floor of order 1/m that shrinks when Z collapses. ``"unbiased"``
-        has none. ``"normalized"`` does not change when Z is rescaled, so λ means the same for every architecture.
+        has no floor. ``"normalized"`` is a correlation, so shrinking Z does not lower it.
     kernel_z, kernel_s : Kernel, optional
-        ``None``: Gaussian at the median distance of each batch, detached, so that rescaling Z does not evade it.
+        ``None`` is a Gaussian at the median distance of each batch, detached, so that rescaling Z changes nothing.
     attributes : {"joint", "product", "sum"}
         As in :func:`frhsic_core.hsic`, for several attributes.
     gather : bool
-        Under ``torch.distributed``: the penalty of the global batch, the rows of all processes together. HSIC is not a
-        mean over rows, so the average of the processes' own penalties is another number, with a larger bias. Every
-        process returns the same value; its gradient is scaled so that DistributedDataParallel's averaging gives exactly
-        the gradient of one process on the global batch (see :mod:`frhsic_core.joint.gather`). O((Wm)²d) time on each
-        of W processes; only Z and S travel, O(Wm(d + p)).
+        Under ``torch.distributed``, use the rows of all processes together. HSIC is not a mean over rows, so the
+        average of the processes' own penalties is a different number with a larger bias. Every process returns the same
+        value. Its gradient is scaled so that the averaging of DistributedDataParallel gives exactly the gradient of one
+        process on the global batch (see :mod:`frhsic_core.joint.gather`). O((Wm)²d) time on each of W processes; only
+        Z and S are sent, O(Wm(d + p)).
 
     Examples
     --------
@@ -232,8 +238,8 @@ class HSICLoss(nn.Module):
         super().__init__()
         if not hasattr(lam, "__float__"):
             raise TypeError(
-                f"lam is {lam!r}: give a number that is zero or positive; only FairClassifier and its siblings choose "
-                "one, lam='auto'."
+                f"lam is {lam!r}: pass a number that is zero or positive. Only FairClassifier, FairRegressor and "
+                "FairEncoder choose one themselves, with lam='auto'."
             )
         if not lam >= 0:
             raise ValueError(f"lam is {lam}: it must be zero or positive.")
@@ -277,7 +283,7 @@ class HSICLoss(nn.Module):
 def _gathered(
     z: Tensor, s: Tensor, mask: Tensor | None, sample_weight: Tensor | None
 ) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
-    """Rows of all processes; vectors travel as columns, the mask as numbers."""
+    """Return the rows of all processes; vectors are sent as columns, and the mask as numbers."""
     z = z.unsqueeze(-1) if z.ndim == 1 else z
     column = s.ndim < z.ndim
     s = gather_rows((s.unsqueeze(-1) if column else s).detach())

@@ -1,4 +1,4 @@
-"""Regularised kernel HGR: the largest canonical correlation between functions of Z and functions of S.
+"""Regularized kernel HGR, the largest canonical correlation between functions of Z and functions of S.
 
 The Hirschfeld–Gebelein–Rényi coefficient is the largest correlation of f(Z) and g(S) over all functions. Over two
 rich reproducing kernel Hilbert spaces its sample version is one for every sample without ties, so it is regularised, as
@@ -27,7 +27,7 @@ def khgr(
     kernel_z: Kernel | None = None,
     kernel_s: Kernel | None = None,
 ) -> Tensor:
-    """Tikhonov-regularised empirical kernel HGR, in [0, 1).
+    """Return the Tikhonov-regularized empirical kernel HGR, in [0, 1).
 
         kHGR = ‖(Σ̂_ZZ + η_Z I)^(−1/2) Σ̂_ZS (Σ̂_SS + η_S I)^(−1/2)‖_op
 
@@ -94,5 +94,5 @@ def _ridges(ridge: float | tuple[float, float]) -> tuple[float, float]:
 
 
 def _solve(values: Tensor, vectors: Tensor, shift: float, right: Tensor) -> Tensor:
-    """(K̃ + shift·I)⁻¹ right, from the eigensystem of K̃."""
+    """Return (K̃ + shift·I)⁻¹ right, from the eigensystem of K̃."""
     return vectors @ ((vectors.mT @ right) / (values + shift).unsqueeze(-1))

@@ -59,9 +59,9 @@ class FRHSIC(KernelPenalty):
 
     With the same settings this is :class:`frhsic_core.HSICLoss`, value and gradient, so λ means the same in both: a
     loss ``task + lam * FRHSIC`` here is ``task + HSICLoss(lam)`` there. Only the defaults differ. ``HSICLoss`` is the
-    paper's biased form on Z as it is, of order 0.01 to 0.1, with both bandwidths from each batch. ``FRHSIC`` is the
-    normalized form on whitened Z, at most one, with σ_S from the training data. A λ for one default is therefore no λ
-    for the other; as a rule, the biased form needs a λ that is larger by 1/√(HSIC(Z,Z)·HSIC(S,S)), about 10 to 100.
+    paper's biased form on Z as it is, with both bandwidths from each batch. ``FRHSIC`` is the normalized form on
+    whitened Z, with σ_S from the training data. The biased form is smaller by √(HSIC(Z,Z)·HSIC(S,S)), and the same
+    effect needs a λ that is larger by the inverse, about 10 to 60 for a normal Z of 1 to 50 dimensions.
     ``FRHSIC(estimator="biased", scale=None, bandwidth=EveryBatch(max_points=None))`` is ``HSICLoss`` with σ_S fixed.
 
     Parameters

@@ -79,7 +79,7 @@ class MMDBinned(KernelPenalty):
         return super().ratio(z, weights, sigma=sigma) if self.discrepancy == "kernel" else None
 
     def _membership(self, labels: Tensor, weights: Tensor | None, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-        """Weights of the rows inside each bin, ``(models, bins, m)`` summing to one, and which bins count."""
+        """Return weights of the rows inside each bin, ``(models, bins, m)`` summing to one, and which bins count."""
         number = torch.arange(self.bins, device=labels.device)
         inside = (labels.unsqueeze(-2) == number.unsqueeze(-1)).to(dtype)
         if weights is not None:
