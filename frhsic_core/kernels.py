@@ -156,23 +156,17 @@ def _median_of_pairs(distances: Tensor, *, own: bool, squared: bool = False) -> 
     return torch.where(bandwidth > tiny, bandwidth, torch.ones_like(bandwidth))
 
 
-def exponential_(exponent: Tensor) -> Tensor:
-    """Overwrite exponents of a kernel with its values, which are clamped to [1e-19, 1] (in float32).
+def exponential(exponent: Tensor) -> Tensor:
+    """Return ``exp`` of a kernel's exponents, clamped to [1e-19, 1] (in float32); overwrites what needs no gradient.
 
     The lower bound is the root of the smallest number, far below the rounding of any sum that it enters. Without it a Z
     that is spread over many bandwidths fills the Gram matrix with subnormal numbers, on which ``exp`` and matrix
     products are a hundred times slower. Exponents above zero are rounding.
     """
-    return exponent.clamp_(_lowest_exponent(exponent.dtype), 0.0).exp_()
-
-
-def _exponential(exponent: Tensor) -> Tensor:
-    """Return the same as :func:`exponential_`, differentiable."""
-    return torch.exp(exponent.clamp(_lowest_exponent(exponent.dtype), 0.0))
-
-
-def _lowest_exponent(dtype: torch.dtype) -> float:
-    return 0.5 * math.log(torch.finfo(dtype).tiny)
+    lowest = 0.5 * math.log(torch.finfo(exponent.dtype).tiny)
+    if exponent.requires_grad:
+        return torch.exp(exponent.clamp(lowest, 0.0))
+    return exponent.clamp_(lowest, 0.0).exp_()
 
 
 def half_squared_distances(u: Tensor, *, exact_diagonal: bool = True) -> Tensor:
@@ -210,20 +204,7 @@ def gaussian_gram(u: Tensor, v: Tensor | None = None) -> Tensor:
         exponent = -0.5 * squared_distances(u, v)
     else:
         exponent = half_squared_distances(u - u.detach().mean(-2, keepdim=True))
-    return _exponential(exponent) if exponent.requires_grad else exponential_(exponent)
-
-
-def _scale(bandwidth: float | Tensor, like: Tensor) -> float | Tensor:
-    """Shape a bandwidth with batch shape ``(...)`` so that it divides a ``(..., n, m)`` matrix."""
-    if isinstance(bandwidth, Tensor):
-        return bandwidth.to(dtype=like.dtype, device=like.device)[..., None, None]
-    return bandwidth
-
-
-def _require_positive(bandwidth: float | Tensor) -> None:
-    # Tensors are trusted: looking at their values would make a training step wait for the GPU.
-    if not isinstance(bandwidth, Tensor) and not (math.isfinite(bandwidth) and bandwidth > 0):
-        raise ValueError(f"bandwidth is {bandwidth}: it must be a positive number, such as median_bandwidth returns.")
+    return exponential(exponent)
 
 
 @runtime_checkable
@@ -246,7 +227,34 @@ class Kernel(Protocol):
 
 
 @dataclass(frozen=True)
-class Gaussian:
+class _BandwidthKernel:
+    """What kernels with a bandwidth σ share: σ > 0, ν = 1 and ℓ = 1/σ."""
+
+    bandwidth: float | Tensor
+
+    def __post_init__(self) -> None:
+        # Tensors are trusted: looking at their values would make a training step wait for the GPU.
+        sigma = self.bandwidth
+        if not isinstance(sigma, Tensor) and not (math.isfinite(sigma) and sigma > 0):
+            raise ValueError(f"bandwidth is {sigma}: it must be a positive number, such as median_bandwidth returns.")
+
+    def _scale(self, like: Tensor) -> float | Tensor:
+        """Return the bandwidth in a shape that divides a ``(..., n, m)`` matrix."""
+        if isinstance(self.bandwidth, Tensor):
+            return self.bandwidth.to(dtype=like.dtype, device=like.device)[..., None, None]
+        return self.bandwidth
+
+    @property
+    def bound(self) -> float:
+        return 1.0
+
+    @property
+    def lipschitz(self) -> float | Tensor:
+        return 1.0 / self.bandwidth
+
+
+@dataclass(frozen=True)
+class Gaussian(_BandwidthKernel):
     """Gaussian kernel ``exp(−‖x − y‖² / (2σ²))``: ν = 1, ℓ = 1/σ, characteristic.
 
     ``2 − 2·exp(−r²/2σ²) ≤ r²/σ²`` gives ℓ. Gram matrix: O(nmd) time, O(nm) memory.
@@ -263,26 +271,13 @@ class Gaussian:
             [0.6065, 1.0000]])
     """
 
-    bandwidth: float | Tensor
-
-    def __post_init__(self) -> None:
-        _require_positive(self.bandwidth)
-
     def __call__(self, x: Tensor, y: Tensor | None = None) -> Tensor:
-        scale = _scale(self.bandwidth, x)
+        scale = self._scale(x)
         return gaussian_gram(x / scale, None if y is None else y / scale)
-
-    @property
-    def bound(self) -> float:
-        return 1.0
-
-    @property
-    def lipschitz(self) -> float | Tensor:
-        return 1.0 / self.bandwidth
 
 
 @dataclass(frozen=True)
-class Laplacian:
+class Laplacian(_BandwidthKernel):
     """Laplacian kernel ``exp(−‖x − y‖₁ / σ)``: ν = 1, characteristic, ℓ = ∞.
 
     The squared feature distance is 2 − 2·exp(−r/σ) ≈ 2r/σ near zero, so the feature map is Hölder of order 1/2 but not
@@ -294,19 +289,10 @@ class Laplacian:
     True
     """
 
-    bandwidth: float | Tensor
-
-    def __post_init__(self) -> None:
-        _require_positive(self.bandwidth)
-
     def __call__(self, x: Tensor, y: Tensor | None = None) -> Tensor:
         # cdist with p=1 has the gradient sign(x − y), zero at repeated rows.
         distance = torch.cdist(x, x if y is None else y, p=1.0)
-        return _exponential(-distance / _scale(self.bandwidth, distance))
-
-    @property
-    def bound(self) -> float:
-        return 1.0
+        return exponential(-distance / self._scale(distance))
 
     @property
     def lipschitz(self) -> float:
@@ -314,7 +300,7 @@ class Laplacian:
 
 
 @dataclass(frozen=True)
-class InverseMultiquadric:
+class InverseMultiquadric(_BandwidthKernel):
     """Inverse multiquadric kernel ``(1 + ‖x − y‖²/σ²)^(−1/2)``: ν = 1, ℓ = 1/σ, characteristic.
 
     Its tail is polynomial, so two distant clouds still interact where a Gaussian kernel is zero. Cost as
@@ -326,23 +312,10 @@ class InverseMultiquadric:
     tensor(0.7071)
     """
 
-    bandwidth: float | Tensor
-
-    def __post_init__(self) -> None:
-        _require_positive(self.bandwidth)
-
     def __call__(self, x: Tensor, y: Tensor | None = None) -> Tensor:
         squared = squared_distances(x, y)
-        scale = _scale(self.bandwidth, squared)
+        scale = self._scale(squared)
         return torch.rsqrt(1.0 + squared / (scale * scale))
-
-    @property
-    def bound(self) -> float:
-        return 1.0
-
-    @property
-    def lipschitz(self) -> float | Tensor:
-        return 1.0 / self.bandwidth
 
 
 @dataclass(frozen=True)

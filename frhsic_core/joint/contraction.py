@@ -23,7 +23,7 @@ from frhsic_core.kernels import (
     Gaussian,
     InverseMultiquadric,
     augmented_rows,
-    exponential_,
+    exponential,
     half_squared_distances,
 )
 
@@ -274,7 +274,7 @@ def _radial(kind: type, u: Tensor) -> Tensor:
     """Return the matrix of a radial kernel with bandwidth one (or of distances) of the rows of u."""
     exponent = half_squared_distances(u, exact_diagonal=False)
     if kind is Gaussian:
-        return exponential_(exponent)
+        return exponential(exponent)
     if kind is InverseMultiquadric:
         return exponent.clamp_max_(0.0).mul_(-2.0).add_(1.0).rsqrt_()
     largest = (u * u).sum(-1).amax(-1)[..., None, None]
@@ -288,7 +288,8 @@ def _weighted_slope(kind: type, gram: Tensor, gradient: Tensor) -> Tensor:
         return gram.mul_(gradient) if gradient.shape[:-2] == gram.shape[:-2] else gram * gradient
     if kind is InverseMultiquadric:
         return gram.pow(3).mul(gradient)
-    return torch.where(gram > 0, gradient / gram.clamp_min(torch.finfo(gram.dtype).tiny), 0.0)
+    # A tensor of zeros, not a number: a number would be copied to the device, which cannot be captured.
+    return torch.where(gram > 0, gradient / gram.clamp_min(torch.finfo(gram.dtype).tiny), torch.zeros_like(gram))
 
 
 def _value_and_gradient(

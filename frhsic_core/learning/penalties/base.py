@@ -16,7 +16,7 @@ from frhsic_core.kernels import median_bandwidth
 from frhsic_core.learning.bandwidth import BandwidthPolicy, resolve_policy
 from frhsic_core.learning.batches import Batch, TrainingData
 
-__all__ = ["GramPenalty", "KernelPenalty", "Penalty", "Setup", "Unfair", "counted", "weighted_mean", "whiten"]
+__all__ = ["KernelPenalty", "Penalty", "Setup", "Unfair", "counted", "weighted_mean", "whiten"]
 
 CONDITIONS = (None, "positives")
 SCALES = (None, "standardize", "whiten", "minmax")
@@ -68,9 +68,9 @@ def weighted_mean(values: Tensor, weights: Tensor | None) -> Tensor:
 class Penalty(nn.Module):
     """A penalty on the dependence of Z (or of the head's output) on S: ``batch -> (models,)``, differentiable.
 
-    Subclasses override :meth:`forward`, and :meth:`prepare` if something is fitted to the training data. State that a
-    checkpoint must keep is a buffer or a parameter. :meth:`forward` must not wait for the device and must not use
-    Python's random numbers, because the step is captured once and replayed.
+    Subclasses override :meth:`forward` or, if gradients are known, :meth:`terms`; and :meth:`prepare` if something is
+    fitted to the training data. State that a checkpoint must keep is a buffer or a parameter. A step must not wait for
+    the device and must not use Python's random numbers, because it is captured once and replayed.
 
     Parameters
     ----------
@@ -105,8 +105,10 @@ class Penalty(nn.Module):
         """Create and fit what the penalty keeps; by default nothing."""
 
     def forward(self, batch: Batch, *, refresh: bool = False) -> Tensor:
-        """Return the penalty of each model; ``refresh`` recomputes a bandwidth first."""
-        raise NotImplementedError
+        """Return the penalty of each model, by default the sum of :meth:`terms`; ``refresh`` renews a bandwidth."""
+        terms = self.terms(batch, refresh=refresh)
+        parts = [term.differentiable() if isinstance(term, GradientTerm) else term for term in terms]
+        return sum(parts[1:], parts[0]) if parts else batch.z.new_zeros(batch.z.shape[0])
 
     def terms(self, batch: Batch, *, refresh: bool = False) -> list[GradientTerm | Tensor]:
         """Return the terms of the penalty as a training step uses them; by default one, :meth:`forward` itself."""
@@ -165,23 +167,8 @@ class Unfair(Penalty):
     key = "unfair"
     needs_attribute = False
 
-    def forward(self, batch: Batch, *, refresh: bool = False) -> Tensor:
-        return batch.z.new_zeros(batch.z.shape[0])
-
     def terms(self, batch: Batch, *, refresh: bool = False) -> list[GradientTerm | Tensor]:
         return []
-
-
-class GramPenalty(Penalty):
-    """A penalty made of functions of Gram matrices. Subclasses write :meth:`terms`; :meth:`forward` is their sum."""
-
-    def terms(self, batch: Batch, *, refresh: bool = False) -> list[GradientTerm | Tensor]:
-        raise NotImplementedError
-
-    def forward(self, batch: Batch, *, refresh: bool = False) -> Tensor:
-        terms = self.terms(batch, refresh=refresh)
-        parts = [term.differentiable() if isinstance(term, GradientTerm) else term for term in terms]
-        return parts[0] if len(parts) == 1 else torch.stack(parts).sum(0)
 
 
 def counted(terms: list[GradientTerm | Tensor], enough: Tensor | None) -> list[GradientTerm | Tensor]:
@@ -191,7 +178,7 @@ def counted(terms: list[GradientTerm | Tensor], enough: Tensor | None) -> list[G
     return [t.times(enough.to(t.value.dtype)) if isinstance(t, GradientTerm) else t * enough for t in terms]
 
 
-class KernelPenalty(GramPenalty):
+class KernelPenalty(Penalty):
     """A penalty with a kernel on Z: its scaling, its bandwidth σ_Z and the policy that updates it.
 
     Parameters

@@ -16,12 +16,12 @@ from frhsic_core.joint.contraction import (
 )
 from frhsic_core.kernels import euclidean_distances
 from frhsic_core.learning.batches import Batch
-from frhsic_core.learning.penalties.base import GramPenalty, Setup, counted
+from frhsic_core.learning.penalties.base import Penalty, Setup, counted
 
 __all__ = ["DCor"]
 
 
-class DCor(GramPenalty):
+class DCor(Penalty):
     """Squared distance correlation or covariance between Z and S; there is no bandwidth to choose.
 
     ``"correlation"``: the bias-corrected squared correlation of Székely and Rizzo (2013); may be negative; a scale-free
