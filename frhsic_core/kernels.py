@@ -169,12 +169,10 @@ def exponential(exponent: Tensor) -> Tensor:
     return exponent.clamp_(lowest, 0.0).exp_()
 
 
-def half_squared_distances(u: Tensor, *, exact_diagonal: bool = True) -> Tensor:
-    """Return ``−|u_i − u_j|²/2`` for rows with mean zero, ``(..., n, n)``.
-
-    Without an exact diagonal, longer rows replace two of three passes over the matrix; on a GPU that is much faster.
-    """
-    if not exact_diagonal:
+def half_squared_distances(u: Tensor) -> Tensor:
+    """Return ``−|u_i − u_j|²/2`` for rows with mean zero, ``(..., n, n)``; exactly zero where two rows coincide."""
+    if u.device.type != "cpu" and u.dtype == torch.float32 and not u.requires_grad:
+        # One pass instead of three over the matrix; coincident rows are then zero up to rounding.
         left, right = augmented_rows(u)
         return left @ right.mT
     inner = u @ u.mT

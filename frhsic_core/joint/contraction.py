@@ -272,7 +272,7 @@ class ExpandedDistance:
 
 def _radial(kind: type, u: Tensor) -> Tensor:
     """Return the matrix of a radial kernel with bandwidth one (or of distances) of the rows of u."""
-    exponent = half_squared_distances(u, exact_diagonal=False)
+    exponent = half_squared_distances(u)
     if kind is Gaussian:
         return exponential(exponent)
     if kind is InverseMultiquadric:
