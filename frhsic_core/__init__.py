@@ -37,10 +37,11 @@ _EXPORTS = {
         "normalized_hsic",
     ),
     "conditional": ("conditional_mmd", "demographic_parity", "eipm", "gdp", "gdp_interval"),
-    "learning": ("FairClassifier", "FairEncoder", "FairRegressor", "audit_representation"),
+    "learning": ("FairClassifier", "FairEncoder", "FairRegressor"),
+    "audit": ("RepresentationAudit", "audit_representation"),
     "data": ("load_dataset",),
 }
-_MODULES = ("conditional", "data", "joint", "kernels", "laws", "learning", "paper", "registry")
+_MODULES = ("audit", "conditional", "data", "joint", "kernels", "laws", "learning", "paper", "registry")
 _HOME = {name: module for module, names in _EXPORTS.items() for name in names}
 
 __all__ = sorted([*_HOME, *_MODULES])
@@ -62,6 +63,7 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
+    from frhsic_core.audit import RepresentationAudit, audit_representation
     from frhsic_core.conditional import conditional_mmd, demographic_parity, eipm, gdp, gdp_interval
     from frhsic_core.data import load_dataset
     from frhsic_core.joint import (
@@ -84,4 +86,4 @@ if TYPE_CHECKING:
         Product,
         median_bandwidth,
     )
-    from frhsic_core.learning import FairClassifier, FairEncoder, FairRegressor, audit_representation
+    from frhsic_core.learning import FairClassifier, FairEncoder, FairRegressor

@@ -1,4 +1,4 @@
-"""Data in, tensors out: what every statistic accepts, and what it says when it cannot.
+"""Convert and check the input of every statistic: data in, tensors out.
 
 Statistics take tensors, NumPy arrays or pandas objects. A representation ``z`` has shape ``(..., n, d)``, a sensitive
 attribute ``s`` has shape ``(..., n, p)`` or ``(..., n)``; a one-dimensional ``z`` is ``(n, 1)``. Floating tensors keep
@@ -37,8 +37,8 @@ def as_tensor(x: ArrayLike, *, name: str = "x") -> Tensor:
     """Convert ``x`` to a floating tensor without looking at its values.
 
     Floating tensors pass through untouched; integer and bool tensors, NumPy arrays, pandas objects and sequences become
-    float64, because ages squared overflow nothing and a test of independence should not lose digits to its input. Dates
-    and durations become their counts of time units, and a missing one (NaT) becomes NaN, which the statistics refuse.
+    float64, so that a test of independence does not lose digits to the type of its input. Dates and durations become
+    numbers of time units, and a missing one (NaT) becomes NaN, which the statistics reject.
 
     Examples
     --------
@@ -48,14 +48,16 @@ def as_tensor(x: ArrayLike, *, name: str = "x") -> Tensor:
     if isinstance(x, Tensor):
         if x.is_complex():
             raise TypeError(
-                f"{name} is complex: statistics need real numbers; pass real and imaginary parts as columns."
+                f"{name} is complex, but statistics need real numbers: pass real and imaginary parts as columns."
             )
         return x if x.is_floating_point() else x.to(torch.float64)
     if hasattr(x, "to_numpy"):  # pandas: Series, DataFrame, Index
         x = x.to_numpy()
     kind = x.dtype.kind if isinstance(x, np.ndarray) else ""
     if kind == "c":
-        raise TypeError(f"{name} is complex: statistics need real numbers; pass real and imaginary parts as columns.")
+        raise TypeError(
+            f"{name} is complex, but statistics need real numbers: pass real and imaginary parts as columns."
+        )
     try:
         values = np.array(x, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -69,8 +71,8 @@ def as_tensor(x: ArrayLike, *, name: str = "x") -> Tensor:
 
 
 def _require_finite(x: Tensor, name: str) -> None:
-    # NaN and infinity survive a sum, which costs a tenth of an elementwise test; a finite sample can overflow it,
-    # so only then is every value looked at.
+    # NaN and infinity survive a sum, which costs a tenth of an elementwise test. The sum of a finite sample can
+    # overflow, so the elements are tested if the sum is not finite.
     if not math.isfinite(x.detach().sum().item()) and (bad := int((~torch.isfinite(x)).sum())):
         raise ValueError(f"{name} has {bad} NaN or infinite values: drop those rows first.")
 
@@ -83,11 +85,11 @@ def as_sample(x: ArrayLike, *, name: str = "z", min_rows: int = 1, check_finite:
     x : array_like
         Shape ``(n,)`` (read as ``(n, 1)``) or ``(..., n, d)``.
     name : str
-        How errors call it.
+        Name of the argument in error messages.
     min_rows : int
         Fewer rows than this are an error.
     check_finite : bool
-        Looking for NaN reads every value, and on a GPU waits for it; training loops switch it off.
+        Whether to look for NaN, which reads every value and waits for a GPU; training loops switch it off.
     """
     x = as_tensor(x, name=name)
     if x.ndim == 0:
@@ -117,9 +119,9 @@ def as_pair(
 ) -> tuple[Tensor, Tensor]:
     """Return ``z`` as ``(..., n, d)`` and ``s`` as ``(..., n, p)`` with equal n, one dtype and one device.
 
-    ``s`` may leave out its last dimension. Rows are matched by position; two pandas objects whose labels say otherwise
-    are refused (:func:`require_same_rows`). When one of them is a tensor and the other is not, the tensor decides dtype
-    and device; two tensors meet in the wider dtype.
+    ``s`` may leave out its last dimension. Rows are matched by position; two pandas objects whose labels contradict
+    that are an error (:func:`require_same_rows`). If only one of the two is a tensor, it decides dtype and device; two
+    tensors are converted to the wider dtype.
 
     Examples
     --------
@@ -128,7 +130,8 @@ def as_pair(
     ((2, 2), (2, 1))
     """
     require_same_rows(z, s, names=names)
-    z_is_tensor, s_is_tensor = isinstance(z, Tensor), isinstance(s, Tensor)
+    z_is_tensor = isinstance(z, Tensor)
+    s_is_tensor = isinstance(s, Tensor)
     z = as_tensor(z, name=names[0])
     s = as_tensor(s, name=names[1])
     if z.ndim == 0 or s.ndim == 0:
@@ -169,19 +172,19 @@ def as_pair(
 
 
 def require_same_rows(a: ArrayLike, b: ArrayLike, *, names: tuple[str, str], stacklevel: int = 3) -> None:
-    """Refuse two pandas objects with the same row labels in another order; warn where the labels differ.
+    """Raise an error if two pandas objects have the same row labels in another order; warn if the labels differ.
 
-    Everything here is matched by position, and pandas users expect labels to count. Only where both arguments have
-    labels can they contradict each other. Different numbers of rows are left to the caller. O(n) when they agree.
+    Rows are matched by position, but pandas users expect them to be matched by label. Only two arguments that both have
+    labels can contradict each other. Different numbers of rows are left to the caller. O(n) when they agree.
 
     Parameters
     ----------
     a, b : array_like
-        Anything; only Series and DataFrames are looked at.
+        Any two arguments; only Series and DataFrames are checked.
     names : tuple of str
-        How messages call them.
+        Names of the arguments in messages.
     stacklevel : int
-        Of the warning.
+        Stack level of the warning.
 
     Examples
     --------
@@ -216,11 +219,11 @@ def _label(value: Any) -> str:
 
 
 def as_mask(mask: ArrayLike, z: Tensor, *, name: str = "mask") -> Tensor:
-    """Return ``mask`` as a bool tensor ``(..., n)`` on the device of ``z``; 0/1 numbers will do too."""
+    """Return ``mask`` (booleans, or numbers 0 and 1) as a bool tensor ``(..., n)`` on the device of ``z``."""
     m = mask if isinstance(mask, Tensor) else as_tensor(mask, name=name)
     if m.dtype != torch.bool:
         if not bool(((m == 0) | (m == 1)).all()):
-            raise ValueError(f"{name} holds values other than 0 and 1: pass booleans, True for the rows to keep.")
+            raise ValueError(f"{name} has values other than 0 and 1: pass booleans, True for the rows to keep.")
         m = m != 0
     if m.ndim == 0 or m.shape[-1] != z.shape[-2]:
         raise ValueError(f"{name} has shape {tuple(m.shape)}: one value for each of the {z.shape[-2]} rows is needed.")

@@ -1,6 +1,6 @@
-"""Kernels on the representation and on the sensitive attribute.
+"""Kernels, distances between samples, and the bandwidth that is used when none is given.
 
-Every kernel is a small immutable object with three things the theory asks of it: its Gram matrix, a bound ν on k(x, x),
+Every kernel is a small immutable object with three things that the theory needs: its Gram matrix, a bound ν on k(x, x),
 and the Lipschitz constant ℓ of its feature map, ‖φ(x) − φ(y)‖ ≤ ℓ·‖x − y‖ (``math.inf`` where there is none).
 Bandwidths may be tensors with the batch shape: a stack of models, each with a bandwidth of its own, is one call.
 """
@@ -15,7 +15,7 @@ from typing import Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-from frhsic_core.distances import euclidean_distances, median_bandwidth, squared_distances
+from frhsic_core.arrays import ArrayLike, as_sample, as_tensor
 
 __all__ = [
     "Distance",
@@ -25,61 +25,192 @@ __all__ = [
     "Laplacian",
     "Linear",
     "Product",
+    "default_kernel",
+    "euclidean_distances",
     "median_bandwidth",
+    "product_kernel",
+    "resolve_kernel",
     "squared_distances",
 ]
 
 
-def lowest_exponent(dtype: torch.dtype) -> float:
-    """Exponent below which a kernel value is taken as ``exp`` of this one: half the logarithm of the smallest number.
+def squared_distances(x: Tensor, y: Tensor | None = None) -> Tensor:
+    """Return the squared Euclidean distances ``|x_i − y_j|²``, ``(..., n, m)``; ``y=None`` means ``y = x``.
 
-    That is 1e-19 in float32, far below the rounding of any sum it enters. Without it a Z spread over many bandwidths
-    fills the Gram matrix with subnormal numbers, on which ``exp`` and matrix products are a hundred times slower.
+    One matrix product, O(nmd) time and O(nm) memory. The mean is subtracted first and the result is clamped at zero,
+    because the expansion |x|² + |y|² − 2x·y loses digits far from the origin. No root is taken, so the gradient is
+    finite on repeated rows (integer ages repeat in every batch), where that of a squared norm is NaN.
+
+    Examples
+    --------
+    >>> squared_distances(torch.tensor([[0.0], [3.0]]))
+    tensor([[0., 9.],
+            [9., 0.]])
     """
-    return 0.5 * math.log(torch.finfo(dtype).tiny)
+    shift = x.detach().mean(-2, keepdim=True)
+    x = x - shift
+    x_norm = (x * x).sum(-1)
+    if y is None:
+        squared = x_norm.unsqueeze(-1) + x_norm.unsqueeze(-2) - 2.0 * (x @ x.mT)
+        # The diagonal is zero by definition; rounding would leave k(x, x) a little below its value.
+        eye = torch.eye(x.shape[-2], dtype=torch.bool, device=x.device)
+        return squared.clamp_min(0.0).masked_fill(eye, 0.0)
+    y = y - shift
+    return (x_norm.unsqueeze(-1) + (y * y).sum(-1).unsqueeze(-2) - 2.0 * (x @ y.mT)).clamp_min(0.0)
 
 
-def gaussian_gram(u: Tensor, v: Tensor | None = None) -> Tensor:
-    """``exp(−‖u_i − v_j‖²/2)`` for rows already divided by the bandwidth; the diagonal is exactly one.
+def euclidean_distances(x: Tensor, y: Tensor | None = None) -> Tensor:
+    """Return the Euclidean distances ``(..., n, m)``; their gradient is zero, not NaN, where two rows coincide."""
+    y = x if y is None else y
+    if x.shape[-1] == 1:  # one column: a tenth of the time of cdist, on a GPU a fiftieth
+        return (x - y.mT).abs()
+    return torch.cdist(x, y, compute_mode="donot_use_mm_for_euclid_dist")
 
-    Scalar rows are subtracted directly: cheaper than the expansion and free of cancellation.
+
+def median_bandwidth(
+    x: ArrayLike,
+    *,
+    max_points: int | None = 1000,
+    generator: torch.Generator | None = None,
+    power: int = 2,
+    method: str = "exact",
+    check_finite: bool = True,
+) -> Tensor:
+    """Return the median of the pairwise distances, the usual bandwidth; it is never zero and never NaN.
+
+    σ = median{ ‖x_i − x_j‖ : i < j }, the lower of the two middle values when the number of pairs is even, as in the
+    paper's released code. When more than half of the pairs coincide (an attribute with few values) the median is zero,
+    and the mean of the distances is used instead. A constant sample gives one; every kernel matrix is then constant and
+    HSIC is zero. The result carries no gradient. O(min(n, max_points)²·d) time.
+
+    Parameters
+    ----------
+    x : array_like
+        ``(..., n, d)`` or ``(n,)``.
+    max_points : int or None
+        Number of rows used; ``None`` uses all of them.
+    generator : torch.Generator, optional
+        With it, the rows are a random subset, the same for every batch element. Without it, they are evenly spaced, so
+        that the result is repeatable.
+    power : int
+        2 for Euclidean distances, 1 for the ℓ₁ distances of :class:`Laplacian`.
+    method : {"exact", "batch"}
+        ``"batch"`` is the same median at the speed of a training step. The rows of a mini-batch are already in random
+        order, so the first ``max_points`` are taken and only the pairs between their two halves are used: a quarter
+        of the numbers, at almost the same accuracy. With ``max_points=None`` all pairs of rows are used. Distances come
+        from one matrix product, nothing is checked and nothing waits for the device.
+    check_finite : bool
+        Whether to look for NaN first; ``"batch"`` never does.
+
+    Returns
+    -------
+    Tensor
+        Bandwidths with the batch shape of ``x``.
+
+    Examples
+    --------
+    >>> median_bandwidth([0.0, 1.0, 3.0]).item()
+    2.0
     """
-    if u.shape[-1] == 1:
-        difference = u - (u if v is None else v).mT
-        if difference.requires_grad:
-            return torch.exp((-0.5 * difference * difference).clamp_min(lowest_exponent(u.dtype)))
-        return difference.square_().mul_(-0.5).clamp_min_(lowest_exponent(u.dtype)).exp_()
-    if v is not None:
-        return torch.exp((-0.5 * squared_distances(u, v)).clamp_min(lowest_exponent(u.dtype)))
-    u = u - u.detach().mean(-2, keepdim=True)
+    if method not in ("exact", "batch"):
+        raise ValueError(f"method is {method!r}: choose 'exact' or 'batch'.")
+    if max_points is not None and max_points < 2:
+        raise ValueError(f"max_points is {max_points}: at least 2 rows are needed for one distance.")
+    if method == "batch":
+        assert isinstance(x, Tensor)
+        return _batch_median(x.detach(), max_points)
+    x = as_sample(as_tensor(x, name="x").detach(), name="x", check_finite=check_finite)
+    n = x.shape[-2]
+    if max_points is not None and n > max_points:
+        if generator is None:
+            index = torch.linspace(0, n - 1, max_points, device=x.device, dtype=torch.float64).round().long()
+        else:
+            index = torch.randperm(n, generator=generator, device=generator.device)[:max_points].to(x.device)
+        x = x.index_select(-2, index)
+    distances = torch.cdist(x, x, p=float(power), compute_mode="donot_use_mm_for_euclid_dist")
+    return _median_of_pairs(distances, own=True)
+
+
+def _batch_median(x: Tensor, max_points: int | None) -> Tensor:
+    if max_points is None:
+        return _median_of_pairs(squared_distances(x), own=True, squared=True)
+    half = min(max_points, x.shape[-2]) // 2
+    between = squared_distances(x[..., :half, :], x[..., half : 2 * half, :])
+    return _median_of_pairs(between, own=False, squared=True)
+
+
+def _median_of_pairs(distances: Tensor, *, own: bool, squared: bool = False) -> Tensor:
+    """Return the lower median of a matrix of distances, or its stand-in; ``own`` matrices hold each pair twice."""
+    n = distances.shape[-1]
+    zeros = n if own else 0  # the diagonal comes first in order
+    count = n * distances.shape[-2] - zeros
+    if count < 1:
+        return distances.new_ones(distances.shape[:-2])
+    place = zeros + (2 * ((count // 2 - 1) // 2) + 1 if own else (count + 1) // 2)
+    flat = distances.flatten(-2)
+    median = flat.kthvalue(place, dim=-1).values  # a selection, not a sort
+    mean = (flat.sqrt() if squared else flat).sum(-1) / count
+    median = median.sqrt() if squared else median
+    tiny = torch.finfo(distances.dtype).tiny ** (0.25 if squared else 1.0)
+    bandwidth = torch.where(median > tiny, median, mean)
+    return torch.where(bandwidth > tiny, bandwidth, torch.ones_like(bandwidth))
+
+
+def exponential(exponent: Tensor) -> Tensor:
+    """Return ``exp`` of a kernel's exponents, clamped to [1e-19, 1] (in float32); overwrites what needs no gradient.
+
+    The lower bound is the root of the smallest number, far below the rounding of any sum that it enters. Without it a Z
+    that is spread over many bandwidths fills the Gram matrix with subnormal numbers, on which ``exp`` and matrix
+    products are a hundred times slower. Exponents above zero are rounding.
+    """
+    lowest = 0.5 * math.log(torch.finfo(exponent.dtype).tiny)
+    if exponent.requires_grad:
+        return torch.exp(exponent.clamp(lowest, 0.0))
+    return exponent.clamp_(lowest, 0.0).exp_()
+
+
+def half_squared_distances(u: Tensor) -> Tensor:
+    """Return ``−|u_i − u_j|²/2`` for rows with mean zero, ``(..., n, n)``; exactly zero where two rows coincide."""
+    if u.device.type != "cpu" and u.dtype == torch.float32 and not u.requires_grad:
+        # One pass instead of three over the matrix; coincident rows are then zero up to rounding.
+        left, right = augmented_rows(u)
+        return left @ right.mT
     inner = u @ u.mT
     # Half the diagonal of the product itself, so that u·u − |u|²/2 − |u|²/2 is exactly zero there.
     half = 0.5 * inner.diagonal(dim1=-2, dim2=-1)
-    low = lowest_exponent(u.dtype)
     if inner.requires_grad:
-        return torch.exp((inner - half.unsqueeze(-1) - half.unsqueeze(-2)).clamp(low, 0.0))
-    return inner.sub_(half.unsqueeze(-1)).sub_(half.unsqueeze(-2)).clamp_(low, 0.0).exp_()
+        return inner - half.unsqueeze(-1) - half.unsqueeze(-2)
+    return inner.sub_(half.unsqueeze(-1)).sub_(half.unsqueeze(-2))
 
 
-def _scale(bandwidth: float | Tensor, like: Tensor) -> float | Tensor:
-    """Shape a bandwidth with batch shape ``(...)`` so that it divides a ``(..., n, m)`` matrix."""
-    if isinstance(bandwidth, Tensor):
-        return bandwidth.to(dtype=like.dtype, device=like.device)[..., None, None]
-    return bandwidth
+def augmented_rows(u: Tensor) -> tuple[Tensor, Tensor]:
+    """Return rows [u, |u|², −½] and [u, −½, |u|²]; one product of them is −|u_i − u_j|²/2."""
+    square = (u * u).sum(-1, keepdim=True)
+    constant = torch.full_like(square, -0.5)
+    return torch.cat([u, square, constant], dim=-1), torch.cat([u, constant, square], dim=-1)
 
 
-def _require_positive(bandwidth: float | Tensor) -> None:
-    # Tensors are trusted: looking at their values would make a training step wait for the GPU.
-    if not isinstance(bandwidth, Tensor) and not (math.isfinite(bandwidth) and bandwidth > 0):
-        raise ValueError(f"bandwidth is {bandwidth}: it must be a positive number (median_bandwidth gives one).")
+def gaussian_gram(u: Tensor, v: Tensor | None = None) -> Tensor:
+    """Return ``exp(−‖u_i − v_j‖²/2)`` for rows already divided by the bandwidth.
+
+    Scalar rows are subtracted directly, which is cheaper than the expansion and free of cancellation.
+    """
+    if u.shape[-1] == 1:
+        difference = u - (u if v is None else v).mT
+        exponent = -0.5 * difference * difference
+    elif v is not None:
+        exponent = -0.5 * squared_distances(u, v)
+    else:
+        exponent = half_squared_distances(u - u.detach().mean(-2, keepdim=True))
+    return exponential(exponent)
 
 
 @runtime_checkable
 class Kernel(Protocol):
-    """What a kernel offers: a Gram matrix, the bound ν, and the Lipschitz constant ℓ of its feature map."""
+    """A kernel: its Gram matrix, the bound ν, and the Lipschitz constant ℓ of its feature map."""
 
     def __call__(self, x: Tensor, y: Tensor | None = None) -> Tensor:
-        """Gram matrix ``k(x_i, y_j)`` of shape ``(..., n, m)``; ``y=None`` means ``y = x``."""
+        """Return the Gram matrix ``k(x_i, y_j)`` of shape ``(..., n, m)``; ``y=None`` means ``y = x``."""
         ...
 
     @property
@@ -94,7 +225,34 @@ class Kernel(Protocol):
 
 
 @dataclass(frozen=True)
-class Gaussian:
+class _BandwidthKernel:
+    """What kernels with a bandwidth σ share: σ > 0, ν = 1 and ℓ = 1/σ."""
+
+    bandwidth: float | Tensor
+
+    def __post_init__(self) -> None:
+        # Tensors are trusted: looking at their values would make a training step wait for the GPU.
+        sigma = self.bandwidth
+        if not isinstance(sigma, Tensor) and not (math.isfinite(sigma) and sigma > 0):
+            raise ValueError(f"bandwidth is {sigma}: it must be a positive number, such as median_bandwidth returns.")
+
+    def _scale(self, like: Tensor) -> float | Tensor:
+        """Return the bandwidth in a shape that divides a ``(..., n, m)`` matrix."""
+        if isinstance(self.bandwidth, Tensor):
+            return self.bandwidth.to(dtype=like.dtype, device=like.device)[..., None, None]
+        return self.bandwidth
+
+    @property
+    def bound(self) -> float:
+        return 1.0
+
+    @property
+    def lipschitz(self) -> float | Tensor:
+        return 1.0 / self.bandwidth
+
+
+@dataclass(frozen=True)
+class Gaussian(_BandwidthKernel):
     """Gaussian kernel ``exp(−‖x − y‖² / (2σ²))``: ν = 1, ℓ = 1/σ, characteristic.
 
     ``2 − 2·exp(−r²/2σ²) ≤ r²/σ²`` gives ℓ. Gram matrix: O(nmd) time, O(nm) memory.
@@ -111,26 +269,13 @@ class Gaussian:
             [0.6065, 1.0000]])
     """
 
-    bandwidth: float | Tensor
-
-    def __post_init__(self) -> None:
-        _require_positive(self.bandwidth)
-
     def __call__(self, x: Tensor, y: Tensor | None = None) -> Tensor:
-        scale = _scale(self.bandwidth, x)
+        scale = self._scale(x)
         return gaussian_gram(x / scale, None if y is None else y / scale)
-
-    @property
-    def bound(self) -> float:
-        return 1.0
-
-    @property
-    def lipschitz(self) -> float | Tensor:
-        return 1.0 / self.bandwidth
 
 
 @dataclass(frozen=True)
-class Laplacian:
+class Laplacian(_BandwidthKernel):
     """Laplacian kernel ``exp(−‖x − y‖₁ / σ)``: ν = 1, characteristic, ℓ = ∞.
 
     The squared feature distance is 2 − 2·exp(−r/σ) ≈ 2r/σ near zero, so the feature map is Hölder of order 1/2 but not
@@ -142,19 +287,10 @@ class Laplacian:
     True
     """
 
-    bandwidth: float | Tensor
-
-    def __post_init__(self) -> None:
-        _require_positive(self.bandwidth)
-
     def __call__(self, x: Tensor, y: Tensor | None = None) -> Tensor:
         # cdist with p=1 has the gradient sign(x − y), zero at repeated rows.
         distance = torch.cdist(x, x if y is None else y, p=1.0)
-        return torch.exp((-distance / _scale(self.bandwidth, distance)).clamp_min(lowest_exponent(x.dtype)))
-
-    @property
-    def bound(self) -> float:
-        return 1.0
+        return exponential(-distance / self._scale(distance))
 
     @property
     def lipschitz(self) -> float:
@@ -162,10 +298,10 @@ class Laplacian:
 
 
 @dataclass(frozen=True)
-class InverseMultiquadric:
+class InverseMultiquadric(_BandwidthKernel):
     """Inverse multiquadric kernel ``(1 + ‖x − y‖²/σ²)^(−1/2)``: ν = 1, ℓ = 1/σ, characteristic.
 
-    Its tail is polynomial: two far clouds still attract each other where a Gaussian kernel sees nothing. Cost as
+    Its tail is polynomial, so two distant clouds still interact where a Gaussian kernel is zero. Cost as
     :class:`Gaussian`.
 
     Examples
@@ -174,28 +310,15 @@ class InverseMultiquadric:
     tensor(0.7071)
     """
 
-    bandwidth: float | Tensor
-
-    def __post_init__(self) -> None:
-        _require_positive(self.bandwidth)
-
     def __call__(self, x: Tensor, y: Tensor | None = None) -> Tensor:
         squared = squared_distances(x, y)
-        scale = _scale(self.bandwidth, squared)
+        scale = self._scale(squared)
         return torch.rsqrt(1.0 + squared / (scale * scale))
-
-    @property
-    def bound(self) -> float:
-        return 1.0
-
-    @property
-    def lipschitz(self) -> float | Tensor:
-        return 1.0 / self.bandwidth
 
 
 @dataclass(frozen=True)
 class Linear:
-    """Linear kernel ``x·y``: ν = ∞, ℓ = 1, not characteristic. HSIC with it sees covariances only.
+    """Linear kernel ``x·y``: ν = ∞, ℓ = 1, not characteristic. HSIC with it measures covariances only.
 
     Examples
     --------
@@ -262,13 +385,13 @@ class Product:
 
     def __init__(self, factors: Sequence[Kernel]) -> None:
         if len(factors) == 0:
-            raise ValueError("Product has no factors: give one kernel for each column.")
+            raise ValueError("Product has no factors: pass one kernel for each column.")
         object.__setattr__(self, "factors", tuple(factors))
 
     def __call__(self, x: Tensor, y: Tensor | None = None) -> Tensor:
         if x.shape[-1] != len(self.factors):
             raise ValueError(
-                f"x has {x.shape[-1]} columns but Product has {len(self.factors)} factors: one kernel for each column."
+                f"x has {x.shape[-1]} columns but Product has {len(self.factors)} factors: pass one for each column."
             )
         grams = [
             factor(x[..., a : a + 1], None if y is None else y[..., a : a + 1]) for a, factor in enumerate(self.factors)
@@ -292,3 +415,32 @@ class Product:
         )
         root = total.sqrt()
         return root.item() if root.ndim == 0 else root
+
+
+def default_kernel(x: Tensor, *, check_finite: bool = True) -> Kernel:
+    """Return the kernel that ``None`` stands for everywhere: Gaussian at the median bandwidth of each batch element."""
+    return Gaussian(median_bandwidth(x, check_finite=check_finite))
+
+
+def resolve_kernel(kernel: Kernel | None, x: Tensor, *, name: str = "kernel", check_finite: bool = True) -> Kernel:
+    """Return ``kernel``, or the :func:`default_kernel` of ``x`` for ``None``.
+
+    Examples
+    --------
+    >>> resolve_kernel(None, torch.tensor([[0.0], [1.0], [3.0]])).bandwidth.item()
+    2.0
+    """
+    if kernel is None:
+        return default_kernel(x, check_finite=check_finite)
+    if not callable(kernel):
+        raise TypeError(f"{name} is {kernel!r}: pass a kernel object such as Gaussian(1.0), or None for the default.")
+    return kernel
+
+
+def product_kernel(s: Tensor, *, check_finite: bool = True) -> Product:
+    """Return the product over the columns of ``s`` of their default kernels.
+
+    The paper's kernel for several attributes (its appendix on multiple sensitive attributes). A product of
+    characteristic kernels is characteristic on the product space, so it detects joint dependence on all attributes.
+    """
+    return Product([default_kernel(column, check_finite=check_finite) for column in s.split(1, dim=-1)])

@@ -23,7 +23,7 @@ from frhsic_core.conditional.smoothing import (
     take_rows,
     weights_at,
 )
-from frhsic_core.kernels import Gaussian, Kernel, gaussian_gram, median_bandwidth
+from frhsic_core.kernels import Gaussian, Kernel, gaussian_gram, resolve_kernel
 
 __all__ = ["conditional_mmd", "eipm", "squared_mmd"]
 
@@ -98,16 +98,6 @@ def squared_mmd(z: Tensor, contrast: Tensor, kernel: Kernel) -> Tensor:
 def _covers(batch: torch.Size, other: torch.Size) -> bool:
     """Return whether ``other`` broadcasts to ``batch`` itself, so that no Gram matrix would be computed twice."""
     return torch.broadcast_shapes(batch, other) == batch
-
-
-def _kernel(z: Tensor, kernel_z: Kernel | None) -> Kernel:
-    if kernel_z is None:
-        return Gaussian(median_bandwidth(z, check_finite=False))
-    if not callable(kernel_z):
-        raise TypeError(
-            f"kernel_z is {kernel_z!r}: pass a kernel such as Gaussian(1.0), or None for the median bandwidth."
-        )
-    return kernel_z
 
 
 def _marginal(z: Tensor, q: Tensor | None) -> Tensor:
@@ -207,6 +197,7 @@ def eipm(
 
     Examples
     --------
+    >>> from frhsic_core.kernels import Gaussian
     >>> z = [0.0, 0.2, 1.0, 1.3]
     >>> round(eipm(z, [0.0, 0.0, 1.0, 1.0], kernel_z=Gaussian(1.0), bandwidth=0.1).item(), 4)
     0.4612
@@ -221,7 +212,7 @@ def eipm(
     weights, partner = leave_one_out_at(rows, s, resolve_bandwidth(bandwidth, s, q), q)
     # An anchor with no other row has no conditional law: no contrast.
     contrast = (weights - _marginal(z, q).unsqueeze(-2)) * partner
-    squared = squared_mmd(z, contrast, _kernel(z, kernel_z))
+    squared = squared_mmd(z, contrast, resolve_kernel(kernel_z, z, name="kernel_z", check_finite=False))
     value = squared if power == 2 else squared * torch.rsqrt(squared + epsilon)
     if q is None:
         return value.mean(-1)
@@ -277,6 +268,7 @@ def conditional_mmd(
 
     Examples
     --------
+    >>> from frhsic_core.kernels import Gaussian
     >>> z, s = [0.0, 0.2, 1.0, 1.3], [0.0, 0.0, 1.0, 1.0]
     >>> conditional_mmd(z, s, kernel_z=Gaussian(1.0), bandwidth=0.1, at=[0.0, 1.0]).round(decimals=4)
     tensor([0.2035, 0.2035], dtype=torch.float64)
@@ -287,7 +279,7 @@ def conditional_mmd(
     q = row_weights(z, mask, sample_weight, check_finite=check_finite)
     query = s if at is None else as_queries(at, s)
     weights = weights_at(query, s, resolve_bandwidth(bandwidth, s, q), q)
-    kernel = _kernel(z, kernel_z)
+    kernel = resolve_kernel(kernel_z, z, name="kernel_z", check_finite=False)
     marginal = _marginal(z, q).unsqueeze(-2)
     if estimator == "biased":
         curve = squared_mmd(z, weights - marginal, kernel)

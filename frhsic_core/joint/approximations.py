@@ -1,4 +1,4 @@
-"""HSIC when n² is too much: random Fourier features and Nyström landmarks.
+"""Approximate HSIC for large n: random Fourier features and Nyström landmarks.
 
 Both replace each Gram matrix by one of low rank, K ≈ ΦΦᵀ, and HSIC by ‖Φ̃ᵀΨ̃‖²_F/n², the squared Frobenius norm of the
 cross-covariance of the features. Both are linear in n and differentiable. (Exact HSIC in O(n) memory but O(n²) time is
@@ -11,8 +11,7 @@ import torch
 from torch import Tensor
 
 from frhsic_core.arrays import ArrayLike, as_pair
-from frhsic_core.joint.gram import resolve_kernel
-from frhsic_core.kernels import Gaussian, InverseMultiquadric, Kernel, Laplacian, Product
+from frhsic_core.kernels import Gaussian, InverseMultiquadric, Kernel, Laplacian, Product, resolve_kernel
 
 __all__ = ["nystrom_hsic", "random_feature_hsic"]
 
@@ -26,7 +25,7 @@ def random_feature_hsic(
     features: int = 256,
     generator: torch.Generator | None = None,
 ) -> Tensor:
-    """Biased HSIC with both kernels replaced by random Fourier features (Rahimi and Recht, 2007).
+    """Return the biased HSIC with both kernels replaced by random Fourier features (Rahimi and Recht, 2007).
 
     A shift-invariant kernel is k(x − y) = E cos(ω·(x − y)) over its spectral law; D frequencies give the 2D columns
     cos(ω·x)/√D, sin(ω·x)/√D. The mean over the frequencies is exactly the biased HSIC; the relative standard deviation
@@ -76,7 +75,7 @@ def nystrom_hsic(
     landmarks: int = 100,
     generator: torch.Generator | None = None,
 ) -> Tensor:
-    """Biased HSIC with both Gram matrices replaced by their Nyström approximation from m landmark rows.
+    """Return the biased HSIC with both Gram matrices replaced by Nyström approximations from m landmark rows.
 
     K ≈ K_nm (K_mm + εI)⁻¹ K_mn, for every positive semi-definite kernel. It never exceeds K in the positive
     semi-definite order, so the result is at most the biased HSIC; with m = n it equals it up to ε, which is 1e-10
@@ -134,7 +133,7 @@ def _fourier(x: Tensor, frequencies: Tensor) -> Tensor:
 
 
 def _frequencies(kernel: Kernel, x: Tensor, features: int, generator: torch.Generator) -> Tensor:
-    """Draws from the kernel's spectral law, ``(..., d, features)``."""
+    """Draw frequencies from the kernel's spectral law, ``(..., d, features)``."""
     d = x.shape[-1]
     if isinstance(kernel, Product):
         if len(kernel.factors) != d:
@@ -166,7 +165,7 @@ def _frequencies(kernel: Kernel, x: Tensor, features: int, generator: torch.Gene
 
 
 def _landmark_features(kernel: Kernel, x: Tensor, index: Tensor) -> Tensor:
-    """Features Φ with ΦΦᵀ = K_nm (K_mm + εI)⁻¹ K_mn."""
+    """Return features Φ with ΦΦᵀ = K_nm (K_mm + εI)⁻¹ K_mn."""
     chosen = x.index_select(-2, index)
     core, cross = kernel(chosen), kernel(x, chosen)
     diagonal = core.detach().diagonal(dim1=-2, dim2=-1).mean(-1)

@@ -10,11 +10,10 @@ import torch
 from torch import Tensor
 
 from frhsic_core.arrays import ArrayLike, as_pair
-from frhsic_core.joint.centring import centre
-from frhsic_core.joint.gram import resolve_kernel
-from frhsic_core.kernels import Kernel
+from frhsic_core.joint.contraction import center
+from frhsic_core.kernels import Kernel, resolve_kernel
 
-__all__ = ["centred_eigensystem", "coco", "cross_covariance_spectrum"]
+__all__ = ["centered_eigensystem", "coco", "cross_covariance_spectrum"]
 
 
 def coco(
@@ -24,7 +23,7 @@ def coco(
     kernel_z: Kernel | None = None,
     kernel_s: Kernel | None = None,
 ) -> Tensor:
-    """Constrained covariance: the largest singular value of the empirical cross-covariance operator.
+    """Return the constrained covariance, the largest singular value of the cross-covariance operator.
 
     COCO = max{ cov(f(Z), g(S)) : ‖f‖ = ‖g‖ = 1 } = √λ_max(K̃L̃)/n, with the empirical covariance (divisor n). It obeys
     COCO² ≤ HSIC_b. O(n³) time, O(n²) memory. Differentiable; where the largest singular value is repeated the gradient
@@ -58,7 +57,7 @@ def cross_covariance_spectrum(
     kernel_z: Kernel | None = None,
     kernel_s: Kernel | None = None,
 ) -> Tensor:
-    """All n singular values of the empirical cross-covariance operator, largest first.
+    """Return all n singular values of the empirical cross-covariance operator, largest first.
 
     Their squares are the eigenvalues of K̃L̃/n² and sum to the biased HSIC. O(n³) time, O(n²) memory. Differentiable as
     :func:`coco`; single values of a repeated group have no gradient of their own, symmetric functions of them do.
@@ -83,22 +82,22 @@ def cross_covariance_spectrum(
     return _singular_values(z, s, kernel_z, kernel_s, count=None)
 
 
-def centred_eigensystem(gram: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Centre a Gram matrix; return it with its eigenvalues and eigenvectors, which carry no gradient.
+def centered_eigensystem(gram: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Center a Gram matrix; return it with its eigenvalues and eigenvectors, which carry no gradient.
 
     Eigenvalues below n·eps·max|K| are rounding, of either sign, and become zero. A gradient through an
     eigendecomposition is NaN on repeated eigenvalues (repeated rows make many zeros), so callers differentiate the
     singular values they need by their first-order formula instead.
     """
-    centred = centre(gram)
+    centered = center(gram)
     floor = gram.shape[-1] * torch.finfo(gram.dtype).eps * gram.detach().abs().amax((-2, -1), keepdim=False)
-    values, vectors = torch.linalg.eigh(centred.detach())
-    return centred, torch.where(values > floor.unsqueeze(-1), values, torch.zeros_like(values)), vectors
+    values, vectors = torch.linalg.eigh(centered.detach())
+    return centered, torch.where(values > floor.unsqueeze(-1), values, torch.zeros_like(values)), vectors
 
 
-def first_order(centred: Tensor, directions: Tensor) -> Tensor:
+def first_order(centered: Tensor, directions: Tensor) -> Tensor:
     """Return diag(VᵀK̃V) minus itself: zero, with the gradient of the quadratic forms."""
-    quadratic = ((centred @ directions) * directions).sum(-2)
+    quadratic = ((centered @ directions) * directions).sum(-2)
     return quadratic - quadratic.detach()
 
 
@@ -107,8 +106,8 @@ def _singular_values(
 ) -> Tensor:
     z, s = as_pair(z, s)
     n = z.shape[-2]
-    k, k_values, k_vectors = centred_eigensystem(resolve_kernel(kernel_z, z)(z))
-    l, l_values, l_vectors = centred_eigensystem(resolve_kernel(kernel_s, s)(s))
+    k, k_values, k_vectors = centered_eigensystem(resolve_kernel(kernel_z, z)(z))
+    l, l_values, l_vectors = centered_eigensystem(resolve_kernel(kernel_s, s)(s))
     # K̃ = AAᵀ and L̃ = BBᵀ: in orthonormal coordinates the operator is AᵀB/n.
     a = k_vectors * k_values.sqrt().unsqueeze(-2)
     b = l_vectors * l_values.sqrt().unsqueeze(-2)

@@ -1,8 +1,8 @@
 """Distance covariance and correlation: HSIC with the distance-induced kernel, without a bandwidth to choose.
 
-dCov² = 4·HSIC for the kernel (‖x‖ + ‖y‖ − ‖x − y‖)/2 (Sejdinovic et al., 2013), so this is the joint route once more:
-E‖φ(x) − φ(y)‖² replaced by Euclidean distances. The correlation has no units, which makes it an audit that no
-rescaling of the representation can evade.
+dCov² = 4·HSIC for the kernel (‖x‖ + ‖y‖ − ‖x − y‖)/2 (Sejdinovic et al., 2013), so this is the joint route again, with
+E‖φ(x) − φ(y)‖² replaced by Euclidean distances. The correlation has no units, so rescaling the representation does not
+change it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from frhsic_core.arrays import ArrayLike, as_pair
-from frhsic_core.joint.centring import centre, require_estimator
+from frhsic_core.joint.contraction import dependence, require_estimator
 from frhsic_core.kernels import euclidean_distances
 
 __all__ = ["distance_correlation", "distance_covariance"]
@@ -25,7 +25,7 @@ def distance_covariance(
     estimator: str = "biased",
     check_finite: bool = True,
 ) -> Tensor:
-    """Distance covariance of ``z`` and ``s`` (Székely, Rizzo and Bakirov, 2007).
+    """Return the distance covariance of ``z`` and ``s`` (Székely, Rizzo and Bakirov, 2007).
 
     With a_ij = ‖z_i − z_j‖, b_ij = ‖s_i − s_j‖ and A, B their centred forms,
 
@@ -56,8 +56,7 @@ def distance_covariance(
     0.9877
     """
     z, s = _read(z, s, squared=squared, estimator=estimator, check_finite=check_finite)
-    a = centre(euclidean_distances(z), estimator=estimator)
-    product = _inner(a, centre(euclidean_distances(s), estimator=estimator), estimator)
+    product = dependence(z, s, kernel_z=euclidean_distances, kernel_s=euclidean_distances, estimator=estimator)
     if squared:
         return product.clamp_min(0.0) if estimator == "biased" else product
     return _root(product)
@@ -71,7 +70,7 @@ def distance_correlation(
     estimator: str = "biased",
     check_finite: bool = True,
 ) -> Tensor:
-    """Distance correlation dCor, in [0, 1]: dCor² = dCov²(z, s) / √(dCov²(z, z)·dCov²(s, s)).
+    """Return the distance correlation, dCor² = dCov²(z, s) / √(dCov²(z, z)·dCov²(s, s)), in [0, 1].
 
     ``squared=False`` is the usual, rooted correlation; several libraries call the square by the same name.
     ``squared=True, estimator="unbiased"`` is the bias-corrected form: about zero under independence for any dimension,
@@ -102,12 +101,14 @@ def distance_correlation(
     """
     z, s = _read(z, s, squared=squared, estimator=estimator, check_finite=check_finite)
     # The ratio ignores units; unit scale keeps the squares below from vanishing in float32.
-    a = centre(euclidean_distances(_unit_scale(z)), estimator=estimator)
-    b = centre(euclidean_distances(_unit_scale(s)), estimator=estimator)
-    own = _inner(a, a, estimator) * _inner(b, b, estimator)
-    positive = own > 0
-    ratio = _inner(a, b, estimator) / torch.where(positive, own, torch.ones_like(own)).sqrt()
-    ratio = torch.where(positive, ratio, torch.zeros_like(ratio))
+    ratio = dependence(
+        _unit_scale(z),
+        _unit_scale(s),
+        kernel_z=euclidean_distances,
+        kernel_s=euclidean_distances,
+        estimator=estimator,
+        normalized=True,
+    )
     if estimator == "unbiased":
         return ratio.clamp(-1.0, 1.0)
     ratio = ratio.clamp(0.0, 1.0)
@@ -124,19 +125,14 @@ def _read(z: ArrayLike, s: ArrayLike, *, squared: bool, estimator: str, check_fi
     return as_pair(z, s, min_rows=4 if estimator == "unbiased" else 1, check_finite=check_finite)
 
 
-def _inner(a: Tensor, b: Tensor, estimator: str) -> Tensor:
-    n = a.shape[-1]
-    return (a * b).sum((-2, -1)) / (n * n if estimator == "biased" else n * (n - 3))
-
-
 def _root(x: Tensor) -> Tensor:
-    """Square root with value and gradient zero where ``x`` is not positive; a plain one gives 0·∞ = NaN there."""
+    """Return the root of x, with value and gradient zero where x is not positive; a plain root gives NaN there."""
     positive = x > 0
     return torch.where(positive, torch.where(positive, x, torch.ones_like(x)).sqrt(), torch.zeros_like(x))
 
 
 def _unit_scale(x: Tensor) -> Tensor:
-    """Divide by the largest deviation from the mean, held constant: it cancels from every ratio and its gradient."""
+    """Divide by the largest deviation from the mean, a constant that cancels from every ratio and its gradient."""
     x = x - x.detach().mean(-2, keepdim=True)
     largest = x.detach().abs().amax((-2, -1), keepdim=True)
     return x / torch.where(largest > 0, largest, torch.ones_like(largest))

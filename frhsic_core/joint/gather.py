@@ -1,4 +1,4 @@
-"""Rows of all processes, differentiable in one's own: the penalty of a global batch under ``torch.distributed``."""
+"""Gather the rows of all processes, for the penalty of a global batch under ``torch.distributed``."""
 
 from __future__ import annotations
 
@@ -30,14 +30,15 @@ class _Gather(torch.autograd.Function):
 
 
 def gather_rows(x: Tensor) -> Tensor:
-    """Rows of every process in the order of ranks, ``(..., n_r, d) -> (..., Σ n_r, d)``; the n_r may differ.
+    """Return the rows of all processes in the order of ranks, ``(..., n_r, d) -> (..., Σ n_r, d)``.
 
     Every process computes the same function P of all rows, so the gradient of P in one's own rows is known without
     further communication. It is multiplied by the number of processes W, because DistributedDataParallel averages:
     (1/W) Σ_r W ∂P/∂z_r · ∂z_r/∂θ = ∂P/∂θ, the gradient of a single process on the global batch. Where gradients are
     summed instead of averaged, divide the penalty by W.
 
-    Without an initialised process group, or with one process, ``x`` itself.
+    The processes may have different numbers of rows. Without an initialized process group, or with one process, the
+    result is ``x`` itself.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""The Hilbert–Schmidt independence criterion: biased, unbiased, normalised.
+"""The Hilbert–Schmidt independence criterion: biased, unbiased, normalized, and as a loss.
 
-HSIC(Z, S) = ‖μ_ZS − μ_Z ⊗ μ_S‖² (Definition 2.1, ``def:hsic``). All estimators here are one centred Gram matrix and one
-elementwise product: no product of four n × n matrices is ever formed.
+HSIC(Z, S) = ‖μ_ZS − μ_Z ⊗ μ_S‖² (Definition 2.1, ``def:hsic``). Every estimator is one centered Gram matrix and one
+elementwise product (:mod:`frhsic_core.joint.contraction`); the product of four n × n matrices is never formed.
 """
 
 from __future__ import annotations
@@ -9,72 +9,20 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch import Tensor
-from torch.autograd.function import once_differentiable
+from torch import Tensor, nn
 
 from frhsic_core.arrays import ArrayLike, as_mask, as_pair, as_weights
-from frhsic_core.joint.centring import contraction_weights, require_estimator
-from frhsic_core.joint.gram import product_kernel, resolve_kernel
+from frhsic_core.joint.contraction import dependence, inverse_root, require_estimator, smallest_own
+from frhsic_core.joint.gather import gather_rows
 from frhsic_core.joint.streaming import streaming_hsic
-from frhsic_core.kernels import Gaussian, Kernel, lowest_exponent
+from frhsic_core.kernels import Kernel, product_kernel, resolve_kernel
 
-__all__ = ["contract", "hsic", "normalized_hsic"]
+__all__ = ["HSICLoss", "hsic", "normalized_hsic"]
 
 # Above this many rows two dense float64 Gram matrices pass a quarter of a gigabyte: stream instead.
 DENSE_ROWS = 4096
 ATTRIBUTES = ("joint", "product", "sum")
-
-
-class _GaussianContraction(torch.autograd.Function):
-    """Σ_ij A_ij exp(−‖z_i − z_j‖²/(2σ²)) with the gradient written out: (2/σ²)(W − diag(W1))z, W = K ∘ A.
-
-    Autograd through the same formula keeps five n × n matrices and runs eight passes over them; this keeps one and runs
-    one matrix product.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, z: Tensor, weights: Tensor, precision: Tensor | float) -> Tensor:
-        u = (z - z.mean(-2, keepdim=True)).mul_(precision)
-        gram = u @ u.mT
-        half = 0.5 * gram.diagonal(dim1=-2, dim2=-1)  # from the product itself, so that the diagonal is exactly zero
-        gram = gram.sub_(half.unsqueeze(-1)).sub_(half.unsqueeze(-2)).clamp_(lowest_exponent(u.dtype), 0.0).exp_()
-        keep_gram = ctx.needs_input_grad[1]
-        product = gram * weights if keep_gram else gram.mul_(weights)
-        ctx.save_for_backward(u, product, gram if keep_gram else None)
-        ctx.precision = precision
-        return product.sum((-2, -1))
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        u, product, gram = ctx.saved_tensors
-        grad = grad[..., None, None]
-        grad_z = None
-        if ctx.needs_input_grad[0]:
-            grad_z = (product @ u).sub_(product.sum(-1, keepdim=True) * u).mul_(2.0 * grad * ctx.precision)
-        return grad_z, None if gram is None else grad * gram, None
-
-
-def contract(z: Tensor, weights: Tensor, kernel: Kernel) -> Tensor:
-    """Σ_ij k(z_i, z_j) A_ij for symmetric A: every HSIC once A is known, O(n²d), differentiable in z.
-
-    Gaussian kernels with a bandwidth that needs no gradient take the written-out gradient; others go through autograd.
-    No input is checked and nothing waits for the device, so a training step can be captured in a CUDA graph.
-
-    Examples
-    --------
-    >>> contract(torch.zeros(2, 1), torch.full((2, 2), 0.25), Gaussian(1.0)).item()
-    1.0
-    """
-    bandwidth = kernel.bandwidth if isinstance(kernel, Gaussian) else None
-    if bandwidth is None or (isinstance(bandwidth, Tensor) and bandwidth.requires_grad):
-        return (kernel(z) * weights).sum((-2, -1))
-    precision = 1.0 / (bandwidth.to(z)[..., None, None] if isinstance(bandwidth, Tensor) else bandwidth)
-    batch = precision.shape[:-2] if isinstance(precision, Tensor) else ()
-    shape = torch.broadcast_shapes(z.shape[:-2], weights.shape[:-2], batch)
-    if z.shape[:-2] != shape or weights.shape[:-2] != shape:
-        z, weights = z.expand(*shape, *z.shape[-2:]), weights.expand(*shape, *weights.shape[-2:])
-    return _GaussianContraction.apply(z, weights, precision)
+FORMS = ("biased", "unbiased", "normalized")
 
 
 def hsic(
@@ -90,7 +38,7 @@ def hsic(
     chunk_size: int | None = None,
     check_finite: bool = True,
 ) -> Tensor:
-    r"""Hilbert–Schmidt independence criterion between a representation and a sensitive attribute.
+    r"""Return the Hilbert–Schmidt independence criterion of a representation and a sensitive attribute.
 
     Biased (a V-statistic, the paper's penalty, its equation ``eq:hsic_empirical``):
 
@@ -117,10 +65,10 @@ def hsic(
         ``(..., n)``: use these rows only (``y == 1`` gives the equal-opportunity form). Default bandwidths are still
         those of all rows.
     sample_weight : array_like, optional
-        ``(..., n)``, non-negative: HSIC of the weighted empirical law (biased form only).
+        ``(..., n)``, non-negative: HSIC of the weighted empirical distribution (biased form only).
     attributes : {"joint", "product", "sum"}
         For p > 1: one kernel on the whole vector; a product of kernels, one per column, at their own median bandwidths;
-        or the sum over columns of p separate criteria, which sees each attribute but not their combination.
+        or the sum over columns of p separate criteria, which measures each attribute but not their combination.
     chunk_size : int, optional
         Rows per block of the streamed computation.
     check_finite : bool
@@ -139,7 +87,7 @@ def hsic(
     Examples
     --------
     >>> round(hsic([0.0, 1.0, 2.0, 3.0], [0.0, 1.0, 2.0, 3.0]).item(), 4)
-    0.0723
+    0.1186
     >>> hsic([0.0, 1.0, 2.0, 3.0], [5.0, 5.0, 5.0, 5.0]).item()
     0.0
     """
@@ -149,7 +97,7 @@ def hsic(
     z, s = as_pair(z, s, check_finite=check_finite, min_rows=4 if estimator == "unbiased" else 1)
     if attributes != "joint" and kernel_s is not None:
         raise ValueError(
-            f"attributes is {attributes!r} and kernel_s is given: the first chooses the kernels, drop one."
+            f"attributes={attributes!r} chooses the kernels on S itself: drop kernel_s, or use attributes='joint'."
         )
     options: dict[str, Any] = {
         "estimator": estimator,
@@ -170,13 +118,13 @@ def hsic(
         return streaming_hsic(
             z, s, kernel_z=kernel_z, kernel_s=kernel_s, estimator=estimator, row_weights=weights, chunk_size=chunk_size
         )
-    return contract(z, contraction_weights(kernel_s(s), estimator=estimator, weights=weights), kernel_z)
+    return dependence(z, s, kernel_z=kernel_z, kernel_s=kernel_s, estimator=estimator, row_weights=weights)
 
 
 def _row_weights(
     z: Tensor, *, estimator: str, mask: ArrayLike | None, sample_weight: ArrayLike | None
 ) -> Tensor | None:
-    """Probabilities (biased) or a 0/1 mask (unbiased) for the rows; ``None`` when every row counts the same."""
+    """Return probabilities (biased) or a 0/1 mask (unbiased) of the rows, or ``None`` if all rows count the same."""
     if mask is None and sample_weight is None:
         return None
     kept = None if mask is None else as_mask(mask, z)
@@ -206,7 +154,7 @@ def normalized_hsic(
     chunk_size: int | None = None,
     check_finite: bool = True,
 ) -> Tensor:
-    r"""Normalised HSIC, in [0, 1]: a correlation of the two centred Gram matrices (also called CKA).
+    r"""Return the normalized HSIC in [0, 1], a correlation of the two centered Gram matrices (also called CKA).
 
     .. math:: \frac{\mathrm{HSIC}_b(Z,S)}{\sqrt{\mathrm{HSIC}_b(Z,Z)\,\mathrm{HSIC}_b(S,S)}},\qquad
         0 \text{ if either is constant.}
@@ -219,27 +167,127 @@ def normalized_hsic(
     1.0
     """
     z, s = as_pair(z, s, check_finite=check_finite)
-    kernel_z, kernel_s = (
-        resolve_kernel(kernel_z, z, check_finite=False),
-        resolve_kernel(kernel_s, s, check_finite=False),
-    )
+    kernel_z = resolve_kernel(kernel_z, z, check_finite=False)
+    kernel_s = resolve_kernel(kernel_s, s, check_finite=False)
     weights = _row_weights(z, estimator="biased", mask=mask, sample_weight=sample_weight)
-    if chunk_size is not None or z.shape[-2] > DENSE_ROWS:
+    if chunk_size is None and z.shape[-2] <= DENSE_ROWS:
+        value = dependence(z, s, kernel_z=kernel_z, kernel_s=kernel_s, row_weights=weights, normalized=True)
+        return value.clamp(0.0, 1.0)
 
-        def streamed(a: Tensor, b: Tensor, kernel_a: Kernel, kernel_b: Kernel) -> Tensor:
-            return streaming_hsic(
-                a, b, kernel_z=kernel_a, kernel_s=kernel_b, row_weights=weights, chunk_size=chunk_size
+    def streamed(a: Tensor, b: Tensor, kernel_a: Kernel, kernel_b: Kernel) -> Tensor:
+        return streaming_hsic(a, b, kernel_z=kernel_a, kernel_s=kernel_b, row_weights=weights, chunk_size=chunk_size)
+
+    cross = streamed(z, s, kernel_z, kernel_s)
+    own_z = streamed(z, z, kernel_z, kernel_z)
+    own_s = streamed(s, s, kernel_s, kernel_s)
+    root = inverse_root(own_z, own_s, smallest_own(cross, rows=1))
+    return (cross * root).clamp(0.0, 1.0)
+
+
+class HSICLoss(nn.Module):
+    r"""λ · HSIC(Z, S) on a mini-batch, to be added to the task loss of any PyTorch training loop.
+
+    .. math:: \min_{h, f}\; \widehat{\mathcal L}(f \circ h) + \lambda\, \widehat{\mathrm{HSIC}}(h(X), S)
+
+    (the paper's ``eq:frhsic_objective``). O(m²d) for a batch of m rows.
+
+    With the same settings this is the penalty :class:`frhsic_core.learning.FRHSIC` of the estimators, value and
+    gradient, so λ means the same in both. Only the defaults differ: this loss is the paper's biased form on Z as it is,
+    with both bandwidths from each batch; the estimators use the normalized form on whitened Z, with σ_S from the
+    training data. The normalized form is larger by 1/√(HSIC(Z,Z)·HSIC(S,S)), a factor of about 10 to 60 for a normal Z
+    of 1 to 50 dimensions, so the same effect needs a λ that is smaller by this factor.
+
+    Parameters
+    ----------
+    lam : float
+        Weight of the penalty, zero or positive.
+    estimator : {"biased", "unbiased", "normalized"}
+        The paper's penalty is ``"biased"``; it has a floor of order 1/m that shrinks when Z collapses. ``"unbiased"``
+        has no floor. ``"normalized"`` is a correlation, so shrinking Z does not lower it.
+    kernel_z, kernel_s : Kernel, optional
+        ``None`` is a Gaussian at the median distance of each batch, detached, so that rescaling Z changes nothing.
+    attributes : {"joint", "product", "sum"}
+        As in :func:`frhsic_core.hsic`, for several attributes.
+    gather : bool
+        Under ``torch.distributed``, use the rows of all processes together. HSIC is not a mean over rows, so the
+        average of the processes' own penalties is a different number with a larger bias. Every process returns the same
+        value. Its gradient is scaled so that the averaging of DistributedDataParallel gives exactly the gradient of one
+        process on the global batch (see :mod:`frhsic_core.joint.gather`). O((Wm)²d) time on each of W processes; only
+        Z and S are sent, O(Wm(d + p)).
+
+    Examples
+    --------
+    >>> import torch
+    >>> penalty = HSICLoss(lam=10.0)
+    >>> z = torch.linspace(-1, 1, 64).reshape(64, 1).requires_grad_()
+    >>> penalty(z, z.detach() ** 2).backward()
+    >>> bool(z.grad.abs().max() > 0)
+    True
+    """
+
+    def __init__(
+        self,
+        lam: float = 1.0,
+        *,
+        estimator: str = "biased",
+        kernel_z: Kernel | None = None,
+        kernel_s: Kernel | None = None,
+        attributes: str = "joint",
+        gather: bool = False,
+    ) -> None:
+        super().__init__()
+        if not hasattr(lam, "__float__"):
+            raise TypeError(
+                f"lam is {lam!r}: pass a number that is zero or positive. Only FairClassifier, FairRegressor and "
+                "FairEncoder choose one themselves, with lam='auto'."
             )
+        if not lam >= 0:
+            raise ValueError(f"lam is {lam}: it must be zero or positive.")
+        if estimator not in FORMS:
+            raise ValueError(f"estimator is {estimator!r}: choose one of {', '.join(map(repr, FORMS))}.")
+        self.lam = float(lam)
+        self.estimator = estimator
+        self.kernel_z = kernel_z
+        self.kernel_s = kernel_s
+        self.attributes = attributes
+        self.gather = bool(gather)
 
-        cross = streamed(z, s, kernel_z, kernel_s)
-        own = streamed(z, z, kernel_z, kernel_z) * streamed(s, s, kernel_s, kernel_s)
-    else:
-        gram_z, gram_s = kernel_z(z), kernel_s(s)
-        weights_z = contraction_weights(gram_z, weights=weights)
-        weights_s = contraction_weights(gram_s, weights=weights)
-        cross = (gram_z * weights_s).sum((-2, -1))
-        own = (gram_z * weights_z).sum((-2, -1)) * (gram_s * weights_s).sum((-2, -1))
-    # A constant sample leaves rounding of order eps² here; its correlation with anything is zero by definition.
-    smallest = torch.finfo(own.dtype).eps ** 2
-    safe = own.clamp_min(smallest)
-    return torch.where(own > smallest, cross / safe.sqrt(), torch.zeros_like(cross)).clamp(0.0, 1.0)
+    def forward(
+        self, z: Tensor, s: Tensor, *, mask: Tensor | None = None, sample_weight: Tensor | None = None
+    ) -> Tensor:
+        """Return λ·HSIC with the batch shape of ``z``; ``mask`` keeps some rows (``y == 1``: equal opportunity)."""
+        if self.gather:
+            z, s, mask, sample_weight = _gathered(z, s, mask, sample_weight)
+        if self.estimator == "normalized":
+            value = normalized_hsic(
+                z, s, kernel_z=self.kernel_z, kernel_s=self.kernel_s, mask=mask, sample_weight=sample_weight
+            )
+        else:
+            value = hsic(
+                z,
+                s,
+                kernel_z=self.kernel_z,
+                kernel_s=self.kernel_s,
+                estimator=self.estimator,
+                attributes=self.attributes,
+                mask=mask,
+                sample_weight=sample_weight,
+            )
+        return self.lam * value
+
+    def extra_repr(self) -> str:
+        """Show λ and the estimator when a model is printed."""
+        return f"lam={self.lam:g}, estimator={self.estimator!r}" + (", gather=True" if self.gather else "")
+
+
+def _gathered(
+    z: Tensor, s: Tensor, mask: Tensor | None, sample_weight: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
+    """Return the rows of all processes; vectors are sent as columns, and the mask as numbers."""
+    z = z.unsqueeze(-1) if z.ndim == 1 else z
+    column = s.ndim < z.ndim
+    s = gather_rows((s.unsqueeze(-1) if column else s).detach())
+    kept = None if mask is None else gather_rows(torch.as_tensor(mask, device=z.device).to(z.dtype).unsqueeze(-1))
+    if sample_weight is not None:
+        sample_weight = gather_rows(torch.as_tensor(sample_weight).to(z).unsqueeze(-1)).squeeze(-1)
+    return gather_rows(z), s, None if kept is None else kept.squeeze(-1) > 0.5, sample_weight

@@ -1,10 +1,16 @@
-"""Mutual information by nearest neighbours: where the two routes meet.
+"""Mutual information by nearest neighbors, where the two routes meet.
 
 I(Z; S) is the Kullback–Leibler divergence of the joint law from the product law, and also the average over S of the
 divergence of the conditional law from the marginal one: the one discrepancy that is an instance of both routes.
+
+There is one estimator, that of Kraskov, Stögbauer and Grassberger, and two ways to find the neighbors.
+:func:`mutual_information` builds search trees on the CPU and suits one large sample. :func:`ksg_information` compares
+all pairs of rows on the device of the data and suits a stack of models.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -15,10 +21,12 @@ from torch import Tensor
 
 from frhsic_core.arrays import ArrayLike, as_pair
 
-__all__ = ["mutual_information"]
+__all__ = ["Information", "ksg_information", "mutual_information", "principal_components", "standardized"]
 
 _VARIANTS = ("ksg1", "ksg2")
 _JITTER = 1e-10  # of a column's standard deviation: far below any spacing that carries information
+# Pairs of rows held at a time: a gibibyte in double precision on a GPU, what a CPU's cache can hold elsewhere.
+_PAIRS = {"cuda": 1 << 27, "cpu": 1 << 18}
 
 
 def mutual_information(
@@ -31,9 +39,9 @@ def mutual_information(
     standardize: bool = True,
     generator: torch.Generator | None = None,
 ) -> Tensor:
-    """Mutual information I(Z; S) in nats, by k nearest neighbours (Kraskov, Stögbauer and Grassberger, 2004).
+    """Estimate the mutual information I(Z; S) in nats from k nearest neighbors (Kraskov et al., 2004).
 
-    With the maximum norm, ε_i the distance from (z_i, s_i) to its k-th neighbour, n_z(i) and n_s(i) the number of other
+    With the maximum norm, ε_i the distance from (z_i, s_i) to its k-th neighbor, n_z(i) and n_s(i) the number of other
     points closer than ε_i in z and in s alone,
 
         I = ψ(k) + ψ(n) − mean_i[ ψ(n_z(i) + 1) + ψ(n_s(i) + 1) ]                                    (``"ksg1"``).
@@ -46,9 +54,9 @@ def mutual_information(
     z, s : array_like
         ``(..., n, d)`` and ``(..., n, p)`` or ``(..., n)``; batch elements are taken one by one.
     k : int
-        Neighbours, from 1 to n − 1. Larger k: less variance, more bias.
+        Number of neighbors, from 1 to n − 1. A larger k has less variance and more bias.
     variant : {"ksg1", "ksg2"}
-        The two estimators of the paper above: cubes with strict counts, or the rectangle around the k neighbours, with
+        The two estimators of the paper above: cubes with strict counts, or the rectangle around the k neighbors, with
         closed counts and −1/k: less bias for strong dependence, more variance.
     clip : bool
         Return zero for a negative estimate.
@@ -67,7 +75,7 @@ def mutual_information(
     Ties. Integer ages repeat in every sample. Gaussian noise of 1e-10 standard deviations is added to each column that
     repeats a value. Independent noise below every spacing leaves I(Z; S) as it is. If only S has ties, ε_i stays above
     the noise, n_s(i) counts the points that share s_i, and the formula becomes that of Ross (2014) for a discrete and a
-    continuous variable. If rows (z_i, s_i) repeat, neighbours within one atom are those of the noise, which is
+    continuous variable. If rows (z_i, s_i) repeat, neighbors within one atom are those of the noise, which is
     independent by construction; the answer then varies a little with the generator.
 
     Examples
@@ -104,7 +112,7 @@ def _seed(generator: torch.Generator | None) -> int:
 
 
 def _prepare(x: NDArray[np.float64], standardize: bool, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Centre, scale, and separate the ties of one sample; constant columns become zero."""
+    """Center and scale one sample and separate its ties; constant columns become zero."""
     x = x - x[:1]  # exact zeros for a constant column, which its mean would not give
     x = x - x.mean(0) * (x != 0).any(0)
     deviation = x.std(0)
@@ -121,18 +129,145 @@ def _estimate(z: NDArray[np.float64], s: NDArray[np.float64], k: int, variant: s
     if not z.any() or not s.any():
         return 0.0
     joint = np.hstack([z, s])
-    distance, neighbour = cKDTree(joint).query(joint, k=k + 1, p=np.inf)
+    distance, neighbor = cKDTree(joint).query(joint, k=k + 1, p=np.inf)
     radius = distance[:, -1]
     if variant == "ksg1":
-        # Strictly closer than the k-th neighbour; each count holds the point itself, hence ψ(count) = ψ(n_z + 1).
+        # Strictly closer than the k-th neighbor; each count holds the point itself, hence ψ(count) = ψ(n_z + 1).
         inside = np.nextafter(radius, 0.0)
         return float(digamma(k) + digamma(n) - np.mean(digamma(_count(z, inside)) + digamma(_count(s, inside))))
-    extent_z = np.abs(z[neighbour] - z[:, None]).max((1, 2))
-    extent_s = np.abs(s[neighbour] - s[:, None]).max((1, 2))
-    near_z, near_s = _count(z, extent_z) - 1, _count(s, extent_s) - 1
+    extent_z = np.abs(z[neighbor] - z[:, None]).max((1, 2))
+    extent_s = np.abs(s[neighbor] - s[:, None]).max((1, 2))
+    near_z = _count(z, extent_z) - 1
+    near_s = _count(s, extent_s) - 1
     return float(digamma(k) - 1.0 / k + digamma(n) - np.mean(digamma(near_z) + digamma(near_s)))
 
 
 def _count(x: NDArray[np.float64], radius: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Points within ``radius`` of each point, itself included."""
+    """Count the points within ``radius`` of each point, itself included."""
     return cKDTree(x).query_ball_point(x, radius, p=np.inf, return_length=True)
+
+
+class Information(NamedTuple):
+    """Two estimates of I(Z; S) in nats, ``(attributes, models)`` each; see :func:`ksg_information`."""
+
+    strict: Tensor
+    closed: Tensor
+
+
+def principal_components(z: Tensor, *, share: float = 0.95, least: int = 2, most: int = 5) -> tuple[Tensor, Tensor]:
+    """Return the first principal components that hold ``share`` of the variance, and how many, between two limits.
+
+    ``(models, n, d) -> (models, n, most)`` in double precision; components beyond a model's number are zero, and a zero
+    column changes no distance. Columns are not scaled, as in the released code. O(nd² + d³) for each model.
+
+    Examples
+    --------
+    >>> z = torch.diag_embed(torch.tensor([[3.0, 0.0, 0.0, 0.0, 0.0, 0.0]])).double()
+    >>> components, number = principal_components(z)
+    >>> tuple(components.shape), number.tolist()
+    ((1, 6, 5), [2])
+    """
+    z = z.double()
+    z = z - z.mean(-2, keepdim=True)
+    if z.shape[-1] <= most:
+        return z, torch.full(z.shape[:-2], z.shape[-1], device=z.device)
+    values, vectors = torch.linalg.eigh(z.mT @ z / z.shape[-2])
+    values = values.flip(-1).clamp_min(0.0)
+    vectors = vectors.flip(-1)
+    explained = values.cumsum(-1) / values.sum(-1, keepdim=True)
+    number = ((explained < share).sum(-1) + 1).clamp(least, most)
+    kept = torch.arange(most, device=z.device) < number.unsqueeze(-1)
+    return (z @ vectors[..., :most]) * kept.unsqueeze(-2), number
+
+
+def standardized(x: Tensor, *, seed: int = 0) -> Tensor:
+    """Return columns ``(..., n, d)`` with mean 0 and variance 1; noise of 1e-10 separates ties, constants become zero.
+
+    Independent noise below every spacing leaves mutual information as it is, and the published estimator assumes that
+    no two points coincide.
+    """
+    x = x.double()
+    # From the first row: a constant column is then exactly zero, which its mean would not give.
+    x = x - x[..., :1, :]
+    spread = x.std(-2, correction=0, keepdim=True)
+    alive = spread > 0
+    x = torch.where(alive, (x - x.mean(-2, keepdim=True)) / torch.where(alive, spread, 1.0), 0.0)
+    noise = torch.randn(x.shape[-2:], generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    return x + _JITTER * alive * noise.to(x.device)
+
+
+@torch.no_grad()
+def ksg_information(z: Tensor, attributes: Tensor, *, k: int = 5, pairs: int | None = None) -> Information:
+    """Estimate I(Z; S) of every model against every attribute, from all pairs of rows.
+
+    ``strict`` is the published estimator, the same number as :func:`mutual_information` with ``standardize=False`` and
+    no ties: it counts the points *strictly* within ε_i. The released code of the paper counts those at distance *at
+    most* ε_i (``closed``), so that the k-th neighbor itself is counted in the coordinate where it lies furthest away;
+    that is a bias of −1/(n_z + 1) or −1/(n_s + 1) at every point. Both come from the same distances.
+
+    O(n²d) time for each model and O(``pairs``) memory. Columns are not scaled, ties are not broken (see
+    :func:`standardized`) and negative estimates are not clipped.
+
+    Parameters
+    ----------
+    z : Tensor
+        ``(models, n, d)``.
+    attributes : Tensor
+        ``(attributes, models, n)``; a permuted copy of S beside S gives the value that independence would show, with
+        the same Z.
+    k : int
+        Number of neighbors.
+    pairs : int, optional
+        Number of pairs of rows held at a time.
+
+    Examples
+    --------
+    >>> generator = torch.Generator().manual_seed(0)
+    >>> s = torch.randn(2000, generator=generator, dtype=torch.float64)
+    >>> z = 0.8 * s + 0.6 * torch.randn(2000, generator=generator, dtype=torch.float64)
+    >>> estimate = ksg_information(z[None, :, None], s[None, None]).strict.item()
+    >>> bool(abs(estimate + 0.5 * torch.log(torch.tensor(1 - 0.8**2))) < 0.05)
+    True
+    """
+    models, n, _ = z.shape
+    if attributes.shape[1:] != (models, n):
+        raise ValueError(
+            f"attributes has shape {tuple(attributes.shape)}: pass (attributes, models, n), one value for each of the "
+            f"{models} models and {n} rows."
+        )
+    if not 1 <= k < n:
+        raise ValueError(f"k is {k} but there are {n} rows: k must lie between 1 and {n - 1}.")
+    z = z.double()
+    attributes = attributes.double()
+    limit = pairs or _PAIRS.get(z.device.type, _PAIRS["cpu"])
+    at_once = max(1, min(models, limit // (n * n)))
+    rows = max(1, min(n, limit // (n * at_once)))
+    sums = torch.zeros(2, len(attributes), models, dtype=torch.float64, device=z.device)
+    for first in range(0, models, at_once):
+        part = slice(first, first + at_once)
+        for start in range(0, n, rows):
+            sums[..., part] += _digammas(z[part], attributes[:, part], slice(start, start + rows), k)
+    constant = torch.digamma(torch.tensor([float(k), float(n)], dtype=torch.float64)).sum().to(z.device)
+    return Information(*(constant - sums / n))
+
+
+def _digammas(z: Tensor, attributes: Tensor, rows: slice, k: int) -> Tensor:
+    """Return sums over a block of rows of ψ(n_z + 1) + ψ(n_s + 1), strict and closed, ``(2, attributes, models)``."""
+    distance = _coordinate(z[..., 0], rows)
+    for c in range(1, z.shape[-1]):
+        torch.maximum(distance, _coordinate(z[..., c], rows), out=distance)
+    sums = []
+    for s in attributes:
+        distance_s = _coordinate(s, rows)
+        joint = torch.maximum(distance, distance_s)
+        # The point itself is the first of k + 1.
+        radius = joint.topk(k + 1, dim=-1, largest=False).values[..., -1:]
+        # Each count holds the point itself, hence ψ(count) = ψ(n_z + 1); at ε = 0 the strict one does not.
+        strict = torch.stack([(d < radius).sum(-1).clamp_min(1) for d in (distance, distance_s)])
+        closed = torch.stack([(d <= radius).sum(-1) for d in (distance, distance_s)])
+        sums.append(torch.digamma(torch.stack([strict, closed]).double()).sum((1, -1)))
+    return torch.stack(sums, dim=1)
+
+
+def _coordinate(x: Tensor, rows: slice) -> Tensor:
+    return (x[..., rows, None] - x[..., None, :]).abs_()

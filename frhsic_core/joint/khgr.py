@@ -1,4 +1,4 @@
-"""Regularised kernel HGR: the largest canonical correlation between functions of Z and functions of S.
+"""Regularized kernel HGR, the largest canonical correlation between functions of Z and functions of S.
 
 The Hirschfeld–Gebelein–Rényi coefficient is the largest correlation of f(Z) and g(S) over all functions. Over two
 rich reproducing kernel Hilbert spaces its sample version is one for every sample without ties, so it is regularised, as
@@ -13,9 +13,8 @@ import torch
 from torch import Tensor
 
 from frhsic_core.arrays import ArrayLike, as_pair
-from frhsic_core.joint.coco import centred_eigensystem, first_order
-from frhsic_core.joint.gram import resolve_kernel
-from frhsic_core.kernels import Kernel
+from frhsic_core.joint.coco import centered_eigensystem, first_order
+from frhsic_core.kernels import Kernel, resolve_kernel
 
 __all__ = ["khgr"]
 
@@ -28,7 +27,7 @@ def khgr(
     kernel_z: Kernel | None = None,
     kernel_s: Kernel | None = None,
 ) -> Tensor:
-    """Tikhonov-regularised empirical kernel HGR, in [0, 1).
+    """Return the Tikhonov-regularized empirical kernel HGR, in [0, 1).
 
         kHGR = ‖(Σ̂_ZZ + η_Z I)^(−1/2) Σ̂_ZS (Σ̂_SS + η_S I)^(−1/2)‖_op
 
@@ -61,13 +60,13 @@ def khgr(
     --------
     >>> z, s = [0.0, 1.0, 2.0, 3.0], [0.0, 1.0, 4.0, 9.0]
     >>> round(khgr(z, s, ridge=0.1).item(), 3), round(khgr(z, s, ridge=1e-8).item(), 3)
-    (0.713, 1.0)
+    (0.741, 1.0)
     """
     ridge_z, ridge_s = _ridges(ridge)
     z, s = as_pair(z, s)
     n = z.shape[-2]
-    k, k_values, k_vectors = centred_eigensystem(resolve_kernel(kernel_z, z)(z))
-    l, l_values, l_vectors = centred_eigensystem(resolve_kernel(kernel_s, s)(s))
+    k, k_values, k_vectors = centered_eigensystem(resolve_kernel(kernel_z, z)(z))
+    l, l_values, l_vectors = centered_eigensystem(resolve_kernel(kernel_s, s)(s))
     # K̃(K̃ + nηI)⁻¹ = FFᵀ and the same for S = GGᵀ: the operator is FᵀG in orthonormal coordinates.
     f = k_vectors * (k_values / (k_values + n * ridge_z)).sqrt().unsqueeze(-2)
     g = l_vectors * (l_values / (l_values + n * ridge_s)).sqrt().unsqueeze(-2)
@@ -95,5 +94,5 @@ def _ridges(ridge: float | tuple[float, float]) -> tuple[float, float]:
 
 
 def _solve(values: Tensor, vectors: Tensor, shift: float, right: Tensor) -> Tensor:
-    """(K̃ + shift·I)⁻¹ right, from the eigensystem of K̃."""
+    """Return (K̃ + shift·I)⁻¹ right, from the eigensystem of K̃."""
     return vectors @ ((vectors.mT @ right) / (values + shift).unsqueeze(-1))

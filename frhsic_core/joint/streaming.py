@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from frhsic_core.joint.centring import require_estimator
+from frhsic_core.joint.contraction import require_estimator
 from frhsic_core.kernels import Kernel
 
 __all__ = ["streaming_hsic"]
@@ -34,7 +34,7 @@ def _blocks(n: int, size: int) -> Iterator[tuple[slice, slice, bool]]:
 
 
 def _block(kernel: Kernel, x: Tensor, rows: slice, columns: slice, *, hollow: bool) -> Tensor:
-    """One block of a Gram matrix; ``hollow`` removes the diagonal, as the unbiased form asks."""
+    """Return one block of a Gram matrix; ``hollow`` sets its diagonal to zero, for the unbiased form."""
     on_diagonal = rows == columns
     gram = kernel(x[rows]) if on_diagonal else kernel(x[rows], x[columns])
     if hollow and on_diagonal:
@@ -89,7 +89,7 @@ class _Streamed(torch.autograd.Function):
 def _gradient(
     x: Tensor, kernel: Kernel, other: Tensor, other_kernel: Kernel, row: Tensor, p: Tensor, estimator: str, size: int
 ) -> Tensor:
-    """Gradient in ``x`` of Σ_ij k(x_i, x_j) A_ij, block by block; A comes from the other sample's Gram matrix."""
+    """Return the gradient in ``x`` of Σ_ij k(x_i, x_j) A_ij, block by block; A comes from the other Gram matrix."""
     hollow = estimator == "unbiased"
     total = p @ row
     if hollow:
@@ -127,10 +127,10 @@ def streaming_hsic(
     row_weights: Tensor | None = None,
     chunk_size: int | None = None,
 ) -> Tensor:
-    """Exact HSIC of any number of rows in O(n·(d + p) + chunk²) memory and O(n²(d + p)) time, differentiable.
+    """Return the exact HSIC of any number of rows in O(n·(d + p) + chunk²) memory and O(n²(d + p)) time.
 
-    Blocks are computed in the dtype of the data and summed in float64. :func:`frhsic_core.hsic` calls this for more
-    than 4,096 rows; leading batch dimensions are visited one after another.
+    The result is differentiable. Blocks are computed in the dtype of the data and summed in float64.
+    :func:`frhsic_core.hsic` calls this for more than 4,096 rows. Batch elements are computed one after another.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def streaming_hsic(
     row_weights : Tensor, optional
         ``(..., n)``: probabilities for the biased form, a 0/1 mask for the unbiased one.
     chunk_size : int, optional
-        Rows in a block, 2,048 unless given.
+        Number of rows in a block; the default is 2,048.
 
     Examples
     --------

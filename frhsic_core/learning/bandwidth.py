@@ -1,8 +1,8 @@
 """Bandwidth policies for the kernel on Z, and the guard that reports when Z escapes its kernel.
 
-Z moves while the encoder learns; a kernel whose bandwidth stays behind can be evaded by rescaling Z: far beyond the
-bandwidth every pair looks equally different and a Gaussian HSIC falls to zero although nothing became independent.
-Below it, every pair looks equal. The ratio median(|z − z'|)/σ_Z says where one is; the guard warns outside [1/3, 3].
+Z moves while the encoder learns. A kernel whose bandwidth does not follow can be evaded by rescaling Z: far beyond the
+bandwidth all pairs are equally different for the kernel, and a Gaussian HSIC falls to zero although nothing became
+independent. Far below it, all pairs are equal. The guard warns when the ratio median(|z − z'|)/σ_Z leaves [1/3, 3].
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from frhsic_core.kernels import squared_distances
+from frhsic_core.kernels import median_bandwidth
 
 __all__ = [
     "BandwidthPolicy",
@@ -24,7 +24,6 @@ __all__ = [
     "MovingAverage",
     "MultipleOfMedian",
     "ReferenceSchedule",
-    "batch_median",
     "guard",
     "resolve_policy",
 ]
@@ -33,64 +32,33 @@ ESCAPE = 3.0  # the ratio may lie in [1/ESCAPE, ESCAPE]
 
 
 class EscapeWarning(UserWarning):
-    """Z has left the range in which its kernel can tell points apart."""
-
-
-def batch_median(z: Tensor, *, max_points: int | None = None) -> Tensor:
-    """Lower median of the pairwise Euclidean distances of a batch, ``(..., n, d) -> (...)``.
-
-    Without ``max_points`` over all pairs of rows. With it, over the pairs between two halves of the first
-    ``max_points`` rows, which are a random sample since mini-batches are in random order: a quarter of the numbers to
-    select from, at almost the same accuracy. Nothing waits for the device. Where more than half of the pairs coincide
-    the root mean square distance stands in, and one for a constant Z. O(n²d) time; a selection, not a sort.
-
-    Examples
-    --------
-    >>> batch_median(torch.tensor([[0.0], [1.0], [3.0]])).item()
-    2.0
-    """
-    z = z.detach()
-    n = z.shape[-2]
-    if n < 2:
-        return z.new_ones(z.shape[:-2])
-    if max_points is None:
-        squared = squared_distances(z).flatten(-2)
-        # The n zeros of the diagonal come first in order, then every pair twice.
-        place = n + 2 * ((n * (n - 1) // 2 - 1) // 2) + 1
-    else:
-        half = min(max_points, n) // 2
-        squared = squared_distances(z[..., :half, :], z[..., half : 2 * half, :]).flatten(-2)
-        place = (half * half + 1) // 2
-    median = squared.kthvalue(place, dim=-1).values
-    tiny = torch.finfo(z.dtype).tiny ** 0.5
-    median = torch.where(median > tiny, median, squared.mean(-1))
-    return torch.where(median > tiny, median, torch.ones_like(median)).sqrt()
+    """Z has left the range in which its kernel distinguishes points."""
 
 
 @dataclass(frozen=True)
 class BandwidthPolicy:
-    """When σ_Z is recomputed and how the new value is taken over; the base class is what the subclasses share.
+    """When σ_Z is recomputed, and how the new value enters.
 
     Parameters
     ----------
     max_points : int or None
-        Rows of the batch that the median is taken from; see :func:`batch_median`.
+        Number of rows of the batch that the median is computed from; see :func:`frhsic_core.median_bandwidth`.
     """
 
     max_points: int | None = None
 
     def refreshes(self, epoch: int, step: int) -> bool:
-        """Say whether step ``step`` of epoch ``epoch`` recomputes σ_Z."""
+        """Return whether step ``step`` of epoch ``epoch`` recomputes σ_Z."""
         raise NotImplementedError
 
     def update(self, old: Tensor, z: Tensor) -> Tensor:
         """Return the new σ_Z ``(models,)`` from the batch; ``old`` is zero before the first time."""
-        return batch_median(z, max_points=self.max_points)
+        return median_bandwidth(z, max_points=self.max_points, method="batch")
 
 
 @dataclass(frozen=True)
 class FixedBandwidth(BandwidthPolicy):
-    """One value throughout: the one given, or the median of the first batch of the untrained encoder."""
+    """Keep one value: the one given, or the median of the first batch of the untrained encoder."""
 
     value: float | None = None
 
@@ -107,7 +75,7 @@ class FixedBandwidth(BandwidthPolicy):
 
 @dataclass(frozen=True)
 class EveryEpochs(BandwidthPolicy):
-    """The text: the median of the current mini-batch, every ``epochs`` epochs (on their first batch)."""
+    """Take the median of the first mini-batch of every ``epochs``-th epoch, as the paper's text says."""
 
     epochs: int = 20
 
@@ -117,7 +85,7 @@ class EveryEpochs(BandwidthPolicy):
 
 @dataclass(frozen=True)
 class ReferenceSchedule(BandwidthPolicy):
-    """The released code: every batch of epochs 0, 20, 40, ...; in between, the last (short) batch's value; + 1e-5."""
+    """Update on every batch of epochs 0, 20, 40, ... and keep the last value in between, as the released code does."""
 
     epochs: int = 20
 
@@ -130,7 +98,7 @@ class ReferenceSchedule(BandwidthPolicy):
 
 @dataclass(frozen=True)
 class EveryBatch(BandwidthPolicy):
-    """The median of (128 points of) every batch: rescaling Z rescales the kernel with it."""
+    """Take the median of (128 points of) every batch, so that rescaling Z rescales the kernel with it."""
 
     max_points: int | None = 128
 
@@ -140,7 +108,7 @@ class EveryBatch(BandwidthPolicy):
 
 @dataclass(frozen=True)
 class MultipleOfMedian(EveryBatch):
-    """A multiple of every batch's median: how much the heuristic itself matters."""
+    """Take a multiple of every batch's median, to test how much the heuristic itself matters."""
 
     multiple: float = 1.0
 
@@ -154,7 +122,7 @@ class MultipleOfMedian(EveryBatch):
 
 @dataclass(frozen=True)
 class MovingAverage(BandwidthPolicy):
-    """An exponential moving average of the batch medians: σ ← (1 − rate)·σ + rate·median."""
+    """Take an exponential moving average of the batch medians: σ ← (1 − rate)·σ + rate·median."""
 
     max_points: int | None = 128
     rate: float = 0.1
@@ -179,7 +147,7 @@ _POLICIES: dict[str, BandwidthPolicy] = {
 
 
 def resolve_policy(policy: BandwidthPolicy | str | float) -> BandwidthPolicy:
-    """Return the policy meant by a name, a number (fixed at it) or a policy.
+    """Return the policy for a name, a number (a fixed bandwidth) or a policy.
 
     Examples
     --------
@@ -196,7 +164,7 @@ def resolve_policy(policy: BandwidthPolicy | str | float) -> BandwidthPolicy:
 
 
 def guard(ratio: Tensor, *, epoch: int) -> bool:
-    """Warn (:class:`EscapeWarning`) when a ratio median(|z − z'|)/σ_Z lies outside [1/3, 3]; return whether it did."""
+    """Warn (:class:`EscapeWarning`) and return True when a ratio median(|z − z'|)/σ_Z lies outside [1/3, 3]."""
     escaped = (ratio > ESCAPE) | (ratio < 1 / ESCAPE)
     if not bool(escaped.any()):
         return False

@@ -41,7 +41,7 @@ def loop_eipm(z: Tensor, s: Tensor, anchors: Tensor) -> Tensor:
 
 
 def product_eipm(z: Tensor, s: Tensor, anchors: Tensor) -> Tensor:
-    """The library's form of the same number."""
+    """Return the library's form of the same number."""
     return eipm(z, s, kernel_z=Gaussian(SIGMA), bandwidth=GAMMA, anchors=anchors, check_finite=False)
 
 

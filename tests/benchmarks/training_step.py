@@ -34,7 +34,7 @@ def cases() -> dict[str, Penalty]:
         "FRHSIC biased, fixed bandwidth": FRHSIC(estimator="biased", scale=None, bandwidth=1.0),
         "FRHSIC biased, 128 points every batch": FRHSIC(estimator="biased", scale=None, bandwidth="every_batch"),
         "FREM, 32 anchors": FREM(anchors=32),
-        "FRHSIC standardised": FRHSIC(scale="standardise"),
+        "FRHSIC standardized": FRHSIC(scale="standardize"),
         "FRHSIC recommended": FRHSIC(),
         "FRHSIC recommended, on both": FRHSIC(on="both"),
         "FREM, all anchors": FREM(anchors=None),

@@ -23,7 +23,7 @@ from frhsic_core import (
     median_bandwidth,
     normalized_hsic,
 )
-from frhsic_core.joint import centre, streaming_hsic
+from frhsic_core.joint import center, streaming_hsic
 
 KERNELS = {"gaussian": Gaussian(0.8), "laplacian": Laplacian(0.8), "imq": InverseMultiquadric(0.8), "linear": Linear()}
 
@@ -191,7 +191,7 @@ def test_many_rows_are_streamed_and_still_exact(generator: torch.Generator) -> N
     z, s = draw(generator, 4200, 3)
     options = {"kernel_z": Gaussian(1.7), "kernel_s": Gaussian(1.2)}
     K, L = options["kernel_z"](z), options["kernel_s"](s)
-    dense = (K * centre(L)).mean()
+    dense = (K * center(L)).mean()
     value = hsic(z, s, **options)
     assert abs(value / dense - 1).item() < 1e-9
     single = hsic(z.float(), s.float(), **options)
@@ -258,7 +258,7 @@ def test_loss(generator: torch.Generator) -> None:
     assert "lam=3" in repr(HSICLoss(3.0))
     with pytest.raises(ValueError, match="lam is -1"):
         HSICLoss(-1)
-    with pytest.raises(TypeError, match=r"lam is 'auto': give a number .* only FairClassifier"):
+    with pytest.raises(TypeError, match=r"lam is 'auto'.*FairClassifier"):
         HSICLoss(cast(float, "auto"))
     with pytest.raises(ValueError, match="'biased', 'unbiased', 'normalized'"):
         HSICLoss(1, estimator="best")
@@ -280,7 +280,7 @@ def test_errors_say_what_to_do() -> None:
         hsic(z, z, estimator="best")
     with pytest.raises(ValueError, match="choose 'joint', 'product' or 'sum'"):
         hsic(z, z, attributes="both")
-    with pytest.raises(ValueError, match="drop one"):
+    with pytest.raises(ValueError, match="kernel_s"):
         hsic(z, z, attributes="sum", kernel_s=Gaussian(1.0))
     with pytest.raises(ValueError, match="z has 3 rows: at least 4 are needed"):
         hsic(z[:3], z[:3], estimator="unbiased")

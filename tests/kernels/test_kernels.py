@@ -124,10 +124,40 @@ def test_product_errors() -> None:
         Product([Gaussian(1.0), Gaussian(1.0)])(torch.zeros(4, 3))
 
 
-def test_median_bandwidth_is_scipys(generator: torch.Generator) -> None:
-    x = torch.randn(41, 3, generator=generator, dtype=torch.float64)
-    assert median_bandwidth(x).item() == pytest.approx(np.median(pdist(x.numpy())), rel=1e-12)
-    assert median_bandwidth(x, power=1).item() == pytest.approx(np.median(pdist(x.numpy(), "cityblock")), rel=1e-12)
+def lower_median(distances: np.ndarray) -> float:
+    return float(np.sort(distances)[(len(distances) - 1) // 2])
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 5, 30, 31, 41])
+def test_median_bandwidth_is_the_lower_median_of_scipys_distances(n: int, generator: torch.Generator) -> None:
+    """For even and odd numbers of pairs, in a stack, by both methods."""
+    x = torch.randn(3, n, 4, generator=generator, dtype=torch.float64)
+    expected = [lower_median(pdist(xi)) for xi in x.numpy()]
+    np.testing.assert_allclose(median_bandwidth(x).numpy(), expected, rtol=1e-12)
+    np.testing.assert_allclose(median_bandwidth(x, method="batch", max_points=None).numpy(), expected, rtol=1e-12)
+    expected = [lower_median(pdist(xi, "cityblock")) for xi in x.numpy()]
+    np.testing.assert_allclose(median_bandwidth(x, power=1).numpy(), expected, rtol=1e-12)
+
+
+def test_batch_median_of_two_halves(generator: torch.Generator) -> None:
+    """With max_points: the lower median between the halves of the first rows; close to that of all pairs."""
+    x = torch.randn(256, 5, generator=generator, dtype=torch.float64)
+    found = median_bandwidth(x, max_points=128, method="batch")
+    torch.testing.assert_close(found, torch.cdist(x[:64], x[64:128]).flatten().median())
+    assert abs(found / median_bandwidth(x) - 1) < 0.05
+
+
+def test_methods_share_one_fallback() -> None:
+    """Where most pairs coincide both methods return the mean distance; one for a constant sample or a single row."""
+    ties = torch.zeros(10, 1, dtype=torch.float64)
+    ties[0] = 1.0
+    assert median_bandwidth(ties, method="batch", max_points=None).item() == pytest.approx(9 / 45)
+    assert median_bandwidth(ties, method="batch", max_points=10).item() == pytest.approx(5 / 25)
+    for max_points in (None, 128):
+        options = {"method": "batch", "max_points": max_points}
+        assert median_bandwidth(torch.ones(5, 2), **options).item() == 1.0
+        assert median_bandwidth(torch.ones(1, 2), **options).item() == 1.0
+        assert median_bandwidth(torch.ones(4, 1, 2), **options).tolist() == [1.0] * 4
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=30))
@@ -156,6 +186,8 @@ def test_median_bandwidth_subsample(generator: torch.Generator) -> None:
         median_bandwidth(x, max_points=1)
     with pytest.raises(ValueError, match="NaN"):
         median_bandwidth([1.0, math.nan])
+    with pytest.raises(ValueError, match="method"):
+        median_bandwidth(x, method="fast")
 
 
 def test_median_bandwidth_batches_and_carries_no_gradient(generator: torch.Generator) -> None:

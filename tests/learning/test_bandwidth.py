@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 import torch
-from scipy.spatial.distance import pdist
 
 from frhsic_core.learning import (
     EscapeWarning,
@@ -15,35 +13,7 @@ from frhsic_core.learning import (
     MovingAverage,
     ReferenceSchedule,
 )
-from frhsic_core.learning.bandwidth import batch_median, guard, resolve_policy
-
-
-def test_batch_median_is_the_lower_median_of_all_pairs() -> None:
-    """Against scipy's distances, for even and odd numbers of pairs, with a stack."""
-    generator = torch.Generator().manual_seed(0)
-    for n in (2, 3, 4, 5, 30, 31):
-        z = torch.randn(3, n, 4, generator=generator, dtype=torch.float64)
-        expected = [np.sort(pdist(zi))[(n * (n - 1) // 2 - 1) // 2] for zi in z.numpy()]
-        np.testing.assert_allclose(batch_median(z).numpy(), expected, rtol=1e-12)
-
-
-def test_batch_median_of_two_halves() -> None:
-    """With max_points: the lower median between the halves of the first rows; close to that of all pairs."""
-    generator = torch.Generator().manual_seed(1)
-    z = torch.randn(256, 5, generator=generator, dtype=torch.float64)
-    expected = torch.cdist(z[:64], z[64:128]).flatten().median()
-    torch.testing.assert_close(batch_median(z, max_points=128), expected)
-    assert abs(batch_median(z, max_points=128) / batch_median(z) - 1) < 0.05
-
-
-def test_batch_median_never_zero() -> None:
-    """Repeated rows, a constant Z, one row."""
-    ties = torch.zeros(10, 1, dtype=torch.float64)
-    ties[0] = 1.0
-    assert batch_median(ties) > 0
-    assert batch_median(torch.ones(5, 2)).item() == 1.0
-    assert batch_median(torch.ones(1, 2)).item() == 1.0
-    assert batch_median(torch.ones(4, 1, 2), max_points=128).tolist() == [1.0] * 4
+from frhsic_core.learning.bandwidth import guard, resolve_policy
 
 
 def test_schedules() -> None:

@@ -9,12 +9,12 @@ import torch
 from torch import Tensor
 
 from frhsic_core.conditional import eipm
-from frhsic_core.joint import distance_correlation, distance_covariance, hsic, normalized_hsic
+from frhsic_core.joint import HSICLoss, distance_correlation, distance_covariance, hsic, normalized_hsic
 from frhsic_core.kernels import Gaussian, InverseMultiquadric, Laplacian, median_bandwidth
-from frhsic_core.learning import ADV, FREM, FRHSIC, LAFTR, DCor, MMDBinned, Penalty, RegGDP, make_penalty
+from frhsic_core.learning import ADV, FREM, FRHSIC, LAFTR, DCor, EveryBatch, MMDBinned, Penalty, RegGDP, make_penalty
 from frhsic_core.learning.batches import Batch, TrainingData
-from frhsic_core.learning.penalties.bins import bin_rows
-from frhsic_core.learning.penalties.uniform import uniform_weights
+from frhsic_core.learning.penalties.frhsic import uniform_weights
+from frhsic_core.learning.penalties.mmd_binned import bin_rows
 
 DTYPE = torch.float64
 
@@ -89,6 +89,43 @@ def test_frhsic_is_hsic(kernel: str, make: type, estimator: str) -> None:
     else:
         expected = hsic(z, data.s.expand(2, -1, -1), estimator=estimator, **kernels)
     torch.testing.assert_close(value(penalty), expected, rtol=1e-10, atol=1e-14)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("p", [1, 2])
+@pytest.mark.parametrize("bandwidths", ["median of the batch", "fixed"])
+@pytest.mark.parametrize(
+    ("estimator", "weighted"),
+    [("biased", False), ("biased", True), ("unbiased", False), ("normalized", False), ("normalized", True)],
+)
+def test_frhsic_and_hsic_loss_agree(
+    estimator: str, weighted: bool, bandwidths: str, p: int, dtype: torch.dtype
+) -> None:
+    """The penalty of the trainer and the loss for other loops: one value, one gradient, one meaning of λ."""
+    data, z, output = sample(n=60, p=p)
+    s = data.s.to(dtype)
+    data = TrainingData(data.x.to(dtype), data.y.to(dtype), s, None, "classification")
+    z, output = z.to(dtype), output.to(dtype)
+    weights = torch.linspace(0.0, 2.0, 60, dtype=dtype) if weighted else None
+    lam = 7.0
+    if bandwidths == "fixed":
+        loss = HSICLoss(lam, estimator=estimator, kernel_z=Gaussian(1.3), kernel_s=Gaussian(0.4))
+        penalty = FRHSIC(estimator=estimator, scale=None, bandwidth=1.3, bandwidth_s=0.4)
+    else:
+        loss = HSICLoss(lam, estimator=estimator)
+        penalty = FRHSIC(estimator=estimator, scale=None, bandwidth=EveryBatch(max_points=None))
+    prepared(penalty, data, models=2, d=3)
+    here = z.clone().requires_grad_()
+    mine = lam * penalty(batch_of(data, here, output, weights=weights), refresh=True)
+    there = z.clone().requires_grad_()
+    other = loss(there, s.expand(2, -1, -1), sample_weight=weights)
+    # The sums are of numbers up to one, and the two compute the Gram matrix of S in another order.
+    tolerance = 3e-6 * lam if dtype == torch.float32 else 1e-12 * lam
+    torch.testing.assert_close(mine, other, rtol=0, atol=tolerance)
+    (gradient,) = torch.autograd.grad(mine.sum(), here)
+    (expected,) = torch.autograd.grad(other.sum(), there)
+    assert expected.abs().max() > 1e-4
+    torch.testing.assert_close(gradient, expected, rtol=0, atol=tolerance)
 
 
 @pytest.mark.parametrize(("kernel_s", "make"), [("laplacian", Laplacian), ("imq", InverseMultiquadric)])
@@ -251,10 +288,10 @@ def test_gradients_are_never_nan(name: str, dtype: torch.dtype) -> None:
             assert torch.isfinite(gradient).all(), (name, rows.shape, z[0, :2])
 
 
-def test_standardised_normalised_form_ignores_affine_maps_of_z() -> None:
+def test_standardized_normalised_form_ignores_affine_maps_of_z() -> None:
     """Standardised, the penalty is the same for a·Z + b in every coordinate: rescaling cannot evade it."""
     data, z, output = sample()
-    penalty = prepared(FRHSIC(scale="standardise"), data, models=2, d=3)
+    penalty = prepared(FRHSIC(scale="standardize"), data, models=2, d=3)
     first = penalty(batch_of(data, z, output), refresh=True)
     moved = z * torch.tensor([50.0, 300.0, 7.0], dtype=DTYPE) + 9
     torch.testing.assert_close(penalty(batch_of(data, moved, output), refresh=True), first, rtol=1e-4, atol=1e-6)
@@ -271,7 +308,7 @@ def test_recommended_form_ignores_linear_maps_of_z() -> None:
     shear = torch.tensor([[1.0, 0.9, 0.0], [0.0, 0.2, 0.0], [0.5, 0.0, 3.0]], dtype=DTYPE)
     sheared = penalty(batch_of(data, z @ shear, output), refresh=True)
     torch.testing.assert_close(sheared, first, rtol=2e-2, atol=1e-4)
-    plain = prepared(FRHSIC(scale="standardise"), data, models=2, d=3)
+    plain = prepared(FRHSIC(scale="standardize"), data, models=2, d=3)
     before, after = (plain(batch_of(data, value, output), refresh=True) for value in (z, z @ shear))
     assert ((after / before - 1).abs() > 2e-2).any()
 

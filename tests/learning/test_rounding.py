@@ -13,7 +13,6 @@ from torch import Tensor
 
 from frhsic_core.learning import FRHSIC, Trainer, make_penalty
 from frhsic_core.learning.penalties import Penalty
-from frhsic_core.learning.penalties.whitening import RIDGE, whiten
 
 N, MODELS = 1000, 10
 CASES = {
@@ -76,31 +75,3 @@ def test_an_adversary_does_not_move_where_it_has_no_gradient() -> None:
     after = [network.layers[-1].bias for network in (trainer.penalty.reader, trainer.penalty.witness)]
     assert all(torch.equal(a, b) for a, b in zip(before, after, strict=True))
     assert not torch.equal(weights, trainer.penalty.reader.layers[-1].weight)
-
-
-def test_the_gradient_of_whitening() -> None:
-    """The written-out gradient against finite differences and against autograd through the factorisation."""
-    generator = torch.Generator().manual_seed(0)
-    z = torch.randn(2, 9, 3, generator=generator, dtype=torch.float64, requires_grad=True)
-    weights = torch.rand(2, 9, generator=generator, dtype=torch.float64)
-    weights = weights / weights.sum(-1, keepdim=True)
-    assert torch.autograd.gradcheck(whiten, (z,))
-    assert torch.autograd.gradcheck(lambda value: whiten(value, weights), (z,))
-    centred = z - z.mean(-2, keepdim=True)
-    covariance = centred.mT @ centred / 9
-    total = covariance.diagonal(dim1=-2, dim2=-1).sum(-1)[:, None, None]
-    factor = torch.linalg.cholesky(covariance + (RIDGE * total + 1e-8) * torch.eye(3, dtype=torch.float64))
-    plain = torch.linalg.solve_triangular(factor, centred.mT, upper=False).mT
-    direction = torch.randn(2, 9, 3, generator=generator, dtype=torch.float64)
-    (expected,) = torch.autograd.grad((plain * direction).sum(), z)
-    (got,) = torch.autograd.grad((whiten(z) * direction).sum(), z)
-    torch.testing.assert_close(got, expected, rtol=1e-10, atol=1e-12)
-
-
-def test_whitening_is_as_exact_in_single_precision_as_its_input() -> None:
-    """Fifty columns of which most are thin: single-precision Z gives the double-precision result to its own digits."""
-    generator = torch.Generator().manual_seed(0)
-    z = torch.randn(1, 256, 50, generator=generator, dtype=torch.float64)
-    z = z * torch.logspace(0, -4, 50, dtype=torch.float64)
-    single = z.float()
-    torch.testing.assert_close(whiten(single), whiten(single.double()).float(), rtol=0, atol=1e-6)

@@ -1,39 +1,86 @@
-"""What every penalty offers to the one training loop."""
+"""The interface between a penalty and the training loop, and the scaling of Z that kernel penalties share."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 
-from frhsic_core.learning.bandwidth import BandwidthPolicy, batch_median, resolve_policy
+from frhsic_core.joint.contraction import GradientTerm
+from frhsic_core.kernels import median_bandwidth
+from frhsic_core.learning.bandwidth import BandwidthPolicy, resolve_policy
 from frhsic_core.learning.batches import Batch, TrainingData
-from frhsic_core.learning.penalties.gram import Pull
-from frhsic_core.learning.penalties.whitening import whiten
 
-__all__ = ["GramPenalty", "KernelPenalty", "Penalty", "counted"]
+__all__ = ["KernelPenalty", "Penalty", "Setup", "Unfair", "counted", "weighted_mean", "whiten"]
 
 CONDITIONS = (None, "positives")
-SCALES = (None, "standardise", "whiten", "minmax")
+SCALES = (None, "standardize", "whiten", "minmax")
+_OLD_SCALES = {"standardise": "standardize"}
+RIDGE = 2e-6  # of whitening, relative to the total variance; for 50 columns, 1e-4 of the mean variance
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What a penalty can fit itself to before training.
+
+    Parameters
+    ----------
+    data : TrainingData
+        The datasets.
+    dataset : Tensor
+        ``(models,)``: the dataset that each model is trained on.
+    generators : sequence of torch.Generator
+        One for each model, in the state in which its encoder and head left it; an adversary draws its weights next.
+    representation : int
+        Dimension of Z.
+    """
+
+    data: TrainingData
+    dataset: Tensor
+    generators: Sequence[torch.Generator]
+    representation: int
+
+    @property
+    def models(self) -> int:
+        """Number of models."""
+        return len(self.dataset)
+
+    @property
+    def s(self) -> Tensor:
+        """Sensitive attributes, ``(datasets, n, p)``."""
+        assert self.data.s is not None
+        return self.data.s
+
+
+def weighted_mean(values: Tensor, weights: Tensor | None) -> Tensor:
+    """Return the mean over the last dimension; ``weights`` sum to one, and ``None`` stands for equal weights.
+
+    A tensor of equal weights would do, but costs an extra pass over the values in every step.
+    """
+    return values.mean(-1) if weights is None else (weights * values).sum(-1)
 
 
 class Penalty(nn.Module):
     """A penalty on the dependence of Z (or of the head's output) on S: ``batch -> (models,)``, differentiable.
 
-    Subclasses override :meth:`forward`, and :meth:`setup` where something is fitted to the training data. Whatever
-    must survive a checkpoint is a buffer or a parameter. Nothing in :meth:`forward` may wait for the device or depend
-    on Python randomness: the step is captured once and replayed.
+    Subclasses override :meth:`forward` or, if gradients are known, :meth:`terms`; and :meth:`prepare` if something is
+    fitted to the training data. State that a checkpoint must keep is a buffer or a parameter. A step must not wait for
+    the device and must not use Python's random numbers, because it is captured once and replayed.
 
     Parameters
     ----------
     condition : {None, "positives"}
-        ``"positives"``: only rows with y = 1 count (equal opportunity).
+        With ``"positives"`` only rows with y = 1 count (equal opportunity).
     minimum_rows : int
-        A batch in which fewer rows count has penalty zero for that model.
+        The penalty of a model is zero in a batch in which fewer rows count.
     """
 
-    key = "unfair"
+    key = "custom"
     policy: BandwidthPolicy | None = None
     needs_attribute = True
 
@@ -48,33 +95,27 @@ class Penalty(nn.Module):
     def setup(
         self, data: TrainingData, *, dataset: Tensor, generators: Sequence[torch.Generator], representation: int
     ) -> None:
-        """Size and fit what the penalty keeps, for models trained on ``data.x[dataset]``.
-
-        Parameters
-        ----------
-        data : TrainingData
-            The datasets.
-        dataset : Tensor
-            ``(models,)``: which of them each model sees.
-        generators : sequence of torch.Generator
-            One for each model, where its encoder and head stopped drawing: an adversary goes on from there.
-        representation : int
-            Dimension of Z.
-        """
+        """Check the settings against the data, then :meth:`prepare`; the parameters are those of :class:`Setup`."""
         self.weighted = data.sample_weight is not None
         if self.condition is not None and data.task != "classification":
             raise ValueError("condition='positives' needs a classification task: y = 1 has no meaning here.")
+        self.prepare(Setup(data, dataset, generators, representation))
+
+    def prepare(self, setup: Setup) -> None:
+        """Create and fit what the penalty keeps; by default nothing."""
 
     def forward(self, batch: Batch, *, refresh: bool = False) -> Tensor:
-        """Return the penalty of each model; ``refresh`` recomputes a bandwidth first."""
-        return batch.z.new_zeros(batch.z.shape[0])
+        """Return the penalty of each model, by default the sum of :meth:`terms`; ``refresh`` renews a bandwidth."""
+        terms = self.terms(batch, refresh=refresh)
+        parts = [term.differentiable() if isinstance(term, GradientTerm) else term for term in terms]
+        return sum(parts[1:], parts[0]) if parts else batch.z.new_zeros(batch.z.shape[0])
 
-    def terms(self, batch: Batch, *, refresh: bool = False) -> list[Pull | Tensor]:
-        """Return the summands of the penalty as a training step uses them; by default one, :meth:`forward` itself."""
+    def terms(self, batch: Batch, *, refresh: bool = False) -> list[GradientTerm | Tensor]:
+        """Return the terms of the penalty as a training step uses them; by default one, :meth:`forward` itself."""
         return [self(batch, refresh=refresh)]
 
     def adversary_loss(self, batch: Batch) -> Tensor | None:
-        """Loss ``(models,)`` that the adversary minimises on detached Z, or None when there is no adversary."""
+        """Return the loss ``(models,)`` that the adversary minimizes on detached Z, or None without an adversary."""
         return None
 
     def ratio(self, z: Tensor, weights: Tensor | None = None, *, sigma: Tensor | None = None) -> Tensor | None:
@@ -85,28 +126,31 @@ class Penalty(nn.Module):
         z : Tensor
             ``(models, n, d)``.
         weights : Tensor, optional
-            :meth:`row_weights` of these rows: Z is scaled by the rows that count, as in a step.
+            :meth:`row_weights` of these rows. Z is scaled by the rows that count, as in a step.
         sigma : Tensor, optional
-            σ_Z to measure in, ``(models,)``; by default the one in force.
+            The bandwidth σ_Z ``(models,)`` to divide by; by default the current one.
         """
         return None
 
     def row_weights(self, batch: Batch) -> tuple[Tensor | None, Tensor | None]:
-        """Weights of the rows, summing to one, and whether enough rows count ``(models,)``; None stands for uniform."""
+        """Return weights that sum to one (None if equal), and whether enough rows count, ``(models,)``."""
         weights = batch.weights
         if self.condition is None:
-            return (None if weights is None else weights / weights.sum(-1, keepdim=True).clamp_min(1e-30)), None
+            return (None if weights is None else _normalized(weights)), None
         kept = (batch.y > 0.5).to(batch.z.dtype)
         enough = kept.sum(-1) >= self.minimum_rows
-        weights = kept if weights is None else kept * weights
-        return weights / weights.sum(-1, keepdim=True).clamp_min(1e-30), enough
+        return _normalized(kept if weights is None else kept * weights), enough
 
     def extra_repr(self) -> str:
         return "" if self.condition is None else f"condition={self.condition!r}"
 
     def settings(self) -> dict[str, object]:
-        """Public plain-valued settings, for checkpoints and records."""
+        """Return the public plain-valued settings, for checkpoints and records."""
         return {name: repr(value) for name, value in sorted(vars(self).items()) if _is_setting(name, value)}
+
+
+def _normalized(weights: Tensor) -> Tensor:
+    return weights / weights.sum(-1, keepdim=True).clamp_min(1e-30)
 
 
 def _is_setting(name: str, value: object) -> bool:
@@ -117,34 +161,33 @@ def _is_setting(name: str, value: object) -> bool:
     )
 
 
-class GramPenalty(Penalty):
-    """A penalty made of functions of Gram matrices: :meth:`terms` comes first, :meth:`forward` adds them up."""
+class Unfair(Penalty):
+    """No penalty: the task loss alone, whatever λ is. S is not needed."""
 
-    def terms(self, batch: Batch, *, refresh: bool = False) -> list[Pull | Tensor]:
-        raise NotImplementedError
+    key = "unfair"
+    needs_attribute = False
 
-    def forward(self, batch: Batch, *, refresh: bool = False) -> Tensor:
-        parts = [t.differentiable() if isinstance(t, Pull) else t for t in self.terms(batch, refresh=refresh)]
-        return parts[0] if len(parts) == 1 else torch.stack(parts).sum(0)
+    def terms(self, batch: Batch, *, refresh: bool = False) -> list[GradientTerm | Tensor]:
+        return []
 
 
-def counted(terms: list[Pull | Tensor], enough: Tensor | None) -> list[Pull | Tensor]:
-    """Set to zero the summands of the models in whose batch too few rows count."""
+def counted(terms: list[GradientTerm | Tensor], enough: Tensor | None) -> list[GradientTerm | Tensor]:
+    """Set the terms to zero for the models in whose batch too few rows count."""
     if enough is None:
         return terms
-    return [t.times(enough.to(t.value.dtype)) if isinstance(t, Pull) else t * enough for t in terms]
+    return [t.times(enough.to(t.value.dtype)) if isinstance(t, GradientTerm) else t * enough for t in terms]
 
 
-class KernelPenalty(GramPenalty):
-    """A penalty with a kernel on Z: its scaling, its bandwidth σ_Z and the policy that renews it.
+class KernelPenalty(Penalty):
+    """A penalty with a kernel on Z: its scaling, its bandwidth σ_Z and the policy that updates it.
 
     Parameters
     ----------
     bandwidth : BandwidthPolicy, str or float
         See :func:`frhsic_core.learning.bandwidth.resolve_policy`.
-    scale : {None, "standardise", "whiten", "minmax"}
-        Scale Z in the batch before the kernel: each coordinate to mean 0 and variance 1, or to [0, 1]; ``"whiten"``
-        gives every direction variance 1 (:func:`frhsic_core.learning.penalties.whitening.whiten`).
+    scale : {None, "standardize", "whiten", "minmax"}
+        How Z is scaled in the batch before the kernel: each coordinate to mean 0 and variance 1, or to [0, 1];
+        ``"whiten"`` gives every direction variance 1 (:func:`whiten`).
     """
 
     sigma_z: Tensor
@@ -158,48 +201,118 @@ class KernelPenalty(GramPenalty):
         minimum_rows: int = 4,
     ) -> None:
         super().__init__(condition=condition, minimum_rows=minimum_rows)
+        if scale in _OLD_SCALES:
+            new = _OLD_SCALES[str(scale)]
+            warnings.warn(
+                f"scale={scale!r} is now spelled {new!r}: use the new spelling.", DeprecationWarning, stacklevel=3
+            )
+            scale = new
         if scale not in SCALES:
-            raise ValueError(f"scale is {scale!r}: choose None, 'standardise', 'whiten' or 'minmax'.")
+            raise ValueError(f"scale is {scale!r}: choose None, 'standardize', 'whiten' or 'minmax'.")
         self.scale = scale
         self.policy = resolve_policy(bandwidth)
 
-    def setup(
-        self, data: TrainingData, *, dataset: Tensor, generators: Sequence[torch.Generator], representation: int
-    ) -> None:
-        super().setup(data, dataset=dataset, generators=generators, representation=representation)
-        self.register_buffer("sigma_z", data.x.new_zeros(len(dataset)))
+    def prepare(self, setup: Setup) -> None:
+        self.register_buffer("sigma_z", setup.data.x.new_zeros(setup.models))
 
     def scaled(self, z: Tensor, weights: Tensor | None = None) -> Tensor:
-        """Scale Z as asked; with ``weights`` the mean and variance are weighted ones."""
-        if self.scale == "standardise":
-            p = None if weights is None else weights.unsqueeze(-1)
-            mean = z.mean(-2, keepdim=True) if p is None else (p * z).sum(-2, keepdim=True)
-            centred = z - mean
-            square = centred * centred
-            variance = square.mean(-2, keepdim=True) if p is None else (p * square).sum(-2, keepdim=True)
-            # The constant keeps a coordinate that has died from being blown up to noise of variance one.
-            return centred * torch.rsqrt(variance + 1e-6)
+        """Return Z scaled as ``scale`` says; with ``weights`` its mean and variance are weighted."""
+        if self.scale == "standardize":
+            p = None if weights is None else weights.unsqueeze(-2)
+            centered = z - weighted_mean(z.mT, p).unsqueeze(-2)
+            variance = weighted_mean((centered * centered).mT, p).unsqueeze(-2)
+            # The constant keeps a coordinate that is constant from being scaled up to noise of variance one.
+            return centered * torch.rsqrt(variance + 1e-6)
         if self.scale == "whiten":
             return whiten(z, weights)
         if self.scale == "minmax":
-            low, high = z.amin(-2, keepdim=True), z.amax(-2, keepdim=True)
+            low = z.amin(-2, keepdim=True)
+            high = z.amax(-2, keepdim=True)
             return (z - low) / (high - low + 1e-6)
         return z
 
     def renew(self, z: Tensor, *, refresh: bool, enough: Tensor | None = None) -> Tensor:
-        """Return σ_Z ``(models,)`` for scaled Z, recomputed in place first if asked.
+        """Return σ_Z ``(models,)`` for scaled Z; ``refresh`` recomputes it in place first.
 
-        Too few rows that count (``enough`` is False) scale Z to nonsense: the old σ_Z stays, where there is one.
+        If too few rows count (``enough`` is False), scaled Z has no meaning and the old σ_Z stays, if there is one.
         """
         if refresh:
             assert self.policy is not None
             with torch.no_grad():
                 new = self.policy.update(self.sigma_z, z)
-                if enough is not None and self.scale in ("standardise", "whiten"):
+                if enough is not None and self.scale in ("standardize", "whiten"):
                     new = torch.where(enough | (self.sigma_z == 0), new, self.sigma_z)
                 self.sigma_z.copy_(new)
         return self.sigma_z
 
     @torch.no_grad()
     def ratio(self, z: Tensor, weights: Tensor | None = None, *, sigma: Tensor | None = None) -> Tensor | None:
-        return batch_median(self.scaled(z, weights)) / (self.sigma_z if sigma is None else sigma).clamp_min(1e-30)
+        median = median_bandwidth(self.scaled(z, weights), max_points=None, method="batch")
+        return median / (self.sigma_z if sigma is None else sigma).clamp_min(1e-30)
+
+
+def whiten(z: Tensor, weights: Tensor | None = None) -> Tensor:
+    r"""Return :math:`W(z_i - \bar z)` with :math:`W^{-1}` the Cholesky factor of the covariance plus a ridge.
+
+    Standardizing each coordinate leaves an evasion: two coordinates that are nearly equal carry their small difference
+    past a kernel whose distances are all about their sum, and a linear head can scale it up again. After whitening,
+    every direction with more than about 1e-5 of the total variance has variance close to one. Shifting, rotating and
+    rescaling Z change nothing (up to a rotation); other invertible linear maps change little. O(md² + d³) for each
+    model; a batch should have several times d rows.
+
+    With this ridge, ten models out of ten kept the median distance inside the kernel's range and kept the task (Adult,
+    λ = 500; see the chapter on the bandwidth trap). The price: if the encoder has more dimensions than the data can
+    fill, the many thin directions are scaled up to noise of variance one, all distances become similar, and the penalty
+    hardly falls. Use a low-dimensional Z on small data. Whitening is computed in double precision: rounding is
+    multiplied by the root of the condition number, once forwards and once backwards, and Adam turns it into steps.
+
+    Parameters
+    ----------
+    z : Tensor
+        ``(models, m, d)``.
+    weights : Tensor, optional
+        ``(models, m)``, summing to one.
+
+    Examples
+    --------
+    >>> z = torch.tensor([[[0.0, 0.0], [2.0, 2.0], [0.0, 1.0], [2.0, 3.0]]], dtype=torch.float64)
+    >>> white = whiten(z)
+    >>> bool((white.mT @ white / 4 - torch.eye(2)).abs().max() < 1e-2)
+    True
+    """
+    m = z.shape[-2]
+    p = z.new_full((1, m, 1), 1.0 / m, dtype=torch.float64) if weights is None else weights.double().unsqueeze(-1)
+    return _Whiten.apply(z.double(), p).to(z.dtype)
+
+
+class _Whiten(torch.autograd.Function):
+    r"""U = Z_c Wᵀ with Z_c the centered rows, W = L⁻¹ and LLᵀ = C + r tr(C) I, C = Z_cᵀ diag(p) Z_c.
+
+    For a gradient G in U, dW = −Φ(W dC Wᵀ) W with Φ the lower triangle and half the diagonal, so that with
+    S = Wᵀ sym Φ(GᵀU) W the gradient in Z_c is GW − 2 diag(p) Z_c (S + r tr(S) I), four small products where
+    autograd through the factorization would solve two more triangular systems.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, z: Tensor, p: Tensor) -> Tensor:
+        centered = z - (p * z).sum(-2, keepdim=True)
+        covariance = (p * centered).mT @ centered
+        total = covariance.diagonal(dim1=-2, dim2=-1).sum(-1)[..., None, None]
+        eye = torch.eye(z.shape[-1], dtype=z.dtype, device=z.device)
+        # cholesky_ex does not look at its result, so that nothing waits for the device; 1e-8 is for a constant Z.
+        factor, _ = torch.linalg.cholesky_ex(covariance + (RIDGE * total + 1e-8) * eye)
+        inverse = torch.linalg.solve_triangular(factor, eye.expand_as(factor), upper=False)
+        white = centered @ inverse.mT
+        ctx.save_for_backward(centered, p, inverse, white)
+        return white
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        centered, p, inverse, white = ctx.saved_tensors
+        lower = (gradient.mT @ white).tril()
+        half = 0.5 * (lower + lower.mT - torch.diag_embed(lower.diagonal(dim1=-2, dim2=-1)))
+        inner = inverse.mT @ half @ inverse
+        ridge = RIDGE * inner.diagonal(dim1=-2, dim2=-1).sum(-1)[..., None, None]
+        slope = gradient @ inverse - 2.0 * p * (centered @ inner + ridge * centered)
+        return slope - p * slope.sum(-2, keepdim=True), None

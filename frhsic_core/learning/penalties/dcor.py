@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import torch
 from torch import Tensor
 
-from frhsic_core.joint.centring import contraction_weights
-from frhsic_core.kernels import Distance, euclidean_distances
-from frhsic_core.learning.batches import Batch, TrainingData
-from frhsic_core.learning.penalties.base import GramPenalty, counted
-from frhsic_core.learning.penalties.gram import Pull, centred_for, correlation, gram_term, inner_product
+from frhsic_core.joint.contraction import (
+    ExpandedDistance,
+    GradientTerm,
+    centered_for,
+    contraction_weights,
+    correlation,
+    gram_term,
+    inner_product,
+    own_product,
+)
+from frhsic_core.kernels import euclidean_distances
+from frhsic_core.learning.batches import Batch
+from frhsic_core.learning.penalties.base import Penalty, Setup, counted
 
 __all__ = ["DCor"]
 
 
-class DCor(GramPenalty):
-    """Distance correlation or covariance between Z and S; both squared, no bandwidth.
+class DCor(Penalty):
+    """Squared distance correlation or covariance between Z and S; there is no bandwidth to choose.
 
     ``"correlation"``: the bias-corrected squared correlation of Székely and Rizzo (2013); may be negative; a scale-free
     number. ``"covariance"`` (the released code): the biased squared distance covariance, which shrinks with Z.
@@ -37,14 +42,12 @@ class DCor(GramPenalty):
             raise ValueError(f"form is {form!r}: choose 'correlation', 'biased_correlation' or 'covariance'.")
         self.form = form
 
-    def setup(
-        self, data: TrainingData, *, dataset: Tensor, generators: Sequence[torch.Generator], representation: int
-    ) -> None:
-        super().setup(data, dataset=dataset, generators=generators, representation=representation)
+    def prepare(self, setup: Setup) -> None:
+        super().prepare(setup)
         if self.form == "correlation" and self.weighted:
             raise ValueError("form='correlation' has no sample weights: use 'biased_correlation' or 'covariance'.")
 
-    def terms(self, batch: Batch, *, refresh: bool = False) -> list[Pull | Tensor]:
+    def terms(self, batch: Batch, *, refresh: bool = False) -> list[GradientTerm | Tensor]:
         weights, enough = self.row_weights(batch)
         estimator = "unbiased" if self.form == "correlation" else "biased"
         if estimator == "unbiased":
@@ -55,8 +58,7 @@ class DCor(GramPenalty):
         if self.form == "covariance":
             function = inner_product(contraction_weights(distances, weights=weights))
         else:
-            centred = centred_for(distances, estimator=estimator, row_weights=weights)
-            own = (distances * centred).sum((-2, -1))
-            function = correlation(centred, own, estimator=estimator, row_weights=weights)
-        # Distance() stands for the distance matrix: twice minus its kernel, which centring makes the same.
-        return counted([gram_term(batch.z, Distance(), function)], enough)
+            centered = centered_for(distances, estimator=estimator, row_weights=weights)
+            own = own_product(distances, centered, estimator=estimator, row_weights=weights)
+            function = correlation(centered, own, estimator=estimator, row_weights=weights)
+        return counted([gram_term(batch.z, ExpandedDistance(), function)], enough)

@@ -6,25 +6,27 @@ import torch
 from torch import Tensor
 
 from frhsic_core.conditional.smoothing import leave_one_out_at
+from frhsic_core.joint.contraction import GradientTerm, GramFunction, gram_term
 from frhsic_core.kernels import Gaussian
 from frhsic_core.learning.bandwidth import BandwidthPolicy
 from frhsic_core.learning.batches import Batch
 from frhsic_core.learning.penalties.base import KernelPenalty, counted
-from frhsic_core.learning.penalties.gram import GramFunction, Pull, gram_term
 
 __all__ = ["FREM"]
 
 
 def _mean_mmd(contrast: Tensor, share: Tensor, *, power: int, epsilon: float) -> GramFunction:
-    """``K -> Σ_i a_i (v_i'Kv_i)^{power/2}``; its gradient in K is V' diag(c) V, of the rank of the anchors."""
+    """Return ``K -> Σ_i a_i (v_i'Kv_i)^{power/2}``; its gradient in K is V' diag(c) V."""
 
     def function(gram: Tensor) -> tuple[Tensor, Tensor]:
         squared = ((contrast @ gram) * contrast).sum(-1).clamp_min(0.0)
         if power == 2:
-            value, slope = squared, torch.ones_like(squared)
+            value = squared
+            slope = torch.ones_like(squared)
         else:
             inverse = torch.rsqrt(squared + epsilon)
-            value, slope = squared * inverse, inverse - 0.5 * squared * inverse**3
+            value = squared * inverse
+            slope = inverse - 0.5 * squared * inverse**3
         gradient = contrast.mT @ (contrast * (share * slope).unsqueeze(-1))
         return (share * value).sum(-1), gradient
 
@@ -32,7 +34,7 @@ def _mean_mmd(contrast: Tensor, share: Tensor, *, power: int, epsilon: float) ->
 
 
 class FREM(KernelPenalty):
-    r"""Weighted EIPM: the mean over anchors of MMD(P̂(Z | S = s_i), P̂(Z)), loop-free.
+    r"""Weighted EIPM, the mean over anchors of MMD(P̂(Z | S = s_i), P̂(Z)), without a loop.
 
     .. math:: \sum_i a_i\,(v_i^\top K v_i)^{p/2},\qquad v_i = \text{leave-one-out weights at } s_i - 1/m .
 
@@ -74,9 +76,12 @@ class FREM(KernelPenalty):
             raise ValueError(f"anchors is {anchors}: give a positive number, or None for every row.")
         if power not in (1, 2):
             raise ValueError(f"power is {power!r}: 1 averages the MMD, 2 its square.")
-        self.smoothing, self.anchors, self.power, self.epsilon = float(smoothing), anchors, power, epsilon
+        self.smoothing = float(smoothing)
+        self.anchors = anchors
+        self.power = power
+        self.epsilon = epsilon
 
-    def terms(self, batch: Batch, *, refresh: bool = False) -> list[Pull | Tensor]:
+    def terms(self, batch: Batch, *, refresh: bool = False) -> list[GradientTerm | Tensor]:
         weights, enough = self.row_weights(batch)
         z = self.scaled(batch.z, weights)
         sigma = self.renew(z, refresh=refresh, enough=enough)

@@ -1,24 +1,21 @@
-"""MMD between bins of S: the continuous attribute made discrete."""
+"""MMD between bins of S, and how a continuous attribute is cut into bins."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
+from frhsic_core.joint.contraction import GradientTerm, gram_term, inner_product
 from frhsic_core.kernels import Gaussian
 from frhsic_core.learning.bandwidth import BandwidthPolicy
-from frhsic_core.learning.batches import Batch, TrainingData
-from frhsic_core.learning.penalties.base import KernelPenalty, counted
-from frhsic_core.learning.penalties.bins import bin_rows
-from frhsic_core.learning.penalties.gram import Pull, gram_term, inner_product
+from frhsic_core.learning.batches import Batch
+from frhsic_core.learning.penalties.base import KernelPenalty, Setup, counted
 
-__all__ = ["MMDBinned"]
+__all__ = ["MMDBinned", "bin_rows"]
 
 
 class MMDBinned(KernelPenalty):
-    r"""Discrepancies between the laws of Z in bins of S; nothing inside a bin is seen.
+    r"""Discrepancies between the distributions of Z in bins of S; dependence inside a bin is not measured.
 
     ``"kernel"``: the mean over pairs of bins present in the batch of MMD²(P_b, P_c), O(m²d): one inner product with the
     Gram matrix, since :math:`\sum_{b<c}\|\mu_b-\mu_c\|^2 = B\sum_b\|\mu_b\|^2-\|\sum_b\mu_b\|^2`.
@@ -54,22 +51,21 @@ class MMDBinned(KernelPenalty):
         super().__init__(bandwidth=bandwidth, scale=scale, condition=condition, minimum_rows=minimum_rows)
         if discrepancy not in ("kernel", "means"):
             raise ValueError(f"discrepancy is {discrepancy!r}: choose 'kernel' or 'means'.")
-        self.bins, self.edges, self.discrepancy = bins, edges, discrepancy
+        self.bins = bins
+        self.edges = edges
+        self.discrepancy = discrepancy
 
-    def setup(
-        self, data: TrainingData, *, dataset: Tensor, generators: Sequence[torch.Generator], representation: int
-    ) -> None:
-        super().setup(data, dataset=dataset, generators=generators, representation=representation)
-        assert data.s is not None
-        labels = bin_rows(data.s, bins=self.bins, edges=self.edges)
+    def prepare(self, setup: Setup) -> None:
+        super().prepare(setup)
+        labels = bin_rows(setup.s, bins=self.bins, edges=self.edges)
         self.register_buffer("labels", labels.flatten(0, 1), persistent=False)
 
-    def terms(self, batch: Batch, *, refresh: bool = False) -> list[Pull | Tensor]:
+    def terms(self, batch: Batch, *, refresh: bool = False) -> list[GradientTerm | Tensor]:
         weights, enough = self.row_weights(batch)
         z = self.scaled(batch.z, weights)
         sigma = self.renew(z, refresh=refresh, enough=enough)
         labels = self.labels[batch.rows]
-        terms: list[Pull | Tensor] = []
+        terms: list[GradientTerm | Tensor] = []
         for a in range(labels.shape[-1]):
             inside, present = self._membership(labels[..., a], weights, z.dtype)
             if self.discrepancy == "means":
@@ -83,7 +79,7 @@ class MMDBinned(KernelPenalty):
         return super().ratio(z, weights, sigma=sigma) if self.discrepancy == "kernel" else None
 
     def _membership(self, labels: Tensor, weights: Tensor | None, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-        """Weights of the rows inside each bin, ``(models, bins, m)`` summing to one, and which bins count."""
+        """Return weights of the rows inside each bin, ``(models, bins, m)`` summing to one, and which bins count."""
         number = torch.arange(self.bins, device=labels.device)
         inside = (labels.unsqueeze(-2) == number.unsqueeze(-1)).to(dtype)
         if weights is not None:
@@ -102,3 +98,36 @@ def _pairs(inside: Tensor, present: Tensor) -> Tensor:
     total = inside.sum(-2, keepdim=True)
     pairs = (0.5 * bins * (bins - 1)).clamp_min(1.0)
     return (bins[:, None, None] * (inside.mT @ inside) - total.mT * total) / pairs[:, None, None]
+
+
+def bin_rows(s: Tensor, *, bins: int, edges: str = "quantile") -> Tensor:
+    """Return the number of the bin of every value, ``(datasets, n, p) -> (datasets, n, p)``.
+
+    ``"quantile"``: edges at the k/bins quantiles; equal values share a bin, so ties can leave bins empty.
+    ``"width"``: equally wide bins between the smallest and the largest value. O(n log n).
+
+    Examples
+    --------
+    >>> bin_rows(torch.tensor([[[0.0], [1.0], [2.0], [9.0]]]), bins=2)[0, :, 0]
+    tensor([0, 0, 1, 1])
+    >>> bin_rows(torch.tensor([[[0.0], [1.0], [2.0], [9.0]]]), bins=2, edges="width")[0, :, 0]
+    tensor([0, 0, 0, 1])
+    """
+    if bins < 2:
+        raise ValueError(f"bins is {bins}: use at least two.")
+    if edges not in ("quantile", "width"):
+        raise ValueError(f"edges is {edges!r}: choose 'quantile' or 'width'.")
+    inner = torch.arange(1, bins, dtype=s.dtype, device=s.device) / bins
+    columns = s.mT.contiguous()  # (datasets, p, n)
+    if edges == "width":
+        low = columns.amin(-1, keepdim=True)
+        high = columns.amax(-1, keepdim=True)
+        cuts = low + (high - low) * inner
+    else:
+        # torch.quantile refuses more than 2**24 values; a sort and an interpolation do not.
+        ordered = columns.sort(-1).values
+        position = inner * (s.shape[1] - 1)
+        below = position.floor().long()
+        above = (below + 1).clamp_max(s.shape[1] - 1)
+        cuts = torch.lerp(ordered[..., below], ordered[..., above], position - below)
+    return torch.searchsorted(cuts.contiguous(), columns).mT.contiguous()

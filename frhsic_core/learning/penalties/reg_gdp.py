@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import torch
 from torch import Tensor
 
 from frhsic_core.conditional.smoothing import weights_at
-from frhsic_core.learning.batches import Batch, TrainingData
-from frhsic_core.learning.penalties.base import Penalty
+from frhsic_core.learning.batches import Batch
+from frhsic_core.learning.penalties.base import Penalty, Setup, weighted_mean
 
 __all__ = ["RegGDP"]
 
@@ -19,12 +17,12 @@ class RegGDP(Penalty):
 
     .. math:: \frac1G\sum_g \Big|\sum_j w_j(s_g) f_j - \bar f\Big|,\qquad w = \text{Nadaraya–Watson weights}.
 
-    O(Gm). It constrains one head; Z itself is free. With several attributes the terms of each are added.
+    O(Gm). It constrains one head and leaves Z itself free. With several attributes the terms are added.
 
     Parameters
     ----------
     points : int
-        G, equally spaced.
+        Number G of equally spaced grid points.
     smoothing : float
         Bandwidth on S.
     grid_range : {"batch", "training"}
@@ -49,29 +47,26 @@ class RegGDP(Penalty):
             raise ValueError(f"grid_range is {grid_range!r}: choose 'batch' or 'training'.")
         if points < 1 or not smoothing > 0:
             raise ValueError(f"points is {points} and smoothing {smoothing}: both must be positive.")
-        self.points, self.smoothing, self.grid_range = points, float(smoothing), grid_range
+        self.points = points
+        self.smoothing = float(smoothing)
+        self.grid_range = grid_range
 
-    def setup(
-        self, data: TrainingData, *, dataset: Tensor, generators: Sequence[torch.Generator], representation: int
-    ) -> None:
-        super().setup(data, dataset=dataset, generators=generators, representation=representation)
-        assert data.s is not None
-        self.register_buffer("low", data.s.amin(1)[dataset])
-        self.register_buffer("high", data.s.amax(1)[dataset])
+    def prepare(self, setup: Setup) -> None:
+        self.register_buffer("low", setup.s.amin(1)[setup.dataset])
+        self.register_buffer("high", setup.s.amax(1)[setup.dataset])
 
     def forward(self, batch: Batch, *, refresh: bool = False) -> Tensor:
         weights, enough = self.row_weights(batch)
         output = batch.output
-        mean = output.mean(-1) if weights is None else (weights * output).sum(-1)
+        mean = weighted_mean(output, weights)
         step = torch.linspace(0.0, 1.0, self.points, dtype=output.dtype, device=output.device)
         value = torch.zeros_like(mean)
         for a in range(batch.s.shape[-1]):
             s = batch.s[..., a : a + 1]
             low, high = self._range(s, a, weights)
             grid = low + (high - low) * step
-            conditional = (weights_at(grid.unsqueeze(-1), s, self.smoothing, weights) @ output.unsqueeze(-1)).squeeze(
-                -1
-            )
+            local = weights_at(grid.unsqueeze(-1), s, self.smoothing, weights)
+            conditional = (local @ output.unsqueeze(-1)).squeeze(-1)
             value = value + (conditional - mean.unsqueeze(-1)).abs().mean(-1)
         return value if enough is None else value * enough
 
@@ -84,5 +79,5 @@ class RegGDP(Penalty):
         largest = torch.finfo(s.dtype).max
         low = values.masked_fill(weights <= 0, largest).amin(-1, keepdim=True)
         high = values.masked_fill(weights <= 0, -largest).amax(-1, keepdim=True)
-        empty = low > high  # no row counts: any finite grid will do, the penalty is zero
+        empty = low > high  # no row counts: any finite grid will do, because the penalty is zero
         return low.masked_fill(empty, 0.0), high.masked_fill(empty, 0.0)

@@ -16,10 +16,10 @@ __all__ = ["code_version", "environment"]
 # What decides the numbers of a trained model; a change of a figure or of a command is no new code version.
 _LAYERS = (
     "arrays.py",
-    "distances.py",
     "kernels.py",
     "joint",
     "conditional",
+    "audit",
     "learning",
     "data",
     "paper/runs/metrics.py",

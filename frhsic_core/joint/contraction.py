@@ -1,0 +1,406 @@
+"""The HSIC engine: the value and the gradient of ⟨K, A⟩ and of its normalized form.
+
+Every statistic of the joint route is a function of the Gram matrix K of the representation. Most are linear in it,
+HSIC = Σ_ij K_ij A_ij, where A is the centered Gram matrix of the sensitive attribute; the normalized form also divides
+by √⟨K, A_K⟩. In both cases the gradient G = ∂value/∂K is known in closed form. For a radial kernel the remaining chain
+rule is short: with W = G ∘ k'(squared distance), ∂value/∂z_i = 4 Σ_j W_ij (z_i − z_j), which is one matrix product.
+Autograd through the same formulas keeps five n × n matrices and passes over each of them several times.
+
+No input is checked here and nothing waits for the device, so a training step can be captured in a CUDA graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from frhsic_core.kernels import (
+    Gaussian,
+    InverseMultiquadric,
+    augmented_rows,
+    exponential,
+    half_squared_distances,
+)
+
+__all__ = [
+    "ExpandedDistance",
+    "GradientTerm",
+    "GramFunction",
+    "center",
+    "centered_for",
+    "centered_gaussian",
+    "contract",
+    "contraction_weights",
+    "correlation",
+    "dependence",
+    "gaussian_rows",
+    "gram_term",
+    "inner_product",
+    "inverse_root",
+    "own_product",
+    "require_estimator",
+    "smallest_own",
+    "through_gram",
+]
+
+ESTIMATORS = ("biased", "unbiased")
+
+GramFunction = Callable[[Tensor], tuple[Tensor | None, Tensor]]
+"""``K -> (value, G)``: value ``(...)`` and its symmetric gradient ``(..., n, n)`` in K; ``None`` stands for ⟨K, G⟩."""
+
+Gram = Callable[[Tensor], Tensor]
+"""Anything that makes a symmetric matrix ``(..., n, n)`` of rows ``(..., n, d)``: a kernel, or a distance."""
+
+
+# Centering -----------------------------------------------------------------------------------------------------------
+
+
+def require_estimator(estimator: str) -> None:
+    """Raise an error unless ``estimator`` is "biased" or "unbiased"."""
+    if estimator not in ESTIMATORS:
+        raise ValueError(f"estimator is {estimator!r}: choose 'biased' or 'unbiased'.")
+
+
+def center(gram: Tensor, *, estimator: str = "biased", weights: Tensor | None = None) -> Tensor:
+    """Center a Gram matrix by its row and column means, in O(n²).
+
+    ``"biased"``: H G H with H = I − 11ᵀ/n; with ``weights`` p (summing to one) the means are weighted.
+    ``"unbiased"``: the U-centered matrix of Székely and Rizzo (2014), zero on the diagonal, with sums over j ≠ i
+    divided by n − 2 and the grand sum by (n − 1)(n − 2); with ``weights`` that are 0/1 (a mask) only the kept rows
+    count. Both are orthogonal projections, so it is enough to center one of the two matrices in an inner product.
+
+    Parameters
+    ----------
+    gram : Tensor
+        Symmetric, ``(..., n, n)``.
+    estimator : {"biased", "unbiased"}
+        Which of the two forms.
+    weights : Tensor, optional
+        ``(..., n)``: probabilities for the biased form, a 0/1 mask for the unbiased one.
+
+    Examples
+    --------
+    >>> center(torch.tensor([[2.0, 0.0], [0.0, 2.0]]))
+    tensor([[ 1., -1.],
+            [-1.,  1.]])
+    """
+    require_estimator(estimator)
+    if estimator == "biased":
+        row = _row_means(gram, weights)
+        return (gram - row).sub_(row.mT)
+    n = gram.shape[-1]
+    eye = torch.eye(n, dtype=torch.bool, device=gram.device)
+    hollow = gram.masked_fill(eye, 0.0)
+    if weights is None:
+        row = hollow.sum(-1, keepdim=True) / (n - 2)
+        return (hollow - row - row.mT + row.sum(-2, keepdim=True) / (n - 1)).masked_fill(eye, 0.0)
+    kept = weights.to(gram.dtype).unsqueeze(-1)
+    count = kept.sum(-2, keepdim=True)
+    # Fewer than four kept rows define no unbiased estimate; the clamps keep the numbers finite and callers return zero.
+    row = hollow @ kept / (count - 2).clamp_min(1.0)
+    centered = hollow - row - row.mT + (row * kept).sum(-2, keepdim=True) / (count - 1).clamp_min(1.0)
+    return centered.masked_fill(eye, 0.0) * kept * kept.mT
+
+
+def _row_means(gram: Tensor, weights: Tensor | None) -> Tensor:
+    """Return the column r with HGH = G − r1ᵀ − 1rᵀ: the row means minus half the grand mean."""
+    if weights is None:
+        row = gram.mean(-1, keepdim=True)
+        return torch.sub(row, row.mean(-2, keepdim=True), alpha=0.5)
+    column = weights.unsqueeze(-1)
+    row = gram @ column
+    return torch.sub(row, (row * column).sum(-2, keepdim=True), alpha=0.5)
+
+
+def contraction_weights(gram: Tensor, *, estimator: str = "biased", weights: Tensor | None = None) -> Tensor:
+    """Return A with HSIC = Σ_ij K_ij A_ij, from the Gram matrix L of the sensitive attribute.
+
+    Biased: A = p pᵀ ∘ (centered L), p = 1/n. Unbiased (Song et al., 2012): A = (U-centered L) / (n(n − 3)), and zero
+    where a mask keeps fewer than four rows. ``weights`` as in :func:`center`.
+    """
+    centered = centered_for(gram, estimator=estimator, row_weights=weights)
+    if weights is not None:
+        return centered
+    n = gram.shape[-1]
+    return centered.mul_(1.0 / (n * n)) if estimator == "biased" else centered / (n * (n - 3))
+
+
+def centered_for(gram: Tensor, *, estimator: str = "biased", row_weights: Tensor | None = None) -> Tensor:
+    """Return A with ⟨K, A⟩ proportional to HSIC; without weights the factor n² or n(n − 3) is left out."""
+    centered = center(gram, estimator=estimator, weights=row_weights)
+    if row_weights is None:
+        return centered
+    if estimator == "biased":
+        return centered * row_weights.unsqueeze(-1) * row_weights.unsqueeze(-2)
+    count = row_weights.to(gram.dtype).sum(-1)[..., None, None]
+    enough = (count >= 4).to(gram.dtype)
+    return centered * (enough / (count * (count - 3)).clamp_min(1.0))
+
+
+def gaussian_rows(s: Tensor, bandwidth: Tensor) -> Tensor:
+    """Prepare rows of S ``(datasets, n, p)`` for :func:`centered_gaussian`, ``(datasets, n, 2(p + 2))``."""
+    u = (s - s.mean(-2, keepdim=True)) / bandwidth[..., None, None]
+    return torch.cat(augmented_rows(u), dim=-1)
+
+
+def centered_gaussian(rows: Tensor) -> Tensor:
+    """Return HLH for the Gaussian Gram matrix L of S, from some rows of :func:`gaussian_rows`, without a copy of L."""
+    left, right = rows.chunk(2, dim=-1)
+    gram = torch.bmm(left, right.mT).exp_()  # no clamp: S does not move, so few pairs are far beyond the bandwidth
+    row = _row_means(gram, None)
+    return gram.sub_(row).sub_(row.mT)
+
+
+# Functions of a Gram matrix ------------------------------------------------------------------------------------------
+
+
+def inner_product(weights: Tensor) -> GramFunction:
+    """Return ``K -> Σ_ij K_ij A_ij``: HSIC, distance covariance and every kernel MMD."""
+
+    def function(gram: Tensor) -> tuple[None, Tensor]:
+        return None, weights
+
+    return function
+
+
+def own_product(
+    gram: Tensor, centered: Tensor, *, estimator: str = "biased", row_weights: Tensor | None = None
+) -> Tensor:
+    """Return ⟨K, A_K⟩ for A_K = :func:`centered_for` of K."""
+    if row_weights is None and estimator == "biased":  # centering is a projection: ⟨K, A_K⟩ = |A_K|²
+        return torch.linalg.vector_norm(centered, dim=(-2, -1)).square()
+    return (gram * centered).sum((-2, -1))
+
+
+def smallest_own(like: Tensor, *, rows: int, row_weights: Tensor | None = None) -> float:
+    """Return where ⟨K, A_K⟩ counts as zero: what rounding leaves of a constant sample, in units of that product."""
+    return 64.0 * torch.finfo(like.dtype).eps ** 2 * (rows * rows if row_weights is None else 1)
+
+
+def inverse_root(own_z: Tensor, own_s: Tensor, smallest: float) -> Tensor:
+    """Return 1/√(own_z · own_s), and zero where either sample is constant: no correlation is defined there."""
+    varies = ((own_z > smallest) & (own_s > smallest)).to(own_z.dtype)
+    return varies * torch.rsqrt(own_z.clamp_min(smallest) * own_s.clamp_min(smallest))
+
+
+def correlation(
+    weights: Tensor, own: Tensor, *, estimator: str = "biased", row_weights: Tensor | None = None
+) -> GramFunction:
+    """Return ``K -> ⟨K, A⟩ / √(⟨K, A_K⟩ · own)``, the normalized form; zero, with zero gradient, for a constant sample.
+
+    ``own`` is ⟨L, A⟩, the same statistic of S with itself, and A is :func:`centered_for` of L. ⟨K, A_K⟩ is quadratic in
+    K with gradient 2 A_K.
+    """
+
+    def function(gram: Tensor) -> tuple[Tensor, Tensor]:
+        own_weights = centered_for(gram, estimator=estimator, row_weights=row_weights)
+        own_z = own_product(gram, own_weights, estimator=estimator, row_weights=row_weights)
+        smallest = smallest_own(gram, rows=gram.shape[-1], row_weights=row_weights)
+        root = inverse_root(own_z, own, smallest)
+        value = (gram * weights).sum((-2, -1)) * root
+        share = (value / own_z.clamp_min(smallest)).neg_()
+        if value.shape != gram.shape[:-2]:  # one representation against several attributes
+            return value, share[..., None, None] * own_weights + root[..., None, None] * weights
+        return value, own_weights.mul_(share[..., None, None]).addcmul_(weights, root[..., None, None])
+
+    return function
+
+
+# From the Gram matrix to Z -------------------------------------------------------------------------------------------
+
+
+class _KnownGradient(torch.autograd.Function):
+    """Attach a gradient that is known already to a value."""
+
+    @staticmethod
+    def forward(ctx: Any, at: Tensor, value: Tensor, gradient: Tensor) -> Tensor:
+        ctx.save_for_backward(gradient)
+        ctx.shape = at.shape
+        return value.clone()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
+        (gradient,) = ctx.saved_tensors
+        return (grad[..., None, None] * gradient).sum_to_size(ctx.shape), None, None
+
+
+@dataclass(frozen=True)
+class GradientTerm:
+    """A term of a loss whose gradient is known: ``value (...)``, and the gradient at ``at (..., n, d)``.
+
+    A training step passes the gradient to ``torch.autograd.grad`` beside that of the task, so that no graph is built
+    and run for the term itself; :meth:`differentiable` gives an ordinary tensor instead. The gradient is kept as a
+    ``direction (..., n, d)`` and a ``coefficient (..., 1, 1)``, so that scaling by λ changes one number per model.
+    """
+
+    value: Tensor
+    at: Tensor
+    direction: Tensor
+    coefficient: Tensor
+
+    @property
+    def gradient(self) -> Tensor:
+        """Gradient of the value in ``at``."""
+        return self.direction * self.coefficient
+
+    def times(self, factor: Tensor) -> GradientTerm:
+        """Scale by one number for each model, ``(...)``."""
+        return GradientTerm(self.value * factor, self.at, self.direction, self.coefficient * factor[..., None, None])
+
+    def differentiable(self) -> Tensor:
+        """Return the value as a tensor that autograd can differentiate once."""
+        return _KnownGradient.apply(self.at, self.value, self.gradient)
+
+
+@dataclass(frozen=True)
+class ExpandedDistance:
+    """Euclidean distances from one matrix product, fast enough for a training step.
+
+    Rows closer than 6e-8 (float32: 2e-3) times the largest norm count as equal: the expansion |x|² + |y|² − 2x·y leaves
+    rounding there, and its root would be a distance with an arbitrary direction.
+    """
+
+    def __call__(self, z: Tensor) -> Tensor:
+        return _radial(ExpandedDistance, z - z.mean(-2, keepdim=True))
+
+
+def _radial(kind: type, u: Tensor) -> Tensor:
+    """Return the matrix of a radial kernel with bandwidth one (or of distances) of the rows of u."""
+    exponent = half_squared_distances(u)
+    if kind is Gaussian:
+        return exponential(exponent)
+    if kind is InverseMultiquadric:
+        return exponent.clamp_max_(0.0).mul_(-2.0).add_(1.0).rsqrt_()
+    largest = (u * u).sum(-1).amax(-1)[..., None, None]
+    floor = -8.0 * torch.finfo(exponent.dtype).eps * largest
+    return torch.where(exponent < floor, exponent.mul(-2.0), torch.zeros_like(exponent)).sqrt_()
+
+
+def _weighted_slope(kind: type, gram: Tensor, gradient: Tensor) -> Tensor:
+    """Return G ∘ k'(squared distance) up to the factor −1/2 (+1/2 for distances); may overwrite the Gram matrix."""
+    if kind is Gaussian:
+        return gram.mul_(gradient) if gradient.shape[:-2] == gram.shape[:-2] else gram * gradient
+    if kind is InverseMultiquadric:
+        return gram.pow(3).mul(gradient)
+    # A tensor of zeros, not a number: a number would be copied to the device, which cannot be captured.
+    return torch.where(gram > 0, gradient / gram.clamp_min(torch.finfo(gram.dtype).tiny), torch.zeros_like(gram))
+
+
+def _value_and_gradient(
+    z: Tensor, scale: Tensor, function: GramFunction, kind: type, factor: float
+) -> GradientTerm | Tensor:
+    """Return the term; only its value where no gradient is needed."""
+    needs_gradient = torch.is_grad_enabled() and z.requires_grad
+    with torch.no_grad():
+        u = (z - z.mean(-2, keepdim=True)) / scale
+        gram = _radial(kind, u)
+        value, gradient = function(gram)
+        if value is None and not (kind is Gaussian and needs_gradient):
+            value = (gram * gradient).sum((-2, -1))
+        if not needs_gradient:
+            assert value is not None
+            return factor * value
+        slope = _weighted_slope(kind, gram, gradient)
+        mass = slope.sum(-1)
+        if value is None:
+            value = mass.sum(-1)
+        # Σ_j W_ij (u_j − u_i) as one product: the row sums go onto the diagonal.
+        slope.diagonal(dim1=-2, dim2=-1).sub_(mass)
+        sign = -2.0 if kind is ExpandedDistance else 2.0
+        return GradientTerm(value if factor == 1.0 else value * factor, z, slope @ u, sign * factor / scale)
+
+
+def gram_term(z: Tensor, kernel: Gram, function: GramFunction, *, factor: float = 1.0) -> GradientTerm | Tensor:
+    """Return ``factor`` times ``function`` at k(Z, Z), ``(..., n, d) -> (...)``, as a term of a loss.
+
+    Gaussian and inverse multiquadric kernels and :class:`ExpandedDistance` take the written-out gradient. Any other
+    kernel, and one with a learned bandwidth, goes through autograd once. Where no gradient is needed the result is a
+    plain tensor.
+    """
+    bandwidth = getattr(kernel, "bandwidth", 1.0)
+    learned = isinstance(bandwidth, Tensor) and bandwidth.requires_grad
+    if isinstance(kernel, Gaussian | InverseMultiquadric | ExpandedDistance) and not learned:
+        # A number becomes a tensor on the device by filling one: copying it there cannot be captured.
+        sigma = bandwidth.to(z) if isinstance(bandwidth, Tensor) else z.new_full((), float(bandwidth))
+        return _value_and_gradient(z, sigma[..., None, None], function, type(kernel), factor)
+    gram = kernel(z)
+    value, gradient = function(gram.detach())
+    if value is None:
+        return factor * (gram * gradient).sum((-2, -1))
+    return factor * (_KnownGradient.apply(gram, value, gradient) if gram.requires_grad else value)
+
+
+def through_gram(z: Tensor, kernel: Gram, function: GramFunction, *, factor: float = 1.0) -> Tensor:
+    """Return the same as :func:`gram_term`, always as a tensor that can be differentiated.
+
+    Examples
+    --------
+    >>> z = torch.tensor([[0.0], [1.0]], requires_grad=True)
+    >>> through_gram(z, Gaussian(1.0), inner_product(torch.full((2, 2), 0.25))).backward()
+    >>> z.grad.round(decimals=4)
+    tensor([[ 0.3033],
+            [-0.3033]])
+    """
+    term = gram_term(z, kernel, function, factor=factor)
+    return term.differentiable() if isinstance(term, GradientTerm) else term
+
+
+def contract(z: Tensor, weights: Tensor, kernel: Gram) -> Tensor:
+    """Return Σ_ij k(z_i, z_j) A_ij for symmetric A, differentiable in z and in A; O(n²d).
+
+    Examples
+    --------
+    >>> contract(torch.zeros(2, 1), torch.full((2, 2), 0.25), Gaussian(1.0)).item()
+    1.0
+    """
+    if weights.requires_grad:  # the gradient in A is K itself, which autograd keeps
+        return (kernel(z) * weights).sum((-2, -1))
+    return through_gram(z, kernel, inner_product(weights))
+
+
+def dependence(
+    z: Tensor,
+    s: Tensor,
+    *,
+    kernel_z: Gram,
+    kernel_s: Gram,
+    estimator: str = "biased",
+    row_weights: Tensor | None = None,
+    normalized: bool = False,
+) -> Tensor:
+    """Return HSIC with any two kernels, or with two distances (then it is dCov²); dense, differentiable in both.
+
+    Parameters
+    ----------
+    z, s : Tensor
+        ``(..., n, d)`` and ``(..., n, p)``.
+    kernel_z, kernel_s : callable
+        Kernels or distances.
+    estimator : {"biased", "unbiased"}
+        See :func:`center`.
+    row_weights : Tensor, optional
+        As in :func:`center`.
+    normalized : bool
+        Divide by the root of the two statistics of a sample with itself; zero if either sample is constant.
+    """
+
+    def against(gram: Tensor) -> GramFunction:
+        if not normalized:
+            return inner_product(contraction_weights(gram, estimator=estimator, weights=row_weights))
+        centered = centered_for(gram, estimator=estimator, row_weights=row_weights)
+        own = own_product(gram, centered, estimator=estimator, row_weights=row_weights)
+        return correlation(centered, own, estimator=estimator, row_weights=row_weights)
+
+    gram_s = kernel_s(s)
+    value = through_gram(z, kernel_z, against(gram_s.detach()))
+    if not gram_s.requires_grad:
+        return value
+    # The statistic is symmetric: its gradient in S is that of the same statistic with the roles exchanged.
+    other = through_gram(s, kernel_s, against(kernel_z(z).detach()))
+    return value + (other - other.detach())

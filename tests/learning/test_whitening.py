@@ -1,0 +1,83 @@
+"""Whitening Z in the batch: its value, its gradient, and what the penalty gains from it."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from frhsic_core.learning import make_penalty
+from frhsic_core.learning.batches import Batch, TrainingData
+from frhsic_core.learning.penalties.base import RIDGE, whiten
+
+
+def test_whitening_against_numpy_and_under_linear_maps() -> None:
+    generator = torch.Generator().manual_seed(0)
+    z = torch.randn(2, 500, 3, generator=generator, dtype=torch.float64)
+    white = whiten(z)
+    for i in range(2):
+        covariance = np.cov(z[i].numpy().T, bias=True)
+        factor = np.linalg.cholesky(covariance + (RIDGE * np.trace(covariance) + 1e-8) * np.eye(3))
+        expected = np.linalg.solve(factor, (z[i] - z[i].mean(0)).numpy().T).T
+        np.testing.assert_allclose(white[i].numpy(), expected, atol=1e-12)
+        np.testing.assert_allclose(np.cov(white[i].numpy().T, bias=True), np.eye(3), atol=1e-3)  # the ridge
+    mixing = torch.tensor([[1.0, 0.5, 0.0], [0.2, 1.0, 0.0], [0.0, 0.3, 2.0]], dtype=torch.float64)
+    before, after = torch.cdist(white, white), torch.cdist(whiten(z @ mixing), whiten(z @ mixing))
+    torch.testing.assert_close(before, after, atol=1e-2, rtol=1e-2)
+    weights = torch.full((2, 500), 1 / 500, dtype=torch.float64)
+    torch.testing.assert_close(whiten(z, weights), white)
+    doubled, halves = torch.cat([z, z[:, :1]], dim=1), torch.full((2, 501), 1 / 501, dtype=torch.float64)
+    heavier = torch.full((2, 500), 1 / 501, dtype=torch.float64)
+    heavier[:, 0] *= 2
+    torch.testing.assert_close(whiten(doubled, halves)[:, :500], whiten(z, heavier))
+
+
+def test_whitening_survives_repeated_rows_and_a_dead_direction() -> None:
+    z = torch.tensor([[1.0, 0.0]] * 3 + [[2.0, 0.0]] * 3, dtype=torch.float64).unsqueeze(0).requires_grad_()
+    whiten(z).square().sum().backward()
+    assert z.grad is not None
+    assert bool(z.grad.isfinite().all())
+    assert bool(whiten(torch.ones(1, 5, 2)).isfinite().all())
+
+
+def test_the_whitened_penalty_sees_the_thin_direction() -> None:
+    generator = torch.Generator().manual_seed(0)
+    s, u = torch.randn(2, 1, 256, 1, generator=generator, dtype=torch.float64)
+    z = torch.cat([u + 0.02 * s, u - 0.02 * s], dim=-1)
+    data = TrainingData.from_arrays(z[0], (u[0, :, 0] > 0).double(), s[0], dtype=torch.float64)
+    rows = torch.arange(256).unsqueeze(0)
+    batch = Batch(z, u[..., 0], s, data.y, None, rows)
+    value = {}
+    for scale in ("standardize", "whiten"):
+        penalty = make_penalty("frhsic", scale=scale)
+        penalty.setup(data, dataset=torch.zeros(1, dtype=torch.int64), generators=[generator], representation=2)
+        value[scale] = penalty(batch, refresh=True).item()
+    assert value["standardize"] < 0.05
+    assert value["whiten"] > 0.3
+
+
+def test_the_gradient_of_whitening() -> None:
+    """The written-out gradient against finite differences and against autograd through the factorisation."""
+    generator = torch.Generator().manual_seed(0)
+    z = torch.randn(2, 9, 3, generator=generator, dtype=torch.float64, requires_grad=True)
+    weights = torch.rand(2, 9, generator=generator, dtype=torch.float64)
+    weights = weights / weights.sum(-1, keepdim=True)
+    assert torch.autograd.gradcheck(whiten, (z,))
+    assert torch.autograd.gradcheck(lambda value: whiten(value, weights), (z,))
+    centred = z - z.mean(-2, keepdim=True)
+    covariance = centred.mT @ centred / 9
+    total = covariance.diagonal(dim1=-2, dim2=-1).sum(-1)[:, None, None]
+    factor = torch.linalg.cholesky(covariance + (RIDGE * total + 1e-8) * torch.eye(3, dtype=torch.float64))
+    plain = torch.linalg.solve_triangular(factor, centred.mT, upper=False).mT
+    direction = torch.randn(2, 9, 3, generator=generator, dtype=torch.float64)
+    (expected,) = torch.autograd.grad((plain * direction).sum(), z)
+    (got,) = torch.autograd.grad((whiten(z) * direction).sum(), z)
+    torch.testing.assert_close(got, expected, rtol=1e-10, atol=1e-12)
+
+
+def test_whitening_is_as_exact_in_single_precision_as_its_input() -> None:
+    """Fifty columns of which most are thin: single-precision Z gives the double-precision result to its own digits."""
+    generator = torch.Generator().manual_seed(0)
+    z = torch.randn(1, 256, 50, generator=generator, dtype=torch.float64)
+    z = z * torch.logspace(0, -4, 50, dtype=torch.float64)
+    single = z.float()
+    torch.testing.assert_close(whiten(single), whiten(single.double()).float(), rtol=0, atol=1e-6)
