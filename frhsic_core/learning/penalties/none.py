@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from torch import Tensor
+
+from frhsic_core.learning.data import Batch
 from frhsic_core.learning.penalties.base import Penalty
+from frhsic_core.learning.penalties.gram import Pull
 
 __all__ = ["Unfair"]
 
@@ -12,3 +16,7 @@ class Unfair(Penalty):
 
     key = "unfair"
     needs_attribute = False
+
+    def terms(self, batch: Batch, *, refresh: bool = False) -> list[Pull | Tensor]:
+        """Return no summands."""
+        return []

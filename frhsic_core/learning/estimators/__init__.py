@@ -1,0 +1,45 @@
+"""FRHSIC and its rivals as scikit-learn estimators, with their warnings."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from frhsic_core.learning.estimators.fair import FairClassifier, FairEncoder, FairRegressor
+from frhsic_core.learning.estimators.warnings import (
+    ConstantPredictionWarning,
+    InterruptedWarning,
+    MissingAttributeWarning,
+    NoGainWarning,
+    OutlierWarning,
+    PositiveClassWarning,
+    SmallBatchWarning,
+    UndertrainedWarning,
+    UnmetRuleWarning,
+    UnpenalizedWarning,
+)
+
+__all__ = [
+    "ConstantPredictionWarning",
+    "FairClassifier",
+    "FairEncoder",
+    "FairRegressor",
+    "InterruptedWarning",
+    "MissingAttributeWarning",
+    "NoGainWarning",
+    "OutlierWarning",
+    "PositiveClassWarning",
+    "SmallBatchWarning",
+    "UndertrainedWarning",
+    "UnmetRuleWarning",
+    "UnpenalizedWarning",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "UnpenalisedWarning":
+        warnings.warn(
+            "UnpenalisedWarning is now called UnpenalizedWarning: use the new name.", DeprecationWarning, stacklevel=2
+        )
+        return UnpenalizedWarning
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
