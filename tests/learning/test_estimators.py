@@ -24,7 +24,16 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from frhsic_core import gdp, normalized_hsic
-from frhsic_core.learning import METHODS, FairClassifier, FairEncoder, FairRegressor, History, Trainer, make_penalty
+from frhsic_core.learning import (
+    METHODS,
+    FairClassifier,
+    FairEncoder,
+    FairRegressor,
+    History,
+    LambdaSelection,
+    Trainer,
+    make_penalty,
+)
 from frhsic_core.learning.audit import audit_representation
 from frhsic_core.learning.estimators import InterruptedWarning, MissingAttributeWarning
 
@@ -208,6 +217,24 @@ def test_save_and_load(toy: Any, tmp_path: Path, protocol: str) -> None:
     pd.testing.assert_frame_equal(loaded.lambda_choice_.table, model.lambda_choice_.table)
     loaded.save(tmp_path / "again.pt")
     assert FairClassifier.load(tmp_path / "again.pt").lam_ == model.lam_
+
+
+def test_the_selection_as_an_object_is_saved_too(toy: Any, tmp_path: Path) -> None:
+    X, y, s = toy
+    options = {"lams": (0.0, 1.0), "n_permutations": 19, "tolerance": 0.5}
+    by_object = FairClassifier("auto", selection=LambdaSelection(**options), **QUICK).fit(X, y, sensitive_features=s)
+    by_dict = FairClassifier("auto", selection=options, **QUICK).fit(X, y, sensitive_features=s)
+    np.testing.assert_array_equal(by_object.transform(X), by_dict.transform(X))
+    by_object.save(tmp_path / "model.pt")
+    assert FairClassifier.load(tmp_path / "model.pt").selection == LambdaSelection(**options)
+    assert clone(by_object).selection == by_object.selection
+
+
+@pytest.mark.parametrize("wrong", [np.ones(399), np.ones((400, 1)), -np.ones(400), np.zeros(400), np.full(400, np.nan)])
+def test_weights_that_cannot_be_used(toy: Any, wrong: np.ndarray) -> None:
+    X, y, s = toy
+    with pytest.raises(ValueError, match="sample_weight"):
+        FairClassifier(**QUICK).fit(X, y, sensitive_features=s, sample_weight=wrong)
 
 
 def test_save_and_load_regressor_and_encoder(toy: Any, tmp_path: Path) -> None:

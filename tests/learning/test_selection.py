@@ -132,6 +132,33 @@ def test_a_typo_is_refused_before_anything_is_trained(monkeypatch: pytest.Monkey
             select_lambda(x, y, s, **wrong, **OPTIONS)
 
 
+def test_a_selection_is_checked_when_it_is_made() -> None:
+    assert LambdaSelection(lams=[3, 0, 0.5]).lams == (0.0, 0.5, 3.0)
+    assert LambdaSelection.of({"alpha": 0.1}, rule="independence") == LambdaSelection(alpha=0.1, rule="independence")
+    assert LambdaSelection.of(LambdaSelection(alpha=0.1), epsilon=0.5).alpha == 0.1
+    assert LambdaSelection.of(None) == LambdaSelection()
+    for wrong, text in (
+        ({"lams": [-1.0]}, "lams is"),
+        ({"epsilon": 0.0}, "epsilon is"),
+        ({"tolerance": -1.0}, "tolerance is"),
+        ({"max_rows": 2.5}, "max_rows is"),
+        ({"repeats": 0}, "repeats is"),
+        ({"lambdas": [1.0]}, r"\['lambdas'\]"),
+    ):
+        with pytest.raises(ValueError, match=text):
+            LambdaSelection.of(wrong)
+
+
+def test_options_may_come_as_one_object() -> None:
+    x, y, s = toy()
+    selection = LambdaSelection(lams=[1.0, 0.0], n_permutations=19, repeats=2)
+    one = select_lambda(x, y, s, selection=selection, seed=3, **OPTIONS)
+    other = select_lambda(x, y, s, lams=[1.0, 0.0], n_permutations=19, repeats=2, seed=3, **OPTIONS)
+    pd.testing.assert_frame_equal(one.choice.table, other.choice.table)
+    with pytest.raises(ValueError, match="one dataset"):
+        select_lambda(x.unsqueeze(0).repeat(2, 1, 1), y, s, **OPTIONS)
+
+
 def test_bad_rules_are_named() -> None:
     with pytest.raises(ValueError, match="rule is 'best'"):
         choose_lambda(table(), rule="best")

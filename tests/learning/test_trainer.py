@@ -15,6 +15,7 @@ from torch import Tensor
 
 from frhsic_core.learning import FRHSIC, DCor, EscapeWarning, Progress, Trainer, Unfair, make_penalty
 from frhsic_core.learning.checkpoint import read_state, write_state
+from frhsic_core.learning.data import TrainingData
 from frhsic_core.learning.step import Step
 
 N = 90
@@ -263,6 +264,21 @@ def test_numpy_and_pandas_are_read() -> None:
     ]
     assert torch.equal(results[0], results[1])
     assert torch.equal(results[0], results[2])
+
+
+def test_checked_data_are_used_as_they_are() -> None:
+    """A TrainingData in place of arrays gives the same models; without it y is needed."""
+    x, y, s = sample()
+    data = TrainingData.from_arrays(x, y, s, dtype=torch.float64)
+    options = {"lam": [0.0, 3.0], "seeds": 5, "epochs": 2, "batch_size": 32, "widths": (6, 4)}
+    by_data = Trainer(data, **options).fit()
+    by_arrays = Trainer(x, y, s, device="cpu", dtype=torch.float64, **options).fit()
+    assert torch.equal(by_data.encode(x), by_arrays.encode(x))
+    part = Trainer(data.part(torch.arange(60)), **options).fit()
+    alone = Trainer(x[:60], y[:60], s[:60], device="cpu", dtype=torch.float64, **options).fit()
+    assert torch.equal(part.encode(x), alone.encode(x))
+    with pytest.raises(TypeError, match="y is missing"):
+        Trainer(x)
 
 
 def test_batch_larger_than_n_is_all_rows() -> None:
