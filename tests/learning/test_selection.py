@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from frhsic_core import gdp, hsic, normalized_hsic
 from frhsic_core.joint import hsic_test
-from frhsic_core.learning import Trainer, make_penalty
+from frhsic_core.learning import LambdaSelection, Trainer, make_penalty
 from frhsic_core.learning.selection import choose_lambda, select_lambda, validation_table
 
 OPTIONS = {"epochs": 6, "batch_size": 64, "widths": (8, 2), "device": "cpu", "dtype": torch.float64}

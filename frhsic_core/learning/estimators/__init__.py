@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
+from warnings import warn  # by name, because the package has a submodule called warnings
 
 from frhsic_core.learning.estimators.fair import FairClassifier, FairEncoder, FairRegressor
 from frhsic_core.learning.estimators.warnings import (
@@ -38,8 +38,6 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name == "UnpenalisedWarning":
-        warnings.warn(
-            "UnpenalisedWarning is now called UnpenalizedWarning: use the new name.", DeprecationWarning, stacklevel=2
-        )
+        warn("UnpenalisedWarning is now called UnpenalizedWarning: use the new name.", DeprecationWarning, stacklevel=2)
         return UnpenalizedWarning
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
