@@ -112,14 +112,13 @@ class LambdaSelection:
             if getattr(self, name) not in choices:
                 shown = ", ".join(map(repr, choices))
                 raise ValueError(f"{name} is {getattr(self, name)!r}: choose one of {shown}.")
-        if not 0 < self.alpha < 1:
-            raise ValueError(f"alpha is {self.alpha}: a level between 0 and 1 is needed.")
+        for name in ("alpha", "validation_fraction"):
+            if not 0 < getattr(self, name) < 1:
+                raise ValueError(f"{name} is {getattr(self, name)}: a number between 0 and 1 is needed.")
         if not self.epsilon > 0:
             raise ValueError(f"epsilon is {self.epsilon}: it must be positive.")
         if self.tolerance != "auto" and (isinstance(self.tolerance, str) or not self.tolerance >= 0):
             raise ValueError(f"tolerance is {self.tolerance!r}: give a number that is zero or positive, or 'auto'.")
-        if not 0 < self.validation_fraction < 1:
-            raise ValueError(f"validation_fraction is {self.validation_fraction}: a share between 0 and 1 is needed.")
         for name in ("max_rows", "n_permutations", "repeats"):
             value = getattr(self, name)
             if name == "repeats" and value == "auto":
@@ -201,9 +200,9 @@ class LambdaPath:
 
 
 def select_lambda(
-    x: ArrayLike,
-    y: ArrayLike,
-    s: ArrayLike,
+    x: ArrayLike | TrainingData,
+    y: ArrayLike | None = None,
+    s: ArrayLike | None = None,
     *,
     selection: LambdaSelection | Mapping[str, Any] = LambdaSelection(repeats=1),  # noqa: B008  # it is frozen
     penalty: str | Penalty = "frhsic",
@@ -222,15 +221,12 @@ def select_lambda(
     Parameters
     ----------
     x, y, s : array_like
-        Training data, scaled: ``(n, d)``, ``(n,)`` and ``(n,)`` or ``(n, p)``.
+        Training data, scaled: ``(n, d)``, ``(n,)`` and ``(n,)`` or ``(n, p)``. A
+        :class:`~frhsic_core.learning.data.TrainingData` as ``x`` is used without further checks.
     selection : LambdaSelection or dict
         Grid, rule and validation; by default one split.
-    penalty : str or Penalty
-        As in :class:`Trainer`.
-    task, device, dtype
-        As in :class:`Trainer`.
-    sample_weight : array_like, optional
-        Weights of the samples in the training and in the performance.
+    penalty, task, sample_weight, device, dtype
+        As in :class:`Trainer`. The weights also count in the performance.
     seed : int
         Seed of the split, of the models (all start with the same weights) and of the test.
     callback : callable, optional
@@ -246,28 +242,14 @@ def select_lambda(
     """
     changes = {each.name: options.pop(each.name) for each in fields(LambdaSelection) if each.name in options}
     selection = LambdaSelection.of(selection, **changes)
-    require_same_rows(x, s, names=("X", "s"), stacklevel=2)
-    data = TrainingData.from_arrays(x, y, s, sample_weight=sample_weight, task=task, dtype=torch.float64)
+    if isinstance(x, TrainingData):
+        data = x
+    else:
+        require_same_rows(x, s, names=("X", "s"), stacklevel=2)
+        data = TrainingData.from_arrays(x, y, s, sample_weight=sample_weight, task=task, dtype=torch.float64)
+    held = int(selection.validation_fraction * data.n)
     if data.datasets != 1:
         raise ValueError(f"X has shape {tuple(data.x.shape)}: λ is chosen for one dataset, (n, d), at a time.")
-    return train_path(
-        data, selection, penalty=penalty, seed=seed, device=device, dtype=dtype, callback=callback, **options
-    )
-
-
-def train_path(
-    data: TrainingData,
-    selection: LambdaSelection,
-    *,
-    penalty: str | Penalty,
-    seed: int,
-    device: torch.device | str,
-    dtype: torch.dtype,
-    callback: Callable[..., Any] | None,
-    **settings: Any,
-) -> LambdaPath:
-    """Do the work of :func:`select_lambda` on one checked dataset; ``settings`` are those of :class:`Trainer`."""
-    held = int(selection.validation_fraction * data.n)
     if held < FEWEST_ROWS:
         raise ValueError(
             f"{data.n} rows leave {held} for validation: at least {FEWEST_ROWS} are needed to choose λ. Give lam a "
@@ -275,7 +257,7 @@ def train_path(
         )
     order = torch.randperm(data.n, generator=torch.Generator().manual_seed(seed))
     if isinstance(penalty, str):
-        penalty = make_penalty(penalty, protocol=settings.get("protocol", "recommended"))
+        penalty = make_penalty(penalty, protocol=options.get("protocol", "recommended"))
     stacks: list[TrainedStack] = []
     tables: list[pd.DataFrame] = []
     for split in range(selection.splits(held)):
@@ -284,30 +266,31 @@ def train_path(
         train = torch.cat([order[:begin], order[begin + held :]]).sort().values
         part = data.part(train).to(dtype=dtype, device=resolve_device(device))
         part.require_variation()
-        stack = Trainer(part, penalty=penalty, lam=selection.lams, seeds=seed, **settings).fit(callback=callback)
+        stack = Trainer(part, penalty=penalty, lam=selection.lams, seeds=seed, **options).fit(callback=callback)
         if stack.interrupted and stacks:
             stacks[0].interrupted = True  # half-trained models are no evidence: the finished splits decide
             break
         stacks.append(stack)
-        tables.append(_judge(stack, data.part(validation), selection, condition=penalty.condition, seed=seed))
+        part = data.part(validation)
+        tables.append(validation_table(stack, part, selection=selection, condition=penalty.condition, seed=seed))
         if stack.interrupted:
             break
     choice = choose_lambda(pooled_table(tables), selection=selection)
     return LambdaPath(choice, stacks[0], order[:held].sort().values.numpy())
 
 
+@torch.no_grad()
 def validation_table(
     stack: TrainedStack,
-    x: ArrayLike,
-    y: ArrayLike,
-    s: ArrayLike,
+    x: ArrayLike | TrainingData,
+    y: ArrayLike | None = None,
+    s: ArrayLike | None = None,
     *,
     sample_weight: ArrayLike | None = None,
     condition: str | None = None,
-    max_rows: int = 1000,
-    n_permutations: int = 199,
-    alpha: float = 0.05,
+    selection: LambdaSelection | Mapping[str, Any] | None = None,
     seed: int = 0,
+    **changes: Any,
 ) -> pd.DataFrame:
     """Judge every model of a stack on samples that it was not trained on; return one row for each model.
 
@@ -321,29 +304,25 @@ def validation_table(
     stack : TrainedStack
         One model for each λ.
     x, y, s : array_like
-        The validation part, scaled in the same way as the training part.
+        The validation part, scaled in the same way as the training part. A
+        :class:`~frhsic_core.learning.data.TrainingData` as ``x`` is used without further checks.
     sample_weight : array_like, optional
         Weights of the samples in the performance.
     condition : {None, "positives"}
         ``"positives"`` measures the dependence among samples with y = 1 only (equal opportunity).
-    max_rows, n_permutations, alpha
-        As in :class:`LambdaSelection`.
+    selection : LambdaSelection or dict, optional
+        Options of the test: ``max_rows``, ``n_permutations`` and ``alpha``, which can also be passed by name.
     seed : int
         Seed of the permutations.
     """
-    x, s = as_pair(x, s, names=("X", "s"))
-    y = as_tensor(y, name="y").reshape(1, -1)
-    weights = None if sample_weight is None else as_tensor(sample_weight, name="sample_weight").reshape(1, -1)
-    data = TrainingData(x.unsqueeze(0), y, s.unsqueeze(0), weights, stack.task)
-    options = LambdaSelection(max_rows=max_rows, n_permutations=n_permutations, alpha=alpha)
-    return _judge(stack, data, options, condition=condition, seed=seed)
-
-
-@torch.no_grad()
-def _judge(
-    stack: TrainedStack, data: TrainingData, selection: LambdaSelection, *, condition: str | None, seed: int
-) -> pd.DataFrame:
-    """Return the validation table of checked data, one dataset."""
+    selection = LambdaSelection.of(selection, **changes)
+    if isinstance(x, TrainingData):
+        data = x
+    else:
+        x, s = as_pair(x, s, names=("X", "s"))
+        weights = None if sample_weight is None else as_tensor(sample_weight, name="sample_weight").reshape(1, -1)
+        y = as_tensor(y, name="y").reshape(1, -1)
+        data = TrainingData(x.unsqueeze(0), y, s.unsqueeze(0), weights, stack.task)
     assert data.s is not None
     z, output = (part.double().cpu() for part in stack.forward(data.x[0]))
     s = data.s[0].double().cpu()

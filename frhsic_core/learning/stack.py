@@ -298,23 +298,9 @@ class TrainedStack:
 
 
 def require_lambdas(values: Sequence[Any], *, given: Any, name: str = "lam", alternative: str = "") -> list[float]:
-    """Return the values as floats, or raise ``ValueError`` unless each one is a finite number ≥ 0.
+    """Return the values of λ as floats, or raise ``ValueError`` unless each one is a finite number ≥ 0.
 
-    Parameters
-    ----------
-    values : sequence
-        The values of λ.
-    given : object
-        The argument as the user passed it, for the message.
-    name : str
-        The name of the argument, for the message.
-    alternative : str
-        What else the argument may be, such as ``", or 'auto'"``, for the message.
-
-    Examples
-    --------
-    >>> require_lambdas([0, 2.5], given=[0, 2.5])
-    [0.0, 2.5]
+    The message shows the argument as it was given, its name, and an alternative such as ``", or 'auto'"``.
     """
     numbers = [value.item() if hasattr(value, "item") else value for value in values]
     for number in numbers:

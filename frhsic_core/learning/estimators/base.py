@@ -43,7 +43,7 @@ from frhsic_core.learning.estimators.warnings import (
 from frhsic_core.learning.history import late_progress_bar, progress_bar
 from frhsic_core.learning.penalties import Penalty
 from frhsic_core.learning.protocols import architecture, make_penalty
-from frhsic_core.learning.selection import LambdaPath, LambdaSelection, train_path
+from frhsic_core.learning.selection import LambdaPath, LambdaSelection, select_lambda
 from frhsic_core.learning.stack import TrainedStack
 from frhsic_core.learning.threads import cpu_threads
 from frhsic_core.learning.trainer import Trainer, resolve_device
@@ -165,10 +165,9 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         bar = progress_bar if self.verbose else late_progress_bar
         with bar(type(self).__name__) as callback:
             if lam == "auto":
-                selection = LambdaSelection.of(self.selection)
-                path = train_path(
-                    data, selection, penalty=penalty, seed=seed, device=self.device, dtype=dtype, callback=callback,
-                    **settings,
+                path = select_lambda(
+                    data, selection=LambdaSelection.of(self.selection), penalty=penalty, seed=seed,
+                    device=self.device, dtype=dtype, callback=callback, **settings,
                 )  # fmt: skip
                 if path.stack.interrupted:
                     return path.stack, path.index, path  # no second training after Ctrl-C

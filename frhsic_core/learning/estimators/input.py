@@ -38,24 +38,12 @@ FEWEST_EPOCHS = 50  # and at least this many epochs
 
 
 class FitInput(NamedTuple):
-    """The checked input of ``fit``.
+    """The checked input of ``fit``."""
 
-    Attributes
-    ----------
-    X : ndarray
-        Features, ``(n, d)`` float64.
-    y : ndarray
-        Target as given, ``(n,)``.
-    s : ndarray or None
-        Sensitive attributes, ``(n, p)`` float64.
-    weights : ndarray or None
-        Sample weights, ``(n,)`` float64.
-    """
-
-    X: np.ndarray
-    y: np.ndarray
-    s: np.ndarray | None
-    weights: np.ndarray | None
+    X: np.ndarray  # (n, d), float64
+    y: np.ndarray  # (n,), numbers or labels as given
+    s: np.ndarray | None  # (n, p), float64
+    weights: np.ndarray | None  # (n,), float64
 
 
 def read_fit(
@@ -63,20 +51,8 @@ def read_fit(
 ) -> FitInput:
     """Check the parameters of an estimator and everything that is passed to its ``fit``.
 
-    Parameters
-    ----------
-    estimator : estimator
-        The estimator whose ``fit`` is called.
-    X, y : array_like
-        The data; scikit-learn checks them, and text in X is reported with its column.
-    more : tuple
-        Further positional arguments of ``fit``, which are an error.
-    s : array_like, str, list of str or None
-        Sensitive attribute(s), or names of columns of X.
-    sample_weight : array_like or None
-        Weights of the samples.
-    **checks
-        Options of :func:`sklearn.utils.validation.validate_data`.
+    ``more`` are further positional arguments of ``fit``, which are an error. ``checks`` are options of
+    :func:`sklearn.utils.validation.validate_data`.
     """
     check_parameters(estimator)
     require_aligned(X, y, s, sample_weight)
@@ -322,19 +298,9 @@ def number_of_epochs(epochs: int | str, *, rows: int, batch_size: int) -> int:
 def favorable_class(y: Any, classes: np.ndarray, named: Any, *, condition: str | None, stacklevel: int) -> Any:
     """Return the class that counts as y = 1: the named one, the last of an ordered categorical, or the larger label.
 
-    Parameters
-    ----------
-    y : array_like
-        The labels as given. An ordered categorical shows which class is better.
-    classes : ndarray
-        Its values, sorted.
-    named : object
-        The parameter ``positive_class``.
-    condition : {None, "positives"}
-        With ``"positives"`` the choice decides whom the penalty protects. Then labels that do not show it (text, or
-        numbers other than 0 and 1, −1 and 1) give a :class:`PositiveClassWarning`.
-    stacklevel : int
-        As in :func:`warnings.warn`, counted from the caller of this function.
+    ``y`` are the labels as given, ``classes`` their sorted values, and ``named`` is the parameter ``positive_class``.
+    With the condition ``"positives"`` the choice decides whom the penalty protects. Then labels that do not show it
+    (text, or numbers other than 0 and 1, −1 and 1) give a :class:`PositiveClassWarning`.
     """
     labels = classes.tolist()
     if named is not None:

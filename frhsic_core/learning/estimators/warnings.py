@@ -1,4 +1,8 @@
-"""Warnings about fits that end without an error but are probably not what the user wanted."""
+"""Warnings about fits that end without an error but are probably not what the user wanted.
+
+``stacklevel`` is that of :func:`warnings.warn`, counted from the caller of the function. ``lam`` and ``learning_rate``
+are those of the model, for the advice. A function ``warn_if_...`` returns whether it warned.
+"""
 
 from __future__ import annotations
 
@@ -112,23 +116,8 @@ def warn_if_constant(
 ) -> bool:
     """Warn (:class:`ConstantPredictionWarning`) when the model predicts the same for every training sample.
 
-    Parameters
-    ----------
-    output : ndarray
-        Logits, or standardized predictions of a regression, ``(n,)``.
-    classes : bool
-        Whether the estimator predicts classes. Then one class for all samples is enough for a warning.
-    lam, learning_rate : float
-        λ and learning rate of the model, for the advice.
-    tried : ndarray, optional
-        Outputs of every model that ``lam="auto"`` tried, ``(models, n)``.
-    stacklevel : int
-        As in :func:`warnings.warn`, counted from the caller of this function.
-
-    Returns
-    -------
-    bool
-        Whether it warned.
+    ``output`` are logits, or standardized predictions of a regression, ``(n,)``. For an estimator of classes, one class
+    for all samples is enough. ``tried`` are the outputs of every model that ``lam="auto"`` tried, ``(models, n)``.
     """
     if not is_constant(output, classes=classes):
         return False
@@ -154,21 +143,8 @@ def warn_if_no_gain(
     """Warn (:class:`NoGainWarning`) when a constant is as good on the training samples, within chance.
 
     The errors of the model and of the constant (the majority class, or the mean) are compared sample by sample. The
-    mean saving must exceed 1.645 of its standard errors and one percent of the constant's error.
-
-    Parameters
-    ----------
-    output, y : ndarray
-        Logits and 0 or 1, or predictions and numbers, ``(n,)``.
-    task : {"classification", "regression"}
-        The task of the model.
-    lam, learning_rate, stacklevel
-        As in :func:`warn_if_constant`.
-
-    Returns
-    -------
-    bool
-        Whether it warned.
+    mean saving must exceed 1.645 of its standard errors and one percent of the constant's error. ``output`` and ``y``
+    are logits and 0 or 1, or predictions and numbers, ``(n,)``.
     """
     if task == "classification":
         majority = float(y.mean() > 0.5)
@@ -249,11 +225,6 @@ def far_values(column: np.ndarray) -> tuple[np.ndarray, float] | None:
     values (a rare category coded as a number is no mistake). This finds a typing error (999999), a code for "unknown"
     (−999) and a wrong unit. It does not report a long tail, whose values fill the range. The cost is O(n log n).
 
-    Parameters
-    ----------
-    column : ndarray
-        Finite values, ``(n,)``.
-
     Examples
     --------
     >>> ages = np.r_[np.arange(20.0, 70.0), 9999.0]
@@ -278,19 +249,7 @@ def far_values(column: np.ndarray) -> tuple[np.ndarray, float] | None:
 
 
 def warn_of_outliers(values: np.ndarray, names: Iterable[Any], *, what: str, stacklevel: int) -> None:
-    """Warn (:class:`OutlierWarning`) about columns with outliers, and name them.
-
-    Parameters
-    ----------
-    values : ndarray
-        The columns, ``(n, d)``.
-    names : iterable
-        Names or numbers of the columns.
-    what : str
-        Name of the array in the message.
-    stacklevel : int
-        As in :func:`warnings.warn`, counted from the caller of this function.
-    """
+    """Warn (:class:`OutlierWarning`) about the columns of ``values (n, d)`` with outliers; ``what`` names the array."""
     found = []
     for name, column in zip(names, values.T, strict=True):
         outliers = far_values(column)
