@@ -29,7 +29,7 @@ SHORT = {"epochs": 25, "learning_rate": 5e-2, "widths": (8, 2), "random_state": 
 
 
 def people(n: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The toy of the chapter on equal opportunity: a skill, a proxy of age, noise."""
+    """Return the toy data of the chapter on equal opportunity: a skill, a proxy of age, and noise."""
     rng = np.random.default_rng(seed)
     age, skill = rng.uniform(size=n), rng.normal(size=n)
     y = skill + 2.0 * (age - 0.5) + 0.5 * rng.normal(size=n) > 0
