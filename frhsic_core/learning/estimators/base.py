@@ -144,7 +144,7 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         else:
             self.lam_ = float(self.lam) if penalized else 0.0
         if stack.interrupted:
-            self._stop(stack.history.epochs, stacklevel=4)
+            self._stop(stack.history.epochs, provisional=path is not None and path.stack is stack)
         self._warn(x, y, path, steps_per_epoch=-(-len(x) // batch_size), penalized=penalized)
         return self
 
@@ -192,14 +192,14 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             {name: values[:, index] if len(values) else values[:, 0:0].flatten() for name, values in columns.items()}
         )
 
-    def _stop(self, epochs: int, *, stacklevel: int) -> None:
+    def _stop(self, epochs: int, *, provisional: bool) -> None:
         """Report that the partly trained model is kept, and raise ``KeyboardInterrupt``."""
-        choice = f" while λ was chosen (λ = {self.lam_:g} is provisional)" if self.lam == "auto" else ""
+        choice = f" while λ was chosen (λ = {self.lam_:g} is provisional)" if provisional else ""
         message = (
             f"the training was interrupted after {epochs} of {self.n_epochs_} epochs{choice}: this "
             f"{type(self).__name__} keeps the model as it is (interrupted_ is True)."
         )
-        warnings.warn(message, InterruptedWarning, stacklevel=stacklevel)
+        warnings.warn(message, InterruptedWarning, stacklevel=4)
         raise KeyboardInterrupt(message)
 
     def _warn(
