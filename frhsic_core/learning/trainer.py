@@ -356,7 +356,7 @@ def read_checkpoint(path: str | os.PathLike[str], trainer: Trainer) -> None:
     Raises
     ------
     ValueError
-        The file is no checkpoint, or it was written with other settings; the message names them.
+        The file is not a checkpoint, or it was written with other settings; the message names them.
     """
     step = trainer.step
     state = read_state(path, map_location=step.device)

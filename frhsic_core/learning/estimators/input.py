@@ -127,7 +127,7 @@ def require_aligned(X: Any, y: Any, s: Any, sample_weight: Any) -> None:
 
 
 def _text_columns(X: Any) -> list[str]:
-    """Return the columns of X with text that is no number, each with its first such value."""
+    """Return the columns of X with text that is not a number, each with its first such value."""
     if hasattr(X, "columns") and hasattr(X, "iloc"):
         columns = [(repr(name), X.iloc[:, i]) for i, name in enumerate(X.columns)]
     elif getattr(X, "ndim", 0) == 2 and isinstance(X, np.ndarray) and X.dtype.kind in "OUS":
