@@ -209,9 +209,9 @@ def warn_of_choice(choice: Any, *, stacklevel: int) -> None:
         )
     elif choice.lam == 0:
         warnings.warn(
-            "lam='auto' chose λ = 0, which means no penalty: every larger λ of the grid cost too much performance on the "
-            "validation samples (see lambda_choice_.table). Set lam to a number, use more samples or epochs, or pass a "
-            "larger selection={'tolerance': ...}.",
+            "lam='auto' chose λ = 0, which means no penalty: every larger λ of the grid cost too much performance on "
+            "the validation samples (see lambda_choice_.table). Set lam to a number, use more samples or epochs, or "
+            "pass a larger selection={'tolerance': ...}.",
             UnpenalizedWarning,
             stacklevel=stacklevel + 1,
         )
