@@ -17,7 +17,6 @@ FACTS = {"choices", "registry"}
 STATISTICS = {"kernels", "arrays", "choices"}
 # Each top-level module or package, and the others that it may import.
 MAY_USE = {
-<<<<<<< HEAD
     "choices": set(),
     "registry": set(),
     "arrays": {"choices"},
@@ -30,18 +29,6 @@ MAY_USE = {
     "data": {"arrays", *FACTS},
     "paper": {"audit", "learning", "joint", "conditional", "laws", "data", *STATISTICS, *FACTS},
     "cli": {"paper", "audit", "learning", "data", "joint", "conditional", *STATISTICS, *FACTS},
-=======
-    "arrays": set(),
-    "kernels": {"arrays"},
-    "joint": {"kernels", "arrays"},
-    "conditional": {"kernels", "arrays"},
-    "laws": {"kernels", "arrays"},
-    "audit": {"joint", "conditional", "kernels", "arrays"},
-    "learning": {"audit", "joint", "conditional", "kernels", "arrays"},
-    "data": {"arrays"},
-    "paper": {"learning", "audit", "joint", "conditional", "kernels", "arrays", "data", "laws"},
-    "cli": {"paper", "data", "learning", "audit", "joint", "conditional", "kernels", "arrays"},
->>>>>>> engine
 }
 # What the library imports with. The packages after the first five belong to `load_dataset` and to the command.
 FIVE = {"numpy", "scipy", "torch", "sklearn", "pandas"}
@@ -78,7 +65,6 @@ def test_imports_point_the_right_way(path: Path) -> None:
                 assert used == layer or used in MAY_USE[layer], f"{layer} must not import {used} ({path.name})"
 
 
-<<<<<<< HEAD
 def test_every_package_has_a_rule_and_only_the_command_imports_the_paper() -> None:
     assert {layer_of(path) for path in modules()} <= set(MAY_USE), "add the new package to MAY_USE"
     assert [layer for layer, used in MAY_USE.items() if "paper" in used] == ["cli"]
@@ -139,15 +125,6 @@ def test_the_command_and_the_data_need_no_extra() -> None:
     )
     done = without(declared("paper", "test"), script)
     assert done.returncode == 0, done.stderr
-=======
-@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_the_core_imports_with_five_packages_alone(path: Path) -> None:
-    if layer_of(path) not in {"kernels", "arrays", "joint", "conditional", "laws", "audit", "learning"}:
-        return
-    body = ast.parse(path.read_text(encoding="utf-8")).body
-    top = set().union(*(imports(node) for node in body if isinstance(node, (ast.Import, ast.ImportFrom))), set())
-    assert not {name.split(".")[0] for name in top} & HEAVY
->>>>>>> engine
 
 
 def test_no_module_needs_itself() -> None:

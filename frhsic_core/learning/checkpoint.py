@@ -1,4 +1,4 @@
-"""Writing and reading training state: tensors and plain values only, whole files or none."""
+"""Whole files of tensors and plain values, for checkpoints and saved estimators."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from typing import Any
 
 import torch
 
-__all__ = ["read_checkpoint", "write_checkpoint"]
+__all__ = ["read_state", "write_state"]
 
 FORMAT = 1
 
 
-def write_checkpoint(path: str | os.PathLike[str], state: dict[str, Any]) -> None:
-    """Write ``state`` so that ``path`` holds either the old file or the whole new one, never half of it.
+def write_state(path: str | os.PathLike[str], state: dict[str, Any]) -> None:
+    """Write ``state`` so that ``path`` holds either the old file or the whole new one.
 
-    The new file is written beside it, flushed to the disk and renamed; a full disk or a crash leaves the old one.
+    The new file is written beside the old one, flushed to the disk and renamed. A full disk or a crash therefore
+    leaves the old file intact.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -33,22 +34,22 @@ def write_checkpoint(path: str | os.PathLike[str], state: dict[str, Any]) -> Non
         raise
 
 
-def read_checkpoint(path: str | os.PathLike[str], *, map_location: torch.device | str = "cpu") -> dict[str, Any]:
-    """Read a checkpoint with ``weights_only=True``: a file from elsewhere cannot run code.
+def read_state(path: str | os.PathLike[str], *, map_location: torch.device | str = "cpu") -> dict[str, Any]:
+    """Read a checkpoint with ``weights_only=True``, so that a file from elsewhere cannot run code.
 
     Raises
     ------
     ValueError
-        The file is not a checkpoint of this version.
+        The file is damaged, or it is not a checkpoint of this version.
     """
     try:
         state = torch.load(path, map_location=map_location, weights_only=True)
     except FileNotFoundError:
         raise
-    except Exception as error:  # torch raises many kinds for a damaged file
+    except Exception as error:  # torch raises many kinds of errors for a damaged file
         raise ValueError(
-            f"{path} is not a readable checkpoint ({type(error).__name__}): delete it to start anew."
+            f"{path} is not a readable checkpoint ({type(error).__name__}): delete it to start again."
         ) from error
     if not isinstance(state, dict) or state.get("format") != FORMAT:
-        raise ValueError(f"{path} is not a checkpoint of format {FORMAT}: delete it to start anew.")
+        raise ValueError(f"{path} is not a checkpoint of format {FORMAT}: delete it to start again.")
     return state

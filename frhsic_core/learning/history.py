@@ -1,24 +1,32 @@
-"""What a training run remembers of every epoch."""
+"""The history of a training run, and progress bars.
+
+Progress bars need rich, which is imported when a bar is drawn.
+"""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch import Tensor
 
-__all__ = ["History", "Progress"]
+__all__ = ["History", "Progress", "late_progress_bar", "progress_bar"]
 
 COLUMNS = ("loss", "penalty", "ratio", "metric", "bandwidth")
+PATIENCE = 3.0  # seconds before a late progress bar appears
 
 
 @dataclass
 class History:
-    """One row for each epoch, one column for each model.
+    """The course of a training: one row for each epoch, one column for each model.
 
     ``loss`` (task loss), ``penalty`` (without λ) and ``metric`` (accuracy, or mean squared error) are means over the
-    epoch's mini-batches; ``ratio`` = median(|z − z'|)/σ_Z and ``bandwidth`` = σ_Z at its end, NaN without a
-    kernel on Z.
+    epoch's mini-batches. ``ratio`` = median(|z − z'|)/σ_Z and ``bandwidth`` = σ_Z are measured at the end of the epoch;
+    they are NaN without a kernel on Z.
 
     Examples
     --------
@@ -33,7 +41,7 @@ class History:
 
     @property
     def epochs(self) -> int:
-        """Number of epochs recorded."""
+        """Number of recorded epochs."""
         return len(self.rows["loss"])
 
     def append(self, row: dict[str, Tensor]) -> None:
@@ -42,7 +50,7 @@ class History:
             self.rows[name].append(row[name].detach().to(device="cpu", dtype=torch.float64))
 
     def __getitem__(self, name: str) -> Tensor:
-        """Return ``(epochs, models)`` of one column; the metric also under its own name."""
+        """Return one column as ``(epochs, models)``; the metric is also available under its own name."""
         name = "metric" if name == self.metric_name else name
         if name not in self.rows:
             raise KeyError(f"{name!r} is not in the history: choose one of {', '.join(COLUMNS)} or {self.metric_name}.")
@@ -53,22 +61,22 @@ class History:
         return {name: self[name] for name in COLUMNS}
 
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
-        """Take the columns of a checkpoint."""
+        """Replace the columns by those of a checkpoint."""
         self.rows = {name: list(state[name].to("cpu").unbind(0)) for name in COLUMNS}
 
 
 @dataclass(frozen=True)
 class Progress:
-    """What a callback is told after each epoch.
+    """The progress of a training, which a callback receives after each epoch.
 
     Parameters
     ----------
     epoch, epochs : int
-        Epochs done, and how many there will be.
+        Number of finished epochs, and of all epochs.
     seconds, seconds_left : float
-        Spent in this call of ``fit``, and expected until its end.
+        Time spent in this call of ``fit``, and the expected time until its end.
     history : History
-        So far.
+        History of the finished epochs.
     """
 
     epoch: int
@@ -83,3 +91,68 @@ class Progress:
             f"epoch {self.epoch}/{self.epochs}, loss {row['loss']:.4f}, penalty {row['penalty']:.3g}, "
             f"{self.history.metric_name} {row['metric']:.4f}, {self.seconds_left:.0f} s left"
         )
+
+
+# Progress bars --------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def progress_bar(description: str = "training") -> Iterator[Callable[[Progress], None]]:
+    """Return a callback for :meth:`Trainer.fit` that draws a progress bar with the time left.
+
+    Use it as ``with progress_bar("adult, frhsic") as callback: Trainer(...).fit(callback=callback)``. The bar
+    stops at the end of the block.
+    """
+    with _bar() as bar:
+        task = bar.add_task(description, total=None, note="")
+        yield lambda progress: _draw(bar, task, progress)
+
+
+@contextmanager
+def late_progress_bar(description: str = "training") -> Iterator[Callable[[Progress], None] | None]:
+    """Return a callback that draws a progress bar on a terminal as soon as the training will take some seconds.
+
+    Without a terminal, or without rich, there is no callback (None) and nothing is drawn.
+    """
+    bar: Any = None
+    if sys.stderr.isatty():
+        with suppress(ImportError):
+            bar = _bar(stderr=True)
+    if bar is None:
+        yield None
+        return
+    tasks: list[Any] = []
+
+    def callback(progress: Progress) -> None:
+        if not tasks and progress.seconds + progress.seconds_left > PATIENCE and progress.seconds > 0.2 * PATIENCE:
+            bar.start()
+            tasks.append(bar.add_task(description, total=None, note=""))
+        if tasks:
+            _draw(bar, tasks[0], progress)
+
+    try:
+        yield callback
+    finally:
+        if tasks:
+            bar.stop()
+
+
+def _bar(*, stderr: bool = False) -> Any:
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    return Bar(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed}/{task.total} epochs"),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[note]}"),
+        console=Console(stderr=True) if stderr else None,
+    )
+
+
+def _draw(bar: Any, task: Any, progress: Progress) -> None:
+    history = progress.history
+    note = f"loss {history['loss'][-1].mean():.4f}  {history.metric_name} {history['metric'][-1].mean():.4f}"
+    bar.update(task, completed=progress.epoch, total=progress.epochs, note=note)

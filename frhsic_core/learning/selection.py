@@ -1,36 +1,190 @@
-"""Choosing λ: the whole path trained as one stack, judged on rows held out, by a rule that is named.
+"""Choosing λ: train the whole grid as one stack, judge it on samples that were held out, and apply a rule.
 
-The rules are in :mod:`frhsic_core.learning.choice`. The paper's asks the gamma approximation; here the test is by
-permutation, which has its level for every n, kernel and dimension of Z.
+The paper (``sec:adaptive_lambda``) goes up a grid and stops at the first λ whose representation an independence test
+does not reject. "Not rejected" does not mean "independent": with few samples the test has little power, and with many
+samples it rejects dependence that is too small to matter. The other two rules take this into account. The paper uses
+the gamma approximation of the test. Here it is a permutation test, which keeps its level for every n, kernel and
+dimension of Z.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from numbers import Real
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 import torch
+from sklearn.isotonic import isotonic_regression
+from torch import Tensor
 
-from frhsic_core.arrays import ArrayLike, as_pair, as_tensor
-from frhsic_core.learning.choice import LambdaChoice, check_rule, choose_lambda
+from frhsic_core.arrays import ArrayLike, as_pair, as_tensor, require_same_rows
+from frhsic_core.conditional.gdp import gdp
+from frhsic_core.joint.hsic import normalized_hsic
+from frhsic_core.joint.independence import hsic_test
+from frhsic_core.learning.data import TrainingData
 from frhsic_core.learning.penalties import Penalty
 from frhsic_core.learning.protocols import make_penalty
-from frhsic_core.learning.trained import TrainedStack
-from frhsic_core.learning.trainer import Trainer
-from frhsic_core.learning.validation import DEPENDENCES, FEWEST_ROWS, pooled_table, validation_table
+from frhsic_core.learning.stack import TrainedStack, require_lambdas
+from frhsic_core.learning.threads import cpu_threads
+from frhsic_core.learning.trainer import Trainer, resolve_device
 
-__all__ = ["LambdaChoice", "LambdaPath", "check_selection", "choose_lambda", "select_lambda"]
+__all__ = [
+    "LambdaChoice",
+    "LambdaPath",
+    "LambdaSelection",
+    "choose_lambda",
+    "pooled_table",
+    "select_lambda",
+    "validation_table",
+]
 
-LAMBDAS = (0.0, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
-MOST_SPLITS, ENOUGH_ROWS = 4, 2000  # of repeats="auto"
+RULES = ("independence", "practical", "tradeoff")
+DEPENDENCES = ("normalized_hsic", "hsic", "gdp")
+LEAST_TOLERANCE = 0.01  # tolerance="auto" always allows this much
+FEWEST_ROWS = 20  # with fewer validation samples a test has almost no power
+MOST_SPLITS = 4  # at most this many splits with repeats="auto"
+ENOUGH_ROWS = 2000  # validation samples that repeats="auto" collects over its splits
+
+
+@dataclass(frozen=True)
+class LambdaSelection:
+    """How λ is chosen: the grid, the rule and the validation. All values are checked when it is created.
+
+    The three rules are:
+
+    * ``"independence"`` (the paper's): the smallest λ at which the test does not reject, p > α. A larger α asks for
+      more.
+    * ``"practical"`` (its variant): the smallest λ with HSIC < ε or p > α. A smaller ε asks for more.
+    * ``"tradeoff"``: among the λ whose performance is within ``tolerance`` of that at the smallest λ, the smallest one
+      that reaches the lowest ``dependence``. Both curves are first made monotone in λ by isotonic regression, so that
+      one lucky model does not decide. A larger tolerance never gives a smaller λ.
+
+    Parameters
+    ----------
+    lams : sequence of float
+        The grid of λ, in any order.
+    rule : {"tradeoff", "independence", "practical"}
+        The rule above.
+    alpha : float
+        Level of the independence test. α(B + 1) should be a whole number for B permutations.
+    epsilon : float
+        Limit of HSIC for the rule ``"practical"``.
+    tolerance : float or "auto"
+        Performance (accuracy or R²) that the rule ``"tradeoff"`` may give up. ``"auto"`` is one standard error of the
+        difference between the two models' performances on the same samples, and at least 0.01.
+    dependence : {"normalized_hsic", "hsic", "gdp"}
+        Measure that the rule ``"tradeoff"`` lowers.
+    validation_fraction : float
+        Share of the samples that is held out, at random.
+    repeats : int or "auto"
+        Number of splits with disjoint validation parts. Performance and dependence are averaged over them, because
+        with one small part the choice varies with the split. ``"auto"`` uses as many splits as hold out 2,000 samples
+        together, at most four, and one split for the rules that use a test.
+    max_rows : int
+        Number of validation samples, evenly spaced, for HSIC and its test. GDP and the performance use all.
+    n_permutations : int
+        Number of permutations B of the test.
+
+    Examples
+    --------
+    >>> LambdaSelection(lams=[3, 0, 1]).lams
+    (0.0, 1.0, 3.0)
+    """
+
+    lams: Sequence[float] = (0.0, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
+    rule: str = "tradeoff"
+    alpha: float = 0.05
+    epsilon: float = 1e-3
+    tolerance: float | str = "auto"
+    dependence: str = "normalized_hsic"
+    validation_fraction: float = 0.15
+    repeats: int | str = "auto"
+    max_rows: int = 1000
+    n_permutations: int = 199
+
+    def __post_init__(self) -> None:
+        if isinstance(self.lams, str) or not np.iterable(self.lams) or not len(self.lams):
+            raise ValueError(f"lams is {self.lams!r}: give a list of numbers, such as [0, 0.3, 1, 3].")
+        object.__setattr__(self, "lams", tuple(sorted(require_lambdas(self.lams, given=self.lams, name="lams"))))
+        for name, choices in (("rule", RULES), ("dependence", DEPENDENCES)):
+            if getattr(self, name) not in choices:
+                shown = ", ".join(map(repr, choices))
+                raise ValueError(f"{name} is {getattr(self, name)!r}: choose one of {shown}.")
+        for name in ("alpha", "validation_fraction"):
+            if not 0 < getattr(self, name) < 1:
+                raise ValueError(f"{name} is {getattr(self, name)}: a number between 0 and 1 is needed.")
+        if not self.epsilon > 0:
+            raise ValueError(f"epsilon is {self.epsilon}: it must be positive.")
+        if self.tolerance != "auto" and (isinstance(self.tolerance, str) or not self.tolerance >= 0):
+            raise ValueError(f"tolerance is {self.tolerance!r}: give a number that is zero or positive, or 'auto'.")
+        for name in ("max_rows", "n_permutations", "repeats"):
+            value = getattr(self, name)
+            if name == "repeats" and value == "auto":
+                continue
+            if isinstance(value, str) or int(value) != value or value < 1:
+                raise ValueError(f"{name} is {value!r}: it must be a positive whole number.")
+        if self.repeats != "auto" and float(self.repeats) * self.validation_fraction > 1:
+            raise ValueError(
+                f"repeats is {self.repeats} and validation_fraction is {self.validation_fraction}: the validation "
+                "parts would need more than all samples. Lower one of them."
+            )
+
+    @classmethod
+    def of(cls, selection: LambdaSelection | Mapping[str, Any] | None, **changes: Any) -> Self:
+        """Return a selection from a dictionary, from another selection or from nothing, with some values changed."""
+        if isinstance(selection, cls):
+            return replace(selection, **changes)
+        if selection is not None and not isinstance(selection, Mapping):
+            raise ValueError(
+                f"selection is {selection!r}: give a dictionary, such as {{'rule': 'tradeoff'}}, a LambdaSelection or "
+                "None."
+            )
+        values = {**(selection or {}), **changes}
+        known = [each.name for each in fields(cls)]
+        unknown = sorted(str(name) for name in values if name not in known)
+        if unknown:
+            raise ValueError(f"selection has no option {unknown}: choose from {', '.join(known)}.")
+        return cls(**values)
+
+    def splits(self, held_out: int) -> int:
+        """Return the number of splits if each of them holds out the given number of samples."""
+        if self.repeats != "auto":
+            return int(self.repeats)
+        if self.rule != "tradeoff":
+            return 1
+        return min(MOST_SPLITS, -(-ENOUGH_ROWS // held_out), int(1 / self.validation_fraction))
+
+
+@dataclass(frozen=True)
+class LambdaChoice:
+    """The chosen λ and everything that was tried.
+
+    Attributes
+    ----------
+    lam : float
+        The chosen λ.
+    rule : str
+        ``"independence"``, ``"practical"`` or ``"tradeoff"``.
+    satisfied : bool
+        False if no λ met the rule, so that the largest one was taken.
+    reason : str
+        Why this λ was chosen, in a sentence.
+    table : DataFrame
+        One row for each λ (:func:`validation_table`), with a column ``chosen``.
+    """
+
+    lam: float
+    rule: str
+    satisfied: bool
+    reason: str
+    table: pd.DataFrame = field(repr=False)
 
 
 @dataclass(frozen=True)
 class LambdaPath:
-    """A choice, the stack of models behind it (in the order of the table) and the rows held out."""
+    """A choice of λ, the stack of models behind it (in the order of the table) and the validation samples."""
 
     choice: LambdaChoice
     stack: TrainedStack
@@ -38,152 +192,280 @@ class LambdaPath:
 
     @property
     def index(self) -> int:
-        """Which model of the stack was chosen."""
+        """Index of the chosen model in the stack."""
         return int(self.choice.table["chosen"].to_numpy().argmax())
 
 
-def check_selection(
-    *,
-    lams: Sequence[float] = LAMBDAS,
-    rule: str = "tradeoff",
-    alpha: float = 0.05,
-    epsilon: float = 1e-3,
-    tolerance: float | str = "auto",
-    dependence: str = "normalized_hsic",
-    validation_fraction: float = 0.15,
-    repeats: int | str = 1,
-    max_rows: int = 1000,
-    n_permutations: int = 199,
-) -> None:
-    """Refuse what :func:`select_lambda` cannot use; O(1), before minutes of training."""
-    if isinstance(lams, str) or not np.iterable(lams):
-        raise ValueError(f"lams is {lams!r}: give a list of numbers, such as [0, 0.3, 1, 3].")
-    if len(lams) == 0 or any(not isinstance(lam, Real) or not 0 <= float(lam) < float("inf") for lam in lams):
-        raise ValueError(f"lams is {tuple(lams)}: give at least one value, all zero or positive, and finite.")
-    check_rule(rule=rule, alpha=alpha, epsilon=epsilon, tolerance=tolerance)
-    if dependence not in DEPENDENCES:
-        raise ValueError(f"dependence is {dependence!r}: choose one of {', '.join(map(repr, DEPENDENCES))}.")
-    if not 0 < validation_fraction < 1:
-        raise ValueError(f"validation_fraction is {validation_fraction}: a share strictly between 0 and 1 is needed.")
-    counts = {"max_rows": max_rows, "n_permutations": n_permutations, "repeats": 1 if repeats == "auto" else repeats}
-    for name, value in counts.items():
-        if isinstance(value, str) or int(value) != value or value < 1:
-            raise ValueError(f"{name} is {value!r}: it must be a positive whole number.")
-    if repeats != "auto" and float(repeats) * validation_fraction > 1:
-        raise ValueError(
-            f"repeats is {repeats} and validation_fraction {validation_fraction}: together more than all rows; lower "
-            "one of them."
-        )
+# Training and judging the grid ----------------------------------------------------------------------------------------
 
 
 def select_lambda(
-    x: ArrayLike,
-    y: ArrayLike,
-    s: ArrayLike,
+    x: ArrayLike | TrainingData,
+    y: ArrayLike | None = None,
+    s: ArrayLike | None = None,
     *,
-    lams: Sequence[float] = LAMBDAS,
+    selection: LambdaSelection | Mapping[str, Any] = LambdaSelection(repeats=1),  # noqa: B008  # it is frozen
     penalty: str | Penalty = "frhsic",
-    rule: str = "tradeoff",
-    alpha: float = 0.05,
-    epsilon: float = 1e-3,
-    tolerance: float | str = "auto",
-    dependence: str = "normalized_hsic",
-    validation_fraction: float = 0.15,
-    repeats: int | str = 1,
-    max_rows: int = 1000,
-    n_permutations: int = 199,
+    task: str = "classification",
     sample_weight: ArrayLike | None = None,
     seed: int = 0,
+    device: torch.device | str = "auto",
+    dtype: torch.dtype = torch.float32,
     callback: Callable[..., Any] | None = None,
-    **training: Any,
+    **options: Any,
 ) -> LambdaPath:
-    """Hold a part of the training data out, train every λ on the rest as one stack, and choose.
+    """Hold out a part of the training data, train every λ on the remainder as one stack, and choose.
 
-    The caller's test part has no share in any of it. Time: one training of ``len(lams)`` stacked models for each
-    repeat.
+    The test part of the caller takes no part in this. Each split trains ``len(lams)`` stacked models once.
 
     Parameters
     ----------
     x, y, s : array_like
-        Training data, scaled.
-    lams : sequence of float
-        The grid; sorted here.
-    penalty : str or Penalty
-        As in :class:`Trainer`.
-    rule, alpha, epsilon, tolerance, dependence
-        See :func:`choose_lambda`; checked before anything is trained.
-    validation_fraction : float
-        Share of the rows held out, at random.
-    repeats : int or "auto"
-        Splits, with disjoint parts held out, over which performance and dependence are averaged
-        (:func:`frhsic_core.learning.validation.pooled_table`). On one small part the choice varies with the
-        split, and more rows steady it. ``"auto"`` (the estimators' default): as many as hold 2,000 rows out in
-        all, at most four; one for the rules that are a test.
-    max_rows, n_permutations
-        See :func:`frhsic_core.learning.validation.validation_table`.
-    sample_weight : array_like, optional
-        For training and for the performance.
+        Training data, scaled: ``(n, d)``, ``(n,)`` and ``(n,)`` or ``(n, p)``. A
+        :class:`~frhsic_core.learning.data.TrainingData` as ``x`` is used without further checks.
+    selection : LambdaSelection or dict
+        Grid, rule and validation; by default one split.
+    penalty, task, sample_weight, device, dtype
+        As in :class:`Trainer`. The weights also count in the performance.
     seed : int
-        Of the split, of the models (all start alike) and of the test.
+        Seed of the split, of the models (all start with the same weights) and of the test.
     callback : callable, optional
-        Passed to :meth:`Trainer.fit`.
-    **training
-        Passed to :class:`Trainer`: ``task``, ``protocol``, ``epochs``, ``batch_size``, ``device``, ...
+        Function that is passed to :meth:`Trainer.fit`.
+    **options
+        Values of :class:`LambdaSelection` (``lams``, ``rule``, ...), which replace those of ``selection``, and settings
+        of :class:`Trainer` (``protocol``, ``epochs``, ``batch_size``, ...).
 
     Returns
     -------
     LambdaPath
-        ``.choice`` (λ, reason, table), and of the first split ``.stack`` and ``.validation_rows``.
+        ``.choice`` (λ, reason, table), and ``.stack`` and ``.validation_rows`` of the first split.
     """
-    check_selection(
-        lams=lams, rule=rule, alpha=alpha, epsilon=epsilon, tolerance=tolerance, dependence=dependence,
-        validation_fraction=validation_fraction, repeats=repeats, max_rows=max_rows, n_permutations=n_permutations,
-    )  # fmt: skip
-    x, s = as_pair(x, s, names=("X", "s"))
-    y = as_tensor(y, name="y").reshape(-1)
-    n = len(x)
-    held = int(validation_fraction * n)
+    changes = {each.name: options.pop(each.name) for each in fields(LambdaSelection) if each.name in options}
+    selection = LambdaSelection.of(selection, **changes)
+    if isinstance(x, TrainingData):
+        data = x
+    else:
+        require_same_rows(x, s, names=("X", "s"), stacklevel=2)
+        data = TrainingData.from_arrays(x, y, s, sample_weight=sample_weight, task=task, dtype=torch.float64)
+    held = int(selection.validation_fraction * data.n)
+    if data.datasets != 1:
+        raise ValueError(f"X has shape {tuple(data.x.shape)}: λ is chosen for one dataset, (n, d), at a time.")
     if held < FEWEST_ROWS:
         raise ValueError(
-            f"{n} rows leave {held} for validation: at least {FEWEST_ROWS} are needed to choose λ; give lam a number, "
-            "or raise validation_fraction."
+            f"{data.n} rows leave {held} for validation: at least {FEWEST_ROWS} are needed to choose λ. Give lam a "
+            "number, or raise validation_fraction."
         )
-    if repeats == "auto":
-        repeats = min(MOST_SPLITS, -(-ENOUGH_ROWS // held), int(1 / validation_fraction)) if rule == "tradeoff" else 1
-    order = torch.randperm(n, generator=torch.Generator().manual_seed(seed))
-    weight = None if sample_weight is None else as_tensor(sample_weight, name="sample_weight").reshape(-1)
-    protocol = training.get("protocol", "recommended")
-    penalty = make_penalty(penalty, protocol=protocol) if isinstance(penalty, str) else penalty
+    order = torch.randperm(data.n, generator=torch.Generator().manual_seed(seed))
+    if isinstance(penalty, str):
+        penalty = make_penalty(penalty, protocol=options.get("protocol", "recommended"))
     stacks: list[TrainedStack] = []
-    tables = []
-    for part in range(int(repeats)):
-        begin = part * held
+    tables: list[pd.DataFrame] = []
+    for split in range(selection.splits(held)):
+        begin = split * held
         validation = order[begin : begin + held].sort().values
         train = torch.cat([order[:begin], order[begin + held :]]).sort().values
-        stack = Trainer(
-            x[train],
-            y[train],
-            s[train],
-            penalty=penalty,
-            lam=sorted(float(lam) for lam in lams),
-            seeds=seed,
-            sample_weight=None if weight is None else weight[train],
-            **training,
-        ).fit(callback=callback)
+        part = data.part(train).to(dtype=dtype, device=resolve_device(device))
+        part.require_variation()
+        stack = Trainer(part, penalty=penalty, lam=selection.lams, seeds=seed, **options).fit(callback=callback)
         if stack.interrupted and stacks:
-            stacks[0].interrupted = True  # half-trained models are no evidence: the splits before them decide
+            stacks[0].interrupted = True  # half-trained models are no evidence: the finished splits decide
             break
         stacks.append(stack)
-        tables.append(
-            validation_table(
-                stack, x[validation], y[validation], s[validation],
-                sample_weight=None if weight is None else weight[validation], condition=penalty.condition,
-                max_rows=max_rows, n_permutations=n_permutations, alpha=alpha, seed=seed,
-            )
-        )  # fmt: skip
+        part = data.part(validation)
+        tables.append(validation_table(stack, part, selection=selection, condition=penalty.condition, seed=seed))
         if stack.interrupted:
             break
-    choice = choose_lambda(
-        pooled_table(tables), rule=rule, alpha=alpha, epsilon=epsilon, tolerance=tolerance, dependence=dependence
-    )
+    choice = choose_lambda(pooled_table(tables), selection=selection)
     return LambdaPath(choice, stacks[0], order[:held].sort().values.numpy())
+
+
+@torch.no_grad()
+def validation_table(
+    stack: TrainedStack,
+    x: ArrayLike | TrainingData,
+    y: ArrayLike | None = None,
+    s: ArrayLike | None = None,
+    *,
+    sample_weight: ArrayLike | None = None,
+    condition: str | None = None,
+    selection: LambdaSelection | Mapping[str, Any] | None = None,
+    seed: int = 0,
+    **changes: Any,
+) -> pd.DataFrame:
+    """Judge every model of a stack on samples that it was not trained on; return one row for each model.
+
+    The columns are ``lam``, ``performance`` (accuracy or R²), ``standard_error`` (of the difference between this
+    performance and that of the smallest λ on the same samples), ``hsic`` (biased), ``normalized_hsic``, ``gdp`` (of
+    probabilities or predictions), ``statistic`` = n·HSIC, ``threshold`` on the same scale and ``pvalue``. The cost is
+    O(B r²) for each model with r samples and B permutations.
+
+    Parameters
+    ----------
+    stack : TrainedStack
+        One model for each λ.
+    x, y, s : array_like
+        The validation part, scaled in the same way as the training part. A
+        :class:`~frhsic_core.learning.data.TrainingData` as ``x`` is used without further checks.
+    sample_weight : array_like, optional
+        Weights of the samples in the performance.
+    condition : {None, "positives"}
+        ``"positives"`` measures the dependence among samples with y = 1 only (equal opportunity).
+    selection : LambdaSelection or dict, optional
+        Options of the test: ``max_rows``, ``n_permutations`` and ``alpha``, which can also be passed by name.
+    seed : int
+        Seed of the permutations.
+    """
+    selection = LambdaSelection.of(selection, **changes)
+    if isinstance(x, TrainingData):
+        data = x
+    else:
+        x, s = as_pair(x, s, names=("X", "s"))
+        weights = None if sample_weight is None else as_tensor(sample_weight, name="sample_weight").reshape(1, -1)
+        y = as_tensor(y, name="y").reshape(1, -1)
+        data = TrainingData(x.unsqueeze(0), y, s.unsqueeze(0), weights, stack.task)
+    assert data.s is not None
+    z, output = (part.double().cpu() for part in stack.forward(data.x[0]))
+    s = data.s[0].double().cpu()
+    target = data.y[0].double().cpu()
+    weight = torch.ones_like(target) if data.sample_weight is None else data.sample_weight[0].cpu()
+    weight = (weight / weight.sum()).to(target)
+    prediction = torch.sigmoid(output) if data.task == "classification" else output
+    rows = torch.arange(len(target)) if condition is None else (target > 0.5).nonzero().flatten()
+    if len(rows) < FEWEST_ROWS:
+        raise ValueError(
+            f"the validation part has {len(rows)} rows that count: at least {FEWEST_ROWS} are needed to judge "
+            "dependence. Raise validation_fraction, or give lam a number."
+        )
+    keep = rows[torch.linspace(0, len(rows) - 1, min(len(rows), selection.max_rows)).round().long()]
+    with cpu_threads(len(z) * len(keep) ** 2):
+        test = hsic_test(
+            z[:, keep],
+            s[keep],
+            method="permutation",
+            n_permutations=selection.n_permutations,
+            alpha=selection.alpha,
+            generator=torch.Generator().manual_seed(seed),
+        )
+        normalized = normalized_hsic(z[:, keep], s[keep].expand(len(z), -1, -1))
+        gaps = torch.stack([gdp(prediction[:, rows], s[rows, a]) for a in range(s.shape[-1])]).amax(0)
+    performance, error = _performance(data.task, output, target, weight, first=int(stack.lam.cpu().argmin()))
+    return pd.DataFrame(
+        {
+            "lam": [float(str(lam)) for lam in stack.lam.cpu().numpy()],  # 0.1, not its single-precision neighbor
+            "performance": performance.numpy(),
+            "standard_error": error.numpy(),
+            "hsic": test.hsic.numpy(),
+            "normalized_hsic": normalized.numpy(),
+            "gdp": gaps.numpy(),
+            "statistic": test.statistic.numpy(),
+            "threshold": test.threshold.numpy(),
+            "pvalue": test.pvalue.numpy(),
+        }
+    )
+
+
+def pooled_table(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Average the tables of several splits with disjoint validation parts.
+
+    The standard error is that of the mean, √(Σ SE²)/R for R parts, because the parts share no samples. The test
+    (``statistic``, ``threshold``, ``pvalue``) is that of the first part.
+    """
+    pooled = tables[0].copy()
+    for name in ("performance", "hsic", "normalized_hsic", "gdp"):
+        pooled[name] = np.mean([table[name] for table in tables], axis=0)
+    errors = np.array([table["standard_error"] for table in tables])
+    pooled["standard_error"] = np.sqrt((errors**2).sum(0)) / len(tables)
+    return pooled
+
+
+def _performance(task: str, output: Tensor, target: Tensor, weight: Tensor, *, first: int) -> tuple[Tensor, Tensor]:
+    """Return accuracy or R² of every model, and the standard error of its difference from that of model ``first``."""
+    if task == "classification":
+        score = ((output > 0) == (target > 0.5)).to(output.dtype)
+        performance = (score * weight).sum(-1)
+    else:
+        mean = (weight * target).sum()
+        total = (weight * (target - mean).square()).sum().clamp_min(1e-30)
+        score = -(output - target).square() / total
+        performance = 1.0 + (weight * score).sum(-1)
+    change = score - score[first]
+    change = change - (weight * change).sum(-1, keepdim=True)
+    # The standard error of a mean with weights that sum to one; with equal weights it is sd/√n.
+    rows = 1.0 / weight.square().sum()
+    error = (weight.square() * change.square()).sum(-1).sqrt() * (rows / (rows - 1.0).clamp_min(1.0)).sqrt()
+    return performance, error
+
+
+# Rules ----------------------------------------------------------------------------------------------------------------
+
+
+def choose_lambda(
+    table: pd.DataFrame,
+    *,
+    selection: LambdaSelection | Mapping[str, Any] | None = None,
+    dependence: str | None = None,
+    **changes: Any,
+) -> LambdaChoice:
+    """Choose a λ from a validation table by one of the rules of :class:`LambdaSelection`.
+
+    If no λ meets the rule, the largest λ is taken and ``satisfied`` is False.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Columns ``lam``, ``performance`` (larger is better), ``hsic``, ``pvalue``, the measure of dependence and, for
+        ``tolerance="auto"``, optionally ``standard_error``.
+    selection : LambdaSelection or dict, optional
+        The rule and its limits.
+    dependence : str, optional
+        Any column of the table that the rule ``"tradeoff"`` lowers; by default that of ``selection``.
+    **changes
+        Values of :class:`LambdaSelection` (``rule``, ``alpha``, ...), which replace those of ``selection``.
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"lam": [0.0, 1.0, 10.0], "performance": [0.85, 0.845, 0.80], "hsic": [0.02, 0.002, 5e-4],
+    ...                       "pvalue": [0.005, 0.005, 0.40], "normalized_hsic": [0.2, 0.02, 0.01]})
+    >>> [choose_lambda(table, rule=rule).lam for rule in ("independence", "practical", "tradeoff")]
+    [10.0, 10.0, 1.0]
+    >>> choose_lambda(table.assign(standard_error=[0.0, 0.01, 0.06])).lam
+    10.0
+    """
+    selection = LambdaSelection.of(selection, **changes)
+    table = table.sort_values("lam", ignore_index=True)
+    lams = table["lam"].to_numpy(dtype=float)
+    if selection.rule == "tradeoff":
+        index, reason = _tradeoff(table, selection.tolerance, dependence or selection.dependence)
+        satisfied = True
+    else:
+        met = table["pvalue"].to_numpy() > selection.alpha
+        wanted = f"p > {selection.alpha:g}"
+        if selection.rule == "practical":
+            met = met | (table["hsic"].to_numpy() < selection.epsilon)
+            wanted += f" or HSIC < {selection.epsilon:g}"
+        satisfied = bool(met.any())
+        index = int(met.argmax()) if satisfied else len(lams) - 1
+        reason = f"the smallest λ with {wanted}"
+        if not satisfied:
+            reason = f"no λ of the grid has {wanted}: the largest is taken"
+    table["chosen"] = np.arange(len(table)) == index
+    return LambdaChoice(float(lams[index]), selection.rule, satisfied, reason, table)
+
+
+def _tradeoff(table: pd.DataFrame, tolerance: float | str, dependence: str) -> tuple[int, str]:
+    """Return the row of the chosen λ and the reason."""
+    if dependence not in table:
+        raise ValueError(f"dependence is {dependence!r}: the table has {', '.join(map(repr, table.columns))}.")
+    performance = isotonic_regression(table["performance"].to_numpy(dtype=float), increasing=False)
+    curve = isotonic_regression(table[dependence].to_numpy(dtype=float), increasing=False)
+    if tolerance == "auto":
+        error = table["standard_error"].to_numpy(dtype=float) if "standard_error" in table else np.zeros(len(table))
+        allowed = np.maximum(error, LEAST_TOLERANCE)
+        shown = f"one standard error (at least {LEAST_TOLERANCE:g})"
+    else:
+        allowed = np.full(len(table), float(tolerance))
+        shown = f"{tolerance:g}"
+    eligible = performance >= performance[0] - allowed
+    lowest = curve[eligible].min()
+    index = int((eligible & (curve <= lowest)).argmax())
+    return index, f"the lowest {dependence} within {shown} of the performance at λ = {table['lam'].iloc[0]:g}"

@@ -1,43 +1,56 @@
-"""One step of a stack: a mini-batch for each model, the adversary (if any), then encoder and head.
+"""One training step of a stack: a mini-batch for each model, its adversary (if any), then encoder and head.
 
-The step reads and writes tensors that live as long as the stack, and nothing else: on CUDA it is captured once and
-replayed (:mod:`frhsic_core.learning.capture`).
+A step reads and writes tensors that live as long as the stack, and nothing else. On CUDA it can therefore be captured
+in a graph once and replayed, which costs one launch instead of a few hundred.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import gc
+import warnings
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from frhsic_core.learning.batches import Batch, TrainingData
-from frhsic_core.learning.capture import CapturedSteps
-from frhsic_core.learning.networks import ModelStack
+from frhsic_core.learning.data import Batch, TrainingData
 from frhsic_core.learning.penalties import Penalty
 from frhsic_core.learning.penalties.gram import Pull
+from frhsic_core.learning.stack import ModelStack
 
-__all__ = ["StackedStep"]
+__all__ = ["CaptureWarning", "CapturedSteps", "Step"]
 
 
-class StackedStep:
-    """What a step needs, and the step; :class:`frhsic_core.learning.Trainer` repeats it.
+class Step:
+    """The training step of a stack, with everything that it changes.
+
+    The trainer calls :meth:`begin_epoch` and then ``step(number, refresh=...)`` for each mini-batch of the epoch.
 
     Parameters
     ----------
     data : TrainingData
         The datasets.
-    model, penalty : ModelStack, Penalty
-        On the device, initialised and set up.
+    model : ModelStack
+        Initialized networks on the device of the data.
+    penalty : Penalty
+        A penalty that was set up for these data.
     lam, dataset : Tensor
-        λ and dataset of each model, ``(models,)``.
+        λ and index of the dataset of each model, ``(models,)``.
     batch_size : int
-        Rows of a full mini-batch.
+        Number of samples in a full mini-batch, at most n.
     learning_rate : float
-        Of Adam.
+        Learning rate of Adam.
     capture : bool
-        Capture the step in a CUDA graph.
+        Whether the step is captured in a CUDA graph.
+
+    Attributes
+    ----------
+    optimizer, adversary_optimizer : Adam
+        Optimizer of encoders and heads, and that of the adversaries (None without an adversary).
+    sums : Tensor
+        Task loss, penalty and metric of the current epoch, summed over its samples, ``(3, models)``.
     """
 
     def __init__(
@@ -52,81 +65,109 @@ class StackedStep:
         learning_rate: float,
         capture: bool,
     ) -> None:
-        self.data, self.model, self.penalty = data, model, penalty
-        self.lam, self.dataset = lam, dataset
-        self.batch_size, self.learning_rate = batch_size, learning_rate
-        self.models, self.device, self.step = len(lam), lam.device, 0
-        self._parameters = list(model.parameters())
-        self._adversary = [parameter for parameter in penalty.parameters() if parameter.requires_grad]
-        self._optimiser = self._adam(self._parameters)
-        self._adversary_optimiser = self._adam(self._adversary) if self._adversary else None
-        self._flat = [t if t is None else t.flatten(0, 1) for t in (data.x, data.y, data.s)]
-        self._weights = None if data.sample_weight is None else data.sample_weight.flatten(0, 1)
-        # What a captured step reads and writes: the epoch's order, where in it the step begins, and the epoch's sums.
-        self._order = torch.zeros(self.models, data.n, dtype=torch.int64, device=self.device)
+        self.data = data
+        self.model = model
+        self.penalty = penalty
+        self.lam = lam
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.capture = capture
+        self.device = lam.device
+        self._weights = list(model.parameters())
+        self._adversary_weights = [weight for weight in penalty.parameters() if weight.requires_grad]
+        self.optimizer = self._adam(self._weights)
+        self.adversary_optimizer = self._adam(self._adversary_weights) if self._adversary_weights else None
+        # The datasets are stored one after another; a model's rows begin at `_first`.
+        self._first = (dataset * data.n).unsqueeze(-1)
+        self._x = data.x.flatten(0, 1)
+        self._y = data.y.flatten(0, 1)
+        self._s = None if data.s is None else data.s.flatten(0, 1)
+        self._sample_weight = None if data.sample_weight is None else data.sample_weight.flatten(0, 1)
+        # A captured step can read device memory only: the order of the epoch, and where in it the mini-batch begins.
+        self._order = torch.zeros(len(lam), data.n, dtype=torch.int64, device=self.device)
         self._start = torch.zeros((), dtype=torch.int64, device=self.device)
-        self._sums = torch.zeros(3, self.models, dtype=data.x.dtype, device=self.device)
-        self._captured = capture
-        self._run: Callable[..., None] = self._runner()
+        self._number = 0
+        self.sums = torch.zeros(3, len(lam), dtype=data.x.dtype, device=self.device)
+        self.recapture()
 
     @property
     def steps_per_epoch(self) -> int:
-        """Mini-batches in an epoch, the short one included."""
+        """Number of mini-batches in an epoch, including a short last one."""
         return -(-self.data.n // self.batch_size)
 
-    def _runner(self) -> Callable[..., None]:
-        return CapturedSteps(self._step, self.device) if self._captured else self._step
+    def length(self, number: int) -> int:
+        """Return the number of samples in mini-batch ``number`` of an epoch."""
+        return min(self.batch_size, self.data.n - number * self.batch_size)
 
-    def _adam(self, parameters: list[torch.nn.Parameter]) -> torch.optim.Adam:
-        # Adam is elementwise: one over the stack is one for each model.
-        cuda = self.device.type == "cuda"
-        return torch.optim.Adam(parameters, lr=self.learning_rate, fused=True, capturable=cuda)
+    def begin_epoch(self, order: Tensor, *, number: int = 0) -> None:
+        """Set the order of the samples, ``(models, n)``, and start at mini-batch ``number``."""
+        torch.add(order, self._first, out=self._order)
+        self._start.fill_(number * self.batch_size)
+        if number == 0:
+            self.sums.zero_()
+
+    def __call__(self, number: int, *, refresh: bool) -> None:
+        """Train all models on mini-batch ``number``; ``refresh`` recomputes the bandwidth of the penalty first."""
+        self._number = number
+        self._run(self.length(number), refresh)
+
+    def recapture(self) -> None:
+        """Forget captured graphs, which is needed after the optimizer has got new tensors."""
+        self._run: Callable[[int, bool], None] = CapturedSteps(self._step, self.device) if self.capture else self._step
+
+    @property
+    def capture_failed(self) -> bool:
+        """Whether a capture was tried and failed, so that the step runs eagerly."""
+        return isinstance(self._run, CapturedSteps) and self._run.failed
+
+    def _adam(self, weights: list[torch.nn.Parameter]) -> torch.optim.Adam:
+        # Adam works on each weight by itself, so one Adam over the stack equals one for each model.
+        return torch.optim.Adam(weights, lr=self.learning_rate, fused=True, capturable=self.device.type == "cuda")
 
     def _step(self, length: int, refresh: bool) -> None:
-        """One mini-batch: adversary (if any), then encoder and head. Nothing here waits for the device."""
+        """Train on one mini-batch; nothing here waits for the device."""
         batch = self._batch(length)
-        if self._adversary_optimiser is not None:
+        if self.adversary_optimizer is not None:
             loss = self.penalty.adversary_loss(batch.detach())
             assert loss is not None
-            self._descend(loss.sum(), self._adversary, self._adversary_optimiser)
+            self._descend(loss.sum(), self._adversary_weights, self.adversary_optimizer)
         task = self._task_loss(batch)
-        total, values, pulls = task, list[Tensor](), list[Pull]()
-        if self.penalty.key != "unfair":
-            for term in self.penalty.terms(batch, refresh=refresh):
-                if isinstance(term, Pull):
-                    pulls.append(term.times(self.lam))
-                    values.append(term.value)
-                else:
-                    total = torch.addcmul(total, self.lam, term)
-                    values.append(term.detach())
-        self._descend(total.sum(), self._parameters, self._optimiser, pulls)
+        total = task
+        pulls: list[Pull] = []
+        values: list[Tensor] = []
+        for term in self.penalty.terms(batch, refresh=refresh):
+            if isinstance(term, Pull):  # its gradient is known, so it needs no graph
+                pulls.append(term.times(self.lam))
+                values.append(term.value)
+            else:
+                total = torch.addcmul(total, self.lam, term)
+                values.append(term.detach())
+        # The models share no weights: the gradient of the sum over models is the gradient of each model's own loss.
+        self._descend(total.sum(), self._weights, self.optimizer, pulls)
         with torch.no_grad():
             penalty = sum(values[1:], values[0]) if values else torch.zeros_like(task)
-            self._sums.add_(torch.stack([task, penalty, self._metric(batch)]), alpha=float(length))
+            self.sums.add_(torch.stack([task, penalty, self._metric(batch)]), alpha=float(length))
             self._start.add_(length)
 
     def _batch(self, length: int) -> Batch:
-        if self.device.type == "cuda":  # the start must be read on the device: a captured step sees no host values
+        if self.device.type == "cuda":
             columns = self._start + torch.arange(length, device=self.device)
             rows = self._order.index_select(1, columns)
         else:
-            rows = self._order.narrow(1, self.step * self.batch_size, length)
-        return self._rows(rows)
+            rows = self._order.narrow(1, self._number * self.batch_size, length)
+        return self._batch_of(rows)
 
-    def _rows(self, rows: Tensor) -> Batch:
-        """What the models make of these rows of the flattened datasets, ``(models, m)``."""
+    def _batch_of(self, rows: Tensor) -> Batch:
+        """Return the mini-batch of these rows of the flattened datasets, ``(models, m)``."""
         index = rows.reshape(-1)
 
         def take(values: Tensor) -> Tensor:
             return values.index_select(0, index).view(*rows.shape, *values.shape[1:])
 
-        x, y, s = self._flat
-        assert x is not None
-        assert y is not None
-        z, output = self.model(take(x))
-        attribute = z.new_zeros(*rows.shape, 0) if s is None else take(s)
-        weights = None if self._weights is None else take(self._weights)
-        return Batch(z, output, attribute, take(y), weights, rows)
+        z, output = self.model(take(self._x))
+        s = z.new_zeros(*rows.shape, 0) if self._s is None else take(self._s)
+        weights = None if self._sample_weight is None else take(self._sample_weight)
+        return Batch(z, output, s, take(self._y), weights, rows)
 
     def _task_loss(self, batch: Batch) -> Tensor:
         if self.data.task == "classification":
@@ -135,17 +176,20 @@ class StackedStep:
             each = (batch.output - batch.y).square()
         return _mean(each, batch.weights)
 
-    @torch.no_grad()
     def _metric(self, batch: Batch) -> Tensor:
         if self.data.task == "classification":
             return _mean(((batch.output > 0) == (batch.y > 0.5)).to(batch.output.dtype), batch.weights)
         return _mean((batch.output - batch.y).square(), batch.weights)
 
     @torch.no_grad()
-    def _ratio(self, sigma: Tensor | None) -> Tensor | None:
-        """median(|z − z'|)/σ_Z over 256 rows; NaN where too few of them count, since nothing can be said there."""
+    def ratio(self, sigma: Tensor | None = None) -> Tensor | None:
+        """Return median(|z − z'|)/σ_Z of each model over 256 samples, or None without a kernel on Z.
+
+        It is NaN for a model with too few samples that count for the penalty. ``sigma`` replaces the bandwidths in
+        force, ``(models,)``.
+        """
         rows = torch.linspace(0, self.data.n - 1, min(256, self.data.n), device=self.device).long()
-        batch = self._rows(rows + (self.dataset * self.data.n).unsqueeze(-1))
+        batch = self._batch_of(rows + self._first)
         weights, enough = self.penalty.row_weights(batch)
         ratio = self.penalty.ratio(batch.z, weights, sigma=sigma)
         return ratio if ratio is None or enough is None else ratio.masked_fill(~enough, torch.nan)
@@ -153,20 +197,98 @@ class StackedStep:
     def _descend(
         self,
         loss: Tensor,
-        parameters: list[torch.nn.Parameter],
-        optimiser: torch.optim.Adam,
+        weights: list[torch.nn.Parameter],
+        optimizer: torch.optim.Adam,
         pulls: Sequence[Pull] = (),
     ) -> None:
-        """One step along the gradient of ``loss`` plus the gradients that are known already."""
+        """Make one step along the gradient of ``loss`` plus the gradients that are known already."""
         gradients = torch.autograd.grad(
-            [loss, *(pull.at for pull in pulls)], parameters, [None, *(pull.gradient for pull in pulls)]
+            [loss, *(pull.at for pull in pulls)], weights, [None, *(pull.gradient for pull in pulls)]
         )
-        for parameter, gradient in zip(parameters, gradients, strict=True):
-            parameter.grad = gradient
-        optimiser.step()
+        for weight, gradient in zip(weights, gradients, strict=True):
+            weight.grad = gradient
+        optimizer.step()
 
 
 def _mean(values: Tensor, weights: Tensor | None) -> Tensor:
     if weights is None:
         return values.mean(-1)
     return (values * weights).sum(-1) / weights.sum(-1).clamp_min(1e-30)
+
+
+# Capture --------------------------------------------------------------------------------------------------------------
+
+
+class CaptureWarning(UserWarning):
+    """A step could not be captured; it runs eagerly, with the same result."""
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Collect garbage now, and not inside the block.
+
+    A trainer and its graphs refer to each other, so the garbage collector frees an old trainer. If that happened while
+    another step is captured, freeing the old graph would break the capture.
+    """
+    gc.collect()
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+class CapturedSteps:
+    """Captures ``step(*key)`` in a CUDA graph once for each key and replays it.
+
+    If a capture fails, the step runs eagerly from then on, and one warning is given. The step may read and write
+    tensors that live as long as this object. It must not use host values or Python randomness, and must not wait for
+    the device. The first call for a key is a real, eager step on a side stream: it creates the state that optimizer and
+    libraries allocate on first use.
+    """
+
+    def __init__(self, step: Callable[..., None], device: torch.device) -> None:
+        self._step = step
+        self._device = device
+        self._graphs: dict[Hashable, torch.cuda.CUDAGraph] = {}
+        self._seen: set[Hashable] = set()
+        self.failed = False
+        self._pool = torch.cuda.graph_pool_handle()
+
+    def __call__(self, *key: int | bool) -> None:
+        if key in self._graphs:
+            self._graphs[key].replay()
+        elif self.failed or key not in self._seen:
+            self._seen.add(key)
+            self._run_on_side_stream(key)
+        else:
+            self._capture(key)
+
+    def _run_on_side_stream(self, key: tuple[int | bool, ...]) -> None:
+        stream = torch.cuda.Stream(self._device)
+        stream.wait_stream(torch.cuda.current_stream(self._device))
+        with torch.cuda.stream(stream):
+            self._step(*key)
+        torch.cuda.current_stream(self._device).wait_stream(stream)
+
+    def _capture(self, key: tuple[int | bool, ...]) -> None:
+        graph = torch.cuda.CUDAGraph()
+        try:
+            # A capture records the step without running it, so the replay below is this key's second step.
+            with _no_collection(), torch.cuda.graph(graph, pool=self._pool):
+                self._step(*key)
+        except RuntimeError as error:
+            self.failed = True
+            torch.cuda.synchronize(self._device)
+            warnings.warn(
+                f"the training step could not be captured in a CUDA graph ({str(error).splitlines()[0]}). It runs "
+                "eagerly, which gives the same result more slowly.",
+                CaptureWarning,
+                stacklevel=3,
+            )
+            self._run_on_side_stream(key)
+            return
+        self._graphs[key] = graph
+        graph.replay()

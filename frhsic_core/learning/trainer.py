@@ -1,11 +1,14 @@
-"""The one training loop: a stack of models, one penalty, one Adam."""
+"""The training loop: a stack of models, one penalty, one Adam."""
 
 from __future__ import annotations
 
 import copy
 import os
+import signal
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,61 +17,76 @@ from torch import Tensor
 
 from frhsic_core.arrays import ArrayLike
 from frhsic_core.learning.bandwidth import guard
-from frhsic_core.learning.batches import TrainingData, random_order
-from frhsic_core.learning.checkpoint import read_checkpoint, write_checkpoint
+from frhsic_core.learning.checkpoint import read_state, write_state
+from frhsic_core.learning.data import TrainingData, random_order
 from frhsic_core.learning.history import History, Progress
-from frhsic_core.learning.interrupt import deferred_interrupt
-from frhsic_core.learning.networks import ModelStack
 from frhsic_core.learning.penalties import Penalty
 from frhsic_core.learning.protocols import architecture, make_penalty
-from frhsic_core.learning.stacking import stack_settings
-from frhsic_core.learning.trained import TrainedStack
-from frhsic_core.learning.training_state import ResumableStep
+from frhsic_core.learning.stack import ModelStack, TrainedStack, stack_settings
+from frhsic_core.learning.step import Step
+from frhsic_core.learning.threads import cpu_threads
 
-__all__ = ["Trainer"]
+__all__ = ["Trainer", "read_checkpoint", "resolve_device", "write_checkpoint"]
 
 Callback = Callable[[Progress], Any]
 
 
-class Trainer(ResumableStep):
-    r"""Trains a stack of models, each minimising task loss + λ · penalty on its own mini-batches.
+class Trainer:
+    r"""Trains a stack of models; each minimizes task loss + λ · penalty on its own mini-batches.
 
     .. math:: \min_{h, f}\; \widehat{\mathcal L}(f \circ h) + \lambda\, \widehat{D}(h(X), S)
 
-    Data, λ, seed and dataset may differ from model to model; the result of a model does not depend on its neighbours.
-    One step of M models costs O(M(md + m²)) for batches of m rows, and on CUDA one graph launch.
+    Data, λ, seed and dataset may differ from model to model. The result of a model does not depend on the other models
+    of the stack. One step of M models costs O(M(md + m²)) for mini-batches of m samples, and on CUDA one graph launch.
 
     Parameters
     ----------
     x, y, s : array_like
-        ``(n, d)``, ``(n,)``, ``(n,)`` or ``(n, p)``; with a leading dimension, several datasets (splits) of equal size.
-        ``s=None`` only without a penalty.
+        Features ``(n, d)``, target ``(n,)`` and sensitive attribute ``(n,)`` or ``(n, p)``. A leading dimension means
+        several datasets (splits) of equal size. ``s=None`` is possible only without a penalty. A
+        :class:`~frhsic_core.learning.data.TrainingData` as ``x`` is used without further checks; it also holds y, s,
+        the weights, the task, the dtype and the device.
     penalty : str or Penalty
-        A method's key (``unfair frhsic frem reg_gdp adv mmd_binned laftr dcor``) in the settings of ``protocol``, or a
-        penalty; it is copied.
+        Key of a method (``unfair frhsic frem reg_gdp adv mmd_binned laftr dcor``) with the settings of ``protocol``, or
+        a penalty, which is copied.
     lam : float or sequence of float
-        λ ≥ 0, for all models or for each.
+        λ ≥ 0, one value for all models or one for each model.
     seeds : int or sequence of int
-        For initialisation (as ``torch.manual_seed``) and order of mini-batches.
+        Seed of the initial weights (as with ``torch.manual_seed``) and of the order of the mini-batches.
     dataset : sequence of int, optional
-        Which dataset each model sees; by default model i sees dataset i, or all see the only one.
+        Index of the dataset of each model. By default model i sees dataset i, or all models see the only dataset.
     task : {"classification", "regression"}
-        Binary cross-entropy with logits and y in {0, 1}, or mean squared error.
+        The task loss: binary cross-entropy with logits for y in {0, 1}, or mean squared error.
     sample_weight : array_like, optional
-        ``(n,)`` or ``(datasets, n)``; used by task loss and penalty.
+        Weights ``(n,)`` or ``(datasets, n)`` of the samples in the task loss and in the penalty.
     protocol : {"recommended", "text", "reference"}
         Settings of the penalty, and whether the encoder ends in an activation; see
         :mod:`frhsic_core.learning.protocols`.
-    epochs, batch_size, learning_rate
-        Adam; the last, short batch of an epoch is kept. A batch larger than n is n.
-    widths, activation
-        Encoder; the last width is the dimension of Z.
-    device : {"auto", ...}
-        ``"auto"`` is CUDA where there is one.
+    epochs : int
+        Number of passes over the data.
+    batch_size : int
+        Number of samples in a mini-batch, at most n. The last mini-batch of an epoch may be shorter.
+    learning_rate : float
+        Learning rate of Adam.
+    widths : sequence of int
+        Width of each layer of the encoder. The last width is the dimension of Z.
+    activation : {"selu", "relu", "tanh"}
+        Activation between the layers of the encoder.
+    device : str or torch.device
+        Device of the training; ``"auto"`` is CUDA if it is available.
     dtype : torch.dtype
         float32 or float64.
     capture : bool, optional
-        Capture the step in a CUDA graph; by default on CUDA only.
+        Whether the step is captured in a CUDA graph; by default on CUDA only.
+
+    Attributes
+    ----------
+    step : Step
+        The training step, with model, penalty and optimizers.
+    epoch, batch : int
+        Number of finished epochs, and of finished mini-batches in the current epoch.
+    history : History
+        Loss, penalty and metric of every finished epoch.
 
     Examples
     --------
@@ -84,8 +102,8 @@ class Trainer(ResumableStep):
 
     def __init__(
         self,
-        x: ArrayLike,
-        y: ArrayLike,
+        x: ArrayLike | TrainingData,
+        y: ArrayLike | None = None,
         s: ArrayLike | None = None,
         *,
         penalty: str | Penalty = "frhsic",
@@ -104,19 +122,23 @@ class Trainer(ResumableStep):
         dtype: torch.dtype = torch.float32,
         capture: bool | None = None,
     ) -> None:
-        if device == "auto":
-            device = "cuda" if torch.cuda.is_available() else "cpu"
-        where = torch.device(device)
         for name, value in (("epochs", epochs), ("batch_size", batch_size)):
             if int(value) != value or value < 1:
                 raise ValueError(f"{name} is {value}: it must be a positive whole number.")
         if not learning_rate > 0:
             raise ValueError(f"learning_rate is {learning_rate}: it must be positive.")
-        data = TrainingData.from_arrays(x, y, s, sample_weight=sample_weight, task=task, dtype=dtype, device=where)
+        if isinstance(x, TrainingData):
+            data = x
+        elif y is None:
+            raise TypeError("y is missing: pass Trainer(x, y, s).")
+        else:
+            data = TrainingData.from_arrays(
+                x, y, s, sample_weight=sample_weight, task=task, dtype=dtype, device=resolve_device(device)
+            )
+        where = data.x.device
         lams, self.seeds, datasets = stack_settings(lam, seeds, dataset, datasets=data.datasets)
-        which = torch.tensor(datasets, device=where)
         penalty = make_penalty(penalty, protocol=protocol) if isinstance(penalty, str) else copy.deepcopy(penalty)
-        if s is None and penalty.needs_attribute:
+        if data.s is None and penalty.needs_attribute:
             raise ValueError(f"penalty {penalty.key!r} needs the sensitive attribute: pass s, or penalty='unfair'.")
         if capture and where.type != "cuda":
             raise ValueError(f"capture=True needs CUDA, but the device is {where}: leave it out.")
@@ -125,26 +147,51 @@ class Trainer(ResumableStep):
             data.x.shape[-1],
             widths=tuple(widths),
             activation=activation,
-            dtype=dtype,
+            dtype=data.x.dtype,
             **architecture(protocol),
         )
-        generators = model.initialise(self.seeds)
+        generators = model.initialize(self.seeds)
         model.to(where)
-        penalty.setup(data, dataset=which, generators=generators, representation=widths[-1])
+        self.data = data
+        self.lam = torch.tensor(lams, dtype=data.x.dtype, device=where)
+        self.dataset = torch.tensor(datasets, device=where)
+        penalty.setup(data, dataset=self.dataset, generators=generators, representation=widths[-1])
         penalty.to(where)
-        super().__init__(
+        self.step = Step(
             data,
             model,
             penalty,
-            lam=torch.tensor(lams, dtype=dtype, device=where),
-            dataset=which,
+            lam=self.lam,
+            dataset=self.dataset,
             batch_size=min(int(batch_size), data.n),
             learning_rate=float(learning_rate),
             capture=where.type == "cuda" if capture is None else capture,
         )
-        self.epochs, self.epoch, self.protocol = int(epochs), 0, protocol
-        self.history = History(metric_name="accuracy" if task == "classification" else "mse")
-        self._escaped = False
+        self.epochs = int(epochs)
+        self.epoch = 0
+        self.batch = 0
+        self.history = History(metric_name="accuracy" if data.task == "classification" else "mse")
+        self.escaped = False
+
+    @property
+    def model(self) -> ModelStack:
+        """The networks of the stack."""
+        return self.step.model
+
+    @property
+    def penalty(self) -> Penalty:
+        """The penalty of the stack, with its bandwidths and adversaries."""
+        return self.step.penalty
+
+    @property
+    def models(self) -> int:
+        """Number of models."""
+        return len(self.seeds)
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """Number of mini-batches in an epoch, including a short last one."""
+        return self.step.steps_per_epoch
 
     def fit(
         self,
@@ -153,41 +200,92 @@ class Trainer(ResumableStep):
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: int = 20,
     ) -> TrainedStack:
-        """Train until ``epochs`` epochs are done, from wherever this trainer (or its checkpoint) stands.
+        """Train until ``epochs`` epochs are done, starting from the state of this trainer or of its checkpoint.
+
+        On the CPU the training uses one thread unless the stack is large (:mod:`frhsic_core.learning.threads`).
 
         Parameters
         ----------
         callback : callable, optional
-            Called with a :class:`Progress` after each epoch; returning ``True`` stops the training.
+            Function that is called with a :class:`Progress` after each epoch. If it returns ``True``, training stops.
         checkpoint : path, optional
-            Read first if it exists (a mismatch of settings is an error), written every ``checkpoint_every`` epochs, at
-            the end and on interruption.
+            File that is read first if it exists, and written every ``checkpoint_every`` epochs, at the end and on
+            interruption. A file with other settings is an error.
+        checkpoint_every : int
+            Number of epochs between two checkpoints.
 
         Returns
         -------
         TrainedStack
-            Also after Ctrl-C, which finishes the step under way: then ``.interrupted`` is True and a later call goes on
-            with exactly the result of an uninterrupted run. A second Ctrl-C raises ``KeyboardInterrupt`` at once.
+            The trained models. Ctrl-C finishes the current step and returns them too, with ``.interrupted = True``. A
+            later call of ``fit`` then resumes, with exactly the result of an uninterrupted run. A second Ctrl-C raises
+            ``KeyboardInterrupt`` at once.
         """
         if checkpoint is not None and Path(checkpoint).exists():
-            self.load_state(read_checkpoint(checkpoint, map_location=self.device))
-        begin, first, stopped = time.perf_counter(), self.epoch, False
-        with deferred_interrupt() as interrupted:
+            read_checkpoint(checkpoint, self)
+        begin = time.perf_counter()
+        first = self.epoch
+        stopped = False
+        with deferred_interrupt() as interrupted, cpu_threads(self._largest_tensor()):
             while self.epoch < self.epochs and not stopped and not interrupted:
                 if not self._train_epoch(interrupted):
                     break
                 if checkpoint is not None and (self.epoch % checkpoint_every == 0 or self.epoch == self.epochs):
-                    write_checkpoint(checkpoint, self.state())
+                    write_checkpoint(checkpoint, self)
                 if callback is not None:
                     spent = time.perf_counter() - begin
                     left = spent / (self.epoch - first) * (self.epochs - self.epoch)
                     stopped = callback(Progress(self.epoch, self.epochs, spent, left, self.history)) is True
             if checkpoint is not None and (interrupted or stopped):
-                write_checkpoint(checkpoint, self.state())
+                write_checkpoint(checkpoint, self)
         return self.trained(interrupted=bool(interrupted))
 
+    def _train_epoch(self, interrupted: list[int]) -> bool:
+        """Train the rest of the current epoch and record it; return False if Ctrl-C came before its end."""
+        # Each model has its own order of the samples. It depends on the model's seed and the epoch alone, so an epoch
+        # that was interrupted continues with the mini-batches that are still missing.
+        seeds = torch.tensor(self.seeds, device=self.lam.device)
+        order = random_order(seeds, epoch=self.epoch, n=self.data.n)
+        self.step.begin_epoch(order, number=self.batch)
+        policy = self.penalty.policy
+        sigma = None
+        while self.batch < self.steps_per_epoch:
+            short = self.step.length(self.batch) < self.step.batch_size
+            if short and policy is not None and policy.refreshes(self.epoch + 1, 0):
+                # The bandwidth of a short mini-batch is noisy and is replaced at the next step: do not report it.
+                sigma = cast(Tensor, self.penalty.sigma_z).clone()
+            self.step(self.batch, refresh=policy is not None and policy.refreshes(self.epoch, self.batch))
+            self.batch += 1
+            if interrupted:
+                break
+        if self.batch < self.steps_per_epoch:
+            return False
+        self._record_epoch(sigma)
+        return True
+
+    @torch.no_grad()
+    def _record_epoch(self, sigma: Tensor | None = None) -> None:
+        """Append the epoch to the history; ``sigma`` replaces the bandwidths in force in the reported ratio."""
+        loss, penalty, metric = self.step.sums / self.data.n
+        ratio = self.step.ratio(sigma)
+        unknown = torch.full_like(loss, torch.nan)
+        bandwidth = getattr(self.penalty, "sigma_z", unknown)
+        values = torch.stack([loss, penalty, unknown if ratio is None else ratio, metric, bandwidth]).cpu()
+        self.epoch += 1
+        self.batch = 0
+        self.history.append(dict(zip(("loss", "penalty", "ratio", "metric", "bandwidth"), values, strict=True)))
+        if ratio is not None and not self.escaped:
+            # Without a penalty (λ = 0) a bandwidth that does not fit Z does no harm.
+            judged = torch.where(self.lam.cpu() > 0, values[2], torch.ones_like(values[2]))
+            self.escaped = guard(judged, epoch=self.epoch)
+
+    def _largest_tensor(self) -> int:
+        """Return the number of elements of the largest tensor of a step: a Gram matrix, or the output of a layer."""
+        widest = max(max(weight.shape[-2:]) for weight in self.model.parameters())
+        return self.models * self.step.batch_size * max(self.step.batch_size, widest)
+
     def trained(self, *, interrupted: bool = False) -> TrainedStack:
-        """Return the models as they stand, as a copy."""
+        """Return a copy of the models in their current state."""
         return TrainedStack(
             copy.deepcopy(self.model),
             history=copy.deepcopy(self.history),
@@ -199,38 +297,102 @@ class Trainer(ResumableStep):
             interrupted=interrupted,
         )
 
-    def _train_epoch(self, interrupted: list[int]) -> bool:
-        """Run the rest of the current epoch; False when interrupted before its end."""
-        seeds = torch.tensor(self.seeds, device=self.device)
-        order = random_order(seeds, epoch=self.epoch, n=self.data.n)
-        self._order.copy_(order.add_((self.dataset * self.data.n).unsqueeze(-1)))
-        if self.step == 0:
-            self._sums.zero_()
-        self._start.fill_(self.step * self.batch_size)
-        policy, full = self.penalty.policy, None
-        while self.step < self.steps_per_epoch:
-            length = min(self.batch_size, self.data.n - self.step * self.batch_size)
-            if length < self.batch_size and policy is not None and policy.refreshes(self.epoch + 1, 0):
-                full = cast(Tensor, self.penalty.sigma_z).clone()  # a short batch's own is gone with the next step
-            self._run(length, policy is not None and policy.refreshes(self.epoch, self.step))
-            self.step += 1
-            if interrupted:
-                break
-        if self.step < self.steps_per_epoch:
-            return False
-        self._close_epoch(full)
-        return True
 
-    @torch.no_grad()
-    def _close_epoch(self, sigma: Tensor | None = None) -> None:
-        """Record the epoch; the ratio is measured in ``sigma``, by default in the bandwidths in force."""
-        loss, penalty, metric = self._sums / self.data.n
-        ratio = self._ratio(sigma)
-        unknown = torch.full_like(loss, torch.nan)
-        bandwidth = getattr(self.penalty, "sigma_z", unknown)
-        values = torch.stack([loss, penalty, unknown if ratio is None else ratio, metric, bandwidth]).cpu()
-        self.epoch, self.step = self.epoch + 1, 0
-        self.history.append(dict(zip(("loss", "penalty", "ratio", "metric", "bandwidth"), values, strict=True)))
-        if ratio is not None and not self._escaped:
-            judged = torch.where(self.lam.cpu() > 0, values[2], torch.ones_like(values[2]))
-            self._escaped = guard(judged, epoch=self.epoch)
+def resolve_device(device: torch.device | str) -> torch.device:
+    """Return the device; ``"auto"`` is CUDA if it is available, otherwise the CPU."""
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    return torch.device(device)
+
+
+@contextmanager
+def deferred_interrupt() -> Iterator[list[int]]:
+    """Collect Ctrl-C in a list instead of raising in the middle of a step; a second Ctrl-C raises.
+
+    Python delivers signals to the main thread only. In other threads the list stays empty.
+    """
+    caught: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield caught
+        return
+
+    def handler(number: int, frame: Any) -> None:
+        if caught:
+            raise KeyboardInterrupt
+        caught.append(number)
+
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        yield caught
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+# Checkpoints ----------------------------------------------------------------------------------------------------------
+
+
+def write_checkpoint(path: str | os.PathLike[str], trainer: Trainer) -> None:
+    """Write the state of a training, so that :func:`read_checkpoint` continues it as if it had not stopped."""
+    step = trainer.step
+    adversary = step.adversary_optimizer
+    state = {
+        "settings": _settings(trainer),
+        "model": step.model.state_dict(),
+        "penalty": step.penalty.state_dict(),
+        "optimizer": step.optimizer.state_dict(),
+        "adversary": None if adversary is None else adversary.state_dict(),
+        "sums": step.sums,
+        "history": trainer.history.state_dict(),
+        "epoch": trainer.epoch,
+        "step": trainer.batch,
+        "escaped": trainer.escaped,
+    }
+    write_state(path, state)
+
+
+def read_checkpoint(path: str | os.PathLike[str], trainer: Trainer) -> None:
+    """Set a trainer to the state in a checkpoint.
+
+    Raises
+    ------
+    ValueError
+        The file is not a checkpoint, or it was written with other settings; the message names them.
+    """
+    step = trainer.step
+    state = read_state(path, map_location=step.device)
+    differ = [name for name, value in _settings(trainer).items() if state["settings"].get(name) != value]
+    if differ:
+        raise ValueError(
+            f"the checkpoint {path} was written with other settings ({', '.join(differ)}): use another file, or "
+            "delete it."
+        )
+    step.model.load_state_dict(state["model"])
+    step.penalty.load_state_dict(state["penalty"])
+    # Version 0.1 spelled the key the British way.
+    step.optimizer.load_state_dict(state["optimizer"] if "optimizer" in state else state["optimiser"])
+    if step.adversary_optimizer is not None:
+        step.adversary_optimizer.load_state_dict(state["adversary"])
+    step.sums.copy_(state["sums"])
+    step.recapture()
+    trainer.history.load_state_dict(state["history"])
+    trainer.epoch = state["epoch"]
+    trainer.batch = state["step"]
+    trainer.escaped = state["escaped"]
+
+
+def _settings(trainer: Trainer) -> dict[str, Any]:
+    """Return everything that must agree for a checkpoint to be resumed, as plain values."""
+    step = trainer.step
+    return {
+        "penalty": step.penalty.key,
+        "penalty_settings": step.penalty.settings(),
+        "lam": trainer.lam.tolist(),
+        "seeds": list(trainer.seeds),
+        "dataset": trainer.dataset.tolist(),
+        "shape": list(trainer.data.x.shape),
+        "batch_size": step.batch_size,
+        "learning_rate": step.learning_rate,
+        "task": trainer.data.task,
+        "dtype": str(trainer.data.x.dtype),
+        "widths": [list(weight.shape) for weight in step.model.parameters()],
+    }

@@ -1,8 +1,8 @@
-"""Seconds of one training step on the CPU, one thread, against the Unfair step of the same run.
+"""Milliseconds of one training step on the CPU with one thread, and the ratio to the Unfair step of the same run.
 
-``python tests/benchmarks/training_step.py [--rounds 200]`` prints a table; targets in brackets.
-Time is the thread's own (what other programs take does not count) and the methods take turns. A ratio is the median
-over turns of the method's time to the Unfair step's of the same turn: a neighbour slows both.
+``python tests/benchmarks/training_step.py [--rounds 200]`` prints a table with targets in brackets. The time is that of
+the thread, so other programs do not count, and the methods take turns. The ratio is the median over turns of the
+method's time to that of the Unfair step in the same turn, because other load slows both.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import torch
 
 from frhsic_core.learning import FREM, FRHSIC, Trainer, make_penalty
-from frhsic_core.learning.batches import random_order
+from frhsic_core.learning.data import random_order
 from frhsic_core.learning.penalties import Penalty
 
 TARGETS = {
@@ -49,7 +49,7 @@ def cases() -> dict[str, Penalty]:
 def measure(
     *, rounds: int = 200, steps: int = 2, n_features: int = 100, batch_size: int = 256, only: tuple[str, ...] = ()
 ) -> dict[str, tuple[float, float]]:
-    """Milliseconds of one step for each case and its ratio to the Unfair step: medians over ``rounds`` turns."""
+    """Return milliseconds of a step, and its ratio to the Unfair step, for each case (medians over turns)."""
     generator = torch.Generator().manual_seed(0)
     n = batch_size * steps
     x, s = torch.rand(n, n_features, generator=generator), torch.rand(n, generator=generator)
@@ -59,15 +59,15 @@ def measure(
         for name, penalty in cases().items()
         if not only or name in only
     }
-    for trainer in trainers.values():  # an epoch's order: without one every batch would be the first row, repeated
-        trainer._order.copy_(random_order(torch.tensor(trainer.seeds), epoch=0, n=n))
+    for trainer in trainers.values():  # without an order every mini-batch would be the first sample, repeated
+        trainer.step.begin_epoch(random_order(torch.tensor(trainer.seeds), epoch=0, n=n))
     spent: dict[str, list[float]] = {name: [] for name in trainers}
     for turn in range(rounds + 1):
         for name, trainer in trainers.items():
             begin = time.thread_time()
-            for trainer.step in range(steps):
+            for number in range(steps):
                 policy = trainer.penalty.policy
-                trainer._step(batch_size, policy is not None and policy.refreshes(turn, trainer.step))
+                trainer.step(number, refresh=policy is not None and policy.refreshes(turn, number))
             if turn:  # the first turn warms up
                 spent[name].append((time.thread_time() - begin) / steps)
     ratios = {name: [a / b for a, b in zip(values, spent["Unfair"], strict=True)] for name, values in spent.items()}

@@ -11,10 +11,9 @@ import torch
 from torch import Tensor
 
 from frhsic_core.learning import FRHSIC, METHODS, Trainer, make_penalty
-from frhsic_core.learning.batches import random_order
-from frhsic_core.learning.capture import CaptureWarning
-from frhsic_core.learning.networks import StackedLinear
-from frhsic_core.learning.step import StackedStep
+from frhsic_core.learning.data import random_order
+from frhsic_core.learning.stack import StackedLinear
+from frhsic_core.learning.step import CaptureWarning, Step
 
 pytestmark = [pytest.mark.cuda, pytest.mark.filterwarnings("ignore::frhsic_core.learning.EscapeWarning")]
 CASES = [(method, protocol) for method in METHODS for protocol in ("recommended", "text", "reference")]
@@ -94,7 +93,7 @@ class Recorded:
 
     def __enter__(self) -> None:
         self._patch = pytest.MonkeyPatch()
-        step, forward = StackedStep._step, StackedLinear.forward
+        step, forward = Step.__call__, StackedLinear.forward
         here: list[Tensor] = []
 
         def recorded_forward(layer: StackedLinear, x: Tensor) -> Tensor:
@@ -102,14 +101,14 @@ class Recorded:
             here.append((out.detach() > 0).cpu())
             return out
 
-        def recorded_step(trainer: StackedStep, length: int, refresh: bool) -> None:
+        def recorded_step(this: Step, number: int, *, refresh: bool) -> None:
             here.clear()
-            step(trainer, length, refresh)
+            step(this, number, refresh=refresh)
             self.signs.append(list(here))
-            self.parameters.append([p.detach().cpu().clone() for p in trainer.model.parameters()])
+            self.parameters.append([p.detach().cpu().clone() for p in this.model.parameters()])
 
         self._patch.setattr(StackedLinear, "forward", recorded_forward)
-        self._patch.setattr(StackedStep, "_step", recorded_step)
+        self._patch.setattr(Step, "__call__", recorded_step)
 
     def __exit__(self, *_: object) -> None:
         self._patch.undo()
@@ -152,7 +151,7 @@ def test_captured_equals_eager(method: str, protocol: str) -> None:
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", category=UserWarning, message=".*escaped its kernel.*")
         captured = train(x, y, s, method, protocol, capture=True, **settings)
-    assert not captured._run.failed
+    assert not captured.step.capture_failed
     eager = train(x, y, s, method, protocol, capture=False, **settings)
     for a, b in zip(captured.model.parameters(), eager.model.parameters(), strict=True):
         torch.testing.assert_close(a, b, rtol=0, atol=1e-5)

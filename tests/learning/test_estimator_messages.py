@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from frhsic_core import FairClassifier, audit_representation
 from frhsic_core.arrays import RowLabelWarning
 from frhsic_core.learning import FairEncoder, FairRegressor
-from frhsic_core.learning.estimators import ConstantPredictionWarning, UndertrainedWarning, UnpenalisedWarning
+from frhsic_core.learning.estimators import ConstantPredictionWarning, UndertrainedWarning, UnpenalizedWarning
 
 
 def rows(n: int = 200) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -33,34 +33,34 @@ def fit(**parameters: object) -> FairClassifier:
 
 def test_two_columns_of_probabilities() -> None:
     x, _, s = rows()
-    with pytest.raises(ValueError, match=r"predictions has shape \(200, 2\).*predict_proba\(X\)\[:, 1\]"):
+    with pytest.raises(ValueError, match=r"predictions has shape \(200, 2\)"):
         audit_representation(x, s, predictions=np.zeros((200, 2)))
 
 
 def test_a_file_that_is_no_model_gives_no_advice_to_unpickle(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     path.write_text("a,b\n1,2\n")
-    with pytest.raises(ValueError, match=r"give a file that save\(\) wrote") as caught:
+    with pytest.raises(ValueError, match=r"a file that save\(\) wrote") as caught:
         FairClassifier.load(path)
     assert caught.value.__cause__ is None
     assert caught.value.__suppress_context__
 
 
 def test_parameters() -> None:
-    with pytest.raises(ValueError, match="lam is None: give a number"):
+    with pytest.raises(ValueError, match="lam is None"):
         fit(lam=None)
-    with pytest.raises(ValueError, match=r"selection has no \['lambdas'\]: choose from lams"):
+    with pytest.raises(ValueError, match=r"\['lambdas'\]: choose from lams"):
         fit(lam="auto", selection={"lambdas": [0.0, 1.0]})
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
 def test_no_cuda_device() -> None:
-    with pytest.raises(ValueError, match="there is no CUDA device: use 'cpu' or 'auto'"):
+    with pytest.raises(ValueError, match="no CUDA device"):
         fit(device="cuda")
 
 
 def test_auto_says_when_it_chose_no_penalty() -> None:
-    with pytest.warns(UnpenalisedWarning, match="chose λ = 0, no penalty"):
+    with pytest.warns(UnpenalizedWarning, match="chose λ = 0"):
         model = fit(lam="auto", selection={"lams": [0.0], "n_permutations": 19})
     assert model.lam_ == 0.0
 
@@ -73,8 +73,9 @@ def test_the_chosen_lambda_is_the_number_of_the_grid() -> None:
 # Models that are none ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore::frhsic_core.learning.EscapeWarning")  # Z collapses, so its scale is rounding noise
 def test_constant_predictions_are_reported() -> None:
-    """A λ that outweighs the task: one class for every row, said with the range of probabilities and what to do."""
+    """A λ that outweighs the task gives one class for every sample; the warning has the range of probabilities."""
     x, y, s = rows(400)
     y = (x[:, 1] + s > 1.2).astype(int)  # the smaller class has a third of the rows
     options = {"epochs": 200, "learning_rate": 1e-2, "widths": (8, 2), "random_state": 0, "device": "cpu"}
@@ -96,17 +97,17 @@ def test_constant_predictions_of_a_regression_and_of_every_lambda() -> None:
         FairRegressor(**heavy, **{**flat, "epochs": 400, "learning_rate": 2e-3}).fit(x, noise, sensitive_features=s)
     rare = (np.arange(400) < 12).astype(int)  # 3 % positives, nothing to predict them by
     selection = {"lams": [0.1, 1.0], "n_permutations": 19}
-    with pytest.warns(ConstantPredictionWarning, match=r"one class .*; so did every λ tried. .*For a rare class"):
+    with pytest.warns(ConstantPredictionWarning, match=r"one class .*every other λ.*rare class"):
         FairClassifier("auto", selection=selection, **flat).fit(x, rare, sensitive_features=s)
 
 
 @pytest.mark.parametrize("lam", [0.5, "auto"])
 def test_too_few_steps_are_reported(lam: float | str) -> None:
     selection = {"lams": [0.5], "n_permutations": 19}
-    text = r"2 steps of learning rate 0\.001 are few: .*looks fairer.* epochs=1000 or more \(1000 steps\)"
+    text = "2 steps .*looks fairer.* epochs=1000 or more"
     with pytest.warns(UndertrainedWarning, match=text):
         fit(lam=lam, epochs=2, learning_rate=1e-3, selection=selection)
-    with pytest.warns(UndertrainedWarning, match=r"hardly trained\. Give epochs=300 or more"):
+    with pytest.warns(UndertrainedWarning, match="epochs=300 or more"):
         fit(lam=0.0, epochs=200, learning_rate=1e-3)
 
 
@@ -117,7 +118,7 @@ def test_text_is_named_with_its_column() -> None:
     x, y, s = rows()
     frame = pd.DataFrame(x, columns=["a", "b", "c"]).assign(sex=["Male", "Female"] * 100, code=["1", "2"] * 100)
     for estimator in (FairClassifier(), FairEncoder(), FairRegressor()):
-        with pytest.raises(ValueError, match=r"text in column 'sex' \(first: 'Male'\): could not .*get_dummies"):
+        with pytest.raises(ValueError, match=r"text in column 'sex' \(first: 'Male'\)"):
             estimator.fit(frame, y, sensitive_features=s)
     values = frame[["a", "b", "sex"]].to_numpy()
     with pytest.raises(ValueError, match=r"text in column 2 \(first: 'Male'\)"):
@@ -127,7 +128,7 @@ def test_text_is_named_with_its_column() -> None:
 def test_a_third_positional_argument_is_refused() -> None:
     x, y, s = rows()
     for estimator in (FairClassifier(), FairEncoder(), FairRegressor()):
-        with pytest.raises(TypeError, match=r"write fit\(X, y, sensitive_features=s\) .* sample_weight=w"):
+        with pytest.raises(TypeError, match="sensitive_features=s"):
             estimator.fit(x, y, s)
 
 
@@ -141,12 +142,12 @@ def test_the_attribute_by_name() -> None:
         by_name = FairClassifier(**options).fit(frame, y, sensitive_features=names)
         by_value = FairClassifier(**options).fit(frame, y, sensitive_features=values)
         np.testing.assert_array_equal(by_name.predict_proba(frame), by_value.predict_proba(frame))
-    with pytest.raises(ValueError, match="is 'agee': X has no column 'agee', but 'a', 'b', 'c', 'age'"):
+    with pytest.raises(ValueError, match=r"no column 'agee'.*'a', 'b', 'c', 'age'"):
         FairClassifier().fit(frame, y, sensitive_features="agee")
-    with pytest.raises(ValueError, match="X has no column 'bim', but 'a'"):
+    with pytest.raises(ValueError, match="no column 'bim'"):
         FairClassifier().fit(frame, y, sensitive_features=["age", "bim"])
     for name in ("age", ["age"]):
-        with pytest.raises(TypeError, match=r"a name, and X is no DataFrame: pass the values.*fairclassifier__sens"):
+        with pytest.raises(TypeError, match=r"DataFrame.*fairclassifier__sensitive_features"):
             FairClassifier().fit(x, y, sensitive_features=name)
 
 
@@ -160,7 +161,7 @@ def test_a_pipeline_takes_the_attribute_by_the_name_of_its_step(tmp_path: Path) 
     joblib.dump(pipeline, tmp_path / "pipeline.joblib")  # save() is the model's alone
     again = joblib.load(tmp_path / "pipeline.joblib")
     np.testing.assert_array_equal(again.predict_proba(frame), pipeline.predict_proba(frame))
-    with pytest.raises(TypeError, match=r"X has become an array: pipeline\.fit\(X, y, fairclassifier__.*X\['age'\]"):
+    with pytest.raises(TypeError, match=r"fairclassifier__sensitive_features=X\['age'\]"):
         pipeline.fit(frame, y, fairclassifier__sensitive_features="age")
 
 
@@ -189,13 +190,13 @@ def test_rows_in_another_order_are_refused() -> None:
 def test_columns_that_are_no_numbers_or_not_alone() -> None:
     x, y, s = rows()
     frame = pd.DataFrame(x, columns=["a", "b", "c"])
-    with pytest.raises(ValueError, match=r"X has dates in column 'born': .*dt\.year"):
+    with pytest.raises(ValueError, match="dates in column 'born'"):
         FairClassifier().fit(frame.assign(born=pd.Timestamp("1990-01-01")), y, sensitive_features=s)
-    with pytest.raises(ValueError, match="X has several columns named 'a': give each column a name of its own"):
+    with pytest.raises(ValueError, match="several columns named 'a'"):
         FairClassifier().fit(pd.concat([frame, frame[["a"]]], axis=1), y, sensitive_features=s)
     born = pd.Series(pd.to_datetime(["1980-01-01", "1990-05-05"] * 100))
     born[3] = pd.NaT
-    with pytest.raises(ValueError, match=r"sensitive_features has 1 NaN .*: drop those rows first; .*filled in"):
+    with pytest.raises(ValueError, match="sensitive_features has 1 NaN"):
         FairClassifier().fit(x, y, sensitive_features=born)
 
 

@@ -6,6 +6,7 @@ import os
 import pickle
 import signal
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,16 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from frhsic_core import gdp, normalized_hsic
-from frhsic_core.learning import METHODS, FairClassifier, FairEncoder, FairRegressor, Trainer, make_penalty
+from frhsic_core.learning import (
+    METHODS,
+    FairClassifier,
+    FairEncoder,
+    FairRegressor,
+    History,
+    LambdaSelection,
+    Trainer,
+    make_penalty,
+)
 from frhsic_core.learning.audit import audit_representation
 from frhsic_core.learning.estimators import InterruptedWarning, MissingAttributeWarning
 
@@ -99,7 +109,7 @@ def test_every_method_fits(toy: Any, method: str) -> None:
 
 def test_without_attribute_it_warns_and_trains_without_penalty(toy: Any) -> None:
     X, y, s = toy
-    with pytest.warns(MissingAttributeWarning, match=r"sensitive_features is missing.*WITHOUT a penalty.*or lam=0"):
+    with pytest.warns(MissingAttributeWarning, match=r"sensitive_features is missing.*WITHOUT a penalty"):
         model = FairClassifier(lam=5.0, **QUICK).fit(X, y)
     plain = FairClassifier(lam=0.0, **QUICK).fit(X, y)
     unfair = FairClassifier(lam=5.0, method="unfair", **QUICK).fit(X, y, sensitive_features=s)
@@ -184,7 +194,7 @@ def test_auto_chooses_from_the_grid_and_refits_on_all_rows(toy: Any) -> None:
 
 def test_auto_needs_rows(toy: Any) -> None:
     X, y, s = toy
-    with pytest.raises(ValueError, match=r"60 rows leave 9 for validation: at least 20"):
+    with pytest.raises(ValueError, match="60 rows leave 9 for validation"):
         FairClassifier("auto", **QUICK).fit(X[:60], y[:60], sensitive_features=s[:60])
 
 
@@ -209,6 +219,24 @@ def test_save_and_load(toy: Any, tmp_path: Path, protocol: str) -> None:
     assert FairClassifier.load(tmp_path / "again.pt").lam_ == model.lam_
 
 
+def test_the_selection_as_an_object_is_saved_too(toy: Any, tmp_path: Path) -> None:
+    X, y, s = toy
+    options = {"lams": (0.0, 1.0), "n_permutations": 19, "tolerance": 0.5}
+    by_object = FairClassifier("auto", selection=LambdaSelection(**options), **QUICK).fit(X, y, sensitive_features=s)
+    by_dict = FairClassifier("auto", selection=options, **QUICK).fit(X, y, sensitive_features=s)
+    np.testing.assert_array_equal(by_object.transform(X), by_dict.transform(X))
+    by_object.save(tmp_path / "model.pt")
+    assert FairClassifier.load(tmp_path / "model.pt").selection == LambdaSelection(**options)
+    assert clone(by_object).selection == by_object.selection
+
+
+@pytest.mark.parametrize("wrong", [np.ones(399), np.ones((400, 1)), -np.ones(400), np.zeros(400), np.full(400, np.nan)])
+def test_weights_that_cannot_be_used(toy: Any, wrong: np.ndarray) -> None:
+    X, y, s = toy
+    with pytest.raises(ValueError, match="sample_weight"):
+        FairClassifier(**QUICK).fit(X, y, sensitive_features=s, sample_weight=wrong)
+
+
 def test_save_and_load_regressor_and_encoder(toy: Any, tmp_path: Path) -> None:
     X, y, s = toy
     regressor = FairRegressor(**QUICK).fit(X, 7 + X[:, 1], sensitive_features=s)
@@ -217,7 +245,7 @@ def test_save_and_load_regressor_and_encoder(toy: Any, tmp_path: Path) -> None:
     encoder = FairEncoder(**QUICK).fit(X, y, sensitive_features=s)
     encoder.save(tmp_path / "e.pt")
     np.testing.assert_array_equal(FairEncoder.load(tmp_path / "e.pt").transform(X), encoder.transform(X))
-    with pytest.raises(ValueError, match="holds FairEncoder, not FairClassifier"):
+    with pytest.raises(ValueError, match="FairEncoder, not FairClassifier"):
         FairClassifier.load(tmp_path / "e.pt")
 
 
@@ -244,7 +272,7 @@ def test_what_cannot_be_saved_says_so(toy: Any, tmp_path: Path) -> None:
     with pytest.raises(NotFittedError):
         FairClassifier().save(tmp_path / "a.pt")
     options = {**QUICK, "random_state": np.random.RandomState(0)}
-    with pytest.raises(TypeError, match=r"cannot be saved as plain data.*random_state as a whole number"):
+    with pytest.raises(TypeError, match=r"plain data.*random_state"):
         FairClassifier(**options).fit(X, y, sensitive_features=s).save(tmp_path / "a.pt")
     assert not list(tmp_path.iterdir())
 
@@ -255,36 +283,36 @@ def test_what_cannot_be_saved_says_so(toy: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "error", "text"),
     [
-        ({"y": np.repeat("no", 400)}, ValueError, r"one class only \(.*no.*\): a classifier needs rows of both"),
+        ({"y": np.repeat("no", 400)}, ValueError, r"one class only \(.*no.*\)"),
         ({"y": np.arange(400) % 3}, ValueError, "Only binary classification is supported"),
-        ({"s": np.ones(400)}, ValueError, r"constant \(column 0\): nothing can depend on it"),
+        ({"s": np.ones(400)}, ValueError, r"constant \(column 0\)"),
         ({"s": np.r_[np.nan, np.arange(399)]}, ValueError, "sensitive_features has 1 NaN or infinite values"),
         ({"s": np.arange(399)}, ValueError, r"sensitive_features has shape \(399, 1\) but X has 400 rows"),
         ({"s": ["old"] * 400}, TypeError, "sensitive_features could not be read as numbers"),
         ({"X": np.full((400, 3), np.nan)}, ValueError, "NaN"),
         ({"X": np.full((400, 3), "a")}, ValueError, r"text in column 0 \(first: .*a.*\), column 1 .*could not convert"),
         ({"X": np.zeros((399, 3))}, ValueError, "inconsistent numbers of samples"),
-        ({"lam": -1.0}, ValueError, "lam is -1.0: it must be zero or positive"),
+        ({"lam": -1.0}, ValueError, "lam is -1.0"),
         ({"lam": float("nan")}, ValueError, "lam is nan"),
-        ({"lam": "more"}, ValueError, "lam is 'more': give a number"),
+        ({"lam": "more"}, ValueError, "lam is 'more'.* or 'auto'"),
         ({"method": "magic"}, ValueError, "method is 'magic': choose one of 'unfair', 'frhsic'"),
         ({"dtype": "float16"}, ValueError, "dtype is 'float16'"),
         ({"s": np.arange(400), "epochs": "10"}, ValueError, r"epochs is '10': .* whole number, or 'auto'"),
         ({"epochs": 0}, ValueError, "epochs is 0: it must be a positive whole number"),
         ({"epochs": 2.5}, ValueError, "epochs is 2.5: it must be a positive whole number"),
         ({"batch_size": None}, ValueError, "batch_size is None: it must be a positive whole number"),
-        ({"learning_rate": "fast"}, ValueError, "learning_rate is 'fast': it must be positive"),
+        ({"learning_rate": "fast"}, ValueError, "learning_rate is 'fast'"),
         ({"device": "gpu"}, ValueError, "device is 'gpu': choose 'auto', 'cpu', 'cuda' or 'cuda:0'"),
         ({"device": None}, ValueError, "device is None: choose 'auto'"),
         ({"widths": 8}, ValueError, r"widths is 8: give at least one, such as \(50, 4\)"),
         ({"widths": ()}, ValueError, r"widths is \(\): give at least one"),
         ({"widths": (50, 4.0)}, ValueError, r"widths is \(50, 4.0\): all must be positive whole numbers"),
-        ({"random_state": 2**70}, ValueError, "random_state is 1180591620717411303424: .*at most 63 bits"),
-        ({"random_state": "0"}, ValueError, "random_state is '0': give a whole number"),
+        ({"random_state": 2**70}, ValueError, "random_state is 1180591620717411303424"),
+        ({"random_state": "0"}, ValueError, "random_state is '0'"),
         ({"penalty_settings": {"atributes": "sum"}}, ValueError, r"no \['atributes'\]: choose from estimator, on,"),
         ({"penalty_settings": "positives"}, ValueError, "penalty_settings is 'positives': give a dictionary"),
-        ({"selection": "tradeoff"}, ValueError, "selection is 'tradeoff': give a dictionary"),
-        ({"selection": {"lams": 2.0}}, ValueError, "lams is 2.0: give a list of numbers"),
+        ({"selection": "tradeoff"}, ValueError, "selection is 'tradeoff'"),
+        ({"selection": {"lams": 2.0}}, ValueError, "lams is 2.0"),
         ({"selection": {"rule": "trade-off"}}, ValueError, "rule is 'trade-off'"),
         ({"protocol": "mine"}, ValueError, "protocol is 'mine'"),
     ],
@@ -314,43 +342,44 @@ def test_a_batch_larger_than_the_data_is_the_data(toy: Any) -> None:
     np.testing.assert_array_equal(whole.transform(X), larger.transform(X))
 
 
-@pytest.mark.parametrize("lam", [1.0, "auto"])
-def test_ctrl_c_keeps_what_is_there(toy: Any, lam: float | str, monkeypatch: pytest.MonkeyPatch) -> None:
-    X, y, s = toy
-    close = Trainer._close_epoch
+def interrupt_when(monkeypatch: pytest.MonkeyPatch, condition: Callable[[History], bool]) -> None:
+    """Send Ctrl-C when an epoch has been recorded and the condition holds."""
+    append = History.append
 
-    def interrupt(trainer: Trainer, *rest: Any) -> None:
-        close(trainer, *rest)
-        if trainer.epoch == 2:
+    def recorded(history: History, row: Any) -> None:
+        append(history, row)
+        if condition(history):
             os.kill(os.getpid(), signal.SIGINT)
 
-    monkeypatch.setattr(Trainer, "_close_epoch", interrupt)
+    monkeypatch.setattr(History, "append", recorded)
+
+
+@pytest.mark.parametrize("lam", [1.0, "auto"])
+def test_ctrl_c_keeps_the_model_and_raises(toy: Any, lam: float | str, monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y, s = toy
+    interrupt_when(monkeypatch, lambda history: history.epochs == 2)
     model = FairClassifier(lam, selection={"n_permutations": 19}, **{**QUICK, "epochs": 50})
-    provisional = r" while λ was being chosen \(λ = .* is provisional\)" if lam == "auto" else ""
-    with pytest.warns(
-        InterruptedWarning, match=f"interrupted after 2 of 50 epochs{provisional}: the model as it stands"
-    ):
+    text = "after 2 of 50 epochs" + (r".*\(λ = .* is provisional\)" if lam == "auto" else "")
+    with pytest.warns(InterruptedWarning, match=text), pytest.raises(KeyboardInterrupt, match=text):
         model.fit(X, y, sensitive_features=s)
     assert model.interrupted_
     assert len(model.history_) == 2
     assert np.isfinite(model.predict_proba(X)).all()
 
 
+@pytest.mark.filterwarnings("ignore::frhsic_core.learning.estimators.InterruptedWarning")
 @pytest.mark.parametrize("jobs", [None, 1])
 def test_ctrl_c_stops_a_search(toy: Any, jobs: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Inside a search a kept model would be taken for a finished one, and the next candidate begun."""
+    """A search would take a fit that returns for a finished one, and start the next candidate."""
     X, y, s = toy
     fits: list[int] = []
-    close = Trainer._close_epoch
 
-    def interrupt(trainer: Trainer, *rest: Any) -> None:
-        close(trainer, *rest)
-        if trainer.epoch == 1:
+    def second_fit(history: History) -> bool:
+        if history.epochs == 1:
             fits.append(1)
-        if len(fits) >= 2:
-            os.kill(os.getpid(), signal.SIGINT)
+        return len(fits) >= 2
 
-    monkeypatch.setattr(Trainer, "_close_epoch", interrupt)
+    interrupt_when(monkeypatch, second_fit)
     with sklearn.config_context(enable_metadata_routing=True):
         model = FairClassifier(**QUICK).set_fit_request(sensitive_features=True)
         search = GridSearchCV(model, {"lam": [0.0, 1.0, 2.0]}, cv=2, n_jobs=jobs)

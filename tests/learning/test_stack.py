@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from frhsic_core.learning import FREM, FRHSIC, METHODS, DCor, ModelStack, Trainer, make_penalty
-from frhsic_core.learning.batches import random_order
+from frhsic_core.learning.data import random_order
 from frhsic_core.learning.penalties import Penalty
 
 N, BATCH = 100, 28  # 4 batches an epoch, the last of 16 rows
@@ -76,11 +76,11 @@ def test_stack_of_25_equals_25_runs(name: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_initialise_equals_lone_models(dtype: torch.dtype) -> None:
+def test_initialize_equals_lone_models(dtype: torch.dtype) -> None:
     """Bit for bit what torch.manual_seed(seed) and a sequence of nn.Linear give; the global generator is left alone."""
     before = torch.get_rng_state()
     stack = ModelStack(3, 7, widths=(5, 4), dtype=dtype)
-    stack.initialise([42, 43, 44])
+    stack.initialize([42, 43, 44])
     assert torch.equal(before, torch.get_rng_state())
     for i, seed in enumerate([42, 43, 44]):
         torch.manual_seed(seed)

@@ -1,4 +1,4 @@
-"""The training loop: what it keeps, how it stops and goes on, what it refuses."""
+"""The training loop: what it records, how it stops and resumes, and which input is an error."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ import torch
 from torch import Tensor
 
 from frhsic_core.learning import FRHSIC, DCor, EscapeWarning, Progress, Trainer, Unfair, make_penalty
-from frhsic_core.learning.checkpoint import read_checkpoint, write_checkpoint
+from frhsic_core.learning.checkpoint import read_state, write_state
+from frhsic_core.learning.data import TrainingData
+from frhsic_core.learning.step import Step
 
 N = 90
 
@@ -62,47 +64,45 @@ def test_resume_equals_uninterrupted(method: str, tmp_path: Path) -> None:
     assert_same(whole, resumed)
 
 
-def test_interrupt_in_the_middle_of_an_epoch_loses_nothing(tmp_path: Path) -> None:
-    """Ctrl-C after some step: what is there is returned and saved, and going on gives the uninterrupted run."""
+def after_step(monkeypatch: pytest.MonkeyPatch, number: int, signals: int) -> None:
+    """Send Ctrl-C the given number of times after the step with this number."""
+    run = Step.__call__
+    count = [0]
+
+    def interrupting(step: Step, batch: int, *, refresh: bool) -> None:
+        run(step, batch, refresh=refresh)
+        count[0] += 1
+        if count[0] == number:
+            for _ in range(signals):
+                os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(Step, "__call__", interrupting)
+
+
+def test_interrupt_in_the_middle_of_an_epoch_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After Ctrl-C the models are returned and saved, and resuming gives the uninterrupted run."""
     whole = trainer()
     whole.fit()
     path = tmp_path / "run.pt"
     stopped = trainer()
-    step, count = stopped._run, [0]
-
-    def interrupting(*key: object) -> None:
-        step(*key)
-        count[0] += 1
-        if count[0] == 5:  # epoch 1, after its second of three steps
-            os.kill(os.getpid(), signal.SIGINT)
-
-    stopped._run = interrupting
+    after_step(monkeypatch, 5, signals=1)  # in epoch 1, after its second of three steps
     result = stopped.fit(checkpoint=path)
     assert result.interrupted
-    assert (stopped.epoch, stopped.step) == (1, 2)
+    assert (stopped.epoch, stopped.batch) == (1, 2)
     assert result.history.epochs == 1
     resumed = trainer()
     resumed.fit(checkpoint=path)
     assert_same(whole, resumed)
-    stopped._run = step
-    stopped.fit()  # the same object can go on as well
+    stopped.fit()  # the same object can resume as well
     assert_same(whole, stopped)
 
 
-def test_a_second_interrupt_raises() -> None:
-    """Two Ctrl-C mean now; afterwards the usual handler is back."""
+def test_a_second_interrupt_raises(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second Ctrl-C raises at once; afterwards the usual handler is active again."""
     before = signal.getsignal(signal.SIGINT)
-    stubborn = trainer()
-    step = stubborn._run
-
-    def interrupting(*key: object) -> None:
-        step(*key)
-        os.kill(os.getpid(), signal.SIGINT)
-        os.kill(os.getpid(), signal.SIGINT)
-
-    stubborn._run = interrupting
+    after_step(monkeypatch, 1, signals=2)
     with pytest.raises(KeyboardInterrupt):
-        stubborn.fit()
+        trainer().fit()
     assert signal.getsignal(signal.SIGINT) is before
 
 
@@ -131,13 +131,13 @@ def test_checkpoint_refuses_other_settings_and_damage(tmp_path: Path) -> None:
         trainer().fit(checkpoint=path)
     torch.save({"format": 1, "f": Path}, path)
     with pytest.raises(ValueError, match="not a readable checkpoint"):
-        read_checkpoint(path)
+        read_state(path)
 
 
 def test_checkpoint_is_whole_or_absent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A write that fails half-way leaves the old file and no litter."""
     path = tmp_path / "run.pt"
-    write_checkpoint(path, {"epoch": 1})
+    write_state(path, {"epoch": 1})
 
     def failing(state: object, file: object) -> None:
         file.write(b"half")  # type: ignore[attr-defined]
@@ -145,9 +145,9 @@ def test_checkpoint_is_whole_or_absent(tmp_path: Path, monkeypatch: pytest.Monke
 
     monkeypatch.setattr(torch, "save", failing)
     with pytest.raises(OSError, match="No space"):
-        write_checkpoint(path, {"epoch": 2})
+        write_state(path, {"epoch": 2})
     monkeypatch.undo()
-    assert read_checkpoint(path)["epoch"] == 1
+    assert read_state(path)["epoch"] == 1
     assert [file.name for file in tmp_path.iterdir()] == ["run.pt"]
 
 
@@ -266,6 +266,21 @@ def test_numpy_and_pandas_are_read() -> None:
     assert torch.equal(results[0], results[2])
 
 
+def test_checked_data_are_used_as_they_are() -> None:
+    """A TrainingData in place of arrays gives the same models; without it y is needed."""
+    x, y, s = sample()
+    data = TrainingData.from_arrays(x, y, s, dtype=torch.float64)
+    options = {"lam": [0.0, 3.0], "seeds": 5, "epochs": 2, "batch_size": 32, "widths": (6, 4)}
+    by_data = Trainer(data, **options).fit()
+    by_arrays = Trainer(x, y, s, device="cpu", dtype=torch.float64, **options).fit()
+    assert torch.equal(by_data.encode(x), by_arrays.encode(x))
+    part = Trainer(data.part(torch.arange(60)), **options).fit()
+    alone = Trainer(x[:60], y[:60], s[:60], device="cpu", dtype=torch.float64, **options).fit()
+    assert torch.equal(part.encode(x), alone.encode(x))
+    with pytest.raises(TypeError, match="y is missing"):
+        Trainer(x)
+
+
 def test_batch_larger_than_n_is_all_rows() -> None:
     """A batch size beyond n means one batch."""
     assert trainer(batch_size=1000).steps_per_epoch == 1
@@ -309,9 +324,9 @@ def test_ratio_where_too_few_rows_count() -> None:
     [
         ({"lam": -1.0}, "lam is -1.0"),
         ({"lam": float("nan")}, "lam is nan"),
-        ({"lam": []}, "empty"),
+        ({"lam": []}, "lam is empty"),
         ({"lam": [1.0, 2.0], "seeds": [1, 2, 3]}, "lam has 2 values for 3 models"),
-        ({"dataset": [0, 3]}, "dataset holds 3"),
+        ({"dataset": [0, 3]}, "dataset contains 3"),
         ({"epochs": 0}, "epochs is 0"),
         ({"batch_size": 2.5}, "batch_size is 2.5"),
         ({"learning_rate": 0.0}, "learning_rate is 0.0"),

@@ -7,7 +7,7 @@ import pytest
 import torch
 from sklearn.linear_model import LinearRegression
 
-from frhsic_core.learning import Residualiser
+from frhsic_core.learning import Residualizer
 
 
 def sample(n: int = 400) -> tuple[torch.Tensor, torch.Tensor]:
@@ -20,7 +20,7 @@ def sample(n: int = 400) -> tuple[torch.Tensor, torch.Tensor]:
 def test_linear_equals_scikit_learn() -> None:
     """Residuals of held-out rows equal those of a fitted LinearRegression."""
     x, s = sample()
-    mine = Residualiser().fit(x[:300], s[:300]).transform(x[300:], s[300:])
+    mine = Residualizer().fit(x[:300], s[:300]).transform(x[300:], s[300:])
     line = LinearRegression().fit(s[:300, None].numpy(), x[:300].numpy())
     np.testing.assert_allclose(mine.numpy(), x[300:].numpy() - line.predict(s[300:, None].numpy()), atol=1e-8)
 
@@ -28,8 +28,8 @@ def test_linear_equals_scikit_learn() -> None:
 def test_kernel_form_removes_a_curve_that_the_line_leaves() -> None:
     """sin(6s): the linear residual still follows s², the kernel one is down to the noise."""
     x, s = sample()
-    linear = Residualiser("linear").fit(x[:300], s[:300]).transform(x[300:], s[300:])
-    kernel = Residualiser("kernel").fit(x[:300], s[:300]).transform(x[300:], s[300:])
+    linear = Residualizer("linear").fit(x[:300], s[:300]).transform(x[300:], s[300:])
+    kernel = Residualizer("kernel").fit(x[:300], s[:300]).transform(x[300:], s[300:])
     assert linear[:, 1].std() > 0.3
     assert kernel[:, 1].std() < 0.15
 
@@ -39,17 +39,17 @@ def test_splits_are_separate_and_ties_are_fine() -> None:
     x, s = sample()
     s = (s * 20).round()
     for form in ("linear", "kernel"):
-        both = Residualiser(form).fit_transform(torch.stack([x, 3 * x]), torch.stack([s, s]))
+        both = Residualizer(form).fit_transform(torch.stack([x, 3 * x]), torch.stack([s, s]))
         assert torch.isfinite(both).all()
-        torch.testing.assert_close(both[0], Residualiser(form).fit_transform(x, s), rtol=1e-6, atol=1e-8)
+        torch.testing.assert_close(both[0], Residualizer(form).fit_transform(x, s), rtol=1e-6, atol=1e-8)
         torch.testing.assert_close(both[1], 3 * both[0], rtol=1e-6, atol=1e-8)
 
 
 def test_errors() -> None:
     """Unknown forms, bad numbers, no fit."""
     with pytest.raises(ValueError, match="form is 'tree'"):
-        Residualiser("tree")
+        Residualizer("tree")
     with pytest.raises(ValueError, match="ridge is 0"):
-        Residualiser(ridge=0)
+        Residualizer(ridge=0)
     with pytest.raises(RuntimeError, match="not fitted"):
-        Residualiser().transform(torch.ones(3, 1), torch.arange(3.0))
+        Residualizer().transform(torch.ones(3, 1), torch.arange(3.0))

@@ -1,13 +1,14 @@
-"""Saving a fitted estimator: tensors and JSON in one file, and no code.
+"""Saving a fitted estimator as tensors and JSON in one file, without code.
 
-A pickle runs whatever its writer put into it. This file holds weights, numbers and text only and is read with
-``weights_only=True``; the class that reads it supplies the code.
+A pickle runs whatever code its writer put into it. The files of this module hold weights, numbers and text only and are
+read with ``weights_only=True``. The class that reads the file supplies the code.
 """
 
 from __future__ import annotations
 
 import json
 import os
+from dataclasses import asdict
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -18,9 +19,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
-from frhsic_core.learning.checkpoint import write_checkpoint
-from frhsic_core.learning.networks import ACTIVATIONS
-from frhsic_core.learning.selection import LambdaChoice
+from frhsic_core.learning.checkpoint import write_state
+from frhsic_core.learning.selection import LambdaChoice, LambdaSelection
+from frhsic_core.learning.stack import ACTIVATIONS
 
 __all__ = ["load_estimator", "plain_networks", "save_estimator"]
 
@@ -31,7 +32,7 @@ E = TypeVar("E", bound=BaseEstimator)
 def plain_networks(
     n_features: int, widths: tuple[int, ...], *, activation: str, activate_output: bool
 ) -> tuple[nn.Sequential, nn.Linear]:
-    """Encoder and head as plain PyTorch modules in float64, in the layout of :meth:`TrainedStack.lone`."""
+    """Return encoder and head as plain PyTorch modules in float64, in the layout of :meth:`TrainedStack.lone`."""
     sizes = (n_features, *widths)
     modules: list[nn.Module] = []
     for i, (n_in, n_out) in enumerate(pairwise(sizes)):
@@ -42,12 +43,12 @@ def plain_networks(
 
 
 def save_estimator(estimator: BaseEstimator, path: str | os.PathLike[str]) -> None:
-    """Write a fitted estimator; the file is whole or not there.
+    """Write a fitted estimator to a file, completely or not at all.
 
     Raises
     ------
     TypeError
-        A parameter is not plain data (a kernel given as a function, say): such an estimator can be pickled only.
+        A parameter is not plain data, such as a kernel given as a function. Such an estimator can only be pickled.
     """
     check_is_fitted(estimator)
     record: dict[str, Any] = {
@@ -70,28 +71,28 @@ def save_estimator(estimator: BaseEstimator, path: str | os.PathLike[str]) -> No
         text = json.dumps(record, default=_number)
     except TypeError as error:
         raise TypeError(
-            f"this {type(estimator).__name__} cannot be saved as plain data ({error}): give settings as numbers and "
-            "names, and random_state as a whole number."
+            f"this {type(estimator).__name__} cannot be saved as plain data ({error}): use numbers and names as "
+            "settings, and a whole number as random_state."
         ) from None
-    write_checkpoint(path, {"json": text, "tensors": tensors})
+    write_state(path, {"json": text, "tensors": tensors})
 
 
 def load_estimator(cls: type[E], path: str | os.PathLike[str]) -> E:
-    """Read an estimator of class ``cls`` written by :func:`save_estimator`; nothing in the file is executed."""
+    """Read an estimator of class ``cls`` that :func:`save_estimator` wrote; nothing in the file is executed."""
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
         record = json.loads(state["json"])
         tensors = state["tensors"]
     except FileNotFoundError:
         raise
-    except Exception as error:  # torch raises many kinds for a damaged file
-        # Not chained: torch's own text advises to read the file as a pickle, which would run whatever is in it.
+    except Exception as error:  # torch raises many kinds of errors for a damaged file
+        # Not chained, because torch's own message advises to read the file as a pickle, which would run its code.
         raise ValueError(
-            f"{path} is not a saved estimator ({type(error).__name__}): give a file that save() wrote."
+            f"{path} is not a saved estimator ({type(error).__name__}): pass a file that save() wrote."
         ) from None
     if record.get("kind") != KIND or record.get("class") != cls.__name__:
         found = record.get("class", "something else")
-        raise ValueError(f"{path} holds {found}, not {cls.__name__}: load it with the class that saved it.")
+        raise ValueError(f"{path} contains {found}, not {cls.__name__}: load it with the class that saved it.")
     estimator = cls(**_restored(record["parameters"]))
     for name, value in record["fitted"].items():
         setattr(estimator, name, _restored(value))
@@ -105,12 +106,13 @@ def load_estimator(cls: type[E], path: str | os.PathLike[str]) -> E:
     encoder, head = estimator._networks()
     encoder.load_state_dict(networks["encoder_"])
     head.load_state_dict(networks["head_"])
-    estimator.encoder_, estimator.head_ = encoder, head
+    estimator.encoder_ = encoder
+    estimator.head_ = head
     return estimator
 
 
 def _plain(value: Any) -> Any:
-    """Return what JSON has no name for (tuples, tables, arrays of text, a choice of λ) under a tag."""
+    """Return values that JSON does not know (tuples, tables, arrays of text, a choice of λ) under a tag."""
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, tuple):
@@ -121,6 +123,8 @@ def _plain(value: Any) -> Any:
         return {"__array__": value.tolist(), "dtype": "object" if value.dtype.kind == "O" else str(value.dtype)}
     if isinstance(value, LambdaChoice):
         return {"__choice__": {name: _plain(item) for name, item in vars(value).items()}}
+    if isinstance(value, LambdaSelection):
+        return {"__selection__": asdict(value)}
     return value
 
 
@@ -135,11 +139,13 @@ def _restored(value: Any) -> Any:
         return np.array(value["__array__"], dtype=value["dtype"])
     if "__choice__" in value:
         return LambdaChoice(**{name: _restored(item) for name, item in value["__choice__"].items()})
+    if "__selection__" in value:
+        return LambdaSelection(**value["__selection__"])
     return {key: _restored(item) for key, item in value.items()}
 
 
 def _number(value: Any) -> Any:
-    """NumPy's numbers as Python's; anything else is no plain data."""
+    """Return a NumPy number as a Python number; raise ``TypeError`` for anything else."""
     if isinstance(value, np.generic):
         return value.item()
     raise TypeError(f"{value!r} of type {type(value).__name__}")

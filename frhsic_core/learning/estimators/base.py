@@ -1,0 +1,284 @@
+"""The base class of the scikit-learn estimators: scaling, training, encoding and saving.
+
+X and S are scaled to [0, 1] by the minimum and maximum of the training samples, as in the paper. The target of a
+regression is standardized. The training runs in float32 on the chosen device. Predictions are computed in float64 on
+the CPU by plain PyTorch modules, so the prediction for a sample does not depend on the other samples.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Sequence
+from typing import Any, Self, cast
+
+import numpy as np
+import pandas as pd
+import torch
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+from torch import nn
+
+from frhsic_core.learning.data import TrainingData
+from frhsic_core.learning.estimators.input import (
+    DTYPES,
+    FitInput,
+    number_of_epochs,
+    seed_of,
+    standardized,
+    value_range,
+)
+from frhsic_core.learning.estimators.saving import load_estimator, plain_networks, save_estimator
+from frhsic_core.learning.estimators.warnings import (
+    InterruptedWarning,
+    warn_if_constant,
+    warn_if_no_gain,
+    warn_if_small_batch,
+    warn_if_undertrained,
+    warn_of_choice,
+    warn_of_missing_attribute,
+    warn_of_outliers,
+)
+from frhsic_core.learning.history import late_progress_bar, progress_bar
+from frhsic_core.learning.penalties import Penalty
+from frhsic_core.learning.protocols import architecture, make_penalty
+from frhsic_core.learning.selection import LambdaPath, LambdaSelection, select_lambda
+from frhsic_core.learning.stack import TrainedStack
+from frhsic_core.learning.threads import cpu_threads
+from frhsic_core.learning.trainer import Trainer, resolve_device
+
+__all__ = ["FairModel"]
+
+_CHUNK = 8192  # samples that are predicted at a time
+
+
+class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Base class of the three estimators; :class:`frhsic_core.learning.FairClassifier` documents the parameters."""
+
+    encoder_: nn.Sequential
+    head_: nn.Linear
+    _on = "both"  # what the penalty of the recommended FRHSIC acts on
+
+    def __init__(
+        self,
+        lam: float | str = 0.5,
+        *,
+        method: str = "frhsic",
+        protocol: str = "recommended",
+        penalty_settings: dict[str, Any] | None = None,
+        epochs: int | str = "auto",
+        batch_size: int = 256,
+        learning_rate: float = 1e-3,
+        widths: Sequence[int] = (50, 4),
+        random_state: Any = None,
+        device: str = "auto",
+        dtype: str = "float32",
+        selection: LambdaSelection | dict[str, Any] | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.lam = lam
+        self.method = method
+        self.protocol = protocol
+        self.penalty_settings = penalty_settings
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.widths = widths
+        self.random_state = random_state
+        self.device = device
+        self.dtype = dtype
+        self.selection = selection
+        self.verbose = verbose
+
+    # Training ---------------------------------------------------------------------------------------------------------
+
+    def _fit(self, given: FitInput, y: np.ndarray, task: str) -> Self:
+        """Train on checked input; ``y`` is 0 and 1 for a classification, and numbers for a regression."""
+        X, _, s, weights = given
+        if weights is not None:  # samples of weight zero must not even change the scaling
+            kept = weights > 0
+            X, y, weights = X[kept], y[kept], weights[kept]
+            s = None if s is None else s[kept]
+        if (y == y[0]).all():
+            what = "has one class only" if task == "classification" else f"is constant ({y[0]:g})"
+            raise ValueError(f"y {what} in the {len(y)} sample(s) that count: nothing can be learned from it.")
+        wanted = self.method != "unfair" and self.lam != 0
+        if s is None and wanted:
+            warn_of_missing_attribute(type(self).__name__, lam=self.lam, stacklevel=3)
+        penalized = s is not None and wanted
+        penalty = self._penalty() if penalized else make_penalty("unfair")
+        batch_size = min(int(self.batch_size), len(X))
+        warn_of_outliers(X, getattr(self, "feature_names_in_", range(X.shape[1])), what="X", stacklevel=3)
+        if s is not None and penalized:
+            warn_of_outliers(s, range(s.shape[1]), what="sensitive_features", stacklevel=3)
+            share = 1.0 if penalty.condition is None else float(y.mean())
+            warn_if_small_batch(batch_size * share, batch_size=batch_size, stacklevel=3)
+
+        offset, scale = value_range(X)
+        x = (X - offset) / scale
+        target_offset, target_scale = 0.0, 1.0
+        if task == "regression":
+            y, target_offset, target_scale = standardized(y, weights)
+        data = _training_data(x, y, s if penalized else None, weights, task)
+        if data.s is not None:
+            data.require_variation()  # the attribute may be constant without the samples of weight zero
+        seed = seed_of(self.random_state)
+        epochs = number_of_epochs(self.epochs, rows=len(x), batch_size=batch_size)
+        stack, index, path = self._train(data, penalty, seed=seed, epochs=epochs, penalized=penalized)
+
+        # Everything is trained: only now replace the attributes of an earlier fit.
+        self._keep(stack, index)
+        self.offset_ = offset
+        self.scale_ = scale
+        if task == "regression":
+            self.target_offset_ = target_offset
+            self.target_scale_ = target_scale
+        self.task_ = task
+        self.seed_ = seed
+        self.n_epochs_ = epochs
+        self.interrupted_ = stack.interrupted
+        self.lambda_choice_ = None if path is None else path.choice
+        if path is not None:
+            self.lam_ = path.choice.lam
+        else:
+            self.lam_ = float(self.lam) if penalized else 0.0
+        if stack.interrupted:
+            self._stop(stack.history.epochs, provisional=path is not None and path.stack is stack)
+        self._warn(x, y, path, steps_per_epoch=-(-len(x) // batch_size), penalized=penalized)
+        return self
+
+    def _train(
+        self, data: TrainingData, penalty: Penalty, *, seed: int, epochs: int, penalized: bool
+    ) -> tuple[TrainedStack, int, LambdaPath | None]:
+        """Return a trained stack, the index of the wanted model in it, and how λ was chosen (if it was)."""
+        dtype = DTYPES[self.dtype]
+        settings: dict[str, Any] = {
+            "protocol": self.protocol,
+            "epochs": epochs,
+            "batch_size": int(self.batch_size),
+            "learning_rate": self.learning_rate,
+            "widths": tuple(self.widths),
+        }
+        path: LambdaPath | None = None
+        lam = self.lam if penalized else 0.0
+        bar = progress_bar if self.verbose else late_progress_bar
+        with bar(type(self).__name__) as callback:
+            if lam == "auto":
+                path = select_lambda(
+                    data, selection=LambdaSelection.of(self.selection), penalty=penalty, seed=seed,
+                    device=self.device, dtype=dtype, callback=callback, **settings,
+                )  # fmt: skip
+                if path.stack.interrupted:
+                    return path.stack, path.index, path  # no second training after Ctrl-C
+                lam = path.choice.lam
+            moved = data.to(dtype=dtype, device=resolve_device(self.device))
+            trainer = Trainer(moved, penalty=penalty, lam=float(lam), seeds=seed, **settings)
+            return trainer.fit(callback=callback), 0, path
+
+    def _keep(self, stack: TrainedStack, index: int) -> None:
+        """Keep the networks and the history of one model of a stack."""
+        encoder, head = stack.lone(index)
+        if not all(bool(p.isfinite().all()) for p in (*encoder.parameters(), *head.parameters())):
+            raise ValueError(
+                f"the training diverged to NaN at learning_rate={self.learning_rate:g}: use a smaller one, such as "
+                "0.001."
+            )
+        self.encoder_ = encoder.double().cpu()
+        self.head_ = head.double().cpu()
+        columns = {name: stack.history[name] for name in ("loss", "penalty", "ratio", "metric")}
+        # Before the end of the first epoch the history has no row, and no column for the model.
+        self.history_ = pd.DataFrame(
+            {name: values[:, index] if len(values) else values[:, 0:0].flatten() for name, values in columns.items()}
+        )
+
+    def _stop(self, epochs: int, *, provisional: bool) -> None:
+        """Report that the partly trained model is kept, and raise ``KeyboardInterrupt``."""
+        choice = f" while λ was chosen (λ = {self.lam_:g} is provisional)" if provisional else ""
+        message = (
+            f"the training was interrupted after {epochs} of {self.n_epochs_} epochs{choice}: this "
+            f"{type(self).__name__} keeps the model as it is (interrupted_ is True)."
+        )
+        warnings.warn(message, InterruptedWarning, stacklevel=4)
+        raise KeyboardInterrupt(message)
+
+    def _warn(
+        self, x: np.ndarray, y: np.ndarray, path: LambdaPath | None, *, steps_per_epoch: int, penalized: bool
+    ) -> None:
+        """Warn if the training was too short, or if the model predicts one value, or no better than one value."""
+        if path is not None:
+            warn_of_choice(path.choice, stacklevel=4)
+        if warn_if_undertrained(
+            epochs=self.n_epochs_, steps_per_epoch=steps_per_epoch, learning_rate=self.learning_rate,
+            penalized=penalized, stacklevel=4,
+        ):  # fmt: skip
+            return
+        rows = np.linspace(0, len(x) - 1, min(len(x), 10_000)).astype(int)
+        output = self._outputs(x[rows])[1]
+        tried = None if path is None else path.stack.output(x[rows[:2000]]).double().cpu().numpy()
+        model: dict[str, Any] = {"lam": self.lam_, "learning_rate": self.learning_rate, "stacklevel": 4}
+        if not warn_if_constant(output, classes=hasattr(self, "classes_"), tried=tried, **model):
+            warn_if_no_gain(output, y[rows], task=self.task_, **model)
+
+    def _penalty(self) -> Penalty:
+        settings = dict(self.penalty_settings or {})
+        if self.method == "frhsic" and self.protocol == "recommended":
+            settings = {"on": self._on, **settings}
+        return make_penalty(self.method, protocol=self.protocol, **settings)
+
+    # Using ------------------------------------------------------------------------------------------------------------
+
+    def _forward(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Check and scale X; return Z ``(n, d)`` and the head's output ``(n,)``, float64."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        return self._outputs((X - self.offset_) / self.scale_)
+
+    @torch.no_grad()
+    def _outputs(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return Z ``(n, d)`` and the head's output ``(n,)`` for scaled X."""
+        with cpu_threads(len(x) * max(x.shape[1], *self.widths)):
+            z = torch.cat([self.encoder_(block) for block in torch.from_numpy(x).split(_CHUNK)])
+            return z.numpy(), self.head_(z).squeeze(-1).numpy()
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return the representation Z, ``(n, widths[-1])``."""
+        return self._forward(X)[0]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted estimator to a file of tensors and JSON, without code or pickles."""
+        save_estimator(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a file that :meth:`save` wrote; nothing in the file is executed."""
+        return load_estimator(cls, path)
+
+    def _networks(self) -> tuple[nn.Sequential, nn.Linear]:
+        n_features = cast(int, self.n_features_in_)
+        return plain_networks(n_features, tuple(self.widths), activation="selu", **architecture(self.protocol))
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(tuple(self.widths)[-1])
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+
+def _training_data(
+    x: np.ndarray, y: np.ndarray, s: np.ndarray | None, weights: np.ndarray | None, task: str
+) -> TrainingData:
+    """Return checked arrays as one dataset, with the attributes scaled to [0, 1]."""
+    if s is not None:
+        low, width = value_range(s)
+        s = (s - low) / width
+
+    def dataset(values: np.ndarray) -> torch.Tensor:
+        return torch.from_numpy(np.ascontiguousarray(values, dtype=np.float64)).unsqueeze(0)
+
+    return TrainingData(
+        dataset(x), dataset(y), None if s is None else dataset(s), None if weights is None else dataset(weights), task
+    )

@@ -1,0 +1,290 @@
+"""FRHSIC and its rivals as scikit-learn estimators: ``fit(X, y, sensitive_features=s)``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+import torch
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils import Tags
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+
+from frhsic_core.arrays import ArrayLike, as_tensor
+from frhsic_core.learning.estimators.base import FairModel
+from frhsic_core.learning.estimators.input import FitInput, favorable_class, read_fit
+from frhsic_core.learning.selection import LambdaSelection
+
+__all__ = ["FairClassifier", "FairEncoder", "FairRegressor"]
+
+Attribute = ArrayLike | str | None
+
+
+class _WithPositiveClass(FairModel):
+    """An estimator with two classes, one of which is the favorable one."""
+
+    positive_class: Any
+
+    def _as_numbers(self, y: Any, given: FitInput, classes: np.ndarray) -> np.ndarray:
+        """Set ``positive_class_`` and return 1 for the samples of this class, 0 for the others."""
+        condition = (self.penalty_settings or {}).get("condition")
+        self.positive_class_ = favorable_class(y, classes, self.positive_class, condition=condition, stacklevel=3)
+        return (given.y == self.positive_class_).astype(np.float64)
+
+
+class FairClassifier(ClassifierMixin, _WithPositiveClass):
+    """A binary classifier whose representation and probabilities depend less on a continuous attribute.
+
+    It minimizes cross-entropy + λ · penalty. The default penalty is FRHSIC in a form that cannot be evaded by
+    rescaling, collapsing or shearing Z: the normalized HSIC of whitened Z with a moving average of the bandwidth, on Z
+    and, with a linear kernel, on the logits. Measure the remaining dependence with
+    :func:`frhsic_core.learning.audit.audit_representation`.
+
+    Parameters
+    ----------
+    lam : float or "auto", default 0.5
+        λ ≥ 0, the weight of the penalty. ``"auto"`` chooses it on a part of the training data; see ``selection``.
+    positive_class : label, optional
+        The favorable class. With ``penalty_settings={"condition": "positives"}`` (equal opportunity) the penalty uses
+        the samples of this class only. The default is the last class of an ordered categorical, and otherwise the last
+        label in sorted order: 1 for 0 and 1, but "declined" for "approved" and "declined". Set it if labels are text.
+    method : str, default "frhsic"
+        ``frhsic``, ``frem``, ``reg_gdp``, ``adv``, ``mmd_binned``, ``laftr``, ``dcor`` or ``unfair``.
+    protocol : {"recommended", "text", "reference"}, default "recommended"
+        Settings of the method; see :mod:`frhsic_core.learning.protocols`.
+    penalty_settings : dict, optional
+        Single settings of the penalty, such as ``{"condition": "positives"}`` for equal opportunity,
+        ``{"attributes": "sum"}`` for several attributes, or ``{"estimator": "unbiased"}``.
+    epochs : int or "auto", default "auto"
+        Number of passes over the data. ``"auto"`` gives 2,000 steps or more, and at least 50 epochs (``n_epochs_``).
+        With fewer steps a model looks fairer than it will be.
+    batch_size : int, default 256
+        Number of samples in a mini-batch, at most n.
+    learning_rate : float, default 0.001
+        Learning rate of Adam.
+    widths : tuple of int, default (50, 4)
+        Width of each layer of the encoder. The last width is the dimension of Z. Keep it low: mini-batches should have
+        many times as many samples, and directions of Z that the task does not need are filled by the attribute.
+    random_state : int, RandomState or None
+        Seed of initial weights and mini-batches. With a whole number ``fit`` is repeatable.
+    device : str, default "auto"
+        Device of the training. ``"auto"`` is CUDA if it is available.
+    dtype : {"float32", "float64"}, default "float32"
+        Precision of the training.
+    selection : LambdaSelection or dict, optional
+        How ``lam="auto"`` chooses λ: a :class:`frhsic_core.learning.LambdaSelection` or a dictionary of its parameters.
+    verbose : bool, default False
+        Whether to draw a progress bar (needs rich). Without it, a bar appears on a terminal if the training takes long.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        The two classes, sorted. The second column of the probabilities belongs to ``classes_[1]``.
+    positive_class_ : label
+        The class that counted as y = 1 in training.
+    encoder_, head_ : nn.Sequential, nn.Linear
+        Plain PyTorch modules, float64, for X scaled by ``(X - offset_) / scale_`` with the minimum and range of the
+        training samples. The head's output is the logit of ``positive_class_``.
+    lam_ : float
+        The λ of the model.
+    lambda_choice_ : LambdaChoice or None
+        What ``lam="auto"`` tried and why it chose this λ.
+    n_epochs_ : int
+        Number of epochs, given or found by ``"auto"``.
+    history_ : DataFrame
+        Loss, penalty, ratio and metric of every epoch.
+    interrupted_ : bool
+        Whether Ctrl-C ended the training early.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> s = rng.uniform(20, 70, size=400)
+    >>> X = np.column_stack([s / 50 + rng.normal(size=400), rng.normal(size=400)])
+    >>> y = np.where(X.sum(1) > 1, "yes", "no")
+    >>> model = FairClassifier(epochs=60, learning_rate=1e-2, random_state=0, device="cpu")
+    >>> model = model.fit(X, y, sensitive_features=s)
+    >>> model.predict(X[:2]).shape, model.predict_proba(X).shape, model.transform(X).shape
+    ((2,), (400, 2), (400, 4))
+    """
+
+    classes_: np.ndarray
+
+    def __init__(
+        self,
+        lam: float | str = 0.5,
+        *,
+        positive_class: Any = None,
+        method: str = "frhsic",
+        protocol: str = "recommended",
+        penalty_settings: dict[str, Any] | None = None,
+        epochs: int | str = "auto",
+        batch_size: int = 256,
+        learning_rate: float = 1e-3,
+        widths: Sequence[int] = (50, 4),
+        random_state: Any = None,
+        device: str = "auto",
+        dtype: str = "float32",
+        selection: LambdaSelection | dict[str, Any] | None = None,
+        verbose: bool = False,
+    ) -> None:
+        # scikit-learn reads the parameters from this signature, so the base class cannot provide it.
+        super().__init__(
+            lam, method=method, protocol=protocol, penalty_settings=penalty_settings, epochs=epochs,
+            batch_size=batch_size, learning_rate=learning_rate, widths=widths, random_state=random_state,
+            device=device, dtype=dtype, selection=selection, verbose=verbose,
+        )  # fmt: skip
+        self.positive_class = positive_class
+
+    def fit(self, X: Any, y: Any, *more: Any, sensitive_features: Attribute = None, sample_weight: Any = None) -> Self:
+        """Fit on ``X (n, d)``, two classes ``y (n,)`` and the attribute(s) ``(n,)`` or ``(n, p)``.
+
+        ``sensitive_features`` may also be the name of a column of a DataFrame X, or a list of names. The columns stay
+        in X. Samples are matched by position; pandas objects whose labels are in another order are an error.
+
+        A warning is given if the fit is probably not what you want (:mod:`frhsic_core.learning.estimators.warnings`):
+        a missing attribute with λ > 0 (the model is then trained without a penalty), too few steps, a model that
+        predicts one class or is no better than that, mini-batches that are too small, ``lam="auto"`` without a useful
+        λ, or values so far out that scaling leaves nothing of their column.
+
+        Ctrl-C keeps the partly trained model on this estimator (``interrupted_`` is True), warns, and raises
+        ``KeyboardInterrupt``, so that a search or cross-validation stops too.
+        """
+        given = read_fit(self, X, y, more, sensitive_features, sample_weight)
+        check_classification_targets(given.y)
+        kind = type_of_target(given.y, input_name="y")
+        if kind != "binary":
+            raise ValueError(f"Only binary classification is supported. The type of the target is {kind}.")
+        self.classes_ = np.unique(given.y)
+        if len(self.classes_) < 2:
+            only = self.classes_.tolist()[0]
+            raise ValueError(f"y has one class only ({only!r}): a classifier needs samples of both classes.")
+        return self._fit(given, self._as_numbers(y, given, self.classes_), "classification")
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return the logits of ``classes_[1]``, ``(n,)``."""
+        logits = self._forward(X)[1]
+        return logits if self.positive_class_ == self.classes_[1] else -logits
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the probabilities of both classes, ``(n, 2)``."""
+        logits = torch.from_numpy(self.decision_function(X))
+        return torch.stack([torch.sigmoid(-logits), torch.sigmoid(logits)], dim=-1).numpy()
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the more probable class."""
+        positive = (self.decision_function(X) > 0).astype(int)
+        return self.classes_[positive]
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        assert tags.classifier_tags is not None
+        tags.classifier_tags.multi_class = False
+        return tags
+
+
+class FairRegressor(RegressorMixin, FairModel):
+    """A regressor whose representation and predictions depend less on a continuous attribute.
+
+    It minimizes the mean squared error of the standardized target + λ · penalty. Parameters, defaults and attributes
+    are those of :class:`FairClassifier`, without those about classes.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> s = rng.uniform(size=400)
+    >>> X = np.column_stack([s + rng.normal(size=400), rng.normal(size=400)])
+    >>> model = FairRegressor(lam=1.0, epochs=60, learning_rate=1e-2, random_state=0, device="cpu")
+    >>> model.fit(X, X.sum(1), sensitive_features=s).predict(X).shape
+    (400,)
+    """
+
+    def fit(self, X: Any, y: Any, *more: Any, sensitive_features: Attribute = None, sample_weight: Any = None) -> Self:
+        """Fit on ``X (n, d)``, numbers ``y (n,)`` and the attribute(s), as in :meth:`FairClassifier.fit`."""
+        given = read_fit(self, X, y, more, sensitive_features, sample_weight, y_numeric=True)
+        return self._fit(given, given.y, "regression")
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the predictions on the scale of y."""
+        return self._forward(X)[1] * self.target_scale_ + self.target_offset_
+
+
+class FairEncoder(_WithPositiveClass):
+    """A representation that predicts y and depends less on the attribute.
+
+    Parameters
+    ----------
+    lam : float or "auto", default 1.0
+        λ ≥ 0, the weight of the penalty. Here the penalty acts on Z alone. In :class:`FairClassifier` it acts on Z and
+        on the logits, each with weight 0.5, so that the two defaults are comparable.
+    task : {"auto", "classification", "regression"}, default "auto"
+        What y is. ``"auto"`` is a classification if y has two values, and otherwise a regression.
+    widths : tuple of int, default (50, 8)
+        Width of each layer of the encoder. Z has twice the dimension of a classifier's, because other models will use
+        it for other targets.
+    positive_class, method, ...
+        As in :class:`FairClassifier`, with the same defaults.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> s = rng.uniform(20, 70, size=400)
+    >>> X = np.column_stack([s / 50 + rng.normal(size=400), rng.normal(size=400)])
+    >>> y = X.sum(1) > 1
+    >>> encoder = FairEncoder(lam=1.0, epochs=60, learning_rate=1e-2, widths=(16, 4), random_state=0, device="cpu")
+    >>> encoder.fit(X, y, sensitive_features=s).transform(X).shape
+    (400, 4)
+    """
+
+    _on = "representation"
+
+    def __init__(
+        self,
+        lam: float | str = 1.0,
+        *,
+        task: str = "auto",
+        positive_class: Any = None,
+        method: str = "frhsic",
+        protocol: str = "recommended",
+        penalty_settings: dict[str, Any] | None = None,
+        epochs: int | str = "auto",
+        batch_size: int = 256,
+        learning_rate: float = 1e-3,
+        widths: Sequence[int] = (50, 8),
+        random_state: Any = None,
+        device: str = "auto",
+        dtype: str = "float32",
+        selection: LambdaSelection | dict[str, Any] | None = None,
+        verbose: bool = False,
+    ) -> None:
+        # scikit-learn reads the parameters from this signature, so the base class cannot provide it.
+        super().__init__(
+            lam, method=method, protocol=protocol, penalty_settings=penalty_settings, epochs=epochs,
+            batch_size=batch_size, learning_rate=learning_rate, widths=widths, random_state=random_state,
+            device=device, dtype=dtype, selection=selection, verbose=verbose,
+        )  # fmt: skip
+        self.task = task
+        self.positive_class = positive_class
+
+    def fit(self, X: Any, y: Any, *more: Any, sensitive_features: Attribute = None, sample_weight: Any = None) -> Self:
+        """Fit on ``X (n, d)``, ``y (n,)`` and the attribute(s), as in :meth:`FairClassifier.fit`."""
+        given = read_fit(self, X, y, more, sensitive_features, sample_weight)
+        if self.task not in ("auto", "classification", "regression"):
+            raise ValueError(f"task is {self.task!r}: choose 'auto', 'classification' or 'regression'.")
+        values = np.unique(given.y)
+        if len(values) < 2:
+            count = "1 sample" if len(given.y) == 1 else f"{len(given.y)} rows"
+            raise ValueError(f"y is constant ({values.tolist()[0]!r}, {count}): nothing can be learned from it.")
+        task = self.task
+        if task == "auto":
+            task = "classification" if len(values) == 2 else "regression"
+        if task == "classification":
+            if len(values) > 2:
+                raise ValueError(f"y has {len(values)} classes, but only two are supported: use task='regression'.")
+            return self._fit(given, self._as_numbers(y, given, values), task)
+        if self.positive_class is not None:
+            raise ValueError(
+                f"positive_class is {self.positive_class!r}, but y has {len(values)} values: leave positive_class out."
+            )
+        return self._fit(given, as_tensor(given.y, name="y").numpy(), task)

@@ -1,0 +1,321 @@
+"""Reading and checking the parameters of an estimator and the data that are passed to its ``fit``."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import torch
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils.validation import validate_data
+
+from frhsic_core.arrays import ArrayLike, as_tensor, require_same_rows
+from frhsic_core.learning.estimators.warnings import PositiveClassWarning
+from frhsic_core.learning.protocols import METHODS, make_penalty
+from frhsic_core.learning.selection import LambdaSelection
+from frhsic_core.learning.stack import require_lambdas
+
+__all__ = [
+    "FitInput",
+    "favorable_class",
+    "number_of_epochs",
+    "read_fit",
+    "seed_of",
+    "standardized",
+    "value_range",
+]
+
+DTYPES = {"float32": torch.float32, "float64": torch.float64}
+STEPS = 2000  # epochs="auto" makes at least this many steps
+FEWEST_EPOCHS = 50  # and at least this many epochs
+
+
+# Data -----------------------------------------------------------------------------------------------------------------
+
+
+class FitInput(NamedTuple):
+    """The checked input of ``fit``."""
+
+    X: np.ndarray  # (n, d), float64
+    y: np.ndarray  # (n,), numbers or labels as given
+    s: np.ndarray | None  # (n, p), float64
+    weights: np.ndarray | None  # (n,), float64
+
+
+def read_fit(
+    estimator: Any, X: Any, y: Any, more: tuple[Any, ...], s: Any, sample_weight: Any, **checks: Any
+) -> FitInput:
+    """Check the parameters of an estimator and everything that is passed to its ``fit``.
+
+    ``more`` are further positional arguments of ``fit``, which are an error. ``checks`` are options of
+    :func:`sklearn.utils.validation.validate_data`.
+    """
+    check_parameters(estimator)
+    require_aligned(X, y, s, sample_weight)
+    values, target = _read_data(estimator, X, y, more, **checks)
+    attribute = None if s is None else _read_attribute(s, X, len(values))
+    weights = None if sample_weight is None else _read_weights(sample_weight, len(values))
+    return FitInput(values, target, attribute, weights)
+
+
+def _read_weights(sample_weight: Any, rows: int) -> np.ndarray:
+    """Return the weights as ``(n,)`` float64; one number is used for all samples."""
+    if isinstance(sample_weight, Real):
+        sample_weight = np.full(rows, float(sample_weight))
+    weights = check_array(sample_weight, dtype=np.float64, ensure_2d=False, input_name="sample_weight")
+    if weights.shape != (rows,):
+        raise ValueError(f"sample_weight has shape {weights.shape}: one weight for each of the {rows} rows is needed.")
+    if (weights < 0).any():
+        raise ValueError("sample_weight has negative values: weights must be zero or positive.")
+    if not (weights > 0).any():
+        raise ValueError("sample_weight is zero everywhere: at least one row needs a positive weight.")
+    return weights
+
+
+def _read_data(estimator: Any, X: Any, y: Any, more: tuple[Any, ...], **checks: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return X and y, checked by scikit-learn."""
+    if more:
+        raise TypeError(
+            "fit takes only X and y by position: write fit(X, y, sensitive_features=s) for the attribute, and "
+            "sample_weight=w for weights."
+        )
+    _check_columns(X)
+    try:
+        return validate_data(estimator, X, y, dtype=np.float64, **checks)
+    except (TypeError, ValueError) as error:
+        text = _text_columns(X)
+        if not text:
+            raise
+        shown = ", ".join(text[:5]) + (f" and {len(text) - 5} more" if len(text) > 5 else "")
+        raise ValueError(
+            f"X has text in {shown}: could not convert string to float. Encode such columns as numbers first, "
+            "with OneHotEncoder or pandas.get_dummies, or drop them."
+        ) from error
+
+
+def _check_columns(X: Any) -> None:
+    """Raise ``ValueError`` for columns with the same name, and for dates, which have no scale."""
+    if hasattr(X, "columns") and hasattr(X, "iloc"):
+        repeated = X.columns[X.columns.duplicated()].unique()
+        if len(repeated):
+            raise ValueError(
+                f"X has several columns named {', '.join(map(repr, repeated))}: give each column a name of its own, or "
+                "pass X.to_numpy()."
+            )
+        dates = [
+            repr(name) for name, kind in zip(X.columns, X.dtypes, strict=True) if getattr(kind, "kind", "") in "Mm"
+        ]
+    else:
+        dates = ["all"] if getattr(getattr(X, "dtype", None), "kind", "") in ("M", "m") else []
+    if dates:
+        raise ValueError(
+            f"X has dates in column {', '.join(dates)}: turn them into numbers first, such as years "
+            "(X[name].dt.year) or days since a date, or drop them."
+        )
+
+
+def require_aligned(X: Any, y: Any, s: Any, sample_weight: Any) -> None:
+    """Raise ``ValueError`` for pandas objects whose row labels are in another order than those of X (or of y)."""
+    first, name = (X, "X") if hasattr(X, "iloc") else (y, "y")
+    for other, what in ((y, "y"), (s, "sensitive_features"), (sample_weight, "sample_weight")):
+        if what != name:
+            require_same_rows(first, other, names=(name, what), stacklevel=4)
+
+
+def _text_columns(X: Any) -> list[str]:
+    """Return the columns of X with text that is not a number, each with its first such value."""
+    if hasattr(X, "columns") and hasattr(X, "iloc"):
+        columns = [(repr(name), X.iloc[:, i]) for i, name in enumerate(X.columns)]
+    elif getattr(X, "ndim", 0) == 2 and isinstance(X, np.ndarray) and X.dtype.kind in "OUS":
+        columns = [(str(i), pd.Series(X[:, i])) for i in range(X.shape[1])]
+    else:
+        return []
+    found = []
+    for name, values in columns:
+        text = [value for value in values if isinstance(value, str | bytes) and not _is_number(value)]
+        if text:
+            found.append(f"column {name} (first: {text[0]!r})")
+    return found
+
+
+def _is_number(text: str | bytes) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _read_attribute(s: Any, X: Any, rows: int) -> np.ndarray:
+    """Return the attribute(s) as ``(n, p)`` float64; ``s`` may name columns of a DataFrame X."""
+    s = _by_name(s, X, rows)
+    tensor = as_tensor(s, name="sensitive_features").detach().cpu().double()
+    if tensor.ndim == 1:
+        tensor = tensor.unsqueeze(-1)
+    if tensor.ndim != 2 or tensor.shape[0] != rows:
+        raise ValueError(
+            f"sensitive_features has shape {tuple(tensor.shape)} but X has {rows} rows: one row per sample is needed."
+        )
+    if not bool(torch.isfinite(tensor).all()):
+        bad = int((~torch.isfinite(tensor)).sum())
+        raise ValueError(
+            f"sensitive_features has {bad} NaN or infinite values: drop those rows first. Do not fill them in, because "
+            "the penalty would then use invented values."
+        )
+    constant = (tensor == tensor[:1]).all(0)
+    if bool(constant.any()):
+        column = int(constant.nonzero()[0])
+        raise ValueError(f"sensitive_features is constant (column {column}): nothing can depend on it. Drop it.")
+    return tensor.numpy()
+
+
+def _by_name(s: Any, X: Any, rows: int) -> ArrayLike:
+    """Replace names of columns by the columns, which stay in X."""
+    named = isinstance(s, str) or (isinstance(s, list | tuple) and len(s) > 0 and all(isinstance(v, str) for v in s))
+    if not named or (not isinstance(s, str) and len(s) == rows):
+        return s  # a text for each row: reading it as numbers reports the error
+    columns = list(getattr(X, "columns", ()))
+    names = [s] if isinstance(s, str) else list(s)
+    if not columns:
+        raise TypeError(
+            f"sensitive_features is {s!r}, a name, but X is not a DataFrame: pass the values, one for each row. After "
+            "another step of a pipeline X has become an array; then use "
+            f"pipeline.fit(X, y, fairclassifier__sensitive_features=X[{s!r}])."
+        )
+    missing = [name for name in names if name not in columns]
+    if missing:
+        raise ValueError(
+            f"sensitive_features is {s!r}, but X has no column {', '.join(map(repr, missing))}. Its columns are "
+            f"{', '.join(map(repr, columns))}."
+        )
+    return X[names].to_numpy()
+
+
+def value_range(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return minimum and width of each column; the width of a constant column is 1."""
+    low = values.min(0)
+    width = np.ptp(values, axis=0)
+    return low, np.where(width > 0, width, 1.0)
+
+
+def standardized(y: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, float, float]:
+    """Return the target with mean 0 and variance 1, and its former mean and standard deviation."""
+    mean = float(np.average(y, weights=weights))
+    spread = float(np.sqrt(np.average((y - mean) ** 2, weights=weights)))
+    spread = spread if spread > 0 else 1.0
+    return (y - mean) / spread, mean, spread
+
+
+# Parameters -----------------------------------------------------------------------------------------------------------
+
+
+def check_parameters(model: Any) -> None:
+    """Raise ``ValueError`` for a parameter of an estimator that cannot be used, with its name, value and choices."""
+    if model.method not in METHODS:
+        raise ValueError(f"method is {model.method!r}: choose one of {', '.join(map(repr, METHODS))}.")
+    if model.lam != "auto":
+        require_lambdas([model.lam], given=model.lam, alternative=", or 'auto'")
+    if model.epochs != "auto":
+        _require_count("epochs", model.epochs, ", or 'auto'")
+    _require_count("batch_size", model.batch_size)
+    rate: Any = model.learning_rate
+    if isinstance(rate, str) or not isinstance(rate, Real) or not 0 < float(rate) < float("inf"):
+        raise ValueError(f"learning_rate is {rate!r}: it must be a positive number, such as 0.001.")
+    widths = model.widths
+    if isinstance(widths, str) or not np.iterable(widths) or not len(tuple(widths)):
+        raise ValueError(f"widths is {widths!r}: give at least one, such as (50, 4). The last is the dimension of Z.")
+    for width in widths:
+        if not isinstance(width, Integral) or width < 1:
+            raise ValueError(f"widths is {widths!r}: all must be positive whole numbers, such as (50, 4).")
+    if model.dtype not in DTYPES:
+        raise ValueError(f"dtype is {model.dtype!r}: choose 'float32' or 'float64'.")
+    _check_device(model.device)
+    _check_seed(model.random_state)
+    settings = model.penalty_settings
+    if settings is not None and not isinstance(settings, Mapping):
+        raise ValueError(
+            f"penalty_settings is {settings!r}: give a dictionary, such as {{'condition': 'positives'}}, or None."
+        )
+    # A model without a penalty may share the settings of the models that it is compared with.
+    make_penalty(model.method, protocol=model.protocol, **(settings or {} if model.method != "unfair" else {}))
+    LambdaSelection.of(model.selection)
+
+
+def _require_count(name: str, value: Any, alternative: str = "") -> None:
+    if isinstance(value, bool) or not isinstance(value, Real) or value < 1 or value % 1 != 0:
+        raise ValueError(f"{name} is {value!r}: it must be a positive whole number{alternative}.")
+
+
+def _check_device(device: Any) -> None:
+    if device != "auto":
+        try:
+            torch.device(device)
+        except (RuntimeError, TypeError):
+            raise ValueError(f"device is {device!r}: choose 'auto', 'cpu', 'cuda' or 'cuda:0'.") from None
+    if str(device).startswith("cuda") and not torch.cuda.is_available():
+        raise ValueError(f"device is {device!r}, but there is no CUDA device: use 'cpu' or 'auto'.")
+
+
+def _check_seed(random_state: Any) -> None:
+    if isinstance(random_state, Integral):
+        if not -(2**63) <= int(random_state) < 2**63:
+            raise ValueError(f"random_state is {random_state}: give a whole number of at most 63 bits.")
+    elif random_state is not None and not isinstance(random_state, np.random.RandomState):
+        raise ValueError(
+            f"random_state is {random_state!r}: give a whole number (then fit is repeatable), a RandomState or None."
+        )
+
+
+def seed_of(random_state: Any) -> int:
+    """Return ``random_state`` if it is a whole number, and otherwise draw a seed from it."""
+    if isinstance(random_state, Integral):
+        return int(random_state)
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+
+
+def number_of_epochs(epochs: int | str, *, rows: int, batch_size: int) -> int:
+    """Return the number of epochs; ``"auto"`` gives 2,000 steps or more, and at least 50 epochs.
+
+    A model with a penalty first becomes constant, which makes the penalty small, and learns afterwards. If it is
+    stopped early, it looks fair and is useless. With Adam at a learning rate of 0.001 this takes some hundred to two
+    thousand steps, for any number of samples.
+
+    Examples
+    --------
+    >>> [number_of_epochs("auto", rows=n, batch_size=256) for n in (1000, 5000, 50_000)]
+    [500, 100, 50]
+    """
+    if epochs != "auto":
+        return int(epochs)
+    steps = -(-rows // min(int(batch_size), rows))
+    return max(FEWEST_EPOCHS, -(-STEPS // steps))
+
+
+def favorable_class(y: Any, classes: np.ndarray, named: Any, *, condition: str | None, stacklevel: int) -> Any:
+    """Return the class that counts as y = 1: the named one, the last of an ordered categorical, or the larger label.
+
+    ``y`` are the labels as given, ``classes`` their sorted values, and ``named`` is the parameter ``positive_class``.
+    With the condition ``"positives"`` the choice decides whom the penalty protects. Then labels that do not show it
+    (text, or numbers other than 0 and 1, −1 and 1) give a :class:`PositiveClassWarning`.
+    """
+    labels = classes.tolist()
+    if named is not None:
+        if named not in labels:
+            shown = " and ".join(map(repr, labels))
+            raise ValueError(f"positive_class is {named!r}, but y has the classes {shown}: choose one of them.")
+        return labels[labels.index(named)]
+    dtype = getattr(y, "dtype", None)
+    if isinstance(dtype, pd.CategoricalDtype) and dtype.ordered:
+        return [category for category in dtype.categories.tolist() if category in labels][-1]
+    if condition == "positives" and not any(set(labels) <= pair for pair in ({0, 1}, {-1, 1})):
+        warnings.warn(
+            f"condition='positives' protects the samples of one class, and {labels[-1]!r} was taken because it comes "
+            f"after {labels[0]!r} in sorted order. Set positive_class={labels[0]!r} or positive_class={labels[-1]!r}.",
+            PositiveClassWarning,
+            stacklevel=stacklevel + 1,
+        )
+    return labels[-1]

@@ -1,0 +1,351 @@
+"""A stack of models is one module: networks, trained stacks, and the settings of each model.
+
+Weights have shape ``(models, in, out)`` and a forward pass is one batched matrix product for each layer. A stack of 125
+models therefore needs as few kernel launches as one model. A single model is a stack of one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from numbers import Real
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from frhsic_core.arrays import ArrayLike, as_tensor
+from frhsic_core.learning.history import History
+from frhsic_core.learning.threads import cpu_threads
+
+__all__ = [
+    "ModelStack",
+    "StackedLinear",
+    "StackedMLP",
+    "TrainedStack",
+    "require_lambdas",
+    "seeded_generators",
+    "stack_settings",
+]
+
+ACTIVATIONS: dict[str, tuple[Callable[[Tensor], Tensor], type[nn.Module]]] = {
+    "selu": (F.selu, nn.SELU),
+    "relu": (F.relu, nn.ReLU),
+    "tanh": (torch.tanh, nn.Tanh),
+}
+
+
+def seeded_generators(seeds: Sequence[int]) -> list[torch.Generator]:
+    """Return one CPU generator for each seed, in the state that ``torch.manual_seed(seed)`` gives."""
+    return [torch.Generator().manual_seed(int(seed)) for seed in seeds]
+
+
+class StackedLinear(nn.Module):
+    """One affine map for each model, ``(models, n, in) -> (models, n, out)``, computed by ``torch.baddbmm``.
+
+    Examples
+    --------
+    >>> layer = StackedLinear(3, 4, 2)
+    >>> layer.initialize(seeded_generators([0, 1, 2]))
+    >>> tuple(layer(torch.zeros(3, 5, 4)).shape)
+    (3, 5, 2)
+    """
+
+    def __init__(self, models: int, n_in: int, n_out: int, *, dtype: torch.dtype = torch.float32) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(models, n_in, n_out, dtype=dtype))
+        self.bias = nn.Parameter(torch.zeros(models, 1, n_out, dtype=dtype))
+
+    @torch.no_grad()
+    def initialize(self, generators: Sequence[torch.Generator]) -> None:
+        """Draw each model's weights from its generator, exactly as ``nn.Linear`` draws them from the global one."""
+        models, n_in, n_out = self.weight.shape
+        if len(generators) != models:
+            raise ValueError(f"{len(generators)} generators were given for {models} models: give one for each model.")
+        for i, generator in enumerate(generators):
+            weight = torch.empty(n_out, n_in, dtype=self.weight.dtype)
+            nn.init.kaiming_uniform_(weight, a=math.sqrt(5), generator=generator)
+            bound = 1.0 / math.sqrt(n_in)
+            bias = torch.empty(n_out, dtype=self.bias.dtype).uniform_(-bound, bound, generator=generator)
+            self.weight[i].copy_(weight.T)
+            self.bias[i, 0].copy_(bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.baddbmm(self.bias, x, self.weight)
+
+    initialise = initialize  # SHIM
+
+    def lone(self, i: int) -> nn.Linear:
+        """Return model ``i`` as a plain ``nn.Linear``."""
+        _, n_in, n_out = self.weight.shape
+        layer = nn.Linear(n_in, n_out, dtype=self.weight.dtype, device=self.weight.device)
+        with torch.no_grad():
+            layer.weight.copy_(self.weight[i].T)
+            layer.bias.copy_(self.bias[i, 0])
+        return layer
+
+
+class StackedMLP(nn.Module):
+    """A stack of multilayer perceptrons with widths ``(in, ..., out)``.
+
+    Parameters
+    ----------
+    models : int
+        Number of models.
+    widths : sequence of int
+        Input width, hidden widths, output width.
+    activation : {"selu", "relu", "tanh"}
+        Activation between the layers.
+    activate_output : bool
+        Whether the activation is also applied after the last layer.
+
+    Examples
+    --------
+    >>> net = StackedMLP(2, (4, 50, 50))
+    >>> net.initialize([42, 43])
+    >>> _ = torch.manual_seed(42)
+    >>> bool((nn.Linear(4, 50).weight.T == net.layers[0].weight[0]).all())
+    True
+    """
+
+    def __init__(
+        self,
+        models: int,
+        widths: Sequence[int],
+        *,
+        activation: str = "selu",
+        activate_output: bool = False,
+        dtype: torch.dtype = torch.float32,
+    ) -> None:
+        super().__init__()
+        if activation not in ACTIVATIONS:
+            raise ValueError(f"activation is {activation!r}: choose one of {', '.join(map(repr, ACTIVATIONS))}.")
+        if len(widths) < 2 or min(widths) < 1:
+            raise ValueError(f"widths is {tuple(widths)}: give at least an input and an output width, all positive.")
+        self.activation = activation
+        self.activate_output = activate_output
+        self.layers = nn.ModuleList(StackedLinear(models, a, b, dtype=dtype) for a, b in pairwise(widths))
+
+    def initialize(self, seeds: Sequence[int] | Sequence[torch.Generator]) -> None:
+        """Give each model the weights that a single PyTorch model would get after ``torch.manual_seed(seed)``.
+
+        You can pass generators instead of seeds, to continue the stream of an earlier network of the same model.
+        """
+        generators = [s if isinstance(s, torch.Generator) else seeded_generators([s])[0] for s in seeds]
+        for layer in self.layers:
+            cast(StackedLinear, layer).initialize(generators)
+
+    initialise = initialize  # SHIM
+
+    def forward(self, x: Tensor) -> Tensor:
+        function = ACTIVATIONS[self.activation][0]
+        last = len(self.layers) - 1
+        for i, layer in enumerate(self.layers):
+            x = layer(x)
+            if i < last or self.activate_output:
+                x = function(x)
+        return x
+
+    def lone(self, i: int) -> nn.Sequential:
+        """Return model ``i`` as a plain ``nn.Sequential``."""
+        modules: list[nn.Module] = []
+        for j, layer in enumerate(self.layers):
+            modules.append(cast(StackedLinear, layer).lone(i))
+            if j < len(self.layers) - 1 or self.activate_output:
+                modules.append(ACTIVATIONS[self.activation][1]())
+        return nn.Sequential(*modules)
+
+
+class ModelStack(nn.Module):
+    """The encoders h and linear heads f of a stack: ``z = h(x)`` and ``output = f(z)``.
+
+    Parameters
+    ----------
+    models : int
+        Number of models.
+    n_features : int
+        Number of columns of X.
+    widths : sequence of int
+        Width of each layer of the encoder. The last width is the dimension of Z.
+    activation, activate_output
+        As in :class:`StackedMLP`. The encoder of the paper's text ends in SELU, that of its code does not.
+    """
+
+    def __init__(
+        self,
+        models: int,
+        n_features: int,
+        *,
+        widths: Sequence[int] = (50, 50),
+        activation: str = "selu",
+        activate_output: bool = False,
+        dtype: torch.dtype = torch.float32,
+    ) -> None:
+        super().__init__()
+        self.encoder = StackedMLP(
+            models, (n_features, *widths), activation=activation, activate_output=activate_output, dtype=dtype
+        )
+        self.head = StackedLinear(models, widths[-1], 1, dtype=dtype)
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns of X."""
+        return cast(StackedLinear, self.encoder.layers[0]).weight.shape[1]
+
+    def initialize(self, seeds: Sequence[int]) -> list[torch.Generator]:
+        """Initialize the encoder, then the head, and return the generators for an adversary to continue."""
+        generators = seeded_generators(seeds)
+        self.encoder.initialize(generators)
+        self.head.initialize(generators)
+        return generators
+
+    initialise = initialize  # SHIM
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return Z ``(models, n, d)`` and the head's output ``(models, n)``; logits for classification."""
+        z = self.encoder(x)
+        return z, self.head(z).squeeze(-1)
+
+
+@dataclass
+class TrainedStack:
+    """A stack of trained models that encodes and predicts.
+
+    Parameters
+    ----------
+    model : ModelStack
+        Encoders and heads.
+    history : History
+        Loss, penalty and metric of every epoch and model.
+    lam : Tensor
+        λ of each model.
+    seeds, dataset : tuple of int
+        Seed and dataset of each model.
+    task : {"classification", "regression"}
+        The task of the training.
+    penalty : nn.Module
+        The penalty in its final state (bandwidths, adversary).
+    interrupted : bool
+        Whether Ctrl-C ended the training early.
+    """
+
+    model: ModelStack
+    history: History
+    lam: Tensor
+    seeds: tuple[int, ...]
+    dataset: tuple[int, ...]
+    task: str
+    penalty: nn.Module = field(repr=False)
+    interrupted: bool = False
+
+    @property
+    def models(self) -> int:
+        """Number of models."""
+        return len(self.seeds)
+
+    @torch.no_grad()
+    def forward(
+        self, x: ArrayLike, *, dataset: Sequence[int] | None = None, chunk: int = 8192
+    ) -> tuple[Tensor, Tensor]:
+        """Return Z ``(models, n, d)`` and the head's output ``(models, n)`` on the models' device.
+
+        Parameters
+        ----------
+        x : array_like
+            ``(n, d)`` for every model, or ``(datasets, n, d)`` with one dataset for each model.
+        dataset : sequence of int, optional
+            Index of the dataset of each model; by default the one that it was trained on.
+        chunk : int
+            Number of samples that are computed at a time.
+        """
+        first = next(self.model.parameters())
+        x = as_tensor(x, name="X").to(dtype=first.dtype, device=first.device)
+        if x.ndim == 3:
+            which = torch.tensor(self.dataset if dataset is None else list(dataset), device=first.device)
+        else:
+            x = x.unsqueeze(0)
+            which = torch.zeros(self.models, dtype=torch.int64, device=first.device)
+        if x.shape[-1] != self.model.n_features:
+            raise ValueError(
+                f"X has {x.shape[-1]} columns but the models were trained on {self.model.n_features}: pass the same "
+                "columns."
+            )
+        widest = max(max(weight.shape[-2:]) for weight in self.model.parameters())
+        with cpu_threads(self.models * x.shape[1] * widest):
+            parts = [self.model(block[which]) for block in x.split(chunk, dim=1)]
+        return torch.cat([z for z, _ in parts], dim=1), torch.cat([output for _, output in parts], dim=1)
+
+    def encode(self, x: ArrayLike, *, dataset: Sequence[int] | None = None) -> Tensor:
+        """Return Z of every model, ``(models, n, d)``."""
+        return self.forward(x, dataset=dataset)[0]
+
+    def output(self, x: ArrayLike, *, dataset: Sequence[int] | None = None) -> Tensor:
+        """Return logits (classification) or predictions (regression), ``(models, n)``."""
+        return self.forward(x, dataset=dataset)[1]
+
+    def probabilities(self, x: ArrayLike, *, dataset: Sequence[int] | None = None) -> Tensor:
+        """Return the probabilities of class 1, ``(models, n)``, for a classification."""
+        if self.task != "classification":
+            raise ValueError("probabilities() exists for classification only: use output() for a regression.")
+        return torch.sigmoid(self.output(x, dataset=dataset))
+
+    def lone(self, i: int = 0) -> tuple[nn.Sequential, nn.Linear]:
+        """Return encoder and head of model ``i`` as plain PyTorch modules."""
+        return self.model.encoder.lone(i), self.model.head.lone(i)
+
+
+def require_lambdas(values: Sequence[Any], *, given: Any, name: str = "lam", alternative: str = "") -> list[float]:
+    """Return the values of λ as floats, or raise ``ValueError`` unless each one is a finite number ≥ 0.
+
+    The message shows the argument as it was given, its name, and an alternative such as ``", or 'auto'"``.
+    """
+    numbers = [value.item() if hasattr(value, "item") else value for value in values]
+    for number in numbers:
+        if not isinstance(number, Real) or not 0 <= float(number) < math.inf:
+            raise ValueError(f"{name} is {given!r}: λ must be a finite number that is zero or positive{alternative}.")
+    return [float(number) for number in numbers]
+
+
+def stack_settings(lam: Any, seeds: Any, dataset: Any, *, datasets: int) -> tuple[list[float], list[int], list[int]]:
+    """Return λ, seed and dataset of each model; a single value is repeated for every model.
+
+    Parameters
+    ----------
+    lam, seeds, dataset : number or sequence
+        One value, or one for each model. ``dataset=None`` gives model i dataset i, or all models the only one.
+    datasets : int
+        Number of datasets.
+
+    Examples
+    --------
+    >>> stack_settings([0.0, 1.0], 7, None, datasets=1)
+    ([0.0, 1.0], [7, 7], [0, 0])
+    """
+
+    def listed(value: Any) -> list[Any]:
+        value = value.tolist() if hasattr(value, "tolist") else value
+        return list(value) if isinstance(value, Sequence) and not isinstance(value, str) else [value]
+
+    if dataset is None:
+        dataset = 0 if datasets == 1 else range(datasets)
+    settings = {"lam": listed(lam), "seeds": listed(seeds), "dataset": listed(dataset)}
+    models = max(len(values) for values in settings.values())
+    for name, values in settings.items():
+        if not values:
+            raise ValueError(f"{name} is empty: at least one model is needed.")
+        if len(values) not in (1, models):
+            raise ValueError(f"{name} has {len(values)} values for {models} models: give one, or one for each model.")
+    lams = require_lambdas(settings["lam"], given=lam)
+    which = [int(value) for value in settings["dataset"]]
+    if any(not 0 <= index < datasets for index in which):
+        raise ValueError(
+            f"dataset contains {max(which, key=abs)}: there are {datasets} datasets, and the first one is number 0."
+        )
+
+    def spread(values: list[Any]) -> list[Any]:
+        return values * models if len(values) == 1 else values
+
+    return spread(lams), spread([int(seed) for seed in settings["seeds"]]), spread(which)
