@@ -21,7 +21,7 @@ SCRIPT = textwrap.dedent(
     """
     import sys, time
     import torch
-    from frhsic_core.paper.runs import sweep
+    from frhsic_core.paper.runs.runner import run_experiment
     from frhsic_core.paper.runs.plan import Experiment, Task
     from frhsic_core.paper.runs.store import ResultStore
     torch.set_num_threads(1)
@@ -33,7 +33,7 @@ SCRIPT = textwrap.dedent(
     def say(line):
         print(line, flush=True)
         time.sleep(pause)
-    print(sweep.run_experiment(experiment, ResultStore(sys.argv[1], "tiny"), device="cpu", say=say), flush=True)
+    print(run_experiment(experiment, ResultStore(sys.argv[1], "tiny"), device="cpu", say=say), flush=True)
     """
 )
 
@@ -53,8 +53,8 @@ def tiny() -> Experiment:
 @pytest.fixture(scope="session")
 def tiny_store(tmp_path_factory: pytest.TempPathFactory):
     """Return the tiny sweep run once, without interruption, and compacted."""
+    from frhsic_core.paper.runs.runner import run_experiment
     from frhsic_core.paper.runs.store import ResultStore
-    from frhsic_core.paper.runs.sweep import run_experiment
 
     store = ResultStore(tmp_path_factory.mktemp("tiny"), "tiny")
     run_experiment(TINY, store, device="cpu")
