@@ -23,7 +23,8 @@ Preset = Annotated[
     str, typer.Option(help="Size: smoke (a few seconds), text (as described in the paper) or full (everything).")
 ]
 Place = Annotated[
-    Path | None, typer.Option(help="Folder of the results. The default is the results folder of the book.")
+    Path | None,
+    typer.Option(help="Folder of the results. The default is book/results, or _build/results for the preset smoke."),
 ]
 Device = Annotated[str, typer.Option(help="Device to train on: auto, cpu, cuda, cuda:1, ...")]
 Minutes = Annotated[
@@ -61,8 +62,7 @@ def run(
 
     Only missing results are computed. Missing datasets are downloaded first, and each download is reported.
 
-    Exit status: 0 done; 2 wrong arguments, or the results cannot be written; 3 work is left; 4 something failed; 130
-    interrupted with Ctrl-C.
+    Exit status: 0 done; 2 wrong arguments or no access to the results; 3 work left; 4 failure; 130 Ctrl-C.
     """
     try:
         chosen = experiment_for(
@@ -182,7 +182,7 @@ def _progress(chosen: Experiment | Study, folder: Path) -> tuple[list[str], list
         keys = keys_of(record)
         share = len(keys & needed) / len(keys)
         if share:  # a preset that needs a part of a stack is charged that part
-            training += share * record.get("seconds_training", record.get("seconds") or 0.0)
+            training += share * record.get("seconds_training", record.get("seconds", float("nan")))
             evaluation += share * record.get("seconds_evaluation", 0.0)
             machines.append(side["environments"][record["environment"]])
     counts = [f"{len(needed & done):,}", f"{len(needed):,}", str(len(chosen.missing(done)))]

@@ -14,7 +14,9 @@ __all__ = ["print_heading", "print_lines", "print_pareto", "print_unreproduced",
 
 
 def time_text(seconds: float) -> str:
-    """Return a time in seconds, or in minutes if it is longer than two."""
+    """Return a time in seconds, or in minutes if it is longer than two; a time that was not recorded is a dash."""
+    if pd.isna(seconds):
+        return "–"
     return f"{seconds:.1f} s" if seconds < 120 else f"{seconds / 60:.1f} min"
 
 

@@ -67,6 +67,11 @@ class Part:
     rows: pd.DataFrame
     provenance: Mapping[str, Any]
 
+    @property
+    def metrics(self) -> dict[str, np.ndarray]:
+        """The measured columns, without those that identify a model."""
+        return {name: self.rows[name].to_numpy() for name in self.rows.columns if name not in IDENTITY}
+
 
 def rows_of_models(job: Job, labels: Mapping[str, str], metrics: Mapping[str, Any]) -> pd.DataFrame:
     """Return one row for each model of a stack.

@@ -13,7 +13,8 @@ from frhsic_core.paper.runs.plan import STORED_SPELLING, Recipe, Task
 from frhsic_core.paper.runs.store import ResultStore
 from frhsic_core.paper.runs.stored import book_folder
 
-# For each experiment and preset the number of keys and a hash of them, written before settings were renamed.
+# For each experiment whose rows are stored, in each preset: the number of keys and a hash of them, written before
+# settings were renamed.
 STORED = json.loads(Path(__file__).with_name("stored_keys.json").read_text())
 
 
