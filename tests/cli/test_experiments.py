@@ -63,6 +63,7 @@ def test_run_tables_status(small, tmp_path) -> None:
     assert "linear probe" in probes.output
 
 
+@pytest.mark.timeout(900)  # it runs every experiment
 def test_reproduce_runs_everything_and_keeps_its_time(small, tmp_path) -> None:
     late = small.invoke(app, ["reproduce", "--preset", "smoke", "--minutes", "0", "--device", "cpu"])
     assert late.exit_code == 3

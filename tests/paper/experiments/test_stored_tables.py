@@ -83,6 +83,26 @@ def test_agreement_is_two_standard_deviations_of_the_authors(monkeypatch, shift:
     assert {row[f"{name}_within_2sd"] for row in rows for name in ("acc", "gdp")} == {agrees}
 
 
+def test_the_main_sweep_repeats_the_reference_check(monkeypatch) -> None:
+    """The main sweep trained the same recipes in another run: its rows lead to the stored comparison."""
+    main = stored_rows("main")
+
+    def stored(job, *, device: str) -> Part:
+        mine = main[(main["recipe"] == job.recipe.key) & main["lam"].isin(job.lams) & main["split"].isin(job.splits)]
+        assert len(mine) == len(job.models)
+        return Part(job, mine, {"seconds_training": 1.0})
+
+    monkeypatch.setattr(jobs, "run_job", stored)
+    check = stored_rows("reference_check").set_index("run")
+    for unit in experiment_for("reference_check").jobs():
+        for row in reference_check.measure_unit(dict(unit.settings), "cpu"):
+            earlier = check.loc[row["run"]]
+            for name in ("acc", "gdp"):
+                assert row[f"{name}_within_2sd"] == earlier[f"{name}_within_2sd"]
+                assert row[f"{name}_stored"] == earlier[f"{name}_stored"]
+                assert row[name] == pytest.approx(earlier[name], abs=0.5 * earlier[f"{name}_stored_sd"])
+
+
 def test_a_gpu_is_not_timed_on_the_cpu() -> None:
     with pytest.raises(ValueError, match="--device cuda"):
         training_step.measure_unit({"case": "unfair", "models": 25, "mode": "eager"}, "cpu")

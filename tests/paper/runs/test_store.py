@@ -74,21 +74,11 @@ def test_order_and_repetition_of_writing_do_not_change_a_byte(tmp_path, tiny: Ex
     assert two.table.stat().st_mtime_ns == before
 
 
-def test_a_crash_between_table_and_record_loses_nothing(tmp_path, tiny: Experiment, monkeypatch) -> None:
+def test_a_crash_between_table_and_record_loses_nothing(tmp_path, tiny: Experiment, crash_before_the_record) -> None:
     store = ResultStore(tmp_path, "tiny")
     for job in tiny.jobs():
         store.write(part_of(job))
-    write = store_module.write_atomically
-
-    def crash(path, function) -> None:
-        if path == store.sidecar:
-            raise KeyboardInterrupt
-        write(path, function)
-
-    monkeypatch.setattr(store_module, "write_atomically", crash)
-    with pytest.raises(KeyboardInterrupt):
-        store.compact()
-    monkeypatch.undo()
+    crash_before_the_record(store)
     assert store.table.exists()
     assert len(store.read()) == 14
     assert store.done() == tiny.keys()

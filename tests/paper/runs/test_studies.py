@@ -7,7 +7,6 @@ import types
 
 import pytest
 
-from frhsic_core.paper.runs import store as store_module
 from frhsic_core.paper.runs.plan import Study, units_of
 from frhsic_core.paper.runs.runner import run_experiment
 from frhsic_core.paper.runs.store import ResultStore, StoreError
@@ -61,20 +60,10 @@ def test_a_broken_unit_costs_only_itself_and_is_tried_again(tmp_path, squares) -
     assert store.read()["n"].tolist() == [3, 3, 1, 1, 2, 2]
 
 
-def test_a_crash_between_table_and_record_loses_nothing(tmp_path, monkeypatch) -> None:
+def test_a_crash_between_table_and_record_loses_nothing(tmp_path, crash_before_the_record) -> None:
     store = ResultStore(tmp_path, "squares")
     run_experiment(STUDY, store, device="cpu")
-    write = store_module.write_atomically
-
-    def crash(path, function) -> None:
-        if path == store.sidecar:
-            raise KeyboardInterrupt
-        write(path, function)
-
-    monkeypatch.setattr(store_module, "write_atomically", crash)
-    with pytest.raises(KeyboardInterrupt):
-        store.compact(STUDY)
-    monkeypatch.undo()
+    crash_before_the_record(store)
     assert len(store.read()) == 6
     assert store.done() == STUDY.keys()
 
