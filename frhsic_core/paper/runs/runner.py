@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 
 from frhsic_core.paper.runs.jobs import OutOfTime, Samples, require_known, resolved_device, run_job, set_threads
 from frhsic_core.paper.runs.plan import Experiment, Job, Study, Unit
-from frhsic_core.paper.runs.store import Part, ResultStore, StoreError
+from frhsic_core.paper.runs.store import Part, ResultStore
 
 __all__ = ["Report", "fetch_missing_data", "run_experiment"]
 
@@ -218,8 +218,6 @@ def _run_here(
                     "run the same command again to resume"
                 )
                 return
-            except StoreError:
-                raise
             except Exception as error:  # one broken job (a missing file, memory) must not stop the others
                 outcome = error
             finally:
