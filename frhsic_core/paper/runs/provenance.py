@@ -21,6 +21,7 @@ _LAYERS = (
     "joint",
     "conditional",
     "learning",
+    "audit",
     "data",
     "paper/runs/metrics.py",
 )

@@ -71,7 +71,7 @@ class Report:
 
     @property
     def exit_status(self) -> int:
-        """0: everything is done; 3: jobs are left; 4: a job failed; 130: interrupted."""
+        """0 if all is done, 3 if jobs are left, 4 if a job failed, 130 if interrupted."""
         return 130 if self.interrupted else 4 if self.failed else 3 if self.left else 0
 
     def add(self, part: Part) -> str:
