@@ -25,7 +25,7 @@ _ADDED_LATER = ("network", "measure")
 # Settings that were renamed after rows had been stored: today's name and value, and those in the stored key. A new
 # spelling of the same computation must not retrain the stored models.
 STORED_SPELLING: dict[tuple[str, Any], tuple[str, Any]] = {
-    ("scale", "standardize"): ("scale", "standardise"),
+    ("scale", "standardize"): ("scale", "standardise"),  # the second stays as it is stored
 }
 
 # A model is known by its recipe, λ, split and seed; a unit by the key of its settings.
