@@ -19,15 +19,16 @@ STATISTICS = {"kernels", "arrays", "choices"}
 MAY_USE = {
     "choices": set(),
     "registry": set(),
+    "atomic_files": set(),
     "arrays": {"choices"},
     "kernels": {"arrays", "choices"},
     "joint": STATISTICS,
     "conditional": STATISTICS,
     "laws": STATISTICS,
     "audit": {"joint", "conditional", *STATISTICS, *FACTS},
-    "learning": {"audit", "joint", "conditional", *STATISTICS, *FACTS},
-    "data": {"arrays", *FACTS},
-    "paper": {"audit", "learning", "joint", "conditional", "laws", "data", *STATISTICS, *FACTS},
+    "learning": {"audit", "joint", "conditional", "atomic_files", *STATISTICS, *FACTS},
+    "data": {"arrays", "atomic_files", *FACTS},
+    "paper": {"audit", "learning", "joint", "conditional", "laws", "data", "atomic_files", *STATISTICS, *FACTS},
     "cli": {"paper", "audit", "learning", "data", "joint", "conditional", *STATISTICS, *FACTS},
 }
 # What the library imports with. The packages after the first five belong to `load_dataset` and to the command.

@@ -1,4 +1,4 @@
-"""The commands ``frhsic run``, ``tables``, ``status``, ``reproduce``, ``ledger``; those that train load torch."""
+"""Define the commands ``frhsic run``, ``tables``, ``status``, ``reproduce`` and ``ledger``."""
 
 from __future__ import annotations
 
@@ -13,22 +13,30 @@ from frhsic_core.cli.printing import print_heading, print_lines, print_pareto, p
 from frhsic_core.cli.terminal import INTERRUPTED, fail, one_of, print_table, waiting
 from frhsic_core.paper.experiments.presets import EXPERIMENTS, PRESETS, experiment_for
 from frhsic_core.paper.experiments.tables.main_table import DEPENDENCE, beside_paper, pareto_table
-from frhsic_core.paper.runs.plan import Experiment, models_of
-from frhsic_core.paper.runs.reference import book_folder
+from frhsic_core.paper.runs.plan import Experiment, Study, keys_of
 from frhsic_core.paper.runs.store import ResultStore
-from frhsic_core.paper.runs.study import Study, StudyStore
+from frhsic_core.paper.runs.stored import book_folder
 
 __all__ = ["register"]
 
-Preset = Annotated[str, typer.Option(help="smoke (seconds), text (as the paper states), full (everything)")]
-Place = Annotated[Path | None, typer.Option(help="Folder of the results; by default that of the book.")]
-Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, ...")]
-Minutes = Annotated[float | None, typer.Option(min=0, help="Stop cleanly before so many minutes; run again to go on.")]
-Only = Annotated[list[str] | None, typer.Option(help="Only these; may be given several times.")]
-Splits = Annotated[int | None, typer.Option(min=1, help="Only the first so many splits.")]
-Threads = Annotated[int, typer.Option(min=1, help="CPU threads of torch; more are slower on small stacks.")]
-Dask = Annotated[str | None, typer.Option(help="Address of a Dask scheduler: train on its workers.")]
-GO_ON = "Finished stacks are kept: run the same command again to go on."
+Preset = Annotated[
+    str, typer.Option(help="Size: smoke (a few seconds), text (as described in the paper) or full (everything).")
+]
+Place = Annotated[
+    Path | None,
+    typer.Option(help="Folder of the results. The default is book/results, or _build/results for the preset smoke."),
+]
+Device = Annotated[str, typer.Option(help="Device to train on: auto, cpu, cuda, cuda:1, ...")]
+Minutes = Annotated[
+    float | None, typer.Option(min=0, help="Stop after this number of minutes. Run the command again to resume.")
+]
+Protocols = Annotated[list[str] | None, typer.Option(help="Run only this protocol. Can be repeated.")]
+Datasets = Annotated[list[str] | None, typer.Option(help="Run only this dataset. Can be repeated.")]
+Methods = Annotated[list[str] | None, typer.Option(help="Run only this method. Can be repeated.")]
+Splits = Annotated[int | None, typer.Option(min=1, help="Use only the first N splits.")]
+Threads = Annotated[int, typer.Option(min=1, help="CPU threads of torch. Small models are fastest with one.")]
+Dask = Annotated[str | None, typer.Option(help="Train on the workers of the Dask scheduler at this address.")]
+RESUME = "Finished results are kept. Run the same command again to resume."
 
 
 def _folder(store: Path | None, preset: str) -> Path:
@@ -43,18 +51,18 @@ def run(
     store: Place = None,
     device: Device = "auto",
     minutes: Minutes = None,
-    protocol: Only = None,
-    dataset: Only = None,
-    method: Only = None,
+    protocol: Protocols = None,
+    dataset: Datasets = None,
+    method: Methods = None,
     splits: Splits = None,
     threads: Threads = 1,
     dask: Dask = None,
 ) -> None:
-    """Train what the store lacks of an experiment, stack by stack; killed at any moment, it resumes.
+    """Run an experiment and store its results. A run that was stopped resumes where it was.
 
-    Datasets that are not here are fetched first, and said.
+    Only missing results are computed. Missing datasets are downloaded first, and each download is reported.
 
-    Exit status 0: all is done; 2: a mistake, or no place to write to; 3: stacks are left; 4: one failed; 130: Ctrl-C.
+    Exit status: 0 done; 2 wrong arguments or no access to the results; 3 work left; 4 failure; 130 Ctrl-C.
     """
     try:
         chosen = experiment_for(
@@ -67,7 +75,7 @@ def run(
         )
         status = _run(chosen, _folder(store, preset), device=device, minutes=minutes, threads=threads, dask=dask)
     except KeyboardInterrupt:
-        raise fail(GO_ON, status=INTERRUPTED) from None
+        raise fail(RESUME, status=INTERRUPTED) from None
     except ModuleNotFoundError as error:
         if error.name not in ("distributed", "dask"):
             raise
@@ -80,68 +88,56 @@ def run(
 def _run(
     chosen: Experiment | Study, folder: Path, *, device: str, minutes: float | None, threads: int, dask: str | None
 ) -> int:
-    from frhsic_core.paper.runs.devices import require_known, set_threads
-    from frhsic_core.paper.runs.study import run_study
-    from frhsic_core.paper.runs.sweep import run_experiment
+    from frhsic_core.paper.runs.runner import run_experiment
 
-    if isinstance(chosen, Study):
-        if dask is not None:
-            raise ValueError(f"{chosen.name} measures this machine or needs one alone: run it without --dask.")
-        set_threads(threads)
-        study = StudyStore(folder, chosen.name)
-        report = run_study(chosen, study, device=device, minutes=minutes, say=typer.echo)
-        study.compact(chosen)
-        typer.echo(str(report))
-        return report.exit_status
     results = ResultStore(folder, chosen.name)
-    if dask is not None:
-        from frhsic_core.paper.runs.cluster import run_on_cluster
-
-        require_known(device)  # whether the workers have it, they say
-        report = run_on_cluster(chosen, results, address=dask, device=device, threads=threads, say=typer.echo)
-    else:
-        set_threads(threads)
-        report = run_experiment(chosen, results, device=device, minutes=minutes, say=typer.echo)
-    if importlib.util.find_spec("pyarrow") is not None:
+    report = run_experiment(chosen, results, device=device, threads=threads, minutes=minutes, dask=dask, say=typer.echo)
+    if isinstance(chosen, Study):
+        results.compact(chosen)
+    elif importlib.util.find_spec("pyarrow") is not None:
         results.compact()
-    elif report.stacks:
-        typer.echo(f"Results stay in {results.parts}: pip install 'frhsic-core[experiments]' to merge and print them.")
+    elif report.jobs:
+        typer.echo(f"The results stay in {results.parts}. To merge them: pip install 'frhsic-core[experiments]'.")
     typer.echo(str(report))
     return report.exit_status
 
 
 def tables(
-    experiment: Annotated[str, typer.Argument(help="main, or main_smoke with --store.")] = "main",
+    experiment: Annotated[str, typer.Argument(help="Name of the table: main, or main_smoke with --store.")] = "main",
     store: Place = None,
-    protocol: Annotated[str, typer.Option(help="text or reference")] = "reference",
-    dependence: Annotated[str, typer.Option(help=f"One of: {', '.join(DEPENDENCE)}.")] = "gdp_reference",
+    protocol: Annotated[str, typer.Option(help="Protocol of the runs: text or reference.")] = "reference",
+    dependence: Annotated[
+        str, typer.Option(help=f"Measure of dependence: one of {', '.join(DEPENDENCE)}.")
+    ] = "gdp_reference",
     splits: Splits = None,
     csv: Annotated[Path | None, typer.Option(help="Also write the numbers to this file.")] = None,
 ) -> None:
-    """Print matched points and nAUP with intervals, and beside them what the paper prints.
+    """Print the matched points and nAUP of each method with intervals, beside the values of the paper.
 
-    Exit status 0: printed; 2: a mistake in the command, or nothing is stored.
+    Exit status: 0 printed; 2 wrong arguments, or nothing is stored.
     """
     try:
         if not experiment.startswith("main"):
             raise ValueError(
-                f"{experiment!r} has no Pareto tables: main has; the chapter of another shows its findings."
+                f"{experiment!r} has no Pareto table: only main has one. Read the chapter of {experiment!r} instead."
             )
         one_of("protocol", protocol, ("text", "reference"))
         one_of("dependence", dependence, DEPENDENCE)
         if csv is not None and not csv.absolute().parent.is_dir():
-            raise ValueError(f"csv is {csv}, but there is no folder {csv.absolute().parent}: make it first.")
+            raise ValueError(f"csv is {csv}, but there is no folder {csv.absolute().parent}: create it first.")
         folder = store or book_folder("results")
         rows = ResultStore(folder, experiment).read()
         rows = rows[(rows["protocol"] == protocol) & (rows["option"] == "")]
         stored = sorted(set(rows["split"]))
         if not stored:
-            raise ValueError(f"{folder} has no rows of the {protocol} protocol yet: frhsic run {experiment}")
+            raise ValueError(f"{folder} has no rows of the {protocol} protocol yet. Run: frhsic run {experiment}")
         if splits is not None and splits > len(stored):
-            raise ValueError(f"splits is {splits}: {len(stored)} are stored.")
+            raise ValueError(f"splits is {splits}, but only {len(stored)} are stored.")
         table = pareto_table(rows, dependence=dependence, splits=stored[:splits])
         if table.empty:
-            raise ValueError(f"{folder} has no whole sweep of the {protocol} protocol yet: frhsic run {experiment}")
+            raise ValueError(
+                f"The sweep of the {protocol} protocol in {folder} is incomplete. Run: frhsic run {experiment}"
+            )
         if dependence == "gdp_reference":
             table = beside_paper(table)
         print_pareto(table, title=f"{experiment}, {protocol} protocol, {DEPENDENCE[dependence]}")
@@ -152,15 +148,17 @@ def tables(
 
 
 def status(store: Place = None) -> None:
-    """Show how far each experiment is: models trained of those each preset needs, time spent, on what.
+    """Show the progress of each experiment and preset: results stored, results required, time spent and devices.
 
-    Exit status 0: shown; 2: the store cannot be found or read.
+    Results are trained models, or measured units of a study.
+
+    Exit status: 0 shown; 2 the results cannot be found or read.
     """
-    headings = ("experiment", "preset", "models", "of", "stacks left", "training", "evaluation", "devices")
+    headings = ("experiment", "preset", "stored", "of", "jobs left", "training", "evaluation", "devices")
     rows = []
     try:
         if store is not None and not store.is_dir():
-            raise ValueError(f"store is {store}, which is no folder: name one with results.")
+            raise ValueError(f"store is {store}, which is not a folder: give a folder with results.")
         for name in EXPERIMENTS:
             for preset in PRESETS:
                 counts, spent, environments = _progress(experiment_for(name, preset), _folder(store, preset))
@@ -172,24 +170,23 @@ def status(store: Place = None) -> None:
 
 
 def _progress(chosen: Experiment | Study, folder: Path) -> tuple[list[str], list[float], list[dict[str, str]]]:
-    """Return models done, needed and stacks left; seconds of what *this* preset needs; on what they ran."""
-    if isinstance(chosen, Study):
-        study = StudyStore(folder, chosen.name)
-        side, units = study.provenance(), chosen.keys()
-        mine = [unit for unit in side["units"] if unit["key"] in units]
-        counts = [f"{len(mine):,}", f"{len(units):,}", str(len(units) - len(mine))]
-        used = [side["environments"][unit["environment"]] for unit in mine]
-        return counts, [sum(unit["seconds"] for unit in mine), 0.0], used
+    """Return rows done, rows needed and jobs left; seconds that *this* preset needed; the machines that were used."""
     results = ResultStore(folder, chosen.name)
-    done, needed, provenance = results.done(), chosen.keys(), results.provenance()
-    spent, used = [0.0, 0.0], []
-    for stack in provenance["stacks"]:
-        models = models_of(stack["lams"], stack["splits"], stack["repeats"])
-        share = sum((stack["recipe"], *model) in needed for model in models) / len(models)
-        if share:  # a stack of which this preset needs a part costs it that part
-            spent = [spent[i] + share * stack[f"seconds_{what}"] for i, what in enumerate(("training", "evaluation"))]
-            used.append(provenance["environments"][stack["environment"]])
-    return [f"{len(needed & done):,}", f"{len(needed):,}", str(len(chosen.missing(done)))], spent, used
+    done = results.done()
+    needed = chosen.keys()
+    side = results.provenance()
+    training = 0.0
+    evaluation = 0.0
+    machines = []
+    for record in [*side.get("stacks", []), *side.get("units", [])]:
+        keys = keys_of(record)
+        share = len(keys & needed) / len(keys)
+        if share:  # a preset that needs a part of a stack is charged that part
+            training += share * record.get("seconds_training", record.get("seconds", float("nan")))
+            evaluation += share * record.get("seconds_evaluation", 0.0)
+            machines.append(side["environments"][record["environment"]])
+    counts = [f"{len(needed & done):,}", f"{len(needed):,}", str(len(chosen.missing(done)))]
+    return counts, [training, evaluation], machines
 
 
 def reproduce(
@@ -199,13 +196,14 @@ def reproduce(
     minutes: Minutes = None,
     threads: Threads = 1,
 ) -> None:
-    """Run every experiment one after the other; the minutes are for all of them together.
+    """Run all experiments one after the other. The time limit is for all of them together.
 
-    Exit status: the largest of those of frhsic run; a mistake or Ctrl-C ends it at once.
+    Exit status: the largest one of frhsic run. Wrong arguments and Ctrl-C stop the command at once.
     """
     import time
 
-    begin, worst = time.monotonic(), 0
+    begin = time.monotonic()
+    worst = 0
     for name in EXPERIMENTS:
         left = None if minutes is None else minutes - (time.monotonic() - begin) / 60
         if left is not None and left <= 0:
@@ -213,7 +211,7 @@ def reproduce(
             typer.echo(f"{name}: no time left")
             continue
         try:
-            run(name, preset, store, device, left, None, None, None, None, threads, None)
+            run(name, preset, store, device, left, threads=threads)
         except typer.Exit as finished:
             worst = max(worst, finished.exit_code)
             if finished.exit_code in (2, INTERRUPTED):
@@ -222,13 +220,13 @@ def reproduce(
 
 
 def ledger(
-    verdict: Annotated[str | None, typer.Option(help="Only lines with this verdict, for example 'differs'.")] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Every line, with its notes.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Everything as JSON, or the lines of --verdict.")] = False,
+    verdict: Annotated[str | None, typer.Option(help="Print only claims with this verdict, such as 'differs'.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Print every claim, with its notes.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the claims as JSON.")] = False,
 ) -> None:
-    """Judge every number of the paper from stored runs: counts, and the lines that are not reproduced.
+    """Compare every number of the paper with the stored runs. Print the counts and what is not reproduced.
 
-    Exit status 0: printed; 2: a mistake in the command, or nothing is stored.
+    Exit status: 0 printed; 2 wrong arguments, or nothing is stored.
     """
     from json import dumps
 
@@ -239,9 +237,9 @@ def ledger(
         if verdict is not None:
             one_of("verdict", verdict, VERDICTS)
         book_folder("results")
-        with waiting("Judging the printed numbers from the stored runs, some 15 seconds ..."):
-            table = computed()
-            lines, top = computed(verdict=verdict), heading(table)
+        with waiting("Judging the printed numbers from the stored runs. This takes about 15 seconds."):
+            top = heading(computed())
+            lines = computed(verdict=verdict)
     except (ValueError, OSError) as error:
         raise fail(error) from None
     if json:

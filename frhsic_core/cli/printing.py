@@ -1,4 +1,4 @@
-"""How the commands print what is stored: a Pareto table, the lines of the ledger."""
+"""Print stored results in a terminal: a Pareto table and the claims of the ledger."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ __all__ = ["print_heading", "print_lines", "print_pareto", "print_unreproduced",
 
 
 def time_text(seconds: float) -> str:
-    """Return seconds, or minutes above two of them."""
+    """Return a time in seconds, or in minutes if it is longer than two; a time that was not recorded is a dash."""
+    if pd.isna(seconds):
+        return "–"
     return f"{seconds:.1f} s" if seconds < 120 else f"{seconds / 60:.1f} min"
 
 
@@ -24,7 +26,7 @@ def _text(value: float, digits: int, spread: float = float("nan")) -> str:
 
 
 def print_pareto(table: pd.DataFrame, *, title: str) -> None:
-    """Print matched points and areas, with the paper's where the table has them."""
+    """Print matched points and areas, with those of the paper if the table has them."""
     headings = ["dataset", "S variant", "method", "λ", "performance", "dependence", "nAUP", "95 % interval"]
     printed = "paper_naup" in table
     if printed:
@@ -51,14 +53,14 @@ def print_pareto(table: pd.DataFrame, *, title: str) -> None:
 
 
 def print_heading(top: Mapping[str, Any]) -> None:
-    """Print what stands on top of the ledger: paper, code, counts."""
+    """Print the heading of the ledger: paper, code and counts."""
     for name, value in top.items():
         text = ", ".join(f"{count} {what}" for what, count in value.items()) if isinstance(value, dict) else value
         typer.echo(f"{name}: {', '.join(text) if isinstance(text, list) else text}")
 
 
 def print_lines(lines: pd.DataFrame) -> None:
-    """Print lines of the ledger in full."""
+    """Print claims of the ledger in full."""
     columns = ["id", "claim", "printed", "ours", "verdict", "from stored runs", "note"]
     rows = lines[columns].to_numpy().tolist()
     fold = {"claim": None, "printed": 16, "ours": None, "verdict": 20, "from stored runs": None, "note": None}
@@ -66,10 +68,12 @@ def print_lines(lines: pd.DataFrame) -> None:
 
 
 def print_unreproduced(lines: pd.DataFrame, verdicts: tuple[str, ...]) -> None:
-    """Print the lines with one of ``verdicts`` shortly, and how to see the others."""
+    """Print the claims with one of ``verdicts`` in short form, and how to see the others."""
     columns = ["id", "claim", "printed", "ours", "verdict"]
     lines = lines[lines["verdict"].isin(verdicts)]
     lines = lines.sort_values("verdict", key=lambda column: column.map(verdicts.index), kind="stable")
     fold = {"claim": None, "printed": 16, "ours": None, "verdict": 20}
     print_table(columns, lines[columns].to_numpy().tolist(), fold=fold)
-    typer.echo("Why, and every other line: frhsic ledger --all; one verdict: --verdict NAME; for a program: --json.")
+    typer.echo(
+        "Run frhsic ledger --all for the reasons and all claims, --verdict NAME for one verdict, --json for a program."
+    )

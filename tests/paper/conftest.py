@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import sys
 import textwrap
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+from frhsic_core.paper.runs import store as store_module
 from frhsic_core.paper.runs.plan import Experiment, Task
+from frhsic_core.paper.runs.store import ResultStore
 
 TINY = Experiment(
     "tiny",
@@ -21,7 +25,7 @@ SCRIPT = textwrap.dedent(
     """
     import sys, time
     import torch
-    from frhsic_core.paper.runs import sweep
+    from frhsic_core.paper.runs.runner import run_experiment
     from frhsic_core.paper.runs.plan import Experiment, Task
     from frhsic_core.paper.runs.store import ResultStore
     torch.set_num_threads(1)
@@ -33,7 +37,7 @@ SCRIPT = textwrap.dedent(
     def say(line):
         print(line, flush=True)
         time.sleep(pause)
-    print(sweep.run_experiment(experiment, ResultStore(sys.argv[1], "tiny"), device="cpu", say=say), flush=True)
+    print(run_experiment(experiment, ResultStore(sys.argv[1], "tiny"), device="cpu", say=say), flush=True)
     """
 )
 
@@ -50,11 +54,30 @@ def tiny() -> Experiment:
     return TINY
 
 
+@pytest.fixture
+def crash_before_the_record(monkeypatch: pytest.MonkeyPatch) -> Callable[[ResultStore], None]:
+    """Return a function that compacts a store and crashes between its table and its json file."""
+
+    def compact(store: ResultStore) -> None:
+        write = store_module.write_atomically
+
+        def crash(path: Path, function: Callable) -> None:
+            if path == store.sidecar:
+                raise KeyboardInterrupt
+            write(path, function)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(store_module, "write_atomically", crash)
+            with pytest.raises(KeyboardInterrupt):
+                store.compact()
+
+    return compact
+
+
 @pytest.fixture(scope="session")
 def tiny_store(tmp_path_factory: pytest.TempPathFactory):
     """Return the tiny sweep run once, without interruption, and compacted."""
-    from frhsic_core.paper.runs.store import ResultStore
-    from frhsic_core.paper.runs.sweep import run_experiment
+    from frhsic_core.paper.runs.runner import run_experiment
 
     store = ResultStore(tmp_path_factory.mktemp("tiny"), "tiny")
     run_experiment(TINY, store, device="cpu")

@@ -39,6 +39,10 @@ MODULES: tuple[str, ...] = (
     "high_dimensional",
     "bound_tightness",
     "bandwidth_scaling",
+    "parity_gap_bounds",
+    "bandwidth_policies",
+    "reference_check",
+    "training_step",
 )
 SPLITS = {"text": tuple(range(42, 47)), "full": tuple(range(42, 67))}
 

@@ -1,8 +1,7 @@
-"""Every table and figure of the paper: sweeps of stacks, a store of results, and what is read from it.
+"""Run the experiments of the paper and store their results.
 
-:mod:`~frhsic_core.paper.runs.plan` says what is trained, :mod:`~frhsic_core.paper.runs.sweep` trains and evaluates it
-stack by stack, and :mod:`~frhsic_core.paper.runs.store` keeps one row for each trained model. The experiments
-themselves are in :mod:`~frhsic_core.paper.experiments`, what is computed from their rows in
-:mod:`~frhsic_core.paper.experiments.tables`, and every number of the paper beside ours in
-:mod:`~frhsic_core.paper.claims`. Planning, storing and summarising never import torch.
+:mod:`~frhsic_core.paper.runs.plan` describes what is run, :mod:`~frhsic_core.paper.runs.jobs` runs one job,
+:mod:`~frhsic_core.paper.runs.runner` runs an experiment and resumes it, :mod:`~frhsic_core.paper.runs.store` keeps the
+rows, and :mod:`~frhsic_core.paper.runs.stored` reads those of the book. The experiments themselves are in
+:mod:`~frhsic_core.paper.experiments`. Planning, storing and reading never import torch.
 """

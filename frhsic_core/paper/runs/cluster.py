@@ -1,75 +1,47 @@
-"""The same stacks on a Dask cluster: workers train, this process stores."""
+"""Run jobs on the workers of a Dask cluster, the way to use several machines."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Generator, Sequence
 
-from frhsic_core.paper.runs.devices import set_threads
-from frhsic_core.paper.runs.plan import Experiment, Job
-from frhsic_core.paper.runs.store import Part, ResultStore
-from frhsic_core.paper.runs.sweep import Report, in_one_line, run_job
+from frhsic_core.paper.runs.jobs import run_job, set_threads
+from frhsic_core.paper.runs.plan import Job, Unit
+from frhsic_core.paper.runs.store import Part
 
-__all__ = ["run_on_cluster"]
+__all__ = ["run_on_workers"]
 
 
-def _train(job: Job, device: str, threads: int) -> Part:
+def _run(job: Job | Unit, device: str, threads: int) -> Part:
     set_threads(threads)
     return run_job(job, device=device)
 
 
-def run_on_cluster(
-    experiment: Experiment,
-    store: ResultStore,
-    *,
-    address: str,
-    device: str = "auto",
-    threads: int = 1,
-    retries: int = 3,
-    say: Callable[[str], None] | None = None,
-) -> Report:
-    """Train what ``store`` lacks of ``experiment`` on the workers at ``address``.
+def run_on_workers(
+    jobs: Sequence[Job | Unit], *, address: str, device: str = "auto", threads: int = 1, retries: int = 3
+) -> Generator[tuple[Job | Unit, Part | BaseException], None, None]:
+    """Yield each job with its part, or with the error that ended it, as the workers finish them.
 
-    Stacks go to whichever worker is free; a worker that dies gives its stack to another. Each is stored when it comes
-    back, by this process alone, so that workers need the data and the package but no shared disk.
+    A job goes to the next free worker. If a worker dies, its job goes to another one. The calling process stores the
+    parts, so the workers need the package and the data, but no shared disk.
 
     Parameters
     ----------
-    experiment, store
-        As in :func:`~frhsic_core.paper.runs.sweep.run_experiment`.
+    jobs : sequence of Job
+        The stacks to train.
     address : str
-        Of the scheduler, ``tcp://host:8786``.
+        Address of the Dask scheduler, such as ``tcp://host:8786``.
     device, threads
-        On each worker.
+        Device and number of CPU threads of each worker.
     retries : int
-        How often a stack that raised an error is tried again.
-    say : callable, optional
-        Is told a line for each stack.
+        How often a job that raised an error is tried again.
     """
     from distributed import Client, as_completed
 
-    say = say or (lambda line: None)
-    store.require_writable()
-    jobs = experiment.missing(store.done())
-    report = Report()
     with Client(address, timeout="30s", set_as_default=False) as client:
-        say(f"{experiment.name}: {len(jobs)} stacks on {len(client.scheduler_info()['workers'])} workers")
         futures = {
-            client.submit(_train, job, device, threads, key=f"{experiment.name}-{job.key}", retries=retries): job
-            for job in jobs
+            client.submit(_run, job, device, threads, key=f"frhsic-{job.key}", retries=retries): job for job in jobs
         }
         for future in as_completed(futures, loop=client.loop):
-            job = futures[future]
             error = future.exception()
-            if error is not None:
-                report.failed.append(f"{job}: {in_one_line(error)}")
-                say(f"failed: {report.failed[-1]}")
-                continue
-            part: Part = future.result()
-            store.write(part)
+            yield futures[future], future.result() if error is None else error
             future.release()
-            report.stacks, report.models = report.stacks + 1, report.models + len(job.models)
-            report.seconds_training += part.provenance["seconds_training"]
-            report.seconds_evaluation += part.provenance["seconds_evaluation"]
-            say(f"[{report.stacks}/{len(jobs)}] {job}: {part.provenance['seconds_training']:.1f} s training")
-    report.left = len(experiment.missing(store.done()))
-    return report

@@ -1,4 +1,4 @@
-"""What is measured of every trained model, for a whole stack at once and on its device."""
+"""Measure every trained model of a stack at once, on its device."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ AUDIT_ROWS = 1000  # rows of the test part behind HSIC and distance correlation
 
 
 def gdp_conventions(output: Tensor, s: Tensor, *, task: str) -> dict[str, Tensor]:
-    """GDP of a stack in four conventions; ``output (..., n)``, ``s (..., n)``, logits for classification.
+    """Return the GDP of a stack in four conventions; ``output (..., n)`` are logits for classification, ``s (..., n)``.
 
     ============== ============== ====================================== ==========================
     name           predictions    average over S                         bandwidth
@@ -33,8 +33,8 @@ def gdp_conventions(output: Tensor, s: Tensor, *, task: str) -> dict[str, Tensor
     gdp_density    probabilities  999 values, density weights            (3n/4)^(-1/5), Jiang et al.
     ============== ============== ====================================== ==========================
 
-    From one line to the next one thing changes (the last changes the bandwidth too). For a regression the predictions
-    are the outputs in every line. O(n²) time for each model.
+    One thing changes from each row to the next; the last row changes the bandwidth as well. For a regression the
+    predictions are the outputs in all rows. O(n²) time for each model.
 
     Examples
     --------
@@ -76,17 +76,18 @@ def evaluate(
 ) -> dict[str, np.ndarray]:
     """Measure every model of a stack on the test part of its own split.
 
-    ``performance`` is accuracy or mean squared error, ``constant`` that of the best constant predictor (the majority
-    rate, or the variance of y), ``loss`` the task loss, ``positive`` the share predicted positive, ``spread`` the
-    standard deviation of the output. GDP: see :func:`gdp_conventions`. Of the representation:
-    ``normalized_hsic_{0.5,1,2}`` at multiples of the median bandwidth with the value ``hsic_floor_1`` that independence
-    would show, the bias-corrected squared ``distance_correlation`` (these on ``rows`` evenly spaced test rows), and the
-    cross-fitted ``linear_r2`` and ``nonlinear_r2`` of reading S from Z (on all). ``ratio`` is the median distance of Z
-    in bandwidths at the end of training. With a validation part also ``validation_performance`` and
-    ``validation_gdp_*``. Several attributes: GDP is that of the attribute where it is largest. A model that diverged to
-    NaN has NaN throughout.
+    Predictions: ``performance`` is the accuracy or the mean squared error, ``constant`` that of the best constant
+    predictor (the majority rate, or the variance of y), ``loss`` the task loss, ``positive`` the share predicted
+    positive, ``spread`` the standard deviation of the output, and ``gdp_*`` are those of :func:`gdp_conventions`. With
+    several attributes, GDP is that of the attribute for which it is largest.
 
-    O(rows²) memory for each of the ``chunk`` models audited at a time.
+    Representation: ``normalized_hsic_{0.5,1,2}`` are computed at multiples of the median bandwidth, ``hsic_floor_1`` is
+    the value expected under independence, ``distance_correlation`` is squared and bias-corrected; these use ``rows``
+    evenly spaced test samples. ``linear_r2`` and ``nonlinear_r2`` are the cross-fitted R² of predicting S from Z; they
+    use all test samples. ``ratio`` is the median distance of Z in bandwidths at the end of training.
+
+    If there is a validation part, ``validation_performance`` and ``validation_gdp_*`` are added. A model that diverged
+    to NaN has NaN in every column. O(rows²) memory for each of the ``chunk`` models that are audited at a time.
     """
     z, output, alive = _forward(trained, splits.x_test)
     which = torch.tensor(trained.dataset, device=z.device)
@@ -94,7 +95,7 @@ def evaluate(
     metrics = _predictions(output, splits.y_test[which], attributes, task=trained.task)
     size = chunk or (64 if z.device.type == "cuda" else 8)
     audit = audit_representation(z, attributes, max_rows=rows, chunk=size)
-    # What every stored row has: the floors but one, and each attribute's own numbers, are for readers of an audit.
+    # Stored rows have one of the floors, and no numbers of single attributes.
     stored = {
         name: value for name, value in audit.as_dict().items() if not name.startswith("floor") and "[" not in name
     }
@@ -114,7 +115,7 @@ def evaluate(
 
 
 def _forward(trained: TrainedStack, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Z and output with the rows of a model that has diverged set to zero, and which models have not."""
+    """Return Z and the output, set to zero for models that diverged, and which models did not diverge."""
     z, output = trained.forward(x)
     alive = torch.isfinite(z).all(-1).all(-1) & torch.isfinite(output).all(-1)
     return torch.where(alive[:, None, None], z, 0.0), torch.where(alive[:, None], output, 0.0).double(), alive

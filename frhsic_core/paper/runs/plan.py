@@ -1,27 +1,40 @@
-"""What an experiment trains: recipes, jobs (stacks of models) and the experiment as a frozen value."""
+"""Describe what an experiment runs: recipes, stacks of models, units of a study, and the experiment itself.
+
+An :class:`Experiment` trains models, a :class:`Study` measures something else unit by unit (timings, error rates,
+eigenvalues). Both have ``name``, ``jobs()``, ``keys()`` and ``missing(done)``; a runner and a store need no more.
+Everything here is a frozen value, and nothing imports torch.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from itertools import product
-from typing import Any
+from typing import Any, ClassVar
 
-__all__ = ["Experiment", "Job", "Key", "Recipe", "Task", "models_of"]
+__all__ = ["Experiment", "Job", "Key", "Recipe", "Study", "Task", "Unit", "keys_of", "models_of", "units_of"]
 
-# Part of every recipe's key: raised when the same settings would mean another computation.
+# Part of every recipe's key. Raise it when the same settings mean another computation.
 FORMAT = 1
 # The seed of a model is that of its split, as in the released code; repeats of a split lie this far apart.
 REPEAT = 100_000
-_LATER = ("network", "measure")
+# Fields added after rows had been stored. They enter a key only where they are used, so that older keys stay valid.
+_ADDED_LATER = ("network", "measure")
+# Settings that were renamed after rows had been stored: today's name and value, and those in the stored key. A new
+# spelling of the same computation must not retrain the stored models.
+STORED_SPELLING: dict[tuple[str, Any], tuple[str, Any]] = {
+    ("scale", "standardize"): ("scale", "standardise"),  # the second stays as it is stored
+}
 
-Key = tuple[str, float, int, int]
+# A model is known by its recipe, λ, split and seed; a unit by the key of its settings.
+Key = tuple[str, float, int, int] | str
 Settings = tuple[tuple[str, Any], ...]
 
 
 def digest(value: Any) -> str:
+    """Return twelve hexadecimal digits that identify a JSON value."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), default=list)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
@@ -33,6 +46,28 @@ def models_of(
     return [(lam, split, split + REPEAT * repeat) for lam, split, repeat in product(lams, splits, repeats)]
 
 
+def keys_of(record: Mapping[str, Any]) -> set[Key]:
+    """Return the keys of the rows that a record of the store describes."""
+    if "unit" in record:
+        return {record["key"]}
+    return {(record["recipe"], *model) for model in models_of(record["lams"], record["splits"], record["repeats"])}
+
+
+def units_of(**values: Any) -> tuple[Settings, ...]:
+    """Return the settings of every combination of the values; the last name varies fastest.
+
+    Examples
+    --------
+    >>> units_of(n=(50, 100), method="hsic")
+    ((('n', 50), ('method', 'hsic')), (('n', 100), ('method', 'hsic')))
+    """
+    units: list[Settings] = [()]
+    for name, value in values.items():
+        choices = value if isinstance(value, tuple) else (value,)
+        units = [(*unit, (name, choice)) for unit in units for choice in choices]
+    return tuple(units)
+
+
 @dataclass(frozen=True)
 class Task:
     """A dataset in one variant, trained by one protocol.
@@ -40,7 +75,7 @@ class Task:
     Parameters
     ----------
     dataset, variant : str
-        As in :func:`frhsic_core.data.load_dataset`.
+        As in :func:`frhsic_core.load_dataset`.
     protocol : {"text", "reference", "recommended"}
         Settings of methods and encoder.
     options : tuple of pairs
@@ -62,19 +97,19 @@ class Recipe:
     task : Task
         Data and protocol.
     method : str
-        A key of :data:`frhsic_core.learning.protocols.METHODS`.
+        A key of ``frhsic_core.learning.protocols.METHODS``.
     option : str
         Name of a departure from the protocol; empty for none.
     settings : tuple of pairs
         The departure: settings of the penalty.
     epochs, batch_size, learning_rate
-        Of the training.
+        Number of epochs, size of a mini-batch, and the learning rate of Adam.
     fractions : tuple of float
-        Train and test, or train, validation and test.
+        Shares of the train and test parts, or of the train, validation and test parts.
     network : tuple of pairs
         Further arguments of the trainer (``widths``, ``activation``).
     measure : str
-        A module of the catalogue whose ``measure(trained, splits, data)`` adds columns to those every model gets.
+        An experiment's module whose ``measure(trained, splits, data)`` adds columns to those that every model gets.
 
     Examples
     --------
@@ -96,10 +131,10 @@ class Recipe:
 
     @property
     def key(self) -> str:
-        """Twelve hexadecimal digits that stand for the recipe."""
-        # Fields that came later enter only where they are used: keys of rows stored before them stay.
-        said = asdict(self)
-        return digest([FORMAT, {name: said[name] for name in said if name not in _LATER or said[name]}])
+        """Twelve hexadecimal digits that identify the recipe."""
+        settings = tuple(STORED_SPELLING.get(pair, pair) for pair in self.settings)
+        fields = asdict(replace(self, settings=settings))
+        return digest([FORMAT, {name: fields[name] for name in fields if name not in _ADDED_LATER or fields[name]}])
 
     def but(self, **changes: Any) -> Recipe:
         """Return the recipe with some fields changed."""
@@ -112,7 +147,7 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Job:
-    """One stack: a recipe, and the λ, splits and seeds whose product it trains at once."""
+    """Describe one stack: a recipe, and the λ, splits and repeats whose product is trained at once."""
 
     recipe: Recipe
     lams: tuple[float, ...]
@@ -126,22 +161,79 @@ class Job:
 
     @property
     def keys(self) -> list[Key]:
-        """What the rows of this stack are called in a store."""
+        """Keys of the rows of this stack in a store."""
         recipe = self.recipe.key
         return [(recipe, *model) for model in self.models]
 
     @property
     def key(self) -> str:
-        """Sixteen hexadecimal digits that stand for the stack."""
+        """Sixteen hexadecimal digits that identify the stack."""
         return digest([self.recipe.key, self.lams, self.splits, self.repeats]) + self.recipe.key[:4]
+
+    @property
+    def data(self) -> tuple[str, str] | None:
+        """Dataset and variant that the stack needs."""
+        return self.recipe.task.dataset, self.recipe.task.variant
+
+    def record(self) -> dict[str, Any]:
+        """Return the fields that identify the stack in the json file of a store."""
+        return {
+            "job": self.key,
+            "recipe": self.recipe.key,
+            "lams": list(self.lams),
+            "splits": list(self.splits),
+            "repeats": list(self.repeats),
+        }
 
     def __str__(self) -> str:
         return f"{self.recipe}, {len(self.models)} models"
 
 
 @dataclass(frozen=True)
+class Unit:
+    """Describe one measurement of a study.
+
+    Parameters
+    ----------
+    module : str
+        An experiment's module whose ``measure_unit(unit, device)`` takes the settings as a dict and returns rows.
+    settings : tuple of pairs
+        What is measured, as :func:`units_of` makes it.
+    version : int
+        Version of the measurement; see :class:`Study`.
+    """
+
+    module: str
+    settings: Settings
+    version: int = 1
+
+    @property
+    def key(self) -> str:
+        """Twelve hexadecimal digits that identify the unit."""
+        return digest([self.module, self.version, self.settings])
+
+    @property
+    def keys(self) -> list[Key]:
+        """The key of the unit; its rows are stored together under it."""
+        return [self.key]
+
+    @property
+    def data(self) -> tuple[str, str] | None:
+        """Dataset and variant if the settings name them."""
+        named = dict(self.settings)
+        return (named["dataset"], named["variant"]) if named.keys() >= {"dataset", "variant"} else None
+
+    def record(self) -> dict[str, Any]:
+        """Return the fields that identify the unit in the json file of a store."""
+        return {"key": self.key, "unit": dict(self.settings)}
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name} {value}" for name, value in self.settings)
+
+
+@dataclass(frozen=True)
 class Experiment:
-    """Tasks × methods × options × λ × splits × seeds.
+    """Describe a sweep: tasks × methods × options × λ × splits × repeats.
 
     Parameters
     ----------
@@ -150,7 +242,7 @@ class Experiment:
     tasks : tuple of Task
         Data and protocols.
     methods : tuple of str
-        Keys; ``"unfair"`` is trained at λ = 0 only, whatever the grid.
+        Keys of the methods; ``"unfair"`` is trained at λ = 0 only, whatever the grid.
     lams, splits, repeats
         λ grid; seeds of the splits; repeats of each split with other initial weights.
     options : tuple of (str, settings)
@@ -158,7 +250,7 @@ class Experiment:
     epochs, batch_size, learning_rate, fractions, network, measure
         As in :class:`Recipe`.
     also : tuple of Experiment
-        More of the same table with other methods, grids or settings; their names do not matter.
+        More rows of the same table with other methods, grids or settings; their names do not matter.
 
     Examples
     --------
@@ -166,6 +258,9 @@ class Experiment:
     >>> [len(job.models) for job in tiny.jobs()]
     [2, 4]
     """
+
+    job_name: ClassVar[str] = "stack"
+    row_name: ClassVar[str] = "model"
 
     name: str
     tasks: tuple[Task, ...]
@@ -183,7 +278,7 @@ class Experiment:
     also: tuple[Experiment, ...] = ()
 
     def jobs(self) -> list[Job]:
-        """Return the stacks, those of one task together (its data is then loaded once)."""
+        """Return the stacks; those of one task come together, so that its data is loaded once."""
         own = [
             Job(self._recipe(task, method, option, settings), self._grid(method), self.splits, self.repeats)
             for task in self.tasks
@@ -202,7 +297,7 @@ class Experiment:
         return [part for job in self.jobs() for part in _remainder(job, done)]
 
     def keys(self) -> set[Key]:
-        """Return the keys of every row the experiment will have."""
+        """Return the keys of all rows of the experiment."""
         return {key for job in self.jobs() for key in job.keys}
 
     def _grid(self, method: str) -> tuple[float, ...]:
@@ -215,14 +310,53 @@ class Experiment:
         )  # fmt: skip
 
 
+@dataclass(frozen=True)
+class Study:
+    """Describe a table that is measured unit by unit, where no sweep of models is trained.
+
+    Parameters
+    ----------
+    name : str
+        Name of its table in the store.
+    module : str
+        An experiment's module whose ``measure_unit(unit, device)`` takes a unit as a dict and returns its rows, a list
+        of dicts. The settings of the unit are added to each row.
+    units : tuple
+        Settings of each unit, as :func:`units_of` makes them.
+    version : int
+        Raise it when the same settings mean another measurement.
+    """
+
+    job_name: ClassVar[str] = "unit"
+    row_name: ClassVar[str] = "row"
+
+    name: str
+    module: str
+    units: tuple[Settings, ...]
+    version: int = 1
+
+    def jobs(self) -> list[Unit]:
+        """Return the units to measure."""
+        return [Unit(self.module, settings, self.version) for settings in self.units]
+
+    def missing(self, done: Collection[Key]) -> list[Unit]:
+        """Return the units that are not yet ``done``."""
+        return [unit for unit in self.jobs() if unit.key not in done]
+
+    def keys(self) -> set[Key]:
+        """Return the keys of all units."""
+        return {unit.key for unit in self.jobs()}
+
+
 def _remainder(job: Job, done: Collection[Key]) -> Iterator[Job]:
+    """Yield the stacks that cover the models of ``job`` that are not yet done."""
     groups: dict[tuple[tuple[float, ...], tuple[int, ...]], list[int]] = {}
     recipe = job.recipe.key
     for split in job.splits:
         pairs = product(job.lams, job.repeats)
         lacking = [(lam, r) for lam, r in pairs if (recipe, lam, split, split + REPEAT * r) not in done]
         if lacking:
-            # λ and repeats whose product covers what is lacking: retraining a model twice changes nothing.
+            # λ and repeats whose product covers what is missing; training a model a second time changes nothing.
             lams = tuple(lam for lam in job.lams if any(lam == other for other, _ in lacking))
             repeats = tuple(r for r in job.repeats if any(r == other for _, other in lacking))
             groups.setdefault((lams, repeats), []).append(split)

@@ -1,4 +1,4 @@
-"""Where a result comes from: code, libraries, device."""
+"""Describe where a result comes from: code, libraries and device."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import frhsic_core
 
 __all__ = ["code_version", "environment"]
 
-# What decides the numbers of a trained model; a change of a figure or of a command is no new code version.
+# The sources that decide the numbers of a trained model. A change of a figure or of a command is not a new version.
 _LAYERS = (
     "arrays.py",
     "kernels.py",
@@ -21,6 +21,7 @@ _LAYERS = (
     "conditional",
     "audit",
     "learning",
+    "audit",
     "data",
     "paper/runs/metrics.py",
 )
@@ -29,15 +30,16 @@ _LIBRARIES = ("torch", "numpy", "scipy", "scikit-learn", "pandas")
 
 @cache
 def code_version() -> str:
-    """Return the version, a hash of the sources that decide the numbers and, where there is one, the commit.
+    """Return the version, a hash of the sources that decide the numbers and, in a git repository, the commit.
 
-    The hash is over text, so it is the same for an installed package, a checkout and a copy.
+    The hash is that of the source text, so it is the same for an installed package, a clone and a copy.
     """
     root = Path(frhsic_core.__file__).parent
     digest = hashlib.sha256()
     for layer in _LAYERS:
         path = root / layer
-        for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
+        files = [path] if path.is_file() else sorted(path.rglob("*.py"))
+        for file in files:
             digest.update(file.relative_to(root).as_posix().encode() + b"\0" + file.read_bytes())
     commit = _commit(root)
     return f"{frhsic_core.__version__}+{digest.hexdigest()[:12]}" + (f" ({commit})" if commit else "")
@@ -52,7 +54,7 @@ def _commit(root: Path) -> str:
 
 
 def environment(device: str) -> dict[str, str]:
-    """Return code version, Python, libraries and device as plain text."""
+    """Return the versions of the code, of Python and of the libraries, and the name of the device."""
     versions = {name: importlib.metadata.version(name) for name in _LIBRARIES}
     return {"code": code_version(), "python": platform.python_version(), **versions, "device": _device_name(device)}
 

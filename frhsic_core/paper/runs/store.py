@@ -1,16 +1,22 @@
-"""The result store: one row for each trained model, whole stacks or nothing.
+"""Store the results of an experiment in one folder: whole jobs or nothing.
 
-A finished stack is one *part*, an ``.npz`` file written beside its place and renamed, so that a reader or a crash sees
-the whole part or none. The name of a part is that of its stack: finishing a stack twice replaces it by itself. Now and
-then the parts are *compacted* into ``NAME.parquet`` (rows in a fixed order, float32 metrics) and ``NAME.json`` (where
-they come from: recipes, code, libraries, device, seconds). What is done is read from the json file and the parts, which
-takes no parquet reader.
+A finished job (a stack of models, or a unit of a study) is one *part*: a file of two lines, its record and its rows,
+that is written in full and then renamed. A reader or a crash therefore finds the whole part or none. A part is named
+after its job, so finishing a job twice replaces the part by itself. From time to time the parts are *compacted*:
+
+- rows of models go to ``NAME.parquet`` (in a fixed order, float32 metrics), rows of units to ``NAME.csv``;
+- the records go to ``NAME.json`` (recipes or settings, code, libraries, device, seconds).
+
+A store finds out from its files which of the two tables it holds. The json file and the parts say what is done; only
+reading and compacting a table of models needs pyarrow.
 """
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -20,66 +26,74 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from frhsic_core.paper.runs.plan import Job, Key, models_of
-from frhsic_core.paper.runs.writing import (
-    StoreError,
-    atomically,
-    claimed,
-    explained,
-    locked,
-    require_writable,
-    sweep_up,
-)
+from frhsic_core.atomic_files import claim, lock_folder, remove_leftovers, write_atomically
+from frhsic_core.paper.runs.plan import Job, Key, Study, Unit, keys_of
 
-__all__ = ["IDENTITY", "Part", "ResultStore", "StoreError"]
+__all__ = ["IDENTITY", "Part", "ResultStore", "StoreError", "rows_of_models"]
 
 TEXT = ("dataset", "variant", "sensitive", "task", "protocol", "method", "option", "recipe")
 NUMBERS = ("lam", "split", "seed")
 IDENTITY = (*TEXT, *NUMBERS)
-Value = TypeVar("Value")
 _ORDER = ["dataset", "variant", "protocol", "method", "option", "recipe", "lam", "split", "seed"]
+_ADVICE = {
+    errno.ENOSPC: "the disk is full. Free some space",
+    errno.EDQUOT: "the disk quota is used up. Free some space",
+    errno.EROFS: "the folder is read-only. Choose another with --store",
+    errno.EACCES: "writing there is not allowed. Choose another folder with --store",
+    errno.EPERM: "writing there is not allowed. Choose another folder with --store",
+}
+Value = TypeVar("Value")
+
+
+class StoreError(OSError):
+    """The store cannot be read or written; the message says why and what to do."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """The rows of one finished stack.
+    """Hold the rows of one finished job.
+
+    Parameters
+    ----------
+    job : Job or Unit
+        What was run.
+    rows : DataFrame
+        The rows: those of :func:`rows_of_models` for a stack, any columns for a unit.
+    provenance : mapping
+        Seconds, device, versions and data. They go to the json file, not to the table.
+    """
+
+    job: Job | Unit
+    rows: pd.DataFrame
+    provenance: Mapping[str, Any]
+
+    @property
+    def metrics(self) -> dict[str, np.ndarray]:
+        """The measured columns, without those that identify a model."""
+        return {name: self.rows[name].to_numpy() for name in self.rows.columns if name not in IDENTITY}
+
+
+def rows_of_models(job: Job, labels: Mapping[str, str], metrics: Mapping[str, Any]) -> pd.DataFrame:
+    """Return one row for each model of a stack.
 
     Parameters
     ----------
     job : Job
         The stack.
     labels : mapping
-        The text columns that are the same for all rows.
+        The text columns; they are the same for all rows.
     metrics : mapping
-        A float array for each metric, one value for each model in the order of ``job.models``.
-    provenance : mapping
-        Seconds, device, versions, data; never enters the table.
+        For each metric one value per model, in the order of ``job.models``.
     """
-
-    job: Job
-    labels: Mapping[str, str]
-    metrics: Mapping[str, np.ndarray]
-    provenance: Mapping[str, Any]
-
-    def frame(self) -> pd.DataFrame:
-        """Return the rows as a table."""
-        models = self.job.models
-        columns: dict[str, Any] = {name: [self.labels[name]] * len(models) for name in TEXT}
-        for i, name in enumerate(NUMBERS):
-            columns[name] = [model[i] for model in models]
-        return _typed(pd.DataFrame({**columns, **{k: np.asarray(v, np.float32) for k, v in self.metrics.items()}}))
-
-    def record(self) -> dict[str, Any]:
-        """Return the line of the json file."""
-        job = self.job
-        return {
-            "job": job.key,
-            "recipe": job.recipe.key,
-            "lams": list(job.lams),
-            "splits": list(job.splits),
-            "repeats": list(job.repeats),
-            **self.provenance,
-        }
+    models = job.models
+    for name, values in metrics.items():
+        if len(values) != len(models):
+            raise ValueError(
+                f"{name} has {len(values)} values for {len(models)} models: one value per model is needed."
+            )
+    columns: dict[str, Any] = {name: [labels[name]] * len(models) for name in TEXT}
+    columns |= {name: [model[i] for model in models] for i, name in enumerate(NUMBERS)}
+    return _typed(pd.DataFrame({**columns, **{name: np.asarray(values) for name, values in metrics.items()}}))
 
 
 class ResultStore:
@@ -88,13 +102,12 @@ class ResultStore:
     Parameters
     ----------
     root : path
-        The folder; made when first written to.
+        The folder; it is created when something is written.
     name : str
-        The experiment: files are ``NAME.parquet``, ``NAME.json`` and ``NAME.parts/``.
+        Name of the table. The files are ``NAME.parquet`` or ``NAME.csv``, ``NAME.json`` and ``NAME.parts/``.
 
     Examples
     --------
-    >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     store = ResultStore(folder, "main")
     ...     len(store.done()), len(store.read())
@@ -102,61 +115,72 @@ class ResultStore:
     """
 
     def __init__(self, root: str | os.PathLike[str], name: str) -> None:
-        self.root, self.name = Path(root), name
-        self.table = self.root / f"{name}.parquet"
+        self.root = Path(root)
+        self.name = name
         self.sidecar = self.root / f"{name}.json"
         self.parts = self.root / f"{name}.parts"
 
-    # What is there ----------------------------------------------------------------------------------------------------
+    @property
+    def holds_units(self) -> bool:
+        """Whether the rows are those of a study; an empty store counts as one of models."""
+        # Parts first: compacting writes the table before it removes them.
+        return any(self.parts.glob("[!.]*.unit")) or (self.root / f"{self.name}.csv").exists()
 
-    def records(self) -> list[dict[str, Any]]:
-        """Return one record for each finished stack, compacted or not."""
-        parts = self._each_part(lambda path: _read_meta(path)["record"])
-        return list({record["job"]: record for record in [*self._side().get("stacks", []), *parts]}.values())
+    @property
+    def table(self) -> Path:
+        """The file of the compacted rows."""
+        return self.root / f"{self.name}{'.csv' if self.holds_units else '.parquet'}"
+
+    # Reading ----------------------------------------------------------------------------------------------------------
 
     def done(self) -> set[Key]:
         """Return the keys of all rows in the store."""
-        keys: set[Key] = set()
-        for record in self.records():
-            models = models_of(record["lams"], record["splits"], record["repeats"])
-            keys.update((record["recipe"], *model) for model in models)
-        return keys
+        # Parts first, for the reason above.
+        records = [meta["record"] for meta in self._each_part(_read_meta)]
+        side = self._read_sidecar()
+        return set().union(*map(keys_of, [*side.get("stacks", []), *side.get("units", []), *records]))
 
     def provenance(self) -> dict[str, Any]:
-        """Return recipes, environments, data and stacks as the json file holds (or will hold) them."""
+        """Return the content of the json file, with the records of all parts merged into it."""
         metas = self._each_part(_read_meta)
-        side = self._side()
-        merged: dict[str, Any] = {
-            "experiment": self.name,
-            "recipes": dict(side.get("recipes", {})),
-            "environments": list(side.get("environments", [])),
-            "data": dict(side.get("data", {})),
-            "stacks": list(side.get("stacks", [])),
-        }
-        known = {record["job"] for record in merged["stacks"]}
+        if self.holds_units:
+            title, listed, name = "study", "units", "key"
+            side: dict[str, Any] = {title: self.name, "environments": [], listed: []}
+        else:
+            title, listed, name = "experiment", "stacks", "job"
+            side = {title: self.name, "recipes": {}, "environments": [], "data": {}, listed: []}
+        side |= self._read_sidecar()
+        records = {record[name]: record for record in side[listed]}
         for meta in metas:
             record = dict(meta["record"])
-            environment, data = record.pop("environment", None), record.pop("data", None)
-            if environment is not None:
-                if environment not in merged["environments"]:
-                    merged["environments"].append(environment)
-                record["environment"] = merged["environments"].index(environment)
-            merged["recipes"][record["recipe"]] = meta["recipe"]
-            if data is not None:
+            if "environment" in record:
+                if record["environment"] not in side["environments"]:
+                    side["environments"].append(record["environment"])
+                record["environment"] = side["environments"].index(record["environment"])
+            if "recipe" in meta:
+                side["recipes"][record["recipe"]] = meta["recipe"]
                 task = meta["recipe"]["task"]
-                merged["data"]["/".join([task["dataset"], task["variant"]])] = data
-            if record["job"] not in known:
-                known.add(record["job"])
-                merged["stacks"].append(record)
-        return merged
+                if "data" in record:
+                    side["data"]["/".join([task["dataset"], task["variant"]])] = record.pop("data")
+            records[record[name]] = record
+        side[listed] = list(records.values())
+        return side
 
-    def read(self, *, parts_only: bool = False) -> pd.DataFrame:
-        """Return all rows in the store's order; a row trained twice counts once.
+    def read(self) -> pd.DataFrame:
+        """Return all rows; a row that was computed twice is returned once, as it was computed last.
 
-        ``parts_only`` leaves out what is compacted, and so needs no parquet reader.
+        Rows of models come in a fixed order. Rows of units come in the order of the table, and the column ``unit`` is
+        the key of the unit.
         """
         parts = self._each_part(_read_rows)
-        frames = [*([self._read_table()] if self.table.exists() and not parts_only else []), *parts]
+        if self.holds_units:
+            frames = parts
+            if self.table.exists():
+                stored = pd.read_csv(self.table)
+                replaced = {key for part in parts for key in part["unit"]}
+                frames = [stored[~stored["unit"].isin(replaced)] if replaced else stored, *parts]
+            return pd.concat(frames, ignore_index=True)
+        frames = [*([self._read_parquet()] if self.table.exists() else []), *map(_typed, parts)]
         if not frames:
             return _typed(pd.DataFrame({name: [] for name in IDENTITY}))
         rows = pd.concat(frames, ignore_index=True, sort=False)
@@ -167,101 +191,132 @@ class ResultStore:
     # Writing ----------------------------------------------------------------------------------------------------------
 
     def require_writable(self) -> None:
-        """Raise :class:`StoreError` now rather than after an hour of training."""
-        require_writable(self.parts)
+        """Raise :class:`StoreError` if a file of 4 KiB cannot be written, before anything is computed."""
+        with _explained(self.parts):
+            self.parts.mkdir(parents=True, exist_ok=True)
+            handle, name = tempfile.mkstemp(prefix=".probe.", dir=self.parts)
+            try:
+                os.write(handle, b"\0" * 4096)
+            finally:
+                os.close(handle)
+                os.unlink(name)
 
     def write(self, part: Part) -> Path:
-        """Add a finished stack; afterwards the part is there whole, or (on an error) not at all."""
-        path = self.parts / f"{part.job.key}.npz"
-        meta = {"record": part.record(), "recipe": asdict(part.job.recipe), "labels": dict(part.labels)}
-        models = part.job.models
-        columns = {name: np.array([model[i] for model in models]) for i, name in enumerate(NUMBERS)}
-        columns |= {name: np.asarray(values, dtype=np.float32) for name, values in part.metrics.items()}
-        for name, values in columns.items():
-            if len(values) != len(models):
-                raise ValueError(f"{name} has {len(values)} values for {len(models)} models: one for each is needed.")
-
-        def save(file: Any) -> None:
-            np.savez_compressed(file, **{"meta": np.array(json.dumps(meta)), **columns})  # type: ignore[arg-type]
-
-        with explained(path):
-            self.parts.mkdir(parents=True, exist_ok=True)
-            atomically(path, save)
+        """Add a finished job; after an error nothing of it is stored."""
+        job = part.job
+        meta: dict[str, Any] = {"record": {**job.record(), **part.provenance}}
+        rows = part.rows
+        if isinstance(job, Job):
+            meta["recipe"] = asdict(job.recipe)
+        else:
+            rows = rows.assign(unit=job.key)
+        path = self.parts / f"{job.key}.{'stack' if isinstance(job, Job) else 'unit'}"
+        lines = f"{json.dumps(meta)}\n{json.dumps(rows.to_dict('list'))}\n"
+        with _explained(path):
+            write_atomically(path, lambda file: file.write(lines.encode()))
         return path
 
-    def compact(self) -> Path:
-        """Merge the parts into the parquet and json files, then remove them.
+    def compact(self, study: Study | None = None) -> Path:
+        """Merge the parts into the table and the json file, then remove them.
 
-        A crash in between leaves the parts; the next call then comes to the same files.
+        After a crash in between the parts are still there, and the next call writes the same files.
+
+        Parameters
+        ----------
+        study : Study, optional
+            Its order of units becomes the order of the rows. By default new units come last.
         """
-        with explained(self.table), locked(self.root):
+        with _explained(self.root), lock_folder(self.root):
             files = self._part_files()
-            if not files and self.table.exists():
-                return self.table
-            rows, provenance = self.read(), self.provenance()
-            atomically(self.table, lambda file: _write_parquet(rows, file))
-            text = json.dumps(provenance, indent=1, ensure_ascii=False) + "\n"
-            atomically(self.sidecar, lambda file: file.write(text.encode()))
+            table = self.table
+            if not files:
+                return table
+            rows = self.read()
+            side = self.provenance()
+            if not self.holds_units:
+                write_atomically(table, lambda file: _write_parquet(rows, file))
+            else:
+                order = {unit.key: i for i, unit in enumerate(study.jobs())} if study else {}
+                place = {key: order.get(key, len(order)) for key in rows["unit"]}
+                rows = rows.sort_values("unit", key=lambda keys: keys.map(place), kind="stable", ignore_index=True)
+                side["units"].sort(key=lambda unit: order.get(unit["key"], len(order)))
+                write_atomically(table, lambda file: file.write(rows.to_csv(index=False).encode()))
+            text = json.dumps(side, indent=1, ensure_ascii=False) + "\n"
+            write_atomically(self.sidecar, lambda file: file.write(text.encode()))
             for path in files:
                 path.unlink(missing_ok=True)
-            sweep_up(self.parts)
-        return self.table
+            remove_leftovers(self.parts)
+        return table
 
     @contextmanager
-    def claim(self, job: Job) -> Iterator[bool]:
-        """Give True to the one runner that may train ``job``; the claim dies with its process, however that ends."""
-        with claimed(self.parts / f"{job.key}.lock") as mine:
+    def claim(self, job: Job | Unit) -> Iterator[bool]:
+        """Yield True to the one runner that may run ``job``; the claim ends with the process of that runner."""
+        with _explained(self.parts):
+            self.parts.mkdir(parents=True, exist_ok=True)
+        with claim(self.parts / f"{job.key}.lock") as mine:
             yield mine
 
     # Details ----------------------------------------------------------------------------------------------------------
 
     def _part_files(self) -> list[Path]:
-        return sorted(path for path in self.parts.glob("*.npz") if not path.name.startswith("."))
+        return sorted([*self.parts.glob("[!.]*.stack"), *self.parts.glob("[!.]*.unit")])
 
-    def _side(self) -> dict[str, Any]:
+    def _each_part(self, read: Callable[[Path], Value]) -> list[Value]:
+        """Apply ``read`` to every part. Read the table afterwards: compacting writes it before it removes parts."""
+        while True:
+            try:
+                return [read(path) for path in self._part_files()]
+            except FileNotFoundError:  # another process has compacted the store in the meantime
+                continue
+
+    def _read_sidecar(self) -> dict[str, Any]:
         if not self.sidecar.exists():
             return {}
         try:
             return json.loads(self.sidecar.read_text(encoding="utf-8"))
         except ValueError as error:
             raise StoreError(
-                f"{self.sidecar} is not readable ({error}): restore it, or delete it to start anew."
+                f"{self.sidecar} is not readable ({error}). Restore it, or delete it to start again."
             ) from None
 
-    def _read_table(self) -> pd.DataFrame:
+    def _read_parquet(self) -> pd.DataFrame:
         try:
             import pyarrow.parquet
         except ImportError:
-            raise StoreError(f"{self.table} is read with pyarrow: pip install 'frhsic-core[experiments]'.") from None
+            raise StoreError(f"Reading {self.table} needs pyarrow: pip install 'frhsic-core[experiments]'.") from None
         try:
             return pyarrow.parquet.read_table(self.table).to_pandas()
         except (OSError, pyarrow.ArrowException) as error:
-            said = " ".join(str(error).split())
-            raise StoreError(f"{self.table} is not readable ({said}): restore it from the repository.") from None
+            reason = " ".join(str(error).split())
+            raise StoreError(f"{self.table} is not readable ({reason}). Restore it from the repository.") from None
 
-    def _each_part(self, read: Callable[[Path], Value]) -> list[Value]:
-        """Read every part; the table is read after them, since compacting writes it before it removes parts."""
-        while True:
-            try:
-                return [read(path) for path in self._part_files()]
-            except FileNotFoundError:  # compacted by another process in between
-                continue
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    """Turn an error of the operating system into a :class:`StoreError` that says what to do."""
+    try:
+        yield
+    except StoreError:
+        raise
+    except OSError as error:
+        advice = _ADVICE.get(error.errno or 0, f"{error.strerror or error}. Fix this")
+        message = f"Results cannot be written to {path}: {advice} and run again. Finished results are kept."
+        raise StoreError(error.errno, message) from error
 
 
 def _read_meta(path: Path) -> dict[str, Any]:
-    with np.load(path, allow_pickle=False) as file:
-        return json.loads(str(file["meta"]))
+    with open(path, encoding="utf-8") as file:
+        return json.loads(file.readline())
 
 
 def _read_rows(path: Path) -> pd.DataFrame:
-    with np.load(path, allow_pickle=False) as file:
-        columns = {name: file[name] for name in file.files if name != "meta"}
-        labels = json.loads(str(file["meta"]))["labels"]
-    rows = len(columns["lam"])
-    return _typed(pd.DataFrame({**{name: [labels[name]] * rows for name in TEXT}, **columns}))
+    with open(path, encoding="utf-8") as file:
+        file.readline()
+        return pd.DataFrame(json.loads(file.readline()))
 
 
 def _typed(rows: pd.DataFrame) -> pd.DataFrame:
+    """Give the columns of models their types: text, λ in double precision, integers, metrics in single precision."""
     kinds: dict[str, Any] = dict.fromkeys(TEXT, object) | {"lam": np.float64, "split": np.int32, "seed": np.int32}
     kinds |= {name: np.float32 for name in rows.columns if name not in kinds}
     return rows.astype({name: kind for name, kind in kinds.items() if name in rows.columns})

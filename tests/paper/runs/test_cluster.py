@@ -8,8 +8,8 @@ import time
 
 import pytest
 
-from frhsic_core.paper.runs.cluster import run_on_cluster
-from frhsic_core.paper.runs.plan import Experiment
+from frhsic_core.paper.runs.plan import Experiment, Study
+from frhsic_core.paper.runs.runner import run_experiment
 from frhsic_core.paper.runs.store import ResultStore
 
 distributed = pytest.importorskip("distributed")
@@ -35,9 +35,17 @@ def test_a_killed_worker_costs_no_row(tmp_path, tiny: Experiment, tiny_store: Re
                 time.sleep(0.2)
 
         store = ResultStore(tmp_path, "tiny")
-        report = run_on_cluster(tiny, store, address=cluster.scheduler_address, device="cpu", say=kill_one)
+        report = run_experiment(tiny, store, dask=cluster.scheduler_address, device="cpu", say=kill_one)
     assert killed
     assert report.left == 0
     assert not report.failed
     store.compact()
     assert store.table.read_bytes() == tiny_store.table.read_bytes()
+
+
+def test_what_a_cluster_cannot_do_is_refused(tmp_path, tiny: Experiment) -> None:
+    store = ResultStore(tmp_path, "tiny")
+    with pytest.raises(ValueError, match="--dask"):
+        run_experiment(Study("s", "runtime", ()), store, dask="tcp://nowhere:1")
+    with pytest.raises(ValueError, match="--minutes"):
+        run_experiment(tiny, store, dask="tcp://nowhere:1", minutes=1.0)

@@ -1,4 +1,4 @@
-"""A study: units measured once, kept through kills and compaction, and read back as they were."""
+"""A study: units are measured once, survive kills and compaction, and are read back as they were."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import types
 
 import pytest
 
-from frhsic_core.paper.runs import study as study_module
-from frhsic_core.paper.runs.study import Study, StudyStore, run_study, units_of
-from frhsic_core.paper.runs.writing import StoreError
+from frhsic_core.paper.runs.plan import Study, units_of
+from frhsic_core.paper.runs.runner import run_experiment
+from frhsic_core.paper.runs.store import ResultStore, StoreError
 
 STUDY = Study("squares", "squares_for_tests", units_of(n=(3, 1, 2), kind=("whole",)))
 
@@ -32,70 +32,60 @@ def squares(monkeypatch):
 
 
 def test_units_are_measured_once_and_read_in_the_order_of_the_study(tmp_path, squares) -> None:
-    store = StudyStore(tmp_path, "squares")
-    report = run_study(STUDY, store, device="cpu")
-    assert (report.stacks, report.models, report.left) == (3, 6, 0)
+    store = ResultStore(tmp_path, "squares")
+    report = run_experiment(STUDY, store, device="cpu")
+    assert (report.jobs, report.rows, report.left) == (3, 6, 0)
     before = store.read().sort_values(["n", "repeat"]).reset_index(drop=True)
     store.compact(STUDY)
     rows = store.read()
     assert rows["n"].tolist() == [3, 3, 1, 1, 2, 2]
     assert rows["square"].tolist() == [9, 9.125, 1, 1.125, 4, 4.125]
     assert rows.sort_values(["n", "repeat"]).reset_index(drop=True).equals(before[rows.columns])
-    assert run_study(STUDY, store, device="cpu").stacks == 0
+    assert run_experiment(STUDY, store, device="cpu").jobs == 0
     assert squares.asked == [3, 1, 2]
     assert {unit["rows"] for unit in store.provenance()["units"]} == {2}
-    assert not store.parts.exists() or not list(store.parts.glob("*.json"))
+    assert not store.parts.exists()
 
 
 def test_a_broken_unit_costs_only_itself_and_is_tried_again(tmp_path, squares) -> None:
-    store = StudyStore(tmp_path, "squares")
+    store = ResultStore(tmp_path, "squares")
     squares.broken = (1,)
-    report = run_study(STUDY, store, device="cpu")
+    report = run_experiment(STUDY, store, device="cpu")
     assert report.left == 1
     assert "no such file" in report.failed[0]
     store.compact(STUDY)
     squares.broken = ()
-    assert run_study(STUDY, store, device="cpu").left == 0
+    assert run_experiment(STUDY, store, device="cpu").left == 0
     store.compact(STUDY)
     assert store.read()["n"].tolist() == [3, 3, 1, 1, 2, 2]
 
 
-def test_a_crash_between_table_and_record_loses_nothing(tmp_path, monkeypatch) -> None:
-    store = StudyStore(tmp_path, "squares")
-    run_study(STUDY, store, device="cpu")
-    write = study_module.atomically
-
-    def crash(path, function) -> None:
-        if path == store.sidecar:
-            raise KeyboardInterrupt
-        write(path, function)
-
-    monkeypatch.setattr(study_module, "atomically", crash)
-    with pytest.raises(KeyboardInterrupt):
-        store.compact(STUDY)
-    monkeypatch.undo()
+def test_a_crash_between_table_and_record_loses_nothing(tmp_path, crash_before_the_record) -> None:
+    store = ResultStore(tmp_path, "squares")
+    run_experiment(STUDY, store, device="cpu")
+    crash_before_the_record(store)
     assert len(store.read()) == 6
     assert store.done() == STUDY.keys()
 
 
 def test_another_version_is_another_measurement(tmp_path) -> None:
-    store = StudyStore(tmp_path, "squares")
-    run_study(STUDY, store, device="cpu")
+    store = ResultStore(tmp_path, "squares")
+    run_experiment(STUDY, store, device="cpu")
     newer = Study(STUDY.name, STUDY.module, STUDY.units, version=2)
     assert len(newer.missing(store.done())) == 3
 
 
 def test_a_broken_record_is_explained(tmp_path) -> None:
-    store = StudyStore(tmp_path, "squares")
-    run_study(STUDY, store, device="cpu")
+    store = ResultStore(tmp_path, "squares")
+    run_experiment(STUDY, store, device="cpu")
     store.compact(STUDY)
     store.sidecar.write_text("{half", encoding="utf-8")
-    with pytest.raises(StoreError, match=r"not readable .*restore it, or delete it"):
+    with pytest.raises(StoreError, match="not readable"):
         store.done()
 
 
 def test_an_interrupted_run_keeps_what_is_finished(tmp_path, squares, monkeypatch) -> None:
-    store, measure = StudyStore(tmp_path, "squares"), squares.measure_unit
+    store, measure = ResultStore(tmp_path, "squares"), squares.measure_unit
 
     def interrupted(unit: dict, device: str) -> list[dict]:
         if unit["n"] == 2:
@@ -103,7 +93,7 @@ def test_an_interrupted_run_keeps_what_is_finished(tmp_path, squares, monkeypatc
         return measure(unit, device)
 
     monkeypatch.setattr(squares, "measure_unit", interrupted)
-    report = run_study(STUDY, store, device="cpu")
+    report = run_experiment(STUDY, store, device="cpu")
     assert report.left == 1
     assert "interrupted" in report.stopped
     monkeypatch.undo()

@@ -1,0 +1,97 @@
+"""Write and lock files so that a crash, a full disk or a second process does no harm."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+__all__ = ["claim", "lock_folder", "remove_leftovers", "write_atomically"]
+
+_OLD = 3600.0  # seconds after which an unfinished file belongs to no living process
+
+
+def write_atomically(path: str | os.PathLike[str], write: Callable[[Any], Any]) -> None:
+    """Call ``write`` on a new binary file and move that file to ``path`` when it is complete.
+
+    The file is written in the same folder, flushed to the disk and renamed. A reader or a crash therefore finds the old
+    file or the whole new one.
+
+    Examples
+    --------
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_atomically(Path(folder) / "a.txt", lambda file: file.write(b"whole"))
+    ...     [path.read_text() for path in Path(folder).iterdir()]
+    ['whole']
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(name, 0o644)  # a temporary file is readable by its owner only
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def claim(path: Path) -> Iterator[bool]:
+    """Yield True to the one process that holds the lock file ``path``.
+
+    The operating system frees the lock when that process ends, however it ends.
+    """
+    with open(path, "ab") as file:
+        held = _lock(file.fileno(), wait=False)
+        try:
+            yield held
+        finally:
+            if held:
+                path.unlink(missing_ok=True)
+
+
+@contextmanager
+def lock_folder(folder: Path) -> Iterator[None]:
+    """Wait until no other process holds ``folder``, then hold it; no lock file is left behind."""
+    folder.mkdir(parents=True, exist_ok=True)
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        _lock(handle, wait=True)
+        yield
+    finally:
+        os.close(handle)
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove free locks, unfinished files older than an hour and, if it is then empty, the folder itself."""
+    for path in folder.glob("*.lock"):
+        with open(path, "ab") as file:
+            if _lock(file.fileno(), wait=False):
+                path.unlink(missing_ok=True)
+    for path in folder.glob(".*.*.*"):
+        with suppress(OSError):
+            if time.time() - path.stat().st_mtime > _OLD:
+                path.unlink()
+    with suppress(OSError):
+        folder.rmdir()
+
+
+def _lock(handle: int, *, wait: bool) -> bool:
+    """Lock an open file until it is closed; return True on systems without such locks (Windows)."""
+    try:
+        import fcntl
+    except ImportError:
+        return True
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except BlockingIOError:
+        return False
+    return True
