@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,8 @@ class Card:
         Licence and conditions of use.
     not_for : tuple of str
         What should not be concluded from it.
+    facts : mapping
+        Numbers of the texts above that other code reads: the year of a survey, the cut that defines the target.
     """
 
     title: str
@@ -29,6 +32,7 @@ class Card:
     problems: tuple[str, ...]
     terms: str
     not_for: tuple[str, ...]
+    facts: Mapping[str, int] = field(default_factory=dict)
 
     def markdown(self) -> str:
         """Return the card as Markdown, without its title."""
@@ -55,6 +59,7 @@ CARDS: dict[str, Card] = {
         ),
         terms="CC BY 4.0 (UCI).",
         not_for=("incomes of today", "pay at equal work: hours, occupation and family position are entangled with age"),
+        facts={"income_cut": 50_000},
     ),
     "acs_income": Card(
         title="ACS Income",
@@ -70,6 +75,7 @@ CARDS: dict[str, Card] = {
         ),
         terms="Public use microdata of the Census Bureau: free use, no attempt to identify anyone.",
         not_for=("other states or years", "the effect of age on pay"),
+        facts={"year": 2018, "income_cut": 50_000},
     ),
     "meps": Card(
         title="MEPS",
@@ -86,6 +92,7 @@ CARDS: dict[str, Card] = {
         ),
         terms="AHRQ's data use agreement: statistical use only; re-identification is forbidden by law.",
         not_for=("need of care: use of care also measures access, insurance and trust", "single persons"),
+        facts={"year": 2015, "visits_cut": 10},
     ),
     "crime": Card(
         title="Communities and Crime",

@@ -1,11 +1,12 @@
 """The ledger: every number of the paper beside ours, with a verdict computed from data.
 
 ``book/claims/claims.csv`` and ``cells.csv`` hold the numbers as printed and, for each, the query that answers it and
-the rule that judges it. Nothing there is a verdict. :func:`ledger` asks every query and applies every rule.
+the rule that judges it. These files hold no verdict. :func:`ledger` calls every query and applies every rule.
 """
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
 from collections import Counter
@@ -16,20 +17,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from frhsic_core.paper.claims import (
-    arms,
-    measured,
-    paired,
-    results,
-    settings,
-    stored,
-    synthetic,
-    theory,
-    transfer,
-)
-from frhsic_core.paper.claims.answers import QUERIES, Answer
+from frhsic_core.paper.claims.answers import FULL_GRID, PROTOCOLS, WIDTH, Answer, predicted, queries, weights
 from frhsic_core.paper.claims.rules import RULES
-from frhsic_core.paper.experiments.tables.main_table import MAIN_METHODS
 from frhsic_core.paper.runs.provenance import code_version
 from frhsic_core.paper.runs.reference import book_folder
 
@@ -44,18 +33,7 @@ PAPER = (
     "(1,731 lines, SHA-256 6ff4a8b35ef5…)"
 )
 # Two-sided probability that a normal variable is more than WIDTH standard deviations off.
-FALSE_RATE = math.erfc(results.WIDTH / math.sqrt(2))
-MODULES = (
-    arms,
-    results,
-    paired,
-    settings,
-    stored,
-    synthetic,
-    theory,
-    transfer,
-    measured,
-)
+FALSE_RATE = math.erfc(WIDTH / math.sqrt(2))
 
 
 def claims() -> pd.DataFrame:
@@ -73,10 +51,15 @@ def claims() -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True).fillna("")
 
 
-def _asked(name: str, arguments: str) -> Answer:
-    if name not in QUERIES:
-        raise ValueError(f"There is no query {name!r}: choose one of {', '.join(sorted(QUERIES))}.")
-    return QUERIES[name](**json.loads(arguments or "{}"))
+def answer_of(name: str, arguments: str, *, grid: str = FULL_GRID) -> Answer:
+    """Return the answer of a query; ``grid`` is given to the queries that depend on the λ grid of our sweeps."""
+    if name not in queries():
+        raise ValueError(f"There is no query {name!r}: choose one of {', '.join(sorted(queries()))}.")
+    function = queries()[name]
+    given = json.loads(arguments or "{}")
+    if "lambda_grid" in inspect.signature(function).parameters:
+        given["lambda_grid"] = grid
+    return function(**given)
 
 
 def judge(kind: str, printed: str, answer: Answer, rule: str) -> tuple[str, str]:
@@ -135,19 +118,14 @@ def _ours(answer: Answer) -> str:
 
 
 @cache
-def _computed(grid: str) -> pd.DataFrame:
-    with results.lambda_grid(grid):
-        return _judged()
-
-
-def _judged() -> pd.DataFrame:
+def _judged(grid: str) -> pd.DataFrame:
     lines = []
     for claim in claims().to_dict("records"):
-        answer = _asked(claim["query"], claim["arguments"])
+        answer = answer_of(claim["query"], claim["arguments"], grid=grid)
         verdict, why = judge(claim["kind"], claim["value"], answer, claim["rule"])
         shown, from_stored, said = "", "none", ""
         if claim["stored_query"]:
-            theirs = _asked(claim["stored_query"], claim["stored_arguments"])
+            theirs = answer_of(claim["stored_query"], claim["stored_arguments"])
             if not theirs.why:
                 shown = _ours(theirs)
                 agrees = judge("result", claim["value"], theirs, claim["stored_rule"])[0] == REPRODUCED
@@ -170,7 +148,7 @@ def _judged() -> pd.DataFrame:
     return pd.DataFrame(lines)
 
 
-def ledger(*, verdict: str | None = None, grid: str = results.GRID) -> pd.DataFrame:
+def ledger(*, verdict: str | None = None, grid: str = FULL_GRID) -> pd.DataFrame:
     """Return the ledger, or its lines with one verdict: printed, ours, verdict, why, and what the stored runs say.
 
     Some seconds; the encoder's and optimiser's settings load torch.
@@ -185,7 +163,7 @@ def ledger(*, verdict: str | None = None, grid: str = results.GRID) -> pd.DataFr
     """
     if verdict is not None and verdict not in VERDICTS:
         raise ValueError(f"verdict is {verdict!r}: choose one of {', '.join(VERDICTS)}.")
-    table = _computed(grid).copy()
+    table = _judged(grid).copy()
     return table if verdict is None else table[table["verdict"] == verdict].reset_index(drop=True)
 
 
@@ -206,23 +184,26 @@ def calibration() -> pd.DataFrame:
     For every dataset, protocol and block of five splits: intervals from the other twenty, then the share of matched
     points and areas of the block outside. Were the intervals right, ``FALSE_RATE``.
     """
+    from frhsic_core.paper.experiments.main_table import MAIN_METHODS, frontiers, matched_draws
+    from frhsic_core.paper.experiments.presets import DATASETS
+
     lines: Counter[tuple[str, str]] = Counter()
-    for protocol in results.PROTOCOLS:
-        for dataset in ("adult", "acs_income", "meps", "crime", "compas"):
-            sweep = results.frontiers(dataset, protocol)
+    for protocol in PROTOCOLS:
+        for dataset in DATASETS:
+            sweep = frontiers(dataset, protocol)
             for block in np.arange(sweep.splits).reshape(5, -1):
                 kept = np.setdiff1d(np.arange(sweep.splits), block)
                 alone, shares = np.zeros((1, sweep.splits)), np.zeros((200, sweep.splits))
                 alone[0, block] = 1 / block.size
-                shares[:, kept] = results.weights(kept.size, block.size)[:200]
+                shares[:, kept] = weights(kept.size, block.size)[:200]
                 seen, drawn = (
-                    np.concatenate([results.matched_draws(sweep, w), sweep.areas(w).T[None]]) for w in (alone, shares)
+                    np.concatenate([matched_draws(sweep, w), sweep.areas(w).T[None]]) for w in (alone, shares)
                 )
                 for what, one, many in zip(("performance", "GDP", "nAUP"), seen, drawn, strict=True):
                     for method in range(len(MAIN_METHODS)):
                         if np.isnan(one[method, 0]):
                             continue
-                        low, high = results.predicted(many[method], runs=block.size, splits=kept.size)
+                        low, high = predicted(many[method], runs=block.size, splits=kept.size)
                         lines[what, "judged"] += 1
                         lines[what, "outside"] += int(not low <= one[method, 0] <= high)
     found = pd.Series(lines).unstack().loc[["performance", "GDP", "nAUP"], ["judged", "outside"]]
@@ -231,13 +212,15 @@ def calibration() -> pd.DataFrame:
 
 def heading(table: pd.DataFrame) -> dict[str, Any]:
     """Return what stands on top: paper, code, stored runs, rule and counts for each verdict."""
+    from frhsic_core.paper.claims.settings import provenance
+
     judged, false = expected_false(table)
     rate = calibration()[["outside", "judged"]].sum()
     counts = table["verdict"].value_counts()
     return {
         "paper": PAPER,
         "code": code_version(),
-        "stored runs trained by code": sorted({e["code"] for e in settings.provenance()["environments"]}),
+        "stored runs trained by code": sorted({e["code"] for e in provenance()["environments"]}),
         "claims": int((table["source"] == "text").sum()),
         "cells": int((table["source"] == "table").sum()),
         "verdicts": {name: int(counts.get(name, 0)) for name in VERDICTS},
