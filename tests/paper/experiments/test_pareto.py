@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from frhsic_core.paper.experiments.main_table import MAIN_METHODS, PARETO_METHODS, pareto_table
 from frhsic_core.paper.experiments.presets import GRIDS
-from frhsic_core.paper.experiments.tables.main_table import MAIN_METHODS, PARETO_METHODS, pareto_table
-from frhsic_core.paper.experiments.tables.pareto import Frontiers, UnequalGrids, matched_index, naup, on_common_grid
+from frhsic_core.paper.experiments.shared.pareto import Frontiers, UnequalGrids, matched_index, naup, on_common_grid
 from frhsic_core.paper.runs.reference import paper_table, reference_sweep
 
 
