@@ -16,10 +16,7 @@ PRESETS = ("smoke", "text", "full")
 METHODS = ("unfair", "frhsic", "frem", "reg_gdp", "adv", "mmd_binned", "laftr", "dcor")
 # Cheap ones first, so that a first sitting brings most of the table.
 DATASETS = ("crime", "compas", "meps", "acs_income", "adult")
-GRIDS = {
-    "text": (0.1, 1.0, 10.0, 100.0, 500.0),
-    "full": (0.01, 0.1, 0.5, 1.0, 5.0, 10.0, 50.0, 100.0, 500.0),
-}
+GRIDS = {"text": (0.1, 1.0, 10.0, 100.0, 500.0), "full": (0.01, 0.1, 0.5, 1.0, 5.0, 10.0, 50.0, 100.0, 500.0)}
 SPLITS = {"text": tuple(range(42, 47)), "full": tuple(range(42, 67))}
 
 

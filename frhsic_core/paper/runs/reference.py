@@ -11,7 +11,7 @@ import pandas as pd
 import frhsic_core
 from frhsic_core.paper.runs.store import ResultStore
 
-__all__ = ["book_folder", "paper_table", "reference_sweep", "stored_rows"]
+__all__ = ["book_folder", "paper_table", "printed_cells", "reference_sweep", "stored_rows"]
 
 
 def book_folder(*parts: str) -> Path:
@@ -95,6 +95,19 @@ def _sweep(folder: Path, dense: bool) -> pd.DataFrame:
     )
 
 
+def printed_cells(label: str) -> pd.DataFrame:
+    """Return the cells of a printed table: dataset, method, setting, quantity and value; a dash is NaN."""
+    cells = pd.read_csv(book_folder("claims", "cells.csv"), dtype=str, keep_default_na=False)
+    cells = cells[cells["place"] == label]
+    if cells.empty:
+        raise ValueError(f"There is no table {label!r} in cells.csv.")
+    # A claim of a cell reads "dataset, method, quantity, setting".
+    parts = (
+        cells["claim"].str.split(", ", n=3, expand=True).set_axis(["dataset", "method", "quantity", "setting"], axis=1)
+    )
+    return parts.assign(value=pd.to_numeric(cells["value"], errors="coerce"))
+
+
 def paper_table(label: str) -> pd.DataFrame:
     """Return a printed table, one line for each dataset and method: ``performance``, ``dependence``, ``naup``.
 
@@ -105,10 +118,7 @@ def paper_table(label: str) -> pd.DataFrame:
     >>> float(paper_table("tab:real_data").loc[("adult", "frhsic"), "naup"])
     0.786
     """
-    cells = pd.read_csv(book_folder("claims", "reference", "paper_tables.csv"))
-    cells = cells[cells["table"] == label].assign(value=lambda t: pd.to_numeric(t["value"], errors="coerce"))
-    if cells.empty:
-        raise ValueError(f"There is no table {label!r} in paper_tables.csv.")
+    cells = printed_cells(label)
     cells.loc[cells["quantity"] == "mse_x100", "value"] /= 100.0
     names = {"acc": "performance", "mse_x100": "performance", "gdp": "dependence"}
     cells["quantity"] = cells["quantity"].replace(names)

@@ -20,7 +20,7 @@ import pandas as pd
 from frhsic_core.paper.claims.answers import PROTOCOLS, Answer, one_run, query, rows_of
 from frhsic_core.paper.experiments.shared.paired import compare, holm
 from frhsic_core.paper.experiments.shared.pareto import BAND, matched_index, on_grid
-from frhsic_core.paper.runs.reference import book_folder
+from frhsic_core.paper.runs.reference import printed_cells
 
 __all__ = [
     "arm_rows", "compare_arms", "compare_matched", "fall_shares", "matched_arms", "order_share", "printed_arms",
@@ -186,13 +186,10 @@ def printed_arms(label: str) -> pd.DataFrame:
     >>> float(printed_arms("tab:eo").loc[("adult", "eo", 50.0), "eo_gdp"])
     0.352
     """
-    cells = pd.read_csv(book_folder("claims", "reference", "paper_tables.csv"))
-    cells = cells[cells["table"] == label]
-    if cells.empty:
-        raise ValueError(f"There is no table {label!r} in paper_tables.csv.")
+    cells = printed_cells(label)
     arms = cells["method"].str.removeprefix("frhsic_")
     lams = cells["setting"].str.removeprefix("lambda=").astype(float)
-    cells = cells.assign(arm=arms, lam=lams, value=cells["value"].astype(float))
+    cells = cells.assign(arm=arms, lam=lams)
     return cells.set_index(["dataset", "arm", "lam", "quantity"])["value"].unstack("quantity")
 
 

@@ -91,10 +91,7 @@ ARMS = {
 
 # The text names no network for the ablations: its arm is that of the synthetic validation. The released script has one
 # hidden layer of 50, 80 epochs, and bandwidths of the untrained encoder (here: of its first mini-batch) throughout.
-ABLATION_ARMS = {
-    "text": Arm("text", (64,), "selu", 200),
-    "reference": Arm("reference", (50,), "selu", 80, _FIXED),
-}
+ABLATION_ARMS = {"text": Arm("text", (64,), "selu", 200), "reference": Arm("reference", (50,), "selu", 80, _FIXED)}
 
 
 def cells() -> tuple[tuple[str, str, int], ...]:

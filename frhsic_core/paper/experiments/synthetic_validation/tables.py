@@ -114,9 +114,7 @@ def _by_draw(rows: pd.DataFrame, column: str) -> dict[tuple[str, str, int], np.n
     }
 
 
-def _tested(
-    pairs: Mapping[str, tuple[np.ndarray, np.ndarray]],
-) -> list[dict[str, float | str | int]]:
+def _tested(pairs: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> list[dict[str, float | str | int]]:
     found = {name: compare(first, second, higher=True, resamples=200) for name, (first, second) in pairs.items()}
     adjusted = holm(np.array([line.p for line in found.values()]))
     return [

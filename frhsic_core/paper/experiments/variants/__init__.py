@@ -169,10 +169,7 @@ SHOWN = ("frhsic:estimator biased", "frhsic:where representation")
 
 # The minority experiment: the base with a head term, and the biased form on the representation alone.
 
-_FORMS: dict[str, dict[str, Any]] = {
-    "normalized": {},
-    "biased": {"estimator": "biased", "on": "representation"},
-}
+_FORMS: dict[str, dict[str, Any]] = {"normalized": {}, "biased": {"estimator": "biased", "on": "representation"}}
 
 _REFERENCES = tuple(
     (f"{form} {reference}", tuple((BASE | changes | {"reference": reference}).items()))
