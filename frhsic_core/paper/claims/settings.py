@@ -91,7 +91,8 @@ def penalty(methods: list[str], name: str) -> Answer:
 @query
 def penalty_given(method: str, name: str, given: str, equals: str) -> Answer:
     """Return a setting of a penalty in the protocols where another setting is as the text says."""
-    value, condition = penalty([method], name).values, penalty([method], given).values
+    value = penalty([method], name).values
+    condition = penalty([method], given).values
     values = {protocol: value[protocol] if condition[protocol] == equals else None for protocol in value}
     others = [f"{given} is {condition[p]} in the {p} protocol" for p, found in values.items() if found is None]
     return Answer(values, note="; ".join(others))
@@ -110,7 +111,8 @@ def adversary_sizes(method: str, out: str) -> Answer:
 @query
 def anchor_share() -> Answer:
     """Return the share of a batch that FREM uses as anchors, in per cent."""
-    anchors, batch = penalty(["frem"], "anchors").values, recipe(["batch_size"]).values
+    anchors = penalty(["frem"], "anchors").values
+    batch = recipe(["batch_size"]).values
     return Answer({protocol: 100 * anchors[protocol] / batch[protocol] for protocol in anchors})
 
 
@@ -163,7 +165,8 @@ def default_argument(module: str, function: str, name: str) -> Answer:
 @query
 def dataset_fact(dataset: str, what: str) -> Answer:
     """Return rows, features or the range of S of a dataset in both variants; open where our source lacks columns."""
-    values, lacking = {}, []
+    values = {}
+    lacking = []
     for variant in PRESET_OF:
         summary = json.loads(book_folder("data_summaries", f"{dataset}-{variant}.json").read_text(encoding="utf-8"))
         values[variant] = {
@@ -235,7 +238,8 @@ def adversary(method: str, what: str) -> Answer:
     values: dict[str, Any] = {}
     for protocol in PRESET_OF:
         generator = torch.Generator().manual_seed(0)
-        x, s = torch.rand(1, 64, 3, generator=generator), torch.rand(1, 64, generator=generator)
+        x = torch.rand(1, 64, 3, generator=generator)
+        s = torch.rand(1, 64, generator=generator)
         trainer = Trainer(
             x, (s > 0.5).float(), s, penalty=make_penalty(method, protocol=protocol), lam=[1.0], seeds=[0], epochs=2,
             batch_size=32, device="cpu", task="classification", protocol=protocol,
@@ -243,8 +247,8 @@ def adversary(method: str, what: str) -> Answer:
         # The trainer computes this loss once for each step of the adversary.
         made = trainer.penalty
         calls: list[int] = []
-        asked = made.adversary_loss
-        made.adversary_loss = lambda batch, asked=asked, calls=calls: (calls.append(1), asked(batch))[1]  # type: ignore[method-assign, misc]
+        original = made.adversary_loss
+        made.adversary_loss = lambda batch, original=original, calls=calls: (calls.append(1), original(batch))[1]  # type: ignore[method-assign, misc]
         trainer.fit()
         steps = trainer.epoch * trainer.steps_per_epoch
         outputs = list(made.parameters())[-1].shape[-1]

@@ -146,7 +146,8 @@ def stored_grids() -> Answer:
 @query
 def stored_lower_information(datasets: list[str]) -> Answer:
     """Return whether FRHSIC's stored MI at its matched point is below Reg-GDP's on every dataset named."""
-    table, lower = _table("nine"), []
+    table = _table("nine")
+    lower = []
     for dataset in datasets:
         found = [
             stored_point(dataset, name, "mi", lam=float(table.loc[(dataset, name), "lam"])).values["any"]
@@ -160,7 +161,8 @@ def stored_lower_information(datasets: list[str]) -> Answer:
 def stored_attributes_fall(lams: list[float], band: float = 0.01) -> Answer:
     """Return whether GDP of both attributes falls along ``lams`` in both forms, accuracy within ``band`` of Unfair."""
     rows = authors_file("multi_sensitive")
-    unfair, found = float(rows.loc[rows["method"] == "Unfair", "acc"].iloc[0]), {}
+    unfair = float(rows.loc[rows["method"] == "Unfair", "acc"].iloc[0])
+    found = {}
     for name in ("FRHSIC-Joint", "FRHSIC-Sum"):
         part = rows[(rows["method"] == name) & rows["lambda"].isin(lams)].sort_values("lambda")
         falls = all(STATISTICS["falls"](part[column]) for column in ("gdp_age", "gdp_hours"))
@@ -217,7 +219,7 @@ def recorded() -> list[dict[str, Any]]:
     return found
 
 
-def _said(certificate: dict[str, Any]) -> str:
+def _described(certificate: dict[str, Any]) -> str:
     return f"{certificate['verdict']}: {certificate['claim']} [{certificate['evidence']}]"
 
 
@@ -237,9 +239,9 @@ def certificates(statement: str, contains: list[str], beside: list[str] | None =
         kept += found
     # What breaks first, then what holds instead or besides.
     first = {verdict: next((c for c in cited if c["verdict"] == verdict), None) for verdict in WORTH_SAYING}
-    said = [_said(c) for c in first.values() if c is not None][:2]
-    said += [f"beside it, not judged, {_said(c)}" for c in others]
-    note = f"{statement}, {'; '.join(said)}"
+    notes = [_described(c) for c in first.values() if c is not None][:2]
+    notes += [f"beside it, not judged, {_described(c)}" for c in others]
+    note = f"{statement}, {'; '.join(notes)}"
     return Answer({"any": tuple(dict.fromkeys(certificate["verdict"] for certificate in cited))}, note=note)
 
 

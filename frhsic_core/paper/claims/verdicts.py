@@ -24,8 +24,11 @@ from frhsic_core.paper.runs.reference import book_folder
 
 __all__ = ["KINDS", "PAPER", "VERDICTS", "calibration", "claims", "expected_false", "heading", "judge", "ledger"]
 
-REPRODUCED, REFERENCE_ONLY = "reproduced", "reproduced by the reference protocol only"
-DIFFERS, FAILS, OPEN = "differs", "fails", "cannot be judged"
+REPRODUCED = "reproduced"
+REFERENCE_ONLY = "reproduced by the reference protocol only"
+DIFFERS = "differs"
+FAILS = "fails"
+OPEN = "cannot be judged"
 VERDICTS = (REPRODUCED, REFERENCE_ONLY, DIFFERS, FAILS, OPEN)
 KINDS = ("setting", "result", "statement")
 PAPER = (
@@ -112,7 +115,7 @@ def _ours(answer: Answer) -> str:
         interval = answer.intervals.get(name)
         span = f" [{_shown(interval[0])}, {_shown(interval[1])}]" if interval else ""
         parts.append(("" if name == "any" else f"{name} ") + _shown(value) + span)
-    # One value for both protocols is said once.
+    # One value for both protocols is shown once.
     texts = {part.partition(" ")[2] for part in parts}
     return next(iter(texts)) if len(parts) == 2 and len(texts) == 1 else "; ".join(parts)
 
@@ -123,15 +126,17 @@ def _judged(grid: str) -> pd.DataFrame:
     for claim in claims().to_dict("records"):
         answer = answer_of(claim["query"], claim["arguments"], grid=grid)
         verdict, why = judge(claim["kind"], claim["value"], answer, claim["rule"])
-        shown, from_stored, said = "", "none", ""
+        shown = ""
+        from_stored = "none"
+        their_note = ""
         if claim["stored_query"]:
             theirs = answer_of(claim["stored_query"], claim["stored_arguments"])
             if not theirs.why:
                 shown = _ours(theirs)
                 agrees = judge("result", claim["value"], theirs, claim["stored_rule"])[0] == REPRODUCED
                 from_stored = "consistent" if agrees else "not"
-                said = f"stored runs: {theirs.note}" if theirs.note else ""
-        note = "; ".join(part for part in (why, answer.note, said) if part)
+                their_note = f"stored runs: {theirs.note}" if theirs.note else ""
+        note = "; ".join(part for part in (why, answer.note, their_note) if part)
         lines.append(
             {
                 **{name: claim[name] for name in ("id", "source", "kind", "place", "claim")},
@@ -193,7 +198,8 @@ def calibration() -> pd.DataFrame:
             sweep = frontiers(dataset, protocol)
             for block in np.arange(sweep.splits).reshape(5, -1):
                 kept = np.setdiff1d(np.arange(sweep.splits), block)
-                alone, shares = np.zeros((1, sweep.splits)), np.zeros((200, sweep.splits))
+                alone = np.zeros((1, sweep.splits))
+                shares = np.zeros((200, sweep.splits))
                 alone[0, block] = 1 / block.size
                 shares[:, kept] = weights(kept.size, block.size)[:200]
                 seen, drawn = (

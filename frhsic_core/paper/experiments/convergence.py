@@ -76,7 +76,8 @@ def estimates(n: int, *, replications: int, seed: int, names: tuple[str, ...], d
     found: dict[str, list[torch.Tensor]] = {name: [] for name in names}
     rows = 2_000_000 if device.startswith("cuda") else 20_000  # more would not stay in the cache of a CPU
     for z, s in zip(*(part.split(max(1, rows // n)) for part in sample), strict=True):
-        z, s = z.to(device), s.to(device)
+        z = z.to(device)
+        s = s.to(device)
         phi = gaussian_features(z.squeeze(-1), SIGMA, spread=SPREAD)
         biased, unbiased = v_statistic_hsic(phi, gaussian_features(s, SIGMA, spread=SPREAD))
         for name in names:
@@ -92,7 +93,8 @@ def printed_studies(seed: int, *, studies: int, device: str = "cpu") -> dict[str
     from frhsic_core.kernels import Gaussian
     from frhsic_core.laws import GaussianPair
 
-    law, kernel = GaussianPair(RHO), Gaussian(SIGMA)
+    law = GaussianPair(RHO)
+    kernel = Gaussian(SIGMA)
     names = {"hsic": "hsic_biased", "eipm": "eipm_1"}
     exact = {"hsic": law.hsic(kernel, kernel), "eipm": law.eipm_limit(kernel, bandwidth=BANDWIDTH)}
     asked = tuple(names.values())
@@ -114,11 +116,15 @@ def measure_unit(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
     """Repeat the printed study, or draw the estimates at one n."""
     if unit["part"] == "printed":
         found = printed_studies(1_000_000 + 100 * unit["first"], studies=unit["studies"], device=device)
-        first, count, digits = "study", unit["studies"], 6
+        first = "study"
+        count = unit["studies"]
+        digits = 6
     else:
         names = tuple(ESTIMATORS)
         found = estimates(unit["n"], replications=unit["replications"], seed=unit["n"], names=names, device=device)
-        first, count, digits = "replicate", unit["replications"], 8
+        first = "replicate"
+        count = unit["replications"]
+        digits = 8
     start = unit.get("first", 0)
     return [
         {first: start + i, **{name: float(f"{values[i]:.{digits}g}") for name, values in found.items()}}
@@ -168,8 +174,10 @@ def slope_interval(
 def printed_slope(estimator: str) -> Answer:
     """Return the slope of the printed study, with the interval of one such study among a thousand."""
     rows = rows_of("convergence", "printed")
-    slopes, exact = rows[f"slope_{estimator}"], rows[f"slope_{estimator}_exact"]
-    low, high = slopes.mean() - 2 * slopes.std(), slopes.mean() + 2 * slopes.std()
+    slopes = rows[f"slope_{estimator}"]
+    exact = rows[f"slope_{estimator}_exact"]
+    low = slopes.mean() - 2 * slopes.std()
+    high = slopes.mean() + 2 * slopes.std()
     target = "its smoothed limit" if estimator == "eipm" else "the exact HSIC"
     note = f"interval of one study among {len(rows)}; against {target} the mean slope is {exact.mean():.3f}"
     return Answer({"any": float(slopes.mean())}, {"any": (float(low), float(high))}, note=note)

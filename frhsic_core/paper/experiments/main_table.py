@@ -212,11 +212,13 @@ def summaries(dataset: str, protocol: str, lambda_grid: str = FULL_GRID) -> tupl
         for methods in (MAIN_METHODS, PARETO_METHODS)
     )
 
-    everything, first = np.full((1, wide.splits), 1.0 / wide.splits), np.zeros((1, wide.splits))
+    everything = np.full((1, wide.splits), 1.0 / wide.splits)
+    first = np.zeros((1, wide.splits))
     first[0, :RUNS] = 1.0 / RUNS
     found: list[dict[str, np.ndarray]] = []
     for shares in (everything, weights(wide.splits, RUNS), first):
-        points, areas = matched_draws(wide, shares), sweep.areas(shares)
+        points = matched_draws(wide, shares)
+        areas = sweep.areas(shares)
         columns = dict(zip(sweep.methods, areas.T, strict=True))
         nothing = np.full(len(shares), np.nan)
         found.append({m: np.stack([*points[:, i], columns.get(m, nothing)]) for i, m in enumerate(wide.methods)})
@@ -237,7 +239,8 @@ def _grid_note(lambda_grid: str) -> str:
 def _summarized(
     dataset: str, lambda_grid: str, statistic: Callable[[dict[str, np.ndarray]], np.ndarray], *, tell_grid: bool = False
 ) -> Answer:
-    values, intervals = {}, {}
+    values = {}
+    intervals = {}
     for protocol in PROTOCOLS:
         everything, draws, first = (statistic(part) for part in summaries(dataset, protocol, lambda_grid))
         values[protocol] = float(everything[0])
@@ -280,7 +283,8 @@ def point(
     dataset: str, method: str, measure: str, lam: float | None = None, runs: int = RUNS, scale: float = 1.0
 ) -> Answer:
     """Return one model of the sweep: at ``lam``, or without it at the λ with the lowest mean GDP."""
-    values, intervals = {}, {}
+    values = {}
+    intervals = {}
     for protocol in PROTOCOLS:
         rows = rows_of("main")
         rows = rows[(rows["dataset"] == dataset) & (rows["method"] == method) & (rows["protocol"] == protocol)]
@@ -310,7 +314,8 @@ def places(part: dict[str, np.ndarray], method: str) -> np.ndarray:
 @query
 def area_rank(dataset: str, method: str, *, lambda_grid: str = FULL_GRID) -> Answer:
     """Return the rank by nAUP among the six methods; the interval holds 95 % of the ranks of five-split means."""
-    values, intervals = {}, {}
+    values = {}
+    intervals = {}
     for protocol in PROTOCOLS:
         everything, draws, first = (places(part, method) for part in summaries(dataset, protocol, lambda_grid))
         low, high = np.quantile(draws, [0.025, 0.975])
@@ -326,6 +331,6 @@ def middle_ranks(datasets: list[str], method: str, *, lambda_grid: str = FULL_GR
         protocol: [int(places(summaries(name, protocol, lambda_grid)[0], method)[0]) for name in datasets]
         for protocol in PROTOCOLS
     }
-    said = [f"{protocol}: place {', '.join(map(str, ranks))} of 6" for protocol, ranks in found.items()]
+    notes = [f"{protocol}: place {', '.join(map(str, ranks))} of 6" for protocol, ranks in found.items()]
     values = {p: all(1 < rank < len(MAIN_METHODS) for rank in ranks) for p, ranks in found.items()}
-    return Answer(values, note="; ".join([_grid_note(lambda_grid), *said]))
+    return Answer(values, note="; ".join([_grid_note(lambda_grid), *notes]))

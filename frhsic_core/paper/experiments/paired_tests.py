@@ -23,7 +23,7 @@ from frhsic_core.paper.runs.reference import stored_rows
 
 __all__ = [
     "CONVENTIONS", "SUMMARIES", "TOLERANCES", "differences", "equivalence", "family", "headline", "main_family",
-    "main_rows", "matched_dependence", "per_split",
+    "main_rows", "matched_dependence", "per_split", "verdict_counts",
 ]  # fmt: skip
 
 CONVENTIONS = {
@@ -53,7 +53,8 @@ def matched_dependence(sweep: Frontiers, *, band: float = 0.01) -> np.ndarray:
 
     Where no λ stays within the band the value is Unfair's own: λ = 0 is always open to the user.
     """
-    performance, dependence = np.moveaxis(sweep.performance, -1, 0), np.moveaxis(sweep.dependence, -1, 0)
+    performance = np.moveaxis(sweep.performance, -1, 0)
+    dependence = np.moveaxis(sweep.dependence, -1, 0)
     unfair = sweep.unfair_performance[:, None]
     place = matched_index(performance, dependence, unfair, higher=sweep.higher, band=band)
     chosen = np.take_along_axis(dependence, np.maximum(place, 0)[..., None], -1)[..., 0]
@@ -136,6 +137,15 @@ def main_family(protocol: str, *, measure: str, summary: str = "naup") -> pd.Dat
     return _family(_main_sweeps(protocol, measure), summary, "frhsic")
 
 
+def verdict_counts(table: pd.DataFrame) -> dict[str, int]:
+    """Count the comparisons of a family and their verdicts; ``*_corrected`` by the corrected resampled t-test."""
+    counts = {"comparisons": len(table)}
+    for verdict in ("ahead", "behind", "undecided"):
+        counts[verdict] = int((table["verdict"] == verdict).sum())
+        counts[f"{verdict}_corrected"] = int((table["verdict_corrected"] == verdict).sum())
+    return counts
+
+
 def headline(protocol: str = "reference") -> pd.DataFrame:
     """Count how often FRHSIC is better than, worse than and not significantly different from a rival.
 
@@ -146,11 +156,10 @@ def headline(protocol: str = "reference") -> pd.DataFrame:
     for measure in CONVENTIONS:
         for summary in SUMMARIES:
             table = main_family(protocol, measure=measure, summary=summary)
-            line: dict[str, int] = {"comparisons": len(table), "splits": int(table["splits"].min())}
-            for verdict in ("ahead", "behind", "undecided"):
-                line[verdict] = int((table["verdict"] == verdict).sum())
-                line[f"{verdict}_corrected"] = int((table["verdict_corrected"] == verdict).sum())
-            lines[measure, summary] = line
+            lines[measure, summary] = {
+                "comparisons": len(table),
+                "splits": int(table["splits"].min()),
+            } | verdict_counts(table)
     return pd.DataFrame(lines).T.rename_axis(["measure", "summary"])
 
 
@@ -165,12 +174,14 @@ def differences(
     """
     lines: list[dict[str, Any]] = []
     for dataset, sweep in sweeps_of(rows, measure, methods=methods):
-        mean_performance, mean_dependence = sweep.performance.mean(-1), sweep.dependence.mean(-1)
+        mean_performance = sweep.performance.mean(-1)
+        mean_dependence = sweep.dependence.mean(-1)
         place = matched_index(mean_performance, mean_dependence, sweep.unfair_performance.mean(), higher=sweep.higher)
         found = [i for i in range(len(place)) if place[i] >= 0]
         for i, j in combinations(found, 2):
             for quantity, values in (("performance", sweep.performance), ("dependence", sweep.dependence)):
-                a, b = values[i, place[i]], values[j, place[j]]
+                a = values[i, place[i]]
+                b = values[j, place[j]]
                 outcome = compare(a, b, higher=True, resamples=1)
                 own = float(np.sqrt(0.5 * (a.var(ddof=1) + b.var(ddof=1))))
                 line = {"dataset": dataset, "first": sweep.methods[i], "second": sweep.methods[j], "quantity": quantity}

@@ -141,7 +141,7 @@ def test_errors_say_what_is_missing() -> None:
     with pytest.raises(ValueError, match="nothing to compare"):
         Frontiers.from_rows(rows[rows["method"] == "unfair"])
     lonely = pd.concat([rows[(rows["method"] == "unfair") & (rows["split"] == 0)], rows[rows["split"] == 1].iloc[1:]])
-    with pytest.raises(ValueError, match="no split has every model"):
+    with pytest.raises(ValueError, match="every model"):
         Frontiers.from_rows(lonely)
     with pytest.raises(ValueError, match="no table 'tab:nothing'"):
         paper_table("tab:nothing")

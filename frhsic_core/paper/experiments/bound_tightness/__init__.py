@@ -86,9 +86,11 @@ def sensitive_side(s: Tensor) -> dict[str, Any]:
     from frhsic_core.kernels import Gaussian, median_bandwidth
 
     s = s.reshape(-1, 1)
-    n, sigma = len(s), median_bandwidth(s)
+    n = len(s)
+    sigma = median_bandwidth(s)
     values, vectors = torch.linalg.eigh(centre(Gaussian(sigma)(s)) / n)
-    values, vectors = values.flip(0), vectors.flip(1)
+    values = values.flip(0)
+    vectors = vectors.flip(1)
     single = s.float()
     coarse = torch.linalg.eigvalsh(centre(Gaussian(sigma.float())(single)) / n).flip(0)
     _, group = torch.unique(s, dim=0, return_inverse=True)
@@ -132,12 +134,16 @@ def gap_of_heads(z: Tensor, output: Tensor, side: dict[str, Any], *, sigma_z: Te
     from frhsic_core.joint.centring import centre
     from frhsic_core.kernels import Gaussian
 
-    values, vectors, kept, n = side["values"], side["vectors"], side["kept"], len(z)
+    values = side["values"]
+    vectors = side["vectors"]
+    kept = side["kept"]
+    n = len(z)
     kernel = Gaussian(sigma_z)
     gram = kernel(z)
     delta = gram[:, :ANCHORS] - gram[:, :ANCHORS].mean(0)
     squares = (vectors.mT @ delta).square() / n
-    left, resolved = squares.sum(0), squares.cumsum(0)
+    left = squares.sum(0)
+    resolved = squares.cumsum(0)
     leading = vectors[:, :LEADING] * values[:LEADING].clamp_min(0.0).sqrt()
     inner = leading.mT @ centre(gram) @ leading / n
     hsic = inner.diagonal().sum()
@@ -170,7 +176,8 @@ def _trained_head(output: Tensor, gram: Tensor, coco: Tensor, side: dict[str, An
     n = len(output)
     delta = output - output.mean()
     spectrum, basis = torch.linalg.eigh(gram)
-    spectrum, loadings = spectrum.clamp_min(0.0), basis.mT @ delta
+    spectrum = spectrum.clamp_min(0.0)
+    loadings = basis.mT @ delta
     grid = torch.logspace(-8.0, 2.0, 81, dtype=gram.dtype, device=gram.device)
     shrunk = loadings / (spectrum + n * grid.unsqueeze(-1))
     norms = (spectrum * shrunk.square()).sum(-1).sqrt()
@@ -194,11 +201,13 @@ def measure(trained: Any, splits: Any, data: Any) -> dict[str, np.ndarray]:
 
     with torch.no_grad():
         z, output = trained.forward(splits.x_test[:, :ROWS])
-        z, output = z.double(), output.double()
+        z = z.double()
+        output = output.double()
         sides = [sensitive_side(s[:ROWS].double()) for s in splits.s_test]
         rows = []
         for i, split in enumerate(trained.dataset):
-            side, here = sides[split], torch.nan_to_num(z[i])
+            side = sides[split]
+            here = torch.nan_to_num(z[i])
             row = dict(side["numbers"])
             for name, sigma in (("unit", 1.0), ("median", median_bandwidth(here))):
                 found = gap_of_heads(here, torch.nan_to_num(output[i]), side, sigma_z=sigma)
@@ -233,7 +242,8 @@ def rational_values(dataset: str, variant: str, n: int) -> list[Fraction]:
     if dataset == "synthetic":  # a law: its range is known
         return exact(load_dataset(dataset, variant, n=n, seed=42).s)
     whole = exact(load_dataset(dataset, variant).s)
-    low, high = min(whole), max(whole)
+    low = min(whole)
+    high = max(whole)
     return [(v - low) / (high - low) for v in exact(load_dataset(dataset, variant, n=n, seed=42).s)]
 
 
@@ -246,9 +256,11 @@ def exact_matrix(values: Sequence[Fraction], sigma: Fraction) -> Any:
     from flint import arb, arb_mat
 
     points = sorted(set(values))
-    count, n = len(points), len(values)
+    count = len(points)
+    n = len(values)
     roots = [(arb(values.count(point)) / n).sqrt() for point in points]
-    x, width = [arb(p.numerator) / p.denominator for p in points], arb(sigma.numerator) / sigma.denominator
+    x = [arb(p.numerator) / p.denominator for p in points]
+    width = arb(sigma.numerator) / sigma.denominator
     # A product, not a power: a ball around zero to the second power is NaN in python-flint.
     gram = arb_mat(
         [
@@ -335,7 +347,8 @@ def measure_unit_bandwidth_scaling(unit: dict[str, Any], device: str) -> list[di
             ctx.prec *= 2
             matrix = exact_matrix(values, Fraction(str(sigma)))
             ends = smallest_enclosed(matrix)
-        rank, bits = matrix.nrows(), ctx.prec
+        rank = matrix.nrows()
+        bits = ctx.prec
     finally:
         ctx.prec = before
     rows = []

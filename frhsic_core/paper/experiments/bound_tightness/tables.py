@@ -51,7 +51,8 @@ def tightness_table(rows: pd.DataFrame, *, kernel: str = "unit") -> pd.DataFrame
 
 def bound_curves(rows: pd.DataFrame, *, kernel: str = "unit") -> pd.DataFrame:
     """Return the resolved gap and both bounds against m, medians over splits: a line for each group, λ and m."""
-    found, parts = with_bounds(rows, kernel=kernel), []
+    found = with_bounds(rows, kernel=kernel)
+    parts = []
     resolutions = sum(name.startswith("eigenvalue_") for name in found.columns)
     for m in range(1, resolutions + 1):
         kept = found[found["kept_64"] >= m]
@@ -72,7 +73,8 @@ def head_table(rows: pd.DataFrame, *, kernel: str = "median") -> pd.DataFrame:
     A bound of 1 or more says nothing: the resolved gap is a part of the variance.
     """
     found = with_bounds(rows, kernel=kernel)
-    keys, parts = [*GROUP, "lam"], {}
+    keys = [*GROUP, "lam"]
+    parts = {}
     for m in (1, 2, 4):
         parts[f"gap, m = {m}"] = (found[f"head_left_{m}"] / found["head_variance"]).groupby([found[k] for k in keys])
         parts[f"bound, m = {m}"] = (found[f"head_bound_{m}"] / found["head_variance"]).groupby([found[k] for k in keys])
@@ -114,16 +116,17 @@ def tightness(what: str) -> Answer:
     """Return how often the paper's bound is violated on its 1,500 rows, or how loose it is in decades."""
     rows = rows_of("bound_tightness")
     found = with_bounds(rows[(rows["test_rows"] == 300) & (rows["method"] == "frhsic")], kernel="unit")
-    values, said = {}, []
+    values = {}
+    notes = []
     for name in PROTOCOLS:
         part = found[found["protocol"] == name]
         broken = (part["left_max"] > part["right_64"]).sum()
         values[name] = float(broken if what == "violations" else np.log10(part["right_64"] / part["left"]).min())
         vacuous = (part["right_64"] >= TRIVIAL).mean()
-        said.append(
+        notes.append(
             f"{name}: the right side is at least 1/4, which no head k(z0, ·) can exceed, in {vacuous:.0%} of models"
         )
-    return Answer(values, note="; ".join(said))
+    return Answer(values, note="; ".join(notes))
 
 
 # The text names no precision: its procedure in double precision, and in single as the released script has it.
@@ -149,11 +152,12 @@ def scaling_factor(largest: float = 2.0) -> Answer:
     """Return whether every fitted slope of λ̂_S above the cut-off is within a factor of minus one."""
     rows = rows_of("bandwidth_scaling")
     found = slopes(rows[rows["variant"] == "reference"])
-    values, said = {}, []
+    values = {}
+    notes = []
     for name, precision in PRECISION.items():
         cut = found.xs((precision, "relative"), level=("precision", "cut"))
         values[name] = bool(np.maximum(cut.abs(), 1 / cut.abs()).max() <= largest)
-        said.append(f"{precision}: {', '.join(f'{v:.2f}' for v in cut)}")
+        notes.append(f"{precision}: {', '.join(f'{v:.2f}' for v in cut)}")
     exact = found.xs("exact", level="precision")
-    said.append(f"without a cut-off: {', '.join(f'{v:.0f}' for v in exact)}")
-    return Answer(values, note="slopes, Adult and Crime; " + "; ".join(said))
+    notes.append(f"without a cut-off: {', '.join(f'{v:.0f}' for v in exact)}")
+    return Answer(values, note="slopes, Adult and Crime; " + "; ".join(notes))

@@ -41,7 +41,7 @@ _UNIT: Settings = (*_BIASED, ("bandwidth", 1.0), ("bandwidth_s", 1.0))
 _TEXT: Settings = (*_BIASED, ("bandwidth", "every_20_epochs"), ("bandwidth_s", "median"))
 # The released EO penalty is zero in a batch with ten positives or fewer.
 _POSITIVES: Settings = (("condition", "positives"), ("minimum_rows", 11))
-#: Rows the penalty sees × bandwidth rule, reference protocol. ``dp`` and ``eo`` are the arms of the paper's table.
+#: Rows that the penalty uses × bandwidth rule, reference protocol. ``dp`` and ``eo`` are the arms of the paper's table.
 ARMS: dict[str, Settings] = {
     "dp": _MEDIANS,
     "eo": (*_UNIT, *_POSITIVES),
@@ -132,8 +132,10 @@ def measure_equal_opportunity(trained: TrainedStack, splits: SplitStack, data: D
         which = torch.tensor(trained.dataset, device=splits.x_test.device)
         z, output = trained.forward(splits.x_test)
         alive = torch.isfinite(z).all(-1).all(-1) & torch.isfinite(output).all(-1)
-        z, output = torch.where(alive[:, None, None], z, 0.0), torch.where(alive[:, None], output, 0.0).double()
-        s, kept = splits.s_test[which].double(), splits.y_test[which] > 0.5
+        z = torch.where(alive[:, None, None], z, 0.0)
+        output = torch.where(alive[:, None], output, 0.0).double()
+        s = splits.s_test[which].double()
+        kept = splits.y_test[which] > 0.5
         probability = torch.sigmoid(output)
         found = {
             "eo_gdp_reference": gdp(output, s, reference=True, mask=kept, check_finite=False),
@@ -180,7 +182,8 @@ def measure_multi_sensitive(trained: TrainedStack, splits: SplitStack, data: Dat
         which = torch.tensor(trained.dataset, device=splits.x_test.device)
         z, output = trained.forward(splits.x_test)
         alive = torch.isfinite(z).all(-1).all(-1) & torch.isfinite(output).all(-1)
-        z, output = torch.where(alive[:, None, None], z, 0.0), torch.where(alive[:, None], output, 0.0).double()
+        z = torch.where(alive[:, None, None], z, 0.0)
+        output = torch.where(alive[:, None], output, 0.0).double()
         s = splits.s_test[which].double()
         names = [name.split("-")[0] for name in data.sensitive_names]
         found: dict[str, Tensor] = {}

@@ -36,7 +36,7 @@ ESCAPE = 3.0
 def arm_rows(experiment: str, *, dataset: str, protocol: str, repeats: bool = False) -> pd.DataFrame:
     """Return the stored rows of one dataset and protocol with a column ``arm``, ``"unfair"`` for Unfair.
 
-    Repeats of a split from other initial weights are left out unless asked for.
+    Repeats of a split from other initial weights are left out unless ``repeats`` is set.
     """
     rows = rows_of(experiment)
     rows = rows[(rows["dataset"] == dataset) & (rows["protocol"] == protocol)]
@@ -45,7 +45,7 @@ def arm_rows(experiment: str, *, dataset: str, protocol: str, repeats: bool = Fa
 
 
 def values_at(rows: pd.DataFrame, arm: str, lam: float, column: str) -> pd.Series:
-    """Return a column of one arm at one λ, indexed by split; Unfair has λ = 0 alone, whatever is asked."""
+    """Return a column of one arm at one λ, indexed by split; Unfair has λ = 0 alone, whatever ``lam`` is."""
     part = rows[rows["arm"] == arm]
     part = part if arm == "unfair" else part[np.isclose(part["lam"], lam)]
     if part.empty:
@@ -91,7 +91,8 @@ def compare_arms(
     """
     lines: list[dict[str, Any]] = []
     for lam in lams:
-        a, b = values_at(rows, first, lam, column), values_at(rows, second, second_scale * lam, column)
+        a = values_at(rows, first, lam, column)
+        b = values_at(rows, second, second_scale * lam, column)
         both = sorted(set(a.index) & set(b.index))
         found = compare(a[both].to_numpy(), b[both].to_numpy(), higher=higher)
         lines.append({"lam": lam, "first": a[both].mean(), "second": b[both].mean(), **asdict(found)})
@@ -196,7 +197,9 @@ def printed_arms(label: str) -> pd.DataFrame:
 @query
 def arm_point(experiment: str, dataset: str, arm: str | dict[str, str], measure: str, lam: float = 0.0) -> Answer:
     """Return one arm at one λ; ``arm`` may differ between the protocols. The interval is that of a single run."""
-    values, intervals, note = {}, {}, ""
+    values = {}
+    intervals = {}
+    note = ""
     for protocol in PROTOCOLS:
         rows = arm_rows(experiment, dataset=dataset, protocol=protocol)
         name = arm if isinstance(arm, str) else arm[protocol]
@@ -211,7 +214,8 @@ def arm_point(experiment: str, dataset: str, arm: str | dict[str, str], measure:
 @query
 def arm_not_worse(experiment: str, dataset: str, first: str, second: str, measure: str, lams: list[float]) -> Answer:
     """Return whether the second arm is significantly better at none of the λ (paired signed-rank test, Holm)."""
-    values, notes = {}, []
+    values = {}
+    notes = []
     for protocol in PROTOCOLS:
         rows = arm_rows(experiment, dataset=dataset, protocol=protocol)
         table = compare_arms(rows, first, second, column=measure, lams=lams)
@@ -224,11 +228,13 @@ def arm_not_worse(experiment: str, dataset: str, first: str, second: str, measur
 @query
 def attributes_fall(lams: list[float], forms: dict[str, list[str]], band: float = BAND) -> Answer:
     """Return whether GDP of each attribute falls along ``lams`` in every form, accuracy within ``band`` of Unfair."""
-    values, notes = {}, []
+    values = {}
+    notes = []
     columns = ["gdp_reference_age", "gdp_reference_hours"]
     for protocol in PROTOCOLS:
         rows = arm_rows("multi_sensitive", dataset="adult", protocol=protocol)
-        unfair, met = float(values_at(rows, "unfair", 0.0, "performance").mean()), []
+        unfair = float(values_at(rows, "unfair", 0.0, "performance").mean())
+        met = []
         for form in forms[protocol]:
             falls = fall_shares(rows, form, columns=columns, lams=lams)
             accuracy = min(float(values_at(rows, form, lam, "performance").mean()) for lam in lams)

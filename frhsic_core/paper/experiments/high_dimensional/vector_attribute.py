@@ -59,7 +59,8 @@ def silverman(n: int, p: int) -> float:
 
 def truth(estimator: str, rho: float, p: int, bandwidth: float) -> float:
     """Return the value to estimate: HSIC at its bandwidth on S; E[MMD] or E[MMD²] whatever the smoothing."""
-    law, kernel = GaussianPair(rho), Gaussian(SIGMA_Z)
+    law = GaussianPair(rho)
+    kernel = Gaussian(SIGMA_Z)
     if estimator.startswith("hsic"):
         return law.hsic(kernel, Gaussian(bandwidth)) * mean_kernel(bandwidth) ** (p - 1)
     return law.expected_mmd(kernel) if estimator == "eipm" else law.expected_squared_mmd(kernel)
@@ -81,7 +82,8 @@ def hsic_values(phi: Tensor, distances: Tensor, sigma_s: float) -> dict[str, Ten
     total_z = phi.sum(-2, keepdim=True)
     degree_z = (phi * total_z).sum(-1)
     inner = ((gram @ phi) * phi).sum((-2, -1))  # Σ K∘L
-    mean_s, mean_z = degree_s.sum(-1), degree_z.sum(-1)
+    mean_s = degree_s.sum(-1)
+    mean_z = degree_z.sum(-1)
     biased = (inner - 2.0 * (degree_s * degree_z).sum(-1) / n + mean_s * mean_z / n**2) / n**2
     # Song et al. (2012): the same three sums over distinct rows.
     off = (inner - n, ((degree_s - 1.0) * (degree_z - 1.0)).sum(-1), (mean_s - n) * (mean_z - n))
@@ -102,7 +104,8 @@ def eipm_values(phi: Tensor, weights: Tensor) -> dict[str, Tensor]:
     of a smoothed mean, only the smoothing bias. O(n²r) for r features of Z.
     """
     n = phi.shape[-2]
-    local, mean = weights @ phi, phi.mean(-2, keepdim=True)
+    local = weights @ phi
+    mean = phi.mean(-2, keepdim=True)
     squared = (local - mean).square().sum(-1)
     own = torch.linalg.vector_norm(weights, dim=-1) ** 2
     within = (local.square().sum(-1) - own) / (1.0 - own).clamp_min(1e-9)
@@ -115,7 +118,8 @@ def eipm_values(phi: Tensor, weights: Tensor) -> dict[str, Tensor]:
 
 def prepared(z: Tensor, s: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Return features of Z, squared distances of S, and these with an infinite diagonal."""
-    phi, distances = gaussian_features(z, SIGMA_Z, spread=SPREAD), squared_distances(s)
+    phi = gaussian_features(z, SIGMA_Z, spread=SPREAD)
+    distances = squared_distances(s)
     # The eigenvalues of this kernel under a normal law fall by a factor of .38: these axes carry all but 10⁻¹⁰ of it.
     phi = phi @ torch.linalg.eigh(phi.mT @ phi).eigenvectors[..., -RANK:]
     others = distances + torch.diag(torch.full((z.shape[-1],), torch.inf, dtype=z.dtype, device=z.device))
@@ -144,7 +148,8 @@ def errors(
                 found.setdefault((name, rule, gamma), []).append(value)
     rows = []
     for (name, rule, bandwidth), parts in found.items():
-        value, exact = torch.cat(parts), truth(name, rho, p, bandwidth)
+        value = torch.cat(parts)
+        exact = truth(name, rho, p, bandwidth)
         rows.append(
             {
                 "estimator": name,

@@ -41,7 +41,9 @@ PERMUTATIONS = 199
 DRAWS = {"smoke": {60: 40}, "text": {299: 200, 925: 200}, "full": {299: 600, 925: 200}}
 DIMENSIONS = {60: (1, 8), 299: (1, 5, 50), 925: (1, 50)}
 # The permutation test has its level by construction; a few draws of the smaller samples show it.
-_PERMUTED_DRAWS, _PERMUTED_ROWS, _PERMUTATIONS = 200, 299, 99
+_PERMUTED_DRAWS = 200
+_PERMUTED_ROWS = 299
+_PERMUTATIONS = 99
 
 
 def plan(preset: str) -> Experiment:
@@ -84,12 +86,14 @@ def measure(trained: TrainedStack, splits: SplitStack, data: Dataset) -> dict[st
     which = torch.tensor(trained.dataset, device=splits.x_validation.device)
     z = trained.encode(splits.x_validation)
     alive = torch.isfinite(z).all(-1).all(-1)
-    z, s = torch.where(alive[:, None, None], z, 0.0), splits.s_validation[which]
+    z = torch.where(alive[:, None, None], z, 0.0)
+    s = splits.s_validation[which]
     n = z.shape[-2]
     # One random order for each split: the rows tested first are the released test's.
     orders = [torch.randperm(n, generator=torch.Generator().manual_seed(seed)) for seed in splits.seeds]
     order = torch.stack(orders).to(z.device)[which]
-    z, s = torch.take_along_dim(z, order.unsqueeze(-1), 1), torch.take_along_dim(s, order, 1)
+    z = torch.take_along_dim(z, order.unsqueeze(-1), 1)
+    s = torch.take_along_dim(s, order, 1)
     rows = min(TEST_ROWS, n)
     found = thresholds(z[:, :rows], s[:, :rows], permutations=PERMUTATIONS)
     found |= {f"{name}_all": value for name, value in thresholds(z, s).items()}
@@ -113,7 +117,9 @@ def measure_unit_lambda_levels(unit: dict[str, Any], device: str) -> list[dict[s
 
     from frhsic_core.paper.experiments.lambda_selection.critical_values import thresholds
 
-    n, d, draws = unit["n"], unit["d"], unit["draws"]
+    n = unit["n"]
+    d = unit["d"]
+    draws = unit["draws"]
     generator = torch.Generator().manual_seed(1000 * d + n)
     z = torch.randn(draws, n, d, generator=generator, dtype=torch.float64).to(device)
     s = torch.rand(draws, n, generator=generator, dtype=torch.float64).to(device)

@@ -78,7 +78,8 @@ def thresholds(
     value. The kernels are Gaussian at the medians over the first 500 rows in all of them. A constant Z has statistic
     zero and is never rejected. O(n³) for each element, O(n²) for each permutation.
     """
-    z, s = z.double(), s.double().unsqueeze(-1)
+    z = z.double()
+    s = s.double().unsqueeze(-1)
     size = max(1, _NUMBERS["cuda" if z.device.type == "cuda" else "cpu"] // z.shape[-2] ** 2)
     parts = [
         _thresholds(zb, sb, permutations=permutations, alpha=alpha, seed=seed)
@@ -91,7 +92,8 @@ def _thresholds(z: Tensor, s: Tensor, *, permutations: int, alpha: float, seed: 
     kernel_z, kernel_s = (Gaussian(median_bandwidth(v[..., :BANDWIDTH_ROWS, :], check_finite=False)) for v in (z, s))
     spectral = hsic_test(z, s, method="spectral", kernel_z=kernel_z, kernel_s=kernel_s, alpha=alpha)
     gamma = hsic_test(z, s, method="gamma", kernel_z=kernel_z, kernel_s=kernel_s, alpha=alpha)
-    k, l = kernel_z(z), kernel_s(s)
+    k = kernel_z(z)
+    l = kernel_s(s)
     found = {
         "statistic": spectral.statistic,
         "threshold_released": released_threshold(k, l, alpha=alpha),

@@ -27,7 +27,7 @@ KEYS = ["dataset", "method", "split"]
 def accepted(rows: pd.DataFrame, *, test: str, all_rows: bool = False, epsilon: float | None = None) -> pd.Series:
     """Return whether a test does not reject each model; with ``epsilon``, also where HSIC_b is below it.
 
-    ``all_rows`` asks the test on every validation row instead of 1,000. The second is the paper's practical variant.
+    ``all_rows`` uses every validation row instead of 1,000. ``epsilon`` is the paper's practical variant.
     """
     end = "_all" if all_rows else ""
     statistic = rows[f"statistic{end}"]
@@ -66,8 +66,10 @@ def selected(
     lines = []
     for key, part in swept.groupby(KEYS):
         chosen = part[part["satisfied"]].iloc[0] if part["satisfied"].any() else part.iloc[-1]
-        base, regression = float(unfair[key[0], key[2]]), chosen["task"] == "regression"
-        p, constant = float(chosen["performance"]), float(chosen["constant"])
+        base = float(unfair[key[0], key[2]])
+        regression = chosen["task"] == "regression"
+        p = float(chosen["performance"])
+        constant = float(chosen["constant"])
         lines.append(
             {
                 **dict(zip(KEYS, key, strict=True)),
@@ -114,7 +116,7 @@ def summary_of(table: pd.DataFrame) -> dict[str, float | int | str]:
 
 
 def sweep_pair(rows: pd.DataFrame, *, dependence: str = "gdp_reference") -> tuple[Frontiers, Frontiers]:
-    """Return the sweeps of one dataset as the validation part sees them, and as the test part does."""
+    """Return the sweeps of one dataset measured on the validation part and on the test part."""
     validation = Frontiers.from_rows(rows, dependence=f"validation_{dependence}", performance="validation_performance")
     return validation, Frontiers.from_rows(rows, dependence=dependence)
 
@@ -130,7 +132,8 @@ def matched_chosen(choosing: Frontiers, reporting: Frontiers, *, band: float = B
     ``dependence`` and ``loss`` (relative loss of performance against Unfair), both of the reporting part, and ``lam``.
     Where no λ stays within the band on the choosing part, Unfair itself is taken, λ = 0.
     """
-    performance, dependence = _by_split(choosing.performance), _by_split(choosing.dependence)
+    performance = _by_split(choosing.performance)
+    dependence = _by_split(choosing.dependence)
     place = matched_index(
         performance, dependence, choosing.unfair_performance[:, None], higher=choosing.higher, band=band
     )
@@ -164,9 +167,11 @@ def area_chosen(choosing: Frontiers, reporting: Frontiers) -> tuple[np.ndarray, 
     budgets for which there is a model.
     """
     sign = 1.0 if reporting.higher else -1.0
-    u_choose, u = sign * _by_split(choosing.performance), sign * _by_split(reporting.performance)
+    u_choose = sign * _by_split(choosing.performance)
+    u = sign * _by_split(reporting.performance)
     everything = np.concatenate([u.reshape(len(u), -1), sign * reporting.unfair_performance[:, None]], axis=1)
-    low, high = everything.min(1)[:, None, None], everything.max(1)[:, None, None]
+    low = everything.min(1)[:, None, None]
+    high = everything.max(1)[:, None, None]
     u = (u - low) / np.where(high > low, high - low, 1.0)
 
     def budget(sweep: Frontiers) -> np.ndarray:
@@ -174,7 +179,8 @@ def area_chosen(choosing: Frontiers, reporting: Frontiers) -> tuple[np.ndarray, 
         return np.clip(_by_split(sweep.dependence) / scale[:, None, None], 0.0, 1.0)
 
     g = _by_split(choosing.dependence)
-    lower, better = g[..., None, :] <= g[..., :, None], u_choose[..., None, :] >= u_choose[..., :, None]
+    lower = g[..., None, :] <= g[..., :, None]
+    better = u_choose[..., None, :] >= u_choose[..., :, None]
     strictly = (g[..., None, :] < g[..., :, None]) | (u_choose[..., None, :] > u_choose[..., :, None])
     kept = np.asarray(~(lower & better & strictly).any(-1))
     trapezium = np.full(GRID.size, GRID[1] - GRID[0])
@@ -201,7 +207,8 @@ def optimism(rows: pd.DataFrame, *, dependence: str = "gdp_reference") -> pd.Dat
     lines = []
     for dataset, part in rows.groupby("dataset"):
         validation, test = sweep_pair(part, dependence=dependence)
-        honest, best = matched_chosen(validation, test), matched_chosen(test, test)
+        honest = matched_chosen(validation, test)
+        best = matched_chosen(test, test)
         area, over = area_chosen(validation, test)
         top, _ = area_chosen(test, test)
         for i, method in enumerate(test.methods):
@@ -229,7 +236,9 @@ def optimism(rows: pd.DataFrame, *, dependence: str = "gdp_reference") -> pd.Dat
 
 def _each_protocol(datasets: list[str], answer: Callable[[pd.DataFrame], tuple[Any, Any, str]]) -> Answer:
     """Answer from the rows of FRHSIC and Unfair in each protocol that has all of the datasets."""
-    values, intervals, notes = {}, {}, []
+    values = {}
+    intervals = {}
+    notes = []
     rows = rows_of("lambda_selection")
     rows = rows[rows["method"].isin(["unfair", "frhsic"]) & rows["dataset"].isin(datasets)]
     for protocol in PROTOCOLS:
@@ -274,8 +283,8 @@ def selected_keeps(datasets: list[str], test: str = "released", band: float = BA
     def answer(rows: pd.DataFrame) -> tuple[bool, None, str]:
         table = selected(rows, test=test, band=band)
         met = table[table["satisfied"]]
-        told = f"{int(met['kept'].sum())} of {len(met)} selections keep it, {int(met['constant'].sum())} are constant"
-        return bool(met["kept"].all()), None, told
+        note = f"{int(met['kept'].sum())} of {len(met)} selections keep it, {int(met['constant'].sum())} are constant"
+        return bool(met["kept"].all()), None, note
 
     return _each_protocol(datasets, answer)
 
@@ -288,8 +297,8 @@ def rejects_everywhere(dataset: str, test: str = "released") -> Answer:
         part = rows[rows["method"] == "frhsic"]
         kept = accepted(part, test=test)
         shares = [f"{name} {int((~accepted(part, test=name)).sum())}" for name in ("released", "gamma", "permutation")]
-        told = f"rejected of {len(part)}: {', '.join(shares)}"
-        return not bool(kept.any()), None, told
+        note = f"rejected of {len(part)}: {', '.join(shares)}"
+        return not bool(kept.any()), None, note
 
     return _each_protocol([dataset], answer)
 

@@ -151,7 +151,8 @@ def _epoch(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
         data = attributes(unit["d"], n=n)
     penalty = penalty_of(unit["method"], unit["form"], sigma_s=sigma_s)
     seconds = timed_epochs(data, penalty, lam=LAM[unit["part"]], mode=unit["mode"], device=device)
-    steps, whole = -(-data.n // BATCH), -(-n // BATCH)
+    steps = -(-data.n // BATCH)
+    whole = -(-n // BATCH)
     return [
         {"repeat": i, "seconds": float(f"{t * whole / steps:.6g}"), "steps": steps, "epoch_steps": whole}
         for i, t in enumerate(seconds)

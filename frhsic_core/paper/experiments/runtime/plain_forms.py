@@ -49,7 +49,8 @@ def loop_eipm(gram: Tensor, smooth: Tensor, anchors: int, *, epsilon: float = 1e
     For each anchor the weights without its own row, then the three quadratic forms of MMD². O(anchors·n²) time in some
     dozen small operations for each anchor: on a GPU the launches are what takes the time.
     """
-    rows, overall = gram.mean(0), gram.mean()
+    rows = gram.mean(0)
+    overall = gram.mean()
     total = gram.new_zeros(())
     for i in range(anchors):
         w = smooth[i].clone()
@@ -86,7 +87,8 @@ class LoopFREM(Penalty):
         self.anchors, self.smoothing, self.bandwidth = anchors, smoothing, bandwidth
 
     def forward(self, batch: Batch, *, refresh: bool = False) -> Tensor:
-        z, s = batch.z.squeeze(0), batch.s.squeeze(0)
+        z = batch.z.squeeze(0)
+        s = batch.s.squeeze(0)
         count = len(z) if self.anchors is None else min(self.anchors, len(z))
         value = loop_eipm(plain_gram(z, self.bandwidth), plain_gram(s, self.smoothing), count)
         return value.unsqueeze(0)
@@ -111,7 +113,8 @@ class TraceFRHSIC(Penalty):
         self.register_buffer("sigma_s", torch.as_tensor(sigma, dtype=data.x.dtype, device=data.x.device))
 
     def forward(self, batch: Batch, *, refresh: bool = False) -> Tensor:
-        z, s = batch.z.squeeze(0), batch.s.squeeze(0)
+        z = batch.z.squeeze(0)
+        s = batch.s.squeeze(0)
         grams = plain_gram(z, self.bandwidth), plain_gram(s, self.sigma_s)
         return trace_hsic(*grams, form=self.form).unsqueeze(0)
 

@@ -133,7 +133,7 @@ def _spanned(found: dict[str, tuple[float, Interval]]) -> tuple[float, Interval]
     return next(iter(found.values()))[0], (min(low for low, _ in spans), max(high for _, high in spans))
 
 
-def _said(name: str, found: dict[str, tuple[float, Interval]]) -> str:
+def _described(name: str, found: dict[str, tuple[float, Interval]]) -> str:
     return f"{name}: " + ", ".join(f"{value:.3g} on the {DEVICES[device]}" for device, (value, _) in found.items())
 
 
@@ -143,17 +143,18 @@ def frem_speed_up(n: int) -> Answer:
 
     The interval spans our devices.
     """
-    values, intervals = {}, {}
+    values = {}
+    intervals = {}
     for protocol, form in LOOPS.items():
         values[protocol], intervals[protocol] = _spanned(_ratios(form, part="epoch", at={"n": n}))
-    said = [_said(f"FREM, {form}", _ratios(form, part="epoch", at={"n": n})) for form in LOOPS.values()]
+    notes = [_described(f"FREM, {form}", _ratios(form, part="epoch", at={"n": n})) for form in LOOPS.values()]
     fast = {
         device: speed_up(rows_of("runtime"), ("frem", "library, all anchors"), ("frhsic", "library"),
                          device=device, part="epoch", at={"n": n})
         for device in _ratios(LOOPS["text"], part="epoch", at={"n": n})
     }  # fmt: skip
-    said.append(_said("without the loop, every row an anchor, both in library form", fast))
-    return Answer(values, intervals, note="; ".join(said))
+    notes.append(_described("without the loop, every row an anchor, both in library form", fast))
+    return Answer(values, intervals, note="; ".join(notes))
 
 
 @query
@@ -165,7 +166,7 @@ def dimension_speed_up(end: str) -> Answer:
         ordered = sorted((found[device] for found in by_d), key=lambda pair: pair[0])
         picked[device] = ordered[{"min": 0, "max": -1, "median": len(ordered) // 2}[end]]
     value, interval = _spanned(picked)
-    return Answer({"any": value}, {"any": interval}, note=_said("FREM, loop over 32 anchors", picked))
+    return Answer({"any": value}, {"any": interval}, note=_described("FREM, loop over 32 anchors", picked))
 
 
 @query
@@ -202,5 +203,5 @@ def epoch_order(method: str, form: str) -> Answer:
         tail = part.sort_values("n").tail(4)
         found[device] = loglog_exponent(tail["n"].tolist(), tail["median"].tolist())
     first = next(device for device in DEVICES if device in found)
-    note = f"seconds of an epoch at batch size 256: {_said('exponent in n', found)}"
+    note = f"seconds of an epoch at batch size 256: {_described('exponent in n', found)}"
     return Answer({"any": (found[first][0],)}, note=note)

@@ -66,7 +66,8 @@ def v_statistic_hsic(phi: Tensor, psi: Tensor) -> tuple[Tensor, Tensor]:
     biased = (cross - sums[0].mT @ sums[1] / n).square().sum((-2, -1)) / n**2
     degree_z, degree_s = (f @ total.mT - 1.0 for f, total in zip((phi, psi), sums, strict=True))
     trace = cross.square().sum((-2, -1)) - n
-    total_z, total_s = degree_z.sum((-2, -1)), degree_s.sum((-2, -1))
+    total_z = degree_z.sum((-2, -1))
+    total_s = degree_s.sum((-2, -1))
     mixed = (degree_z * degree_s).sum((-2, -1))
     unbiased = (trace + total_z * total_s / ((n - 1) * (n - 2)) - 2.0 * mixed / (n - 2)) / (n * (n - 3))
     return biased, unbiased
@@ -86,7 +87,8 @@ def squared_mmd_at_rows(phi: Tensor, s: Tensor, bandwidth: float, *, spread: flo
     if bool(alone.any()):
         for place in alone.nonzero().tolist():
             *batch, i = place
-            row, z = s[tuple(batch)], phi[tuple(batch)]
+            row = s[tuple(batch)]
+            z = phi[tuple(batch)]
             logits = -((row - row[i]) ** 2) / (2.0 * bandwidth**2)
             logits[i] = -torch.inf
             local[tuple(place)] = torch.softmax(logits, dim=-1) @ z

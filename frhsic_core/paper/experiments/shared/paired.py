@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-__all__ = ["Paired", "compare", "corrected_t", "holm", "median_interval", "rank_biserial", "signed_rank"]
+__all__ = ["Paired", "compare", "corrected_t", "holm", "median_interval", "rank_biserial", "signed_rank", "t_interval"]
 
 
 def _signed_ranks(difference: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -108,6 +108,20 @@ def corrected_t(difference: np.ndarray, *, test_share: float = 0.2) -> tuple[flo
     return float(t), float(2.0 * stats.t.sf(abs(t), len(d) - 1))
 
 
+def t_interval(difference: np.ndarray, *, level: float = 0.95) -> tuple[float, float]:
+    """Return the mean of paired differences and the half-width of its t interval; NaN with a single one.
+
+    Examples
+    --------
+    >>> mean, half = t_interval(np.array([1.0, 2.0, 3.0]))
+    >>> mean, round(half, 3)
+    (2.0, 2.484)
+    """
+    d = np.asarray(difference, float)
+    half = stats.t.ppf((1 + level) / 2, len(d) - 1) * d.std(ddof=1) / np.sqrt(len(d)) if len(d) > 1 else np.nan
+    return float(d.mean()), float(half)
+
+
 @dataclass(frozen=True)
 class Paired:
     """The result of one paired comparison; positive differences favor the first method.
@@ -157,11 +171,12 @@ def compare(
     resamples : int
         Of the bootstrap.
     """
-    first, second = np.asarray(first, float), np.asarray(second, float)
+    first = np.asarray(first, float)
+    second = np.asarray(second, float)
     if first.shape != second.shape or first.ndim != 1 or len(first) < 2:
         raise ValueError(
-            f"first has shape {first.shape} and second {second.shape}: one value for each of the same two or more "
-            "splits is needed."
+            f"first has shape {first.shape} and second {second.shape}: both need one value for each of the "
+            "same two or more splits."
         )
     if not (np.isfinite(first).all() and np.isfinite(second).all()):
         raise ValueError(

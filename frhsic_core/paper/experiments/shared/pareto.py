@@ -77,10 +77,12 @@ def naup(
     array([0.251])
     """
     sign = 1.0 if higher else -1.0
-    unfair_u, unfair_d = sign * np.asarray(unfair_performance, float), np.asarray(unfair_dependence, float)
+    unfair_u = sign * np.asarray(unfair_performance, float)
+    unfair_d = np.asarray(unfair_dependence, float)
     u = np.where(np.isnan(dependence), np.nan, sign * performance)
     everything = np.concatenate([u.reshape(*u.shape[:-2], -1), unfair_u[..., None]], axis=-1)
-    low, high = np.nanmin(everything, -1)[..., None, None], np.nanmax(everything, -1)[..., None, None]
+    low = np.nanmin(everything, -1)[..., None, None]
+    high = np.nanmax(everything, -1)[..., None, None]
     width = np.where(high > low, high - low, 1.0)
     u = (u - low) / width
     scale = np.where(unfair_d > 0, unfair_d, 1.0)[..., None, None]
@@ -157,12 +159,12 @@ class Frontiers:
         """
         base = rows[rows["method"] == "unfair"].groupby("split")[[performance, dependence]].mean()
         if base.empty:
-            raise ValueError("there are no rows of 'unfair': nAUP and the matched point are relative to it.")
+            raise ValueError("There are no rows of 'unfair': nAUP and the matched point are relative to it.")
         swept = rows[rows["method"] != "unfair"]
         found = tuple(dict.fromkeys(swept[name]))
         methods = tuple(m for m in (methods or found) if m in found)
         if not methods:
-            raise ValueError("there are no rows of a method beside 'unfair': nothing to compare.")
+            raise ValueError("There are no rows of a method beside 'unfair', so that there is nothing to compare.")
         grids = {m: tuple(sorted(set(swept.loc[swept[name] == m, "lam"]))) for m in methods}
         if len(set(grids.values())) > 1 and not unequal_grids:
             sizes = ", ".join(f"{m} {len(grid)}" for m, grid in grids.items())
@@ -175,7 +177,7 @@ class Frontiers:
         there = pd.Series(True, index=cells.index).unstack("split", fill_value=False).loc[wanted].all()
         splits = set(base.index) & set(there.index[there])
         if not splits:
-            raise ValueError("no split has every model: the sweep is not far enough.")
+            raise ValueError("No split has every model: train the missing models first.")
         order = sorted(splits)
         widest = max(map(len, grids.values()))
         lams = np.full((len(methods), widest), np.nan)
@@ -215,7 +217,8 @@ class Frontiers:
         draws = np.random.default_rng(seed).multinomial(self.splits, np.full(self.splits, 1 / self.splits), resamples)
         tails = [(1 - level) / 2, (1 + level) / 2]
         bounds = np.quantile(self.areas(draws / self.splits), tails, axis=0)
-        performance, dependence = self.performance.mean(-1), self.dependence.mean(-1)
+        performance = self.performance.mean(-1)
+        dependence = self.dependence.mean(-1)
         place = matched_index(performance, dependence, self.unfair_performance.mean(), higher=self.higher)
         lines: list[dict[str, Any]] = [
             {

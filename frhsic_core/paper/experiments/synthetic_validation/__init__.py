@@ -208,7 +208,8 @@ def measure_synthetic(trained: TrainedStack, splits: SplitStack, data: Dataset) 
     from frhsic_core.joint import hsic
     from frhsic_core.kernels import Gaussian
 
-    z, which = trained.encode(splits.x_test), torch.tensor(trained.dataset, device=splits.x_test.device)
+    z = trained.encode(splits.x_test)
+    which = torch.tensor(trained.dataset, device=splits.x_test.device)
     unit = Gaussian(1.0)
     parts = [
         hsic(part.double(), splits.s_test[of].double(), kernel_z=unit, kernel_s=unit)
@@ -256,7 +257,8 @@ def train_draws(
         job = Job(recipe, tuple(map(float, lams)), tuple(draws))
         part = run_job(job, samples=samples)
         tests = samples.splits(job)
-        x, y = tests.x_test.cpu().double().numpy(), tests.y_test.cpu().numpy() > 0.5
+        x = tests.x_test.cpu().double().numpy()
+        y = tests.y_test.cpu().numpy() > 0.5
         right = ((log_odds(x[..., 0], x[..., 1], signal=signal) > 0) == y).mean(1)
         bayes = dict(zip(job.splits, right, strict=True))
         notes = {"notes": "; ".join(part.provenance["notes"])} if part.provenance["notes"] else {}

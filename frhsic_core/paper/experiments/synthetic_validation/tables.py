@@ -179,18 +179,20 @@ def synthetic_falls(what: str) -> Answer:
     """Return whether the mean over draws falls at every step of λ: GDP, or GDP and HSIC together."""
     rows = rows_of("synthetic")
     rows = rows[rows["signal"] == "paper"]
-    gdp, hsic = falling(rows, "gdp_reference"), falling(rows, "hsic_unit")
-    values, said = {}, []
+    gdp = falling(rows, "gdp_reference")
+    hsic = falling(rows, "hsic_unit")
+    values = {}
+    notes = []
     for name in PROTOCOLS:
         key = (name, "paper")
         values[name] = bool(gdp.loc[key, "mean_falls"] and (what == "gdp" or hsic.loc[key, "mean_falls"]))
         share = gdp.loc[key, "runs"] if what == "gdp" else gdp.loc[key, "together"]
-        said.append(
+        notes.append(
             f"{name}: GDP falls at every step in {share:.0%} of single runs"
             if what == "gdp"
             else f"{name}: rank correlation of GDP and HSIC along λ {share:.2f} on average"
         )
-    return Answer(values, note="; ".join(said))
+    return Answer(values, note="; ".join(notes))
 
 
 @query
@@ -198,16 +200,18 @@ def synthetic_accuracy() -> Answer:
     """Return the accuracy of one run averaged over the λ grid, beside the majority rate."""
     rows = rows_of("synthetic")
     rows = rows[rows["signal"] == "paper"]
-    values, intervals, said = {}, {}, []
+    values = {}
+    intervals = {}
+    notes = []
     for name in PROTOCOLS:
         part = rows[rows["arm"] == name]
         values[name], intervals[name] = one_run(part.groupby("draw")["performance"].mean().to_numpy())
         last = part[part["lam"] == part["lam"].max()]
-        said.append(f"{name}: {is_constant(last).mean():.0%} of the models at the largest λ predict one class")
+        notes.append(f"{name}: {is_constant(last).mean():.0%} of the models at the largest λ predict one class")
     own = rows[rows["draw"] == rows["draw"].min()]["constant"].iloc[0]
     level = along_lambda(rows)["constant"].mean()
     return Answer(
-        values, intervals, note=f"majority rate {level:.3f}, {own:.3f} on the paper's draw; " + "; ".join(said)
+        values, intervals, note=f"majority rate {level:.3f}, {own:.3f} on the paper's draw; " + "; ".join(notes)
     )
 
 
@@ -221,15 +225,17 @@ def ablation_cell(
     rows = rows[(rows["kernel_z"] == kernel_z) & (rows["kernel_s"] == kernel_s)]
     if dimension is not None:
         rows = rows[rows["dimension"] == dimension]
-    values, intervals, said = {}, {}, []
+    values = {}
+    intervals = {}
+    notes = []
     for name in PROTOCOLS:
         part = rows[rows["arm"] == name]
         if part.empty:
-            said.append(f"the {name} arm has no {kernel_z} and {kernel_s} pair")
+            notes.append(f"the {name} arm has no {kernel_z} and {kernel_s} pair")
             continue
         runs = part.groupby("draw")[COLUMNS[measure]].mean().to_numpy()
         values[name], intervals[name] = one_run(runs, logarithm=measure == "gdp")
         own = part[part["draw"] == part["draw"].min()][COLUMNS[measure]].mean()
         constant = is_constant(part).mean()
-        said.append(f"{name}: {own:.4f} on the paper's own sample, {constant:.0%} of the models predict one class")
-    return Answer(values, intervals, note="; ".join(said))
+        notes.append(f"{name}: {own:.4f} on the paper's own sample, {constant:.0%} of the models predict one class")
+    return Answer(values, intervals, note="; ".join(notes))

@@ -74,10 +74,13 @@ def measure(trained: TrainedStack, splits: SplitStack, data: Dataset) -> dict[st
     from frhsic_core.paper.experiments.transfer.fresh_heads import forest_head, neural_heads, svm_head
 
     which = torch.tensor(trained.dataset, device=splits.y_train.device)
-    z_train, z_test = trained.encode(splits.x_train), trained.encode(splits.x_test)
+    z_train = trained.encode(splits.x_train)
+    z_test = trained.encode(splits.x_test)
     alive = torch.isfinite(z_train).all(-1).all(-1) & torch.isfinite(z_test).all(-1).all(-1)
     z_train, z_test = (torch.where(alive[:, None, None], z, 0.0) for z in (z_train, z_test))
-    y_train, y, s = splits.y_train[which], splits.y_test[which], splits.s_test[which].double()
+    y_train = splits.y_train[which]
+    y = splits.y_test[which]
+    s = splits.s_test[which].double()
     task = data.task
     heads = neural_heads(z_train, y_train, z_test, seeds=trained.seeds, task=task)
     heads["svm"] = svm_head(z_train, y_train, z_test, task=task)

@@ -78,11 +78,13 @@ def neural_heads(
     order = torch.zeros(models, n, dtype=torch.int64, device=device)
     start = torch.zeros((), dtype=torch.int64, device=device)
     offset = (torch.arange(models, device=device) * n).unsqueeze(-1)
-    flat_z, flat_y = z_train.reshape(models * n, d), y_train.reshape(-1)
+    flat_z = z_train.reshape(models * n, d)
+    flat_y = y_train.reshape(-1)
 
     def step(length: int) -> None:
         rows = order.index_select(1, start + torch.arange(length, device=device)).reshape(-1)
-        z, y = flat_z.index_select(0, rows).view(models, length, d), flat_y.index_select(0, rows).view(models, length)
+        z = flat_z.index_select(0, rows).view(models, length, d)
+        y = flat_y.index_select(0, rows).view(models, length)
         loss = sum(_loss(head(z).squeeze(-1), y, task).mean(-1).sum() for head in heads.values())
         assert isinstance(loss, Tensor)
         for parameter, gradient in zip(parameters, torch.autograd.grad(loss, parameters), strict=True):

@@ -14,6 +14,7 @@ import pandas as pd
 
 from frhsic_core.paper.claims.answers import Answer, data_note, joined, one_run, query, rows_of
 from frhsic_core.paper.experiments.main_table import MAIN_METHODS
+from frhsic_core.paper.experiments.shared.paired import t_interval
 from frhsic_core.paper.experiments.shared.pareto import BAND, named
 from frhsic_core.paper.experiments.transfer import HEADS, LAMS
 from frhsic_core.paper.runs.reference import book_folder
@@ -148,15 +149,12 @@ def paired_difference(
     >>> round(mean, 3), round(half, 3)
     (-0.2, 0.248)
     """
-    from scipy.stats import t
-
     part = found[found["dataset"] == dataset]
     wide = [
         part[(part["name"] == one) & (part["lam"] == (0.0 if one == "unfair" else lam))].set_index("split")[column]
         for one in (name, other)
     ]
-    gap = (wide[0] - wide[1]).dropna()
-    return float(gap.mean()), float(t.ppf(0.975, len(gap) - 1) * gap.std() / np.sqrt(len(gap)))
+    return t_interval((wide[0] - wide[1]).dropna().to_numpy())
 
 
 def preserving(rows: pd.DataFrame, *, band: float = BAND) -> pd.DataFrame:
@@ -268,22 +266,23 @@ def transfer_place(datasets: list[str], method: str) -> Answer:
     rows = rows_of("transfer")
     kept = preserving(rows)["kept"]
     found: dict[str, list[float]] = {}
-    said, splits = [], sorted(rows["split"].unique())
+    notes = []
+    splits = sorted(rows["split"].unique())
     for dataset in datasets:
         whole = places(rows, dataset)
         if method not in whole:
-            said.append(f"{dataset}: performance is not kept")
+            notes.append(f"{dataset}: performance is not kept")
             continue
         others = [name for name in whole.index if kept[dataset, name, PAPER_LAMS[dataset]]]
         spread = pd.DataFrame({name: heads_of(dataset, name)["sd"] for name in others})
         single = spread.rank(axis=1, method="min")[method].reindex(splits).dropna()
         found[dataset] = [float(whole[method]), float(single.min()), float(single.max())]
         sample, hard = (places(rows, dataset, convention=name)[method] for name in ("gdp_sample", "gdp_label"))
-        said.append(f"{dataset}: {whole[method]} of {len(whole)}, by probabilities {sample}, by labels {hard}")
+        notes.append(f"{dataset}: {whole[method]} of {len(whole)}, by probabilities {sample}, by labels {hard}")
     if not found:
-        return Answer({"any": None}, note="; ".join(said))
+        return Answer({"any": None}, note="; ".join(notes))
     place, low, high = np.max(list(found.values()), axis=0)
-    return Answer({"any": float(place)}, {"any": (float(low), float(high))}, note="; ".join(said))
+    return Answer({"any": float(place)}, {"any": (float(low), float(high))}, note="; ".join(notes))
 
 
 @query

@@ -214,7 +214,8 @@ def plan_variants_live(preset: str) -> Experiment:
 
 def plan_minority(preset: str) -> Experiment:
     """Return both references in two forms; ``text`` and ``full`` are the same, since the paper reports none."""
-    name, lams = "minority", (1.0, 5.0, 50.0, 500.0)
+    name = "minority"
+    lams = (1.0, 5.0, 50.0, 500.0)
     base = Experiment(name, _tasks(("compas", "adult")), ("unfair",), lams, tuple(range(42, 52)), measure=name)
     full = replace(base, also=(replace(base, methods=("frhsic",), options=_REFERENCES),))
     return smoke(full, lams=(10.0,)) if preset == "smoke" else full
@@ -276,7 +277,8 @@ def cell_statistics(f: Tensor, right: Tensor, s: Tensor) -> dict[str, Tensor]:
     import torch
 
     overall = f.mean(-1, keepdim=True)
-    low, high = s.amin(), s.amax()
+    low = s.amin()
+    high = s.amax()
     place = ((s - low) / (high - low).clamp_min(1e-30) * CELLS).long().clamp_(0, CELLS - 1)
     member = torch.nn.functional.one_hot(place, CELLS).to(f.dtype)
     counts = member.sum(0)
@@ -313,7 +315,8 @@ def measure_minority(trained: Any, splits: Any, data: Any) -> dict[str, np.ndarr
         found: dict[str, Tensor] = {}
         for i in which.unique().tolist():
             models = (which == i).nonzero().flatten()
-            y, s = splits.y_test[i], splits.s_test[i].double()
+            y = splits.y_test[i]
+            s = splits.s_test[i].double()
             right = ((output[models] > 0) == (y > 0.5)).double()
             for name, value in cell_statistics(f[models], right, s).items():
                 found.setdefault(name, f.new_empty(len(f)))[models] = value

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from frhsic_core.paper.experiments.main_table import PARETO_METHODS, extremes
-from frhsic_core.paper.experiments.paired_tests import CONVENTIONS, family
+from frhsic_core.paper.experiments.paired_tests import CONVENTIONS, family, verdict_counts
 from frhsic_core.paper.experiments.presets import experiment_for
 from frhsic_core.paper.experiments.shared.pareto import sweeps_of
 from frhsic_core.paper.experiments.variants import (
@@ -207,13 +207,12 @@ def best_headline(*, splits: tuple[int, ...] | None = None, against: str = "publ
     against : {"published", "retuned", "narrow"}
         See :func:`rivals_of`.
     """
-    rows, rivals = best_rows(splits=splits), rivals_of(against)
+    rows = best_rows(splits=splits)
+    rivals = rivals_of(against)
     shown = ("frhsic:narrow", DEFAULT.name) if against == "narrow" else ("frhsic", *BEST, DEFAULT.name)
     lines: dict[tuple[str, str], dict[str, int]] = {}
     for name in shown:
         for measure in CONVENTIONS:
             table = family(rows, measure=measure, summary="naup", method=name, methods=(name, *rivals))
-            counts = {v: int((table["verdict"] == v).sum()) for v in ("ahead", "behind", "undecided")}
-            cautious = {f"{v}_corrected": int((table["verdict_corrected"] == v).sum()) for v in ("ahead", "behind")}
-            lines[name, measure] = counts | cautious | {"comparisons": len(table)}
+            lines[name, measure] = verdict_counts(table)
     return pd.DataFrame(lines).T.rename_axis(["name", "measure"])
