@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -102,6 +103,21 @@ def test_unit_hsic_is_the_librarys() -> None:
     z = trained.encode(splits.x_test)[0].double()
     expected = hsic(z, splits.s_test[0].double(), kernel_z=Gaussian(1.0), kernel_s=Gaussian(1.0)).item()
     assert row["hsic_unit"] == pytest.approx(expected, rel=1e-4)
+
+
+def test_warnings_of_the_training_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    trained = slice_.run_job
+
+    def warned(job, **options):
+        part = trained(job, **options)
+        return replace(part, provenance={**part.provenance, "notes": ["UserWarning: Z is far away"]})
+
+    settings = {"dimension": 2, "lams": (1.0,), "signals": ("paper",), "draws": (42,), "n": 100, "epochs": 1}
+    quiet = train_draws(slice_.ARMS["text"], device="cpu", **settings)
+    monkeypatch.setattr(slice_, "run_job", warned)
+    loud = train_draws(slice_.ARMS["text"], device="cpu", **settings)
+    assert "notes" not in quiet[0]
+    assert loud == [quiet[0] | {"notes": "UserWarning: Z is far away"}]
 
 
 @pytest.mark.parametrize(("name", "arms"), [("synthetic", slice_.ARMS), ("ablation", slice_.ABLATION_ARMS)])
