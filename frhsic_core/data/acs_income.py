@@ -148,5 +148,6 @@ RECIPE = Recipe(
         ),
         terms="Public use microdata of the Census Bureau: free use, no attempt to identify anyone.",
         not_for=("other states or years", "the effect of age on pay"),
+        facts={"year": 2018, "income_cut": 50_000},
     ),
 )

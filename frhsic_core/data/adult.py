@@ -104,5 +104,6 @@ RECIPE = Recipe(
         ),
         terms="CC BY 4.0 (UCI).",
         not_for=("incomes of today", "pay at equal work: hours, occupation and family position are entangled with age"),
+        facts={"income_cut": 50_000},
     ),
 )

@@ -193,5 +193,6 @@ RECIPE = Recipe(
         ),
         terms="AHRQ's data use agreement: statistical use only; re-identification is forbidden by law.",
         not_for=("need of care: use of care also measures access, insurance and trust", "single persons"),
+        facts={"year": 2015, "visits_cut": 10},
     ),
 )

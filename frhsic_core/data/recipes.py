@@ -36,6 +36,8 @@ class Card:
         License and conditions of use.
     not_for : tuple of str
         What cannot be concluded from the data.
+    facts : mapping
+        Numbers of the texts above that other code reads: the year of a survey, the cut that defines the target.
     """
 
     measured: str
@@ -45,6 +47,7 @@ class Card:
     problems: tuple[str, ...]
     terms: str
     not_for: tuple[str, ...]
+    facts: Mapping[str, int] = field(default_factory=dict)
 
     def markdown(self) -> str:
         """Return the card as Markdown, without a title."""

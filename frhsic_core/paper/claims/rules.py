@@ -54,7 +54,7 @@ def half_unit(printed: str) -> float:
 
 
 def equal(printed: str, value: Any, interval: Interval | None) -> Decision:
-    """The same number, grid, range or text, nothing rounded."""
+    """Check for the same number, grid, range or text, without rounding."""
     wanted = parsed(printed)
     value = parsed(value) if isinstance(value, str) else value
     if isinstance(wanted, tuple):
@@ -68,7 +68,7 @@ def equal(printed: str, value: Any, interval: Interval | None) -> Decision:
 
 
 def rounds_to(printed: str, value: Any, interval: Interval | None) -> Decision:
-    """Our number, rounded to the digits that are not trailing zeros in the printed one, is the printed one."""
+    """Check that our number, rounded to the digits of the printed one without trailing zeros, is the printed one."""
     if value is None:
         return False
     wanted = float(parsed(printed))
@@ -77,12 +77,12 @@ def rounds_to(printed: str, value: Any, interval: Interval | None) -> Decision:
 
 
 def magnitude(printed: str, value: Any, interval: Interval | None) -> Decision:
-    """Ours is within a factor of ten of a number that is printed as an order of magnitude."""
+    """Check that ours is within a factor of ten of a number that is printed as an order of magnitude."""
     return bool(abs(math.log10(value / float(parsed(printed)))) < 1.0)
 
 
 def within_spread(printed: str, value: Any, interval: Interval | None) -> Decision:
-    """The printed value lies in the interval of ours, widened by half a unit of its last digit.
+    """Check that the printed value lies in the interval of ours, widened by half a unit of its last digit.
 
     Without an interval (a recomputation from stored runs) the value itself is the interval.
     """
@@ -95,30 +95,30 @@ def within_spread(printed: str, value: Any, interval: Interval | None) -> Decisi
 
 
 def at_most(printed: str, value: Any, interval: Interval | None) -> Decision:
-    """Ours is at most the printed number (the lower end of its interval, where it has one)."""
+    """Check that ours is at most the printed number (the lower end of its interval, where it has one)."""
     return bool((interval[0] if interval else value) <= float(parsed(printed)) + half_unit(printed))
 
 
 def at_least(printed: str, value: Any, interval: Interval | None) -> Decision:
-    """Ours is at least the printed number, or at least two where the paper says 'several'."""
+    """Check that ours is at least the printed number, or at least two where the paper says 'several'."""
     wanted = 2.0 if printed == "several" else float(parsed(printed))
     return bool((interval[1] if interval else value) >= wanted)
 
 
 def between(printed: str, value: Any, interval: Interval | None) -> Decision:
-    """Ours (its interval, where it has one) meets the printed range."""
+    """Check that ours (its interval, where it has one) overlaps the printed range."""
     low, high = parsed(printed)
     first, last = interval or (value, value)
     return bool(first <= high and low <= last)
 
 
 def covers(printed: str, value: Any, interval: Interval | None) -> Decision:
-    """Every one of our values, from the smallest to the largest, is at least the printed tolerance."""
+    """Check that every one of our values is at least the printed tolerance."""
     return bool(min(value) >= float(parsed(printed)))
 
 
 def rank(printed: str, value: Any, interval: Interval | None) -> Decision:
-    """The same place; not decided where the places of five-split means include the printed one."""
+    """Check for the same rank; not decided where the ranks of five-split means include the printed one."""
     wanted = float(parsed(printed))
     if value == wanted:
         return True
@@ -129,24 +129,24 @@ def rank(printed: str, value: Any, interval: Interval | None) -> Decision:
 
 
 def dash(printed: str, value: Any, interval: Interval | None) -> Decision:
-    """The paper prints a dash, and at least one five-split mean in twenty has no value either."""
+    """Check that, as the paper prints a dash, at least one five-split mean in twenty has no value."""
     return bool(value >= 0.05)
 
 
 def true(printed: str, value: Any, interval: Interval | None) -> Decision:
-    """The query asked the question itself; its answer is yes."""
+    """Check that the answer of the query is yes."""
     return bool(value)
 
 
 def certified(printed: str, value: Any, interval: Interval | None) -> Decision:
-    """None of the certificates cited found a counterexample to the statement as printed, and none is open."""
+    """Check that no cited certificate found a counterexample to the statement as printed, and that none is open."""
     if "inconclusive" in value:
         return "a certificate is inconclusive"
     return "fails as stated" not in value
 
 
 def order(printed: str, value: Any, interval: Interval | None) -> Decision:
-    """The exponents of a cost such as O(n_anchor*n^2) are ours, each within a tenth.
+    """Check that the exponents of a cost such as O(n_anchor*n^2) are ours, each within a tenth.
 
     A factor without an exponent has one; several costs ("O(n^2) vs O(n^3)") are read one after the other.
     """

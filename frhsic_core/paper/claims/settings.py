@@ -1,7 +1,7 @@
-"""Queries of the ledger on settings: what the stored runs, the protocols and the data really are.
+"""Queries of the ledger on settings: what the stored runs, the plans, the protocols and the data really are.
 
 Settings of training and of penalties are read from the provenance of the stored runs, which was written by the objects
-that trained them. Only the encoder and the optimiser are asked of the code itself, and only they load torch.
+that trained them. Only the settings of the encoder and the optimizer are read from the code, and only they load torch.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from frhsic_core.paper.claims.answers import Answer, query
 from frhsic_core.paper.experiments.presets import experiment_for
 from frhsic_core.paper.runs.plan import Experiment
 from frhsic_core.paper.runs.reference import book_folder
+from frhsic_core.paper.runs.study import Study
 
 __all__ = ["provenance"]
 
@@ -32,14 +33,14 @@ def provenance() -> dict[str, Any]:
 
 
 def _collapsed(values: list[Any]) -> Any:
-    """The one value that all share, or all different ones in order."""
+    """Return the one value that all share, or the different ones in order."""
     different = list(dict.fromkeys(values))
     return different[0] if len(different) == 1 else tuple(different)
 
 
 @query
 def recipe(names: list[str], percent: bool = False) -> Answer:
-    """Settings of the training, over every recipe of the stored sweep."""
+    """Return settings of the training, over every recipe of the stored sweep."""
     values = {}
     for protocol in PRESET_OF:
         recipes = [r for r in provenance()["recipes"].values() if r["task"]["protocol"] == protocol]
@@ -51,9 +52,19 @@ def recipe(names: list[str], percent: bool = False) -> Answer:
     return Answer(values)
 
 
+def _value_of(text: str) -> Any:
+    """Return a stored setting: a literal, the number that a bandwidth policy was given, or the policy as written."""
+    stored = ast.parse(text, mode="eval").body
+    if not isinstance(stored, ast.Call):
+        return ast.literal_eval(text)
+    given = {argument.arg: ast.literal_eval(argument.value) for argument in stored.keywords}
+    number = given.get("value", given.get("epochs"))
+    return text if number is None else float(number)
+
+
 @query
 def penalty(methods: list[str], name: str) -> Answer:
-    """A setting of the penalties that trained the stored sweep; open where the penalty, as defined, has none."""
+    """Return a setting of the penalties that trained the stored sweep; open where the penalty has no such setting."""
     recipes = provenance()["recipes"]
     values: dict[str, Any] = {}
     by_method: dict[str, Any] = {}
@@ -62,11 +73,7 @@ def penalty(methods: list[str], name: str) -> Answer:
         for stack in provenance()["stacks"]:
             made = recipes[stack["recipe"]]
             if made["method"] in methods and made["task"]["protocol"] == protocol:
-                text = stack["penalty"].get(name, "None")
-                number = re.fullmatch(r"FixedBandwidth\(.*value=([\d.]+)\)", text)
-                period = re.fullmatch(r"(?:EveryEpochs|ReferenceSchedule)\(.*?(?:period|epochs|every)=(\d+).*\)", text)
-                hit = number or period
-                found.append(float(hit[1]) if hit else text if "(" in text else ast.literal_eval(text))
+                found.append(_value_of(stack["penalty"].get(name, "None")))
                 by_method[made["method"]] = found[-1]
         values[protocol] = _collapsed(found)
     absent = [protocol for protocol, value in values.items() if value is None]
@@ -83,8 +90,9 @@ def penalty(methods: list[str], name: str) -> Answer:
 
 @query
 def penalty_given(method: str, name: str, given: str, equals: str) -> Answer:
-    """A setting of a penalty where another setting is as the text says; none where that is not so."""
-    value, condition = penalty([method], name).values, penalty([method], given).values
+    """Return a setting of a penalty in the protocols where another setting is as the text says."""
+    value = penalty([method], name).values
+    condition = penalty([method], given).values
     values = {protocol: value[protocol] if condition[protocol] == equals else None for protocol in value}
     others = [f"{given} is {condition[p]} in the {p} protocol" for p, found in values.items() if found is None]
     return Answer(values, note="; ".join(others))
@@ -92,7 +100,7 @@ def penalty_given(method: str, name: str, given: str, equals: str) -> Answer:
 
 @query
 def adversary_sizes(method: str, out: str) -> Answer:
-    """Widths of the adversary: from the dimension of Z through its hidden layer to its outputs."""
+    """Return the widths of the adversary: from the dimension of Z through its hidden layer to its outputs."""
     dimension = _widths()[-1]
     hidden = penalty([method], "hidden").values
     bins = penalty([method], "bins").values if method == "laftr" else {}
@@ -102,47 +110,63 @@ def adversary_sizes(method: str, out: str) -> Answer:
 
 @query
 def anchor_share() -> Answer:
-    """Share of a batch that FREM uses as anchors, in per cent."""
-    anchors, batch = penalty(["frem"], "anchors").values, recipe(["batch_size"]).values
+    """Return the share of a batch that FREM uses as anchors, in per cent."""
+    anchors = penalty(["frem"], "anchors").values
+    batch = recipe(["batch_size"]).values
     return Answer({protocol: 100 * anchors[protocol] / batch[protocol] for protocol in anchors})
 
 
 @query
-def preset(what: str) -> Answer:
-    """The λ grid, splits or datasets of the main experiment: as the text has it, and as run in full."""
+def plan_fact(experiment: str, what: str) -> Answer:
+    """Return the λ grid, the splits or the datasets of an experiment, as the text has it and as run in full."""
     values: dict[str, Any] = {}
-    for protocol, name in PRESET_OF.items():
-        plan = experiment_for("main", name, protocols=(protocol,))
+    for protocol, preset in PRESET_OF.items():
+        plan = experiment_for(experiment, preset)
         assert isinstance(plan, Experiment)
         values[protocol] = {
             "lams": plan.lams,
-            "repeats": len(plan.splits),
+            "splits": len(plan.splits),
             "seeds": plan.splits,
             "base_seed": plan.splits[0],
             "datasets": len({task.dataset for task in plan.tasks}),
+            "validation_percent": 100 * plan.fractions[1],
         }[what]
     return Answer(values)
 
 
 @query
+def unit_setting(study: str, name: str, end: str, where: dict[str, Any] | None = None) -> Answer:
+    """Return a setting of a study as planned: the smallest, largest, only or all of its values over the units."""
+    chosen = experiment_for(study, "text")
+    assert isinstance(chosen, Study)
+    units = [dict(unit) for unit in chosen.units]
+    found = {unit[name] for unit in units if name in unit and all(unit.get(k) == v for k, v in (where or {}).items())}
+    values = tuple(sorted(found))
+    if not values or (end == "only" and len(values) > 1):
+        raise ValueError(f"{name} of {study} has the values {values} where {where}: one value was expected.")
+    return Answer({"any": {"min": values[0], "max": values[-1], "only": values[0], "all": values}[end]})
+
+
+@query
 def constant(module: str, name: str, key: str = "", scale: float = 1.0, shift: float = 0.0) -> Answer:
-    """A constant of the code; with ``key``, an entry of it."""
+    """Return a constant of the code, a number or a grid; with ``key``, an entry of it."""
     value = getattr(importlib.import_module(f"frhsic_core.{module}"), name)
     value = value[key] if key else value
-    return Answer({"any": shift + scale * value})
+    return Answer({"any": value if isinstance(value, tuple) else shift + scale * value})
 
 
 @query
 def default_argument(module: str, function: str, name: str) -> Answer:
-    """The default of an argument."""
+    """Return the default of an argument."""
     called = getattr(importlib.import_module(f"frhsic_core.{module}"), function)
     return Answer({"any": inspect.signature(called).parameters[name].default})
 
 
 @query
 def dataset_fact(dataset: str, what: str) -> Answer:
-    """Rows, features or the range of S of a dataset in both variants; open where our source lacks columns."""
-    values, lacking = {}, []
+    """Return rows, features or the range of S of a dataset in both variants; open where our source lacks columns."""
+    values = {}
+    lacking = []
     for variant in PRESET_OF:
         summary = json.loads(book_folder("data_summaries", f"{dataset}-{variant}.json").read_text(encoding="utf-8"))
         values[variant] = {
@@ -160,11 +184,10 @@ def dataset_fact(dataset: str, what: str) -> Answer:
 
 
 @query
-def card_number(dataset: str, entry: str, year: bool = False) -> Answer:
-    """The first number, or the first year of this century, in an entry of a dataset's card."""
+def card_fact(dataset: str, fact: str) -> Answer:
+    """Return a number from a dataset's card: the year of the survey, or the cut that defines the target."""
     cards = importlib.import_module("frhsic_core.data.cards").CARDS
-    text = getattr(cards[dataset], entry).replace("ten ", "10 ")
-    return Answer({"any": _first(r"\b(20\d\d)\b" if year else r"(\d[\d,]*\d)", text)})
+    return Answer({"any": float(cards[dataset].facts[fact])})
 
 
 def _first(pattern: str, text: str) -> float | None:
@@ -181,7 +204,7 @@ def _widths() -> tuple[int, ...]:
 
 @query
 def encoder(what: str) -> Answer:
-    """Depth, width or sizes of encoder and head."""
+    """Return depth, width or sizes of encoder and head."""
     widths = _widths()
     sizes = "-".join(map(str, ("d_X", *widths)))
     found = {
@@ -196,7 +219,7 @@ def encoder(what: str) -> Answer:
 
 @query
 def adam(what: str) -> Answer:
-    """A default of the optimiser; the trainer sets the learning rate alone."""
+    """Return a default of the optimizer; the trainer sets the learning rate alone."""
     import torch
 
     defaults = {k: v.default for k, v in inspect.signature(torch.optim.Adam).parameters.items()}
@@ -207,7 +230,7 @@ def adam(what: str) -> Answer:
 
 @query
 def adversary(method: str, what: str) -> Answer:
-    """Of a tiny training: adversary steps for each encoder step, or the number of outputs of the adversary."""
+    """Return, for a tiny training, adversary steps for each encoder step, or the number of the adversary's outputs."""
     import torch
 
     from frhsic_core.learning import Trainer, make_penalty
@@ -215,16 +238,17 @@ def adversary(method: str, what: str) -> Answer:
     values: dict[str, Any] = {}
     for protocol in PRESET_OF:
         generator = torch.Generator().manual_seed(0)
-        x, s = torch.rand(1, 64, 3, generator=generator), torch.rand(1, 64, generator=generator)
+        x = torch.rand(1, 64, 3, generator=generator)
+        s = torch.rand(1, 64, generator=generator)
         trainer = Trainer(
             x, (s > 0.5).float(), s, penalty=make_penalty(method, protocol=protocol), lam=[1.0], seeds=[0], epochs=2,
             batch_size=32, device="cpu", task="classification", protocol=protocol,
         )  # fmt: skip
-        # The trainer asks for this loss once for each step of the adversary.
+        # The trainer computes this loss once for each step of the adversary.
         made = trainer.penalty
         calls: list[int] = []
-        asked = made.adversary_loss
-        made.adversary_loss = lambda batch, asked=asked, calls=calls: (calls.append(1), asked(batch))[1]  # type: ignore[method-assign, misc]
+        original = made.adversary_loss
+        made.adversary_loss = lambda batch, original=original, calls=calls: (calls.append(1), original(batch))[1]  # type: ignore[method-assign, misc]
         trainer.fit()
         steps = trainer.epoch * trainer.steps_per_epoch
         outputs = list(made.parameters())[-1].shape[-1]
@@ -234,7 +258,7 @@ def adversary(method: str, what: str) -> Answer:
 
 @query
 def training_range() -> Answer:
-    """Smallest and largest training value of X and S after scaling, on a small draw of the synthetic law."""
+    """Return the smallest and largest training value of X and S after scaling, on a draw of the synthetic law."""
     from frhsic_core.data import load_dataset, stack_splits
 
     stack = stack_splits(load_dataset("synthetic", n=200), seeds=(42,))
@@ -244,7 +268,7 @@ def training_range() -> Answer:
 
 @query
 def noise_spread(column: str, power: int = 1) -> Answer:
-    """Spread (its ``power``) of the noise in a feature of the synthetic law, from 200,000 draws."""
+    """Return the spread (its ``power``) of the noise in a feature of the synthetic law, from 200,000 draws."""
     from frhsic_core.data.synthetic import classification
 
     columns = classification(200_000).columns
@@ -257,7 +281,7 @@ def noise_spread(column: str, power: int = 1) -> Answer:
 
 @query
 def machine(what: str) -> Answer:
-    """Devices, hours or versions behind the stored sweep; the last two are facts about one machine, not settings."""
+    """Return devices, hours or versions behind the stored sweep; the last two are facts about one machine."""
     if what == "hours":
         spent = sum(s["seconds_training"] + s["seconds_evaluation"] for s in provenance()["stacks"]) / 3600
         return Answer({"any": round(spent, 2)}, why="it is a fact about the authors' machine; ours stands beside it")

@@ -1,7 +1,8 @@
-"""Queries of the ledger on the authors' stored runs, copied as facts into ``book/claims``."""
+"""Queries of the ledger on data stored in ``book/claims``: the authors' runs, and recorded certificates."""
 
 from __future__ import annotations
 
+import json
 from functools import cache
 from typing import Any
 
@@ -9,11 +10,11 @@ import numpy as np
 import pandas as pd
 
 from frhsic_core.paper.claims.answers import Answer, query
+from frhsic_core.paper.experiments.main_table import MAIN_METHODS, PARETO_METHODS, pareto_table
 from frhsic_core.paper.experiments.presets import GRIDS
-from frhsic_core.paper.experiments.tables.main_table import MAIN_METHODS, PARETO_METHODS, pareto_table
 from frhsic_core.paper.runs.reference import book_folder, reference_sweep
 
-__all__ = ["authors_file"]
+__all__ = ["authors_file", "recorded"]
 
 
 @cache
@@ -25,7 +26,7 @@ def authors_file(name: str) -> pd.DataFrame:
 
 @cache
 def _table(grid: str) -> pd.DataFrame:
-    """Matched points and areas: with every λ a method has (as printed), or on the common nine."""
+    """Return matched points and areas: with every λ a method has (as printed), or on the common nine."""
     lams = None if grid == "dense" else GRIDS["full"]
     methods = {"points": PARETO_METHODS, "areas": MAIN_METHODS}
     parts = {
@@ -67,7 +68,7 @@ STATISTICS = {
 
 @query
 def stored_value(file: str, column: str, where: dict[str, Any] | None = None, statistic: str = "mean") -> Answer:
-    """A statistic of a column of a file, over the rows named."""
+    """Return a statistic of a column of a file, over the rows named."""
     rows = _filtered(file, where)
     if rows.empty:
         return Answer(why="not among the stored runs")
@@ -78,7 +79,7 @@ def stored_value(file: str, column: str, where: dict[str, Any] | None = None, st
 def stored_ratio(
     file: str, column: str, top: dict[str, Any], bottom: dict[str, Any], each: str = "", end: str = "mean"
 ) -> Answer:
-    """The ratio of two means; with ``each``, the smallest or largest ratio over its values."""
+    """Return the ratio of two means; with ``each``, the smallest or largest ratio over its values."""
     above, below = (_filtered(file, where) for where in (top, bottom))
     if each:
         ratios = above.groupby(each)[column].mean() / below.groupby(each)[column].mean()
@@ -88,47 +89,47 @@ def stored_ratio(
 
 @query
 def stored_matched(dataset: str, method: str, measure: str, grid: str = "dense", scale: float = 1.0) -> Answer:
-    """Matched point of the stored sweep."""
+    """Return the matched point of the stored sweep."""
     note = _grid_note(dataset, method) if grid == "dense" else ""
     return Answer({"any": scale * float(_table(grid).loc[(dataset, method), measure])}, note=note)
 
 
 @query
 def stored_no_matched(dataset: str, method: str, grid: str = "dense") -> Answer:
-    """Whether the stored sweep has no matched point."""
+    """Return whether the stored sweep has no matched point."""
     return Answer({"any": float(np.isnan(_table(grid).loc[(dataset, method), "dependence"]))})
 
 
 @query
 def stored_area(dataset: str, method: str) -> Answer:
-    """nAUP of the stored sweep with every λ it has, as printed."""
+    """Return nAUP of the stored sweep with every λ it has, as printed."""
     return Answer({"any": float(_table("dense").loc[(dataset, method), "naup"])}, note=_grid_note(dataset, method))
 
 
 @query
 def stored_area_rank(dataset: str, method: str, grid: str = "dense") -> Answer:
-    """Place by nAUP among the six methods."""
+    """Return the rank by nAUP among the six methods."""
     areas = _table(grid)["naup"].loc[dataset].dropna()
     return Answer({"any": float(areas.rank(ascending=False)[method])})
 
 
 @query
 def stored_area_gap(dataset: str, method: str) -> Answer:
-    """Distance from the best nAUP."""
+    """Return the distance from the best nAUP."""
     areas = _table("dense")["naup"].loc[dataset].dropna()
     return Answer({"any": float(areas.max() - areas[method])})
 
 
 @query
 def stored_middle_ranks(datasets: list[str], method: str) -> Answer:
-    """Whether the place is neither the first nor the last on every dataset named."""
+    """Return whether the rank is neither the first nor the last on every dataset named."""
     places = [_table("dense")["naup"].loc[name].dropna().rank(ascending=False)[method] for name in datasets]
     return Answer({"any": all(1 < place < len(MAIN_METHODS) for place in places)})
 
 
 @query
 def stored_point(dataset: str, method: str, measure: str, lam: float | None = None, scale: float = 1.0) -> Answer:
-    """One model of the stored sweep, at ``lam`` or at its lowest GDP; ``measure`` is a column of ``sweep.csv``."""
+    """Return one model of the stored sweep, at ``lam`` or at its lowest GDP; ``measure`` is a column of the file."""
     rows = _filtered("sweep", {"dataset": dataset, "method": method})
     row = rows.loc[rows["gdp_mean"].idxmin()] if lam is None else rows[rows["lambda"] == lam].iloc[0]
     return Answer({"any": scale * float(row[measure])})
@@ -136,7 +137,7 @@ def stored_point(dataset: str, method: str, measure: str, lam: float | None = No
 
 @query
 def stored_grids() -> Answer:
-    """The λ that the methods of the stored sweep were tried at; the longest grid where they differ."""
+    """Return the λ of the stored sweep; the longest grid where those of the methods differ."""
     rows = authors_file("sweep")
     grids = {tuple(sorted(part["lambda"])) for name, part in rows.groupby(["dataset", "method"]) if name[1] != "unfair"}
     return Answer({"any": max(grids, key=len)}, note=f"{len(grids)} different grids")
@@ -144,8 +145,9 @@ def stored_grids() -> Answer:
 
 @query
 def stored_lower_information(datasets: list[str]) -> Answer:
-    """Whether FRHSIC's stored MI at its matched point is below Reg-GDP's on every dataset named."""
-    table, lower = _table("nine"), []
+    """Return whether FRHSIC's stored MI at its matched point is below Reg-GDP's on every dataset named."""
+    table = _table("nine")
+    lower = []
     for dataset in datasets:
         found = [
             stored_point(dataset, name, "mi", lam=float(table.loc[(dataset, name), "lam"])).values["any"]
@@ -157,9 +159,10 @@ def stored_lower_information(datasets: list[str]) -> Answer:
 
 @query
 def stored_attributes_fall(lams: list[float], band: float = 0.01) -> Answer:
-    """Whether GDP of both attributes falls along ``lams`` in both forms, accuracy within ``band`` of Unfair's."""
+    """Return whether GDP of both attributes falls along ``lams`` in both forms, accuracy within ``band`` of Unfair."""
     rows = authors_file("multi_sensitive")
-    unfair, found = float(rows.loc[rows["method"] == "Unfair", "acc"].iloc[0]), {}
+    unfair = float(rows.loc[rows["method"] == "Unfair", "acc"].iloc[0])
+    found = {}
     for name in ("FRHSIC-Joint", "FRHSIC-Sum"):
         part = rows[(rows["method"] == name) & rows["lambda"].isin(lams)].sort_values("lambda")
         falls = all(STATISTICS["falls"](part[column]) for column in ("gdp_age", "gdp_hours"))
@@ -171,7 +174,7 @@ def stored_attributes_fall(lams: list[float], band: float = 0.01) -> Answer:
 
 @query
 def stored_slope(estimator: str) -> Answer:
-    """Slope of the logarithm of the mean stored error on that of n."""
+    """Return the slope of the logarithm of the mean stored error on that of n."""
     rows = _filtered("convergence", {"estimator": estimator})
     means = rows.groupby("n")["abs_error"].mean()
     return Answer({"any": float(np.polyfit(np.log(means.index.to_numpy(float)), np.log(means.to_numpy()), 1)[0])})
@@ -179,7 +182,7 @@ def stored_slope(estimator: str) -> Answer:
 
 @query
 def stored_bound(what: str) -> Answer:
-    """Of the stored tightness runs: how often the right side is below the left, or their least ratio in decades."""
+    """Return how often the right side of the stored bounds is below the left, or their least ratio in decades."""
     rows = authors_file("bound_tightness")
     if what == "violations":
         return Answer({"any": float((rows["rhs_bound"] < rows["lhs_max"]).sum())})
@@ -188,14 +191,14 @@ def stored_bound(what: str) -> Answer:
 
 @query
 def stored_slope_factor() -> Answer:
-    """The largest factor between a stored slope of λ̂_S against σ and minus one."""
+    """Return the largest factor between a stored slope of λ̂_S against σ and minus one."""
     slopes = authors_file("lambda2_vs_sigma")["slope_stored"].abs()
     return Answer({"any": float(np.maximum(slopes, 1 / slopes).max())})
 
 
 @query
 def stored_selected_keep_performance(band: float = 0.01) -> Answer:
-    """Whether every selected λ on Crime and COMPAS keeps performance within ``band`` of the smallest λ's."""
+    """Return whether every selected λ on Crime and COMPAS keeps the performance of the smallest λ within ``band``."""
     kept = []
     for (dataset, _), part in authors_file("lambda_selection").groupby(["dataset", "repeat"]):
         if dataset == "adult":
@@ -204,3 +207,46 @@ def stored_selected_keep_performance(band: float = 0.01) -> Answer:
         first = part.sort_values("lambda")["perf"].iloc[0]
         kept.append(chosen >= (1 - band) * first if dataset == "compas" else chosen <= (1 + band) * first)
     return Answer({"any": all(kept)}, note=f"{sum(kept)} of {len(kept)} selections")
+
+
+WORTH_SAYING = ("fails as stated", "inconclusive", "holds as corrected", "holds")
+
+
+@cache
+def recorded() -> list[dict[str, Any]]:
+    """Return the recorded certificates."""
+    found: list[dict[str, Any]] = json.loads(book_folder("claims", "verdicts.json").read_text(encoding="utf-8"))
+    return found
+
+
+def _described(certificate: dict[str, Any]) -> str:
+    return f"{certificate['verdict']}: {certificate['claim']} [{certificate['evidence']}]"
+
+
+@query
+def certificates(statement: str, contains: list[str], beside: list[str] | None = None) -> Answer:
+    """Return the verdicts of the certificates of a statement whose claim contains one of the texts.
+
+    Each text must be found. Certificates found by ``beside`` stand in the note and are not judged: cases that the
+    paper's sentence leaves out, by a condition it states or by the kernels it uses.
+    """
+    cited: list[dict[str, Any]] = []
+    others: list[dict[str, Any]] = []
+    for text, kept in (*((text, cited) for text in contains), *((text, others) for text in beside or ())):
+        found = [c for c in recorded() if c["statement"] == statement and text in c["claim"]]
+        if not found:
+            return Answer(why=f"no certificate of {statement} says {text!r}")
+        kept += found
+    # What breaks first, then what holds instead or besides.
+    first = {verdict: next((c for c in cited if c["verdict"] == verdict), None) for verdict in WORTH_SAYING}
+    notes = [_described(c) for c in first.values() if c is not None][:2]
+    notes += [f"beside it, not judged, {_described(c)}" for c in others]
+    note = f"{statement}, {'; '.join(notes)}"
+    return Answer({"any": tuple(dict.fromkeys(certificate["verdict"] for certificate in cited))}, note=note)
+
+
+@query
+def exact_hsic_limit() -> Answer:
+    """Return the least value of biased HSIC: zero if it is certified in rational arithmetic to be a squared norm."""
+    answer = certificates("Definition 2.1", ["is the defined squared norm"])
+    return Answer({"any": 0.0 if answer.values["any"] == ("holds",) else None}, note=answer.note)

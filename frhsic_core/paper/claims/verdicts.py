@@ -1,11 +1,12 @@
 """The ledger: every number of the paper beside ours, with a verdict computed from data.
 
 ``book/claims/claims.csv`` and ``cells.csv`` hold the numbers as printed and, for each, the query that answers it and
-the rule that judges it. Nothing there is a verdict. :func:`ledger` asks every query and applies every rule.
+the rule that judges it. These files hold no verdict. :func:`ledger` calls every query and applies every rule.
 """
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
 from collections import Counter
@@ -16,27 +17,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from frhsic_core.paper.claims import (
-    arms,
-    measured,
-    paired,
-    results,
-    settings,
-    stored,
-    synthetic,
-    theory,
-    transfer,
-)
-from frhsic_core.paper.claims.answers import QUERIES, Answer
+from frhsic_core.paper.claims.answers import FULL_GRID, PROTOCOLS, WIDTH, Answer, predicted, queries, weights
 from frhsic_core.paper.claims.rules import RULES
-from frhsic_core.paper.experiments.tables.main_table import MAIN_METHODS
 from frhsic_core.paper.runs.provenance import code_version
 from frhsic_core.paper.runs.reference import book_folder
 
 __all__ = ["KINDS", "PAPER", "VERDICTS", "calibration", "claims", "expected_false", "heading", "judge", "ledger"]
 
-REPRODUCED, REFERENCE_ONLY = "reproduced", "reproduced by the reference protocol only"
-DIFFERS, FAILS, OPEN = "differs", "fails", "cannot be judged"
+REPRODUCED = "reproduced"
+REFERENCE_ONLY = "reproduced by the reference protocol only"
+DIFFERS = "differs"
+FAILS = "fails"
+OPEN = "cannot be judged"
 VERDICTS = (REPRODUCED, REFERENCE_ONLY, DIFFERS, FAILS, OPEN)
 KINDS = ("setting", "result", "statement")
 PAPER = (
@@ -44,18 +36,7 @@ PAPER = (
     "(1,731 lines, SHA-256 6ff4a8b35ef5…)"
 )
 # Two-sided probability that a normal variable is more than WIDTH standard deviations off.
-FALSE_RATE = math.erfc(results.WIDTH / math.sqrt(2))
-MODULES = (
-    arms,
-    results,
-    paired,
-    settings,
-    stored,
-    synthetic,
-    theory,
-    transfer,
-    measured,
-)
+FALSE_RATE = math.erfc(WIDTH / math.sqrt(2))
 
 
 def claims() -> pd.DataFrame:
@@ -73,10 +54,15 @@ def claims() -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True).fillna("")
 
 
-def _asked(name: str, arguments: str) -> Answer:
-    if name not in QUERIES:
-        raise ValueError(f"There is no query {name!r}: choose one of {', '.join(sorted(QUERIES))}.")
-    return QUERIES[name](**json.loads(arguments or "{}"))
+def answer_of(name: str, arguments: str, *, grid: str = FULL_GRID) -> Answer:
+    """Return the answer of a query; ``grid`` is given to the queries that depend on the λ grid of our sweeps."""
+    if name not in queries():
+        raise ValueError(f"There is no query {name!r}: choose one of {', '.join(sorted(queries()))}.")
+    function = queries()[name]
+    given = json.loads(arguments or "{}")
+    if "lambda_grid" in inspect.signature(function).parameters:
+        given["lambda_grid"] = grid
+    return function(**given)
 
 
 def judge(kind: str, printed: str, answer: Answer, rule: str) -> tuple[str, str]:
@@ -129,31 +115,28 @@ def _ours(answer: Answer) -> str:
         interval = answer.intervals.get(name)
         span = f" [{_shown(interval[0])}, {_shown(interval[1])}]" if interval else ""
         parts.append(("" if name == "any" else f"{name} ") + _shown(value) + span)
-    # One value for both protocols is said once.
+    # One value for both protocols is shown once.
     texts = {part.partition(" ")[2] for part in parts}
     return next(iter(texts)) if len(parts) == 2 and len(texts) == 1 else "; ".join(parts)
 
 
 @cache
-def _computed(grid: str) -> pd.DataFrame:
-    with results.lambda_grid(grid):
-        return _judged()
-
-
-def _judged() -> pd.DataFrame:
+def _judged(grid: str) -> pd.DataFrame:
     lines = []
     for claim in claims().to_dict("records"):
-        answer = _asked(claim["query"], claim["arguments"])
+        answer = answer_of(claim["query"], claim["arguments"], grid=grid)
         verdict, why = judge(claim["kind"], claim["value"], answer, claim["rule"])
-        shown, from_stored, said = "", "none", ""
+        shown = ""
+        from_stored = "none"
+        their_note = ""
         if claim["stored_query"]:
-            theirs = _asked(claim["stored_query"], claim["stored_arguments"])
+            theirs = answer_of(claim["stored_query"], claim["stored_arguments"])
             if not theirs.why:
                 shown = _ours(theirs)
                 agrees = judge("result", claim["value"], theirs, claim["stored_rule"])[0] == REPRODUCED
                 from_stored = "consistent" if agrees else "not"
-                said = f"stored runs: {theirs.note}" if theirs.note else ""
-        note = "; ".join(part for part in (why, answer.note, said) if part)
+                their_note = f"stored runs: {theirs.note}" if theirs.note else ""
+        note = "; ".join(part for part in (why, answer.note, their_note) if part)
         lines.append(
             {
                 **{name: claim[name] for name in ("id", "source", "kind", "place", "claim")},
@@ -170,7 +153,7 @@ def _judged() -> pd.DataFrame:
     return pd.DataFrame(lines)
 
 
-def ledger(*, verdict: str | None = None, grid: str = results.GRID) -> pd.DataFrame:
+def ledger(*, verdict: str | None = None, grid: str = FULL_GRID) -> pd.DataFrame:
     """Return the ledger, or its lines with one verdict: printed, ours, verdict, why, and what the stored runs say.
 
     Some seconds; the encoder's and optimiser's settings load torch.
@@ -185,7 +168,7 @@ def ledger(*, verdict: str | None = None, grid: str = results.GRID) -> pd.DataFr
     """
     if verdict is not None and verdict not in VERDICTS:
         raise ValueError(f"verdict is {verdict!r}: choose one of {', '.join(VERDICTS)}.")
-    table = _computed(grid).copy()
+    table = _judged(grid).copy()
     return table if verdict is None else table[table["verdict"] == verdict].reset_index(drop=True)
 
 
@@ -206,23 +189,27 @@ def calibration() -> pd.DataFrame:
     For every dataset, protocol and block of five splits: intervals from the other twenty, then the share of matched
     points and areas of the block outside. Were the intervals right, ``FALSE_RATE``.
     """
+    from frhsic_core.paper.experiments.main_table import MAIN_METHODS, frontiers, matched_draws
+    from frhsic_core.paper.experiments.presets import DATASETS
+
     lines: Counter[tuple[str, str]] = Counter()
-    for protocol in results.PROTOCOLS:
-        for dataset in ("adult", "acs_income", "meps", "crime", "compas"):
-            sweep = results.frontiers(dataset, protocol)
+    for protocol in PROTOCOLS:
+        for dataset in DATASETS:
+            sweep = frontiers(dataset, protocol)
             for block in np.arange(sweep.splits).reshape(5, -1):
                 kept = np.setdiff1d(np.arange(sweep.splits), block)
-                alone, shares = np.zeros((1, sweep.splits)), np.zeros((200, sweep.splits))
+                alone = np.zeros((1, sweep.splits))
+                shares = np.zeros((200, sweep.splits))
                 alone[0, block] = 1 / block.size
-                shares[:, kept] = results.weights(kept.size, block.size)[:200]
+                shares[:, kept] = weights(kept.size, block.size)[:200]
                 seen, drawn = (
-                    np.concatenate([results.matched_draws(sweep, w), sweep.areas(w).T[None]]) for w in (alone, shares)
+                    np.concatenate([matched_draws(sweep, w), sweep.areas(w).T[None]]) for w in (alone, shares)
                 )
                 for what, one, many in zip(("performance", "GDP", "nAUP"), seen, drawn, strict=True):
                     for method in range(len(MAIN_METHODS)):
                         if np.isnan(one[method, 0]):
                             continue
-                        low, high = results.predicted(many[method], runs=block.size, splits=kept.size)
+                        low, high = predicted(many[method], runs=block.size, splits=kept.size)
                         lines[what, "judged"] += 1
                         lines[what, "outside"] += int(not low <= one[method, 0] <= high)
     found = pd.Series(lines).unstack().loc[["performance", "GDP", "nAUP"], ["judged", "outside"]]
@@ -231,13 +218,15 @@ def calibration() -> pd.DataFrame:
 
 def heading(table: pd.DataFrame) -> dict[str, Any]:
     """Return what stands on top: paper, code, stored runs, rule and counts for each verdict."""
+    from frhsic_core.paper.claims.settings import provenance
+
     judged, false = expected_false(table)
     rate = calibration()[["outside", "judged"]].sum()
     counts = table["verdict"].value_counts()
     return {
         "paper": PAPER,
         "code": code_version(),
-        "stored runs trained by code": sorted({e["code"] for e in settings.provenance()["environments"]}),
+        "stored runs trained by code": sorted({e["code"] for e in provenance()["environments"]}),
         "claims": int((table["source"] == "text").sum()),
         "cells": int((table["source"] == "table").sum()),
         "verdicts": {name: int(counts.get(name, 0)) for name in VERDICTS},

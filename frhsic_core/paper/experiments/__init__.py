@@ -1,24 +1,78 @@
-"""The experiments by name: a module for each, and the calculations that only they need.
+"""The experiments: one module or folder for each chapter that reports measurements.
 
-A module has ``plan(preset)`` and, where more is measured than every trained model gets, ``measure`` or
-``measure_unit``. Plans, studies and the keys of stored rows know a module by its bare name; :func:`module_of` is the
-one place where a name becomes a module. Nothing is imported before it is asked for.
+A module holds a whole experiment: its plan, what it measures, its tables, and the queries of the ledger that it
+answers. A folder is used where one file would be too long: the plan and the measurement stand in ``__init__``, the
+tables and queries in ``tables``, calculations with torch in a module named after them. ``shared`` has what several
+experiments need.
+
+``def plan(preset)`` makes a module the experiment of its own name. ``def plan_NAME(preset)`` makes it the experiment
+NAME, so that a chapter can report several. ``measure`` and ``measure_unit`` are named in the same way. Experiments are
+found by these lines of their source: there is no list to extend, and nothing is imported before it is needed. Plans
+and the keys of stored rows contain the name of an experiment, and :func:`module_of` turns it into code.
 """
 
 from __future__ import annotations
 
+import re
+from functools import cache
 from importlib import import_module
-from types import ModuleType
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
 
-__all__ = ["module_of"]
+__all__ = ["homes", "module_of", "query_modules"]
+
+_PLAN = re.compile(r"^def plan(?:_(\w+))?\(", re.MULTILINE)
+# The place of a module in ``frhsic reproduce``; modules without one come last, in alphabetical order.
+_ORDER = re.compile(r"^ORDER = (\d+)$", re.MULTILINE)
+_QUERY = re.compile(r"^@query$", re.MULTILINE)
+_LAST = 1000
 
 
-def module_of(name: str) -> ModuleType:
-    """Return the module of an experiment, imported.
+@cache
+def _sources() -> dict[str, str]:
+    """Return the source text of every module of this folder by its dotted name."""
+    root = Path(__file__).parent
+    found = {}
+    for path in sorted(root.rglob("*.py")):
+        parts = path.relative_to(root).with_suffix("").parts
+        text = path.read_text(encoding="utf-8")
+        if not text.startswith("# SHIM"):  # SHIM: the old modules vanish, and this condition with them
+            found[".".join((__name__, *parts)).removesuffix(".__init__")] = text
+    return found
+
+
+@cache
+def homes() -> dict[str, str]:
+    """Return the dotted module of every experiment by name, in the order in which ``frhsic reproduce`` runs them.
+
+    Examples
+    --------
+    >>> homes()["multi_sensitive"]
+    'frhsic_core.paper.experiments.eo_and_several'
+    """
+    found = []
+    for module, text in _sources().items():
+        order = _ORDER.search(text)
+        place = int(order[1]) if order else _LAST
+        found += [(place, name or module.rpartition(".")[2], module) for name in _PLAN.findall(text)]
+    return {name: module for _, name, module in sorted(found, key=lambda line: line[0])}
+
+
+def query_modules() -> list[str]:
+    """Return the dotted names of the modules that answer queries of the ledger."""
+    return [module for module, text in _sources().items() if _QUERY.search(text)]
+
+
+def module_of(name: str) -> ModuleType | SimpleNamespace:
+    """Return ``plan``, ``measure`` and ``measure_unit`` of an experiment as attributes of one object.
 
     Examples
     --------
     >>> module_of("transfer").__name__
     'frhsic_core.paper.experiments.transfer'
+    >>> module_of("multi_sensitive").plan.__name__
+    'plan_multi_sensitive'
     """
-    return import_module(f"{__name__}.{name}")
+    module = import_module(homes().get(name, f"{__name__}.{name}"))
+    parts = {part: getattr(module, f"{part}_{name}", None) for part in ("plan", "measure", "measure_unit")}
+    return SimpleNamespace(**parts) if parts["plan"] else module

@@ -1,4 +1,4 @@
-"""How fast HSIC and EIPM converge, and to what: the paper's figure as printed, a thousand times, and with exact truths.
+"""Convergence of HSIC and EIPM: the paper's figure as printed, a thousand times, and with exact truths.
 
 Gaussian pair with ρ = 0.5, Gaussian kernels of bandwidth 1 (Section 6.2, ``fig:convergence``). Units of part
 
@@ -10,28 +10,28 @@ Gaussian pair with ρ = 0.5, Gaussian kernels of bandwidth 1 (Section 6.2, ``fig
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from frhsic_core.paper.claims.answers import Answer, Interval, query, rows_of
 from frhsic_core.paper.runs.study import Study, units_of
 
 __all__ = [
-    "BANDWIDTH",
-    "ESTIMATORS",
-    "PROXY_N",
-    "REPLICATIONS",
-    "RHO",
-    "SIGMA",
-    "SIZES",
-    "gamma_at",
-    "measure_unit",
-    "plan",
-]
+    "BANDWIDTH", "ESTIMATORS", "PROXY_N", "REPLICATIONS", "RHO", "SIGMA", "SIZES", "estimates", "gamma_at",
+    "mean_slope", "measure_unit", "plan", "printed_studies", "slope_interval",
+]  # fmt: skip
 
-RHO, SIGMA = 0.5, 1.0
+ORDER = 9
+RHO = 0.5
+SIGMA = 1.0
 SIZES = (50, 100, 200, 500, 1_000, 2_000, 5_000)
 LARGER = (10_000, 20_000)
 # The study of the paper, with SIZES.
-REPLICATIONS, PROXY_N, BANDWIDTH = 20, 20_000, 1.0
+REPLICATIONS = 20
+PROXY_N = 20_000
+BANDWIDTH = 1.0
 #: Smoothing bandwidth of each EIPM: constant, exponent of n.
 ESTIMATORS = {
     "hsic_biased": None,
@@ -45,7 +45,7 @@ SPREAD = 11.0  # no two of some 10⁸ standard normal draws lie further apart
 
 
 def gamma_at(name: str, n: int) -> float:
-    """Smoothing bandwidth of an estimator at n rows.
+    """Return the smoothing bandwidth of an estimator at n rows.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def estimates(n: int, *, replications: int, seed: int, names: tuple[str, ...], d
     import torch
 
     from frhsic_core.laws import GaussianPair
-    from frhsic_core.paper.experiments.fourier_features import (
+    from frhsic_core.paper.experiments.shared.fourier_features import (
         gaussian_features,
         mean_mmd,
         squared_mmd_at_rows,
@@ -76,7 +76,8 @@ def estimates(n: int, *, replications: int, seed: int, names: tuple[str, ...], d
     found: dict[str, list[torch.Tensor]] = {name: [] for name in names}
     rows = 2_000_000 if device.startswith("cuda") else 20_000  # more would not stay in the cache of a CPU
     for z, s in zip(*(part.split(max(1, rows // n)) for part in sample), strict=True):
-        z, s = z.to(device), s.to(device)
+        z = z.to(device)
+        s = s.to(device)
         phi = gaussian_features(z.squeeze(-1), SIGMA, spread=SPREAD)
         biased, unbiased = v_statistic_hsic(phi, gaussian_features(s, SIGMA, spread=SPREAD))
         for name in names:
@@ -89,12 +90,11 @@ def estimates(n: int, *, replications: int, seed: int, names: tuple[str, ...], d
 
 def printed_studies(seed: int, *, studies: int, device: str = "cpu") -> dict[str, Any]:
     """Carry out the study of the paper ``studies`` times: slopes against its proxies, and against exact values."""
-    import numpy as np
-
     from frhsic_core.kernels import Gaussian
     from frhsic_core.laws import GaussianPair
 
-    law, kernel = GaussianPair(RHO), Gaussian(SIGMA)
+    law = GaussianPair(RHO)
+    kernel = Gaussian(SIGMA)
     names = {"hsic": "hsic_biased", "eipm": "eipm_1"}
     exact = {"hsic": law.hsic(kernel, kernel), "eipm": law.eipm_limit(kernel, bandwidth=BANDWIDTH)}
     asked = tuple(names.values())
@@ -116,11 +116,15 @@ def measure_unit(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
     """Repeat the printed study, or draw the estimates at one n."""
     if unit["part"] == "printed":
         found = printed_studies(1_000_000 + 100 * unit["first"], studies=unit["studies"], device=device)
-        first, count, digits = "study", unit["studies"], 6
+        first = "study"
+        count = unit["studies"]
+        digits = 6
     else:
         names = tuple(ESTIMATORS)
         found = estimates(unit["n"], replications=unit["replications"], seed=unit["n"], names=names, device=device)
-        first, count, digits = "replicate", unit["replications"], 8
+        first = "replicate"
+        count = unit["replications"]
+        digits = 8
     start = unit.get("first", 0)
     return [
         {first: start + i, **{name: float(f"{values[i]:.{digits}g}") for name, values in found.items()}}
@@ -139,3 +143,41 @@ def plan(preset: str) -> Study:
     exact = units_of(part="exact", n=(*SIZES, *LARGER), replications=500)
     printed = units_of(part="printed", first=tuple(range(0, 1000, 50)), studies=50)
     return Study("convergence", "convergence", (*exact, *printed))
+
+
+def mean_slope(sizes: Sequence[float], errors: Sequence[np.ndarray]) -> float:
+    """Return the slope of log(mean error) on log n by ordinary least squares, as the paper fits it."""
+    return float(np.polyfit(np.log(sizes), np.log([np.mean(one) for one in errors]), 1)[0])
+
+
+def slope_interval(
+    sizes: Sequence[float], errors: Sequence[np.ndarray], *, draws: int = 2000, seed: int = 0
+) -> tuple[float, Interval]:
+    """Return :func:`mean_slope` with its 95 % percentile bootstrap over replications, drawn separately at each n.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> sizes = [100, 1000, 10000]
+    >>> slope, (low, high) = slope_interval(sizes, [np.abs(rng.normal(size=400)) / n**0.5 for n in sizes])
+    >>> low < -0.5 < high
+    True
+    """
+    rng = np.random.default_rng(seed)
+    means = np.stack([one[rng.integers(len(one), size=(draws, len(one)))].mean(1) for one in map(np.asarray, errors)])
+    drawn = np.polyfit(np.log(sizes), np.log(means), 1)[0]
+    low, high = np.quantile(drawn, [0.025, 0.975])
+    return mean_slope(sizes, errors), (float(low), float(high))
+
+
+@query
+def printed_slope(estimator: str) -> Answer:
+    """Return the slope of the printed study, with the interval of one such study among a thousand."""
+    rows = rows_of("convergence", "printed")
+    slopes = rows[f"slope_{estimator}"]
+    exact = rows[f"slope_{estimator}_exact"]
+    low = slopes.mean() - 2 * slopes.std()
+    high = slopes.mean() + 2 * slopes.std()
+    target = "its smoothed limit" if estimator == "eipm" else "the exact HSIC"
+    note = f"interval of one study among {len(rows)}; against {target} the mean slope is {exact.mean():.3f}"
+    return Answer({"any": float(slopes.mean())}, {"any": (float(low), float(high))}, note=note)

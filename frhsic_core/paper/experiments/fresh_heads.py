@@ -1,200 +1,34 @@
-"""Fresh heads on frozen representations: linear and MLP heads of a whole stack at once, forests and SVMs on all cores.
+# SHIM: fresh_heads -> experiments.transfer.fresh_heads
+from frhsic_core.paper.experiments.transfer.fresh_heads import (
+    BATCH_SIZE,
+    EPOCHS,
+    HEADS,
+    HIDDEN,
+    LEARNING_RATE,
+    SEED,
+    SVM_ROWS,
+    TREES,
+    Prediction,
+    forest_head,
+    from_score,
+    logistic_curve,
+    neural_heads,
+    svm_head,
+)
 
-Settings are those of the paper's transfer experiment and of its released code: 100 epochs of Adam with batches of 256
-for the linear head and the MLP (64 ReLU units), a random forest of 100 trees, and an SVM with the radial kernel on the
-first 3,000 training rows, the last two with the library's defaults. What the released code does not need, and one scale
-for all heads does, is a probability from the SVM: a logistic curve of its decision value, fitted on values that three
-cross-validation folds did not see (Platt, 1999).
-"""
-
-from __future__ import annotations
-
-import os
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
-
-import numpy as np
-import torch
-from torch import Tensor
-from torch.nn import functional as F
-
-from frhsic_core.learning.batches import random_order
-from frhsic_core.learning.capture import CapturedSteps
-from frhsic_core.learning.networks import StackedLinear, StackedMLP, seeded_generators
-
-__all__ = ["HEADS", "Prediction", "forest_head", "logistic_curve", "neural_heads", "svm_head"]
-
-HEADS = ("linear", "mlp", "forest", "svm")
-HIDDEN = 64
-EPOCHS = 100
-BATCH_SIZE = 256
-LEARNING_RATE = 1e-3
-TREES = 100
-SVM_ROWS = 3000
-SEED = 42
-
-
-class Prediction(NamedTuple):
-    """What a head says on the test rows, ``(models, n)``: score (logit or prediction), probability and label.
-
-    A regression has the prediction in all three. A forest has no logit: its score is its label, as in the paper.
-    """
-
-    score: Tensor
-    probability: Tensor
-    label: Tensor
-
-
-def neural_heads(
-    z_train: Tensor, y_train: Tensor, z_test: Tensor, *, seeds: Sequence[int], task: str, epochs: int = EPOCHS
-) -> dict[str, Prediction]:
-    """Train a linear head and an MLP on every representation, all models in one loop.
-
-    Both heads see the same mini-batches; each minimises its own loss, so that one Adam over both is one for each. On
-    CUDA a step is one graph launch. O(models · n · (d + 64 d)) for each epoch.
-
-    Parameters
-    ----------
-    z_train, y_train, z_test : Tensor
-        ``(models, n, d)``, ``(models, n)``, ``(models, m, d)``.
-    seeds : sequence of int
-        For the initial weights and the order of rows.
-    task : {"classification", "regression"}
-        Binary cross-entropy with logits, or mean squared error.
-    """
-    models, n, d = z_train.shape
-    device = z_train.device
-    heads: dict[str, StackedLinear | StackedMLP] = {
-        "linear": StackedLinear(models, d, 1),
-        "mlp": StackedMLP(models, (d, HIDDEN, 1), activation="relu"),
-    }
-    generators = seeded_generators(seeds)
-    for head in heads.values():
-        head.initialise(generators)
-        head.to(device)
-    parameters = [p for head in heads.values() for p in head.parameters()]
-    cuda = device.type == "cuda"
-    adam = torch.optim.Adam(parameters, lr=LEARNING_RATE, fused=True, capturable=cuda)
-    order = torch.zeros(models, n, dtype=torch.int64, device=device)
-    start = torch.zeros((), dtype=torch.int64, device=device)
-    offset = (torch.arange(models, device=device) * n).unsqueeze(-1)
-    flat_z, flat_y = z_train.reshape(models * n, d), y_train.reshape(-1)
-
-    def step(length: int) -> None:
-        rows = order.index_select(1, start + torch.arange(length, device=device)).reshape(-1)
-        z, y = flat_z.index_select(0, rows).view(models, length, d), flat_y.index_select(0, rows).view(models, length)
-        loss = sum(_loss(head(z).squeeze(-1), y, task).mean(-1).sum() for head in heads.values())
-        assert isinstance(loss, Tensor)
-        for parameter, gradient in zip(parameters, torch.autograd.grad(loss, parameters), strict=True):
-            parameter.grad = gradient
-        adam.step()
-        start.add_(length)
-
-    run: Callable[[int], None] = CapturedSteps(step, device) if cuda else step
-    seed = torch.tensor(list(seeds), device=device)
-    for epoch in range(epochs):
-        order.copy_(random_order(seed, epoch=epoch, n=n) + offset)
-        start.zero_()
-        for first in range(0, n, BATCH_SIZE):
-            run(min(BATCH_SIZE, n - first))
-    with torch.no_grad():
-        outputs = {name: head(z_test).squeeze(-1).double() for name, head in heads.items()}
-    return {name: from_score(output, task) for name, output in outputs.items()}
-
-
-def _loss(output: Tensor, y: Tensor, task: str) -> Tensor:
-    if task == "classification":
-        return F.binary_cross_entropy_with_logits(output, y, reduction="none")
-    return (output - y).square()
-
-
-def from_score(score: Tensor, task: str) -> Prediction:
-    """Return probability and label of a logit, or a regression's prediction three times."""
-    if task == "regression":
-        return Prediction(score, score, score)
-    return Prediction(score, torch.sigmoid(score), (score > 0).double())
-
-
-def forest_head(z_train: Tensor, y_train: Tensor, z_test: Tensor, *, task: str) -> Prediction:
-    """Fit a random forest of 100 trees on every representation, its trees on all cores."""
-    from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
-
-    kind = RandomForestClassifier if task == "classification" else RandomForestRegressor
-    found = []
-    for z, y, z_new in zip(_arrays(z_train), _targets(y_train, task), _arrays(z_test), strict=True):
-        forest = kind(n_estimators=TREES, random_state=SEED, n_jobs=_cores()).fit(z, y)
-        found.append(forest.predict_proba(z_new)[:, 1] if task == "classification" else forest.predict(z_new))
-    value = torch.tensor(np.stack(found), dtype=torch.float64, device=z_test.device)
-    # The library's label at a tie is the first class.
-    label = (value > 0.5).double() if task == "classification" else value
-    return Prediction(label, value, label)
-
-
-def svm_head(z_train: Tensor, y_train: Tensor, z_test: Tensor, *, task: str, rows: int = SVM_ROWS) -> Prediction:
-    """Fit an SVM with the radial kernel on the first rows of every representation, models side by side.
-
-    The score of a classifier is its label, as in the paper; its probability comes from :func:`logistic_curve`.
-    """
-    from joblib import Parallel, delayed
-
-    jobs = zip(_arrays(z_train[:, :rows]), _targets(y_train[:, :rows], task), _arrays(z_test), strict=True)
-    found = Parallel(n_jobs=_cores(), prefer="threads")(delayed(_one_svm)(*job, task) for job in jobs)
-    value, label = (
-        torch.tensor(np.stack(part), dtype=torch.float64, device=z_test.device) for part in zip(*found, strict=True)
-    )
-    return Prediction(label, value, label)
-
-
-def _one_svm(z: np.ndarray, y: np.ndarray, z_new: np.ndarray, task: str) -> tuple[np.ndarray, np.ndarray]:
-    from sklearn.model_selection import KFold, cross_val_predict
-    from sklearn.svm import SVC, SVR
-
-    if task == "regression":
-        value = SVR().fit(z, y).predict(z_new)
-        return value, value
-    machine = SVC().fit(z, y)
-    decision = machine.decision_function(z_new)
-    unseen = cross_val_predict(SVC(), z, y, cv=KFold(3), method="decision_function")
-    slope, level = logistic_curve(unseen, y)
-    return 1.0 / (1.0 + np.exp(-(slope * decision + level))), (decision > 0).astype(float)
-
-
-def logistic_curve(x: np.ndarray, y: np.ndarray, *, steps: int = 50) -> tuple[float, float]:
-    """Return slope and level of P(y = 1 | x) = 1 / (1 + exp(−slope·x − level)) by maximum likelihood (Newton's method).
-
-    The slope has a weak prior (a ridge of 1e-3 on the standardised x), so that a value that separates the classes, or
-    one that is constant, still has an answer.
-
-    Examples
-    --------
-    >>> x = np.array([-2.0, -1.0, 0.0, 1.0, 2.0, 0.5])
-    >>> slope, level = logistic_curve(x, np.array([0, 0, 1, 1, 1, 0]))
-    >>> slope > 0
-    True
-    """
-    spread = float(x.std()) or 1.0
-    design = np.stack([(x - x.mean()) / spread, np.ones_like(x)], axis=1)
-    ridge = np.diag([1e-3, 1e-9])
-    w = np.zeros(2)
-    for _ in range(steps):
-        p = 1.0 / (1.0 + np.exp(-np.clip(design @ w, -35, 35)))
-        gradient = design.T @ (p - y) + ridge @ w
-        hessian = (design * (p * (1 - p) + 1e-12)[:, None]).T @ design + ridge
-        change = np.linalg.solve(hessian, gradient)
-        # A full Newton step may overshoot where the classes are far apart.
-        w = w - change * min(1.0, 4.0 / max(np.abs(change).max(), 1e-12))
-        if np.abs(change).max() < 1e-10:
-            break
-    return float(w[0] / spread), float(w[1] - w[0] * x.mean() / spread)
-
-
-def _arrays(z: Tensor) -> np.ndarray:
-    return z.float().cpu().numpy()
-
-
-def _targets(y: Tensor, task: str) -> Any:
-    return y.cpu().numpy().astype(int) if task == "classification" else y.cpu().numpy()
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+__all__ = [
+    "BATCH_SIZE",
+    "EPOCHS",
+    "HEADS",
+    "HIDDEN",
+    "LEARNING_RATE",
+    "SEED",
+    "SVM_ROWS",
+    "TREES",
+    "Prediction",
+    "forest_head",
+    "from_score",
+    "logistic_curve",
+    "neural_heads",
+    "svm_head",
+]

@@ -6,85 +6,62 @@ import difflib
 from collections.abc import Callable
 from dataclasses import replace
 
-from frhsic_core.paper.experiments import module_of
+from frhsic_core.paper.experiments import homes, module_of
 from frhsic_core.paper.runs.plan import Experiment, Task
 from frhsic_core.paper.runs.study import Study
 
-__all__ = ["DATASETS", "EXPERIMENTS", "GRIDS", "METHODS", "PRESETS", "experiment_for"]
+__all__ = ["DATASETS", "EXPERIMENTS", "GRIDS", "LIVE", "METHODS", "PRESETS", "SPLITS", "experiment_for", "smoke"]
 
 PRESETS = ("smoke", "text", "full")
 METHODS = ("unfair", "frhsic", "frem", "reg_gdp", "adv", "mmd_binned", "laftr", "dcor")
 # Cheap ones first, so that a first sitting brings most of the table.
 DATASETS = ("crime", "compas", "meps", "acs_income", "adult")
-GRIDS = {
-    "text": (0.1, 1.0, 10.0, 100.0, 500.0),
-    "full": (0.01, 0.1, 0.5, 1.0, 5.0, 10.0, 50.0, 100.0, 500.0),
-}
-MODULES: tuple[str, ...] = (
-    "variants",
-    "variants_best",
-    "variants_live",
-    "minority",
-    "equal_opportunity",
-    "multi_sensitive",
-    "lambda_selection",
-    "lambda_levels",
-    "synthetic",
-    "ablation",
-    "transfer",
-    "mutual_information",
-    "runtime",
-    "runtime_cpu",
-    "convergence",
-    "high_dimensional",
-    "bound_tightness",
-    "bandwidth_scaling",
-    "parity_gap_bounds",
-    "bandwidth_policies",
-    "reference_check",
-    "training_step",
-)
+GRIDS = {"text": (0.1, 1.0, 10.0, 100.0, 500.0), "full": (0.01, 0.1, 0.5, 1.0, 5.0, 10.0, 50.0, 100.0, 500.0)}
 SPLITS = {"text": tuple(range(42, 47)), "full": tuple(range(42, 67))}
 
 
-def main_experiment(preset: str) -> Experiment:
-    """Main table, Pareto summary and frontiers: eight methods on five datasets.
+# The synthetic law, small enough for a laptop: what the live cells of the chapters train again.
+LIVE = Task("synthetic", "text", "reference", (("n", 2000),))
 
-    ``full`` trains the reference protocol on the reference's data, Crime also with the other attribute in each
-    protocol, then the text's protocol on the text's data.
+
+def smoke(
+    experiment: Experiment, *, lams: tuple[float, ...] = (1.0, 100.0), epochs: int = 2, n: int = 600, **options: object
+) -> Experiment:
+    """Return a version of an experiment that trains in seconds, on ``n`` rows of the synthetic law.
+
+    Methods, settings and protocols stay. ``options`` are further arguments of ``load_dataset``. Unfair is added where
+    the experiment takes it from the main sweep.
     """
-    if preset == "smoke":
-        tasks = tuple(Task("synthetic", "text", protocol, (("n", 600),)) for protocol in ("text", "reference"))
-        return Experiment("main_smoke", tasks, METHODS, (1.0, 100.0), (42, 43), epochs=3)
-    text = tuple(Task(name, "text", "text") for name in DATASETS)
-    if preset == "text":
-        return Experiment("main", text, METHODS, GRIDS["text"], SPLITS["text"])
-    reference = tuple(Task(name, "reference", "reference") for name in DATASETS)
-    crossed = (Task("crime", "text", "reference"), Task("crime", "reference", "text"))
-    return Experiment("main", (*reference, *crossed, *text), METHODS, GRIDS["full"], SPLITS["full"])
+    name = f"{experiment.name}_smoke"
+    data = (("n", n), *options.items())
+    parts = [replace(experiment, also=()), *experiment.also]
+    if not any("unfair" in part.methods for part in parts):
+        parts.insert(0, replace(parts[0], methods=("unfair",), options=(("", ()),), network=(), batch_size=256))
+    small = [
+        replace(
+            part,
+            name=name,
+            tasks=tuple(dict.fromkeys(Task("synthetic", "text", task.protocol, data) for task in part.tasks)),
+            lams=lams,
+            splits=(42, 43),
+            epochs=epochs,
+        )
+        for part in parts
+    ]
+    return replace(small[0], also=tuple(small[1:]))
 
 
-def live_experiment(preset: str) -> Experiment:
-    """Two methods on the synthetic law, small enough for a reader's laptop: what the chapters' live cells repeat."""
-    task = Task("synthetic", "text", "reference", (("n", 2000),))
-    if preset == "smoke":
-        return Experiment("live_smoke", (task,), ("unfair", "frhsic"), (10.0,), (42, 43), epochs=2)
-    return Experiment("live", (task,), ("unfair", "frhsic"), (1.0, 10.0), SPLITS["full"], epochs=40)
-
-
-def _from(module: str) -> Callable[[str], Experiment | Study]:
-    """Take the experiment of a module, ``plan(preset)``; the module is imported when it is asked for."""
+def _plan_of(name: str) -> Callable[[str], Experiment | Study]:
+    """Return the plan of an experiment; its module is imported when the plan is called."""
 
     def build(preset: str) -> Experiment | Study:
-        return module_of(module).plan(preset)
+        plan: Experiment | Study = module_of(name).plan(preset)
+        return plan
 
     return build
 
 
-# Every other experiment is a module of the catalogue: its plan, and what it measures.
-EXPERIMENTS: dict[str, Callable[[str], Experiment | Study]] = {"main": main_experiment, "live": live_experiment} | {
-    name: _from(name) for name in MODULES
-}
+EXPERIMENTS: dict[str, Callable[[str], Experiment | Study]] = {name: _plan_of(name) for name in homes()}
 
 
 def experiment_for(
@@ -96,9 +73,9 @@ def experiment_for(
     methods: tuple[str, ...] | None = None,
     splits: int | None = None,
 ) -> Experiment | Study:
-    """Return an experiment in a preset, cut down to some protocols, datasets, methods or the first few splits.
+    """Return an experiment in a preset, restricted to some protocols, datasets, methods or splits.
 
-    What a smaller cut trained, a larger one does not train again.
+    Models that a smaller selection trained are not trained again by a larger one.
 
     Examples
     --------
@@ -114,7 +91,10 @@ def experiment_for(
     experiment = EXPERIMENTS[name](preset)
     if isinstance(experiment, Study):
         if protocols or datasets or methods or splits is not None:
-            raise ValueError(f"{name} is a study of {len(experiment.units)} units: it is run as a whole.")
+            raise ValueError(
+                f"{name} has {len(experiment.units)} units that are measured together: it cannot be restricted to some "
+                "protocols, datasets, methods or splits."
+            )
         return experiment
     parts = (replace(experiment, also=()), *experiment.also)
     for what, asked, known in (

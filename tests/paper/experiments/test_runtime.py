@@ -13,18 +13,26 @@ from frhsic_core.conditional import eipm
 from frhsic_core.joint.hsic import hsic
 from frhsic_core.kernels import Gaussian
 from frhsic_core.learning import FREM, FRHSIC, Trainer
-from frhsic_core.paper.experiments import runtime, runtime_cpu
-from frhsic_core.paper.experiments.full_batch import FORMS, OperationCount, count_operations, time_evaluation
-from frhsic_core.paper.experiments.plain_penalties import LoopFREM, TraceFRHSIC, loop_eipm, plain_gram, trace_hsic
+from frhsic_core.paper.experiments import runtime
 from frhsic_core.paper.experiments.presets import experiment_for
-from frhsic_core.paper.experiments.tables.measured import (
+from frhsic_core.paper.experiments.runtime.plain_forms import (
+    FORMS,
+    LoopFREM,
+    OperationCount,
+    TraceFRHSIC,
+    count_operations,
+    loop_eipm,
+    plain_gram,
+    time_evaluation,
+    trace_hsic,
+)
+from frhsic_core.paper.experiments.runtime.tables import (
     cost_exponents,
     counted_exponent,
     loglog_exponent,
     seconds_table,
     speed_up,
 )
-from frhsic_core.paper.runs.reference import stored_rows
 from frhsic_core.paper.runs.study import StudyStore, run_study
 
 
@@ -113,7 +121,7 @@ def test_smoke_runs_from_end_to_end(tmp_path) -> None:
 
 
 def test_devices_are_kept_apart() -> None:
-    cuda, cpu = runtime.plan("full"), runtime_cpu.plan("full")
+    cuda, cpu = runtime.plan("full"), runtime.plan_runtime_cpu("full")
     assert cuda.name == cpu.name
     assert not cuda.keys() & cpu.keys()
     timed = next(unit for unit in cuda.units if dict(unit).get("device") == "cuda")
@@ -163,46 +171,6 @@ def test_tables_by_hand() -> None:
     slope, (low, high) = loglog_exponent([1, 2, 4, 8], [3, 12, 48, 192])
     assert slope == pytest.approx(2)
     assert high - low < 1e-6
-
-
-def test_stored_times_say_what_the_chapter_says() -> None:
-    rows = stored_rows("runtime")
-    assert not rows.empty
-    epochs = rows[rows["part"] == "epoch"]
-    table = seconds_table(rows)
-    for device in epochs["device"].unique():
-        plain = ("frhsic", "plain, centred")
-        loop, _ = speed_up(rows, ("frem", "loop, all anchors"), plain, at={"n": 20_000}, device=device)
-        few, _ = speed_up(rows, ("frem", "loop, 32 anchors"), plain, at={"n": 20_000}, device=device)
-        product, _ = speed_up(rows, ("frem", "library, all anchors"), plain, at={"n": 20_000}, device=device)
-        assert loop > 5
-        assert few < loop / 3
-        assert product < min(2.5, loop / 3)
-        mine = table[(table["device"] == device) & (table["form"] == "loop, all anchors") & (table["mode"] == "eager")]
-        slope, _ = loglog_exponent(mine["n"].tolist(), mine["median"].tolist())
-        assert 0.8 < slope < 1.2
-    for form, order in (("hsic", 2), ("hsic_trace", 3), ("eipm_loop", 3), ("eipm_product", 3), ("eipm_product_32", 2)):
-        assert counted_exponent(rows, form) == pytest.approx(order, abs=0.05)
-    full = cost_exponents(rows).set_index(["device", "form"])
-    assert set(full.index) == {(device, form) for device in ("cuda", "cpu") for form in FORMS}
-    # On a GPU the loop is so many rounds of launches; on a CPU it is work.
-    assert full.loc[("cuda", "eipm_loop"), "seconds"] < 1.3
-    assert full.loc[("cpu", "eipm_loop"), "seconds"] > 2.5
-
-
-def test_stored_captured_times_are_like_with_like() -> None:
-    rows = stored_rows("runtime")
-    captured = rows[rows["mode"] == "captured"]
-    assert set(captured["device"]) == {"cuda"}
-    assert not set(captured["form"]) & set(runtime.NOT_CAPTURED)
-    possible = {case for case in runtime.CASES if case[1] not in runtime.NOT_CAPTURED}
-    assert set(map(tuple, captured.loc[captured["part"] == "epoch", ["method", "form"]].to_numpy())) == possible
-    places = (("cuda", "eager", 0.9, 1.3), ("cuda", "captured", 1.0, 1.3), ("cpu", "eager", 1.5, 2.5))
-    for device, mode, low, high in places:
-        value, _ = speed_up(
-            rows, ("frem", "library, all anchors"), ("frhsic", "library"), at={"n": 20_000}, device=device, mode=mode
-        )
-        assert low < value < high
 
 
 def test_the_last_doubling_by_hand() -> None:

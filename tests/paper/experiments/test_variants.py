@@ -10,26 +10,27 @@ import pytest
 import torch
 
 from frhsic_core.learning.protocols import make_penalty
-from frhsic_core.paper.experiments import minority, variants
-from frhsic_core.paper.experiments.minority import CELLS, FEWEST, RARE, cell_statistics
+from frhsic_core.paper.experiments import variants
 from frhsic_core.paper.experiments.presets import GRIDS, experiment_for
-from frhsic_core.paper.experiments.tables.families import family
-from frhsic_core.paper.experiments.tables.paired import holm
-from frhsic_core.paper.experiments.tables.variants import (
+from frhsic_core.paper.experiments.variants import (
+    BASE,
+    CELLS,
+    FEWEST,
+    PUBLISHED,
+    RARE,
+    VARIANTS,
+    cell_statistics,
+    sweep_of,
+    variant_rows,
+)
+from frhsic_core.paper.experiments.variants.tables import (
     MEASURES,
-    all_rows,
     best,
     factor_table,
-    left_out,
-    level_tables,
     ranking,
-    to_train,
     variant_areas,
 )
-from frhsic_core.paper.experiments.variants import BASE, PUBLISHED, VARIANTS, sweep_of, variant_rows
-from frhsic_core.paper.experiments.variants_best import BEST, RETUNED
 from frhsic_core.paper.runs.plan import Task
-from frhsic_core.paper.runs.reference import stored_rows
 from frhsic_core.paper.runs.store import ResultStore
 from frhsic_core.paper.runs.sweep import run_experiment
 
@@ -153,9 +154,9 @@ def test_statistics_of_rare_values_by_loops() -> None:
 def test_minority_end_to_end(tmp_path: Path) -> None:
     """Both references are trained; the columns are there for every row."""
     store = ResultStore(tmp_path, "minority_smoke")
-    assert not run_experiment(minority.plan("smoke"), store, device="cpu").failed
+    assert not run_experiment(variants.plan_minority("smoke"), store, device="cpu").failed
     rows = store.read()
-    assert set(rows["option"]) == {"", *(name for name, _ in minority.OPTIONS)}
+    assert set(rows["option"]) == {"", *(name for name, _ in variants._REFERENCES)}
     assert rows[["cell_gap", "worst_gap", "rare_gap", "rare_performance"]].notna().all().all()
 
 
@@ -164,45 +165,3 @@ def test_text_and_full_plans_differ_in_the_grid_alone() -> None:
     text, full = variants.plan("text"), variants.plan("full")
     assert {job.recipe.key for job in text.jobs()} == {job.recipe.key for job in full.jobs()}
     assert set(text.lams) < set(full.lams)
-
-
-def test_the_rule_gives_the_names_in_the_code() -> None:
-    """What variants_best trains is what the rule picks from the stored rows, also when any one split is left out."""
-    rows = all_rows()
-    assert best(rows) == BEST
-    assert tuple(best(rows, method=name.partition(":")[0], count=1)[0] for name in RETUNED) == RETUNED
-    assert set(left_out(rows, measures=("gdp_reference",))["chosen"]) == {BEST[0]}
-
-
-def test_what_the_stored_variants_say() -> None:
-    """The chapter's findings that five splits carry."""
-    mean = factor_table(all_rows(), method="frhsic").T.groupby(level=1).mean().T
-    base = mean.loc[("base", "")]
-    assert mean.loc[("estimator", "biased"), "gdp_reference"] > base["gdp_reference"] + 0.05
-    assert mean.loc[("where", "representation"), "gdp_reference"] < base["gdp_reference"]
-    assert mean.loc[("where", "output"), "nonlinear_r2"] < base["nonlinear_r2"] - 0.1
-    anchors = level_tables(all_rows())["FREM: anchors"].query("dataset == 'compas'")
-    assert len(anchors) == 6
-    assert anchors["mean"].max() - anchors["mean"].min() < anchors["sd"].mean() * 1.5
-
-
-def test_rows_left_to_train_are_counted() -> None:
-    """Stored and missing add up to the plan."""
-    for name in ("variants", "variants_best"):
-        counts = to_train(name)
-        plan = experiment_for(name, "full")
-        assert counts.to_numpy().sum() == len(plan.keys())
-
-
-def test_the_uniform_reference_brings_rare_values_no_decided_gain() -> None:
-    """Ten splits, Holm over forms, datasets and gaps."""
-    rows = stored_rows("minority")
-    rows = rows.assign(name=rows["method"].where(rows["option"] == "", rows["method"] + ":" + rows["option"]))
-    found = []
-    for form in ("normalized", "biased"):
-        uniform, product = f"frhsic:{form} uniform", f"frhsic:{form} product"
-        for measure in ("cell_gap", "worst_gap", "rare_gap", "people_gap"):
-            found.append(family(rows, measure=measure, summary="naup", method=uniform, methods=(uniform, product)))
-    table = pd.concat(found, ignore_index=True)
-    decided = holm(table["p"].to_numpy()) < 0.05
-    assert not (decided & (table["effect"] > 0)).any()

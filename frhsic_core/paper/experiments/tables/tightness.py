@@ -1,107 +1,22 @@
-"""What the stored rows say about the tightness of Theorem 4.7 and about λ̂_S against the bandwidth; no torch."""
+# SHIM: tightness -> experiments.bound_tightness.tables
+from frhsic_core.paper.experiments.bound_tightness.tables import (
+    GROUP,
+    TRIVIAL,
+    bound_curves,
+    head_table,
+    scaling_table,
+    slopes,
+    tightness_table,
+    with_bounds,
+)
 
-from __future__ import annotations
-
-import numpy as np
-import pandas as pd
-
-__all__ = ["TRIVIAL", "bound_curves", "head_table", "scaling_table", "slopes", "tightness_table", "with_bounds"]
-
-TRIVIAL = 0.25  # the largest variance of a head with values in [0, 1]
-GROUP = ["dataset", "protocol", "test_rows"]
-
-
-def with_bounds(rows: pd.DataFrame, *, kernel: str = "unit") -> pd.DataFrame:
-    """Return the rows with the columns of one kernel on Z without its prefix, and the right sides that follow.
-
-    ``right_64`` and ``right_32``: HSIC over the smallest eigenvalue above the cut-off, in either precision;
-    ``right_coco``: the same with COCO². ‖k(z0, ·)‖ = 1.
-    """
-    prefix = f"{kernel}_"
-    own = [name for name in rows.columns if not name.startswith(("unit_", "median_"))]
-    found = rows[own].join(rows.filter(regex=f"^{prefix}").rename(columns=lambda name: name.removeprefix(prefix)))
-    return found.assign(
-        right_64=found["hsic"] / found["smallest_64"],
-        right_32=found["hsic"] / found["smallest_32"],
-        right_coco=found["coco_squared"] / found["smallest_64"],
-    )
-
-
-def tightness_table(rows: pd.DataFrame, *, kernel: str = "unit") -> pd.DataFrame:
-    """Return medians over splits by dataset, protocol, test rows and λ, with counts of violations.
-
-    ``violations_drawn``: splits whose unprojected ``left_max`` exceeds ``right_64``; ``violations``: whose resolved
-    left side at m = kept does (the theorem excludes it); ``informative``: splits with ``right_64`` below 1/4.
-    """
-    found = with_bounds(rows, kernel=kernel)
-    found = found.assign(
-        violations_drawn=(found["left_max"] > found["right_64"]).astype(float),
-        violations=(found["projected"] > found["right_64"] * (1 + 1e-6)).astype(float),
-        informative=(found["right_64"] < TRIVIAL).astype(float),
-        below_variance=(found["right_64"] < found["left"]).astype(float),
-    )
-    grouped = found.groupby([*GROUP, "lam"])
-    names = ["left", "left_max", "projected", "grouped", "right_32", "right_64", "right_coco"]
-    names += ["best_hsic", "best_coco", "informative_hsic", "informative_coco", "hsic", "performance"]
-    counts = ["violations_drawn", "violations", "informative", "below_variance"]
-    return grouped[names].median().join(grouped[counts].sum().astype(int)).join(grouped.size().rename("splits"))
-
-
-def bound_curves(rows: pd.DataFrame, *, kernel: str = "unit") -> pd.DataFrame:
-    """Return the resolved gap and both bounds against m, medians over splits: a line for each group, λ and m."""
-    found, parts = with_bounds(rows, kernel=kernel), []
-    resolutions = sum(name.startswith("eigenvalue_") for name in found.columns)
-    for m in range(1, resolutions + 1):
-        kept = found[found["kept_64"] >= m]
-        parts.append(
-            kept[[*GROUP, "lam", "left"]].assign(
-                m=m,
-                resolved=kept[f"resolved_{m}"],
-                theorem=kept["hsic"] / kept[f"eigenvalue_{m}"],
-                coco=kept["coco_squared"] / kept[f"eigenvalue_{m}"],
-            )
-        )
-    return pd.concat(parts).groupby([*GROUP, "lam", "m"]).median()
-
-
-def head_table(rows: pd.DataFrame, *, kernel: str = "median") -> pd.DataFrame:
-    """Return, for the trained head, resolved gap and bound as shares of its variance (medians), at m = 1, 2, 4.
-
-    A bound of 1 or more says nothing: the resolved gap is a part of the variance.
-    """
-    found = with_bounds(rows, kernel=kernel)
-    keys, parts = [*GROUP, "lam"], {}
-    for m in (1, 2, 4):
-        parts[f"gap, m = {m}"] = (found[f"head_left_{m}"] / found["head_variance"]).groupby([found[k] for k in keys])
-        parts[f"bound, m = {m}"] = (found[f"head_bound_{m}"] / found["head_variance"]).groupby([found[k] for k in keys])
-    return pd.DataFrame({name: part.median() for name, part in parts.items()})
-
-
-def scaling_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return log₁₀ λ̂_S and the rank behind it, by precision and cut-off, for each dataset and bandwidth."""
-    rows = rows[rows["what"] == "smallest"].assign(way=rows["precision"] + ", " + rows["cut"])
-    return rows.pivot(index=["dataset", "variant", "sigma"], columns="way", values=["log10_smallest", "kept"])
-
-
-def slopes(rows: pd.DataFrame) -> pd.Series:
-    """Return the least-squares slope of log λ̂_S on log σ, by dataset and way, and that of the largest eigenvalue.
-
-    Examples
-    --------
-    >>> line = {"what": "smallest", "dataset": "a", "variant": "b", "precision": "float64", "cut": "relative"}
-    >>> table = pd.DataFrame({**line, "sigma": [1.0, 10.0], "log10_smallest": [-1.0, -3.0], "log10_largest": [0, -2]})
-    >>> slopes(table).round(6).tolist()
-    [-2.0, -2.0]
-    """
-    found = {}
-    chosen = rows[rows["what"] == "smallest"]
-    for key, part in chosen.groupby(["dataset", "variant", "precision", "cut"]):
-        found[key] = float(np.polyfit(np.log10(part["sigma"]), part["log10_smallest"], 1)[0])
-    tops = chosen[(chosen["precision"] == "float64") & (chosen["cut"] == "relative")]
-    for (dataset, variant), part in tops.groupby(["dataset", "variant"]):
-        found[dataset, variant, "float64", "largest"] = float(
-            np.polyfit(np.log10(part["sigma"]), part["log10_largest"], 1)[0]
-        )
-    series = pd.Series(found, name="slope")
-    series.index = pd.MultiIndex.from_tuples(list(found), names=["dataset", "variant", "precision", "cut"])
-    return series
+__all__ = [
+    "GROUP",
+    "TRIVIAL",
+    "bound_curves",
+    "head_table",
+    "scaling_table",
+    "slopes",
+    "tightness_table",
+    "with_bounds",
+]

@@ -8,19 +8,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from frhsic_core.paper.claims.answers import QUERIES
-from frhsic_core.paper.experiments.tables.families import (
-    CONVENTIONS,
-    TOLERANCES,
-    differences,
-    equivalence,
-    family,
-    headline,
-    main_rows,
+from frhsic_core.paper.experiments.paired_tests import (
     matched_dependence,
     per_split,
 )
-from frhsic_core.paper.experiments.tables.paired import (
+from frhsic_core.paper.experiments.shared.paired import (
     compare,
     corrected_t,
     holm,
@@ -28,7 +20,7 @@ from frhsic_core.paper.experiments.tables.paired import (
     rank_biserial,
     signed_rank,
 )
-from frhsic_core.paper.experiments.tables.pareto import Frontiers, naup
+from frhsic_core.paper.experiments.shared.pareto import Frontiers, naup
 
 
 @pytest.mark.parametrize("n", [2, 5, 12, 25])
@@ -154,46 +146,3 @@ def test_area_of_a_split_uses_the_points_of_that_split_alone() -> None:
         assert per_split(sweep, "naup")[k] == pytest.approx(alone)
     with pytest.raises(ValueError, match="summary"):
         per_split(sweep, "median")
-
-
-def test_family_of_the_main_sweep() -> None:
-    """Thirty comparisons over 25 splits; verdicts follow from the adjusted p-value and the sign."""
-    table = family(main_rows("reference"), measure="gdp_reference", summary="naup")
-    assert len(table) == 30
-    assert set(table["splits"]) == {25}
-    decided = table["p_holm"] < 0.05
-    assert (table.loc[decided & (table["effect"] > 0), "verdict"] == "ahead").all()
-    assert (table.loc[~decided, "verdict"] == "undecided").all()
-    assert table["p_holm"].to_numpy() == pytest.approx(holm(table["p"].to_numpy()))
-
-
-def test_what_the_main_sweep_says() -> None:
-    """The chapter's findings: GDP of the head and the representation point opposite ways."""
-    counts = headline("reference")
-    assert len(counts) == 2 * len(CONVENTIONS)
-    gdp, probe, hsic = (counts.loc[(name, "naup")] for name in ("gdp_reference", "nonlinear_r2", "normalized_hsic_1"))
-    assert gdp["behind"] > 2 * gdp["ahead"]
-    assert probe["ahead"] > 5 * max(1, probe["behind"])
-    assert hsic["behind"] == 0
-    meps = family(main_rows("reference"), measure="gdp_reference", summary="naup").query("dataset == 'meps'")
-    assert (meps["verdict"] == "behind").all()
-    assert (meps["verdict_corrected"] == "behind").all()
-
-
-def test_small_differences_are_often_resolved() -> None:
-    """±.05 GDP lies inside the range of five splits, yet paired splits tell most such pairs apart on COMPAS, Crime."""
-    counts = equivalence(main_rows("reference"))
-    gdp = counts.loc["dependence"]
-    assert (gdp.loc["compas", "resolved"] / gdp.loc["compas", "within"]) > 0.5
-    assert (gdp.loc["crime", "resolved"] / gdp.loc["crime", "within"]) > 0.5
-    table = differences(main_rows("reference"))
-    assert (table["sd"] < table["own_sd"] * np.sqrt(2)).mean() > 0.8
-
-
-def test_the_ledger_counts_crime_too() -> None:
-    """±.05 of GDP lies inside the range of five splits on four datasets; on Crime it is wider than that range."""
-    answer = QUERIES["spread_and_pairs"](measure="dependence")
-    for values in answer.values.values():
-        assert min(values[:4]) > TOLERANCES["dependence"] > values[4]
-    assert "on Crime alone" in answer.note
-    assert min(QUERIES["spread_and_pairs"](measure="performance").values["text"]) >= TOLERANCES["performance"]

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from frhsic_core.paper.experiments.tables.main_table import (
+from frhsic_core.paper.experiments.main_table import (
     DEPENDENCE,
     areas_by_measure,
     beside_paper,
@@ -15,7 +15,7 @@ from frhsic_core.paper.experiments.tables.main_table import (
     short_table,
 )
 from frhsic_core.paper.runs.plan import Experiment
-from frhsic_core.paper.runs.reference import reference_sweep, stored_rows
+from frhsic_core.paper.runs.reference import reference_sweep
 
 
 def test_printed_numbers_stand_beside_the_right_lines() -> None:
@@ -79,12 +79,3 @@ def test_the_last_lines_of_a_run_are_short(tiny_store) -> None:
     assert len(text.splitlines()) == 5
     assert max(map(len, text.splitlines())) < 90
     assert short_table(tiny_store.read().iloc[:0]) == "no rows yet"
-
-
-def test_the_stored_live_experiment_is_whole() -> None:
-    from frhsic_core.paper.experiments.presets import experiment_for
-
-    rows = stored_rows("live")
-    assert len(rows) == len(experiment_for("live").keys()) == 75
-    assert rows["performance"].between(0.5, 0.8).all()
-    assert stored_rows("never_run").empty

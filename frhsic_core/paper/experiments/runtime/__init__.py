@@ -1,4 +1,4 @@
-"""Seconds per epoch against n, the cost of a full batch, and both again for a vector S.
+"""Runtime: seconds per epoch against n, the cost of a full batch, and both again for a vector S.
 
 The paper's runtime figure (Section 6.5, ``fig:runtime``) and its time part of the high-dimensional figure
 (``fig:highdim``), with each method in its plain form and in the library's. Rows of part
@@ -25,22 +25,31 @@ if TYPE_CHECKING:
     from frhsic_core.data.dataset import Dataset
     from frhsic_core.learning.penalties import Penalty
 
-__all__ = ["BATCH", "CASES", "EPOCHS", "LAM", "SIZES", "measure_unit", "plan", "units_for"]
+__all__ = [
+    "ADULT_ROWS", "BATCH", "CASES", "DIMENSIONS", "EPOCHS", "LAM", "NOT_CAPTURED", "SIGMA_S", "SIZES", "SMOOTHING",
+    "attributes", "measure_unit", "penalty_of", "plan", "plan_runtime_cpu", "timed_epochs", "units_for",
+]  # fmt: skip
+
+ORDER = 8
 
 SIZES = (500, 1_000, 2_000, 5_000, 10_000, 20_000)
 FULL = (256, 512, 1_024, 2_048, 4_096, 8_192)
 DIMENSIONS = (1, 2, 3, 4, 5)
 ANCHORS = (8, 32, 128, 512, 1_024, 2_048, 4_096)
-BATCH, EPOCHS = 256, 5
+FULL_FORMS = ("hsic", "hsic_trace", "eipm_loop", "eipm_product", "eipm_loop_32", "eipm_product_32")
+BATCH = 256
+EPOCHS = 5
 # A captured step runs eagerly first, is captured at the second call and replayed from the third.
 WARMUP = {"eager": 1, "captured": 3}
-# Epochs of the loops would take seconds: at most so many of their steps are timed and scaled to the epoch.
+# Epochs of the loops would take seconds: at most this many of their steps are timed and scaled to the epoch.
 LOOP_STEPS = {"loop, all anchors": 8, "loop, 32 anchors": 20}
 # A CUDA graph cannot hold their steps: the loop copies from the host, the gradient of the trace waits for the device.
 NOT_CAPTURED = ("plain, trace", *LOOP_STEPS)
 LAM = {"epoch": 1.0, "dimension": 10.0}
 # The appendix (``sec:highdim_S``) fixes these for the comparison of dimensions.
-SIGMA_S, SMOOTHING, ADULT_ROWS = 1.0, 0.5, 2_000
+SIGMA_S = 1.0
+SMOOTHING = 0.5
+ADULT_ROWS = 2_000
 # Method, form: plain forms are written as one would first write them, the others are the library's.
 CASES = (
     ("unfair", "library"),
@@ -66,7 +75,7 @@ def penalty_of(method: str, form: str, *, sigma_s: float | str = "median") -> Pe
     """Return the penalty of a case; σ_Z = 1 where it is fixed, γ = 0.5."""
     from frhsic_core.learning import make_penalty
     from frhsic_core.learning.penalties import FREM, FRHSIC
-    from frhsic_core.paper.experiments.plain_penalties import LoopFREM, TraceFRHSIC
+    from frhsic_core.paper.experiments.runtime.plain_forms import LoopFREM, TraceFRHSIC
 
     if method == "frem":
         anchors = None if form.endswith("all anchors") else 32
@@ -83,7 +92,7 @@ def penalty_of(method: str, form: str, *, sigma_s: float | str = "median") -> Pe
 
 
 def attributes(d: int, *, variant: str = "text", n: int | None = ADULT_ROWS) -> Dataset:
-    """Adult with S made of the first d of age, capital gain, capital loss, hours and a Gaussian column.
+    """Return Adult with S made of the first d of age, capital gain, capital loss, hours and a Gaussian column.
 
     The paper names the columns (``sec:highdim_S``); they leave X. The Gaussian column is independent of everything.
     """
@@ -104,7 +113,7 @@ def attributes(d: int, *, variant: str = "text", n: int | None = ADULT_ROWS) -> 
 
 
 def timed_epochs(data: Dataset, penalty: Penalty, *, lam: float, mode: str, device: str) -> list[float]:
-    """Seconds of each of ``EPOCHS`` epochs after the warm-up, waiting for the device at both ends."""
+    """Return the seconds of each of ``EPOCHS`` epochs after the warm-up, waiting for the device at both ends."""
     import torch
 
     from frhsic_core.learning import Trainer
@@ -126,7 +135,7 @@ def timed_epochs(data: Dataset, penalty: Penalty, *, lam: float, mode: str, devi
         )  # fmt: skip
         trainer.fit(callback=stamp)
     if any("could not be captured" in str(w.message) for w in caught):
-        raise RuntimeError("the step could not be captured: there is no captured time of this case.")
+        raise RuntimeError("The step could not be captured, so that this case has no captured time.")
     return [b - a for a, b in zip(stamps[WARMUP[mode] - 1 :], stamps[WARMUP[mode] :], strict=False)]
 
 
@@ -142,7 +151,8 @@ def _epoch(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
         data = attributes(unit["d"], n=n)
     penalty = penalty_of(unit["method"], unit["form"], sigma_s=sigma_s)
     seconds = timed_epochs(data, penalty, lam=LAM[unit["part"]], mode=unit["mode"], device=device)
-    steps, whole = -(-data.n // BATCH), -(-n // BATCH)
+    steps = -(-data.n // BATCH)
+    whole = -(-n // BATCH)
     return [
         {"repeat": i, "seconds": float(f"{t * whole / steps:.6g}"), "steps": steps, "epoch_steps": whole}
         for i, t in enumerate(seconds)
@@ -150,18 +160,18 @@ def _epoch(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
 
 
 def measure_unit(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
-    """Measure a unit on its own device; ``device`` says which CUDA device."""
+    """Measure a unit on its own device; ``device`` names the CUDA device."""
     if unit["part"] == "operations":
-        from frhsic_core.paper.experiments.full_batch import count_operations
+        from frhsic_core.paper.experiments.runtime.plain_forms import count_operations
 
         operations = count_operations(unit["form"], unit["n"], anchors=unit.get("anchors"))
         return [{"repeat": 0, "operations": operations}]
     if unit["device"] == "cpu":
         device = "cpu"
     elif not device.startswith("cuda"):
-        raise ValueError(f"this unit is timed on CUDA, not on {device}: without a GPU run runtime_cpu.")
+        raise ValueError(f"This unit is timed on CUDA, but the device is {device}. Without a GPU, run runtime_cpu.")
     if unit["part"] == "full_batch":
-        from frhsic_core.paper.experiments.full_batch import time_evaluation
+        from frhsic_core.paper.experiments.runtime.plain_forms import time_evaluation
 
         found, anchors = time_evaluation(unit["form"], unit["n"], device)
         return [{"repeat": i, "seconds": float(f"{t:.6g}"), "anchors": anchors} for i, t in enumerate(found)]
@@ -178,7 +188,7 @@ def units_for(device: str, *, modes: tuple[str, ...]) -> tuple[Settings, ...]:
             units += units_of(
                 part="dimension", device=device, mode=mode, method=method, form=form, n=ADULT_ROWS, d=DIMENSIONS
             )
-    for form in ("hsic", "hsic_trace", "eipm_loop", "eipm_product", "eipm_loop_32", "eipm_product_32"):
+    for form in FULL_FORMS:
         # Products of 8,192 × 8,192 matrices take a CPU ten seconds and more.
         sizes = FULL[:-1] if device == "cpu" and form in ("hsic_trace", "eipm_product") else FULL
         units += units_of(part="full_batch", device=device, form=form, n=sizes)
@@ -191,8 +201,7 @@ def _possible(cases: tuple[tuple[str, str], ...], mode: str) -> list[tuple[str, 
 
 def counted_units() -> tuple[Settings, ...]:
     """Return what is counted: each form against n, and the loop against the number of anchors."""
-    forms = ("hsic", "hsic_trace", "eipm_loop", "eipm_product", "eipm_loop_32", "eipm_product_32")
-    by_n = units_of(part="operations", form=forms, n=FULL)
+    by_n = units_of(part="operations", form=FULL_FORMS, n=FULL)
     return (*by_n, *units_of(part="operations", form="eipm_loop_32", n=4_096, anchors=ANCHORS))
 
 
@@ -219,3 +228,8 @@ def plan(preset: str) -> Study:
         if named["part"] == "operations" or (named.get("mode") == "eager" and (named["method"], named["form"]) in shown)
     ]
     return Study("runtime", "runtime", tuple(kept))
+
+
+def plan_runtime_cpu(preset: str) -> Study:
+    """Return the units that are timed on the CPU, one thread, into the same table; run it on a quiet machine."""
+    return plan(preset) if preset == "smoke" else Study("runtime", "runtime", units_for("cpu", modes=("eager",)))

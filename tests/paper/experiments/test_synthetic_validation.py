@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -13,9 +14,10 @@ from frhsic_core.data import load_dataset
 from frhsic_core.data.synthetic import accuracy_levels, classification
 from frhsic_core.joint import hsic
 from frhsic_core.kernels import Gaussian
-from frhsic_core.paper.experiments import ablation, synthetic
-from frhsic_core.paper.experiments.drawn import drawn_splits, train_draws
-from frhsic_core.paper.experiments.tables.synthetic import (
+from frhsic_core.paper.experiments import synthetic_validation as slice_
+from frhsic_core.paper.experiments.presets import experiment_for
+from frhsic_core.paper.experiments.synthetic_validation import drawn_splits, train_draws
+from frhsic_core.paper.experiments.synthetic_validation.tables import (
     along_lambda,
     cell_table,
     compared_cells,
@@ -23,7 +25,7 @@ from frhsic_core.paper.experiments.tables.synthetic import (
     falling,
     is_constant,
 )
-from frhsic_core.paper.runs.reference import book_folder, stored_rows
+from frhsic_core.paper.runs.reference import book_folder
 from frhsic_core.paper.runs.study import StudyStore, run_study
 
 
@@ -77,7 +79,7 @@ def test_draw_42_is_the_authors_sample_cut_as_they_cut_it() -> None:
 def test_a_draw_is_trained_alike_alone_and_in_a_stack() -> None:
     """A model does not depend on its neighbours, and its extra columns are what they are called."""
     shared = {"dimension": 2, "n": 200, "device": "cpu", "epochs": 3}
-    arm = synthetic.ARMS["reference"]
+    arm = slice_.ARMS["reference"]
     both = pd.DataFrame(train_draws(arm, lams=(0.0, 5.0), signals=("paper", "strong"), draws=(42, 43), **shared))
     alone = pd.DataFrame(train_draws(arm, lams=(5.0,), signals=("strong",), draws=(43,), **shared))
     same = both[(both["signal"] == "strong") & (both["draw"] == 43) & (both["lam"] == 5.0)]
@@ -91,7 +93,7 @@ def test_unit_hsic_is_the_librarys() -> None:
     """``hsic_unit`` of an untrained-like encoder equals a direct computation on its test rows."""
     from frhsic_core.learning import Trainer, make_penalty
 
-    arm = synthetic.ARMS["text"]
+    arm = slice_.ARMS["text"]
     row = train_draws(arm, dimension=2, lams=(1.0,), signals=("paper",), draws=(42,), n=150, device="cpu", epochs=1)[0]
     splits = drawn_splits(["paper"], [42], n=150, device="cpu")
     trained = Trainer(
@@ -103,31 +105,46 @@ def test_unit_hsic_is_the_librarys() -> None:
     assert row["hsic_unit"] == pytest.approx(expected, rel=1e-4)
 
 
-@pytest.mark.parametrize("module", [synthetic, ablation])
-def test_smoke_run_end_to_end(module, tmp_path) -> None:
-    study = module.plan("smoke")
+def test_warnings_of_the_training_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    trained = slice_.run_job
+
+    def warned(job, **options):
+        part = trained(job, **options)
+        return replace(part, provenance={**part.provenance, "notes": ["UserWarning: Z is far away"]})
+
+    settings = {"dimension": 2, "lams": (1.0,), "signals": ("paper",), "draws": (42,), "n": 100, "epochs": 1}
+    quiet = train_draws(slice_.ARMS["text"], device="cpu", **settings)
+    monkeypatch.setattr(slice_, "run_job", warned)
+    loud = train_draws(slice_.ARMS["text"], device="cpu", **settings)
+    assert "notes" not in quiet[0]
+    assert loud == [quiet[0] | {"notes": "UserWarning: Z is far away"}]
+
+
+@pytest.mark.parametrize(("name", "arms"), [("synthetic", slice_.ARMS), ("ablation", slice_.ABLATION_ARMS)])
+def test_smoke_run_end_to_end(name: str, arms: dict, tmp_path) -> None:
+    study = experiment_for(name, "smoke")
     store = StudyStore(tmp_path, study.name)
     report = run_study(study, store, device="cpu")
     assert not report.failed
     assert report.left == 0
     rows = store.read()
-    assert set(rows["arm"]) == set(module.ARMS)
+    assert set(rows["arm"]) == set(arms)
     assert rows["gdp_reference"].notna().all()
-    if module is synthetic:
-        assert len(along_lambda(rows)) == len(synthetic.ARMS) * 2 * len(synthetic.LAMS)
+    if name == "synthetic":
+        assert len(along_lambda(rows)) == len(slice_.ARMS) * 2 * len(slice_.LAMS)
     else:
         assert set(compared_cells(rows)["comparison"]) == {"laplacian, gaussian", "imq, gaussian"}
 
 
 def test_plans_are_the_papers() -> None:
-    full = ablation.plan("full")
-    assert {unit[1][1] for unit in full.units} == set(ablation.KERNELS)
+    full = slice_.plan_ablation("full")
+    assert {unit[1][1] for unit in full.units} == set(slice_.KERNELS)
     printed = pd.read_csv(book_folder("claims", "cells.csv")).query("place == 'tab:ablation_kernel'")["claim"]
     pairs = {tuple(part.split("=")[1] for part in claim.split(", ")[-1].split(";")[:2]) for claim in printed}
-    assert pairs <= {cell[:2] for cell in ablation.cells()}
+    assert pairs <= {cell[:2] for cell in slice_.cells()}
     assert {dict(unit)["dimension"] for unit in full.units} == {2, 8, 32, 64}
-    assert synthetic.plan("text").keys() < synthetic.plan("full").keys()
-    assert ablation.plan("text").keys() < full.keys()
+    assert slice_.plan_synthetic("text").keys() < slice_.plan_synthetic("full").keys()
+    assert slice_.plan_ablation("text").keys() < full.keys()
 
 
 def _cells(**values: list[float]) -> pd.DataFrame:
@@ -161,63 +178,3 @@ def test_falling_counts_what_it_says() -> None:
     found = falling(rows.assign(hsic_unit=-rows["lam"])).loc[("a", "s")]
     assert (found["runs"], found["steps"], bool(found["mean_falls"])) == (0.5, 0.75, True)
     assert found["together"] == pytest.approx((1.0 + 0.5) / 2)
-
-
-# What the chapter says, on stored rows -------------------------------------------------------------------------------
-
-
-def test_stored_models_of_the_papers_law_become_constant() -> None:
-    rows = stored_rows("synthetic").query("signal == 'paper' and arm != 'normalised'")
-    table = along_lambda(rows)
-    for arm in ("text", "reference"):
-        assert table.loc[(arm, "paper", 10.0), "constant_models"] > 0.85
-        assert abs(table.loc[(arm, "paper", 10.0), "excess"]) < 0.002
-        assert 0.002 < table.loc[(arm, "paper", 0.0), "excess"] < 0.02
-    own = rows[rows["draw"] == 42]
-    assert own["constant"].round(3).eq(0.620).all()
-
-
-def test_stored_gdp_does_not_fall_monotonically_under_the_reference() -> None:
-    rows = stored_rows("synthetic")
-    found = falling(rows)
-    assert found.loc[("reference", "paper"), "runs"] < 0.2
-    assert not found.loc[("reference", "paper"), "mean_falls"]
-
-
-def test_stored_penalty_is_evaded_on_the_strong_law() -> None:
-    """GDP stays while HSIC falls under the reference; a penalty without a scale brings accuracy to the law's price."""
-    table, law = along_lambda(stored_rows("synthetic")), accuracy_levels("strong")
-    evaded, fair = table.loc[("reference", "strong", 50.0)], table.loc[("normalised", "strong", 50.0)]
-    assert evaded["gdp"] > 0.9 * table.loc[("reference", "strong", 0.0), "gdp"]
-    assert evaded["hsic"] < 0.6 * table.loc[("reference", "strong", 0.0), "hsic"]
-    assert fair["gdp"] < 0.1 * table.loc[("normalised", "strong", 0.0), "gdp"]
-    assert abs(fair["accuracy"] - law["parity"]) < 0.01
-    assert evaded["ratio"] > 10  # Z lies far outside its kernel
-
-
-def test_stored_nonlinear_probe_still_reads_s_where_the_linear_one_does_not() -> None:
-    rows = stored_rows("synthetic")
-    at = along_lambda(rows).loc[("normalised", "strong", 50.0)]
-    part = rows.query("arm == 'normalised' and signal == 'strong' and lam == 50")
-    assert at["nonlinear_r2"] == pytest.approx(part["nonlinear_r2"].mean())
-    assert at["ratio"] == part["ratio"].median()
-    assert at["linear_r2"] < 0.05
-    assert at["nonlinear_r2"] > 0.25
-
-
-def test_stored_ablations_hold_every_pair_and_dimension_in_both_arms() -> None:
-    rows = stored_rows("ablation").query("lam > 0")
-    for _, part in rows.groupby(["arm", "signal"]):
-        counts = part.groupby(["kernel_z", "kernel_s", "dimension"]).size()
-        assert set(counts.index) == set(ablation.cells())
-        assert (counts == 25).all()
-
-
-def test_stored_ablations_depend_on_kernel_and_dimension() -> None:
-    rows = stored_rows("ablation")
-    kernels = compared_cells(rows[rows["arm"] == "text"]).query("signal == 'paper'")
-    assert (kernels["p_holm"] < 0.05).sum() >= 4
-    steps = dimension_steps(rows).query("signal == 'paper' and comparison == '2 to 64'")
-    assert set(steps["arm"]) == {"text", "reference"}
-    assert (steps["p_holm"] < 1e-4).all()
-    assert (steps["mean"] > 0.1).all()

@@ -10,11 +10,8 @@ from scipy import stats
 
 from frhsic_core.learning import Trainer, make_penalty
 from frhsic_core.learning.batches import Batch
-from frhsic_core.paper.claims.stored import authors_file
-from frhsic_core.paper.experiments import equal_opportunity, multi_sensitive
-from frhsic_core.paper.experiments.presets import experiment_for
-from frhsic_core.paper.experiments.tables.arms import (
-    arm_rows,
+from frhsic_core.paper.experiments import eo_and_several
+from frhsic_core.paper.experiments.eo_and_several.tables import (
     compare_arms,
     compare_matched,
     fall_shares,
@@ -23,6 +20,7 @@ from frhsic_core.paper.experiments.tables.arms import (
     printed_arms,
     restart_spread,
 )
+from frhsic_core.paper.experiments.presets import experiment_for
 from frhsic_core.paper.runs.store import ResultStore
 from frhsic_core.paper.runs.sweep import Samples, run_experiment
 
@@ -57,7 +55,7 @@ def trained():
 
 def test_eo_measures_are_those_of_the_positive_rows_alone(trained) -> None:
     stack, splits, data = trained
-    found = equal_opportunity.measure(stack, splits, data)
+    found = eo_and_several.measure_equal_opportunity(stack, splits, data)
     output = stack.output(splits.x_test).double().numpy()
     for model, split in enumerate(stack.dataset):
         kept = splits.y_test[split].numpy() == 1
@@ -74,7 +72,7 @@ def test_eo_measures_are_those_of_the_positive_rows_alone(trained) -> None:
 
 def test_as_many_positives_as_every_split_has(trained) -> None:
     _, splits, data = trained
-    wanted = equal_opportunity.positives_in(data, splits.y_test.shape[1])
+    wanted = eo_and_several.positives_in(data, splits.y_test.shape[1])
     assert 10 <= wanted <= int((splits.y_test > 0.5).sum(1).min())
 
 
@@ -87,7 +85,7 @@ def test_each_arm_is_the_paper_s_formula_on_its_rows_with_its_bandwidths(arm: st
     y = (torch.rand(1, m, generator=generator) < 0.5).double()
     trainer = Trainer(
         z[0].float(), y[0], s[0, :, 0], lam=1.0, device="cpu", dtype=torch.float64, protocol="reference",
-        penalty=make_penalty("frhsic", **dict(equal_opportunity.ARMS[arm])), epochs=1, batch_size=m,
+        penalty=make_penalty("frhsic", **dict(eo_and_several.ARMS[arm])), epochs=1, batch_size=m,
     )  # fmt: skip
     batch = Batch(z, torch.zeros(1, m, dtype=torch.float64), s, y, None, torch.arange(m).unsqueeze(0))
     value = float(trainer.penalty(batch, refresh=True))
@@ -106,7 +104,7 @@ def test_each_arm_is_the_paper_s_formula_on_its_rows_with_its_bandwidths(arm: st
 
 
 def test_a_batch_with_ten_positives_has_no_penalty_and_one_with_eleven_has() -> None:
-    assert dict(equal_opportunity.ARMS["eo"])["minimum_rows"] == 11
+    assert dict(eo_and_several.ARMS["eo"])["minimum_rows"] == 11
     generator = torch.Generator().manual_seed(0)
     z, s = torch.randn(1, 30, 2, generator=generator), torch.rand(1, 30, 1, generator=generator)
     values = []
@@ -114,7 +112,7 @@ def test_a_batch_with_ten_positives_has_no_penalty_and_one_with_eleven_has() -> 
         y = (torch.arange(30) < positives).float().unsqueeze(0)
         trainer = Trainer(
             z[0], y[0], s[0, :, 0], lam=1.0, device="cpu", epochs=1, batch_size=30,
-            penalty=make_penalty("frhsic", **dict(equal_opportunity.ARMS["eo"])),
+            penalty=make_penalty("frhsic", **dict(eo_and_several.ARMS["eo"])),
         )  # fmt: skip
         batch = Batch(z, torch.zeros(1, 30), s, y, None, torch.arange(30).unsqueeze(0))
         values.append(float(trainer.penalty(batch, refresh=True)))
@@ -131,7 +129,7 @@ def test_each_attribute_is_measured_on_its_own_column(tmp_path) -> None:
         penalty=make_penalty("frhsic", **dict(job.recipe.settings)), device="cpu", protocol="reference",
     )  # fmt: skip
     stack = trainer.fit()
-    found = multi_sensitive.measure(stack, splits, data)
+    found = eo_and_several.measure_multi_sensitive(stack, splits, data)
     output = stack.output(splits.x_test).double().numpy()
     for a, name in enumerate(data.sensitive_names):
         s = splits.s_test[1].double().numpy()[:, a]
@@ -231,67 +229,3 @@ def test_printed_tables_are_whole() -> None:
 def test_there_are_no_rows_of_an_arm_that_was_not_trained() -> None:
     with pytest.raises(ValueError, match="arms are a, b, unfair"):
         compare_arms(fabricated(), "a", "c", column="gdp", lams=(1.0,))
-
-
-@pytest.mark.parametrize(
-    ("name", "dataset"), [("equal_opportunity", "adult"), ("equal_opportunity", "compas"), ("multi_sensitive", "adult")]
-)
-def test_stored_rows_are_those_of_the_plan(name: str, dataset: str) -> None:
-    for protocol in ("reference", "text"):
-        rows = arm_rows(name, dataset=dataset, protocol=protocol)
-        assert not rows.empty
-        counts = rows.groupby(["arm", "lam"])["split"].nunique()
-        assert (counts == 25).all()
-        columns = [c for c in rows if c.startswith(("eo_gdp", "gdp_"))]
-        assert np.isfinite(rows[columns].to_numpy()).all()
-
-
-def stored(name: str, dataset: str) -> pd.DataFrame:
-    rows = arm_rows(name, dataset=dataset, protocol="reference")
-    assert not rows.empty
-    return rows
-
-
-def test_stored_with_equal_bandwidths_the_penalty_on_positives_is_ahead_on_adult_and_as_released_it_is_not() -> None:
-    rows = stored("equal_opportunity", "adult")
-    table = compare_arms(rows, "eo_medians", "dp", column="eo_gdp_reference", lams=(5.0, 10.0, 50.0, 100.0))
-    assert (table["verdict"] == "eo_medians").all()
-    assert (table["p_corrected"] < 0.05).all()
-    released = compare_arms(rows, "eo", "dp", column="eo_gdp_reference", lams=(0.1, 1.0, 10.0, 50.0))
-    assert (released["verdict"] == "undecided").all()
-
-
-def test_stored_as_released_the_penalty_on_positives_is_never_ahead_on_compas() -> None:
-    rows = stored("equal_opportunity", "compas")
-    table = compare_arms(rows, "eo", "dp", column="eo_gdp_reference", lams=equal_opportunity.GRIDS["full"])
-    assert "eo" not in set(table["verdict"])
-
-
-def test_stored_in_the_text_s_protocol_the_penalty_on_positives_is_ahead_on_adult_at_high_lambda() -> None:
-    grid = equal_opportunity.GRIDS["full"]
-    rows = {name: arm_rows("equal_opportunity", dataset=name, protocol="text") for name in ("adult", "compas")}
-    adult, compas = (compare_arms(part, "eo", "dp", column="eo_gdp_reference", lams=grid) for part in rows.values())
-    adult = adult.set_index("lam")
-    assert set(adult.index[adult["verdict"] == "eo"]) == {50.0, 100.0, 500.0}
-    assert set(adult.index[adult["p_corrected_holm"] < 0.05]) == {50.0, 100.0}
-    assert "eo" not in set(compas["verdict"])
-
-
-@pytest.mark.parametrize("dataset", ["adult", "compas"])
-def test_stored_restarts_are_complete(dataset: str) -> None:
-    rows = arm_rows("equal_opportunity", dataset=dataset, protocol="reference", repeats=True)
-    for lam in equal_opportunity.GRIDS["text"]:
-        found = restart_spread(rows, "eo", "dp", lam=lam, column="eo_gdp_reference")
-        assert found["runs"].to_dict() == dict.fromkeys(range(42, 47), 5.0)
-
-
-def test_stored_runs_of_the_sum_at_fifty_fall_into_two_groups_with_a_published_run_in_each() -> None:
-    rows = stored("multi_sensitive", "adult")
-    part = rows[(rows["arm"] == "sum") & (rows["lam"] == 50.0)]
-    escaped = part["ratio"] > 3
-    assert 3 <= escaped.sum() <= 12
-    high, low = (part.loc[chosen, "gdp_reference_age"] for chosen in (escaped, ~escaped))
-    assert high.min() > 2 * low.max()
-    assert printed_arms("tab:multi_s").loc[("adult", "sum", 50.0), "gdp_age"] > low.max()
-    rerun = authors_file("multi_sensitive").query("method == 'FRHSIC-Sum' and `lambda` == 50.0")
-    assert low.min() < float(rerun["gdp_age"].iloc[0]) < low.max()

@@ -1,0 +1,315 @@
+"""What each way of choosing λ chooses, and what it costs: tables and queries from stored rows of ``lambda_selection``.
+
+Two questions. Which λ does the paper's rule take when its test is the released one, the corrected gamma fit, or a
+calibrated one? And how much better do methods look when λ is chosen on the part that also reports, as in the paper's
+main table, than when it is chosen on a validation part?
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from frhsic_core.paper.claims.answers import DRAWS, PROTOCOLS, Answer, NotRun, query, rows_of
+from frhsic_core.paper.experiments.shared.pareto import BAND, GRID, Frontiers, matched_index
+
+__all__ = [
+    "acceptance", "accepted", "area_chosen", "counted", "matched_chosen", "optimism", "selected", "summary_of",
+    "sweep_pair",
+]  # fmt: skip
+
+KEYS = ["dataset", "method", "split"]
+
+
+def accepted(rows: pd.DataFrame, *, test: str, all_rows: bool = False, epsilon: float | None = None) -> pd.Series:
+    """Return whether a test does not reject each model; with ``epsilon``, also where HSIC_b is below it.
+
+    ``all_rows`` uses every validation row instead of 1,000. ``epsilon`` is the paper's practical variant.
+    """
+    end = "_all" if all_rows else ""
+    statistic = rows[f"statistic{end}"]
+    kept = statistic <= rows[f"threshold_{test}{end}"]
+    if epsilon is not None:
+        kept |= statistic / rows[f"validation_rows{end}"] < epsilon
+    return kept
+
+
+def acceptance(rows: pd.DataFrame, *, test: str, all_rows: bool = False) -> pd.DataFrame:
+    """Return the share of splits accepted at each λ, a line for each dataset; ``monotone``: splits that never go back.
+
+    Going back is to accept a λ and to reject a larger one.
+    """
+    rows = rows[rows["method"] != "unfair"]
+    rows = rows.assign(accepted=accepted(rows, test=test, all_rows=all_rows).to_numpy())
+    shares = rows.groupby(["dataset", "lam"])["accepted"].mean().unstack("lam")
+    paths = rows.set_index(["dataset", "split", "lam"])["accepted"].unstack("lam").sort_index(axis=1)
+    never_back = pd.Series((np.diff(paths.to_numpy().astype(int), axis=1) >= 0).all(axis=1), index=paths.index)
+    return shares.assign(monotone=never_back.groupby("dataset").mean())
+
+
+def selected(
+    rows: pd.DataFrame, *, test: str, all_rows: bool = False, epsilon: float | None = None, band: float = BAND
+) -> pd.DataFrame:
+    """Return what the paper's rule selects on each split of each dataset, and what that model is like on the test part.
+
+    The smallest λ accepted; where none is, the largest, and ``satisfied`` is False. ``kept``: performance within
+    ``band`` of that of Unfair; ``constant``: within half a point of accuracy (or 1 % of the error) of the best constant
+    prediction.
+    """
+    unfair = rows[rows["method"] == "unfair"].set_index(["dataset", "split"])["performance"]
+    swept = rows[rows["method"] != "unfair"]
+    ok = accepted(swept, test=test, all_rows=all_rows, epsilon=epsilon)
+    swept = swept.assign(satisfied=ok.to_numpy()).sort_values("lam")
+    lines = []
+    for key, part in swept.groupby(KEYS):
+        chosen = part[part["satisfied"]].iloc[0] if part["satisfied"].any() else part.iloc[-1]
+        base = float(unfair[key[0], key[2]])
+        regression = chosen["task"] == "regression"
+        p = float(chosen["performance"])
+        constant = float(chosen["constant"])
+        lines.append(
+            {
+                **dict(zip(KEYS, key, strict=True)),
+                "lam": float(chosen["lam"]),
+                "satisfied": bool(chosen["satisfied"]),
+                "performance": p,
+                "unfair": base,
+                "kept": p <= (1 + band) * base if regression else p >= (1 - band) * base,
+                "constant": p >= 0.99 * constant if regression else abs(p - constant) < 0.005,
+                **{name: float(chosen[name]) for name in ("gdp_reference", "gdp_sample", "nonlinear_r2")},
+            }
+        )
+    return pd.DataFrame(lines)
+
+
+def counted(table: pd.DataFrame) -> str:
+    """Return the λ that were selected and on how many splits; splits without one are not among them.
+
+    Examples
+    --------
+    >>> counted(pd.DataFrame({"lam": [5.0, 0.5, 5.0, 500.0], "satisfied": [True, True, True, False]}))
+    '0.5 ×1, 5 ×2'
+    """
+    found = table.loc[table["satisfied"], "lam"].value_counts().sort_index()
+    return ", ".join(f"{lam:g} ×{n}" for lam, n in found.items()) or "–"
+
+
+def summary_of(table: pd.DataFrame) -> dict[str, float | int | str]:
+    """Return what a rule selects, from :func:`selected`; ``none`` counts the splits on which it selects nothing.
+
+    ``kept`` and ``constant`` count the models of the ``found`` splits with a selection, and the means of ``gdp`` and
+    ``nonlinear_r2`` are over these alone: the largest λ, which the paper's rule falls back on, is no selection.
+    """
+    met = table[table["satisfied"]]
+    return {
+        "selected": counted(table),
+        "none": len(table) - len(met),
+        "found": len(met),
+        "kept": int(met["kept"].sum()),
+        "constant": int(met["constant"].sum()),
+        "gdp": float(met["gdp_reference"].mean()),
+        "nonlinear_r2": float(met["nonlinear_r2"].mean()),
+    }
+
+
+def sweep_pair(rows: pd.DataFrame, *, dependence: str = "gdp_reference") -> tuple[Frontiers, Frontiers]:
+    """Return the sweeps of one dataset measured on the validation part and on the test part."""
+    validation = Frontiers.from_rows(rows, dependence=f"validation_{dependence}", performance="validation_performance")
+    return validation, Frontiers.from_rows(rows, dependence=dependence)
+
+
+def _by_split(values: np.ndarray) -> np.ndarray:
+    """``(methods, λ, splits) -> (splits, methods, λ)``."""
+    return np.moveaxis(values, -1, 0)
+
+
+def matched_chosen(choosing: Frontiers, reporting: Frontiers, *, band: float = BAND) -> dict[str, np.ndarray]:
+    """Choose each split's matched λ on one part and report it on another; arrays ``(splits, methods)``.
+
+    ``dependence`` and ``loss`` (relative loss of performance against Unfair), both of the reporting part, and ``lam``.
+    Where no λ stays within the band on the choosing part, Unfair itself is taken, λ = 0.
+    """
+    performance = _by_split(choosing.performance)
+    dependence = _by_split(choosing.dependence)
+    place = matched_index(
+        performance, dependence, choosing.unfair_performance[:, None], higher=choosing.higher, band=band
+    )
+
+    def taken(values: np.ndarray, otherwise: np.ndarray) -> np.ndarray:
+        at = np.take_along_axis(_by_split(values), np.maximum(place, 0)[..., None], -1)[..., 0]
+        return np.where(place >= 0, at, otherwise[:, None])
+
+    p = taken(reporting.performance, reporting.unfair_performance)
+    ratio = p / reporting.unfair_performance[:, None]
+    lams = np.broadcast_to(reporting.lams[..., None], reporting.performance.shape)
+    return {
+        "dependence": taken(reporting.dependence, reporting.unfair_dependence),
+        "loss": 1.0 - ratio if reporting.higher else ratio - 1.0,
+        "lam": taken(lams, np.zeros(reporting.splits)),
+    }
+
+
+def area_chosen(choosing: Frontiers, reporting: Frontiers) -> tuple[np.ndarray, np.ndarray]:
+    r"""Return nAUP of the models that one part would choose, reported on another; ``(splits, methods)`` each.
+
+    The choosing part keeps the models that none of the same method dominates and prefers those of higher utility; the
+    reporting part measures:
+
+    .. math:: \int_0^1 u^{\text{test}}_{\lambda(g)}\,dg,\qquad \lambda(g) = \arg\max\{u^{\text{val}}_\lambda :
+        \lambda \text{ kept},\ g^{\text{test}}_\lambda \le g\},
+
+    utilities normalised on the reporting part as in :func:`frhsic_core.paper.experiments.shared.pareto.naup`. It is at
+    most nAUP of the reporting part, and nAUP with the same part twice. The second array is what a budget promised on
+    the choosing part is exceeded by on the other, ∫ max(g^test − g, 0) dg with λ(g) chosen by g^val ≤ g, over the
+    budgets for which there is a model.
+    """
+    sign = 1.0 if reporting.higher else -1.0
+    u_choose = sign * _by_split(choosing.performance)
+    u = sign * _by_split(reporting.performance)
+    everything = np.concatenate([u.reshape(len(u), -1), sign * reporting.unfair_performance[:, None]], axis=1)
+    low = everything.min(1)[:, None, None]
+    high = everything.max(1)[:, None, None]
+    u = (u - low) / np.where(high > low, high - low, 1.0)
+
+    def budget(sweep: Frontiers) -> np.ndarray:
+        scale = np.where(sweep.unfair_dependence > 0, sweep.unfair_dependence, 1.0)
+        return np.clip(_by_split(sweep.dependence) / scale[:, None, None], 0.0, 1.0)
+
+    g = _by_split(choosing.dependence)
+    lower = g[..., None, :] <= g[..., :, None]
+    better = u_choose[..., None, :] >= u_choose[..., :, None]
+    strictly = (g[..., None, :] < g[..., :, None]) | (u_choose[..., None, :] > u_choose[..., :, None])
+    kept = np.asarray(~(lower & better & strictly).any(-1))
+    trapezium = np.full(GRID.size, GRID[1] - GRID[0])
+    trapezium[[0, -1]] /= 2
+
+    def chosen(within: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the preferred model for each budget, and whether there is one."""
+        return np.where(within, u_choose[..., None], -np.inf).argmax(-2), np.asarray(within.any(-2))
+
+    place, found = chosen((budget(reporting)[..., None] <= GRID) & kept[..., None])
+    area = (np.where(found, np.take_along_axis(u, place, -1), 0.0) * trapezium).sum(-1)
+    place, found = chosen(budget(choosing)[..., None] <= GRID)
+    over = np.maximum(np.take_along_axis(budget(reporting), place, -1) - GRID, 0.0)
+    return area, (np.where(found, over, 0.0) * trapezium).sum(-1) / np.maximum((found * trapezium).sum(-1), 1e-12)
+
+
+def optimism(rows: pd.DataFrame, *, dependence: str = "gdp_reference") -> pd.DataFrame:
+    """Return, for each dataset and method, what choosing on the test part adds; means over splits, and places.
+
+    ``gdp_test``/``gdp_validation``: test GDP at the matched λ chosen on either part; ``outside``: share of splits in
+    which the λ chosen on the validation part loses more than 1 % on the test part; ``naup_test``/``naup_validation``
+    and the places by them; ``overshoot`` of the budget; ``same``: share of splits with the same matched λ.
+    """
+    lines = []
+    for dataset, part in rows.groupby("dataset"):
+        validation, test = sweep_pair(part, dependence=dependence)
+        honest = matched_chosen(validation, test)
+        best = matched_chosen(test, test)
+        area, over = area_chosen(validation, test)
+        top, _ = area_chosen(test, test)
+        for i, method in enumerate(test.methods):
+            lines.append(
+                {
+                    "dataset": dataset,
+                    "method": method,
+                    "gdp_test": best["dependence"][:, i].mean(),
+                    "gdp_validation": honest["dependence"][:, i].mean(),
+                    "outside": float((honest["loss"][:, i] > BAND).mean()),
+                    "same": float((honest["lam"][:, i] == best["lam"][:, i]).mean()),
+                    "naup_test": top[:, i].mean(),
+                    "naup_validation": area[:, i].mean(),
+                    "overshoot": over[:, i].mean(),
+                    "splits": test.splits,
+                }
+            )
+    table = pd.DataFrame(lines)
+    places = table.groupby("dataset")
+    for name in ("test", "validation"):
+        table[f"place_{name}"] = places[f"naup_{name}"].rank(ascending=False, method="min").astype(int)
+        table[f"gdp_place_{name}"] = places[f"gdp_{name}"].rank(method="min").astype(int)
+    return table
+
+
+def _each_protocol(datasets: list[str], answer: Callable[[pd.DataFrame], tuple[Any, Any, str]]) -> Answer:
+    """Answer from the rows of FRHSIC and Unfair in each protocol that has all of the datasets."""
+    values = {}
+    intervals = {}
+    notes = []
+    rows = rows_of("lambda_selection")
+    rows = rows[rows["method"].isin(["unfair", "frhsic"]) & rows["dataset"].isin(datasets)]
+    for protocol in PROTOCOLS:
+        part = rows[rows["protocol"] == protocol]
+        if set(part.loc[part["method"] == "frhsic", "dataset"]) != set(datasets):
+            notes.append(f"{protocol}: not trained yet")
+            continue
+        value, interval, note = answer(part)
+        values[protocol] = value
+        if interval is not None:
+            intervals[protocol] = interval
+        notes.append(f"{protocol}, {part['split'].nunique()} splits: {note}")
+    if not values:
+        raise NotRun(f"not run yet (no stored rows of 'lambda_selection' on {', '.join(datasets)})")
+    return Answer(values, intervals, note="; ".join(notes))
+
+
+@query
+def selected_end(datasets: list[str], end: str, splits: int = 3, test: str = "released") -> Answer:
+    """Return the smallest or largest λ that the paper's rule selects; the interval is that of three splits."""
+
+    def answer(rows: pd.DataFrame) -> tuple[float, tuple[float, float], str]:
+        table = selected(rows, test=test)
+        reduce = np.nanmin if end == "min" else np.nanmax
+        # A split on which nothing is accepted selects nothing; an experiment in which none does has no end.
+        lams = [part["lam"].where(part["satisfied"]).to_numpy() for _, part in table.groupby("dataset")]
+        rng = np.random.default_rng(0)
+        drawn = np.concatenate([lam[rng.integers(0, len(lam), (DRAWS, splits))] for lam in lams], axis=1)
+        ends = reduce(drawn[~np.isnan(drawn).all(1)], axis=1)
+        low, high = np.quantile(ends, [0.025, 0.975], method="nearest")
+        counts = table["lam"].where(table["satisfied"]).value_counts(dropna=False).sort_index()
+        shown = ", ".join(f"{'none' if np.isnan(lam) else f'{lam:g}'} ×{n}" for lam, n in counts.items())
+        return float(np.quantile(ends, 0.5, method="nearest")), (float(low), float(high)), f"selected {shown}"
+
+    return _each_protocol(datasets, answer)
+
+
+@query
+def selected_keeps(datasets: list[str], test: str = "released", band: float = BAND) -> Answer:
+    """Return whether every model that the paper's rule selects keeps the performance of Unfair within ``band``."""
+
+    def answer(rows: pd.DataFrame) -> tuple[bool, None, str]:
+        table = selected(rows, test=test, band=band)
+        met = table[table["satisfied"]]
+        note = f"{int(met['kept'].sum())} of {len(met)} selections keep it, {int(met['constant'].sum())} are constant"
+        return bool(met["kept"].all()), None, note
+
+    return _each_protocol(datasets, answer)
+
+
+@query
+def rejects_everywhere(dataset: str, test: str = "released") -> Answer:
+    """Return whether the test rejects at every λ on every split."""
+
+    def answer(rows: pd.DataFrame) -> tuple[bool, None, str]:
+        part = rows[rows["method"] == "frhsic"]
+        kept = accepted(part, test=test)
+        shares = [f"{name} {int((~accepted(part, test=name)).sum())}" for name in ("released", "gamma", "permutation")]
+        note = f"rejected of {len(part)}: {', '.join(shares)}"
+        return not bool(kept.any()), None, note
+
+    return _each_protocol([dataset], answer)
+
+
+@query
+def selection_gdp_near_zero(dataset: str, lam: float, limit: float = 0.05) -> Answer:
+    """Return whether mean GDP at one λ is at most ``limit``, the tolerance used for the authors' stored runs."""
+
+    def answer(rows: pd.DataFrame) -> tuple[bool, None, str]:
+        part = rows[(rows["method"] == "frhsic") & np.isclose(rows["lam"], lam)]
+        gdp = part["gdp_reference"].astype(float)
+        return bool(gdp.mean() <= limit), None, f"mean {gdp.mean():.3f}, from {gdp.min():.3f} to {gdp.max():.3f}"
+
+    return _each_protocol([dataset], answer)

@@ -1,0 +1,207 @@
+"""Tables and queries of the runtime study: seconds and their ratios, exponents of the cost; torch is not needed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from frhsic_core.paper.claims.answers import Answer, Interval, query, rows_of
+from frhsic_core.paper.experiments.runtime import DIMENSIONS
+
+__all__ = ["BARS", "Case", "cost_exponents", "counted_exponent", "loglog_exponent", "seconds_table", "speed_up"]
+
+
+Case = tuple[str, str]  # method and form
+#: Error bars of the runtime figure: mean ± this many standard deviations over repeats, as in the paper's.
+BARS = 1.0
+
+LOOPS = {"text": "loop, 32 anchors", "reference": "loop, all anchors"}
+# The released code sums the product of both centred matrices under autograd.
+PLAIN = ("frhsic", "plain, centred")
+DEVICES = {"cuda": "GPU", "cpu": "CPU"}
+
+
+def seconds_table(rows: pd.DataFrame, *, part: str = "epoch", by: str = "n") -> pd.DataFrame:
+    """Return median, quartiles, mean and sd of the timed repeats: one line per device, mode, method, form and size."""
+    kept = rows[rows["part"] == part]
+    names = [name for name in ("device", "mode", "method", "form", by) if kept[name].notna().all()]
+    groups = kept.groupby(names, sort=False)["seconds"]
+    table = groups.agg(["median", "mean", "std", "size"]).rename(columns={"std": "sd", "size": "repeats"})
+    table["low"], table["high"] = groups.quantile(0.25), groups.quantile(0.75)
+    return table.reset_index()
+
+
+def speed_up(
+    rows: pd.DataFrame,
+    top: Case,
+    bottom: Case,
+    *,
+    at: Mapping[str, float],
+    device: str,
+    mode: str = "eager",
+    part: str = "epoch",
+) -> tuple[float, Interval]:
+    """Return how many times longer ``top`` takes than ``bottom`` at a size: ratio of medians, and where one run lies.
+
+    The range is that of a single epoch of each: mean ± 2 sd of the logarithm of the ratio over repeats.
+    """
+    times = []
+    for method, form in (top, bottom):
+        keep = (rows["part"] == part) & (rows["device"] == device) & (rows["mode"] == mode)
+        keep &= (rows["method"] == method) & (rows["form"] == form)
+        for name, value in at.items():
+            keep &= rows[name] == value
+        if not keep.any():
+            raise ValueError(f"There are no times of {method} ({form}) on {device}, {mode}, at {at}.")
+        times.append(rows.loc[keep, "seconds"])
+    above, below = times
+    logs = [np.log(one.to_numpy(float)) for one in times]
+    middle = float(logs[0].mean() - logs[1].mean())
+    reach = 2.0 * math.sqrt(sum(one.var(ddof=1) for one in logs))
+    return float(above.median() / below.median()), (math.exp(middle - reach), math.exp(middle + reach))
+
+
+def loglog_exponent(
+    sizes: Sequence[float], values: Sequence[float], *, confidence: float = 0.95
+) -> tuple[float, Interval]:
+    """Return the slope of log(value) on log(size) by least squares, with the interval of the residuals.
+
+    Examples
+    --------
+    >>> slope, (low, high) = loglog_exponent([1, 2, 4, 8], [1, 4.1, 15.9, 64.3])
+    >>> low < 2 < high, round(slope, 2)
+    (True, 2.0)
+    """
+    from scipy import stats
+
+    found = stats.linregress(np.log(sizes), np.log(values))
+    reach = float(stats.t.isf((1.0 - confidence) / 2.0, len(sizes) - 2)) * found.stderr
+    return float(found.slope), (float(found.slope - reach), float(found.slope + reach))
+
+
+def counted_exponent(rows: pd.DataFrame, form: str, *, by: str = "n") -> float:
+    """Return the exponent of the counted operations over the last doubling of n (or of the anchors) up to 4,096.
+
+    There the lower orders count least. Beyond, the library's HSIC goes through the matrix in blocks and uses its
+    symmetry: fewer operations once, at the same order.
+    """
+    kept = rows[(rows["part"] == "operations") & (rows["form"] == form) & (rows["n"] <= 4096)]
+    kept = kept[kept["anchors"].isna()] if by == "n" else kept[kept["anchors"].notna()]
+    (a, x), (b, y) = kept.sort_values(by)[[by, "operations"]].to_numpy(float)[-2:]
+    return math.log(y / x) / math.log(b / a)
+
+
+def cost_exponents(rows: pd.DataFrame, *, largest: int = 4) -> pd.DataFrame:
+    """Return for each form of a full-batch evaluation the exponent of its operations and of its seconds by device.
+
+    ``seconds`` is fitted over the ``largest`` sizes; ``last doubling`` is log₂ of the last two medians' ratio, where a
+    device that was waiting for launches begins to compute.
+    """
+    lines = []
+    times = seconds_table(rows, part="full_batch")
+    for (device, form), part in times.groupby(["device", "form"], sort=False):
+        tail = part.sort_values("n").tail(largest)
+        slope, (low, high) = loglog_exponent(tail["n"].tolist(), tail["median"].tolist())
+        lines.append(
+            {
+                "form": form,
+                "device": device,
+                "operations": counted_exponent(rows, str(form)),
+                "seconds": slope,
+                "low": low,
+                "high": high,
+                "last doubling": math.log2(tail["median"].iloc[-1] / tail["median"].iloc[-2]),
+                "largest n": int(tail["n"].max()),
+                "at the largest": float(tail["median"].iloc[-1]),
+            }
+        )
+    return pd.DataFrame(lines)
+
+
+def _ratios(form: str, *, part: str, at: dict[str, float]) -> dict[str, tuple[float, Interval]]:
+    rows = rows_of("runtime", part)
+    here = [device for device in DEVICES if (rows["device"] == device).any()]
+    return {device: speed_up(rows, ("frem", form), PLAIN, device=device, part=part, at=at) for device in here}
+
+
+def _spanned(found: dict[str, tuple[float, Interval]]) -> tuple[float, Interval]:
+    """Return the first device's ratio, and the range over devices and repeats."""
+    spans = [span for _, span in found.values()]
+    return next(iter(found.values()))[0], (min(low for low, _ in spans), max(high for _, high in spans))
+
+
+def _described(name: str, found: dict[str, tuple[float, Interval]]) -> str:
+    return f"{name}: " + ", ".join(f"{value:.3g} on the {DEVICES[device]}" for device, (value, _) in found.items())
+
+
+@query
+def frem_speed_up(n: int) -> Answer:
+    """Return seconds of an epoch of FREM by those of FRHSIC, both plain: 32 anchors (text) or all (reference).
+
+    The interval spans our devices.
+    """
+    values = {}
+    intervals = {}
+    for protocol, form in LOOPS.items():
+        values[protocol], intervals[protocol] = _spanned(_ratios(form, part="epoch", at={"n": n}))
+    notes = [_described(f"FREM, {form}", _ratios(form, part="epoch", at={"n": n})) for form in LOOPS.values()]
+    fast = {
+        device: speed_up(rows_of("runtime"), ("frem", "library, all anchors"), ("frhsic", "library"),
+                         device=device, part="epoch", at={"n": n})
+        for device in _ratios(LOOPS["text"], part="epoch", at={"n": n})
+    }  # fmt: skip
+    notes.append(_described("without the loop, every row an anchor, both in library form", fast))
+    return Answer(values, intervals, note="; ".join(notes))
+
+
+@query
+def dimension_speed_up(end: str) -> Answer:
+    """Return the same ratio on Adult with 32 anchors over the dimensions of S: smallest, largest or median."""
+    by_d = [_ratios(LOOPS["text"], part="dimension", at={"d": d}) for d in DIMENSIONS]
+    picked: dict[str, tuple[float, Interval]] = {}
+    for device in by_d[0]:
+        ordered = sorted((found[device] for found in by_d), key=lambda pair: pair[0])
+        picked[device] = ordered[{"min": 0, "max": -1, "median": len(ordered) // 2}[end]]
+    value, interval = _spanned(picked)
+    return Answer({"any": value}, {"any": interval}, note=_described("FREM, loop over 32 anchors", picked))
+
+
+@query
+def epoch_seconds(method: str, form: str, n: int) -> Answer:
+    """Return the median seconds of an epoch on our devices; not comparable with another machine's."""
+    table = seconds_table(rows_of("runtime"))
+    table = table[(table["method"] == method) & (table["form"] == form) & (table["n"] == n)]
+    found = table[table["mode"] == "eager"].set_index("device")["median"]
+    first = next(device for device in DEVICES if device in found)
+    note = ", ".join(f"{found[device]:.3g} s on our {name}" for device, name in DEVICES.items() if device in found)
+    return Answer({"any": float(found[first])}, why=f"it is a fact about the authors' machine; {note}")
+
+
+@query
+def cost_order(forms: list[str]) -> Answer:
+    """Return the exponents of the operations counted, in n; with ``/anchors`` in the number of anchors."""
+    rows = rows_of("runtime", "operations")
+    values = []
+    for form in forms:
+        name, _, by = form.partition("/")
+        values.append(counted_exponent(rows, name, by=by or "n"))
+    trace = counted_exponent(rows, "hsic_trace")
+    note = f"operations counted; as a product of four matrices HSIC has exponent {trace:.2f}" if "hsic" in forms else ""
+    return Answer({"any": tuple(values)}, note=note or "operations counted, as a loop and as matrix products alike")
+
+
+@query
+def epoch_order(method: str, form: str) -> Answer:
+    """Return the exponent in n of the seconds of an epoch of mini-batches, from the four largest n, on each device."""
+    table = seconds_table(rows_of("runtime"))
+    table = table[(table["method"] == method) & (table["form"] == form) & (table["mode"] == "eager")]
+    found = {}
+    for device, part in table.groupby("device", sort=False):
+        tail = part.sort_values("n").tail(4)
+        found[device] = loglog_exponent(tail["n"].tolist(), tail["median"].tolist())
+    first = next(device for device in DEVICES if device in found)
+    note = f"seconds of an epoch at batch size 256: {_described('exponent in n', found)}"
+    return Answer({"any": (found[first][0],)}, note=note)

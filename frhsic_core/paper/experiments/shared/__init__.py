@@ -1,0 +1,1 @@
+"""Calculations that several experiments share: Pareto summaries, paired tests, features of Gaussian kernels."""

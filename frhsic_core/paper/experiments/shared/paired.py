@@ -1,0 +1,199 @@
+r"""Paired comparison of two methods over splits: exact signed-rank test, Holm's correction, effect sizes.
+
+Splits are random cuts of one dataset. Their training parts overlap (80 % of the rows each), so differences from
+different splits are not independent: a p-value says how stable an order is *on this dataset under re-splitting*, not on
+a new sample of people. The corrected resampled t-test of Nadeau and Bengio (2003) allows for the overlap and stands
+beside the signed-rank test.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+__all__ = ["Paired", "compare", "corrected_t", "holm", "median_interval", "rank_biserial", "signed_rank", "t_interval"]
+
+
+def _signed_ranks(difference: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the midranks of |d| over the non-zero differences, and which of these are positive."""
+    kept = np.asarray(difference, float)
+    kept = kept[kept != 0.0]
+    return stats.rankdata(np.abs(kept)), kept > 0
+
+
+def signed_rank(difference: np.ndarray) -> float:
+    """Return the exact two-sided p-value of Wilcoxon's signed-rank test; ties and zeros are allowed.
+
+    Zeros are left out (Wilcoxon's way), tied |d| share their mean rank, and the law of the rank sum under random signs
+    is counted out, conditionally on the ranks: twice the smaller tail, at most 1. The smallest p-value n differences
+    can reach is 2^(1 − n): 1/16 with five, 6·10⁻⁸ with 25. O(n³).
+
+    Examples
+    --------
+    >>> signed_rank(np.array([1.0, 2.0, 3.0, 4.0, 5.0]))
+    0.0625
+    """
+    ranks, positive = _signed_ranks(difference)
+    if not len(ranks):
+        return 1.0
+    doubled = np.rint(2 * ranks).astype(int)  # midranks are halves of integers
+    law = np.zeros(doubled.sum() + 1)
+    law[0] = 1.0
+    for rank in doubled:
+        law[rank:] = 0.5 * law[rank:] + 0.5 * law[: len(law) - rank]
+        law[:rank] *= 0.5
+    observed = int(doubled[positive].sum())
+    return float(min(1.0, 2.0 * min(law[: observed + 1].sum(), law[observed:].sum())))
+
+
+def rank_biserial(difference: np.ndarray) -> float:
+    """Return the matched rank-biserial correlation (W₊ − W₋)/(W₊ + W₋): 1 where every difference is positive.
+
+    Examples
+    --------
+    >>> rank_biserial(np.array([1.0, 2.0, -3.0]))
+    0.0
+    """
+    ranks, positive = _signed_ranks(difference)
+    return float((ranks[positive].sum() - ranks[~positive].sum()) / ranks.sum()) if len(ranks) else 0.0
+
+
+def holm(p: np.ndarray) -> np.ndarray:
+    """Return p-values adjusted by Holm's step-down method: any set of claims made at level α has familywise error α.
+
+    Examples
+    --------
+    >>> holm(np.array([0.01, 0.04, 0.03])).tolist()
+    [0.03, 0.06, 0.06]
+    """
+    p = np.asarray(p, float)
+    order = np.argsort(p, kind="stable")
+    stepped = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
+    adjusted = np.empty_like(p)
+    adjusted[order] = np.minimum(stepped, 1.0)
+    return adjusted
+
+
+def median_interval(
+    difference: np.ndarray, *, resamples: int = 2000, level: float = 0.95, seed: int = 0
+) -> tuple[float, float]:
+    """Return the percentile bootstrap interval of the median difference, resampling splits."""
+    difference = np.asarray(difference, float)
+    index = np.random.default_rng(seed).integers(0, len(difference), (resamples, len(difference)))
+    low, high = np.quantile(np.median(difference[index], axis=1), [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
+
+
+def corrected_t(difference: np.ndarray, *, test_share: float = 0.2) -> tuple[float, float]:
+    r"""Return t and two-sided p of the corrected resampled t-test of Nadeau and Bengio.
+
+    .. math:: t = \bar d\,/\sqrt{\big(\tfrac1J + \tfrac{n_\text{test}}{n_\text{train}}\big)\,s^2},\qquad J - 1
+        \text{ degrees of freedom.}
+
+    With one fifth for testing the variance is not s²/J but s²(1/J + 1/4): more splits help only up to a point.
+
+    Examples
+    --------
+    >>> t, p = corrected_t(np.array([1.0, 2.0, 3.0]))
+    >>> round(t, 4), round(p, 4)
+    (2.6186, 0.1201)
+    """
+    d = np.asarray(difference, float)
+    variance = d.var(ddof=1) * (1.0 / len(d) + test_share / (1.0 - test_share))
+    if variance == 0.0:
+        return (0.0, 1.0) if d.mean() == 0.0 else (float(np.copysign(np.inf, d.mean())), 0.0)
+    t = d.mean() / np.sqrt(variance)
+    return float(t), float(2.0 * stats.t.sf(abs(t), len(d) - 1))
+
+
+def t_interval(difference: np.ndarray, *, level: float = 0.95) -> tuple[float, float]:
+    """Return the mean of paired differences and the half-width of its t interval; NaN with a single one.
+
+    Examples
+    --------
+    >>> mean, half = t_interval(np.array([1.0, 2.0, 3.0]))
+    >>> mean, round(half, 3)
+    (2.0, 2.484)
+    """
+    d = np.asarray(difference, float)
+    half = stats.t.ppf((1 + level) / 2, len(d) - 1) * d.std(ddof=1) / np.sqrt(len(d)) if len(d) > 1 else np.nan
+    return float(d.mean()), float(half)
+
+
+@dataclass(frozen=True)
+class Paired:
+    """The result of one paired comparison; positive differences favor the first method.
+
+    Parameters
+    ----------
+    splits, wins, losses : int
+        Pairs, and in how many the first or the second method is ahead.
+    median, low, high : float
+        Median difference and its 95 % bootstrap interval.
+    mean, sd : float
+        Of the differences (sd with divisor n − 1).
+    effect : float
+        Matched rank-biserial correlation, −1 to 1.
+    p : float
+        Exact signed-rank test, not yet adjusted.
+    p_corrected : float
+        Corrected resampled t-test.
+    """
+
+    splits: int
+    wins: int
+    losses: int
+    median: float
+    low: float
+    high: float
+    mean: float
+    sd: float
+    effect: float
+    p: float
+    p_corrected: float
+
+
+def compare(
+    first: np.ndarray, second: np.ndarray, *, higher: bool = True, test_share: float = 0.2, resamples: int = 2000
+) -> Paired:
+    """Compare two methods split by split.
+
+    Parameters
+    ----------
+    first, second : numpy.ndarray
+        One value for each split, of the same splits.
+    higher : bool
+        Whether a higher value is better.
+    test_share : float
+        Share of the rows in a test part.
+    resamples : int
+        Of the bootstrap.
+    """
+    first = np.asarray(first, float)
+    second = np.asarray(second, float)
+    if first.shape != second.shape or first.ndim != 1 or len(first) < 2:
+        raise ValueError(
+            f"first has shape {first.shape} and second {second.shape}: both need one value for each of the "
+            "same two or more splits."
+        )
+    if not (np.isfinite(first).all() and np.isfinite(second).all()):
+        raise ValueError(
+            "first or second holds NaN or infinity: leave these splits out of both, or replace the values."
+        )
+    d = first - second if higher else second - first
+    low, high = median_interval(d, resamples=resamples)
+    return Paired(
+        splits=len(d),
+        wins=int((d > 0).sum()),
+        losses=int((d < 0).sum()),
+        median=float(np.median(d)),
+        low=low,
+        high=high,
+        mean=float(d.mean()),
+        sd=float(d.std(ddof=1)),
+        effect=rank_biserial(d),
+        p=signed_rank(d),
+        p_corrected=corrected_t(d, test_share=test_share)[1],
+    )

@@ -1,0 +1,299 @@
+"""Tables and queries of the transfer experiment: spread over heads, the worst head, who keeps performance.
+
+The reference protocol was trained, on five splits. The paper's table prints one run, so the interval of a query is
+where another single run would lie.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+import pandas as pd
+
+from frhsic_core.paper.claims.answers import Answer, data_note, joined, one_run, query, rows_of
+from frhsic_core.paper.experiments.main_table import MAIN_METHODS
+from frhsic_core.paper.experiments.shared.paired import t_interval
+from frhsic_core.paper.experiments.shared.pareto import BAND, named
+from frhsic_core.paper.experiments.transfer import HEADS, LAMS
+from frhsic_core.paper.runs.reference import book_folder
+
+__all__ = [
+    "CONVENTIONS", "HEAD_NAMES", "PAPER_LAMS", "across_heads", "authors_heads", "by_head", "own_and_fresh",
+    "paired_difference", "places", "preserving", "spread_table",
+]  # fmt: skip
+
+CONVENTIONS = {
+    "gdp_mixed": "as in the paper: logits and labels",
+    "gdp_sample": "probabilities, as defined",
+    "gdp_uniform": "probabilities, uniform grid",
+    "gdp_label": "labels, as defined",
+}
+HEAD_NAMES = {"linear": "linear", "mlp": "MLP", "forest": "forest", "svm": "SVM"}
+# λ of the paper's table for Adult and Crime, of its appendix for the rest.
+PAPER_LAMS = {"adult": 10.0, "crime": 100.0, "compas": 10.0, "meps": 10.0, "acs_income": 10.0}
+PAPER_METHODS = MAIN_METHODS[:4]
+_KEY = ["dataset", "name", "lam", "split"]
+
+
+def by_head(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return one line for each model and head: ``performance`` and GDP by every convention.
+
+    ``name`` is the method, with its option after a colon.
+    """
+    rows = named(rows)
+    parts = [
+        rows[_KEY].assign(
+            head=head,
+            performance=rows[f"{head}_performance"].astype(float),
+            **{name: rows[f"{head}_{name}"].astype(float) for name in CONVENTIONS},
+        )
+        for head in HEADS
+    ]
+    return pd.concat(parts, ignore_index=True)
+
+
+def across_heads(rows: pd.DataFrame, *, convention: str = "gdp_sample", heads: Sequence[str] = HEADS) -> pd.DataFrame:
+    """Return for each model the mean, standard deviation (divisor 4, as printed) and largest GDP over its heads.
+
+    ``between`` is the share of the variance that is the distance between the first two heads' mean and the last two
+    heads' mean: with the paper's convention, logits against labels. A model without all the heads has NaN.
+
+    Examples
+    --------
+    >>> row = {"dataset": "adult", "method": "frem", "option": "", "lam": 10.0, "split": 42}
+    >>> for head, value in zip(HEADS, (0.6, 0.6, 0.1, 0.1)):
+    ...     row |= {f"{head}_performance": 0.8} | {f"{head}_{name}": value for name in CONVENTIONS}
+    >>> across_heads(pd.DataFrame([row]))[["mean", "sd", "largest", "between"]].round(3).iloc[0].tolist()
+    [0.35, 0.25, 0.6, 1.0]
+    """
+    if convention not in CONVENTIONS:
+        raise ValueError(f"convention is {convention!r}: choose one of {', '.join(map(repr, CONVENTIONS))}.")
+    lines = by_head(rows)
+    wide = lines[lines["head"].isin(heads)].pivot(index=_KEY, columns="head", values=convention)[list(heads)]
+    values = wide.to_numpy(float)
+    whole = ~np.isnan(values).any(1)
+    found = pd.DataFrame(
+        {
+            "mean": values.mean(1),
+            "sd": values.std(1),
+            "largest": values.max(1),
+            "worst head": [heads[i] if ok else "" for i, ok in zip(np.argmax(values, 1), whole, strict=True)],
+        },
+        index=wide.index,
+    )
+    if len(heads) == len(HEADS):
+        half = (values[:, :2].mean(1) - values[:, 2:].mean(1)) / 2
+        with np.errstate(invalid="ignore", divide="ignore"):
+            found["between"] = half**2 / values.var(1)
+    return found.reset_index()
+
+
+def spread_table(rows: pd.DataFrame, *, convention: str = "gdp_sample", heads: Sequence[str] = HEADS) -> pd.DataFrame:
+    """Return mean and standard deviation over splits of the spread over heads and of the largest GDP.
+
+    One line for each dataset, method and λ, with the mean ``performance`` of the model's own head, its ratio to
+    Unfair's and whether it is within one per cent.
+    """
+    found = across_heads(rows, convention=convention, heads=heads)
+    grouped = found.groupby(["dataset", "name", "lam"])
+    table = pd.DataFrame(
+        {
+            "sd": grouped["sd"].mean(),
+            "sd over splits": grouped["sd"].std(),
+            "largest": grouped["largest"].mean(),
+            "largest over splits": grouped["largest"].std(),
+            "mean": grouped["mean"].mean(),
+            "splits": grouped["split"].nunique(),
+        }
+    )
+    if "between" in found:
+        table["between"] = grouped["between"].mean()
+    return table.join(preserving(rows)).reset_index()
+
+
+def own_and_fresh(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return for each model GDP of its ``own`` head, the ``worst`` fresh head's and the ``excess`` of that over it.
+
+    Probabilities, as defined. The worst is over the heads that were fitted, ``heads`` of them: without the forest on
+    large datasets beyond the first λ. ``worst_three`` leaves the forest out everywhere, to compare over λ.
+    """
+    lines = by_head(rows)
+    wide = lines.pivot(index=_KEY, columns="head", values="gdp_sample")
+    rows = rows.assign(name=rows["method"].where(rows["option"] == "", rows["method"] + ":" + rows["option"]))
+    found = pd.DataFrame(
+        {
+            "own": rows.set_index(_KEY)["gdp_sample"].astype(float),
+            "worst": wide.max(axis=1),
+            "worst_three": wide.drop(columns="forest").max(axis=1),
+            "heads": wide.notna().sum(axis=1),
+        }
+    )
+    return found.assign(excess=found["worst"] - found["own"]).reset_index()
+
+
+def paired_difference(
+    found: pd.DataFrame, column: str, *, dataset: str, lam: float, name: str = "frhsic", other: str
+) -> tuple[float, float]:
+    """Return the mean over splits of ``name`` less ``other`` and the half-width of its 95 % t interval.
+
+    ``found`` has a line for each model (:func:`across_heads`, :func:`own_and_fresh`); Unfair is taken at its λ of zero.
+
+    Examples
+    --------
+    >>> lines = [("adult", name, 10.0, split, 0.1 * split * (1 + (name == "frem")))
+    ...          for split in (1, 2, 3) for name in ("frhsic", "frem")]
+    >>> table = pd.DataFrame(lines, columns=["dataset", "name", "lam", "split", "sd"])
+    >>> mean, half = paired_difference(table, "sd", dataset="adult", lam=10.0, other="frem")
+    >>> round(mean, 3), round(half, 3)
+    (-0.2, 0.248)
+    """
+    part = found[found["dataset"] == dataset]
+    wide = [
+        part[(part["name"] == one) & (part["lam"] == (0.0 if one == "unfair" else lam))].set_index("split")[column]
+        for one in (name, other)
+    ]
+    return t_interval((wide[0] - wide[1]).dropna().to_numpy())
+
+
+def preserving(rows: pd.DataFrame, *, band: float = BAND) -> pd.DataFrame:
+    """Return mean performance of the model's own head and whether it is within ``band`` of Unfair's, for each model."""
+    rows = named(rows)
+    means = rows.groupby(["dataset", "name", "lam"])["performance"].mean()
+    unfair = means.xs(("unfair", 0.0), level=("name", "lam")).reindex(means.index.get_level_values("dataset"))
+    ratio = means.to_numpy() / unfair.to_numpy()
+    task = rows.groupby("dataset")["task"].first().reindex(means.index.get_level_values("dataset"))
+    kept = np.where(task == "regression", ratio <= 1 + band, ratio >= 1 - band)
+    return pd.DataFrame({"performance": means, "of Unfair's": ratio, "kept": kept})
+
+
+def places(
+    rows: pd.DataFrame,
+    dataset: str,
+    *,
+    convention: str = "gdp_mixed",
+    lam: float | None = None,
+    methods: Sequence[str] = PAPER_METHODS,
+    column: str = "sd",
+    kept_only: bool = True,
+) -> pd.Series:
+    """Return the rank of each method on a dataset by ``column`` over heads; the lowest value has rank 1.
+
+    Only those that keep performance take part, unless ``kept_only=False``.
+    """
+    table = spread_table(rows[rows["dataset"] == dataset], convention=convention)
+    part = table[(table["lam"] == (PAPER_LAMS[dataset] if lam is None else lam)) & table["name"].isin(methods)]
+    part = part[part["kept"]] if kept_only else part
+    return part.set_index("name")[column].dropna().rank(method="min").astype(int)
+
+
+def authors_heads() -> pd.DataFrame:
+    """Return the spread over heads of the authors' stored values, and the scales' share of it."""
+    stored = pd.read_csv(book_folder("claims", "authors", "transfer.csv"))
+    wide = stored.pivot(index=["dataset", "method"], columns="head", values="gdp")
+    values = wide[["linear", "mlp", "random_forest", "svm"]].to_numpy(float)
+    half = (values[:, :2].mean(1) - values[:, 2:].mean(1)) / 2
+    return pd.DataFrame({"sd": values.std(1), "between": half**2 / values.var(1)}, index=wide.index)
+
+
+@cache
+def _across(convention: str) -> pd.DataFrame:
+    return across_heads(rows_of("transfer"), convention=convention)
+
+
+@cache
+def heads_of(dataset: str, method: str, convention: str = "gdp_mixed") -> pd.DataFrame:
+    """Return mean, spread and largest GDP over heads at the paper's λ, a line for each split."""
+    found = _across(convention)
+    lam = 0.0 if method == "unfair" else PAPER_LAMS[dataset]
+    part = found[(found["dataset"] == dataset) & (found["name"] == method) & (found["lam"] == lam)]
+    return part.dropna(subset="sd").sort_values("split").set_index("split")
+
+
+@query
+def transfer_setting(what: str, dataset: str = "") -> Answer:
+    """Return the λ of a dataset's table in the transfer experiment, or its number of heads."""
+    if what == "heads":
+        return Answer({"any": float(len(HEADS))})
+    lam = PAPER_LAMS[dataset] if dataset else min(LAMS)
+    note = "" if dataset else "every dataset was run at 10; the printed values of Crime are said to be at 100"
+    return Answer({"any": lam if lam in LAMS else None}, note=note)
+
+
+@query
+def transfer_spread(dataset: str, method: str) -> Answer:
+    """Return the standard deviation of GDP over the four heads, logits and labels mixed as printed; one run."""
+    found = heads_of(dataset, method)
+    values = found["sd"].to_numpy(float)
+    one = heads_of(dataset, method, "gdp_sample")["sd"].mean()
+    note = "" if dataset == "crime" else f"{found['between'].mean():.0%} of the variance is logits against labels"
+    note = joined(
+        "reference protocol", note, f"on one scale {one:.4f}", f"split 42 alone {values[0]:.4g}", data_note(dataset)
+    )
+    mean, interval = one_run(values)
+    return Answer({"any": mean}, {"any": interval}, note=note)
+
+
+@query
+def transfer_absent(dataset: str, method: str) -> Answer:
+    """Return the share of splits without a model of the method at the table's λ."""
+    rows = rows_of("transfer")
+    part = rows[(rows["dataset"] == dataset) & (rows["method"] == method) & (rows["option"] == "")]
+    own = heads_of(dataset, method)["sd"].mean()
+    return Answer({"any": float((part["lam"] != PAPER_LAMS[dataset]).mean())}, note=f"at its own λ = 0: {own:.4f}")
+
+
+@query
+def transfer_reduction(dataset: str, method: str) -> Answer:
+    """Return by how many per cent the spread over heads is below Unfair's, split by split."""
+    found = {}
+    for convention in ("gdp_mixed", "gdp_sample"):
+        own, unfair = (heads_of(dataset, name, convention)["sd"] for name in (method, "unfair"))
+        found[convention] = 100 * (1 - own / unfair).to_numpy(float)
+    values = found["gdp_mixed"]
+    note = f"on one scale {found['gdp_sample'].mean():.0f} ± {found['gdp_sample'].std(ddof=1):.0f} over splits"
+    mean, interval = one_run(values)
+    return Answer({"any": mean}, {"any": interval}, note=note)
+
+
+@query
+def transfer_place(datasets: list[str], method: str) -> Answer:
+    """Return the worst rank by spread over heads among the paper's methods that keep performance within one per cent.
+
+    On the datasets named, with logits and labels mixed as printed. The interval holds the places in single splits.
+    """
+    rows = rows_of("transfer")
+    kept = preserving(rows)["kept"]
+    found: dict[str, list[float]] = {}
+    notes = []
+    splits = sorted(rows["split"].unique())
+    for dataset in datasets:
+        whole = places(rows, dataset)
+        if method not in whole:
+            notes.append(f"{dataset}: performance is not kept")
+            continue
+        others = [name for name in whole.index if kept[dataset, name, PAPER_LAMS[dataset]]]
+        spread = pd.DataFrame({name: heads_of(dataset, name)["sd"] for name in others})
+        single = spread.rank(axis=1, method="min")[method].reindex(splits).dropna()
+        found[dataset] = [float(whole[method]), float(single.min()), float(single.max())]
+        sample, hard = (places(rows, dataset, convention=name)[method] for name in ("gdp_sample", "gdp_label"))
+        notes.append(f"{dataset}: {whole[method]} of {len(whole)}, by probabilities {sample}, by labels {hard}")
+    if not found:
+        return Answer({"any": None}, note="; ".join(notes))
+    place, low, high = np.max(list(found.values()), axis=0)
+    return Answer({"any": float(place)}, {"any": (float(low), float(high))}, note="; ".join(notes))
+
+
+@query
+def stored_transfer_place(dataset: str, method: str) -> Answer:
+    """Return the rank by spread over heads of the stored values, without Reg-GDP, whose accuracy fell."""
+    spread = authors_heads()["sd"].loc[dataset].drop(["unfair", "reg_gdp"])
+    return Answer({"any": float(spread.rank()[method])})
+
+
+@query
+def stored_transfer_reduction(dataset: str, method: str) -> Answer:
+    """Return by how many per cent the spread of the stored values is below Unfair's."""
+    spread = authors_heads()["sd"].loc[dataset]
+    return Answer({"any": float(100 * (1 - spread[method] / spread["unfair"]))})

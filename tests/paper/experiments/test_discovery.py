@@ -1,0 +1,102 @@
+"""Experiments are found by their plan: one module with a plan and queries is all that a new one needs."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+import frhsic_core.paper as paper
+from frhsic_core.paper.experiments import homes, module_of, query_modules
+from frhsic_core.paper.experiments.presets import EXPERIMENTS, experiment_for
+from frhsic_core.paper.runs.plan import Experiment
+
+FOLDER = Path(paper.__file__).parent
+SLICE = textwrap.dedent(
+    """
+    from frhsic_core.paper.claims.answers import Answer, query
+    from frhsic_core.paper.runs.plan import Experiment, Task
+
+    ORDER = 0
+
+    def plan(preset):
+        return Experiment("brand_new", (Task("synthetic", "text", "text"),), ("unfair",), (), (42,))
+
+    def plan_brand_new_live(preset):
+        return plan(preset)
+
+    @query
+    def brand_new_answer():
+        return Answer({"any": 7.0})
+    """
+)
+
+
+def test_a_new_module_is_found_without_a_list(tmp_path: Path) -> None:
+    """Copy one file into the folder: the command line and the ledger know the experiment and its query."""
+    import shutil
+
+    copy = tmp_path / "frhsic_core"
+    shutil.copytree(FOLDER.parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    (copy / "paper" / "experiments" / "brand_new.py").write_text(SLICE, encoding="utf-8")
+    script = (
+        "import frhsic_core; from frhsic_core.paper.experiments.presets import EXPERIMENTS, experiment_for\n"
+        f"assert frhsic_core.__file__.startswith({str(tmp_path)!r})\n"
+        "assert list(EXPERIMENTS)[:2] == ['brand_new', 'brand_new_live'], list(EXPERIMENTS)\n"
+        "assert experiment_for('brand_new_live', 'text').name == 'brand_new'\n"
+        "from frhsic_core.paper.claims.verdicts import answer_of\n"
+        "assert answer_of('brand_new_answer', '{}').values == {'any': 7.0}"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, cwd=tmp_path, env={"PYTHONPATH": str(tmp_path)})
+
+
+def test_names_keep_their_order_and_resolve() -> None:
+    assert list(EXPERIMENTS) == list(homes())
+    assert list(homes())[:3] == ["main", "live", "variants"]
+    for name in homes():
+        assert callable(module_of(name).plan)
+        for preset in ("smoke", "text", "full"):
+            assert experiment_for(name, preset).keys()
+
+
+def test_a_name_is_resolved_to_its_code() -> None:
+    assert module_of("transfer").__name__ == "frhsic_core.paper.experiments.transfer"
+    assert module_of("ablation").measure_unit.__name__ == "measure_unit_ablation"
+    with pytest.raises(ModuleNotFoundError, match="nothing"):
+        module_of("nothing")
+
+
+def test_every_measurement_that_a_plan_names_exists() -> None:
+    """Stored keys contain these names, so that they must resolve for as long as the rows are kept."""
+    for name in homes():
+        plan = experiment_for(name, "full")
+        if isinstance(plan, Experiment):
+            named = {job.recipe.measure for job in plan.jobs()} - {""}
+            assert all(callable(module_of(measure).measure) for measure in named), name
+        else:
+            assert callable(module_of(plan.module).measure_unit), name
+
+
+def test_finding_and_planning_import_no_torch() -> None:
+    script = (
+        "import sys; from frhsic_core.paper.experiments.presets import EXPERIMENTS\n"
+        "assert 'scipy' not in sys.modules\n"
+        "[build('full') for build in EXPERIMENTS.values()]\n"
+        "from frhsic_core.paper.claims.answers import queries; queries()\n"
+        "assert 'torch' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_experiments_use_the_register_of_queries_and_nothing_else_of_the_ledger() -> None:
+    assert len(query_modules()) >= 10
+    for path in [*(FOLDER / "runs").glob("*.py"), *(FOLDER / "experiments").rglob("*.py")]:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        used = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module}
+        ledger = {name for name in used if name.startswith("frhsic_core.paper.claims")}
+        allowed = {"frhsic_core.paper.claims.answers"} if path.is_relative_to(FOLDER / "experiments") else set()
+        assert ledger <= allowed, path.name
