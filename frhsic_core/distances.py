@@ -66,7 +66,7 @@ def median_bandwidth(
     generator : torch.Generator, optional
         Source of that subset; without one, evenly spaced rows are used, so that the answer is repeatable.
     power : int
-        2 for Euclidean distances, 1 for the ℓ₁ distances of :class:`Laplacian`.
+        2 for Euclidean distances, 1 for the ℓ₁ distances of :class:`~frhsic_core.Laplacian`.
     check_finite : bool
         Switch the NaN check off where a training step must not wait for the GPU.
 

@@ -18,7 +18,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 # What nobody reads on paper: the long module references are for looking up, with links.
-LEFT_OUT = ("ch-api-theory", "ch-api-experiments")
+LEFT_OUT = ("ch-api-modules",)
 OPEN = "article details:not(.hide), article details.hide.above-output"
 MARGIN = 16
 SCALE = 0.78  # from the size for a screen to about ten points

@@ -66,7 +66,7 @@ def gdp_interval(
     sample_weight: ArrayLike | None = None,
     check_finite: bool = True,
 ) -> GDPInterval:
-    """Bootstrap interval for :func:`gdp`: rows are resampled with replacement, the same rows for every batch element.
+    """Bootstrap interval for ``gdp``: rows are resampled with replacement, the same rows for every batch element.
 
     A replicate is GDP with the resampling counts c as row weights, at the bandwidth and on the grid of the sample. All
     replicates are two matrix products with the kernel matrix, ``(K(c·f))/(Kc)``: O(mn·n_bootstrap) time in BLAS, no
@@ -81,7 +81,7 @@ def gdp_interval(
     Parameters
     ----------
     y_pred, s, weights, bandwidth, grid, reference, mask, sample_weight, check_finite
-        As in :func:`gdp`.
+        As in :func:`~frhsic_core.gdp`.
     n_bootstrap : int
         Number of replicates.
     level : float

@@ -30,7 +30,7 @@ def demographic_parity(
     y_pred, s : array_like
         ``(..., n)``; the two values of S may be any two numbers.
     mask, sample_weight, check_finite
-        As in :func:`gdp`. With ``check_finite=False`` values above the middle of the range of S form one group, and a
+        As in ``gdp``. With ``check_finite=False`` values above the middle of the range of S form one group, and a
         missing group gives zero instead of an error.
 
     Returns

@@ -17,7 +17,7 @@ EXTRACT_TARGET = "PINCP_gt_50000"
 OFFICIAL = (SENSITIVE, *FEATURES, "PINCP", "PWGTP")
 MEMBER = "psam_p06.csv"
 SAMPLE, SAMPLE_SEED = 20_000, 42
-#: Rows of the task before sampling: all of California, and the 40 % of it that the extract holds.
+#: Rows of the task before sampling, all of California, and the 40 % of it that the extract holds.
 TASK_ROWS, EXTRACT_ROWS = 195_665, 78_266
 URL = "https://www2.census.gov/programs-surveys/acs/data/pums/2018/1-Year/csv_pca.zip"
 

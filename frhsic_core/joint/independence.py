@@ -26,7 +26,7 @@ _MIN_ROWS = {"gamma": 6, "spectral": 4, "permutation": 2}
 
 @dataclass(frozen=True)
 class IndependenceTest:
-    """Result of :func:`hsic_test`; tensors have the batch shape.
+    """Result of :func:`~frhsic_core.hsic_test`; tensors have the batch shape.
 
     Attributes
     ----------

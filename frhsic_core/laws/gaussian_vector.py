@@ -83,7 +83,7 @@ class GaussianVector(JointGaussian):
 
     @property
     def maximal_correlation(self) -> float:
-        """√(cᵀΣ_Z⁻¹c): the best f is linear, f(z) = cᵀΣ_Z⁻¹z."""
+        """√(cᵀΣ_Z⁻¹c), since the best f is linear, f(z) = cᵀΣ_Z⁻¹z."""
         c = self.cross_covariance
         return math.sqrt(c @ np.linalg.solve(self.covariance, c))
 

@@ -52,7 +52,7 @@ class JointGaussian(ABC):
     @property
     @abstractmethod
     def maximal_correlation(self) -> float:
-        """Largest Corr(f(Z), g(S)) over all square-integrable f, g: the canonical correlation √(cᵀΣ_Z⁻¹c)."""
+        """Largest Corr(f(Z), g(S)) over all square-integrable f, g, the canonical correlation √(cᵀΣ_Z⁻¹c)."""
 
     @abstractmethod
     def coupling(self, kernel_z: Gaussian) -> float:

@@ -23,14 +23,14 @@ class FairEncoder(FairModel):
     Parameters
     ----------
     lam : float or "auto", default 1.0
-        λ ≥ 0. The penalty is on Z alone (:class:`frhsic_core.learning.FairClassifier` has one of weight λ = 0.5 on Z
+        λ ≥ 0. The penalty is on Z alone (:class:`frhsic_core.FairClassifier` has one of weight λ = 0.5 on Z
         and one on the logits), so that the two defaults weigh alike.
     task : {"auto", "classification", "regression"}, default "auto"
         What y is; ``"auto"``: a classification when it has two values, otherwise a regression.
     widths : tuple of int, default (50, 8)
         Z is twice as wide as a classifier's, because other heads and other targets are to find something in it.
     positive_class, method, ...
-        As in :class:`frhsic_core.learning.FairClassifier`, with the same defaults.
+        As in :class:`frhsic_core.FairClassifier`, with the same defaults.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """What the scikit-learn estimators share: checking, scaling, training, encoding, saving.
 
 X and S are scaled to [0, 1] by the minimum and maximum of the training rows inside, as the paper does (a few values far
-out are reported, :class:`OutlierWarning`); the target of a regression is standardised.
+out are reported, ``OutlierWarning``); the target of a regression is standardised.
 Training is in float32 on whatever device there is, predictions are in float64 on the CPU: plain PyTorch modules that do
 not depend on the number of rows they are asked about.
 """
@@ -48,7 +48,7 @@ _CHUNK = 8192  # rows predicted at a time
 
 
 class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Base of the three estimators; :class:`frhsic_core.learning.FairClassifier` documents the parameters."""
+    """Base of the three estimators; :class:`frhsic_core.FairClassifier` documents the parameters."""
 
     encoder_: nn.Sequential
     head_: nn.Linear

@@ -149,7 +149,7 @@ def favourable_class(y: Any, classes: np.ndarray, named: Any, *, condition: str 
         The parameter ``positive_class``.
     condition : {None, "positives"}
         With ``"positives"`` the choice decides whom the penalty protects: then labels that do not say it (text, or
-        numbers other than 0 and 1, −1 and 1) warn (:class:`PositiveClassWarning`).
+        numbers other than 0 and 1, −1 and 1) warn (``PositiveClassWarning``).
     stacklevel : int
         As in :func:`warnings.warn`, for the caller of this function.
     """

@@ -31,7 +31,7 @@ E = TypeVar("E", bound=BaseEstimator)
 def plain_networks(
     n_features: int, widths: tuple[int, ...], *, activation: str, activate_output: bool
 ) -> tuple[nn.Sequential, nn.Linear]:
-    """Encoder and head as plain PyTorch modules in float64, in the layout of :meth:`TrainedStack.lone`."""
+    """Encoder and head as plain PyTorch modules in float64, in the layout of ``TrainedStack.lone``."""
     sizes = (n_features, *widths)
     modules: list[nn.Module] = []
     for i, (n_in, n_out) in enumerate(pairwise(sizes)):

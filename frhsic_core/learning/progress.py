@@ -16,7 +16,7 @@ PATIENCE = 3.0  # seconds without a word
 
 @contextmanager
 def progress_bar(description: str = "training") -> Iterator[Callable[[Progress], None]]:
-    """Give a callback for :meth:`Trainer.fit` that draws a bar with the time left; the bar goes with the block.
+    """Give a callback for ``Trainer.fit`` that draws a bar with the time left; the bar goes with the block.
 
     ``with progress_bar("adult, frhsic") as callback: Trainer(...).fit(callback=callback)``
     """

@@ -109,7 +109,7 @@ def select_lambda(
     lams : sequence of float
         The grid; sorted here.
     penalty : str or Penalty
-        As in :class:`Trainer`.
+        As in :class:`~frhsic_core.learning.Trainer`.
     rule, alpha, epsilon, tolerance, dependence
         See :func:`choose_lambda`; checked before anything is trained.
     validation_fraction : float
@@ -126,9 +126,9 @@ def select_lambda(
     seed : int
         Of the split, of the models (all start alike) and of the test.
     callback : callable, optional
-        Passed to :meth:`Trainer.fit`.
+        Passed to ``Trainer.fit``.
     **training
-        Passed to :class:`Trainer`: ``task``, ``protocol``, ``epochs``, ``batch_size``, ``device``, ...
+        Passed to ``Trainer``: ``task``, ``protocol``, ``epochs``, ``batch_size``, ``device``, ...
 
     Returns
     -------

@@ -158,7 +158,7 @@ class Trainer(ResumableStep):
         Parameters
         ----------
         callback : callable, optional
-            Called with a :class:`Progress` after each epoch; returning ``True`` stops the training.
+            Called with a ``Progress`` after each epoch; returning ``True`` stops the training.
         checkpoint : path, optional
             Read first if it exists (a mismatch of settings is an error), written every ``checkpoint_every`` epochs, at
             the end and on interruption.

@@ -35,7 +35,7 @@ class ResumableStep(StackedStep):
         }
 
     def state(self) -> dict[str, Any]:
-        """Return the whole state of the training, for :func:`write_checkpoint`."""
+        """Return the whole state of the training, for ``write_checkpoint``."""
         adversary = self._adversary_optimiser
         return {
             "settings": self.settings(),

@@ -327,7 +327,6 @@
     document.querySelectorAll(".explorer").forEach((root) => {
       const data = root.querySelector("script[type='application/json']");
       if (data) root.data = JSON.parse(data.textContent);
-      root.classList.add("ready");
       controls(root, EXPLORERS[root.dataset.explorer]);
       root.update();
     });

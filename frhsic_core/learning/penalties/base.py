@@ -70,7 +70,7 @@ class Penalty(nn.Module):
         return batch.z.new_zeros(batch.z.shape[0])
 
     def terms(self, batch: Batch, *, refresh: bool = False) -> list[Pull | Tensor]:
-        """Return the summands of the penalty as a training step uses them; by default one, :meth:`forward` itself."""
+        """Return the summands of the penalty as a training step uses them; by default one, ``forward`` itself."""
         return [self(batch, refresh=refresh)]
 
     def adversary_loss(self, batch: Batch) -> Tensor | None:
@@ -85,7 +85,7 @@ class Penalty(nn.Module):
         z : Tensor
             ``(models, n, d)``.
         weights : Tensor, optional
-            :meth:`row_weights` of these rows: Z is scaled by the rows that count, as in a step.
+            ``row_weights`` of these rows: Z is scaled by the rows that count, as in a step.
         sigma : Tensor, optional
             σ_Z to measure in, ``(models,)``; by default the one in force.
         """

@@ -38,7 +38,7 @@ QUERIES: dict[str, Query] = {}
 
 
 def query(function: Query) -> Query:
-    """Enter a function in :data:`QUERIES` under its own name."""
+    """Enter a function in ``QUERIES`` under its own name."""
     if function.__name__ in QUERIES:
         raise ValueError(f"There are two queries called {function.__name__!r}.")
     QUERIES[function.__name__] = function

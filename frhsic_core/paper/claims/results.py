@@ -46,7 +46,7 @@ def _main() -> pd.DataFrame:
 
 @contextmanager
 def lambda_grid(name: str) -> Iterator[None]:
-    """Ask every query of this module on another grid of :data:`presets.GRIDS` meanwhile."""
+    """Ask every query of this module on another grid of ``presets.GRIDS`` meanwhile."""
     if name not in GRIDS:
         raise ValueError(f"grid is {name!r}: choose one of {', '.join(GRIDS)}.")
     _grid.append(name)

@@ -1,7 +1,7 @@
 """The experiments by name: a module for each, and the calculations that only they need.
 
 A module has ``plan(preset)`` and, where more is measured than every trained model gets, ``measure`` or
-``measure_unit``. Plans, studies and the keys of stored rows know a module by its bare name; :func:`module_of` is the
+``measure_unit``. Plans, studies and the keys of stored rows know a module by its bare name; ``module_of`` is the
 one place where a name becomes a module. Nothing is imported before it is asked for.
 """
 

@@ -32,7 +32,7 @@ SIZES = (50, 100, 200, 500, 1_000, 2_000, 5_000)
 LARGER = (10_000, 20_000)
 # The study of the paper, with SIZES.
 REPLICATIONS, PROXY_N, BANDWIDTH = 20, 20_000, 1.0
-#: Smoothing bandwidth of each EIPM: constant, exponent of n.
+#: Smoothing bandwidth of each EIPM as constant, exponent of n.
 ESTIMATORS = {
     "hsic_biased": None,
     "hsic_unbiased": None,

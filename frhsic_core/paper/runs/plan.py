@@ -40,7 +40,7 @@ class Task:
     Parameters
     ----------
     dataset, variant : str
-        As in :func:`frhsic_core.data.load_dataset`.
+        As in :func:`frhsic_core.load_dataset`.
     protocol : {"text", "reference", "recommended"}
         Settings of methods and encoder.
     options : tuple of pairs
@@ -62,7 +62,7 @@ class Recipe:
     task : Task
         Data and protocol.
     method : str
-        A key of :data:`frhsic_core.learning.protocols.METHODS`.
+        A key of ``frhsic_core.learning.protocols.METHODS``.
     option : str
         Name of a departure from the protocol; empty for none.
     settings : tuple of pairs

@@ -133,7 +133,7 @@ class StudyStore:
         return [json.loads(path.read_text(encoding="utf-8")) for path in sorted(self.parts.glob("*.json"))]
 
     def require_writable(self) -> None:
-        """Raise :class:`StoreError` where nothing can be written."""
+        """Raise ``StoreError`` where nothing can be written."""
         require_writable(self.parts)
 
     def write(self, record: Mapping[str, Any]) -> None:

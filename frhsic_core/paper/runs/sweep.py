@@ -166,7 +166,7 @@ class Report:
 
     @property
     def exit_status(self) -> int:
-        """0: all is done; 3: stacks are left; 4: a stack failed; 130: interrupted."""
+        """0 if all is done, 3 if stacks are left, 4 if a stack failed, 130 if interrupted."""
         return 130 if self.interrupted else 4 if self.failed else 3 if self.left else 0
 
     def interrupt(self, what: str) -> None:

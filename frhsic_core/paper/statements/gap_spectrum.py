@@ -76,7 +76,7 @@ class GapSpectrum:
 
     @property
     def counts(self) -> Tensor:
-        """Which m are allowed: m ≤ rank, ``(..., n)``."""
+        """Which m are allowed, m ≤ rank, ``(..., n)``."""
         return torch.arange(self.rows, device=self.gap.device) < self.rank.unsqueeze(-1)
 
     def projected(self, m: Tensor | int) -> Tensor:

@@ -57,7 +57,7 @@ def pareto_table(
     unequal_grids: bool = False,
     resamples: int = 1000,
 ) -> pd.DataFrame:
-    """Return matched points and nAUP for every comparison in ``rows``; see :meth:`Frontiers.summary` for the columns.
+    """Return matched points and nAUP for every comparison in ``rows``; see ``Frontiers.summary`` for the columns.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def pareto_table(
     methods : tuple of str
         Those compared, and so those the utility is normalised over.
     dependence : str
-        A key of :data:`DEPENDENCE`.
+        A key of ``DEPENDENCE``.
     lams, splits : iterable, optional
         Use these λ (and Unfair) and these splits only.
     unequal_grids, resamples

@@ -76,7 +76,7 @@ def variant_areas(rows: pd.DataFrame, *, measures: tuple[str, ...] = MEASURES) -
 def ranking(rows: pd.DataFrame, *, method: str = "frhsic") -> pd.DataFrame:
     r"""Rank the variants of a method; a line for each, the best first.
 
-    ``rank`` is the mean, over datasets and the four measures of :data:`MEASURES`, of the place by nAUP among the
+    ``rank`` is the mean, over datasets and the four measures of ``MEASURES``, of the place by nAUP among the
     variants of the method (1 is best). ``collapsed`` is the share of models that predict a constant. The score is
 
     .. math:: \text{rank} + (\text{number of variants})\cdot\text{collapsed},
