@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
@@ -15,6 +16,7 @@ from docutils import nodes
 from frontier_data import frontier_data
 from sphinx.util.docutils import SphinxDirective
 
+Slider = tuple[str, str, float, float, float, float, bool]  # name, label, least, most, step, start, on a log scale
 RHO = ("rho", "correlation ρ", 0.0, 0.95, 0.01, 0.5, False)
 SIGMA_Z = ("sigma_z", "bandwidth σ_Z", -0.5, 0.7, 0.02, 0.0, True)
 SIGMA_S = ("sigma_s", "bandwidth σ_S", -0.5, 0.7, 0.02, 0.0, True)
@@ -27,105 +29,90 @@ def keys(*pairs: tuple[str, str]) -> str:
     return ", ".join(f'<span class="key {name}"></span>{text}' for name, text in pairs)
 
 
-EXPLORERS: dict[str, dict[str, Any]] = {
-    "routes": {
-        "title": "Two routes on a Gaussian pair",
-        "inputs": [RHO, SIGMA_Z, SIGMA_S, M],
-        "buttons": [
-            ("independent", {"rho": 0}),
-            ("strong dependence", {"rho": 0.9}),
-            ("wide kernel on S", {"sigma_s": 4}),
-            ("narrow kernel on S", {"sigma_s": 0.4}),
-        ],
-        "charts": [
-            (
-                "Squared MMD between the law of Z given S = s and the law of Z, for every s.",
-                keys(("one", "MMD²(s)"), ("three dashed", "its mean, E MMD²"), ("two", "HSIC")),
+@dataclass(frozen=True)
+class Spec:
+    """What an explorer has besides its charts' script: sliders, buttons that set them, charts with legends, values."""
+
+    title: str
+    charts: dict[str, str]
+    values: dict[str, str]
+    said: str
+    inputs: tuple[Slider, ...] = ()
+    buttons: dict[str, dict[str, float]] = field(default_factory=dict)
+
+
+WIDE = {"wide kernel on S": {"sigma_s": 4}, "narrow kernel on S": {"sigma_s": 0.4}}
+EXPLORERS = {
+    "routes": Spec(
+        title="Two routes on a Gaussian pair",
+        inputs=(RHO, SIGMA_Z, SIGMA_S, M),
+        buttons={"independent": {"rho": 0}, "strong dependence": {"rho": 0.9}, **WIDE},
+        charts={
+            "Squared MMD between the law of Z given S = s and the law of Z, for every s.": keys(
+                ("one", "MMD²(s)"), ("three dashed", "its mean, E MMD²"), ("two", "HSIC")
             ),
-            (
-                "The bound of Theorem 4.5 for every m; press or drag to choose m.",
-                keys(("two", "HSIC"), ("one dashed", "(E MMD)²"), ("three dashed", "E MMD²"), ("four", "bound at m")),
+            "The bound of Theorem 4.5 for every m; press or drag to choose m.": keys(
+                ("two", "HSIC"), ("one dashed", "(E MMD)²"), ("three dashed", "E MMD²"), ("four", "bound at m")
             ),
-        ],
-        "values": [
-            ("hsic", "HSIC"),
-            ("expected", "(E MMD)²"),
-            ("squared", "E MMD²"),
-            ("bound", "HSIC/λₘ + tail"),
-        ],
-        "said": "With m = {m} the bound is {ratio} times what it bounds. Its least value is {least}, at m = {best}.",
-    },
-    "spectrum": {
-        "title": "What HSIC sees of the conditional deviation",
-        "inputs": [RHO, SIGMA_Z, SIGMA_S, M],
-        "buttons": [
-            ("wide kernel on S", {"sigma_s": 4}),
-            ("narrow kernel on S", {"sigma_s": 0.4}),
-            ("strong dependence", {"rho": 0.9, "sigma_z": 0.4}),
-        ],
-        "charts": [
-            (
-                "Eigenfunctions of the kernel on S.",
-                keys(("one", "number m"), ("faint", "those before it")),
+        },
+        values={"hsic": "HSIC", "expected": "(E MMD)²", "squared": "E MMD²", "bound": "HSIC/λₘ + tail"},
+        said="With m = {m} the bound is {ratio} times what it bounds. Its least value is {least}, at m = {best}.",
+    ),
+    "spectrum": Spec(
+        title="What HSIC sees of the conditional deviation",
+        inputs=(RHO, SIGMA_Z, SIGMA_S, M),
+        buttons={**WIDE, "strong dependence": {"rho": 0.9, "sigma_z": 0.4}},
+        charts={
+            "Eigenfunctions of the kernel on S.": keys(("one", "number m"), ("faint", "those before it")),
+            "Δ in their basis; press or drag to choose m.": keys(
+                ("three block", "‖Δ_ℓ‖², its part of E MMD²"), ("two block", "λ_ℓ‖Δ_ℓ‖², its part of HSIC")
+            )
+            + "; shaded: the tail",
+        },
+        values={
+            "lambda": "λₘ",
+            "tail": "tail ρₘ²",
+            "share": "tail, share of E MMD²",
+            "total": "E MMD²",
+            "hsic": "HSIC",
+        },
+        said="Direction {m} holds {energy} of the conditional MMD integral and enters HSIC as {weighed}.",
+    ),
+    "trap": Spec(
+        title="The kernel trap",
+        inputs=(RATIO, RHO),
+        buttons={"median bandwidth": {"ratio": 1}, "Z blown up": {"ratio": 45}, "Z squeezed": {"ratio": 0.05}},
+        charts={
+            "Penalty and pull as Z is rescaled under a fixed σ_Z; press or drag to move.": keys(
+                ("two", "penalty HSIC"), ("one dashed", "pull ∂HSIC/∂ρ")
+            )
+            + "; shaded: ratio between ⅓ and 3",
+            "Why: the kernel against the distances between rows.": keys(
+                ("four", "kernel k"), ("faint", "density of distances (scaled)")
             ),
-            (
-                "Δ in their basis; press or drag to choose m.",
-                keys(("three block", "‖Δ_ℓ‖², its part of E MMD²"), ("two block", "λ_ℓ‖Δ_ℓ‖², its part of HSIC"))
-                + "; shaded: the tail",
-            ),
-        ],
-        "values": [
-            ("lambda", "λₘ"),
-            ("tail", "tail ρₘ²"),
-            ("share", "tail, share of E MMD²"),
-            ("total", "E MMD²"),
-            ("hsic", "HSIC"),
-        ],
-        "said": "Direction {m} holds {energy} of the conditional MMD integral and enters HSIC as {weighed}.",
-    },
-    "trap": {
-        "title": "The kernel trap",
-        "inputs": [RATIO, RHO],
-        "buttons": [
-            ("median bandwidth", {"ratio": 1}),
-            ("Z blown up", {"ratio": 45}),
-            ("Z squeezed", {"ratio": 0.05}),
-        ],
-        "charts": [
-            (
-                "Penalty and pull as Z is rescaled under a fixed σ_Z; press or drag to move.",
-                keys(("two", "penalty HSIC"), ("one dashed", "pull ∂HSIC/∂ρ")) + "; shaded: ratio between ⅓ and 3",
-            ),
-            (
-                "Why: the kernel against the distances between rows.",
-                keys(("four", "kernel k"), ("faint", "density of distances (scaled)")),
-            ),
-        ],
-        "values": [
-            ("penalty", "penalty"),
-            ("pull", "pull towards less ρ"),
-            ("share", "of the penalty at ratio 1"),
-            ("floor", "floor of a biased batch of 256"),
-        ],
-        "said": "{state} The correlation is {rho}, whatever the penalty says.",
-    },
-    "frontier": {
-        "title": "Frontiers and ranks",
-        "inputs": [],
-        "buttons": [],
-        "charts": [
-            (
-                "Utility against remaining dependence, one point for each λ.",
-                keys(("two", "chosen method"), ("faint", "the others"), ("four", "without a penalty")),
-            ),
-        ],
-        "values": [("rank", "rank of the chosen method"), ("perf", "utility")],
-        "said": "{note}",
-    },
+        },
+        values={
+            "penalty": "penalty",
+            "pull": "pull towards less ρ",
+            "share": "of the penalty at ratio 1",
+            "floor": "floor of a biased batch of 256",
+        },
+        said="{state} The correlation is {rho}, whatever the penalty says.",
+    ),
+    "frontier": Spec(
+        title="Frontiers and ranks",
+        charts={
+            "Utility against remaining dependence, one point for each λ.": keys(
+                ("two", "chosen method"), ("faint", "the others"), ("four", "without a penalty")
+            )
+        },
+        values={"rank": "rank of the chosen method", "perf": "utility"},
+        said="{note}",
+    ),
 }
 
 
-def slider(explorer: str, spec: tuple[str, str, float, float, float, float, bool]) -> str:
+def slider(explorer: str, spec: Slider) -> str:
     """Return a labelled native range input; on a log scale it moves the exponent."""
     name, label, low, high, step, value, log = spec
     place = f"{explorer}-{name}"
@@ -164,18 +151,18 @@ def frontier_parts() -> tuple[str, str]:
 def markup(name: str) -> str:
     """Return the HTML of one explorer."""
     spec = EXPLORERS[name]
-    inputs, extra = frontier_parts() if name == "frontier" else ("".join(slider(name, s) for s in spec["inputs"]), "")
+    inputs, extra = frontier_parts() if name == "frontier" else ("".join(slider(name, s) for s in spec.inputs), "")
     buttons = "".join(
         f"<button type=\"button\" data-set='{json.dumps(values)}'>{escape(text)}</button>"
-        for text, values in spec["buttons"]
+        for text, values in spec.buttons.items()
     )
     charts = "".join(
         f'<div class="chart"><p>{escape(text)} {legend}</p><svg role="img" aria-label="{escape(text)}"></svg></div>'
-        for text, legend in spec["charts"]
+        for text, legend in spec.charts.items()
     )
-    values = "".join(f'<div><dt>{text}</dt><dd data-value="{key}">–</dd></div>' for key, text in spec["values"])
-    said = re.sub(r"\{(\w+)\}", r'<b data-value="\1"></b>', escape(spec["said"]))
-    return f"""<div class="explorer" data-explorer="{name}" role="group" aria-label="{escape(spec["title"])}">
+    values = "".join(f'<div><dt>{text}</dt><dd data-value="{key}">–</dd></div>' for key, text in spec.values.items())
+    said = re.sub(r"\{(\w+)\}", r'<b data-value="\1"></b>', escape(spec.said))
+    return f"""<div class="explorer" data-explorer="{name}" role="group" aria-label="{escape(spec.title)}">
 <noscript>This picture needs JavaScript.</noscript>
 <div class="inputs">{inputs}</div><div class="buttons">{buttons}</div><div class="charts">{charts}</div>
 <dl class="values">{values}</dl><p class="said" role="status">{said}</p>{extra}</div>
