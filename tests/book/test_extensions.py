@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import nbformat
 import numpy as np
@@ -127,8 +127,20 @@ def test_titles_of_boxes_are_taken_apart(extension) -> None:
 
 def test_bars_in_docstrings_are_escaped(extension) -> None:
     lines = ["the ranks of |d|, ``a | b`` and `c|d`", "already \\|"]
-    extension("docstrings").escape_bars(lines)
+    extension("module_pages").escape_bars(lines)
     assert lines == [r"the ranks of \|d\|, ``a | b`` and `c|d`", "already \\|"]
+
+
+def test_pages_of_modules_that_are_gone_are_removed(extension, tmp_path: Path) -> None:
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "__init__.py").touch()
+    (tmp_path / "package" / "kept.py").touch()
+    pages = tmp_path / "book" / "generated"
+    pages.mkdir(parents=True)
+    for name in ("package", "package.kept", "package.gone"):
+        (pages / f"{name}.rst").touch()
+    extension("module_pages")._remove_stale_pages(SimpleNamespace(srcdir=tmp_path), None)
+    assert sorted(path.stem for path in pages.iterdir()) == ["package", "package.kept"]
 
 
 def test_a_point_without_evidence_is_a_question() -> None:

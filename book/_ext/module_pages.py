@@ -1,13 +1,14 @@
-"""Let docstrings write |d| for an absolute value: reStructuredText would read it as a substitution."""
+"""Two things that autosummary's pages of modules need: no stale pages, and |d| as an absolute value in docstrings."""
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 
 def escape_bars(lines: list[str]) -> None:
-    r"""Escape bars outside of code, in place.
+    r"""Escape bars outside of code, in place: reStructuredText would read |d| as a substitution.
 
     Examples
     --------
@@ -24,7 +25,16 @@ def _escape(app: Any, what: str, name: str, thing: Any, options: Any, lines: lis
         escape_bars(lines)
 
 
+def _remove_stale_pages(app: Any, config: Any) -> None:
+    """Remove the pages of modules that are gone: autosummary only adds pages."""
+    for page in Path(app.srcdir, "book", "generated").glob("*.rst"):
+        module = Path(app.srcdir, *page.stem.split("."))
+        if not module.with_suffix(".py").is_file() and not (module / "__init__.py").is_file():
+            page.unlink()
+
+
 def setup(app: Any) -> dict[str, bool]:
-    """Run after napoleon."""
+    """Register both hooks; docstrings are escaped after napoleon has read them."""
+    app.connect("config-inited", _remove_stale_pages)
     app.connect("autodoc-process-docstring", _escape, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
