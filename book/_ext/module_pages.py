@@ -1,4 +1,4 @@
-"""Two things that autosummary's pages of modules need: no stale pages, and |d| as an absolute value in docstrings."""
+"""What autosummary's pages of modules need: no stale pages, no object twice, and |d| as an absolute value."""
 
 from __future__ import annotations
 
@@ -25,6 +25,13 @@ def _escape(app: Any, what: str, name: str, thing: Any, options: Any, lines: lis
         escape_bars(lines)
 
 
+def _skip_imported(app: Any, what: str, name: str, thing: Any, skip: bool, options: Any) -> bool | None:
+    """Document an object in the module that defines it, not in one that imports it."""
+    home = thing.__module__ if hasattr(thing, "__qualname__") else ""  # data belong to no module
+    here = app.env.temp_data.get("autodoc:module")
+    return True if what == "module" and home.startswith("frhsic_core") and home != here else None
+
+
 def _remove_stale_pages(app: Any, config: Any) -> None:
     """Remove the pages of modules that are gone: autosummary only adds pages."""
     for page in Path(app.srcdir, "book", "generated").glob("*.rst"):
@@ -34,7 +41,8 @@ def _remove_stale_pages(app: Any, config: Any) -> None:
 
 
 def setup(app: Any) -> dict[str, bool]:
-    """Register both hooks; docstrings are escaped after napoleon has read them."""
+    """Register the hooks; docstrings are escaped after napoleon has read them."""
+    app.connect("autodoc-skip-member", _skip_imported)
     app.connect("config-inited", _remove_stale_pages)
     app.connect("autodoc-process-docstring", _escape, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

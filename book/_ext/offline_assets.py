@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import shutil
 from pathlib import Path
 from typing import Any
@@ -12,10 +12,8 @@ def _copy_mathjax(app: Any, exception: Exception | None) -> None:
     """Copy the part of MathJax that pages load; the package's own extension would copy all of its 24 MB."""
     if exception or app.builder.format != "html":
         return
-    spec = importlib.util.find_spec("sphinx-mathjax-offline")
-    if spec is None or spec.origin is None:
-        raise RuntimeError("sphinx-mathjax-offline is missing. Install the book extra: pip install '.[book]'.")
-    source = Path(spec.origin).parent / "static" / "mathjax"
+    package = importlib.import_module("sphinx-mathjax-offline")  # of the book extra
+    source = Path(str(package.__file__)).parent / "static" / "mathjax"
     target = Path(app.outdir) / "_static" / "mathjax"
     for folder in ("output/chtml/fonts", "input/tex/extensions"):
         shutil.copytree(source / folder, target / folder, dirs_exist_ok=True)
@@ -24,11 +22,9 @@ def _copy_mathjax(app: Any, exception: Exception | None) -> None:
 
 def _drop_thebe(app: Any, pagename: str, templatename: str, context: dict[str, Any], doctree: Any) -> None:
     """Remove the script for live code cells, which are not used: it is added twice and then logs an error."""
-    context["script_files"] = [
-        script
-        for script in context.get("script_files", [])
-        if "thebe" not in f"{script.filename} {script.attributes.get('body')}".lower()
-    ]
+    scripts = context.get("script_files", [])
+    named = [(script, f"{script.filename} {script.attributes.get('body')}".lower()) for script in scripts]
+    context["script_files"] = [script for script, name in named if "thebe" not in name]
 
 
 def setup(app: Any) -> dict[str, bool]:
