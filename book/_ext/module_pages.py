@@ -27,9 +27,10 @@ def _escape(app: Any, what: str, name: str, thing: Any, options: Any, lines: lis
 
 def _skip_imported(app: Any, what: str, name: str, thing: Any, skip: bool, options: Any) -> bool | None:
     """Document an object in the module that defines it, not in one that imports it."""
-    home = thing.__module__ if hasattr(thing, "__qualname__") else ""  # data belong to no module
-    here = app.env.temp_data.get("autodoc:module")
-    return True if what == "module" and home.startswith("frhsic_core") and home != here else None
+    if what != "module" or not hasattr(thing, "__qualname__"):  # members of a class, and data, stay
+        return None
+    home = str(thing.__module__)
+    return True if home.startswith("frhsic_core") and home != app.env.temp_data.get("autodoc:module") else None
 
 
 def _remove_stale_pages(app: Any, config: Any) -> None:

@@ -150,7 +150,7 @@ class FairClassifier(ClassifierMixin, FairModel):
 
         ``sensitive_features`` may also be the name of a column of a DataFrame X, or a list of names; the columns stay
         in X. Rows are matched by position: pandas objects whose labels are in another order are refused. Without an
-        attribute and with λ > 0 the model is trained without a penalty, and a :class:`MissingAttributeWarning` says so.
+        attribute and with λ > 0 the model is trained without a penalty, and a ``MissingAttributeWarning`` says so.
         Other warnings (:mod:`frhsic_core.learning.fit_warnings`) say when there were too few steps, when the model
         predicts one class or no better than one, when batches are too small, when ``"auto"`` found nothing, and when a
         value lies so far out that scaling leaves nothing of its column. Ctrl-C keeps what was trained, with a warning;

@@ -111,7 +111,7 @@ def select_lambda(
     penalty : str or Penalty
         As in :class:`~frhsic_core.learning.Trainer`.
     rule, alpha, epsilon, tolerance, dependence
-        See :func:`choose_lambda`; checked before anything is trained.
+        See ``choose_lambda``; checked before anything is trained.
     validation_fraction : float
         Share of the rows held out, at random.
     repeats : int or "auto"

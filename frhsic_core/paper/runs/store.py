@@ -167,7 +167,7 @@ class ResultStore:
     # Writing ----------------------------------------------------------------------------------------------------------
 
     def require_writable(self) -> None:
-        """Raise :class:`StoreError` now rather than after an hour of training."""
+        """Raise ``StoreError`` now rather than after an hour of training."""
         require_writable(self.parts)
 
     def write(self, part: Part) -> Path:
