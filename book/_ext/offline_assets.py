@@ -22,8 +22,7 @@ def _copy_mathjax(app: Any, exception: Exception | None) -> None:
 
 def _drop_thebe(app: Any, pagename: str, templatename: str, context: dict[str, Any], doctree: Any) -> None:
     """Remove the script for live code cells, which are not used: it is added twice and then logs an error."""
-    scripts = context.get("script_files", [])
-    named = [(script, f"{script.filename} {script.attributes.get('body')}".lower()) for script in scripts]
+    named = [(s, f"{s.filename} {s.attributes.get('body')}".lower()) for s in context.get("script_files", [])]
     context["script_files"] = [script for script, name in named if "thebe" not in name]
 
 
