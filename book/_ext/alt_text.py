@@ -1,4 +1,4 @@
-"""Give every picture words: a figure without an alternative text takes its caption, others the heading above them."""
+"""Give every picture an alternative text: its caption, or else the heading above it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 
 
 def plain(text: str) -> str:
-    r"""Return a caption as it is read aloud: its formulas without the marks of LaTeX.
+    r"""Return a caption as it is read aloud, with its formulas free of LaTeX commands.
 
     Examples
     --------
@@ -29,20 +29,18 @@ def words_for(image: nodes.image) -> str:
             for caption in node.findall(nodes.caption):
                 return plain(caption.astext())
         if isinstance(node, nodes.section):
-            title = next(iter(node.findall(nodes.title)), None)
-            if title is not None:
-                return f"Figure of the section “{title.astext()}”"
+            return f"Figure of the section “{next(node.findall(nodes.title)).astext()}”"
         node = node.parent
     return "Figure"
 
 
 class AlternativeText(SphinxPostTransform):
-    """Runs after MyST-NB has turned cell outputs into images (its transform has priority 4)."""
+    """Run after MyST-NB has turned cell outputs into images (its transform has priority 4)."""
 
     default_priority = 500
 
     def run(self, **_: Any) -> None:
-        """Fill in what is missing; a file name, which is what docutils falls back to, is no description."""
+        """Fill in what is missing; docutils falls back to the file name, which describes nothing."""
         for image in self.document.findall(nodes.image):
             given = str(image.get("alt", "")).strip()
             if not given or given == image.get("uri") or given.lower().endswith((".png", ".svg", ".jpg", ".jpeg")):

@@ -1,25 +1,22 @@
-"""Points for the paper's authors: each states its evidence, and its standing follows from that evidence.
+"""Points for the paper's authors. Each names its evidence, and its standing follows from that evidence.
 
 ```` ```{author-point} Title ````
-``:paper:`` where in the paper; ``:claim:`` text of a recorded certificate (several: separated by ``;``); ``:chapter:``
+``:paper:`` where in the paper; ``:claim:`` words of a recorded certificate (several: separated by ``;``); ``:chapter:``
 names of chapters that show it; ``:file:`` a test or stored data that shows it; ``:question:`` what is asked while
-nothing shows it. A point whose evidence is in the repository is "shown" and says what was found; any other is "being
-checked" and is only its question.
+nothing shows it. A point with evidence in the repository is "shown" and says what was found. Any other is "being
+checked" and shows only its question.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from chapter_facts import link
+from chapter_facts import ROOT, link
 from docutils import nodes
 from docutils.parsers.rst import directives
-from live_values import ROOT, verdict_rows
 from sphinx.util.docutils import SphinxDirective
 
-
-def _split(text: str, separator: str) -> list[str]:
-    return [part.strip() for part in text.split(separator) if part.strip()]
+from frhsic_core.paper.page_values import recorded_verdicts
 
 
 class AuthorPoint(SphinxDirective):
@@ -28,57 +25,40 @@ class AuthorPoint(SphinxDirective):
     required_arguments = 1
     final_argument_whitespace = True
     has_content = True
-    option_spec = {  # noqa: RUF012  (docutils declares it so)
-        "paper": directives.unchanged_required,
-        "claim": directives.unchanged,
-        "chapter": directives.unchanged,
-        "file": directives.unchanged,
-        "question": directives.unchanged,
-    }
+    option_spec = dict.fromkeys(("paper", "claim", "chapter", "file", "question"), directives.unchanged_required)
 
     def run(self) -> list[nodes.Node]:
         """Return a box whose class says the standing."""
         self.env.note_reread()
-        evidence = self.certificates() + self.chapters() + self.files()
+        evidence = self.evidence()
         standing = "shown" if evidence else "being checked"
-        box = nodes.container("", classes=["author-point", standing.replace(" ", "-")], is_div=True)
-        title = nodes.paragraph("", "", classes=["author-point-title"])
-        title += nodes.strong("", self.arguments[0])
-        title += nodes.inline("", f" {standing}", classes=["standing"])
-        box += title
-        box += nodes.paragraph("", "", nodes.emphasis("", f"In the paper: {self.options['paper']}"))
-        if not evidence:
-            words = self.options.get("question")
-            if not words:
-                raise self.error(f"the point “{self.arguments[0]}” has no evidence yet: give it a :question:.")
-            box += nodes.paragraph("", "", nodes.strong("", "We ask: "), nodes.Text(words))
-            return [box]
-        box += self.parse_content_to_nodes()
-        box += nodes.paragraph("", "", nodes.strong("", "Evidence"))
-        box += nodes.bullet_list("", *[nodes.list_item("", nodes.paragraph("", "", part)) for part in evidence])
+        title = nodes.paragraph("", "", nodes.strong("", self.arguments[0]))
+        title += nodes.inline("", standing, classes=["standing"])
+        place = nodes.emphasis("", f"In the paper: {self.options['paper']}")
+        box = nodes.container("", title, nodes.paragraph("", "", place), is_div=True)
+        box["classes"] = ["author-point", standing.replace(" ", "-")]
+        if evidence:
+            box += self.parse_content_to_nodes()
+            box += nodes.paragraph("", "", nodes.strong("", "Evidence"))
+            box += nodes.bullet_list("", *[nodes.list_item("", nodes.paragraph("", "", part)) for part in evidence])
+        elif "question" in self.options:
+            box += nodes.paragraph("", "", nodes.strong("", "We ask: "), nodes.Text(self.options["question"]))
+        else:
+            raise self.error(f"The point “{self.arguments[0]}” has no evidence yet. Give it a :question:.")
         return [box]
 
-    def certificates(self) -> list[nodes.Node]:
-        """Certificates on record whose claim holds the given words."""
-        rows = verdict_rows()
-        found = []
-        for words in _split(self.options.get("claim", ""), ";"):
-            for row in rows:
+    def evidence(self) -> list[nodes.Node]:
+        """Return the recorded certificates, the chapters and the files that exist."""
+        found: list[nodes.Node] = []
+        for words in filter(None, map(str.strip, self.options.get("claim", "").split(";"))):
+            for row in recorded_verdicts():
                 if words in row["claim"]:
                     text = f"certificate of {row['statement']}, “{row['claim']}”: {row['verdict']} ({row['evidence']})"
-                    found.append(nodes.inline(text, text))
-        return found
-
-    def chapters(self) -> list[nodes.Node]:
-        """Links to the named chapters that the book has."""
-        names = _split(self.options.get("chapter", ""), " ")
-        documents = [f"notebooks/{name}" for name in names]
-        return [link(document, self.env.docname) for document in documents if document in self.env.found_docs]
-
-    def files(self) -> list[nodes.Node]:
-        """Tests and stored data, by name."""
-        names = _split(self.options.get("file", ""), " ")
-        return [nodes.literal(name, name) for name in names if (ROOT / name).is_file()]
+                    found.append(nodes.Text(text))
+        documents = [f"notebooks/{name}" for name in self.options.get("chapter", "").split()]
+        found += [link(document, self.env.docname) for document in documents if document in self.env.found_docs]
+        files = self.options.get("file", "").split()
+        return found + [nodes.literal(name, name) for name in files if (ROOT / name).is_file()]
 
 
 def setup(app: Any) -> dict[str, bool]:

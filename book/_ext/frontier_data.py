@@ -1,16 +1,17 @@
-"""What the frontier explorer draws: this book's own runs, when they are stored, and the authors' stored sweep."""
+"""The points that the frontier explorer draws: this book's own runs and the authors' stored sweep."""
 
 from __future__ import annotations
 
-import csv
 from functools import cache
-from pathlib import Path
 from typing import Any
 
-BOOK = Path(__file__).resolve().parents[1]
+import pandas as pd
+
+from frhsic_core.paper.runs.reference import book_folder, stored_rows
+
 TEXT_GRID = [0.1, 1.0, 10.0, 100.0, 500.0]  # the λ of the paper's Section 6
-NAMES = {"frhsic": "FRHSIC", "frem": "FREM", "reg_gdp": "Reg-GDP", "adv": "Adversary", "mmd_binned": "MMD, binned",
-         "laftr": "LAFTR", "dcor": "distance correlation"}  # fmt: skip
+# Labels as in the figures, in the order of the paper's tables, FRHSIC first.
+NAMES = {"frhsic": "FRHSIC", "frem": "FREM", "reg_gdp": "Reg-GDP", "adv": "ADV", "mmd_binned": "MMD (binned)", "laftr": "LAFTR", "dcor": "dCor"}  # fmt: skip  # noqa: E501
 TITLES = {"adult": "Adult", "acs_income": "ACS Income", "meps": "MEPS", "crime": "Crime", "compas": "COMPAS"}
 AUTHORS_METRICS = {"gdp": "GDP, as the authors' code computes it", "mi_sk": "mutual information (scikit-learn)",
                    "mi": "mutual information (authors' estimate)"}  # fmt: skip
@@ -19,97 +20,44 @@ OWN_METRICS = {"gdp_reference": "GDP, as the authors' code computes it", "gdp_sa
                "normalized_hsic_1": "normalised HSIC", "distance_correlation": "distance correlation"}  # fmt: skip
 
 
-def _number(text: str) -> float | None:
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if value == value else None
-
-
-def authors_sweep(book: Path = BOOK) -> dict[str, Any] | None:
-    """Return the authors' points by dataset and method, or None where they are not stored."""
-    path = book / "claims" / "reference" / "sweep.csv"
-    if not path.is_file():
-        return None
+def points(rows: pd.DataFrame, metrics: dict[str, str]) -> dict[str, Any]:
+    """Return the means over splits by dataset, method and λ, in the order of the paper's tables."""
+    metrics = {key: text for key, text in metrics.items() if key in rows.columns}
     datasets: dict[str, Any] = {}
-    with path.open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            part = datasets.setdefault(
-                row["dataset"],
-                {"perf_name": row["perf_name"], "higher": row["perf_name"] != "mse", "unfair": None, "methods": {}},
-            )
-            point = {"lam": float(row["lambda"]), "perf": float(row["perf_mean"]), "gdp": float(row["gdp_mean"]),
-                     "mi": _number(row["mi"]), "mi_sk": _number(row["mi_sk"])}  # fmt: skip
-            if row["method"] == "unfair":
-                part["unfair"] = point
-            else:
-                part["methods"].setdefault(row["method"], []).append(point)
-    return {"title": "the authors' stored sweep", "datasets": datasets, "metrics": AUTHORS_METRICS}
+    for dataset in sorted(rows["dataset"].unique(), key=list(TITLES).index):
+        part = rows[rows["dataset"] == dataset]
+        methods: dict[str, list[dict[str, float | None]]] = {name: [] for name in ("unfair", *NAMES)}
+        means = part.groupby(["method", "lam"])[["perf", *metrics]].mean().round(5).reset_index()
+        for point in means.to_dict("records"):
+            method = point.pop("method")
+            if method in methods:
+                methods[method].append({key: None if pd.isna(value) else value for key, value in point.items()})
+        kind = part["perf_name"].iloc[0]
+        unfair = methods.pop("unfair")[0]
+        found = {name: listed for name, listed in methods.items() if listed}
+        datasets[dataset] = {"perf_name": kind, "higher": kind != "mse", "unfair": unfair, "methods": found}
+    return {"datasets": datasets, "metrics": metrics}
 
 
-def summarise(frame: Any) -> dict[str, Any]:
-    """Return the means over splits of a table of runs, in the same form; methods without options only."""
-    frame = frame[(frame["protocol"] == "reference") & (frame["option"] == "")]
-    metrics = {key: text for key, text in OWN_METRICS.items() if key in frame.columns}
-    datasets: dict[str, Any] = {}
-    for name, part in frame.groupby("dataset", sort=False):
-        variant = "reference" if (part["variant"] == "reference").any() else part["variant"].iloc[0]
-        part = part[part["variant"] == variant]
-        higher = part["task"].iloc[0] == "classification"
-        means = part.groupby(["method", "lam"], sort=True)[["performance", *metrics]].mean()
-        found: dict[str, Any] = {
-            "perf_name": "acc" if higher else "mse",
-            "higher": bool(higher),
-            "unfair": None,
-            "methods": {},
-        }
-        for (method, lam), row in means.iterrows():
-            values = {key: None if row[key] != row[key] else round(float(row[key]), 5) for key in metrics}
-            point = {"lam": float(lam), "perf": round(float(row["performance"]), 5), **values}
-            if method == "unfair":
-                found["unfair"] = point
-            else:
-                found["methods"].setdefault(str(method), []).append(point)
-        if found["unfair"] and found["methods"]:
-            datasets[str(name)] = found
-    return {"title": "this book's runs", "datasets": datasets, "metrics": metrics}
+def authors_sweep() -> dict[str, Any]:
+    """Return the authors' points."""
+    rows = pd.read_csv(book_folder("claims", "reference", "sweep.csv"))
+    rows = rows.rename(columns={"lambda": "lam", "perf_mean": "perf", "gdp_mean": "gdp"})
+    return {"title": "the authors' stored sweep", **points(rows, AUTHORS_METRICS)}
 
 
-def own_runs(book: Path = BOOK) -> dict[str, Any] | None:
-    """Return this book's points, or None where they are not stored or cannot be read."""
-    path = book / "results" / "main.parquet"
-    if not path.is_file():
-        return None
-    try:
-        import pandas as pd
-
-        frame = pd.read_parquet(path)
-    except ImportError:  # pyarrow is an extra
-        return None
-    data = summarise(frame)
-    return data if data["datasets"] else None
-
-
-def _in_order(data: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Put datasets and methods in the order of the paper's tables, FRHSIC first."""
-    if data is None:
-        return None
-
-    def ordered(parts: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
-        places = list(names)
-        return dict(sorted(parts.items(), key=lambda item: places.index(item[0]) if item[0] in places else len(places)))
-
-    datasets = {
-        name: {**part, "methods": ordered(part["methods"], NAMES)}
-        for name, part in ordered(data["datasets"], TITLES).items()
-    }
-    return {**data, "datasets": datasets}
+def own_runs(rows: pd.DataFrame) -> dict[str, Any]:
+    """Return the points of the book's main experiment, trained as the released code does, without options."""
+    rows = rows[(rows["protocol"] == "reference") & (rows["option"] == "")]
+    # Where the released code prepares a dataset in its own way, that variant is meant.
+    has_reference = rows["dataset"].isin(rows.loc[rows["variant"] == "reference", "dataset"])
+    rows = rows[(rows["variant"] == "reference") | ~has_reference].rename(columns={"performance": "perf"})
+    rows = rows.assign(perf_name=rows["task"].map({"classification": "acc", "regression": "mse"}))
+    return {"title": "this book's runs", **points(rows, OWN_METRICS)}
 
 
 @cache
-def frontier_data() -> dict[str, Any] | None:
-    """Return every source that is stored, the book's own first, or None."""
-    both = {"own": _in_order(own_runs()), "authors": _in_order(authors_sweep())}
-    sources = {key: data for key, data in both.items() if data is not None}
-    return {"sources": sources, "names": NAMES, "titles": TITLES, "text_grid": TEXT_GRID} if sources else None
+def frontier_data() -> dict[str, Any]:
+    """Return both sources, the book's own first."""
+    sources = {"own": own_runs(stored_rows("main")), "authors": authors_sweep()}
+    return {"sources": sources, "names": NAMES, "titles": TITLES, "text_grid": TEXT_GRID}

@@ -1,8 +1,4 @@
-"""Colab and Binder buttons, once the repository has a public address: the one value ``public_repository``.
-
-While it is empty nothing is shown. Set it in ``_config.yml`` (``sphinx: config: public_repository:
-https://github.com/OWNER/NAME``); notebooks then get launch buttons and every page a link to its source.
-"""
+"""Show Colab and Binder buttons once ``public_repository`` in ``_config.yml`` has the repository's public address."""
 
 from __future__ import annotations
 
@@ -16,7 +12,7 @@ def theme_options(address: str, branch: str) -> dict[str, Any]:
     if not address:
         return {}
     if not address.startswith("https://"):
-        raise ValueError(f"public_repository is {address!r}: an address like https://github.com/OWNER/NAME is needed.")
+        raise ValueError(f"public_repository is {address!r}. Use an address like https://github.com/OWNER/NAME.")
     return {
         "repository_url": address.rstrip("/"),
         "repository_branch": branch,

@@ -1,7 +1,7 @@
-"""Boxes with a statement of the paper carry the paper's number first, its label in small, and this book's number last.
+"""Show the paper's number first, its label in small and this book's number last in boxes that restate the paper.
 
-A title such as ``Theorem 4.5 of the paper, cor:hsic-mmd-equivalence`` is taken apart here, so that chapters write it
-plainly. References to such a box say "Theorem 4.5" too: one statement, one number.
+Chapters write a plain title such as ``Theorem 4.5 of the paper, cor:hsic-mmd-equivalence``. References to such a box
+read "Theorem 4.5" too.
 """
 
 from __future__ import annotations
@@ -26,17 +26,12 @@ def parts(title: str) -> list[tuple[str, str]]:
     >>> parts("Table 1 of the paper, tab:real_data, and its reading")
     [('words', 'Table 1 of the paper'), ('label', 'tab:real_data'), ('words', ', and its reading')]
     """
-    found = []
-    for number, piece in enumerate(LABEL.split(title)):
-        if piece:
-            found.append(("label" if number % 2 else "words", piece))
-    return found
+    return [("label" if number % 2 else "words", piece) for number, piece in enumerate(LABEL.split(title)) if piece]
 
 
 def paper_number(title: str) -> str | None:
     """Return the paper's number of a box that restates one numbered statement, else None."""
-    match = ONE_NUMBER.match(title)
-    return match[1] if match else None
+    return match[1] if (match := ONE_NUMBER.match(title)) else None
 
 
 def _retitle(app: Any, doctree: nodes.document) -> None:
@@ -59,9 +54,7 @@ def _rename_references(app: Any, doctree: nodes.document, docname: str) -> None:
     for reference in doctree.findall(nodes.reference):
         place = reference.get("refid") or reference.get("refuri", "").partition("#")[2]
         if numbers.get(place) and re.fullmatch(r"\w+ [\d.]+", reference.astext()):
-            words = nodes.inline("", numbers[place], classes=["std", "std-ref"])
-            reference.clear()
-            reference += words
+            reference[:] = [nodes.inline("", numbers[place], classes=["std", "std-ref"])]
 
 
 def setup(app: Any) -> dict[str, bool]:

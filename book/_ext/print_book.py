@@ -1,7 +1,7 @@
 """Print the whole book into one PDF: ``python book/_ext/print_book.py [_build/book.pdf]``.
 
-One long HTML page, typeset by MathJax and printed by chromium: the same fonts, figures and formulas as on screen.
-Explorers appear as their static figures.
+The book is built as one HTML page, typeset by MathJax and printed by chromium, with the fonts, figures and formulas of
+the screen.
 """
 
 from __future__ import annotations
@@ -17,12 +17,16 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-# What nobody reads on paper: the long module references are for looking up, with links.
-LEFT_OUT = ("ch-api-theory", "ch-api-experiments")
-OPEN = "article details:not(.hide), article details.hide.above-output"
 MARGIN = 16
 SCALE = 0.78  # from the size for a screen to about ten points
-# Tables and formulas that are wider than the paper are made smaller: paper does not scroll.
+# Folded answers and results are open on paper; folded code, which only draws, stays out (see the print rules). The long
+# module references are for looking up on a screen.
+OPEN = """() => {
+  const folded = "article details:not(.hide), article details.hide.above-output";
+  document.querySelectorAll(folded).forEach((part) => { part.open = true; });
+  document.getElementById("ch-api-modules").closest("section").remove();
+}"""
+# Tables and formulas that are wider than the paper are made smaller, since paper does not scroll.
 FIT = """() => {
   const room = document.querySelector("article section p").closest("section").clientWidth;
   document.querySelectorAll(".table-sort").forEach((button) => button.replaceWith(...button.childNodes));
@@ -36,10 +40,10 @@ NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
-    """Serve files without a word."""
+    """Serve files without logging."""
 
     def log_message(self, *_: Any) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 def build(output: Path) -> Path:
@@ -66,32 +70,25 @@ def print_page(folder: Path, target: Path, chromium: str) -> None:
         page.set_default_timeout(180_000)
         page.goto(f"http://127.0.0.1:{server.server_port}/book.html", wait_until="load")
         page.evaluate("async () => { await MathJax.startup.promise; }")
-        # Answers and results that are folded on screen are open on paper; code that only draws stays out (see the print
-        # rules).
-        page.evaluate("(names) => document.querySelectorAll(names).forEach((d) => { d.open = true; })", OPEN)
-        page.evaluate(
-            "(names) => names.forEach((name) => document.getElementById(name)?.closest('section')?.remove())", LEFT_OUT
-        )
+        page.evaluate(OPEN)
         page.emulate_media(media="print")
         room = round((210 - 2 * MARGIN) / 25.4 * 96 / SCALE)
         page.set_viewport_size({"width": room, "height": 1200})
         page.evaluate(FIT)
         margins = {"top": "18mm", "bottom": "18mm", "left": f"{MARGIN}mm", "right": f"{MARGIN}mm"}
-        page.pdf(
-            path=target, format="A4", scale=SCALE, margin=margins, print_background=True, outline=True, tagged=True
-        )
+        settings = {"format": "A4", "scale": SCALE, "print_background": True, "outline": True, "tagged": True}
+        page.pdf(path=target, margin=margins, **settings)
         browser.close()
     server.shutdown()
     server.server_close()
 
 
 def main() -> int:
-    """Build, print, and say where it lies."""
+    """Build and print the book."""
     target = Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "_build" / "book.pdf").resolve()
     chromium = next((found for name in NAMES if (found := shutil.which(name))), None)
     if chromium is None:
-        print("chromium is needed to print the book: install it, or print the pages from any browser.", file=sys.stderr)
-        return 1
+        raise SystemExit("Chromium is missing. Install it, or print the pages from any browser.")
     target.parent.mkdir(parents=True, exist_ok=True)
     print_page(build(target.parent / "print"), target, chromium)
     print(f"The book is printed: {target}")

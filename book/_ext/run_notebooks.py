@@ -1,8 +1,8 @@
-"""Execute text notebooks and write the committed ``.ipynb`` beside each: the same bytes for the same code.
+"""Execute text notebooks and write the committed ``.ipynb`` beside each, with the same bytes for the same code.
 
 Usage: ``python book/_ext/run_notebooks.py [--jobs N] [notebooks/NAME.md ...]`` (all of them when none is named).
-``--refresh`` executes nothing: prose from the text, the hidden install cell from the settings, outputs as they are; it
-refuses a notebook whose code has changed.
+``--refresh`` executes nothing: it updates the prose and the hidden install cell, keeps the outputs, and refuses a
+notebook whose code has changed.
 
 ``jupytext --sync`` takes whichever file is newer and ``--update --execute`` keeps old outputs, so neither is used.
 """
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -30,17 +29,17 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def execute(text: Path) -> float:
-    """Run one text notebook from its folder and write the executed file atomically; return the seconds taken."""
+    """Run one text notebook from its folder and write the executed file; return the seconds taken."""
     start = time.perf_counter()
     notebook = jupytext.read(text)
     notebook.metadata.pop("jupytext", None)
     if "kernelspec" not in notebook.metadata:
-        raise SystemExit(
-            f"{text.name} has no kernelspec in its front matter: add 'kernelspec: {{name: python3, ...}}'."
+        raise ValueError(
+            f"{text.name} has no kernelspec. Add 'kernelspec: {{name: python3, ...}}' to its front matter."
         )
     if not any(cell.cell_type == "code" for cell in notebook.cells):
         # A backtick in the title of a fenced block ends the fence early and swallows the rest of the page.
-        raise SystemExit(f"{text.name} has no code cell: look for a fence that never closes.")
+        raise ValueError(f"{text.name} has no code cell. Look for a fence that never closes.")
     for number, cell in enumerate(notebook.cells):
         cell["id"] = f"cell-{number:03d}"  # text formats keep no cell ids; random ones would change every file
     stamp(notebook, *public_address())
@@ -70,7 +69,7 @@ def refresh(text: Path) -> float:
         return [cell for cell in notebook.cells if cell.cell_type == "code" and not is_install_cell(cell)]
 
     if [cell.source for cell in code(new)] != [cell.source for cell in code(old)]:
-        raise ValueError(f"{text.name}: its code has changed since it was executed; run without --refresh.")
+        raise ValueError(f"{text.name}: its code has changed since it was executed. Run it without --refresh.")
     executed = iter(code(old))
     before = nbformat.writes(old)
     for number, cell in enumerate(new.cells):
@@ -86,7 +85,7 @@ def refresh(text: Path) -> float:
 
 
 def write(notebook: nbformat.NotebookNode, target: Path) -> None:
-    """Replace a file at once, so that a run that is stopped leaves the old one whole."""
+    """Replace a file at once, so that an interrupted run leaves the old file whole."""
     with tempfile.NamedTemporaryFile("w", dir=target.parent, suffix=".tmp", delete=False, encoding="utf-8") as draft:
         nbformat.write(notebook, draft)
     os.chmod(draft.name, 0o644)
@@ -94,33 +93,28 @@ def write(notebook: nbformat.NotebookNode, target: Path) -> None:
 
 
 def main() -> int:
-    """Execute the notebooks named on the command line, or all, and say how long each took."""
+    """Execute the notebooks named on the command line, or all, and print the seconds of each."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("notebooks", nargs="*", type=Path)
     parser.add_argument("--jobs", type=int, default=1, help="notebooks executed at the same time")
-    parser.add_argument("--refresh", action="store_true", help="execute nothing; take over prose only")
+    parser.add_argument("--refresh", action="store_true", help="update the prose without executing")
     arguments = parser.parse_args()
     work = refresh if arguments.refresh else execute
     texts = [path.resolve().with_suffix(".md") for path in arguments.notebooks]
     texts = texts or sorted((ROOT / "notebooks").glob("*.md"))
-    failed = 0
 
-    def one(text: Path) -> tuple[Path, float | None, str]:
+    def attempt(text: Path) -> str:
         try:
-            return text, work(text), ""
+            return f"{work(text):.1f} s"
         except Exception as error:
-            return text, None, str(error)
+            return f"FAILED\n{error}"
 
+    failed = False
     with ThreadPoolExecutor(arguments.jobs) as pool:
-        for number, (text, seconds, error) in enumerate(pool.map(one, texts), start=1):
-            print(
-                f"[{number}/{len(texts)}] {text.name}: {'FAILED' if seconds is None else f'{seconds:.1f} s'}",
-                flush=True,
-            )
-            if seconds is None:
-                failed += 1
-                print(error, file=sys.stderr)
-    return 1 if failed else 0
+        for number, (text, result) in enumerate(zip(texts, pool.map(attempt, texts), strict=True), start=1):
+            print(f"[{number}/{len(texts)}] {text.name}: {result}", flush=True)
+            failed |= result.startswith("FAILED")
+    return int(failed)
 
 
 if __name__ == "__main__":

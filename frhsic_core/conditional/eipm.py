@@ -156,7 +156,7 @@ def eipm(
     """Estimate the expected MMD between P(Z | S) and P(Z), as FREM does, without a loop.
 
     ``EIPM = Σ_i a_i (v_i' K v_i)^{power/2}``, ``v_ij = w_ij − q_j``, with w the leave-one-out Nadaraya–Watson weights
-    (:func:`leave_one_out_weights`), q the row weights (1/n) and a the same weights over the anchors. ``power=1`` is
+    (``leave_one_out_weights``), q the row weights (1/n) and a the same weights over the anchors. ``power=1`` is
     E[MMD] (equation after ``eq:GDP`` and the code of the paper), ``power=2`` is the integral of MMD² (appendix D,
     ``app:frem_anchors``, prints this one). For power 1 the root of x is taken as ``x/√(x + ε)``: zero at zero, within
     √ε of √x, and with a finite gradient at zero.
@@ -176,7 +176,7 @@ def eipm(
         Kernel on Z; ``None`` is the Gaussian kernel at the median bandwidth, per batch element, detached, over all
         rows, masked or not.
     bandwidth : float, str, Tensor or tuple
-        Smoothing bandwidth γ over S, as in :func:`nadaraya_watson_weights`; FREM uses 0.5.
+        Smoothing bandwidth γ over S, as in :func:`~frhsic_core.conditional.nadaraya_watson_weights`; FREM uses 0.5.
     power : {1, 2}
         Average of the MMD or of its square.
     anchors : int or Tensor, optional

@@ -196,7 +196,7 @@ def gdp(
     ``reference=True, grid=30, bandwidth=0.2``.
 
     GDP depends on the scale of f: logits and probabilities give different numbers. For binary S and a bandwidth far
-    below the distance of its two values ``GDP = 2p(1 − p)·DP`` with p = P(S = 1), see :func:`demographic_parity`.
+    below the distance of its two values ``GDP = 2p(1 − p)·DP`` with p = P(S = 1), see ``demographic_parity``.
     Differentiable in ``y_pred``, with gradient zero where a gap is zero. O(mnp) time for m points (m = n for
     ``"sample"``); without a gradient the memory is O(n) plus one block of 128 MiB.
 
@@ -209,7 +209,7 @@ def gdp(
     weights : {"sample", "uniform", "density"}
         The outer average.
     bandwidth : float, str, Tensor or tuple, optional
-        A number, ``"silverman"`` (the default), ``"scott"`` or ``"jiang"`` (see :func:`smoothing_bandwidth`), a tensor
+        A number, ``"silverman"`` (the default), ``"scott"`` or ``"jiang"`` (see ``smoothing_bandwidth``), a tensor
         with the batch shape, or one number for each attribute.
     grid : int or array_like, optional
         Number of points, or the points themselves, ``(m,)`` or ``(..., m)``.

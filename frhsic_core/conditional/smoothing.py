@@ -241,7 +241,7 @@ def nadaraya_watson_weights(
     s : array_like
         ``(n,)`` or ``(..., n, p)``.
     bandwidth : float, str, Tensor or tuple
-        A number, a rule of :func:`smoothing_bandwidth`, a tensor with the batch shape, or one number per attribute.
+        A number, a rule of ``smoothing_bandwidth``, a tensor with the batch shape, or one number per attribute.
     mask, sample_weight : array_like, optional
         Rows to use, and their weights, ``(..., n)``.
     check_finite : bool

@@ -25,7 +25,7 @@ _CHUNK = 2**22  # numbers held at once: 32 MB
 
 @dataclass(frozen=True)
 class IndependenceTest:
-    """Result of :func:`hsic_test`; tensors have the batch shape.
+    """Result of :func:`~frhsic_core.hsic_test`; tensors have the batch shape.
 
     Attributes
     ----------

@@ -366,7 +366,7 @@ class FiniteLaw:
 
     @property
     def maximal_correlation(self) -> float:
-        """Largest correlation of f(Z) with g(S), a singular value: what kHGR approaches as its ridge vanishes."""
+        """Largest correlation of f(Z) with g(S), a singular value, which kHGR approaches as its ridge vanishes."""
         p_z, p_s = self.p_z.astype(np.float64), self.p_s.astype(np.float64)
         held = p_z > 0.0
         scaled = self.difference.astype(np.float64)[held] / np.sqrt(np.multiply.outer(p_z[held], p_s))

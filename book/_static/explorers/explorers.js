@@ -1,7 +1,7 @@
 /* The moving pictures: plain SVG drawn at the width of its box, coloured by the theme's variables, driven by native inputs. */
 (function () {
   "use strict";
-  const F = window.frhsicFormulas;
+  const F = frhsicFormulas;
   const SVG = "http://www.w3.org/2000/svg";
   const pretty = (value, digits) => {
     if (value === 0) return "0";
@@ -109,20 +109,13 @@
       inputs[input.name] = input;
       input.addEventListener("input", later);
     });
-    root.update = () => draw(root, read(), (name, value) => {
-      const input = inputs[name];
-      input.value = input.dataset.scale === "log" ? Math.log10(value) : value;
+    const set = (name, value) => {
+      inputs[name].value = inputs[name].dataset.scale === "log" ? Math.log10(value) : value;
       later();
-    });
+    };
+    root.update = () => draw(root, read(), set);
     root.querySelectorAll("button[data-set]").forEach((button) => {
-      button.addEventListener("click", () => {
-        const wanted = JSON.parse(button.dataset.set);
-        for (const name in wanted) {
-          const input = inputs[name];
-          input.value = input.dataset.scale === "log" ? Math.log10(wanted[name]) : wanted[name];
-        }
-        later();
-      });
+      button.onclick = () => Object.entries(JSON.parse(button.dataset.set)).forEach(([name, value]) => set(name, value));
     });
     new ResizeObserver(later).observe(root);
   }
@@ -135,7 +128,7 @@
   }
 
   /* Pointer on a chart sets a value: press or drag. */
-  function dragging(svg, chart, pick) {
+  function dragging(svg, pick) {
     const move = (event) => {
       const place = svg.getBoundingClientRect();
       pick((event.clientX - place.left) * (svg.viewBox.baseVal.width / place.width));
@@ -171,7 +164,7 @@
     b.level(expected, "one dashed");
     b.level(squared, "three dashed");
     bounds.forEach((value, i) => b.dot(i + 1, value, i + 1 === v.m ? "four" : "faint", i + 1 === v.m ? 6 : 4));
-    dragging(right, b, (px) => set("m", Math.max(1, Math.min(MOST, Math.round(0.5 + ((px - b.box.left) / (b.box.right - b.box.left)) * MOST)))));
+    dragging(right, (px) => set("m", Math.max(1, Math.min(MOST, Math.round(0.5 + ((px - b.box.left) / (b.box.right - b.box.left)) * MOST)))));
 
     say(root, {
       hsic: pretty(hsic), expected: pretty(expected), squared: pretty(squared), bound: pretty(bounds[v.m - 1]),
@@ -205,7 +198,7 @@
       b.bar(l + 1 - 0.2, w, value, "three");
       b.bar(l + 1 + 0.2, w, value * lambda[l], "two");
     });
-    dragging(right, b, (px) => set("m", Math.max(1, Math.min(MOST, Math.round(0.4 + ((px - b.box.left) / (b.box.right - b.box.left)) * (MOST + 0.2))))));
+    dragging(right, (px) => set("m", Math.max(1, Math.min(MOST, Math.round(0.4 + ((px - b.box.left) / (b.box.right - b.box.left)) * (MOST + 0.2))))));
     const share = total === 0 ? 0 : (100 * tail[v.m - 1]) / total;
     say(root, {
       m: String(v.m), lambda: pretty(lambda[v.m - 1]), energy: pretty(energy[v.m - 1]), weighed: pretty(energy[v.m - 1] * lambda[v.m - 1]),
@@ -233,7 +226,7 @@
     const now = F.hsic(v.rho, sigma(v.ratio), 1), slope = F.hsicSlope(v.rho, sigma(v.ratio), 1);
     a.dot(v.ratio, now, "two");
     a.dot(v.ratio, slope, "one");
-    dragging(left, a, (px) => set("ratio", Math.pow(10, Math.max(-2, Math.min(2.5, -2 + (4.5 * (px - a.box.left)) / (a.box.right - a.box.left))))));
+    dragging(left, (px) => set("ratio", Math.pow(10, Math.max(-2, Math.min(2.5, -2 + (4.5 * (px - a.box.left)) / (a.box.right - a.box.left))))));
 
     const reach = 4.2;
     const b = axes(right, {
@@ -264,7 +257,7 @@
     const all = root.data, data = all.sources[v.source];
     if (root.source !== v.source) {
       root.source = v.source;
-      const named = (keys, names) => Object.fromEntries(keys.map((key) => [key, names[key] || key]));
+      const named = (keys, names) => Object.fromEntries(keys.map((key) => [key, names[key]]));
       v.dataset = offer(root, "dataset", named(Object.keys(data.datasets), all.titles));
       v.metric = offer(root, "metric", data.metrics);
       v.method = offer(root, "method", named(Object.keys(data.datasets[v.dataset].methods), all.names));
@@ -305,14 +298,9 @@
     const body = root.querySelector("tbody");
     body.replaceChildren();
     rows.forEach((row, i) => {
-      const line = document.createElement("tr");
+      const line = body.insertRow();
       if (row.name === chosen) line.className = "chosen";
-      for (const text of [String(i + 1), all.names[row.name] || row.name, row.area.toFixed(3), String(row.points.length)]) {
-        const cell = document.createElement("td");
-        cell.textContent = text;
-        line.appendChild(cell);
-      }
-      body.appendChild(line);
+      for (const text of [i + 1, all.names[row.name], row.area.toFixed(3), row.points.length]) line.insertCell().textContent = text;
     });
     const counts = new Set(rows.map((row) => row.points.length));
     say(root, {
@@ -323,15 +311,10 @@
 
   const EXPLORERS = { routes: twoRoutes, spectrum, trap, frontier };
 
-  function start() {
-    document.querySelectorAll(".explorer").forEach((root) => {
-      const data = root.querySelector("script[type='application/json']");
-      if (data) root.data = JSON.parse(data.textContent);
-      root.classList.add("ready");
-      controls(root, EXPLORERS[root.dataset.explorer]);
-      root.update();
-    });
-  }
-  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);
-  else start();
+  document.querySelectorAll(".explorer").forEach((root) => { // a deferred script: the page is there
+    const data = root.querySelector("script[type='application/json']");
+    if (data) root.data = JSON.parse(data.textContent);
+    controls(root, EXPLORERS[root.dataset.explorer]);
+    root.update();
+  });
 })();

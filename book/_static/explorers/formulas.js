@@ -1,11 +1,6 @@
-/* The closed forms of frhsic_core/laws (formulas.py, mercer.py, spectrum.py) and the area of experiments/tables/pareto.py.
-   A test compares every function with Python. Classic script, so that pages also work from file://. */
-(function (root, factory) {
-  "use strict";
-  const api = factory();
-  if (typeof module === "object" && module.exports) module.exports = api;
-  else root.frhsicFormulas = api;
-})(typeof self !== "undefined" ? self : this, function () {
+/* The closed forms of frhsic_core/laws and the area under the Pareto envelope. A test
+   compares every function with Python. Classic script, so that pages also work from file://. */
+const frhsicFormulas = (() => {
   "use strict";
 
   // (1 − x)^(−1/2) − 1 without cancellation at x = 0
@@ -153,4 +148,4 @@
     meanKernel, coupling, hsic, hsicSlope, floor, expectedSquaredMmd, conditionalSquaredMmd, expectedMmd,
     eigenvalues, eigenfunctions, deltaCoefficients, tails, upperBounds, areaUnderEnvelope,
   };
-});
+})();

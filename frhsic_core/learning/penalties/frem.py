@@ -52,7 +52,7 @@ class FREM(KernelPenalty):
     epsilon : float
         The root of x is x/√(x + ε), with a finite gradient at zero.
     bandwidth, scale, condition, minimum_rows
-        As in :class:`KernelPenalty`; σ_Z = 1 and raw Z in the released code.
+        As in ``KernelPenalty``; σ_Z = 1 and raw Z in the released code.
     """
 
     key = "frem"

@@ -94,7 +94,7 @@ class FRHSIC(KernelPenalty):
         Compare with P_Z ⊗ P_S, or, by weighting rows with the inverse density of S, with P_Z ⊗ Unif(S): rare values of
         S then count as much as common ones (the paper's minority-protection remark).
     condition, minimum_rows
-        Equal opportunity; see :class:`Penalty`.
+        Equal opportunity; see ``Penalty``.
     """
 
     key = "frhsic"

@@ -31,7 +31,7 @@ class MMDBinned(KernelPenalty):
     discrepancy : {"kernel", "means"}
         See above.
     bandwidth, scale, condition, minimum_rows
-        As in :class:`KernelPenalty`.
+        As in ``KernelPenalty``.
     """
 
     key = "mmd_binned"

@@ -13,7 +13,7 @@ __all__ = ["RegGDP"]
 
 
 class RegGDP(Penalty):
-    r"""Mean over a grid of |Ê[f | S = s] − Ê[f]|, on the head's raw output (logits for classification).
+    r"""Mean over a grid of ``|Ê[f | S = s] − Ê[f]|``, on the head's raw output (logits for classification).
 
     .. math:: \frac1G\sum_g \Big|\sum_j w_j(s_g) f_j - \bar f\Big|,\qquad w = \text{Nadaraya–Watson weights}.
 

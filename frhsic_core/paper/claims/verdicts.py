@@ -161,7 +161,7 @@ def ledger(*, verdict: str | None = None, grid: str = FULL_GRID) -> pd.DataFrame
     Parameters
     ----------
     verdict : str, optional
-        One of :data:`VERDICTS`.
+        One of ``VERDICTS``.
     grid : {"full", "text"}
         The λ of our sweeps, for every method and both protocols: the nine that the authors' sweep has for all methods,
         or the five that the text names.

@@ -51,7 +51,7 @@ class FiniteSCM:
 
     @property
     def counterfactually_fair(self) -> bool:
-        """Whether Z_{S←s'} = Z for every unit that occurs and every s': fair for every head that separates points."""
+        """Whether Z_{S←s'} = Z for every unit that occurs and every s', fair for every head that separates points."""
         columns = zip(zip(*self.table, strict=True), zip(*self.probabilities, strict=True), strict=True)
         return all(len(set(values)) == 1 for values, chances in columns if sum(chances, Fraction(0)) > 0)
 

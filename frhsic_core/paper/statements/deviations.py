@@ -41,7 +41,7 @@ class Spectrum:
 
     @property
     def tails(self) -> Tensor:
-        """ρ_m² = Σ_{ℓ>m} ‖Δ_ℓ‖² for m = 1, …, b: the smallest tail Theorem 4.5 allows."""
+        """ρ_m² = Σ_{ℓ>m} ‖Δ_ℓ‖² for m = 1, …, b, the smallest tail Theorem 4.5 allows."""
         total = self.energies.flip(-1).cumsum(-1).flip(-1)
         return torch.cat([total[..., 1:], torch.zeros_like(total[..., :1])], dim=-1)
 
@@ -88,12 +88,12 @@ class Deviations:
 
     @property
     def expected_mmd(self) -> Tensor:
-        """E_S[MMD]: the EIPM of the unit ball."""
+        """E_S[MMD], the EIPM of the unit ball."""
         return (self.probabilities * self.mmd).sum(-1)
 
     @property
     def expected_squared_mmd(self) -> Tensor:
-        """E_S[MMD²]: the conditional MMD integral of Theorem 4.5."""
+        """E_S[MMD²], the conditional MMD integral of Theorem 4.5."""
         return (self.probabilities * self.gram.diagonal(dim1=-2, dim2=-1)).sum(-1)
 
     def smoothed(self, g: Tensor) -> Tensor:

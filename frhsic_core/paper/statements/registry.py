@@ -77,7 +77,7 @@ class Result:
 
     @property
     def key(self) -> tuple[str, str]:
-        """What identifies a verdict between two runs: statement and claim."""
+        """What identifies a verdict between two runs, statement and claim."""
         return self.certificate.statement, self.certificate.claim
 
     @property

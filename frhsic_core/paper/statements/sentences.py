@@ -40,7 +40,7 @@ class Sentence:
     key : str
         A short name.
     kind : str
-        One of :data:`KINDS`.
+        One of ``KINDS``.
     statements : tuple of str
         Numbers of the statements it belongs to; two where the paper says it twice.
     place : str
@@ -123,7 +123,7 @@ def counts(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     Returns
     -------
     dict
-        ``"theorems"``, ``"theorems that hold"`` and the number of failing sentences for every one of :data:`KINDS`.
+        ``"theorems"``, ``"theorems that hold"`` and the number of failing sentences for every one of ``KINDS``.
     """
     found = failing(rows)
     broken = {number for s in found if s.kind == "numbered statement" for number in s.statements}

@@ -66,7 +66,7 @@ class SharperGap:
 
     @property
     def worst_heads(self) -> Tensor:
-        """‖f‖²·λ_max(P_m K̃ P_m)/n: what no bound over all heads can beat."""
+        """‖f‖²·λ_max(P_m K̃ P_m)/n, what no bound over all heads can beat."""
         return self.spectrum.squared_norm.unsqueeze(-1) * self.worst
 
     @property

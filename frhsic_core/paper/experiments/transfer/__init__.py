@@ -63,11 +63,11 @@ def live() -> Experiment:
 def measure(trained: TrainedStack, splits: SplitStack, data: Dataset) -> dict[str, np.ndarray]:
     """Train four heads on each frozen representation of the stack, and measure performance and GDP of each.
 
-    Columns are ``HEAD_WHAT`` with HEAD one of :data:`HEADS` and WHAT ``performance`` (accuracy or mean squared error),
+    Columns are ``HEAD_WHAT`` with HEAD one of ``HEADS`` and WHAT ``performance`` (accuracy or mean squared error),
     ``gdp_mixed`` (the paper's: logits of the first two heads, labels of the last two, uniform grid), ``gdp_sample``
     (probabilities, averaged over the people there are: the definition), ``gdp_uniform`` (probabilities, uniform grid)
     and ``gdp_label`` (labels, averaged over the people). For a regression all but the weights agree. The forest of a
-    large dataset is left out (NaN) beyond the first λ, see :data:`FOREST_ROWS`.
+    large dataset is left out (NaN) beyond the first λ, see ``FOREST_ROWS``.
     """
     import torch
 
