@@ -44,4 +44,4 @@ def compare_means(stored: npt.ArrayLike, new: npt.ArrayLike) -> Agreement:
     """
     old, fresh = pd.Series(stored, dtype=float), pd.Series(new, dtype=float)
     width = 4 * old.std() * math.sqrt(1 / len(old) + 1 / len(fresh))
-    return Agreement(float(old.mean()), float(width), bool(abs(fresh.mean() - old.mean()) < width))
+    return Agreement(float(old.mean()), float(width), bool(abs(fresh.mean() - old.mean()) <= width))
