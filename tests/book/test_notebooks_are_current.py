@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
+import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +20,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = ROOT / "notebooks"
 TEXTS = sorted(NOTEBOOKS.glob("*.md"))
+DRAWING = re.compile(r"\bplt\.|\baxis\.|\baxes\b|\bdraw_\w+\(")
 
 
 def essence(cell: nbformat.NotebookNode) -> tuple[str, str, tuple[str, ...]]:
@@ -46,6 +50,44 @@ def test_every_cell_was_run_in_order_without_errors(text: Path) -> None:
     for cell in code:
         if "raises-exception" not in cell.metadata.get("tags", ()):
             assert not [output for output in cell.outputs if output.output_type == "error"]
+
+
+def code_of(text: Path) -> list[str]:
+    return [cell.source for cell in jupytext.read(text).cells if cell.cell_type == "code"]
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=lambda path: path.stem)
+def test_cells_that_draw_check_nothing(text: Path) -> None:
+    hint = f"{text.stem}: move the check of a sentence to tests/findings/test_{text.stem}.py."
+    for source in code_of(text):
+        kinds = {type(node) for node in ast.walk(ast.parse(source))}
+        assert ast.Assert not in kinds or not DRAWING.search(source), hint
+
+
+def test_no_helper_is_defined_in_two_chapters() -> None:
+    homes: dict[str, list[str]] = {}
+    for text in TEXTS:
+        for source in code_of(text):
+            for node in ast.parse(source).body:
+                if isinstance(node, ast.FunctionDef):
+                    homes.setdefault(ast.unparse(node), []).append(text.stem)
+    twice = {code.splitlines()[0]: chapters for code, chapters in homes.items() if len(chapters) > 1}
+    assert not twice, "Define what two chapters need in frhsic_core/paper/display.py."
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=lambda path: path.stem)
+def test_new_runs_lie_inside_the_stored_intervals(text: Path) -> None:
+    executed = nbformat.read(text.with_suffix(".ipynb"), as_version=4)
+    for cell in executed.cells:
+        if cell.cell_type == "code" and "inside" in cell.source:
+            assert "False" not in json.dumps(cell.outputs), f"{text.stem}: a new run is outside the stored interval."
+
+
+def test_findings_are_named_after_chapters() -> None:
+    chapters = {path.stem for path in TEXTS}
+    findings = {path.stem.removeprefix("test_") for path in (ROOT / "tests" / "findings").glob("test_*.py")}
+    assert findings
+    assert findings <= chapters
 
 
 @pytest.fixture

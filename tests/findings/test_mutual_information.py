@@ -1,0 +1,212 @@
+"""Guards the sentences of the chapter on mutual information."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from frhsic_core import gdp
+from frhsic_core.paper.experiments.neighbours import ksg_information, principal_components, standardised
+from frhsic_core.paper.experiments.presets import GRIDS
+from frhsic_core.paper.experiments.tables.information import ESTIMATES, above_zero, information_gap, rank_agreement
+from frhsic_core.paper.runs.reference import book_folder, stored_rows
+
+PRINTED = {
+    ("adult", "frhsic"): 0.008,
+    ("crime", "frhsic"): 0.015,
+    ("adult", "reg_gdp"): 0.017,
+    ("crime", "reg_gdp"): 0.056,
+}
+PAPER_FOUR = ["adult", "acs_income", "meps", "crime"]
+FIVE = [*PAPER_FOUR, "compas"]
+ADVERSARIES = ["adv", "laftr"]
+
+
+@pytest.fixture(scope="module")
+def rows() -> pd.DataFrame:
+    found = stored_rows("mutual_information")
+    return found[found["dataset"] != "synthetic"]
+
+
+@pytest.fixture(scope="module")
+def authors() -> pd.DataFrame:
+    """Return the authors' stored sweep on the nine λ that all methods share."""
+    found = pd.read_csv(book_folder("claims", "reference", "sweep.csv")).rename(columns={"lambda": "lam"})
+    return found[found["lam"].isin([0.0, *GRIDS["full"]])]
+
+
+@pytest.mark.parametrize(("dataset", "method"), PRINTED)
+def test_the_printed_numbers_are_not_those_at_the_lambda_beside_which_they_stand(authors, dataset, method) -> None:
+    stored = authors[(authors["dataset"] == dataset) & (authors["method"] == method)].set_index("lam")["mi"]
+    at_transfer = stored[10.0 if dataset == "adult" else 100.0]
+    assert abs(at_transfer - PRINTED[dataset, method]) > 0.01
+
+
+@pytest.mark.parametrize(("dataset", "method"), PRINTED)
+def test_on_adult_both_lie_below_every_stored_value_and_on_crime_between_two(authors, dataset, method) -> None:
+    stored = authors[(authors["dataset"] == dataset) & (authors["method"] == method)]["mi"]
+    assert (PRINTED[dataset, method] < stored.min()) == (dataset == "adult")
+
+
+def test_a_large_z_makes_the_estimate_zero_whatever_the_law(generator) -> None:
+    n, k = 1000, 5
+    s = torch.randn(1, n, generator=generator, dtype=torch.float64)
+    z = 0.8 * s + 0.6 * torch.randn(1, n, generator=generator, dtype=torch.float64)
+    unrelated = torch.randn(1, n, generator=generator, dtype=torch.float64)
+    far = ksg_information(1e6 * torch.stack([z, unrelated], dim=-1), s.unsqueeze(0))
+    assert far.closed.item() == pytest.approx(-1 / k, abs=1e-9)
+    assert far.strict.item() == pytest.approx(0, abs=1e-9)
+
+
+def test_the_released_estimate_is_reproduced(rows, authors) -> None:
+    same = ["dataset", "method", "lam"]
+    ours = rows.groupby(same)["mi_reference"].mean().reset_index()
+    both = ours.merge(authors[[*same, "mi"]], on=same)
+    assert both["mi_reference"].rank().corr(both["mi"].rank()) > 0.9
+    assert (both["mi_reference"] - both["mi"]).abs().median() < 0.005
+
+
+def test_the_released_estimate_has_its_zero_well_below_zero_and_the_others_about_there(rows) -> None:
+    zeros = rows.groupby("dataset")[["mi_closed_zero", "mi_standardised_zero", "mi_probe_zero"]].mean()
+    assert (zeros["mi_closed_zero"] < -0.08).all()
+    assert (zeros[["mi_standardised_zero", "mi_probe_zero"]].abs() < 0.01).all(axis=None)
+
+
+def test_the_inequality_is_contradicted_for_nearly_every_model_and_less_often_when_standardized(rows) -> None:
+    chance = 3 * rows.groupby("dataset")["mi_probe_zero"].transform("std")
+
+    def contradicted(name: str) -> pd.Series:
+        return (above_zero(rows, "mi_probe") - rows[name] > chance).groupby(rows["dataset"]).mean()
+
+    raw, proper = contradicted("mi_reference"), contradicted("mi_standardised")
+    assert (raw > 0.9).all()
+    assert (proper < raw).all()
+    assert (proper.drop("compas") > 0.5).all()
+
+
+@pytest.mark.parametrize("estimate", ["mi_reference", "mi_standardised"])
+def test_at_the_matched_point_frhsics_estimate_is_lower_in_every_split_on_the_papers_four(rows, estimate) -> None:
+    gap = information_gap(rows, estimate).set_index("dataset").loc[PAPER_FOUR]
+    assert (gap["high"] < 0).all()
+    assert (gap["lower in"] == gap["splits"]).all()
+
+
+def test_at_the_matched_point_the_nonlinear_probe_reads_less_on_all_five(rows) -> None:
+    assert (information_gap(rows, "nonlinear_r2")["high"] < 0).all()
+
+
+def test_by_a_linear_guess_it_does_not_hold_on_acs_income_and_compas(rows) -> None:
+    guess = information_gap(rows, "mi_probe").set_index("dataset")
+    two = guess.loc[["acs_income", "compas"]]
+    assert (two["high"] > 0).all()
+    assert (two["low"] < 0).all()
+    assert guess.loc["acs_income", "lower in"] == 0
+    assert (guess.loc[["adult", "meps", "crime"], "high"] < 0).all()
+
+
+@pytest.fixture(scope="module")
+def adult_change(rows) -> dict[tuple[str, str], float]:
+    """Return the mean change from Unfair at λ = 10 on Adult, by estimate and method."""
+    part = rows[(rows["dataset"] == "adult") & rows["lam"].isin([0.0, 10.0])]
+    found = {}
+    for name in ("mi_reference", "mi_standardised", "mi_probe"):
+        wide = part.pivot(index="split", columns="method", values=name)
+        for method in ("frhsic", "reg_gdp"):
+            found[name, method] = (wide[method] - wide["unfair"]).mean()
+    return found
+
+
+def test_on_adult_the_released_estimate_rises_under_the_penalty_and_falls_on_one_scale(adult_change) -> None:
+    assert adult_change["mi_reference", "frhsic"] > 0 > adult_change["mi_standardised", "frhsic"]
+
+
+@pytest.mark.parametrize("estimate", ["mi_reference", "mi_standardised", "mi_probe"])
+def test_at_ten_reg_gdps_information_on_adult_falls_further(adult_change, estimate: str) -> None:
+    assert adult_change[estimate, "reg_gdp"] < adult_change[estimate, "frhsic"]
+
+
+@pytest.fixture(scope="module")
+def medians(rows) -> pd.DataFrame:
+    """Return medians of the models without a penalty and at λ = 10."""
+    chosen = rows[rows["lam"].isin([0.0, 10.0])]
+    chosen = chosen.assign(standardised=above_zero(chosen, "mi_standardised"))
+    return chosen.groupby(["dataset", "method"])[["scale", "standardised", "linear_r2"]].median().astype(float)
+
+
+@pytest.mark.parametrize("dataset", FIVE)
+@pytest.mark.parametrize("method", ADVERSARIES)
+def test_the_scale_of_z_is_much_larger_with_an_adversary(medians, dataset: str, method: str) -> None:
+    assert medians.loc[(dataset, method), "scale"] > 2 * medians.loc[(dataset, "unfair"), "scale"]
+
+
+def test_a_linear_probe_still_reads_most_of_s_from_the_adversaries_but_advs_half_on_adult(medians) -> None:
+    probe = medians["linear_r2"].unstack("method")
+    share = probe[ADVERSARIES].div(probe["unfair"], axis=0)
+    assert 0.45 < share.loc["adult", "adv"] < 0.6
+    assert (share.stack().drop(("adult", "adv")) > 0.75).all()
+
+
+@pytest.mark.parametrize("dataset", PAPER_FOUR)
+def test_among_the_adversaries_models_the_estimate_falls_as_the_scale_grows(rows, dataset: str) -> None:
+    part = rows[(rows["dataset"] == dataset) & rows["method"].isin(ADVERSARIES)]
+    assert part["mi_closed"].rank().corr(part["scale"].rank()) < -0.7
+
+
+def test_at_the_same_scale_the_estimate_is_zero_about_as_often_for_other_methods(rows) -> None:
+    others = rows[rows["dataset"] != "compas"]
+    sizes = pd.cut(others["scale"], [0, 5, 15, 50, np.inf], labels=["up to 5", "5 to 15", "15 to 50", "above 50"])
+    who = others["method"].isin(ADVERSARIES).map({True: "adversaries", False: "others"}).rename("who")
+    zero = (others["mi_reference"] == 0).groupby([sizes, who], observed=True).mean().unstack("who")
+    assert abs(zero.loc["15 to 50", "adversaries"] - zero.loc["15 to 50", "others"]) < 0.1
+    assert zero.loc["15 to 50"].min() > 0.65
+    assert zero.loc["above 50"].min() > 0.95
+    assert zero.loc["up to 5"].max() < 0.3
+    assert zero.loc["5 to 15", "adversaries"] > 2 * zero.loc["5 to 15", "others"]
+
+
+@pytest.fixture(scope="module")
+def adversarial(rows) -> pd.DataFrame:
+    part = rows[rows["method"].isin(ADVERSARIES)]
+    part = part.assign(standardised=above_zero(part, "mi_standardised"))
+    return part.groupby(["dataset", "method", "lam"])[["standardised", "linear_r2"]].median()
+
+
+def test_on_standardized_components_the_adversaries_estimates_stay_above_zero(adversarial, medians) -> None:
+    assert (adversarial["standardised"] > 0.04).all()
+    assert (adversarial["linear_r2"] > 0.1).all()
+    for dataset in PAPER_FOUR:
+        unfair = medians.loc[(dataset, "unfair"), "linear_r2"]
+        assert (adversarial.loc[dataset, "linear_r2"] > 0.45 * unfair).all()
+
+
+def test_laftrs_standardized_estimate_on_acs_income_falls_to_less_than_a_third(adversarial, medians) -> None:
+    laftr = adversarial["standardised"]["acs_income"]["laftr"]
+    assert laftr.min() < 0.3 * medians.loc[("acs_income", "unfair"), "standardised"]
+
+
+def test_the_standardized_estimate_follows_the_probe_better_than_the_released_one(rows) -> None:
+    agreement = rank_agreement(rows, list(ESTIMATES)).loc[FIVE]
+    assert (agreement["mi_standardised"] > agreement["mi_reference"].fillna(-1)).all()
+
+
+def test_a_linear_regression_follows_the_probe_better_on_three_of_five(rows) -> None:
+    agreement = rank_agreement(rows, list(ESTIMATES)).loc[FIVE]
+    better = agreement["mi_probe"] > agreement[["mi_reference", "mi_standardised"]].max(axis=1)
+    assert set(better[better].index) == {"adult", "acs_income", "crime"}
+
+
+def test_principal_components_can_leave_out_what_a_head_can_multiply(generator) -> None:
+    tau, a, delta, n = 0.5, 10.0, 0.01, 2000
+    noise = torch.randn(1, n, 3, generator=generator, dtype=torch.float64)
+    s = torch.randn(1, n, generator=generator, dtype=torch.float64)
+    hidden = s + tau * noise[..., 2]
+    zeros = [torch.zeros_like(s)] * 3
+    z = torch.stack([a * noise[..., 0], a * noise[..., 1], delta * hidden, *zeros], dim=-1)
+    unit = standardised(s.unsqueeze(-1)).squeeze(-1).unsqueeze(0)
+    components, _ = principal_components(z)
+    assert abs(ksg_information(standardised(components), unit).strict.item()) < 0.06
+    head = ksg_information(standardised(hidden.unsqueeze(-1)), unit).strict.item()
+    assert head == pytest.approx(0.5 * np.log(1 + tau**-2), abs=0.08)
+    assert gdp(z[0, :, 2] / delta, s[0], bandwidth=0.1).item() == pytest.approx(np.sqrt(2 / np.pi), abs=0.06)

@@ -1,0 +1,64 @@
+"""Tests of what the chapters share: tables, names and the live check."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import pytest
+
+from frhsic_core.paper.display import DATASET_TITLES, METHOD_LABELS, NAMES, table
+from frhsic_core.paper.live import compare_means, train_now
+
+
+def test_rows_have_no_index() -> None:
+    shown = table([("a", 1), ("b", 2)], ["letter", "number"]).data
+    assert shown.count("<th") == len(["thead", "letter", "number"])
+    assert shown.count("<td>") == 4
+
+
+def test_an_index_is_shown_if_it_has_a_name_and_its_name_is_not() -> None:
+    frame = pd.DataFrame({"number": [1]}, index=pd.Index(["first"], name="order"))
+    assert "first" in table(frame).data
+    assert "order" not in table(frame).data
+    assert "first" not in table(frame.rename_axis(None)).data
+
+
+def test_markup_is_kept_unless_it_is_escaped() -> None:
+    assert "<br>" in table([["x"]], ["a<br>b"]).data
+    assert "1 &lt;= 2" in table([["1 <= 2"]], ["claim"], escape=True).data
+
+
+def test_only_floats_are_rounded() -> None:
+    shown = table([(0.12345, 7, "0.12345")], ["float", "int", "text"], digits=2).data
+    assert "<td>0.12</td>" in shown
+    assert "<td>7</td>" in shown
+    assert "<td>0.12345</td>" in shown
+
+
+def test_names_replace_keys_in_both_directions() -> None:
+    frame = pd.DataFrame({"acs_income": [1]}, index=pd.Index(["mmd_binned"], name="method"))
+    shown = table(frame, names=NAMES).data
+    assert "ACS Income" in shown
+    assert "MMD (binned)" in shown
+    assert "acs_income" not in shown
+
+
+def test_no_key_is_both_a_dataset_and_a_method() -> None:
+    assert not set(DATASET_TITLES) & set(METHOD_LABELS)
+    assert len(NAMES) == len(DATASET_TITLES) + len(METHOD_LABELS)
+
+
+def test_the_interval_is_four_standard_errors_of_a_difference() -> None:
+    stored = pd.Series([0.0, 2.0, 4.0])  # mean 2, standard deviation 2
+    found = compare_means(stored, [2.0] * 6)
+    assert found.mean == 2.0
+    assert found.width == pytest.approx(8 * math.sqrt(1 / 3 + 1 / 6))
+    assert found.inside
+    assert not compare_means(stored, [2.0 + 1.01 * found.width] * 6).inside
+
+
+def test_new_rows_are_those_of_a_stored_run(tiny, tiny_store) -> None:
+    new, stored = train_now(tiny), tiny_store.read()
+    assert len(new) == len(stored)
+    assert sorted(new["performance"]) == pytest.approx(sorted(stored["performance"]))
