@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from frhsic_core.paper.runs.reference import book_folder, stored_rows
+from frhsic_core.paper.runs.stored import book_folder, stored_rows
 
 TEXT_GRID = [0.1, 1.0, 10.0, 100.0, 500.0]  # the λ of the paper's Section 6
 # Labels as in the figures, in the order of the paper's tables, FRHSIC first.

@@ -9,10 +9,11 @@ from typing import Annotated
 
 import typer
 
+from frhsic_core.choices import one_of
 from frhsic_core.cli.printing import print_heading, print_lines, print_pareto, print_unreproduced, time_text
-from frhsic_core.cli.terminal import INTERRUPTED, fail, one_of, print_table, waiting
+from frhsic_core.cli.terminal import INTERRUPTED, fail, print_table, waiting
+from frhsic_core.paper.experiments.main_table import DEPENDENCE, beside_paper, pareto_table
 from frhsic_core.paper.experiments.presets import EXPERIMENTS, PRESETS, experiment_for
-from frhsic_core.paper.experiments.tables.main_table import DEPENDENCE, beside_paper, pareto_table
 from frhsic_core.paper.runs.plan import Experiment, Study, keys_of
 from frhsic_core.paper.runs.store import ResultStore
 from frhsic_core.paper.runs.stored import book_folder

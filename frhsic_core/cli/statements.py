@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from frhsic_core.cli.terminal import console, fail, print_table
-from frhsic_core.paper.runs.reference import book_folder
+from frhsic_core.paper.runs.stored import book_folder
 from frhsic_core.paper.statements.registry import Check, Result, checks, find_statement, run_checks, statements
 
 __all__ = ["certify", "compare", "read_recorded", "record", "register", "row"]

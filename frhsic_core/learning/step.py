@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from frhsic_core.joint.contraction import GradientTerm
 from frhsic_core.learning.data import Batch, TrainingData
 from frhsic_core.learning.penalties import Penalty
-from frhsic_core.learning.penalties.gram import Pull
 from frhsic_core.learning.stack import ModelStack
 
 __all__ = ["CaptureWarning", "CapturedSteps", "Step"]
@@ -133,10 +133,10 @@ class Step:
             self._descend(loss.sum(), self._adversary_weights, self.adversary_optimizer)
         task = self._task_loss(batch)
         total = task
-        pulls: list[Pull] = []
+        pulls: list[GradientTerm] = []
         values: list[Tensor] = []
         for term in self.penalty.terms(batch, refresh=refresh):
-            if isinstance(term, Pull):  # its gradient is known, so it needs no graph
+            if isinstance(term, GradientTerm):  # its gradient is known, so it needs no graph
                 pulls.append(term.times(self.lam))
                 values.append(term.value)
             else:
@@ -199,7 +199,7 @@ class Step:
         loss: Tensor,
         weights: list[torch.nn.Parameter],
         optimizer: torch.optim.Adam,
-        pulls: Sequence[Pull] = (),
+        pulls: Sequence[GradientTerm] = (),
     ) -> None:
         """Make one step along the gradient of ``loss`` plus the gradients that are known already."""
         gradients = torch.autograd.grad(

@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from frhsic_core.paper.runs.plan import Experiment
+from frhsic_core.paper.runs.runner import run_experiment
 from frhsic_core.paper.runs.store import ResultStore
-from frhsic_core.paper.runs.sweep import run_experiment
 
 __all__ = ["Agreement", "compare_means", "train_now"]
 

@@ -12,12 +12,11 @@ from typing import Any
 
 from frhsic_core.kernels import Gaussian
 from frhsic_core.laws import GaussianPair
-from frhsic_core.paper.experiments.tables.families import family, main_family, main_rows
-from frhsic_core.paper.experiments.tables.main_table import pareto_table
-from frhsic_core.paper.experiments.tables.variants import rivals_of
-from frhsic_core.paper.experiments.variants import DEFAULT
-from frhsic_core.paper.experiments.variants_best import BEST, best_rows
-from frhsic_core.paper.runs.reference import book_folder, stored_rows
+from frhsic_core.paper.experiments.main_table import pareto_table
+from frhsic_core.paper.experiments.paired_tests import family, main_family, main_rows
+from frhsic_core.paper.experiments.variants import BEST, DEFAULT, best_rows
+from frhsic_core.paper.experiments.variants.tables import rivals_of
+from frhsic_core.paper.runs.stored import book_folder, stored_rows
 from frhsic_core.paper.statements.sentences import counts
 from frhsic_core.paper.statements.spectral import best_m
 

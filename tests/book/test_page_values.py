@@ -11,13 +11,12 @@ import numpy as np
 import pytest
 
 from frhsic_core.paper import page_values
-from frhsic_core.paper.experiments.tables.families import family, headline
-from frhsic_core.paper.experiments.tables.measured import speed_up
-from frhsic_core.paper.experiments.tables.pareto import Frontiers
-from frhsic_core.paper.experiments.tables.variants import best_headline, rivals_of
-from frhsic_core.paper.experiments.variants import DEFAULT
-from frhsic_core.paper.experiments.variants_best import BEST, best_rows
-from frhsic_core.paper.runs.reference import stored_rows
+from frhsic_core.paper.experiments.paired_tests import family, headline
+from frhsic_core.paper.experiments.runtime.tables import speed_up
+from frhsic_core.paper.experiments.shared.pareto import Frontiers
+from frhsic_core.paper.experiments.variants import BEST, DEFAULT, best_rows
+from frhsic_core.paper.experiments.variants.tables import best_headline, rivals_of
+from frhsic_core.paper.runs.stored import stored_rows
 
 ROOT = Path(__file__).resolve().parents[2]
 MEASURES = {"gdp": "gdp_reference", "probe": "nonlinear_r2"}

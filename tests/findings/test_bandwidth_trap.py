@@ -9,8 +9,8 @@ import pytest
 
 from frhsic_core.learning import FRHSIC
 from frhsic_core.learning.bandwidth import resolve_policy
-from frhsic_core.learning.penalties.whitening import RIDGE
-from frhsic_core.paper.runs.reference import book_folder
+from frhsic_core.learning.penalties.base import RIDGE
+from frhsic_core.paper.runs.stored import book_folder
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from frhsic_core.paper.experiments.tables.tightness import (
+from frhsic_core.paper.experiments.bound_tightness.tables import (
     TRIVIAL,
     head_table,
     scaling_table,
@@ -14,7 +14,7 @@ from frhsic_core.paper.experiments.tables.tightness import (
     tightness_table,
     with_bounds,
 )
-from frhsic_core.paper.runs.reference import book_folder, stored_rows
+from frhsic_core.paper.runs.stored import book_folder, stored_rows
 
 PLACE = ["dataset", "protocol"]
 

@@ -14,7 +14,7 @@ from frhsic_core.paper.experiments.bound_tightness.tables import (
     slopes,
     with_bounds,
 )
-from frhsic_core.paper.runs.reference import book_folder, stored_rows
+from frhsic_core.paper.runs.stored import book_folder, stored_rows
 
 
 def test_stored_bounds_hold_and_say_nothing_at_the_cut_off() -> None:

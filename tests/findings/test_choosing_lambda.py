@@ -7,8 +7,7 @@ import pytest
 import torch
 from scipy.optimize import isotonic_regression
 
-from frhsic_core.learning.selection import choose_lambda, select_lambda
-from frhsic_core.learning.validation import validation_table
+from frhsic_core.learning.selection import choose_lambda, select_lambda, validation_table
 
 LAMS = (0.0, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 RULES = ("independence", "practical", "tradeoff")

@@ -9,8 +9,8 @@ import pytest
 from frhsic_core import Gaussian
 from frhsic_core.laws import GaussianPair
 from frhsic_core.paper.experiments import convergence
-from frhsic_core.paper.experiments.tables.measured import slope_interval
-from frhsic_core.paper.runs.reference import stored_rows
+from frhsic_core.paper.experiments.convergence import slope_interval
+from frhsic_core.paper.runs.stored import stored_rows
 
 LAW = GaussianPair(convergence.RHO)
 KERNEL = Gaussian(convergence.SIGMA)

@@ -8,7 +8,7 @@ import pytest
 from frhsic_core.kernels import Gaussian
 from frhsic_core.laws import GaussianPair
 from frhsic_core.paper.experiments.convergence import slope_interval
-from frhsic_core.paper.runs.reference import stored_rows
+from frhsic_core.paper.runs.stored import stored_rows
 
 LAW = GaussianPair(0.5)
 KERNEL = Gaussian(1.0)

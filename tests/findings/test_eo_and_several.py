@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from frhsic_core.paper.experiments.equal_opportunity import GRIDS
-from frhsic_core.paper.experiments.multi_sensitive import GRIDS as MULTI
-from frhsic_core.paper.experiments.tables.arms import (
+from frhsic_core.paper.experiments.eo_and_several import GRIDS
+from frhsic_core.paper.experiments.eo_and_several import GRIDS as MULTI
+from frhsic_core.paper.experiments.eo_and_several.tables import (
     arm_rows,
     compare_arms,
     compare_matched,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from frhsic_core.paper.experiments.tables.main_table import comparisons
-from frhsic_core.paper.runs.reference import stored_rows
+from frhsic_core.paper.experiments.main_table import comparisons
+from frhsic_core.paper.runs.stored import stored_rows
 
 
 def on_frontier(rows: pd.DataFrame, dependence: str) -> pd.Series:

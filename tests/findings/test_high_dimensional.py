@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from frhsic_core.paper.experiments.tables.measured import seconds_table, speed_up
-from frhsic_core.paper.runs.reference import stored_rows
+from frhsic_core.paper.experiments.runtime.tables import seconds_table, speed_up
+from frhsic_core.paper.runs.stored import stored_rows
 
 DIMENSIONS = range(1, 6)
 UNBIASED = ("hsic_unbiased", "median")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from frhsic_core.paper.experiments import high_dimensional
 from frhsic_core.paper.experiments.high_dimensional import best_smoothing
-from frhsic_core.paper.runs.reference import stored_rows
+from frhsic_core.paper.runs.stored import stored_rows
 
 
 def test_stored_errors_say_what_the_chapter_says() -> None:

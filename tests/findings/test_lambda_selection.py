@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from frhsic_core.paper.claims.stored import authors_file
-from frhsic_core.paper.experiments.tables.lambda_selection import acceptance, accepted, optimism, selected, summary_of
-from frhsic_core.paper.runs.reference import stored_rows
+from frhsic_core.paper.experiments.lambda_selection.tables import acceptance, accepted, optimism, selected, summary_of
+from frhsic_core.paper.runs.stored import stored_rows
 
 TESTS = ("released", "gamma", "spectral", "permutation")
 DATA = ("adult", "acs_income", "meps", "crime", "compas")

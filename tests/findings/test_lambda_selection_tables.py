@@ -9,7 +9,7 @@ from frhsic_core.paper.experiments.lambda_selection.tables import (
     accepted,
     selected,
 )
-from frhsic_core.paper.runs.reference import stored_rows
+from frhsic_core.paper.runs.stored import stored_rows
 
 
 def test_stored_levels_are_those_of_the_chapter() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from frhsic_core.paper.claims import ledger
 from frhsic_core.paper.claims.answers import PROTOCOLS, queries
-from frhsic_core.paper.runs.reference import reference_sweep
+from frhsic_core.paper.runs.stored import reference_sweep
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def test_known_lines(table: pd.DataFrame) -> None:
 def test_places_are_those_of_the_main_table(table: pd.DataFrame) -> None:
     """The ledger and the main table compare on one grid: the same places by nAUP."""
     from frhsic_core.paper.experiments.main_table import MAIN_METHODS, pareto_table, places, summaries
-    from frhsic_core.paper.runs.reference import stored_rows
+    from frhsic_core.paper.runs.stored import stored_rows
 
     rows = stored_rows("main")
     for protocol in PROTOCOLS:

@@ -6,13 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from frhsic_core.paper.experiments.main_table import MAIN_METHODS, areas_by_measure, pareto_table
 from frhsic_core.paper.experiments.presets import GRIDS
-from frhsic_core.paper.experiments.tables.main_table import (
-    MAIN_METHODS,
-    areas_by_measure,
-    pareto_table,
-)
-from frhsic_core.paper.runs.reference import paper_table, reference_sweep, stored_rows
+from frhsic_core.paper.runs.stored import paper_table, reference_sweep, stored_rows
 
 
 def test_the_printed_table_follows_from_the_authors_stored_sweep() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from frhsic_core.paper.runs.reference import stored_rows
+from frhsic_core.paper.runs.stored import stored_rows
 
 
 def test_the_stored_live_experiment_is_whole() -> None:

@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from frhsic_core import gdp
-from frhsic_core.paper.experiments.neighbours import ksg_information, principal_components, standardised
+from frhsic_core.joint.information import ksg_information, principal_components, standardized
+from frhsic_core.paper.experiments.mutual_information import ESTIMATES, above_zero, information_gap, rank_agreement
 from frhsic_core.paper.experiments.presets import GRIDS
-from frhsic_core.paper.experiments.tables.information import ESTIMATES, above_zero, information_gap, rank_agreement
-from frhsic_core.paper.runs.reference import book_folder, stored_rows
+from frhsic_core.paper.runs.stored import book_folder, stored_rows
 
 PRINTED = {
     ("adult", "frhsic"): 0.008,
@@ -131,7 +131,7 @@ def test_at_ten_reg_gdps_information_on_adult_falls_further(adult_change, estima
 def medians(rows) -> pd.DataFrame:
     """Return medians of the models without a penalty and at λ = 10."""
     chosen = rows[rows["lam"].isin([0.0, 10.0])]
-    chosen = chosen.assign(standardised=above_zero(chosen, "mi_standardised"))
+    chosen = chosen.assign(standardized=above_zero(chosen, "mi_standardised"))
     return chosen.groupby(["dataset", "method"])[["scale", "standardised", "linear_r2"]].median().astype(float)
 
 
@@ -169,7 +169,7 @@ def test_at_the_same_scale_the_estimate_is_zero_about_as_often_for_other_methods
 @pytest.fixture(scope="module")
 def adversarial(rows) -> pd.DataFrame:
     part = rows[rows["method"].isin(ADVERSARIES)]
-    part = part.assign(standardised=above_zero(part, "mi_standardised"))
+    part = part.assign(standardized=above_zero(part, "mi_standardised"))
     return part.groupby(["dataset", "method", "lam"])[["standardised", "linear_r2"]].median()
 
 
@@ -204,9 +204,9 @@ def test_principal_components_can_leave_out_what_a_head_can_multiply(generator) 
     hidden = s + tau * noise[..., 2]
     zeros = [torch.zeros_like(s)] * 3
     z = torch.stack([a * noise[..., 0], a * noise[..., 1], delta * hidden, *zeros], dim=-1)
-    unit = standardised(s.unsqueeze(-1)).squeeze(-1).unsqueeze(0)
+    unit = standardized(s.unsqueeze(-1)).squeeze(-1).unsqueeze(0)
     components, _ = principal_components(z)
-    assert abs(ksg_information(standardised(components), unit).strict.item()) < 0.06
-    head = ksg_information(standardised(hidden.unsqueeze(-1)), unit).strict.item()
+    assert abs(ksg_information(standardized(components), unit).strict.item()) < 0.06
+    head = ksg_information(standardized(hidden.unsqueeze(-1)), unit).strict.item()
     assert head == pytest.approx(0.5 * np.log(1 + tau**-2), abs=0.08)
     assert gdp(z[0, :, 2] / delta, s[0], bandwidth=0.1).item() == pytest.approx(np.sqrt(2 / np.pi), abs=0.06)

@@ -9,7 +9,7 @@ from frhsic_core.paper.experiments.mutual_information import (
     above_zero,
     information_gap,
 )
-from frhsic_core.paper.runs.reference import book_folder, stored_rows
+from frhsic_core.paper.runs.stored import book_folder, stored_rows
 
 ROWS = stored_rows("mutual_information")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from frhsic_core.paper.experiments.tables.families import (
+from frhsic_core.paper.experiments.paired_tests import (
     CONVENTIONS,
     SUMMARIES,
     equivalence,

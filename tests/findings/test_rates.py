@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from frhsic_core.paper.runs.reference import book_folder
+from frhsic_core.paper.runs.stored import book_folder
 
 
 @pytest.mark.parametrize("rate", [-1 / 2, -2 / 5])

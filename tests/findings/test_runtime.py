@@ -7,8 +7,8 @@ import pytest
 
 from frhsic_core.paper.claims.stored import stored_ratio
 from frhsic_core.paper.experiments.runtime import NOT_CAPTURED
-from frhsic_core.paper.experiments.tables.measured import cost_exponents, loglog_exponent, seconds_table, speed_up
-from frhsic_core.paper.runs.reference import stored_rows
+from frhsic_core.paper.experiments.runtime.tables import cost_exponents, loglog_exponent, seconds_table, speed_up
+from frhsic_core.paper.runs.stored import stored_rows
 
 PRINTED = 100.7 / 2.82
 LOOP, FEW, PLAIN = "loop, all anchors", "loop, 32 anchors", "plain, centred"

@@ -15,7 +15,7 @@ from frhsic_core.paper.experiments.runtime.tables import (
     seconds_table,
     speed_up,
 )
-from frhsic_core.paper.runs.reference import stored_rows
+from frhsic_core.paper.runs.stored import stored_rows
 
 
 def test_stored_times_say_what_the_chapter_says() -> None:

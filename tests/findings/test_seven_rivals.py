@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from frhsic_core.paper.runs.reference import book_folder
+from frhsic_core.paper.runs.stored import book_folder
 
 
 def test_all_ten_means_lie_within_two_of_the_authors_standard_deviations() -> None:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from frhsic_core.paper.experiments.ablation import cells as planned
-from frhsic_core.paper.experiments.tables.synthetic import (
+from frhsic_core.paper.experiments.synthetic_validation import cells as planned
+from frhsic_core.paper.experiments.synthetic_validation.tables import (
     along_lambda,
     cell_table,
     compared_cells,
     dimension_steps,
     falling,
 )
-from frhsic_core.paper.runs.reference import book_folder, stored_rows
+from frhsic_core.paper.runs.stored import book_folder, stored_rows
 
 ARMS = ("text", "reference", "normalised")
 LABELS = ["arm", "signal", "comparison"]

@@ -12,7 +12,7 @@ from frhsic_core.paper.experiments.synthetic_validation.tables import (
     dimension_steps,
     falling,
 )
-from frhsic_core.paper.runs.reference import stored_rows
+from frhsic_core.paper.runs.stored import stored_rows
 
 
 def test_stored_models_of_the_papers_law_become_constant() -> None:

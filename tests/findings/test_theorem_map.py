@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from frhsic_core.paper.runs.reference import book_folder
+from frhsic_core.paper.runs.stored import book_folder
 from frhsic_core.paper.statements.sentences import failing
 
 

@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from frhsic_core.paper.experiments.tables.transfer import (
+from frhsic_core.paper.experiments.transfer import FOREST_ROWS
+from frhsic_core.paper.experiments.transfer.tables import (
     PAPER_LAMS,
     across_heads,
     by_head,
@@ -17,9 +18,8 @@ from frhsic_core.paper.experiments.tables.transfer import (
     preserving,
     spread_table,
 )
-from frhsic_core.paper.experiments.transfer import FOREST_ROWS
 from frhsic_core.paper.figures.styles import DATASET_TITLES
-from frhsic_core.paper.runs.reference import book_folder, stored_rows
+from frhsic_core.paper.runs.stored import book_folder, stored_rows
 
 PAPER_METHODS = ["frhsic", "frem", "reg_gdp", "adv"]
 LARGE = ("adult", "acs_income", "meps")

@@ -14,7 +14,7 @@ from frhsic_core.paper.experiments.transfer.tables import (
     preserving,
     spread_table,
 )
-from frhsic_core.paper.runs.reference import stored_rows
+from frhsic_core.paper.runs.stored import stored_rows
 
 ROWS = stored_rows("transfer")
 

@@ -7,9 +7,10 @@ from functools import cache
 import pandas as pd
 import pytest
 
-from frhsic_core.paper.experiments.tables.families import CONVENTIONS, family
-from frhsic_core.paper.experiments.tables.main_table import PARETO_METHODS
-from frhsic_core.paper.experiments.tables.variants import (
+from frhsic_core.paper.experiments.main_table import PARETO_METHODS
+from frhsic_core.paper.experiments.paired_tests import CONVENTIONS, family
+from frhsic_core.paper.experiments.variants import BEST, DEFAULT, RETUNED, UNSEEN, best_rows
+from frhsic_core.paper.experiments.variants.tables import (
     MEASURES,
     all_rows,
     best,
@@ -20,8 +21,6 @@ from frhsic_core.paper.experiments.tables.variants import (
     to_train,
     variant_areas,
 )
-from frhsic_core.paper.experiments.variants import DEFAULT
-from frhsic_core.paper.experiments.variants_best import BEST, RETUNED, UNSEEN, best_rows
 
 GDP = ["gdp_reference", "gdp_sample"]
 FOUR = ["gdp_reference", "gdp_sample", "nonlinear_r2", "normalized_hsic_1"]

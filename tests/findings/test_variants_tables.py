@@ -19,7 +19,7 @@ from frhsic_core.paper.experiments.variants.tables import (
     level_tables,
     to_train,
 )
-from frhsic_core.paper.runs.reference import stored_rows
+from frhsic_core.paper.runs.stored import stored_rows
 
 
 def test_the_rule_gives_the_names_in_the_code() -> None:

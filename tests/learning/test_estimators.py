@@ -24,6 +24,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from frhsic_core import gdp, normalized_hsic
+from frhsic_core.audit.representation import audit_representation
 from frhsic_core.learning import (
     METHODS,
     FairClassifier,
@@ -34,7 +35,6 @@ from frhsic_core.learning import (
     Trainer,
     make_penalty,
 )
-from frhsic_core.learning.audit import audit_representation
 from frhsic_core.learning.estimators import InterruptedWarning, MissingAttributeWarning
 
 # Most fits below are short on purpose.

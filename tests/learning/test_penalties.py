@@ -12,7 +12,7 @@ from frhsic_core.conditional import eipm
 from frhsic_core.joint import HSICLoss, distance_correlation, distance_covariance, hsic, normalized_hsic
 from frhsic_core.kernels import Gaussian, InverseMultiquadric, Laplacian, median_bandwidth
 from frhsic_core.learning import ADV, FREM, FRHSIC, LAFTR, DCor, EveryBatch, MMDBinned, Penalty, RegGDP, make_penalty
-from frhsic_core.learning.batches import Batch, TrainingData
+from frhsic_core.learning.data import Batch, TrainingData
 from frhsic_core.learning.penalties.frhsic import uniform_weights
 from frhsic_core.learning.penalties.mmd_binned import bin_rows
 

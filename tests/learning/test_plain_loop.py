@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from frhsic_core.learning import FRHSIC, DCor, MMDBinned, Trainer, make_penalty
-from frhsic_core.learning.batches import random_order
+from frhsic_core.learning.data import random_order
 from frhsic_core.learning.penalties import Penalty
 
 N, D, BATCH, STEPS = 150, 4, 32, 50

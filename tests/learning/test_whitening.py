@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from frhsic_core.learning import make_penalty
-from frhsic_core.learning.batches import Batch, TrainingData
+from frhsic_core.learning.data import Batch, TrainingData
 from frhsic_core.learning.penalties.base import RIDGE, whiten
 
 

@@ -39,7 +39,7 @@ class FairClassifier(ClassifierMixin, _WithPositiveClass):
     It minimizes cross-entropy + λ · penalty. The default penalty is FRHSIC in a form that cannot be evaded by
     rescaling, collapsing or shearing Z: the normalized HSIC of whitened Z with a moving average of the bandwidth, on Z
     and, with a linear kernel, on the logits. Measure the remaining dependence with
-    :func:`frhsic_core.learning.audit.audit_representation`.
+    :func:`frhsic_core.audit.representation.audit_representation`.
 
     Parameters
     ----------

@@ -7,10 +7,10 @@ from typing import cast
 import torch
 from torch import Tensor
 
-from frhsic_core.learning.batches import Batch
-from frhsic_core.learning.networks import StackedLinear, StackedMLP
+from frhsic_core.learning.data import Batch
 from frhsic_core.learning.penalties.base import Penalty, Setup, weighted_mean
 from frhsic_core.learning.penalties.mmd_binned import bin_rows
+from frhsic_core.learning.stack import StackedLinear, StackedMLP
 
 __all__ = ["ADV", "LAFTR"]
 

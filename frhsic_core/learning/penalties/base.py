@@ -14,7 +14,7 @@ from torch.autograd.function import once_differentiable
 from frhsic_core.joint.contraction import GradientTerm
 from frhsic_core.kernels import median_bandwidth
 from frhsic_core.learning.bandwidth import BandwidthPolicy, resolve_policy
-from frhsic_core.learning.batches import Batch, TrainingData
+from frhsic_core.learning.data import Batch, TrainingData
 
 __all__ = ["KernelPenalty", "Penalty", "Setup", "Unfair", "counted", "weighted_mean", "whiten"]
 

@@ -15,7 +15,7 @@ from frhsic_core.joint.contraction import (
     own_product,
 )
 from frhsic_core.kernels import euclidean_distances
-from frhsic_core.learning.batches import Batch
+from frhsic_core.learning.data import Batch
 from frhsic_core.learning.penalties.base import Penalty, Setup, counted
 
 __all__ = ["DCor"]

@@ -9,7 +9,7 @@ from frhsic_core.conditional.smoothing import leave_one_out_at
 from frhsic_core.joint.contraction import GradientTerm, GramFunction, gram_term
 from frhsic_core.kernels import Gaussian
 from frhsic_core.learning.bandwidth import BandwidthPolicy
-from frhsic_core.learning.batches import Batch
+from frhsic_core.learning.data import Batch
 from frhsic_core.learning.penalties.base import KernelPenalty, counted
 
 __all__ = ["FREM"]

@@ -21,7 +21,7 @@ from frhsic_core.joint.contraction import (
 )
 from frhsic_core.kernels import Gaussian, InverseMultiquadric, Kernel, Laplacian, Product, median_bandwidth
 from frhsic_core.learning.bandwidth import BandwidthPolicy
-from frhsic_core.learning.batches import Batch
+from frhsic_core.learning.data import Batch
 from frhsic_core.learning.penalties.base import KernelPenalty, Setup, counted, weighted_mean
 
 __all__ = ["FRHSIC", "uniform_weights"]

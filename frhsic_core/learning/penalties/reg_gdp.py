@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from frhsic_core.conditional.smoothing import weights_at
-from frhsic_core.learning.batches import Batch
+from frhsic_core.learning.data import Batch
 from frhsic_core.learning.penalties.base import Penalty, Setup, weighted_mean
 
 __all__ = ["RegGDP"]

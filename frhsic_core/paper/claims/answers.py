@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from frhsic_core.paper.experiments import query_modules
-from frhsic_core.paper.runs.reference import book_folder, stored_rows
+from frhsic_core.paper.runs.stored import book_folder, stored_rows
 
 __all__ = [
     "DRAWS", "FULL_GRID", "PROTOCOLS", "QUERIES", "RUNS", "WIDTH", "Answer", "Interval", "NotRun", "data_note",

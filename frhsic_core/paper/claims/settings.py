@@ -16,9 +16,8 @@ from typing import Any
 
 from frhsic_core.paper.claims.answers import Answer, query
 from frhsic_core.paper.experiments.presets import experiment_for
-from frhsic_core.paper.runs.plan import Experiment
-from frhsic_core.paper.runs.reference import book_folder
-from frhsic_core.paper.runs.study import Study
+from frhsic_core.paper.runs.plan import Experiment, Study
+from frhsic_core.paper.runs.stored import book_folder
 
 __all__ = ["provenance"]
 
@@ -197,7 +196,7 @@ def _first(pattern: str, text: str) -> float | None:
 
 @cache
 def _widths() -> tuple[int, ...]:
-    from frhsic_core.learning.networks import ModelStack
+    from frhsic_core.learning.stack import ModelStack
 
     return tuple(inspect.signature(ModelStack).parameters["widths"].default)
 

@@ -12,7 +12,7 @@ import pandas as pd
 from frhsic_core.paper.claims.answers import Answer, query
 from frhsic_core.paper.experiments.main_table import MAIN_METHODS, PARETO_METHODS, pareto_table
 from frhsic_core.paper.experiments.presets import GRIDS
-from frhsic_core.paper.runs.reference import book_folder, reference_sweep
+from frhsic_core.paper.runs.stored import book_folder, reference_sweep
 
 __all__ = ["authors_file", "recorded"]
 

@@ -20,7 +20,7 @@ import pandas as pd
 from frhsic_core.paper.claims.answers import FULL_GRID, PROTOCOLS, WIDTH, Answer, predicted, queries, weights
 from frhsic_core.paper.claims.rules import RULES
 from frhsic_core.paper.runs.provenance import code_version
-from frhsic_core.paper.runs.reference import book_folder
+from frhsic_core.paper.runs.stored import book_folder
 
 __all__ = ["KINDS", "PAPER", "VERDICTS", "calibration", "claims", "expected_false", "heading", "judge", "ledger"]
 

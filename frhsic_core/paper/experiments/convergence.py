@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from frhsic_core.paper.claims.answers import Answer, Interval, query, rows_of
-from frhsic_core.paper.runs.study import Study, units_of
+from frhsic_core.paper.runs.plan import Study, units_of
 
 __all__ = [
     "BANDWIDTH", "ESTIMATORS", "PROXY_N", "REPLICATIONS", "RHO", "SIGMA", "SIZES", "estimates", "gamma_at",

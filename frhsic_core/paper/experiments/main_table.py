@@ -29,7 +29,7 @@ from frhsic_core.paper.claims.answers import (
 from frhsic_core.paper.experiments.presets import DATASETS, GRIDS, LIVE, METHODS, SPLITS, smoke
 from frhsic_core.paper.experiments.shared.pareto import KEYS, Frontiers, matched_index, named, on_grid
 from frhsic_core.paper.runs.plan import Experiment, Task
-from frhsic_core.paper.runs.reference import paper_table
+from frhsic_core.paper.runs.stored import paper_table
 
 __all__ = [
     "DEPENDENCE", "MAIN_METHODS", "PARETO_METHODS", "areas_by_measure", "beside_paper", "comparisons", "extremes",

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from frhsic_core.data.dataset import Dataset
     from frhsic_core.data.splits import SplitStack
-    from frhsic_core.learning.trained import TrainedStack
+    from frhsic_core.learning.stack import TrainedStack
 
 __all__ = [
     "ESTIMATES", "NEIGHBOURS", "above_zero", "at_matched_point", "information_gap", "live", "measure", "plan",
@@ -84,7 +84,7 @@ def measure(trained: TrainedStack, splits: SplitStack, data: Dataset) -> dict[st
     """
     import torch
 
-    from frhsic_core.paper.experiments.neighbours import ksg_information, principal_components, standardised
+    from frhsic_core.joint.information import ksg_information, principal_components, standardized
 
     z, output = trained.forward(splits.x_test)
     alive = torch.isfinite(z).all(-1).all(-1) & torch.isfinite(output).all(-1)
@@ -94,7 +94,7 @@ def measure(trained: TrainedStack, splits: SplitStack, data: Dataset) -> dict[st
     s = splits.s_test[which].double()
     order = torch.randperm(s.shape[-1], generator=torch.Generator().manual_seed(0)).to(s.device)
     raw = torch.stack([s, s[:, order]])
-    unit = standardised(s.unsqueeze(-1)).squeeze(-1)
+    unit = standardized(s.unsqueeze(-1)).squeeze(-1)
     scaled = torch.stack([unit, unit[:, order]])
     components, number = principal_components(z)
     found: dict[str, Tensor] = {"components": number.double()}
@@ -108,7 +108,7 @@ def measure(trained: TrainedStack, splits: SplitStack, data: Dataset) -> dict[st
         ("output", output.unsqueeze(-1)),
         ("probe", _linear_guess(trained, splits, z, alive)),
     ):
-        values = ksg_information(standardised(view, seed=1), scaled, k=NEIGHBOURS).strict
+        values = ksg_information(standardized(view, seed=1), scaled, k=NEIGHBOURS).strict
         found |= {f"mi_{name}": values[0], f"mi_{name}_zero": values[1]}
     return {name: torch.where(alive, value, torch.nan).cpu().numpy() for name, value in found.items()}
 

@@ -19,7 +19,7 @@ from frhsic_core.paper.claims.answers import FULL_GRID, PROTOCOLS, Answer, query
 from frhsic_core.paper.experiments.main_table import DEPENDENCE, PARETO_METHODS, frontiers
 from frhsic_core.paper.experiments.shared.paired import compare, holm
 from frhsic_core.paper.experiments.shared.pareto import Frontiers, matched_index, sweeps_of
-from frhsic_core.paper.runs.reference import stored_rows
+from frhsic_core.paper.runs.stored import stored_rows
 
 __all__ = [
     "CONVENTIONS", "SUMMARIES", "TOLERANCES", "differences", "equivalence", "family", "headline", "main_family",

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from frhsic_core.paper.experiments import homes, module_of
-from frhsic_core.paper.runs.plan import Experiment, Task
-from frhsic_core.paper.runs.study import Study
+from frhsic_core.paper.runs.plan import Experiment, Study, Task
 
 __all__ = ["DATASETS", "EXPERIMENTS", "GRIDS", "LIVE", "METHODS", "PRESETS", "SPLITS", "experiment_for", "smoke"]
 

@@ -9,12 +9,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from frhsic_core.audit.representation import audit_representation
 from frhsic_core.conditional import gdp
-from frhsic_core.learning.audit import audit_representation
 
 if TYPE_CHECKING:
     from frhsic_core.data.splits import SplitStack
-    from frhsic_core.learning.trained import TrainedStack
+    from frhsic_core.learning.stack import TrainedStack
 
 __all__ = ["evaluate", "gdp_conventions"]
 

@@ -319,7 +319,7 @@ def fetch_missing_data(wanted: Iterable[tuple[str, str]], *, say: Callable[[str]
     """
     from frhsic_core.data.fetching import Folders, find_local
     from frhsic_core.data.files import DataError
-    from frhsic_core.data.registry import REAL, VARIANTS, load_dataset, sources_of
+    from frhsic_core.data.loading import REAL, VARIANTS, load_dataset, sources_of
 
     folders = Folders.from_environment()
     given_up: set[str] = set()

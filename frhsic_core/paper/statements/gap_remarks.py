@@ -18,12 +18,11 @@ import torch
 from torch import Tensor
 
 from frhsic_core.arrays import ArrayLike, as_pair
-from frhsic_core.joint.centring import centre
 from frhsic_core.joint.coco import coco
-from frhsic_core.joint.gram import resolve_kernel
-from frhsic_core.kernels import Gaussian, Kernel
+from frhsic_core.joint.contraction import center
+from frhsic_core.kernels import Gaussian, Kernel, resolve_kernel
 from frhsic_core.laws import GaussianPair
-from frhsic_core.paper.runs.reference import book_folder
+from frhsic_core.paper.runs.stored import book_folder
 from frhsic_core.paper.statements import Certificate, check, equality, inequality
 from frhsic_core.paper.statements.parity_gap import STEPS, gap_spectrum, on_both_heads, witness_spectrum
 from frhsic_core.paper.statements.search import worst_excess
@@ -90,7 +89,7 @@ def head_bound(
     norms = (spectrum * shrunk.square()).sum(-1).sqrt()
     rests = delta - (shrunk * spectrum) @ vectors.mT
     rests = rests - rests.mean(-1, keepdim=True)
-    sensitive, directions = torch.linalg.eigh(centre(kernel_s(s)) / n)
+    sensitive, directions = torch.linalg.eigh(center(kernel_s(s)) / n)
     eigenvalue, directions = sensitive[-m], directions[:, -m:]
     fits = norms * coco(z, s, kernel_z=kernel_z, kernel_s=kernel_s) / eigenvalue.sqrt()
     sizes = rests.square().mean(-1).sqrt()
@@ -246,7 +245,7 @@ def term_by_term(*, quick: bool) -> list[Certificate]:
     _, s = GaussianPair(0.0).sample(n, generator=torch.Generator().manual_seed(2))
     gram = Gaussian(1.0)(s.unsqueeze(-1))
     plain = torch.linalg.eigvalsh(gram / n).flip(-1)
-    centered = torch.linalg.eigvalsh(centre(gram) / n).flip(-1)
+    centered = torch.linalg.eigvalsh(center(gram) / n).flip(-1)
     # Gaussian kernel and Gaussian law, both of scale one: λ_m = g^(2m − 1) with the golden section g = (√5 − 1)/2.
     golden = (math.sqrt(5.0) - 1.0) / 2.0
     first, second = golden, golden**3

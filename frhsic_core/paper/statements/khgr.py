@@ -17,12 +17,11 @@ import torch
 from torch import Tensor
 
 from frhsic_core.arrays import ArrayLike, as_pair
-from frhsic_core.joint.centring import centre
 from frhsic_core.joint.coco import coco
-from frhsic_core.joint.gram import resolve_kernel
+from frhsic_core.joint.contraction import center
 from frhsic_core.joint.hsic import hsic
 from frhsic_core.joint.khgr import khgr
-from frhsic_core.kernels import Kernel, Linear
+from frhsic_core.kernels import Kernel, Linear, resolve_kernel
 from frhsic_core.paper.statements import Certificate, check
 from frhsic_core.paper.statements.search import SampleBatch, worst_excess
 
@@ -98,7 +97,7 @@ def sandwich(
     kernel_z, kernel_s = resolve_kernel(kernel_z, z), resolve_kernel(kernel_s, s)
     norms, ranks = [], []
     for gram in (kernel_z(z), kernel_s(s)):
-        values = torch.linalg.eigvalsh(centre(gram)) / n
+        values = torch.linalg.eigvalsh(center(gram)) / n
         norms.append(values[..., -1].clamp_min(0.0))
         # A direction lost to rounding here would make the lower side too large: count generously.
         ranks.append((values > torch.finfo(z.dtype).eps * gram.abs().amax((-2, -1)).unsqueeze(-1) / n).sum(-1))

@@ -15,10 +15,9 @@ import torch
 from torch import Tensor
 
 from frhsic_core.arrays import ArrayLike, as_pair
-from frhsic_core.joint.centring import centre
-from frhsic_core.joint.gram import resolve_kernel
+from frhsic_core.joint.contraction import center
 from frhsic_core.joint.hsic import hsic
-from frhsic_core.kernels import Gaussian, Kernel
+from frhsic_core.kernels import Gaussian, Kernel, resolve_kernel
 from frhsic_core.laws import GaussianPair
 from frhsic_core.paper.statements import Certificate, check, inequality
 from frhsic_core.paper.statements.search import SampleBatch, worst_excess
@@ -137,14 +136,14 @@ def gap_spectrum(
     kernel_z, kernel_s = resolve_kernel(kernel_z, z), resolve_kernel(kernel_s, s)
     gram_z = kernel_z(z)
     gram_s = kernel_s(s)
-    values, vectors = torch.linalg.eigh((centre(gram_s) if centered else gram_s) / n)
+    values, vectors = torch.linalg.eigh((center(gram_s) if centered else gram_s) / n)
     values, vectors = values.flip(-1), vectors.flip(-1)
     head = (kernel_z(z, points) @ weights.unsqueeze(-1)).squeeze(-1)
     floor = n * torch.finfo(z.dtype).eps * values[..., :1]
     return GapSpectrum(
         eigenvalues=values,
         vectors=vectors,
-        energies=(vectors * (centre(gram_z) @ vectors)).sum(-2),
+        energies=(vectors * (center(gram_z) @ vectors)).sum(-2),
         gap=head - head.mean(-1, keepdim=True),
         squared_norm=torch.einsum("...a,...ab,...b->...", weights, kernel_z(points), weights).clamp_min(0.0),
         hsic=hsic(z, s, kernel_z=kernel_z, kernel_s=kernel_s),

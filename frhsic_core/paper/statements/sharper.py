@@ -22,10 +22,9 @@ import torch
 from torch import Tensor
 
 from frhsic_core.arrays import ArrayLike, as_pair
-from frhsic_core.joint.centring import centre
 from frhsic_core.joint.coco import coco
-from frhsic_core.joint.gram import resolve_kernel
-from frhsic_core.kernels import Gaussian, Kernel
+from frhsic_core.joint.contraction import center
+from frhsic_core.kernels import Gaussian, Kernel, resolve_kernel
 from frhsic_core.laws import GaussianPair
 from frhsic_core.paper.statements import Certificate, check, inequality
 from frhsic_core.paper.statements.gap_remarks import trivial_gap
@@ -120,7 +119,7 @@ def sharper_gap(
     n = spectrum.rows
     count = n if resolutions is None else min(resolutions, n)
     directions = spectrum.vectors[..., :count]
-    energy = directions.mT @ centre(kernel_z(z)) @ directions / n
+    energy = directions.mT @ center(kernel_z(z)) @ directions / n
     worst = [torch.linalg.eigvalsh(energy[..., :m, :m])[..., -1] for m in range(1, count + 1)]
     worst += [torch.full_like(worst[0], torch.inf)] * (n - count)
     return SharperGap(spectrum, coco(z, s, kernel_z=kernel_z, kernel_s=kernel_s), torch.stack(worst, -1))

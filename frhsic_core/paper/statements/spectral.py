@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from frhsic_core.joint.centring import centre
+from frhsic_core.joint.contraction import center
 from frhsic_core.kernels import Gaussian, Kernel, Laplacian
 from frhsic_core.laws import FiniteLaw, GaussianPair, KernelHead
 from frhsic_core.paper.statements import Certificate, about, check, equality, inequality, strict_inequality
@@ -243,7 +243,7 @@ def centered_eigenvalues(s: torch.Tensor, *, bandwidth: float) -> torch.Tensor:
     >>> centered_eigenvalues(torch.tensor([0.0, 1.0, 2.0], dtype=torch.float64), bandwidth=1e-3).round(decimals=6)
     tensor([0.3333, 0.3333, 0.0000], dtype=torch.float64)
     """
-    gram = centre(Gaussian(bandwidth)(s.reshape(-1, 1)))
+    gram = center(Gaussian(bandwidth)(s.reshape(-1, 1)))
     return torch.linalg.eigvalsh(gram / len(gram)).flip(0).clamp_min(0.0)
 
 

@@ -22,7 +22,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from frhsic_core.joint.centring import contraction_weights
+from frhsic_core.joint.contraction import contraction_weights
 from frhsic_core.kernels import Gaussian
 from frhsic_core.paper.statements import Certificate, check, inequality
 from frhsic_core.paper.statements.concentration import (

@@ -25,12 +25,12 @@ from frhsic_core.paper.experiments.bound_tightness.tables import (
     tightness_table,
     with_bounds,
 )
+from frhsic_core.paper.runs.runner import run_experiment
+from frhsic_core.paper.runs.runner import run_experiment as run_study
 from frhsic_core.paper.runs.store import ResultStore
-from frhsic_core.paper.runs.study import StudyStore, run_study
-from frhsic_core.paper.runs.sweep import run_experiment
-from frhsic_core.paper.statements.any_head import head_bound
-from frhsic_core.paper.statements.bound_comparison import compare_bounds
-from frhsic_core.paper.statements.gap_remarks import group_means
+from frhsic_core.paper.runs.store import ResultStore as StudyStore
+from frhsic_core.paper.statements.gap_remarks import group_means, head_bound
+from frhsic_core.paper.statements.sharper import compare_bounds
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +132,7 @@ def test_enclosure_says_when_the_bits_do_not_suffice() -> None:
 
 
 def test_scaling_smoke_and_the_theory_modules_enclosure(tmp_path) -> None:
-    from frhsic_core.paper.statements.bandwidth_scaling import enclosed_eigenvalues
+    from frhsic_core.paper.statements.spectral import enclosed_eigenvalues
 
     study = bound_tightness.plan_bandwidth_scaling("smoke")
     store = StudyStore(tmp_path, study.name)

@@ -20,8 +20,9 @@ from frhsic_core.paper.experiments.shared.fourier_features import (
     squared_mmd_at_rows,
     v_statistic_hsic,
 )
-from frhsic_core.paper.runs.study import StudyStore, run_study
-from frhsic_core.paper.statements.coverage import loglog_slope
+from frhsic_core.paper.runs.runner import run_experiment as run_study
+from frhsic_core.paper.runs.store import ResultStore as StudyStore
+from frhsic_core.paper.statements.rates import loglog_slope
 
 LAW, KERNEL = GaussianPair(0.5), Gaussian(1.0)
 

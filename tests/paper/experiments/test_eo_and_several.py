@@ -9,7 +9,7 @@ import torch
 from scipy import stats
 
 from frhsic_core.learning import Trainer, make_penalty
-from frhsic_core.learning.batches import Batch
+from frhsic_core.learning.data import Batch
 from frhsic_core.paper.experiments import eo_and_several
 from frhsic_core.paper.experiments.eo_and_several.tables import (
     compare_arms,
@@ -21,8 +21,9 @@ from frhsic_core.paper.experiments.eo_and_several.tables import (
     restart_spread,
 )
 from frhsic_core.paper.experiments.presets import experiment_for
+from frhsic_core.paper.runs.jobs import Samples
+from frhsic_core.paper.runs.runner import run_experiment
 from frhsic_core.paper.runs.store import ResultStore
-from frhsic_core.paper.runs.sweep import Samples, run_experiment
 
 
 @pytest.fixture(scope="module", autouse=True)

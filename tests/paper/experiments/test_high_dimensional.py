@@ -26,7 +26,8 @@ from frhsic_core.paper.experiments.high_dimensional.vector_attribute import (
 )
 from frhsic_core.paper.experiments.presets import experiment_for
 from frhsic_core.paper.experiments.shared.fourier_features import gaussian_features
-from frhsic_core.paper.runs.study import StudyStore, run_study
+from frhsic_core.paper.runs.runner import run_experiment as run_study
+from frhsic_core.paper.runs.store import ResultStore as StudyStore
 
 
 def sample(n: int = 60, p: int = 3, count: int = 2) -> tuple[torch.Tensor, torch.Tensor]:

@@ -11,7 +11,7 @@ import torch
 from scipy import stats
 
 from frhsic_core.joint import hsic_test
-from frhsic_core.joint.centring import centre
+from frhsic_core.joint.contraction import center
 from frhsic_core.kernels import Gaussian, median_bandwidth
 from frhsic_core.paper.experiments.lambda_selection.critical_values import (
     permuted_statistics,
@@ -31,9 +31,10 @@ from frhsic_core.paper.experiments.lambda_selection.tables import (
 )
 from frhsic_core.paper.experiments.presets import experiment_for
 from frhsic_core.paper.experiments.shared.pareto import naup
+from frhsic_core.paper.runs.runner import run_experiment
+from frhsic_core.paper.runs.runner import run_experiment as run_study
 from frhsic_core.paper.runs.store import ResultStore
-from frhsic_core.paper.runs.study import StudyStore, run_study
-from frhsic_core.paper.runs.sweep import run_experiment
+from frhsic_core.paper.runs.store import ResultStore as StudyStore
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -64,7 +65,7 @@ def test_the_released_mean_is_one_of_the_four_terms_of_the_true_one() -> None:
     """The exact mean over all permutations of five rows is (1 − μ_K)(1 − μ_L)(1 − 1/n), not μ_K μ_L."""
     z, s = pair(5, 1, draws=1)
     k, l = Gaussian(1.0)(z), Gaussian(0.3)(s.unsqueeze(-1))
-    kc, lc = centre(k)[0], centre(l)[0]
+    kc, lc = center(k)[0], center(l)[0]
     every = [float((kc * lc[list(order)][:, list(order)]).sum()) / 5 for order in permutations(range(5))]
     off = ~torch.eye(5, dtype=torch.bool)
     mu_k, mu_l = float(k[0][off].mean()), float(l[0][off].mean())
@@ -74,7 +75,7 @@ def test_the_released_mean_is_one_of_the_four_terms_of_the_true_one() -> None:
 def test_shuffled_statistics_are_n_hsic_of_shuffled_rows() -> None:
     z, s = pair(30, 2)
     k, l = Gaussian(1.0)(z), Gaussian(0.3)(s.unsqueeze(-1))
-    found = permuted_statistics(centre(k), centre(l), permutations=4, generator=torch.Generator().manual_seed(7))
+    found = permuted_statistics(center(k), center(l), permutations=4, generator=torch.Generator().manual_seed(7))
     generator = torch.Generator().manual_seed(7)
     for b in range(4):
         order = torch.randperm(30, generator=generator)
@@ -92,7 +93,7 @@ def test_thresholds_are_those_of_the_library_at_the_bandwidths_of_the_first_rows
         assert found[f"threshold_{method}"].numpy() == pytest.approx(direct.threshold.numpy(), rel=1e-9)
     # 39 permutations: the critical value is the second largest, α(B + 1) = 2.
     null = permuted_statistics(
-        centre(kernel_z(z)), centre(kernel_s(s.unsqueeze(-1))), permutations=39,
+        center(kernel_z(z)), center(kernel_s(s.unsqueeze(-1))), permutations=39,
         generator=torch.Generator().manual_seed(0),
     )  # fmt: skip
     assert found["threshold_permutation"].numpy() == pytest.approx(null.sort(-1).values[:, -2].numpy(), rel=1e-9)

@@ -15,7 +15,7 @@ from frhsic_core.paper.experiments.main_table import (
     short_table,
 )
 from frhsic_core.paper.runs.plan import Experiment
-from frhsic_core.paper.runs.reference import reference_sweep
+from frhsic_core.paper.runs.stored import reference_sweep
 
 
 def test_printed_numbers_stand_beside_the_right_lines() -> None:

@@ -13,15 +13,15 @@ from scipy.special import digamma
 from sklearn.decomposition import PCA
 
 from frhsic_core.joint import mutual_information
+from frhsic_core.joint.information import ksg_information, principal_components, standardized
 from frhsic_core.paper.experiments.mutual_information import (
     at_matched_point,
     information_gap,
     plan,
     rank_agreement,
 )
-from frhsic_core.paper.experiments.neighbours import ksg_information, principal_components, standardised
+from frhsic_core.paper.runs.runner import run_experiment
 from frhsic_core.paper.runs.store import ResultStore
-from frhsic_core.paper.runs.sweep import run_experiment
 
 K = 5
 
@@ -81,22 +81,22 @@ def test_a_gaussian_pair_has_its_closed_form() -> None:
 
 def test_a_large_scale_of_z_makes_the_raw_estimates_constants() -> None:
     z, s = draw(2, 400, 3)
-    unit = standardised(s.unsqueeze(-1)).squeeze(-1).unsqueeze(0)
-    truth = ksg_information(standardised(z), unit, k=K).strict
+    unit = standardized(s.unsqueeze(-1)).squeeze(-1).unsqueeze(0)
+    truth = ksg_information(standardized(z), unit, k=K).strict
     assert (truth > 0.15).all()
     far = ksg_information(1e6 * z, s.unsqueeze(0), k=K)
     # Every neighbour is then chosen by z alone: n_z = k - 1 (or k, closed) and n_s = n - 1, whatever the law.
     assert far.strict.abs().max().item() < 1e-12
     assert (far.closed + 1 / K).abs().max().item() < 1e-12
-    again = ksg_information(standardised(1e6 * z), unit, k=K).strict
+    again = ksg_information(standardized(1e6 * z), unit, k=K).strict
     assert torch.allclose(again, truth, atol=1e-3)
 
 
 def test_a_permuted_attribute_shows_zero() -> None:
     z, s = draw(20, 500, 2)
     order = torch.randperm(500, generator=torch.Generator().manual_seed(1))
-    unit = standardised(s.unsqueeze(-1)).squeeze(-1)
-    found = ksg_information(standardised(z), torch.stack([unit, unit[:, order]]), k=K).strict
+    unit = standardized(s.unsqueeze(-1)).squeeze(-1)
+    found = ksg_information(standardized(z), torch.stack([unit, unit[:, order]]), k=K).strict
     error = found[1].std().item() / math.sqrt(20)
     assert abs(found[1].mean().item()) < 4 * error
     assert found[0].mean().item() > 10 * error
@@ -126,10 +126,10 @@ def test_information_after_principal_components_may_be_nothing_at_all() -> None:
     z = torch.stack([10 * noise[..., 0], 10 * noise[..., 1], 0.01 * hidden, *([torch.zeros_like(s)] * 5)], dim=-1)
     components, number = principal_components(z)
     assert number.item() == 2
-    attribute = standardised(s.unsqueeze(-1)).mT
+    attribute = standardized(s.unsqueeze(-1)).mT
     exact = 0.5 * math.log(1 + 1 / tau**2)
-    assert abs(ksg_information(standardised(components), attribute).strict.item()) < 0.05
-    assert ksg_information(standardised(hidden.unsqueeze(-1)), attribute).strict.item() == pytest.approx(
+    assert abs(ksg_information(standardized(components), attribute).strict.item()) < 0.05
+    assert ksg_information(standardized(hidden.unsqueeze(-1)), attribute).strict.item() == pytest.approx(
         exact, abs=0.05
     )
 

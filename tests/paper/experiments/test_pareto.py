@@ -11,7 +11,7 @@ import pytest
 from frhsic_core.paper.experiments.main_table import MAIN_METHODS, PARETO_METHODS, pareto_table
 from frhsic_core.paper.experiments.presets import GRIDS
 from frhsic_core.paper.experiments.shared.pareto import Frontiers, UnequalGrids, matched_index, naup, on_common_grid
-from frhsic_core.paper.runs.reference import paper_table, reference_sweep
+from frhsic_core.paper.runs.stored import paper_table, reference_sweep
 
 
 def brute_force(performance, dependence, unfair_performance, unfair_dependence, *, higher):

@@ -33,7 +33,8 @@ from frhsic_core.paper.experiments.runtime.tables import (
     seconds_table,
     speed_up,
 )
-from frhsic_core.paper.runs.study import StudyStore, run_study
+from frhsic_core.paper.runs.runner import run_experiment as run_study
+from frhsic_core.paper.runs.store import ResultStore as StudyStore
 
 
 def sample(n: int = 40, d: int = 3) -> tuple[torch.Tensor, torch.Tensor]:

@@ -25,8 +25,9 @@ from frhsic_core.paper.experiments.synthetic_validation.tables import (
     falling,
     is_constant,
 )
-from frhsic_core.paper.runs.reference import book_folder
-from frhsic_core.paper.runs.study import StudyStore, run_study
+from frhsic_core.paper.runs.runner import run_experiment as run_study
+from frhsic_core.paper.runs.store import ResultStore as StudyStore
+from frhsic_core.paper.runs.stored import book_folder
 
 
 def test_levels_of_the_papers_law_by_adaptive_quadrature() -> None:

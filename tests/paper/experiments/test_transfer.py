@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC, SVR
 from torch import nn
 
-from frhsic_core.learning.batches import random_order
+from frhsic_core.learning.data import random_order
 from frhsic_core.paper.experiments.transfer import FOREST_ROWS, HEADS, LAMS, fresh_heads, plan
 from frhsic_core.paper.experiments.transfer.fresh_heads import forest_head, logistic_curve, neural_heads, svm_head
 from frhsic_core.paper.experiments.transfer.tables import (
@@ -28,8 +28,8 @@ from frhsic_core.paper.experiments.transfer.tables import (
     preserving,
     spread_table,
 )
+from frhsic_core.paper.runs.runner import run_experiment
 from frhsic_core.paper.runs.store import ResultStore
-from frhsic_core.paper.runs.sweep import run_experiment
 
 
 @pytest.fixture(scope="module")

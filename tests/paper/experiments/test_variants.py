@@ -31,8 +31,8 @@ from frhsic_core.paper.experiments.variants.tables import (
     variant_areas,
 )
 from frhsic_core.paper.runs.plan import Task
+from frhsic_core.paper.runs.runner import run_experiment
 from frhsic_core.paper.runs.store import ResultStore
-from frhsic_core.paper.runs.sweep import run_experiment
 
 
 def test_every_variant_is_one_departure_with_all_settings_said() -> None:

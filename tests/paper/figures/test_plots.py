@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from frhsic_core.paper.experiments.tables.main_table import pareto_table
+from frhsic_core.paper.experiments.main_table import pareto_table
 from frhsic_core.paper.figures import comparisons as plots_comparisons
 from frhsic_core.paper.figures import plots
 from frhsic_core.paper.runs.plan import Experiment
-from frhsic_core.paper.runs.reference import reference_sweep
+from frhsic_core.paper.runs.stored import reference_sweep
 from frhsic_core.registry import DATASETS, MAIN_METHODS
 
 matplotlib.use("Agg")
@@ -137,7 +137,7 @@ def test_figures_come_from_the_store_without_torch(tiny: Experiment, tiny_store,
     script = (
         "import sys, matplotlib; matplotlib.use('Agg')\n"
         "from frhsic_core.paper.runs.store import ResultStore\n"
-        "from frhsic_core.paper.experiments.tables.main_table import pareto_table\n"
+        "from frhsic_core.paper.experiments.main_table import pareto_table\n"
         "from frhsic_core.cli import experiments as commands\n"
         "from frhsic_core.paper.figures import plots\n"
         "rows = ResultStore(sys.argv[1], 'tiny').read()\n"

@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from frhsic_core.paper.experiments.presets import SPLITS, smoke
-from frhsic_core.paper.runs.plan import Experiment, Task
-from frhsic_core.paper.runs.study import Study, units_of
+from frhsic_core.paper.runs.plan import Experiment, Study, Task, units_of
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -82,17 +81,17 @@ def sensitive_side(s: Tensor) -> dict[str, Any]:
     """
     import torch
 
-    from frhsic_core.joint.centring import centre
+    from frhsic_core.joint.contraction import center
     from frhsic_core.kernels import Gaussian, median_bandwidth
 
     s = s.reshape(-1, 1)
     n = len(s)
     sigma = median_bandwidth(s)
-    values, vectors = torch.linalg.eigh(centre(Gaussian(sigma)(s)) / n)
+    values, vectors = torch.linalg.eigh(center(Gaussian(sigma)(s)) / n)
     values = values.flip(0)
     vectors = vectors.flip(1)
     single = s.float()
-    coarse = torch.linalg.eigvalsh(centre(Gaussian(sigma.float())(single)) / n).flip(0)
+    coarse = torch.linalg.eigvalsh(center(Gaussian(sigma.float())(single)) / n).flip(0)
     _, group = torch.unique(s, dim=0, return_inverse=True)
     kept, kept_coarse = (int((v > CUTOFF * v[0]).sum()) for v in (values, coarse))
     rank = int((values > n * torch.finfo(values.dtype).eps * values[0]).sum())
@@ -126,12 +125,12 @@ def gap_of_heads(z: Tensor, output: Tensor, side: dict[str, Any], *, sigma_z: Te
     at m = kept, ``grouped`` at m = r, the variance of the means over rows with equal S. ``hsic``/λ̂_m is the theorem's
     bound, ``coco_squared``/λ̂_m its sharper form; ``best_hsic`` and ``best_coco`` are bound plus unresolved rest at the
     best m ≤ kept. ``informative_hsic`` and ``informative_coco`` count the m whose bound is below the variance of the
-    head. For the trained head: ``head_left_m`` and ``head_bound_m`` (see :mod:`frhsic_core.paper.statements.any_head`;
+    head. For the trained head: ``head_left_m`` and ``head_bound_m`` (see :mod:`frhsic_core.paper.statements.gap_remarks`;
     squares of both sides) and its ``head_variance``.
     """
     import torch
 
-    from frhsic_core.joint.centring import centre
+    from frhsic_core.joint.contraction import center
     from frhsic_core.kernels import Gaussian
 
     values = side["values"]
@@ -145,7 +144,7 @@ def gap_of_heads(z: Tensor, output: Tensor, side: dict[str, Any], *, sigma_z: Te
     left = squares.sum(0)
     resolved = squares.cumsum(0)
     leading = vectors[:, :LEADING] * values[:LEADING].clamp_min(0.0).sqrt()
-    inner = leading.mT @ centre(gram) @ leading / n
+    inner = leading.mT @ center(gram) @ leading / n
     hsic = inner.diagonal().sum()
     coco = torch.linalg.eigvalsh(inner)[-1].clamp_min(0.0)
     rest = left - resolved[:kept]
@@ -313,11 +312,11 @@ def float_eigenvalues(values: Sequence[Fraction], sigma: float, *, single: bool)
     """Return the eigenvalues of HLH/n in float32 or float64, largest first."""
     import torch
 
-    from frhsic_core.joint.centring import centre
+    from frhsic_core.joint.contraction import center
     from frhsic_core.kernels import Gaussian
 
     s = torch.tensor([float(v) for v in values], dtype=torch.float32 if single else torch.float64).unsqueeze(-1)
-    return torch.linalg.eigvalsh(centre(Gaussian(sigma)(s)) / len(s)).flip(0).double().numpy()
+    return torch.linalg.eigvalsh(center(Gaussian(sigma)(s)) / len(s)).flip(0).double().numpy()
 
 
 def measure_unit_bandwidth_scaling(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:

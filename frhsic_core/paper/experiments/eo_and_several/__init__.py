@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from frhsic_core.data.dataset import Dataset
     from frhsic_core.data.splits import SplitStack
-    from frhsic_core.learning.trained import TrainedStack
+    from frhsic_core.learning.stack import TrainedStack
 
 __all__ = [
     "ARMS", "FORMS", "GRIDS", "live_arms", "measure_equal_opportunity", "measure_multi_sensitive",
@@ -121,12 +121,12 @@ def measure_equal_opportunity(trained: TrainedStack, splits: SplitStack, data: D
     ``eo_gdp_reference`` (logits, 50 equally spaced values: the paper's), ``eo_gdp_uniform`` and ``eo_gdp_sample``
     (probabilities; the last is the definition), ``eo_positive`` the share of them predicted positive, and, of as many
     of them as every split has, the probes, distance correlation and normalised HSIC of
-    :func:`frhsic_core.learning.audit.audit_representation` under the prefix ``eo_``.
+    :func:`frhsic_core.audit.representation.audit_representation` under the prefix ``eo_``.
     """
     import torch
 
+    from frhsic_core.audit.representation import audit_representation
     from frhsic_core.conditional import gdp
-    from frhsic_core.learning.audit import audit_representation
 
     with torch.no_grad():
         which = torch.tensor(trained.dataset, device=splits.x_test.device)
@@ -174,8 +174,8 @@ def measure_multi_sensitive(trained: TrainedStack, splits: SplitStack, data: Dat
     """
     import torch
 
+    from frhsic_core.audit.probes import linear_features, probe_r2, random_features
     from frhsic_core.conditional import gdp
-    from frhsic_core.learning.probes import linear_features, probe_r2, random_features
     from frhsic_core.paper.runs.metrics import gdp_conventions
 
     with torch.no_grad():

@@ -20,7 +20,7 @@ import pandas as pd
 from frhsic_core.paper.claims.answers import PROTOCOLS, Answer, one_run, query, rows_of
 from frhsic_core.paper.experiments.shared.paired import compare, holm
 from frhsic_core.paper.experiments.shared.pareto import BAND, matched_index, on_grid
-from frhsic_core.paper.runs.reference import printed_cells
+from frhsic_core.paper.runs.stored import printed_cells
 
 __all__ = [
     "arm_rows", "compare_arms", "compare_matched", "fall_shares", "matched_arms", "order_share", "printed_arms",

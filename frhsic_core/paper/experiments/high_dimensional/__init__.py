@@ -19,16 +19,15 @@ import numpy as np
 import pandas as pd
 
 from frhsic_core.paper.experiments.runtime import ADULT_ROWS, DIMENSIONS, LAM, SIGMA_S, SMOOTHING, attributes
-from frhsic_core.paper.runs.plan import Job, Recipe, Settings, Task
-from frhsic_core.paper.runs.study import Study, units_of
-from frhsic_core.paper.runs.sweep import Samples, run_job
+from frhsic_core.paper.runs.jobs import Samples, run_job
+from frhsic_core.paper.runs.plan import Job, Recipe, Settings, Study, Task, units_of
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from frhsic_core.data.dataset import Dataset
     from frhsic_core.data.splits import SplitStack
-    from frhsic_core.learning.trained import TrainedStack
+    from frhsic_core.learning.stack import TrainedStack
 
 __all__ = [
     "CASES", "COORDINATES", "GAMMAS", "NAMES", "best_smoothing", "column_shares", "measure", "measure_unit", "plan",
@@ -110,9 +109,9 @@ def measure(trained: TrainedStack, splits: SplitStack, data: Dataset) -> dict[st
     """Measure every model on the test rows: columns ``"ATTRIBUTE: MEASURE"``, with ATTRIBUTE ``all`` or one name."""
     import torch
 
+    from frhsic_core.audit.probes import linear_features, probe_r2, random_features
+    from frhsic_core.audit.representation import audit_representation
     from frhsic_core.conditional import gdp
-    from frhsic_core.learning.audit import audit_representation
-    from frhsic_core.learning.probes import linear_features, probe_r2, random_features
 
     device = splits.x_test.device
     which = torch.tensor(trained.dataset, device=device)

@@ -17,7 +17,7 @@ import torch
 from scipy import stats
 from torch import Tensor
 
-from frhsic_core.joint.centring import centre
+from frhsic_core.joint.contraction import center
 from frhsic_core.kernels import Gaussian, squared_distances
 from frhsic_core.laws import GaussianPair
 from frhsic_core.laws.formulas import mean_kernel
@@ -180,7 +180,7 @@ def power(rho: float, p: int, n: int, *, replications: int, permutations: int, d
         ("hsic", rule): torch.exp(-distances / (2.0 * sigma**2))
         for rule, sigma in (("one", 1.0), ("median", median_distance(p)))
     }
-    centred = {key: centre(gram) for key, gram in grams.items()}
+    centred = {key: center(gram) for key, gram in grams.items()}
 
     def statistic(key: tuple[str, str], f: Tensor) -> Tensor:
         if key in centred:

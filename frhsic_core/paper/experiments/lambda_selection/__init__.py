@@ -13,15 +13,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from frhsic_core.paper.experiments.presets import DATASETS, GRIDS, LIVE, METHODS, smoke
-from frhsic_core.paper.runs.plan import Experiment, Task
-from frhsic_core.paper.runs.study import Study, units_of
+from frhsic_core.paper.runs.plan import Experiment, Study, Task, units_of
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from frhsic_core.data.dataset import Dataset
     from frhsic_core.data.splits import SplitStack
-    from frhsic_core.learning.trained import TrainedStack
+    from frhsic_core.learning.stack import TrainedStack
 
 __all__ = [
     "FRACTIONS", "SPLITS", "TEST_ROWS", "live_sweep", "measure", "measure_unit_lambda_levels", "plan",

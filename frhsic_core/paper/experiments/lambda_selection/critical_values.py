@@ -12,7 +12,7 @@ from scipy.special import gammainccinv
 from torch import Tensor
 
 from frhsic_core.joint import hsic_test
-from frhsic_core.joint.centring import centre
+from frhsic_core.joint.contraction import center
 from frhsic_core.kernels import Gaussian, median_bandwidth
 
 __all__ = ["BANDWIDTH_ROWS", "TESTS", "permuted_statistics", "released_moments", "released_threshold", "thresholds"]
@@ -102,7 +102,7 @@ def _thresholds(z: Tensor, s: Tensor, *, permutations: int, alpha: float, seed: 
     }
     if permutations:
         generator = torch.Generator().manual_seed(seed)
-        null = permuted_statistics(centre(k), centre(l), permutations=permutations, generator=generator)
+        null = permuted_statistics(center(k), center(l), permutations=permutations, generator=generator)
         # p ≤ α exactly when the statistic exceeds the m-th largest shuffled one, m = α(B + 1).
         found["threshold_permutation"] = null.topk(int(alpha * (permutations + 1) + 1e-9), -1).values[..., -1]
         for name in ("released", "gamma"):

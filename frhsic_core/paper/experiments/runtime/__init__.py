@@ -18,8 +18,7 @@ import time
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from frhsic_core.paper.runs.plan import Settings
-from frhsic_core.paper.runs.study import Study, units_of
+from frhsic_core.paper.runs.plan import Settings, Study, units_of
 
 if TYPE_CHECKING:
     from frhsic_core.data.dataset import Dataset

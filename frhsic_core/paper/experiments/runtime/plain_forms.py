@@ -21,7 +21,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from frhsic_core.conditional import eipm
 from frhsic_core.joint.hsic import hsic
 from frhsic_core.kernels import Gaussian, median_bandwidth
-from frhsic_core.learning.batches import Batch, TrainingData
+from frhsic_core.learning.data import Batch, TrainingData
 from frhsic_core.learning.penalties import Penalty
 
 __all__ = [

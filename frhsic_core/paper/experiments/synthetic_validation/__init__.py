@@ -13,16 +13,15 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from frhsic_core.paper.runs.plan import Job, Recipe, Settings, Task
-from frhsic_core.paper.runs.study import Study
-from frhsic_core.paper.runs.sweep import Samples, run_job
+from frhsic_core.paper.runs.jobs import Samples, run_job
+from frhsic_core.paper.runs.plan import Job, Recipe, Settings, Study, Task
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from frhsic_core.data.dataset import Dataset
     from frhsic_core.data.splits import SplitStack
-    from frhsic_core.learning.trained import TrainedStack
+    from frhsic_core.learning.stack import TrainedStack
 
 __all__ = [
     "ABLATION_ARMS", "ABLATION_LAM", "ARMS", "DIMENSION", "DIMENSIONS", "DRAWS", "FIRST_DRAW", "KERNELS", "LAMS",

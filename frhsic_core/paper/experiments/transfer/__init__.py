@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from frhsic_core.data.dataset import Dataset
     from frhsic_core.data.splits import SplitStack
-    from frhsic_core.learning.trained import TrainedStack
+    from frhsic_core.learning.stack import TrainedStack
     from frhsic_core.paper.experiments.transfer.fresh_heads import Prediction
 
 __all__ = ["FOREST_ROWS", "HEADS", "LAMS", "live", "measure", "plan"]

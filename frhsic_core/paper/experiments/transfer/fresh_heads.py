@@ -18,9 +18,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from frhsic_core.learning.batches import random_order
-from frhsic_core.learning.capture import CapturedSteps
-from frhsic_core.learning.networks import StackedLinear, StackedMLP, seeded_generators
+from frhsic_core.learning.data import random_order
+from frhsic_core.learning.stack import StackedLinear, StackedMLP, seeded_generators
+from frhsic_core.learning.step import CapturedSteps
 
 __all__ = ["HEADS", "Prediction", "forest_head", "logistic_curve", "neural_heads", "svm_head"]
 

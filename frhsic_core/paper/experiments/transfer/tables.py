@@ -17,7 +17,7 @@ from frhsic_core.paper.experiments.main_table import MAIN_METHODS
 from frhsic_core.paper.experiments.shared.paired import t_interval
 from frhsic_core.paper.experiments.shared.pareto import BAND, named
 from frhsic_core.paper.experiments.transfer import HEADS, LAMS
-from frhsic_core.paper.runs.reference import book_folder
+from frhsic_core.paper.runs.stored import book_folder
 
 __all__ = [
     "CONVENTIONS", "HEAD_NAMES", "PAPER_LAMS", "across_heads", "authors_heads", "by_head", "own_and_fresh",

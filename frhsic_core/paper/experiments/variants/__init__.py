@@ -26,7 +26,7 @@ import pandas as pd
 from frhsic_core.paper.experiments.presets import DATASETS, GRIDS, LIVE, METHODS, SPLITS, smoke
 from frhsic_core.paper.experiments.shared.pareto import KEYS, named
 from frhsic_core.paper.runs.plan import Experiment, Settings, Task
-from frhsic_core.paper.runs.reference import stored_rows
+from frhsic_core.paper.runs.stored import stored_rows
 
 if TYPE_CHECKING:
     import numpy as np

@@ -20,8 +20,8 @@ from frhsic_core.paper.experiments.variants import (
     variant_rows,
 )
 from frhsic_core.paper.runs.plan import Experiment
-from frhsic_core.paper.runs.reference import book_folder, stored_rows
 from frhsic_core.paper.runs.store import ResultStore
+from frhsic_core.paper.runs.stored import book_folder, stored_rows
 
 __all__ = [
     "LEVELS", "MEASURES", "all_rows", "best", "best_headline", "factor_table", "floored", "left_out", "level_tables",

@@ -1,1 +1,0 @@
-# SHIM: frhsic_core.paper.experiments.tables -> the experiments of the same names
