@@ -11,9 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from frhsic_core.choices import one_of  # SHIM: frhsic_core.cli.terminal.one_of -> frhsic_core.choices.one_of
-
-__all__ = ["EXIT_STATUS", "INTERRUPTED", "console", "fail", "one_of", "print_table", "waiting"]
+__all__ = ["EXIT_STATUS", "INTERRUPTED", "console", "fail", "print_table", "waiting"]
 
 INTERRUPTED = 130
 # A column with broken lines needs at least this many characters to be readable.

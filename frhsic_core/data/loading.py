@@ -125,7 +125,7 @@ def load_dataset(
     one_of("variant", variant, VARIANTS)
     if n is not None and n < 1:
         raise ValueError(f"n is {n}: at least one row is needed.")
-    if {"data_dir", "cache_dir"} & set(settings):  # SHIM: data_dir=, cache_dir= -> folders=
+    if {"data_dir", "cache_dir"} & set(settings):  # the former keywords
         folders = Folders.from_environment(settings.pop("data_dir", None), settings.pop("cache_dir", None))
     _check_settings(name, settings)
     files: tuple[FileRecord, ...] = ()

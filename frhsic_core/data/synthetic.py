@@ -18,13 +18,11 @@ import pandas as pd
 
 from frhsic_core.choices import one_of
 from frhsic_core.data.recipes import Card, Law, Table
-from frhsic_core.registry import DATASETS
 
 if TYPE_CHECKING:
     import torch
 
 SIGNALS = ("paper", "strong")
-DEFAULT_ROWS = {key: row.rows for key, row in DATASETS.items() if not row.real}  # SHIM: -> registry.DATASETS[key].rows
 
 
 class _Draws:

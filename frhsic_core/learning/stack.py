@@ -76,8 +76,6 @@ class StackedLinear(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         return torch.baddbmm(self.bias, x, self.weight)
 
-    initialise = initialize  # SHIM
-
     def lone(self, i: int) -> nn.Linear:
         """Return model ``i`` as a plain ``nn.Linear``."""
         _, n_in, n_out = self.weight.shape
@@ -137,8 +135,6 @@ class StackedMLP(nn.Module):
         generators = [s if isinstance(s, torch.Generator) else seeded_generators([s])[0] for s in seeds]
         for layer in self.layers:
             cast(StackedLinear, layer).initialize(generators)
-
-    initialise = initialize  # SHIM
 
     def forward(self, x: Tensor) -> Tensor:
         function = ACTIVATIONS[self.activation][0]
@@ -201,8 +197,6 @@ class ModelStack(nn.Module):
         self.encoder.initialize(generators)
         self.head.initialize(generators)
         return generators
-
-    initialise = initialize  # SHIM
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Return Z ``(models, n, d)`` and the head's output ``(models, n)``; logits for classification."""

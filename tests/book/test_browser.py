@@ -138,8 +138,10 @@ def left_behind(request: Any) -> bool:
 
 
 def test_every_page(page: Any, address: str, built_book: Path) -> None:
-    """No request leaves, none fails, nothing is logged as an error, formulas are set, columns line up, code stays
-    in its box, phones need no sideways scroll, and axe finds nothing serious in light or dark.
+    """Check that every page is whole, offline and accessible.
+
+    No request leaves, none fails, nothing is logged as an error, formulas are set, columns line up, code stays in its
+    box, phones need no sideways scroll, and axe finds nothing serious in light or dark.
     """
     from axe_playwright_python.base import AXE_FILE_PATH
 

@@ -119,7 +119,7 @@ def test_a_stamp_keeps_outputs_and_is_put_once(install: ModuleType) -> None:
 
 @pytest.fixture
 def commands(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[list[str]]:
-    """What the cell would run, in an empty folder; a clone makes the folders that the real one would."""
+    """Return what the cell would run in an empty folder; a clone makes the folders that the real one would."""
     run: list[list[str]] = []
 
     def record(command: list[str], **_: Any) -> None:

@@ -296,7 +296,7 @@ def test_guard_warns_once_when_z_escapes() -> None:
     trainer(penalty=penalty, lam=0.0, epochs=1).fit()  # warnings are errors here
 
 
-@pytest.mark.parametrize("scale", [None, "standardise", "whiten"])
+@pytest.mark.parametrize("scale", [None, "standardize", "whiten"])
 @pytest.mark.parametrize("policy", ["every_batch", "moving_average"])
 @pytest.mark.parametrize("condition", [None, "positives"])
 def test_guard_is_silent_after_a_short_last_batch(scale: str | None, policy: str, condition: str | None) -> None:

@@ -134,5 +134,5 @@ def _standardized(value: Tensor, weights: Tensor | None) -> Tensor:
 def _network(setup: Setup, widths: tuple[int, int, int]) -> StackedMLP:
     """Return one small network for each model, drawn from the model's own generator."""
     network = StackedMLP(setup.models, widths, dtype=setup.data.x.dtype)
-    network.initialise(setup.generators)
+    network.initialize(setup.generators)
     return network

@@ -20,7 +20,7 @@ FORMS: dict[str, dict[str, Any]] = {
     "biased": {"estimator": "biased", "scale": None},
     "unbiased": {"estimator": "unbiased", "scale": None},
     "normalized": {"estimator": "normalized", "scale": None},
-    "normalized, Z standardised": {"scale": "standardise"},
+    "normalized, Z standardised": {"scale": "standardize"},
     "normalized, Z whitened": {},
     "the estimators' default": {"on": "both"},
 }

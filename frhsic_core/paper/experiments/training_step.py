@@ -27,7 +27,7 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "unfair": ("unfair", {}),
     "frhsic fixed bandwidth": ("frhsic", {"estimator": "biased", "scale": None, "bandwidth": 1.0}),
     "frhsic every batch": ("frhsic", {"estimator": "biased", "scale": None, "bandwidth": "every_batch"}),
-    "frhsic standardised": ("frhsic", {"scale": "standardise"}),
+    "frhsic standardised": ("frhsic", {"scale": "standardize"}),
     "frhsic recommended": ("frhsic", {}),
     "frhsic recommended, on both": ("frhsic", {"on": "both"}),
     "frem": ("frem", {}),

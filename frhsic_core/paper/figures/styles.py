@@ -35,11 +35,6 @@ class Style(NamedTuple):
     color: str
     marker: str
 
-    @property
-    def colour(self) -> str:  # SHIM: Style.colour -> Style.color
-        """Return the color."""
-        return self.color
-
 
 UNKNOWN = Style("", OKABE_ITO["gray"], "h")
 

@@ -60,16 +60,6 @@ class Report:
     interrupted: bool = False
 
     @property
-    def stacks(self) -> int:  # SHIM: Report.stacks -> Report.jobs
-        """Number of finished jobs."""
-        return self.jobs
-
-    @property
-    def models(self) -> int:  # SHIM: Report.models -> Report.rows
-        """Number of new rows."""
-        return self.rows
-
-    @property
     def exit_status(self) -> int:
         """0 if all is done, 3 if jobs are left, 4 if a job failed, 130 if interrupted."""
         return 130 if self.interrupted else 4 if self.failed else 3 if self.left else 0

@@ -331,6 +331,3 @@ def binary_parity() -> list[Certificate]:
                  left=float(gdp - 2 * p[0] * p[1] * parity), right=0.0, evidence="exact", tolerance=0.0,
                  corrected=True),
     ]  # fmt: skip
-
-
-centred_bound = centered_bound  # SHIM

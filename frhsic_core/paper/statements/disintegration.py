@@ -18,7 +18,6 @@ from scipy.optimize import linprog
 from scipy.sparse import coo_matrix, vstack
 
 from frhsic_core.paper.statements import Certificate, check, equality, inequality, strict_inequality
-from frhsic_core.paper.statements.registry import registered  # SHIM
 from frhsic_core.paper.statements.zero_level import Exact, exact_hsic, power_gram
 
 __all__ = ["conditional_contrast", "example_law", "lipschitz_supremum", "total_variation", "transport_cost"]
@@ -189,6 +188,3 @@ def recovery() -> list[Certificate]:
                    middle=max(two_functions, float(tv_joint)), upper=float(tv_integral), evidence="exact",
                    corrected=True),
     ]  # fmt: skip
-
-
-CHECKS = registered(__name__)  # SHIM: checks("disintegration") of frhsic_core.paper.statements.registry

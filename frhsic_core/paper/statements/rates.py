@@ -32,7 +32,6 @@ from frhsic_core.joint.hsic import hsic
 from frhsic_core.kernels import Gaussian
 from frhsic_core.laws import FiniteLaw, GaussianPair
 from frhsic_core.paper.statements import Certificate, check, equality, inequality, strict_inequality
-from frhsic_core.paper.statements.registry import registered  # SHIM
 from frhsic_core.paper.statements.zero_level import rational_hsic
 
 __all__ = [
@@ -383,6 +382,3 @@ def gaussian_null(*, quick: bool) -> list[Certificate]:
                        details={"n": n, "draws": draws, "mean": values.mean().item(), "exact": target})
         )  # fmt: skip
     return certificates
-
-
-CHECKS = registered(__name__)  # SHIM: checks("rates") of frhsic_core.paper.statements.registry

@@ -247,9 +247,3 @@ def run_checks(
             seconds = time.perf_counter() - started
             for certificate in certificates:
                 yield Result(certificate, _module(one), one.__name__, seconds)
-
-
-def registered(module: str) -> dict[str, tuple[Check, ...]]:  # SHIM: for the aliases CHECKS
-    """Return the checks that a module, named in full, has registered so far."""
-    found = [(number, one) for number, one in _REGISTERED if one.__module__ == module]
-    return {number: tuple(one for of, one in found if of == number) for number, _ in found}

@@ -26,7 +26,6 @@ from torch import Tensor
 from frhsic_core.kernels import Gaussian, InverseMultiquadric, Laplacian
 from frhsic_core.paper.statements import Certificate, about, check, inequality
 from frhsic_core.paper.statements.deviations import Deviations, deviations_of_joint
-from frhsic_core.paper.statements.registry import registered  # SHIM
 
 __all__ = [
     "COUNT",
@@ -565,6 +564,3 @@ def worst_excess(
                     },
                 )
     return found
-
-
-CHECKS = registered(__name__)  # SHIM: checks("search") of frhsic_core.paper.statements.registry

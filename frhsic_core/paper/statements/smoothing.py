@@ -19,7 +19,6 @@ from frhsic_core.kernels import Gaussian
 from frhsic_core.laws import GaussianPair
 from frhsic_core.paper.statements import Certificate, check, equality, inequality, strict_inequality
 from frhsic_core.paper.statements.deviations import Deviations, deviations_of_joint, deviations_of_pair
-from frhsic_core.paper.statements.registry import registered  # SHIM
 
 __all__ = ["bilinear", "fixed_head", "localized", "operator_norm", "smoothed"]
 
@@ -157,9 +156,3 @@ def local_forms(*, quick: bool) -> list[Certificate]:
                           middle=bound.max().item(), upper=(own[kept] / weight[kept]).max().item(), evidence="exact",
                           margin=1e-3),
     ]  # fmt: skip
-
-
-CHECKS = registered(__name__)  # SHIM: checks("smoothing") of frhsic_core.paper.statements.registry
-
-
-localised = localized  # SHIM

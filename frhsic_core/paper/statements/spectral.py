@@ -54,7 +54,6 @@ def upper_bounds(
     kernel_s: Gaussian,
     m: int,
     centered: bool = False,
-    centred: bool = False,  # SHIM
 ) -> np.ndarray:
     """Return HSIC/λ_j + ρ_j² for j = 1, …, m: Theorem 4.5's right side, with T_S or the centred operator.
 
@@ -65,7 +64,7 @@ def upper_bounds(
     array([0.0721, 0.0583, 0.1281, 0.3151])
     """
     hsic, total = law.hsic(kernel_z, kernel_s), law.expected_squared_mmd(kernel_z)
-    if centered or centred:  # SHIM: centred
+    if centered:
         eigenvalues, energies = law.centered_spectrum(kernel_z, kernel_s, m=m)
     else:
         eigenvalues = law.mercer(kernel_s).eigenvalues(m)
@@ -354,6 +353,3 @@ def power_law(*, quick: bool) -> list[Certificate]:
                    lower=-2.01, middle=math.log(tops[-1] / tops[-2]) / math.log(2.0), upper=-1.99,
                    evidence="exact", corrected=True),
     ]  # fmt: skip
-
-
-centred_eigenvalues = centered_eigenvalues  # SHIM

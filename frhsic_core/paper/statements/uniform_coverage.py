@@ -35,7 +35,6 @@ from frhsic_core.paper.statements.concentration import (
 )
 from frhsic_core.paper.statements.parity_gap import gap_spectrum
 from frhsic_core.paper.statements.rates import loglog_slope
-from frhsic_core.paper.statements.registry import registered  # SHIM
 
 __all__ = [
     "FiniteInputs",
@@ -374,6 +373,3 @@ def train_to_test(*, quick: bool) -> list[Certificate]:
              scaled - trained),
         )
     ]  # fmt: skip
-
-
-CHECKS = registered(__name__)  # SHIM: checks("uniform_coverage") of frhsic_core.paper.statements.registry

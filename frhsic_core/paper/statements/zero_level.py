@@ -19,7 +19,6 @@ from frhsic_core.kernels import Gaussian, Laplacian, Linear
 from frhsic_core.laws import GaussianPair
 from frhsic_core.paper.statements import Certificate, check, equality, strict_inequality
 from frhsic_core.paper.statements.deviations import deviations_of_pair
-from frhsic_core.paper.statements.registry import registered  # SHIM
 
 __all__ = ["CONDITIONS", "conditions", "exact_hsic", "joint_laws", "power_gram", "rational_hsic"]
 
@@ -178,6 +177,3 @@ def what_breaks_without_characteristic() -> list[Certificate]:
             details={"linear HSIC": str(linear), "characteristic HSIC": str(seen), "library, linear": library},
         )
     ]  # fmt: skip
-
-
-CHECKS = registered(__name__)  # SHIM: checks("zero_level") of frhsic_core.paper.statements.registry

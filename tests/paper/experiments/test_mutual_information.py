@@ -42,7 +42,7 @@ def test_the_strict_form_is_the_library_estimator_whatever_the_blocks(d: int, pa
 
 
 def loop(z: np.ndarray, s: np.ndarray, *, closed: bool) -> float:
-    """The definition, point by point."""
+    """Compute the definition point by point."""
     n, total = len(z), 0.0
     for i in range(n):
         in_z = np.abs(z - z[i]).max(1)

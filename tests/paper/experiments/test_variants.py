@@ -74,7 +74,7 @@ def test_smoke_end_to_end(tmp_path: Path) -> None:
     plan = sweep_of(few, "variants_smoke", (task,), (1.0, 100.0), (42, 43), epochs=2)
     store = ResultStore(tmp_path, "variants_smoke")
     report = run_experiment(plan, store, device="cpu")
-    assert (report.stacks, report.failed) == (6, [])
+    assert (report.jobs, report.failed) == (6, [])
     rows = store.read()
     joined = variant_rows(rows, rows[rows["method"] == "unfair"])
     assert set(joined["name"]) == {"unfair"} | {v.name for v in few}
@@ -116,7 +116,7 @@ def test_the_rule_by_hand() -> None:
 
 
 def brute(f: np.ndarray, right: np.ndarray, s: np.ndarray) -> dict[str, float]:
-    """The statistics of one model, with loops."""
+    """Compute the statistics of one model with loops."""
     width = (s.max() - s.min()) / CELLS
     cell = np.minimum(((s - s.min()) / width).astype(int), CELLS - 1)
     gaps = {c: abs(f[cell == c].mean() - f.mean()) for c in set(cell) if (cell == c).sum() >= FEWEST}

@@ -16,7 +16,7 @@ STUDY = Study("squares", "squares_for_tests", units_of(n=(3, 1, 2), kind=("whole
 
 @pytest.fixture(autouse=True)
 def squares(monkeypatch):
-    """A module that measures squares and counts how often it is asked."""
+    """Install a module that measures squares and counts how often it is asked."""
     module = types.ModuleType("frhsic_core.paper.experiments.squares_for_tests")
     module.asked = []
 

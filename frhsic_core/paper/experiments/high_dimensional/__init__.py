@@ -61,7 +61,7 @@ CASES: dict[str, tuple[str, Settings]] = {
         "frhsic",
         (
             ("estimator", "normalized"),
-            ("scale", "standardise"),
+            ("scale", "standardize"),
             ("bandwidth", "every_batch"),
             ("bandwidth_s", "median"),
         ),

@@ -81,7 +81,7 @@ ARMS = {
         100,
         (
             ("estimator", "normalized"),
-            ("scale", "standardise"),
+            ("scale", "standardize"),
             ("bandwidth", "every_batch"),
             ("bandwidth_s", "first_1000"),
         ),

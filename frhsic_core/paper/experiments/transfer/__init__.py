@@ -34,7 +34,7 @@ DATASETS = ("crime", "adult", "compas", "meps", "acs_income")
 # FRHSIC where neither scale nor bandwidth can be evaded, with the head's output penalised as well.
 RECOMMENDED: Settings = (
     ("estimator", "normalized"),
-    ("scale", "standardise"),
+    ("scale", "standardize"),
     ("bandwidth", "every_batch"),
     ("on", "both"),
 )

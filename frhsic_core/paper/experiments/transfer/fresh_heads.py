@@ -70,7 +70,7 @@ def neural_heads(
     }
     generators = seeded_generators(seeds)
     for head in heads.values():
-        head.initialise(generators)
+        head.initialize(generators)
         head.to(device)
     parameters = [p for head in heads.values() for p in head.parameters()]
     cuda = device.type == "cuda"

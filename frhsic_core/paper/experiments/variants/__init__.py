@@ -42,7 +42,7 @@ ORDER = 2
 
 BASE: dict[str, Any] = {
     "estimator": "normalized",
-    "scale": "standardise",
+    "scale": "standardize",
     "bandwidth": "every_batch",
     "on": "both",
     "kernel": "gaussian",
@@ -135,7 +135,7 @@ _FREM = (
     *(_but("frem", FREM, "bandwidth on S", f"{g:g}", smoothing=g) for g in (0.1, 0.25, 1.0)),
     *(_but("frem", FREM, "bandwidth on Z", f"{b:g}", bandwidth=b) for b in (0.5, 2.0)),
     _but("frem", FREM, "bandwidth on Z", "median", bandwidth="every_batch"),
-    _but("frem", FREM, "bandwidth on Z", "median, Z standardised", bandwidth="every_batch", scale="standardise"),
+    _but("frem", FREM, "bandwidth on Z", "median, Z standardised", bandwidth="every_batch", scale="standardize"),
 )  # fmt: skip
 _REG_GDP = (
     *(_but("reg_gdp", REG_GDP, "bandwidth on S", f"{h:g}", smoothing=h) for h in (0.05, 0.1, 0.4)),
