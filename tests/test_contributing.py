@@ -130,7 +130,6 @@ def test_a_forgotten_row_fails(copy: Path) -> None:
         run(copy, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_registry.py", "-k", "has_a_row")
 
 
-@pytest.mark.xfail(reason="experiments are not found by name yet", strict=True)
 def test_an_experiment_is_five_files(copy: Path) -> None:
     found = add("Add an experiment", copy, most=5)
     run_tests(copy, found)
@@ -149,7 +148,6 @@ def test_an_experiment_is_five_files(copy: Path) -> None:
     assert run(copy, "-c", script).split() == ["3", "3", "reproduced"]
 
 
-@pytest.mark.xfail(reason="the decorator of checks does not exist yet", strict=True)
 def test_a_statement_is_three_files(copy: Path) -> None:
     found = add("Add a statement", copy, most=3)
     run_tests(copy, found)

@@ -155,20 +155,6 @@ def test_the_lists_of_the_paper() -> None:
 
 # --- no second list ------------------------------------------------------------------------------------------------
 
-# Second lists that are still to be replaced, by the file and the name of the constant or function.
-PENDING = {
-    "frhsic_core/paper/claims/paired.py": {"DATASETS", "TITLES"},
-    "frhsic_core/paper/claims/verdicts.py": {"calibration"},
-    "frhsic_core/paper/experiments/presets.py": {"DATASETS", "METHODS"},
-    "frhsic_core/paper/experiments/tables/families.py": {"CONVENTIONS"},
-    "frhsic_core/paper/experiments/tables/information.py": {"ESTIMATES"},
-    "frhsic_core/paper/experiments/tables/main_table.py": {"DEPENDENCE", "MAIN_METHODS"},
-    "frhsic_core/paper/experiments/tables/transfer.py": {"CONVENTIONS"},
-    "frhsic_core/paper/experiments/transfer.py": {"DATASETS", "METHODS"},
-    "frhsic_core/paper/runs/sweep.py": {"_COST", "_ROWS"},
-    "book/_ext/frontier_data.py": {"NAMES", "OWN_METRICS", "TITLES"},
-}
-
 
 def second_lists(tree: ast.AST) -> Iterator[str]:
     """Yield the code of dictionaries that name or weigh registered rows, and of lists of methods or datasets."""
@@ -207,7 +193,5 @@ def test_methods_datasets_and_measures_are_listed_once() -> None:
         if name == "frhsic_core/registry.py":
             continue
         for statement in ast.parse(path.read_text(encoding="utf-8")).body:
-            targets = {target.id for target in getattr(statement, "targets", ()) if isinstance(target, ast.Name)}
-            if not {*targets, getattr(statement, "name", "")} & PENDING.get(name, set()):
-                found += [f"{name}: {code}" for code in second_lists(statement)]
+            found += [f"{name}: {code}" for code in second_lists(statement)]
     assert found == [], "read these names from frhsic_core/registry.py"

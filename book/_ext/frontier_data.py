@@ -8,16 +8,17 @@ from typing import Any
 import pandas as pd
 
 from frhsic_core.paper.runs.stored import book_folder, stored_rows
+from frhsic_core.registry import PAPER_DATASETS, PARETO_METHODS, labels, titles
 
 TEXT_GRID = [0.1, 1.0, 10.0, 100.0, 500.0]  # the λ of the paper's Section 6
-# Labels as in the figures, in the order of the paper's tables, FRHSIC first.
-NAMES = {"frhsic": "FRHSIC", "frem": "FREM", "reg_gdp": "Reg-GDP", "adv": "ADV", "mmd_binned": "MMD (binned)", "laftr": "LAFTR", "dcor": "dCor"}  # fmt: skip  # noqa: E501
-TITLES = {"adult": "Adult", "acs_income": "ACS Income", "meps": "MEPS", "crime": "Crime", "compas": "COMPAS"}
+# In the order of the paper's tables, FRHSIC first.
+NAMES = labels(PARETO_METHODS)
+TITLES = titles(PAPER_DATASETS)
 AUTHORS_METRICS = {"gdp": "GDP, as the authors' code computes it", "mi_sk": "mutual information (scikit-learn)",
                    "mi": "mutual information (authors' estimate)"}  # fmt: skip
-OWN_METRICS = {"gdp_reference": "GDP, as the authors' code computes it", "gdp_sample": "GDP of the predictions",
-               "nonlinear_r2": "R² of a nonlinear probe of S", "linear_r2": "R² of a linear probe of S",
-               "normalized_hsic_1": "normalised HSIC", "distance_correlation": "distance correlation"}  # fmt: skip
+OWN_METRICS = labels(
+    ("gdp_reference", "gdp_sample", "nonlinear_r2", "linear_r2", "normalized_hsic_1", "distance_correlation")
+)
 
 
 def points(rows: pd.DataFrame, metrics: dict[str, str]) -> dict[str, Any]:

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from frhsic_core.paper.figures.styles import DATASET_TITLES, STYLES
+from frhsic_core.registry import METHODS, PAPER_DATASETS, labels, titles
 
 if TYPE_CHECKING:
     from IPython.display import HTML
 
 __all__ = ["DATASET_TITLES", "METHOD_LABELS", "NAMES", "table"]
 
-METHOD_LABELS = {name: style.label for name, style in STYLES.items()}
+DATASET_TITLES = titles((*PAPER_DATASETS, "synthetic"))
+METHOD_LABELS = labels(METHODS)
 NAMES = DATASET_TITLES | METHOD_LABELS
 
 

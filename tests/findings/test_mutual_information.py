@@ -131,7 +131,7 @@ def test_at_ten_reg_gdps_information_on_adult_falls_further(adult_change, estima
 def medians(rows) -> pd.DataFrame:
     """Return medians of the models without a penalty and at λ = 10."""
     chosen = rows[rows["lam"].isin([0.0, 10.0])]
-    chosen = chosen.assign(standardized=above_zero(chosen, "mi_standardised"))
+    chosen = chosen.assign(standardised=above_zero(chosen, "mi_standardised"))
     return chosen.groupby(["dataset", "method"])[["scale", "standardised", "linear_r2"]].median().astype(float)
 
 
@@ -169,7 +169,7 @@ def test_at_the_same_scale_the_estimate_is_zero_about_as_often_for_other_methods
 @pytest.fixture(scope="module")
 def adversarial(rows) -> pd.DataFrame:
     part = rows[rows["method"].isin(ADVERSARIES)]
-    part = part.assign(standardized=above_zero(part, "mi_standardised"))
+    part = part.assign(standardised=above_zero(part, "mi_standardised"))
     return part.groupby(["dataset", "method", "lam"])[["standardised", "linear_r2"]].median()
 
 

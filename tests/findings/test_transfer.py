@@ -18,12 +18,12 @@ from frhsic_core.paper.experiments.transfer.tables import (
     preserving,
     spread_table,
 )
-from frhsic_core.paper.figures.styles import DATASET_TITLES
 from frhsic_core.paper.runs.stored import book_folder, stored_rows
+from frhsic_core.registry import PAPER_DATASETS
 
 PAPER_METHODS = ["frhsic", "frem", "reg_gdp", "adv"]
 LARGE = ("adult", "acs_income", "meps")
-DATASETS = [name for name in DATASET_TITLES if name != "synthetic"]
+DATASETS = list(PAPER_DATASETS)
 CLASSIFICATION = [name for name in DATASETS if name != "crime"]
 
 

@@ -147,10 +147,11 @@ def unit_setting(study: str, name: str, end: str, where: dict[str, Any] | None =
 
 
 @query
-def constant(module: str, name: str, key: str = "", scale: float = 1.0, shift: float = 0.0) -> Answer:
+def constant(module: str, name: str, key: str = "", field: str = "", scale: float = 1.0, shift: float = 0.0) -> Answer:
     """Return a constant of the code, a number or a grid; with ``key``, an entry of it."""
     value = getattr(importlib.import_module(f"frhsic_core.{module}"), name)
     value = value[key] if key else value
+    value = getattr(value, field) if field else value
     return Answer({"any": value if isinstance(value, tuple) else shift + scale * value})
 
 
@@ -185,7 +186,7 @@ def dataset_fact(dataset: str, what: str) -> Answer:
 @query
 def card_fact(dataset: str, fact: str) -> Answer:
     """Return a number from a dataset's card: the year of the survey, or the cut that defines the target."""
-    cards = importlib.import_module("frhsic_core.data.cards").CARDS
+    cards = importlib.import_module("frhsic_core.data.loading").CARDS
     return Answer({"any": float(cards[dataset].facts[fact])})
 
 

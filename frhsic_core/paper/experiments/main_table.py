@@ -30,6 +30,7 @@ from frhsic_core.paper.experiments.presets import DATASETS, GRIDS, LIVE, METHODS
 from frhsic_core.paper.experiments.shared.pareto import KEYS, Frontiers, matched_index, named, on_grid
 from frhsic_core.paper.runs.plan import Experiment, Task
 from frhsic_core.paper.runs.stored import paper_table
+from frhsic_core.registry import DEPENDENCE, MAIN_METHODS, PARETO_METHODS
 
 __all__ = [
     "DEPENDENCE", "MAIN_METHODS", "PARETO_METHODS", "areas_by_measure", "beside_paper", "comparisons", "extremes",
@@ -37,23 +38,6 @@ __all__ = [
 ]  # fmt: skip
 
 ORDER = 1
-
-# The methods of tab:real_data (in its order) and of tab:pareto_summary, which has one more.
-MAIN_METHODS = ("frhsic", "frem", "reg_gdp", "adv", "mmd_binned", "laftr")
-PARETO_METHODS = (*MAIN_METHODS, "dcor")
-# Every measure of dependence a sweep stores, with its name in tables.
-DEPENDENCE = {
-    "gdp_reference": "GDP, as in the paper",
-    "gdp_uniform": "GDP, probabilities",
-    "gdp_sample": "GDP, as defined",
-    "gdp_density": "GDP, Jiang et al.",
-    "linear_r2": "linear probe R²",
-    "nonlinear_r2": "nonlinear probe R²",
-    "distance_correlation": "dCor², bias-corrected",
-    "normalized_hsic_0.5": "HSIC, half the median",
-    "normalized_hsic_1": "HSIC, median",
-    "normalized_hsic_2": "HSIC, twice the median",
-}
 
 
 def plan_main(preset: str) -> Experiment:

@@ -15,10 +15,11 @@ import numpy as np
 import pandas as pd
 
 from frhsic_core.paper.claims.answers import RUNS, Answer, data_note, joined, predicted, query, rows_of, weights
-from frhsic_core.paper.experiments.main_table import PARETO_METHODS, pareto_table
+from frhsic_core.paper.experiments.main_table import pareto_table
 from frhsic_core.paper.experiments.presets import DATASETS, GRIDS, LIVE, METHODS, SPLITS, smoke
 from frhsic_core.paper.experiments.shared.paired import t_interval
 from frhsic_core.paper.runs.plan import Experiment, Task
+from frhsic_core.registry import PARETO_METHODS, labels
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -35,13 +36,7 @@ __all__ = [
 ORDER = 7
 NEIGHBOURS = 5
 
-ESTIMATES = {
-    "mi_reference": "as in the released code",
-    "mi_strict": "KSG as published",
-    "mi_standardised": "KSG, standardised components",
-    "mi_output": "the head's output",
-    "mi_probe": "the linear guess of S",
-}
+ESTIMATES = labels(("mi_reference", "mi_strict", "mi_standardised", "mi_output", "mi_probe"))
 
 # MI below this reads as zero in the authors' figure; GDP above this share of Unfair's as high.
 ZERO = 0.005

@@ -15,11 +15,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from frhsic_core import registry
 from frhsic_core.paper.claims.answers import FULL_GRID, PROTOCOLS, Answer, query
-from frhsic_core.paper.experiments.main_table import DEPENDENCE, PARETO_METHODS, frontiers
+from frhsic_core.paper.experiments.main_table import frontiers
 from frhsic_core.paper.experiments.shared.paired import compare, holm
 from frhsic_core.paper.experiments.shared.pareto import Frontiers, matched_index, sweeps_of
 from frhsic_core.paper.runs.stored import stored_rows
+from frhsic_core.registry import DEPENDENCE, PAPER_DATASETS, PARETO_METHODS
 
 __all__ = [
     "CONVENTIONS", "SUMMARIES", "TOLERANCES", "differences", "equivalence", "family", "headline", "main_family",
@@ -34,8 +36,6 @@ CONVENTIONS = {
 SUMMARIES = {"naup": "nAUP", "matched": "matched dependence"}
 # Differences the paper calls practically equivalent (tex:668): of accuracy, and of GDP.
 TOLERANCES = {"performance": 0.01, "dependence": 0.05}
-
-TITLES = {"adult": "Adult", "acs_income": "ACS Income", "meps": "MEPS", "compas": "COMPAS", "crime": "Crime"}
 
 # Mean of the largest minus the smallest of five standard normal draws.
 FIVE_RANGE = 2.326
@@ -226,7 +226,8 @@ def spread_and_pairs(measure: str, *, lambda_grid: str = FULL_GRID) -> Answer:
     values: dict[str, Any] = {}
     notes = []
     # Crime's performance is an error of a few hundredths: a tolerance of accuracy does not concern it.
-    titles = {name: title for name, title in TITLES.items() if measure == "dependence" or name != "crime"}
+    others = [name for name in PAPER_DATASETS if name != "crime"]
+    titles = registry.titles([*others, "crime"] if measure == "dependence" else others)
     for protocol in PROTOCOLS:
         found = []
         for dataset in titles:

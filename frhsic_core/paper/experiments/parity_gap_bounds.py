@@ -9,10 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 from frhsic_core.paper.runs.plan import Study, units_of
+from frhsic_core.registry import PAPER_DATASETS
 
 __all__ = ["measure_unit", "plan"]
 
-DATASETS = ("adult", "acs_income", "meps", "crime", "compas")
+
 ROWS = 1_500
 
 
@@ -21,7 +22,7 @@ def plan(preset: str) -> Study:
     if preset == "smoke":
         units = units_of(dataset="synthetic", variant="text", rows=60)
         return Study("parity_gap_bounds_smoke", "parity_gap_bounds", units)
-    return Study("parity_gap_bounds", "parity_gap_bounds", units_of(dataset=DATASETS, variant="text", rows=ROWS))
+    return Study("parity_gap_bounds", "parity_gap_bounds", units_of(dataset=PAPER_DATASETS, variant="text", rows=ROWS))
 
 
 def measure_unit(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:

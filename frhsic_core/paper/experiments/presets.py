@@ -8,13 +8,12 @@ from dataclasses import replace
 
 from frhsic_core.paper.experiments import homes, module_of
 from frhsic_core.paper.runs.plan import Experiment, Study, Task
+from frhsic_core.registry import PAPER_METHODS as METHODS
+from frhsic_core.registry import SWEEP_DATASETS as DATASETS
 
 __all__ = ["DATASETS", "EXPERIMENTS", "GRIDS", "LIVE", "METHODS", "PRESETS", "SPLITS", "experiment_for", "smoke"]
 
 PRESETS = ("smoke", "text", "full")
-METHODS = ("unfair", "frhsic", "frem", "reg_gdp", "adv", "mmd_binned", "laftr", "dcor")
-# Cheap ones first, so that a first sitting brings most of the table.
-DATASETS = ("crime", "compas", "meps", "acs_income", "adult")
 GRIDS = {"text": (0.1, 1.0, 10.0, 100.0, 500.0), "full": (0.01, 0.1, 0.5, 1.0, 5.0, 10.0, 50.0, 100.0, 500.0)}
 SPLITS = {"text": tuple(range(42, 47)), "full": tuple(range(42, 67))}
 

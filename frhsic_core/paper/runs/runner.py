@@ -24,22 +24,10 @@ from dataclasses import dataclass, field
 from frhsic_core.paper.runs.jobs import OutOfTime, Samples, require_known, resolved_device, run_job, set_threads
 from frhsic_core.paper.runs.plan import Experiment, Job, Study, Unit
 from frhsic_core.paper.runs.store import Part, ResultStore
+from frhsic_core.registry import DATASETS, METHODS
 
 __all__ = ["Report", "fetch_missing_data", "run_experiment"]
 
-# For the estimate of the time left only: samples of each dataset, and the cost of a step of each method relative to a
-# step without a penalty.
-_SIZE = {"adult": 32561, "acs_income": 20000, "meps": 13707, "crime": 1994, "compas": 6172, "synthetic": 5000}
-_COST = {
-    "unfair": 1.0,
-    "adv": 2.0,
-    "laftr": 2.0,
-    "frhsic": 4.0,
-    "frem": 4.0,
-    "reg_gdp": 1.5,
-    "mmd_binned": 1.5,
-    "dcor": 6.0,
-}
 Outcomes = Generator[tuple[Job | Unit, Part | BaseException], None, None]
 
 
@@ -268,10 +256,10 @@ def _weight(job: Job | Unit) -> float:
     if isinstance(job, Unit):
         return 1.0
     recipe = job.recipe
-    rows = dict(recipe.task.options).get("n") or _SIZE.get(recipe.task.dataset, 10_000)
+    rows = dict(recipe.task.options).get("n") or DATASETS[recipe.task.dataset].rows
     steps = recipe.epochs * max(1.0, rows * recipe.fractions[0] / recipe.batch_size)
     # A step of a small stack costs its launches, a step of a large one its arithmetic.
-    return steps * (40.0 + len(job.models) * _COST.get(recipe.method, 3.0) * recipe.batch_size / 256)
+    return steps * (40.0 + len(job.models) * METHODS[recipe.method].cost * recipe.batch_size / 256)
 
 
 class _Announced:

@@ -129,7 +129,7 @@ LAMS = (0.1, 1.0, 10.0)
 
 
 def sweep_rows(*, splits: int = 2) -> pd.DataFrame:
-    """Return a method whose statistic falls below 1 at λ = 1 on even splits, never on odd ones; it loses 5 % at λ = 10."""
+    """Return rows whose statistic falls below 1 at λ = 1 on even splits, never on odd ones; λ = 10 costs 5 %."""
     lines = []
     for split in range(splits):
         common = {"dataset": "adult", "task": "classification", "split": split, "constant": 0.6, "nonlinear_r2": 0.2}

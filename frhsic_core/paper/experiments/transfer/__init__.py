@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from frhsic_core.paper.experiments.presets import LIVE, METHODS, SPLITS, smoke
+from frhsic_core.paper.experiments.presets import DATASETS, LIVE, METHODS, SPLITS, smoke
 from frhsic_core.paper.runs.plan import Experiment, Settings, Task
 
 if TYPE_CHECKING:
@@ -29,8 +29,6 @@ ORDER = 6
 
 HEADS = ("linear", "mlp", "forest", "svm")
 LAMS = (10.0, 100.0)
-# Crime and Adult are the paper's two examples: first, so that a first sitting brings them.
-DATASETS = ("crime", "adult", "compas", "meps", "acs_income")
 # FRHSIC where neither scale nor bandwidth can be evaded, with the head's output penalised as well.
 RECOMMENDED: Settings = (
     ("estimator", "normalized"),

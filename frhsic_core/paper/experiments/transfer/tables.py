@@ -13,27 +13,21 @@ import numpy as np
 import pandas as pd
 
 from frhsic_core.paper.claims.answers import Answer, data_note, joined, one_run, query, rows_of
-from frhsic_core.paper.experiments.main_table import MAIN_METHODS
 from frhsic_core.paper.experiments.shared.paired import t_interval
 from frhsic_core.paper.experiments.shared.pareto import BAND, named
 from frhsic_core.paper.experiments.transfer import HEADS, LAMS
 from frhsic_core.paper.runs.stored import book_folder
+from frhsic_core.registry import TRANSFER_METHODS, labels
 
 __all__ = [
     "CONVENTIONS", "HEAD_NAMES", "PAPER_LAMS", "across_heads", "authors_heads", "by_head", "own_and_fresh",
     "paired_difference", "places", "preserving", "spread_table",
 ]  # fmt: skip
 
-CONVENTIONS = {
-    "gdp_mixed": "as in the paper: logits and labels",
-    "gdp_sample": "probabilities, as defined",
-    "gdp_uniform": "probabilities, uniform grid",
-    "gdp_label": "labels, as defined",
-}
+CONVENTIONS = labels(("gdp_mixed", "gdp_sample", "gdp_uniform", "gdp_label"))
 HEAD_NAMES = {"linear": "linear", "mlp": "MLP", "forest": "forest", "svm": "SVM"}
 # λ of the paper's table for Adult and Crime, of its appendix for the rest.
 PAPER_LAMS = {"adult": 10.0, "crime": 100.0, "compas": 10.0, "meps": 10.0, "acs_income": 10.0}
-PAPER_METHODS = MAIN_METHODS[:4]
 _KEY = ["dataset", "name", "lam", "split"]
 
 
@@ -174,7 +168,7 @@ def places(
     *,
     convention: str = "gdp_mixed",
     lam: float | None = None,
-    methods: Sequence[str] = PAPER_METHODS,
+    methods: Sequence[str] = TRANSFER_METHODS,
     column: str = "sd",
     kept_only: bool = True,
 ) -> pd.Series:
