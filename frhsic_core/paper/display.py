@@ -38,7 +38,7 @@ def table(
     columns : sequence, optional
         The titles of the columns, if ``rows`` is not a frame.
     names : mapping, optional
-        Words for labels of the index and of the columns, for example :data:`NAMES`.
+        Words for labels of the index and of the columns, for example ``NAMES``.
     digits : int, optional
         Decimal places of the numbers that are floats.
     escape : bool
