@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import re
+import tomllib
 from pathlib import Path
+
+import frhsic_core
 
 ROOT = Path(__file__).resolve().parents[2]
 PAPER = "A Joint-Distribution Route to Fair Representations with Continuous Sensitive Attributes"
@@ -27,7 +29,8 @@ def test_the_paper_and_its_authors_are_named() -> None:
 
 
 def test_the_version_is_the_package_s() -> None:
-    version = importlib.metadata.version("frhsic-core")
+    version = frhsic_core.__version__
+    assert tomllib.loads(_read("pyproject.toml"))["project"]["version"] == version
     assert f"\nversion: {version}\n" in _read("CITATION.cff")
     assert f"version = {{{version}}}" in _read("book", "citing.md")
 
