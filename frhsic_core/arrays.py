@@ -17,17 +17,6 @@ from torch import Tensor
 
 ArrayLike = Any  # tensor, NumPy array, pandas Series or DataFrame, or nested sequence of numbers
 
-__all__ = [
-    "ArrayLike",
-    "RowLabelWarning",
-    "as_mask",
-    "as_pair",
-    "as_sample",
-    "as_tensor",
-    "as_weights",
-    "require_same_rows",
-]
-
 
 class RowLabelWarning(UserWarning):
     """Two pandas objects have different row labels and are matched by position."""

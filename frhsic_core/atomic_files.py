@@ -10,8 +10,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-__all__ = ["claim", "lock_folder", "remove_leftovers", "write_atomically"]
-
 _OLD = 3600.0  # seconds after which an unfinished file belongs to no living process
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-__all__ = ["one_of"]
-
 
 def one_of(what: str, given: str, choices: Iterable[str]) -> str:
     """Return ``given`` if it is one of ``choices``; raise a ValueError that lists the choices otherwise.

@@ -17,22 +17,6 @@ from torch import Tensor
 
 from frhsic_core.arrays import ArrayLike, as_sample, as_tensor
 
-__all__ = [
-    "Distance",
-    "Gaussian",
-    "InverseMultiquadric",
-    "Kernel",
-    "Laplacian",
-    "Linear",
-    "Product",
-    "default_kernel",
-    "euclidean_distances",
-    "median_bandwidth",
-    "product_kernel",
-    "resolve_kernel",
-    "squared_distances",
-]
-
 
 def squared_distances(x: Tensor, y: Tensor | None = None) -> Tensor:
     """Return the squared Euclidean distances ``|x_i − y_j|²``, ``(..., n, m)``; ``y=None`` means ``y = x``.

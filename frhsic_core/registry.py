@@ -12,31 +12,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = [
-    "BASELINE",
-    "DATASETS",
-    "DEPENDENCE",
-    "MAIN_METHODS",
-    "MEASURES",
-    "METHODS",
-    "OKABE_ITO",
-    "PAPER_DATASETS",
-    "PAPER_METHODS",
-    "PARETO_METHODS",
-    "PROTOCOLS",
-    "REAL_DATASETS",
-    "SWEEP_DATASETS",
-    "TRANSFER_METHODS",
-    "VARIANTS",
-    "DatasetRow",
-    "Measure",
-    "Method",
-    "Protocol",
-    "labels",
-    "resolve",
-    "titles",
-]
-
 #: The palette of Okabe and Ito, which color-blind readers can tell apart, and a gray.
 OKABE_ITO = {
     "black": "#000000",
@@ -227,7 +202,7 @@ def _methods_of(table: str) -> tuple[str, ...]:
     return tuple(key for key, row in METHODS.items() if table in row.tables and key != BASELINE)
 
 
-#: Every method of the paper, the baseline first: the methods of the main sweep.
+#: Every method of the paper, the baseline first. They are the methods of the main sweep.
 PAPER_METHODS = tuple(key for key, row in METHODS.items() if row.tables)
 #: The methods of the paper's table of real data, in its order.
 MAIN_METHODS = _methods_of("real_data")
@@ -358,7 +333,7 @@ DATASETS: dict[str, DatasetRow] = {
 REAL_DATASETS = tuple(key for key, row in DATASETS.items() if row.real)
 #: The five datasets of the paper's experiments.
 PAPER_DATASETS = tuple(key for key, row in DATASETS.items() if row.paper)
-#: The same from small to large: a sweep takes the cheap ones first, so that a short run gives most of the table.
+#: The same from small to large. A sweep takes the cheap ones first, so that a short run gives most of the table.
 SWEEP_DATASETS = tuple(sorted(PAPER_DATASETS, key=lambda key: DATASETS[key].rows))
 
 # --- measures ------------------------------------------------------------------------------------------------------

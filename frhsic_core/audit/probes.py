@@ -9,8 +9,6 @@ from torch import Tensor
 
 from frhsic_core.kernels import median_bandwidth
 
-__all__ = ["linear_features", "probe_r2", "random_features"]
-
 RIDGES = (1e-6, 1e-3, 1e-1)  # relative to the mean of the Gram matrix's diagonal
 
 

@@ -20,8 +20,6 @@ from frhsic_core.joint.contraction import center, inverse_root, own_product, sma
 from frhsic_core.joint.distance import distance_correlation
 from frhsic_core.kernels import Gaussian, default_kernel, median_bandwidth
 
-__all__ = ["RepresentationAudit", "audit_representation"]
-
 BANDWIDTHS = (0.5, 1.0, 2.0)
 
 

@@ -18,8 +18,6 @@ from frhsic_core.paper.runs.plan import Experiment, Study, keys_of
 from frhsic_core.paper.runs.store import ResultStore
 from frhsic_core.paper.runs.stored import book_folder
 
-__all__ = ["register"]
-
 Preset = Annotated[
     str, typer.Option(help="Size: smoke (a few seconds), text (as described in the paper) or full (everything).")
 ]

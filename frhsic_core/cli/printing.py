@@ -10,8 +10,6 @@ import typer
 
 from frhsic_core.cli.terminal import print_table
 
-__all__ = ["print_heading", "print_lines", "print_pareto", "print_unreproduced", "time_text"]
-
 
 def time_text(seconds: float) -> str:
     """Return a time in seconds, or in minutes if it is longer than two; a time that was not recorded is a dash."""

@@ -15,8 +15,6 @@ from frhsic_core.cli.terminal import console, fail, print_table
 from frhsic_core.paper.runs.stored import book_folder
 from frhsic_core.paper.statements.registry import Check, Result, checks, find_statement, run_checks, statements
 
-__all__ = ["certify", "compare", "read_recorded", "record", "register", "row"]
-
 
 def row(result: Result) -> dict[str, Any]:
     """Return one certificate as plain values, with its statement's description and where it was made."""

@@ -11,8 +11,6 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-__all__ = ["EXIT_STATUS", "INTERRUPTED", "console", "fail", "print_table", "waiting"]
-
 INTERRUPTED = 130
 # A column with broken lines needs at least this many characters to be readable.
 _FOLDED = 16

@@ -25,8 +25,6 @@ from frhsic_core.conditional.smoothing import (
 )
 from frhsic_core.kernels import Gaussian, Kernel, gaussian_gram, resolve_kernel
 
-__all__ = ["conditional_mmd", "eipm", "squared_mmd"]
-
 
 class _GaussianQuadratic(torch.autograd.Function):
     """``x_i = v_i' K v_i`` with ``K_ab = exp(−‖u_a − u_b‖²/2)``, differentiable once.

@@ -17,8 +17,6 @@ from torch import Tensor
 from frhsic_core.arrays import ArrayLike, as_pair, as_tensor, require_same_rows
 from frhsic_core.conditional.smoothing import Bandwidth, log_kernel, resolve_bandwidth, row_weights, weigh_logits
 
-__all__ = ["demographic_parity", "gdp"]
-
 _WEIGHTS = ("sample", "uniform", "density")
 _GRID = {"uniform": 50, "density": 999}
 REFERENCE_CONSTANT = 1e-10  # the authors divide the kernel weights by their sum plus this

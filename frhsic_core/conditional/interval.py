@@ -13,8 +13,6 @@ from frhsic_core.arrays import ArrayLike
 from frhsic_core.conditional.gdp import REFERENCE_CONSTANT, Options, Plan, average, plan
 from frhsic_core.conditional.smoothing import log_kernel
 
-__all__ = ["GDPInterval", "gdp_interval"]
-
 _REPLICATES = 1 << 23  # numbers in one block of resampled predictions: 64 MiB in float64
 
 
@@ -60,7 +58,7 @@ def gdp_interval(
     generator: torch.Generator | None = None,
     **options: Any,
 ) -> GDPInterval:
-    """Compute a bootstrap interval for :func:`gdp`; the same rows are resampled for every batch element.
+    """Compute a bootstrap interval for ``gdp``; the same rows are resampled for every batch element.
 
     A replicate is GDP with the resampling counts c as row weights, at the bandwidth and on the grid of the sample. All
     replicates are two matrix products with the kernel matrix, ``(K(c·f))/(Kc)``: O(mn·n_bootstrap) time in BLAS, no
@@ -75,7 +73,7 @@ def gdp_interval(
     Parameters
     ----------
     y_pred, s : array_like
-        Predictions and sensitive attribute, as in :func:`gdp`.
+        Predictions and sensitive attribute, as in ``gdp``.
     n_bootstrap : int
         Number of replicates.
     level : float
@@ -86,7 +84,7 @@ def gdp_interval(
         Source of the resampled rows; without one, a generator seeded with 0, so that the answer is repeatable.
     **options
         ``weights``, ``bandwidth``, ``grid``, ``reference``, ``mask``, ``sample_weight`` and ``check_finite``, as in
-        :func:`gdp`.
+        ``gdp``.
 
     Returns
     -------

@@ -19,15 +19,6 @@ from torch import Tensor
 from frhsic_core.arrays import ArrayLike, as_mask, as_sample, as_tensor, as_weights
 from frhsic_core.kernels import squared_distances
 
-__all__ = [
-    "Bandwidth",
-    "leave_one_out_weights",
-    "nadaraya_watson_weights",
-    "resolve_bandwidth",
-    "row_weights",
-    "smoothing_bandwidth",
-]
-
 Bandwidth = float | str | Tensor | tuple[float, ...] | list[float]
 _RULES = ("jiang", "silverman", "scott")
 

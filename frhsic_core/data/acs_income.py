@@ -18,7 +18,7 @@ OFFICIAL = (SENSITIVE, *FEATURES, "PINCP", "PWGTP")
 MEMBER = "psam_p06.csv"
 SAMPLE = 20_000
 SAMPLE_SEED = 42
-#: Rows of the task before sampling: all of California, and the 40 % of it that the extract holds.
+#: Rows of the task before sampling, for all of California and the 40 % of it that the extract holds.
 TASK_ROWS = 195_665
 EXTRACT_ROWS = 78_266
 URL = "https://www2.census.gov/programs-surveys/acs/data/pums/2018/1-Year/csv_pca.zip"

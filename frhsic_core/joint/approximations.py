@@ -13,8 +13,6 @@ from torch import Tensor
 from frhsic_core.arrays import ArrayLike, as_pair
 from frhsic_core.kernels import Gaussian, InverseMultiquadric, Kernel, Laplacian, Product, resolve_kernel
 
-__all__ = ["nystrom_hsic", "random_feature_hsic"]
-
 
 def random_feature_hsic(
     z: ArrayLike,

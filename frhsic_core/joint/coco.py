@@ -13,8 +13,6 @@ from frhsic_core.arrays import ArrayLike, as_pair
 from frhsic_core.joint.contraction import center
 from frhsic_core.kernels import Kernel, resolve_kernel
 
-__all__ = ["centered_eigensystem", "coco", "cross_covariance_spectrum"]
-
 
 def coco(
     z: ArrayLike,

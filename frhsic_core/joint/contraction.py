@@ -27,27 +27,6 @@ from frhsic_core.kernels import (
     half_squared_distances,
 )
 
-__all__ = [
-    "ExpandedDistance",
-    "GradientTerm",
-    "GramFunction",
-    "center",
-    "centered_for",
-    "centered_gaussian",
-    "contract",
-    "contraction_weights",
-    "correlation",
-    "dependence",
-    "gaussian_rows",
-    "gram_term",
-    "inner_product",
-    "inverse_root",
-    "own_product",
-    "require_estimator",
-    "smallest_own",
-    "through_gram",
-]
-
 ESTIMATORS = ("biased", "unbiased")
 
 GramFunction = Callable[[Tensor], tuple[Tensor | None, Tensor]]

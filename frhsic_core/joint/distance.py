@@ -14,8 +14,6 @@ from frhsic_core.arrays import ArrayLike, as_pair
 from frhsic_core.joint.contraction import dependence, require_estimator
 from frhsic_core.kernels import euclidean_distances
 
-__all__ = ["distance_correlation", "distance_covariance"]
-
 
 def distance_covariance(
     z: ArrayLike,

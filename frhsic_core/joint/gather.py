@@ -8,8 +8,6 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-__all__ = ["gather_rows"]
-
 
 class _Gather(torch.autograd.Function):
     """Concatenate along dimension −2; backward keeps one's own rows, times the number of processes."""

@@ -17,8 +17,6 @@ from frhsic_core.joint.gather import gather_rows
 from frhsic_core.joint.streaming import streaming_hsic
 from frhsic_core.kernels import Kernel, product_kernel, resolve_kernel
 
-__all__ = ["HSICLoss", "hsic", "normalized_hsic"]
-
 # Above this many rows two dense float64 Gram matrices pass a quarter of a gigabyte: stream instead.
 DENSE_ROWS = 4096
 ATTRIBUTES = ("joint", "product", "sum")

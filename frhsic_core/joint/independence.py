@@ -17,8 +17,6 @@ from frhsic_core.arrays import ArrayLike, as_pair
 from frhsic_core.joint.contraction import center
 from frhsic_core.kernels import Kernel, resolve_kernel
 
-__all__ = ["IndependenceTest", "hsic_test"]
-
 _MIN_ROWS = {"gamma": 6, "spectral": 4, "permutation": 2}
 _CHUNK = 2**22  # numbers held at once: 32 MB
 

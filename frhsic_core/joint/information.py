@@ -21,8 +21,6 @@ from torch import Tensor
 
 from frhsic_core.arrays import ArrayLike, as_pair
 
-__all__ = ["Information", "ksg_information", "mutual_information", "principal_components", "standardized"]
-
 _VARIANTS = ("ksg1", "ksg2")
 _JITTER = 1e-10  # of a column's standard deviation: far below any spacing that carries information
 # Pairs of rows held at a time: a gibibyte in double precision on a GPU, what a CPU's cache can hold elsewhere.

@@ -16,8 +16,6 @@ from frhsic_core.arrays import ArrayLike, as_pair
 from frhsic_core.joint.coco import centered_eigensystem, first_order
 from frhsic_core.kernels import Kernel, resolve_kernel
 
-__all__ = ["khgr"]
-
 
 def khgr(
     z: ArrayLike,

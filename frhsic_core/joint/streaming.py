@@ -21,8 +21,6 @@ from torch.autograd.function import once_differentiable
 from frhsic_core.joint.contraction import require_estimator
 from frhsic_core.kernels import Kernel
 
-__all__ = ["streaming_hsic"]
-
 DEFAULT_CHUNK = 2048
 
 

@@ -21,8 +21,6 @@ from torch import Tensor
 from frhsic_core.arrays import ArrayLike, as_tensor
 from frhsic_core.kernels import Kernel, euclidean_distances
 
-__all__ = ["FiniteLaw", "FiniteMercer", "wasserstein"]
-
 Gram = Kernel | ArrayLike  # a kernel, or its matrix on the support
 
 

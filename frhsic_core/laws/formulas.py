@@ -24,18 +24,6 @@ from typing import Any
 Number = Any  # float, numpy array, mpmath.mpf, flint.arb: whatever has + − × ÷ and the injected functions
 Function = Callable[[Number], Number]
 
-__all__ = [
-    "conditional_squared_mmd",
-    "expected_squared_mmd",
-    "head_gap",
-    "head_squared_gap",
-    "hsic",
-    "mean_kernel",
-    "pair_coupling",
-    "smoothed_expected_squared_mmd",
-    "squared_distance_covariance",
-]
-
 
 def _excess(x: Number, sqrt: Function) -> Number:
     """Return (1 − x)^(−1/2) − 1, without cancellation at x = 0."""

@@ -25,8 +25,6 @@ from frhsic_core.laws.heads import Head, KernelHead, gaussian_bandwidth
 from frhsic_core.laws.mercer import CenteredSpectrum, MercerSystem
 from frhsic_core.laws.quadrature import REACH, normal_expectation
 
-__all__ = ["GaussianPair", "GaussianVector", "JointGaussian"]
-
 
 class JointGaussian(ABC):
     """Jointly Gaussian Z in R^d and S ~ N(0, 1), with every criterion under Gaussian kernels.
@@ -54,7 +52,7 @@ class JointGaussian(ABC):
     @property
     @abstractmethod
     def maximal_correlation(self) -> float:
-        """Largest Corr(f(Z), g(S)) over all square-integrable f, g: the canonical correlation √(cᵀΣ_Z⁻¹c)."""
+        """Largest Corr(f(Z), g(S)) over all square-integrable f and g, the canonical correlation √(cᵀΣ_Z⁻¹c)."""
 
     @abstractmethod
     def coupling(self, kernel_z: Gaussian) -> float:
@@ -369,7 +367,7 @@ class GaussianVector(JointGaussian):
 
     @property
     def maximal_correlation(self) -> float:
-        """√(cᵀΣ_Z⁻¹c): the best f is linear, f(z) = cᵀΣ_Z⁻¹z."""
+        """√(cᵀΣ_Z⁻¹c), since the best f is linear, f(z) = cᵀΣ_Z⁻¹z."""
         c = self.cross_covariance
         return math.sqrt(c @ np.linalg.solve(self.covariance, c))
 

@@ -21,8 +21,6 @@ from frhsic_core.kernels import Gaussian
 from frhsic_core.laws import formulas
 from frhsic_core.laws.quadrature import normal_expectation, sign_changes
 
-__all__ = ["Head", "KernelHead", "LinearHead", "conditional_gap", "expected_squared_gap", "gdp"]
-
 
 class Covariances(Protocol):
     """What a head needs from a jointly Gaussian law: d, Σ_Z and Cov(Z, S)."""

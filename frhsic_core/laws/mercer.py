@@ -23,18 +23,6 @@ import numpy as np
 
 from frhsic_core.laws.formulas import Function, Number
 
-__all__ = [
-    "CenteredSpectrum",
-    "MercerSystem",
-    "centered_spectrum",
-    "delta_coefficient",
-    "delta_coefficients",
-    "eigenvalue",
-    "frequency",
-    "head_coefficients",
-    "spectral_tail",
-]
-
 
 def frequency(bandwidth: Number, *, sqrt: Function = math.sqrt) -> Number:
     """Return ω = √(1 + 4/σ²); any type of number."""

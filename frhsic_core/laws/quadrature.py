@@ -15,8 +15,6 @@ import numpy as np
 from scipy.integrate import quad
 from scipy.optimize import brentq
 
-__all__ = ["REACH", "normal_expectation", "sign_changes"]
-
 REACH = 12.0  # P(|S| > 12) < 4e-33: below the last bit of any bounded integrand's expectation
 _ACCURACY = 1e-12
 _FLOOR = 1e-13  # an integrand that is itself a difference has rounding noise no rule can integrate away

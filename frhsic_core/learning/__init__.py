@@ -1,7 +1,7 @@
 """Training of fair representations: FRHSIC and its rivals in one loop that trains a whole sweep at once.
 
 :class:`Trainer` takes arrays, a penalty and a stack of λ and seeds. It returns a :class:`TrainedStack`, which encodes
-and predicts. The estimators :class:`FairClassifier`, :class:`FairRegressor` and :class:`FairEncoder` follow
+and predicts. The estimators ``FairClassifier``, ``FairRegressor`` and ``FairEncoder`` follow
 scikit-learn. Names load on first use.
 """
 
@@ -14,7 +14,6 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 _EXPORTS = {
-    "audit": ("RepresentationAudit", "audit_representation"),
     "bandwidth": ("EscapeWarning", "EveryBatch", "EveryEpochs", "FixedBandwidth", "MovingAverage", "ReferenceSchedule"),
     "estimators": (
         "ConstantPredictionWarning",
@@ -41,6 +40,7 @@ _EXPORTS = {
 }
 _HOME = {name: module for module, names in _EXPORTS.items() for name in names}
 _RENAMED = {"Residualiser": "Residualizer", "UnpenalisedWarning": "UnpenalizedWarning"}
+_MOVED = {"RepresentationAudit": "frhsic_core.audit", "audit_representation": "frhsic_core.audit"}
 
 __all__ = sorted(_HOME)
 
@@ -49,6 +49,9 @@ def __getattr__(name: str) -> Any:
     if name in _RENAMED:
         warnings.warn(f"{name} is now called {_RENAMED[name]}: use the new name.", DeprecationWarning, stacklevel=2)
         return __getattr__(_RENAMED[name])
+    if name in _MOVED:
+        warnings.warn(f"{name} is now in {_MOVED[name]}: import it from there.", DeprecationWarning, stacklevel=2)
+        return getattr(importlib.import_module(_MOVED[name]), name)
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)

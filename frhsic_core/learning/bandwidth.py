@@ -15,19 +15,6 @@ from torch import Tensor
 
 from frhsic_core.kernels import median_bandwidth
 
-__all__ = [
-    "BandwidthPolicy",
-    "EscapeWarning",
-    "EveryBatch",
-    "EveryEpochs",
-    "FixedBandwidth",
-    "MovingAverage",
-    "MultipleOfMedian",
-    "ReferenceSchedule",
-    "guard",
-    "resolve_policy",
-]
-
 ESCAPE = 3.0  # the ratio may lie in [1/ESCAPE, ESCAPE]
 
 

@@ -9,8 +9,6 @@ from typing import Any
 
 import torch
 
-__all__ = ["read_state", "write_state"]
-
 FORMAT = 1
 
 

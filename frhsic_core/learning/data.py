@@ -15,8 +15,6 @@ from torch import Tensor
 
 from frhsic_core.arrays import ArrayLike, as_tensor
 
-__all__ = ["Batch", "TrainingData", "random_order"]
-
 TASKS = ("classification", "regression")
 # Constants of splitmix64 (Steele, Lea and Flood, 2014), as signed 64-bit integers.
 _GOLDEN = 0x9E3779B97F4A7C15 - (1 << 64)

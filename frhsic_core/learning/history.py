@@ -14,8 +14,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-__all__ = ["History", "Progress", "late_progress_bar", "progress_bar"]
-
 COLUMNS = ("loss", "penalty", "ratio", "metric", "bandwidth")
 PATIENCE = 3.0  # seconds before a late progress bar appears
 
@@ -98,7 +96,7 @@ class Progress:
 
 @contextmanager
 def progress_bar(description: str = "training") -> Iterator[Callable[[Progress], None]]:
-    """Return a callback for :meth:`Trainer.fit` that draws a progress bar with the time left.
+    """Return a callback for ``Trainer.fit`` that draws a progress bar with the time left.
 
     Use it as ``with progress_bar("adult, frhsic") as callback: Trainer(...).fit(callback=callback)``. The bar
     stops at the end of the block.

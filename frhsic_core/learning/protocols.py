@@ -1,6 +1,6 @@
 """Build the penalty of a method from its key and a protocol.
 
-The settings of each protocol are rows of :data:`frhsic_core.registry.METHODS`. For the methods of the paper they mean:
+The settings of each protocol are rows of ``frhsic_core.registry.METHODS``. For the methods of the paper they mean:
 
 ============  ==========================================  =====================================================
 method        ``"text"``                                  ``"reference"``
@@ -36,8 +36,6 @@ from frhsic_core.choices import one_of
 if TYPE_CHECKING:
     from frhsic_core.learning.penalties import Penalty
 
-__all__ = ["METHODS", "PROTOCOLS", "architecture", "make_penalty"]
-
 METHODS = tuple(registry.METHODS)
 PROTOCOLS = tuple(registry.PROTOCOLS)
 
@@ -48,7 +46,7 @@ def make_penalty(method: str, *, protocol: str = "recommended", **settings: Any)
     Parameters
     ----------
     method : str
-        A key of :data:`frhsic_core.registry.METHODS`.
+        A key of ``frhsic_core.registry.METHODS``.
     protocol : {"recommended", "text", "reference"}
         Whose settings to use.
     **settings

@@ -10,8 +10,6 @@ from torch import Tensor
 from frhsic_core.arrays import ArrayLike, as_pair
 from frhsic_core.kernels import Gaussian, median_bandwidth
 
-__all__ = ["Residualizer"]
-
 FORMS = ("linear", "kernel")
 
 

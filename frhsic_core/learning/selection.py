@@ -30,16 +30,6 @@ from frhsic_core.learning.stack import TrainedStack, require_lambdas
 from frhsic_core.learning.threads import cpu_threads
 from frhsic_core.learning.trainer import Trainer, resolve_device
 
-__all__ = [
-    "LambdaChoice",
-    "LambdaPath",
-    "LambdaSelection",
-    "choose_lambda",
-    "pooled_table",
-    "select_lambda",
-    "validation_table",
-]
-
 RULES = ("independence", "practical", "tradeoff")
 DEPENDENCES = ("normalized_hsic", "hsic", "gdp")
 LEAST_TOLERANCE = 0.01  # tolerance="auto" always allows this much
@@ -172,7 +162,7 @@ class LambdaChoice:
     reason : str
         Why this λ was chosen, in a sentence.
     table : DataFrame
-        One row for each λ (:func:`validation_table`), with a column ``chosen``.
+        One row for each λ (``validation_table``), with a column ``chosen``.
     """
 
     lam: float
@@ -226,14 +216,14 @@ def select_lambda(
     selection : LambdaSelection or dict
         Grid, rule and validation; by default one split.
     penalty, task, sample_weight, device, dtype
-        As in :class:`Trainer`. The weights also count in the performance.
+        As in ``Trainer``. The weights also count in the performance.
     seed : int
         Seed of the split, of the models (all start with the same weights) and of the test.
     callback : callable, optional
-        Function that is passed to :meth:`Trainer.fit`.
+        Function that is passed to ``Trainer.fit``.
     **options
         Values of :class:`LambdaSelection` (``lams``, ``rule``, ...), which replace those of ``selection``, and settings
-        of :class:`Trainer` (``protocol``, ``epochs``, ``batch_size``, ...).
+        of ``Trainer`` (``protocol``, ``epochs``, ``batch_size``, ...).
 
     Returns
     -------

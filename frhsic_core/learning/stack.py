@@ -21,16 +21,6 @@ from frhsic_core.arrays import ArrayLike, as_tensor
 from frhsic_core.learning.history import History
 from frhsic_core.learning.threads import cpu_threads
 
-__all__ = [
-    "ModelStack",
-    "StackedLinear",
-    "StackedMLP",
-    "TrainedStack",
-    "require_lambdas",
-    "seeded_generators",
-    "stack_settings",
-]
-
 ACTIVATIONS: dict[str, tuple[Callable[[Tensor], Tensor], type[nn.Module]]] = {
     "selu": (F.selu, nn.SELU),
     "relu": (F.relu, nn.ReLU),

@@ -20,8 +20,6 @@ from frhsic_core.learning.data import Batch, TrainingData
 from frhsic_core.learning.penalties import Penalty
 from frhsic_core.learning.stack import ModelStack
 
-__all__ = ["CaptureWarning", "CapturedSteps", "Step"]
-
 
 class Step:
     """The training step of a stack, with everything that it changes.

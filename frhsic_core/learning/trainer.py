@@ -26,8 +26,6 @@ from frhsic_core.learning.stack import ModelStack, TrainedStack, stack_settings
 from frhsic_core.learning.step import Step
 from frhsic_core.learning.threads import cpu_threads
 
-__all__ = ["Trainer", "read_checkpoint", "resolve_device", "write_checkpoint"]
-
 Callback = Callable[[Progress], Any]
 
 
@@ -207,7 +205,7 @@ class Trainer:
         Parameters
         ----------
         callback : callable, optional
-            Function that is called with a :class:`Progress` after each epoch. If it returns ``True``, training stops.
+            Function that is called with a ``Progress`` after each epoch. If it returns ``True``, training stops.
         checkpoint : path, optional
             File that is read first if it exists, and written every ``checkpoint_every`` epochs, at the end and on
             interruption. A file with other settings is an error.

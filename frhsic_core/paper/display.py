@@ -12,8 +12,6 @@ from frhsic_core.registry import METHODS, PAPER_DATASETS, labels, titles
 if TYPE_CHECKING:
     from IPython.display import HTML
 
-__all__ = ["DATASET_TITLES", "METHOD_LABELS", "NAMES", "table"]
-
 DATASET_TITLES = titles((*PAPER_DATASETS, "synthetic"))
 METHOD_LABELS = labels(METHODS)
 NAMES = DATASET_TITLES | METHOD_LABELS

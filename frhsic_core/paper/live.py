@@ -13,8 +13,6 @@ from frhsic_core.paper.runs.plan import Experiment
 from frhsic_core.paper.runs.runner import run_experiment
 from frhsic_core.paper.runs.store import ResultStore
 
-__all__ = ["Agreement", "compare_means", "train_now"]
-
 
 def train_now(experiment: Experiment) -> pd.DataFrame:
     """Train an experiment on the CPU and return its rows without storing them."""

@@ -20,9 +20,6 @@ from frhsic_core.paper.runs.stored import book_folder, stored_rows
 from frhsic_core.paper.statements.sentences import counts
 from frhsic_core.paper.statements.spectral import best_m
 
-__all__ = ["certificate_values", "gaussian_values", "page_values", "paired_values", "rank_values", "recorded_verdicts",
-           "runtime_values", "sweep_values", "variant_values"]  # fmt: skip
-
 PROTOCOLS = ("text", "reference")
 # The first page has room for two of the ten measures: the authors' GDP and the R² of a nonlinear probe.
 MEASURES = {"gdp": "gdp_reference", "probe": "nonlinear_r2"}

@@ -27,6 +27,13 @@ def test_an_old_name_warns_and_is_the_new_one(module: object, old: str, new: str
     assert told[0].filename == __file__
 
 
+def test_the_audit_is_still_found_where_it_was() -> None:
+    import frhsic_core
+
+    with pytest.warns(DeprecationWarning, match=r"frhsic_core\.audit"):
+        assert learning.audit_representation is frhsic_core.audit_representation
+
+
 def test_an_old_parameter_warns() -> None:
     with pytest.warns(DeprecationWarning, match="centers"):
         assert learning.Residualizer("kernel", centres=7).centers == 7

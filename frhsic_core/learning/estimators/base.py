@@ -48,13 +48,11 @@ from frhsic_core.learning.stack import TrainedStack
 from frhsic_core.learning.threads import cpu_threads
 from frhsic_core.learning.trainer import Trainer, resolve_device
 
-__all__ = ["FairModel"]
-
 _CHUNK = 8192  # samples that are predicted at a time
 
 
 class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Base class of the three estimators; :class:`frhsic_core.learning.FairClassifier` documents the parameters."""
+    """Base class of the three estimators; ``frhsic_core.learning.FairClassifier`` documents the parameters."""
 
     encoder_: nn.Sequential
     head_: nn.Linear

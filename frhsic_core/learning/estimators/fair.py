@@ -16,8 +16,6 @@ from frhsic_core.learning.estimators.base import FairModel
 from frhsic_core.learning.estimators.input import FitInput, favorable_class, read_fit
 from frhsic_core.learning.selection import LambdaSelection
 
-__all__ = ["FairClassifier", "FairEncoder", "FairRegressor"]
-
 Attribute = ArrayLike | str | None
 
 

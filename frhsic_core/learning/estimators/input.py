@@ -19,16 +19,6 @@ from frhsic_core.learning.protocols import METHODS, make_penalty
 from frhsic_core.learning.selection import LambdaSelection
 from frhsic_core.learning.stack import require_lambdas
 
-__all__ = [
-    "FitInput",
-    "favorable_class",
-    "number_of_epochs",
-    "read_fit",
-    "seed_of",
-    "standardized",
-    "value_range",
-]
-
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 STEPS = 2000  # epochs="auto" makes at least this many steps
 FEWEST_EPOCHS = 50  # and at least this many epochs
@@ -300,7 +290,7 @@ def favorable_class(y: Any, classes: np.ndarray, named: Any, *, condition: str |
 
     ``y`` are the labels as given, ``classes`` their sorted values, and ``named`` is the parameter ``positive_class``.
     With the condition ``"positives"`` the choice decides whom the penalty protects. Then labels that do not show it
-    (text, or numbers other than 0 and 1, −1 and 1) give a :class:`PositiveClassWarning`.
+    (text, or numbers other than 0 and 1, −1 and 1) give a ``PositiveClassWarning``.
     """
     labels = classes.tolist()
     if named is not None:

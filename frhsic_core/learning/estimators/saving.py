@@ -23,8 +23,6 @@ from frhsic_core.learning.checkpoint import write_state
 from frhsic_core.learning.selection import LambdaChoice, LambdaSelection
 from frhsic_core.learning.stack import ACTIVATIONS
 
-__all__ = ["load_estimator", "plain_networks", "save_estimator"]
-
 KIND = "frhsic-core estimator"
 E = TypeVar("E", bound=BaseEstimator)
 
@@ -32,7 +30,7 @@ E = TypeVar("E", bound=BaseEstimator)
 def plain_networks(
     n_features: int, widths: tuple[int, ...], *, activation: str, activate_output: bool
 ) -> tuple[nn.Sequential, nn.Linear]:
-    """Return encoder and head as plain PyTorch modules in float64, in the layout of :meth:`TrainedStack.lone`."""
+    """Return encoder and head as plain PyTorch modules in float64, in the layout of ``TrainedStack.lone``."""
     sizes = (n_features, *widths)
     modules: list[nn.Module] = []
     for i, (n_in, n_out) in enumerate(pairwise(sizes)):

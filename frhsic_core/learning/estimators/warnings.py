@@ -13,27 +13,6 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-__all__ = [
-    "ConstantPredictionWarning",
-    "InterruptedWarning",
-    "MissingAttributeWarning",
-    "NoGainWarning",
-    "OutlierWarning",
-    "PositiveClassWarning",
-    "SmallBatchWarning",
-    "UndertrainedWarning",
-    "UnmetRuleWarning",
-    "UnpenalizedWarning",
-    "far_values",
-    "warn_if_constant",
-    "warn_if_no_gain",
-    "warn_if_small_batch",
-    "warn_if_undertrained",
-    "warn_of_choice",
-    "warn_of_missing_attribute",
-    "warn_of_outliers",
-]
-
 FLAT = 1e-2  # outputs (standardized) with a smaller standard deviation count as constant
 # Steps × learning rate is about how far Adam can move a weight. Below these values, models on five datasets were still
 # far from their final state. A penalty needs more steps, because it first makes Z constant.

@@ -12,8 +12,6 @@ from frhsic_core.learning.penalties.base import Penalty, Setup, weighted_mean
 from frhsic_core.learning.penalties.mmd_binned import bin_rows
 from frhsic_core.learning.stack import StackedLinear, StackedMLP
 
-__all__ = ["ADV", "LAFTR"]
-
 
 class ADV(Penalty):
     r"""Adversarial penalty: on every batch one step of the adversary, then one of the encoder.

@@ -16,8 +16,6 @@ from frhsic_core.kernels import median_bandwidth
 from frhsic_core.learning.bandwidth import BandwidthPolicy, resolve_policy
 from frhsic_core.learning.data import Batch, TrainingData
 
-__all__ = ["KernelPenalty", "Penalty", "Setup", "Unfair", "counted", "weighted_mean", "whiten"]
-
 CONDITIONS = (None, "positives")
 SCALES = (None, "standardize", "whiten", "minmax")
 _OLD_SCALES = {"standardise": "standardize"}
@@ -95,7 +93,7 @@ class Penalty(nn.Module):
     def setup(
         self, data: TrainingData, *, dataset: Tensor, generators: Sequence[torch.Generator], representation: int
     ) -> None:
-        """Check the settings against the data, then :meth:`prepare`; the parameters are those of :class:`Setup`."""
+        """Check the settings against the data, then ``prepare``; the parameters are those of ``Setup``."""
         self.weighted = data.sample_weight is not None
         if self.condition is not None and data.task != "classification":
             raise ValueError("condition='positives' needs a classification task: y = 1 has no meaning here.")
@@ -105,13 +103,13 @@ class Penalty(nn.Module):
         """Create and fit what the penalty keeps; by default nothing."""
 
     def forward(self, batch: Batch, *, refresh: bool = False) -> Tensor:
-        """Return the penalty of each model, by default the sum of :meth:`terms`; ``refresh`` renews a bandwidth."""
+        """Return the penalty of each model, by default the sum of ``terms``; ``refresh`` renews a bandwidth."""
         terms = self.terms(batch, refresh=refresh)
         parts = [term.differentiable() if isinstance(term, GradientTerm) else term for term in terms]
         return sum(parts[1:], parts[0]) if parts else batch.z.new_zeros(batch.z.shape[0])
 
     def terms(self, batch: Batch, *, refresh: bool = False) -> list[GradientTerm | Tensor]:
-        """Return the terms of the penalty as a training step uses them; by default one, :meth:`forward` itself."""
+        """Return the terms of the penalty as a training step uses them; by default one, ``forward`` itself."""
         return [self(batch, refresh=refresh)]
 
     def adversary_loss(self, batch: Batch) -> Tensor | None:
@@ -126,7 +124,7 @@ class Penalty(nn.Module):
         z : Tensor
             ``(models, n, d)``.
         weights : Tensor, optional
-            :meth:`row_weights` of these rows. Z is scaled by the rows that count, as in a step.
+            ``row_weights`` of these rows. Z is scaled by the rows that count, as in a step.
         sigma : Tensor, optional
             The bandwidth σ_Z ``(models,)`` to divide by; by default the current one.
         """

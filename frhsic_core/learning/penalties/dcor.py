@@ -18,8 +18,6 @@ from frhsic_core.kernels import euclidean_distances
 from frhsic_core.learning.data import Batch
 from frhsic_core.learning.penalties.base import Penalty, Setup, counted
 
-__all__ = ["DCor"]
-
 
 class DCor(Penalty):
     """Squared distance correlation or covariance between Z and S; there is no bandwidth to choose.

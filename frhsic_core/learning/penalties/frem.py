@@ -12,8 +12,6 @@ from frhsic_core.learning.bandwidth import BandwidthPolicy
 from frhsic_core.learning.data import Batch
 from frhsic_core.learning.penalties.base import KernelPenalty, counted
 
-__all__ = ["FREM"]
-
 
 def _mean_mmd(contrast: Tensor, share: Tensor, *, power: int, epsilon: float) -> GramFunction:
     """Return ``K -> Σ_i a_i (v_i'Kv_i)^{power/2}``; its gradient in K is V' diag(c) V."""

@@ -24,8 +24,6 @@ from frhsic_core.learning.bandwidth import BandwidthPolicy
 from frhsic_core.learning.data import Batch
 from frhsic_core.learning.penalties.base import KernelPenalty, Setup, counted, weighted_mean
 
-__all__ = ["FRHSIC", "uniform_weights"]
-
 FORMS = ("biased", "unbiased", "normalized")
 PLACES = ("representation", "output", "both")
 ATTRIBUTES = ("joint", "product", "sum")

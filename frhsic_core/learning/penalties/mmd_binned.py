@@ -11,8 +11,6 @@ from frhsic_core.learning.bandwidth import BandwidthPolicy
 from frhsic_core.learning.data import Batch
 from frhsic_core.learning.penalties.base import KernelPenalty, Setup, counted
 
-__all__ = ["MMDBinned", "bin_rows"]
-
 
 class MMDBinned(KernelPenalty):
     r"""Discrepancies between the distributions of Z in bins of S; dependence inside a bin is not measured.

@@ -9,8 +9,6 @@ from frhsic_core.conditional.smoothing import weights_at
 from frhsic_core.learning.data import Batch
 from frhsic_core.learning.penalties.base import Penalty, Setup, weighted_mean
 
-__all__ = ["RegGDP"]
-
 
 class RegGDP(Penalty):
     r"""Mean over a grid of ``|Ê[f | S = s] − Ê[f]|``, on the head's raw output (logits for classification).

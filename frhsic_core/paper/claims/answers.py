@@ -21,11 +21,6 @@ import pandas as pd
 from frhsic_core.paper.experiments import query_modules
 from frhsic_core.paper.runs.stored import book_folder, stored_rows
 
-__all__ = [
-    "DRAWS", "FULL_GRID", "PROTOCOLS", "QUERIES", "RUNS", "WIDTH", "Answer", "Interval", "NotRun", "data_note",
-    "joined", "one_run", "predicted", "queries", "query", "rows_of", "weights",
-]  # fmt: skip
-
 Interval = tuple[float, float]
 PROTOCOLS = ("text", "reference")
 DRAWS = 1000
@@ -68,7 +63,7 @@ QUERIES: dict[str, Query] = {}
 
 
 def query(function: Query) -> Query:
-    """Enter a function in :data:`QUERIES` under its own name; without the rows it needs, its answer says so."""
+    """Enter a function in ``QUERIES`` under its own name; without the rows it needs, its answer says so."""
     if function.__name__ in QUERIES:
         raise ValueError(f"There are two queries called {function.__name__!r}.")
 

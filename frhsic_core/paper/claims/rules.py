@@ -13,8 +13,6 @@ from typing import Any
 
 from frhsic_core.paper.claims.answers import Interval
 
-__all__ = ["RULES", "half_unit", "parsed"]
-
 Decision = bool | str
 Rule = Callable[[str, Any, Interval | None], Decision]
 

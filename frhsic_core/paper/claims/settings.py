@@ -19,8 +19,6 @@ from frhsic_core.paper.experiments.presets import experiment_for
 from frhsic_core.paper.runs.plan import Experiment, Study
 from frhsic_core.paper.runs.stored import book_folder
 
-__all__ = ["provenance"]
-
 PRESET_OF = {"text": "text", "reference": "full"}
 
 

@@ -14,8 +14,6 @@ from frhsic_core.paper.experiments.main_table import MAIN_METHODS, PARETO_METHOD
 from frhsic_core.paper.experiments.presets import GRIDS
 from frhsic_core.paper.runs.stored import book_folder, reference_sweep
 
-__all__ = ["authors_file", "recorded"]
-
 
 @cache
 def authors_file(name: str) -> pd.DataFrame:

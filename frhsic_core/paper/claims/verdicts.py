@@ -22,8 +22,6 @@ from frhsic_core.paper.claims.rules import RULES
 from frhsic_core.paper.runs.provenance import code_version
 from frhsic_core.paper.runs.stored import book_folder
 
-__all__ = ["KINDS", "PAPER", "VERDICTS", "calibration", "claims", "expected_false", "heading", "judge", "ledger"]
-
 REPRODUCED = "reproduced"
 REFERENCE_ONLY = "reproduced by the reference protocol only"
 DIFFERS = "differs"

@@ -8,7 +8,7 @@ experiments need.
 ``def plan(preset)`` makes a module the experiment of its own name. ``def plan_NAME(preset)`` makes it the experiment
 NAME, so that a chapter can report several. ``measure`` and ``measure_unit`` are named in the same way. Experiments are
 found by these lines of their source: there is no list to extend, and nothing is imported before it is needed. Plans
-and the keys of stored rows contain the name of an experiment, and :func:`module_of` turns it into code.
+and the keys of stored rows contain the name of an experiment, and ``module_of`` turns it into code.
 """
 
 from __future__ import annotations

@@ -11,8 +11,6 @@ from typing import Any
 
 from frhsic_core.paper.runs.plan import Study, units_of
 
-__all__ = ["FORMS", "LAM", "POLICIES", "SPLITS", "measure_unit", "plan"]
-
 LAM = 500.0
 SPLITS = tuple(range(42, 52))
 POLICIES = ("fixed", "every_20_epochs", "reference", "every_batch", "moving_average")

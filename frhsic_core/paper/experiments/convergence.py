@@ -18,11 +18,6 @@ import numpy as np
 from frhsic_core.paper.claims.answers import Answer, Interval, query, rows_of
 from frhsic_core.paper.runs.plan import Study, units_of
 
-__all__ = [
-    "BANDWIDTH", "ESTIMATORS", "PROXY_N", "REPLICATIONS", "RHO", "SIGMA", "SIZES", "estimates", "gamma_at",
-    "mean_slope", "measure_unit", "plan", "printed_studies", "slope_interval",
-]  # fmt: skip
-
 ORDER = 9
 RHO = 0.5
 SIGMA = 1.0
@@ -32,7 +27,7 @@ LARGER = (10_000, 20_000)
 REPLICATIONS = 20
 PROXY_N = 20_000
 BANDWIDTH = 1.0
-#: Smoothing bandwidth of each EIPM: constant, exponent of n.
+#: Smoothing bandwidth of each EIPM, as a constant and an exponent of n.
 ESTIMATORS = {
     "hsic_biased": None,
     "hsic_unbiased": None,

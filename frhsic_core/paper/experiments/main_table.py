@@ -32,11 +32,6 @@ from frhsic_core.paper.runs.plan import Experiment, Task
 from frhsic_core.paper.runs.stored import paper_table
 from frhsic_core.registry import DEPENDENCE, MAIN_METHODS, PARETO_METHODS
 
-__all__ = [
-    "DEPENDENCE", "MAIN_METHODS", "PARETO_METHODS", "areas_by_measure", "beside_paper", "comparisons", "extremes",
-    "frontiers", "matched_draws", "pareto_table", "places", "plan_live", "plan_main", "short_table", "summaries",
-]  # fmt: skip
-
 ORDER = 1
 
 
@@ -78,7 +73,7 @@ def pareto_table(
     unequal_grids: bool = False,
     resamples: int = 1000,
 ) -> pd.DataFrame:
-    """Return matched points and nAUP for every comparison in ``rows``; see :meth:`Frontiers.summary` for the columns.
+    """Return matched points and nAUP for every comparison in ``rows``; see ``Frontiers.summary`` for the columns.
 
     Parameters
     ----------
@@ -87,7 +82,7 @@ def pareto_table(
     methods : tuple of str
         Those compared, and so those the utility is normalised over.
     dependence : str
-        A key of :data:`DEPENDENCE`.
+        A key of ``DEPENDENCE``.
     lams, splits : iterable, optional
         Use these λ (and Unfair) and these splits only.
     unequal_grids, resamples
@@ -172,7 +167,7 @@ def short_table(rows: pd.DataFrame) -> str:
 def frontiers(
     dataset: str, protocol: str, *, methods: tuple[str, ...] = MAIN_METHODS, lambda_grid: str = FULL_GRID
 ) -> Frontiers:
-    """Return the sweeps of our runs of one dataset and protocol on a grid of :data:`presets.GRIDS`."""
+    """Return the sweeps of our runs of one dataset and protocol on a grid of ``presets.GRIDS``."""
     if lambda_grid not in GRIDS:
         raise ValueError(f"grid is {lambda_grid!r}: choose one of {', '.join(GRIDS)}.")
     rows = rows_of("main")

@@ -28,11 +28,6 @@ if TYPE_CHECKING:
     from frhsic_core.data.splits import SplitStack
     from frhsic_core.learning.stack import TrainedStack
 
-__all__ = [
-    "ESTIMATES", "NEIGHBOURS", "above_zero", "at_matched_point", "information_gap", "live", "measure", "plan",
-    "rank_agreement",
-]  # fmt: skip
-
 ORDER = 7
 NEIGHBOURS = 5
 

@@ -23,11 +23,6 @@ from frhsic_core.paper.experiments.shared.pareto import Frontiers, matched_index
 from frhsic_core.paper.runs.stored import stored_rows
 from frhsic_core.registry import DEPENDENCE, PAPER_DATASETS, PARETO_METHODS
 
-__all__ = [
-    "CONVENTIONS", "SUMMARIES", "TOLERANCES", "differences", "equivalence", "family", "headline", "main_family",
-    "main_rows", "matched_dependence", "per_split", "verdict_counts",
-]  # fmt: skip
-
 CONVENTIONS = {
     name: DEPENDENCE[name]
     for name in ("gdp_reference", "gdp_sample", "gdp_density", "nonlinear_r2", "normalized_hsic_1")

@@ -11,9 +11,6 @@ from typing import Any
 from frhsic_core.paper.runs.plan import Study, units_of
 from frhsic_core.registry import PAPER_DATASETS
 
-__all__ = ["measure_unit", "plan"]
-
-
 ROWS = 1_500
 
 

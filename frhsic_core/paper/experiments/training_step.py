@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from frhsic_core.learning.penalties import Penalty
 
-__all__ = ["CASES", "epoch_seconds", "measure_unit", "plan"]
-
 # Method of each case, and its settings where they depart from the recommended ones.
 CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "unfair": ("unfair", {}),

@@ -23,8 +23,6 @@ from frhsic_core.paper.figures.styles import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["draw_factors", "draw_levels", "draw_verdicts", "verdict_words"]
-
 VERDICT_COLORS = {"ahead": OKABE_ITO["bluish green"], "behind": OKABE_ITO["vermillion"], "undecided": "#e8e8e8"}
 # Used where only the signed-rank test, which assumes independent splits, finds a difference.
 PALE_COLORS = {"ahead": "#b3e2d5", "behind": "#f6d3b8", "undecided": "#e8e8e8"}

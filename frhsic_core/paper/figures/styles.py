@@ -9,19 +9,6 @@ from typing import NamedTuple
 
 from frhsic_core.registry import DATASETS, METHODS, OKABE_ITO, titles
 
-__all__ = [
-    "DATASET_TITLES",
-    "DPI",
-    "OKABE_ITO",
-    "OPTION_WORDS",
-    "STYLES",
-    "WIDTH",
-    "Style",
-    "dataset_style",
-    "dataset_title",
-    "style_of",
-]
-
 # A figure is as wide as the text column, so that its letters keep their size; the resolution allows enlarging it.
 WIDTH = 7.4  # inches
 DPI = 150

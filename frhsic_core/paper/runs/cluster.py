@@ -8,8 +8,6 @@ from frhsic_core.paper.runs.jobs import run_job, set_threads
 from frhsic_core.paper.runs.plan import Job, Unit
 from frhsic_core.paper.runs.store import Part
 
-__all__ = ["run_on_workers"]
-
 
 def _run(job: Job | Unit, device: str, threads: int) -> Part:
     set_threads(threads)

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from frhsic_core.data.dataset import Dataset
     from frhsic_core.data.splits import SplitStack
 
-__all__ = ["OutOfTime", "Samples", "require_known", "resolved_device", "run_job", "set_threads"]
-
 _DEVICES = "choose auto, cpu or cuda, or for one GPU of several cuda:0, cuda:1 and so on"
 
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from frhsic_core.data.splits import SplitStack
     from frhsic_core.learning.stack import TrainedStack
 
-__all__ = ["evaluate", "gdp_conventions"]
-
 AUDIT_ROWS = 1000  # rows of the test part behind HSIC and distance correlation
 
 

@@ -14,8 +14,6 @@ from dataclasses import asdict, dataclass, replace
 from itertools import product
 from typing import Any, ClassVar
 
-__all__ = ["Experiment", "Job", "Key", "Recipe", "Study", "Task", "Unit", "keys_of", "models_of", "units_of"]
-
 # Part of every recipe's key. Raise it when the same settings mean another computation.
 FORMAT = 1
 # The seed of a model is that of its split, as in the released code; repeats of a split lie this far apart.

@@ -11,8 +11,6 @@ from pathlib import Path
 
 import frhsic_core
 
-__all__ = ["code_version", "environment"]
-
 # The sources that decide the numbers of a trained model. A change of a figure or of a command is not a new version.
 _LAYERS = (
     "arrays.py",

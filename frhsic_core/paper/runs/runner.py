@@ -26,8 +26,6 @@ from frhsic_core.paper.runs.plan import Experiment, Job, Study, Unit
 from frhsic_core.paper.runs.store import Part, ResultStore
 from frhsic_core.registry import DATASETS, METHODS
 
-__all__ = ["Report", "fetch_missing_data", "run_experiment"]
-
 Outcomes = Generator[tuple[Job | Unit, Part | BaseException], None, None]
 
 

@@ -29,8 +29,6 @@ import pandas as pd
 from frhsic_core.atomic_files import claim, lock_folder, remove_leftovers, write_atomically
 from frhsic_core.paper.runs.plan import Job, Key, Study, Unit, keys_of
 
-__all__ = ["IDENTITY", "Part", "ResultStore", "StoreError", "rows_of_models"]
-
 TEXT = ("dataset", "variant", "sensitive", "task", "protocol", "method", "option", "recipe")
 NUMBERS = ("lam", "split", "seed")
 IDENTITY = (*TEXT, *NUMBERS)

@@ -11,8 +11,6 @@ import pandas as pd
 import frhsic_core
 from frhsic_core.paper.runs.store import ResultStore
 
-__all__ = ["book_folder", "paper_table", "printed_cells", "reference_sweep", "stored_rows"]
-
 
 def book_folder(*parts: str) -> Path:
     """Return a folder of the book.

@@ -11,17 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Required, TypedDict, Unpack
 
-__all__ = [
-    "Certificate",
-    "Evidence",
-    "Options",
-    "Verdict",
-    "enclosed_inequality",
-    "equality",
-    "inequality",
-    "strict_inequality",
-]
-
 Evidence = Literal["exact", "interval", "deterministic", "statistical"]
 Verdict = Literal["holds", "fails as stated", "holds as corrected", "inconclusive"]
 

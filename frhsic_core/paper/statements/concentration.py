@@ -31,17 +31,6 @@ from frhsic_core.arrays import ArrayLike, as_sample
 from frhsic_core.kernels import Kernel
 from frhsic_core.paper.statements import Certificate, check, equality, inequality
 
-__all__ = [
-    "Constants",
-    "clopper_pearson",
-    "informative_size",
-    "linear_complexity",
-    "linear_complexity_bound",
-    "root_mean_square",
-    "trivial_bound",
-    "uniform_bound",
-]
-
 
 @dataclass(frozen=True)
 class Constants:

@@ -18,8 +18,6 @@ from torch import Tensor
 from frhsic_core.laws import FiniteLaw
 from frhsic_core.paper.statements import Certificate, check, inequality, strict_inequality
 
-__all__ = ["FiniteSCM", "fair_excess", "xor"]
-
 
 @dataclass(frozen=True)
 class FiniteSCM:

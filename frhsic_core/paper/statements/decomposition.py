@@ -31,17 +31,6 @@ from frhsic_core.paper.statements.deviations import deviations_of_joint, deviati
 from frhsic_core.paper.statements.disintegration import example_law
 from frhsic_core.paper.statements.zero_level import Exact, exact_hsic, joint_laws, power_gram
 
-__all__ = [
-    "centered_bound",
-    "decomposed_hsic",
-    "demographic_parity",
-    "exact_gdp",
-    "exact_squared_integral",
-    "expected_mmd_bound",
-    "hidden_wave",
-    "two_group_hsic",
-]
-
 
 def decomposed_hsic(joint: Exact, gram_z: Exact, gram_s: Exact) -> Fraction:
     """Return Σ_{s,t} p_s p_t ⟨Δ(s), Δ(t)⟩ k_S(s, t) from the conditional laws, in the arithmetic of the entries.

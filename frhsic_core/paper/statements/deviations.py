@@ -18,8 +18,6 @@ from torch import Tensor
 from frhsic_core.kernels import Gaussian, Kernel
 from frhsic_core.laws import FiniteLaw, GaussianPair
 
-__all__ = ["Deviations", "Spectrum", "deviations_of_joint", "deviations_of_law", "deviations_of_pair"]
-
 
 @dataclass(frozen=True)
 class Spectrum:

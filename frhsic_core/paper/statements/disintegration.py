@@ -20,8 +20,6 @@ from scipy.sparse import coo_matrix, vstack
 from frhsic_core.paper.statements import Certificate, check, equality, inequality, strict_inequality
 from frhsic_core.paper.statements.zero_level import Exact, exact_hsic, power_gram
 
-__all__ = ["conditional_contrast", "example_law", "lipschitz_supremum", "total_variation", "transport_cost"]
-
 
 def example_law() -> Exact:
     """Return a rational 4 × 3 law, dependent, with unequal margins."""

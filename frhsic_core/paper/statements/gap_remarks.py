@@ -28,8 +28,6 @@ from frhsic_core.paper.statements.parity_gap import STEPS, gap_spectrum, on_both
 from frhsic_core.paper.statements.search import worst_excess
 from frhsic_core.paper.statements.zero_level import rational_hsic
 
-__all__ = ["group_means", "head_bound", "trivial_gap"]
-
 
 def head_bound(
     values: ArrayLike,

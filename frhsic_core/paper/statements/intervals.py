@@ -20,18 +20,6 @@ from frhsic_core.laws import formulas, mercer
 from frhsic_core.paper.statements import Certificate, check
 from frhsic_core.paper.statements.certificate import enclosed_inequality
 
-__all__ = [
-    "RHOS",
-    "SIGMAS",
-    "Ball",
-    "HeadBalls",
-    "PairBalls",
-    "ball",
-    "expected_mmd_ball",
-    "gdp_ball",
-    "precision",
-]
-
 REACH = 12  # P(|S| > 12) < 4e-33
 BITS = 160
 Ball = Any  # flint.arb

@@ -25,8 +25,6 @@ from frhsic_core.kernels import Kernel, Linear, resolve_kernel
 from frhsic_core.paper.statements import Certificate, check
 from frhsic_core.paper.statements.search import SampleBatch, worst_excess
 
-__all__ = ["STEPS", "Sandwich", "sandwich"]
-
 RIDGES = ((1e-6, 1e-6), (1e-2, 1e-2), (1e-4, 10.0), (1.0, 0.1), (1e3, 1e3))
 
 

@@ -22,8 +22,6 @@ from frhsic_core.laws import GaussianPair
 from frhsic_core.paper.statements import Certificate, check, inequality
 from frhsic_core.paper.statements.search import SampleBatch, worst_excess
 
-__all__ = ["STEPS", "GapSpectrum", "gap_spectrum", "on_both_heads", "witness_spectrum"]
-
 
 @dataclass(frozen=True)
 class GapSpectrum:
@@ -81,7 +79,7 @@ class GapSpectrum:
 
     @property
     def counts(self) -> Tensor:
-        """Which m are allowed: m ≤ rank, ``(..., n)``."""
+        """Which m are allowed, those with m ≤ rank; ``(..., n)``."""
         return torch.arange(self.rows, device=self.gap.device) < self.rank.unsqueeze(-1)
 
     def projected(self, m: Tensor | int) -> Tensor:

@@ -34,17 +34,6 @@ from frhsic_core.laws import FiniteLaw, GaussianPair
 from frhsic_core.paper.statements import Certificate, check, equality, inequality, strict_inequality
 from frhsic_core.paper.statements.zero_level import rational_hsic
 
-__all__ = [
-    "Convergence",
-    "eipm_convergence",
-    "hsic_convergence",
-    "loglog_slope",
-    "null_mean",
-    "projection_variance",
-    "rational_unbiased_hsic",
-    "smoothing_bias_slope",
-]
-
 LAW, KERNEL = GaussianPair(0.5), Gaussian(1.0)
 
 

@@ -31,8 +31,6 @@ from typing import Any, ParamSpec, TypeVar
 
 from frhsic_core.paper.statements.certificate import Certificate
 
-__all__ = ["Check", "Result", "Statement", "about", "check", "checks", "find_statement", "run_checks", "statements"]
-
 Check = Callable[..., list[Certificate]]
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -27,21 +27,6 @@ from frhsic_core.kernels import Gaussian, InverseMultiquadric, Laplacian
 from frhsic_core.paper.statements import Certificate, about, check, inequality
 from frhsic_core.paper.statements.deviations import Deviations, deviations_of_joint
 
-__all__ = [
-    "COUNT",
-    "FAMILIES",
-    "SEARCHED",
-    "Instances",
-    "SampleBatch",
-    "Searched",
-    "Worst",
-    "awkward_samples",
-    "cosine_gram",
-    "random_instances",
-    "search",
-    "worst_excess",
-]
-
 SIZE = 6  # atoms of Z and of S
 GramOf = Callable[[Tensor, Tensor], Tensor]  # (points (B, n, d), bandwidths (B,)) -> (B, n, n)
 

@@ -25,8 +25,6 @@ from typing import Any
 
 from frhsic_core.paper.statements.registry import statements
 
-__all__ = ["KINDS", "Sentence", "concerned", "counts", "failing", "sentences", "theorems"]
-
 KINDS = ("numbered statement", "sentence", "reading", "other setting")
 FAILS = "fails as stated"
 

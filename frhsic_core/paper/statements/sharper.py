@@ -31,8 +31,6 @@ from frhsic_core.paper.statements.gap_remarks import trivial_gap
 from frhsic_core.paper.statements.parity_gap import GapSpectrum, gap_spectrum
 from frhsic_core.paper.statements.search import SampleBatch, worst_excess
 
-__all__ = ["STEPS", "SharperGap", "compare_bounds", "sharper_gap"]
-
 
 @dataclass(frozen=True)
 class SharperGap:

@@ -20,8 +20,6 @@ from frhsic_core.laws import GaussianPair
 from frhsic_core.paper.statements import Certificate, check, equality, inequality, strict_inequality
 from frhsic_core.paper.statements.deviations import Deviations, deviations_of_joint, deviations_of_pair
 
-__all__ = ["bilinear", "fixed_head", "localized", "operator_norm", "smoothed"]
-
 
 def smoothed(deviations: Deviations, beta: Tensor) -> tuple[Tensor, Tensor]:
     """Return both sides of the smoothed form for g = Σ_j β_j k_S(s_j, ·), ``beta`` of shape ``(..., b)``.

@@ -33,16 +33,6 @@ from frhsic_core.paper.statements import Certificate, about, check, equality, in
 from frhsic_core.paper.statements.deviations import deviations_of_law
 from frhsic_core.paper.statements.intervals import ball, precision
 
-__all__ = [
-    "best_m",
-    "centered_eigenvalues",
-    "enclosed_eigenvalues",
-    "gdp_control",
-    "kept_eigenvalue",
-    "two_sided",
-    "upper_bounds",
-]
-
 # Odd, even and shifted bumps, and one combination: heads in the RKHS with different shapes of m_f.
 HEADS = (((0.0,), (1.0,)), ((1.0,), (1.0,)), ((-1.0, 1.0), (-1.0, 1.0)), ((-2.0, 0.0, 0.5), (1.0, -2.0, 1.5)))
 

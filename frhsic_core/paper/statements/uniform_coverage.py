@@ -36,17 +36,6 @@ from frhsic_core.paper.statements.concentration import (
 from frhsic_core.paper.statements.parity_gap import gap_spectrum
 from frhsic_core.paper.statements.rates import loglog_slope
 
-__all__ = [
-    "FiniteInputs",
-    "Supremum",
-    "any_class",
-    "class_complexity",
-    "learned_encoder",
-    "linear_class",
-    "mlp_class",
-    "two_column_inputs",
-]
-
 
 @dataclass(frozen=True)
 class FiniteInputs:

@@ -20,8 +20,6 @@ from frhsic_core.laws import GaussianPair
 from frhsic_core.paper.statements import Certificate, check, equality, strict_inequality
 from frhsic_core.paper.statements.deviations import deviations_of_pair
 
-__all__ = ["CONDITIONS", "conditions", "exact_hsic", "joint_laws", "power_gram", "rational_hsic"]
-
 Exact = np.ndarray  # of Fractions, dtype object
 
 CONDITIONS = ("joint IPM", "independence", "conditional laws", "every bounded g", "EIPM", "GDP of every head")

@@ -7,8 +7,6 @@ import pandas as pd
 
 from frhsic_core.paper.claims.answers import PROTOCOLS, Answer, query, rows_of
 
-__all__ = ["TRIVIAL", "bound_curves", "head_table", "scaling_table", "slopes", "tightness_table", "with_bounds"]
-
 TRIVIAL = 0.25  # the largest variance of a head with values in [0, 1]
 GROUP = ["dataset", "protocol", "test_rows"]
 

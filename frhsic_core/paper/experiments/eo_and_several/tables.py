@@ -22,12 +22,6 @@ from frhsic_core.paper.experiments.shared.paired import compare, holm
 from frhsic_core.paper.experiments.shared.pareto import BAND, matched_index, on_grid
 from frhsic_core.paper.runs.stored import printed_cells
 
-__all__ = [
-    "arm_rows", "compare_arms", "compare_matched", "fall_shares", "matched_arms", "order_share", "printed_arms",
-    "restart_spread", "values_at",
-]  # fmt: skip
-
-
 # Median distance of Z, in bandwidths, beyond which the guard of the training loop warns.
 ESCAPE = 3.0
 

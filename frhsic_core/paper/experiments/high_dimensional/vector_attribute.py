@@ -23,19 +23,6 @@ from frhsic_core.laws import GaussianPair
 from frhsic_core.laws.formulas import mean_kernel
 from frhsic_core.paper.experiments.shared.fourier_features import gaussian_features, mean_mmd
 
-__all__ = [
-    "eipm_values",
-    "errors",
-    "hsic_values",
-    "leave_one_out",
-    "median_distance",
-    "power",
-    "prepared",
-    "sample",
-    "silverman",
-    "truth",
-]
-
 SIGMA_Z = 1.0
 SPREAD = 11.0
 RANK = 24

@@ -15,8 +15,6 @@ from frhsic_core.joint import hsic_test
 from frhsic_core.joint.contraction import center
 from frhsic_core.kernels import Gaussian, median_bandwidth
 
-__all__ = ["BANDWIDTH_ROWS", "TESTS", "permuted_statistics", "released_moments", "released_threshold", "thresholds"]
-
 TESTS = ("released", "gamma", "spectral", "permutation")
 ALPHA = 0.05
 # The released code takes its bandwidths from the first 500 of the rows it tests.

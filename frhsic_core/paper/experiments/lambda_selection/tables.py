@@ -16,11 +16,6 @@ import pandas as pd
 from frhsic_core.paper.claims.answers import DRAWS, PROTOCOLS, Answer, NotRun, query, rows_of
 from frhsic_core.paper.experiments.shared.pareto import BAND, GRID, Frontiers, matched_index
 
-__all__ = [
-    "acceptance", "accepted", "area_chosen", "counted", "matched_chosen", "optimism", "selected", "summary_of",
-    "sweep_pair",
-]  # fmt: skip
-
 KEYS = ["dataset", "method", "split"]
 
 

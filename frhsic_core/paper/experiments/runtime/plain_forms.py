@@ -24,12 +24,6 @@ from frhsic_core.kernels import Gaussian, median_bandwidth
 from frhsic_core.learning.data import Batch, TrainingData
 from frhsic_core.learning.penalties import Penalty
 
-__all__ = [
-    "FORMS", "LoopFREM", "OperationCount", "TraceFRHSIC", "count_operations", "loop_eipm", "plain_gram",
-    "time_evaluation", "trace_hsic",
-]  # fmt: skip
-
-
 WIDTH = 50  # dimension of Z, as in the paper's networks
 SMOOTHING = 0.5
 ANCHORS = 32

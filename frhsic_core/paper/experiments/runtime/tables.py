@@ -11,11 +11,8 @@ import pandas as pd
 from frhsic_core.paper.claims.answers import Answer, Interval, query, rows_of
 from frhsic_core.paper.experiments.runtime import DIMENSIONS
 
-__all__ = ["BARS", "Case", "cost_exponents", "counted_exponent", "loglog_exponent", "seconds_table", "speed_up"]
-
-
 Case = tuple[str, str]  # method and form
-#: Error bars of the runtime figure: mean ± this many standard deviations over repeats, as in the paper's.
+#: The error bars of the runtime figure are mean ± this many standard deviations over repeats, as in the paper's.
 BARS = 1.0
 
 LOOPS = {"text": "loop, 32 anchors", "reference": "loop, all anchors"}

@@ -15,8 +15,6 @@ import math
 import torch
 from torch import Tensor
 
-__all__ = ["gaussian_features", "mean_mmd", "squared_mmd_at_rows", "v_statistic_hsic"]
-
 REACH = 8.3  # exp(−REACH²/2) is 10⁻¹⁵
 
 

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-__all__ = ["Paired", "compare", "corrected_t", "holm", "median_interval", "rank_biserial", "signed_rank", "t_interval"]
-
 
 def _signed_ranks(difference: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the midranks of |d| over the non-zero differences, and which of these are positive."""

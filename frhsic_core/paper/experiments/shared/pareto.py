@@ -18,18 +18,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-__all__ = [
-    "BAND",
-    "Frontiers",
-    "UnequalGrids",
-    "matched_index",
-    "named",
-    "naup",
-    "on_common_grid",
-    "on_grid",
-    "sweeps_of",
-]
-
 BAND = 0.01
 GRID = np.linspace(0.0, 1.0, 201)
 KEYS = ["dataset", "variant", "protocol"]

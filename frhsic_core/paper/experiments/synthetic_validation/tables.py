@@ -19,9 +19,6 @@ from frhsic_core.paper.claims.answers import PROTOCOLS, Answer, one_run, query, 
 from frhsic_core.paper.experiments.shared.paired import compare, holm
 from frhsic_core.paper.experiments.synthetic_validation import ARMS, DIMENSION
 
-__all__ = ["along_lambda", "cell_table", "compared_cells", "dimension_steps", "falling", "is_constant"]
-
-
 GROUP = ["arm", "signal"]
 BASE = ("gaussian", "gaussian", DIMENSION)
 CELL = ["kernel_z", "kernel_s", "dimension"]

@@ -22,8 +22,6 @@ from frhsic_core.learning.data import random_order
 from frhsic_core.learning.stack import StackedLinear, StackedMLP, seeded_generators
 from frhsic_core.learning.step import CapturedSteps
 
-__all__ = ["HEADS", "Prediction", "forest_head", "logistic_curve", "neural_heads", "svm_head"]
-
 HEADS = ("linear", "mlp", "forest", "svm")
 HIDDEN = 64
 EPOCHS = 100

@@ -19,11 +19,6 @@ from frhsic_core.paper.experiments.transfer import HEADS, LAMS
 from frhsic_core.paper.runs.stored import book_folder
 from frhsic_core.registry import TRANSFER_METHODS, labels
 
-__all__ = [
-    "CONVENTIONS", "HEAD_NAMES", "PAPER_LAMS", "across_heads", "authors_heads", "by_head", "own_and_fresh",
-    "paired_difference", "places", "preserving", "spread_table",
-]  # fmt: skip
-
 CONVENTIONS = labels(("gdp_mixed", "gdp_sample", "gdp_uniform", "gdp_label"))
 HEAD_NAMES = {"linear": "linear", "mlp": "MLP", "forest": "forest", "svm": "SVM"}
 # λ of the paper's table for Adult and Crime, of its appendix for the rest.

@@ -23,11 +23,6 @@ from frhsic_core.paper.runs.plan import Experiment
 from frhsic_core.paper.runs.store import ResultStore
 from frhsic_core.paper.runs.stored import book_folder, stored_rows
 
-__all__ = [
-    "LEVELS", "MEASURES", "all_rows", "best", "best_headline", "factor_table", "floored", "left_out", "level_tables",
-    "ranking", "rivals_of", "to_train", "variant_areas",
-]  # fmt: skip
-
 # GDP as the paper computes it and as it defines it; then the representation, by a probe and by the criterion itself.
 MEASURES = ("gdp_reference", "gdp_sample", "nonlinear_r2", "normalized_hsic_1")
 
@@ -65,7 +60,7 @@ def variant_areas(rows: pd.DataFrame, *, measures: tuple[str, ...] = MEASURES) -
 def ranking(rows: pd.DataFrame, *, method: str = "frhsic") -> pd.DataFrame:
     r"""Rank the variants of a method; a line for each, the best first.
 
-    ``rank`` is the mean, over datasets and the four measures of :data:`MEASURES`, of the place by nAUP among the
+    ``rank`` is the mean, over datasets and the four measures of ``MEASURES``, of the place by nAUP among the
     variants of the method (1 is best). ``collapsed`` is the share of models that predict a constant. The score is
 
     .. math:: \text{rank} + (\text{number of variants})\cdot\text{collapsed},
