@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -24,6 +23,8 @@ import jupytext
 import nbformat
 from install_cell import is_install_cell, public_address, stamp
 from nbclient import NotebookClient
+
+from frhsic_core.atomic_files import write_atomically
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -86,10 +87,7 @@ def refresh(text: Path) -> float:
 
 def write(notebook: nbformat.NotebookNode, target: Path) -> None:
     """Replace a file at once, so that an interrupted run leaves the old file whole."""
-    with tempfile.NamedTemporaryFile("w", dir=target.parent, suffix=".tmp", delete=False, encoding="utf-8") as draft:
-        nbformat.write(notebook, draft)
-    os.chmod(draft.name, 0o644)
-    os.replace(draft.name, target)
+    write_atomically(target, lambda file: file.write((nbformat.writes(notebook) + "\n").encode()))
 
 
 def main() -> int:

@@ -3,33 +3,18 @@
 from __future__ import annotations
 
 import os
-import tempfile
-from pathlib import Path
 from typing import Any
 
 import torch
+
+from frhsic_core.atomic_files import write_atomically
 
 FORMAT = 1
 
 
 def write_state(path: str | os.PathLike[str], state: dict[str, Any]) -> None:
-    """Write ``state`` so that ``path`` holds either the old file or the whole new one.
-
-    The new file is written beside the old one, flushed to the disk and renamed. A full disk or a crash therefore
-    leaves the old file intact.
-    """
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            torch.save({"format": FORMAT, **state}, file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    """Write ``state`` so that ``path`` holds either the old file or the whole new one."""
+    write_atomically(path, lambda file: torch.save({"format": FORMAT, **state}, file))
 
 
 def read_state(path: str | os.PathLike[str], *, map_location: torch.device | str = "cpu") -> dict[str, Any]:
