@@ -124,11 +124,15 @@ def streaming_hsic(
     estimator: str = "biased",
     row_weights: Tensor | None = None,
     chunk_size: int | None = None,
+    precision: str | None = None,
 ) -> Tensor:
     """Return the exact HSIC of any number of rows in O(n·(d + p) + chunk²) memory and O(n²(d + p)) time.
 
     The result is differentiable. Blocks are computed in the dtype of the data and summed in float64.
     :func:`frhsic_core.hsic` calls this for more than 4,096 rows. Batch elements are computed one after another.
+
+    On a GPU with Triton, Gaussian, Laplacian and inverse multiquadric kernels on up to 256 columns use fused kernels
+    (:mod:`frhsic_core.joint.fused`), unless ``chunk_size`` is given.
 
     Parameters
     ----------
@@ -136,12 +140,14 @@ def streaming_hsic(
         ``(..., n, d)`` and ``(..., n, p)``.
     kernel_z, kernel_s : Kernel
         Kernels with one bandwidth, or with one per batch element.
-    estimator : {"biased", "unbiased"}
-        As in :func:`frhsic_core.hsic`.
+    estimator : {"biased", "unbiased", "normalized"}
+        As in :func:`frhsic_core.hsic`; the normalized form exists in the fused kernels only.
     row_weights : Tensor, optional
         ``(..., n)``: probabilities for the biased form, a 0/1 mask for the unbiased one.
     chunk_size : int, optional
         Number of rows in a block; the default is 2,048.
+    precision : str, optional
+        Precision of the fused kernels, as in :func:`frhsic_core.hsic`.
 
     Examples
     --------
@@ -152,12 +158,14 @@ def streaming_hsic(
     >>> bool((streamed - hsic(z, z**2, kernel_z=kernel, kernel_s=kernel)).abs() < 1e-15)
     True
     """
-    require_estimator(estimator)
     size = DEFAULT_CHUNK if chunk_size is None else int(chunk_size)
     if size < 1:
         raise ValueError(f"chunk_size is {chunk_size}: a block needs at least one row.")
     batch = torch.broadcast_shapes(z.shape[:-2], s.shape[:-2])
     n = z.shape[-2]
+    if chunk_size is None and fused_form(z, s, kernel_z, kernel_s):
+        return _fused(z, s, batch, kernel_z, kernel_s, estimator, row_weights, precision)
+    require_estimator(estimator)
     if row_weights is None:
         uniform = 1.0 if estimator == "unbiased" else 1.0 / n
         row_weights = torch.full((n,), uniform, dtype=torch.float64, device=z.device)
@@ -169,6 +177,40 @@ def streaming_hsic(
         _Streamed.apply(z[i], s[i], p[i], _at(kernel_z, i, batch), _at(kernel_s, i, batch), estimator, size)
         for i in itertools.product(*map(range, batch))
     ]
+    return torch.stack(values).reshape(batch)
+
+
+def fused_form(z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel) -> bool:
+    """Return whether the fused kernels compute this; they are imported only where there is a GPU."""
+    if not z.is_cuda:
+        return False
+    from frhsic_core.joint.fused import can_fuse
+
+    return can_fuse(z, s, kernel_z, kernel_s)
+
+
+def _fused(
+    z: Tensor,
+    s: Tensor,
+    batch: torch.Size,
+    kernel_z: Kernel,
+    kernel_s: Kernel,
+    form: str,
+    row_weights: Tensor | None,
+    precision: str | None,
+) -> Tensor:
+    from frhsic_core.joint.fused import fused_hsic
+
+    z = z.expand(*batch, *z.shape[-2:])
+    s = s.expand(*batch, *s.shape[-2:])
+    p = None if row_weights is None else row_weights.expand(*batch, z.shape[-2])
+    values = [
+        fused_hsic(
+            z[i], s[i], kernel_z=_at(kernel_z, i, batch), kernel_s=_at(kernel_s, i, batch), form=form,
+            row_weights=None if p is None else p[i], precision=precision,
+        )
+        for i in itertools.product(*map(range, batch))
+    ]  # fmt: skip
     return torch.stack(values).reshape(batch)
 
 

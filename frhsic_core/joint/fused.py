@@ -1,0 +1,659 @@
+"""Exact HSIC on a GPU without an n × n matrix: fused Triton kernels for the value and for its gradient.
+
+With row weights p, K' = K − c and L' = L − c' (constants that HSIC does not depend on, chosen near the means so that
+little cancels), the value needs the row sums k_i = Σ_j p_j K'_ij and l_i, and the sum of K'∘L'. The gradient needs
+
+    G_i = Σ_j p_j A_ij w(K_ij)(z_i − z_j),   A = αL' + βK' + u1ᵀ + 1uᵀ,
+
+which covers the biased, unbiased and normalized forms. Each kernel computes a tile of both Gram matrices in registers,
+uses it and drops it.
+
+**Precision.** Distances come from a matrix product of the scaled rows, ‖u − v‖²/2 = ‖u‖²/2 + ‖v‖²/2 − u·v. Each row is
+split into two halves of 11 significant bits. ``"tf32x3"`` takes three of the four products of the halves, ``"tf32"``
+the first one. The halves are stored as float16, which has the significand of TF32 and twice its rate; a common power of
+two keeps them in range. ``"float32"`` and ``"float64"`` subtract the rows directly, without tensor cores. Sums are
+carried in float64 across tiles in every mode.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from frhsic_core.kernels import Gaussian, InverseMultiquadric, Kernel, Laplacian
+
+try:
+    import triton
+    import triton.language as tl
+except ImportError:  # no Triton: the streamed computation is used instead
+    triton = None
+
+PRECISIONS = ("tf32", "tf32x3", "float32", "float64")
+LARGEST_DIMENSION = 256
+_LOG2_E = math.log2(math.e)
+# A kernel of exponents, 2^x, or (1 − 2x)^(−1/2).
+_EXPONENTIAL, _MULTIQUADRIC = 0, 1
+# Below this largest exponent K − 1 is taken from its series: in float32, 1 − (1 − 1e-8) is 0.
+_SERIES_BELOW = 0.03
+# The expansion of the squared distance loses 2^-22 of the squared norm; above this mean norm rows are subtracted.
+_LARGEST_NORM = 64.0
+_ONE = 64.0
+_MANY_ROWS = 32_768
+
+if triton is not None:
+
+    @triton.jit
+    def _shifted(x, KIND: tl.constexpr, SERIES: tl.constexpr, offset, SHIFT: tl.constexpr = True):
+        """Return K − offset, or with SERIES K − 1 − offset, from the exponent x ≤ 0."""
+        if SERIES:
+            if KIND == 0:
+                y = x * 0.6931471805599453
+                value = y * (1.0 + y * (0.5 + y * (0.16666666666666666 + y * 0.041666666666666664))) - offset
+            else:
+                value = x * (1.0 + x * (1.5 + x * (2.5 + x * 4.375))) - offset
+        else:
+            if KIND == 0:
+                value = tl.exp2(x)
+            else:
+                value = tl.rsqrt(1.0 - 2.0 * x)
+            if SHIFT:
+                value -= offset
+        return value
+
+    @triton.jit
+    def _direct(columns, stride, dimension, rows, cols, ABSOLUTE: tl.constexpr, total):
+        """Return −Σ|u − v| or −Σ(u − v)² from rows stored column by column."""
+        for c in range(dimension):
+            left = tl.load(columns + c * stride + rows)
+            right = tl.load(columns + c * stride + cols)
+            difference = left[:, None] - right[None, :]
+            if ABSOLUTE:
+                total -= tl.abs(difference)
+            else:
+                total -= difference * difference
+        return total
+
+    @triton.jit
+    def _one(columns, rows, cols, ABSOLUTE: tl.constexpr):
+        left = tl.load(columns + rows)
+        right = tl.load(columns + cols)
+        difference = left[:, None] - right[None, :]
+        if ABSOLUTE:
+            return -tl.abs(difference)
+        return -difference * difference
+
+    @triton.jit
+    def _product(left_high, left_low, right_high, right_low, SPLIT: tl.constexpr):
+        x = tl.dot(left_high, tl.trans(right_high))
+        if SPLIT:
+            x = tl.dot(left_high, tl.trans(right_low), x)
+            x = tl.dot(left_low, tl.trans(right_high), x)
+        return x
+
+    @triton.jit
+    def _sums_kernel(
+        z_high, z_low, z_half, z_scale, z_columns, s_columns, weights, k_out, l_out, kl_out, kk_out, ll_out,
+        n, stride, chunk, z_dimension, s_dimension, k_offset, l_offset,
+        D: tl.constexpr, SPLIT: tl.constexpr, DIRECT: tl.constexpr, ONE: tl.constexpr,
+        KIND_Z: tl.constexpr, KIND_S: tl.constexpr, ABSOLUTE_Z: tl.constexpr, ABSOLUTE_S: tl.constexpr,
+        SERIES_Z: tl.constexpr, SERIES_S: tl.constexpr, WEIGHTED: tl.constexpr, SQUARES: tl.constexpr,
+        SHIFT_Z: tl.constexpr, SHIFT_S: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, DOUBLE: tl.constexpr,
+    ):  # fmt: skip
+        """Add up K', L' and their products along a block of rows, over one chunk of columns.
+
+        No branch and no mask inside the loop: padding has kernel value zero, or weight zero.
+        """
+        dtype: tl.constexpr = tl.float64 if DOUBLE else tl.float32
+        rows = tl.program_id(0) * BM + tl.arange(0, BM)
+        if not DIRECT:
+            width = tl.arange(0, D)
+            scale = tl.load(z_scale)
+            i_high = tl.load(z_high + rows[:, None] * D + width[None, :])
+            i_low = tl.load(z_low + rows[:, None] * D + width[None, :])
+            i_half = tl.load(z_half + rows)
+        # Whole tiles are added up and reduced once at the end: a reduction inside the loop costs more than two exps.
+        # K' + L' is added up instead of L': a sum of L' alone gets a register layout, and exponentials, of its own.
+        sum_k = tl.zeros([BM, BN], dtype=dtype)
+        sum_both = tl.zeros([BM, BN], dtype=dtype)
+        sum_kl = tl.zeros([BM, BN], dtype=dtype)
+        if SQUARES:
+            sum_kk = tl.zeros([BM, BN], dtype=dtype)
+            sum_ll = tl.zeros([BM, BN], dtype=dtype)
+        begin = tl.program_id(1) * chunk
+        end = tl.minimum(begin + chunk, n)
+        for start in range(begin, end, BN):
+            cols = start + tl.arange(0, BN)
+            if DIRECT:
+                x = _direct(z_columns, stride, z_dimension, rows, cols, ABSOLUTE_Z, tl.zeros([BM, BN], dtype=dtype))
+            else:
+                j_high = tl.load(z_high + cols[:, None] * D + width[None, :])
+                j_low = tl.load(z_low + cols[:, None] * D + width[None, :])
+                j_half = tl.load(z_half + cols)
+                # Rounding may leave x a little above zero and K above one; clamping would cost an instruction.
+                x = _product(i_high, i_low, j_high, j_low, SPLIT) * scale - i_half[:, None] - j_half[None, :]
+            k = _shifted(x, KIND_Z, SERIES_Z, k_offset, SHIFT_Z)
+            if ONE:
+                y = _one(s_columns, rows, cols, ABSOLUTE_S)
+            else:
+                y = _direct(s_columns, stride, s_dimension, rows, cols, ABSOLUTE_S, tl.zeros([BM, BN], dtype=dtype))
+            l = _shifted(y, KIND_S, SERIES_S, l_offset, SHIFT_S)
+            if WEIGHTED:
+                weight = tl.load(weights + cols)[None, :]
+                left = k * weight
+                right = l * weight
+            else:
+                left = k
+                right = l
+            sum_k += left
+            sum_both += left + right
+            sum_kl += left * l
+            if SQUARES:
+                sum_kk += left * k
+                sum_ll += right * l
+        inside = rows < n
+        tl.atomic_add(k_out + rows, tl.sum(sum_k, 1).to(tl.float64), mask=inside, sem="relaxed")
+        tl.atomic_add(l_out + rows, tl.sum(sum_both - sum_k, 1).to(tl.float64), mask=inside, sem="relaxed")
+        tl.atomic_add(kl_out + rows, tl.sum(sum_kl, 1).to(tl.float64), mask=inside, sem="relaxed")
+        if SQUARES:
+            tl.atomic_add(kk_out + rows, tl.sum(sum_kk, 1).to(tl.float64), mask=inside, sem="relaxed")
+            tl.atomic_add(ll_out + rows, tl.sum(sum_ll, 1).to(tl.float64), mask=inside, sem="relaxed")
+
+    @triton.jit
+    def _pull(k, l, i_shift, j_shift, k_offset, l_weight, k_weight, KIND: tl.constexpr, SERIES: tl.constexpr,
+              BOTH: tl.constexpr):  # fmt: skip
+        """Return A_ij w(K_ij), with w = K for exponential kernels and K³ for the inverse multiquadric."""
+        a = l * l_weight + i_shift[:, None] + j_shift[None, :]
+        if BOTH:
+            a += k * k_weight
+        whole = k + k_offset
+        if SERIES:
+            whole += 1.0
+        if KIND == 1:
+            whole = whole * whole * whole
+        return a * whole
+
+    @triton.jit
+    def _gradient_kernel(
+        z_high, z_low, z_half, z_scale, z_back, s_columns, weights, shift, mix, g_out, w_out,
+        n, stride, first_row, last_row, chunk, s_dimension, k_offset, l_offset,
+        D: tl.constexpr, SPLIT: tl.constexpr, ONE: tl.constexpr, KIND_Z: tl.constexpr, KIND_S: tl.constexpr,
+        ABSOLUTE_S: tl.constexpr, SERIES_Z: tl.constexpr, SERIES_S: tl.constexpr, WEIGHTED: tl.constexpr,
+        BOTH: tl.constexpr, SPARE: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
+    ):  # fmt: skip
+        """Σ_j W_ij and Σ_j W_ij u_j for a block of rows i over one chunk of columns j."""
+        rows = first_row + tl.program_id(0) * BM + tl.arange(0, BM)
+        width = tl.arange(0, D)
+        scale = tl.load(z_scale)
+        l_weight = tl.load(mix).to(tl.float32)
+        k_weight = tl.load(mix + 1).to(tl.float32)
+        i_high = tl.load(z_high + rows[:, None] * D + width[None, :])
+        i_low = tl.load(z_low + rows[:, None] * D + width[None, :])
+        i_half = tl.load(z_half + rows)
+        i_shift = tl.load(shift + rows)
+        g = tl.zeros([BM, D], dtype=tl.float32)
+        w_sum = tl.zeros([BM], dtype=tl.float32)
+        back = tl.load(z_back)
+        begin = tl.program_id(1) * chunk
+        end = tl.minimum(begin + chunk, n)
+        for start in range(begin, end, BN):
+            cols = start + tl.arange(0, BN)
+            j_high = tl.load(z_high + cols[:, None] * D + width[None, :])
+            j_low = tl.load(z_low + cols[:, None] * D + width[None, :])
+            j_half = tl.load(z_half + cols)
+            j_shift = tl.load(shift + cols)
+            x = _product(i_high, i_low, j_high, j_low, SPLIT)
+            x = x * scale - i_half[:, None] - j_half[None, :]
+            k = _shifted(x, KIND_Z, SERIES_Z, k_offset)
+            if ONE:
+                y = _one(s_columns, rows, cols, ABSOLUTE_S)
+            else:
+                y = _direct(s_columns, stride, s_dimension, rows, cols, ABSOLUTE_S, tl.zeros([BM, BN], tl.float32))
+            l = _shifted(y, KIND_S, SERIES_S, l_offset)
+            w = _pull(k, l, i_shift, j_shift, k_offset, l_weight, k_weight, KIND_Z, SERIES_Z, BOTH)
+            if WEIGHTED:
+                w = w * tl.load(weights + cols)[None, :]
+            if not SPARE:
+                w_sum += tl.sum(w, 1)
+            w_high = w.to(tl.float16)
+            part = tl.dot(w_high, j_high)
+            if SPLIT:
+                w_low = (w - w_high.to(tl.float32)).to(tl.float16)
+                part = tl.dot(w_high, j_low, part)
+                part = tl.dot(w_low, j_high, part)
+            # Tensor cores truncate what they add to: a sum of many tiles is rounded to nearest here instead.
+            g += part * back
+        place = rows - first_row
+        inside = rows < last_row
+        if not SPARE:
+            tl.atomic_add(w_out + place, w_sum.to(tl.float64), mask=inside, sem="relaxed")
+        target = g_out + place[:, None] * D + width[None, :]
+        tl.atomic_add(target, g.to(tl.float64), mask=inside[:, None] & (width >= 0)[None, :], sem="relaxed")
+
+    @triton.jit
+    def _direct_gradient_kernel(
+        z_columns, s_columns, weights, shift, mix, g_out,
+        n, stride, chunk, z_dimension, s_dimension, k_offset, l_offset,
+        KIND_Z: tl.constexpr, KIND_S: tl.constexpr, ABSOLUTE_Z: tl.constexpr, ABSOLUTE_S: tl.constexpr,
+        SERIES_Z: tl.constexpr, SERIES_S: tl.constexpr, BOTH: tl.constexpr,
+        BM: tl.constexpr, BN: tl.constexpr, DOUBLE: tl.constexpr,
+    ):  # fmt: skip
+        """Σ_j W_ij (u_i − u_j), or with absolute distances Σ_j W_ij sign(u_i − u_j), column by column of u."""
+        dtype: tl.constexpr = tl.float64 if DOUBLE else tl.float32
+        rows = tl.program_id(0) * BM + tl.arange(0, BM)
+        l_weight = tl.load(mix).to(dtype)
+        k_weight = tl.load(mix + 1).to(dtype)
+        i_shift = tl.load(shift + rows)
+        begin = tl.program_id(1) * chunk
+        end = tl.minimum(begin + chunk, n)
+        for start in range(begin, end, BN):
+            cols = start + tl.arange(0, BN)
+            j_shift = tl.load(shift + cols)
+            zero = tl.zeros([BM, BN], dtype=dtype)
+            x = _direct(z_columns, stride, z_dimension, rows, cols, ABSOLUTE_Z, zero)
+            k = _shifted(x, KIND_Z, SERIES_Z, k_offset)
+            y = _direct(s_columns, stride, s_dimension, rows, cols, ABSOLUTE_S, zero)
+            l = _shifted(y, KIND_S, SERIES_S, l_offset)
+            w = _pull(k, l, i_shift, j_shift, k_offset, l_weight, k_weight, KIND_Z, SERIES_Z, BOTH)
+            w = w * tl.load(weights + cols)[None, :]
+            for c in range(z_dimension):
+                left = tl.load(z_columns + c * stride + rows)
+                right = tl.load(z_columns + c * stride + cols)
+                difference = left[:, None] - right[None, :]
+                if ABSOLUTE_Z:
+                    difference = tl.where(difference > 0, 1.0, tl.where(difference < 0, -1.0, 0.0)).to(dtype)
+                else:
+                    difference = difference * 1.4142135623730951
+                part = tl.sum(w * difference, 1).to(tl.float64)
+                tl.atomic_add(g_out + c * stride + rows, part, mask=rows < n, sem="relaxed")
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """A sample as the kernels read it: scaled, padded, and split into halves where tensor cores are used."""
+
+    kind: int
+    absolute: bool
+    unit: float  # u = unit · (x − mean)/σ
+    bandwidth: Tensor
+    columns: Tensor
+    high: Tensor
+    low: Tensor
+    half: Tensor
+    scale: Tensor
+    back: Tensor
+    direct: bool
+    series: bool
+    offset: float
+    spread: float  # a bound on |K − offset|
+
+
+@dataclass(frozen=True)
+class KernelSums:
+    """What every form of HSIC is made of, in float64: sums over all pairs, weighted by p.
+
+    Parameters
+    ----------
+    kl, kk, ll : Tensor
+        Sums of K'∘L', K'∘K', L'∘L'; the last two only if asked for.
+    k, l : Tensor
+        Row sums of K' and L', ``(n,)``.
+    """
+
+    kl: Tensor
+    kk: Tensor
+    ll: Tensor
+    k: Tensor
+    l: Tensor
+
+
+@functools.cache
+def _has_triton(device: int) -> bool:
+    return triton is not None and torch.cuda.get_device_capability(device) >= (8, 0)
+
+
+def can_fuse(z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel) -> bool:
+    """Return whether the fused kernels can compute HSIC of these samples with these kernels."""
+    if not z.is_cuda or not _has_triton(z.device.index or 0):
+        return False
+    # Others have no exponent, several bandwidths, or a bandwidth that needs a gradient.
+    simple = (Gaussian, Laplacian, InverseMultiquadric)
+    for kernel in (kernel_z, kernel_s):
+        bandwidth = getattr(kernel, "bandwidth", None)
+        if not isinstance(kernel, simple) or (isinstance(bandwidth, Tensor) and bandwidth.requires_grad):
+            return False
+    return max(z.shape[-1], s.shape[-1]) <= LARGEST_DIMENSION
+
+
+def _padded(n: int, block: int) -> int:
+    """Return the number of stored rows: room for one empty tile beyond the last."""
+    return block * (-(-n // block) + 1)
+
+
+def _prepare(x: Tensor, kernel: Kernel, *, precision: str, rows: int, always_direct: bool) -> _Rows:
+    double = precision == "float64"
+    n, d = x.shape
+    absolute = isinstance(kernel, Laplacian)
+    kind = _MULTIQUADRIC if isinstance(kernel, InverseMultiquadric) else _EXPONENTIAL
+    unit = _LOG2_E if absolute else 1.0 if kind == _MULTIQUADRIC else math.sqrt(_LOG2_E)
+    given = kernel.bandwidth  # type: ignore[attr-defined]  # can_fuse has seen that there is one
+    bandwidth = torch.as_tensor(given, dtype=torch.float64, device=x.device).reshape(())
+    mean = x.to(torch.float64).mean(0) if double else x.float().mean(0)
+    dtype = torch.float64 if double else torch.float32
+    u = (x.to(dtype) - mean.to(dtype)).mul_((unit / bandwidth).to(dtype))
+    norm = u.square().sum(-1) * 0.5
+    sample = u[:: max(1, n // 512)][:512]
+    exponent = _exponents(sample.double(), absolute)
+    gram = torch.exp2(exponent) if kind == _EXPONENTIAL else torch.rsqrt(1.0 - 2.0 * exponent)
+    mean_gap = (gram - 1.0).mean()
+    largest = u.abs().sum(-1).amax() * 2.0 if absolute else norm.amax() * 4.0
+    facts = torch.stack([mean_gap, norm.mean().double(), largest.double()]).tolist()
+    direct = always_direct or absolute or precision in ("float32", "float64") or facts[1] > _LARGEST_NORM
+    series = facts[2] < _SERIES_BELOW and not double
+    empty = u.new_empty(0)
+    columns = high = low = half = back = scale = empty  # what a mode does not read
+    if direct:
+        # Squares are summed without the factor ½. Padding is far away from everything: its kernel value is zero.
+        columns = u.new_full((d, rows), 0.0 if series else 1e18)
+        columns[:, :n] = u.mT if absolute else u.mT * math.sqrt(0.5)
+    else:
+        width = max(16, 1 << (d - 1).bit_length())
+        # A power of two that brings the largest entry to about 2^12: exact, and far from both ends of float16.
+        power = torch.exp2(12.0 - torch.ceil(torch.log2(u.abs().amax().clamp_min(1e-30))))
+        high = torch.zeros(rows, width, dtype=torch.float16, device=x.device)
+        low = torch.zeros_like(high)
+        scaled = u * power
+        high[:n, :d] = scaled
+        low[:n, :d] = scaled - high[:n, :d]
+        represented = high[:n, :d].float()
+        if precision == "tf32x3":
+            represented = represented + low[:n, :d].float()
+        back = (1.0 / power).reshape(1)
+        scale = back * back
+        norm = (represented * back).square().sum(-1, dtype=torch.float64)
+        if d < width:
+            # A column of ones beside the rows: the product that adds up W_ij u_j then adds up W_ij as well.
+            high[:n, d] = _ONE
+            norm += _ONE * _ONE * scale.double()
+        half = u.new_full((rows,), 0.0 if series else 1e30)
+        half[:n] = norm.mul_(0.5)
+    return _Rows(
+        kind, absolute, unit, bandwidth, columns, high, low, half, scale, back, direct, series,
+        # Near the mean, so that the sums stay small: where few rows are averaged, rounding does not average out.
+        # It is a multiple of 2^-10, so that 1 − offset is exact in float32 too.
+        facts[0] if series else round((1.0 + facts[0]) * 1024.0) / 1024.0 if n < _MANY_ROWS else 0.0,
+        facts[2] if series else 1.0,
+    )  # fmt: skip
+
+
+def _exponents(u: Tensor, absolute: bool) -> Tensor:
+    difference = u.unsqueeze(0) - u.unsqueeze(1)
+    return -difference.abs().sum(-1) if absolute else -0.5 * difference.square().sum(-1)
+
+
+class FusedPair:
+    """Two samples prepared for the fused kernels; ``sums`` and ``gradient`` may be called on it.
+
+    Parameters
+    ----------
+    z, s : Tensor
+        ``(n, d)`` and ``(n, p)`` on a GPU.
+    kernel_z, kernel_s : Kernel
+        Gaussian, Laplacian or inverse multiquadric, with one bandwidth each.
+    row_weights : Tensor, optional
+        ``(n,)``; None means one for each row.
+    hollow : bool
+        Leave the diagonal out, as the unbiased form does.
+    precision : {"tf32", "tf32x3", "float32", "float64"}
+        See the module.
+    """
+
+    def __init__(
+        self,
+        z: Tensor,
+        s: Tensor,
+        *,
+        kernel_z: Kernel,
+        kernel_s: Kernel,
+        row_weights: Tensor | None = None,
+        hollow: bool = False,
+        precision: str = "tf32x3",
+    ) -> None:
+        self.n = z.shape[0]
+        self.rows = _padded(self.n, 256)
+        self.precision = precision
+        self.hollow = hollow
+        self.z = _prepare(z, kernel_z, precision=precision, rows=self.rows, always_direct=False)
+        self.s = _prepare(s, kernel_s, precision=precision, rows=self.rows, always_direct=True)
+        self.shape = z.shape
+        self.s_dimension = s.shape[1]
+        # Weights of mean one: float16 halves of A_ij·p_j would underflow with p_j = 1/n. Padding has weight zero.
+        self.weighted = row_weights is not None or self.z.series or self.s.series or precision == "float64"
+        dtype = torch.float64 if precision == "float64" else torch.float32
+        self.weights = torch.zeros(self.rows, dtype=dtype, device=z.device)
+        self.weights[: self.n] = 1.0 if row_weights is None else row_weights * self.n
+
+    def sums(
+        self,
+        *,
+        squares: bool = False,
+        chunk: int = 16384,
+        block: tuple[int, int] | None = None,
+        num_warps: int = 4,
+        num_stages: int = 3,
+    ) -> KernelSums:
+        """Return the sums over all pairs of rows."""
+        z, s = self.z, self.s
+        double = self.precision == "float64"
+        bm, bn = block or ((32, 32) if double or z.direct else (64, 32 if squares else 64))
+        out = torch.zeros(5, self.n, dtype=torch.float64, device=z.bandwidth.device)
+        _sums_kernel[(-(-self.n // bm), -(-self.n // chunk))](
+            z.high, z.low, z.half, z.scale, z.columns, s.columns, self.weights, *out,
+            self.n, self.rows, chunk, self.shape[1], self.s_dimension, z.offset, s.offset,
+            D=z.high.shape[-1] if not z.direct else 16, SPLIT=self.precision != "tf32", DIRECT=z.direct,
+            ONE=self.s_dimension == 1, KIND_Z=z.kind, KIND_S=s.kind, ABSOLUTE_Z=z.absolute, ABSOLUTE_S=s.absolute,
+            SERIES_Z=z.series, SERIES_S=s.series, WEIGHTED=self.weighted, SQUARES=squares,
+            SHIFT_Z=z.offset != 0.0, SHIFT_S=s.offset != 0.0, BM=bm, BN=bn,
+            DOUBLE=double, num_warps=num_warps, num_stages=num_stages,
+        )  # fmt: skip
+        k, l, kl, kk, ll = out
+        if not self.weighted:
+            # The kernel value of padding is zero, so each padded column added −offset, and the product of both.
+            extra = bn * -(-(self.n - (self.n - 1) // chunk * chunk) // bn) + (self.n - 1) // chunk * chunk - self.n
+            k += extra * z.offset
+            l += extra * s.offset
+            kl -= extra * z.offset * s.offset
+            kk -= extra * z.offset**2
+            ll -= extra * s.offset**2
+        p = self.weights[: self.n].double()
+        if self.hollow:
+            # Every kernel here has k(x, x) = 1: take the diagonal out again.
+            own_k = (0.0 if z.series else 1.0) - z.offset
+            own_l = (0.0 if s.series else 1.0) - s.offset
+            k -= p * own_k
+            l -= p * own_l
+            kl -= p * (own_k * own_l)
+        return KernelSums(p @ kl, p @ kk, p @ ll, k, l)
+
+    def gradient(
+        self,
+        shift: Tensor,
+        *,
+        l_weight: Tensor | float = 1.0,
+        k_weight: Tensor | None = None,
+        chunk: int = 16384,
+        block: tuple[int, int] = (128, 64),
+        num_warps: int = 4,
+        num_stages: int = 2,
+        rows_at_once: int = 131_072,
+    ) -> Tensor:
+        """Return Σ_j p_j A_ij ∂K_ij/∂z_i for every row i, ``(n, d)`` in float64; see the module for A."""
+        z, s = self.z, self.s
+        double = self.precision == "float64"
+        shifts = torch.zeros(self.rows, dtype=torch.float64 if double else torch.float32, device=shift.device)
+        options: dict[str, Any] = {
+            "KIND_Z": z.kind, "KIND_S": s.kind, "ABSOLUTE_S": s.absolute, "SERIES_Z": z.series, "SERIES_S": s.series,
+            "BOTH": k_weight is not None,
+        }  # fmt: skip
+        outer = -1.0 / z.bandwidth if z.absolute else -1.0 / (z.unit * z.bandwidth)
+        own = 0.0 if k_weight is None else k_weight
+        mix = torch.stack([torch.as_tensor(w, dtype=torch.float64, device=shift.device) for w in (l_weight, own)])
+        # A power of two that brings A near 2^4, so that its float16 halves neither overflow nor underflow.
+        bound = mix[0].abs() * s.spread + mix[1].abs() * z.spread + 2.0 * shift.abs().amax()
+        lift = torch.exp2(4.0 - torch.ceil(torch.log2(bound.clamp_min(1e-300))))
+        mix = mix * lift
+        outer = outer / lift
+        shifts[: self.n] = shift * lift
+        if z.direct:
+            size = 32
+            g = torch.zeros(self.shape[1], self.rows, dtype=torch.float64, device=shift.device)
+            _direct_gradient_kernel[(-(-self.n // size), -(-self.n // chunk))](
+                z.columns, s.columns, self.weights, shifts, mix, g,
+                self.n, self.rows, chunk, self.shape[1], self.s_dimension, z.offset, s.offset,
+                ABSOLUTE_Z=z.absolute, BM=size, BN=size, DOUBLE=double, num_warps=4, **options,
+            )  # fmt: skip
+            return (g[:, : self.n].mT * outer).to(shifts.dtype)
+        bm, bn = block
+        width = z.high.shape[-1]
+        d = self.shape[1]
+        spare = d < width
+        result = torch.empty(self.n, d, dtype=z.half.dtype, device=shift.device)
+        for first in range(0, self.n, rows_at_once):
+            count = min(rows_at_once, self.n - first)
+            g = torch.zeros(count, width, dtype=torch.float64, device=shift.device)
+            w = g.new_zeros(count)
+            _gradient_kernel[(-(-count // bm), -(-self.n // chunk))](
+                z.high, z.low, z.half, z.scale, z.back, s.columns, self.weights, shifts, mix, g, w,
+                self.n, self.rows, first, first + count, chunk, self.s_dimension, z.offset, s.offset,
+                D=width, SPLIT=self.precision != "tf32", ONE=self.s_dimension == 1, BM=bm, BN=bn, SPARE=spare,
+                WEIGHTED=self.weighted, num_warps=num_warps, num_stages=num_stages, **options,
+            )  # fmt: skip
+            part = slice(first, first + count)
+            u = z.high[part, :d].double()
+            if self.precision != "tf32":
+                u += z.low[part, :d]
+            if spare:
+                w = g[:, d] / (z.back * _ONE)
+            result[part] = (u.mul_(w.unsqueeze(-1) * z.back) - g[:, :d]).mul_(outer)
+        return result
+
+
+class _Fused(torch.autograd.Function):
+    """HSIC or normalized HSIC of one pair of samples; the backward pass recomputes the tiles."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        z: Tensor,
+        s: Tensor,
+        p: Tensor | None,
+        kernel_z: Kernel,
+        kernel_s: Kernel,
+        form: str,
+        precision: str,
+    ) -> Tensor:
+        hollow = form == "unbiased"
+        n = z.shape[0]
+        pair = FusedPair(
+            z, s, kernel_z=kernel_z, kernel_s=kernel_s, row_weights=p, hollow=hollow, precision=precision
+        )  # fmt: skip
+        sums = pair.sums(squares=form == "normalized")
+        # Without weights the kernel counts each row once; divide here.
+        q = torch.full((n,), 1.0 if hollow else 1.0 / n, dtype=torch.float64, device=z.device) if p is None else p
+        unit = 1.0 if hollow and p is None else 1.0 / n  # the kernels count with weights n·p
+        k, l = sums.k * unit, sums.l * unit
+        pairs = unit * unit
+        ctx.form, ctx.kernels, ctx.precision = form, (kernel_z, kernel_s), precision
+
+        def centered(product: Tensor, a: Tensor, b: Tensor) -> Tensor:
+            return product * pairs + (q @ a) * (q @ b) - 2.0 * (q @ (a * b))
+
+        if hollow:
+            count = q.sum()
+            total = (q @ k) * (q @ l) / ((count - 1) * (count - 2))
+            value = (sums.kl * pairs + total - 2.0 * (q @ (k * l)) / (count - 2)) / (count * (count - 3))
+            ctx.save_for_backward(z, s, p, q, k, l)
+            return value.to(z.dtype)
+        cross = centered(sums.kl, k, l)
+        if form == "biased":
+            ctx.save_for_backward(z, s, p, q, k, l)
+            return cross.clamp_min(0.0).to(z.dtype)
+        own_z = centered(sums.kk, k, k).clamp_min(0.0)
+        own_s = centered(sums.ll, l, l).clamp_min(0.0)
+        ctx.save_for_backward(z, s, p, q, k, l, cross, own_z, own_s)
+        tiny = torch.finfo(torch.float64).tiny
+        value = cross / (own_z * own_s).clamp_min(tiny).sqrt()
+        return value.clamp(0.0, 1.0).to(z.dtype)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        z, s, p, q, k, l, *more = ctx.saved_tensors
+        kernel_z, kernel_s = ctx.kernels
+        gradients: list[Tensor | None] = []
+        for wanted, x, y, kernels, own, other, square in (
+            (ctx.needs_input_grad[0], z, s, (kernel_z, kernel_s), k, l, 1),
+            (ctx.needs_input_grad[1], s, z, (kernel_s, kernel_z), l, k, 2),
+        ):
+            if not wanted:
+                gradients.append(None)
+                continue
+            pair = FusedPair(
+                x, y, kernel_z=kernels[0], kernel_s=kernels[1], row_weights=p, precision=ctx.precision
+            )  # fmt: skip
+            if ctx.form == "unbiased":
+                count = q.sum()
+                shift = (q @ other) / ((count - 1) * (count - 2)) * 0.5 - other / (count - 2)
+                result = pair.gradient(shift).mul_(2.0 / (count * (count - 3)))
+                if p is not None:
+                    result.mul_((p / x.shape[0]).unsqueeze(-1))
+            elif ctx.form == "biased":
+                result = pair.gradient((q @ other) * 0.5 - other)
+            else:
+                cross, mine, others = more[0], more[square], more[3 - square]
+                root = (mine * others).clamp_min(torch.finfo(torch.float64).tiny).sqrt()
+                ratio = -cross / mine.clamp_min(torch.finfo(torch.float64).tiny)
+                shift = (q @ other) * 0.5 - other + ratio * ((q @ own) * 0.5 - own)
+                result = pair.gradient(shift, k_weight=ratio).div_(root)
+            if ctx.form != "unbiased":
+                result.mul_((2.0 * q / x.shape[0]).unsqueeze(-1))
+            gradients.append(result.mul_(grad).to(x.dtype))
+        return (*gradients, *[None] * 5)
+
+
+def fused_hsic(
+    z: Tensor,
+    s: Tensor,
+    *,
+    kernel_z: Kernel,
+    kernel_s: Kernel,
+    form: str = "biased",
+    row_weights: Tensor | None = None,
+    precision: str | None = None,
+) -> Tensor:
+    """Return exact HSIC of ``(n, d)`` and ``(n, p)`` on a GPU in O(n) memory and O(n²(d + p)) time, differentiable.
+
+    Parameters
+    ----------
+    z, s : Tensor
+        One pair of samples on a GPU.
+    kernel_z, kernel_s : Kernel
+        Gaussian, Laplacian or inverse multiquadric, with one bandwidth each.
+    form : {"biased", "unbiased", "normalized"}
+        The normalized form takes its three sums from one pass.
+    row_weights : Tensor, optional
+        ``(n,)``: probabilities, or a 0/1 mask for the unbiased form.
+    precision : {"tf32", "tf32x3", "float32", "float64"}, optional
+        See the module. The default is ``"float64"`` for samples in float64 and ``"tf32x3"`` otherwise.
+    """
+    if precision is None:
+        precision = "float64" if z.dtype == torch.float64 else "tf32x3"
+    if precision not in PRECISIONS:
+        raise ValueError(f"precision is {precision!r}: choose one of {', '.join(map(repr, PRECISIONS))}.")
+    p = None if row_weights is None else row_weights.to(torch.float64)
+    value: Tensor = _Fused.apply(z, s, p, kernel_z, kernel_s, form, precision)
+    return value
