@@ -19,7 +19,6 @@ _LAYERS = (
     "conditional",
     "audit",
     "learning",
-    "audit",
     "data",
     "paper/runs/metrics.py",
 )
