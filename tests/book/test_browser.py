@@ -145,6 +145,20 @@ def evenly(names: list[str], count: int) -> list[str]:
     return [names[round(k * (len(names) - 1) / (count - 1))] for k in range(count)]
 
 
+def layout_trouble(page: Any) -> list[str]:
+    """Return what is wrong with the layout once it has settled.
+
+    A fade follows the frame after a change of size, and a busy machine draws that frame late. What is still wrong after
+    three seconds is a fault.
+    """
+    for _ in range(30):
+        trouble: list[str] = page.evaluate(LAYOUT)
+        if not trouble:
+            break
+        page.wait_for_timeout(100)
+    return trouble
+
+
 def test_every_page(page: Any, address: str, built_book: Path) -> None:
     """Check that every page that someone wrote is whole, offline and accessible.
 
@@ -183,10 +197,10 @@ def test_every_page(page: Any, address: str, built_book: Path) -> None:
         formulas += maths["set"]
         if maths["wrong"] or maths["red"] or maths["math"] != maths["set"]:
             trouble.append(f"{here}: formulas {maths}")
-        trouble += [f"{here}: {line}" for line in page.evaluate(LAYOUT)]
+        trouble += [f"{here}: {line}" for line in layout_trouble(page)]
         page.set_viewport_size({"width": 390, "height": 844})
         trouble += [f"{here}: wide: {line}" for line in page.evaluate(WIDE)]
-        trouble += [f"{here}: phone: {line}" for line in page.evaluate(LAYOUT)]
+        trouble += [f"{here}: phone: {line}" for line in layout_trouble(page)]
         page.set_viewport_size({"width": 1280, "height": 900})
         if here not in (listings[0], *STANDING_FOR_ALL):
             page.evaluate(REMOVE, REPEATED)
