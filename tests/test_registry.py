@@ -8,6 +8,7 @@ import inspect
 import pkgutil
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from pyarrow.parquet import read_schema
@@ -27,9 +28,9 @@ ROOT = Path(__file__).resolve().parents[1]
 TABLES = {"methods": registry.METHODS, "datasets": registry.DATASETS, "measures": registry.MEASURES}
 
 
-def objects(package: object) -> Iterator[tuple[str, object]]:
+def objects(package: ModuleType) -> Iterator[tuple[str, object]]:
     """Yield every public object that a module of the package defines."""
-    for found in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):  # type: ignore[attr-defined]
+    for found in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
         for name, value in vars(importlib.import_module(found.name)).items():
             if not name.startswith("_"):
                 yield f"{found.name}:{name}", value
@@ -137,7 +138,7 @@ def test_no_two_rows_look_alike(table: dict[str, registry.Method], paper: tuple[
 
 def test_no_two_rows_share_a_name_and_every_measure_is_defined() -> None:
     for table in TABLES.values():
-        names = [getattr(row, "label", "") or row.title for row in table.values()]  # type: ignore[attr-defined]
+        names = [row.title if isinstance(row, registry.DatasetRow) else row.label for row in table.values()]
         assert "" not in names
         assert len(set(names)) == len(names)
     for row in registry.MEASURES.values():

@@ -25,6 +25,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from frhsic_core.choices import one_of
+from frhsic_core.joint.contraction import inverse_root, smallest_own
 from frhsic_core.kernels import Gaussian, InverseMultiquadric, Kernel, Laplacian
 
 try:
@@ -33,7 +35,7 @@ try:
 except ImportError:  # no Triton: the streamed computation is used instead
     triton = None
 
-PRECISIONS = ("tf32", "tf32x3", "float32", "float64")
+FORMS = ("biased", "unbiased", "normalized")
 LARGEST_DIMENSION = 256
 _LOG2_E = math.log2(math.e)
 # A kernel of exponents, 2^x, or (1 − 2x)^(−1/2).
@@ -42,8 +44,13 @@ _EXPONENTIAL, _MULTIQUADRIC = 0, 1
 _SERIES_BELOW = 0.03
 # The expansion of the squared distance loses 2^-22 of the squared norm; above this mean norm rows are subtracted.
 _LARGEST_NORM = 64.0
+# The entry of the column that adds up weights: a power of two, small beside the rows.
 _ONE = 64.0
+# With this many rows rounding averages out, and the sums need no offset.
 _MANY_ROWS = 32_768
+# Columns that one program adds up in float32, and rows whose gradient is held in float64 at a time.
+_CHUNK = 16_384
+_ROWS_AT_ONCE = 131_072
 
 if triton is not None:
 
@@ -326,7 +333,9 @@ def can_fuse(z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel) -> bool:
         bandwidth = getattr(kernel, "bandwidth", None)
         if not isinstance(kernel, simple) or (isinstance(bandwidth, Tensor) and bandwidth.requires_grad):
             return False
-    return max(z.shape[-1], s.shape[-1]) <= LARGEST_DIMENSION
+    widest = max(z.shape[-1], s.shape[-1])
+    # The kernels count entries of a padded sample in 32 bits.
+    return widest <= LARGEST_DIMENSION and 2 * widest * (z.shape[-2] + 512) < 2**31
 
 
 def _padded(n: int, block: int) -> int:
@@ -441,29 +450,25 @@ class FusedPair:
         self,
         *,
         squares: bool = False,
-        chunk: int = 16384,
-        block: tuple[int, int] | None = None,
-        num_warps: int = 4,
-        num_stages: int = 3,
     ) -> KernelSums:
         """Return the sums over all pairs of rows."""
         z, s = self.z, self.s
         double = self.precision == "float64"
-        bm, bn = block or ((32, 32) if double or z.direct else (64, 32 if squares else 64))
+        bm, bn = (32, 32) if double or z.direct else (64, 32 if squares else 64)
         out = torch.zeros(5, self.n, dtype=torch.float64, device=z.bandwidth.device)
-        _sums_kernel[(-(-self.n // bm), -(-self.n // chunk))](
+        _sums_kernel[(-(-self.n // bm), -(-self.n // _CHUNK))](
             z.high, z.low, z.half, z.scale, z.columns, s.columns, self.weights, *out,
-            self.n, self.rows, chunk, self.shape[1], self.s_dimension, z.offset, s.offset,
+            self.n, self.rows, _CHUNK, self.shape[1], self.s_dimension, z.offset, s.offset,
             D=z.high.shape[-1] if not z.direct else 16, SPLIT=self.precision != "tf32", DIRECT=z.direct,
             ONE=self.s_dimension == 1, KIND_Z=z.kind, KIND_S=s.kind, ABSOLUTE_Z=z.absolute, ABSOLUTE_S=s.absolute,
             SERIES_Z=z.series, SERIES_S=s.series, WEIGHTED=self.weighted, SQUARES=squares,
             SHIFT_Z=z.offset != 0.0, SHIFT_S=s.offset != 0.0, BM=bm, BN=bn,
-            DOUBLE=double, num_warps=num_warps, num_stages=num_stages,
+            DOUBLE=double, num_warps=4, num_stages=3,
         )  # fmt: skip
         k, l, kl, kk, ll = out
         if not self.weighted:
             # The kernel value of padding is zero, so each padded column added −offset, and the product of both.
-            extra = bn * -(-(self.n - (self.n - 1) // chunk * chunk) // bn) + (self.n - 1) // chunk * chunk - self.n
+            extra = -self.n % bn  # a chunk is a multiple of every block
             k += extra * z.offset
             l += extra * s.offset
             kl -= extra * z.offset * s.offset
@@ -483,15 +488,12 @@ class FusedPair:
         self,
         shift: Tensor,
         *,
-        l_weight: Tensor | float = 1.0,
         k_weight: Tensor | None = None,
-        chunk: int = 16384,
-        block: tuple[int, int] = (128, 64),
-        num_warps: int = 4,
-        num_stages: int = 2,
-        rows_at_once: int = 131_072,
     ) -> Tensor:
-        """Return Σ_j p_j A_ij ∂K_ij/∂z_i for every row i, ``(n, d)`` in float64; see the module for A."""
+        """Return Σ_j p_j A_ij ∂K_ij/∂z_i for every row i, ``(n, d)`` in the dtype of the kernels; see the module for A.
+
+        A is the matrix with α = 1 and β = ``k_weight``; ``shift`` is its vector u.
+        """
         z, s = self.z, self.s
         double = self.precision == "float64"
         shifts = torch.zeros(self.rows, dtype=torch.float64 if double else torch.float32, device=shift.device)
@@ -500,8 +502,8 @@ class FusedPair:
             "BOTH": k_weight is not None,
         }  # fmt: skip
         outer = -1.0 / z.bandwidth if z.absolute else -1.0 / (z.unit * z.bandwidth)
-        own = 0.0 if k_weight is None else k_weight
-        mix = torch.stack([torch.as_tensor(w, dtype=torch.float64, device=shift.device) for w in (l_weight, own)])
+        own = shift.new_zeros(()) if k_weight is None else k_weight
+        mix = torch.stack([torch.ones_like(own), own])
         # A power of two that brings A near 2^4, so that its float16 halves neither overflow nor underflow.
         bound = mix[0].abs() * s.spread + mix[1].abs() * z.spread + 2.0 * shift.abs().amax()
         lift = torch.exp2(4.0 - torch.ceil(torch.log2(bound.clamp_min(1e-300))))
@@ -511,26 +513,26 @@ class FusedPair:
         if z.direct:
             size = 32
             g = torch.zeros(self.shape[1], self.rows, dtype=torch.float64, device=shift.device)
-            _direct_gradient_kernel[(-(-self.n // size), -(-self.n // chunk))](
+            _direct_gradient_kernel[(-(-self.n // size), -(-self.n // _CHUNK))](
                 z.columns, s.columns, self.weights, shifts, mix, g,
-                self.n, self.rows, chunk, self.shape[1], self.s_dimension, z.offset, s.offset,
+                self.n, self.rows, _CHUNK, self.shape[1], self.s_dimension, z.offset, s.offset,
                 ABSOLUTE_Z=z.absolute, BM=size, BN=size, DOUBLE=double, num_warps=4, **options,
             )  # fmt: skip
             return (g[:, : self.n].mT * outer).to(shifts.dtype)
-        bm, bn = block
+        bm, bn = 128, 64
         width = z.high.shape[-1]
         d = self.shape[1]
         spare = d < width
         result = torch.empty(self.n, d, dtype=z.half.dtype, device=shift.device)
-        for first in range(0, self.n, rows_at_once):
-            count = min(rows_at_once, self.n - first)
+        for first in range(0, self.n, _ROWS_AT_ONCE):
+            count = min(_ROWS_AT_ONCE, self.n - first)
             g = torch.zeros(count, width, dtype=torch.float64, device=shift.device)
             w = g.new_zeros(count)
-            _gradient_kernel[(-(-count // bm), -(-self.n // chunk))](
+            _gradient_kernel[(-(-count // bm), -(-self.n // _CHUNK))](
                 z.high, z.low, z.half, z.scale, z.back, s.columns, self.weights, shifts, mix, g, w,
-                self.n, self.rows, first, first + count, chunk, self.s_dimension, z.offset, s.offset,
+                self.n, self.rows, first, first + count, _CHUNK, self.s_dimension, z.offset, s.offset,
                 D=width, SPLIT=self.precision != "tf32", ONE=self.s_dimension == 1, BM=bm, BN=bn, SPARE=spare,
-                WEIGHTED=self.weighted, num_warps=num_warps, num_stages=num_stages, **options,
+                WEIGHTED=self.weighted, num_warps=4, num_stages=2, **options,
             )  # fmt: skip
             part = slice(first, first + count)
             u = z.high[part, :d].double()
@@ -585,9 +587,7 @@ class _Fused(torch.autograd.Function):
         own_z = centered(sums.kk, k, k).clamp_min(0.0)
         own_s = centered(sums.ll, l, l).clamp_min(0.0)
         ctx.save_for_backward(z, s, p, q, k, l, cross, own_z, own_s)
-        tiny = torch.finfo(torch.float64).tiny
-        value = cross / (own_z * own_s).clamp_min(tiny).sqrt()
-        return value.clamp(0.0, 1.0).to(z.dtype)
+        return (cross * inverse_root(own_z, own_s, smallest_own(z, rows=1))).clamp(0.0, 1.0).to(z.dtype)
 
     @staticmethod
     @torch.autograd.function.once_differentiable
@@ -615,10 +615,11 @@ class _Fused(torch.autograd.Function):
                 result = pair.gradient((q @ other) * 0.5 - other)
             else:
                 cross, mine, others = more[0], more[square], more[3 - square]
-                root = (mine * others).clamp_min(torch.finfo(torch.float64).tiny).sqrt()
-                ratio = -cross / mine.clamp_min(torch.finfo(torch.float64).tiny)
+                smallest = smallest_own(z, rows=1)
+                root = inverse_root(mine, others, smallest)  # zero, and so is the gradient, for a constant sample
+                ratio = -cross / mine.clamp_min(smallest)
                 shift = (q @ other) * 0.5 - other + ratio * ((q @ own) * 0.5 - own)
-                result = pair.gradient(shift, k_weight=ratio).div_(root)
+                result = pair.gradient(shift, k_weight=ratio).mul_(root)
             if ctx.form != "unbiased":
                 result.mul_((2.0 * q / x.shape[0]).unsqueeze(-1))
             gradients.append(result.mul_(grad).to(x.dtype))
@@ -650,10 +651,9 @@ def fused_hsic(
     precision : {"tf32", "tf32x3", "float32", "float64"}, optional
         See the module. The default is ``"float64"`` for samples in float64 and ``"tf32x3"`` otherwise.
     """
+    one_of("form", form, FORMS)
     if precision is None:
         precision = "float64" if z.dtype == torch.float64 else "tf32x3"
-    if precision not in PRECISIONS:
-        raise ValueError(f"precision is {precision!r}: choose one of {', '.join(map(repr, PRECISIONS))}.")
     p = None if row_weights is None else row_weights.to(torch.float64)
     value: Tensor = _Fused.apply(z, s, p, kernel_z, kernel_s, form, precision)
     return value

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from frhsic_core.arrays import ArrayLike, as_mask, as_pair, as_weights
 from frhsic_core.joint.contraction import dependence, inverse_root, require_estimator, smallest_own
 from frhsic_core.joint.gather import gather_rows
-from frhsic_core.joint.streaming import fused_form, streaming_hsic
+from frhsic_core.joint.streaming import fused_form, require_precision, streaming_hsic
 from frhsic_core.kernels import Kernel, product_kernel, resolve_kernel
 
 # Above this many rows two dense float64 Gram matrices pass a quarter of a gigabyte: stream instead.
@@ -72,9 +72,9 @@ def hsic(
         Rows per block of the streamed computation.
     precision : {"tf32", "tf32x3", "float32", "float64"}, optional
         Precision of the distances in the fused kernels, which compute more than 4,096 rows on a GPU (see
-        :mod:`frhsic_core.joint.fused`). The default is float64 for samples in float64 and ``"tf32x3"`` otherwise, whose
-        relative error is below 1e-6; that of ``"tf32"`` is 2e-7 in the value and 1e-4 in the gradient. Nothing else
-        uses it.
+        :mod:`frhsic_core.joint.fused`); elsewhere it changes nothing. The default is float64 for samples in float64 and
+        ``"tf32x3"`` otherwise. Measured on 100,000 normal rows of 50 columns at the median bandwidth, the relative
+        error of value and gradient is 4e-7 and 6e-7 with ``"tf32x3"``, 2e-7 and 7e-5 with ``"tf32"``.
     check_finite : bool
         Look for NaN and infinities first.
 
@@ -96,6 +96,7 @@ def hsic(
     0.0
     """
     require_estimator(estimator)
+    require_precision(precision)
     if attributes not in ATTRIBUTES:
         raise ValueError(f"attributes is {attributes!r}: choose 'joint', 'product' or 'sum'.")
     z, s = as_pair(z, s, check_finite=check_finite, min_rows=4 if estimator == "unbiased" else 1)
@@ -173,6 +174,7 @@ def normalized_hsic(
     >>> round(normalized_hsic([0.0, 1.0, 2.0, 3.0], [0.0, 2.0, 4.0, 6.0]).item(), 6)
     1.0
     """
+    require_precision(precision)
     z, s = as_pair(z, s, check_finite=check_finite)
     kernel_z = resolve_kernel(kernel_z, z, check_finite=False)
     kernel_s = resolve_kernel(kernel_s, s, check_finite=False)

@@ -18,10 +18,12 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from frhsic_core.choices import one_of
 from frhsic_core.joint.contraction import require_estimator
 from frhsic_core.kernels import Kernel
 
 DEFAULT_CHUNK = 2048
+PRECISIONS = ("tf32", "tf32x3", "float32", "float64")
 
 
 def _blocks(n: int, size: int) -> Iterator[tuple[slice, slice, bool]]:
@@ -115,6 +117,12 @@ def _gradient(
     return result
 
 
+def require_precision(precision: str | None) -> None:
+    """Raise an error unless ``precision`` is None or one that the fused kernels know."""
+    if precision is not None:
+        one_of("precision", precision, PRECISIONS)
+
+
 def streaming_hsic(
     z: Tensor,
     s: Tensor,
@@ -158,6 +166,7 @@ def streaming_hsic(
     >>> bool((streamed - hsic(z, z**2, kernel_z=kernel, kernel_s=kernel)).abs() < 1e-15)
     True
     """
+    require_precision(precision)
     size = DEFAULT_CHUNK if chunk_size is None else int(chunk_size)
     if size < 1:
         raise ValueError(f"chunk_size is {chunk_size}: a block needs at least one row.")

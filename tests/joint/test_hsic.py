@@ -294,3 +294,9 @@ def test_errors_say_what_to_do() -> None:
         hsic(z, z, kernel_z=1.0)
     with pytest.raises(ValueError, match="estimator is"):
         streaming_hsic(torch.zeros(3, 1), torch.zeros(3, 1), kernel_z=Linear(), kernel_s=Linear(), estimator="x")
+
+
+def test_an_unknown_precision_is_refused_on_every_device() -> None:
+    for statistic in (hsic, normalized_hsic):
+        with pytest.raises(ValueError, match="precision"):
+            statistic([0.0, 1.0, 2.0], [0.0, 1.0, 2.0], precision="half")
