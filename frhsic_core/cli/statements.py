@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -28,14 +29,22 @@ def row(result: Result) -> dict[str, Any]:
     }
 
 
-def read_recorded(path: Path) -> dict[tuple[str, str], str]:
-    """Return the recorded verdicts by statement and claim."""
+Recorded = Mapping[tuple[str, str], Mapping[str, Any]]
+SIDES = ("lower", "middle", "upper", "slack")
+
+
+def read_recorded(path: Path) -> Recorded:
+    """Return the recorded certificates by statement and claim."""
     rows = json.loads(path.read_text(encoding="utf-8"))
-    return {(entry["statement"], entry["claim"]): entry["verdict"] for entry in rows}
+    return {(entry["statement"], entry["claim"]): {"verdict": entry["verdict"], **entry} for entry in rows}
 
 
-def record(results: Iterable[Result], path: Path) -> None:
-    """Write the certificates as JSON, one per line, with numbers to six digits, so that a rerun changes nothing."""
+def record(results: Iterable[Result], path: Path, *, quick: Iterable[Result]) -> None:
+    """Write the certificates as JSON, one per line, with numbers to six digits, so that a rerun changes nothing.
+
+    ``quick`` holds the certificates of a run with ``--quick``; their sides are recorded beside those of the full run.
+    """
+    small = {result.key: {side: row(result)[side] for side in SIDES} for result in quick}
 
     def rounded(value: Any) -> Any:
         if isinstance(value, float):
@@ -44,28 +53,53 @@ def record(results: Iterable[Result], path: Path) -> None:
             return {key: rounded(item) for key, item in value.items()}
         return [rounded(item) for item in value] if isinstance(value, list) else value
 
-    lines = [json.dumps(rounded(row(result)), ensure_ascii=False) for result in results]
+    lines = [
+        json.dumps(rounded({**row(result), "quick": small.get(result.key)}), ensure_ascii=False) for result in results
+    ]
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")
 
 
 def compare(
-    results: Sequence[Result], recorded: Mapping[tuple[str, str], str], *, numbers: Iterable[str]
+    results: Sequence[Result], recorded: Recorded, *, numbers: Iterable[str], quick: bool = False
 ) -> tuple[list[str], list[str]]:
-    """Return the certificates whose verdict changed and those that are not recorded yet, as lines of text."""
-    found = {result.key: result.certificate.verdict for result in results}
-    changed = [
-        f"{statement}: {claim}: recorded {recorded[statement, claim]!r}, now {verdict!r}"
-        for (statement, claim), verdict in found.items()
-        if recorded.get((statement, claim), verdict) != verdict
-    ]
+    """Return the certificates whose verdict or sides changed and those that are not recorded yet, as lines of text.
+
+    The sides of statistical certificates are not compared: they rest on random draws, which another version of a
+    package may order differently.
+    """
+    found = {result.key: row(result) for result in results}
+    changed = []
+    for (statement, claim), now in found.items():
+        before = recorded.get((statement, claim))
+        if before is None:
+            continue
+        if before["verdict"] != now["verdict"]:
+            changed.append(f"{statement}: {claim}: recorded {before['verdict']!r}, now {now['verdict']!r}")
+        elif now["evidence"] != "statistical":
+            sides = before.get("quick") if quick else before
+            changed += [
+                f"{statement}: {claim}: {side} was {sides[side]:.6g}, now {now[side]:.6g}"
+                for side in ("lower", "middle", "upper")
+                if sides is not None and _moved(sides, now, side)
+            ]
     wanted = set(numbers)
     changed += [
-        f"{statement}: {claim}: recorded {verdict!r}, now not checked"
-        for (statement, claim), verdict in recorded.items()
+        f"{statement}: {claim}: recorded {before['verdict']!r}, now not checked"
+        for (statement, claim), before in recorded.items()
         if statement in wanted and (statement, claim) not in found
     ]
     return changed, [f"{key[0]}: {key[1]}" for key in found if key not in recorded]
+
+
+def _moved(before: Mapping[str, Any], now: Mapping[str, Any], side: str) -> bool:
+    """Return whether a side differs from its recorded six digits by more than rounding explains."""
+    if before[side] is None or now[side] is None:
+        return False
+    # A slack at the level of rounding means that rounding chose which of many equal cases is shown.
+    if all(0.0 < abs(sides["slack"]) < 1e-6 for sides in (before, now)):
+        return False
+    return not math.isclose(before[side], now[side], rel_tol=1e-4, abs_tol=1e-9)
 
 
 def certify(
@@ -83,9 +117,9 @@ def certify(
         Path | None, typer.Option(help="File with the recorded verdicts; by default claims/verdicts.json of the book.")
     ] = None,
 ) -> None:
-    """Check every statement of the paper and compare the verdicts with the recorded ones.
+    """Check every statement of the paper and compare verdicts and numbers with the recorded ones.
 
-    Exit status 0: no recorded verdict changed; 1: a verdict changed; 2: a mistake in the command.
+    Exit status 0: nothing recorded changed; 1: a verdict or a number changed; 2: a mistake in the command.
     """
     try:
         numbers = [find_statement(statement).number] if statement is not None else list(statements())
@@ -97,7 +131,7 @@ def certify(
         raise fail("--record writes the verdicts of all statements: leave --statement out.")
     # Problems with the record are reported before the checks run, which takes minutes.
     path, missing = _record_file(recorded)
-    known: dict[tuple[str, str], str] = {}
+    known: Recorded = {}
     if record_verdicts and path is None:
         raise fail(f"{missing} Or pass the file to write with --recorded.")
     if not record_verdicts and path is not None and not path.is_file():
@@ -113,7 +147,7 @@ def certify(
                 f"{path} is not a record of verdicts ({error}): restore it, or write it with --record."
             ) from None
     started = time.perf_counter()
-    results = _run(numbers, quick=quick)
+    results = _run(numbers, quick=quick and not record_verdicts)
     seconds = time.perf_counter() - started
     if as_json:
         typer.echo(json.dumps([row(result) for result in results], ensure_ascii=False, indent=1))
@@ -121,7 +155,7 @@ def certify(
         _print_results(results, seconds)
     if record_verdicts and path is not None:
         try:
-            record(results, path)
+            record(results, path, quick=_run(numbers, quick=True))
         except OSError as error:
             raise fail(f"The verdicts cannot be written to {path}: {error.strerror or error}.") from None
         typer.echo(f"Recorded {len(results)} verdicts in {path}.", err=True)
@@ -129,7 +163,7 @@ def certify(
     if path is None:
         typer.echo(f"No verdicts were compared. {missing}", err=True)
         return
-    changed, new = compare(results, known, numbers=numbers)
+    changed, new = compare(results, known, numbers=numbers, quick=quick)
     for line in new:
         typer.echo(f"Not recorded yet: {line}", err=True)
     for line in changed:

@@ -106,6 +106,22 @@ def test_a_changed_verdict_fails(small: Path) -> None:
     assert runner.invoke(app, ["--statement", "Theorem 4.5", "--recorded", str(path)]).exit_code == 0
 
 
+@pytest.mark.parametrize(("options", "place"), [([], None), (["--quick"], "quick")])
+def test_a_changed_number_fails(small: Path, options: list[str], place: str | None) -> None:
+    path = small / "verdicts.json"
+    runner.invoke(app, ["--record", "--recorded", str(path)])
+    rows = json.loads(path.read_text())
+    sides = rows[1] if place is None else rows[1][place]
+    sides["upper"] *= 1.001
+    path.write_text(json.dumps(rows))
+    result = runner.invoke(app, [*options, "--recorded", str(path)])
+    assert result.exit_code == 1
+    assert "upper was" in result.stderr
+    sides["upper"] /= 1.001 * (1.0 + 1e-7)  # the last of six digits may differ by rounding
+    path.write_text(json.dumps(rows))
+    assert runner.invoke(app, [*options, "--recorded", str(path)]).exit_code == 0
+
+
 def test_a_vanished_certificate_fails_and_a_new_one_is_named(small: Path) -> None:
     path = small / "verdicts.json"
     runner.invoke(app, ["--record", "--recorded", str(path)])

@@ -8,7 +8,7 @@ from frhsic_core.paper.runs.stored import book_folder
 from frhsic_core.paper.statements.sentences import failing
 
 
-def test_one_numbered_statement_fails() -> None:
+def test_the_numbered_statements_that_fail() -> None:
     records = json.loads(book_folder("claims", "verdicts.json").read_text(encoding="utf-8"))
-    broken = [s for s in failing(records) if s.kind == "numbered statement"]
-    assert [s.statements for s in broken] == [("Theorem 5.1", "Proposition G.2")]
+    broken = [s.statements for s in failing(records) if s.kind == "numbered statement"]
+    assert broken == [("Theorem 5.1", "Corollary 5.2", "Proposition G.2", "Corollary G.3"), ("Lemma B.1",)]

@@ -4,7 +4,14 @@ Each module checks a group of statements. :mod:`frhsic_core.paper.statements.reg
 ``frhsic certify`` runs them.
 """
 
-from frhsic_core.paper.statements.certificate import Certificate, equality, inequality, strict_inequality
+from frhsic_core.paper.statements.certificate import (
+    Certificate,
+    equality,
+    farthest,
+    inequality,
+    strict_inequality,
+    tightest,
+)
 from frhsic_core.paper.statements.registry import about, check
 
-__all__ = ["Certificate", "about", "check", "equality", "inequality", "strict_inequality"]
+__all__ = ["Certificate", "about", "check", "equality", "farthest", "inequality", "strict_inequality", "tightest"]

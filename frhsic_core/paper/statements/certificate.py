@@ -7,7 +7,7 @@ A certificate is made without the number and label of its statement;
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Required, TypedDict, Unpack
 
@@ -122,12 +122,15 @@ def inequality(
     'holds'
     >>> inequality("two is at most one", middle=2.0, upper=1.0, evidence="exact").verdict
     'fails as stated'
+    >>> inequality("an undefined side", middle=math.nan, upper=1.0, evidence="exact").verdict
+    'inconclusive'
     """
     slack = upper - middle
+    sides = [middle, upper]
     if not math.isnan(lower):
         slack = min(slack, middle - lower)
-    scale = max(1.0, *(abs(side) for side in (lower, middle, upper) if math.isfinite(side)))
-    ok = slack >= -tolerance * scale  # False for NaN sides: an undefined bound certifies nothing
+        sides.append(lower)
+    ok = _decide(sides, lambda: slack >= -tolerance * max(1.0, *(abs(side) for side in sides)))
     relation = "<=" if math.isnan(lower) else "<= <="
     return _certificate(claim, relation, (lower, middle, upper), slack, tolerance, ok, **options)
 
@@ -142,10 +145,9 @@ def equality(
     >>> equality("one is one", left=1.0, right=1.0 + 1e-12, evidence="exact").verdict
     'holds'
     """
-    scale = max(abs(left), abs(right))
-    difference = abs(left - right) / scale if scale > 0 else 0.0
-    sides = (math.nan, left, right)
-    return _certificate(claim, "==", sides, difference, tolerance, difference <= tolerance, **options)
+    difference = float(_relative_difference(left, right))
+    ok = _decide((left, right), lambda: difference <= tolerance)
+    return _certificate(claim, "==", (math.nan, left, right), difference, tolerance, ok, **options)
 
 
 def strict_inequality(
@@ -161,7 +163,8 @@ def strict_inequality(
     False
     """
     slack = upper - middle
-    return _certificate(claim, "<", (math.nan, middle, upper), slack, -margin, slack > margin, **options)
+    ok = _decide((middle, upper), lambda: slack > margin)
+    return _certificate(claim, "<", (math.nan, middle, upper), slack, -margin, ok, **options)
 
 
 def enclosed_inequality(claim: str, *, left: Any, right: Any, **options: Unpack[Options]) -> Certificate:
@@ -174,6 +177,40 @@ def enclosed_inequality(claim: str, *, left: Any, right: Any, **options: Unpack[
     ok = True if difference >= 0 else (False if difference < 0 else None)
     sides = (math.nan, float(left.mid()), float(right.mid()))
     return _certificate(claim, "<=", sides, float(difference.lower()), 0.0, ok, **options)
+
+
+def farthest(pairs: Iterable[tuple[Any, Any]]) -> tuple[float, float]:
+    """Return the pair of sides that differ most, relative to the larger one; a pair with a NaN differs most of all.
+
+    Examples
+    --------
+    >>> farthest([(1.0, 1.0), (2.0, 2.5), (3.0, 3.1)])
+    (2.0, 2.5)
+    """
+
+    def distance(pair: tuple[Any, Any]) -> Any:
+        difference = _relative_difference(*pair)
+        return math.inf if math.isnan(difference) else difference
+
+    left, right = max(pairs, key=distance)
+    return float(left), float(right)
+
+
+def tightest(certificates: Iterable[Certificate]) -> Certificate:
+    """Return the first certificate that does not hold or, if all hold, the one with the least relative slack."""
+    found = list(certificates)
+    broken = [one for one in found if not one.holds]
+    return broken[0] if broken else min(found, key=lambda one: one.slack / (one.middle or one.upper))
+
+
+def _relative_difference(left: Any, right: Any) -> Any:
+    scale = max(abs(left), abs(right))
+    return abs(left - right) / scale if scale != 0 else 0.0  # with `> 0` a NaN would become a zero
+
+
+def _decide(sides: Iterable[float], relation: Callable[[], bool]) -> bool | None:
+    """Return whether the relation holds, or None (inconclusive) if a side is NaN or infinite."""
+    return relation() if all(math.isfinite(side) for side in sides) else None
 
 
 def _certificate(

@@ -17,7 +17,7 @@ from itertools import product
 from typing import Any
 
 from frhsic_core.laws import formulas, mercer
-from frhsic_core.paper.statements import Certificate, check
+from frhsic_core.paper.statements import Certificate, check, tightest
 from frhsic_core.paper.statements.certificate import enclosed_inequality
 
 REACH = 12  # P(|S| > 12) < 4e-33
@@ -190,9 +190,8 @@ def _certify(claim: str, *, left: Ball, right: Ball, **details: Any) -> Certific
 
 
 def _tightest(certificates: list[Certificate]) -> Certificate:
-    """Return a certificate that does not hold if there is one, and otherwise the one with the least relative slack."""
-    worst = [c for c in certificates if c.verdict != "holds"]
-    chosen = worst[0] if worst else min(certificates, key=lambda c: c.slack / c.upper)
+    """Return the tightest certificate with the number of inequalities that were proved."""
+    chosen = tightest(certificates)
     return replace(chosen, details={**chosen.details, "inequalities proved": len(certificates)})
 
 

@@ -5,9 +5,11 @@ is known (:class:`frhsic_core.laws.GaussianPair`), and then the two estimators d
 EIPM at a fixed smoothing bandwidth also converges at root-n, but to the wrong number. The rate n^(−2/5) belongs to
 γ_n ∝ n^(−1/5), where the smoothing bias is of order γ_n².
 
-The paper calls HSIC's estimator a non-degenerate V-statistic. That is true where Z and S depend on each other: there
-√n(HSIC_n − HSIC) has a normal limit with variance 4·Var h₁, h₁(z, s) = E[k̃(Z, z)·l̃(S, s)]. At Z ⟂ S, the target of
-training, h₁ is zero everywhere. Then n·HSIC_b has a limit law and, for kernels with k(x, x) = 1, the mean
+The paper calls HSIC's estimator a non-degenerate V-statistic. √n(HSIC_n − HSIC) has a normal limit with variance
+4·Var h₁, h₁(z, s) = E[k̃(Z, z)·l̃(S, s)]. The estimator is degenerate where h₁ is constant. At Z ⟂ S, the target of
+training, h₁ is zero everywhere. It can also be constant under dependence: for Z = S a fair coin the symmetry of the two
+values makes h₁ constant, as it must be where HSIC is largest. At Z ⟂ S n·HSIC_b has a limit law and, for kernels with
+k(x, x) = 1, the mean
 
     E[n·HSIC_b] = (1 − μ_K)(1 − μ_L)(1 − 1/n),    μ_K = E k(Z, Z'), μ_L = E l(S, S'),
 
@@ -327,12 +329,15 @@ def exact_null_means() -> list[Certificate]:
 
 @check("Definition 2.1")
 def degeneracy(*, quick: bool) -> list[Certificate]:
-    """Check the first projection: zero at independence, positive elsewhere, and right as a variance there."""
+    """Check the first projection: zero at independence and for a fair coin Z = S, positive for another law."""
     independent = FiniteLaw([0, 1], [0, 1], [[p * q for q in P_S] for p in P_Z])
     table = [[Fraction(1, 2), Fraction(1, 8)], [Fraction(1, 8), Fraction(1, 4)]]
     dependent = FiniteLaw([0, 1], [0, 1], table)
     at_null = projection_variance(independent, GRAM_Z, GRAM_S)
     off_null = projection_variance(dependent, GRAM_Z, GRAM_S)
+    coin = FiniteLaw([0, 1], [0, 1], [[HALF, Fraction(0)], [Fraction(0), HALF]])
+    at_maximum = projection_variance(coin, GRAM_Z, GRAM_S)
+    coin_hsic = (coin.difference * (np.array(GRAM_Z, dtype=object) @ coin.difference @ GRAM_S)).sum()
     n, draws = 4000, 2000 if quick else 20_000
     rng = np.random.default_rng(21)
     counts = rng.multinomial(n, np.array(table, dtype=float).ravel(), size=draws).reshape(draws, 2, 2) / n
@@ -344,8 +349,14 @@ def degeneracy(*, quick: bool) -> list[Certificate]:
             "text: the estimator is a non-degenerate V-statistic; variance of its first projection at independence",
             middle=0.0, upper=float(at_null), evidence="exact", details={"variance": str(at_null)}),
         strict_inequality(
-            "off the null the estimator is non-degenerate; variance of its first projection", middle=0.0,
+            "a dependent law where the estimator is non-degenerate; variance of its first projection", middle=0.0,
             upper=float(off_null), evidence="exact", corrected=True, details={"variance": str(off_null)}),
+        equality(
+            "a dependent law where the estimator is degenerate, Z = S a fair coin; variance of its first projection",
+            left=float(at_maximum), right=0.0, tolerance=0.0, evidence="exact", corrected=True,
+            details={"HSIC": str(coin_hsic)}),
+        strict_inequality("the same coin: HSIC is positive", middle=0.0, upper=float(coin_hsic), evidence="exact",
+                          corrected=True, details={"HSIC": str(coin_hsic)}),
         inequality(
             "off the null n times the variance of HSIC is that of the first projection, up to sampling error and 1/n",
             middle=abs(variance / float(off_null) - 1.0), upper=5.0 * math.sqrt(2.0 / draws) + 40.0 / n,

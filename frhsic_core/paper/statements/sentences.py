@@ -67,7 +67,7 @@ def sentences() -> tuple[Sentence, ...]:
     Examples
     --------
     >>> sentences()[0].statements
-    ('Theorem 5.1', 'Proposition G.2')
+    ('Theorem 5.1', 'Corollary 5.2', 'Proposition G.2', 'Corollary G.3')
     """
     text = resources.files("frhsic_core.paper.statements").joinpath("sentences.csv").read_text(encoding="utf-8")
     return tuple(

@@ -84,8 +84,8 @@ def operator_norm(deviations: Deviations) -> Tensor:
 def _worst(pairs: list[tuple[Tensor, Tensor]]) -> tuple[float, float]:
     """Return the pair of sides closest to breaking, relative to the right side."""
     left, right = (torch.cat([pair[i].reshape(-1) for pair in pairs]) for i in (0, 1))
-    # Where both sides are rounding, their quotient has no meaning.
-    keep = right > 1e-13
+    # Where both sides are rounding, their quotient has no meaning. A NaN is kept: argmax then returns it.
+    keep = ~(right <= 1e-13)
     index = int((left[keep] / right[keep]).argmax())
     return left[keep][index].item(), right[keep][index].item()
 

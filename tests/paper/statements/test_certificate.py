@@ -7,7 +7,14 @@ import math
 
 import pytest
 
-from frhsic_core.paper.statements.certificate import Certificate, equality, inequality, strict_inequality
+from frhsic_core.paper.statements.certificate import (
+    Certificate,
+    equality,
+    farthest,
+    inequality,
+    strict_inequality,
+    tightest,
+)
 
 CLAIM = "a claim"
 
@@ -22,8 +29,11 @@ CLAIM = "a claim"
         (1.5, 1.0, 2.0, "fails as stated"),
         (math.nan, 1.0 + 1e-14, 1.0, "holds"),
         (math.nan, 1.0 + 1e-9, 1.0, "fails as stated"),
-        (math.nan, math.nan, 1.0, "fails as stated"),
-        (math.nan, 1.0, math.inf, "holds"),
+        (math.nan, math.nan, 1.0, "inconclusive"),
+        (math.nan, 1.0, math.nan, "inconclusive"),
+        (math.nan, 1.0, math.inf, "inconclusive"),
+        (math.nan, -math.inf, 1.0, "inconclusive"),
+        (math.inf, math.inf, math.inf, "inconclusive"),
     ],
 )
 def test_inequality(lower: float, middle: float, upper: float, verdict: str) -> None:
@@ -39,6 +49,26 @@ def test_slack_is_the_worst_side() -> None:
 @pytest.mark.parametrize(("left", "right", "holds"), [(1.0, 1.0, True), (0.0, 0.0, True), (1.0, 1.1, False)])
 def test_equality(left: float, right: float, holds: bool) -> None:
     assert equality(CLAIM, left=left, right=right, evidence="exact").holds == holds
+
+
+@pytest.mark.parametrize(("left", "right"), [(math.nan, 1.0), (0.0, math.nan), (math.nan, math.nan), (math.inf, 1.0)])
+def test_an_undefined_side_certifies_nothing(left: float, right: float) -> None:
+    assert equality(CLAIM, left=left, right=right, evidence="exact").verdict == "inconclusive"
+    assert strict_inequality(CLAIM, middle=left, upper=right, evidence="exact").verdict == "inconclusive"
+
+
+def test_the_farthest_pair_keeps_a_nan() -> None:
+    pairs = [(1.0, 1.0), (math.nan, 2.0), (3.0, 4.0)]
+    assert math.isnan(farthest(pairs)[0])
+    assert farthest([(0.0, 0.0), (3.0, 4.0), (10.0, 11.0)]) == (3.0, 4.0)
+
+
+def test_the_tightest_certificate_is_one_that_does_not_hold() -> None:
+    fine = inequality(CLAIM, middle=1.0, upper=1.1, evidence="exact")
+    wide = inequality(CLAIM, middle=1.0, upper=2.0, evidence="exact")
+    undefined = inequality(CLAIM, middle=math.nan, upper=2.0, evidence="exact")
+    assert tightest([wide, fine]) is fine
+    assert tightest([wide, fine, undefined]) is undefined
 
 
 def test_equality_is_relative() -> None:

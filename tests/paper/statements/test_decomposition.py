@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from fractions import Fraction
 
 import numpy as np
@@ -126,13 +127,24 @@ def test_certificates_are_as_recorded() -> None:
     numbers = ("Lemma B.1", "Lemma B.2")
     certificates = [c for number in numbers for check in checks("decomposition")[number] for c in check(quick=True)]
     failing = [c.claim for c in certificates if not c.holds]
-    assert len(failing) == 2
+    assert len(failing) == 3
     assert any("coincide" in claim for claim in failing)
     assert any("binary" in claim for claim in failing)
-    assert sum(c.verdict == "holds as corrected" for c in certificates) == 2
+    assert sum(c.verdict == "holds as corrected" for c in certificates) == 3
 
 
 def test_the_numbers_of_the_counterexample() -> None:
     certificate = next(c for c in f.discrete_lemma(quick=True) if "coincide" in c.claim)
     assert certificate.middle == pytest.approx(float(Fraction(certificate.details["HSIC"])))
     assert certificate.middle < 0.3 * certificate.upper
+
+
+def test_distance_to_simple_functions_by_all_partitions() -> None:
+    points = 5
+    for values in (1, 2, 3):
+        distances = []
+        for labels in itertools.product(range(values), repeat=points):
+            embeddings = np.eye(points)  # orthonormal, one row for each point
+            means = {cell: embeddings[np.array(labels) == cell].mean(0) for cell in set(labels)}
+            distances.append(np.mean([((embeddings[i] - means[labels[i]]) ** 2).sum() for i in range(points)]))
+        assert float(decomposition.distance_to_simple(values, points)) == pytest.approx(min(distances), rel=1e-12)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 
 from frhsic_core.joint import hsic
+from frhsic_core.kernels import Gaussian
 from frhsic_core.paper.statements.concentration import linear_complexity
+from frhsic_core.paper.statements.parity_gap import gap_spectrum
 from frhsic_core.paper.statements.registry import checks
 from frhsic_core.paper.statements.uniform_coverage import (
     _coverage,
@@ -16,6 +20,8 @@ from frhsic_core.paper.statements.uniform_coverage import (
     linear_class,
     mlp_class,
     parameter_grid,
+    projected_gap,
+    replaced_row,
     two_column_inputs,
 )
 
@@ -86,9 +92,42 @@ def test_ascent_beats_random_networks_and_stays_below_the_bound_for_any_class(ge
 )
 def test_certificates_hold(check) -> None:
     for certificate in check(quick=True):
-        assert certificate.verdict == "holds", certificate.claim
-        if certificate.statement != "Corollary 5.3":
+        assert certificate.holds, certificate.claim
+        if "coverage" in certificate.details:
+            assert certificate.details["bound"] < 0.25, "a bound above the trivial one cannot fail"
             assert certificate.details["fraction of the bound at which coverage breaks"] < 0.1
+
+
+def test_coverage_refuses_a_bound_that_cannot_fail() -> None:
+    with pytest.raises(ValueError, match="cannot fail"):
+        _coverage("x", torch.zeros(10), 0.25)
+
+
+def test_projected_gap_is_that_of_the_sample(generator: torch.Generator) -> None:
+    law = two_column_inputs(points=3)
+    rows = torch.randint(18, (1, 40), generator=generator)
+    frequencies = torch.bincount(rows[0], minlength=18).double().unsqueeze(0) / 40
+    z = law.x[:, :1] - 0.5 * law.x[:, 1:]
+    head = law.kernel_z(z, torch.zeros(1, 1, dtype=torch.float64)).squeeze(-1)
+    found = gap_spectrum(
+        z[rows[0]],
+        law.s[rows[0]],
+        anchors=torch.zeros(1, 1),
+        coefficients=torch.ones(1),
+        kernel_z=law.kernel_z,
+        kernel_s=law.kernel_s,
+    )
+    for m in (1, 2, 3):
+        expected = found.mean_squares[m - 1] * found.eigenvalues[m - 1] / found.squared_norm
+        assert torch.allclose(projected_gap(head.unsqueeze(0), law.gram_s, frequencies, m=m)[0], expected, atol=1e-14)
+
+
+def test_replacing_a_row_moves_a_coin_the_most(generator: torch.Generator) -> None:
+    # Two rows, equal before and different after: HSIC_n goes from 0 to (1 - a)²/4 with a = exp(-9/2).
+    z = torch.zeros(1, 2, 1, dtype=torch.float64)
+    other = torch.full((1, 1, 2), 3.0, dtype=torch.float64)
+    change = replaced_row(z, z, other=other, kernel=Gaussian(1.0)).item()
+    assert change == pytest.approx(2 * (1 - math.exp(-4.5)) ** 2 / 4, rel=1e-12)
 
 
 def test_coverage_fails_for_a_bound_that_is_too_small(generator: torch.Generator) -> None:
