@@ -123,8 +123,10 @@ def counts(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     dict
         ``"theorems"``, ``"theorems that hold"`` and the number of failing sentences for every one of ``KINDS``.
     """
+    rows = list(rows)
     found = failing(rows)
-    broken = {number for s in found if s.kind == "numbered statement" for number in s.statements}
+    numbered = [row for s in found if s.kind == "numbered statement" for row in concerned(s, rows)]
+    broken = {row["statement"] for row in numbered if row["verdict"] == FAILS}
     kinds = Counter(s.kind for s in found)
     return {
         "theorems": len(theorems()),
