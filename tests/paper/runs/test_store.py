@@ -57,6 +57,34 @@ def test_order_and_repetition_of_writing_do_not_change_a_byte(tmp_path, tiny: Ex
     assert two.table.stat().st_mtime_ns == before
 
 
+def test_the_last_version_of_a_row_wins_and_is_recorded_once(tmp_path, tiny: Experiment, part_of) -> None:
+    store = ResultStore(tmp_path, "tiny")
+    job = tiny.jobs()[1]
+    first = part_of(job)
+    second = part_of(job, shift=0.5)
+    store.write(first)
+    store.compact()
+    store.write(second)
+    for _ in range(2):
+        found = store.read().sort_values(["lam", "split"])["performance"].tolist()
+        assert found == second.rows.sort_values(["lam", "split"])["performance"].tolist()
+        assert [record["job"] for record in store.provenance()["stacks"]] == [job.key]
+        store.compact()
+
+
+def test_an_interrupted_write_leaves_the_old_file_alone(tmp_path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+
+    def interrupt(file) -> None:
+        file.write(b"half")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        atomic_files.write_atomically(path, interrupt)
+    assert [(found.name, found.read_text()) for found in tmp_path.iterdir()] == [("a.txt", "old")]
+
+
 @pytest.mark.parametrize(
     ("code", "words"),
     [
@@ -123,6 +151,8 @@ def test_missing_stacks_are_exactly_what_is_lacking(tmp_path, tiny: Experiment, 
     store.write(part_of(Job(frhsic.recipe, (100.0,), (43,))))
     left = [job for job in tiny.missing(store.done()) if job.recipe.method == "frhsic"]
     assert [(job.lams, job.splits) for job in left] == [((1.0,), (43,))]
+    again = replace(tiny, methods=("frhsic",), splits=(42,), repeats=(0, 1))
+    assert [(job.lams, job.splits, job.repeats) for job in again.missing(store.done())] == [((1.0, 100.0), (42,), (1,))]
     assert tiny.missing(tiny.keys()) == []
 
 
