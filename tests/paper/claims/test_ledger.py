@@ -98,6 +98,11 @@ def test_every_line_has_a_verdict(table: pd.DataFrame) -> None:
     assert (table.loc[table["verdict"] == "fails", "kind"] == "statement").all()
 
 
+def test_settings_are_those_of_the_main_sweep() -> None:
+    answer = QUERIES["recipe"](names=["epochs", "batch_size"])
+    assert answer.values == {"text": (200, 256), "reference": (200, 256)}
+
+
 def test_another_grid_is_used_where_it_is_given() -> None:
     assert frontiers("compas", "text").lams.shape[1] == 9
     assert frontiers("compas", "text", lambda_grid="text").lams.shape[1] == 5

@@ -338,6 +338,21 @@ def test_another_runner_compacts_in_between(tmp_path, kind, parts, monkeypatch, 
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_another_reader_sets_aside_a_part_in_between(tmp_path, kind, parts, monkeypatch) -> None:
+    store = filled(tmp_path, parts)
+    first = min(store.parts.iterdir())
+    first.write_bytes(b"half")
+
+    def late(path: Path) -> object:
+        monkeypatch.setattr(store_module, "read_part", read_part)
+        filled(tmp_path, []).done()
+        return read_part(path)
+
+    monkeypatch.setattr(store_module, "read_part", late)
+    assert store.done() == {key for part in parts if not first.name.startswith(part.job.key) for key in part.job.keys}
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_json_file_read_before_and_a_table_after_compaction_do_not_look_damaged(
     tmp_path, kind, parts, monkeypatch
 ) -> None:
