@@ -48,7 +48,7 @@ def filled(root: Path, parts: list[Part], *, compacted: int = 0) -> ResultStore:
         if i == compacted > 0:
             store.compact()
         store.write(part)
-    if compacted == len(parts):
+    if compacted == len(parts) > 0:
         store.compact()
     return store
 
@@ -257,7 +257,7 @@ while not ended:
                     os.kill(os.getpid(), signal.SIGKILL)
                 return function(*args, **options)
             return call
-        for name in ("fsync", "chmod", "replace", "unlink", "rmdir"):
+        for name in ("fsync", "replace", "unlink", "rmdir"):
             setattr(os, name, counted(getattr(os, name)))
         ResultStore(folder, "tiny").compact()
         os._exit(0)
@@ -269,6 +269,7 @@ while not ended:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("compacted", [0, 2])
 def test_a_kill_at_any_moment_of_compaction_loses_nothing(tmp_path, kind, parts, compacted) -> None:
+    parts = parts[:3]
     expected = filled(tmp_path / "whole", parts, compacted=compacted)
     rows = sorted_rows(expected.read())
     shutil.copytree(tmp_path / "whole", tmp_path / "base")
@@ -277,8 +278,8 @@ def test_a_kill_at_any_moment_of_compaction_loses_nothing(tmp_path, kind, parts,
     command = [sys.executable, "-c", KILL, str(tmp_path / "base"), str(tmp_path / "out")]
     subprocess.run(command, check=True, timeout=120)
     folders = sorted((tmp_path / "out").iterdir())
-    # Three files are written with three calls each, then the parts and their folder are removed.
-    assert len(folders) > 9 + len(parts) - compacted
+    # Three files are written with two calls each, then the parts and their folder are removed; the last run ends.
+    assert len(folders) == 3 * 2 + len(parts) - compacted + 1 + 1
     for folder in folders:
         store = ResultStore(folder, "tiny")
         assert store.done() == keys_of_parts(parts)
@@ -345,7 +346,7 @@ def test_another_reader_sets_aside_a_part_in_between(tmp_path, kind, parts, monk
 
     def late(path: Path) -> object:
         monkeypatch.setattr(store_module, "read_part", read_part)
-        filled(tmp_path, []).done()
+        ResultStore(tmp_path, "tiny", say=lambda line: None).done()
         return read_part(path)
 
     monkeypatch.setattr(store_module, "read_part", late)
@@ -387,9 +388,8 @@ def test_the_first_unit_of_another_runner_does_not_disturb_a_reader(tmp_path, mo
 
 
 @pytest.fixture
-def book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a copy of the book with a few results."""
-    shutil.copytree(book_folder("claims"), tmp_path / "claims")
+def book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Return a folder with copies of a few results, of which one is called main."""
     (tmp_path / "results").mkdir()
     for name in ("live.parquet", "live.json", "lambda_levels.csv", "lambda_levels.json"):
         target = "main" + Path(name).suffix if name.startswith("live") else name
