@@ -116,6 +116,18 @@ def test_a_time_limit_abandons_the_stack_in_flight(tmp_path, tiny: Experiment) -
     assert store.done() == set()
 
 
+def test_a_time_limit_is_in_minutes(tmp_path, tiny: Experiment, monkeypatch, part_of) -> None:
+    left = []
+
+    def run_job(job, *, deadline: float, **options):
+        left.append(deadline - time.monotonic())
+        return part_of(job)
+
+    monkeypatch.setattr(run_module, "run_job", run_job)
+    assert run_module.run_experiment(tiny, ResultStore(tmp_path, "tiny"), device="cpu", minutes=2).left == 0
+    assert all(60 < seconds <= 120 for seconds in left)
+
+
 def test_a_broken_stack_does_not_cost_the_others(tmp_path, tiny: Experiment, monkeypatch) -> None:
     from dataclasses import replace
 
