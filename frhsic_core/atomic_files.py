@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 _OLD = 3600.0  # seconds after which an unfinished file belongs to no living process
 
@@ -32,13 +32,18 @@ def write_atomically(path: str | os.PathLike[str], write: Callable[[Any], Any]) 
     try:
         with os.fdopen(handle, "wb") as file:
             write(file)
-            file.flush()
-            os.fsync(file.fileno())
         os.chmod(name, 0o644)  # a temporary file is readable by its owner only
-        os.replace(name, path)
+        move_into_place(name, path)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def move_into_place(temporary: str | os.PathLike[str], path: str | os.PathLike[str]) -> None:
+    """Flush a complete file to the disk and rename it to ``path``, which must be in the same folder."""
+    with open(temporary, "rb+") as file:
+        os.fsync(file.fileno())
+    os.replace(temporary, path)
 
 
 @contextmanager
@@ -47,13 +52,22 @@ def claim(path: Path) -> Iterator[bool]:
 
     The operating system frees the lock when that process ends, however it ends.
     """
-    with open(path, "ab") as file:
+    with _opened(path) as file:
         held = _lock(file.fileno(), wait=False)
         try:
             yield held
         finally:
             if held:
                 path.unlink(missing_ok=True)
+
+
+def _opened(path: Path) -> BinaryIO:
+    while True:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            return open(path, "ab")
+        except FileNotFoundError:  # another process has just removed the empty folder
+            continue
 
 
 @contextmanager
@@ -71,15 +85,20 @@ def lock_folder(folder: Path) -> Iterator[None]:
 def remove_leftovers(folder: Path) -> None:
     """Remove free locks, unfinished files older than an hour and, if it is then empty, the folder itself."""
     for path in folder.glob("*.lock"):
-        with open(path, "ab") as file:
+        with suppress(OSError), open(path, "rb+") as file:
             if _lock(file.fileno(), wait=False):
                 path.unlink(missing_ok=True)
-    for path in folder.glob(".*.*.*"):
+    remove_unfinished(folder, ".*.*")
+    with suppress(OSError):
+        folder.rmdir()
+
+
+def remove_unfinished(folder: Path, pattern: str) -> None:
+    """Remove the files that match ``pattern`` and are older than an hour; younger ones may be in use."""
+    for path in folder.glob(pattern):
         with suppress(OSError):
             if time.time() - path.stat().st_mtime > _OLD:
                 path.unlink()
-    with suppress(OSError):
-        folder.rmdir()
 
 
 def _lock(handle: int, *, wait: bool) -> bool:

@@ -44,6 +44,11 @@ def _folder(store: Path | None, preset: str) -> Path:
     return Path("_build") / "results" if preset == "smoke" else book_folder("results")
 
 
+def _results(folder: Path, name: str) -> ResultStore:
+    """Return a store that reports damaged and lost files on the error stream."""
+    return ResultStore(folder, name, say=lambda line: typer.echo(line, err=True))
+
+
 def run(
     experiment: Annotated[str, typer.Argument(help=f"One of: {', '.join(EXPERIMENTS)}.")] = "main",
     preset: Preset = "full",
@@ -89,7 +94,7 @@ def _run(
 ) -> int:
     from frhsic_core.paper.runs.runner import run_experiment
 
-    results = ResultStore(folder, chosen.name)
+    results = _results(folder, chosen.name)
     report = run_experiment(chosen, results, device=device, threads=threads, minutes=minutes, dask=dask, say=typer.echo)
     if isinstance(chosen, Study):
         results.compact(chosen)
@@ -125,7 +130,7 @@ def tables(
         if csv is not None and not csv.absolute().parent.is_dir():
             raise ValueError(f"csv is {csv}, but there is no folder {csv.absolute().parent}: create it first.")
         folder = store or book_folder("results")
-        rows = ResultStore(folder, experiment).read()
+        rows = _results(folder, experiment).read()
         rows = rows[(rows["protocol"] == protocol) & (rows["option"] == "")]
         stored = sorted(set(rows["split"]))
         if not stored:
@@ -170,7 +175,7 @@ def status(store: Place = None) -> None:
 
 def _progress(chosen: Experiment | Study, folder: Path) -> tuple[list[str], list[float], list[dict[str, str]]]:
     """Return rows done, rows needed and jobs left; seconds that *this* preset needed; the machines that were used."""
-    results = ResultStore(folder, chosen.name)
+    results = _results(folder, chosen.name)
     done = results.done()
     needed = chosen.keys()
     side = results.provenance()

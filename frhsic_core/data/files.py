@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from frhsic_core.atomic_files import move_into_place
+
 CHUNK = 1 << 20
 PARTIAL_SUFFIX = ".part"
 STALE_SECONDS = 24 * 3600
@@ -120,7 +122,7 @@ def verify(path: Path, file: RawFile) -> str:
 def partial(destination: Path) -> Iterator[Path]:
     """Yield a temporary path beside ``destination`` and rename it when the block succeeds.
 
-    `os.replace` within one folder is atomic, so a reader finds the whole file or none. The temporary name contains the
+    Renaming within one folder is atomic, so a reader finds the whole file or none. The temporary name contains the
     host and the process, so that two processes never share one, and `sweep` can find what a killed process left.
     """
     destination.parent.mkdir(parents=True, exist_ok=True)
@@ -128,7 +130,7 @@ def partial(destination: Path) -> Iterator[Path]:
     temporary = destination.parent / f".{destination.name}~{tag}{PARTIAL_SUFFIX}"
     try:
         yield temporary
-        os.replace(temporary, destination)
+        move_into_place(temporary, destination)
     finally:
         remove(temporary)
 

@@ -21,6 +21,9 @@ from frhsic_core.cli.experiments import register
 from frhsic_core.paper.experiments import presets
 from frhsic_core.paper.runs import runner
 from frhsic_core.paper.runs.plan import Experiment, Task
+from frhsic_core.paper.runs.result_files import sha256, write_sidecar
+from frhsic_core.paper.runs.runner import run_experiment
+from frhsic_core.paper.runs.store import ResultStore
 from frhsic_core.paper.runs.stored import book_folder
 
 app = typer.Typer()
@@ -167,9 +170,51 @@ def test_a_table_that_cannot_be_written_or_read_is_a_sentence(small, tmp_path, m
     written = small.invoke(app, ["tables", "main_smoke", "--csv", str(tmp_path / "x.csv"), *place])
     assert (written.exit_code, "No space left" in written.output) == (2, True)
     (tmp_path / "main_smoke.parquet").write_bytes(b"half")
-    broken = small.invoke(app, ["tables", "main_smoke", *place])
-    assert broken.exit_code == 2
-    assert "main_smoke.parquet is not readable" in broken.output
+    run = ["run", "main", "--preset", "smoke", "--device", "cpu", *place]
+    for arguments in (["tables", "main_smoke", *place], ["status", *place], run):
+        broken = small.invoke(app, arguments)
+        assert broken.exit_code == 2
+        assert "main_smoke.parquet is damaged" in broken.output
+
+
+@pytest.mark.parametrize(
+    ("experiment", "table"), [("main", "main_smoke.parquet"), ("lambda_levels", "lambda_levels_smoke.csv")]
+)
+def test_a_lost_table_is_reported_and_computed_again(small, tmp_path, experiment, table) -> None:
+    place = ["--store", str(tmp_path)]
+    run = ["run", experiment, "--preset", "smoke", "--device", "cpu", *place]
+    assert small.invoke(app, run).exit_code == 0
+    before = (tmp_path / table).read_bytes()
+    (tmp_path / table).unlink()
+    status = small.invoke(app, ["status", *place])
+    assert status.exit_code == 0
+    assert f"{table} is missing" in status.stderr
+    if experiment == "main":
+        shown = small.invoke(app, ["tables", "main_smoke", *place])
+        assert shown.exit_code == 2
+        assert f"{table} is missing" in shown.stderr
+    again = small.invoke(app, run)
+    assert again.exit_code == 0
+    assert again.stderr.count(f"{table} is missing") == 1
+    assert "to train, 2 models" in again.stdout or "2 units to measure" in again.stdout
+    assert (tmp_path / table).read_bytes() == before
+
+
+def test_a_damaged_part_is_named_and_trained_again(small, tmp_path) -> None:
+    place = ["--store", str(tmp_path)]
+    run = ["run", "main", "--preset", "smoke", "--device", "cpu", *place]
+    assert run_experiment(SMALL, ResultStore(tmp_path, SMALL.name), device="cpu").left == 0
+    part = next((tmp_path / "main_smoke.parts").glob("*.stack"))
+    part.write_bytes(part.read_bytes()[:100])
+    status = small.invoke(app, ["status", *place])
+    assert status.exit_code == 0
+    assert f"{part.name} is damaged" in status.stderr
+    part.with_name(f"{part.name}.damaged").rename(part)
+    again = small.invoke(app, run)
+    assert again.exit_code == 0
+    assert f"{part.name} is damaged" in again.stderr
+    assert "1 stack to train, 1 model" in again.stdout
+    assert "0 stacks left" in again.stdout
 
 
 def test_without_pyarrow_a_run_keeps_its_parts_and_tables_say_what_to_install(tmp_path) -> None:
@@ -192,6 +237,7 @@ def test_without_pyarrow_a_run_keeps_its_parts_and_tables_say_what_to_install(tm
     assert "pip install 'frhsic-core[experiments]'" in done.stdout
     assert len(list((tmp_path / "main_smoke.parts").glob("*.stack"))) == 2
     (tmp_path / "main.parquet").write_bytes(b"any")
+    write_sidecar(tmp_path / "main.json", {"experiment": "main"}, [sha256(b"any")])
     tables = subprocess.run([*command, "tables", *place], capture_output=True, text=True)
     assert tables.returncode == 2
     assert "needs pyarrow: pip install 'frhsic-core[experiments]'" in tables.stderr

@@ -10,13 +10,13 @@ import pytest
 from frhsic_core.learning import FRHSIC
 from frhsic_core.learning.bandwidth import resolve_policy
 from frhsic_core.learning.penalties.base import RIDGE
-from frhsic_core.paper.runs.stored import book_folder
+from frhsic_core.paper.runs.stored import book_folder, stored_rows
 
 
 @pytest.fixture(scope="module")
 def summary() -> pd.DataFrame:
     """Return, for each form, policy and ridge (in millionths), in how many of ten runs something happened."""
-    runs = pd.read_csv(book_folder("results", "bandwidth_policies.csv"))
+    runs = stored_rows("bandwidth_policies")
     adult = json.loads(book_folder("data_summaries", "adult-reference.json").read_text(encoding="utf-8"))
     outside = ~runs["ratio"].between(1 / 3, 3)
     runs = runs.assign(

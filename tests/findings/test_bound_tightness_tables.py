@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,7 +12,7 @@ from frhsic_core.paper.experiments.bound_tightness.tables import (
     slopes,
     with_bounds,
 )
-from frhsic_core.paper.runs.stored import book_folder, stored_rows
+from frhsic_core.paper.runs.stored import book_folder, stored_provenance, stored_rows
 
 
 def test_stored_bounds_hold_and_say_nothing_at_the_cut_off() -> None:
@@ -54,5 +52,5 @@ def test_stored_spectrum_ends_at_the_enclosed_smallest() -> None:
     assert len(ends) == 3
     for sigma, value in ends.items():
         assert value == pytest.approx(exact[sigma], abs=1e-3)
-    side = json.loads(book_folder("results", "bandwidth_scaling.json").read_text(encoding="utf-8"))
+    side = stored_provenance("bandwidth_scaling")
     assert len(side["units"]) == len(bound_tightness.plan_bandwidth_scaling("full").units)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from frhsic_core.paper.runs.stored import book_folder
+from frhsic_core.paper.runs.stored import stored_rows
 
 
 def test_all_ten_means_lie_within_two_of_the_authors_standard_deviations() -> None:
-    check = pd.read_csv(book_folder("results", "reference_check.csv"))
+    check = stored_rows("reference_check")
     assert check[["acc_within_2sd", "gdp_within_2sd"]].size == 10
     assert check[["acc_within_2sd", "gdp_within_2sd"]].all(axis=None)
 
@@ -17,7 +17,7 @@ def test_all_ten_means_lie_within_two_of_the_authors_standard_deviations() -> No
 @pytest.fixture(scope="module")
 def captured() -> pd.DataFrame:
     """Return milliseconds of a captured training step, a row for each penalty."""
-    times = pd.read_csv(book_folder("results", "training_step_h200.csv"))
+    times = stored_rows("training_step_h200")
     times[["penalty", "models", "how"]] = times["step"].str.rsplit(", ", n=2, expand=True)
     return times[times["how"] == "captured"].pivot(index="penalty", columns="models", values="ms")
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import sys
 import textwrap
 from collections.abc import Callable
-from pathlib import Path
 
+import numpy as np
 import pytest
 
-from frhsic_core.paper.runs import store as store_module
-from frhsic_core.paper.runs.plan import Experiment, Task
-from frhsic_core.paper.runs.store import ResultStore
+from frhsic_core.paper.runs.plan import Experiment, Job, Task
+from frhsic_core.paper.runs.store import Part, ResultStore, rows_of_models
 
 TINY = Experiment(
     "tiny",
@@ -54,24 +53,27 @@ def tiny() -> Experiment:
     return TINY
 
 
-@pytest.fixture
-def crash_before_the_record(monkeypatch: pytest.MonkeyPatch) -> Callable[[ResultStore], None]:
-    """Return a function that compacts a store and crashes between its table and its json file."""
+@pytest.fixture(scope="session")
+def part_of() -> Callable[..., Part]:
+    """Return a function that makes the part of a stack without training; ``shift`` is added to its performance."""
+    return _part_of
 
-    def compact(store: ResultStore) -> None:
-        write = store_module.write_atomically
 
-        def crash(path: Path, function: Callable) -> None:
-            if path == store.sidecar:
-                raise KeyboardInterrupt
-            write(path, function)
-
-        with monkeypatch.context() as patch:
-            patch.setattr(store_module, "write_atomically", crash)
-            with pytest.raises(KeyboardInterrupt):
-                store.compact()
-
-    return compact
+def _part_of(job: Job, *, shift: float = 0.0) -> Part:
+    labels = {
+        "dataset": job.recipe.task.dataset,
+        "variant": job.recipe.task.variant,
+        "sensitive": "s",
+        "task": "classification",
+        "protocol": job.recipe.task.protocol,
+        "method": job.recipe.method,
+        "option": job.recipe.option,
+        "recipe": job.recipe.key,
+    }
+    models = np.array(job.models)
+    metrics = {"performance": models[:, 0] / 1000 + models[:, 1] + shift, "gdp_reference": models[:, 2] / 7}
+    provenance = {"seconds_training": 1.0, "environment": {"torch": "2"}, "data": {"source": "a law"}}
+    return Part(job, rows_of_models(job, labels, metrics), provenance)
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,7 @@ from typing import Any
 from frhsic_core.paper.claims.answers import Answer, query
 from frhsic_core.paper.experiments.presets import experiment_for
 from frhsic_core.paper.runs.plan import Experiment, Study
-from frhsic_core.paper.runs.stored import book_folder
+from frhsic_core.paper.runs.stored import book_folder, stored_provenance
 
 PRESET_OF = {"text": "text", "reference": "full"}
 
@@ -25,8 +25,7 @@ PRESET_OF = {"text": "text", "reference": "full"}
 @cache
 def provenance() -> dict[str, Any]:
     """Return where the stored rows of the main sweep come from."""
-    found: dict[str, Any] = json.loads(book_folder("results", "main.json").read_text(encoding="utf-8"))
-    return found
+    return stored_provenance("main")
 
 
 def _collapsed(values: list[Any]) -> Any:

@@ -2,6 +2,7 @@
 
 :mod:`~frhsic_core.paper.runs.plan` describes what is run, :mod:`~frhsic_core.paper.runs.jobs` runs one job,
 :mod:`~frhsic_core.paper.runs.runner` runs an experiment and resumes it, :mod:`~frhsic_core.paper.runs.store` keeps the
-rows, and :mod:`~frhsic_core.paper.runs.stored` reads those of the book. The experiments themselves are in
-:mod:`~frhsic_core.paper.experiments`. Planning, storing and reading never import torch.
+rows, :mod:`~frhsic_core.paper.runs.result_files` verifies their files, and :mod:`~frhsic_core.paper.runs.stored` reads
+those of the book. The experiments are in :mod:`~frhsic_core.paper.experiments`. Planning, storing and reading never
+import torch.
 """

@@ -31,10 +31,15 @@ Key = tuple[str, float, int, int] | str
 Settings = tuple[tuple[str, Any], ...]
 
 
+def json_sha256(value: Any) -> str:
+    """Return the SHA-256 of a JSON value, whatever the order of its names and the white space of its file."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), default=list)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
 def digest(value: Any) -> str:
     """Return twelve hexadecimal digits that identify a JSON value."""
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), default=list)
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
+    return json_sha256(value)[:12]
 
 
 def models_of(

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 import frhsic_core
+from frhsic_core.paper.runs.result_files import read_results
 from frhsic_core.paper.runs.store import ResultStore
 
 
@@ -44,9 +46,22 @@ def book_folder(*parts: str) -> Path:
 def stored_rows(experiment: str = "main") -> pd.DataFrame:
     """Return the stored rows of an experiment: one for each trained model, or those that a study measured.
 
-    The table is empty if the experiment was never run.
+    The table is empty if the experiment was never run. If a file is damaged or lost, the error names it.
     """
     return ResultStore(book_folder("results"), experiment).read()
+
+
+def stored_provenance(experiment: str = "main") -> dict[str, Any]:
+    """Return how the stored rows of an experiment were computed: recipes or settings, code, libraries and devices.
+
+    Raises
+    ------
+    StoreError
+        If nothing is stored, or if a file is damaged or lost. The message names the file.
+    """
+    results = read_results(book_folder("results"), experiment)
+    results.require_table()
+    return results.side
 
 
 def reference_sweep(*, dense: bool = True) -> pd.DataFrame:

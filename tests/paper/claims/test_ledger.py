@@ -98,6 +98,11 @@ def test_every_line_has_a_verdict(table: pd.DataFrame) -> None:
     assert (table.loc[table["verdict"] == "fails", "kind"] == "statement").all()
 
 
+def test_settings_are_those_of_the_main_sweep() -> None:
+    answer = QUERIES["recipe"](names=["epochs", "batch_size"])
+    assert answer.values == {"text": (200, 256), "reference": (200, 256)}
+
+
 def test_another_grid_is_used_where_it_is_given() -> None:
     assert frontiers("compas", "text").lams.shape[1] == 9
     assert frontiers("compas", "text", lambda_grid="text").lams.shape[1] == 5
@@ -195,6 +200,19 @@ def test_expected_number_of_false_differences(table: pd.DataFrame) -> None:
         ("rank", "1", 1.0, (1.0, 2.0), True),
         ("rank", "1", 3.0, (2.0, 5.0), False),
         ("dash", "NA", 0.01, None, False),
+        ("dash", "NA", 0.05, None, True),
+        ("magnitude", "1e-3", 1e-2, None, False),
+        ("within_spread", ".849", 0.8485, None, True),
+        ("within_spread", ".849", 0.8484, None, False),
+        ("at_most", "<=.004", 0.0045, None, True),
+        ("at_least", "3", 2.0, (1.0, 3.0), True),
+        ("at_least", "several", 2.0, None, True),
+        ("between", "2-3", 3.0, None, True),
+        ("between", "2-3", 1.0, (0.5, 2.0), True),
+        ("covers", "0.01", (0.02, 0.01), None, True),
+        ("rounds_to", "30000", None, None, False),
+        ("order", "O(n^2)", (2.09,), None, True),
+        ("order", "O(n^2)", (2.11,), None, False),
         ("true", "monotone", False, None, False),
         ("certified", "-1/2", ("holds", "holds as corrected"), None, True),
         ("certified", "-1/2", ("holds", "fails as stated"), None, False),

@@ -19,6 +19,7 @@ from frhsic_core.paper.experiments.shared.paired import (
     median_interval,
     rank_biserial,
     signed_rank,
+    t_interval,
 )
 from frhsic_core.paper.experiments.shared.pareto import Frontiers, naup
 
@@ -117,6 +118,36 @@ def test_compare_refuses_what_is_not_paired() -> None:
         compare(np.array([0.0, np.nan]), np.zeros(2))
     ahead = compare(np.array([0.1, 0.2, 0.3]), np.array([0.2, 0.4, 0.6]), higher=False)
     assert (ahead.wins, ahead.losses, ahead.effect) == (3, 0, 1.0)
+
+
+@pytest.mark.parametrize("higher", [True, False])
+def test_compare_is_about_differences_that_favor_the_first(higher: bool) -> None:
+    """Every field against plain statistics; with ``higher=False`` all signs turn, those of the interval as well."""
+    first, second = np.random.default_rng(7).normal([[0.6], [0.0]], 1.0, (2, 15))
+    found = compare(first, second, higher=higher)
+    d = (first - second) if higher else (second - first)
+    assert (found.splits, found.wins, found.losses) == (15, sum(d > 0), sum(d < 0))
+    assert (found.mean, found.median) == pytest.approx((d.mean(), np.median(d)))
+    assert found.sd == pytest.approx(stats.tstd(d)), "divisor n - 1"
+    assert found.low < found.median < found.high
+    assert (found.low, found.high) == median_interval(d)
+    assert np.sign(found.effect) == np.sign(found.mean) == (1 if higher else -1)
+    assert found.effect == rank_biserial(d)
+    assert found.p == signed_rank(d)
+    assert found.p_corrected == corrected_t(d)[1]
+    assert compare(first, second, higher=higher, test_share=0.5).p_corrected > found.p_corrected
+
+
+def test_a_t_interval_is_scipys() -> None:
+    d = np.random.default_rng(4).normal(size=12)
+    mean, half = t_interval(d, level=0.9)
+    expected = stats.ttest_1samp(d, 0.0).confidence_interval(0.9)
+    assert (mean - half, mean + half) == pytest.approx(tuple(expected))
+    assert np.isnan(t_interval(np.array([1.0]))[1])
+
+
+def test_a_constant_difference_has_no_variance() -> None:
+    assert corrected_t(np.full(5, -2.0)) == (-np.inf, 0.0)
 
 
 def tiny() -> Frontiers:

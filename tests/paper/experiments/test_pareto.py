@@ -10,7 +10,15 @@ import pytest
 
 from frhsic_core.paper.experiments.main_table import MAIN_METHODS, PARETO_METHODS, pareto_table
 from frhsic_core.paper.experiments.presets import GRIDS
-from frhsic_core.paper.experiments.shared.pareto import Frontiers, UnequalGrids, matched_index, naup, on_common_grid
+from frhsic_core.paper.experiments.shared.pareto import (
+    Frontiers,
+    UnequalGrids,
+    matched_index,
+    named,
+    naup,
+    on_common_grid,
+    on_grid,
+)
 from frhsic_core.paper.runs.stored import paper_table, reference_sweep
 
 
@@ -65,6 +73,58 @@ def test_matched_point_keeps_to_the_band() -> None:
     error = np.array([0.0190, 0.0192, 0.0195])
     assert matched_index(error, np.array([3.0, 2.0, 1.0]), 0.0191, higher=False) == 1
     assert matched_index(accuracy, np.array([np.nan, 0.5, 0.2, 0.0]), 0.85, higher=True) == 1
+
+
+def test_the_edge_of_the_band_belongs_to_it() -> None:
+    inside = np.array([0.99, 1.0])
+    assert matched_index(inside, np.array([0.1, 0.5]), 1.0, higher=True) == 0
+    assert matched_index(np.array([1.01, 1.0]), np.array([0.1, 0.5]), 1.0, higher=False) == 0
+    assert matched_index(inside, np.array([0.1, 0.5]), 1.0, higher=True, band=0.005) == 1
+
+
+def test_summary_by_hand() -> None:
+    """Two splits: means, and standard deviations with divisor n, of Unfair and of the matched point."""
+    rows = sweep_of(2, 0.01, seed=4)
+    summary = Frontiers.from_rows(rows).summary(resamples=400, level=0.6).set_index("method")
+    for method, lam in (("unfair", 0.0), ("frhsic", summary.loc["frhsic", "lam"])):
+        mine = rows[(rows["method"] == method) & (rows["lam"] == lam)].sort_values("split")
+        for name, column in (("performance", "performance"), ("dependence", "gdp_reference")):
+            first, second = mine[column]
+            assert summary.loc[method, name] == pytest.approx((first + second) / 2)
+            assert summary.loc[method, f"{name}_sd"] == pytest.approx(abs(first - second) / 2)
+    sweep = Frontiers.from_rows(rows)
+    single = sweep.areas(np.eye(2))
+    assert summary.loc["frhsic", "naup_split_mean"] == pytest.approx(single[:, 0].mean())
+    assert summary.loc["frhsic", "naup_split_sd"] == pytest.approx(abs(single[0, 0] - single[1, 0]) / 2)
+    # Of two splits a resample is the first twice, both, or the second twice, with probabilities 1/4, 1/2, 1/4.
+    three = [single[0, 0], single[1, 0], sweep.areas()[0]]
+    assert summary.loc["frhsic", "naup_low"] == pytest.approx(min(three))
+    assert summary.loc["frhsic", "naup_high"] == pytest.approx(max(three))
+
+
+def test_unfair_takes_part_in_the_normalization() -> None:
+    """The one method is worst, Unfair is best: utility is 0 at the method and 1 at Unfair, which is not its point."""
+    area = naup(np.array([[0.6, 0.7]]), np.array([[0.0, 0.0]]), 0.9, 1.0, higher=True)
+    assert area == pytest.approx([1 / 3])
+    area = naup(np.array([[0.6, 0.7]]), np.array([[0.0, 0.0]]), 0.5, 1.0, higher=False)
+    assert area == pytest.approx([0.5])
+
+
+def test_error_is_better_when_lower_in_a_regression() -> None:
+    rows = sweep_of(2, 0.0)
+    assert Frontiers.from_rows(rows).higher
+    assert not Frontiers.from_rows(rows.assign(task="regression")).higher
+
+
+def test_common_grid_and_names() -> None:
+    rows = sweep_of(2, 0.0)
+    rows = rows[~((rows["method"] == "frem") & (rows["lam"] == 100.0))]
+    common = on_common_grid(rows)
+    assert set(common["lam"]) == {0.0, 1.0, 10.0}
+    assert len(on_grid(rows, [10.0])) == 2 + 2 * 2
+    assert on_grid(rows, None) is rows
+    option = rows.assign(option=np.where(rows["method"] == "frem", "x", ""))
+    assert set(named(option)["name"]) == {"unfair", "frhsic", "frem:x"}
 
 
 def agrees(ours: float, printed: float, digits: int) -> bool:

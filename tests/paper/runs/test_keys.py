@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
+import frhsic_core
 from frhsic_core.paper.experiments.presets import experiment_for
 from frhsic_core.paper.runs.plan import STORED_SPELLING, Recipe, Task
+from frhsic_core.paper.runs.provenance import code_version
 from frhsic_core.paper.runs.store import ResultStore
 from frhsic_core.paper.runs.stored import book_folder
 
@@ -51,3 +54,17 @@ def test_stored_recipes_have_their_keys(name: str) -> None:
 
 def _pairs(values: list) -> tuple:
     return tuple((name, tuple(value) if isinstance(value, list) else value) for name, value in values)
+
+
+def test_the_code_version_is_that_of_the_sources_which_decide_the_numbers(tmp_path, monkeypatch) -> None:
+    copy = tmp_path / "frhsic_core"
+    shutil.copytree(Path(frhsic_core.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    versions = [code_version.__wrapped__().split()[0]]
+    monkeypatch.setattr(frhsic_core, "__file__", str(copy / "__init__.py"))
+    for name in ("cli/printing.py", "joint/hsic.py", "paper/runs/metrics.py"):
+        versions.append(code_version.__wrapped__().split()[0])
+        with (copy / name).open("a") as file:
+            file.write("# changed\n")
+    versions.append(code_version.__wrapped__().split()[0])
+    assert versions[0] == versions[1] == versions[2], "a copy, or a change of what is printed, is no new version"
+    assert len(set(versions)) == 3

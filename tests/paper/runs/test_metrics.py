@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -80,7 +82,26 @@ def test_validation_part_is_measured_on_its_own_rows(trained) -> None:
     output = stack.output(splits.x_validation, dataset=stack.dataset)
     expected = ((output > 0) == (splits.y_validation[list(stack.dataset)] > 0.5)).double().mean(-1)
     np.testing.assert_allclose(found["validation_performance"], expected, atol=1e-6)
-    assert {"validation_gdp_reference", "validation_gdp_sample"} <= set(found)
+    for i, d in enumerate(stack.dataset):
+        gap = reference_gdp(output[i].double().numpy(), splits.s_validation[d].double().numpy())
+        assert found["validation_gdp_reference"][i] == pytest.approx(gap, abs=1e-5)
+    assert "validation_gdp_sample" in found
+
+
+def test_the_best_constant_may_be_either_class(trained) -> None:
+    stack, splits = trained
+    turned = evaluate(stack, replace(splits, y_test=1 - splits.y_test))
+    np.testing.assert_allclose(turned["constant"], evaluate(stack, splits)["constant"], atol=1e-6)
+    assert (turned["constant"] >= 0.5).all()
+
+
+def test_the_floor_is_the_mean_over_permutations_at_the_median_bandwidth(trained) -> None:
+    stack, splits = trained
+    z, s = stack.encode(splits.x_test)[0].double(), splits.s_test[stack.dataset[0]].double()
+    generator = torch.Generator().manual_seed(0)
+    orders = [torch.randperm(len(s), generator=generator) for _ in range(200)]
+    permuted = torch.stack([normalized_hsic(z, s[order]) for order in orders])
+    assert evaluate(stack, splits)["hsic_floor_1"][0] == pytest.approx(permuted.mean().item(), rel=0.1)
 
 
 def test_a_diverged_model_is_nan_and_its_neighbours_are_not(trained) -> None:

@@ -63,6 +63,37 @@ def test_two_runners_share_one_store(tmp_path, tiny: Experiment, tiny_store: Res
     assert store.table.read_bytes() == tiny_store.table.read_bytes()
 
 
+def test_a_stack_that_another_runner_finished_is_not_trained_again(tmp_path, tiny: Experiment, monkeypatch, part_of):
+    store = ResultStore(tmp_path, "tiny")
+    trained = []
+
+    def run_job(job, **options):
+        if not trained:  # meanwhile another runner finishes the second stack and compacts
+            other = ResultStore(tmp_path, "tiny")
+            other.write(part_of(tiny.jobs()[1]))
+            other.compact()
+        trained.append(job)
+        return part_of(job)
+
+    monkeypatch.setattr(run_module, "run_job", run_job)
+    report = run_module.run_experiment(tiny, store, device="cpu")
+    assert trained == [tiny.jobs()[i] for i in (0, 2, 3)]
+    assert (report.jobs, report.left, report.exit_status) == (3, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("report", "status"),
+    [
+        (run_module.Report(), 0),
+        (run_module.Report(left=1), 3),
+        (run_module.Report(left=1, failed=["one"]), 4),
+        (run_module.Report(left=1, failed=["one"], interrupted=True), 130),
+    ],
+)
+def test_the_worst_outcome_decides_the_exit_status(report, status) -> None:
+    assert report.exit_status == status
+
+
 def test_more_splits_train_only_what_is_new(tmp_path, tiny: Experiment) -> None:
     from dataclasses import replace
 
@@ -83,6 +114,18 @@ def test_a_time_limit_abandons_the_stack_in_flight(tmp_path, tiny: Experiment) -
     assert report.left == 2
     assert "time limit" in lines[-1]
     assert store.done() == set()
+
+
+def test_a_time_limit_is_in_minutes(tmp_path, tiny: Experiment, monkeypatch, part_of) -> None:
+    left = []
+
+    def run_job(job, *, deadline: float, **options):
+        left.append(deadline - time.monotonic())
+        return part_of(job)
+
+    monkeypatch.setattr(run_module, "run_job", run_job)
+    assert run_module.run_experiment(tiny, ResultStore(tmp_path, "tiny"), device="cpu", minutes=2).left == 0
+    assert all(60 < seconds <= 120 for seconds in left)
 
 
 def test_a_broken_stack_does_not_cost_the_others(tmp_path, tiny: Experiment, monkeypatch) -> None:
@@ -177,6 +220,8 @@ def test_the_clock_counts_down() -> None:
     assert clock.expected(jobs[1]) == 0.0
     clock.finished(jobs[0])
     assert clock.expected(jobs[1]) > 5.0, "a stack of FRHSIC costs more than one without a penalty"
+    ratio = run_module._weight(jobs[1]) / run_module._weight(jobs[0])
+    assert clock.expected(jobs[1]) == pytest.approx(5.0 * ratio, rel=0.05), "half of the time at the rate so far"
     clock.finished(jobs[1])
     assert str(clock) == "about 0 s left"
     assert math.isclose(clock.left, 0.0, abs_tol=1e-6)
