@@ -27,7 +27,7 @@ from frhsic_core.paper.claims.answers import (
     weights,
 )
 from frhsic_core.paper.experiments.presets import DATASETS, GRIDS, LIVE, METHODS, SPLITS, smoke
-from frhsic_core.paper.experiments.shared.pareto import KEYS, Frontiers, matched_index, named, on_grid
+from frhsic_core.paper.experiments.shared.pareto import KEYS, Frontiers, matched_index, named, on_grid, taken
 from frhsic_core.paper.runs.plan import Experiment, Task
 from frhsic_core.paper.runs.stored import paper_table
 from frhsic_core.registry import DEPENDENCE, MAIN_METHODS, PARETO_METHODS
@@ -179,8 +179,7 @@ def matched_draws(sweep: Frontiers, shares: np.ndarray) -> np.ndarray:
     """Return performance and dependence at the matched point, ``(2, methods, draws)``; NaN where there is none."""
     performance, dependence = (np.moveaxis(v @ shares.T, -1, 1) for v in (sweep.performance, sweep.dependence))
     place = matched_index(performance, dependence, (shares @ sweep.unfair_performance)[None], higher=sweep.higher)
-    chosen = [np.take_along_axis(v, np.maximum(place, 0)[..., None], -1)[..., 0] for v in (performance, dependence)]
-    return np.where(place >= 0, np.stack(chosen), np.nan)
+    return np.stack([taken(performance, place), taken(dependence, place)])
 
 
 @cache

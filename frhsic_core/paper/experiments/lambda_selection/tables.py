@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from frhsic_core.paper.claims.answers import DRAWS, PROTOCOLS, Answer, NotRun, query, rows_of
-from frhsic_core.paper.experiments.shared.pareto import BAND, GRID, Frontiers, matched_index
+from frhsic_core.paper.experiments.shared.pareto import BAND, GRID, Frontiers, matched_index, taken
 
 KEYS = ["dataset", "method", "split"]
 
@@ -121,29 +121,21 @@ def _by_split(values: np.ndarray) -> np.ndarray:
     return np.moveaxis(values, -1, 0)
 
 
-def matched_chosen(choosing: Frontiers, reporting: Frontiers, *, band: float = BAND) -> dict[str, np.ndarray]:
+def matched_chosen(choosing: Frontiers, reporting: Frontiers) -> dict[str, np.ndarray]:
     """Choose each split's matched λ on one part and report it on another; arrays ``(splits, methods)``.
 
     ``dependence`` and ``loss`` (relative loss of performance against Unfair), both of the reporting part, and ``lam``.
     Where no λ stays within the band on the choosing part, Unfair itself is taken, λ = 0.
     """
-    performance = _by_split(choosing.performance)
-    dependence = _by_split(choosing.dependence)
-    place = matched_index(
-        performance, dependence, choosing.unfair_performance[:, None], higher=choosing.higher, band=band
-    )
-
-    def taken(values: np.ndarray, otherwise: np.ndarray) -> np.ndarray:
-        at = np.take_along_axis(_by_split(values), np.maximum(place, 0)[..., None], -1)[..., 0]
-        return np.where(place >= 0, at, otherwise[:, None])
-
-    p = taken(reporting.performance, reporting.unfair_performance)
-    ratio = p / reporting.unfair_performance[:, None]
-    lams = np.broadcast_to(reporting.lams[..., None], reporting.performance.shape)
+    sweep = _by_split(choosing.performance), _by_split(choosing.dependence)
+    place = matched_index(*sweep, choosing.unfair_performance[:, None], higher=choosing.higher)
+    unfair = reporting.unfair_performance[:, None]
+    ratio = taken(_by_split(reporting.performance), place, unfair) / unfair
+    lams = np.broadcast_to(reporting.lams, (reporting.splits, *reporting.lams.shape))
     return {
-        "dependence": taken(reporting.dependence, reporting.unfair_dependence),
+        "dependence": taken(_by_split(reporting.dependence), place, reporting.unfair_dependence[:, None]),
         "loss": 1.0 - ratio if reporting.higher else ratio - 1.0,
-        "lam": taken(lams, np.zeros(reporting.splits)),
+        "lam": taken(lams, place, 0.0),
     }
 
 

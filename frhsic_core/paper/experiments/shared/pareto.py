@@ -46,6 +46,11 @@ def matched_index(
     return np.where(inside.any(-1), best, -1)
 
 
+def taken(values: np.ndarray, place: np.ndarray, otherwise: np.ndarray | float = np.nan) -> np.ndarray:
+    """Return the values (λ on the last axis) at the places of :func:`matched_index`, ``otherwise`` where it is −1."""
+    return np.where(place >= 0, np.take_along_axis(values, np.maximum(place, 0)[..., None], -1)[..., 0], otherwise)
+
+
 def naup(
     performance: np.ndarray,
     dependence: np.ndarray,
@@ -88,20 +93,10 @@ def naup(
 
 @dataclass(frozen=True)
 class Frontiers:
-    """The sweeps of several methods on one dataset, split by split.
+    """The sweeps of several methods (without Unfair) on one dataset, split by split.
 
-    Parameters
-    ----------
-    methods : tuple of str
-        Without Unfair.
-    lams : numpy.ndarray
-        ``(methods, λ)``, NaN where a method has fewer.
-    performance, dependence : numpy.ndarray
-        ``(methods, λ, splits)``.
-    unfair_performance, unfair_dependence : numpy.ndarray
-        ``(splits,)``.
-    higher : bool
-        Whether a higher performance is better.
+    ``lams`` is ``(methods, λ)``, NaN where a method has fewer; ``performance`` and ``dependence`` are
+    ``(methods, λ, splits)``, those of Unfair ``(splits,)``; ``higher``: a higher performance is better.
     """
 
     methods: tuple[str, ...]
@@ -123,27 +118,11 @@ class Frontiers:
         unequal_grids: bool = False,
         name: str = "method",
     ) -> Frontiers:
-        """Read the rows of one dataset, variant and protocol.
+        """Read the rows of one dataset, variant and protocol; ``name`` is the column with the method's name.
 
-        Splits that not every model of every method has are left out, so that all are compared on the same ones.
-
-        Parameters
-        ----------
-        rows : pandas.DataFrame
-            From a :class:`~frhsic_core.paper.runs.store.ResultStore`.
-        methods : tuple of str, optional
-            Which methods take part in the comparison (and so in the normalisation); by default all but Unfair.
-        dependence, performance : str
-            Columns.
-        unequal_grids : bool
-            Compare although the λ grids differ.
-        name : str
-            Column that holds the method's name.
-
-        Raises
-        ------
-        UnequalGrids
-            The grids differ.
+        Only ``methods`` take part in the comparison and so in the normalisation, by default all but Unfair. Splits that
+        not every model of every method has are left out, so that all are compared on the same ones. Different λ grids
+        raise :class:`UnequalGrids` unless ``unequal_grids`` is set.
         """
         base = rows[rows["method"] == "unfair"].groupby("split")[[performance, dependence]].mean()
         if base.empty:
@@ -160,23 +139,20 @@ class Frontiers:
                 f"the λ grids differ (number of λ: {sizes}): more λ can only raise the envelope. Compare on a common "
                 "grid (on_common_grid), or pass unequal_grids=True and say so beside the numbers."
             )
-        cells = swept.groupby([name, "lam", "split"])[[performance, dependence]].mean()
+        cells = swept.groupby([name, "lam", "split"])[[performance, dependence]].mean().unstack("split")
         wanted = [(m, lam) for m in methods for lam in grids[m]]
-        there = pd.Series(True, index=cells.index).unstack("split", fill_value=False).loc[wanted].all()
-        splits = set(base.index) & set(there.index[there])
-        if not splits:
+        there = swept.groupby([name, "lam", "split"]).size().unstack("split", fill_value=0).loc[wanted].all()
+        order = sorted(set(base.index) & set(there.index[there]))
+        if not order:
             raise ValueError("No split has every model: train the missing models first.")
-        order = sorted(splits)
         widest = max(map(len, grids.values()))
         lams = np.full((len(methods), widest), np.nan)
         values = np.full((2, len(methods), widest, len(order)), np.nan)
-        wide = [
-            cells[column].unstack("split").loc[wanted, order].to_numpy(float) for column in (performance, dependence)
-        ]
-        places = [(i, j) for i, m in enumerate(methods) for j in range(len(grids[m]))]
-        for k, (i, j) in enumerate(places):
-            lams[i, j] = wanted[k][1]
-            values[:, i, j] = wide[0][k], wide[1][k]
+        for i, m in enumerate(methods):
+            places = slice(len(grids[m]))
+            lams[i, places] = grids[m]
+            for part, column in zip(values, (performance, dependence), strict=True):
+                part[i, places] = cells.loc[[(m, lam) for lam in grids[m]], column][order].to_numpy(float)
         unfair = base.loc[order].to_numpy(float).T
         higher = "task" not in rows or str(rows["task"].iloc[0]) != "regression"
         return cls(methods, lams, values[0], values[1], unfair[0], unfair[1], higher)
@@ -186,6 +162,12 @@ class Frontiers:
         """Number of splits."""
         return self.performance.shape[-1]
 
+    @property
+    def matched(self) -> np.ndarray:
+        """Place of each method's matched λ in the mean sweep, one for all splits; −1 where there is none."""
+        means = self.performance.mean(-1), self.dependence.mean(-1)
+        return matched_index(*means, self.unfair_performance.mean(), higher=self.higher)
+
     def areas(self, weights: np.ndarray | None = None) -> np.ndarray:
         """Return nAUP of the means over splits, ``(methods,)``; with ``weights (..., splits)``, of weighted means."""
         w = np.full(self.splits, 1.0 / self.splits) if weights is None else weights
@@ -193,49 +175,26 @@ class Frontiers:
         unfair = w @ self.unfair_performance, w @ self.unfair_dependence
         return naup(mean[0], mean[1], unfair[0], unfair[1], higher=self.higher)
 
-    def summary(self, *, resamples: int = 1000, seed: int = 0, level: float = 0.95) -> pd.DataFrame:
+    def summary(self, *, resamples: int = 1000) -> pd.DataFrame:
         """Return one line for each method: matched point (mean and sd over splits), nAUP, its spread and interval.
 
         ``naup`` is that of the mean sweep, as the paper's; ``naup_split_mean`` and ``naup_split_sd`` are over the
-        splits taken singly; ``naup_low`` and ``naup_high`` bound the percentile bootstrap over splits, the same
+        splits taken singly; ``naup_low`` and ``naup_high`` bound the 95 % percentile bootstrap over splits, the same
         resample for all methods. Standard deviations have divisor n, as the authors'.
         """
-        area = self.areas()
         single = self.areas(np.eye(self.splits))
-        draws = np.random.default_rng(seed).multinomial(self.splits, np.full(self.splits, 1 / self.splits), resamples)
-        tails = [(1 - level) / 2, (1 + level) / 2]
-        bounds = np.quantile(self.areas(draws / self.splits), tails, axis=0)
-        performance = self.performance.mean(-1)
-        dependence = self.dependence.mean(-1)
-        place = matched_index(performance, dependence, self.unfair_performance.mean(), higher=self.higher)
-        lines: list[dict[str, Any]] = [
-            {
-                "method": "unfair",
-                "lam": 0.0,
-                "performance": self.unfair_performance.mean(),
-                "performance_sd": self.unfair_performance.std(),
-                "dependence": self.unfair_dependence.mean(),
-                "dependence_sd": self.unfair_dependence.std(),
-            }
-        ]
-        for i, (method, j) in enumerate(zip(self.methods, place, strict=True)):
-            line: dict[str, Any] = {
-                "method": method,
-                "naup": area[i],
-                "naup_low": bounds[0, i],
-                "naup_high": bounds[1, i],
-            }
-            line |= {"naup_split_mean": single[:, i].mean(), "naup_split_sd": single[:, i].std()}
-            if j >= 0:
-                line |= {
-                    "lam": self.lams[i, j],
-                    "performance": performance[i, j],
-                    "performance_sd": self.performance[i, j].std(),
-                    "dependence": dependence[i, j],
-                    "dependence_sd": self.dependence[i, j].std(),
-                }
-            lines.append(line)
-        return pd.DataFrame(lines).assign(splits=self.splits)
+        draws = np.random.default_rng(0).multinomial(self.splits, np.full(self.splits, 1 / self.splits), resamples)
+        low, high = np.quantile(self.areas(draws / self.splits), [0.025, 0.975], axis=0)
+        place = self.matched
+        columns: dict[str, Any] = {"method": ["unfair", *self.methods], "lam": [0.0, *taken(self.lams, place)]}
+        for name in ("performance", "dependence"):
+            values = getattr(self, name)
+            unfair = getattr(self, f"unfair_{name}")
+            columns[name] = [unfair.mean(), *taken(values.mean(-1), place)]
+            columns[f"{name}_sd"] = [unfair.std(), *taken(values.std(-1), place)]
+        columns |= {"naup": [np.nan, *self.areas()], "naup_low": [np.nan, *low], "naup_high": [np.nan, *high]}
+        columns |= {"naup_split_mean": [np.nan, *single.mean(0)], "naup_split_sd": [np.nan, *single.std(0)]}
+        return pd.DataFrame(columns).assign(splits=self.splits)
 
 
 def named(rows: pd.DataFrame) -> pd.DataFrame:
