@@ -26,14 +26,7 @@ from frhsic_core.paper.runs.plan import Experiment, Study, Task, units_of
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = [
-    "ANCHORS", "CUTOFF", "LAMS", "RESOLUTIONS", "SCALING_DATASETS", "SIGMAS", "SUBSAMPLE", "exact_matrix",
-    "float_eigenvalues", "gap_of_heads", "measure", "plan", "plan_bandwidth_scaling", "rational_values",
-    "sensitive_side", "smallest_enclosed",
-]  # fmt: skip
-
 ORDER = 11
-
 LAMS = (0.1, 1.0, 10.0, 100.0, 1000.0)
 SUBSAMPLE = 1500  # rows of the paper's two figures; of the first a fifth tests
 CUTOFF = 1e-6
@@ -70,14 +63,9 @@ def plan(preset: str) -> Experiment:
 
 
 def sensitive_side(s: Tensor) -> dict[str, Any]:
-    """Return the eigensystem of L̃/n in float64, what float32 makes of it, and the groups of equal S.
+    """Return the eigensystem of L̃/n in float64, what float32 makes of it, and the groups of equal S, ``s (n,)``.
 
     ``kept`` and ``smallest`` belong to the cut-off of the paper's figure; ``rank`` counts what exceeds n·eps·λ̂_1.
-
-    Parameters
-    ----------
-    s : Tensor
-        ``(n,)``, float64.
     """
     import torch
 

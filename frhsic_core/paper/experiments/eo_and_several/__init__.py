@@ -24,11 +24,6 @@ if TYPE_CHECKING:
     from frhsic_core.data.splits import SplitStack
     from frhsic_core.learning.stack import TrainedStack
 
-__all__ = [
-    "ARMS", "FORMS", "GRIDS", "live_arms", "measure_equal_opportunity", "measure_multi_sensitive",
-    "plan_equal_opportunity", "plan_multi_sensitive",
-]  # fmt: skip
-
 ORDER = 3
 # The text names four λ. The released script of equal opportunity has 5 as well, that of several attributes all seven.
 

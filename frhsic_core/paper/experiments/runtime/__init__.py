@@ -24,13 +24,7 @@ if TYPE_CHECKING:
     from frhsic_core.data.dataset import Dataset
     from frhsic_core.learning.penalties import Penalty
 
-__all__ = [
-    "ADULT_ROWS", "BATCH", "CASES", "DIMENSIONS", "EPOCHS", "LAM", "NOT_CAPTURED", "SIGMA_S", "SIZES", "SMOOTHING",
-    "attributes", "measure_unit", "penalty_of", "plan", "plan_runtime_cpu", "timed_epochs", "units_for",
-]  # fmt: skip
-
 ORDER = 8
-
 SIZES = (500, 1_000, 2_000, 5_000, 10_000, 20_000)
 FULL = (256, 512, 1_024, 2_048, 4_096, 8_192)
 DIMENSIONS = (1, 2, 3, 4, 5)

@@ -23,11 +23,6 @@ if TYPE_CHECKING:
     from frhsic_core.data.splits import SplitStack
     from frhsic_core.learning.stack import TrainedStack
 
-__all__ = [
-    "ABLATION_ARMS", "ABLATION_LAM", "ARMS", "DIMENSION", "DIMENSIONS", "DRAWS", "FIRST_DRAW", "KERNELS", "LAMS",
-    "ROWS", "SIGNALS", "Arm", "cells", "drawn_splits", "plan_ablation", "plan_synthetic", "train_draws",
-]  # fmt: skip
-
 ORDER = 5
 SIGNALS = ("paper", "strong")
 ROWS = 5000
@@ -38,27 +33,13 @@ TRAIN_SHARE = 0.8
 
 @dataclass(frozen=True)
 class Arm:
-    """How a stack is trained.
+    """How a stack is trained."""
 
-    Parameters
-    ----------
-    protocol : str
-        Whose penalty and encoder end are taken.
-    hidden : tuple of int
-        Hidden widths of the encoder; the dimension of Z comes after them.
-    activation : str
-        Between the layers.
-    epochs : int
-        Of training.
-    settings : tuple of pairs
-        Where the penalty departs from the protocol's.
-    """
-
-    protocol: str
-    hidden: tuple[int, ...]
+    protocol: str  # whose penalty and encoder end are taken
+    hidden: tuple[int, ...]  # widths of the encoder; the dimension of Z comes after them
     activation: str
     epochs: int
-    settings: Settings = ()
+    settings: Settings = ()  # where the penalty departs from the protocol's
 
 
 LAMS = (0.0, 0.1, 0.5, 1.0, 5.0, 10.0, 50.0)
@@ -231,14 +212,10 @@ def train_draws(
 ) -> list[dict[str, Any]]:
     """Train FRHSIC at each λ on each draw, a stack for each law, and measure every model on the test part of its draw.
 
-    λ = 0 is the unpenalized model. The seed of a model is that of its draw, so the models of a draw start alike.
-
-    Returns
-    -------
-    list of dict
-        ``signal``, ``draw``, ``lam``, what :func:`frhsic_core.paper.runs.metrics.evaluate` measures, ``hsic_unit``
-        (:func:`measure_synthetic`) and ``bayes`` (accuracy of the Bayes rule on the same test rows); ``notes`` where
-        the training warned.
+    λ = 0 is the unpenalized model. The seed of a model is that of its draw, so the models of a draw start alike. A row
+    has ``signal``, ``draw``, ``lam``, what :func:`frhsic_core.paper.runs.metrics.evaluate` measures, ``hsic_unit``
+    (:func:`measure_synthetic`) and ``bayes`` (accuracy of the Bayes rule on the same test rows); ``notes`` where the
+    training warned.
     """
     from frhsic_core.data.synthetic import log_odds
 

@@ -193,14 +193,8 @@ def best_headline(*, splits: tuple[int, ...] | None = None, against: str = "publ
 
     Each is compared alone with the rivals (nAUP, the same comparison for all), Holm over the thirty comparisons of a
     line. Against narrow rivals stand the default and the published FRHSIC, whose Z has four columns there too. For
-    other pages: ``best_headline().loc[(BEST[0], "gdp_reference"), "ahead_corrected"]``.
-
-    Parameters
-    ----------
-    splits : tuple of int, optional
-        Only these.
-    against : {"published", "retuned", "narrow"}
-        See :func:`rivals_of`.
+    other pages: ``best_headline().loc[(BEST[0], "gdp_reference"), "ahead_corrected"]``. ``against`` as in
+    :func:`rivals_of`.
     """
     rows = best_rows(splits=splits)
     rivals = rivals_of(against)
