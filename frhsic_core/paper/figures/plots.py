@@ -26,6 +26,7 @@ from frhsic_core.registry import DEPENDENCE
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.image import AxesImage
 
 __all__ = [
     "DATASET_TITLES",
@@ -39,6 +40,8 @@ __all__ = [
     "draw_frontiers",
     "draw_measures",
     "frontier_alt_text",
+    "panels",
+    "shade",
     "style_of",
 ]
 
@@ -61,9 +64,7 @@ def draw_frontiers(
     shown = [name for name in datasets or DATASET_TITLES if (rows["dataset"] == name).any()]
     if not shown:
         raise ValueError("rows contain none of the requested datasets: there is nothing to draw.")
-    columns = min(columns, len(shown))
-    lines = -(-len(shown) // columns)
-    figure, axes = _panels(lines, columns, (WIDTH, 2.7 * lines + 0.1))
+    figure, axes = panels(len(shown), columns, height=2.7, more=0.1)
     for axis, name in zip(axes.flat, shown, strict=False):
         _frontier(axis, rows[rows["dataset"] == name], dependence, methods)
         axis.set_title(dataset_title(name), fontsize=11)
@@ -106,9 +107,7 @@ def draw_areas(tables: Mapping[str, pd.DataFrame], *, xlabel: str = "nAUP") -> F
     from matplotlib.lines import Line2D
 
     names = [name for name in DATASET_TITLES if any((table["dataset"] == name).any() for table in tables.values())]
-    columns = min(3, len(names))
-    lines = -(-len(names) // columns)
-    figure, axes = _panels(lines, columns, (WIDTH, 2.6 * lines), sharey=True)
+    figure, axes = panels(len(names), 3, height=2.6, sharey=True)
     methods = [m for m in STYLES if m != "unfair" and any((t["method"] == m).any() for t in tables.values())]
     for axis, name in zip(axes.flat, names, strict=False):
         for k, (title, table) in enumerate(tables.items()):
@@ -133,16 +132,10 @@ def draw_areas(tables: Mapping[str, pd.DataFrame], *, xlabel: str = "nAUP") -> F
         axis.grid(axis="x", linewidth=0.4, alpha=0.5)
     axes[0, 0].set_yticks(range(len(methods)), [style_of(m).label for m in methods], fontsize=9.5)
     axes[0, 0].set_ylim(len(methods) - 0.4, -0.6)
-    if len(tables) > 1:
-        marks = [
-            Line2D(
-                [], [], marker="o", linestyle="none", color="#777777" if k == 0 else "white", markeredgecolor="#777777"
-            )
-            for k in range(len(tables))
-        ]
-        _legend(figure, axes, len(names), marks, list(tables))
-    else:
-        _legend(figure, axes, len(names), [], [])
+    gray = {"marker": "o", "linestyle": "none", "markeredgecolor": "#777777"}
+    marks = [Line2D([], [], color="#777777" if k == 0 else "white", **gray) for k in range(len(tables))]
+    several = len(tables) > 1
+    _legend(figure, axes, len(names), marks if several else [], list(tables) if several else [])
     return figure
 
 
@@ -151,17 +144,10 @@ def draw_measures(areas: pd.DataFrame) -> Figure:
 
     ``areas`` has one row for each method and one column for each measure; its column names are the labels.
     """
-    values = areas.to_numpy(float)
-    figure, axes = _panels(1, 1, (WIDTH, 0.42 * values.shape[0] + 1.7))
+    figure, axes = panels(1, 1, height=0.42 * len(areas) + 1.7)
     axis = axes[0, 0]
-    image = axis.imshow(values, cmap="cividis", vmin=0.0, vmax=1.0, aspect="auto")
-    axis.set_xticks(range(values.shape[1]), list(areas.columns), rotation=35, ha="right", fontsize=9)
-    axis.set_yticks(range(values.shape[0]), [style_of(m).label for m in areas.index], fontsize=9.5)
-    for (i, j), value in np.ndenumerate(values):
-        if not np.isnan(value):
-            axis.text(
-                j, i, f"{value:.2f}", ha="center", va="center", fontsize=9, color="white" if value < 0.55 else "black"
-            )
+    image = shade(axis, areas, fontsize=9, missing="")
+    axis.set_yticks(range(len(areas)), [style_of(m).label for m in areas.index], fontsize=9.5)
     figure.colorbar(image, ax=axis, label="nAUP", fraction=0.04, pad=0.02)
     figure.tight_layout()
     return figure
@@ -193,20 +179,36 @@ def frontier_alt_text(rows: pd.DataFrame, *, dependence: str = "gdp_reference") 
     return " ".join(sentences)
 
 
-def _panels(lines: int, columns: int, size: tuple[float, float], **options: Any) -> tuple[Figure, np.ndarray]:
+def panels(count: int, columns: int, *, height: float, more: float = 0.0, **options: Any) -> tuple[Figure, np.ndarray]:
+    """Return a figure of ``count`` panels as wide as the text; ``height`` is that of a line of panels, in inches."""
     import matplotlib.pyplot as plt
 
+    columns = min(columns, count)
+    lines = -(-count // columns)
+    size = (WIDTH, height * lines + more)
     figure, axes = plt.subplots(lines, columns, figsize=size, squeeze=False, dpi=DPI, **options)
     for axis in axes.flat:
         axis.spines[["top", "right"]].set_visible(False)
+    for axis in axes.flat[count:]:
+        axis.set_axis_off()
     return figure, axes
 
 
+def shade(axis: Axes, table: pd.DataFrame, *, fontsize: float, missing: str) -> AxesImage:
+    """Draw a table of numbers from 0 to 1 as shaded cells; the titles of its columns are below."""
+    values = table.to_numpy(float)
+    image = axis.imshow(np.ma.masked_invalid(values), cmap="cividis", vmin=0.0, vmax=1.0, aspect="auto")
+    for (i, j), value in np.ndenumerate(values):
+        if text := missing if np.isnan(value) else f"{value:.2f}":
+            color = "white" if value < 0.55 else "black"
+            axis.text(j, i, text, ha="center", va="center", fontsize=fontsize, color=color)
+    axis.set_xticks(range(values.shape[1]), list(table.columns), rotation=35, ha="right", fontsize=9)
+    return image
+
+
 def _legend(figure: Figure, axes: np.ndarray, used: int, handles: list[Any], labels: list[str]) -> None:
-    """Put the legend into the first unused panel, or below all panels, and hide the unused ones."""
+    """Put the legend into the first unused panel, or below all panels."""
     spare = list(axes.flat[used:])
-    for axis in spare:
-        axis.set_axis_off()
     if spare and handles:
         spare[0].legend(handles, labels, loc="center", frameon=False, fontsize=10)
     figure.tight_layout()
