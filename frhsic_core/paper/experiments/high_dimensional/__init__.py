@@ -91,11 +91,10 @@ class _Columns(Samples):
 
         data = self.dataset(job.recipe.task)
         columns = {"x": data.X, "s": data.s.reshape(data.n, -1), "y": data.y}
-        parts = {name: _parts(values, job.splits, self.device) for name, values in columns.items()}
-        found: dict[str, Any] = {f"{name}_validation": None for name in ("x", "s", "y", "weights")}
-        for name, (train, test) in parts.items():
-            found |= {f"{name}_train": train, f"{name}_test": test}
-        found |= {"x_test": found["x_test"].float(), "weights_train": None, "weights_test": None}
+        found: dict[str, Any] = {}
+        for name, values in columns.items():
+            found[f"{name}_train"], found[f"{name}_test"] = _parts(values, job.splits, self.device)
+        found["x_test"] = found["x_test"].float()
         return SplitStack(**found, seeds=job.splits, task=data.task, name="adult")
 
 
