@@ -108,11 +108,11 @@ def beside_paper(table: pd.DataFrame) -> pd.DataFrame:
     return joined
 
 
-def areas_by_measure(rows: pd.DataFrame, *, methods: tuple[str, ...] = PARETO_METHODS) -> pd.DataFrame:
+def areas_by_measure(rows: pd.DataFrame) -> pd.DataFrame:
     """Return nAUP for every measure of dependence: a line for each comparison and method, a column for each measure."""
     columns = []
     for measure in DEPENDENCE:
-        table = pareto_table(rows, methods=methods, dependence=measure, resamples=1)
+        table = pareto_table(rows, dependence=measure, resamples=1)
         columns.append(table[table["method"] != "unfair"].set_index([*KEYS, "method"])["naup"].rename(measure))
     return pd.concat(columns, axis=1)
 

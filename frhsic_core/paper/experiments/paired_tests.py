@@ -69,29 +69,26 @@ def family(
     summary: str,
     method: str = "frhsic",
     methods: tuple[str, ...] | None = PARETO_METHODS,
-    rivals: tuple[str, ...] | None = None,
 ) -> pd.DataFrame:
     """Compare ``method`` with every rival on every dataset of ``rows``; p-values adjusted over all lines (Holm).
 
     ``rows`` have one variant and protocol of each dataset and a column ``name``; ``measure`` is a column of dependence.
     ``summary`` is ``"naup"`` (higher is better) or ``"matched"``, the matched dependence (lower is better). ``methods``
-    take part in the normalisation of nAUP; ``rivals`` are by default all others of them.
+    take part in the normalisation of nAUP; the rivals are all others of them.
 
     Beside the fields of :class:`~frhsic_core.paper.experiments.shared.paired.Paired` a line has two verdicts, "ahead",
     "behind" or "undecided" at 5 % after Holm: ``verdict_corrected`` by the corrected resampled t-test, ``verdict`` by
     the signed-rank test.
     """
-    return _family(sweeps_of(rows, measure, methods=methods), summary, method, rivals)
+    return _family(sweeps_of(rows, measure, methods=methods), summary, method)
 
 
-def _family(
-    sweeps: Iterable[tuple[str, Frontiers]], summary: str, method: str, rivals: tuple[str, ...] | None = None
-) -> pd.DataFrame:
+def _family(sweeps: Iterable[tuple[str, Frontiers]], summary: str, method: str) -> pd.DataFrame:
     pairs = []
     for dataset, sweep in sweeps:
         values = dict(zip(sweep.methods, per_split(sweep, summary).T, strict=True))
         for rival in values:
-            if rival != method and (rivals is None or rival in rivals):
+            if rival != method:
                 labels = {"dataset": dataset, "method": method, "rival": rival}
                 pairs.append((labels, values[method], values[rival]))
     table = compare_all(pairs, higher=summary == "naup")
@@ -135,9 +132,7 @@ def headline(protocol: str = "reference") -> pd.DataFrame:
     return pd.DataFrame(lines).T.rename_axis(["measure", "summary"])
 
 
-def differences(
-    rows: pd.DataFrame, *, measure: str = "gdp_reference", methods: tuple[str, ...] = PARETO_METHODS
-) -> pd.DataFrame:
+def differences(rows: pd.DataFrame) -> pd.DataFrame:
     """Compare every two methods at their matched points: differences of performance and dependence over splits.
 
     The matched λ of a method is that of its mean sweep, one for all splits, as in the paper's table; a method without
@@ -145,7 +140,7 @@ def differences(
     method's own values (root mean square of the two), exact p-value.
     """
     lines: list[dict[str, Any]] = []
-    for dataset, sweep in sweeps_of(rows, measure, methods=methods):
+    for dataset, sweep in sweeps_of(rows, "gdp_reference", methods=PARETO_METHODS):
         place = sweep.matched
         for i, j in combinations(np.flatnonzero(place >= 0), 2):
             for quantity, values in (("performance", sweep.performance), ("dependence", sweep.dependence)):

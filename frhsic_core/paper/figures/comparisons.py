@@ -19,7 +19,7 @@ PALE_COLORS = {"ahead": "#b3e2d5", "behind": "#f6d3b8", "undecided": "#e8e8e8"}
 WORDS = {"ahead": "better", "behind": "worse", "undecided": "no significant difference"}
 
 
-def draw_verdicts(tables: Mapping[str, pd.DataFrame], *, columns: int = 2, digits: int = 2) -> Figure:
+def draw_verdicts(tables: Mapping[str, pd.DataFrame]) -> Figure:
     """Draw families of paired comparisons, one panel for each key of ``tables``.
 
     A cell shows the median difference. It has a full color and a frame where the corrected resampled t-test is
@@ -31,7 +31,7 @@ def draw_verdicts(tables: Mapping[str, pd.DataFrame], *, columns: int = 2, digit
     order = [name for name in DATASET_TITLES if name in set(first["dataset"])]
     known = [name for name in STYLES if name in set(first["rival"])]
     rivals = [*known, *(name for name in dict.fromkeys(first["rival"]) if name not in known)]
-    figure, axes = panels(len(tables), columns, height=0.36 * len(order) + 1.35)
+    figure, axes = panels(len(tables), 2, height=0.36 * len(order) + 1.35)
     for axis, (title, table) in zip(axes.flat, tables.items(), strict=False):
         for line in table.itertuples():
             x, y = rivals.index(line.rival), order.index(line.dataset)
@@ -40,7 +40,7 @@ def draw_verdicts(tables: Mapping[str, pd.DataFrame], *, columns: int = 2, digit
             axis.add_patch(Rectangle((x, y), 1, 1, facecolor=color, edgecolor="white", linewidth=1.5))
             if cautious:
                 axis.add_patch(Rectangle((x + 0.04, y + 0.05), 0.92, 0.9, fill=False, edgecolor="black", linewidth=0.8))
-            number = f"{line.median:+.{digits}f}".replace("-", "−")
+            number = f"{line.median:+.2f}".replace("-", "−")
             axis.text(x + 0.5, y + 0.5, number, ha="center", va="center", fontsize=8)
         axis.set_xlim(0, len(rivals))
         axis.set_ylim(len(order), 0)
@@ -113,12 +113,12 @@ def draw_factors(table: pd.DataFrame, *, base: tuple[str, str] | None = None) ->
     return figure
 
 
-def draw_levels(tables: Mapping[str, pd.DataFrame], *, ylabel: str, columns: int = 2) -> Figure:
+def draw_levels(tables: Mapping[str, pd.DataFrame], *, ylabel: str) -> Figure:
     """Draw a summary along the levels of a setting, with one panel for each setting and one line for each dataset.
 
     A panel's table has the columns ``dataset``, ``level`` (ordered categories), ``mean`` and ``sd``; bars are one sd.
     """
-    figure, axes = panels(len(tables), columns, height=2.6, more=0.3, sharey=True)
+    figure, axes = panels(len(tables), 2, height=2.6, more=0.3, sharey=True)
     for axis, (title, table) in zip(axes.flat, tables.items(), strict=False):
         levels: Sequence[str] = list(table["level"].cat.categories)
         for k, (dataset, part) in enumerate(table.groupby("dataset")):

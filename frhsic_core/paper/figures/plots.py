@@ -5,7 +5,7 @@ Nothing here imports torch.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,27 +46,19 @@ __all__ = [
 ]
 
 
-def draw_frontiers(
-    rows: pd.DataFrame,
-    *,
-    dependence: str = "gdp_reference",
-    datasets: Sequence[str] | None = None,
-    xlabel: str | None = None,
-    columns: int = 2,
-    methods: Iterable[str] | None = None,
-) -> Figure:
+def draw_frontiers(rows: pd.DataFrame, *, dependence: str = "gdp_reference", xlabel: str | None = None) -> Figure:
     """Draw performance against dependence along λ, with one panel for each dataset.
 
     Points are means over splits and bars are one standard deviation. ``rows`` belong to one protocol. Up and to the
     left is better: the axis of a regression's error points down. ``xlabel`` is the measure's label by default.
     """
     xlabel = DEPENDENCE.get(dependence, dependence) if xlabel is None else xlabel
-    shown = [name for name in datasets or DATASET_TITLES if (rows["dataset"] == name).any()]
+    shown = [name for name in DATASET_TITLES if (rows["dataset"] == name).any()]
     if not shown:
-        raise ValueError("rows contain none of the requested datasets: there is nothing to draw.")
-    figure, axes = panels(len(shown), columns, height=2.7, more=0.1)
+        raise ValueError("rows contain no dataset of the registry: there is nothing to draw.")
+    figure, axes = panels(len(shown), 2, height=2.7, more=0.1)
     for axis, name in zip(axes.flat, shown, strict=False):
-        _frontier(axis, rows[rows["dataset"] == name], dependence, methods)
+        _frontier(axis, rows[rows["dataset"] == name], dependence)
         axis.set_title(dataset_title(name), fontsize=11)
         axis.set_xlabel(xlabel, fontsize=9.5)
     handles: dict[str, Any] = {}
@@ -77,14 +69,12 @@ def draw_frontiers(
     return figure
 
 
-def _frontier(axis: Axes, rows: pd.DataFrame, dependence: str, methods: Iterable[str] | None) -> None:
+def _frontier(axis: Axes, rows: pd.DataFrame, dependence: str) -> None:
     regression = "task" in rows and (rows["task"] == "regression").all()
     columns = ["performance", dependence]
     means = rows.groupby(["method", "lam"])[columns].mean()
     spreads = rows.groupby(["method", "lam"])[columns].std(ddof=0).fillna(0.0)
-    for method in methods or STYLES:
-        if method not in means.index.get_level_values(0):
-            continue
+    for method in (name for name in STYLES if name in means.index.get_level_values(0)):
         style, mean, sd = style_of(method), means.loc[method].sort_index(), spreads.loc[method].sort_index()
         size, order = (11, 3) if method == "unfair" else (5, 2)
         axis.errorbar(
@@ -98,7 +88,7 @@ def _frontier(axis: Axes, rows: pd.DataFrame, dependence: str, methods: Iterable
     axis.tick_params(labelsize=9)
 
 
-def draw_areas(tables: Mapping[str, pd.DataFrame], *, xlabel: str = "nAUP") -> Figure:
+def draw_areas(tables: Mapping[str, pd.DataFrame]) -> Figure:
     """Draw nAUP with its bootstrap interval, with one panel for each dataset.
 
     The first entry of ``tables`` has full marks and the next one hollow marks, so that two protocols, or our values and
@@ -125,7 +115,7 @@ def draw_areas(tables: Mapping[str, pd.DataFrame], *, xlabel: str = "nAUP") -> F
                     linestyle="none", label=title if i == 0 else None,
                 )  # fmt: skip
         axis.set_title(dataset_title(name), fontsize=11)
-        axis.set_xlabel(xlabel, fontsize=9.5)
+        axis.set_xlabel("nAUP", fontsize=9.5)
         axis.set_xlim(-0.04, 1.04)
         axis.set_xticks([0.0, 0.25, 0.5, 0.75, 1.0], ["0", "¼", "½", "¾", "1"])
         axis.tick_params(labelsize=9)
@@ -153,7 +143,7 @@ def draw_measures(areas: pd.DataFrame) -> Figure:
     return figure
 
 
-def frontier_alt_text(rows: pd.DataFrame, *, dependence: str = "gdp_reference") -> str:
+def frontier_alt_text(rows: pd.DataFrame) -> str:
     """Return a text for a figure of frontiers: the two ends of each method's sweep, for each dataset.
 
     Examples
@@ -165,7 +155,7 @@ def frontier_alt_text(rows: pd.DataFrame, *, dependence: str = "gdp_reference") 
     """
     sentences = []
     for name in [name for name in DATASET_TITLES if (rows["dataset"] == name).any()]:
-        means = rows[rows["dataset"] == name].groupby(["method", "lam"])[[dependence, "performance"]].mean()
+        means = rows[rows["dataset"] == name].groupby(["method", "lam"])[["gdp_reference", "performance"]].mean()
         parts = []
         for method in [m for m in STYLES if m in means.index.get_level_values(0)]:
             sweep = means.loc[method].sort_index()

@@ -49,14 +49,7 @@ def values_at(rows: pd.DataFrame, arm: str, lam: float, column: str) -> pd.Serie
 
 
 def compare_arms(
-    rows: pd.DataFrame,
-    first: str,
-    second: str,
-    *,
-    column: str,
-    lams: Sequence[float],
-    second_scale: float = 1.0,
-    higher: bool = False,
+    rows: pd.DataFrame, first: str, second: str, *, column: str, lams: Sequence[float], second_scale: float = 1.0
 ) -> pd.DataFrame:
     """Compare two arms split by split at each λ, Holm over the λ; ``rows`` are from :func:`arm_rows`.
 
@@ -73,7 +66,7 @@ def compare_arms(
         both = sorted(set(a.index) & set(b.index))
         a, b = a[both], b[both]
         pairs.append(({"lam": lam, "first": a.mean(), "second": b.mean()}, a.to_numpy(), b.to_numpy()))
-    table = compare_all(pairs, higher=higher)
+    table = compare_all(pairs, higher=False)
     ahead = np.where(table["effect"] > 0, first, second)
     return table.assign(verdict=np.where(table["p_holm"] < 0.05, ahead, "undecided"))
 

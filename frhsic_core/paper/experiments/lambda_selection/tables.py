@@ -32,13 +32,13 @@ def accepted(rows: pd.DataFrame, *, test: str, all_rows: bool = False, epsilon: 
     return kept
 
 
-def acceptance(rows: pd.DataFrame, *, test: str, all_rows: bool = False) -> pd.DataFrame:
+def acceptance(rows: pd.DataFrame, *, test: str) -> pd.DataFrame:
     """Return the share of splits accepted at each λ, a line for each dataset; ``monotone``: splits that never go back.
 
     Going back is to accept a λ and to reject a larger one.
     """
     rows = rows[rows["method"] != "unfair"]
-    rows = rows.assign(accepted=accepted(rows, test=test, all_rows=all_rows).to_numpy())
+    rows = rows.assign(accepted=accepted(rows, test=test).to_numpy())
     shares = rows.groupby(["dataset", "lam"])["accepted"].mean().unstack("lam")
     paths = rows.set_index(["dataset", "split", "lam"])["accepted"].unstack("lam").sort_index(axis=1)
     never_back = pd.Series((np.diff(paths.to_numpy().astype(int), axis=1) >= 0).all(axis=1), index=paths.index)
@@ -110,10 +110,10 @@ def summary_of(table: pd.DataFrame) -> dict[str, float | int | str]:
     }
 
 
-def sweep_pair(rows: pd.DataFrame, *, dependence: str = "gdp_reference") -> tuple[Frontiers, Frontiers]:
+def sweep_pair(rows: pd.DataFrame) -> tuple[Frontiers, Frontiers]:
     """Return the sweeps of one dataset measured on the validation part and on the test part."""
-    validation = Frontiers.from_rows(rows, dependence=f"validation_{dependence}", performance="validation_performance")
-    return validation, Frontiers.from_rows(rows, dependence=dependence)
+    names = {"performance": "validation_performance", "dependence": "validation_gdp_reference"}
+    return Frontiers.from_rows(rows, **names), Frontiers.from_rows(rows)
 
 
 def _by_split(values: np.ndarray) -> np.ndarray:
@@ -184,7 +184,7 @@ def area_chosen(choosing: Frontiers, reporting: Frontiers) -> tuple[np.ndarray, 
     return area, (np.where(found, over, 0.0) * trapezium).sum(-1) / np.maximum((found * trapezium).sum(-1), 1e-12)
 
 
-def optimism(rows: pd.DataFrame, *, dependence: str = "gdp_reference") -> pd.DataFrame:
+def optimism(rows: pd.DataFrame) -> pd.DataFrame:
     """Return, for each dataset and method, what choosing on the test part adds; means over splits, and places.
 
     ``gdp_test``/``gdp_validation``: test GDP at the matched λ chosen on either part; ``outside``: share of splits in
@@ -193,7 +193,7 @@ def optimism(rows: pd.DataFrame, *, dependence: str = "gdp_reference") -> pd.Dat
     """
     lines = []
     for dataset, part in rows.groupby("dataset"):
-        validation, test = sweep_pair(part, dependence=dependence)
+        validation, test = sweep_pair(part)
         honest = matched_chosen(validation, test)
         best = matched_chosen(test, test)
         area, over = area_chosen(validation, test)

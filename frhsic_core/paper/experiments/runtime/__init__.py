@@ -80,7 +80,7 @@ def penalty_of(method: str, form: str, *, sigma_s: float | str = "median") -> Pe
     return make_penalty(method, protocol="text")
 
 
-def attributes(d: int, *, variant: str = "text", n: int | None = ADULT_ROWS) -> Dataset:
+def attributes(d: int, *, n: int | None = ADULT_ROWS) -> Dataset:
     """Return Adult with S made of the first d of age, capital gain, capital loss, hours and a Gaussian column.
 
     The paper names the columns (``sec:highdim_S``); they leave X. The Gaussian column is independent of everything.
@@ -92,8 +92,8 @@ def attributes(d: int, *, variant: str = "text", n: int | None = ADULT_ROWS) -> 
     from frhsic_core.data import load_dataset
     from frhsic_core.data.adult import HIGH_DIMENSIONAL
 
-    names = HIGH_DIMENSIONAL[variant][:d]
-    data = load_dataset("adult", variant, n=n, sensitive=names)
+    names = HIGH_DIMENSIONAL["text"][:d]
+    data = load_dataset("adult", n=n, sensitive=names)
     if d <= len(names):
         return data
     column = np.random.default_rng(0).standard_normal((data.n, 1))

@@ -61,10 +61,8 @@ def speed_up(
     return float(above.median() / below.median()), (math.exp(middle - reach), math.exp(middle + reach))
 
 
-def loglog_exponent(
-    sizes: Sequence[float], values: Sequence[float], *, confidence: float = 0.95
-) -> tuple[float, Interval]:
-    """Return the slope of log(value) on log(size) by least squares, with the interval of the residuals.
+def loglog_exponent(sizes: Sequence[float], values: Sequence[float]) -> tuple[float, Interval]:
+    """Return the slope of log(value) on log(size) by least squares, with the 95 % interval of the residuals.
 
     Examples
     --------
@@ -75,7 +73,7 @@ def loglog_exponent(
     from scipy import stats
 
     found = stats.linregress(np.log(sizes), np.log(values))
-    reach = float(stats.t.isf((1.0 - confidence) / 2.0, len(sizes) - 2)) * found.stderr
+    reach = float(stats.t.isf(0.025, len(sizes) - 2)) * found.stderr
     return float(found.slope), (float(found.slope - reach), float(found.slope + reach))
 
 
@@ -91,16 +89,16 @@ def counted_exponent(rows: pd.DataFrame, form: str, *, by: str = "n") -> float:
     return math.log(y / x) / math.log(b / a)
 
 
-def cost_exponents(rows: pd.DataFrame, *, largest: int = 4) -> pd.DataFrame:
+def cost_exponents(rows: pd.DataFrame) -> pd.DataFrame:
     """Return for each form of a full-batch evaluation the exponent of its operations and of its seconds by device.
 
-    ``seconds`` is fitted over the ``largest`` sizes; ``last doubling`` is log₂ of the last two medians' ratio, where a
+    ``seconds`` is fitted over the four largest sizes; ``last doubling`` is log₂ of the last two medians' ratio, where a
     device that was waiting for launches begins to compute.
     """
     lines = []
     times = seconds_table(rows, part="full_batch")
     for (device, form), part in times.groupby(["device", "form"], sort=False):
-        tail = part.sort_values("n").tail(largest)
+        tail = part.sort_values("n").tail(4)
         slope, (low, high) = loglog_exponent(tail["n"].tolist(), tail["median"].tolist())
         lines.append(
             {

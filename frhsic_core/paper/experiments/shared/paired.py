@@ -107,8 +107,8 @@ def corrected_t(difference: np.ndarray, *, test_share: float = 0.2) -> tuple[flo
     return float(t), float(2.0 * stats.t.sf(abs(t), len(d) - 1))
 
 
-def t_interval(difference: np.ndarray, *, level: float = 0.95) -> tuple[float, float]:
-    """Return the mean of paired differences and the half-width of its t interval; NaN with a single one.
+def t_interval(difference: np.ndarray) -> tuple[float, float]:
+    """Return the mean of paired differences and the half-width of its 95 % t interval; NaN with a single one.
 
     Examples
     --------
@@ -117,7 +117,7 @@ def t_interval(difference: np.ndarray, *, level: float = 0.95) -> tuple[float, f
     (2.0, 2.484)
     """
     d = np.asarray(difference, float)
-    half = stats.t.ppf((1 + level) / 2, len(d) - 1) * d.std(ddof=1) / np.sqrt(len(d)) if len(d) > 1 else np.nan
+    half = stats.t.ppf(0.975, len(d) - 1) * d.std(ddof=1) / np.sqrt(len(d)) if len(d) > 1 else np.nan
     return float(d.mean()), float(half)
 
 

@@ -215,8 +215,8 @@ def on_grid(rows: pd.DataFrame, lams: Iterable[float] | None) -> pd.DataFrame:
     return rows if lams is None else rows[(rows["method"] == "unfair") | rows["lam"].isin(list(lams))]
 
 
-def on_common_grid(rows: pd.DataFrame, *, name: str = "method") -> pd.DataFrame:
+def on_common_grid(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the rows whose λ every method has (Unfair always stays)."""
     swept = rows[rows["method"] != "unfair"]
-    common = set.intersection(*(set(part["lam"]) for _, part in swept.groupby(name))) if len(swept) else set()
+    common = set.intersection(*(set(part["lam"]) for _, part in swept.groupby("method"))) if len(swept) else set()
     return on_grid(rows, common)
