@@ -139,20 +139,18 @@ class Frontiers:
                 f"the λ grids differ (number of λ: {sizes}): more λ can only raise the envelope. Compare on a common "
                 "grid (on_common_grid), or pass unequal_grids=True and say so beside the numbers."
             )
-        cells = swept.groupby([name, "lam", "split"])[[performance, dependence]].mean().unstack("split")
+        cells = swept.groupby([name, "lam", "split"])[[performance, dependence]].mean()
         wanted = [(m, lam) for m in methods for lam in grids[m]]
-        there = swept.groupby([name, "lam", "split"]).size().unstack("split", fill_value=0).loc[wanted].all()
+        there = pd.Series(True, index=cells.index).unstack("split", fill_value=False).loc[wanted].all()
         order = sorted(set(base.index) & set(there.index[there]))
         if not order:
             raise ValueError("No split has every model: train the missing models first.")
-        widest = max(map(len, grids.values()))
-        lams = np.full((len(methods), widest), np.nan)
-        values = np.full((2, len(methods), widest, len(order)), np.nan)
-        for i, m in enumerate(methods):
-            places = slice(len(grids[m]))
-            lams[i, places] = grids[m]
-            for part, column in zip(values, (performance, dependence), strict=True):
-                part[i, places] = cells.loc[[(m, lam) for lam in grids[m]], column][order].to_numpy(float)
+        lams = np.full((len(methods), max(map(len, grids.values()))), np.nan)
+        for line, grid in zip(lams, grids.values(), strict=True):
+            line[: len(grid)] = grid
+        values = np.full((2, *lams.shape, len(order)), np.nan)
+        for part, column in zip(values, (performance, dependence), strict=True):
+            part[~np.isnan(lams)] = cells[column].unstack("split").loc[wanted, order]
         unfair = base.loc[order].to_numpy(float).T
         higher = "task" not in rows or str(rows["task"].iloc[0]) != "regression"
         return cls(methods, lams, values[0], values[1], unfair[0], unfair[1], higher)
