@@ -93,22 +93,11 @@ class SplitStack:
     def __len__(self) -> int:
         return len(self.seeds)
 
-    def take(self, splits: Iterable[int]) -> SplitStack:
-        """Return the chosen splits, with repeats: ``take([0, 1] * 9)`` gives two splits for each of nine λ.
-
-        Rows are copied for every repeat, so that a stack of models can be trained at once.
-        """
-        chosen = list(splits)
-        return replace(self._map(lambda tensor: tensor[chosen]), seeds=tuple(self.seeds[i] for i in chosen))
-
     def to(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> SplitStack:
         """Return the stack on another device or in another dtype."""
-        return self._map(lambda tensor: tensor.to(device=device, dtype=dtype))
-
-    def _map(self, function: Any) -> SplitStack:
         named = {field.name: getattr(self, field.name) for field in fields(self)}
         tensors = {key: value for key, value in named.items() if hasattr(value, "device")}
-        return replace(self, **{key: function(value) for key, value in tensors.items()})
+        return replace(self, **{key: value.to(device=device, dtype=dtype) for key, value in tensors.items()})
 
 
 def stack_splits(

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from frhsic_core.paper.claims.answers import DRAWS, PROTOCOLS, Answer, NotRun, query, rows_of
-from frhsic_core.paper.experiments.shared.pareto import BAND, GRID, Frontiers, matched_index, taken
+from frhsic_core.paper.experiments.shared.pareto import BAND, GRID, Frontiers, keeps, matched_index, taken
 
 KEYS = ["dataset", "method", "split"]
 
@@ -57,27 +57,17 @@ def selected(
     unfair = rows[rows["method"] == "unfair"].set_index(["dataset", "split"])["performance"]
     swept = rows[rows["method"] != "unfair"]
     ok = accepted(swept, test=test, all_rows=all_rows, epsilon=epsilon)
-    swept = swept.assign(satisfied=ok.to_numpy()).sort_values("lam")
-    lines = []
-    for key, part in swept.groupby(KEYS):
-        chosen = part[part["satisfied"]].iloc[0] if part["satisfied"].any() else part.iloc[-1]
-        base = float(unfair[key[0], key[2]])
-        regression = chosen["task"] == "regression"
-        p = float(chosen["performance"])
-        constant = float(chosen["constant"])
-        lines.append(
-            {
-                **dict(zip(KEYS, key, strict=True)),
-                "lam": float(chosen["lam"]),
-                "satisfied": bool(chosen["satisfied"]),
-                "performance": p,
-                "unfair": base,
-                "kept": p <= (1 + band) * base if regression else p >= (1 - band) * base,
-                "constant": p >= 0.99 * constant if regression else abs(p - constant) < 0.005,
-                **{name: float(chosen[name]) for name in ("gdp_reference", "gdp_sample", "nonlinear_r2")},
-            }
-        )
-    return pd.DataFrame(lines)
+    # The smallest λ of those accepted, or else the largest of all.
+    swept = swept.assign(satisfied=ok, order=swept["lam"].where(ok, -swept["lam"]))
+    chosen = swept.sort_values(["satisfied", "order"], ascending=[False, True]).drop_duplicates(KEYS).sort_values(KEYS)
+    p, constant, regression = chosen["performance"], chosen["constant"], chosen["task"] == "regression"
+    base = unfair.loc[pd.MultiIndex.from_frame(chosen[["dataset", "split"]])].to_numpy()
+    table = chosen[[*KEYS, "lam", "satisfied", "performance"]].assign(
+        unfair=base,
+        kept=keeps(p, base, higher=~regression, band=band),
+        constant=np.where(regression, p >= 0.99 * constant, (p - constant).abs() < 0.005),
+    )
+    return table.join(chosen[["gdp_reference", "gdp_sample", "nonlinear_r2"]]).reset_index(drop=True)
 
 
 def counted(table: pd.DataFrame) -> str:

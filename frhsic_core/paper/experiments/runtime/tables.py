@@ -116,10 +116,10 @@ def cost_exponents(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(lines)
 
 
-def _ratios(form: str, *, part: str, at: dict[str, float]) -> dict[str, tuple[float, Interval]]:
+def _ratios(top: Case, bottom: Case, *, part: str, at: dict[str, float]) -> dict[str, tuple[float, Interval]]:
     rows = rows_of("runtime", part)
     here = [device for device in DEVICES if (rows["device"] == device).any()]
-    return {device: speed_up(rows, ("frem", form), PLAIN, device=device, part=part, at=at) for device in here}
+    return {device: speed_up(rows, top, bottom, device=device, part=part, at=at) for device in here}
 
 
 def _spanned(found: dict[str, tuple[float, Interval]]) -> tuple[float, Interval]:
@@ -140,14 +140,12 @@ def frem_speed_up(n: int) -> Answer:
     """
     values = {}
     intervals = {}
+    notes = []
     for protocol, form in LOOPS.items():
-        values[protocol], intervals[protocol] = _spanned(_ratios(form, part="epoch", at={"n": n}))
-    notes = [_described(f"FREM, {form}", _ratios(form, part="epoch", at={"n": n})) for form in LOOPS.values()]
-    fast = {
-        device: speed_up(rows_of("runtime"), ("frem", "library, all anchors"), ("frhsic", "library"),
-                         device=device, part="epoch", at={"n": n})
-        for device in _ratios(LOOPS["text"], part="epoch", at={"n": n})
-    }  # fmt: skip
+        found = _ratios(("frem", form), PLAIN, part="epoch", at={"n": n})
+        values[protocol], intervals[protocol] = _spanned(found)
+        notes.append(_described(f"FREM, {form}", found))
+    fast = _ratios(("frem", "library, all anchors"), ("frhsic", "library"), part="epoch", at={"n": n})
     notes.append(_described("without the loop, every row an anchor, both in library form", fast))
     return Answer(values, intervals, note="; ".join(notes))
 
@@ -155,7 +153,7 @@ def frem_speed_up(n: int) -> Answer:
 @query
 def dimension_speed_up(end: str) -> Answer:
     """Return the same ratio on Adult with 32 anchors over the dimensions of S: smallest, largest or median."""
-    by_d = [_ratios(LOOPS["text"], part="dimension", at={"d": d}) for d in DIMENSIONS]
+    by_d = [_ratios(("frem", LOOPS["text"]), PLAIN, part="dimension", at={"d": d}) for d in DIMENSIONS]
     picked: dict[str, tuple[float, Interval]] = {}
     for device in by_d[0]:
         ordered = sorted((found[device] for found in by_d), key=lambda pair: pair[0])

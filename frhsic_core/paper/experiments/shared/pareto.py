@@ -27,21 +27,22 @@ class UnequalGrids(ValueError):
     """The methods have different λ grids, and the area to compare them by grows with the grid."""
 
 
+def keeps(performance: Any, unfair: Any, *, higher: Any, band: float = BAND) -> np.ndarray:
+    """Return where performance is kept: accuracy at least (1 − band) times Unfair's, MSE at most (1 + band) times."""
+    return np.where(higher, performance >= (1.0 - band) * unfair, performance <= (1.0 + band) * unfair)
+
+
 def matched_index(
     performance: np.ndarray, dependence: np.ndarray, unfair: np.ndarray | float, *, higher: bool, band: float = BAND
 ) -> np.ndarray:
     """Return where on the sweep (last axis) dependence is lowest within ``band`` of Unfair's performance; −1: nowhere.
-
-    Accuracy must be at least (1 − band) times Unfair's, MSE at most (1 + band) times.
 
     Examples
     --------
     >>> int(matched_index(np.array([0.85, 0.845, 0.70]), np.array([0.7, 0.2, 0.0]), 0.85, higher=True))
     1
     """
-    unfair = np.asarray(unfair)[..., None]
-    inside = performance >= (1.0 - band) * unfair if higher else performance <= (1.0 + band) * unfair
-    inside &= ~np.isnan(dependence)
+    inside = keeps(performance, np.asarray(unfair)[..., None], higher=higher, band=band) & ~np.isnan(dependence)
     best = np.where(inside, dependence, np.inf).argmin(-1)
     return np.where(inside.any(-1), best, -1)
 

@@ -14,7 +14,7 @@ import pandas as pd
 
 from frhsic_core.paper.claims.answers import Answer, data_note, joined, one_run, query, rows_of
 from frhsic_core.paper.experiments.shared.paired import t_interval
-from frhsic_core.paper.experiments.shared.pareto import BAND, named
+from frhsic_core.paper.experiments.shared.pareto import keeps, named
 from frhsic_core.paper.experiments.transfer import HEADS, LAMS
 from frhsic_core.paper.runs.stored import book_folder
 from frhsic_core.registry import TRANSFER_METHODS, labels
@@ -146,10 +146,10 @@ def preserving(rows: pd.DataFrame) -> pd.DataFrame:
     """Return mean performance of the model's own head and whether it is within 1 % of Unfair's, for each model."""
     rows = named(rows)
     means = rows.groupby(["dataset", "name", "lam"])["performance"].mean()
-    unfair = means.xs(("unfair", 0.0), level=("name", "lam")).reindex(means.index.get_level_values("dataset"))
-    ratio = means.to_numpy() / unfair.to_numpy()
-    task = rows.groupby("dataset")["task"].first().reindex(means.index.get_level_values("dataset"))
-    kept = np.where(task == "regression", ratio <= 1 + BAND, ratio >= 1 - BAND)
+    datasets = means.index.get_level_values("dataset")
+    ratio = means / means.xs(("unfair", 0.0), level=("name", "lam")).loc[datasets].to_numpy()
+    regression = rows.groupby("dataset")["task"].first().loc[datasets] == "regression"
+    kept = keeps(ratio.to_numpy(), 1.0, higher=~regression)
     return pd.DataFrame({"performance": means, "of Unfair's": ratio, "kept": kept})
 
 
