@@ -300,12 +300,10 @@ class GaussianPair(JointGaussian):
 
     @property
     def covariance(self) -> np.ndarray:
-        """Z is one number of variance one."""
         return np.eye(1)
 
     @property
     def cross_covariance(self) -> np.ndarray:
-        """Cov(Z, S) = ρ."""
         return np.array([float(self.rho)])
 
     @property
@@ -397,12 +395,10 @@ class GaussianVector(JointGaussian):
 
     @property
     def cross_covariance(self) -> np.ndarray:
-        """Cov(Z, S), shape ``(d,)``."""
         return np.array(self.cross)
 
     @property
     def covariance(self) -> np.ndarray:
-        """Σ_Z, shape ``(d, d)``."""
         return np.array(self.covariance_rows)
 
     @property

@@ -146,27 +146,16 @@ def information_gap(rows: pd.DataFrame, name: str, *, method: str = "frhsic", ot
 
     Mean over splits with its t interval, and in how many splits the first is lower.
     """
-    found = at_matched_point(rows)
+    columns = ["dataset", method, other, "gap", "low", "high", "lower in", "splits"]
     lines = []
-    for dataset, part in found.groupby("dataset"):
+    for dataset, part in at_matched_point(rows).groupby("dataset"):
         wide = part[part["method"].isin([method, other])].pivot(index="split", columns="method", values=name)
-        if not {method, other} <= set(wide.columns):
-            continue
-        gap = (wide[method] - wide[other]).to_numpy(float)
-        mean, half = t_interval(gap)
-        lines.append(
-            {
-                "dataset": dataset,
-                method: wide[method].mean(),
-                other: wide[other].mean(),
-                "gap": mean,
-                "low": mean - half,
-                "high": mean + half,
-                "lower in": int((gap < 0).sum()),
-                "splits": len(gap),
-            }
-        )
-    return pd.DataFrame(lines, columns=["dataset", method, other, "gap", "low", "high", "lower in", "splits"])
+        if {method, other} <= set(wide.columns):
+            gap = (wide[method] - wide[other]).to_numpy(float)
+            mean, half = t_interval(gap)
+            line = [dataset, wide[method].mean(), wide[other].mean(), mean, mean - half, mean + half]
+            lines.append([*line, int((gap < 0).sum()), len(gap)])
+    return pd.DataFrame(lines, columns=columns)
 
 
 def rank_agreement(rows: pd.DataFrame, names: list[str]) -> pd.DataFrame:

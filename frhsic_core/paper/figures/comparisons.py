@@ -7,8 +7,17 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from frhsic_core.paper.figures.plots import DATASET_TITLES, OKABE_ITO, STYLES, dataset_title, panels, shade, style_of
-from frhsic_core.paper.figures.styles import OPTION_WORDS, dataset_style
+from frhsic_core.paper.figures.plots import (
+    DATASET_TITLES,
+    OKABE_ITO,
+    OPTION_WORDS,
+    STYLES,
+    dataset_style,
+    dataset_title,
+    panels,
+    shade,
+    style_of,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

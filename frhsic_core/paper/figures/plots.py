@@ -1,49 +1,93 @@
-"""Draw trade-offs between performance and dependence from stored results.
+"""Write and draw methods and datasets the same way everywhere, and draw performance against dependence.
 
-Nothing here imports torch.
+Labels, titles, colors and markers come from :mod:`frhsic_core.registry`. Nothing here imports torch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from frhsic_core.paper.figures.styles import (
-    DATASET_TITLES,
-    DPI,
-    OKABE_ITO,
-    STYLES,
-    WIDTH,
-    Style,
-    dataset_title,
-    style_of,
-)
-from frhsic_core.registry import DEPENDENCE
+from frhsic_core.registry import DATASETS, DEPENDENCE, METHODS, OKABE_ITO, titles
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.image import AxesImage
 
-__all__ = [
-    "DATASET_TITLES",
-    "DPI",
-    "OKABE_ITO",
-    "STYLES",
-    "WIDTH",
-    "Style",
-    "dataset_title",
-    "draw_areas",
-    "draw_frontiers",
-    "draw_measures",
-    "frontier_alt_text",
-    "panels",
-    "shade",
-    "style_of",
-]
+# A figure is as wide as the text column, so that its letters keep their size; the resolution allows enlarging it.
+WIDTH = 7.4  # inches
+DPI = 150
+DATASET_TITLES = titles()
+
+
+class Style(NamedTuple):
+    """The label, the color and the marker of a method."""
+
+    label: str
+    color: str
+    marker: str
+
+
+UNKNOWN = Style("", OKABE_ITO["gray"], "h")
+
+
+def dataset_style(name: str) -> Style:
+    """Return the style of a dataset; one that is not registered is gray.
+
+    Examples
+    --------
+    >>> dataset_style("compas").label, dataset_style("my_own").label
+    ('COMPAS', 'my own')
+    """
+    row = DATASETS.get(name)
+    if row is None:
+        return UNKNOWN._replace(label=name.replace("_", " "))
+    return Style(row.title, row.color, row.marker)
+
+
+def dataset_title(name: str) -> str:
+    """Return the title of a dataset.
+
+    Examples
+    --------
+    >>> dataset_title("acs_income"), dataset_title("my_own")
+    ('ACS Income', 'my own')
+    """
+    return dataset_style(name).label
+
+
+STYLES = {key: Style(row.label, row.color, row.marker) for key, row in METHODS.items()}
+
+
+# Labels of options whose stored key does not read well.
+OPTION_WORDS = {
+    "estimator biased": "biased",
+    "estimator unbiased": "unbiased",
+    "kernel imq": "inverse multiquadric kernel",
+    "kernel laplacian": "Laplacian kernel",
+    "scale none": "Z not standardised",
+    "scale whiten": "Z whitened",
+    "where output": "head term alone",
+    "where representation": "no head term",
+}
+
+
+def style_of(method: str) -> Style:
+    """Return the style of a method, or of a variant ``"method:option"``, whose label names the option.
+
+    Examples
+    --------
+    >>> style_of("frhsic:estimator unbiased").label, style_of("reg_gdp:points 10").label, style_of("my_method").label
+    ('FRHSIC, unbiased', 'Reg-GDP, points 10', 'my method')
+    """
+    name, _, option = method.partition(":")
+    style = STYLES.get(name, UNKNOWN._replace(label=name.replace("_", " ")))
+    words = OPTION_WORDS.get(option, option.replace("_", " "))
+    return style._replace(label=f"{style.label}, {words}") if option else style
 
 
 def draw_frontiers(rows: pd.DataFrame, *, dependence: str = "gdp_reference", xlabel: str | None = None) -> Figure:

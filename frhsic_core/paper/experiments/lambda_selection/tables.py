@@ -181,29 +181,25 @@ def optimism(rows: pd.DataFrame) -> pd.DataFrame:
     which the λ chosen on the validation part loses more than 1 % on the test part; ``naup_test``/``naup_validation``
     and the places by them; ``overshoot`` of the budget; ``same``: share of splits with the same matched λ.
     """
-    lines = []
+    tables = []
     for dataset, part in rows.groupby("dataset"):
         validation, test = sweep_pair(part)
         honest = matched_chosen(validation, test)
         best = matched_chosen(test, test)
         area, over = area_chosen(validation, test)
         top, _ = area_chosen(test, test)
-        for i, method in enumerate(test.methods):
-            lines.append(
-                {
-                    "dataset": dataset,
-                    "method": method,
-                    "gdp_test": best["dependence"][:, i].mean(),
-                    "gdp_validation": honest["dependence"][:, i].mean(),
-                    "outside": float((honest["loss"][:, i] > BAND).mean()),
-                    "same": float((honest["lam"][:, i] == best["lam"][:, i]).mean()),
-                    "naup_test": top[:, i].mean(),
-                    "naup_validation": area[:, i].mean(),
-                    "overshoot": over[:, i].mean(),
-                    "splits": test.splits,
-                }
-            )
-    table = pd.DataFrame(lines)
+        means = {
+            "gdp_test": best["dependence"],
+            "gdp_validation": honest["dependence"],
+            "outside": honest["loss"] > BAND,
+            "same": honest["lam"] == best["lam"],
+            "naup_test": top,
+            "naup_validation": area,
+            "overshoot": over,
+        }
+        columns = {name: values.mean(0) for name, values in means.items()}
+        tables.append(pd.DataFrame({"dataset": dataset, "method": test.methods, **columns, "splits": test.splits}))
+    table = pd.concat(tables, ignore_index=True)
     places = table.groupby("dataset")
     for name in ("test", "validation"):
         table[f"place_{name}"] = places[f"naup_{name}"].rank(ascending=False, method="min").astype(int)

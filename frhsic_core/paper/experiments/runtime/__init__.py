@@ -169,12 +169,6 @@ def _possible(cases: tuple[tuple[str, str], ...], mode: str) -> list[tuple[str, 
     return [case for case in cases if mode == "eager" or case[1] not in NOT_CAPTURED]
 
 
-def counted_units() -> tuple[Settings, ...]:
-    """Return what is counted: each form against n, and the loop against the number of anchors."""
-    by_n = units_of(part="operations", form=FULL_FORMS, n=FULL)
-    return (*by_n, *units_of(part="operations", form="eipm_loop_32", n=4_096, anchors=ANCHORS))
-
-
 def plan(preset: str) -> Study:
     """Return the units on CUDA, eager and captured; ``text`` has what the paper's figures show, run eagerly."""
     if preset == "smoke":
@@ -187,7 +181,12 @@ def plan(preset: str) -> Study:
             *units_of(part="operations", form=("hsic", "eipm_loop"), n=(64, 128)),
         ]
         return Study("runtime_smoke", "runtime", tuple(small))
-    everything = (*counted_units(), *units_for("cuda", modes=("eager", "captured")))
+    # Operations are counted for each form against n, and for the loop against the number of anchors.
+    everything = (
+        *units_of(part="operations", form=FULL_FORMS, n=FULL),
+        *units_of(part="operations", form="eipm_loop_32", n=4_096, anchors=ANCHORS),
+        *units_for("cuda", modes=("eager", "captured")),
+    )
     if preset == "full":
         return Study("runtime", "runtime", everything)
     shown = {("frhsic", "plain, centred"), ("frem", "loop, all anchors"), ("frem", "loop, 32 anchors"),
