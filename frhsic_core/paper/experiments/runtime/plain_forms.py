@@ -207,19 +207,14 @@ def time_evaluation(form: str, n: int, device: str, *, repeats: int = 5, most: f
     count = n if everything else min(ANCHORS, n)
     part = min(count, PART) if evaluate is _loop else count
 
-    def seconds(anchors: int) -> float:
-        wait(device)
-        begin = time.perf_counter()
-        evaluate(z, s, anchors)
-        wait(device)
-        return time.perf_counter() - begin
-
     def once() -> float:
-        if evaluate is not _loop:
-            return seconds(count)
-        # Everything but the turns of the loop, then a part of the turns by themselves.
         wait(device)
         begin = time.perf_counter()
+        if evaluate is not _loop:
+            evaluate(z, s, count)
+            wait(device)
+            return time.perf_counter() - begin
+        # Everything but the turns of the loop, then a part of the turns by themselves.
         grams = plain_gram(z, 1.0), plain_gram(s, SMOOTHING)
         wait(device)
         middle = time.perf_counter()

@@ -235,9 +235,8 @@ def transfer_reduction(dataset: str, method: str) -> Answer:
     for convention in ("gdp_mixed", "gdp_sample"):
         own, unfair = (heads_of(dataset, name, convention)["sd"] for name in (method, "unfair"))
         found[convention] = 100 * (1 - own / unfair).to_numpy(float)
-    values = found["gdp_mixed"]
     note = f"on one scale {found['gdp_sample'].mean():.0f} ± {found['gdp_sample'].std(ddof=1):.0f} over splits"
-    mean, interval = one_run(values)
+    mean, interval = one_run(found["gdp_mixed"])
     return Answer({"any": mean}, {"any": interval}, note=note)
 
 
@@ -248,18 +247,15 @@ def transfer_place(datasets: list[str], method: str) -> Answer:
     On the datasets named, with logits and labels mixed as printed. The interval holds the places in single splits.
     """
     rows = rows_of("transfer")
-    kept = preserving(rows)["kept"]
     found: dict[str, list[float]] = {}
     notes = []
-    splits = sorted(rows["split"].unique())
     for dataset in datasets:
         whole = places(rows, dataset)
         if method not in whole:
             notes.append(f"{dataset}: performance is not kept")
             continue
-        others = [name for name in whole.index if kept[dataset, name, PAPER_LAMS[dataset]]]
-        spread = pd.DataFrame({name: heads_of(dataset, name)["sd"] for name in others})
-        single = spread.rank(axis=1, method="min")[method].reindex(splits).dropna()
+        spread = pd.DataFrame({name: heads_of(dataset, name)["sd"] for name in whole.index})
+        single = spread.rank(axis=1, method="min")[method]
         found[dataset] = [float(whole[method]), float(single.min()), float(single.max())]
         sample, hard = (places(rows, dataset, convention=name)[method] for name in ("gdp_sample", "gdp_label"))
         notes.append(f"{dataset}: {whole[method]} of {len(whole)}, by probabilities {sample}, by labels {hard}")
