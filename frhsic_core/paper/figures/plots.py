@@ -166,7 +166,7 @@ def draw_areas(tables: Mapping[str, pd.DataFrame]) -> Figure:
         axis.grid(axis="x", linewidth=0.4, alpha=0.5)
     axes[0, 0].set_yticks(range(len(methods)), [style_of(m).label for m in methods], fontsize=9.5)
     axes[0, 0].set_ylim(len(methods) - 0.4, -0.6)
-    gray = {"marker": "o", "linestyle": "none", "markeredgecolor": "#777777"}
+    gray: dict[str, Any] = {"marker": "o", "linestyle": "none", "markeredgecolor": "#777777"}
     marks = [Line2D([], [], color="#777777" if k == 0 else "white", **gray) for k in range(len(tables))]
     several = len(tables) > 1
     _legend(figure, axes, len(names), marks if several else [], list(tables) if several else [])

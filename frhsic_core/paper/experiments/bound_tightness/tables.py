@@ -71,7 +71,7 @@ def head_table(rows: pd.DataFrame, *, kernel: str = "median") -> pd.DataFrame:
     A bound of 1 or more says nothing: the resolved gap is a part of the variance.
     """
     found = with_bounds(rows, kernel=kernel)
-    names = {}
+    names: dict[str, str] = {}
     for m in (1, 2, 4):
         names |= {f"head_left_{m}": f"gap, m = {m}", f"head_bound_{m}": f"bound, m = {m}"}
     shares = found[list(names)].div(found["head_variance"], axis=0).rename(columns=names)

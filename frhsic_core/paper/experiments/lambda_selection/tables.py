@@ -102,8 +102,9 @@ def summary_of(table: pd.DataFrame) -> dict[str, float | int | str]:
 
 def sweep_pair(rows: pd.DataFrame) -> tuple[Frontiers, Frontiers]:
     """Return the sweeps of one dataset measured on the validation part and on the test part."""
-    names = {"performance": "validation_performance", "dependence": "validation_gdp_reference"}
-    return Frontiers.from_rows(rows, **names), Frontiers.from_rows(rows)
+    dependence = "validation_gdp_reference"
+    validation = Frontiers.from_rows(rows, dependence=dependence, performance="validation_performance")
+    return validation, Frontiers.from_rows(rows)
 
 
 def _by_split(values: np.ndarray) -> np.ndarray:
