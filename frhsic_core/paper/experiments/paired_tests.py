@@ -18,7 +18,7 @@ from frhsic_core import registry
 from frhsic_core.paper.claims.answers import FULL_GRID, PROTOCOLS, Answer, query
 from frhsic_core.paper.experiments.main_table import frontiers
 from frhsic_core.paper.experiments.shared.paired import compare, compare_all, holm
-from frhsic_core.paper.experiments.shared.pareto import Frontiers, matched_index, sweeps_of, taken
+from frhsic_core.paper.experiments.shared.pareto import Frontiers, matched_chosen, sweeps_of
 from frhsic_core.paper.runs.stored import stored_rows
 from frhsic_core.registry import DEPENDENCE, PAPER_DATASETS, PARETO_METHODS
 
@@ -42,23 +42,12 @@ def main_rows(protocol: str) -> pd.DataFrame:
     return rows.assign(name=rows["method"])
 
 
-def matched_dependence(sweep: Frontiers) -> np.ndarray:
-    """Return each method's lowest dependence within 1 % of Unfair on the same split, ``(splits, methods)``.
-
-    Where no λ stays within the band the value is Unfair's own: λ = 0 is always open to the user.
-    """
-    performance = np.moveaxis(sweep.performance, -1, 0)
-    dependence = np.moveaxis(sweep.dependence, -1, 0)
-    place = matched_index(performance, dependence, sweep.unfair_performance[:, None], higher=sweep.higher)
-    return taken(dependence, place, sweep.unfair_dependence[:, None])
-
-
 def per_split(sweep: Frontiers, summary: str) -> np.ndarray:
     """Return a summary of each split's own sweep, ``(splits, methods)``; nAUP is normalised within the split."""
     if summary == "naup":
         return sweep.areas(np.eye(sweep.splits))
     if summary == "matched":
-        return matched_dependence(sweep)
+        return matched_chosen(sweep, sweep)["dependence"]
     raise ValueError(f"summary is {summary!r}: choose 'naup' or 'matched'.")
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from frhsic_core.paper.claims.answers import DRAWS, PROTOCOLS, Answer, NotRun, query, rows_of
-from frhsic_core.paper.experiments.shared.pareto import BAND, GRID, Frontiers, keeps, matched_index, taken
+from frhsic_core.paper.experiments.shared.pareto import BAND, GRID, Frontiers, by_split, keeps, matched_chosen
 
 KEYS = ["dataset", "method", "split"]
 
@@ -107,29 +107,6 @@ def sweep_pair(rows: pd.DataFrame) -> tuple[Frontiers, Frontiers]:
     return validation, Frontiers.from_rows(rows)
 
 
-def _by_split(values: np.ndarray) -> np.ndarray:
-    """``(methods, λ, splits) -> (splits, methods, λ)``."""
-    return np.moveaxis(values, -1, 0)
-
-
-def matched_chosen(choosing: Frontiers, reporting: Frontiers) -> dict[str, np.ndarray]:
-    """Choose each split's matched λ on one part and report it on another; arrays ``(splits, methods)``.
-
-    ``dependence`` and ``loss`` (relative loss of performance against Unfair), both of the reporting part, and ``lam``.
-    Where no λ stays within the band on the choosing part, Unfair itself is taken, λ = 0.
-    """
-    sweep = _by_split(choosing.performance), _by_split(choosing.dependence)
-    place = matched_index(*sweep, choosing.unfair_performance[:, None], higher=choosing.higher)
-    unfair = reporting.unfair_performance[:, None]
-    ratio = taken(_by_split(reporting.performance), place, unfair) / unfair
-    lams = np.broadcast_to(reporting.lams, (reporting.splits, *reporting.lams.shape))
-    return {
-        "dependence": taken(_by_split(reporting.dependence), place, reporting.unfair_dependence[:, None]),
-        "loss": 1.0 - ratio if reporting.higher else ratio - 1.0,
-        "lam": taken(lams, place, 0.0),
-    }
-
-
 def area_chosen(choosing: Frontiers, reporting: Frontiers) -> tuple[np.ndarray, np.ndarray]:
     r"""Return nAUP of the models that one part would choose, reported on another; ``(splits, methods)`` each.
 
@@ -145,8 +122,8 @@ def area_chosen(choosing: Frontiers, reporting: Frontiers) -> tuple[np.ndarray, 
     budgets for which there is a model.
     """
     sign = 1.0 if reporting.higher else -1.0
-    u_choose = sign * _by_split(choosing.performance)
-    u = sign * _by_split(reporting.performance)
+    u_choose = sign * by_split(choosing.performance)
+    u = sign * by_split(reporting.performance)
     everything = np.concatenate([u.reshape(len(u), -1), sign * reporting.unfair_performance[:, None]], axis=1)
     low = everything.min(1)[:, None, None]
     high = everything.max(1)[:, None, None]
@@ -154,9 +131,9 @@ def area_chosen(choosing: Frontiers, reporting: Frontiers) -> tuple[np.ndarray, 
 
     def budget(sweep: Frontiers) -> np.ndarray:
         scale = np.where(sweep.unfair_dependence > 0, sweep.unfair_dependence, 1.0)
-        return np.clip(_by_split(sweep.dependence) / scale[:, None, None], 0.0, 1.0)
+        return np.clip(by_split(sweep.dependence) / scale[:, None, None], 0.0, 1.0)
 
-    g = _by_split(choosing.dependence)
+    g = by_split(choosing.dependence)
     lower = g[..., None, :] <= g[..., :, None]
     better = u_choose[..., None, :] >= u_choose[..., :, None]
     strictly = (g[..., None, :] < g[..., :, None]) | (u_choose[..., None, :] > u_choose[..., :, None])
