@@ -24,6 +24,7 @@ OKABE_ITO = {
     "reddish purple": "#CC79A7",
     "gray": "#777777",
 }
+_C = OKABE_ITO
 
 # --- protocols and variants ----------------------------------------------------------------------------------------
 
@@ -98,98 +99,37 @@ class Method:
     tables: tuple[str, ...] = ()
 
 
+# Settings of the penalties in the protocols that depart from the defaults of the class.
+_SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
+    "frhsic": {
+        "text": {"estimator": "biased", "scale": None, "bandwidth": "every_20_epochs"},
+        "reference": {"estimator": "biased", "scale": None, "bandwidth": "reference", "bandwidth_s": "first_1000"},
+    },
+    "frem": {"text": {"power": 2, "scale": "minmax"}},
+    "reg_gdp": {"text": {"grid_range": "training"}},
+    "adv": {"text": {"adversary": "hgr"}, "reference": {"adversary": "mse"}},
+    "mmd_binned": {
+        "text": {"bins": 10, "edges": "width", "scale": "minmax", "bandwidth": 1.0},
+        "reference": {"bins": 10, "edges": "quantile", "discrepancy": "means"},
+    },
+    "dcor": {"reference": {"form": "covariance"}},
+}
+_P = "frhsic_core.learning.penalties"
+_BOTH = ("real_data", "pareto_summary")
+_ALL = (*_BOTH, "transfer")
+
 METHODS: dict[str, Method] = {
     row.key: row
     for row in (
-        Method(
-            key="unfair",
-            label="Unfair",
-            color=OKABE_ITO["black"],
-            marker="*",
-            penalty="frhsic_core.learning.penalties:Unfair",
-            cost=1.0,
-            tables=("real_data", "pareto_summary"),
-        ),
-        Method(
-            key="frhsic",
-            label="FRHSIC",
-            color=OKABE_ITO["vermillion"],
-            marker="o",
-            penalty="frhsic_core.learning.penalties:FRHSIC",
-            cost=4.0,
-            settings={
-                "text": {"estimator": "biased", "scale": None, "bandwidth": "every_20_epochs"},
-                "reference": {
-                    "estimator": "biased",
-                    "scale": None,
-                    "bandwidth": "reference",
-                    "bandwidth_s": "first_1000",
-                },
-            },
-            tables=("real_data", "pareto_summary", "transfer"),
-        ),
-        Method(
-            key="frem",
-            label="FREM",
-            color=OKABE_ITO["blue"],
-            marker="s",
-            penalty="frhsic_core.learning.penalties:FREM",
-            cost=4.0,
-            settings={"text": {"power": 2, "scale": "minmax"}},
-            tables=("real_data", "pareto_summary", "transfer"),
-        ),
-        Method(
-            key="reg_gdp",
-            label="Reg-GDP",
-            color=OKABE_ITO["bluish green"],
-            marker="^",
-            penalty="frhsic_core.learning.penalties:RegGDP",
-            cost=1.5,
-            settings={"text": {"grid_range": "training"}},
-            tables=("real_data", "pareto_summary", "transfer"),
-        ),
-        Method(
-            key="adv",
-            label="ADV",
-            color=OKABE_ITO["reddish purple"],
-            marker="v",
-            penalty="frhsic_core.learning.penalties:ADV",
-            cost=2.0,
-            settings={"text": {"adversary": "hgr"}, "reference": {"adversary": "mse"}},
-            tables=("real_data", "pareto_summary", "transfer"),
-        ),
-        Method(
-            key="mmd_binned",
-            label="MMD (binned)",
-            color=OKABE_ITO["orange"],
-            marker="D",
-            penalty="frhsic_core.learning.penalties:MMDBinned",
-            cost=1.5,
-            settings={
-                "text": {"bins": 10, "edges": "width", "scale": "minmax", "bandwidth": 1.0},
-                "reference": {"bins": 10, "edges": "quantile", "discrepancy": "means"},
-            },
-            tables=("real_data", "pareto_summary"),
-        ),
-        Method(
-            key="laftr",
-            label="LAFTR",
-            color=OKABE_ITO["sky blue"],
-            marker="P",
-            penalty="frhsic_core.learning.penalties:LAFTR",
-            cost=2.0,
-            tables=("real_data", "pareto_summary"),
-        ),
-        Method(
-            key="dcor",
-            label="dCor",
-            color=OKABE_ITO["yellow"],
-            marker="X",
-            penalty="frhsic_core.learning.penalties:DCor",
-            cost=6.0,
-            settings={"reference": {"form": "covariance"}},
-            tables=("pareto_summary",),
-        ),
+        # Key, label, color, marker, penalty, cost, settings and tables of the paper.
+        Method("unfair", "Unfair", _C["black"], "*", f"{_P}:Unfair", 1.0, {}, _BOTH),
+        Method("frhsic", "FRHSIC", _C["vermillion"], "o", f"{_P}:FRHSIC", 4.0, _SETTINGS["frhsic"], _ALL),
+        Method("frem", "FREM", _C["blue"], "s", f"{_P}:FREM", 4.0, _SETTINGS["frem"], _ALL),
+        Method("reg_gdp", "Reg-GDP", _C["bluish green"], "^", f"{_P}:RegGDP", 1.5, _SETTINGS["reg_gdp"], _ALL),
+        Method("adv", "ADV", _C["reddish purple"], "v", f"{_P}:ADV", 2.0, _SETTINGS["adv"], _ALL),
+        Method("mmd_binned", "MMD (binned)", _C["orange"], "D", f"{_P}:MMDBinned", 1.5, _SETTINGS["mmd_binned"], _BOTH),
+        Method("laftr", "LAFTR", _C["sky blue"], "P", f"{_P}:LAFTR", 2.0, {}, _BOTH),
+        Method("dcor", "dCor", _C["yellow"], "X", f"{_P}:DCor", 6.0, _SETTINGS["dcor"], ("pareto_summary",)),
     )
 }
 
@@ -249,81 +189,45 @@ class DatasetRow:
     full_title: str = ""
 
 
+_D = "frhsic_core.data"
+_L = f"{_D}.synthetic"
+
 DATASETS: dict[str, DatasetRow] = {
     row.key: row
     for row in (
+        # Key, title, rows, recipe, color and marker; then what differs from the defaults.
+        DatasetRow("adult", "Adult", 32_561, f"{_D}.adult:RECIPE", _C["bluish green"], "^", paper=True),
+        DatasetRow("acs_income", "ACS Income", 20_000, f"{_D}.acs_income:RECIPE", _C["blue"], "s", paper=True),
+        DatasetRow("meps", "MEPS", 13_707, f"{_D}.meps:RECIPE", _C["reddish purple"], "v", paper=True),
         DatasetRow(
-            key="adult",
-            title="Adult",
-            rows=32_561,
-            recipe="frhsic_core.data.adult:RECIPE",
-            color=OKABE_ITO["bluish green"],
-            marker="^",
-            paper=True,
-        ),
-        DatasetRow(
-            key="acs_income",
-            title="ACS Income",
-            rows=20_000,
-            recipe="frhsic_core.data.acs_income:RECIPE",
-            color=OKABE_ITO["blue"],
-            marker="s",
-            paper=True,
-        ),
-        DatasetRow(
-            key="meps",
-            title="MEPS",
-            rows=13_707,
-            recipe="frhsic_core.data.meps:RECIPE",
-            color=OKABE_ITO["reddish purple"],
-            marker="v",
-            paper=True,
-        ),
-        DatasetRow(
-            key="crime",
-            title="Crime",
-            rows=1_994,
-            recipe="frhsic_core.data.crime:RECIPE",
-            color=OKABE_ITO["orange"],
-            marker="D",
+            "crime",
+            "Crime",
+            1_994,
+            f"{_D}.crime:RECIPE",
+            _C["orange"],
+            "D",
             paper=True,
             full_title="Communities and Crime",
         ),
+        DatasetRow("compas", "COMPAS", 6_172, f"{_D}.compas:RECIPE", _C["vermillion"], "o", paper=True),
         DatasetRow(
-            key="compas",
-            title="COMPAS",
-            rows=6_172,
-            recipe="frhsic_core.data.compas:RECIPE",
-            color=OKABE_ITO["vermillion"],
-            marker="o",
-            paper=True,
-        ),
-        DatasetRow(
-            key="synthetic",
-            title="Synthetic",
-            rows=5_000,
-            recipe="frhsic_core.data.synthetic:SYNTHETIC",
-            color=OKABE_ITO["black"],
-            marker="*",
+            "synthetic",
+            "Synthetic",
+            5_000,
+            f"{_L}:SYNTHETIC",
+            _C["black"],
+            "*",
             real=False,
             full_title="Synthetic validation",
         ),
+        DatasetRow("runtime", "Runtime task", 20_000, f"{_L}:RUNTIME", _C["sky blue"], "P", real=False),
         DatasetRow(
-            key="runtime",
-            title="Runtime task",
-            rows=20_000,
-            recipe="frhsic_core.data.synthetic:RUNTIME",
-            color=OKABE_ITO["sky blue"],
-            marker="P",
-            real=False,
-        ),
-        DatasetRow(
-            key="gaussian_pair",
-            title="Gaussian pair",
-            rows=5_000,
-            recipe="frhsic_core.data.synthetic:GAUSSIAN_PAIR",
-            color=OKABE_ITO["yellow"],
-            marker="X",
+            "gaussian_pair",
+            "Gaussian pair",
+            5_000,
+            f"{_L}:GAUSSIAN_PAIR",
+            _C["yellow"],
+            "X",
             real=False,
             full_title="ρ-Gaussian pair",
         ),

@@ -109,7 +109,7 @@ def run_tests(copy: Path, found: list[Block], *others: str) -> None:
 def test_a_method_is_three_files(extended: Path) -> None:
     script = (
         "from frhsic_core.learning import METHODS\n"
-        "from frhsic_core.paper.figures.styles import style_of\n"
+        "from frhsic_core.paper.figures.plots import style_of\n"
         "print(METHODS[-1], *style_of('correlation'))"
     )
     assert run(extended, "-c", script).split() == ["correlation", "Correlation", "#777777", "p"]

@@ -22,7 +22,7 @@ from frhsic_core.data.recipes import Law, Recipe
 from frhsic_core.learning import make_penalty
 from frhsic_core.learning.penalties import Penalty
 from frhsic_core.learning.protocols import METHODS, PROTOCOLS, architecture
-from frhsic_core.paper.figures.styles import DATASET_TITLES, STYLES, dataset_style
+from frhsic_core.paper.figures.plots import DATASET_TITLES, STYLES, dataset_style
 
 ROOT = Path(__file__).resolve().parents[1]
 TABLES = {"methods": registry.METHODS, "datasets": registry.DATASETS, "measures": registry.MEASURES}

@@ -16,7 +16,7 @@ from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective
 
-from frhsic_core.paper.page_values import recorded_verdicts
+from frhsic_core.paper.claims.stored import recorded
 
 
 class AuthorPoint(SphinxDirective):
@@ -51,7 +51,7 @@ class AuthorPoint(SphinxDirective):
         """Return the recorded certificates, the chapters and the files that exist."""
         found: list[nodes.Node] = []
         for words in filter(None, map(str.strip, self.options.get("claim", "").split(";"))):
-            for row in recorded_verdicts():
+            for row in recorded():
                 if words in row["claim"]:
                     text = f"certificate of {row['statement']}, “{row['claim']}”: {row['verdict']} ({row['evidence']})"
                     found.append(nodes.Text(text))

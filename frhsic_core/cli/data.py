@@ -59,25 +59,26 @@ def _console(**options: Any) -> Console:
     return Console(soft_wrap=True, highlight=False, **options)
 
 
-def _wanted(names: list[str] | None) -> list[str]:
+def _check(what: str, given: str, known: tuple[str, ...]) -> None:
+    try:
+        one_of(what, given, known)
+    except ValueError as error:
+        raise fail(error) from None
+
+
+def _wanted(names: list[str] | None) -> list[tuple[str, str]]:
+    """Return each named dataset with each of its variants."""
     chosen = names or list(REAL)
     for name in chosen:
-        try:
-            one_of("dataset", name, available_datasets())
-        except ValueError as error:
-            raise fail(error) from None
-    return chosen
+        _check("dataset", name, available_datasets())
+    return [(name, variant) for name in chosen for variant in (VARIANTS if name in REAL else ("text",))]
 
 
 def _paths(name: str, variant: str, folders: Folders) -> list[tuple[RawFile, Path]]:
     """Return the local files of a dataset, usable or not."""
-    files = [source.file for source in sources_of(name, variant)]
-    found = []
-    for file in files:
-        for folder in (folders.data, folders.cache):
-            if folder is not None and file.under(folder).exists():
-                found.append((file, file.under(folder)))
-    return found
+    places = [folder for folder in (folders.data, folders.cache) if folder is not None]
+    found = [(s.file, s.file.under(folder)) for s in sources_of(name, variant) for folder in places]
+    return [(file, path) for file, path in found if path.exists()]
 
 
 @app.command("list", epilog="Example: frhsic data list")
@@ -94,14 +95,14 @@ def list_datasets() -> None:
                 located = next((found for s in sources if (found := find_local(s.file, folders, []))), None)
             except OSError as error:
                 status = f"not readable: {error.strerror or error}"
-            shown = (
-                next((s for s in sources if s.file.links), sources[0])
-                if located is None
-                else next(s for s in sources if s.file is located.file)
-            )
+            if located is None:
+                shown = next((s for s in sources if s.file.links), sources[0])
+            else:
+                shown = next(s for s in sources if s.file is located.file)
+                status = f"verified, in {located.origin}"
             rows.append((
                 name, variant, f"{shown.counts[-1]:,}", str(shown.d), REAL[name].task, REAL[name].sensitive[variant],
-                f"{shown.kind}: {shown.file.name}", status if located is None else f"verified, in {located.origin}",
+                f"{shown.kind}: {shown.file.name}", status,
             ))  # fmt: skip
     for name in LAWS:
         law = load_dataset(name)
@@ -125,15 +126,14 @@ def fetch(names: Names = None) -> None:
     console = _console()
     errors = _console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    for name in _wanted(names):
-        for variant in VARIANTS if name in REAL else ("text",):
-            try:
-                with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as progress:
-                    data = load_dataset(name, variant, progress=_Bar(progress, name))
-                console.print(f"{name} ({variant}): {_origin(data)}", markup=False)
-            except DataError as error:
-                failed = True
-                console.print(f"{name} ({variant}): not available\n{error}\n", markup=False)
+    for name, variant in _wanted(names):
+        try:
+            with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as progress:
+                data = load_dataset(name, variant, progress=_Bar(progress, name))
+            console.print(f"{name} ({variant}): {_origin(data)}", markup=False)
+        except DataError as error:
+            failed = True
+            console.print(f"{name} ({variant}): not available\n{error}\n", markup=False)
     if failed:
         raise typer.Exit(1)
 
@@ -148,25 +148,24 @@ def verify(names: Names = None) -> None:
     missing = False
     console = _console()
     folders = Folders.from_environment()
-    for name in _wanted(names):
-        for variant in VARIANTS if name in REAL else ("text",):
-            what = f"{name} ({variant})"
-            local = _paths(name, variant, folders) if name in REAL else []
-            if name in REAL and not local:
-                missing = True
-                console.print(f"missing  {what}: no local file", markup=False)
-                continue
-            wrong = {path: problem for file, path in local if (problem := _problem(file, path))}
-            try:
-                data = load_dataset(name, variant, download=False)
-                if not wrong:
-                    console.print(f"ok       {what}: n={data.n:,}, d={data.d}, {_origin(data)}", markup=False)
-            except (DataError, OSError) as error:
-                wrong = wrong or {local[0][1]: str(error)}
-            for path, problem in wrong.items():
-                failed = True
-                removed = "" if path.exists() else f" Removed from the cache. Download again: frhsic data fetch {name}"
-                console.print(f"failed   {what}: {path}: {problem}{removed}", markup=False)
+    for name, variant in _wanted(names):
+        what = f"{name} ({variant})"
+        local = _paths(name, variant, folders) if name in REAL else []
+        if name in REAL and not local:
+            missing = True
+            console.print(f"missing  {what}: no local file", markup=False)
+            continue
+        wrong = {path: problem for file, path in local if (problem := _problem(file, path))}
+        try:
+            data = load_dataset(name, variant, download=False)
+            if not wrong:
+                console.print(f"ok       {what}: n={data.n:,}, d={data.d}, {_origin(data)}", markup=False)
+        except (DataError, OSError) as error:
+            wrong = wrong or {local[0][1]: str(error)}
+        for path, problem in wrong.items():
+            failed = True
+            removed = "" if path.exists() else f" Removed from the cache. Download again: frhsic data fetch {name}"
+            console.print(f"failed   {what}: {path}: {problem}{removed}", markup=False)
     if missing:
         console.print("Missing files are not an error. Download them with: frhsic data fetch NAME", markup=False)
     if failed:
@@ -190,21 +189,13 @@ def card(
     ] = "text",
 ) -> None:
     """Print the description of a dataset, with summary statistics if its files are available."""
-    try:
-        one_of("variant", variant, VARIANTS)
-    except ValueError as error:
-        raise fail(error) from None
-    _wanted([name])
+    _check("variant", variant, VARIANTS)
+    _check("dataset", name, available_datasets())
     console = _console()
     it = CARDS[name]
     console.rule(DATASETS[name].full_title or DATASETS[name].title)
-    for label, text in (
-        ("what", it.measured),
-        ("by", it.by),
-        ("S", it.sensitive),
-        ("Y", it.target),
-        ("terms", it.terms),
-    ):
+    texts = {"what": it.measured, "by": it.by, "S": it.sensitive, "Y": it.target, "terms": it.terms}
+    for label, text in texts.items():
         console.print(f"{label:<6}{text}", markup=False)
     for label, entries in (("known problems", it.problems), ("cannot be concluded from it", it.not_for)):
         console.print(f"{label}:", markup=False)

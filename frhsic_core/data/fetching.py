@@ -66,29 +66,25 @@ class Folders:
 
 def find_local(file: RawFile, folders: Folders, tried: list[str]) -> Located | None:
     """Return the verified file from the data folder or the cache, or None; append the reasons to ``tried``."""
+    places = [(folders.cache, "cache", "the cache")]
     if folders.data is not None:
-        path = file.under(folders.data)
+        places.insert(0, (folders.data, "data folder", "the folder FRHSIC_DATA"))
+    for folder, where, origin in places:
+        path = file.under(folder)
         if not path.exists():
-            tried.append(f"{file.name}: not in the data folder ({path})")
-        else:
-            try:
-                digest = verify(path, file)
-                _match_record(file, folders, digest)
-                return Located(file, path, digest, "the folder FRHSIC_DATA")
-            except CorruptFile as error:
-                tried.append(f"{file.name}: the copy in the data folder is not usable and was left unchanged: {error}")
-    path = file.under(folders.cache)
-    if not path.exists():
-        tried.append(f"{file.name}: not in the cache ({path})")
-        return None
-    try:
-        digest = verify(path, file)
-        _match_record(file, folders, digest)
-        return Located(file, path, digest, "the cache")
-    except CorruptFile as error:
-        remove(path)
-        tried.append(f"{file.name}: the copy in the cache was not usable and has been removed: {error}")
-        return None
+            tried.append(f"{file.name}: not in the {where} ({path})")
+            continue
+        try:
+            digest = verify(path, file)
+            _match_record(file, folders, digest)
+            return Located(file, path, digest, origin)
+        except CorruptFile as error:
+            done = "is not usable and was left unchanged"
+            if where == "cache":
+                remove(path)
+                done = "was not usable and has been removed"
+            tried.append(f"{file.name}: the copy in the {where} {done}: {error}")
+    return None
 
 
 def fetch(file: RawFile, folders: Folders, tried: list[str], *, progress: Any = None) -> Located | None:

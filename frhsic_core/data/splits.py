@@ -80,35 +80,24 @@ class SplitStack:
     x_test: torch.Tensor
     s_test: torch.Tensor
     y_test: torch.Tensor
-    x_validation: torch.Tensor | None
-    s_validation: torch.Tensor | None
-    y_validation: torch.Tensor | None
-    weights_train: torch.Tensor | None
-    weights_validation: torch.Tensor | None
-    weights_test: torch.Tensor | None
     seeds: tuple[int, ...]
     task: str
     name: str
+    x_validation: torch.Tensor | None = None
+    s_validation: torch.Tensor | None = None
+    y_validation: torch.Tensor | None = None
+    weights_train: torch.Tensor | None = None
+    weights_validation: torch.Tensor | None = None
+    weights_test: torch.Tensor | None = None
 
     def __len__(self) -> int:
         return len(self.seeds)
 
-    def take(self, splits: Iterable[int]) -> SplitStack:
-        """Return the chosen splits, with repeats: ``take([0, 1] * 9)`` gives two splits for each of nine λ.
-
-        Rows are copied for every repeat, so that a stack of models can be trained at once.
-        """
-        chosen = list(splits)
-        return replace(self._map(lambda tensor: tensor[chosen]), seeds=tuple(self.seeds[i] for i in chosen))
-
     def to(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> SplitStack:
         """Return the stack on another device or in another dtype."""
-        return self._map(lambda tensor: tensor.to(device=device, dtype=dtype))
-
-    def _map(self, function: Any) -> SplitStack:
         named = {field.name: getattr(self, field.name) for field in fields(self)}
         tensors = {key: value for key, value in named.items() if hasattr(value, "device")}
-        return replace(self, **{key: function(value) for key, value in tensors.items()})
+        return replace(self, **{key: value.to(device=device, dtype=dtype) for key, value in tensors.items()})
 
 
 def stack_splits(
@@ -175,7 +164,7 @@ def stack_splits(
     rows = {
         part: torch.as_tensor(np.stack([getattr(split, part) for split in splits]), device=x.device) for part in parts
     }
-    tensors: dict[str, torch.Tensor | None] = {}
+    tensors: dict[str, Any] = {}
     for key, values in arrays.items():
         for part in parts:
             shape = (len(seeds), rows[part].shape[1], *values.shape[1:])
@@ -183,13 +172,8 @@ def stack_splits(
         for index in range(len(seeds)):
             shift, stretch = _range(values, rows["train"][index], scaling if key in ("x", "s") else "none")
             for part in parts:
-                target = tensors[f"{key}_{part}"]
-                assert target is not None
-                target[index] = ((values[rows[part][index]] - shift) / stretch).to(dtype)
-    for key in ("x", "s", "y", "weights"):
-        for part in ("train", "validation", "test"):
-            tensors.setdefault(f"{key}_{part}", None)
-    return SplitStack(**tensors, seeds=seeds, task=dataset.task, name=dataset.name)  # type: ignore[arg-type]
+                tensors[f"{key}_{part}"][index] = ((values[rows[part][index]] - shift) / stretch).to(dtype)
+    return SplitStack(**tensors, seeds=seeds, task=dataset.task, name=dataset.name)
 
 
 def _widest(device: Any) -> torch.dtype:

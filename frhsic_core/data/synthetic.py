@@ -11,6 +11,7 @@ r"""Draw the synthetic datasets of the paper, which need no files.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,21 +33,19 @@ class _Draws:
         self.generator = generator
         self.legacy = np.random.RandomState(seed)
 
-    def uniform(self, n: int) -> np.ndarray:
+    def _draw(self, legacy: Callable[..., np.ndarray], name: str, n: int) -> np.ndarray:
         if self.generator is None:
-            return self.legacy.uniform(0.0, 1.0, size=n)
+            return legacy(size=n)
         import torch
 
-        device = self.generator.device
-        return torch.rand(n, generator=self.generator, dtype=torch.float64, device=device).cpu().numpy()
+        draw = getattr(torch, name)
+        return draw(n, generator=self.generator, dtype=torch.float64, device=self.generator.device).cpu().numpy()
+
+    def uniform(self, n: int) -> np.ndarray:
+        return self._draw(self.legacy.uniform, "rand", n)
 
     def normal(self, n: int) -> np.ndarray:
-        if self.generator is None:
-            return self.legacy.normal(0.0, 1.0, size=n)
-        import torch
-
-        device = self.generator.device
-        return torch.randn(n, generator=self.generator, dtype=torch.float64, device=device).cpu().numpy()
+        return self._draw(self.legacy.normal, "randn", n)
 
     def bernoulli(self, probability: np.ndarray) -> np.ndarray:
         if self.generator is None:

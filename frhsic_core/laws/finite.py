@@ -230,17 +230,14 @@ class FiniteLaw:
         where = generator.device if generator is not None else device
         cumulative = torch.as_tensor(self.probabilities.astype(np.float64).ravel().cumsum(), device=where)
         uniform = torch.rand(*batch, n, generator=generator, dtype=torch.float64, device=where)
-        cell = torch.searchsorted(cumulative, uniform, right=True).clamp_max(self._last_cell)
+        # Rounding can leave the cumulative sum below one; a draw above it belongs to the last cell that has any mass.
+        last = int(np.flatnonzero(self.probabilities.ravel() > 0)[-1])
+        cell = torch.searchsorted(cumulative, uniform, right=True).clamp_max(last)
         ns = len(self.s_points)
         cell = cell.to(device or where)
         z = self.z_points.to(dtype=dtype, device=cell.device)[cell // ns]
         s = self.s_points.to(dtype=dtype, device=cell.device)[cell % ns]
         return z, s.squeeze(-1) if self._scalar_s else s
-
-    @property
-    def _last_cell(self) -> int:
-        # Rounding can leave the cumulative sum below one; a draw above it belongs to the last cell that has any mass.
-        return int(np.flatnonzero(self.probabilities.ravel() > 0)[-1])
 
     def __repr__(self) -> str:
         nz, ns = self.probabilities.shape

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,18 +20,17 @@ from torch import Tensor
 
 from frhsic_core.arrays import ArrayLike, as_tensor
 from frhsic_core.kernels import Gaussian
-from frhsic_core.laws import formulas, heads, mercer
-from frhsic_core.laws.heads import Head, KernelHead, gaussian_bandwidth
+from frhsic_core.laws import formulas, mercer
+from frhsic_core.laws.heads import Head, KernelHead, LinearHead, gaussian_bandwidth
 from frhsic_core.laws.mercer import CenteredSpectrum, MercerSystem
-from frhsic_core.laws.quadrature import REACH, normal_expectation
+from frhsic_core.laws.quadrature import REACH, normal_expectation, sign_changes
 
 
 class JointGaussian(ABC):
     """Jointly Gaussian Z in R^d and S ~ N(0, 1), with every criterion under Gaussian kernels.
 
     A subclass gives its covariances, its coupling, its mean kernel and how it is sampled; the formulas are in
-    :mod:`frhsic_core.laws.formulas`, heads in :mod:`frhsic_core.laws.heads`, the spectrum in
-    :mod:`frhsic_core.laws.mercer`.
+    :mod:`frhsic_core.laws.formulas`, the spectrum in :mod:`frhsic_core.laws.mercer`.
     """
 
     @property
@@ -150,17 +149,65 @@ class JointGaussian(ABC):
 
         return 2.0 * normal_expectation(mmd, cuts=cuts, lower=0.0)
 
+    def _require_dimension(self, head: Head) -> None:
+        if head.dimension != self.dimension:
+            raise ValueError(
+                f"The head has {head.dimension} coordinates but Z has {self.dimension}: both need the same number."
+            )
+
+    def _slope(self, head: LinearHead) -> float:
+        """Return the slope w·c of m_f(s) = (w·c)·s."""
+        self._require_dimension(head)
+        return float(np.array(head.weights) @ self.cross_covariance)
+
+    def _head_terms(self, head: KernelHead) -> tuple[np.ndarray, np.ndarray, float]:
+        """Return a_j·E k(c_j, Z), the tilts u_j and the head coupling h (see :mod:`frhsic_core.laws.formulas`)."""
+        self._require_dimension(head)
+        sigma, c = gaussian_bandwidth(head.kernel, name="the head's kernel"), self.cross_covariance
+        centers, matrix = np.array(head.centers), sigma**2 * np.eye(self.dimension) + self.covariance
+        solved = np.linalg.solve(matrix, np.column_stack([c, centers.T]))
+        determinant = np.linalg.det(matrix / sigma**2)
+        means = np.exp(-0.5 * (centers.T * solved[:, 1:]).sum(0)) / math.sqrt(determinant)
+        return np.array(head.coefficients) * means, c @ solved[:, 1:], float(c @ solved[:, 0])
+
     def conditional_gap(self, head: Head, s: Any, *, smoothing: float = 0.0) -> np.ndarray:
         """Return m_f(s) = E[f(Z) | S = s] − E f(Z) at each s; ``smoothing`` as in :meth:`conditional_mmd`."""
-        return heads.conditional_gap(self, head, s, kappa=shrinkage(smoothing))
+        s, kappa = np.asarray(s, dtype=np.float64), shrinkage(smoothing)
+        if isinstance(head, LinearHead):
+            return self._slope(head) * kappa * s
+        means, tilts, h = self._head_terms(head)
+        root = math.sqrt(kappa)
+        terms = formulas.head_gap(means, root * tilts, kappa * h, root * s[..., None], sqrt=np.sqrt, expm1=np.expm1)
+        return terms.sum(-1)
 
     def gdp(self, head: Head, *, smoothing: float = 0.0) -> float:
-        """Return E_S|m_f(S)|; with γ > 0 the limit of a Nadaraya–Watson estimate at that fixed bandwidth."""
-        return heads.gdp(self, head, kappa=shrinkage(smoothing))
+        """Return E_S|m_f(S)|; with γ > 0 the limit of a Nadaraya–Watson estimate at that fixed bandwidth.
+
+        A closed form for a linear head, else adaptive quadrature between the sign changes of m_f.
+        """
+        kappa = shrinkage(smoothing)
+        if isinstance(head, LinearHead):
+            return abs(self._slope(head)) * kappa * math.sqrt(2.0 / math.pi)
+        _, tilts, h = self._head_terms(head)
+        if h == 0.0:
+            return 0.0
+        # Bumps of m_f can be narrow against the unit scale of S: the panels must find each of them.
+        centers, width = tilts / (kappa * h), math.sqrt((1.0 - kappa * h) / h) / kappa
+        cuts = np.unique(np.concatenate([centers + step * width for step in (-6.0, -2.0, 0.0, 2.0, 6.0)]))
+
+        def gap(s: np.ndarray) -> np.ndarray:
+            return self.conditional_gap(head, s, smoothing=smoothing)
+
+        zeros = sign_changes(gap, near=cuts)
+        return normal_expectation(lambda s: abs(float(gap(np.array(s)))), cuts=[*cuts, *zeros])
 
     def expected_squared_gap(self, head: Head) -> float:
-        """Return E_S[m_f(S)²] in closed form."""
-        return heads.expected_squared_gap(self, head)
+        """Return E_S[m_f(S)²] in closed form: the right-hand side of Jensen's step in Corollary 4.6; O(m²)."""
+        if isinstance(head, LinearHead):
+            return self._slope(head) ** 2
+        means, tilts, h = self._head_terms(head)
+        covariance = formulas.head_squared_gap(tilts[:, None], tilts, h, sqrt=np.sqrt, expm1=np.expm1)
+        return float(means @ covariance @ means)
 
     def mercer(self, kernel_s: Gaussian) -> MercerSystem:
         """Return the eigensystem of T_S under S ~ N(0, 1), in closed form."""
@@ -188,7 +235,7 @@ class JointGaussian(ABC):
 
     def head_coefficients(self, head: KernelHead, kernel_s: Gaussian, *, m: int) -> np.ndarray:
         """Return ⟨m_f, ψ_l⟩ for l < m: E[m_f²] less their squares is r²_{m,f} of Corollary 4.6."""
-        return mercer.head_coefficients(self.mercer(kernel_s), *heads.kernel_head_terms(self, head), m)
+        return mercer.head_coefficients(self.mercer(kernel_s), *self._head_terms(head), m)
 
     @property
     def mutual_information(self) -> float:
@@ -196,7 +243,6 @@ class JointGaussian(ABC):
         # + 0.0 turns the −0.0 of independence into a plain zero.
         return -0.5 * math.log1p(-(self.maximal_correlation**2)) + 0.0
 
-    @abstractmethod
     def sample(
         self,
         n: int,
@@ -206,7 +252,18 @@ class JointGaussian(ABC):
         device: torch.device | str | None = None,
         batch: Sequence[int] = (),
     ) -> tuple[Tensor, Tensor]:
-        """Draw ``z`` of shape ``(*batch, n, d)`` and ``s`` of shape ``(*batch, n)``; O(nd) time and memory."""
+        """Draw ``z`` of shape ``(*batch, n, d)`` and ``s`` of shape ``(*batch, n)``; O(nd²) time, O(nd) memory."""
+        # Drawn where the generator lives, then moved: the same stream for every device.
+        where = generator.device if generator is not None else device
+
+        def normal(*shape: int) -> Tensor:
+            return torch.randn(*shape, generator=generator, dtype=dtype, device=where).to(device or where)
+
+        return self._draw(normal, (*batch, n))
+
+    @abstractmethod
+    def _draw(self, normal: Callable[..., Tensor], shape: tuple[int, ...]) -> tuple[Tensor, Tensor]:
+        """Draw ``z (*shape, d)`` and ``s`` of ``shape`` from standard normal numbers, ``normal(*shape)``."""
 
 
 def shrinkage(bandwidth: float) -> float:
@@ -214,14 +271,6 @@ def shrinkage(bandwidth: float) -> float:
     if not (math.isfinite(bandwidth) and bandwidth >= 0.0):
         raise ValueError(f"The smoothing bandwidth is {bandwidth}: pass zero (no smoothing) or a positive number.")
     return 1.0 / (1.0 + bandwidth * bandwidth)
-
-
-def draw_normal(
-    *shape: int, generator: torch.Generator | None, dtype: torch.dtype, device: torch.device | str | None
-) -> Tensor:
-    """Draw standard normal numbers where the generator lives, then move them: the same stream for every device."""
-    where = generator.device if generator is not None else device
-    return torch.randn(*shape, generator=generator, dtype=dtype, device=where).to(device or where)
 
 
 @dataclass(frozen=True)
@@ -251,12 +300,10 @@ class GaussianPair(JointGaussian):
 
     @property
     def covariance(self) -> np.ndarray:
-        """Z is one number of variance one."""
         return np.eye(1)
 
     @property
     def cross_covariance(self) -> np.ndarray:
-        """Cov(Z, S) = ρ."""
         return np.array([float(self.rho)])
 
     @property
@@ -288,17 +335,8 @@ class GaussianPair(JointGaussian):
         own = formulas.squared_distance_covariance(1.0)
         return math.sqrt(formulas.squared_distance_covariance(self.rho) / own)
 
-    def sample(
-        self,
-        n: int,
-        *,
-        generator: torch.Generator | None = None,
-        dtype: torch.dtype = torch.float64,
-        device: torch.device | str | None = None,
-        batch: Sequence[int] = (),
-    ) -> tuple[Tensor, Tensor]:
-        """Draw ``z`` of shape ``(*batch, n, 1)`` and ``s`` of shape ``(*batch, n)``."""
-        z, noise = draw_normal(2, *batch, n, generator=generator, dtype=dtype, device=device)
+    def _draw(self, normal: Callable[..., Tensor], shape: tuple[int, ...]) -> tuple[Tensor, Tensor]:
+        z, noise = normal(2, *shape)
         return z.unsqueeze(-1), self.rho * z + math.sqrt(1.0 - self.rho**2) * noise
 
 
@@ -357,12 +395,10 @@ class GaussianVector(JointGaussian):
 
     @property
     def cross_covariance(self) -> np.ndarray:
-        """Cov(Z, S), shape ``(d,)``."""
         return np.array(self.cross)
 
     @property
     def covariance(self) -> np.ndarray:
-        """Σ_Z, shape ``(d, d)``."""
         return np.array(self.covariance_rows)
 
     @property
@@ -390,20 +426,10 @@ class GaussianVector(JointGaussian):
         shared = np.prod((1.0 + 3.0 * w) * (1.0 + w)) ** -0.5
         return float(squared - 2.0 * shared + self.mean_kernel_z(kernel_z) ** 2)
 
-    def sample(
-        self,
-        n: int,
-        *,
-        generator: torch.Generator | None = None,
-        dtype: torch.dtype = torch.float64,
-        device: torch.device | str | None = None,
-        batch: Sequence[int] = (),
-    ) -> tuple[Tensor, Tensor]:
-        """Draw ``z`` of shape ``(*batch, n, d)`` and ``s`` of shape ``(*batch, n)``; O(nd²) time."""
+    def _draw(self, normal: Callable[..., Tensor], shape: tuple[int, ...]) -> tuple[Tensor, Tensor]:
         c, d = self.cross_covariance, self.dimension
-        root = np.linalg.cholesky(self.covariance - np.outer(c, c))
-        noise = draw_normal(*batch, n, d + 1, generator=generator, dtype=dtype, device=device)
+        noise = normal(*shape, d + 1)
         s = noise[..., d]
-        factor = torch.as_tensor(root, dtype=dtype, device=s.device)
-        slope = torch.as_tensor(c, dtype=dtype, device=s.device)
+        factor = torch.as_tensor(np.linalg.cholesky(self.covariance - np.outer(c, c))).to(s)
+        slope = torch.as_tensor(c).to(s)
         return noise[..., :d] @ factor.mT + s.unsqueeze(-1) * slope, s

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,24 +18,6 @@ from torch import Tensor
 
 from frhsic_core.arrays import ArrayLike, as_tensor
 from frhsic_core.kernels import Gaussian
-from frhsic_core.laws import formulas
-from frhsic_core.laws.quadrature import normal_expectation, sign_changes
-
-
-class Covariances(Protocol):
-    """What a head needs from a jointly Gaussian law: d, Σ_Z and Cov(Z, S)."""
-
-    @property
-    def dimension(self) -> int:
-        """Dimension d of Z."""
-
-    @property
-    def covariance(self) -> np.ndarray:
-        """Σ_Z, shape ``(d, d)``."""
-
-    @property
-    def cross_covariance(self) -> np.ndarray:
-        """Cov(Z, S), shape ``(d,)``."""
 
 
 def gaussian_bandwidth(kernel: Any, *, name: str) -> float:
@@ -141,66 +123,3 @@ class KernelHead:
 
 
 Head = LinearHead | KernelHead
-
-
-def _require_dimension(law: Covariances, head: Head) -> None:
-    if head.dimension != law.dimension:
-        raise ValueError(
-            f"The head has {head.dimension} coordinates but Z has {law.dimension}: both need the same number."
-        )
-
-
-def kernel_head_terms(law: Covariances, head: KernelHead) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return a_j·E k(c_j, Z), the tilts u_j and the head coupling h (see :mod:`frhsic_core.laws.formulas`)."""
-    _require_dimension(law, head)
-    sigma = gaussian_bandwidth(head.kernel, name="the head's kernel")
-    centers, matrix = np.array(head.centers), sigma**2 * np.eye(law.dimension) + law.covariance
-    solved = np.linalg.solve(matrix, np.column_stack([law.cross_covariance, centers.T]))
-    determinant = np.linalg.det(matrix / sigma**2)
-    means = np.exp(-0.5 * (centers.T * solved[:, 1:]).sum(0)) / math.sqrt(determinant)
-    tilts = law.cross_covariance @ solved[:, 1:]
-    return np.array(head.coefficients) * means, tilts, float(law.cross_covariance @ solved[:, 0])
-
-
-def linear_head_slope(law: Covariances, head: LinearHead) -> float:
-    """Return the slope w·c of m_f(s) = (w·c)·s."""
-    _require_dimension(law, head)
-    return float(np.array(head.weights) @ law.cross_covariance)
-
-
-def conditional_gap(law: Covariances, head: Head, s: ArrayLike, *, kappa: float = 1.0) -> np.ndarray:
-    """Return m_f(s) in closed form at each s, with κ < 1 under smoothing weights of bandwidth √(1/κ − 1)."""
-    s = np.asarray(s, dtype=np.float64)
-    if isinstance(head, LinearHead):
-        return linear_head_slope(law, head) * kappa * s
-    means, tilts, h = kernel_head_terms(law, head)
-    root = math.sqrt(kappa)
-    terms = formulas.head_gap(means, root * tilts, kappa * h, root * s[..., None], sqrt=np.sqrt, expm1=np.expm1)
-    return terms.sum(-1)
-
-
-def expected_squared_gap(law: Covariances, head: Head) -> float:
-    """Return E_S[m_f(S)²] in closed form: the right-hand side of Jensen's step in Corollary 4.6. O(m²)."""
-    if isinstance(head, LinearHead):
-        return linear_head_slope(law, head) ** 2
-    means, tilts, h = kernel_head_terms(law, head)
-    covariance = formulas.head_squared_gap(tilts[:, None], tilts, h, sqrt=np.sqrt, expm1=np.expm1)
-    return float(means @ covariance @ means)
-
-
-def gdp(law: Covariances, head: Head, *, kappa: float = 1.0) -> float:
-    """Return E_S|m_f(S)|: a closed form for a linear head, else adaptive quadrature between the sign changes of m_f."""
-    if isinstance(head, LinearHead):
-        return abs(linear_head_slope(law, head)) * kappa * math.sqrt(2.0 / math.pi)
-    _, tilts, h = kernel_head_terms(law, head)
-    if h == 0.0:
-        return 0.0
-    # Bumps of m_f can be narrow against the unit scale of S: the panels must find each of them.
-    centers, width = tilts / (kappa * h), math.sqrt((1.0 - kappa * h) / h) / kappa
-    cuts = np.unique(np.concatenate([centers + step * width for step in (-6.0, -2.0, 0.0, 2.0, 6.0)]))
-
-    def gap(s: np.ndarray) -> np.ndarray:
-        return conditional_gap(law, head, s, kappa=kappa)
-
-    zeros = sign_changes(gap, near=cuts)
-    return normal_expectation(lambda s: abs(float(gap(np.array(s)))), cuts=[*cuts, *zeros])

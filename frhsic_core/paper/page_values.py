@@ -6,28 +6,22 @@ The pages write ``{{ gaussian.hsic }}``, a MyST substitution. The book's configu
 
 from __future__ import annotations
 
-import csv
-import json
 from typing import Any
 
 from frhsic_core.kernels import Gaussian
 from frhsic_core.laws import GaussianPair
+from frhsic_core.paper.claims.stored import authors_file, recorded
 from frhsic_core.paper.experiments.main_table import pareto_table
 from frhsic_core.paper.experiments.paired_tests import family, main_family, main_rows
 from frhsic_core.paper.experiments.variants import BEST, DEFAULT, best_rows
 from frhsic_core.paper.experiments.variants.tables import rivals_of
-from frhsic_core.paper.runs.stored import book_folder, stored_rows
+from frhsic_core.paper.runs.stored import stored_rows
 from frhsic_core.paper.statements.sentences import counts
 from frhsic_core.paper.statements.spectral import best_m
 
 PROTOCOLS = ("text", "reference")
 # The first page has room for two of the ten measures: the authors' GDP and the R² of a nonlinear probe.
 MEASURES = {"gdp": "gdp_reference", "probe": "nonlinear_r2"}
-
-
-def recorded_verdicts() -> list[dict[str, Any]]:
-    """Return the recorded certificates."""
-    return json.loads((book_folder() / "claims" / "verdicts.json").read_text(encoding="utf-8"))
 
 
 def certificate_values(rows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -62,13 +56,8 @@ def gaussian_values() -> dict[str, Any]:
 
 def sweep_values() -> dict[str, Any]:
     """Count the values of λ that each method has in the authors' stored sweep."""
-    grid: dict[tuple[str, str], set[str]] = {}
-    with (book_folder() / "claims" / "reference" / "sweep.csv").open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            grid.setdefault((row["dataset"], row["method"]), set()).add(row["lambda"])
-    ours = max(len(lams) for (_, method), lams in grid.items() if method == "frhsic")
-    rivals = max(len(lams) for (_, method), lams in grid.items() if method not in ("frhsic", "unfair"))
-    return {"sweep": {"frhsic_grid": ours, "rival_grid": rivals}}
+    sizes = authors_file("sweep").groupby(["dataset", "method"])["lambda"].nunique().groupby("method").max()
+    return {"sweep": {"frhsic_grid": int(sizes["frhsic"]), "rival_grid": int(sizes.drop(["frhsic", "unfair"]).max())}}
 
 
 def rank_values() -> dict[str, Any]:
@@ -156,7 +145,7 @@ def runtime_values() -> dict[str, Any]:
 def page_values() -> dict[str, Any]:
     """Return every number that a page may name, as nested dictionaries."""
     return {
-        **certificate_values(recorded_verdicts()),
+        **certificate_values(recorded()),
         **gaussian_values(),
         **sweep_values(),
         **rank_values(),

@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 from docutils import nodes
 
-from frhsic_core.paper.page_values import recorded_verdicts
+from frhsic_core.paper.claims.stored import recorded
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -56,7 +56,7 @@ def test_a_picture_takes_its_caption_else_its_heading(extension) -> None:
 
 
 def test_every_claim_named_for_the_authors_is_on_record() -> None:
-    rows = recorded_verdicts()
+    rows = recorded()
     text = (ROOT / "book" / "for_the_authors.md").read_text(encoding="utf-8")
     wanted = [
         words.strip() for line in text.splitlines() if line.startswith(":claim:") for words in line[7:].split(";")

@@ -102,15 +102,6 @@ def test_float32_keeps_what_float64_found() -> None:
     assert torch.equal(wide.x_train.float(), narrow.x_train)
 
 
-def test_take_repeats_splits_for_a_stack_of_models() -> None:
-    stack = stack_splits(_data(), seeds=(1, 2))
-    models = stack.take([0, 1] * 3)
-    assert models.x_train.shape[0] == 6
-    assert models.seeds == (1, 2) * 3
-    assert torch.equal(models.x_train[4], stack.x_train[0])
-    assert models.x_validation is None
-
-
 def test_to_changes_every_tensor() -> None:
     stack = stack_splits(_data(weights=True)).to(dtype=torch.float64)
     assert stack.x_train.dtype == stack.s_test.dtype == torch.float64

@@ -36,16 +36,9 @@ FULL_GRID = "full"
 class Answer:
     """Our value for a claim.
 
-    Parameters
-    ----------
-    values : dict
-        By protocol (``"text"``, ``"reference"``), or under ``"any"`` where there is one value for both.
-    intervals : dict
-        For the same keys, where a mean over as many runs as the paper's would lie.
-    why : str
-        Why the claim cannot be judged; empty where it can be judged.
-    note : str
-        What a reader should know beside the numbers.
+    ``values`` are by protocol, or under ``"any"`` where there is one value for both; ``intervals`` say for the same
+    keys where a mean over as many runs as the paper's would lie. ``why`` says why the claim cannot be judged, and is
+    empty where it can be; ``note`` is what a reader should know beside the numbers.
     """
 
     values: dict[str, Any] = field(default_factory=dict)

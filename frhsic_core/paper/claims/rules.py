@@ -153,21 +153,7 @@ def order(printed: str, value: Any, interval: Interval | None) -> Decision:
     return len(wanted) == len(value) and all(abs(a - b) <= 0.1 for a, b in zip(wanted, value, strict=True))
 
 
-RULES: dict[str, Rule] = {
-    rule.__name__: rule
-    for rule in (
-        equal,
-        rounds_to,
-        magnitude,
-        within_spread,
-        at_most,
-        at_least,
-        between,
-        covers,
-        rank,
-        dash,
-        true,
-        certified,
-        order,
-    )
-}
+_ALL = (
+    equal, rounds_to, magnitude, within_spread, at_most, at_least, between, covers, rank, dash, true, certified, order,
+)  # fmt: skip
+RULES: dict[str, Rule] = {rule.__name__: rule for rule in _ALL}

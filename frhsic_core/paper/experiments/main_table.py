@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -27,7 +28,7 @@ from frhsic_core.paper.claims.answers import (
     weights,
 )
 from frhsic_core.paper.experiments.presets import DATASETS, GRIDS, LIVE, METHODS, SPLITS, smoke
-from frhsic_core.paper.experiments.shared.pareto import KEYS, Frontiers, matched_index, named, on_grid
+from frhsic_core.paper.experiments.shared.pareto import KEYS, Frontiers, matched_index, named, on_grid, taken
 from frhsic_core.paper.runs.plan import Experiment, Task
 from frhsic_core.paper.runs.stored import paper_table
 from frhsic_core.registry import DEPENDENCE, MAIN_METHODS, PARETO_METHODS
@@ -75,18 +76,8 @@ def pareto_table(
 ) -> pd.DataFrame:
     """Return matched points and nAUP for every comparison in ``rows``; see ``Frontiers.summary`` for the columns.
 
-    Parameters
-    ----------
-    rows : pandas.DataFrame
-        From a store.
-    methods : tuple of str
-        Those compared, and so those the utility is normalised over.
-    dependence : str
-        A key of ``DEPENDENCE``.
-    lams, splits : iterable, optional
-        Use these λ (and Unfair) and these splits only.
-    unequal_grids, resamples
-        As in :class:`~frhsic_core.paper.experiments.shared.pareto.Frontiers`.
+    The utility is normalised over ``methods``; ``dependence`` is a key of ``DEPENDENCE``. ``lams`` and ``splits``
+    restrict the rows (Unfair stays).
     """
     rows = on_grid(rows, lams)
     if splits is not None:
@@ -117,11 +108,11 @@ def beside_paper(table: pd.DataFrame) -> pd.DataFrame:
     return joined
 
 
-def areas_by_measure(rows: pd.DataFrame, *, methods: tuple[str, ...] = PARETO_METHODS) -> pd.DataFrame:
+def areas_by_measure(rows: pd.DataFrame) -> pd.DataFrame:
     """Return nAUP for every measure of dependence: a line for each comparison and method, a column for each measure."""
     columns = []
     for measure in DEPENDENCE:
-        table = pareto_table(rows, methods=methods, dependence=measure, resamples=1)
+        table = pareto_table(rows, dependence=measure, resamples=1)
         columns.append(table[table["method"] != "unfair"].set_index([*KEYS, "method"])["naup"].rename(measure))
     return pd.concat(columns, axis=1)
 
@@ -141,28 +132,6 @@ def extremes(rows: pd.DataFrame, *, near: float = 0.005, escape: float = 3.0) ->
     return shares.groupby([*KEYS, "method", "lam"])[["collapsed", "escaped"]].mean()
 
 
-def short_table(rows: pd.DataFrame) -> str:
-    """Return a few plain lines for the end of a run: matched GDP and nAUP of what can be compared."""
-    if rows.empty:
-        return "no rows yet"
-    lines = [
-        f"{'dataset':12s}{'variant':11s}{'protocol':11s}{'method':12s}{'perf':>7s}{'GDP':>8s}{'nAUP':>7s}{'splits':>7s}"
-    ]
-    for key, part in comparisons(rows[rows["option"] == ""]):
-        try:
-            summary = Frontiers.from_rows(part, unequal_grids=True).summary(resamples=20)
-        except ValueError as error:
-            lines.append(f"{key[0]:12s}{key[1]:11s}{key[2]:11s}{error}")
-            continue
-        for line in summary.itertuples():
-            area = "" if pd.isna(line.naup) else f"{line.naup:.3f}"
-            lines.append(
-                f"{key[0]:12s}{key[1]:11s}{key[2]:11s}{line.method:12s}{line.performance:7.4f}{line.dependence:8.4f}"
-                f"{area:>7s}{line.splits:7d}"
-            )
-    return "\n".join(lines)
-
-
 @cache
 def frontiers(
     dataset: str, protocol: str, *, methods: tuple[str, ...] = MAIN_METHODS, lambda_grid: str = FULL_GRID
@@ -179,8 +148,7 @@ def matched_draws(sweep: Frontiers, shares: np.ndarray) -> np.ndarray:
     """Return performance and dependence at the matched point, ``(2, methods, draws)``; NaN where there is none."""
     performance, dependence = (np.moveaxis(v @ shares.T, -1, 1) for v in (sweep.performance, sweep.dependence))
     place = matched_index(performance, dependence, (shares @ sweep.unfair_performance)[None], higher=sweep.higher)
-    chosen = [np.take_along_axis(v, np.maximum(place, 0)[..., None], -1)[..., 0] for v in (performance, dependence)]
-    return np.where(place >= 0, np.stack(chosen), np.nan)
+    return np.stack([taken(performance, place), taken(dependence, place)])
 
 
 @cache
@@ -204,11 +172,11 @@ def summaries(dataset: str, protocol: str, lambda_grid: str = FULL_GRID) -> tupl
     return tuple(found)
 
 
-def _note(dataset: str, same: float, *, runs: int = RUNS, lambda_grid: str = "") -> str:
+def _note(dataset: str, same: float, *, runs: int = RUNS) -> str:
     # Splits are ordered by seed: the first five are seeded as the paper's.
     which = f"splits 42 to {41 + runs}" if runs > 1 else "split 42"
     own = "" if math.isnan(same) else f"{which} alone, reference protocol: {same:.4g}"
-    return joined(_grid_note(lambda_grid) if lambda_grid else "", own, data_note(dataset))
+    return joined(own, data_note(dataset))
 
 
 def _grid_note(lambda_grid: str) -> str:
@@ -216,17 +184,24 @@ def _grid_note(lambda_grid: str) -> str:
 
 
 def _summarized(
-    dataset: str, lambda_grid: str, statistic: Callable[[dict[str, np.ndarray]], np.ndarray], *, tell_grid: bool = False
+    dataset: str, lambda_grid: str, statistic: Callable[[dict[str, np.ndarray]], np.ndarray], *, ranks: bool = False
 ) -> Answer:
+    """Answer with a statistic of :func:`summaries`; the interval of ``ranks`` holds 95 % of those of the draws."""
     values = {}
     intervals = {}
     for protocol in PROTOCOLS:
         everything, draws, first = (statistic(part) for part in summaries(dataset, protocol, lambda_grid))
         values[protocol] = float(everything[0])
         intervals[protocol] = predicted(draws, runs=RUNS, splits=frontiers(dataset, protocol).splits)
+        if ranks:
+            low, high = np.quantile(draws, [0.025, 0.975])
+            intervals[protocol] = float(low), float(high)
     # The loop ends with the reference protocol.
-    note = _note(dataset, float(first[0]), lambda_grid=lambda_grid if tell_grid else "")
-    return Answer(values, intervals, note=note)
+    return Answer(values, intervals, note=_note(dataset, float(first[0])))
+
+
+def _with_grid(answer: Answer, lambda_grid: str) -> Answer:
+    return replace(answer, note=joined(_grid_note(lambda_grid), answer.note))
 
 
 @query
@@ -282,7 +257,7 @@ def area_gap(dataset: str, method: str, *, lambda_grid: str = FULL_GRID) -> Answ
     def gap(part: dict[str, np.ndarray]) -> np.ndarray:
         return np.max([part[name][2] for name in MAIN_METHODS], axis=0) - part[method][2]
 
-    return _summarized(dataset, lambda_grid, gap, tell_grid=True)
+    return _with_grid(_summarized(dataset, lambda_grid, gap), lambda_grid)
 
 
 def places(part: dict[str, np.ndarray], method: str) -> np.ndarray:
@@ -293,14 +268,8 @@ def places(part: dict[str, np.ndarray], method: str) -> np.ndarray:
 @query
 def area_rank(dataset: str, method: str, *, lambda_grid: str = FULL_GRID) -> Answer:
     """Return the rank by nAUP among the six methods; the interval holds 95 % of the ranks of five-split means."""
-    values = {}
-    intervals = {}
-    for protocol in PROTOCOLS:
-        everything, draws, first = (places(part, method) for part in summaries(dataset, protocol, lambda_grid))
-        low, high = np.quantile(draws, [0.025, 0.975])
-        values[protocol] = float(everything[0])
-        intervals[protocol] = (float(low), float(high))
-    return Answer(values, intervals, note=_note(dataset, float(first[0]), lambda_grid=lambda_grid))
+    answer = _summarized(dataset, lambda_grid, lambda part: places(part, method), ranks=True)
+    return _with_grid(answer, lambda_grid)
 
 
 @query

@@ -19,7 +19,7 @@ from frhsic_core.paper.experiments.main_table import pareto_table
 from frhsic_core.paper.experiments.presets import DATASETS, GRIDS, LIVE, METHODS, SPLITS, smoke
 from frhsic_core.paper.experiments.shared.paired import t_interval
 from frhsic_core.paper.runs.plan import Experiment, Task
-from frhsic_core.registry import PARETO_METHODS, labels
+from frhsic_core.registry import labels
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -130,53 +130,40 @@ def above_zero(rows: pd.DataFrame, name: str) -> pd.Series:
     return (rows[name] - rows[f"{name}_zero"]).astype(float)
 
 
-def at_matched_point(rows: pd.DataFrame, *, methods: tuple[str, ...] = PARETO_METHODS) -> pd.DataFrame:
+def at_matched_point(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the rows at each method's matched point (lowest GDP within one per cent of Unfair's performance).
 
     The point is chosen from the means over the same splits; Unfair's own rows are kept. A method without a matched
     point is missing.
     """
-    points = pareto_table(rows, methods=methods, resamples=1)
+    points = pareto_table(rows, resamples=1)
     chosen = points[["dataset", "protocol", "method", "lam"]].dropna()
     return rows.merge(chosen, on=["dataset", "protocol", "method", "lam"])
 
 
-def information_gap(
-    rows: pd.DataFrame, name: str, *, method: str = "frhsic", other: str = "reg_gdp", level: float = 0.95
-) -> pd.DataFrame:
+def information_gap(rows: pd.DataFrame, name: str, *, method: str = "frhsic", other: str = "reg_gdp") -> pd.DataFrame:
     """Return the paired difference of an estimate between two methods at their matched points, by dataset.
 
     Mean over splits with its t interval, and in how many splits the first is lower.
     """
-    found = at_matched_point(rows)
+    columns = ["dataset", method, other, "gap", "low", "high", "lower in", "splits"]
     lines = []
-    for dataset, part in found.groupby("dataset"):
+    for dataset, part in at_matched_point(rows).groupby("dataset"):
         wide = part[part["method"].isin([method, other])].pivot(index="split", columns="method", values=name)
-        if not {method, other} <= set(wide.columns):
-            continue
-        gap = (wide[method] - wide[other]).to_numpy(float)
-        mean, half = t_interval(gap, level=level)
-        lines.append(
-            {
-                "dataset": dataset,
-                method: wide[method].mean(),
-                other: wide[other].mean(),
-                "gap": mean,
-                "low": mean - half,
-                "high": mean + half,
-                "lower in": int((gap < 0).sum()),
-                "splits": len(gap),
-            }
-        )
-    return pd.DataFrame(lines, columns=["dataset", method, other, "gap", "low", "high", "lower in", "splits"])
+        if {method, other} <= set(wide.columns):
+            gap = (wide[method] - wide[other]).to_numpy(float)
+            mean, half = t_interval(gap)
+            line = [dataset, wide[method].mean(), wide[other].mean(), mean, mean - half, mean + half]
+            lines.append([*line, int((gap < 0).sum()), len(gap)])
+    return pd.DataFrame(lines, columns=columns)
 
 
-def rank_agreement(rows: pd.DataFrame, names: list[str], *, against: str = "nonlinear_r2") -> pd.DataFrame:
+def rank_agreement(rows: pd.DataFrame, names: list[str]) -> pd.DataFrame:
     """Return Spearman's rank correlation of each estimate with a probe over the sweep's models, for each dataset."""
-    means = rows.groupby(["dataset", "method", "lam"])[[*names, against]].mean()
+    ranks = rows.groupby(["dataset", "method", "lam"])[[*names, "nonlinear_r2"]].mean().groupby("dataset").rank()
     lines = {
-        dataset: {name: part[name].rank().corr(part[against].rank()) for name in names}
-        for dataset, part in means.groupby(level="dataset")
+        dataset: {name: part[name].corr(part["nonlinear_r2"]) for name in names}
+        for dataset, part in ranks.groupby("dataset")
     }
     return pd.DataFrame(lines).T
 

@@ -7,7 +7,6 @@ protocol: the statements that one reads off one table.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict
 from functools import lru_cache
 from itertools import combinations
 from typing import Any
@@ -18,8 +17,8 @@ import pandas as pd
 from frhsic_core import registry
 from frhsic_core.paper.claims.answers import FULL_GRID, PROTOCOLS, Answer, query
 from frhsic_core.paper.experiments.main_table import frontiers
-from frhsic_core.paper.experiments.shared.paired import compare, holm
-from frhsic_core.paper.experiments.shared.pareto import Frontiers, matched_index, sweeps_of
+from frhsic_core.paper.experiments.shared.paired import compare, compare_all, holm
+from frhsic_core.paper.experiments.shared.pareto import Frontiers, matched_chosen, sweeps_of
 from frhsic_core.paper.runs.stored import stored_rows
 from frhsic_core.registry import DEPENDENCE, PAPER_DATASETS, PARETO_METHODS
 
@@ -43,25 +42,12 @@ def main_rows(protocol: str) -> pd.DataFrame:
     return rows.assign(name=rows["method"])
 
 
-def matched_dependence(sweep: Frontiers, *, band: float = 0.01) -> np.ndarray:
-    """Return each method's lowest dependence within ``band`` of Unfair on the same split, ``(splits, methods)``.
-
-    Where no λ stays within the band the value is Unfair's own: λ = 0 is always open to the user.
-    """
-    performance = np.moveaxis(sweep.performance, -1, 0)
-    dependence = np.moveaxis(sweep.dependence, -1, 0)
-    unfair = sweep.unfair_performance[:, None]
-    place = matched_index(performance, dependence, unfair, higher=sweep.higher, band=band)
-    chosen = np.take_along_axis(dependence, np.maximum(place, 0)[..., None], -1)[..., 0]
-    return np.where(place >= 0, chosen, sweep.unfair_dependence[:, None])
-
-
 def per_split(sweep: Frontiers, summary: str) -> np.ndarray:
     """Return a summary of each split's own sweep, ``(splits, methods)``; nAUP is normalised within the split."""
     if summary == "naup":
         return sweep.areas(np.eye(sweep.splits))
     if summary == "matched":
-        return matched_dependence(sweep)
+        return matched_chosen(sweep, sweep)["dependence"]
     raise ValueError(f"summary is {summary!r}: choose 'naup' or 'matched'.")
 
 
@@ -72,50 +58,29 @@ def family(
     summary: str,
     method: str = "frhsic",
     methods: tuple[str, ...] | None = PARETO_METHODS,
-    rivals: tuple[str, ...] | None = None,
 ) -> pd.DataFrame:
     """Compare ``method`` with every rival on every dataset of ``rows``; p-values adjusted over all lines (Holm).
 
-    Parameters
-    ----------
-    rows : pandas.DataFrame
-        One variant and protocol of each dataset, with a column ``name``.
-    measure : str
-        Column of dependence.
-    summary : {"naup", "matched"}
-        nAUP (higher is better) or the matched dependence (lower is better).
-    method : str
-        The one compared.
-    methods : tuple of str, optional
-        Those that take part in the normalisation of nAUP.
-    rivals : tuple of str, optional
-        Those compared with, by default all others of ``methods``.
+    ``rows`` have one variant and protocol of each dataset and a column ``name``; ``measure`` is a column of dependence.
+    ``summary`` is ``"naup"`` (higher is better) or ``"matched"``, the matched dependence (lower is better). ``methods``
+    take part in the normalisation of nAUP; the rivals are all others of them.
 
-    Returns
-    -------
-    pandas.DataFrame
-        The fields of :class:`~frhsic_core.paper.experiments.shared.paired.Paired`, ``p_holm``, ``p_corrected_holm``,
-        and two verdicts, "ahead", "behind" or "undecided" at 5 % after Holm: ``verdict_corrected`` by the corrected
-        resampled t-test, ``verdict`` by the signed-rank test.
+    Beside the fields of :class:`~frhsic_core.paper.experiments.shared.paired.Paired` a line has two verdicts, "ahead",
+    "behind" or "undecided" at 5 % after Holm: ``verdict_corrected`` by the corrected resampled t-test, ``verdict`` by
+    the signed-rank test.
     """
-    return _family(sweeps_of(rows, measure, methods=methods), summary, method, rivals)
+    return _family(sweeps_of(rows, measure, methods=methods), summary, method)
 
 
-def _family(
-    sweeps: Iterable[tuple[str, Frontiers]], summary: str, method: str, rivals: tuple[str, ...] | None = None
-) -> pd.DataFrame:
-    lines: list[dict[str, Any]] = []
+def _family(sweeps: Iterable[tuple[str, Frontiers]], summary: str, method: str) -> pd.DataFrame:
+    pairs = []
     for dataset, sweep in sweeps:
-        values = per_split(sweep, summary)
-        mine = values[:, sweep.methods.index(method)]
-        for i, rival in enumerate(sweep.methods):
-            if rival == method or (rivals is not None and rival not in rivals):
-                continue
-            found = compare(mine, values[:, i], higher=summary == "naup")
-            lines.append({"dataset": dataset, "method": method, "rival": rival, **asdict(found)})
-    table = pd.DataFrame(lines)
-    table["p_holm"] = holm(table["p"].to_numpy())
-    table["p_corrected_holm"] = holm(table["p_corrected"].to_numpy())
+        values = dict(zip(sweep.methods, per_split(sweep, summary).T, strict=True))
+        for rival in values:
+            if rival != method:
+                labels = {"dataset": dataset, "method": method, "rival": rival}
+                pairs.append((labels, values[method], values[rival]))
+    table = compare_all(pairs, higher=summary == "naup")
     for verdict, p, direction in (("verdict", "p_holm", "effect"), ("verdict_corrected", "p_corrected_holm", "mean")):
         side = np.where(table[direction] > 0, "ahead", "behind")
         table[verdict] = np.where(table[p] < 0.05, side, "undecided")
@@ -151,16 +116,12 @@ def headline(protocol: str = "reference") -> pd.DataFrame:
     for measure in CONVENTIONS:
         for summary in SUMMARIES:
             table = main_family(protocol, measure=measure, summary=summary)
-            lines[measure, summary] = {
-                "comparisons": len(table),
-                "splits": int(table["splits"].min()),
-            } | verdict_counts(table)
+            counts = {"comparisons": len(table), "splits": int(table["splits"].min())}
+            lines[measure, summary] = counts | verdict_counts(table)
     return pd.DataFrame(lines).T.rename_axis(["measure", "summary"])
 
 
-def differences(
-    rows: pd.DataFrame, *, measure: str = "gdp_reference", methods: tuple[str, ...] = PARETO_METHODS
-) -> pd.DataFrame:
+def differences(rows: pd.DataFrame) -> pd.DataFrame:
     """Compare every two methods at their matched points: differences of performance and dependence over splits.
 
     The matched λ of a method is that of its mean sweep, one for all splits, as in the paper's table; a method without
@@ -168,12 +129,9 @@ def differences(
     method's own values (root mean square of the two), exact p-value.
     """
     lines: list[dict[str, Any]] = []
-    for dataset, sweep in sweeps_of(rows, measure, methods=methods):
-        mean_performance = sweep.performance.mean(-1)
-        mean_dependence = sweep.dependence.mean(-1)
-        place = matched_index(mean_performance, mean_dependence, sweep.unfair_performance.mean(), higher=sweep.higher)
-        found = [i for i in range(len(place)) if place[i] >= 0]
-        for i, j in combinations(found, 2):
+    for dataset, sweep in sweeps_of(rows, "gdp_reference", methods=PARETO_METHODS):
+        place = sweep.matched
+        for i, j in combinations(np.flatnonzero(place >= 0), 2):
             for quantity, values in (("performance", sweep.performance), ("dependence", sweep.dependence)):
                 a = values[i, place[i]]
                 b = values[j, place[j]]
@@ -208,8 +166,7 @@ def equivalence(rows: pd.DataFrame) -> pd.DataFrame:
     groups = small.groupby(["quantity", "dataset"])
     counts = groups[["within", "resolved", "resolved_corrected"]].sum().astype(int)
     counts.insert(0, "pairs", groups.size())
-    # The expected range of five normal draws is 2.326 standard deviations.
-    return counts.assign(expected_range=2.326 * groups["own_sd"].median(), paired_sd=groups["sd"].median())
+    return counts.assign(expected_range=FIVE_RANGE * groups["own_sd"].median(), paired_sd=groups["sd"].median())
 
 
 @query
@@ -227,9 +184,7 @@ def spread_and_pairs(measure: str, *, lambda_grid: str = FULL_GRID) -> Answer:
         found = []
         for dataset in titles:
             sweep = frontiers(dataset, protocol, lambda_grid=lambda_grid)
-            mean = sweep.performance.mean(-1), sweep.dependence.mean(-1)
-            place = matched_index(*mean, sweep.unfair_performance.mean(), higher=sweep.higher)
-            chosen = np.stack([getattr(sweep, measure)[i, j] for i, j in enumerate(place) if j >= 0])
+            chosen = np.stack([getattr(sweep, measure)[i, j] for i, j in enumerate(sweep.matched) if j >= 0])
             found.append(float(np.median(chosen.std(-1, ddof=1) * FIVE_RANGE)))
         values[protocol] = tuple(found)
         counts = equivalence(main_rows(protocol)).loc[measure].sum()

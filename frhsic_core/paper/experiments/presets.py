@@ -5,13 +5,16 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from frhsic_core.paper.experiments import homes, module_of
-from frhsic_core.paper.runs.plan import Experiment, Study, Task
+from frhsic_core.paper.runs.plan import Experiment, Settings, Study, Task
 from frhsic_core.registry import PAPER_METHODS as METHODS
 from frhsic_core.registry import SWEEP_DATASETS as DATASETS
 
-__all__ = ["DATASETS", "EXPERIMENTS", "GRIDS", "LIVE", "METHODS", "PRESETS", "SPLITS", "experiment_for", "smoke"]
+__all__ = [
+    "DATASETS", "EXPERIMENTS", "GRIDS", "LIVE", "METHODS", "PRESETS", "SPLITS", "experiment_for", "settings", "smoke",
+]  # fmt: skip
 
 PRESETS = ("smoke", "text", "full")
 GRIDS = {"text": (0.1, 1.0, 10.0, 100.0, 500.0), "full": (0.01, 0.1, 0.5, 1.0, 5.0, 10.0, 50.0, 100.0, 500.0)}
@@ -20,6 +23,17 @@ SPLITS = {"text": tuple(range(42, 47)), "full": tuple(range(42, 67))}
 
 # The synthetic law, small enough for a laptop: what the live cells of the chapters train again.
 LIVE = Task("synthetic", "text", "reference", (("n", 2000),))
+
+
+def settings(**values: object) -> Settings:
+    """Return settings of a penalty as they stand in a plan.
+
+    Examples
+    --------
+    >>> settings(estimator="biased", scale=None)
+    (('estimator', 'biased'), ('scale', None))
+    """
+    return tuple(values.items())
 
 
 def smoke(
@@ -49,17 +63,13 @@ def smoke(
     return replace(small[0], also=tuple(small[1:]))
 
 
-def _plan_of(name: str) -> Callable[[str], Experiment | Study]:
-    """Return the plan of an experiment; its module is imported when the plan is called."""
-
-    def build(preset: str) -> Experiment | Study:
-        plan: Experiment | Study = module_of(name).plan(preset)
-        return plan
-
-    return build
+def _plan(name: str, preset: str) -> Experiment | Study:
+    """Return the plan of an experiment, whose module is imported now."""
+    plan: Experiment | Study = module_of(name).plan(preset)
+    return plan
 
 
-EXPERIMENTS: dict[str, Callable[[str], Experiment | Study]] = {name: _plan_of(name) for name in homes()}
+EXPERIMENTS: dict[str, Callable[[str], Experiment | Study]] = {name: partial(_plan, name) for name in homes()}
 
 
 def experiment_for(

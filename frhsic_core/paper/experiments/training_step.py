@@ -7,18 +7,12 @@ measured on an H200; ``frhsic run training_step --store FOLDER`` measures anothe
 from __future__ import annotations
 
 import statistics
-import time
-import warnings
-from collections.abc import Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from frhsic_core.paper.runs.plan import Study, units_of
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-    from frhsic_core.learning.penalties import Penalty
 
 # Method of each case, and its settings where they depart from the recommended ones.
 CASES: dict[str, tuple[str, dict[str, Any]]] = {
@@ -37,8 +31,6 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
 }
 ROWS, FEATURES, BATCH = 26_048, 107, 256
 EPOCHS = 3
-# The first epoch of a captured run captures the graph of a full batch, the next two that of the last, smaller batch.
-WARM_UP = {"eager": 1, "captured": 3}
 
 
 def plan(preset: str) -> Study:
@@ -53,15 +45,16 @@ def plan(preset: str) -> Study:
 def measure_unit(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
     """Return the milliseconds of one step: the median over epochs of the seconds of an epoch by its steps."""
     from frhsic_core.learning import make_penalty
+    from frhsic_core.paper.experiments.shared.timing import timed_epochs
 
     if "n" not in unit and not device.startswith("cuda"):
         raise ValueError(f"device is {device!r}, but this experiment times a GPU: run it with --device cuda.")
     n = unit.get("n", ROWS)
-    x, y, s = _samples(n, device)
     method, settings = CASES[unit["case"]]
-    penalty = make_penalty(method, protocol="recommended", **settings)
-    seeds = list(range(unit["models"]))
-    seconds = epoch_seconds(x, y, s, penalty=penalty, lam=1.0, seeds=seeds, mode=unit["mode"], device=device)
+    seconds = timed_epochs(
+        *_samples(n, device), penalty=make_penalty(method, protocol="recommended", **settings), lam=1.0,
+        seeds=list(range(unit["models"])), batch_size=BATCH, epochs=EPOCHS, mode=unit["mode"], device=device,
+    )  # fmt: skip
     steps = -(-n // BATCH)
     step = f"{unit['case']}, {unit['models']} models, {unit['mode']}"
     return [{"step": step, "ms": round(1e3 * statistics.median(seconds) / steps, 4)}]
@@ -77,47 +70,3 @@ def _samples(n: int, device: str) -> tuple[Tensor, Tensor, Tensor]:
     x[:, 0] = s + 0.1 * torch.randn(n, generator=generator)
     y = (torch.rand(n, generator=generator) < torch.sigmoid(4 * (x[:, 0] + x[:, 1] - 1))).float()
     return x.to(device), y.to(device), s.to(device)
-
-
-def epoch_seconds(
-    x: Tensor,
-    y: Tensor,
-    s: Tensor,
-    *,
-    penalty: Penalty,
-    lam: float,
-    seeds: Sequence[int],
-    mode: str,
-    device: str,
-) -> list[float]:
-    """Return the seconds of each timed epoch after the warm-up; the GPU is synchronized at both ends."""
-    import torch
-
-    from frhsic_core.learning import Trainer
-
-    stamps: list[float] = []
-
-    def stamp(progress: Any) -> None:
-        if device.startswith("cuda"):
-            torch.cuda.synchronize()
-        stamps.append(time.perf_counter())
-
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        trainer = Trainer(
-            x,
-            y,
-            s,
-            penalty=penalty,
-            lam=lam,
-            seeds=seeds,
-            batch_size=BATCH,
-            epochs=WARM_UP[mode] + EPOCHS,
-            device=device,
-            capture=mode == "captured",
-        )
-        trainer.fit(callback=stamp)
-    if any("could not be captured" in str(w.message) for w in caught):
-        raise RuntimeError("The step could not be captured, so there is no captured time of this case.")
-    timed = stamps[WARM_UP[mode] - 1 :]
-    return [end - begin for begin, end in pairwise(timed)]

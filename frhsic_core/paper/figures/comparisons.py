@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pandas as pd
 
-from frhsic_core.paper.figures.styles import (
+from frhsic_core.paper.figures.plots import (
     DATASET_TITLES,
-    DPI,
     OKABE_ITO,
     OPTION_WORDS,
     STYLES,
-    WIDTH,
     dataset_style,
     dataset_title,
+    panels,
+    shade,
     style_of,
 )
 
@@ -29,23 +28,19 @@ PALE_COLORS = {"ahead": "#b3e2d5", "behind": "#f6d3b8", "undecided": "#e8e8e8"}
 WORDS = {"ahead": "better", "behind": "worse", "undecided": "no significant difference"}
 
 
-def draw_verdicts(tables: Mapping[str, pd.DataFrame], *, columns: int = 2, digits: int = 2) -> Figure:
+def draw_verdicts(tables: Mapping[str, pd.DataFrame]) -> Figure:
     """Draw families of paired comparisons, one panel for each key of ``tables``.
 
     A cell shows the median difference. It has a full color and a frame where the corrected resampled t-test is
     significant after Holm's correction, a pale color where only the signed-rank test is, and is gray otherwise.
     """
-    import matplotlib.pyplot as plt
     from matplotlib.patches import Patch, Rectangle
 
-    columns = min(columns, len(tables))
-    lines = -(-len(tables) // columns)
     first = next(iter(tables.values()))
     order = [name for name in DATASET_TITLES if name in set(first["dataset"])]
     known = [name for name in STYLES if name in set(first["rival"])]
     rivals = [*known, *(name for name in dict.fromkeys(first["rival"]) if name not in known)]
-    size = (WIDTH, (0.36 * len(order) + 1.35) * lines)
-    figure, axes = plt.subplots(lines, columns, figsize=size, squeeze=False, dpi=DPI)
+    figure, axes = panels(len(tables), 2, height=0.36 * len(order) + 1.35)
     for axis, (title, table) in zip(axes.flat, tables.items(), strict=False):
         for line in table.itertuples():
             x, y = rivals.index(line.rival), order.index(line.dataset)
@@ -54,7 +49,7 @@ def draw_verdicts(tables: Mapping[str, pd.DataFrame], *, columns: int = 2, digit
             axis.add_patch(Rectangle((x, y), 1, 1, facecolor=color, edgecolor="white", linewidth=1.5))
             if cautious:
                 axis.add_patch(Rectangle((x + 0.04, y + 0.05), 0.92, 0.9, fill=False, edgecolor="black", linewidth=0.8))
-            number = f"{line.median:+.{digits}f}".replace("-", "−")
+            number = f"{line.median:+.2f}".replace("-", "−")
             axis.text(x + 0.5, y + 0.5, number, ha="center", va="center", fontsize=8)
         axis.set_xlim(0, len(rivals))
         axis.set_ylim(len(order), 0)
@@ -62,19 +57,12 @@ def draw_verdicts(tables: Mapping[str, pd.DataFrame], *, columns: int = 2, digit
         axis.set_xticks([i + 0.5 for i in range(len(rivals))], labels, rotation=35, ha="right", fontsize=9)
         axis.set_yticks([i + 0.5 for i in range(len(order))], [dataset_title(name) for name in order], fontsize=9)
         axis.tick_params(length=0)
-        for side in axis.spines.values():
-            side.set_visible(False)
+        axis.spines[:].set_visible(False)
         axis.set_title(title, fontsize=11)
-    for axis in axes.flat[len(tables) :]:
-        axis.set_axis_off()
-    key = [
-        *(
-            Patch(facecolor=VERDICT_COLORS[v], edgecolor="black", label=f"{WORDS[v]}, corrected test")
-            for v in ("ahead", "behind")
-        ),
-        *(Patch(facecolor=PALE_COLORS[v], label=f"{WORDS[v]}, signed-rank test only") for v in ("ahead", "behind")),
-        Patch(facecolor=PALE_COLORS["undecided"], label=WORDS["undecided"]),
-    ]
+    sides = ("ahead", "behind")
+    key = [Patch(facecolor=VERDICT_COLORS[v], edgecolor="black", label=f"{WORDS[v]}, corrected test") for v in sides]
+    key += [Patch(facecolor=PALE_COLORS[v], label=f"{WORDS[v]}, signed-rank test only") for v in sides]
+    key.append(Patch(facecolor=PALE_COLORS["undecided"], label=WORDS["undecided"]))
     figure.tight_layout()
     if len(tables) < axes.size:
         axes.flat[len(tables)].legend(handles=key, loc="center", frameon=False, fontsize=9.5)
@@ -114,27 +102,19 @@ def draw_factors(table: pd.DataFrame, *, base: tuple[str, str] | None = None) ->
 
     ``table`` has rows (factor, level) and columns (dataset, measure). The row ``base`` has a frame.
     """
-    import matplotlib.pyplot as plt
     from matplotlib.patches import Rectangle
 
     datasets = list(dict.fromkeys(table.columns.get_level_values(0)))
     keys = [(f"{factor} {level}".strip(), f"{factor}: {level}" if level else factor) for factor, level in table.index]
     labels = [OPTION_WORDS.get(option, shown) for option, shown in keys]
-    figure, axes = plt.subplots(
-        1, len(datasets), figsize=(WIDTH, 0.29 * len(table) + 1.5), squeeze=False, sharey=True, dpi=DPI
-    )
+    figure, axes = panels(len(datasets), len(datasets), height=0.29 * len(table) + 1.5, sharey=True)
     for axis, dataset in zip(axes[0], datasets, strict=True):
         part = table[dataset]
-        values = part.to_numpy(float)
-        axis.imshow(np.ma.masked_invalid(values), cmap="cividis", vmin=0.0, vmax=1.0, aspect="auto")
-        for (i, j), value in np.ndenumerate(values):
-            text = "–" if np.isnan(value) else f"{value:.2f}"
-            color = "white" if value < 0.55 else "black"
-            axis.text(j, i, text, ha="center", va="center", fontsize=8.5, color=color)
+        shade(axis, part, fontsize=8.5, missing="–")
+        axis.spines[:].set_visible(True)
         if base in set(table.index):
-            place = list(table.index).index(base)
-            axis.add_patch(Rectangle((-0.5, place - 0.5), values.shape[1], 1, fill=False, edgecolor="red", linewidth=2))
-        axis.set_xticks(range(values.shape[1]), list(part.columns), rotation=35, ha="right", fontsize=9)
+            corner = (-0.5, list(table.index).index(base) - 0.5)
+            axis.add_patch(Rectangle(corner, part.shape[1], 1, fill=False, edgecolor="red", linewidth=2))
         axis.set_yticks(range(len(labels)), labels, fontsize=9)
         axis.set_title(dataset_title(dataset), fontsize=11)
         axis.tick_params(length=0)
@@ -142,18 +122,13 @@ def draw_factors(table: pd.DataFrame, *, base: tuple[str, str] | None = None) ->
     return figure
 
 
-def draw_levels(panels: Mapping[str, pd.DataFrame], *, ylabel: str, columns: int = 2) -> Figure:
+def draw_levels(tables: Mapping[str, pd.DataFrame], *, ylabel: str) -> Figure:
     """Draw a summary along the levels of a setting, with one panel for each setting and one line for each dataset.
 
     A panel's table has the columns ``dataset``, ``level`` (ordered categories), ``mean`` and ``sd``; bars are one sd.
     """
-    import matplotlib.pyplot as plt
-
-    columns = min(columns, len(panels))
-    lines = -(-len(panels) // columns)
-    size = (WIDTH, 2.6 * lines + 0.3)
-    figure, axes = plt.subplots(lines, columns, figsize=size, squeeze=False, sharey=True, dpi=DPI)
-    for axis, (title, table) in zip(axes.flat, panels.items(), strict=False):
+    figure, axes = panels(len(tables), 2, height=2.6, more=0.3, sharey=True)
+    for axis, (title, table) in zip(axes.flat, tables.items(), strict=False):
         levels: Sequence[str] = list(table["level"].cat.categories)
         for k, (dataset, part) in enumerate(table.groupby("dataset")):
             name = str(dataset)
@@ -166,13 +141,10 @@ def draw_levels(panels: Mapping[str, pd.DataFrame], *, ylabel: str, columns: int
             )  # fmt: skip
         axis.set_xticks(range(len(levels)), levels, fontsize=9, rotation=20 if max(map(len, levels)) > 5 else 0)
         axis.set_title(title, fontsize=11)
-        axis.spines[["top", "right"]].set_visible(False)
         axis.grid(axis="y", linewidth=0.4, alpha=0.5)
         axis.tick_params(labelsize=9)
     for axis in axes[:, 0]:
         axis.set_ylabel(ylabel, fontsize=9.5)
-    for axis in axes.flat[len(panels) :]:
-        axis.set_axis_off()
     axes[0, 0].legend(frameon=False, fontsize=9)
     figure.tight_layout()
     return figure

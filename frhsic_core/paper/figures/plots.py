@@ -1,71 +1,108 @@
-"""Draw trade-offs between performance and dependence from stored results.
+"""Write and draw methods and datasets the same way everywhere, and draw performance against dependence.
 
-Nothing here imports torch.
+Labels, titles, colors and markers come from :mod:`frhsic_core.registry`. Nothing here imports torch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from frhsic_core.paper.figures.styles import (
-    DATASET_TITLES,
-    DPI,
-    OKABE_ITO,
-    STYLES,
-    WIDTH,
-    Style,
-    dataset_title,
-    style_of,
-)
-from frhsic_core.registry import DEPENDENCE
+from frhsic_core.registry import DATASETS, DEPENDENCE, METHODS, OKABE_ITO, titles
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.image import AxesImage
 
-__all__ = [
-    "DATASET_TITLES",
-    "DPI",
-    "OKABE_ITO",
-    "STYLES",
-    "WIDTH",
-    "Style",
-    "dataset_title",
-    "draw_areas",
-    "draw_frontiers",
-    "draw_measures",
-    "frontier_alt_text",
-    "style_of",
-]
+# A figure is as wide as the text column, so that its letters keep their size; the resolution allows enlarging it.
+WIDTH = 7.4  # inches
+DPI = 150
+DATASET_TITLES = titles()
 
 
-def draw_frontiers(
-    rows: pd.DataFrame,
-    *,
-    dependence: str = "gdp_reference",
-    datasets: Sequence[str] | None = None,
-    xlabel: str | None = None,
-    columns: int = 2,
-    methods: Iterable[str] | None = None,
-) -> Figure:
+class Style(NamedTuple):
+    """The label, the color and the marker of a method."""
+
+    label: str
+    color: str
+    marker: str
+
+
+UNKNOWN = Style("", OKABE_ITO["gray"], "h")
+
+
+def dataset_style(name: str) -> Style:
+    """Return the style of a dataset; one that is not registered is gray.
+
+    Examples
+    --------
+    >>> dataset_style("compas").label, dataset_style("my_own").label
+    ('COMPAS', 'my own')
+    """
+    row = DATASETS.get(name)
+    if row is None:
+        return UNKNOWN._replace(label=name.replace("_", " "))
+    return Style(row.title, row.color, row.marker)
+
+
+def dataset_title(name: str) -> str:
+    """Return the title of a dataset.
+
+    Examples
+    --------
+    >>> dataset_title("acs_income"), dataset_title("my_own")
+    ('ACS Income', 'my own')
+    """
+    return dataset_style(name).label
+
+
+STYLES = {key: Style(row.label, row.color, row.marker) for key, row in METHODS.items()}
+
+
+# Labels of options whose stored key does not read well.
+OPTION_WORDS = {
+    "estimator biased": "biased",
+    "estimator unbiased": "unbiased",
+    "kernel imq": "inverse multiquadric kernel",
+    "kernel laplacian": "Laplacian kernel",
+    "scale none": "Z not standardised",
+    "scale whiten": "Z whitened",
+    "where output": "head term alone",
+    "where representation": "no head term",
+}
+
+
+def style_of(method: str) -> Style:
+    """Return the style of a method, or of a variant ``"method:option"``, whose label names the option.
+
+    Examples
+    --------
+    >>> style_of("frhsic:estimator unbiased").label, style_of("reg_gdp:points 10").label, style_of("my_method").label
+    ('FRHSIC, unbiased', 'Reg-GDP, points 10', 'my method')
+    """
+    name, _, option = method.partition(":")
+    style = STYLES.get(name, UNKNOWN._replace(label=name.replace("_", " ")))
+    words = OPTION_WORDS.get(option, option.replace("_", " "))
+    return style._replace(label=f"{style.label}, {words}") if option else style
+
+
+def draw_frontiers(rows: pd.DataFrame, *, dependence: str = "gdp_reference", xlabel: str | None = None) -> Figure:
     """Draw performance against dependence along λ, with one panel for each dataset.
 
     Points are means over splits and bars are one standard deviation. ``rows`` belong to one protocol. Up and to the
     left is better: the axis of a regression's error points down. ``xlabel`` is the measure's label by default.
     """
     xlabel = DEPENDENCE.get(dependence, dependence) if xlabel is None else xlabel
-    shown = [name for name in datasets or DATASET_TITLES if (rows["dataset"] == name).any()]
+    shown = [name for name in DATASET_TITLES if (rows["dataset"] == name).any()]
     if not shown:
-        raise ValueError("rows contain none of the requested datasets: there is nothing to draw.")
-    columns = min(columns, len(shown))
-    lines = -(-len(shown) // columns)
-    figure, axes = _panels(lines, columns, (WIDTH, 2.7 * lines + 0.1))
+        raise ValueError("rows contain no dataset of the registry: there is nothing to draw.")
+    figure, axes = panels(len(shown), 2, height=2.7, more=0.1)
     for axis, name in zip(axes.flat, shown, strict=False):
-        _frontier(axis, rows[rows["dataset"] == name], dependence, methods)
+        _frontier(axis, rows[rows["dataset"] == name], dependence)
         axis.set_title(dataset_title(name), fontsize=11)
         axis.set_xlabel(xlabel, fontsize=9.5)
     handles: dict[str, Any] = {}
@@ -76,14 +113,12 @@ def draw_frontiers(
     return figure
 
 
-def _frontier(axis: Axes, rows: pd.DataFrame, dependence: str, methods: Iterable[str] | None) -> None:
+def _frontier(axis: Axes, rows: pd.DataFrame, dependence: str) -> None:
     regression = "task" in rows and (rows["task"] == "regression").all()
     columns = ["performance", dependence]
     means = rows.groupby(["method", "lam"])[columns].mean()
     spreads = rows.groupby(["method", "lam"])[columns].std(ddof=0).fillna(0.0)
-    for method in methods or STYLES:
-        if method not in means.index.get_level_values(0):
-            continue
+    for method in (name for name in STYLES if name in means.index.get_level_values(0)):
         style, mean, sd = style_of(method), means.loc[method].sort_index(), spreads.loc[method].sort_index()
         size, order = (11, 3) if method == "unfair" else (5, 2)
         axis.errorbar(
@@ -97,7 +132,7 @@ def _frontier(axis: Axes, rows: pd.DataFrame, dependence: str, methods: Iterable
     axis.tick_params(labelsize=9)
 
 
-def draw_areas(tables: Mapping[str, pd.DataFrame], *, xlabel: str = "nAUP") -> Figure:
+def draw_areas(tables: Mapping[str, pd.DataFrame]) -> Figure:
     """Draw nAUP with its bootstrap interval, with one panel for each dataset.
 
     The first entry of ``tables`` has full marks and the next one hollow marks, so that two protocols, or our values and
@@ -106,9 +141,7 @@ def draw_areas(tables: Mapping[str, pd.DataFrame], *, xlabel: str = "nAUP") -> F
     from matplotlib.lines import Line2D
 
     names = [name for name in DATASET_TITLES if any((table["dataset"] == name).any() for table in tables.values())]
-    columns = min(3, len(names))
-    lines = -(-len(names) // columns)
-    figure, axes = _panels(lines, columns, (WIDTH, 2.6 * lines), sharey=True)
+    figure, axes = panels(len(names), 3, height=2.6, sharey=True)
     methods = [m for m in STYLES if m != "unfair" and any((t["method"] == m).any() for t in tables.values())]
     for axis, name in zip(axes.flat, names, strict=False):
         for k, (title, table) in enumerate(tables.items()):
@@ -126,23 +159,17 @@ def draw_areas(tables: Mapping[str, pd.DataFrame], *, xlabel: str = "nAUP") -> F
                     linestyle="none", label=title if i == 0 else None,
                 )  # fmt: skip
         axis.set_title(dataset_title(name), fontsize=11)
-        axis.set_xlabel(xlabel, fontsize=9.5)
+        axis.set_xlabel("nAUP", fontsize=9.5)
         axis.set_xlim(-0.04, 1.04)
         axis.set_xticks([0.0, 0.25, 0.5, 0.75, 1.0], ["0", "¼", "½", "¾", "1"])
         axis.tick_params(labelsize=9)
         axis.grid(axis="x", linewidth=0.4, alpha=0.5)
     axes[0, 0].set_yticks(range(len(methods)), [style_of(m).label for m in methods], fontsize=9.5)
     axes[0, 0].set_ylim(len(methods) - 0.4, -0.6)
-    if len(tables) > 1:
-        marks = [
-            Line2D(
-                [], [], marker="o", linestyle="none", color="#777777" if k == 0 else "white", markeredgecolor="#777777"
-            )
-            for k in range(len(tables))
-        ]
-        _legend(figure, axes, len(names), marks, list(tables))
-    else:
-        _legend(figure, axes, len(names), [], [])
+    gray: dict[str, Any] = {"marker": "o", "linestyle": "none", "markeredgecolor": "#777777"}
+    marks = [Line2D([], [], color="#777777" if k == 0 else "white", **gray) for k in range(len(tables))]
+    several = len(tables) > 1
+    _legend(figure, axes, len(names), marks if several else [], list(tables) if several else [])
     return figure
 
 
@@ -151,23 +178,16 @@ def draw_measures(areas: pd.DataFrame) -> Figure:
 
     ``areas`` has one row for each method and one column for each measure; its column names are the labels.
     """
-    values = areas.to_numpy(float)
-    figure, axes = _panels(1, 1, (WIDTH, 0.42 * values.shape[0] + 1.7))
+    figure, axes = panels(1, 1, height=0.42 * len(areas) + 1.7)
     axis = axes[0, 0]
-    image = axis.imshow(values, cmap="cividis", vmin=0.0, vmax=1.0, aspect="auto")
-    axis.set_xticks(range(values.shape[1]), list(areas.columns), rotation=35, ha="right", fontsize=9)
-    axis.set_yticks(range(values.shape[0]), [style_of(m).label for m in areas.index], fontsize=9.5)
-    for (i, j), value in np.ndenumerate(values):
-        if not np.isnan(value):
-            axis.text(
-                j, i, f"{value:.2f}", ha="center", va="center", fontsize=9, color="white" if value < 0.55 else "black"
-            )
+    image = shade(axis, areas, fontsize=9, missing="")
+    axis.set_yticks(range(len(areas)), [style_of(m).label for m in areas.index], fontsize=9.5)
     figure.colorbar(image, ax=axis, label="nAUP", fraction=0.04, pad=0.02)
     figure.tight_layout()
     return figure
 
 
-def frontier_alt_text(rows: pd.DataFrame, *, dependence: str = "gdp_reference") -> str:
+def frontier_alt_text(rows: pd.DataFrame) -> str:
     """Return a text for a figure of frontiers: the two ends of each method's sweep, for each dataset.
 
     Examples
@@ -179,7 +199,7 @@ def frontier_alt_text(rows: pd.DataFrame, *, dependence: str = "gdp_reference") 
     """
     sentences = []
     for name in [name for name in DATASET_TITLES if (rows["dataset"] == name).any()]:
-        means = rows[rows["dataset"] == name].groupby(["method", "lam"])[[dependence, "performance"]].mean()
+        means = rows[rows["dataset"] == name].groupby(["method", "lam"])[["gdp_reference", "performance"]].mean()
         parts = []
         for method in [m for m in STYLES if m in means.index.get_level_values(0)]:
             sweep = means.loc[method].sort_index()
@@ -193,20 +213,36 @@ def frontier_alt_text(rows: pd.DataFrame, *, dependence: str = "gdp_reference") 
     return " ".join(sentences)
 
 
-def _panels(lines: int, columns: int, size: tuple[float, float], **options: Any) -> tuple[Figure, np.ndarray]:
+def panels(count: int, columns: int, *, height: float, more: float = 0.0, **options: Any) -> tuple[Figure, np.ndarray]:
+    """Return a figure of ``count`` panels as wide as the text; ``height`` is that of a line of panels, in inches."""
     import matplotlib.pyplot as plt
 
+    columns = min(columns, count)
+    lines = -(-count // columns)
+    size = (WIDTH, height * lines + more)
     figure, axes = plt.subplots(lines, columns, figsize=size, squeeze=False, dpi=DPI, **options)
     for axis in axes.flat:
         axis.spines[["top", "right"]].set_visible(False)
+    for axis in axes.flat[count:]:
+        axis.set_axis_off()
     return figure, axes
 
 
+def shade(axis: Axes, table: pd.DataFrame, *, fontsize: float, missing: str) -> AxesImage:
+    """Draw a table of numbers from 0 to 1 as shaded cells; the titles of its columns are below."""
+    values = table.to_numpy(float)
+    image = axis.imshow(np.ma.masked_invalid(values), cmap="cividis", vmin=0.0, vmax=1.0, aspect="auto")
+    for (i, j), value in np.ndenumerate(values):
+        if text := missing if np.isnan(value) else f"{value:.2f}":
+            color = "white" if value < 0.55 else "black"
+            axis.text(j, i, text, ha="center", va="center", fontsize=fontsize, color=color)
+    axis.set_xticks(range(values.shape[1]), list(table.columns), rotation=35, ha="right", fontsize=9)
+    return image
+
+
 def _legend(figure: Figure, axes: np.ndarray, used: int, handles: list[Any], labels: list[str]) -> None:
-    """Put the legend into the first unused panel, or below all panels, and hide the unused ones."""
+    """Put the legend into the first unused panel, or below all panels."""
     spare = list(axes.flat[used:])
-    for axis in spare:
-        axis.set_axis_off()
     if spare and handles:
         spare[0].legend(handles, labels, loc="center", frameon=False, fontsize=10)
     figure.tight_layout()

@@ -23,14 +23,13 @@ from frhsic_core.paper.experiments.lambda_selection.tables import (
     acceptance,
     accepted,
     area_chosen,
-    matched_chosen,
     optimism,
     selected,
     summary_of,
     sweep_pair,
 )
 from frhsic_core.paper.experiments.presets import experiment_for
-from frhsic_core.paper.experiments.shared.pareto import naup
+from frhsic_core.paper.experiments.shared.pareto import matched_chosen, naup
 from frhsic_core.paper.runs.runner import run_experiment
 from frhsic_core.paper.runs.runner import run_experiment as run_study
 from frhsic_core.paper.runs.store import ResultStore

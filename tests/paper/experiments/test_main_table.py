@@ -12,7 +12,6 @@ from frhsic_core.paper.experiments.main_table import (
     beside_paper,
     extremes,
     pareto_table,
-    short_table,
 )
 from frhsic_core.paper.runs.plan import Experiment
 from frhsic_core.paper.runs.stored import reference_sweep
@@ -72,10 +71,3 @@ def test_a_choice_of_splits_and_grid_is_kept(tiny_store) -> None:
     mine = one[one["method"] == "frhsic"].iloc[0]
     assert mine["performance"] == pytest.approx(line["performance"]) or np.isnan(mine["performance"])
     assert pareto_table(rows.iloc[:0]).empty
-
-
-def test_the_last_lines_of_a_run_are_short(tiny_store) -> None:
-    text = short_table(tiny_store.read())
-    assert len(text.splitlines()) == 5
-    assert max(map(len, text.splitlines())) < 90
-    assert short_table(tiny_store.read().iloc[:0]) == "no rows yet"

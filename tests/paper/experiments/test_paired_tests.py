@@ -9,7 +9,6 @@ import pytest
 from scipy import stats
 
 from frhsic_core.paper.experiments.paired_tests import (
-    matched_dependence,
     per_split,
 )
 from frhsic_core.paper.experiments.shared.paired import (
@@ -160,7 +159,7 @@ def tiny() -> Frontiers:
 
 def test_matched_dependence_by_hand() -> None:
     """On each split the lowest dependence within 1 %; Unfair's own where there is none."""
-    assert matched_dependence(tiny()).tolist() == [[0.2, 0.6], [0.52, 0.7]]
+    assert per_split(tiny(), "matched").tolist() == [[0.2, 0.6], [0.52, 0.7]]
 
 
 def test_area_of_a_split_uses_the_points_of_that_split_alone() -> None:

@@ -26,14 +26,7 @@ from frhsic_core.paper.runs.plan import Experiment, Study, Task, units_of
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = [
-    "ANCHORS", "CUTOFF", "LAMS", "RESOLUTIONS", "SCALING_DATASETS", "SIGMAS", "SUBSAMPLE", "exact_matrix",
-    "float_eigenvalues", "gap_of_heads", "measure", "plan", "plan_bandwidth_scaling", "rational_values",
-    "sensitive_side", "smallest_enclosed",
-]  # fmt: skip
-
 ORDER = 11
-
 LAMS = (0.1, 1.0, 10.0, 100.0, 1000.0)
 SUBSAMPLE = 1500  # rows of the paper's two figures; of the first a fifth tests
 CUTOFF = 1e-6
@@ -70,14 +63,9 @@ def plan(preset: str) -> Experiment:
 
 
 def sensitive_side(s: Tensor) -> dict[str, Any]:
-    """Return the eigensystem of L̃/n in float64, what float32 makes of it, and the groups of equal S.
+    """Return the eigensystem of L̃/n in float64, what float32 makes of it, and the groups of equal S, ``s (n,)``.
 
     ``kept`` and ``smallest`` belong to the cut-off of the paper's figure; ``rank`` counts what exceeds n·eps·λ̂_1.
-
-    Parameters
-    ----------
-    s : Tensor
-        ``(n,)``, float64.
     """
     import torch
 
@@ -326,49 +314,35 @@ def measure_unit_bandwidth_scaling(unit: dict[str, Any], device: str) -> list[di
     values = rational_values(unit["dataset"], unit["variant"], unit["n"])
     sigma = unit["sigma"]
     floats = {name: float_eigenvalues(values, sigma, single=name == "float32") for name in ("float32", "float64")}
-    before = ctx.prec
-    ctx.prec = WHOLE[sigma] if unit["what"] == "spectrum" else BITS[sigma]
-    try:
-        matrix = exact_matrix(values, Fraction(str(sigma)))
-        if unit["what"] == "spectrum":
-            # An approximate solver at this precision; the smallest is checked against its enclosure by the tests.
-            exact = sorted(float(v.real.log()) / np.log(10) for v in acb_mat(matrix).eig(algorithm="approx"))[::-1]
-            return [
-                {
-                    "index": j + 1,
-                    "log10_exact": round(value, 4),
-                    **{f"log10_{name}": _log10(found[j]) for name, found in floats.items()},
-                }
-                for j, value in enumerate(exact)
-            ]
-        ends = smallest_enclosed(matrix)
-        while not ends[1] - ends[0] < 1e-3:
-            ctx.prec *= 2
-            matrix = exact_matrix(values, Fraction(str(sigma)))
-            ends = smallest_enclosed(matrix)
-        rank = matrix.nrows()
-        bits = ctx.prec
-    finally:
-        ctx.prec = before
-    rows = []
-    for name, found in floats.items():
-        eps = float(np.finfo(name).eps)
-        for cut, share in (("relative", CUTOFF), ("rounding", len(values) * eps)):
-            kept = found[found > share * found[0]]
-            rows.append(
-                {
-                    "precision": name,
-                    "cut": cut,
-                    "kept": len(kept),
-                    "log10_smallest": _log10(kept[-1]),
-                    "log10_smallest_upper": _log10(kept[-1]),
-                    "log10_largest": _log10(found[0]),
-                }
-            )
-    top = _log10(floats["float64"][0])
-    low, high = (round(end, 4) for end in ends)
-    exact_row = {"kept": rank, "log10_smallest": low, "log10_smallest_upper": high, "log10_largest": top}
-    return [*rows, {"precision": "exact", "cut": "none", **exact_row, "bits": bits}]
+    width = Fraction(str(sigma))
+    if unit["what"] == "spectrum":
+        # An approximate solver at this precision; the smallest is checked against its enclosure by the tests.
+        with ctx.workprec(WHOLE[sigma]):
+            found = acb_mat(exact_matrix(values, width)).eig(algorithm="approx")
+            exact = sorted((float(value.real.log()) / np.log(10) for value in found), reverse=True)
+        return [
+            {"index": j + 1, "log10_exact": round(value, 4), **{f"log10_{k}": _log10(v[j]) for k, v in floats.items()}}
+            for j, value in enumerate(exact)
+        ]
+    bits = BITS[sigma]
+    low, high = math.nan, math.nan
+    while not high - low < 1e-3:
+        with ctx.workprec(bits):
+            matrix = exact_matrix(values, width)
+            low, high = smallest_enclosed(matrix)
+        bits *= 2
+    columns = ("precision", "cut", "kept", "log10_smallest", "log10_smallest_upper", "log10_largest")
+    lines: list[tuple[Any, ...]] = []
+    for name, eigenvalues in floats.items():
+        rounding = len(values) * float(np.finfo(name).eps)
+        for cut, share in (("relative", CUTOFF), ("rounding", rounding)):
+            kept = eigenvalues[eigenvalues > share * eigenvalues[0]]
+            smallest = _log10(kept[-1])
+            lines.append((name, cut, len(kept), smallest, smallest, _log10(eigenvalues[0])))
+    lines.append(("exact", "none", matrix.nrows(), round(low, 4), round(high, 4), _log10(floats["float64"][0])))
+    rows = [dict(zip(columns, line, strict=True)) for line in lines]
+    rows[-1]["bits"] = bits // 2
+    return rows
 
 
 def _log10(value: float) -> float:

@@ -71,12 +71,11 @@ def head_table(rows: pd.DataFrame, *, kernel: str = "median") -> pd.DataFrame:
     A bound of 1 or more says nothing: the resolved gap is a part of the variance.
     """
     found = with_bounds(rows, kernel=kernel)
-    keys = [*GROUP, "lam"]
-    parts = {}
+    names: dict[str, str] = {}
     for m in (1, 2, 4):
-        parts[f"gap, m = {m}"] = (found[f"head_left_{m}"] / found["head_variance"]).groupby([found[k] for k in keys])
-        parts[f"bound, m = {m}"] = (found[f"head_bound_{m}"] / found["head_variance"]).groupby([found[k] for k in keys])
-    return pd.DataFrame({name: part.median() for name, part in parts.items()})
+        names |= {f"head_left_{m}": f"gap, m = {m}", f"head_bound_{m}": f"bound, m = {m}"}
+    shares = found[list(names)].div(found["head_variance"], axis=0).rename(columns=names)
+    return shares.groupby([found[key] for key in (*GROUP, "lam")]).median()
 
 
 def scaling_table(rows: pd.DataFrame) -> pd.DataFrame:
@@ -95,18 +94,15 @@ def slopes(rows: pd.DataFrame) -> pd.Series:
     >>> slopes(table).round(6).tolist()
     [-2.0, -2.0]
     """
-    found = {}
+    names = ["dataset", "variant", "precision", "cut"]
     chosen = rows[rows["what"] == "smallest"]
-    for key, part in chosen.groupby(["dataset", "variant", "precision", "cut"]):
-        found[key] = float(np.polyfit(np.log10(part["sigma"]), part["log10_smallest"], 1)[0])
-    tops = chosen[(chosen["precision"] == "float64") & (chosen["cut"] == "relative")]
-    for (dataset, variant), part in tops.groupby(["dataset", "variant"]):
-        found[dataset, variant, "float64", "largest"] = float(
-            np.polyfit(np.log10(part["sigma"]), part["log10_largest"], 1)[0]
-        )
-    series = pd.Series(found, name="slope")
-    series.index = pd.MultiIndex.from_tuples(list(found), names=["dataset", "variant", "precision", "cut"])
-    return series
+    tops = chosen[(chosen["precision"] == "float64") & (chosen["cut"] == "relative")].assign(cut="largest")
+    tops = tops.assign(log10_smallest=tops["log10_largest"])
+    found = {}
+    for kind in (chosen, tops):
+        for key, part in kind.groupby(names):
+            found[key] = float(np.polyfit(np.log10(part["sigma"]), part["log10_smallest"], 1)[0])
+    return pd.Series(found, name="slope").rename_axis(names)
 
 
 @query

@@ -24,11 +24,6 @@ if TYPE_CHECKING:
     from frhsic_core.data.splits import SplitStack
     from frhsic_core.learning.stack import TrainedStack
 
-__all__ = [
-    "ARMS", "FORMS", "GRIDS", "live_arms", "measure_equal_opportunity", "measure_multi_sensitive",
-    "plan_equal_opportunity", "plan_multi_sensitive",
-]  # fmt: skip
-
 ORDER = 3
 # The text names four λ. The released script of equal opportunity has 5 as well, that of several attributes all seven.
 
@@ -115,6 +110,17 @@ def _trained(
     )  # fmt: skip
 
 
+def _on_test_part(trained: TrainedStack, splits: SplitStack) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Return Z, the output, S and whether a model is finite; one that is not gets zeros in place of Z and output."""
+    import torch
+
+    z, output = trained.forward(splits.x_test)
+    alive = torch.isfinite(z).all(-1).all(-1) & torch.isfinite(output).all(-1)
+    z = torch.where(alive[:, None, None], z, 0.0)
+    output = torch.where(alive[:, None], output, 0.0).double()
+    return z, output, splits.s_test[list(trained.dataset)].double(), alive
+
+
 def measure_equal_opportunity(trained: TrainedStack, splits: SplitStack, data: Dataset) -> dict[str, Tensor]:
     """Measure what equal opportunity requires of every model, on the test rows with y = 1.
 
@@ -129,13 +135,8 @@ def measure_equal_opportunity(trained: TrainedStack, splits: SplitStack, data: D
     from frhsic_core.conditional import gdp
 
     with torch.no_grad():
-        which = torch.tensor(trained.dataset, device=splits.x_test.device)
-        z, output = trained.forward(splits.x_test)
-        alive = torch.isfinite(z).all(-1).all(-1) & torch.isfinite(output).all(-1)
-        z = torch.where(alive[:, None, None], z, 0.0)
-        output = torch.where(alive[:, None], output, 0.0).double()
-        s = splits.s_test[which].double()
-        kept = splits.y_test[which] > 0.5
+        z, output, s, alive = _on_test_part(trained, splits)
+        kept = splits.y_test[list(trained.dataset)] > 0.5
         probability = torch.sigmoid(output)
         found = {
             "eo_gdp_reference": gdp(output, s, reference=True, mask=kept, check_finite=False),
@@ -179,12 +180,7 @@ def measure_multi_sensitive(trained: TrainedStack, splits: SplitStack, data: Dat
     from frhsic_core.paper.runs.metrics import gdp_conventions
 
     with torch.no_grad():
-        which = torch.tensor(trained.dataset, device=splits.x_test.device)
-        z, output = trained.forward(splits.x_test)
-        alive = torch.isfinite(z).all(-1).all(-1) & torch.isfinite(output).all(-1)
-        z = torch.where(alive[:, None, None], z, 0.0)
-        output = torch.where(alive[:, None], output, 0.0).double()
-        s = splits.s_test[which].double()
+        z, output, s, alive = _on_test_part(trained, splits)
         names = [name.split("-")[0] for name in data.sensitive_names]
         found: dict[str, Tensor] = {}
         for a, name in enumerate(names):

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from frhsic_core.paper.claims.answers import PROTOCOLS, Answer, one_run, query, rows_of
-from frhsic_core.paper.experiments.shared.paired import compare, holm
+from frhsic_core.paper.experiments.shared.paired import compare, compare_all
 from frhsic_core.paper.experiments.shared.pareto import BAND, matched_index, on_grid
 from frhsic_core.paper.runs.stored import printed_cells
 
@@ -49,50 +49,24 @@ def values_at(rows: pd.DataFrame, arm: str, lam: float, column: str) -> pd.Serie
 
 
 def compare_arms(
-    rows: pd.DataFrame,
-    first: str,
-    second: str,
-    *,
-    column: str,
-    lams: Sequence[float],
-    second_scale: float = 1.0,
-    higher: bool = False,
+    rows: pd.DataFrame, first: str, second: str, *, column: str, lams: Sequence[float], second_scale: float = 1.0
 ) -> pd.DataFrame:
-    """Compare two arms split by split at each λ; Holm over the λ.
+    """Compare two arms split by split at each λ, Holm over the λ; ``rows`` are from :func:`arm_rows`.
 
-    Parameters
-    ----------
-    rows : pandas.DataFrame
-        From :func:`arm_rows`.
-    first, second : str
-        Arms; positive differences favour the first.
-    column : str
-        What is compared.
-    lams : sequence of float
-        λ of the first arm.
-    second_scale : float
-        λ of the second arm in units of the first's: 0.5 compares a sum of two criteria at equal weight.
-    higher : bool
-        Whether a higher value is better.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row for each λ: both means, the fields of :class:`~frhsic_core.paper.experiments.shared.paired.Paired`,
-        ``p_holm`` and ``verdict``, which is the arm that is ahead at 5 % after Holm, or ``"undecided"``;
-        ``p_corrected_holm`` is the same adjustment of the corrected resampled t-test, which allows for splits that
-        share rows and is the stricter of the two.
+    ``second_scale`` is the λ of the second arm in units of the first's: 0.5 compares a sum of two criteria at equal
+    weight. A line has both means, the fields of :class:`~frhsic_core.paper.experiments.shared.paired.Paired`,
+    ``p_holm`` and ``verdict``, which is the arm that is ahead at 5 % after Holm, or ``"undecided"``;
+    ``p_corrected_holm`` is the same adjustment of the corrected resampled t-test, which allows for splits that share
+    rows and is the stricter of the two.
     """
-    lines: list[dict[str, Any]] = []
+    pairs = []
     for lam in lams:
         a = values_at(rows, first, lam, column)
         b = values_at(rows, second, second_scale * lam, column)
         both = sorted(set(a.index) & set(b.index))
-        found = compare(a[both].to_numpy(), b[both].to_numpy(), higher=higher)
-        lines.append({"lam": lam, "first": a[both].mean(), "second": b[both].mean(), **asdict(found)})
-    table = pd.DataFrame(lines)
-    table["p_holm"] = holm(table["p"].to_numpy())
-    table["p_corrected_holm"] = holm(table["p_corrected"].to_numpy())
+        a, b = a[both], b[both]
+        pairs.append(({"lam": lam, "first": a.mean(), "second": b.mean()}, a.to_numpy(), b.to_numpy()))
+    table = compare_all(pairs, higher=False)
     ahead = np.where(table["effect"] > 0, first, second)
     return table.assign(verdict=np.where(table["p_holm"] < 0.05, ahead, "undecided"))
 
@@ -103,21 +77,12 @@ def matched_arms(rows: pd.DataFrame, arms: Sequence[str], *, column: str, band: 
     The λ is that of the mean over splits, one for all of them; an arm without one has NaN.
     """
     unfair = float(values_at(rows, "unfair", 0.0, "performance").mean())
-    lines = []
+    lines = {}
     for arm in arms:
         part = rows[rows["arm"] == arm].groupby("lam")[["performance", column]].mean().sort_index()
-        found = matched_index(part["performance"].to_numpy(), part[column].to_numpy(), unfair, higher=True, band=band)
-        place = int(found)
-        kept = part.iloc[place] if place >= 0 else None
-        lines.append(
-            {
-                "arm": arm,
-                "lam": float(part.index[place]) if kept is not None else np.nan,
-                "performance": float(kept["performance"]) if kept is not None else np.nan,
-                column: float(kept[column]) if kept is not None else np.nan,
-            }
-        )
-    return pd.DataFrame(lines).set_index("arm")
+        place = matched_index(part["performance"].to_numpy(), part[column].to_numpy(), unfair, higher=True, band=band)
+        lines[arm] = part.reset_index().reindex([int(place)]).iloc[0]  # there is no line −1: NaN
+    return pd.DataFrame(lines).T.rename_axis("arm")
 
 
 def compare_matched(

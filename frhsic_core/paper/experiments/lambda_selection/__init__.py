@@ -22,13 +22,7 @@ if TYPE_CHECKING:
     from frhsic_core.data.splits import SplitStack
     from frhsic_core.learning.stack import TrainedStack
 
-__all__ = [
-    "FRACTIONS", "SPLITS", "TEST_ROWS", "live_sweep", "measure", "measure_unit_lambda_levels", "plan",
-    "plan_lambda_levels",
-]  # fmt: skip
-
 ORDER = 4
-
 FRACTIONS = (0.7, 0.15, 0.15)
 # The paper's experiment has three splits, 42 to 44.
 SPLITS = {"text": tuple(range(42, 45)), "full": tuple(range(42, 52))}

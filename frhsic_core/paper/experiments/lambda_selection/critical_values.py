@@ -43,11 +43,11 @@ def released_moments(k: Tensor, l: Tensor) -> tuple[Tensor, Tensor]:
     return mean, variance
 
 
-def released_threshold(k: Tensor, l: Tensor, *, alpha: float = ALPHA) -> Tensor:
+def released_threshold(k: Tensor, l: Tensor) -> Tensor:
     """Return the upper α quantile of the gamma law with :func:`released_moments`, compared with n·HSIC_b."""
     mean, variance = released_moments(k, l)
     shape = (mean.square() / variance).cpu().numpy()
-    quantile = torch.as_tensor(gammainccinv(shape, alpha), device=mean.device)
+    quantile = torch.as_tensor(gammainccinv(shape, ALPHA), device=mean.device)
     return variance / mean * quantile
 
 
@@ -65,9 +65,7 @@ def permuted_statistics(k: Tensor, l: Tensor, *, permutations: int, generator: t
 
 
 @torch.no_grad()
-def thresholds(
-    z: Tensor, s: Tensor, *, permutations: int = 0, alpha: float = ALPHA, seed: int = 0
-) -> dict[str, Tensor]:
+def thresholds(z: Tensor, s: Tensor, *, permutations: int = 0) -> dict[str, Tensor]:
     """Return statistic and critical values of every test on ``z (..., n, d)`` and ``s (..., n)``; float64 on the CPU.
 
     ``statistic`` (n·HSIC_b), ``threshold_released``, ``threshold_gamma``, ``threshold_spectral``; with ``permutations``
@@ -80,29 +78,30 @@ def thresholds(
     s = s.double().unsqueeze(-1)
     size = max(1, _NUMBERS["cuda" if z.device.type == "cuda" else "cpu"] // z.shape[-2] ** 2)
     parts = [
-        _thresholds(zb, sb, permutations=permutations, alpha=alpha, seed=seed)
-        for zb, sb in zip(z.split(size), s.split(size), strict=True)
+        _thresholds(zb, sb, permutations=permutations) for zb, sb in zip(z.split(size), s.split(size), strict=True)
     ]
     return {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
 
 
-def _thresholds(z: Tensor, s: Tensor, *, permutations: int, alpha: float, seed: int) -> dict[str, Tensor]:
+def _thresholds(z: Tensor, s: Tensor, *, permutations: int) -> dict[str, Tensor]:
     kernel_z, kernel_s = (Gaussian(median_bandwidth(v[..., :BANDWIDTH_ROWS, :], check_finite=False)) for v in (z, s))
-    spectral = hsic_test(z, s, method="spectral", kernel_z=kernel_z, kernel_s=kernel_s, alpha=alpha)
-    gamma = hsic_test(z, s, method="gamma", kernel_z=kernel_z, kernel_s=kernel_s, alpha=alpha)
+    spectral, gamma = (
+        hsic_test(z, s, method=method, kernel_z=kernel_z, kernel_s=kernel_s, alpha=ALPHA)
+        for method in ("spectral", "gamma")
+    )
     k = kernel_z(z)
     l = kernel_s(s)
     found = {
         "statistic": spectral.statistic,
-        "threshold_released": released_threshold(k, l, alpha=alpha),
+        "threshold_released": released_threshold(k, l),
         "threshold_gamma": gamma.threshold,
         "threshold_spectral": spectral.threshold,
     }
     if permutations:
-        generator = torch.Generator().manual_seed(seed)
+        generator = torch.Generator().manual_seed(0)
         null = permuted_statistics(center(k), center(l), permutations=permutations, generator=generator)
         # p ≤ α exactly when the statistic exceeds the m-th largest shuffled one, m = α(B + 1).
-        found["threshold_permutation"] = null.topk(int(alpha * (permutations + 1) + 1e-9), -1).values[..., -1]
+        found["threshold_permutation"] = null.topk(int(ALPHA * (permutations + 1) + 1e-9), -1).values[..., -1]
         for name in ("released", "gamma"):
             found[f"level_{name}"] = (null > found[f"threshold_{name}"].unsqueeze(-1)).double().mean(-1)
     return {name: value.double().cpu() for name, value in found.items()}

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from frhsic_core.paper.claims.answers import DRAWS, PROTOCOLS, Answer, NotRun, query, rows_of
-from frhsic_core.paper.experiments.shared.pareto import BAND, GRID, Frontiers, matched_index
+from frhsic_core.paper.experiments.shared.pareto import BAND, GRID, Frontiers, by_split, keeps, matched_chosen
 
 KEYS = ["dataset", "method", "split"]
 
@@ -32,13 +32,13 @@ def accepted(rows: pd.DataFrame, *, test: str, all_rows: bool = False, epsilon: 
     return kept
 
 
-def acceptance(rows: pd.DataFrame, *, test: str, all_rows: bool = False) -> pd.DataFrame:
+def acceptance(rows: pd.DataFrame, *, test: str) -> pd.DataFrame:
     """Return the share of splits accepted at each λ, a line for each dataset; ``monotone``: splits that never go back.
 
     Going back is to accept a λ and to reject a larger one.
     """
     rows = rows[rows["method"] != "unfair"]
-    rows = rows.assign(accepted=accepted(rows, test=test, all_rows=all_rows).to_numpy())
+    rows = rows.assign(accepted=accepted(rows, test=test).to_numpy())
     shares = rows.groupby(["dataset", "lam"])["accepted"].mean().unstack("lam")
     paths = rows.set_index(["dataset", "split", "lam"])["accepted"].unstack("lam").sort_index(axis=1)
     never_back = pd.Series((np.diff(paths.to_numpy().astype(int), axis=1) >= 0).all(axis=1), index=paths.index)
@@ -57,27 +57,17 @@ def selected(
     unfair = rows[rows["method"] == "unfair"].set_index(["dataset", "split"])["performance"]
     swept = rows[rows["method"] != "unfair"]
     ok = accepted(swept, test=test, all_rows=all_rows, epsilon=epsilon)
-    swept = swept.assign(satisfied=ok.to_numpy()).sort_values("lam")
-    lines = []
-    for key, part in swept.groupby(KEYS):
-        chosen = part[part["satisfied"]].iloc[0] if part["satisfied"].any() else part.iloc[-1]
-        base = float(unfair[key[0], key[2]])
-        regression = chosen["task"] == "regression"
-        p = float(chosen["performance"])
-        constant = float(chosen["constant"])
-        lines.append(
-            {
-                **dict(zip(KEYS, key, strict=True)),
-                "lam": float(chosen["lam"]),
-                "satisfied": bool(chosen["satisfied"]),
-                "performance": p,
-                "unfair": base,
-                "kept": p <= (1 + band) * base if regression else p >= (1 - band) * base,
-                "constant": p >= 0.99 * constant if regression else abs(p - constant) < 0.005,
-                **{name: float(chosen[name]) for name in ("gdp_reference", "gdp_sample", "nonlinear_r2")},
-            }
-        )
-    return pd.DataFrame(lines)
+    # The smallest λ of those accepted, or else the largest of all.
+    swept = swept.assign(satisfied=ok, order=swept["lam"].where(ok, -swept["lam"]))
+    chosen = swept.sort_values(["satisfied", "order"], ascending=[False, True]).drop_duplicates(KEYS).sort_values(KEYS)
+    p, constant, regression = chosen["performance"], chosen["constant"], chosen["task"] == "regression"
+    base = unfair.loc[pd.MultiIndex.from_frame(chosen[["dataset", "split"]])].to_numpy()
+    table = chosen[[*KEYS, "lam", "satisfied", "performance"]].assign(
+        unfair=base,
+        kept=keeps(p, base, higher=~regression, band=band),
+        constant=np.where(regression, p >= 0.99 * constant, (p - constant).abs() < 0.005),
+    )
+    return table.join(chosen[["gdp_reference", "gdp_sample", "nonlinear_r2"]]).reset_index(drop=True)
 
 
 def counted(table: pd.DataFrame) -> str:
@@ -110,41 +100,11 @@ def summary_of(table: pd.DataFrame) -> dict[str, float | int | str]:
     }
 
 
-def sweep_pair(rows: pd.DataFrame, *, dependence: str = "gdp_reference") -> tuple[Frontiers, Frontiers]:
+def sweep_pair(rows: pd.DataFrame) -> tuple[Frontiers, Frontiers]:
     """Return the sweeps of one dataset measured on the validation part and on the test part."""
-    validation = Frontiers.from_rows(rows, dependence=f"validation_{dependence}", performance="validation_performance")
-    return validation, Frontiers.from_rows(rows, dependence=dependence)
-
-
-def _by_split(values: np.ndarray) -> np.ndarray:
-    """``(methods, λ, splits) -> (splits, methods, λ)``."""
-    return np.moveaxis(values, -1, 0)
-
-
-def matched_chosen(choosing: Frontiers, reporting: Frontiers, *, band: float = BAND) -> dict[str, np.ndarray]:
-    """Choose each split's matched λ on one part and report it on another; arrays ``(splits, methods)``.
-
-    ``dependence`` and ``loss`` (relative loss of performance against Unfair), both of the reporting part, and ``lam``.
-    Where no λ stays within the band on the choosing part, Unfair itself is taken, λ = 0.
-    """
-    performance = _by_split(choosing.performance)
-    dependence = _by_split(choosing.dependence)
-    place = matched_index(
-        performance, dependence, choosing.unfair_performance[:, None], higher=choosing.higher, band=band
-    )
-
-    def taken(values: np.ndarray, otherwise: np.ndarray) -> np.ndarray:
-        at = np.take_along_axis(_by_split(values), np.maximum(place, 0)[..., None], -1)[..., 0]
-        return np.where(place >= 0, at, otherwise[:, None])
-
-    p = taken(reporting.performance, reporting.unfair_performance)
-    ratio = p / reporting.unfair_performance[:, None]
-    lams = np.broadcast_to(reporting.lams[..., None], reporting.performance.shape)
-    return {
-        "dependence": taken(reporting.dependence, reporting.unfair_dependence),
-        "loss": 1.0 - ratio if reporting.higher else ratio - 1.0,
-        "lam": taken(lams, np.zeros(reporting.splits)),
-    }
+    dependence = "validation_gdp_reference"
+    validation = Frontiers.from_rows(rows, dependence=dependence, performance="validation_performance")
+    return validation, Frontiers.from_rows(rows)
 
 
 def area_chosen(choosing: Frontiers, reporting: Frontiers) -> tuple[np.ndarray, np.ndarray]:
@@ -162,8 +122,8 @@ def area_chosen(choosing: Frontiers, reporting: Frontiers) -> tuple[np.ndarray, 
     budgets for which there is a model.
     """
     sign = 1.0 if reporting.higher else -1.0
-    u_choose = sign * _by_split(choosing.performance)
-    u = sign * _by_split(reporting.performance)
+    u_choose = sign * by_split(choosing.performance)
+    u = sign * by_split(reporting.performance)
     everything = np.concatenate([u.reshape(len(u), -1), sign * reporting.unfair_performance[:, None]], axis=1)
     low = everything.min(1)[:, None, None]
     high = everything.max(1)[:, None, None]
@@ -171,9 +131,9 @@ def area_chosen(choosing: Frontiers, reporting: Frontiers) -> tuple[np.ndarray, 
 
     def budget(sweep: Frontiers) -> np.ndarray:
         scale = np.where(sweep.unfair_dependence > 0, sweep.unfair_dependence, 1.0)
-        return np.clip(_by_split(sweep.dependence) / scale[:, None, None], 0.0, 1.0)
+        return np.clip(by_split(sweep.dependence) / scale[:, None, None], 0.0, 1.0)
 
-    g = _by_split(choosing.dependence)
+    g = by_split(choosing.dependence)
     lower = g[..., None, :] <= g[..., :, None]
     better = u_choose[..., None, :] >= u_choose[..., :, None]
     strictly = (g[..., None, :] < g[..., :, None]) | (u_choose[..., None, :] > u_choose[..., :, None])
@@ -192,36 +152,32 @@ def area_chosen(choosing: Frontiers, reporting: Frontiers) -> tuple[np.ndarray, 
     return area, (np.where(found, over, 0.0) * trapezium).sum(-1) / np.maximum((found * trapezium).sum(-1), 1e-12)
 
 
-def optimism(rows: pd.DataFrame, *, dependence: str = "gdp_reference") -> pd.DataFrame:
+def optimism(rows: pd.DataFrame) -> pd.DataFrame:
     """Return, for each dataset and method, what choosing on the test part adds; means over splits, and places.
 
     ``gdp_test``/``gdp_validation``: test GDP at the matched λ chosen on either part; ``outside``: share of splits in
     which the λ chosen on the validation part loses more than 1 % on the test part; ``naup_test``/``naup_validation``
     and the places by them; ``overshoot`` of the budget; ``same``: share of splits with the same matched λ.
     """
-    lines = []
+    tables = []
     for dataset, part in rows.groupby("dataset"):
-        validation, test = sweep_pair(part, dependence=dependence)
+        validation, test = sweep_pair(part)
         honest = matched_chosen(validation, test)
         best = matched_chosen(test, test)
         area, over = area_chosen(validation, test)
         top, _ = area_chosen(test, test)
-        for i, method in enumerate(test.methods):
-            lines.append(
-                {
-                    "dataset": dataset,
-                    "method": method,
-                    "gdp_test": best["dependence"][:, i].mean(),
-                    "gdp_validation": honest["dependence"][:, i].mean(),
-                    "outside": float((honest["loss"][:, i] > BAND).mean()),
-                    "same": float((honest["lam"][:, i] == best["lam"][:, i]).mean()),
-                    "naup_test": top[:, i].mean(),
-                    "naup_validation": area[:, i].mean(),
-                    "overshoot": over[:, i].mean(),
-                    "splits": test.splits,
-                }
-            )
-    table = pd.DataFrame(lines)
+        means = {
+            "gdp_test": best["dependence"],
+            "gdp_validation": honest["dependence"],
+            "outside": honest["loss"] > BAND,
+            "same": honest["lam"] == best["lam"],
+            "naup_test": top,
+            "naup_validation": area,
+            "overshoot": over,
+        }
+        columns = {name: values.mean(0) for name, values in means.items()}
+        tables.append(pd.DataFrame({"dataset": dataset, "method": test.methods, **columns, "splits": test.splits}))
+    table = pd.concat(tables, ignore_index=True)
     places = table.groupby("dataset")
     for name in ("test", "validation"):
         table[f"place_{name}"] = places[f"naup_{name}"].rank(ascending=False, method="min").astype(int)

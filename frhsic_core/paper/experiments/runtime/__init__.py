@@ -14,8 +14,6 @@ table.
 
 from __future__ import annotations
 
-import time
-import warnings
 from typing import TYPE_CHECKING, Any
 
 from frhsic_core.paper.runs.plan import Settings, Study, units_of
@@ -24,13 +22,7 @@ if TYPE_CHECKING:
     from frhsic_core.data.dataset import Dataset
     from frhsic_core.learning.penalties import Penalty
 
-__all__ = [
-    "ADULT_ROWS", "BATCH", "CASES", "DIMENSIONS", "EPOCHS", "LAM", "NOT_CAPTURED", "SIGMA_S", "SIZES", "SMOOTHING",
-    "attributes", "measure_unit", "penalty_of", "plan", "plan_runtime_cpu", "timed_epochs", "units_for",
-]  # fmt: skip
-
 ORDER = 8
-
 SIZES = (500, 1_000, 2_000, 5_000, 10_000, 20_000)
 FULL = (256, 512, 1_024, 2_048, 4_096, 8_192)
 DIMENSIONS = (1, 2, 3, 4, 5)
@@ -38,8 +30,6 @@ ANCHORS = (8, 32, 128, 512, 1_024, 2_048, 4_096)
 FULL_FORMS = ("hsic", "hsic_trace", "eipm_loop", "eipm_product", "eipm_loop_32", "eipm_product_32")
 BATCH = 256
 EPOCHS = 5
-# A captured step runs eagerly first, is captured at the second call and replayed from the third.
-WARMUP = {"eager": 1, "captured": 3}
 # Epochs of the loops would take seconds: at most this many of their steps are timed and scaled to the epoch.
 LOOP_STEPS = {"loop, all anchors": 8, "loop, 32 anchors": 20}
 # A CUDA graph cannot hold their steps: the loop copies from the host, the gradient of the trace waits for the device.
@@ -90,7 +80,7 @@ def penalty_of(method: str, form: str, *, sigma_s: float | str = "median") -> Pe
     return make_penalty(method, protocol="text")
 
 
-def attributes(d: int, *, variant: str = "text", n: int | None = ADULT_ROWS) -> Dataset:
+def attributes(d: int, *, n: int | None = ADULT_ROWS) -> Dataset:
     """Return Adult with S made of the first d of age, capital gain, capital loss, hours and a Gaussian column.
 
     The paper names the columns (``sec:highdim_S``); they leave X. The Gaussian column is independent of everything.
@@ -102,8 +92,8 @@ def attributes(d: int, *, variant: str = "text", n: int | None = ADULT_ROWS) -> 
     from frhsic_core.data import load_dataset
     from frhsic_core.data.adult import HIGH_DIMENSIONAL
 
-    names = HIGH_DIMENSIONAL[variant][:d]
-    data = load_dataset("adult", variant, n=n, sensitive=names)
+    names = HIGH_DIMENSIONAL["text"][:d]
+    data = load_dataset("adult", n=n, sensitive=names)
     if d <= len(names):
         return data
     column = np.random.default_rng(0).standard_normal((data.n, 1))
@@ -111,35 +101,11 @@ def attributes(d: int, *, variant: str = "text", n: int | None = ADULT_ROWS) -> 
     return replace(data, s=s, sensitive_names=(*data.sensitive_names, "gaussian"))
 
 
-def timed_epochs(data: Dataset, penalty: Penalty, *, lam: float, mode: str, device: str) -> list[float]:
-    """Return the seconds of each of ``EPOCHS`` epochs after the warm-up, waiting for the device at both ends."""
+def _epoch(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
     import torch
 
-    from frhsic_core.learning import Trainer
-
-    x, s, y, _ = data.tensors(dtype=torch.float64)
-    x, s = ((v - v.amin(0)) / (v.amax(0) - v.amin(0)).clamp_min(1e-12) for v in (x, s))
-    stamps: list[float] = []
-
-    def stamp(progress: Any) -> None:
-        if device.startswith("cuda"):
-            torch.cuda.synchronize()
-        stamps.append(time.perf_counter())
-
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        trainer = Trainer(
-            x, y, s, penalty=penalty, lam=lam, seeds=42, task=data.task, protocol="text", batch_size=BATCH,
-            epochs=WARMUP[mode] + EPOCHS, device=device, capture=mode == "captured",
-        )  # fmt: skip
-        trainer.fit(callback=stamp)
-    if any("could not be captured" in str(w.message) for w in caught):
-        raise RuntimeError("The step could not be captured, so that this case has no captured time.")
-    return [b - a for a, b in zip(stamps[WARMUP[mode] - 1 :], stamps[WARMUP[mode] :], strict=False)]
-
-
-def _epoch(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
     from frhsic_core.data import load_dataset
+    from frhsic_core.paper.experiments.shared.timing import timed_epochs
 
     most = LOOP_STEPS.get(unit["form"], 10**9) * BATCH
     n: int = unit["n"]
@@ -149,7 +115,12 @@ def _epoch(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
     else:
         data = attributes(unit["d"], n=n)
     penalty = penalty_of(unit["method"], unit["form"], sigma_s=sigma_s)
-    seconds = timed_epochs(data, penalty, lam=LAM[unit["part"]], mode=unit["mode"], device=device)
+    x, s, y, _ = data.tensors(dtype=torch.float64)
+    x, s = ((v - v.amin(0)) / (v.amax(0) - v.amin(0)).clamp_min(1e-12) for v in (x, s))
+    seconds = timed_epochs(
+        x, y, s, penalty=penalty, lam=LAM[unit["part"]], seeds=42, task=data.task, protocol="text", batch_size=BATCH,
+        epochs=EPOCHS, mode=unit["mode"], device=device,
+    )  # fmt: skip
     steps = -(-data.n // BATCH)
     whole = -(-n // BATCH)
     return [
@@ -198,12 +169,6 @@ def _possible(cases: tuple[tuple[str, str], ...], mode: str) -> list[tuple[str, 
     return [case for case in cases if mode == "eager" or case[1] not in NOT_CAPTURED]
 
 
-def counted_units() -> tuple[Settings, ...]:
-    """Return what is counted: each form against n, and the loop against the number of anchors."""
-    by_n = units_of(part="operations", form=FULL_FORMS, n=FULL)
-    return (*by_n, *units_of(part="operations", form="eipm_loop_32", n=4_096, anchors=ANCHORS))
-
-
 def plan(preset: str) -> Study:
     """Return the units on CUDA, eager and captured; ``text`` has what the paper's figures show, run eagerly."""
     if preset == "smoke":
@@ -216,7 +181,12 @@ def plan(preset: str) -> Study:
             *units_of(part="operations", form=("hsic", "eipm_loop"), n=(64, 128)),
         ]
         return Study("runtime_smoke", "runtime", tuple(small))
-    everything = (*counted_units(), *units_for("cuda", modes=("eager", "captured")))
+    # Operations are counted for each form against n, and for the loop against the number of anchors.
+    everything = (
+        *units_of(part="operations", form=FULL_FORMS, n=FULL),
+        *units_of(part="operations", form="eipm_loop_32", n=4_096, anchors=ANCHORS),
+        *units_for("cuda", modes=("eager", "captured")),
+    )
     if preset == "full":
         return Study("runtime", "runtime", everything)
     shown = {("frhsic", "plain, centred"), ("frem", "loop, all anchors"), ("frem", "loop, 32 anchors"),

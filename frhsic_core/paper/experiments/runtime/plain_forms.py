@@ -23,6 +23,7 @@ from frhsic_core.joint.hsic import hsic
 from frhsic_core.kernels import Gaussian, median_bandwidth
 from frhsic_core.learning.data import Batch, TrainingData
 from frhsic_core.learning.penalties import Penalty
+from frhsic_core.paper.experiments.shared.timing import wait
 
 WIDTH = 50  # dimension of Z, as in the paper's networks
 SMOOTHING = 0.5
@@ -206,24 +207,19 @@ def time_evaluation(form: str, n: int, device: str, *, repeats: int = 5, most: f
     count = n if everything else min(ANCHORS, n)
     part = min(count, PART) if evaluate is _loop else count
 
-    def seconds(anchors: int) -> float:
-        _wait(device)
-        begin = time.perf_counter()
-        evaluate(z, s, anchors)
-        _wait(device)
-        return time.perf_counter() - begin
-
     def once() -> float:
-        if evaluate is not _loop:
-            return seconds(count)
-        # Everything but the turns of the loop, then a part of the turns by themselves.
-        _wait(device)
+        wait(device)
         begin = time.perf_counter()
+        if evaluate is not _loop:
+            evaluate(z, s, count)
+            wait(device)
+            return time.perf_counter() - begin
+        # Everything but the turns of the loop, then a part of the turns by themselves.
         grams = plain_gram(z, 1.0), plain_gram(s, SMOOTHING)
-        _wait(device)
+        wait(device)
         middle = time.perf_counter()
         loop_eipm(*grams, part)
-        _wait(device)
+        wait(device)
         return middle - begin + (time.perf_counter() - middle) * count / part
 
     with torch.no_grad():
@@ -235,8 +231,3 @@ def time_evaluation(form: str, n: int, device: str, *, repeats: int = 5, most: f
             while len(found) < repeats and time.perf_counter() - begin < most * repeats:
                 found.append(once())
     return found, part
-
-
-def _wait(device: str) -> None:
-    if device.startswith("cuda"):
-        torch.cuda.synchronize()

@@ -61,10 +61,8 @@ def speed_up(
     return float(above.median() / below.median()), (math.exp(middle - reach), math.exp(middle + reach))
 
 
-def loglog_exponent(
-    sizes: Sequence[float], values: Sequence[float], *, confidence: float = 0.95
-) -> tuple[float, Interval]:
-    """Return the slope of log(value) on log(size) by least squares, with the interval of the residuals.
+def loglog_exponent(sizes: Sequence[float], values: Sequence[float]) -> tuple[float, Interval]:
+    """Return the slope of log(value) on log(size) by least squares, with the 95 % interval of the residuals.
 
     Examples
     --------
@@ -75,7 +73,7 @@ def loglog_exponent(
     from scipy import stats
 
     found = stats.linregress(np.log(sizes), np.log(values))
-    reach = float(stats.t.isf((1.0 - confidence) / 2.0, len(sizes) - 2)) * found.stderr
+    reach = float(stats.t.isf(0.025, len(sizes) - 2)) * found.stderr
     return float(found.slope), (float(found.slope - reach), float(found.slope + reach))
 
 
@@ -91,16 +89,16 @@ def counted_exponent(rows: pd.DataFrame, form: str, *, by: str = "n") -> float:
     return math.log(y / x) / math.log(b / a)
 
 
-def cost_exponents(rows: pd.DataFrame, *, largest: int = 4) -> pd.DataFrame:
+def cost_exponents(rows: pd.DataFrame) -> pd.DataFrame:
     """Return for each form of a full-batch evaluation the exponent of its operations and of its seconds by device.
 
-    ``seconds`` is fitted over the ``largest`` sizes; ``last doubling`` is log₂ of the last two medians' ratio, where a
+    ``seconds`` is fitted over the four largest sizes; ``last doubling`` is log₂ of the last two medians' ratio, where a
     device that was waiting for launches begins to compute.
     """
     lines = []
     times = seconds_table(rows, part="full_batch")
     for (device, form), part in times.groupby(["device", "form"], sort=False):
-        tail = part.sort_values("n").tail(largest)
+        tail = part.sort_values("n").tail(4)
         slope, (low, high) = loglog_exponent(tail["n"].tolist(), tail["median"].tolist())
         lines.append(
             {
@@ -118,10 +116,10 @@ def cost_exponents(rows: pd.DataFrame, *, largest: int = 4) -> pd.DataFrame:
     return pd.DataFrame(lines)
 
 
-def _ratios(form: str, *, part: str, at: dict[str, float]) -> dict[str, tuple[float, Interval]]:
+def _ratios(top: Case, bottom: Case, *, part: str, at: dict[str, float]) -> dict[str, tuple[float, Interval]]:
     rows = rows_of("runtime", part)
     here = [device for device in DEVICES if (rows["device"] == device).any()]
-    return {device: speed_up(rows, ("frem", form), PLAIN, device=device, part=part, at=at) for device in here}
+    return {device: speed_up(rows, top, bottom, device=device, part=part, at=at) for device in here}
 
 
 def _spanned(found: dict[str, tuple[float, Interval]]) -> tuple[float, Interval]:
@@ -142,14 +140,12 @@ def frem_speed_up(n: int) -> Answer:
     """
     values = {}
     intervals = {}
+    notes = []
     for protocol, form in LOOPS.items():
-        values[protocol], intervals[protocol] = _spanned(_ratios(form, part="epoch", at={"n": n}))
-    notes = [_described(f"FREM, {form}", _ratios(form, part="epoch", at={"n": n})) for form in LOOPS.values()]
-    fast = {
-        device: speed_up(rows_of("runtime"), ("frem", "library, all anchors"), ("frhsic", "library"),
-                         device=device, part="epoch", at={"n": n})
-        for device in _ratios(LOOPS["text"], part="epoch", at={"n": n})
-    }  # fmt: skip
+        found = _ratios(("frem", form), PLAIN, part="epoch", at={"n": n})
+        values[protocol], intervals[protocol] = _spanned(found)
+        notes.append(_described(f"FREM, {form}", found))
+    fast = _ratios(("frem", "library, all anchors"), ("frhsic", "library"), part="epoch", at={"n": n})
     notes.append(_described("without the loop, every row an anchor, both in library form", fast))
     return Answer(values, intervals, note="; ".join(notes))
 
@@ -157,7 +153,7 @@ def frem_speed_up(n: int) -> Answer:
 @query
 def dimension_speed_up(end: str) -> Answer:
     """Return the same ratio on Adult with 32 anchors over the dimensions of S: smallest, largest or median."""
-    by_d = [_ratios(LOOPS["text"], part="dimension", at={"d": d}) for d in DIMENSIONS]
+    by_d = [_ratios(("frem", LOOPS["text"]), PLAIN, part="dimension", at={"d": d}) for d in DIMENSIONS]
     picked: dict[str, tuple[float, Interval]] = {}
     for device in by_d[0]:
         ordered = sorted((found[device] for found in by_d), key=lambda pair: pair[0])

@@ -19,16 +19,9 @@ REACH = 8.3  # exp(−REACH²/2) is 10⁻¹⁵
 
 
 def gaussian_features(x: Tensor, bandwidth: float, *, spread: float | None = None) -> Tensor:
-    """Return features ``(..., n, r)`` whose inner products are the Gaussian kernel of ``x (..., n)``; O(nr).
+    """Return features ``(..., n, r)`` whose inner products are the Gaussian kernel of ``x (..., n)``, float64; O(nr).
 
-    Parameters
-    ----------
-    x : Tensor
-        Values, float64.
-    bandwidth : float
-        σ.
-    spread : float, optional
-        An upper bound of the largest difference of two values; computed if not given.
+    ``spread`` is an upper bound of the largest difference of two values; computed if not given.
 
     Examples
     --------

@@ -8,9 +8,12 @@ beside the signed-rank test.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy import stats
 
 
@@ -74,13 +77,11 @@ def holm(p: np.ndarray) -> np.ndarray:
     return adjusted
 
 
-def median_interval(
-    difference: np.ndarray, *, resamples: int = 2000, level: float = 0.95, seed: int = 0
-) -> tuple[float, float]:
-    """Return the percentile bootstrap interval of the median difference, resampling splits."""
+def median_interval(difference: np.ndarray, *, resamples: int = 2000) -> tuple[float, float]:
+    """Return the 95 % percentile bootstrap interval of the median difference, resampling splits."""
     difference = np.asarray(difference, float)
-    index = np.random.default_rng(seed).integers(0, len(difference), (resamples, len(difference)))
-    low, high = np.quantile(np.median(difference[index], axis=1), [(1 - level) / 2, (1 + level) / 2])
+    index = np.random.default_rng(0).integers(0, len(difference), (resamples, len(difference)))
+    low, high = np.quantile(np.median(difference[index], axis=1), [0.025, 0.975])
     return float(low), float(high)
 
 
@@ -106,8 +107,8 @@ def corrected_t(difference: np.ndarray, *, test_share: float = 0.2) -> tuple[flo
     return float(t), float(2.0 * stats.t.sf(abs(t), len(d) - 1))
 
 
-def t_interval(difference: np.ndarray, *, level: float = 0.95) -> tuple[float, float]:
-    """Return the mean of paired differences and the half-width of its t interval; NaN with a single one.
+def t_interval(difference: np.ndarray) -> tuple[float, float]:
+    """Return the mean of paired differences and the half-width of its 95 % t interval; NaN with a single one.
 
     Examples
     --------
@@ -116,59 +117,29 @@ def t_interval(difference: np.ndarray, *, level: float = 0.95) -> tuple[float, f
     (2.0, 2.484)
     """
     d = np.asarray(difference, float)
-    half = stats.t.ppf((1 + level) / 2, len(d) - 1) * d.std(ddof=1) / np.sqrt(len(d)) if len(d) > 1 else np.nan
+    half = stats.t.ppf(0.975, len(d) - 1) * d.std(ddof=1) / np.sqrt(len(d)) if len(d) > 1 else np.nan
     return float(d.mean()), float(half)
 
 
 @dataclass(frozen=True)
 class Paired:
-    """The result of one paired comparison; positive differences favor the first method.
-
-    Parameters
-    ----------
-    splits, wins, losses : int
-        Pairs, and in how many the first or the second method is ahead.
-    median, low, high : float
-        Median difference and its 95 % bootstrap interval.
-    mean, sd : float
-        Of the differences (sd with divisor n − 1).
-    effect : float
-        Matched rank-biserial correlation, −1 to 1.
-    p : float
-        Exact signed-rank test, not yet adjusted.
-    p_corrected : float
-        Corrected resampled t-test.
-    """
+    """The result of one paired comparison; positive differences favor the first method."""
 
     splits: int
     wins: int
     losses: int
     median: float
-    low: float
+    low: float  # 95 % bootstrap interval of the median
     high: float
     mean: float
-    sd: float
-    effect: float
-    p: float
-    p_corrected: float
+    sd: float  # divisor n − 1
+    effect: float  # matched rank-biserial correlation, −1 to 1
+    p: float  # exact signed-rank test, not adjusted
+    p_corrected: float  # corrected resampled t-test, not adjusted
 
 
-def compare(
-    first: np.ndarray, second: np.ndarray, *, higher: bool = True, test_share: float = 0.2, resamples: int = 2000
-) -> Paired:
-    """Compare two methods split by split.
-
-    Parameters
-    ----------
-    first, second : numpy.ndarray
-        One value for each split, of the same splits.
-    higher : bool
-        Whether a higher value is better.
-    test_share : float
-        Share of the rows in a test part.
-    resamples : int
-        Of the bootstrap.
-    """
+def compare(first: np.ndarray, second: np.ndarray, *, higher: bool = True, resamples: int = 2000) -> Paired:
+    """Compare two methods from one value for each of the same splits; ``higher``: a higher value is better."""
     first = np.asarray(first, float)
     second = np.asarray(second, float)
     if first.shape != second.shape or first.ndim != 1 or len(first) < 2:
@@ -193,5 +164,14 @@ def compare(
         sd=float(d.std(ddof=1)),
         effect=rank_biserial(d),
         p=signed_rank(d),
-        p_corrected=corrected_t(d, test_share=test_share)[1],
+        p_corrected=corrected_t(d)[1],
     )
+
+
+def compare_all(
+    pairs: Iterable[tuple[dict[str, Any], np.ndarray, np.ndarray]], *, higher: bool, resamples: int = 2000
+) -> pd.DataFrame:
+    """Return a line for each pair: its labels, its comparison, and both p-values adjusted over all lines (Holm)."""
+    lines = [labels | asdict(compare(a, b, higher=higher, resamples=resamples)) for labels, a, b in pairs]
+    table = pd.DataFrame(lines)
+    return table.assign(p_holm=holm(table["p"]), p_corrected_holm=holm(table["p_corrected"]))

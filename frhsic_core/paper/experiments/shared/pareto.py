@@ -27,23 +27,29 @@ class UnequalGrids(ValueError):
     """The methods have different λ grids, and the area to compare them by grows with the grid."""
 
 
+def keeps(performance: Any, unfair: Any, *, higher: Any, band: float = BAND) -> np.ndarray:
+    """Return where performance is kept: accuracy at least (1 − band) times Unfair's, MSE at most (1 + band) times."""
+    return np.where(higher, performance >= (1.0 - band) * unfair, performance <= (1.0 + band) * unfair)
+
+
 def matched_index(
     performance: np.ndarray, dependence: np.ndarray, unfair: np.ndarray | float, *, higher: bool, band: float = BAND
 ) -> np.ndarray:
     """Return where on the sweep (last axis) dependence is lowest within ``band`` of Unfair's performance; −1: nowhere.
-
-    Accuracy must be at least (1 − band) times Unfair's, MSE at most (1 + band) times.
 
     Examples
     --------
     >>> int(matched_index(np.array([0.85, 0.845, 0.70]), np.array([0.7, 0.2, 0.0]), 0.85, higher=True))
     1
     """
-    unfair = np.asarray(unfair)[..., None]
-    inside = performance >= (1.0 - band) * unfair if higher else performance <= (1.0 + band) * unfair
-    inside &= ~np.isnan(dependence)
+    inside = keeps(performance, np.asarray(unfair)[..., None], higher=higher, band=band) & ~np.isnan(dependence)
     best = np.where(inside, dependence, np.inf).argmin(-1)
     return np.where(inside.any(-1), best, -1)
+
+
+def taken(values: np.ndarray, place: np.ndarray, otherwise: np.ndarray | float = np.nan) -> np.ndarray:
+    """Return the values (λ on the last axis) at the places of :func:`matched_index`, ``otherwise`` where it is −1."""
+    return np.where(place >= 0, np.take_along_axis(values, np.maximum(place, 0)[..., None], -1)[..., 0], otherwise)
 
 
 def naup(
@@ -88,20 +94,10 @@ def naup(
 
 @dataclass(frozen=True)
 class Frontiers:
-    """The sweeps of several methods on one dataset, split by split.
+    """The sweeps of several methods (without Unfair) on one dataset, split by split.
 
-    Parameters
-    ----------
-    methods : tuple of str
-        Without Unfair.
-    lams : numpy.ndarray
-        ``(methods, λ)``, NaN where a method has fewer.
-    performance, dependence : numpy.ndarray
-        ``(methods, λ, splits)``.
-    unfair_performance, unfair_dependence : numpy.ndarray
-        ``(splits,)``.
-    higher : bool
-        Whether a higher performance is better.
+    ``lams`` is ``(methods, λ)``, NaN where a method has fewer; ``performance`` and ``dependence`` are
+    ``(methods, λ, splits)``, those of Unfair ``(splits,)``; ``higher``: a higher performance is better.
     """
 
     methods: tuple[str, ...]
@@ -123,27 +119,11 @@ class Frontiers:
         unequal_grids: bool = False,
         name: str = "method",
     ) -> Frontiers:
-        """Read the rows of one dataset, variant and protocol.
+        """Read the rows of one dataset, variant and protocol; ``name`` is the column with the method's name.
 
-        Splits that not every model of every method has are left out, so that all are compared on the same ones.
-
-        Parameters
-        ----------
-        rows : pandas.DataFrame
-            From a :class:`~frhsic_core.paper.runs.store.ResultStore`.
-        methods : tuple of str, optional
-            Which methods take part in the comparison (and so in the normalisation); by default all but Unfair.
-        dependence, performance : str
-            Columns.
-        unequal_grids : bool
-            Compare although the λ grids differ.
-        name : str
-            Column that holds the method's name.
-
-        Raises
-        ------
-        UnequalGrids
-            The grids differ.
+        Only ``methods`` take part in the comparison and so in the normalisation, by default all but Unfair. Splits that
+        not every model of every method has are left out, so that all are compared on the same ones. Different λ grids
+        raise :class:`UnequalGrids` unless ``unequal_grids`` is set.
         """
         base = rows[rows["method"] == "unfair"].groupby("split")[[performance, dependence]].mean()
         if base.empty:
@@ -163,20 +143,15 @@ class Frontiers:
         cells = swept.groupby([name, "lam", "split"])[[performance, dependence]].mean()
         wanted = [(m, lam) for m in methods for lam in grids[m]]
         there = pd.Series(True, index=cells.index).unstack("split", fill_value=False).loc[wanted].all()
-        splits = set(base.index) & set(there.index[there])
-        if not splits:
+        order = sorted(set(base.index) & set(there.index[there]))
+        if not order:
             raise ValueError("No split has every model: train the missing models first.")
-        order = sorted(splits)
-        widest = max(map(len, grids.values()))
-        lams = np.full((len(methods), widest), np.nan)
-        values = np.full((2, len(methods), widest, len(order)), np.nan)
-        wide = [
-            cells[column].unstack("split").loc[wanted, order].to_numpy(float) for column in (performance, dependence)
-        ]
-        places = [(i, j) for i, m in enumerate(methods) for j in range(len(grids[m]))]
-        for k, (i, j) in enumerate(places):
-            lams[i, j] = wanted[k][1]
-            values[:, i, j] = wide[0][k], wide[1][k]
+        lams = np.full((len(methods), max(map(len, grids.values()))), np.nan)
+        for line, grid in zip(lams, grids.values(), strict=True):
+            line[: len(grid)] = grid
+        values = np.full((2, *lams.shape, len(order)), np.nan)
+        for part, column in zip(values, (performance, dependence), strict=True):
+            part[~np.isnan(lams)] = cells[column].unstack("split").loc[wanted, order]
         unfair = base.loc[order].to_numpy(float).T
         higher = "task" not in rows or str(rows["task"].iloc[0]) != "regression"
         return cls(methods, lams, values[0], values[1], unfair[0], unfair[1], higher)
@@ -186,6 +161,12 @@ class Frontiers:
         """Number of splits."""
         return self.performance.shape[-1]
 
+    @property
+    def matched(self) -> np.ndarray:
+        """Place of each method's matched λ in the mean sweep, one for all splits; −1 where there is none."""
+        means = self.performance.mean(-1), self.dependence.mean(-1)
+        return matched_index(*means, self.unfair_performance.mean(), higher=self.higher)
+
     def areas(self, weights: np.ndarray | None = None) -> np.ndarray:
         """Return nAUP of the means over splits, ``(methods,)``; with ``weights (..., splits)``, of weighted means."""
         w = np.full(self.splits, 1.0 / self.splits) if weights is None else weights
@@ -193,49 +174,49 @@ class Frontiers:
         unfair = w @ self.unfair_performance, w @ self.unfair_dependence
         return naup(mean[0], mean[1], unfair[0], unfair[1], higher=self.higher)
 
-    def summary(self, *, resamples: int = 1000, seed: int = 0, level: float = 0.95) -> pd.DataFrame:
+    def summary(self, *, resamples: int = 1000) -> pd.DataFrame:
         """Return one line for each method: matched point (mean and sd over splits), nAUP, its spread and interval.
 
         ``naup`` is that of the mean sweep, as the paper's; ``naup_split_mean`` and ``naup_split_sd`` are over the
-        splits taken singly; ``naup_low`` and ``naup_high`` bound the percentile bootstrap over splits, the same
+        splits taken singly; ``naup_low`` and ``naup_high`` bound the 95 % percentile bootstrap over splits, the same
         resample for all methods. Standard deviations have divisor n, as the authors'.
         """
-        area = self.areas()
         single = self.areas(np.eye(self.splits))
-        draws = np.random.default_rng(seed).multinomial(self.splits, np.full(self.splits, 1 / self.splits), resamples)
-        tails = [(1 - level) / 2, (1 + level) / 2]
-        bounds = np.quantile(self.areas(draws / self.splits), tails, axis=0)
-        performance = self.performance.mean(-1)
-        dependence = self.dependence.mean(-1)
-        place = matched_index(performance, dependence, self.unfair_performance.mean(), higher=self.higher)
-        lines: list[dict[str, Any]] = [
-            {
-                "method": "unfair",
-                "lam": 0.0,
-                "performance": self.unfair_performance.mean(),
-                "performance_sd": self.unfair_performance.std(),
-                "dependence": self.unfair_dependence.mean(),
-                "dependence_sd": self.unfair_dependence.std(),
-            }
-        ]
-        for i, (method, j) in enumerate(zip(self.methods, place, strict=True)):
-            line: dict[str, Any] = {
-                "method": method,
-                "naup": area[i],
-                "naup_low": bounds[0, i],
-                "naup_high": bounds[1, i],
-            }
-            line |= {"naup_split_mean": single[:, i].mean(), "naup_split_sd": single[:, i].std()}
-            if j >= 0:
-                line |= {
-                    "lam": self.lams[i, j],
-                    "performance": performance[i, j],
-                    "performance_sd": self.performance[i, j].std(),
-                    "dependence": dependence[i, j],
-                    "dependence_sd": self.dependence[i, j].std(),
-                }
-            lines.append(line)
-        return pd.DataFrame(lines).assign(splits=self.splits)
+        draws = np.random.default_rng(0).multinomial(self.splits, np.full(self.splits, 1 / self.splits), resamples)
+        low, high = np.quantile(self.areas(draws / self.splits), [0.025, 0.975], axis=0)
+        place = self.matched
+        columns: dict[str, Any] = {"method": ["unfair", *self.methods], "lam": [0.0, *taken(self.lams, place)]}
+        for name in ("performance", "dependence"):
+            values = getattr(self, name)
+            unfair = getattr(self, f"unfair_{name}")
+            columns[name] = [unfair.mean(), *taken(values.mean(-1), place)]
+            columns[f"{name}_sd"] = [unfair.std(), *taken(values.std(-1), place)]
+        columns |= {"naup": [np.nan, *self.areas()], "naup_low": [np.nan, *low], "naup_high": [np.nan, *high]}
+        columns |= {"naup_split_mean": [np.nan, *single.mean(0)], "naup_split_sd": [np.nan, *single.std(0)]}
+        return pd.DataFrame(columns).assign(splits=self.splits)
+
+
+def by_split(values: np.ndarray) -> np.ndarray:
+    """Return the values with the split first: ``(methods, λ, splits) -> (splits, methods, λ)``."""
+    return np.moveaxis(values, -1, 0)
+
+
+def matched_chosen(choosing: Frontiers, reporting: Frontiers) -> dict[str, np.ndarray]:
+    """Choose each split's matched λ on one part and report it on another; arrays ``(splits, methods)``.
+
+    ``dependence`` and ``loss`` (relative loss of performance against Unfair), both of the reporting part, and ``lam``.
+    Where no λ stays within the band on the choosing part, Unfair itself is taken, λ = 0.
+    """
+    sweep = by_split(choosing.performance), by_split(choosing.dependence)
+    place = matched_index(*sweep, choosing.unfair_performance[:, None], higher=choosing.higher)
+    unfair = reporting.unfair_performance[:, None]
+    ratio = taken(by_split(reporting.performance), place, unfair) / unfair
+    lams = np.broadcast_to(reporting.lams, (reporting.splits, *reporting.lams.shape))
+    return {
+        "dependence": taken(by_split(reporting.dependence), place, reporting.unfair_dependence[:, None]),
+        "loss": 1.0 - ratio if reporting.higher else ratio - 1.0,
+        "lam": taken(lams, place, 0.0),
+    }
 
 
 def named(rows: pd.DataFrame) -> pd.DataFrame:
@@ -256,8 +237,8 @@ def on_grid(rows: pd.DataFrame, lams: Iterable[float] | None) -> pd.DataFrame:
     return rows if lams is None else rows[(rows["method"] == "unfair") | rows["lam"].isin(list(lams))]
 
 
-def on_common_grid(rows: pd.DataFrame, *, name: str = "method") -> pd.DataFrame:
+def on_common_grid(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the rows whose λ every method has (Unfair always stays)."""
     swept = rows[rows["method"] != "unfair"]
-    common = set.intersection(*(set(part["lam"]) for _, part in swept.groupby(name))) if len(swept) else set()
+    common = set.intersection(*(set(part["lam"]) for _, part in swept.groupby("method"))) if len(swept) else set()
     return on_grid(rows, common)

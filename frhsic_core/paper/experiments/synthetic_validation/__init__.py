@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+from frhsic_core.paper.experiments.presets import settings
 from frhsic_core.paper.runs.jobs import Samples, run_job
 from frhsic_core.paper.runs.plan import Job, Recipe, Settings, Study, Task
 
@@ -22,11 +23,6 @@ if TYPE_CHECKING:
     from frhsic_core.data.dataset import Dataset
     from frhsic_core.data.splits import SplitStack
     from frhsic_core.learning.stack import TrainedStack
-
-__all__ = [
-    "ABLATION_ARMS", "ABLATION_LAM", "ARMS", "DIMENSION", "DIMENSIONS", "DRAWS", "FIRST_DRAW", "KERNELS", "LAMS",
-    "ROWS", "SIGNALS", "Arm", "cells", "drawn_splits", "plan_ablation", "plan_synthetic", "train_draws",
-]  # fmt: skip
 
 ORDER = 5
 SIGNALS = ("paper", "strong")
@@ -38,27 +34,13 @@ TRAIN_SHARE = 0.8
 
 @dataclass(frozen=True)
 class Arm:
-    """How a stack is trained.
+    """How a stack is trained."""
 
-    Parameters
-    ----------
-    protocol : str
-        Whose penalty and encoder end are taken.
-    hidden : tuple of int
-        Hidden widths of the encoder; the dimension of Z comes after them.
-    activation : str
-        Between the layers.
-    epochs : int
-        Of training.
-    settings : tuple of pairs
-        Where the penalty departs from the protocol's.
-    """
-
-    protocol: str
-    hidden: tuple[int, ...]
+    protocol: str  # whose penalty and encoder end are taken
+    hidden: tuple[int, ...]  # widths of the encoder; the dimension of Z comes after them
     activation: str
     epochs: int
-    settings: Settings = ()
+    settings: Settings = ()  # where the penalty departs from the protocol's
 
 
 LAMS = (0.0, 0.1, 0.5, 1.0, 5.0, 10.0, 50.0)
@@ -69,23 +51,13 @@ DIMENSIONS = (2, 8, 32, 64)
 
 # The released script fixes σ_Z at the median of the untrained encoder on its first 1,000 rows; ``"fixed"`` takes the
 # first mini-batch, 256 random rows. σ_S is that of the first 1,000 rows in both.
-_FIXED = (("bandwidth", "fixed"), ("bandwidth_s", "first_1000"))
+_FIXED = settings(bandwidth="fixed", bandwidth_s="first_1000")
+_NORMALISED = settings(estimator="normalized", scale="standardize", bandwidth="every_batch", bandwidth_s="first_1000")
 ARMS = {
     "text": Arm("text", (64,), "selu", 200),
     "reference": Arm("reference", (64, 64), "relu", 100, _FIXED),
     # Not in the paper: a penalty that neither shrinking nor rescaling Z can lower, with the reference's network.
-    "normalised": Arm(
-        "reference",
-        (64, 64),
-        "relu",
-        100,
-        (
-            ("estimator", "normalized"),
-            ("scale", "standardize"),
-            ("bandwidth", "every_batch"),
-            ("bandwidth_s", "first_1000"),
-        ),
-    ),
+    "normalised": Arm("reference", (64, 64), "relu", 100, _NORMALISED),
 }
 
 # The text names no network for the ablations: its arm is that of the synthetic validation. The released script has one
@@ -116,11 +88,11 @@ def plan_synthetic(preset: str) -> Study:
 def plan_ablation(preset: str) -> Study:
     """Return one unit for each arm and cell: 2 laws × 25 draws. ``text`` trains the text's arm only."""
     chosen = cells()[::3] if preset == "smoke" else cells()
-    settings = [tuple(zip(("kernel_z", "kernel_s", "dimension"), cell, strict=True)) for cell in chosen]
-    return _study("ablation", ABLATION_ARMS, preset, settings)
+    named = [settings(kernel_z=kz, kernel_s=ks, dimension=dimension) for kz, ks, dimension in chosen]
+    return _study("ablation", ABLATION_ARMS, preset, named)
 
 
-def _study(name: str, arms: Mapping[str, Arm], preset: str, settings: Sequence[Settings]) -> Study:
+def _study(name: str, arms: Mapping[str, Arm], preset: str, cells: Sequence[Settings]) -> Study:
     small = preset == "smoke"
     units = tuple(
         (
@@ -131,7 +103,7 @@ def _study(name: str, arms: Mapping[str, Arm], preset: str, settings: Sequence[S
             ("epochs", 2 if small else arms[arm].epochs),
         )
         for arm in (("text",) if preset == "text" else arms)
-        for cell in settings
+        for cell in cells
     )
     return Study(f"{name}_smoke" if small else name, name, units)
 
@@ -145,8 +117,8 @@ def measure_unit_ablation(unit: dict[str, Any], device: str) -> list[dict[str, A
     """Train one cell of the tables on every draw of both laws; with Gaussian kernels also without the penalty."""
     gaussian = unit["kernel_z"] == unit["kernel_s"] == "gaussian"
     lams = (0.0, ABLATION_LAM) if gaussian else (ABLATION_LAM,)
-    settings = (("kernel", unit["kernel_z"]), ("kernel_s", unit["kernel_s"]))
-    return _measured(unit, ABLATION_ARMS, device, lams=lams, dimension=unit["dimension"], settings=settings)
+    kernels = settings(kernel=unit["kernel_z"], kernel_s=unit["kernel_s"])
+    return _measured(unit, ABLATION_ARMS, device, lams=lams, dimension=unit["dimension"], departures=kernels)
 
 
 def _measured(unit: dict[str, Any], arms: Mapping[str, Arm], device: str, **how: Any) -> list[dict[str, Any]]:
@@ -179,12 +151,6 @@ def drawn_splits(signals: Sequence[str], draws: Sequence[int], *, n: int, device
         x_test=x[:, cut:],
         s_test=s[:, cut:],
         y_test=y[:, cut:],
-        x_validation=None,
-        s_validation=None,
-        y_validation=None,
-        weights_train=None,
-        weights_validation=None,
-        weights_test=None,
         seeds=tuple(draws) * len(signals),
         task="classification",
         name="synthetic",
@@ -227,18 +193,14 @@ def train_draws(
     n: int,
     device: str,
     epochs: int | None = None,
-    settings: Settings = (),
+    departures: Settings = (),
 ) -> list[dict[str, Any]]:
     """Train FRHSIC at each λ on each draw, a stack for each law, and measure every model on the test part of its draw.
 
-    λ = 0 is the unpenalized model. The seed of a model is that of its draw, so the models of a draw start alike.
-
-    Returns
-    -------
-    list of dict
-        ``signal``, ``draw``, ``lam``, what :func:`frhsic_core.paper.runs.metrics.evaluate` measures, ``hsic_unit``
-        (:func:`measure_synthetic`) and ``bayes`` (accuracy of the Bayes rule on the same test rows); ``notes`` where
-        the training warned.
+    λ = 0 is the unpenalized model. The seed of a model is that of its draw, so the models of a draw start alike. A row
+    has ``signal``, ``draw``, ``lam``, what :func:`frhsic_core.paper.runs.metrics.evaluate` measures, ``hsic_unit``
+    (:func:`measure_synthetic`) and ``bayes`` (accuracy of the Bayes rule on the same test rows); ``notes`` where the
+    training warned.
     """
     from frhsic_core.data.synthetic import log_odds
 
@@ -248,7 +210,7 @@ def train_draws(
         recipe = Recipe(
             Task("synthetic", "text", arm.protocol, (("n", n), ("signal", signal))),
             "frhsic",
-            settings=(*arm.settings, *settings),
+            settings=(*arm.settings, *departures),
             epochs=epochs or arm.epochs,
             network=(("widths", (*arm.hidden, dimension)), ("activation", arm.activation)),
             measure="synthetic",

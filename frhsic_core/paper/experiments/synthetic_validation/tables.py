@@ -8,7 +8,7 @@ orders of magnitude here, on its logarithm.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -16,12 +16,14 @@ import numpy as np
 import pandas as pd
 
 from frhsic_core.paper.claims.answers import PROTOCOLS, Answer, one_run, query, rows_of
-from frhsic_core.paper.experiments.shared.paired import compare, holm
+from frhsic_core.paper.experiments.shared.paired import compare_all
 from frhsic_core.paper.experiments.synthetic_validation import ARMS, DIMENSION
 
 GROUP = ["arm", "signal"]
 BASE = ("gaussian", "gaussian", DIMENSION)
 CELL = ["kernel_z", "kernel_s", "dimension"]
+Cell = tuple[str, str, int]
+Pairs = list[tuple[str, np.ndarray, np.ndarray]]
 
 
 def is_constant(rows: pd.DataFrame) -> pd.Series:
@@ -103,30 +105,16 @@ def cell_table(rows: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _by_draw(rows: pd.DataFrame, column: str) -> dict[tuple[str, str, int], np.ndarray]:
-    penalised = rows[rows["lam"] > 0]
-    return {
-        (str(key[0]), str(key[1]), int(key[2])): part.sort_values("draw")[column].to_numpy(float)
-        for key, part in penalised.groupby(CELL)
-    }
-
-
-def _tested(pairs: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> list[dict[str, float | str | int]]:
-    found = {name: compare(first, second, higher=True, resamples=200) for name, (first, second) in pairs.items()}
-    adjusted = holm(np.array([line.p for line in found.values()]))
-    return [
-        {
-            "comparison": name,
-            "mean": line.mean,
-            "median": line.median,
-            "higher_in": line.wins,
-            "draws": line.splits,
-            "effect": line.effect,
-            "p": line.p,
-            "p_holm": float(p),
-        }
-        for (name, line), p in zip(found.items(), adjusted, strict=True)
-    ]
+def _tested(rows: pd.DataFrame, column: str, pairs_of: Callable[[dict[Cell, np.ndarray]], Pairs]) -> pd.DataFrame:
+    """Compare pairs of cells in each arm and signal, draw by draw; Holm within arm and signal."""
+    tables = []
+    for (arm, signal), part in rows[rows["lam"] > 0].groupby(GROUP):
+        values = {key: cell.sort_values("draw")[column].to_numpy(float) for key, cell in part.groupby(CELL)}
+        named = [({"arm": arm, "signal": signal, "comparison": name}, a, b) for name, a, b in pairs_of(values)]
+        tables.append(compare_all(named, higher=True, resamples=200))
+    shown = ["arm", "signal", "comparison", "mean", "median", "higher_in", "draws", "effect", "p", "p_holm"]
+    names = {"wins": "higher_in", "splits": "draws"}
+    return pd.concat(tables, ignore_index=True).rename(columns=names)[shown]
 
 
 def compared_cells(rows: pd.DataFrame, column: str = "gdp_reference") -> pd.DataFrame:
@@ -134,28 +122,23 @@ def compared_cells(rows: pd.DataFrame, column: str = "gdp_reference") -> pd.Data
 
     ``mean`` and ``median`` are of the cell minus Gaussian–Gaussian; ``higher_in`` counts draws.
     """
-    lines = []
-    for (arm, signal), part in rows.groupby(GROUP):
-        values = _by_draw(part, column)
-        pairs = {
-            f"{kz}, {ks}": (value, values[BASE])
-            for (kz, ks, dimension), value in values.items()
-            if dimension == DIMENSION and (kz, ks, dimension) != BASE
-        }
-        lines += [{"arm": arm, "signal": signal, **line} for line in _tested(pairs)]
-    return pd.DataFrame(lines)
+
+    def pairs(values: dict[Cell, np.ndarray]) -> Pairs:
+        others = [key for key in values if key[2] == DIMENSION and key != BASE]
+        return [(f"{key[0]}, {key[1]}", values[key], values[BASE]) for key in others]
+
+    return _tested(rows, column, pairs)
 
 
 def dimension_steps(rows: pd.DataFrame, column: str = "gdp_reference") -> pd.DataFrame:
     """Compare each dimension with the next smaller, and the largest with the smallest; Holm within arm and signal."""
-    lines = []
-    for (arm, signal), part in rows.groupby(GROUP):
-        values = _by_draw(part, column)
-        sizes = sorted(d for kz, ks, d in values if (kz, ks) == BASE[:2])
-        steps = [*pairwise(sizes), (sizes[0], sizes[-1])]
-        pairs = {f"{a} to {b}": (values[(*BASE[:2], b)], values[(*BASE[:2], a)]) for a, b in steps}
-        lines += [{"arm": arm, "signal": signal, **line} for line in _tested(pairs)]
-    return pd.DataFrame(lines)
+
+    def pairs(values: dict[Cell, np.ndarray]) -> Pairs:
+        sizes = {key[2]: value for key, value in sorted(values.items()) if key[:2] == BASE[:2]}
+        steps = [*pairwise(sizes), (min(sizes), max(sizes))]
+        return [(f"{a} to {b}", sizes[b], sizes[a]) for a, b in steps]
+
+    return _tested(rows, column, pairs)
 
 
 COLUMNS = {"acc": "performance", "gdp": "gdp_reference"}

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from frhsic_core.paper.experiments.presets import DATASETS, LIVE, METHODS, SPLITS, smoke
-from frhsic_core.paper.runs.plan import Experiment, Settings, Task
+from frhsic_core.paper.experiments.presets import DATASETS, LIVE, METHODS, SPLITS, settings, smoke
+from frhsic_core.paper.runs.plan import Experiment, Task
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -23,19 +23,11 @@ if TYPE_CHECKING:
     from frhsic_core.learning.stack import TrainedStack
     from frhsic_core.paper.experiments.transfer.fresh_heads import Prediction
 
-__all__ = ["FOREST_ROWS", "HEADS", "LAMS", "live", "measure", "plan"]
-
 ORDER = 6
-
 HEADS = ("linear", "mlp", "forest", "svm")
 LAMS = (10.0, 100.0)
 # FRHSIC where neither scale nor bandwidth can be evaded, with the head's output penalised as well.
-RECOMMENDED: Settings = (
-    ("estimator", "normalized"),
-    ("scale", "standardize"),
-    ("bandwidth", "every_batch"),
-    ("on", "both"),
-)
+RECOMMENDED = settings(estimator="normalized", scale="standardize", bandwidth="every_batch", on="both")
 # A forest takes 10 to 30 s of a core on more rows than these: there it is fitted at the first λ only.
 FOREST_ROWS = 6000
 

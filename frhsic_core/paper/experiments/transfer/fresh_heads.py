@@ -22,7 +22,6 @@ from frhsic_core.learning.data import random_order
 from frhsic_core.learning.stack import StackedLinear, StackedMLP, seeded_generators
 from frhsic_core.learning.step import CapturedSteps
 
-HEADS = ("linear", "mlp", "forest", "svm")
 HIDDEN = 64
 EPOCHS = 100
 BATCH_SIZE = 256
@@ -49,16 +48,8 @@ def neural_heads(
     """Train a linear head and an MLP on every representation, all models in one loop.
 
     Both heads use the same mini-batches; each minimizes its own loss, so that one Adam over both is one for each. On
-    CUDA a step is one graph launch. O(models · n · (d + 64 d)) for each epoch.
-
-    Parameters
-    ----------
-    z_train, y_train, z_test : Tensor
-        ``(models, n, d)``, ``(models, n)``, ``(models, m, d)``.
-    seeds : sequence of int
-        For the initial weights and the order of rows.
-    task : {"classification", "regression"}
-        Binary cross-entropy with logits, or mean squared error.
+    CUDA a step is one graph launch. O(models · n · (d + 64 d)) for each epoch. ``z_train`` is ``(models, n, d)``,
+    ``seeds`` are for the initial weights and the order of rows.
     """
     models, n, d = z_train.shape
     device = z_train.device

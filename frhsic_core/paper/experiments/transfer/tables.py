@@ -14,7 +14,7 @@ import pandas as pd
 
 from frhsic_core.paper.claims.answers import Answer, data_note, joined, one_run, query, rows_of
 from frhsic_core.paper.experiments.shared.paired import t_interval
-from frhsic_core.paper.experiments.shared.pareto import BAND, named
+from frhsic_core.paper.experiments.shared.pareto import keeps, named
 from frhsic_core.paper.experiments.transfer import HEADS, LAMS
 from frhsic_core.paper.runs.stored import book_folder
 from frhsic_core.registry import TRANSFER_METHODS, labels
@@ -79,13 +79,13 @@ def across_heads(rows: pd.DataFrame, *, convention: str = "gdp_sample", heads: S
     return found.reset_index()
 
 
-def spread_table(rows: pd.DataFrame, *, convention: str = "gdp_sample", heads: Sequence[str] = HEADS) -> pd.DataFrame:
+def spread_table(rows: pd.DataFrame, *, convention: str = "gdp_sample") -> pd.DataFrame:
     """Return mean and standard deviation over splits of the spread over heads and of the largest GDP.
 
     One line for each dataset, method and λ, with the mean ``performance`` of the model's own head, its ratio to
     Unfair's and whether it is within one per cent.
     """
-    found = across_heads(rows, convention=convention, heads=heads)
+    found = across_heads(rows, convention=convention)
     grouped = found.groupby(["dataset", "name", "lam"])
     table = pd.DataFrame(
         {
@@ -95,10 +95,9 @@ def spread_table(rows: pd.DataFrame, *, convention: str = "gdp_sample", heads: S
             "largest over splits": grouped["largest"].std(),
             "mean": grouped["mean"].mean(),
             "splits": grouped["split"].nunique(),
+            "between": grouped["between"].mean(),
         }
     )
-    if "between" in found:
-        table["between"] = grouped["between"].mean()
     return table.join(preserving(rows)).reset_index()
 
 
@@ -110,10 +109,9 @@ def own_and_fresh(rows: pd.DataFrame) -> pd.DataFrame:
     """
     lines = by_head(rows)
     wide = lines.pivot(index=_KEY, columns="head", values="gdp_sample")
-    rows = rows.assign(name=rows["method"].where(rows["option"] == "", rows["method"] + ":" + rows["option"]))
     found = pd.DataFrame(
         {
-            "own": rows.set_index(_KEY)["gdp_sample"].astype(float),
+            "own": named(rows).set_index(_KEY)["gdp_sample"].astype(float),
             "worst": wide.max(axis=1),
             "worst_three": wide.drop(columns="forest").max(axis=1),
             "heads": wide.notna().sum(axis=1),
@@ -122,10 +120,8 @@ def own_and_fresh(rows: pd.DataFrame) -> pd.DataFrame:
     return found.assign(excess=found["worst"] - found["own"]).reset_index()
 
 
-def paired_difference(
-    found: pd.DataFrame, column: str, *, dataset: str, lam: float, name: str = "frhsic", other: str
-) -> tuple[float, float]:
-    """Return the mean over splits of ``name`` less ``other`` and the half-width of its 95 % t interval.
+def paired_difference(found: pd.DataFrame, column: str, *, dataset: str, lam: float, other: str) -> tuple[float, float]:
+    """Return the mean over splits of FRHSIC less ``other`` and the half-width of its 95 % t interval.
 
     ``found`` has a line for each model (:func:`across_heads`, :func:`own_and_fresh`); Unfair is taken at its λ of zero.
 
@@ -141,19 +137,19 @@ def paired_difference(
     part = found[found["dataset"] == dataset]
     wide = [
         part[(part["name"] == one) & (part["lam"] == (0.0 if one == "unfair" else lam))].set_index("split")[column]
-        for one in (name, other)
+        for one in ("frhsic", other)
     ]
     return t_interval((wide[0] - wide[1]).dropna().to_numpy())
 
 
-def preserving(rows: pd.DataFrame, *, band: float = BAND) -> pd.DataFrame:
-    """Return mean performance of the model's own head and whether it is within ``band`` of Unfair's, for each model."""
+def preserving(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return mean performance of the model's own head and whether it is within 1 % of Unfair's, for each model."""
     rows = named(rows)
     means = rows.groupby(["dataset", "name", "lam"])["performance"].mean()
-    unfair = means.xs(("unfair", 0.0), level=("name", "lam")).reindex(means.index.get_level_values("dataset"))
-    ratio = means.to_numpy() / unfair.to_numpy()
-    task = rows.groupby("dataset")["task"].first().reindex(means.index.get_level_values("dataset"))
-    kept = np.where(task == "regression", ratio <= 1 + band, ratio >= 1 - band)
+    datasets = means.index.get_level_values("dataset")
+    ratio = means / means.xs(("unfair", 0.0), level=("name", "lam")).loc[datasets].to_numpy()
+    regression = rows.groupby("dataset")["task"].first().loc[datasets] == "regression"
+    kept = keeps(ratio.to_numpy(), 1.0, higher=~regression)
     return pd.DataFrame({"performance": means, "of Unfair's": ratio, "kept": kept})
 
 
@@ -162,7 +158,6 @@ def places(
     dataset: str,
     *,
     convention: str = "gdp_mixed",
-    lam: float | None = None,
     methods: Sequence[str] = TRANSFER_METHODS,
     column: str = "sd",
     kept_only: bool = True,
@@ -172,7 +167,7 @@ def places(
     Only those that keep performance take part, unless ``kept_only=False``.
     """
     table = spread_table(rows[rows["dataset"] == dataset], convention=convention)
-    part = table[(table["lam"] == (PAPER_LAMS[dataset] if lam is None else lam)) & table["name"].isin(methods)]
+    part = table[(table["lam"] == PAPER_LAMS[dataset]) & table["name"].isin(methods)]
     part = part[part["kept"]] if kept_only else part
     return part.set_index("name")[column].dropna().rank(method="min").astype(int)
 
@@ -240,9 +235,8 @@ def transfer_reduction(dataset: str, method: str) -> Answer:
     for convention in ("gdp_mixed", "gdp_sample"):
         own, unfair = (heads_of(dataset, name, convention)["sd"] for name in (method, "unfair"))
         found[convention] = 100 * (1 - own / unfair).to_numpy(float)
-    values = found["gdp_mixed"]
     note = f"on one scale {found['gdp_sample'].mean():.0f} ± {found['gdp_sample'].std(ddof=1):.0f} over splits"
-    mean, interval = one_run(values)
+    mean, interval = one_run(found["gdp_mixed"])
     return Answer({"any": mean}, {"any": interval}, note=note)
 
 
@@ -253,18 +247,15 @@ def transfer_place(datasets: list[str], method: str) -> Answer:
     On the datasets named, with logits and labels mixed as printed. The interval holds the places in single splits.
     """
     rows = rows_of("transfer")
-    kept = preserving(rows)["kept"]
     found: dict[str, list[float]] = {}
     notes = []
-    splits = sorted(rows["split"].unique())
     for dataset in datasets:
         whole = places(rows, dataset)
         if method not in whole:
             notes.append(f"{dataset}: performance is not kept")
             continue
-        others = [name for name in whole.index if kept[dataset, name, PAPER_LAMS[dataset]]]
-        spread = pd.DataFrame({name: heads_of(dataset, name)["sd"] for name in others})
-        single = spread.rank(axis=1, method="min")[method].reindex(splits).dropna()
+        spread = pd.DataFrame({name: heads_of(dataset, name)["sd"] for name in whole.index})
+        single = spread.rank(axis=1, method="min")[method]
         found[dataset] = [float(whole[method]), float(single.min()), float(single.max())]
         sample, hard = (places(rows, dataset, convention=name)[method] for name in ("gdp_sample", "gdp_label"))
         notes.append(f"{dataset}: {whole[method]} of {len(whole)}, by probabilities {sample}, by labels {hard}")

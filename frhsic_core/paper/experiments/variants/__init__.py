@@ -32,14 +32,7 @@ if TYPE_CHECKING:
     import numpy as np
     from torch import Tensor
 
-__all__ = [
-    "BASE", "BEST", "CELLS", "DEFAULT", "FEWEST", "NARROW", "PUBLISHED", "RARE", "RETUNED", "SHOWN", "UNSEEN",
-    "VARIANTS", "Variant", "best_rows", "cell_statistics", "measure_minority", "plan", "plan_minority",
-    "plan_variants_best", "plan_variants_live", "sweep_of", "variant_rows",
-]  # fmt: skip
-
 ORDER = 2
-
 BASE: dict[str, Any] = {
     "estimator": "normalized",
     "scale": "standardize",
@@ -59,32 +52,16 @@ REG_GDP: dict[str, Any] = {"points": 30, "smoothing": 0.2, "grid_range": "batch"
 
 @dataclass(frozen=True)
 class Variant:
-    """A method in one setting.
+    """A method in one setting."""
 
-    Parameters
-    ----------
-    option : str
-        Its name in the store; empty for what the main sweep trained.
-    method : str
-        ``"frhsic"``, ``"frem"`` or ``"reg_gdp"``.
-    factor, level : str
-        What departs from the base, and how; for tables.
-    settings : tuple of pairs
-        Every setting of the penalty.
-    batch_size, widths
-        Of the training and of the encoder.
-    datasets : tuple of str
-        Trained on these alone; empty for all.
-    """
-
-    option: str
+    option: str  # its name in the store; empty for what the main sweep trained
     method: str
-    factor: str
+    factor: str  # what departs from the base, and how; for tables
     level: str
-    settings: Settings
+    settings: Settings  # every setting of the penalty
     batch_size: int = 256
     widths: tuple[int, ...] = ()
-    datasets: tuple[str, ...] = ()
+    datasets: tuple[str, ...] = ()  # trained on these alone; empty for all
 
     @property
     def name(self) -> str:

@@ -106,9 +106,9 @@ def left_out(rows: pd.DataFrame, *, measures: tuple[str, ...] = MEASURES) -> pd.
     return pd.DataFrame(lines)
 
 
-def to_train(name: str, *, preset: str = "full") -> pd.DataFrame:
+def to_train(name: str) -> pd.DataFrame:
     """Count the models of an experiment that the book holds and those still to be trained, by dataset and method."""
-    experiment = experiment_for(name, preset)
+    experiment = experiment_for(name)
     assert isinstance(experiment, Experiment)
     done = ResultStore(book_folder("results"), experiment.name).done()
     lines = [
@@ -123,13 +123,13 @@ def to_train(name: str, *, preset: str = "full") -> pd.DataFrame:
     return pd.DataFrame(lines).groupby(["dataset", "method"], sort=False).sum()
 
 
-def factor_table(rows: pd.DataFrame, *, method: str, measures: tuple[str, ...] = MEASURES) -> pd.DataFrame:
+def factor_table(rows: pd.DataFrame, *, method: str) -> pd.DataFrame:
     """Return nAUP by factor and level, columns (dataset, measure): what changing one setting does.
 
     The first lines are what was published and (for FRHSIC) the base that every other line departs from.
     """
-    areas = variant_areas(rows, measures=measures).unstack("dataset").swaplevel(axis=1)
-    areas = areas.reindex(columns=[(d, m) for d in dict.fromkeys(areas.columns.get_level_values(0)) for m in measures])
+    areas = variant_areas(rows).unstack("dataset").swaplevel(axis=1)
+    areas = areas.reindex(columns=[(d, m) for d in dict.fromkeys(areas.columns.get_level_values(0)) for m in MEASURES])
     shown: list[Variant] = [v for v in (*PUBLISHED, *VARIANTS) if v.method == method and v.name in areas.index]
     first = {v.factor: i for i, v in reversed(list(enumerate(shown)))}
     shown.sort(key=lambda v: first[v.factor])  # the levels of a factor together
@@ -147,11 +147,11 @@ LEVELS: dict[str, tuple[str, str, tuple[str | None, ...], str]] = {
 }
 
 
-def level_tables(rows: pd.DataFrame, *, measure: str = "gdp_reference") -> dict[str, pd.DataFrame]:
+def level_tables(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Return nAUP along the levels of each rival's setting, mean and sd over the splits taken singly."""
     single = {
         (dataset, name): values
-        for dataset, sweep in sweeps_of(rows, measure)
+        for dataset, sweep in sweeps_of(rows, "gdp_reference")
         for name, values in zip(sweep.methods, sweep.areas(np.eye(sweep.splits)).T, strict=True)
     }
     tables = {}
@@ -193,14 +193,8 @@ def best_headline(*, splits: tuple[int, ...] | None = None, against: str = "publ
 
     Each is compared alone with the rivals (nAUP, the same comparison for all), Holm over the thirty comparisons of a
     line. Against narrow rivals stand the default and the published FRHSIC, whose Z has four columns there too. For
-    other pages: ``best_headline().loc[(BEST[0], "gdp_reference"), "ahead_corrected"]``.
-
-    Parameters
-    ----------
-    splits : tuple of int, optional
-        Only these.
-    against : {"published", "retuned", "narrow"}
-        See :func:`rivals_of`.
+    other pages: ``best_headline().loc[(BEST[0], "gdp_reference"), "ahead_corrected"]``. ``against`` as in
+    :func:`rivals_of`.
     """
     rows = best_rows(splits=splits)
     rivals = rivals_of(against)
