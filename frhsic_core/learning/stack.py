@@ -69,11 +69,19 @@ class StackedLinear(nn.Module):
     def lone(self, i: int) -> nn.Linear:
         """Return model ``i`` as a plain ``nn.Linear``."""
         _, n_in, n_out = self.weight.shape
-        layer = nn.Linear(n_in, n_out, dtype=self.weight.dtype, device=self.weight.device)
+        layer = _UndrawnLinear(n_in, n_out, dtype=self.weight.dtype, device=self.weight.device)
+        layer.__class__ = nn.Linear
         with torch.no_grad():
             layer.weight.copy_(self.weight[i].T)
             layer.bias.copy_(self.bias[i, 0])
         return layer
+
+
+class _UndrawnLinear(nn.Linear):
+    """A layer that does not draw initial weights, because that would change PyTorch's global random state."""
+
+    def reset_parameters(self) -> None:
+        pass
 
 
 class StackedMLP(nn.Module):
@@ -113,6 +121,7 @@ class StackedMLP(nn.Module):
             raise ValueError(f"activation is {activation!r}: choose one of {', '.join(map(repr, ACTIVATIONS))}.")
         if len(widths) < 2 or min(widths) < 1:
             raise ValueError(f"widths is {tuple(widths)}: give at least an input and an output width, all positive.")
+        self.widths = tuple(widths)
         self.activation = activation
         self.activate_output = activate_output
         self.layers = nn.ModuleList(StackedLinear(models, a, b, dtype=dtype) for a, b in pairwise(widths))
@@ -179,7 +188,7 @@ class ModelStack(nn.Module):
     @property
     def n_features(self) -> int:
         """Number of columns of X."""
-        return cast(StackedLinear, self.encoder.layers[0]).weight.shape[1]
+        return self.encoder.widths[0]
 
     def initialize(self, seeds: Sequence[int]) -> list[torch.Generator]:
         """Initialize the encoder, then the head, and return the generators for an adversary to continue."""

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import torch
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
 from frhsic_core.arrays import ArrayLike, as_tensor, require_same_rows
@@ -261,10 +261,14 @@ def _check_seed(random_state: Any) -> None:
 
 
 def seed_of(random_state: Any) -> int:
-    """Return ``random_state`` if it is a whole number, and otherwise draw a seed from it."""
+    """Return ``random_state`` if it is a whole number, and otherwise a new seed from it or, for None, from nothing.
+
+    scikit-learn would draw from NumPy's global generator for None, and so change what the caller draws next.
+    """
     if isinstance(random_state, Integral):
         return int(random_state)
-    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+    source = np.random.RandomState() if random_state is None else random_state
+    return int(source.randint(np.iinfo(np.int32).max))
 
 
 def number_of_epochs(epochs: int | str, *, rows: int, batch_size: int) -> int:
