@@ -14,7 +14,6 @@ import torch
 from torch import Tensor
 
 from frhsic_core.learning import FRHSIC, DCor, EscapeWarning, Progress, Trainer, Unfair, make_penalty
-from frhsic_core.learning.checkpoint import read_state, write_state
 from frhsic_core.learning.data import TrainingData
 from frhsic_core.learning.step import Step
 
@@ -113,42 +112,6 @@ def test_fit_works_off_the_main_thread() -> None:
     worker.start()
     worker.join()
     assert done == [1]
-
-
-def test_checkpoint_refuses_other_settings_and_damage(tmp_path: Path) -> None:
-    """Another λ or penalty is named; a truncated or foreign file is refused, code in it never run."""
-    path = tmp_path / "run.pt"
-    trainer(epochs=1).fit(checkpoint=path)
-    with pytest.raises(ValueError, match="lam"):
-        trainer(lam=[0.0, 4.0]).fit(checkpoint=path)
-    with pytest.raises(ValueError, match="penalty_settings"):
-        trainer(penalty=FRHSIC(estimator="biased")).fit(checkpoint=path)
-    path.write_bytes(path.read_bytes()[:100])
-    with pytest.raises(ValueError, match="not a readable checkpoint"):
-        trainer().fit(checkpoint=path)
-    torch.save({"model": torch.ones(2)}, path)
-    with pytest.raises(ValueError, match="format"):
-        trainer().fit(checkpoint=path)
-    torch.save({"format": 1, "f": Path}, path)
-    with pytest.raises(ValueError, match="not a readable checkpoint"):
-        read_state(path)
-
-
-def test_checkpoint_is_whole_or_absent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A write that fails half-way leaves the old file and no litter."""
-    path = tmp_path / "run.pt"
-    write_state(path, {"epoch": 1})
-
-    def failing(state: object, file: object) -> None:
-        file.write(b"half")  # type: ignore[attr-defined]
-        raise OSError("No space left on device")
-
-    monkeypatch.setattr(torch, "save", failing)
-    with pytest.raises(OSError, match="No space"):
-        write_state(path, {"epoch": 2})
-    monkeypatch.undo()
-    assert read_state(path)["epoch"] == 1
-    assert [file.name for file in tmp_path.iterdir()] == ["run.pt"]
 
 
 def test_history_and_callback() -> None:

@@ -108,6 +108,7 @@ class FairClassifier(ClassifierMixin, _WithPositiveClass):
     """
 
     classes_: np.ndarray
+    _needed = (*FairModel._needed, "classes_", "positive_class_")
 
     def __init__(
         self,
@@ -197,6 +198,8 @@ class FairRegressor(RegressorMixin, FairModel):
     >>> model.fit(X, X.sum(1), sensitive_features=s).predict(X).shape
     (400,)
     """
+
+    _needed = (*FairModel._needed, "target_offset_", "target_scale_")
 
     def fit(self, X: Any, y: Any, *more: Any, sensitive_features: Attribute = None, sample_weight: Any = None) -> Self:
         """Fit on ``X (n, d)``, numbers ``y (n,)`` and the attribute(s), as in :meth:`FairClassifier.fit`."""

@@ -143,8 +143,12 @@ class Penalty(nn.Module):
         return "" if self.condition is None else f"condition={self.condition!r}"
 
     def settings(self) -> dict[str, object]:
-        """Return the public plain-valued settings, for checkpoints and records."""
-        return {name: repr(value) for name, value in sorted(vars(self).items()) if _is_setting(name, value)}
+        """Return the public settings in words, for checkpoints and records: plain values, and functions by name."""
+        named = {name: value for name, value in sorted(vars(self).items()) if _is_setting(name, value)}
+        return {
+            name: f"{value.__module__}.{value.__qualname__}" if hasattr(value, "__qualname__") else repr(value)
+            for name, value in named.items()
+        }
 
 
 def _normalized(weights: Tensor) -> Tensor:
@@ -154,7 +158,7 @@ def _normalized(weights: Tensor) -> Tensor:
 def _is_setting(name: str, value: object) -> bool:
     return (
         not name.startswith("_")
-        and isinstance(value, str | int | float | tuple | BandwidthPolicy | None)
+        and (isinstance(value, str | int | float | tuple | BandwidthPolicy | None) or hasattr(value, "__qualname__"))
         and (name not in ("training", "call_super_init", "dump_patches"))
     )
 
