@@ -63,6 +63,17 @@ def weighted_mean(values: Tensor, weights: Tensor | None) -> Tensor:
     return values.mean(-1) if weights is None else (weights * values).sum(-1)
 
 
+def counted_range(values: Tensor, weights: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Return the smallest and the largest of the values ``(..., m)`` with a positive weight, each ``(..., 1)``."""
+    if weights is None:
+        return values.amin(-1, keepdim=True), values.amax(-1, keepdim=True)
+    largest = torch.finfo(values.dtype).max
+    low = values.masked_fill(weights <= 0, largest).amin(-1, keepdim=True)
+    high = values.masked_fill(weights <= 0, -largest).amax(-1, keepdim=True)
+    empty = low > high  # no row counts: any finite range will do, because the penalty is zero
+    return low.masked_fill(empty, 0.0), high.masked_fill(empty, 0.0)
+
+
 class Penalty(nn.Module):
     """A penalty on the dependence of Z (or of the head's output) on S: ``batch -> (models,)``, differentiable.
 
@@ -218,7 +229,7 @@ class KernelPenalty(Penalty):
         self.register_buffer("sigma_z", setup.data.x.new_zeros(setup.models))
 
     def scaled(self, z: Tensor, weights: Tensor | None = None) -> Tensor:
-        """Return Z scaled as ``scale`` says; with ``weights`` its mean and variance are weighted."""
+        """Return Z scaled as ``scale`` says, by the rows that count; mean and variance are weighted."""
         if self.scale == "standardize":
             p = None if weights is None else weights.unsqueeze(-2)
             centered = z - weighted_mean(z.mT, p).unsqueeze(-2)
@@ -228,8 +239,7 @@ class KernelPenalty(Penalty):
         if self.scale == "whiten":
             return whiten(z, weights)
         if self.scale == "minmax":
-            low = z.amin(-2, keepdim=True)
-            high = z.amax(-2, keepdim=True)
+            low, high = (end.mT for end in counted_range(z.mT, None if weights is None else weights.unsqueeze(-2)))
             return (z - low) / (high - low + 1e-6)
         return z
 
