@@ -209,7 +209,8 @@ def test_several_splits_are_averaged_over_disjoint_parts() -> None:
         np.testing.assert_allclose(got[name], np.mean([each[name] for each in found], axis=0), rtol=1e-6)
     errors = np.array([each["standard_error"] for each in found])
     np.testing.assert_allclose(got["standard_error"], np.sqrt((errors**2).sum(0)) / 3, rtol=1e-6)
-    np.testing.assert_array_equal(got["pvalue"], found[0]["pvalue"])
+    for name in ("pvalue", "threshold"):
+        np.testing.assert_allclose(got[name], found[0][name], rtol=1e-9)
     once = select_lambda(x, y, s, **options).choice.table
     np.testing.assert_allclose(once["performance"], found[0]["performance"])
 
@@ -235,7 +236,8 @@ def test_the_table_against_each_statistic_by_itself() -> None:
     stack = Trainer(x, y, s, lam=[0.0, 3.0], **OPTIONS).fit()
     x, y, s = toy(200, seed=1)
     got = validation_table(stack, x, y, s, n_permutations=99, seed=5)
-    test = hsic_test(stack.encode(x)[1], s, method="permutation", n_permutations=99)
+    same = torch.Generator().manual_seed(5)
+    test = hsic_test(stack.encode(x), s, method="permutation", n_permutations=99, generator=same)
     for i in range(2):
         z, logits = stack.encode(x)[i], stack.output(x)[i]
         row = got.iloc[i]
@@ -248,11 +250,50 @@ def test_the_table_against_each_statistic_by_itself() -> None:
     right = ((stack.output(x) > 0) == (y > 0.5)).double().numpy()
     assert got["standard_error"][0] == 0.0
     assert got["standard_error"][1] == pytest.approx(scipy.stats.sem(right[1] - right[0]))
-    assert got["threshold"][1] == pytest.approx(test.threshold.item(), rel=0.5)  # other permutations, same law
+    np.testing.assert_allclose(got["threshold"], test.threshold, rtol=1e-9)
+    np.testing.assert_array_equal(got["pvalue"], test.pvalue)
     weights = torch.arange(200.0)
     weighted = validation_table(stack, x, y, s, n_permutations=9, sample_weight=weights)
     right = ((stack.output(x)[0] > 0) == (y > 0.5)).numpy()
     assert weighted["performance"][0] == pytest.approx(np.average(right, weights=weights.numpy()))
+
+
+def test_weights_count_in_the_choice() -> None:
+    """Weights reach the training of the grid and the performance, and a weight of two is a row twice."""
+    x, y, s = toy()
+    weights = torch.linspace(0.0, 2.0, 400, dtype=torch.float64)
+    options = OPTIONS | {"lams": [0.0, 1.0], "seed": 3, "n_permutations": 9}
+    path = select_lambda(x, y, s, sample_weight=weights, **options)
+    held = path.validation_rows
+    train = np.setdiff1d(np.arange(400), held)
+    alone = Trainer(
+        x[train], y[train], s[train], sample_weight=weights[train], lam=[0.0, 1.0], seeds=3, **OPTIONS
+    ).fit()
+    torch.testing.assert_close(path.stack.output(x), alone.output(x))
+    right = ((alone.output(x[held]) > 0) == (y[held] > 0.5)).numpy()
+    expected = np.average(right, axis=1, weights=weights[held].numpy())
+    np.testing.assert_allclose(path.choice.table["performance"], expected, rtol=1e-12)
+    assert (np.abs(expected - right.mean(1)) > 1e-3).all()
+
+
+def test_weights_in_r2_and_its_standard_error() -> None:
+    """R² of repeated rows; the standard error of a weighted mean with n_eff = 1/Σw² samples."""
+    x, _, s = toy()
+    target = x[:, 1]
+    stack = Trainer(x, target, s, task="regression", lam=[0.0, 3.0], **OPTIONS).fit()
+    weights = torch.ones(400, dtype=torch.float64)
+    weights[:100], weights[300:] = 2.0, 0.0
+    rows = torch.cat([torch.arange(100), torch.arange(300)])
+    got = validation_table(stack, x, target, s, sample_weight=weights, n_permutations=9)
+    repeated = validation_table(stack, x[rows], target[rows], s[rows], n_permutations=9)
+    np.testing.assert_allclose(got["performance"], repeated["performance"], rtol=1e-12)
+    share = (weights / weights.sum()).numpy()
+    error = ((stack.output(x) - target) ** 2).numpy()
+    change = (error[1] - error[0]) / np.average((target - np.average(target, weights=share)) ** 2, weights=share)
+    change -= np.average(change, weights=share)
+    count = 1 / (share**2).sum()
+    expected = np.sqrt((share**2 * change**2).sum() * count / (count - 1))
+    assert got["standard_error"][1] == pytest.approx(expected)
 
 
 def test_regression_reports_r2_and_equal_opportunity_counts_positives_only() -> None:

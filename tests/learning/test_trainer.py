@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from frhsic_core.learning import FRHSIC, DCor, EscapeWarning, Progress, Trainer, Unfair, make_penalty
-from frhsic_core.learning.data import TrainingData
+from frhsic_core.learning.data import TrainingData, random_order
 from frhsic_core.learning.step import Step
 
 N = 90
@@ -140,6 +140,27 @@ def test_history_accuracy_is_that_of_all_rows() -> None:
     torch.testing.assert_close(result.history["accuracy"][0], expected)
     loss = torch.nn.functional.binary_cross_entropy_with_logits(result.output(x)[0], y)
     torch.testing.assert_close(result.history["loss"][0, 0], loss, rtol=1e-6, atol=0)
+
+
+def test_history_weights_the_samples_of_a_batch() -> None:
+    """Loss and metric of a mini-batch are weighted means, and the epoch averages its mini-batches by their length."""
+    x, y, _ = sample()
+    weights = torch.linspace(0.1, 2.0, N, dtype=torch.float64)
+    for task, target in (("classification", y), ("regression", x[:, 1])):
+        s = sample()[2]
+        options = {"seeds": 5, "batch_size": 40, "epochs": 1, "learning_rate": 1e-12, "dtype": torch.float64}
+        result = Trainer(x, target, s, task=task, sample_weight=weights, device="cpu", **options).fit()
+        output = result.output(x)[0]
+        parts = random_order(torch.tensor([5]), epoch=0, n=N)[0].split(40)
+        for name in ("loss", "metric"):
+            each = (output - target) ** 2
+            if task == "classification" and name == "loss":
+                each = torch.nn.functional.binary_cross_entropy_with_logits(output, target, reduction="none")
+            elif task == "classification":
+                each = ((output > 0) == (target > 0.5)).double()
+            means = [np.average(each[part], weights=weights[part]) for part in parts]
+            expected = np.average(means, weights=[len(part) for part in parts])
+            assert result.history[name].item() == pytest.approx(expected, rel=1e-6)
 
 
 def test_weights_of_zero_drop_rows_and_equal_weights_change_nothing() -> None:
