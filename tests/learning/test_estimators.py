@@ -140,6 +140,40 @@ def test_sample_weight_zero_is_absence(toy: Any) -> None:
     np.testing.assert_array_equal(weighted.predict_proba(X), absent.predict_proba(X))
 
 
+def test_sample_weights_reach_the_training(toy: Any) -> None:
+    """Weights of 1 and 2 against repeated rows, in full mini-batches; the order of the rows is all that differs."""
+    X, y, s = toy
+    weight = np.where(np.arange(400) < 100, 2.0, 1.0)
+    rows = np.r_[np.arange(100), np.arange(400)]
+    options = CHECKED | {"method": "reg_gdp", "lam": 1.0}
+    weighted = FairClassifier(**options).fit(X, y, sensitive_features=s, sample_weight=weight)
+    repeated = FairClassifier(**options).fit(X[rows], y[rows], sensitive_features=s[rows])
+    np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-8)
+
+
+def test_the_target_is_standardized_with_weights(toy: Any) -> None:
+    X, _, s = toy
+    weight = np.linspace(0.1, 3.0, 400)
+    model = FairRegressor(**QUICK).fit(X, X[:, 0], sensitive_features=s, sample_weight=weight)
+    mean = np.average(X[:, 0], weights=weight)
+    assert model.target_offset_ == pytest.approx(mean)
+    assert model.target_scale_ == pytest.approx(np.sqrt(np.average((X[:, 0] - mean) ** 2, weights=weight)))
+
+
+def test_own_settings_win_over_the_default_place(toy: Any) -> None:
+    """FairEncoder penalizes Z and FairClassifier Z and logits, unless the settings say otherwise."""
+    X, y, s = toy
+    fits = [
+        (kind, place, kind(1.0, penalty_settings=place and {"on": place}, **QUICK).fit(X, y, sensitive_features=s))
+        for kind in (FairClassifier, FairEncoder)
+        for place in (None, "representation", "both")
+    ]
+    z = {(kind, place): model.transform(X) for kind, place, model in fits}
+    np.testing.assert_array_equal(z[FairClassifier, None], z[FairClassifier, "both"])
+    np.testing.assert_array_equal(z[FairEncoder, None], z[FairEncoder, "representation"])
+    assert not np.array_equal(z[FairClassifier, "both"], z[FairClassifier, "representation"])
+
+
 def test_pipeline_and_grid_search_route_the_attribute(toy: Any) -> None:
     X, y, s = toy
 

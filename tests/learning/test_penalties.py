@@ -299,6 +299,70 @@ def test_few_positives_count_when_there_are_enough() -> None:
             assert bool((found != 0).all()) == counts
 
 
+@pytest.mark.parametrize("name", ["reg_gdp", "reg_gdp training", "laftr", "mmd", "mmd means", "frhsic sum"])
+def test_several_attributes_are_added(name: str) -> None:
+    """The penalty of two attributes is the sum of the penalties of each; LAFTR adds the heads of its adversary."""
+    data, z, output = sample(p=2)
+    penalty = prepared(with_fixed_bandwidth(name), data, models=2, d=3)
+    together = penalty(batch_of(data, z, output), refresh=True)
+    total = torch.zeros_like(together)
+    for a in range(2):
+        alone = TrainingData(data.x, data.y, data.s[..., a : a + 1], None, "classification")
+        single = prepared(with_fixed_bandwidth(name), alone, models=2, d=3)
+        if name == "laftr":
+            head, own = single.reader.layers[-1], penalty.reader.layers[-1]
+            for mine, parts in ((head.weight, own.weight), (head.bias, own.bias)):
+                mine.data.copy_(parts.data[..., 4 * a : 4 * a + 4])
+            for mine, theirs in zip(
+                single.reader.layers[0].parameters(), penalty.reader.layers[0].parameters(), strict=True
+            ):
+                mine.data.copy_(theirs.data)
+        total = total + single(batch_of(alone, z, output), refresh=True)
+    torch.testing.assert_close(together, total)
+
+
+@pytest.mark.parametrize("name", ["mmd", "mmd means"])
+def test_bins_count_rows_with_weight(name: str) -> None:
+    """A bin with one row that counts is left out, however many rows without weight it has."""
+    data, z, output = sample(n=40)
+    penalty = prepared(with_fixed_bandwidth(name), data, models=2, d=3)
+    weights = torch.ones(40, dtype=DTYPE)
+    inside = (penalty.labels[:, 0] == 0).nonzero().flatten()
+    weights[inside[1:]] = 0.0
+    kept = weights.nonzero().flatten()
+    weighted = penalty(batch_of(data, z, output, weights=weights), refresh=True)
+    torch.testing.assert_close(weighted, penalty(batch_of(data, z, output, rows=kept), refresh=True))
+
+
+@pytest.mark.parametrize("scale", ["standardize", "whiten"])
+def test_the_bandwidth_stays_when_too_few_rows_count(scale: str) -> None:
+    """A batch with two positives does not change σ_Z of the model that it belongs to."""
+    data, z, output = sample(n=30)
+    penalty = prepared(FRHSIC(scale=scale, bandwidth="every_batch", condition="positives"), data, models=2, d=3)
+    penalty(batch_of(data, z, output), refresh=True)
+    before = penalty.sigma_z.clone()
+    batch = batch_of(data, 2 * z[:, :20], output[:, :20], rows=torch.arange(20))
+    y = batch.y.clone()
+    y[0] = (torch.arange(20) < 2).to(DTYPE)
+    penalty(Batch(batch.z, batch.output, batch.s, y, None, batch.rows), refresh=True)
+    assert penalty.sigma_z[0] == before[0]
+    assert penalty.sigma_z[1] != before[1]
+
+
+def test_weights_of_the_uniform_reference_are_limited() -> None:
+    """One row far from 4,999 others has at most 20 times the mean weight before the last rescaling."""
+    s = torch.zeros(1, 5000, 1, dtype=DTYPE)
+    s[0, 0] = 1.0
+    weights = uniform_weights(s)
+    torch.testing.assert_close(weights[0, 0] / weights[0, 1], torch.tensor(20.0 / (0.5 * 5000 / 4999), dtype=DTYPE))
+    assert weights.mean().item() == pytest.approx(1.0)
+
+
+def test_own_settings_replace_those_of_the_protocol() -> None:
+    assert make_penalty("frem", protocol="text").power == 2
+    assert make_penalty("frem", protocol="text", power=1).power == 1
+
+
 def test_rounding_is_not_dependence() -> None:
     """A Z that differs by less than its kernel resolves has no correlation, whatever its rows depend on."""
     data, _, output = sample(n=100)

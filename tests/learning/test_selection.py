@@ -296,6 +296,46 @@ def test_weights_in_r2_and_its_standard_error() -> None:
     assert got["standard_error"][1] == pytest.approx(expected)
 
 
+def test_the_choice_judges_the_rows_of_the_condition() -> None:
+    """With a penalty on the positives the validation table measures the dependence among the positives."""
+    x, y, s = toy()
+    penalty = make_penalty("frhsic", condition="positives")
+    path = select_lambda(x, y, s, penalty=penalty, lams=[1.0], n_permutations=9, **OPTIONS)
+    held = path.validation_rows[(y[path.validation_rows] > 0.5).numpy()]
+    expected = hsic(path.stack.encode(x[held])[0], s[held])
+    np.testing.assert_allclose(path.choice.table["hsic"], expected.item(), rtol=1e-9)
+
+
+def test_the_order_of_the_stack_does_not_matter() -> None:
+    """Standard errors are those of the difference from the smallest λ, wherever it is in the stack."""
+    x, y, s = toy()
+    longer = OPTIONS | {"epochs": 25, "learning_rate": 1e-2}
+    up, down = (Trainer(x, y, s, lam=lams, **longer).fit() for lams in ([0.0, 30.0], [30.0, 0.0]))
+    first, second = (validation_table(stack, x, y, s, n_permutations=9) for stack in (up, down))
+    assert first["standard_error"][1] > 0
+    np.testing.assert_allclose(first["standard_error"], second["standard_error"][::-1])
+
+
+def test_the_test_uses_at_most_max_rows() -> None:
+    """HSIC and its test use evenly spaced rows; GDP and the performance use all."""
+    x, y, s = toy()
+    stack = Trainer(x, y, s, lam=[0.0], **OPTIONS).fit()
+    table, whole = (validation_table(stack, x, y, s, n_permutations=9, max_rows=rows) for rows in (50, 1000))
+    rows = np.linspace(0, 399, 50).round().astype(int)
+    assert table["hsic"][0] == pytest.approx(hsic(stack.encode(x)[0][rows], s[rows]).item(), rel=1e-9)
+    assert table["statistic"][0] == pytest.approx(50 * table["hsic"][0])
+    assert (table["gdp"][0], table["performance"][0]) == (whole["gdp"][0], whole["performance"][0])
+
+
+def test_the_gap_is_that_of_the_worst_attribute() -> None:
+    x, y, s = toy()
+    both = torch.cat([s, torch.rand(400, 1, generator=torch.Generator().manual_seed(1), dtype=torch.float64)], dim=1)
+    stack = Trainer(x, y, both, lam=[0.0], **OPTIONS | {"epochs": 20}).fit()
+    gaps = [gdp(stack.probabilities(x)[0], both[:, a]).item() for a in range(2)]
+    assert gaps[0] > 1.5 * gaps[1]
+    assert validation_table(stack, x, y, both, n_permutations=9)["gdp"][0] == pytest.approx(gaps[0])
+
+
 def test_regression_reports_r2_and_equal_opportunity_counts_positives_only() -> None:
     x, y, s = toy()
     target = x[:, 1]

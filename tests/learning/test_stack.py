@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from frhsic_core.learning import FREM, FRHSIC, METHODS, DCor, ModelStack, Trainer, make_penalty
+from frhsic_core.learning import FREM, FRHSIC, METHODS, DCor, ModelStack, RegGDP, Trainer, make_penalty
 from frhsic_core.learning.data import random_order
 from frhsic_core.learning.history import COLUMNS
 from frhsic_core.learning.penalties import Penalty
@@ -122,6 +122,30 @@ def test_initialize_equals_lone_models(dtype: torch.dtype) -> None:
     z, output = stack(x.expand(3, 6, 7))
     torch.testing.assert_close(stack.encoder.lone(1)(x), z[1])
     torch.testing.assert_close(stack.head.lone(1)(z[1]).squeeze(-1), output[1])
+
+
+def test_the_encoder_may_end_in_its_activation() -> None:
+    """The protocol of the text activates the last layer too, in the stack and in a separate model."""
+    x, y, s = (part[0] for part in datasets())
+    for protocol, activated in (("text", True), ("recommended", False)):
+        options = {"protocol": protocol, "epochs": 1, "batch_size": BATCH, "dtype": torch.float64}
+        stack = Trainer(x, y, s, penalty="unfair", activation="relu", device="cpu", **options).fit()
+        z = stack.encode(x)[0]
+        assert bool((z >= 0).all()) == activated
+        torch.testing.assert_close(stack.lone(0)[0](x), z)
+
+
+def test_the_grid_is_that_of_the_dataset() -> None:
+    """Reg-GDP over the range of the training data: each model of a stack uses the range of its own dataset."""
+    x, y, s = datasets()
+    s[1] = 10 * s[1] + 5
+    options = {"lam": 3.0, "seeds": 1, "epochs": 2, "batch_size": BATCH, "device": "cpu", "dtype": torch.float64}
+    stack = Trainer(x, y, s, penalty=RegGDP(grid_range="training"), **options)
+    stack.fit()
+    for i in range(2):
+        lone = Trainer(x[i], y[i], s[i], penalty=RegGDP(grid_range="training"), **options)
+        lone.fit()
+        assert_same_history(stack, i, lone)
 
 
 def test_order_depends_on_seed_and_epoch_alone() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import signal
 import threading
@@ -13,6 +14,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from frhsic_core.kernels import median_bandwidth
 from frhsic_core.learning import FRHSIC, DCor, EscapeWarning, Progress, Trainer, Unfair, make_penalty
 from frhsic_core.learning.data import TrainingData, random_order
 from frhsic_core.learning.step import Step
@@ -129,6 +131,60 @@ def test_history_and_callback() -> None:
         result.history["accurracy"]
     assert (result.history["loss"][-1] < result.history["loss"][0]).all()
     assert torch.isnan(trainer(epochs=1, penalty="unfair").fit().history["ratio"]).all()
+
+
+def test_the_time_left_counts_the_epochs_of_this_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A training that resumes at epoch 2 of 6 and takes a second for an epoch has three seconds left after it."""
+    path = tmp_path / "run.pt"
+    trainer(epochs=2).fit(checkpoint=path)
+    seconds = iter(range(10))
+    monkeypatch.setattr("frhsic_core.learning.trainer.time.perf_counter", lambda: float(next(seconds)))
+    seen: list[Progress] = []
+    trainer().fit(checkpoint=path, callback=seen.append)
+    assert [(p.epoch, p.seconds, p.seconds_left) for p in seen] == [(3, 1, 3), (4, 2, 2), (5, 3, 1), (6, 4, 0)]
+
+
+def test_a_result_stays_as_it_was_returned() -> None:
+    """The trainer goes on; the models and the history that it returned before do not."""
+    x, _, _ = sample()
+    going = trainer()
+    result = going.fit(callback=lambda progress: progress.epoch == 1)
+    before, penalty = result.output(x), copy.deepcopy(result.penalty.state_dict())
+    going.fit()
+    assert going.epoch == 6
+    assert torch.equal(result.output(x), before)
+    assert result.history.epochs == 1
+    assert all(torch.equal(value, penalty[name]) for name, value in result.penalty.state_dict().items())
+
+
+def test_the_ratio_is_that_of_the_rows_that_count() -> None:
+    """Z is scaled by the rows with weight, as in a step: the others are far away and would shrink it."""
+    x, y, s = sample()
+    weights = torch.ones(N, dtype=torch.float64)
+    weights[80:] = 0.0
+    x[80:] *= 1000.0
+    penalty = FRHSIC(scale="standardize", bandwidth=1.0)
+    options = {"penalty": penalty, "epochs": 1, "batch_size": N, "widths": (6, 4), "device": "cpu"}
+    result = Trainer(x, y, s, sample_weight=weights, learning_rate=1e-9, dtype=torch.float64, **options).fit()
+    z = result.encode(x)[0]
+    z = (z - z[:80].mean(0)) / (z[:80].var(0, correction=0) + 1e-6).sqrt()
+    torch.testing.assert_close(
+        result.history["ratio"], median_bandwidth(z, method="batch").reshape(1, 1), rtol=1e-5, atol=0
+    )
+
+
+def test_every_dataset_needs_variation() -> None:
+    """One dataset of a stack with one class, a constant attribute or no weight is an error, whatever the others are."""
+    x, y, s = (torch.stack([part, part]) for part in sample())
+    weights = torch.ones(2, N)
+    weights[1] = 0.0
+    for given, text in (
+        ((x, y * torch.tensor([[1.0], [0.0]]), s, None), "one class only"),
+        ((x, y, s * torch.tensor([[1.0], [0.0]]), None), "s is constant"),
+        ((x, y, s, weights), "positive for at least one"),
+    ):
+        with pytest.raises(ValueError, match=text):
+            Trainer(*given[:3], sample_weight=given[3], device="cpu")
 
 
 def test_history_accuracy_is_that_of_all_rows() -> None:
