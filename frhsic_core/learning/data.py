@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from frhsic_core.arrays import ArrayLike, as_tensor
+from frhsic_core.choices import one_of
 
 TASKS = ("classification", "regression")
 # Constants of splitmix64 (Steele, Lea and Flood, 2014), as signed 64-bit integers.
@@ -144,8 +145,7 @@ class TrainingData:
             The input has NaN, text, row counts that do not match, classes other than 0 and 1, a single class, a
             constant attribute, or weights that are negative or all zero.
         """
-        if task not in TASKS:
-            raise ValueError(f"task is {task!r}: choose 'classification' or 'regression'.")
+        one_of("task", task, TASKS)
         x = _read(x, "X", dtype, device)
         if x.ndim not in (2, 3):
             raise ValueError(f"X has shape {tuple(x.shape)}: give (n, d), or (datasets, n, d) for a stack.")

@@ -22,7 +22,7 @@ from frhsic_core.learning.data import TrainingData, random_order
 from frhsic_core.learning.history import History, Progress
 from frhsic_core.learning.penalties import Penalty
 from frhsic_core.learning.protocols import architecture, make_penalty
-from frhsic_core.learning.stack import ModelStack, TrainedStack, stack_settings
+from frhsic_core.learning.stack import ModelStack, TrainedStack, require_count, stack_settings
 from frhsic_core.learning.step import Step
 from frhsic_core.learning.threads import cpu_threads
 
@@ -120,9 +120,8 @@ class Trainer:
         dtype: torch.dtype = torch.float32,
         capture: bool | None = None,
     ) -> None:
-        for name, value in (("epochs", epochs), ("batch_size", batch_size)):
-            if int(value) != value or value < 1:
-                raise ValueError(f"{name} is {value}: it must be a positive whole number.")
+        require_count("epochs", epochs)
+        require_count("batch_size", batch_size)
         if not learning_rate > 0:
             raise ValueError(f"learning_rate is {learning_rate}: it must be positive.")
         if isinstance(x, TrainingData):
@@ -280,8 +279,7 @@ class Trainer:
 
     def _largest_tensor(self) -> int:
         """Return the number of elements of the largest tensor of a step: a Gram matrix, or the output of a layer."""
-        widest = max(max(weight.shape[-2:]) for weight in self.model.parameters())
-        return self.models * self.step.batch_size * max(self.step.batch_size, widest)
+        return self.models * self.step.batch_size * max(self.step.batch_size, *self.model.encoder.widths)
 
     def trained(self, *, interrupted: bool = False) -> TrainedStack:
         """Return a copy of the models in their current state."""

@@ -169,7 +169,7 @@ def test_the_ratio_is_that_of_the_rows_that_count() -> None:
     z = result.encode(x)[0]
     z = (z - z[:80].mean(0)) / (z[:80].var(0, correction=0) + 1e-6).sqrt()
     torch.testing.assert_close(
-        result.history["ratio"], median_bandwidth(z, method="batch").reshape(1, 1), rtol=1e-5, atol=0
+        result.history["ratio"], median_bandwidth(z, max_points=None, method="batch").reshape(1, 1), rtol=1e-5, atol=0
     )
 
 

@@ -12,6 +12,8 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
 from frhsic_core.arrays import ArrayLike, as_tensor
+from frhsic_core.choices import one_of
+from frhsic_core.learning.data import TASKS
 from frhsic_core.learning.estimators.base import FairModel
 from frhsic_core.learning.estimators.input import FitInput, favorable_class, read_fit
 from frhsic_core.learning.selection import LambdaSelection
@@ -271,8 +273,7 @@ class FairEncoder(_WithPositiveClass):
     def fit(self, X: Any, y: Any, *more: Any, sensitive_features: Attribute = None, sample_weight: Any = None) -> Self:
         """Fit on ``X (n, d)``, ``y (n,)`` and the attribute(s), as in :meth:`FairClassifier.fit`."""
         given = read_fit(self, X, y, more, sensitive_features, sample_weight)
-        if self.task not in ("auto", "classification", "regression"):
-            raise ValueError(f"task is {self.task!r}: choose 'auto', 'classification' or 'regression'.")
+        one_of("task", self.task, ("auto", *TASKS))
         values = np.unique(given.y)
         if len(values) < 2:
             count = "1 sample" if len(given.y) == 1 else f"{len(given.y)} rows"

@@ -123,9 +123,12 @@ class Penalty(nn.Module):
         """Return the terms of the penalty as a training step uses them; by default one, ``forward`` itself."""
         return [self(batch, refresh=refresh)]
 
-    def adversary_loss(self, batch: Batch) -> Tensor | None:
-        """Return the loss ``(models,)`` that the adversary minimizes on detached Z, or None without an adversary."""
-        return None
+    def adversary_loss(self, batch: Batch) -> Tensor:
+        """Return the loss ``(models,)`` that an adversary (the parameters of a penalty) minimizes on detached Z.
+
+        By default the game is zero-sum: what the encoder minimizes is what the adversary maximizes.
+        """
+        return -self(batch)
 
     def ratio(self, z: Tensor, weights: Tensor | None = None, *, sigma: Tensor | None = None) -> Tensor | None:
         """Return median(|z − z'|)/σ_Z for each model, or None when there is no kernel on Z.

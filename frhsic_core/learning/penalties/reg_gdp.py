@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from frhsic_core.choices import one_of
 from frhsic_core.conditional.smoothing import weights_at
 from frhsic_core.learning.data import Batch
 from frhsic_core.learning.penalties.base import Penalty, Setup, counted_range, weighted_mean
@@ -41,8 +42,7 @@ class RegGDP(Penalty):
         minimum_rows: int = 4,
     ) -> None:
         super().__init__(condition=condition, minimum_rows=minimum_rows)
-        if grid_range not in ("batch", "training"):
-            raise ValueError(f"grid_range is {grid_range!r}: choose 'batch' or 'training'.")
+        one_of("grid_range", grid_range, ("batch", "training"))
         if points < 1 or not smoothing > 0:
             raise ValueError(f"points is {points} and smoothing {smoothing}: both must be positive.")
         self.points = points
