@@ -201,7 +201,7 @@ def _fingerprint(values: Tensor | None) -> str:
     if values is None:
         return "None"
     array = values.detach().cpu().contiguous().numpy()
-    return f"{array.dtype} {array.shape} with hash {hashlib.sha256(array).hexdigest()[:16]}"
+    return f"{array.dtype} {array.shape} with hash {hashlib.sha256(array.data).hexdigest()[:16]}"
 
 
 def _read(value: ArrayLike, name: str, dtype: torch.dtype, device: torch.device | str) -> Tensor:

@@ -70,7 +70,7 @@ class StackedLinear(nn.Module):
     def lone(self, i: int) -> nn.Linear:
         """Return model ``i`` as a plain ``nn.Linear``."""
         _, n_in, n_out = self.weight.shape
-        layer = _UndrawnLinear(n_in, n_out, dtype=self.weight.dtype, device=self.weight.device)
+        layer: nn.Linear = _UndrawnLinear(n_in, n_out, dtype=self.weight.dtype, device=self.weight.device)
         layer.__class__ = nn.Linear
         with torch.no_grad():
             layer.weight.copy_(self.weight[i].T)

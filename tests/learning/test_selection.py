@@ -196,18 +196,20 @@ def test_the_path_is_one_stack_and_sees_no_validation_row() -> None:
 def test_several_splits_are_averaged_over_disjoint_parts() -> None:
     """By hand: three paths, each the first split of the same order rotated."""
     x, y, s = toy()
-    options = OPTIONS | {"lams": [0.0, 1.0], "seed": 3, "n_permutations": 19}
+    training = OPTIONS | {"epochs": 20, "learning_rate": 1e-2}
+    options = training | {"lams": [0.0, 10.0], "seed": 3, "n_permutations": 19}
     got = select_lambda(x, y, s, repeats=3, **options).choice.table
     order = torch.randperm(400, generator=torch.Generator().manual_seed(3))
     found = []
     for part in range(3):
         held = order[60 * part : 60 * part + 60].sort().values
         train = torch.tensor(np.setdiff1d(np.arange(400), held))
-        stack = Trainer(x[train], y[train], s[train], penalty="frhsic", lam=[0.0, 1.0], seeds=3, **OPTIONS).fit()
+        stack = Trainer(x[train], y[train], s[train], penalty="frhsic", lam=[0.0, 10.0], seeds=3, **training).fit()
         found.append(validation_table(stack, x[held], y[held], s[held], n_permutations=19, seed=3))
     for name in ("performance", "normalized_hsic", "gdp"):
         np.testing.assert_allclose(got[name], np.mean([each[name] for each in found], axis=0), rtol=1e-6)
     errors = np.array([each["standard_error"] for each in found])
+    assert (errors[:, 1] > 0).all()
     np.testing.assert_allclose(got["standard_error"], np.sqrt((errors**2).sum(0)) / 3, rtol=1e-6)
     for name in ("pvalue", "threshold"):
         np.testing.assert_allclose(got[name], found[0][name], rtol=1e-9)

@@ -89,6 +89,7 @@ def test_interrupt_in_the_middle_of_an_epoch_loses_nothing(tmp_path: Path, monke
     after_step(monkeypatch, 5, signals=1)  # in epoch 1, after its second of three steps
     result = stopped.fit(checkpoint=path)
     assert result.interrupted
+    assert path.exists()
     assert (stopped.epoch, stopped.batch) == (1, 2)
     assert result.history.epochs == 1
     resumed = trainer()
