@@ -56,6 +56,7 @@ ALL = {
     "frhsic": lambda **k: FRHSIC(**k),
     "frhsic biased": lambda **k: FRHSIC(estimator="biased", scale=None, bandwidth=1.0, **k),
     "frhsic whitened": lambda **k: FRHSIC(scale="whiten", **k),
+    "frhsic standardized": lambda **k: FRHSIC(scale="standardize", **k),
     "frhsic output": lambda **k: FRHSIC(on="output", **k),
     "frhsic minmax": lambda **k: FRHSIC(scale="minmax", kernel="imq", **k),
     "frhsic uniform": lambda **k: FRHSIC(reference="uniform", on="both", **k),

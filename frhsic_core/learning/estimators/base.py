@@ -250,7 +250,7 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a file that :meth:`save` wrote; nothing in the file is executed."""
+        """Read a file that :meth:`save` wrote; nothing in it is executed, and a damaged file is an error."""
         return load_estimator(cls, path)
 
     def _networks(self) -> tuple[nn.Sequential, nn.Linear]:
