@@ -67,8 +67,8 @@ class FairClassifier(ClassifierMixin, _WithPositiveClass):
         Width of each layer of the encoder. The last width is the dimension of Z. Keep it low: mini-batches should have
         many times as many samples, and directions of Z that the task does not need are filled by the attribute.
     random_state : int, RandomState or None
-        Seed of initial weights and mini-batches. With a whole number ``fit`` is repeatable. None takes a new seed, which
-        ``seed_`` keeps. NumPy's and PyTorch's global generators are neither used nor changed.
+        Seed of initial weights and mini-batches. With a whole number ``fit`` is repeatable. None takes a new seed,
+        which ``seed_`` keeps. The global generators of NumPy and PyTorch are neither used nor changed.
     device : str, default "auto"
         Device of the training. ``"auto"`` is CUDA if it is available.
     dtype : {"float32", "float64"}, default "float32"
