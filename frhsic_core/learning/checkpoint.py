@@ -10,12 +10,10 @@ from frhsic_core.learning.state_file import read_state, write_state
 if TYPE_CHECKING:
     from frhsic_core.learning.trainer import Trainer
 
-FORMAT = 2  # format 1 had no fingerprint of the data
-
 
 def write_checkpoint(path: str | os.PathLike[str], trainer: Trainer) -> None:
     """Write the state of a training, so that :func:`read_checkpoint` continues it as if it had not stopped."""
-    write_state(path, {"format": FORMAT, "belongs_to": _identity(trainer), **_state(trainer)})
+    write_state(path, {"belongs_to": _identity(trainer), **_state(trainer)})
 
 
 def read_checkpoint(path: str | os.PathLike[str], trainer: Trainer) -> None:
@@ -28,7 +26,8 @@ def read_checkpoint(path: str | os.PathLike[str], trainer: Trainer) -> None:
     """
     advice = "delete it to start again"
     step = trainer.step
-    state = read_state(path, what="a checkpoint", format=FORMAT, advice=advice, map_location=step.device)
+    # Checkpoints of format 1 do not say which data they belong to.
+    state = read_state(path, what="a checkpoint", advice=advice, oldest=2, map_location=step.device)
     missing = [name for name in ("belongs_to", *_state(trainer)) if name not in state]
     if missing:
         raise ValueError(f"the checkpoint {path} has no {', '.join(missing)}: {advice}.")

@@ -1,11 +1,13 @@
 """Files of tensors and plain values that are used only if they are undamaged: checkpoints and saved estimators.
 
-``torch.save`` writes a ZIP archive with a CRC-32 of every record, but ``torch.load`` does not look at it: it takes most
-flipped bits for data. Here all records are checked before any of them is used.
+A file has one line of text with the number and the SHA-256 of the bytes that follow, and these are what ``torch.save``
+writes. ``torch.load`` itself takes most flipped bits for data. Files of format 1 have no such line; their checksums are
+the CRC-32 of the records of torch's archive, which ``torch.load`` does not verify either.
 """
 
 from __future__ import annotations
 
+import hashlib
 import io
 import os
 import zipfile
@@ -16,22 +18,22 @@ import torch
 
 from frhsic_core.atomic_files import write_atomically
 
+FORMAT = 2
+_FIRST_WORD = b"frhsic-core"
+
 
 def write_state(path: str | os.PathLike[str], state: dict[str, Any]) -> None:
-    """Write ``state`` so that ``path`` holds either the old file or the whole new one."""
+    """Write ``state`` and the format so that ``path`` holds either the old file or the whole new one."""
     # In memory first: when Ctrl-C comes while torch writes to a file, torch raises a RuntimeError of its own instead.
     buffer = io.BytesIO()
-    torch.save(state, buffer)
-    if zipfile.ZipFile(buffer).testzip() is not None:
-        raise RuntimeError(
-            f"torch writes no checksums, so {path} could not be checked when it is read: call "
-            "torch.serialization.set_crc32_options(True) first."
-        )
-    write_atomically(path, lambda file: file.write(buffer.getbuffer()))
+    torch.save({"format": FORMAT, **state}, buffer)
+    content = buffer.getvalue()
+    head = b"%s %d %s\n" % (_FIRST_WORD, len(content), hashlib.sha256(content).hexdigest().encode())
+    write_atomically(path, lambda file: file.write(head + content))
 
 
 def read_state(
-    path: str | os.PathLike[str], *, what: str, format: int, advice: str, map_location: torch.device | str = "cpu"
+    path: str | os.PathLike[str], *, what: str, advice: str, oldest: int, map_location: torch.device | str = "cpu"
 ) -> dict[str, Any]:
     """Read a file of :func:`write_state` with ``weights_only=True``, so that a file from elsewhere cannot run code.
 
@@ -41,8 +43,8 @@ def read_state(
         The file.
     what, advice : str
         What the file should be, and what to do if it is not, for the messages.
-    format : int
-        The format number that the file must have.
+    oldest : int
+        The oldest format that is read.
     map_location : torch.device or str
         Device of the tensors.
 
@@ -52,32 +54,53 @@ def read_state(
         The file is of another kind, truncated, damaged or of another format.
     """
     data = Path(path).read_bytes()
-    file = io.BytesIO(data)
-    if not data.startswith(b"PK"):
+    if data.startswith(_FIRST_WORD):
+        head, _, content = data.partition(b"\n")
+        fault = _fault(head, content)
+    elif data.startswith(b"PK"):
+        content = data
+        fault = _fault_of_archive(content)
+    else:
         raise ValueError(f"{path} is not {what}: {advice}.")
+    if fault is not None:
+        raise ValueError(f"{path} is {fault}: {advice}.")
     try:
-        truncated = not zipfile.is_zipfile(file)
-        damaged = None if truncated else zipfile.ZipFile(file).testzip()
-    except Exception as error:  # the directory of the archive is damaged, which shows in many ways
-        raise ValueError(f"{path} is damaged ({type(error).__name__}): {advice}.") from error
-    if truncated:
-        raise ValueError(f"{path} is truncated, its end is missing: {advice}.")
-    if damaged is not None:
-        raise ValueError(f"{path} is damaged (the checksum of its record {damaged} is wrong): {advice}.")
-    file.seek(0)
-    try:
-        state = torch.load(file, map_location=map_location, weights_only=True)
+        state = torch.load(io.BytesIO(content), map_location=map_location, weights_only=True)
     except Exception as error:  # torch raises many kinds of errors for the archives of others
         # Not chained, because torch's own message advises to read the file as a pickle, which would run its code.
         raise ValueError(f"{path} is not {what} ({type(error).__name__}): {advice}.") from None
     found = state.get("format") if isinstance(state, dict) else None
     if not isinstance(found, int):
         raise ValueError(f"{path} is not {what}, because it has no format number: {advice}.")
-    if found > format:
+    if found > FORMAT:
         raise ValueError(
             f"{path} was written by a newer version of frhsic-core (format {found}; this version reads format "
-            f"{format}): update frhsic-core."
+            f"{FORMAT}): update frhsic-core."
         )
-    if found < format:
-        raise ValueError(f"{path} has format {found}, but this version reads format {format}: {advice}.")
+    if found < oldest:
+        raise ValueError(f"{path} has format {found}, but this version reads format {oldest}: {advice}.")
+    if found > 1 and content is data:
+        raise ValueError(f"{path} is damaged (it has lost its checksum): {advice}.")
     return state
+
+
+def _fault(head: bytes, content: bytes) -> str | None:
+    """Return what is wrong with a file of the first line ``head``, or None."""
+    expected = b"%s %d %s" % (_FIRST_WORD, len(content), hashlib.sha256(content).hexdigest().encode())
+    if head == expected:
+        return None
+    words = head.split(b" ")
+    if len(words) == 3 and words[1].isdigit() and int(words[1]) > len(content):
+        return f"truncated ({len(content)} of {int(words[1])} bytes)"
+    return "damaged (its checksum is wrong)"
+
+
+def _fault_of_archive(content: bytes) -> str | None:
+    """Return what is wrong with a file of format 1, or None."""
+    try:
+        if not zipfile.is_zipfile(io.BytesIO(content)):
+            return "truncated, its end is missing"
+        damaged = zipfile.ZipFile(io.BytesIO(content)).testzip()
+    except Exception as error:  # the directory of the archive is damaged, which shows in many ways
+        return f"damaged ({type(error).__name__})"
+    return None if damaged is None else f"damaged (the checksum of its record {damaged} is wrong)"

@@ -119,25 +119,19 @@ def test_the_fingerprint_on_cuda_is_that_of_the_cpu() -> None:
 # Damage ---------------------------------------------------------------------------------------------------------------
 
 
-def test_a_flipped_bit_is_an_error_or_changes_nothing(written: Path, tmp_path: Path) -> None:
-    """300 flips; about one in five falls on padding and dates of the archive, which carry no value."""
+def test_every_flipped_bit_is_noticed(written: Path, tmp_path: Path) -> None:
     trainer = make()
     read_checkpoint(written, trainer)
     expected = state_of(trainer)
     whole = written.read_bytes()
     path = tmp_path / "flipped.pt"
-    refused = []
     for bit in torch.randperm(8 * len(whole), generator=torch.Generator().manual_seed(0))[:300].tolist():
         data = bytearray(whole)
         data[bit // 8] ^= 1 << (bit % 8)
         path.write_bytes(data)
-        try:
+        with pytest.raises(ValueError, match=r"flipped.pt is (not a checkpoint|damaged|truncated)"):
             read_checkpoint(path, trainer)
-        except ValueError as error:
-            refused.append(str(error))
         assert all(torch.equal(a, b) for a, b in zip(expected, state_of(trainer), strict=True)), bit
-    assert len(refused) > 100
-    assert all("flipped.pt is" in message for message in refused)
 
 
 def test_each_damage_has_a_message(written: Path, tmp_path: Path) -> None:
@@ -153,10 +147,14 @@ def test_each_damage_has_a_message(written: Path, tmp_path: Path) -> None:
         path.write_bytes(content)
         with pytest.raises(ValueError, match=rf"{text}.*delete it to start again"):
             make().fit(checkpoint=path)
+    old = {
+        key: value for key, value in read_state(written, what="", advice="", oldest=2).items() if key != "belongs_to"
+    }
     for state, text in (
+        (old, "lost its checksum"),
+        (old | {"format": 1}, "format 1, but this version reads format 2"),
         (torch.ones(2), "no format number"),
         ({"model": torch.ones(2)}, "no format number"),
-        ({"format": 1}, "format 1, but this version reads format 2"),
         ({"format": 3}, "newer version"),
         ({"format": 2, "code": Path}, r"not a checkpoint \(UnpicklingError\)"),
     ):
@@ -166,34 +164,25 @@ def test_each_damage_has_a_message(written: Path, tmp_path: Path) -> None:
 
 
 def test_a_missing_key_is_named(written: Path, tmp_path: Path) -> None:
-    state = read_state(written, what="", format=2, advice="")
-    assert len(state) == 11
+    state = read_state(written, what="", advice="", oldest=2)
+    del state["format"]
+    assert len(state) == 10
     for name in state:
         write_state(tmp_path / "run.pt", {key: value for key, value in state.items() if key != name})
-        with pytest.raises(ValueError, match="format number" if name == "format" else f"has no {name}:"):
+        with pytest.raises(ValueError, match=f"has no {name}:"):
             make().fit(checkpoint=tmp_path / "run.pt")
-
-
-@pytest.mark.skipif(not hasattr(torch.serialization, "set_crc32_options"), reason="this torch always writes checksums")
-def test_torch_without_checksums_is_refused(tmp_path: Path) -> None:
-    torch.serialization.set_crc32_options(False)
-    try:
-        with pytest.raises(RuntimeError, match="set_crc32_options"):
-            write_state(tmp_path / "run.pt", {"format": 2, "x": torch.arange(3)})
-    finally:
-        torch.serialization.set_crc32_options(True)
-    assert not list(tmp_path.iterdir())
 
 
 # Interrupted writes ---------------------------------------------------------------------------------------------------
 
 
 class Failing:
-    """A file whose first write stores a part and then fails."""
+    """A file whose first write stores a part and then fails; later writes succeed, as after Ctrl-C."""
 
     def __init__(self, file: Any, error: BaseException) -> None:
         self.file = file
         self.error = error
+        self.failed = False
 
     def __enter__(self) -> Failing:
         return self
@@ -201,7 +190,14 @@ class Failing:
     def __exit__(self, *_: object) -> None:
         self.file.close()
 
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.file, name)
+
     def write(self, data: Any) -> None:
+        if self.failed:
+            self.file.write(data)
+            return
+        self.failed = True
         self.file.write(bytes(data)[:100])
         raise self.error
 

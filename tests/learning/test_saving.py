@@ -110,7 +110,13 @@ def test_models_of_the_first_version_load() -> None:
 
 @pytest.mark.parametrize(
     ("format", "text"),
-    [(2, "newer version"), (0, "format 0, but this version reads format 1"), ("1", "format number"), (None, "format")],
+    [
+        (3, "newer version"),
+        (2, "lost its checksum"),
+        (0, "format 0, but this version reads format 1"),
+        ("1", "format number"),
+        (None, "format"),
+    ],
 )
 def test_another_format_is_refused(tmp_path: Path, format: Any, text: str) -> None:
     state = torch.load(STORED / "regressor_format_1.pt", weights_only=True) | {"format": format}
@@ -122,8 +128,21 @@ def test_another_format_is_refused(tmp_path: Path, format: Any, text: str) -> No
 # Damage ---------------------------------------------------------------------------------------------------------------
 
 
-def test_a_flipped_bit_is_an_error_or_changes_nothing(tmp_path: Path) -> None:
-    """300 flips; some fall on padding and dates of the archive, which carry no value."""
+def test_every_flipped_bit_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "flipped.pt"
+    FairClassifier.load(STORED / "classifier_format_1.pt").save(path)
+    FairClassifier.load(path)
+    whole = path.read_bytes()
+    for bit in np.random.default_rng(0).choice(8 * len(whole), 300, replace=False):
+        data = bytearray(whole)
+        data[bit // 8] ^= 1 << (bit % 8)
+        path.write_bytes(data)
+        with pytest.raises(ValueError, match=r"flipped.pt is (not a saved estimator|damaged|truncated)"):
+            FairClassifier.load(path)
+
+
+def test_a_flipped_bit_of_an_old_file_is_an_error_or_changes_nothing(tmp_path: Path) -> None:
+    """Some flips fall on padding and dates of the archive, which carry no value."""
     whole = (STORED / "classifier_format_1.pt").read_bytes()
     X = np.linspace(-2, 3, 40).reshape(20, 2)
     expected = FairClassifier.load(STORED / "classifier_format_1.pt").predict_proba(X)
@@ -145,13 +164,19 @@ def test_a_flipped_bit_is_an_error_or_changes_nothing(tmp_path: Path) -> None:
 
 def test_each_damage_has_a_message(tmp_path: Path) -> None:
     path = tmp_path / "model.pt"
-    whole = (STORED / "regressor_format_1.pt").read_bytes()
+    FairRegressor.load(STORED / "regressor_format_1.pt").save(path)
+    whole, old = path.read_bytes(), (STORED / "regressor_format_1.pt").read_bytes()
     for content, text in (
         (b"", "not a saved estimator"),
-        (b"PK\x03\x04 not the rest", "truncated"),
+        (whole[:30], "truncated|damaged"),
         (whole[: len(whole) // 2], "truncated"),
         (whole[:-1], "truncated"),
+        (whole + b"\0", "damaged .*checksum"),
         (whole[:500] + b"\0" * 64 + whole[564:], "damaged .*checksum"),
+        (b"PK\x03\x04 not the rest", "truncated"),
+        (old[: len(old) // 2], "truncated"),
+        (old[:-1], "truncated"),
+        (old[:500] + b"\0" * 64 + old[564:], "damaged .*checksum"),
     ):
         path.write_bytes(content)
         with pytest.raises(ValueError, match=rf"{text}.*a file that save\(\) wrote"):

@@ -21,7 +21,6 @@ from torch import nn
 from frhsic_core.learning.selection import LambdaChoice, LambdaSelection
 from frhsic_core.learning.state_file import read_state, write_state
 
-FORMAT = 1
 KIND = "frhsic-core estimator"
 E = TypeVar("E", bound=BaseEstimator)
 
@@ -58,7 +57,7 @@ def save_estimator(estimator: BaseEstimator, path: str | os.PathLike[str]) -> No
             f"this {type(estimator).__name__} cannot be saved as plain data ({error}): use numbers and names as "
             "settings, and a whole number as random_state."
         ) from None
-    write_state(path, {"format": FORMAT, "json": text, "tensors": tensors})
+    write_state(path, {"json": text, "tensors": tensors})
 
 
 def load_estimator(cls: type[E], path: str | os.PathLike[str]) -> E:
@@ -71,7 +70,7 @@ def load_estimator(cls: type[E], path: str | os.PathLike[str]) -> E:
         or something is missing or not a number in it; the message says which.
     """
     advice = "pass a file that save() wrote"
-    state = read_state(path, what="a saved estimator", format=FORMAT, advice=advice)
+    state = read_state(path, what="a saved estimator", advice=advice, oldest=1)
     try:
         return _rebuilt(cls, state, path)
     except (KeyError, TypeError, AttributeError, RuntimeError, json.JSONDecodeError) as error:
