@@ -8,12 +8,15 @@ uninterrupted run.
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
 
 from frhsic_core.arrays import ArrayLike, as_tensor
+from frhsic_core.choices import one_of
 
 TASKS = ("classification", "regression")
 # Constants of splitmix64 (Steele, Lea and Flood, 2014), as signed 64-bit integers.
@@ -117,6 +120,11 @@ class TrainingData:
         """Number of sensitive attributes p."""
         return 0 if self.s is None else self.s.shape[-1]
 
+    @cached_property
+    def fingerprint(self) -> dict[str, str]:
+        """dtype, shape and hash of x, y, s and sample_weight, to recognize the data; about a second for a gigabyte."""
+        return {name: _fingerprint(getattr(self, name)) for name in ("x", "y", "s", "sample_weight")}
+
     @classmethod
     def from_arrays(
         cls,
@@ -137,8 +145,7 @@ class TrainingData:
             The input has NaN, text, row counts that do not match, classes other than 0 and 1, a single class, a
             constant attribute, or weights that are negative or all zero.
         """
-        if task not in TASKS:
-            raise ValueError(f"task is {task!r}: choose 'classification' or 'regression'.")
+        one_of("task", task, TASKS)
         x = _read(x, "X", dtype, device)
         if x.ndim not in (2, 3):
             raise ValueError(f"X has shape {tuple(x.shape)}: give (n, d), or (datasets, n, d) for a stack.")
@@ -188,6 +195,13 @@ class TrainingData:
         s = None if self.s is None else moved(self.s)
         weights = None if self.sample_weight is None else moved(self.sample_weight)
         return TrainingData(moved(self.x), moved(self.y), s, weights, self.task)
+
+
+def _fingerprint(values: Tensor | None) -> str:
+    if values is None:
+        return "None"
+    array = values.detach().cpu().contiguous().numpy()
+    return f"{array.dtype} {array.shape} with hash {hashlib.sha256(array.data).hexdigest()[:16]}"
 
 
 def _read(value: ArrayLike, name: str, dtype: torch.dtype, device: torch.device | str) -> Tensor:

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from frhsic_core.arrays import ArrayLike, as_pair
+from frhsic_core.choices import one_of
 from frhsic_core.kernels import Gaussian, median_bandwidth
 
 FORMS = ("linear", "kernel")
@@ -48,8 +49,7 @@ class Residualizer:
         if centres is not None:
             warnings.warn("centres is now called centers: use the new name.", DeprecationWarning, stacklevel=2)
             centers = centres
-        if form not in FORMS:
-            raise ValueError(f"form is {form!r}: choose 'linear' or 'kernel'.")
+        one_of("form", form, FORMS)
         if not ridge > 0 or centers < 1:
             raise ValueError(f"ridge is {ridge} and centers is {centers}: both must be positive.")
         self.form = form

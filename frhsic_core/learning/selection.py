@@ -20,13 +20,14 @@ from sklearn.isotonic import isotonic_regression
 from torch import Tensor
 
 from frhsic_core.arrays import ArrayLike, as_pair, as_tensor, require_same_rows
+from frhsic_core.choices import one_of
 from frhsic_core.conditional.gdp import gdp
 from frhsic_core.joint.hsic import normalized_hsic
 from frhsic_core.joint.independence import hsic_test
 from frhsic_core.learning.data import TrainingData
 from frhsic_core.learning.penalties import Penalty
 from frhsic_core.learning.protocols import make_penalty
-from frhsic_core.learning.stack import TrainedStack, require_lambdas
+from frhsic_core.learning.stack import TrainedStack, require_count, require_lambdas
 from frhsic_core.learning.threads import cpu_threads
 from frhsic_core.learning.trainer import Trainer, resolve_device
 
@@ -99,9 +100,7 @@ class LambdaSelection:
             raise ValueError(f"lams is {self.lams!r}: give a list of numbers, such as [0, 0.3, 1, 3].")
         object.__setattr__(self, "lams", tuple(sorted(require_lambdas(self.lams, given=self.lams, name="lams"))))
         for name, choices in (("rule", RULES), ("dependence", DEPENDENCES)):
-            if getattr(self, name) not in choices:
-                shown = ", ".join(map(repr, choices))
-                raise ValueError(f"{name} is {getattr(self, name)!r}: choose one of {shown}.")
+            one_of(name, getattr(self, name), choices)
         for name in ("alpha", "validation_fraction"):
             if not 0 < getattr(self, name) < 1:
                 raise ValueError(f"{name} is {getattr(self, name)}: a number between 0 and 1 is needed.")
@@ -109,17 +108,15 @@ class LambdaSelection:
             raise ValueError(f"epsilon is {self.epsilon}: it must be positive.")
         if self.tolerance != "auto" and (isinstance(self.tolerance, str) or not self.tolerance >= 0):
             raise ValueError(f"tolerance is {self.tolerance!r}: give a number that is zero or positive, or 'auto'.")
-        for name in ("max_rows", "n_permutations", "repeats"):
-            value = getattr(self, name)
-            if name == "repeats" and value == "auto":
-                continue
-            if isinstance(value, str) or int(value) != value or value < 1:
-                raise ValueError(f"{name} is {value!r}: it must be a positive whole number.")
-        if self.repeats != "auto" and float(self.repeats) * self.validation_fraction > 1:
-            raise ValueError(
-                f"repeats is {self.repeats} and validation_fraction is {self.validation_fraction}: the validation "
-                "parts would need more than all samples. Lower one of them."
-            )
+        require_count("max_rows", self.max_rows)
+        require_count("n_permutations", self.n_permutations)
+        if self.repeats != "auto":
+            require_count("repeats", self.repeats, alternative=", or 'auto'")
+            if float(self.repeats) * self.validation_fraction > 1:
+                raise ValueError(
+                    f"repeats is {self.repeats} and validation_fraction is {self.validation_fraction}: the validation "
+                    "parts would need more than all samples. Lower one of them."
+                )
 
     @classmethod
     def of(cls, selection: LambdaSelection | Mapping[str, Any] | None, **changes: Any) -> Self:

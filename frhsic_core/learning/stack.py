@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from frhsic_core.arrays import ArrayLike, as_tensor
+from frhsic_core.choices import one_of
 from frhsic_core.learning.history import History
 from frhsic_core.learning.threads import cpu_threads
 
@@ -69,11 +70,19 @@ class StackedLinear(nn.Module):
     def lone(self, i: int) -> nn.Linear:
         """Return model ``i`` as a plain ``nn.Linear``."""
         _, n_in, n_out = self.weight.shape
-        layer = nn.Linear(n_in, n_out, dtype=self.weight.dtype, device=self.weight.device)
+        layer: nn.Linear = _UndrawnLinear(n_in, n_out, dtype=self.weight.dtype, device=self.weight.device)
+        layer.__class__ = nn.Linear
         with torch.no_grad():
             layer.weight.copy_(self.weight[i].T)
             layer.bias.copy_(self.bias[i, 0])
         return layer
+
+
+class _UndrawnLinear(nn.Linear):
+    """A layer that does not draw initial weights, because that would change PyTorch's global random state."""
+
+    def reset_parameters(self) -> None:
+        pass
 
 
 class StackedMLP(nn.Module):
@@ -109,10 +118,10 @@ class StackedMLP(nn.Module):
         dtype: torch.dtype = torch.float32,
     ) -> None:
         super().__init__()
-        if activation not in ACTIVATIONS:
-            raise ValueError(f"activation is {activation!r}: choose one of {', '.join(map(repr, ACTIVATIONS))}.")
+        one_of("activation", activation, ACTIVATIONS)
         if len(widths) < 2 or min(widths) < 1:
             raise ValueError(f"widths is {tuple(widths)}: give at least an input and an output width, all positive.")
+        self.widths = tuple(widths)
         self.activation = activation
         self.activate_output = activate_output
         self.layers = nn.ModuleList(StackedLinear(models, a, b, dtype=dtype) for a, b in pairwise(widths))
@@ -179,7 +188,7 @@ class ModelStack(nn.Module):
     @property
     def n_features(self) -> int:
         """Number of columns of X."""
-        return cast(StackedLinear, self.encoder.layers[0]).weight.shape[1]
+        return self.encoder.widths[0]
 
     def initialize(self, seeds: Sequence[int]) -> list[torch.Generator]:
         """Initialize the encoder, then the head, and return the generators for an adversary to continue."""
@@ -257,8 +266,7 @@ class TrainedStack:
                 f"X has {x.shape[-1]} columns but the models were trained on {self.model.n_features}: pass the same "
                 "columns."
             )
-        widest = max(max(weight.shape[-2:]) for weight in self.model.parameters())
-        with cpu_threads(self.models * x.shape[1] * widest):
+        with cpu_threads(self.models * x.shape[1] * max(self.model.encoder.widths)):
             parts = [self.model(block[which]) for block in x.split(chunk, dim=1)]
         return torch.cat([z for z, _ in parts], dim=1), torch.cat([output for _, output in parts], dim=1)
 
@@ -291,6 +299,12 @@ def require_lambdas(values: Sequence[Any], *, given: Any, name: str = "lam", alt
         if not isinstance(number, Real) or not 0 <= float(number) < math.inf:
             raise ValueError(f"{name} is {given!r}: λ must be a finite number that is zero or positive{alternative}.")
     return [float(number) for number in numbers]
+
+
+def require_count(name: str, value: Any, *, alternative: str = "") -> None:
+    """Raise ``ValueError`` unless the value is a positive whole number; ``alternative`` is shown in the message."""
+    if isinstance(value, bool) or not isinstance(value, Real) or value < 1 or value % 1 != 0:
+        raise ValueError(f"{name} is {value!r}: it must be a positive whole number{alternative}.")
 
 
 def stack_settings(lam: Any, seeds: Any, dataset: Any, *, datasets: int) -> tuple[list[float], list[int], list[int]]:

@@ -127,7 +127,6 @@ class Step:
         batch = self._batch(length)
         if self.adversary_optimizer is not None:
             loss = self.penalty.adversary_loss(batch.detach())
-            assert loss is not None
             self._descend(loss.sum(), self._adversary_weights, self.adversary_optimizer)
         task = self._task_loss(batch)
         total = task

@@ -17,12 +17,12 @@ from torch import Tensor
 
 from frhsic_core.arrays import ArrayLike
 from frhsic_core.learning.bandwidth import guard
-from frhsic_core.learning.checkpoint import read_state, write_state
+from frhsic_core.learning.checkpoint import read_checkpoint, write_checkpoint
 from frhsic_core.learning.data import TrainingData, random_order
 from frhsic_core.learning.history import History, Progress
 from frhsic_core.learning.penalties import Penalty
 from frhsic_core.learning.protocols import architecture, make_penalty
-from frhsic_core.learning.stack import ModelStack, TrainedStack, stack_settings
+from frhsic_core.learning.stack import ModelStack, TrainedStack, require_count, stack_settings
 from frhsic_core.learning.step import Step
 from frhsic_core.learning.threads import cpu_threads
 
@@ -120,9 +120,8 @@ class Trainer:
         dtype: torch.dtype = torch.float32,
         capture: bool | None = None,
     ) -> None:
-        for name, value in (("epochs", epochs), ("batch_size", batch_size)):
-            if int(value) != value or value < 1:
-                raise ValueError(f"{name} is {value}: it must be a positive whole number.")
+        require_count("epochs", epochs)
+        require_count("batch_size", batch_size)
         if not learning_rate > 0:
             raise ValueError(f"learning_rate is {learning_rate}: it must be positive.")
         if isinstance(x, TrainingData):
@@ -208,7 +207,8 @@ class Trainer:
             Function that is called with a ``Progress`` after each epoch. If it returns ``True``, training stops.
         checkpoint : path, optional
             File that is read first if it exists, and written every ``checkpoint_every`` epochs, at the end and on
-            interruption. A file with other settings is an error.
+            interruption. A damaged file is an error, and so is one of other data or settings; only the number of epochs
+            and the device may differ.
         checkpoint_every : int
             Number of epochs between two checkpoints.
 
@@ -279,8 +279,7 @@ class Trainer:
 
     def _largest_tensor(self) -> int:
         """Return the number of elements of the largest tensor of a step: a Gram matrix, or the output of a layer."""
-        widest = max(max(weight.shape[-2:]) for weight in self.model.parameters())
-        return self.models * self.step.batch_size * max(self.step.batch_size, widest)
+        return self.models * self.step.batch_size * max(self.step.batch_size, *self.model.encoder.widths)
 
     def trained(self, *, interrupted: bool = False) -> TrainedStack:
         """Return a copy of the models in their current state."""
@@ -324,73 +323,3 @@ def deferred_interrupt() -> Iterator[list[int]]:
         yield caught
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-# Checkpoints ----------------------------------------------------------------------------------------------------------
-
-
-def write_checkpoint(path: str | os.PathLike[str], trainer: Trainer) -> None:
-    """Write the state of a training, so that :func:`read_checkpoint` continues it as if it had not stopped."""
-    step = trainer.step
-    adversary = step.adversary_optimizer
-    state = {
-        "settings": _settings(trainer),
-        "model": step.model.state_dict(),
-        "penalty": step.penalty.state_dict(),
-        "optimizer": step.optimizer.state_dict(),
-        "adversary": None if adversary is None else adversary.state_dict(),
-        "sums": step.sums,
-        "history": trainer.history.state_dict(),
-        "epoch": trainer.epoch,
-        "step": trainer.batch,
-        "escaped": trainer.escaped,
-    }
-    write_state(path, state)
-
-
-def read_checkpoint(path: str | os.PathLike[str], trainer: Trainer) -> None:
-    """Set a trainer to the state in a checkpoint.
-
-    Raises
-    ------
-    ValueError
-        The file is not a checkpoint, or it was written with other settings; the message names them.
-    """
-    step = trainer.step
-    state = read_state(path, map_location=step.device)
-    differ = [name for name, value in _settings(trainer).items() if state["settings"].get(name) != value]
-    if differ:
-        raise ValueError(
-            f"the checkpoint {path} was written with other settings ({', '.join(differ)}): use another file, or "
-            "delete it."
-        )
-    step.model.load_state_dict(state["model"])
-    step.penalty.load_state_dict(state["penalty"])
-    # Version 0.1 spelled the key the British way.
-    step.optimizer.load_state_dict(state["optimizer"] if "optimizer" in state else state["optimiser"])
-    if step.adversary_optimizer is not None:
-        step.adversary_optimizer.load_state_dict(state["adversary"])
-    step.sums.copy_(state["sums"])
-    step.recapture()
-    trainer.history.load_state_dict(state["history"])
-    trainer.epoch = state["epoch"]
-    trainer.batch = state["step"]
-    trainer.escaped = state["escaped"]
-
-
-def _settings(trainer: Trainer) -> dict[str, Any]:
-    """Return everything that must agree for a checkpoint to be resumed, as plain values."""
-    step = trainer.step
-    return {
-        "penalty": step.penalty.key,
-        "penalty_settings": step.penalty.settings(),
-        "lam": trainer.lam.tolist(),
-        "seeds": list(trainer.seeds),
-        "dataset": trainer.dataset.tolist(),
-        "shape": list(trainer.data.x.shape),
-        "batch_size": step.batch_size,
-        "learning_rate": step.learning_rate,
-        "task": trainer.data.task,
-        "dtype": str(trainer.data.x.dtype),
-        "widths": [list(weight.shape) for weight in step.model.parameters()],
-    }

@@ -8,6 +8,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 from frhsic_core import gdp
 from frhsic_core.learning import FairClassifier, FairEncoder, FairRegressor
@@ -22,7 +23,7 @@ from frhsic_core.learning.estimators import (
 )
 from frhsic_core.learning.estimators.input import number_of_epochs
 from frhsic_core.learning.estimators.warnings import far_values, warn_if_no_gain
-from frhsic_core.learning.history import late_progress_bar
+from frhsic_core.learning.history import COLUMNS, History, Progress, late_progress_bar
 from frhsic_core.learning.trainer import Trainer
 
 SHORT = {"epochs": 25, "learning_rate": 5e-2, "widths": (8, 2), "random_state": 0, "device": "cpu"}
@@ -44,7 +45,7 @@ def people(n: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def test_epochs_make_two_thousand_steps_and_are_at_least_fifty() -> None:
-    for rows, batch_size in ((10, 256), (1000, 256), (5000, 256), (30_000, 256), (1000, 10)):
+    for rows, batch_size in ((10, 256), (700, 256), (1000, 256), (5000, 256), (30_000, 256), (1000, 10)):
         epochs = number_of_epochs("auto", rows=rows, batch_size=batch_size)
         steps = -(-rows // min(rows, batch_size))
         assert epochs == 50 or (epochs * steps >= 2000 > (epochs - 1) * steps)
@@ -238,6 +239,22 @@ def test_progress_appears_on_a_terminal_when_it_takes_long(monkeypatch: pytest.M
             trainer.epochs += 2
             trainer.fit(callback=callback)
         assert ("model" in terminal.text) is drawn
+
+
+@pytest.mark.parametrize(("spent", "left", "drawn"), [(1.0, 9.0, True), (1.0, 1.0, False), (0.1, 9.0, False)])
+def test_progress_is_judged_by_the_time_left(
+    spent: float, left: float, drawn: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A bar appears as soon as it is known, after some tenths of a second, that the training takes three seconds."""
+    history = History()
+    history.append({name: torch.ones(1) for name in COLUMNS})
+    terminal = Terminal()
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with late_progress_bar("model") as callback:
+        assert callback is not None
+        callback(Progress(1, 10, spent, left, history))
+    assert ("model" in terminal.text) is drawn
 
 
 def test_a_regression_that_learnt_nothing_is_told() -> None:

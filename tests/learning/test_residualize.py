@@ -34,6 +34,27 @@ def test_kernel_form_removes_a_curve_that_the_line_leaves() -> None:
     assert kernel[:, 1].std() < 0.15
 
 
+def test_kernel_form_equals_ridge_regression() -> None:
+    """Against the normal equations: centers evenly spaced in the order of S, an intercept without a penalty."""
+    x, s = sample()
+    x = x + 100.0
+    centers = s.sort().values[torch.linspace(0, 399, 7).round().long()]
+    distances = (centers[:, None] - centers[None]).abs()[torch.triu(torch.ones(7, 7), diagonal=1) > 0]
+    sigma = torch.quantile(distances, 0.5)
+
+    def design(values: torch.Tensor) -> torch.Tensor:
+        gram = torch.exp(-((values[:, None] - centers[None]) ** 2) / (2 * sigma**2))
+        return torch.cat([torch.ones(len(values), 1, dtype=torch.float64), gram], dim=1)
+
+    rows = design(s)
+    moments = rows.T @ rows / 400
+    ridge = 1e-3 / 8 * moments.diagonal().mean() * torch.diag(torch.tensor([0.0] + [1.0] * 7, dtype=torch.float64))
+    expected = x - rows @ torch.linalg.solve(moments + ridge, rows.T @ x / 400)
+    mine = Residualizer("kernel", centers=7).fit_transform(x, s)
+    torch.testing.assert_close(mine, expected, rtol=0, atol=1e-6)
+    assert mine.mean(0).abs().max() < 1e-6
+
+
 def test_splits_are_separate_and_ties_are_fine() -> None:
     """Leading dimensions are splits; integer ages repeat."""
     x, s = sample()

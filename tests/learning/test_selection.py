@@ -196,20 +196,23 @@ def test_the_path_is_one_stack_and_sees_no_validation_row() -> None:
 def test_several_splits_are_averaged_over_disjoint_parts() -> None:
     """By hand: three paths, each the first split of the same order rotated."""
     x, y, s = toy()
-    options = OPTIONS | {"lams": [0.0, 1.0], "seed": 3, "n_permutations": 19}
+    training = OPTIONS | {"epochs": 20, "learning_rate": 1e-2}
+    options = training | {"lams": [0.0, 10.0], "seed": 3, "n_permutations": 19}
     got = select_lambda(x, y, s, repeats=3, **options).choice.table
     order = torch.randperm(400, generator=torch.Generator().manual_seed(3))
     found = []
     for part in range(3):
         held = order[60 * part : 60 * part + 60].sort().values
         train = torch.tensor(np.setdiff1d(np.arange(400), held))
-        stack = Trainer(x[train], y[train], s[train], penalty="frhsic", lam=[0.0, 1.0], seeds=3, **OPTIONS).fit()
+        stack = Trainer(x[train], y[train], s[train], penalty="frhsic", lam=[0.0, 10.0], seeds=3, **training).fit()
         found.append(validation_table(stack, x[held], y[held], s[held], n_permutations=19, seed=3))
     for name in ("performance", "normalized_hsic", "gdp"):
         np.testing.assert_allclose(got[name], np.mean([each[name] for each in found], axis=0), rtol=1e-6)
     errors = np.array([each["standard_error"] for each in found])
+    assert (errors[:, 1] > 0).all()
     np.testing.assert_allclose(got["standard_error"], np.sqrt((errors**2).sum(0)) / 3, rtol=1e-6)
-    np.testing.assert_array_equal(got["pvalue"], found[0]["pvalue"])
+    for name in ("pvalue", "threshold"):
+        np.testing.assert_allclose(got[name], found[0][name], rtol=1e-9)
     once = select_lambda(x, y, s, **options).choice.table
     np.testing.assert_allclose(once["performance"], found[0]["performance"])
 
@@ -235,7 +238,8 @@ def test_the_table_against_each_statistic_by_itself() -> None:
     stack = Trainer(x, y, s, lam=[0.0, 3.0], **OPTIONS).fit()
     x, y, s = toy(200, seed=1)
     got = validation_table(stack, x, y, s, n_permutations=99, seed=5)
-    test = hsic_test(stack.encode(x)[1], s, method="permutation", n_permutations=99)
+    same = torch.Generator().manual_seed(5)
+    test = hsic_test(stack.encode(x), s, method="permutation", n_permutations=99, generator=same)
     for i in range(2):
         z, logits = stack.encode(x)[i], stack.output(x)[i]
         row = got.iloc[i]
@@ -248,11 +252,90 @@ def test_the_table_against_each_statistic_by_itself() -> None:
     right = ((stack.output(x) > 0) == (y > 0.5)).double().numpy()
     assert got["standard_error"][0] == 0.0
     assert got["standard_error"][1] == pytest.approx(scipy.stats.sem(right[1] - right[0]))
-    assert got["threshold"][1] == pytest.approx(test.threshold.item(), rel=0.5)  # other permutations, same law
+    np.testing.assert_allclose(got["threshold"], test.threshold, rtol=1e-9)
+    np.testing.assert_array_equal(got["pvalue"], test.pvalue)
     weights = torch.arange(200.0)
     weighted = validation_table(stack, x, y, s, n_permutations=9, sample_weight=weights)
     right = ((stack.output(x)[0] > 0) == (y > 0.5)).numpy()
     assert weighted["performance"][0] == pytest.approx(np.average(right, weights=weights.numpy()))
+
+
+def test_weights_count_in_the_choice() -> None:
+    """Weights reach the training of the grid and the performance, and a weight of two is a row twice."""
+    x, y, s = toy()
+    weights = torch.linspace(0.0, 2.0, 400, dtype=torch.float64)
+    options = OPTIONS | {"lams": [0.0, 1.0], "seed": 3, "n_permutations": 9}
+    path = select_lambda(x, y, s, sample_weight=weights, **options)
+    held = path.validation_rows
+    train = np.setdiff1d(np.arange(400), held)
+    alone = Trainer(
+        x[train], y[train], s[train], sample_weight=weights[train], lam=[0.0, 1.0], seeds=3, **OPTIONS
+    ).fit()
+    torch.testing.assert_close(path.stack.output(x), alone.output(x))
+    right = ((alone.output(x[held]) > 0) == (y[held] > 0.5)).numpy()
+    expected = np.average(right, axis=1, weights=weights[held].numpy())
+    np.testing.assert_allclose(path.choice.table["performance"], expected, rtol=1e-12)
+    assert (np.abs(expected - right.mean(1)) > 1e-3).all()
+
+
+def test_weights_in_r2_and_its_standard_error() -> None:
+    """R² of repeated rows; the standard error of a weighted mean with n_eff = 1/Σw² samples."""
+    x, _, s = toy()
+    target = x[:, 1]
+    stack = Trainer(x, target, s, task="regression", lam=[0.0, 3.0], **OPTIONS).fit()
+    weights = torch.ones(400, dtype=torch.float64)
+    weights[:100], weights[300:] = 2.0, 0.0
+    rows = torch.cat([torch.arange(100), torch.arange(300)])
+    got = validation_table(stack, x, target, s, sample_weight=weights, n_permutations=9)
+    repeated = validation_table(stack, x[rows], target[rows], s[rows], n_permutations=9)
+    np.testing.assert_allclose(got["performance"], repeated["performance"], rtol=1e-12)
+    share = (weights / weights.sum()).numpy()
+    error = ((stack.output(x) - target) ** 2).numpy()
+    change = (error[1] - error[0]) / np.average((target - np.average(target, weights=share)) ** 2, weights=share)
+    change -= np.average(change, weights=share)
+    count = 1 / (share**2).sum()
+    expected = np.sqrt((share**2 * change**2).sum() * count / (count - 1))
+    assert got["standard_error"][1] == pytest.approx(expected)
+
+
+def test_the_choice_judges_the_rows_of_the_condition() -> None:
+    """With a penalty on the positives the validation table measures the dependence among the positives."""
+    x, y, s = toy()
+    penalty = make_penalty("frhsic", condition="positives")
+    path = select_lambda(x, y, s, penalty=penalty, lams=[1.0], n_permutations=9, **OPTIONS)
+    held = path.validation_rows[(y[path.validation_rows] > 0.5).numpy()]
+    expected = hsic(path.stack.encode(x[held])[0], s[held])
+    np.testing.assert_allclose(path.choice.table["hsic"], expected.item(), rtol=1e-9)
+
+
+def test_the_order_of_the_stack_does_not_matter() -> None:
+    """Standard errors are those of the difference from the smallest λ, wherever it is in the stack."""
+    x, y, s = toy()
+    longer = OPTIONS | {"epochs": 25, "learning_rate": 1e-2}
+    up, down = (Trainer(x, y, s, lam=lams, **longer).fit() for lams in ([0.0, 30.0], [30.0, 0.0]))
+    first, second = (validation_table(stack, x, y, s, n_permutations=9) for stack in (up, down))
+    assert first["standard_error"][1] > 0
+    np.testing.assert_allclose(first["standard_error"], second["standard_error"][::-1])
+
+
+def test_the_test_uses_at_most_max_rows() -> None:
+    """HSIC and its test use evenly spaced rows; GDP and the performance use all."""
+    x, y, s = toy()
+    stack = Trainer(x, y, s, lam=[0.0], **OPTIONS).fit()
+    table, whole = (validation_table(stack, x, y, s, n_permutations=9, max_rows=rows) for rows in (50, 1000))
+    rows = np.linspace(0, 399, 50).round().astype(int)
+    assert table["hsic"][0] == pytest.approx(hsic(stack.encode(x)[0][rows], s[rows]).item(), rel=1e-9)
+    assert table["statistic"][0] == pytest.approx(50 * table["hsic"][0])
+    assert (table["gdp"][0], table["performance"][0]) == (whole["gdp"][0], whole["performance"][0])
+
+
+def test_the_gap_is_that_of_the_worst_attribute() -> None:
+    x, y, s = toy()
+    both = torch.cat([s, torch.rand(400, 1, generator=torch.Generator().manual_seed(1), dtype=torch.float64)], dim=1)
+    stack = Trainer(x, y, both, lam=[0.0], **OPTIONS | {"epochs": 20}).fit()
+    gaps = [gdp(stack.probabilities(x)[0], both[:, a]).item() for a in range(2)]
+    assert gaps[0] > 1.5 * gaps[1]
+    assert validation_table(stack, x, y, both, n_permutations=9)["gdp"][0] == pytest.approx(gaps[0])
 
 
 def test_regression_reports_r2_and_equal_opportunity_counts_positives_only() -> None:

@@ -6,8 +6,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from frhsic_core.learning import FREM, FRHSIC, METHODS, DCor, ModelStack, Trainer, make_penalty
+from frhsic_core.learning import FREM, FRHSIC, METHODS, DCor, ModelStack, RegGDP, Trainer, make_penalty
 from frhsic_core.learning.data import random_order
+from frhsic_core.learning.history import COLUMNS
 from frhsic_core.learning.penalties import Penalty
 
 N, BATCH = 100, 28  # 4 batches an epoch, the last of 16 rows
@@ -73,6 +74,35 @@ def test_stack_of_25_equals_25_runs(name: str) -> None:
             strict=True,
         ):
             torch.testing.assert_close(stack[i], lone[0], rtol=0, atol=1e-9, msg=lambda m, key=key: f"{key}: {m}")
+        assert_same_history(together, i, alone)
+
+
+def assert_same_history(stack: Trainer, i: int, lone: Trainer) -> None:
+    """Compare loss, penalty, ratio, metric and bandwidth of model i with those of a separate run."""
+    for name in COLUMNS:
+        mine, expected = stack.history[name][:, i], lone.history[name][:, 0]
+        torch.testing.assert_close(
+            mine, expected, rtol=1e-6, atol=1e-9, equal_nan=True, msg=lambda m, n=name: f"{n}: {m}"
+        )
+
+
+@pytest.mark.filterwarnings("ignore::frhsic_core.learning.EscapeWarning")
+@pytest.mark.parametrize("condition", [None, "positives"])
+@pytest.mark.parametrize("method", [m for m in METHODS if m != "unfair"])
+def test_weights_belong_to_their_dataset(method: str, condition: str | None) -> None:
+    """Two datasets with other weights in one stack: each model agrees with a run on its own dataset."""
+    x, y, s = datasets()
+    weights = torch.rand(2, N, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+    form = {"form": "biased_correlation"} if method == "dcor" else {}
+    penalty = make_penalty(method, condition=condition, **form)
+    options = {"penalty": penalty, "lam": 2.0, "seeds": 4, "epochs": 2, "batch_size": BATCH, "widths": (6, 4)}
+    on_cpu = {"device": "cpu", "dtype": torch.float64}
+    stack = Trainer(x, y, s, sample_weight=weights, **options, **on_cpu)
+    stack.fit()
+    for i in range(2):
+        lone = Trainer(x[i], y[i], s[i], sample_weight=weights[i], **options, **on_cpu)
+        lone.fit()
+        assert_same_history(stack, i, lone)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -92,6 +122,30 @@ def test_initialize_equals_lone_models(dtype: torch.dtype) -> None:
     z, output = stack(x.expand(3, 6, 7))
     torch.testing.assert_close(stack.encoder.lone(1)(x), z[1])
     torch.testing.assert_close(stack.head.lone(1)(z[1]).squeeze(-1), output[1])
+
+
+def test_the_encoder_may_end_in_its_activation() -> None:
+    """The protocol of the text activates the last layer too, in the stack and in a separate model."""
+    x, y, s = (part[0] for part in datasets())
+    for protocol, activated in (("text", True), ("recommended", False)):
+        options = {"protocol": protocol, "epochs": 1, "batch_size": BATCH, "dtype": torch.float64}
+        stack = Trainer(x, y, s, penalty="unfair", activation="relu", device="cpu", **options).fit()
+        z = stack.encode(x)[0]
+        assert bool((z >= 0).all()) == activated
+        torch.testing.assert_close(stack.lone(0)[0](x), z)
+
+
+def test_the_grid_is_that_of_the_dataset() -> None:
+    """Reg-GDP over the range of the training data: each model of a stack uses the range of its own dataset."""
+    x, y, s = datasets()
+    s[1] = 10 * s[1] + 5
+    options = {"lam": 3.0, "seeds": 1, "epochs": 2, "batch_size": BATCH, "device": "cpu", "dtype": torch.float64}
+    stack = Trainer(x, y, s, penalty=RegGDP(grid_range="training"), **options)
+    stack.fit()
+    for i in range(2):
+        lone = Trainer(x[i], y[i], s[i], penalty=RegGDP(grid_range="training"), **options)
+        lone.fit()
+        assert_same_history(stack, i, lone)
 
 
 def test_order_depends_on_seed_and_epoch_alone() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import signal
 import threading
@@ -13,9 +14,9 @@ import pytest
 import torch
 from torch import Tensor
 
+from frhsic_core.kernels import median_bandwidth
 from frhsic_core.learning import FRHSIC, DCor, EscapeWarning, Progress, Trainer, Unfair, make_penalty
-from frhsic_core.learning.checkpoint import read_state, write_state
-from frhsic_core.learning.data import TrainingData
+from frhsic_core.learning.data import TrainingData, random_order
 from frhsic_core.learning.step import Step
 
 N = 90
@@ -88,6 +89,7 @@ def test_interrupt_in_the_middle_of_an_epoch_loses_nothing(tmp_path: Path, monke
     after_step(monkeypatch, 5, signals=1)  # in epoch 1, after its second of three steps
     result = stopped.fit(checkpoint=path)
     assert result.interrupted
+    assert path.exists()
     assert (stopped.epoch, stopped.batch) == (1, 2)
     assert result.history.epochs == 1
     resumed = trainer()
@@ -115,42 +117,6 @@ def test_fit_works_off_the_main_thread() -> None:
     assert done == [1]
 
 
-def test_checkpoint_refuses_other_settings_and_damage(tmp_path: Path) -> None:
-    """Another λ or penalty is named; a truncated or foreign file is refused, code in it never run."""
-    path = tmp_path / "run.pt"
-    trainer(epochs=1).fit(checkpoint=path)
-    with pytest.raises(ValueError, match="lam"):
-        trainer(lam=[0.0, 4.0]).fit(checkpoint=path)
-    with pytest.raises(ValueError, match="penalty_settings"):
-        trainer(penalty=FRHSIC(estimator="biased")).fit(checkpoint=path)
-    path.write_bytes(path.read_bytes()[:100])
-    with pytest.raises(ValueError, match="not a readable checkpoint"):
-        trainer().fit(checkpoint=path)
-    torch.save({"model": torch.ones(2)}, path)
-    with pytest.raises(ValueError, match="format"):
-        trainer().fit(checkpoint=path)
-    torch.save({"format": 1, "f": Path}, path)
-    with pytest.raises(ValueError, match="not a readable checkpoint"):
-        read_state(path)
-
-
-def test_checkpoint_is_whole_or_absent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A write that fails half-way leaves the old file and no litter."""
-    path = tmp_path / "run.pt"
-    write_state(path, {"epoch": 1})
-
-    def failing(state: object, file: object) -> None:
-        file.write(b"half")  # type: ignore[attr-defined]
-        raise OSError("No space left on device")
-
-    monkeypatch.setattr(torch, "save", failing)
-    with pytest.raises(OSError, match="No space"):
-        write_state(path, {"epoch": 2})
-    monkeypatch.undo()
-    assert read_state(path)["epoch"] == 1
-    assert [file.name for file in tmp_path.iterdir()] == ["run.pt"]
-
-
 def test_history_and_callback() -> None:
     """One row per epoch, means over all rows; the callback sees time left, and may stop."""
     seen: list[Progress] = []
@@ -168,6 +134,60 @@ def test_history_and_callback() -> None:
     assert torch.isnan(trainer(epochs=1, penalty="unfair").fit().history["ratio"]).all()
 
 
+def test_the_time_left_counts_the_epochs_of_this_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A training that resumes at epoch 2 of 6 and takes a second for an epoch has three seconds left after it."""
+    path = tmp_path / "run.pt"
+    trainer(epochs=2).fit(checkpoint=path)
+    seconds = iter(range(10))
+    monkeypatch.setattr("frhsic_core.learning.trainer.time.perf_counter", lambda: float(next(seconds)))
+    seen: list[Progress] = []
+    trainer().fit(checkpoint=path, callback=seen.append)
+    assert [(p.epoch, p.seconds, p.seconds_left) for p in seen] == [(3, 1, 3), (4, 2, 2), (5, 3, 1), (6, 4, 0)]
+
+
+def test_a_result_stays_as_it_was_returned() -> None:
+    """The trainer goes on; the models and the history that it returned before do not."""
+    x, _, _ = sample()
+    going = trainer()
+    result = going.fit(callback=lambda progress: progress.epoch == 1)
+    before, penalty = result.output(x), copy.deepcopy(result.penalty.state_dict())
+    going.fit()
+    assert going.epoch == 6
+    assert torch.equal(result.output(x), before)
+    assert result.history.epochs == 1
+    assert all(torch.equal(value, penalty[name]) for name, value in result.penalty.state_dict().items())
+
+
+def test_the_ratio_is_that_of_the_rows_that_count() -> None:
+    """Z is scaled by the rows with weight, as in a step: the others are far away and would shrink it."""
+    x, y, s = sample()
+    weights = torch.ones(N, dtype=torch.float64)
+    weights[80:] = 0.0
+    x[80:] *= 1000.0
+    penalty = FRHSIC(scale="standardize", bandwidth=1.0)
+    options = {"penalty": penalty, "epochs": 1, "batch_size": N, "widths": (6, 4), "device": "cpu"}
+    result = Trainer(x, y, s, sample_weight=weights, learning_rate=1e-9, dtype=torch.float64, **options).fit()
+    z = result.encode(x)[0]
+    z = (z - z[:80].mean(0)) / (z[:80].var(0, correction=0) + 1e-6).sqrt()
+    torch.testing.assert_close(
+        result.history["ratio"], median_bandwidth(z, max_points=None, method="batch").reshape(1, 1), rtol=1e-5, atol=0
+    )
+
+
+def test_every_dataset_needs_variation() -> None:
+    """One dataset of a stack with one class, a constant attribute or no weight is an error, whatever the others are."""
+    x, y, s = (torch.stack([part, part]) for part in sample())
+    weights = torch.ones(2, N)
+    weights[1] = 0.0
+    for given, text in (
+        ((x, y * torch.tensor([[1.0], [0.0]]), s, None), "one class only"),
+        ((x, y, s * torch.tensor([[1.0], [0.0]]), None), "s is constant"),
+        ((x, y, s, weights), "positive for at least one"),
+    ):
+        with pytest.raises(ValueError, match=text):
+            Trainer(*given[:3], sample_weight=given[3], device="cpu")
+
+
 def test_history_accuracy_is_that_of_all_rows() -> None:
     """With a learning rate of (almost) zero the epoch's mean, short batch included, is the accuracy of the model."""
     x, y, _ = sample()
@@ -177,6 +197,27 @@ def test_history_accuracy_is_that_of_all_rows() -> None:
     torch.testing.assert_close(result.history["accuracy"][0], expected)
     loss = torch.nn.functional.binary_cross_entropy_with_logits(result.output(x)[0], y)
     torch.testing.assert_close(result.history["loss"][0, 0], loss, rtol=1e-6, atol=0)
+
+
+def test_history_weights_the_samples_of_a_batch() -> None:
+    """Loss and metric of a mini-batch are weighted means, and the epoch averages its mini-batches by their length."""
+    x, y, _ = sample()
+    weights = torch.linspace(0.1, 2.0, N, dtype=torch.float64)
+    for task, target in (("classification", y), ("regression", x[:, 1])):
+        s = sample()[2]
+        options = {"seeds": 5, "batch_size": 40, "epochs": 1, "learning_rate": 1e-12, "dtype": torch.float64}
+        result = Trainer(x, target, s, task=task, sample_weight=weights, device="cpu", **options).fit()
+        output = result.output(x)[0]
+        parts = random_order(torch.tensor([5]), epoch=0, n=N)[0].split(40)
+        for name in ("loss", "metric"):
+            each = (output - target) ** 2
+            if task == "classification" and name == "loss":
+                each = torch.nn.functional.binary_cross_entropy_with_logits(output, target, reduction="none")
+            elif task == "classification":
+                each = ((output > 0) == (target > 0.5)).double()
+            means = [np.average(each[part], weights=weights[part]) for part in parts]
+            expected = np.average(means, weights=[len(part) for part in parts])
+            assert result.history[name].item() == pytest.approx(expected, rel=1e-6)
 
 
 def test_weights_of_zero_drop_rows_and_equal_weights_change_nothing() -> None:

@@ -29,7 +29,7 @@ from frhsic_core.learning.estimators.input import (
     standardized,
     value_range,
 )
-from frhsic_core.learning.estimators.saving import load_estimator, plain_networks, save_estimator
+from frhsic_core.learning.estimators.saving import load_estimator, save_estimator
 from frhsic_core.learning.estimators.warnings import (
     InterruptedWarning,
     warn_if_constant,
@@ -44,7 +44,7 @@ from frhsic_core.learning.history import late_progress_bar, progress_bar
 from frhsic_core.learning.penalties import Penalty
 from frhsic_core.learning.protocols import architecture, make_penalty
 from frhsic_core.learning.selection import LambdaPath, LambdaSelection, select_lambda
-from frhsic_core.learning.stack import TrainedStack
+from frhsic_core.learning.stack import ModelStack, TrainedStack
 from frhsic_core.learning.threads import cpu_threads
 from frhsic_core.learning.trainer import Trainer, resolve_device
 
@@ -56,6 +56,7 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     encoder_: nn.Sequential
     head_: nn.Linear
+    _needed: tuple[str, ...] = ("n_features_in_", "offset_", "scale_", "task_", "lam_")  # of every saved estimator
     _on = "both"  # what the penalty of the recommended FRHSIC acts on
 
     def __init__(
@@ -249,12 +250,15 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a file that :meth:`save` wrote; nothing in the file is executed."""
+        """Read a file that :meth:`save` wrote; nothing in it is executed, and a damaged file is an error."""
         return load_estimator(cls, path)
 
     def _networks(self) -> tuple[nn.Sequential, nn.Linear]:
+        """Return encoder and head without weights, float64."""
         n_features = cast(int, self.n_features_in_)
-        return plain_networks(n_features, tuple(self.widths), activation="selu", **architecture(self.protocol))
+        shape = architecture(self.protocol)
+        stack = ModelStack(1, n_features, widths=tuple(self.widths), dtype=torch.float64, **shape)
+        return stack.encoder.lone(0), stack.head.lone(0)
 
     @property
     def _n_features_out(self) -> int:

@@ -12,6 +12,8 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
 from frhsic_core.arrays import ArrayLike, as_tensor
+from frhsic_core.choices import one_of
+from frhsic_core.learning.data import TASKS
 from frhsic_core.learning.estimators.base import FairModel
 from frhsic_core.learning.estimators.input import FitInput, favorable_class, read_fit
 from frhsic_core.learning.selection import LambdaSelection
@@ -65,7 +67,8 @@ class FairClassifier(ClassifierMixin, _WithPositiveClass):
         Width of each layer of the encoder. The last width is the dimension of Z. Keep it low: mini-batches should have
         many times as many samples, and directions of Z that the task does not need are filled by the attribute.
     random_state : int, RandomState or None
-        Seed of initial weights and mini-batches. With a whole number ``fit`` is repeatable.
+        Seed of initial weights and mini-batches. With a whole number ``fit`` is repeatable. None takes a new seed,
+        which ``seed_`` keeps. The global generators of NumPy and PyTorch are neither used nor changed.
     device : str, default "auto"
         Device of the training. ``"auto"`` is CUDA if it is available.
     dtype : {"float32", "float64"}, default "float32"
@@ -108,6 +111,7 @@ class FairClassifier(ClassifierMixin, _WithPositiveClass):
     """
 
     classes_: np.ndarray
+    _needed = (*FairModel._needed, "classes_", "positive_class_")
 
     def __init__(
         self,
@@ -198,6 +202,8 @@ class FairRegressor(RegressorMixin, FairModel):
     (400,)
     """
 
+    _needed = (*FairModel._needed, "target_offset_", "target_scale_")
+
     def fit(self, X: Any, y: Any, *more: Any, sensitive_features: Attribute = None, sample_weight: Any = None) -> Self:
         """Fit on ``X (n, d)``, numbers ``y (n,)`` and the attribute(s), as in :meth:`FairClassifier.fit`."""
         given = read_fit(self, X, y, more, sensitive_features, sample_weight, y_numeric=True)
@@ -268,8 +274,7 @@ class FairEncoder(_WithPositiveClass):
     def fit(self, X: Any, y: Any, *more: Any, sensitive_features: Attribute = None, sample_weight: Any = None) -> Self:
         """Fit on ``X (n, d)``, ``y (n,)`` and the attribute(s), as in :meth:`FairClassifier.fit`."""
         given = read_fit(self, X, y, more, sensitive_features, sample_weight)
-        if self.task not in ("auto", "classification", "regression"):
-            raise ValueError(f"task is {self.task!r}: choose 'auto', 'classification' or 'regression'.")
+        one_of("task", self.task, ("auto", *TASKS))
         values = np.unique(given.y)
         if len(values) < 2:
             count = "1 sample" if len(given.y) == 1 else f"{len(given.y)} rows"

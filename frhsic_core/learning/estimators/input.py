@@ -10,14 +10,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import torch
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
 from frhsic_core.arrays import ArrayLike, as_tensor, require_same_rows
+from frhsic_core.choices import one_of
 from frhsic_core.learning.estimators.warnings import PositiveClassWarning
 from frhsic_core.learning.protocols import METHODS, make_penalty
 from frhsic_core.learning.selection import LambdaSelection
-from frhsic_core.learning.stack import require_lambdas
+from frhsic_core.learning.stack import require_count, require_lambdas
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 STEPS = 2000  # epochs="auto" makes at least this many steps
@@ -205,13 +206,12 @@ def standardized(y: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray,
 
 def check_parameters(model: Any) -> None:
     """Raise ``ValueError`` for a parameter of an estimator that cannot be used, with its name, value and choices."""
-    if model.method not in METHODS:
-        raise ValueError(f"method is {model.method!r}: choose one of {', '.join(map(repr, METHODS))}.")
+    one_of("method", model.method, METHODS)
     if model.lam != "auto":
         require_lambdas([model.lam], given=model.lam, alternative=", or 'auto'")
     if model.epochs != "auto":
-        _require_count("epochs", model.epochs, ", or 'auto'")
-    _require_count("batch_size", model.batch_size)
+        require_count("epochs", model.epochs, alternative=", or 'auto'")
+    require_count("batch_size", model.batch_size)
     rate: Any = model.learning_rate
     if isinstance(rate, str) or not isinstance(rate, Real) or not 0 < float(rate) < float("inf"):
         raise ValueError(f"learning_rate is {rate!r}: it must be a positive number, such as 0.001.")
@@ -221,8 +221,7 @@ def check_parameters(model: Any) -> None:
     for width in widths:
         if not isinstance(width, Integral) or width < 1:
             raise ValueError(f"widths is {widths!r}: all must be positive whole numbers, such as (50, 4).")
-    if model.dtype not in DTYPES:
-        raise ValueError(f"dtype is {model.dtype!r}: choose 'float32' or 'float64'.")
+    one_of("dtype", model.dtype, DTYPES)
     _check_device(model.device)
     _check_seed(model.random_state)
     settings = model.penalty_settings
@@ -233,11 +232,6 @@ def check_parameters(model: Any) -> None:
     # A model without a penalty may share the settings of the models that it is compared with.
     make_penalty(model.method, protocol=model.protocol, **(settings or {} if model.method != "unfair" else {}))
     LambdaSelection.of(model.selection)
-
-
-def _require_count(name: str, value: Any, alternative: str = "") -> None:
-    if isinstance(value, bool) or not isinstance(value, Real) or value < 1 or value % 1 != 0:
-        raise ValueError(f"{name} is {value!r}: it must be a positive whole number{alternative}.")
 
 
 def _check_device(device: Any) -> None:
@@ -261,10 +255,14 @@ def _check_seed(random_state: Any) -> None:
 
 
 def seed_of(random_state: Any) -> int:
-    """Return ``random_state`` if it is a whole number, and otherwise draw a seed from it."""
+    """Return ``random_state`` if it is a whole number, and otherwise a new seed from it or, for None, from nothing.
+
+    scikit-learn would draw from NumPy's global generator for None, and so change what the caller draws next.
+    """
     if isinstance(random_state, Integral):
         return int(random_state)
-    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+    source = np.random.RandomState() if random_state is None else random_state
+    return int(source.randint(np.iinfo(np.int32).max))
 
 
 def number_of_epochs(epochs: int | str, *, rows: int, batch_size: int) -> int:

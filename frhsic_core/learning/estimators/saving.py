@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import asdict
-from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -19,25 +18,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
-from frhsic_core.learning.checkpoint import write_state
 from frhsic_core.learning.selection import LambdaChoice, LambdaSelection
-from frhsic_core.learning.stack import ACTIVATIONS
+from frhsic_core.learning.state_file import read_state, write_state
 
 KIND = "frhsic-core estimator"
 E = TypeVar("E", bound=BaseEstimator)
-
-
-def plain_networks(
-    n_features: int, widths: tuple[int, ...], *, activation: str, activate_output: bool
-) -> tuple[nn.Sequential, nn.Linear]:
-    """Return encoder and head as plain PyTorch modules in float64, in the layout of ``TrainedStack.lone``."""
-    sizes = (n_features, *widths)
-    modules: list[nn.Module] = []
-    for i, (n_in, n_out) in enumerate(pairwise(sizes)):
-        modules.append(nn.Linear(n_in, n_out, dtype=torch.float64))
-        if i < len(widths) - 1 or activate_output:
-            modules.append(ACTIVATIONS[activation][1]())
-    return nn.Sequential(*modules), nn.Linear(widths[-1], 1, dtype=torch.float64)
 
 
 def save_estimator(estimator: BaseEstimator, path: str | os.PathLike[str]) -> None:
@@ -76,36 +61,47 @@ def save_estimator(estimator: BaseEstimator, path: str | os.PathLike[str]) -> No
 
 
 def load_estimator(cls: type[E], path: str | os.PathLike[str]) -> E:
-    """Read an estimator of class ``cls`` that :func:`save_estimator` wrote; nothing in the file is executed."""
+    """Read an estimator of class ``cls`` that :func:`save_estimator` wrote; nothing in the file is executed.
+
+    Raises
+    ------
+    ValueError
+        The file is no saved estimator, truncated, damaged or of a newer version, it is an estimator of another class,
+        or something is missing or not a number in it; the message says which.
+    """
+    advice = "pass a file that save() wrote"
+    state = read_state(path, what="a saved estimator", advice=advice, oldest=1)
     try:
-        state = torch.load(path, map_location="cpu", weights_only=True)
-        record = json.loads(state["json"])
-        tensors = state["tensors"]
-    except FileNotFoundError:
-        raise
-    except Exception as error:  # torch raises many kinds of errors for a damaged file
-        # Not chained, because torch's own message advises to read the file as a pickle, which would run its code.
+        return _rebuilt(cls, state, path)
+    except (KeyError, TypeError, AttributeError, RuntimeError, json.JSONDecodeError) as error:
+        why = f"it has no {error}" if isinstance(error, KeyError) else " ".join(str(error).split())
+        raise ValueError(f"{path} is not a whole saved estimator ({why}): {advice}.") from None
+
+
+def _rebuilt(cls: type[E], state: dict[str, Any], path: str | os.PathLike[str]) -> E:
+    record = json.loads(state["json"])
+    if record["kind"] != KIND or record["class"] != cls.__name__:
         raise ValueError(
-            f"{path} is not a saved estimator ({type(error).__name__}): pass a file that save() wrote."
-        ) from None
-    if record.get("kind") != KIND or record.get("class") != cls.__name__:
-        found = record.get("class", "something else")
-        raise ValueError(f"{path} contains {found}, not {cls.__name__}: load it with the class that saved it.")
+            f"{path} contains {record['class']}, not {cls.__name__}: load it with the class that saved it."
+        )
     estimator = cls(**_restored(record["parameters"]))
     for name, value in record["fitted"].items():
         setattr(estimator, name, _restored(value))
     networks: dict[str, dict[str, torch.Tensor]] = {"encoder_": {}, "head_": {}}
-    for name, tensor in tensors.items():
+    for name, tensor in state["tensors"].items():
+        if not bool(torch.isfinite(tensor).all()):
+            raise ValueError(f"{path} has NaN or infinite values in {name}: fit and save the estimator again.")
         owner, _, key = name.partition(".")
-        if owner in networks and key:
+        if key:
             networks[owner][key] = tensor
         else:
             setattr(estimator, name, tensor.numpy())
-    encoder, head = estimator._networks()
-    encoder.load_state_dict(networks["encoder_"])
-    head.load_state_dict(networks["head_"])
-    estimator.encoder_ = encoder
-    estimator.head_ = head
+    for name in estimator._needed:
+        if not hasattr(estimator, name):
+            raise KeyError(name)
+    estimator.encoder_, estimator.head_ = estimator._networks()
+    estimator.encoder_.load_state_dict(networks["encoder_"])
+    estimator.head_.load_state_dict(networks["head_"])
     return estimator
 
 

@@ -7,6 +7,7 @@ from typing import cast
 import torch
 from torch import Tensor
 
+from frhsic_core.choices import one_of
 from frhsic_core.learning.data import Batch
 from frhsic_core.learning.penalties.base import Penalty, Setup, weighted_mean
 from frhsic_core.learning.penalties.mmd_binned import bin_rows
@@ -37,8 +38,7 @@ class ADV(Penalty):
         self, *, adversary: str = "hgr", hidden: int = 50, condition: str | None = None, minimum_rows: int = 4
     ) -> None:
         super().__init__(condition=condition, minimum_rows=minimum_rows)
-        if adversary not in ("hgr", "mse"):
-            raise ValueError(f"adversary is {adversary!r}: choose 'hgr' or 'mse'.")
+        one_of("adversary", adversary, ("hgr", "mse"))
         self.adversary = adversary
         self.hidden = hidden
 
@@ -59,10 +59,6 @@ class ADV(Penalty):
         weights, enough = self.row_weights(batch)
         value = self._hgr(batch, weights) if self.adversary == "hgr" else -self._mse(batch, weights)
         return value if enough is None else value * enough
-
-    def adversary_loss(self, batch: Batch) -> Tensor:
-        # The game is zero-sum: what the encoder minimizes is what the adversary maximizes.
-        return -self(batch)
 
     def _mse(self, batch: Batch, weights: Tensor | None) -> Tensor:
         return weighted_mean((self.reader(batch.z) - batch.s).square().mean(-1), weights)
@@ -117,9 +113,6 @@ class LAFTR(Penalty):
         score = logits.gather(-1, self.labels[batch.rows].unsqueeze(-1)).squeeze(-1).sum(-1)
         value = weighted_mean(score, weights)
         return value if enough is None else value * enough
-
-    def adversary_loss(self, batch: Batch) -> Tensor:
-        return -self(batch)
 
 
 def _standardized(value: Tensor, weights: Tensor | None) -> Tensor:

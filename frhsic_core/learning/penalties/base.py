@@ -63,6 +63,17 @@ def weighted_mean(values: Tensor, weights: Tensor | None) -> Tensor:
     return values.mean(-1) if weights is None else (weights * values).sum(-1)
 
 
+def counted_range(values: Tensor, weights: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Return the smallest and the largest of the values ``(..., m)`` with a positive weight, each ``(..., 1)``."""
+    if weights is None:
+        return values.amin(-1, keepdim=True), values.amax(-1, keepdim=True)
+    largest = torch.finfo(values.dtype).max
+    low = values.masked_fill(weights <= 0, largest).amin(-1, keepdim=True)
+    high = values.masked_fill(weights <= 0, -largest).amax(-1, keepdim=True)
+    empty = low > high  # no row counts: any finite range will do, because the penalty is zero
+    return low.masked_fill(empty, 0.0), high.masked_fill(empty, 0.0)
+
+
 class Penalty(nn.Module):
     """A penalty on the dependence of Z (or of the head's output) on S: ``batch -> (models,)``, differentiable.
 
@@ -112,9 +123,12 @@ class Penalty(nn.Module):
         """Return the terms of the penalty as a training step uses them; by default one, ``forward`` itself."""
         return [self(batch, refresh=refresh)]
 
-    def adversary_loss(self, batch: Batch) -> Tensor | None:
-        """Return the loss ``(models,)`` that the adversary minimizes on detached Z, or None without an adversary."""
-        return None
+    def adversary_loss(self, batch: Batch) -> Tensor:
+        """Return the loss ``(models,)`` that an adversary (the parameters of a penalty) minimizes on detached Z.
+
+        By default the game is zero-sum: what the encoder minimizes is what the adversary maximizes.
+        """
+        return -self(batch)
 
     def ratio(self, z: Tensor, weights: Tensor | None = None, *, sigma: Tensor | None = None) -> Tensor | None:
         """Return median(|z − z'|)/σ_Z for each model, or None when there is no kernel on Z.
@@ -143,8 +157,12 @@ class Penalty(nn.Module):
         return "" if self.condition is None else f"condition={self.condition!r}"
 
     def settings(self) -> dict[str, object]:
-        """Return the public plain-valued settings, for checkpoints and records."""
-        return {name: repr(value) for name, value in sorted(vars(self).items()) if _is_setting(name, value)}
+        """Return the public settings in words, for checkpoints and records: plain values, and functions by name."""
+        named = {name: value for name, value in sorted(vars(self).items()) if _is_setting(name, value)}
+        return {
+            name: f"{value.__module__}.{value.__qualname__}" if hasattr(value, "__qualname__") else repr(value)
+            for name, value in named.items()
+        }
 
 
 def _normalized(weights: Tensor) -> Tensor:
@@ -154,7 +172,7 @@ def _normalized(weights: Tensor) -> Tensor:
 def _is_setting(name: str, value: object) -> bool:
     return (
         not name.startswith("_")
-        and isinstance(value, str | int | float | tuple | BandwidthPolicy | None)
+        and (isinstance(value, str | int | float | tuple | BandwidthPolicy | None) or hasattr(value, "__qualname__"))
         and (name not in ("training", "call_super_init", "dump_patches"))
     )
 
@@ -214,7 +232,7 @@ class KernelPenalty(Penalty):
         self.register_buffer("sigma_z", setup.data.x.new_zeros(setup.models))
 
     def scaled(self, z: Tensor, weights: Tensor | None = None) -> Tensor:
-        """Return Z scaled as ``scale`` says; with ``weights`` its mean and variance are weighted."""
+        """Return Z scaled as ``scale`` says, by the rows that count; mean and variance are weighted."""
         if self.scale == "standardize":
             p = None if weights is None else weights.unsqueeze(-2)
             centered = z - weighted_mean(z.mT, p).unsqueeze(-2)
@@ -224,8 +242,7 @@ class KernelPenalty(Penalty):
         if self.scale == "whiten":
             return whiten(z, weights)
         if self.scale == "minmax":
-            low = z.amin(-2, keepdim=True)
-            high = z.amax(-2, keepdim=True)
+            low, high = (end.mT for end in counted_range(z.mT, None if weights is None else weights.unsqueeze(-2)))
             return (z - low) / (high - low + 1e-6)
         return z
 

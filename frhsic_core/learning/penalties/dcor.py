@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from frhsic_core.choices import one_of
 from frhsic_core.joint.contraction import (
     ExpandedDistance,
     GradientTerm,
@@ -36,8 +37,7 @@ class DCor(Penalty):
 
     def __init__(self, *, form: str = "correlation", condition: str | None = None, minimum_rows: int = 4) -> None:
         super().__init__(condition=condition, minimum_rows=minimum_rows)
-        if form not in ("correlation", "biased_correlation", "covariance"):
-            raise ValueError(f"form is {form!r}: choose 'correlation', 'biased_correlation' or 'covariance'.")
+        one_of("form", form, ("correlation", "biased_correlation", "covariance"))
         self.form = form
 
     def prepare(self, setup: Setup) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import Tensor
 
+from frhsic_core.choices import one_of
 from frhsic_core.joint.contraction import (
     GradientTerm,
     centered_for,
@@ -123,8 +124,7 @@ class FRHSIC(KernelPenalty):
             ("reference", reference, REFERENCES),
             ("kernel_s", kernel_s, tuple(KERNELS)),
         ):
-            if value not in allowed:
-                raise ValueError(f"{name} is {value!r}: choose one of {', '.join(map(repr, allowed))}.")
+            one_of(name, value, allowed)
         if isinstance(kernel, str) and kernel not in KERNELS:
             raise ValueError(f"kernel is {kernel!r}: choose one of {', '.join(map(repr, KERNELS))} or a callable.")
         if estimator == "unbiased" and reference == "uniform":

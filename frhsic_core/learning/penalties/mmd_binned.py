@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from frhsic_core.choices import one_of
 from frhsic_core.joint.contraction import GradientTerm, gram_term, inner_product
 from frhsic_core.kernels import Gaussian
 from frhsic_core.learning.bandwidth import BandwidthPolicy
@@ -47,8 +48,7 @@ class MMDBinned(KernelPenalty):
         minimum_rows: int = 4,
     ) -> None:
         super().__init__(bandwidth=bandwidth, scale=scale, condition=condition, minimum_rows=minimum_rows)
-        if discrepancy not in ("kernel", "means"):
-            raise ValueError(f"discrepancy is {discrepancy!r}: choose 'kernel' or 'means'.")
+        one_of("discrepancy", discrepancy, ("kernel", "means"))
         self.bins = bins
         self.edges = edges
         self.discrepancy = discrepancy
@@ -113,8 +113,7 @@ def bin_rows(s: Tensor, *, bins: int, edges: str = "quantile") -> Tensor:
     """
     if bins < 2:
         raise ValueError(f"bins is {bins}: use at least two.")
-    if edges not in ("quantile", "width"):
-        raise ValueError(f"edges is {edges!r}: choose 'quantile' or 'width'.")
+    one_of("edges", edges, ("quantile", "width"))
     inner = torch.arange(1, bins, dtype=s.dtype, device=s.device) / bins
     columns = s.mT.contiguous()  # (datasets, p, n)
     if edges == "width":

@@ -5,9 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from frhsic_core.choices import one_of
 from frhsic_core.conditional.smoothing import weights_at
 from frhsic_core.learning.data import Batch
-from frhsic_core.learning.penalties.base import Penalty, Setup, weighted_mean
+from frhsic_core.learning.penalties.base import Penalty, Setup, counted_range, weighted_mean
 
 
 class RegGDP(Penalty):
@@ -41,8 +42,7 @@ class RegGDP(Penalty):
         minimum_rows: int = 4,
     ) -> None:
         super().__init__(condition=condition, minimum_rows=minimum_rows)
-        if grid_range not in ("batch", "training"):
-            raise ValueError(f"grid_range is {grid_range!r}: choose 'batch' or 'training'.")
+        one_of("grid_range", grid_range, ("batch", "training"))
         if points < 1 or not smoothing > 0:
             raise ValueError(f"points is {points} and smoothing {smoothing}: both must be positive.")
         self.points = points
@@ -61,21 +61,12 @@ class RegGDP(Penalty):
         value = torch.zeros_like(mean)
         for a in range(batch.s.shape[-1]):
             s = batch.s[..., a : a + 1]
-            low, high = self._range(s, a, weights)
+            if self.grid_range == "training":
+                low, high = self.low[:, a : a + 1], self.high[:, a : a + 1]
+            else:
+                low, high = counted_range(s.squeeze(-1), weights)
             grid = low + (high - low) * step
             local = weights_at(grid.unsqueeze(-1), s, self.smoothing, weights)
             conditional = (local @ output.unsqueeze(-1)).squeeze(-1)
             value = value + (conditional - mean.unsqueeze(-1)).abs().mean(-1)
         return value if enough is None else value * enough
-
-    def _range(self, s: Tensor, a: int, weights: Tensor | None) -> tuple[Tensor, Tensor]:
-        if self.grid_range == "training":
-            return self.low[:, a : a + 1], self.high[:, a : a + 1]
-        values = s.squeeze(-1)
-        if weights is None:
-            return values.amin(-1, keepdim=True), values.amax(-1, keepdim=True)
-        largest = torch.finfo(s.dtype).max
-        low = values.masked_fill(weights <= 0, largest).amin(-1, keepdim=True)
-        high = values.masked_fill(weights <= 0, -largest).amax(-1, keepdim=True)
-        empty = low > high  # no row counts: any finite grid will do, because the penalty is zero
-        return low.masked_fill(empty, 0.0), high.masked_fill(empty, 0.0)

@@ -1,0 +1,102 @@
+"""Nothing in learning draws from, or sets, the global generators of torch, NumPy and Python."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from frhsic_core.learning import (
+    METHODS,
+    FairClassifier,
+    FairEncoder,
+    FairRegressor,
+    Residualizer,
+    Trainer,
+    make_penalty,
+    select_lambda,
+)
+
+pytestmark = [
+    pytest.mark.filterwarnings(f"ignore::frhsic_core.learning.estimators.{name}Warning")
+    for name in ("Undertrained", "NoGain", "SmallBatch", "ConstantPrediction")
+]
+QUICK = {"epochs": 1, "widths": (4, 2), "batch_size": 64}
+
+
+def states() -> list[Any]:
+    _, keys, *position = np.random.get_state()  # noqa: NPY002
+    found: list[Any] = [torch.get_rng_state().tolist(), random.getstate(), keys.tolist(), position]
+    if torch.cuda.is_available():
+        found.extend(state.tolist() for state in torch.cuda.get_rng_state_all())
+    return found
+
+
+def assert_untouched(action: Callable[[], Any]) -> Any:
+    before = states()
+    result = action()
+    assert states() == before
+    return result
+
+
+def sample(n: int = 160) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    s = rng.uniform(size=n)
+    x = rng.normal(size=(n, 3)) + s[:, None]
+    return x, (x.sum(1) > 1.5).astype(float), s
+
+
+def test_the_check_can_fail() -> None:
+    for draw in (lambda: torch.rand(1), lambda: torch.nn.Linear(2, 2), random.random, lambda: np.random.rand()):  # noqa: NPY002
+        with pytest.raises(AssertionError):
+            assert_untouched(draw)
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.cuda)])
+@pytest.mark.parametrize("method", METHODS)
+def test_training(method: str, device: str, tmp_path: Path) -> None:
+    x, y, s = sample()
+
+    def train() -> None:
+        trainer = Trainer(x, y, s, penalty=make_penalty(method), lam=[0.0, 1.0], seeds=[1, 2], device=device, **QUICK)
+        stack = trainer.fit(checkpoint=tmp_path / "run.pt")
+        stack.lone(1)
+        stack.output(x)
+
+    assert_untouched(train)
+    assert_untouched(train)  # resumed from the checkpoint
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.cuda)])
+@pytest.mark.parametrize("estimator", [FairClassifier, FairRegressor, FairEncoder])
+@pytest.mark.parametrize("seed", [0, None])
+def test_estimators(estimator: type, seed: int | None, device: str, tmp_path: Path) -> None:
+    x, y, s = sample()
+    model = estimator(1.0, random_state=seed, device=device, **QUICK)
+    assert_untouched(lambda: model.fit(x, y, sensitive_features=s))
+    assert_untouched(lambda: model.transform(x))
+    assert_untouched(lambda: model.save(tmp_path / "model.pt"))
+    assert_untouched(lambda: estimator.load(tmp_path / "model.pt"))
+
+
+def test_without_a_seed_every_fit_is_new() -> None:
+    x, y, s = sample()
+    seeds = {FairClassifier(device="cpu", **QUICK).fit(x, y, sensitive_features=s).seed_ for _ in range(3)}
+    assert len(seeds) == 3
+    state = np.random.RandomState(3)
+    model = FairClassifier(device="cpu", random_state=np.random.RandomState(3), **QUICK).fit(x, y, sensitive_features=s)
+    assert model.seed_ == state.randint(2**31 - 1)
+
+
+def test_the_choice_of_lambda_and_the_residuals() -> None:
+    x, y, s = sample()
+    options = {"lams": [0.0, 1.0], "n_permutations": 9, "device": "cpu", **QUICK}
+    assert_untouched(lambda: select_lambda(x, y, s, **options))
+    assert_untouched(lambda: Residualizer("kernel").fit_transform(x, s))
+    auto = FairClassifier("auto", selection={"lams": [0.0, 1.0], "n_permutations": 9}, device="cpu", **QUICK)
+    assert_untouched(lambda: auto.fit(x, y, sensitive_features=s))
