@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from frhsic_core.arrays import ArrayLike
+from frhsic_core.arrays import ArrayLike, binary_scale
 from frhsic_core.conditional.gdp import REFERENCE_CONSTANT, Options, Plan, average, plan
 from frhsic_core.conditional.smoothing import log_kernel
 
@@ -110,6 +110,7 @@ def gdp_interval(
         if generator is None:
             generator = torch.Generator().manual_seed(0)
         replicates = torch.cat([_replicates(task, c) for c in _counts(task, n_bootstrap, generator)], dim=-1)
+        unit = binary_scale(replicates, dim=-1)  # squares of predictions can leave the range
         tail = 0.5 * (1.0 - level)
         ends = torch.quantile(replicates, replicates.new_tensor([tail, 1.0 - tail]), dim=-1)
         lower, upper = ends[0], ends[1]
@@ -119,7 +120,7 @@ def gdp_interval(
             estimate=estimate,
             lower=lower,
             upper=upper,
-            standard_error=replicates.std(-1),
+            standard_error=(replicates / unit).std(-1) * unit.squeeze(-1),
             bias=replicates.mean(-1) - estimate,
             level=level,
             n_bootstrap=n_bootstrap,

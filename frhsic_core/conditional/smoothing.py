@@ -16,7 +16,7 @@ import math
 import torch
 from torch import Tensor
 
-from frhsic_core.arrays import ArrayLike, as_mask, as_sample, as_tensor, as_weights
+from frhsic_core.arrays import ArrayLike, as_mask, as_sample, as_tensor, as_weights, binary_scale
 from frhsic_core.kernels import squared_distances
 
 Bandwidth = float | str | Tensor | tuple[float, ...] | list[float]
@@ -92,9 +92,11 @@ def _rule(name: str, s: Tensor, q: Tensor | None) -> float | Tensor:
     if name == "jiang":
         return factor
     weights = s.new_full((n,), 1.0 / n) if q is None else q
+    unit = binary_scale(s, dim=-2)
+    s = s / unit
     centred = s - (weights.unsqueeze(-1) * s).sum(-2, keepdim=True)
     variance = (weights.unsqueeze(-1) * centred * centred).sum(-2)
-    deviation = (variance / (1.0 - 1.0 / rows.unsqueeze(-1)).clamp_min(1.0 / n)).sqrt()
+    deviation = (variance / (1.0 - 1.0 / rows.unsqueeze(-1)).clamp_min(1.0 / n)).sqrt() * unit.squeeze(-2)
     # A constant attribute has no scale; under any bandwidth all its weights are equal.
     return factor * torch.where(deviation > 0, deviation, torch.ones_like(deviation))
 
@@ -154,7 +156,10 @@ def log_kernel(at: Tensor, s: Tensor, h: float | Tensor) -> Tensor:
         squared = scaled * scaled
     else:
         scale = h.unsqueeze(-2) if isinstance(h, Tensor) else h
-        squared = squared_distances(at / scale, s / scale)
+        at, s = at / scale, s / scale
+        # A bandwidth far below the spread of S: infinite squares are right, but a difference of them is NaN.
+        unit = torch.maximum(binary_scale(at), binary_scale(s))
+        squared = squared_distances(at / unit, s / unit) * unit * unit
     return (-0.5 * squared).clamp_min(torch.finfo(s.dtype).min / 4)
 
 
