@@ -114,7 +114,8 @@ def median_bandwidth(
         else:
             index = torch.randperm(n, generator=generator, device=generator.device)[:max_points].to(x.device)
         x = x.index_select(-2, index)
-    require_memory(x, x.shape[-2], batch=x.shape[:-2].numel(), copies=4, advice="Pass max_points=1000.")
+    advice = "Pass a kernel with a bandwidth, a smaller max_points or fewer batch elements."
+    require_memory(x, x.shape[-2], batch=x.shape[:-2].numel(), copies=4, advice=advice)
     unit = binary_scale(x)
     x = x / unit
     distances = torch.cdist(x, x, p=float(power), compute_mode="donot_use_mm_for_euclid_dist")

@@ -20,13 +20,14 @@ from frhsic_core.conditional.smoothing import (
     Bandwidth,
     as_queries,
     leave_one_out_at,
+    require_weights,
     resolve_bandwidth,
     row_weights,
     take_rows,
     weights_at,
 )
 from frhsic_core.kernels import Gaussian, Kernel, gaussian_gram, resolve_kernel
-from frhsic_core.memory import DENSE_ROWS, blocks, require_memory
+from frhsic_core.memory import DENSE_ROWS, blocks
 
 _BLOCK = 1 << 22  # numbers in one block of a Gram matrix: 32 MiB in float64
 
@@ -108,7 +109,7 @@ def _forms_by_block(
     ``hollow`` leaves the diagonal of K out. With a gradient each block is computed again in the backward pass.
     """
     n = z.shape[-2]
-    batch = torch.broadcast_shapes(z.shape[:-2], *[a.shape[:-2] for a, _ in pairs]).numel()
+    batch = _batch(z, *[a for a, _ in pairs])
     size = max(1, int((_BLOCK / max(1, batch)) ** 0.5))
     needs_gradient = torch.is_grad_enabled() and (z.requires_grad or any(a.requires_grad for a, _ in pairs))
 
@@ -129,6 +130,10 @@ def _forms_by_block(
         total = total + (checkpoint(part, *block, use_reentrant=False) if needs_gradient else part(*block))
     assert isinstance(total, Tensor)
     return list(total)
+
+
+def _batch(*tensors: Tensor) -> int:
+    return torch.broadcast_shapes(*[x.shape[:-2] for x in tensors]).numel()
 
 
 def _covers(batch: torch.Size, other: torch.Size) -> bool:
@@ -246,7 +251,8 @@ def eipm(
     z, s = as_pair(z, s, min_rows=2, check_finite=check_finite)
     q = row_weights(z, mask, sample_weight, check_finite=check_finite)
     rows = _anchor_rows(anchors, z.shape[-2], q, generator, z.device)
-    _require_weights(z, s, z.shape[-2] if rows is None else rows.shape[-1], "Pass a number of anchors, such as 200.")
+    values = z.shape[-2] if rows is None else rows.shape[-1]
+    require_weights(s, values, batch=_batch(z, s), advice="Pass a number of anchors, such as 200.")
     weights, partner = leave_one_out_at(rows, s, resolve_bandwidth(bandwidth, s, q), q)
     # An anchor with no other row has no conditional law: no contrast.
     contrast = (weights - _marginal(z, q).unsqueeze(-2)) * partner
@@ -259,12 +265,6 @@ def eipm(
     share = q if rows is None else take_rows(q.unsqueeze(-1), rows).squeeze(-1)
     total = share.sum(-1)
     return (share * value).sum(-1) / torch.where(total > 0, total, 1.0)
-
-
-def _require_weights(z: Tensor, s: Tensor, values: int, advice: str) -> None:
-    """Raise an error with advice if the weights at this number of values of S do not fit into memory."""
-    batch = torch.broadcast_shapes(z.shape[:-2], s.shape[:-2]).numel()
-    require_memory(z, z.shape[-2], width=values, batch=batch, copies=6, advice=advice)
 
 
 def conditional_mmd(
@@ -324,7 +324,8 @@ def conditional_mmd(
     z, s = as_pair(z, s, min_rows=2, check_finite=check_finite)
     q = row_weights(z, mask, sample_weight, check_finite=check_finite)
     query = s if at is None else as_queries(at, s)
-    _require_weights(z, s, query.shape[-2], "Pass some values of S as at=, or a random subset of the rows.")
+    advice = "Pass some values of S as at=, or a random subset of the rows."
+    require_weights(s, query.shape[-2], batch=_batch(z, s), advice=advice)
     weights = weights_at(query, s, resolve_bandwidth(bandwidth, s, q), q)
     kernel = resolve_kernel(kernel_z, z, name="kernel_z", check_finite=False)
     marginal = _marginal(z, q).unsqueeze(-2)

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from frhsic_core.arrays import ArrayLike, as_mask, as_sample, as_tensor, as_weights, binary_scale
 from frhsic_core.kernels import squared_distances
+from frhsic_core.memory import require_memory
 
 Bandwidth = float | str | Tensor | tuple[float, ...] | list[float]
 _RULES = ("jiang", "silverman", "scott")
@@ -148,6 +149,13 @@ def smoothing_bandwidth(
     return bandwidth.expand(torch.broadcast_shapes(bandwidth.shape, (s.shape[-1],))).clone()
 
 
+def require_weights(s: Tensor, values: int, *, batch: int | None = None, advice: str) -> None:
+    """Raise an error with advice if the weights of all rows at a number of values of S do not fit into memory."""
+    n = s.shape[-2]
+    batch = s.shape[:-2].numel() if batch is None else batch
+    require_memory(s, n, width=None if values == n else values, batch=batch, copies=6, advice=advice)
+
+
 def log_kernel(at: Tensor, s: Tensor, h: float | Tensor) -> Tensor:
     """Return the log of the product Gaussian kernel, ``(..., m, n)``, kept finite: a softmax of it is never NaN."""
     if s.shape[-1] == 1:
@@ -256,6 +264,7 @@ def nadaraya_watson_weights(
     """
     s = as_sample(s, name="s", check_finite=check_finite)
     at = as_queries(at, s)
+    require_weights(s, at.shape[-2], advice="Pass fewer values in at.")
     q = row_weights(s, mask, sample_weight, check_finite=check_finite)
     return weights_at(at, s, resolve_bandwidth(bandwidth, s, q), q)
 
@@ -296,5 +305,6 @@ def leave_one_out_weights(
             [0.1824, 0.8176, 0.0000]], dtype=torch.float64)
     """
     s = as_sample(s, name="s", min_rows=2, check_finite=check_finite)
+    require_weights(s, s.shape[-2] if anchors is None else anchors.shape[-1], advice="Pass some rows as anchors.")
     q = row_weights(s, mask, sample_weight, check_finite=check_finite)
     return leave_one_out_at(anchors, s, resolve_bandwidth(bandwidth, s, q), q)[0]
