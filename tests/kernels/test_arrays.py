@@ -67,8 +67,9 @@ def test_values_at_the_ends_of_the_range_are_refused() -> None:
     """Finite values whose sum overflows, or that are subnormal, have their own message; 1e30 and 1e-30 are ordinary."""
     for dtype in (torch.float32, torch.float64):
         limits = torch.finfo(dtype)
-        with pytest.raises(ValueError, match="too large"):
-            as_sample(torch.full((4,), 0.9 * limits.max, dtype=dtype))
+        for sign in (1, -1):
+            with pytest.raises(ValueError, match="too large"):
+                as_sample(torch.full((4,), sign * 0.9 * limits.max, dtype=dtype))
         with pytest.raises(ValueError, match="too small"):
             as_sample(torch.full((4,), 0.1 * limits.tiny, dtype=dtype))
         for ordinary in (limits.max / 1e8, limits.tiny * 1e8, 0.0):
@@ -112,7 +113,10 @@ def test_one_dtype() -> None:
     single = torch.zeros(4, 2)
     assert {x.dtype for x in as_pair(single, np.zeros(4))} == {torch.float32}
     assert {x.dtype for x in as_pair(np.zeros(4), single)} == {torch.float32}
-    assert {x.dtype for x in as_pair(single, torch.zeros(4, dtype=torch.float64))} == {torch.float64}
+    double = torch.zeros(4, dtype=torch.float64)
+    assert (
+        {x.dtype for x in as_pair(single, double)} == {x.dtype for x in as_pair(double, single[:, 0])} == {double.dtype}
+    )
 
 
 def test_masks_and_weights() -> None:
@@ -151,6 +155,8 @@ def test_other_labels_are_reported_and_taken_by_position() -> None:
         found = gdp(p, age)
     assert caught[0].filename == __file__  # the caller's line, not ours
     assert torch.equal(found, gdp(p.to_numpy(), age.to_numpy()))
+    with pytest.warns(RowLabelWarning, match=r"rows 1: 1 and 2"):  # every label of the first is one of the second
+        gdp(p.set_axis([1, 1, 2]), age.set_axis([1, 2, 3]))
     with pytest.raises(ValueError, match="s has 2 rows but z has 3"):
         as_pair(p, age[:2])
 

@@ -259,13 +259,18 @@ def test_what_leaves_the_range_is_an_error() -> None:
     assert 0.1 < fc.gdp(z[:, 0], 1e300 * both, bandwidth=0.1).item() < 1.0
 
 
-def test_biased_hsic_is_never_negative() -> None:
+def test_biased_hsic_of_a_constant_is_never_negative() -> None:
+    """Rounding of a constant sample is neither negative nor a correlation, however large the constant is."""
     s = sample()[1]
-    for value in (0.1, 0.3, 0.7, 3.3):
+    for value in (0.1, 0.3, 0.7, 3.3, 0.7e300):
         for kernel in (None, fc.Laplacian(1.3), fc.Linear(), fc.Distance()):
             constant = torch.full((40, 3), value, dtype=torch.float64)
             for options in ({}, {"chunk_size": 7}, {"sample_weight": s[:, 0].abs()}):
-                assert fc.hsic(constant, s, kernel_z=kernel, **options).item() >= 0.0
+                rounding = 1e-6 if options else 0.0  # sums that cancel leave more than a projection
+                assert fc.normalized_hsic(constant, s, kernel_z=kernel, **options).item() <= rounding
+                assert fc.normalized_hsic(s, constant, kernel_s=kernel, **options).item() <= rounding
+                if value < 10 or kernel is None:
+                    assert fc.hsic(constant, s, kernel_z=kernel, **options).item() >= 0.0
 
 
 def test_a_loss_in_mixed_precision_is_that_of_float32() -> None:
