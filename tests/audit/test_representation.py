@@ -38,6 +38,8 @@ def test_the_probe_is_a_cross_fitted_ridge() -> None:
         predicted = cross_val_predict(ridge, x.numpy(), s.numpy().ravel(), cv=PredefinedSplit(fold))
         best = max(best, 1 - ((s.numpy().ravel() - predicted) ** 2).sum() / ((s - s.mean()) ** 2).sum().item())
     assert probe_r2(x.unsqueeze(0), s.unsqueeze(0)).item() == pytest.approx(best, abs=1e-6)
+    # Without noise the smallest of the ridges is the best.
+    assert probe_r2(x.unsqueeze(0), 3.0 * z[None, :, :1]).item() == pytest.approx(1.0, abs=1e-9)
 
 
 def test_the_numbers_are_those_of_the_library() -> None:
