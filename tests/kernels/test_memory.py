@@ -40,7 +40,7 @@ def test_the_limit_is_the_number_of_rows_that_fit() -> None:
     assert "0 GiB" in str(caught.value)
     require_memory(like.float(), 440, copies=2, advice="")
     with pytest.raises(MemoryError, match="about 158 rows fit"):
-        require_memory(like, 317, copies=2, batch=4, advice="")
+        require_memory(like, 200, copies=2, batch=4, advice="")
     with pytest.raises(MemoryError, match="about 10,000 rows fit"):
         require_memory(like, 20_000, width=10, copies=2, advice="")
 
