@@ -1,8 +1,9 @@
 """Convert and check the input of every statistic: data in, tensors out.
 
 Statistics take tensors, NumPy arrays or pandas objects. A representation ``z`` has shape ``(..., n, d)``, a sensitive
-attribute ``s`` has shape ``(..., n, p)`` or ``(..., n)``; a one-dimensional ``z`` is ``(n, 1)``. Floating tensors keep
-their dtype and device (and their gradient); everything else becomes float64.
+attribute ``s`` has shape ``(..., n, p)`` or ``(..., n)``; a one-dimensional ``z`` is ``(n, 1)``. Tensors in float32 and
+float64 keep their dtype and device (and their gradient). Half precision (float16, bfloat16) becomes float32, and
+everything else becomes float64. A statistic is computed in this dtype and returned in it.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ class RowLabelWarning(UserWarning):
 def as_tensor(x: ArrayLike, *, name: str = "x") -> Tensor:
     """Convert ``x`` to a floating tensor without looking at its values.
 
-    Floating tensors pass through untouched; integer and bool tensors, NumPy arrays, pandas objects and sequences become
+    Tensors in float32 and float64 pass through untouched. Half precision becomes float32: distances, sums and p-values
+    do not fit into its 8 or 11 bits. Integer and bool tensors, NumPy arrays, pandas objects and sequences become
     float64, so that a test of independence does not lose digits to the type of its input. Dates and durations become
     numbers of time units, and a missing one (NaT) becomes NaN, which the statistics reject.
 
@@ -39,7 +41,9 @@ def as_tensor(x: ArrayLike, *, name: str = "x") -> Tensor:
             raise TypeError(
                 f"{name} is complex, but statistics need real numbers: pass real and imaginary parts as columns."
             )
-        return x if x.is_floating_point() else x.to(torch.float64)
+        if x.is_floating_point():
+            return x if x.element_size() >= 4 else x.to(torch.float32)
+        return x.to(torch.float64)
     if hasattr(x, "to_numpy"):  # pandas: Series, DataFrame, Index
         x = x.to_numpy()
     kind = x.dtype.kind if isinstance(x, np.ndarray) else ""
@@ -60,10 +64,51 @@ def as_tensor(x: ArrayLike, *, name: str = "x") -> Tensor:
 
 
 def _require_finite(x: Tensor, name: str) -> None:
-    # NaN and infinity survive a sum, which costs a tenth of an elementwise test. The sum of a finite sample can
-    # overflow, so the elements are tested if the sum is not finite.
-    if not math.isfinite(x.detach().sum().item()) and (bad := int((~torch.isfinite(x)).sum())):
+    """Raise an error for NaN, infinities and magnitudes whose sums or products leave the range of the dtype."""
+    if x.numel() == 0:
+        return
+    # One pass and one wait for the device: NaN and infinities are passed on to both ends of the range.
+    low, high = torch.stack(torch.aminmax(x.detach())).tolist()
+    if not (math.isfinite(low) and math.isfinite(high)):
+        bad = int((~torch.isfinite(x)).sum())
         raise ValueError(f"{name} has {bad} NaN or infinite values: drop those rows first.")
+    largest = max(-low, high)
+    limits = torch.finfo(x.dtype)
+    if largest > limits.max / (4 * x.shape[-1] * (x.shape[-2] if x.ndim > 1 else 1)):
+        raise ValueError(
+            f"{name} has values up to {largest:.1e}, too large for {x.dtype}: divide {name} by a constant first."
+        )
+    if 0 < largest < limits.tiny:
+        raise ValueError(
+            f"{name} has no value above {largest:.1e}, too small for {x.dtype}: multiply {name} by a constant first."
+        )
+
+
+def binary_scale(x: Tensor, *, dim: int | tuple[int, ...] = (-2, -1)) -> Tensor:
+    """Return the largest power of two up to max |x| over ``dim``, which is kept with size one; one where x is zero.
+
+    Squares leave the range of a dtype at half of its exponents. A statistic therefore divides by this number first.
+    Powers of two are exact, so in the ordinary range every digit of the result stays the same. The result carries no
+    gradient, and nothing waits for the device.
+
+    Examples
+    --------
+    >>> binary_scale(torch.tensor([[3.0], [-5.0]])).item()
+    4.0
+    """
+    largest = x.detach().abs().amax(dim, keepdim=True)
+    mantissa, _ = torch.frexp(largest)
+    return torch.where(largest > 0, largest / (2.0 * mantissa), torch.ones_like(largest))
+
+
+def require_value(value: Tensor, name: str) -> Tensor:
+    """Return ``value`` if it is finite; raise an error that names the statistic otherwise."""
+    if not bool(torch.isfinite(value.detach()).all()):
+        raise ValueError(
+            f"{name} leaves the range of {value.dtype}: the values are too large. Divide them by a constant, or use "
+            "kernels with bandwidths of their size, as the defaults have."
+        )
+    return value
 
 
 def as_sample(x: ArrayLike, *, name: str = "z", min_rows: int = 1, check_finite: bool = True) -> Tensor:

@@ -15,7 +15,8 @@ from typing import Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-from frhsic_core.arrays import ArrayLike, as_sample, as_tensor
+from frhsic_core.arrays import ArrayLike, as_sample, as_tensor, binary_scale
+from frhsic_core.memory import require_memory
 
 
 def squared_distances(x: Tensor, y: Tensor | None = None) -> Tensor:
@@ -48,7 +49,8 @@ def euclidean_distances(x: Tensor, y: Tensor | None = None) -> Tensor:
     y = x if y is None else y
     if x.shape[-1] == 1:  # one column: a tenth of the time of cdist, on a GPU a fiftieth
         return (x - y.mT).abs()
-    return torch.cdist(x, y, compute_mode="donot_use_mm_for_euclid_dist")
+    unit = torch.maximum(binary_scale(x), binary_scale(y))
+    return torch.cdist(x / unit, y / unit, compute_mode="donot_use_mm_for_euclid_dist") * unit
 
 
 def median_bandwidth(
@@ -64,15 +66,16 @@ def median_bandwidth(
 
     σ = median{ ‖x_i − x_j‖ : i < j }, the lower of the two middle values when the number of pairs is even, as in the
     paper's released code. When more than half of the pairs coincide (an attribute with few values) the median is zero,
-    and the mean of the distances is used instead. A constant sample gives one; every kernel matrix is then constant and
-    HSIC is zero. The result carries no gradient. O(min(n, max_points)²·d) time.
+    and the mean of the distances is used instead. A constant sample gives one (more if its values are above 1e7, or 1e3
+    in float32); every kernel matrix is then constant and HSIC is zero. Multiplying ``x`` by a power of two multiplies
+    the result by it, at every magnitude. The result carries no gradient. O(min(n, max_points)²·d) time.
 
     Parameters
     ----------
     x : array_like
         ``(..., n, d)`` or ``(n,)``.
     max_points : int or None
-        Number of rows used; ``None`` uses all of them.
+        Number of rows used; ``None`` uses all of them, with O(n²) memory.
     generator : torch.Generator, optional
         With it, the rows are a random subset, the same for every batch element. Without it, they are evenly spaced, so
         that the result is repeatable.
@@ -111,8 +114,12 @@ def median_bandwidth(
         else:
             index = torch.randperm(n, generator=generator, device=generator.device)[:max_points].to(x.device)
         x = x.index_select(-2, index)
+    advice = "Pass a kernel with a bandwidth, a smaller max_points or fewer batch elements."
+    require_memory(x, x.shape[-2], batch=x.shape[:-2].numel(), copies=4, advice=advice)
+    unit = binary_scale(x)
+    x = x / unit
     distances = torch.cdist(x, x, p=float(power), compute_mode="donot_use_mm_for_euclid_dist")
-    return _median_of_pairs(distances, own=True)
+    return _median_of_pairs(distances, own=True, unit=unit[..., 0, 0])
 
 
 def _batch_median(x: Tensor, max_points: int | None) -> Tensor:
@@ -123,8 +130,11 @@ def _batch_median(x: Tensor, max_points: int | None) -> Tensor:
     return _median_of_pairs(between, own=False, squared=True)
 
 
-def _median_of_pairs(distances: Tensor, *, own: bool, squared: bool = False) -> Tensor:
-    """Return the lower median of a matrix of distances, or its stand-in; ``own`` matrices hold each pair twice."""
+def _median_of_pairs(distances: Tensor, *, own: bool, squared: bool = False, unit: Tensor | None = None) -> Tensor:
+    """Return the lower median of a matrix of distances, or its stand-in; ``own`` matrices hold each pair twice.
+
+    Distances are in units of ``unit``, and the result is not.
+    """
     n = distances.shape[-1]
     zeros = n if own else 0  # the diagonal comes first in order
     count = n * distances.shape[-2] - zeros
@@ -137,7 +147,11 @@ def _median_of_pairs(distances: Tensor, *, own: bool, squared: bool = False) -> 
     median = median.sqrt() if squared else median
     tiny = torch.finfo(distances.dtype).tiny ** (0.25 if squared else 1.0)
     bandwidth = torch.where(median > tiny, median, mean)
-    return torch.where(bandwidth > tiny, bandwidth, torch.ones_like(bandwidth))
+    if unit is None:
+        return torch.where(bandwidth > tiny, bandwidth, torch.ones_like(bandwidth))
+    # The mean of a constant sample is rounded: the stand-in must be far above that, and far below its square.
+    rounding = torch.finfo(distances.dtype).eps ** 0.5 * unit
+    return torch.where(bandwidth > tiny, bandwidth * unit, rounding.clamp_min(1.0))
 
 
 def exponential(exponent: Tensor) -> Tensor:
@@ -295,9 +309,12 @@ class InverseMultiquadric(_BandwidthKernel):
     """
 
     def __call__(self, x: Tensor, y: Tensor | None = None) -> Tensor:
-        squared = squared_distances(x, y)
-        scale = self._scale(squared)
-        return torch.rsqrt(1.0 + squared / (scale * scale))
+        scale = self._scale(x)
+        # In units of a power of two near σ: neither the squared distance nor σ² leaves the range.
+        unit = binary_scale(scale) if isinstance(scale, Tensor) else 2.0 ** (math.frexp(scale)[1] - 1)
+        squared = squared_distances(x / unit, None if y is None else y / unit)
+        ratio = scale / unit
+        return torch.rsqrt(1.0 + squared / (ratio * ratio))
 
 
 @dataclass(frozen=True)
@@ -338,9 +355,11 @@ class Distance:
 
     def __call__(self, x: Tensor, y: Tensor | None = None) -> Tensor:
         y = x if y is None else y
+        unit = torch.maximum(binary_scale(x), binary_scale(y))
+        x, y = x / unit, y / unit
         origin_x = torch.linalg.vector_norm(x, dim=-1).unsqueeze(-1)
         origin_y = torch.linalg.vector_norm(y, dim=-1).unsqueeze(-2)
-        return 0.5 * (origin_x + origin_y - euclidean_distances(x, y))
+        return 0.5 * (origin_x + origin_y - euclidean_distances(x, y)) * unit
 
     @property
     def bound(self) -> float:
@@ -419,6 +438,20 @@ def resolve_kernel(kernel: Kernel | None, x: Tensor, *, name: str = "kernel", ch
     if not callable(kernel):
         raise TypeError(f"{name} is {kernel!r}: pass a kernel object such as Gaussian(1.0), or None for the default.")
     return kernel
+
+
+def without_units(x: Tensor, kernel: Kernel) -> Tensor:
+    """Divide by a power of two what a kernel without a bandwidth would turn into numbers of any size.
+
+    For a ratio of statistics, which does not depend on units: squares of such numbers can leave the range of a dtype,
+    and what counts as rounding is fixed for kernels of size one.
+    """
+    if isinstance(kernel, Linear | Distance):
+        return x / binary_scale(x)
+    if isinstance(kernel, Product) and x.shape[-1] == len(kernel.factors):
+        columns = zip(x.split(1, dim=-1), kernel.factors, strict=True)
+        return torch.cat([without_units(column, factor) for column, factor in columns], dim=-1)
+    return x
 
 
 def product_kernel(s: Tensor, *, check_finite: bool = True) -> Product:

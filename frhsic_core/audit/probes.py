@@ -7,6 +7,7 @@ import math
 import torch
 from torch import Tensor
 
+from frhsic_core.arrays import binary_scale
 from frhsic_core.kernels import median_bandwidth
 
 RIDGES = (1e-6, 1e-3, 1e-1)  # relative to the mean of the Gram matrix's diagonal
@@ -14,6 +15,7 @@ RIDGES = (1e-6, 1e-3, 1e-1)  # relative to the mean of the Gram matrix's diagona
 
 def linear_features(z: Tensor) -> Tensor:
     """Return Z ``(..., n, d)`` with mean zero and variance one per coordinate; constant coordinates become zero."""
+    z = z / binary_scale(z)
     z = z - z.mean(-2, keepdim=True)
     spread = z.square().mean(-2, keepdim=True).sqrt()
     floor = 1e-9 * spread.amax(-1, keepdim=True)
@@ -89,6 +91,7 @@ def probe_r2(features: Tensor, s: Tensor, *, folds: int = 5, seed: int = 0, each
         raise ValueError(f"folds is {folds} for {n} rows: use at least 2 folds of at least 2 rows each.")
     order = torch.randperm(n, generator=torch.Generator().manual_seed(seed)).to(features.device)
     design = torch.cat([torch.ones_like(features[..., :1]), features], dim=-1)
+    s = s / binary_scale(s, dim=-2)  # R² has no units, but its sums of squares have
     s = s - s.mean(-2, keepdim=True)
     parts = [(design[:, rows], s[:, rows]) for rows in order.chunk(folds)]
     grams = [x.mT @ x for x, _ in parts]

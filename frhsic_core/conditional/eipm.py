@@ -7,23 +7,29 @@ a loop over anchors, as FREM's description suggests, does the same work one row 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
+from torch.utils.checkpoint import checkpoint
 
-from frhsic_core.arrays import ArrayLike, as_pair
+from frhsic_core.arrays import ArrayLike, as_pair, require_value
 from frhsic_core.conditional.smoothing import (
     Bandwidth,
     as_queries,
     leave_one_out_at,
+    require_weights,
     resolve_bandwidth,
     row_weights,
     take_rows,
     weights_at,
 )
 from frhsic_core.kernels import Gaussian, Kernel, gaussian_gram, resolve_kernel
+from frhsic_core.memory import DENSE_ROWS, blocks
+
+_BLOCK = 1 << 22  # numbers in one block of a Gram matrix: 32 MiB in float64
 
 
 class _GaussianQuadratic(torch.autograd.Function):
@@ -60,7 +66,7 @@ def squared_mmd(z: Tensor, contrast: Tensor, kernel: Kernel) -> Tensor:
     """Return ``v_i' K v_i`` for every row of ``contrast``, clamped at zero against rounding.
 
     With rows that sum to zero, a difference of two weightings of the sample, this is their squared MMD. O(n²d + mn²)
-    time, O(n² + mn) memory.
+    time; O(n² + mn) memory up to 4,096 rows and O(mn) above.
 
     Parameters
     ----------
@@ -83,7 +89,9 @@ def squared_mmd(z: Tensor, contrast: Tensor, kernel: Kernel) -> Tensor:
     tensor([0.1967])
     """
     needs_gradient = torch.is_grad_enabled() and (z.requires_grad or contrast.requires_grad)
-    if isinstance(kernel, Gaussian) and needs_gradient and _covers(z.shape[:-2], contrast.shape[:-2]):
+    if z.shape[-2] > DENSE_ROWS:
+        squared = _forms_by_block(z, [(contrast, contrast)], kernel)[0]
+    elif isinstance(kernel, Gaussian) and needs_gradient and _covers(z.shape[:-2], contrast.shape[:-2]):
         bandwidth = kernel.bandwidth
         scale = bandwidth[..., None, None].to(z) if isinstance(bandwidth, Tensor) else bandwidth
         u = z / scale
@@ -91,6 +99,41 @@ def squared_mmd(z: Tensor, contrast: Tensor, kernel: Kernel) -> Tensor:
     else:
         squared = ((contrast @ kernel(z)) * contrast).sum(-1)
     return squared.clamp_min(0.0)
+
+
+def _forms_by_block(
+    z: Tensor, pairs: Sequence[tuple[Tensor, Tensor]], kernel: Kernel, *, hollow: bool = False
+) -> list[Tensor]:
+    """Return ``a_i' K b_i`` for each pair of ``(..., m, n)`` tensors, from blocks of K that are dropped after use.
+
+    ``hollow`` leaves the diagonal of K out. With a gradient each block is computed again in the backward pass.
+    """
+    n = z.shape[-2]
+    batch = _batch(z, *[a for a, _ in pairs])
+    size = max(1, int((_BLOCK / max(1, batch)) ** 0.5))
+    needs_gradient = torch.is_grad_enabled() and (z.requires_grad or any(a.requires_grad for a, _ in pairs))
+
+    def part(rows: slice, columns: slice, diagonal: bool) -> Tensor:
+        gram = kernel(z[..., rows, :]) if diagonal else kernel(z[..., rows, :], z[..., columns, :])
+        if hollow and diagonal:
+            gram = gram.masked_fill(torch.eye(gram.shape[-1], dtype=torch.bool, device=gram.device), 0.0)
+        forms = []
+        for a, b in pairs:
+            form = ((a[..., rows] @ gram) * b[..., columns]).sum(-1)
+            if not diagonal:
+                form = form + (form if a is b else ((b[..., rows] @ gram) * a[..., columns]).sum(-1))
+            forms.append(form)
+        return torch.stack(torch.broadcast_tensors(*forms))
+
+    total: Tensor | float = 0.0
+    for block in blocks(n, size):
+        total = total + (checkpoint(part, *block, use_reentrant=False) if needs_gradient else part(*block))
+    assert isinstance(total, Tensor)
+    return list(total)
+
+
+def _batch(*tensors: Tensor) -> int:
+    return torch.broadcast_shapes(*[x.shape[:-2] for x in tensors]).numel()
 
 
 def _covers(batch: torch.Size, other: torch.Size) -> bool:
@@ -162,7 +205,8 @@ def eipm(
     At a fixed bandwidth the value converges at root-n, but to the smoothed criterion: for the Gaussian pair with ρ = .5
     and σ_Z = 1 to .158 at bandwidth .5, where E[MMD] is .1995.
 
-    O(n²d + mn²) time and O(n² + mn) memory for m anchors: with a few anchors about one HSIC.
+    O(n²d + mn²) time for m anchors: with a few anchors about one HSIC. O(n² + mn) memory up to 4,096 rows and O(mn)
+    above, so a large sample needs ``anchors``.
 
     Parameters
     ----------
@@ -207,10 +251,14 @@ def eipm(
     z, s = as_pair(z, s, min_rows=2, check_finite=check_finite)
     q = row_weights(z, mask, sample_weight, check_finite=check_finite)
     rows = _anchor_rows(anchors, z.shape[-2], q, generator, z.device)
+    values = z.shape[-2] if rows is None else rows.shape[-1]
+    require_weights(s, values, batch=_batch(z, s), advice="Pass a number of anchors, such as 200.")
     weights, partner = leave_one_out_at(rows, s, resolve_bandwidth(bandwidth, s, q), q)
     # An anchor with no other row has no conditional law: no contrast.
     contrast = (weights - _marginal(z, q).unsqueeze(-2)) * partner
     squared = squared_mmd(z, contrast, resolve_kernel(kernel_z, z, name="kernel_z", check_finite=False))
+    if check_finite:
+        require_value(squared, "eipm")
     value = squared if power == 2 else squared * torch.rsqrt(squared + epsilon)
     if q is None:
         return value.mean(-1)
@@ -246,7 +294,7 @@ def conditional_mmd(
     three sums divided by the weight of its pairs: at independence it has mean zero given S, and may be negative. The
     smoothing bias of the bandwidth remains in both.
 
-    O(n²d + mn²) time, O(n² + mn) memory for m values (m = n for the integral).
+    O(n²d + mn²) time for m values (m = n for the integral); O(n² + mn) memory up to 4,096 rows and O(mn) above.
 
     Parameters
     ----------
@@ -276,29 +324,38 @@ def conditional_mmd(
     z, s = as_pair(z, s, min_rows=2, check_finite=check_finite)
     q = row_weights(z, mask, sample_weight, check_finite=check_finite)
     query = s if at is None else as_queries(at, s)
+    advice = "Pass some values of S as at=, or a random subset of the rows."
+    require_weights(s, query.shape[-2], batch=_batch(z, s), advice=advice)
     weights = weights_at(query, s, resolve_bandwidth(bandwidth, s, q), q)
     kernel = resolve_kernel(kernel_z, z, name="kernel_z", check_finite=False)
     marginal = _marginal(z, q).unsqueeze(-2)
     if estimator == "biased":
         curve = squared_mmd(z, weights - marginal, kernel)
     else:
-        curve = _distinct(weights, marginal, kernel(z))
+        curve = _distinct(weights, marginal, z, kernel)
+    if check_finite:
+        require_value(curve, "conditional_mmd")
     if at is not None:
         return curve
     return curve.mean(-1) if q is None else (q * curve).sum(-1)
 
 
-def _distinct(w: Tensor, q: Tensor, gram: Tensor) -> Tensor:
+def _distinct(w: Tensor, q: Tensor, z: Tensor, kernel: Kernel) -> Tensor:
     """Return MMD² from pairs of distinct rows: within the conditional, across, within the marginal."""
-    off = gram - torch.diag_embed(gram.diagonal(dim1=-2, dim2=-1))
-    w_off, q_off = w @ off, q @ off
+    if z.shape[-2] > DENSE_ROWS:
+        ww, wq, qq = _forms_by_block(z, [(w, w), (w, q), (q, q)], kernel, hollow=True)
+    else:
+        gram = kernel(z)
+        off = gram - torch.diag_embed(gram.diagonal(dim1=-2, dim2=-1))
+        w_off, q_off = w @ off, q @ off
+        ww, wq, qq = (w_off * w).sum(-1), (w_off * q).sum(-1), (q_off * q).sum(-1)
 
     def mean(total: Tensor, overlap: Tensor) -> Tensor:
         return total / (1.0 - overlap).clamp_min(1e-6)
 
     concentration = (w * w).sum(-1)
-    within = mean((w_off * w).sum(-1), concentration)
-    across = mean((w_off * q).sum(-1), (w * q).sum(-1))
-    overall = mean((q_off * q).sum(-1), (q * q).sum(-1))
+    within = mean(ww, concentration)
+    across = mean(wq, (w * q).sum(-1))
+    overall = mean(qq, (q * q).sum(-1))
     # All weight on one row leaves no pair within the conditional law: nothing is known there, and the value is zero.
     return (within - 2.0 * across + overall) * (concentration < 1.0 - 1e-6)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from torch import Tensor
+from torch.utils.checkpoint import checkpoint
 
 from frhsic_core.arrays import ArrayLike, as_pair, as_tensor, require_same_rows
 from frhsic_core.conditional.smoothing import Bandwidth, log_kernel, resolve_bandwidth, row_weights, weigh_logits
@@ -152,7 +153,13 @@ def _gaps(task: Plan, at: Tensor, mean: Tensor) -> tuple[Tensor, Tensor | None]:
 def average(task: Plan) -> Tensor:
     """Return GDP of a plan, ``(...)``."""
     mean = task.mean()
-    parts = [_gaps(task, task.at[..., block, :], mean) for block in task.blocks()]
+    blocks = task.blocks()
+    # Autograd would keep the weights of all blocks: with several of them each is computed again in the backward pass.
+    again = len(blocks) > 1 and torch.is_grad_enabled() and (task.y.requires_grad or task.s.requires_grad)
+    parts = []
+    for block in blocks:
+        arguments = (task, task.at[..., block, :], mean)
+        parts.append(checkpoint(_gaps, *arguments, use_reentrant=False) if again else _gaps(*arguments))
     gaps = torch.cat([gap for gap, _ in parts], dim=-1)
     if task.weights == "density":
         log_density = torch.cat([density for _, density in parts if density is not None], dim=-1)
@@ -196,7 +203,7 @@ def gdp(
     GDP depends on the scale of f: logits and probabilities give different numbers. For binary S and a bandwidth far
     below the distance of its two values ``GDP = 2p(1 − p)·DP`` with p = P(S = 1), see ``demographic_parity``.
     Differentiable in ``y_pred``, with gradient zero where a gap is zero. O(mnp) time for m points (m = n for
-    ``"sample"``); without a gradient the memory is O(n) plus one block of 128 MiB.
+    ``"sample"``); the memory is O(n) plus a few blocks of 128 MiB.
 
     Parameters
     ----------

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from frhsic_core.arrays import ArrayLike
+from frhsic_core.arrays import ArrayLike, binary_scale
 from frhsic_core.conditional.gdp import REFERENCE_CONSTANT, Options, Plan, average, plan
 from frhsic_core.conditional.smoothing import log_kernel
 
@@ -111,15 +111,18 @@ def gdp_interval(
             generator = torch.Generator().manual_seed(0)
         replicates = torch.cat([_replicates(task, c) for c in _counts(task, n_bootstrap, generator)], dim=-1)
         tail = 0.5 * (1.0 - level)
-        ends = torch.quantile(replicates, replicates.new_tensor([tail, 1.0 - tail]), dim=-1)
-        lower, upper = ends[0], ends[1]
+        lower = upper = error = estimate  # for an empty batch, of which torch knows no quantiles
+        if estimate.numel() > 0:
+            lower, upper = torch.quantile(replicates, replicates.new_tensor([tail, 1.0 - tail]), dim=-1)
+            unit = binary_scale(replicates, dim=-1)  # squares of predictions can leave the range
+            error = (replicates / unit).std(-1) * unit.squeeze(-1)
         if method == "basic":
             lower, upper = (2.0 * estimate - upper).clamp_min(0.0), (2.0 * estimate - lower).clamp_min(0.0)
         return GDPInterval(
             estimate=estimate,
             lower=lower,
             upper=upper,
-            standard_error=replicates.std(-1),
+            standard_error=error,
             bias=replicates.mean(-1) - estimate,
             level=level,
             n_bootstrap=n_bootstrap,

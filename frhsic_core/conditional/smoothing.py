@@ -16,8 +16,9 @@ import math
 import torch
 from torch import Tensor
 
-from frhsic_core.arrays import ArrayLike, as_mask, as_sample, as_tensor, as_weights
+from frhsic_core.arrays import ArrayLike, as_mask, as_sample, as_tensor, as_weights, binary_scale
 from frhsic_core.kernels import squared_distances
+from frhsic_core.memory import require_memory
 
 Bandwidth = float | str | Tensor | tuple[float, ...] | list[float]
 _RULES = ("jiang", "silverman", "scott")
@@ -92,9 +93,11 @@ def _rule(name: str, s: Tensor, q: Tensor | None) -> float | Tensor:
     if name == "jiang":
         return factor
     weights = s.new_full((n,), 1.0 / n) if q is None else q
+    unit = binary_scale(s, dim=-2)
+    s = s / unit
     centred = s - (weights.unsqueeze(-1) * s).sum(-2, keepdim=True)
     variance = (weights.unsqueeze(-1) * centred * centred).sum(-2)
-    deviation = (variance / (1.0 - 1.0 / rows.unsqueeze(-1)).clamp_min(1.0 / n)).sqrt()
+    deviation = (variance / (1.0 - 1.0 / rows.unsqueeze(-1)).clamp_min(1.0 / n)).sqrt() * unit.squeeze(-2)
     # A constant attribute has no scale; under any bandwidth all its weights are equal.
     return factor * torch.where(deviation > 0, deviation, torch.ones_like(deviation))
 
@@ -146,6 +149,13 @@ def smoothing_bandwidth(
     return bandwidth.expand(torch.broadcast_shapes(bandwidth.shape, (s.shape[-1],))).clone()
 
 
+def require_weights(s: Tensor, values: int, *, batch: int | None = None, advice: str) -> None:
+    """Raise an error with advice if the weights of all rows at a number of values of S do not fit into memory."""
+    n = s.shape[-2]
+    batch = s.shape[:-2].numel() if batch is None else batch
+    require_memory(s, n, width=None if values == n else values, batch=batch, copies=6, advice=advice)
+
+
 def log_kernel(at: Tensor, s: Tensor, h: float | Tensor) -> Tensor:
     """Return the log of the product Gaussian kernel, ``(..., m, n)``, kept finite: a softmax of it is never NaN."""
     if s.shape[-1] == 1:
@@ -154,7 +164,10 @@ def log_kernel(at: Tensor, s: Tensor, h: float | Tensor) -> Tensor:
         squared = scaled * scaled
     else:
         scale = h.unsqueeze(-2) if isinstance(h, Tensor) else h
-        squared = squared_distances(at / scale, s / scale)
+        at, s = at / scale, s / scale
+        # A bandwidth far below the spread of S: infinite squares are right, but a difference of them is NaN.
+        unit = torch.maximum(binary_scale(at), binary_scale(s))
+        squared = squared_distances(at / unit, s / unit) * unit * unit
     return (-0.5 * squared).clamp_min(torch.finfo(s.dtype).min / 4)
 
 
@@ -251,6 +264,7 @@ def nadaraya_watson_weights(
     """
     s = as_sample(s, name="s", check_finite=check_finite)
     at = as_queries(at, s)
+    require_weights(s, at.shape[-2], advice="Pass fewer values in at.")
     q = row_weights(s, mask, sample_weight, check_finite=check_finite)
     return weights_at(at, s, resolve_bandwidth(bandwidth, s, q), q)
 
@@ -291,5 +305,6 @@ def leave_one_out_weights(
             [0.1824, 0.8176, 0.0000]], dtype=torch.float64)
     """
     s = as_sample(s, name="s", min_rows=2, check_finite=check_finite)
+    require_weights(s, s.shape[-2] if anchors is None else anchors.shape[-1], advice="Pass some rows as anchors.")
     q = row_weights(s, mask, sample_weight, check_finite=check_finite)
     return leave_one_out_at(anchors, s, resolve_bandwidth(bandwidth, s, q), q)[0]

@@ -9,9 +9,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from frhsic_core.arrays import ArrayLike, as_pair
+from frhsic_core.arrays import ArrayLike, as_pair, require_value
 from frhsic_core.joint.contraction import center
 from frhsic_core.kernels import Kernel, resolve_kernel
+from frhsic_core.memory import require_memory
 
 
 def coco(
@@ -80,6 +81,18 @@ def cross_covariance_spectrum(
     return _singular_values(z, s, kernel_z, kernel_s, count=None)
 
 
+def both_eigensystems(
+    z: Tensor, s: Tensor, kernel_z: Kernel | None, kernel_s: Kernel | None, name: str
+) -> tuple[tuple[Tensor, Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]:
+    """Return :func:`centered_eigensystem` of both Gram matrices, or say why ``name`` cannot have them."""
+    batch = torch.broadcast_shapes(z.shape[:-2], s.shape[:-2]).numel()
+    advice = f"{name} needs whole matrices and O(n³) time: pass a random subset of the rows."
+    require_memory(z, z.shape[-2], batch=batch, copies=12, advice=advice)
+    gram_z = require_value(resolve_kernel(kernel_z, z)(z), name)
+    gram_s = require_value(resolve_kernel(kernel_s, s)(s), name)
+    return centered_eigensystem(gram_z), centered_eigensystem(gram_s)
+
+
 def centered_eigensystem(gram: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Center a Gram matrix; return it with its eigenvalues and eigenvectors, which carry no gradient.
 
@@ -104,8 +117,7 @@ def _singular_values(
 ) -> Tensor:
     z, s = as_pair(z, s)
     n = z.shape[-2]
-    k, k_values, k_vectors = centered_eigensystem(resolve_kernel(kernel_z, z)(z))
-    l, l_values, l_vectors = centered_eigensystem(resolve_kernel(kernel_s, s)(s))
+    (k, k_values, k_vectors), (l, l_values, l_vectors) = both_eigensystems(z, s, kernel_z, kernel_s, "coco")
     # K̃ = AAᵀ and L̃ = BBᵀ: in orthonormal coordinates the operator is AᵀB/n.
     a = k_vectors * k_values.sqrt().unsqueeze(-2)
     b = l_vectors * l_values.sqrt().unsqueeze(-2)

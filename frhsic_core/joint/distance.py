@@ -7,12 +7,16 @@ change it.
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
-from frhsic_core.arrays import ArrayLike, as_pair
+from frhsic_core.arrays import ArrayLike, as_pair, binary_scale, require_value
 from frhsic_core.joint.contraction import dependence, require_estimator
+from frhsic_core.joint.streaming import streaming_correlation, streaming_hsic
 from frhsic_core.kernels import euclidean_distances
+from frhsic_core.memory import DENSE_ROWS, require_memory
 
 
 def distance_covariance(
@@ -21,6 +25,7 @@ def distance_covariance(
     *,
     squared: bool = False,
     estimator: str = "biased",
+    chunk_size: int | None = None,
     check_finite: bool = True,
 ) -> Tensor:
     """Return the distance covariance of ``z`` and ``s`` (Székely, Rizzo and Bakirov, 2007).
@@ -30,7 +35,8 @@ def distance_covariance(
         dCov² = n⁻² Σ_ij A_ij B_ij                       (biased, never negative),
         dCov² = Σ_{i≠j} A_ij B_ij / (n(n − 3))           (unbiased, U-centred; Székely and Rizzo, 2014).
 
-    O(n²(d + p)) time, O(n²) memory. Differentiable; the root has gradient zero where its value is zero.
+    O(n²(d + p)) time; O(n²) memory up to 4,096 rows and O(n) above. Differentiable; the root has gradient zero where
+    its value is zero. dCov has the unit √(unit of z · unit of s), and a square that overflows is an error.
 
     Parameters
     ----------
@@ -40,6 +46,9 @@ def distance_covariance(
         Return dCov² instead of its root. The unbiased form, which may be negative, exists squared only.
     estimator : {"biased", "unbiased"}
         The unbiased form needs at least four rows.
+    chunk_size : int, optional
+        Number of rows in a block of the computation in O(n) memory, which is used for more than 4,096 rows or if this
+        is given.
     check_finite : bool
         Switch the NaN check off where a training step must not wait for the GPU.
 
@@ -54,10 +63,15 @@ def distance_covariance(
     0.9877
     """
     z, s = _read(z, s, squared=squared, estimator=estimator, check_finite=check_finite)
-    product = dependence(z, s, kernel_z=euclidean_distances, kernel_s=euclidean_distances, estimator=estimator)
-    if squared:
-        return product.clamp_min(0.0) if estimator == "biased" else product
-    return _root(product)
+    # Powers of four have exact roots, so that only a result that leaves the range is lost.
+    unit_z, unit_s = _power_of_four(z), _power_of_four(s)
+    pair = (z / unit_z, s / unit_s)
+    unit_z, unit_s = unit_z[..., 0, 0], unit_s[..., 0, 0]
+    product = _distances(*pair, estimator=estimator, chunk_size=chunk_size)
+    if not squared:
+        return _root(product) * unit_z.sqrt() * unit_s.sqrt()
+    product = (product.clamp_min(0.0) if estimator == "biased" else product) * unit_z * unit_s
+    return require_value(product, "dCov²") if check_finite else product
 
 
 def distance_correlation(
@@ -66,13 +80,15 @@ def distance_correlation(
     *,
     squared: bool = False,
     estimator: str = "biased",
+    chunk_size: int | None = None,
     check_finite: bool = True,
 ) -> Tensor:
     """Return the distance correlation, dCor² = dCov²(z, s) / √(dCov²(z, z)·dCov²(s, s)), in [0, 1].
 
     ``squared=False`` is the usual, rooted correlation; several libraries call the square by the same name.
     ``squared=True, estimator="unbiased"`` is the bias-corrected form: about zero under independence for any dimension,
-    where the biased one tends to one as d grows with n fixed. O(n²(d + p)) time, O(n²) memory.
+    where the biased one tends to one as d grows with n fixed. O(n²(d + p)) time; O(n²) memory up to 4,096 rows and O(n)
+    above.
 
     Parameters
     ----------
@@ -82,6 +98,9 @@ def distance_correlation(
         Return dCor². The unbiased form exists squared only.
     estimator : {"biased", "unbiased"}
         The unbiased form needs at least four rows and lies in [−1, 1].
+    chunk_size : int, optional
+        Number of rows in a block of the computation in O(n) memory, which is used for more than 4,096 rows or if this
+        is given.
     check_finite : bool
         Switch the NaN check off where a training step must not wait for the GPU.
 
@@ -99,14 +118,7 @@ def distance_correlation(
     """
     z, s = _read(z, s, squared=squared, estimator=estimator, check_finite=check_finite)
     # The ratio ignores units; unit scale keeps the squares below from vanishing in float32.
-    ratio = dependence(
-        _unit_scale(z),
-        _unit_scale(s),
-        kernel_z=euclidean_distances,
-        kernel_s=euclidean_distances,
-        estimator=estimator,
-        normalized=True,
-    )
+    ratio = _distances(_unit_scale(z), _unit_scale(s), estimator=estimator, chunk_size=chunk_size, normalized=True)
     if estimator == "unbiased":
         return ratio.clamp(-1.0, 1.0)
     ratio = ratio.clamp(0.0, 1.0)
@@ -121,6 +133,28 @@ def _read(z: ArrayLike, s: ArrayLike, *, squared: bool, estimator: str, check_fi
             "pass squared=True, or estimator='biased'."
         )
     return as_pair(z, s, min_rows=4 if estimator == "unbiased" else 1, check_finite=check_finite)
+
+
+def _distances(z: Tensor, s: Tensor, *, estimator: str, chunk_size: int | None, normalized: bool = False) -> Tensor:
+    """Return dCov², or dCor², of checked samples: HSIC with distances in place of kernels."""
+    options: dict[str, Any] = {
+        "kernel_z": euclidean_distances,
+        "kernel_s": euclidean_distances,
+        "estimator": estimator,
+    }
+    if chunk_size is None and z.shape[-2] <= DENSE_ROWS:
+        batch = torch.broadcast_shapes(z.shape[:-2], s.shape[:-2]).numel()
+        require_memory(z, z.shape[-2], batch=batch, copies=6, advice="Pass chunk_size=2048 or fewer batch elements.")
+        return dependence(z, s, normalized=normalized, **options)
+    if normalized:
+        return streaming_correlation(z, s, chunk_size=chunk_size, **options)
+    return streaming_hsic(z, s, chunk_size=chunk_size, **options)
+
+
+def _power_of_four(x: Tensor) -> Tensor:
+    unit = binary_scale(x)
+    root = binary_scale(unit.sqrt())
+    return root * root
 
 
 def _root(x: Tensor) -> Tensor:

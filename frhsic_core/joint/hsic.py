@@ -11,14 +11,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from frhsic_core.arrays import ArrayLike, as_mask, as_pair, as_weights
-from frhsic_core.joint.contraction import dependence, inverse_root, require_estimator, smallest_own
+from frhsic_core.arrays import ArrayLike, as_mask, as_pair, as_weights, require_value
+from frhsic_core.joint.contraction import dependence, require_estimator
 from frhsic_core.joint.gather import gather_rows
-from frhsic_core.joint.streaming import fused_form, require_precision, streaming_hsic
-from frhsic_core.kernels import Kernel, product_kernel, resolve_kernel
+from frhsic_core.joint.streaming import fused_form, require_precision, streaming_correlation, streaming_hsic
+from frhsic_core.kernels import Kernel, product_kernel, resolve_kernel, without_units
+from frhsic_core.memory import DENSE_ROWS, require_memory
 
-# Above this many rows two dense float64 Gram matrices pass a quarter of a gigabyte: stream instead.
-DENSE_ROWS = 4096
 ATTRIBUTES = ("joint", "product", "sum")
 FORMS = ("biased", "unbiased", "normalized")
 
@@ -76,12 +75,12 @@ def hsic(
         ``"tf32x3"`` otherwise. Measured on 100,000 normal rows of 50 columns at the median bandwidth, the relative
         error of value and gradient is 4e-7 and 6e-7 with ``"tf32x3"``, 2e-7 and 7e-5 with ``"tf32"``.
     check_finite : bool
-        Look for NaN and infinities first.
+        Look for NaN, infinities and numbers beyond the range of the dtype, before and after.
 
     Returns
     -------
     Tensor
-        Shape ``(...)``.
+        Shape ``(...)``. With kernels that have a bandwidth the result does not depend on the units of ``z`` and ``s``.
 
     Notes
     -----
@@ -115,17 +114,29 @@ def hsic(
     kernel_z = resolve_kernel(kernel_z, z, check_finite=False)
     if attributes == "sum":
         columns = [hsic(z, s[..., a : a + 1], kernel_z=kernel_z, **options) for a in range(s.shape[-1])]
-        return torch.stack(columns).sum(0)
+        total = torch.stack(columns).sum(0)
+        return require_value(total, "hsic") if check_finite else total
     if attributes == "product":
         kernel_s = product_kernel(s, check_finite=False)
     kernel_s = resolve_kernel(kernel_s, s, check_finite=False)
     weights = _row_weights(z, estimator=estimator, mask=mask, sample_weight=sample_weight)
     if chunk_size is not None or z.shape[-2] > DENSE_ROWS:
-        return streaming_hsic(
+        value = streaming_hsic(
             z, s, kernel_z=kernel_z, kernel_s=kernel_s, estimator=estimator, row_weights=weights, chunk_size=chunk_size,
             precision=precision,
         )  # fmt: skip
-    return dependence(z, s, kernel_z=kernel_z, kernel_s=kernel_s, estimator=estimator, row_weights=weights)
+    else:
+        _require_dense(z, s)
+        value = dependence(z, s, kernel_z=kernel_z, kernel_s=kernel_s, estimator=estimator, row_weights=weights)
+    if check_finite:
+        require_value(value, "hsic")
+    return value.clamp_min(0.0) if estimator == "biased" else value
+
+
+def _require_dense(z: Tensor, s: Tensor) -> None:
+    batch = torch.broadcast_shapes(z.shape[:-2], s.shape[:-2]).numel()
+    advice = "Pass chunk_size=2048, which takes batch elements one after another, or fewer batch elements."
+    require_memory(z, z.shape[-2], batch=batch, copies=4, advice=advice)
 
 
 def _row_weights(
@@ -179,22 +190,22 @@ def normalized_hsic(
     kernel_z = resolve_kernel(kernel_z, z, check_finite=False)
     kernel_s = resolve_kernel(kernel_s, s, check_finite=False)
     weights = _row_weights(z, estimator="biased", mask=mask, sample_weight=sample_weight)
+    # The ratio has no units; those of a kernel without a bandwidth would leave the range.
+    z, s = without_units(z, kernel_z), without_units(s, kernel_s)
     if chunk_size is None and z.shape[-2] <= DENSE_ROWS:
+        _require_dense(z, s)
         value = dependence(z, s, kernel_z=kernel_z, kernel_s=kernel_s, row_weights=weights, normalized=True)
-        return value.clamp(0.0, 1.0)
-    if chunk_size is None and fused_form(z, s, kernel_z, kernel_s):
-        return streaming_hsic(
+    elif chunk_size is None and fused_form(z, s, kernel_z, kernel_s):
+        value = streaming_hsic(
             z, s, kernel_z=kernel_z, kernel_s=kernel_s, estimator="normalized", row_weights=weights, precision=precision
         )
-
-    def streamed(a: Tensor, b: Tensor, kernel_a: Kernel, kernel_b: Kernel) -> Tensor:
-        return streaming_hsic(a, b, kernel_z=kernel_a, kernel_s=kernel_b, row_weights=weights, chunk_size=chunk_size)
-
-    cross = streamed(z, s, kernel_z, kernel_s)
-    own_z = streamed(z, z, kernel_z, kernel_z)
-    own_s = streamed(s, s, kernel_s, kernel_s)
-    root = inverse_root(own_z, own_s, smallest_own(cross, rows=1))
-    return (cross * root).clamp(0.0, 1.0)
+    else:
+        value = streaming_correlation(
+            z, s, kernel_z=kernel_z, kernel_s=kernel_s, row_weights=weights, chunk_size=chunk_size
+        )
+    if check_finite:
+        require_value(value, "normalized_hsic")
+    return value.clamp(0.0, 1.0)
 
 
 class HSICLoss(nn.Module):
@@ -271,22 +282,22 @@ class HSICLoss(nn.Module):
         """Return λ·HSIC with the batch shape of ``z``; ``mask`` keeps some rows (``y == 1``: equal opportunity)."""
         if self.gather:
             z, s, mask, sample_weight = _gathered(z, s, mask, sample_weight)
+        # Mixed precision would form the Gram matrices in half precision, where HSIC is lost in rounding.
+        with torch.autocast(z.device.type, enabled=False):
+            return self.lam * self._value(z, s, {"mask": mask, "sample_weight": sample_weight})
+
+    def _value(self, z: Tensor, s: Tensor, rows: dict[str, Any]) -> Tensor:
         if self.estimator == "normalized":
-            value = normalized_hsic(
-                z, s, kernel_z=self.kernel_z, kernel_s=self.kernel_s, mask=mask, sample_weight=sample_weight
-            )
-        else:
-            value = hsic(
-                z,
-                s,
-                kernel_z=self.kernel_z,
-                kernel_s=self.kernel_s,
-                estimator=self.estimator,
-                attributes=self.attributes,
-                mask=mask,
-                sample_weight=sample_weight,
-            )
-        return self.lam * value
+            return normalized_hsic(z, s, kernel_z=self.kernel_z, kernel_s=self.kernel_s, **rows)
+        return hsic(
+            z,
+            s,
+            kernel_z=self.kernel_z,
+            kernel_s=self.kernel_s,
+            estimator=self.estimator,
+            attributes=self.attributes,
+            **rows,
+        )
 
     def extra_repr(self) -> str:
         """Show λ and the estimator when a model is printed."""

@@ -19,7 +19,7 @@ from scipy.spatial import cKDTree
 from scipy.special import digamma
 from torch import Tensor
 
-from frhsic_core.arrays import ArrayLike, as_pair
+from frhsic_core.arrays import ArrayLike, as_pair, binary_scale
 
 _VARIANTS = ("ksg1", "ksg2")
 _JITTER = 1e-10  # of a column's standard deviation: far below any spacing that carries information
@@ -113,7 +113,8 @@ def _prepare(x: NDArray[np.float64], standardize: bool, rng: np.random.Generator
     """Center and scale one sample and separate its ties; constant columns become zero."""
     x = x - x[:1]  # exact zeros for a constant column, which its mean would not give
     x = x - x.mean(0) * (x != 0).any(0)
-    deviation = x.std(0)
+    unit = binary_scale(torch.from_numpy(x), dim=0).numpy()
+    deviation = (x / unit).std(0) * unit[0]
     if standardize:
         x = x / np.where(deviation > 0, deviation, 1.0)
         deviation = (deviation > 0).astype(np.float64)

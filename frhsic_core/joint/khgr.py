@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from frhsic_core.arrays import ArrayLike, as_pair
-from frhsic_core.joint.coco import centered_eigensystem, first_order
-from frhsic_core.kernels import Kernel, resolve_kernel
+from frhsic_core.joint.coco import both_eigensystems, first_order
+from frhsic_core.kernels import Kernel
 
 
 def khgr(
@@ -63,8 +63,7 @@ def khgr(
     ridge_z, ridge_s = _ridges(ridge)
     z, s = as_pair(z, s)
     n = z.shape[-2]
-    k, k_values, k_vectors = centered_eigensystem(resolve_kernel(kernel_z, z)(z))
-    l, l_values, l_vectors = centered_eigensystem(resolve_kernel(kernel_s, s)(s))
+    (k, k_values, k_vectors), (l, l_values, l_vectors) = both_eigensystems(z, s, kernel_z, kernel_s, "khgr")
     # K̃(K̃ + nηI)⁻¹ = FFᵀ and the same for S = GGᵀ: the operator is FᵀG in orthonormal coordinates.
     f = k_vectors * (k_values / (k_values + n * ridge_z)).sqrt().unsqueeze(-2)
     g = l_vectors * (l_values / (l_values + n * ridge_s)).sqrt().unsqueeze(-2)

@@ -11,7 +11,6 @@ only blocks on and above the diagonal are computed. The backward pass recomputes
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -19,18 +18,12 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from frhsic_core.choices import one_of
-from frhsic_core.joint.contraction import require_estimator
+from frhsic_core.joint.contraction import inverse_root, require_estimator, smallest_own
 from frhsic_core.kernels import Kernel
+from frhsic_core.memory import blocks
 
 DEFAULT_CHUNK = 2048
 PRECISIONS = ("tf32", "tf32x3", "float32", "float64")
-
-
-def _blocks(n: int, size: int) -> Iterator[tuple[slice, slice, bool]]:
-    for start in range(0, n, size):
-        rows = slice(start, min(start + size, n))
-        for other in range(start, n, size):
-            yield rows, slice(other, min(other + size, n)), other == start
 
 
 def _block(kernel: Kernel, x: Tensor, rows: slice, columns: slice, *, hollow: bool) -> Tensor:
@@ -52,7 +45,7 @@ class _Streamed(torch.autograd.Function):
         k = torch.zeros(n, dtype=torch.float64, device=z.device)
         l = torch.zeros_like(k)
         product = k.new_zeros(())
-        for rows, columns, diagonal in _blocks(n, size):
+        for rows, columns, diagonal in blocks(n, size):
             gram_z = _block(kernel_z, z, rows, columns, hollow=hollow).double()
             gram_s = _block(kernel_s, s, rows, columns, hollow=hollow).double()
             k[rows] += gram_z @ p[columns]
@@ -99,7 +92,7 @@ def _gradient(
     else:
         scale = torch.ones_like(total)
     result = torch.zeros_like(x, dtype=torch.float64)
-    for rows, columns, diagonal in _blocks(x.shape[0], size):
+    for rows, columns, diagonal in blocks(x.shape[0], size):
         gram = _block(other_kernel, other, rows, columns, hollow=hollow).double()
         weights = (gram - row[rows].unsqueeze(-1) - row[columns] + total) * p[rows].unsqueeze(-1) * p[columns]
         weights = (weights * ((1 if diagonal else 2) * scale)).to(x.dtype)
@@ -147,7 +140,7 @@ def streaming_hsic(
     z, s : Tensor
         ``(..., n, d)`` and ``(..., n, p)``.
     kernel_z, kernel_s : Kernel
-        Kernels with one bandwidth, or with one per batch element.
+        Kernels with one bandwidth, or with one per batch element; with two distances the result is dCov².
     estimator : {"biased", "unbiased", "normalized"}
         As in :func:`frhsic_core.hsic`; the normalized form exists in the fused kernels only.
     row_weights : Tensor, optional
@@ -186,7 +179,31 @@ def streaming_hsic(
         _Streamed.apply(z[i], s[i], p[i], _at(kernel_z, i, batch), _at(kernel_s, i, batch), estimator, size)
         for i in itertools.product(*map(range, batch))
     ]
-    return torch.stack(values).reshape(batch)
+    return torch.stack(values).reshape(batch) if values else z.new_zeros(batch)
+
+
+def streaming_correlation(
+    z: Tensor,
+    s: Tensor,
+    *,
+    kernel_z: Kernel,
+    kernel_s: Kernel,
+    estimator: str = "biased",
+    row_weights: Tensor | None = None,
+    chunk_size: int | None = None,
+) -> Tensor:
+    """Return the normalized form from three passes of :func:`streaming_hsic`; zero if either sample is constant."""
+
+    def streamed(a: Tensor, b: Tensor, kernel_a: Kernel, kernel_b: Kernel) -> Tensor:
+        return streaming_hsic(
+            a, b, kernel_z=kernel_a, kernel_s=kernel_b, estimator=estimator, row_weights=row_weights,
+            chunk_size=chunk_size,
+        )  # fmt: skip
+
+    cross = streamed(z, s, kernel_z, kernel_s)
+    own_z = streamed(z, z, kernel_z, kernel_z)
+    own_s = streamed(s, s, kernel_s, kernel_s)
+    return cross * inverse_root(own_z, own_s, smallest_own(cross, rows=1))
 
 
 def fused_form(z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel) -> bool:
@@ -220,7 +237,7 @@ def _fused(
         )
         for i in itertools.product(*map(range, batch))
     ]  # fmt: skip
-    return torch.stack(values).reshape(batch)
+    return torch.stack(values).reshape(batch) if values else z.new_zeros(batch)
 
 
 def _at(kernel: Kernel, index: tuple[int, ...], batch: torch.Size) -> Kernel:

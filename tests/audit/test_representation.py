@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -36,6 +38,8 @@ def test_the_probe_is_a_cross_fitted_ridge() -> None:
         predicted = cross_val_predict(ridge, x.numpy(), s.numpy().ravel(), cv=PredefinedSplit(fold))
         best = max(best, 1 - ((s.numpy().ravel() - predicted) ** 2).sum() / ((s - s.mean()) ** 2).sum().item())
     assert probe_r2(x.unsqueeze(0), s.unsqueeze(0)).item() == pytest.approx(best, abs=1e-6)
+    # Without noise the smallest of the ridges is the best.
+    assert probe_r2(x.unsqueeze(0), 3.0 * z[None, :, :1]).item() == pytest.approx(1.0, abs=1e-9)
 
 
 def test_the_numbers_are_those_of_the_library() -> None:
@@ -61,6 +65,28 @@ def test_the_floor_is_the_mean_over_permutations() -> None:
     values = normalized_hsic(z.expand(2000, -1, -1), shuffled, kernel_z=Gaussian(median_bandwidth(z)))
     error = values.std().item() / 2000**0.5
     assert abs(values.mean().item() - audit.floor[1].item()) < 4 * error
+
+
+def test_the_floor_is_the_mean_over_all_permutations_of_six_rows() -> None:
+    z, s = sample(6)
+    orders = torch.tensor(list(itertools.permutations(range(6))))
+    audit = audit_representation(z, s, folds=2)
+    for factor, floor in zip((0.5, 1.0, 2.0), audit.floor, strict=True):
+        kernel = Gaussian(factor * median_bandwidth(z))
+        values = normalized_hsic(z.expand(720, -1, -1), s[orders], kernel_z=kernel)
+        assert floor.item() == pytest.approx(values.mean().item(), rel=1e-10)
+
+
+def test_the_kernel_statistics_use_evenly_spaced_rows() -> None:
+    z, s = sample(100)
+    order = s.flatten().argsort()  # sorted: the first rows are another sample
+    z, s = z[order], s[order]
+    audit = audit_representation(z, s, max_rows=20)
+    kept = torch.linspace(0, 99, 20).round().long()
+    alone = audit_representation(z[kept], s[kept])
+    assert audit.rows == 20
+    torch.testing.assert_close(audit.normalized_hsic, alone.normalized_hsic)
+    torch.testing.assert_close(audit.distance_correlation, alone.distance_correlation)
 
 
 def test_a_stack_is_each_model_by_itself() -> None:

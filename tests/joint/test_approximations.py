@@ -150,6 +150,11 @@ def test_a_constant_gives_zero_and_a_finite_gradient(approximation) -> None:
     assert approximation(ages, torch.ones(5)).item() == pytest.approx(0.0, abs=1e-20)
 
 
+def test_landmarks_without_a_generator_are_spread_over_sorted_rows() -> None:
+    z = torch.linspace(-1, 1, 200, dtype=torch.float64)
+    assert (nystrom_hsic(z, z**2, landmarks=20) / hsic(z, z**2)).item() == pytest.approx(1.0, abs=1e-4)
+
+
 def test_repeatable_without_a_generator() -> None:
     z, s = sample(8, n=30)
     assert random_feature_hsic(z, s) == random_feature_hsic(z, s)

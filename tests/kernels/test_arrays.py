@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from frhsic_core import gdp, hsic
-from frhsic_core.arrays import RowLabelWarning, as_mask, as_pair, as_sample, as_tensor, as_weights
+from frhsic_core.arrays import RowLabelWarning, as_mask, as_pair, as_sample, as_tensor, as_weights, binary_scale
 
 
 @pytest.mark.parametrize(
@@ -63,9 +63,41 @@ def test_rows_and_values_are_checked() -> None:
         as_pair(np.zeros((2, 5, 1)), np.zeros((3, 5, 1)))
 
 
-def test_huge_finite_values_are_not_mistaken_for_infinities() -> None:
-    big = torch.full((4,), 3e38, dtype=torch.float32)  # the sum overflows, the values do not
-    assert as_sample(big).shape == (4, 1)
+def test_values_at_the_ends_of_the_range_are_refused() -> None:
+    """Finite values whose sum overflows, or that are subnormal, have their own message; 1e30 and 1e-30 are ordinary."""
+    for dtype in (torch.float32, torch.float64):
+        limits = torch.finfo(dtype)
+        for sign in (1, -1):
+            with pytest.raises(ValueError, match="too large"):
+                as_sample(torch.full((4,), sign * 0.9 * limits.max, dtype=dtype))
+        with pytest.raises(ValueError, match="too small"):
+            as_sample(torch.full((4,), 0.1 * limits.tiny, dtype=dtype))
+        for ordinary in (limits.max / 1e8, limits.tiny * 1e8, 0.0):
+            assert as_sample(torch.full((4,), ordinary, dtype=dtype)).shape == (4, 1)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_becomes_float32_and_keeps_its_gradient(dtype: torch.dtype) -> None:
+    half = torch.tensor([1.0, 2.0], dtype=dtype, requires_grad=True)
+    assert as_tensor(half).dtype == torch.float32
+    assert {x.dtype for x in as_pair(half, np.zeros(2))} == {torch.float32}
+    assert {x.dtype for x in as_pair(half, torch.zeros(2, dtype=torch.float64))} == {torch.float64}
+    as_tensor(half).sum().backward()
+    assert half.grad is not None
+    assert half.grad.dtype == dtype
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_binary_scale_is_the_power_of_two_below_the_largest(dtype: torch.dtype) -> None:
+    limits = torch.finfo(dtype)
+    values = [1.0, 1.5, 2.0, 5.0, 0.3, limits.max, limits.tiny]
+    for value in values:
+        scale = binary_scale(torch.tensor([[0.1 * value], [-value]], dtype=dtype)).item()
+        assert math.frexp(scale)[0] == 0.5
+        assert scale <= torch.tensor(value, dtype=dtype).item() < 2 * scale
+    assert binary_scale(torch.zeros(2, 3, dtype=dtype)).item() == 1.0
+    columns = torch.tensor([[1.0, 8.0], [3.0, 0.0]], dtype=dtype)
+    assert binary_scale(columns, dim=-2).tolist() == [[2.0, 8.0]]
 
 
 def test_shapes_of_s() -> None:
@@ -81,7 +113,10 @@ def test_one_dtype() -> None:
     single = torch.zeros(4, 2)
     assert {x.dtype for x in as_pair(single, np.zeros(4))} == {torch.float32}
     assert {x.dtype for x in as_pair(np.zeros(4), single)} == {torch.float32}
-    assert {x.dtype for x in as_pair(single, torch.zeros(4, dtype=torch.float64))} == {torch.float64}
+    double = torch.zeros(4, dtype=torch.float64)
+    assert (
+        {x.dtype for x in as_pair(single, double)} == {x.dtype for x in as_pair(double, single[:, 0])} == {double.dtype}
+    )
 
 
 def test_masks_and_weights() -> None:
@@ -120,6 +155,8 @@ def test_other_labels_are_reported_and_taken_by_position() -> None:
         found = gdp(p, age)
     assert caught[0].filename == __file__  # the caller's line, not ours
     assert torch.equal(found, gdp(p.to_numpy(), age.to_numpy()))
+    with pytest.warns(RowLabelWarning, match=r"rows 1: 1 and 2"):  # every label of the first is one of the second
+        gdp(p.set_axis([1, 1, 2]), age.set_axis([1, 2, 3]))
     with pytest.raises(ValueError, match="s has 2 rows but z has 3"):
         as_pair(p, age[:2])
 

@@ -1,0 +1,105 @@
+"""A large sample is computed block by block, or refused with the number of rows that fit and advice."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+import torch
+
+import frhsic_core as fc
+from frhsic_core import memory
+from frhsic_core.conditional import leave_one_out_weights, nadaraya_watson_weights
+from frhsic_core.memory import blocks, free_memory, require_memory
+
+
+@pytest.fixture
+def little(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pretend that 1.6 MB are free: two matrices of 316 rows in float64."""
+    monkeypatch.setattr(memory, "_SMALL", 0)
+    monkeypatch.setattr(memory, "free_memory", lambda device: 1.6e6)
+
+
+@pytest.mark.parametrize(("n", "size"), [(1, 1), (7, 3), (6, 3), (5, 9)])
+def test_blocks_cover_the_upper_triangle_once(n: int, size: int) -> None:
+    count = torch.zeros(n, n)
+    for rows, columns, diagonal in blocks(n, size):
+        assert diagonal == (rows == columns)
+        count[rows, columns] += 1
+        if not diagonal:
+            count[columns, rows] += 1
+    assert bool((count == 1).all())
+
+
+@pytest.mark.usefixtures("little")
+def test_the_limit_is_the_number_of_rows_that_fit() -> None:
+    like = torch.zeros(1, dtype=torch.float64)
+    require_memory(like, 316, copies=2, advice="")
+    with pytest.raises(MemoryError, match=r"317 rows need .* about 316 rows fit. Do this.") as caught:
+        require_memory(like, 317, copies=2, advice="Do this.")
+    assert "0 GiB" in str(caught.value)
+    require_memory(like.float(), 440, copies=2, advice="")
+    with pytest.raises(MemoryError, match="about 158 rows fit"):
+        require_memory(like, 200, copies=2, batch=4, advice="")
+    with pytest.raises(MemoryError, match="about 10,000 rows fit"):
+        require_memory(like, 20_000, width=10, copies=2, advice="")
+
+
+def test_free_memory_is_known_here_and_small_calls_do_not_ask(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert 0 < free_memory(torch.device("cpu")) < 2**60
+    monkeypatch.setattr(memory, "free_memory", lambda device: 0.0)
+    fc.khgr(torch.arange(50.0), torch.arange(50.0), ridge=0.1)
+
+
+@pytest.mark.usefixtures("little")
+@pytest.mark.parametrize(
+    ("call", "advice"),
+    [
+        (lambda z, s: fc.khgr(z, s, ridge=0.1), "khgr needs whole matrices"),
+        (fc.coco, "coco needs whole matrices"),
+        (fc.conditional_mmd, "at="),
+        (fc.eipm, "anchors"),
+        (lambda z, s: fc.hsic(z, s, kernel_z=fc.Gaussian(1.0), kernel_s=fc.Gaussian(1.0)), "chunk_size"),
+        (lambda z, s: fc.normalized_hsic(z, s, kernel_z=fc.Gaussian(1.0), kernel_s=fc.Gaussian(1.0)), "chunk_size"),
+        (fc.distance_correlation, "chunk_size"),
+        (lambda z, s: fc.median_bandwidth(z, max_points=None), "max_points"),
+        (lambda z, s: nadaraya_watson_weights(s, s), "fewer values"),
+        (lambda z, s: leave_one_out_weights(s), "anchors"),
+    ],
+)
+def test_what_does_not_fit_says_what_to_do(call, advice: str) -> None:
+    z = torch.randn(600, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    with pytest.raises(MemoryError, match=f"rows fit.*{advice}"):
+        call(z, z[:, 0])
+
+
+def test_what_is_advised_fits_and_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the limits of a small machine the advised calls work, and equal the dense ones with their gradients."""
+    z = torch.randn(200, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64, requires_grad=True)
+    s = (z[:, 0] ** 2).detach()
+    kernels = {"kernel_z": fc.Gaussian(1.0), "kernel_s": fc.Gaussian(0.5)}
+    smoothing = {"kernel_z": fc.Gaussian(1.0), "bandwidth": 0.4}
+    calls = {
+        "hsic": lambda: fc.hsic(z, s, **kernels),
+        "normalized_hsic": lambda: fc.normalized_hsic(z, s, **kernels),
+        "distance_covariance": lambda: fc.distance_covariance(z, s),
+        "distance_correlation": lambda: fc.distance_correlation(z, s),
+        "distance_correlation, unbiased": lambda: fc.distance_correlation(z, s, squared=True, estimator="unbiased"),
+        "eipm": lambda: fc.eipm(z, s, anchors=8, **smoothing),
+        "conditional_mmd": lambda: fc.conditional_mmd(z, s, at=[0.0, 1.0], **smoothing).sum(),
+        "unbiased": lambda: fc.conditional_mmd(z, s, at=[0.0, 1.0], estimator="unbiased", **smoothing).sum(),
+        "gdp": lambda: fc.gdp(z[:, 0], s, bandwidth=0.4),
+    }
+    dense = {name: call() for name, call in calls.items()}
+    for module in ("joint.hsic", "joint.distance", "conditional.eipm"):
+        monkeypatch.setattr(sys.modules[f"frhsic_core.{module}"], "DENSE_ROWS", 5)
+    monkeypatch.setattr(sys.modules["frhsic_core.joint.streaming"], "DEFAULT_CHUNK", 64)
+    monkeypatch.setattr(sys.modules["frhsic_core.conditional.eipm"], "_BLOCK", 64**2)
+    monkeypatch.setattr(sys.modules["frhsic_core.conditional.gdp"], "_BLOCK", 200 * 64)
+    monkeypatch.setattr(memory, "_SMALL", 0)
+    monkeypatch.setattr(memory, "free_memory", lambda device: 200 * 10 * 8 * 6)
+    for name, call in calls.items():
+        value = call()
+        torch.testing.assert_close(value, dense[name], rtol=1e-10, atol=1e-14, msg=name)
+        gradients = [torch.autograd.grad(result, z)[0] for result in (value, dense[name])]
+        torch.testing.assert_close(*gradients, rtol=1e-8, atol=1e-13, msg=name)
