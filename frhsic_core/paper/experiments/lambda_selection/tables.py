@@ -60,14 +60,17 @@ def selected(
     # The smallest λ of those accepted, or else the largest of all.
     swept = swept.assign(satisfied=ok, order=swept["lam"].where(ok, -swept["lam"]))
     chosen = swept.sort_values(["satisfied", "order"], ascending=[False, True]).drop_duplicates(KEYS).sort_values(KEYS)
+    # Stored values are float32; limits and means are computed in double precision.
+    measures = ["gdp_reference", "gdp_sample", "nonlinear_r2"]
+    chosen = chosen.astype(dict.fromkeys(["performance", "constant", *measures], float))
     p, constant, regression = chosen["performance"], chosen["constant"], chosen["task"] == "regression"
-    base = unfair.loc[pd.MultiIndex.from_frame(chosen[["dataset", "split"]])].to_numpy()
+    base = unfair.loc[pd.MultiIndex.from_frame(chosen[["dataset", "split"]])].to_numpy(float)
     table = chosen[[*KEYS, "lam", "satisfied", "performance"]].assign(
         unfair=base,
         kept=keeps(p, base, higher=~regression, band=band),
         constant=np.where(regression, p >= 0.99 * constant, (p - constant).abs() < 0.005),
     )
-    return table.join(chosen[["gdp_reference", "gdp_sample", "nonlinear_r2"]]).reset_index(drop=True)
+    return table.join(chosen[measures]).reset_index(drop=True)
 
 
 def counted(table: pd.DataFrame) -> str:
