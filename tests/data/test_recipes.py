@@ -222,6 +222,6 @@ def test_a_recipe_that_gives_other_counts_is_refused(tmp_path: Path) -> None:
     table = adult.read(path, "text")
     d = table.columns.shape[1] - 1
     Source("official", adult.FILE, adult.read, (4, 2), d).check(table)
-    for counts, features in (((4, 3), d), ((2, 4), d), ((4, 2), d + 1), ((4,), d)):
+    for counts, features in (((4, 3), d), ((2, 4), d), ((4, 2), d + 1), ((4,), d), ((5, 2), d)):
         with pytest.raises(FormatError, match=r"expected .* rows and d"):
             Source("official", adult.FILE, adult.read, counts, features).check(table)

@@ -235,8 +235,7 @@ def run(root: Path, mutants: list[Mutant], results: Results, *, jobs: int, limit
                         faults.append(f"{tasks[task]} {fault}")
                     else:
                         results.add("tests", tasks[task], took)
-                if faults:
-                    return faults
+                left = [mutant for mutant in left if " ".join(mutant.tests) in seconds]
                 # Longest first, so that no worker waits long for the last one.
                 left.sort(key=lambda mutant: -seconds[" ".join(mutant.tests)])
                 # A mutant that needs much longer than the unchanged code has been noticed.
@@ -298,11 +297,14 @@ def main(words: list[str] | None = None, root: Path = ROOT) -> int:
     except KeyboardInterrupt:
         print(f"\nInterrupted. The same command resumes from {arguments.out}.", file=sys.stderr)
         return 130
+    known = results.content["mutants"]
+    tried = [mutant for mutant in mutants if mutant.key in known]
+    if tried:
+        print(*report(tried, known), sep="\n")
     if faults:
         print("\nThese tests do not pass with the unchanged code:", *faults, sep="\n", file=sys.stderr)
+        print(f"{len(mutants) - len(tried)} of {len(mutants)} mutants were not tried.", file=sys.stderr)
         return 2
-    known = results.content["mutants"]
-    print(*report(mutants, known), sep="\n")
     killed, counted = score(mutants, known)
     share = killed / max(counted, 1)
     print(f"\nThe tests notice {killed} of {counted} mutants ({share:.1%}; required {REQUIRED:.0%}).")
@@ -310,4 +312,5 @@ def main(words: list[str] | None = None, root: Path = ROOT) -> int:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends like Ctrl-C: children stop, copies are removed
     raise SystemExit(main())
