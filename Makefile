@@ -8,7 +8,7 @@ export OMP_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 export PYDEVD_DISABLE_FILE_VALIDATION := 1
 
-.PHONY: help setup book test notebooks pdf serve lint format bench wheel clean distclean
+.PHONY: help setup book test mutants notebooks pdf serve lint format bench wheel clean distclean
 .DEFAULT_GOAL := help
 
 help:  ## show this list
@@ -26,6 +26,9 @@ book: setup  ## build the book: _build/html/index.html
 test: setup  ## run all tests: library, doctests, and notebooks against their stored outputs
 	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile tests frhsic_core \
 	  --nbval --nbval-current-env --nbval-sanitize-with tests/nbval.cfg notebooks
+
+mutants: setup  ## change the code on purpose and count the changes that the tests notice
+	$(BIN)/python tests/mutants/run.py --jobs $(JOBS)
 
 notebooks: setup  ## execute all notebooks and store their outputs
 	$(BIN)/python book/_ext/run_notebooks.py --jobs $(JOBS)

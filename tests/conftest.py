@@ -1,8 +1,12 @@
-"""Settings every test shares: one thread, repeatable property-based search, clean skips."""
+"""Settings every test shares: one thread, repeatable property-based search, and a report of what was not tested."""
 
 from __future__ import annotations
 
 import os
+import shutil
+from collections import Counter
+from collections.abc import Callable, Generator
+from typing import NamedTuple
 
 # Before torch is imported: on a small machine the default thread count makes small tensors up to ninety times slower.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -10,30 +14,90 @@ os.environ.setdefault("MKL_NUM_THREADS", "1")
 
 import pytest
 import torch
-from hypothesis import HealthCheck, settings
 
 torch.set_num_threads(1)
 
-settings.register_profile(
-    "repeatable",
-    derandomize=True,
-    deadline=None,
-    max_examples=60,
-    database=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.differing_executors],
-)
-settings.load_profile("repeatable")
+try:
+    from hypothesis import HealthCheck, settings
+except ModuleNotFoundError:  # only the property tests need it
+    pass
+else:
+    settings.register_profile(
+        "repeatable",
+        derandomize=True,
+        deadline=None,
+        max_examples=60,
+        database=None,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.differing_executors],
+    )
+    settings.load_profile("repeatable")
+
+
+class Part(NamedTuple):
+    """Tests that need something which not every machine has: what they test, what they need, and whether it is here."""
+
+    tests: str
+    missing: str
+    present: str
+    available: Callable[[], bool]
+
+
+# By the marker of the tests.
+PARTS = {
+    "cuda": Part(
+        "captured CUDA steps and fused kernels", "no NVIDIA GPU", "an NVIDIA GPU is present", torch.cuda.is_available
+    ),
+    "data": Part(
+        "the real datasets",
+        "FRHSIC_DATA is not set",
+        "FRHSIC_DATA is set",
+        lambda: bool(os.environ.get("FRHSIC_DATA")),
+    ),
+    "browser": Part(
+        "the built book in a browser",
+        "chromium is not installed",
+        "chromium is installed",
+        lambda: any(shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome")),
+    ),
+}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what this machine cannot run, and say why."""
-    without_cuda = pytest.mark.skip(reason="no CUDA device")
-    without_data = pytest.mark.skip(reason="FRHSIC_DATA is not set")
+    """Skip what this machine cannot run, and note the part of the project for the report at the end."""
+    available = {name: part.available() for name, part in PARTS.items()}
     for item in items:
-        if item.get_closest_marker("cuda") and not torch.cuda.is_available():
-            item.add_marker(without_cuda)
-        if item.get_closest_marker("data") and not os.environ.get("FRHSIC_DATA"):
-            item.add_marker(without_data)
+        for name, part in PARTS.items():
+            if item.get_closest_marker(name):
+                item.user_properties.append(("part", name))
+                if not available[name]:
+                    item.add_marker(pytest.mark.skip(reason=part.missing))
+
+
+# Outermost, so that the report comes after everything that pytest prints itself.
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> Generator[None, None, None]:
+    """Say which parts of the project were not tested; with FRHSIC_CI set, fail if they could have been."""
+    yield
+    terminal = session.config.pluginmanager.get_plugin("terminalreporter")
+    if terminal is None or hasattr(session.config, "workerinput"):
+        return
+    counts: Counter[tuple[str, str]] = Counter()
+    avoidable = []
+    for report in terminal.stats.get("skipped", []):
+        reason = str(report.longrepr[2]).removeprefix("Skipped: ")
+        name = dict(getattr(report, "user_properties", ())).get("part")
+        counts[PARTS[name].tests if name else "", reason] += 1
+        if name and PARTS[name].available():
+            avoidable.append(f"  {report.nodeid} ({reason}, although {PARTS[name].present})")
+    if counts:
+        terminal.write_line("Not tested here:")
+    for (tests, reason), count in sorted(counts.items(), reverse=True):
+        which = f"{count} {'' if tests else 'other '}test{'s' * (count > 1)}{tests and f' of {tests}'}"
+        terminal.write_line(f"  {which} ({reason})")
+    if avoidable and os.environ.get("FRHSIC_CI"):
+        terminal.write_line("These tests must not be skipped:", red=True)
+        terminal.write_line("\n".join(avoidable))
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 @pytest.fixture

@@ -143,7 +143,9 @@ def frontier_parts() -> tuple[str, str]:
         + choice("method", "method", {key: data["names"][key] for key in methods})
     )
     head = "".join(f'<th scope="col">{text}</th>' for text in ("rank", "method", "nAUP", "points"))
-    extra = f"""<script type="application/json">{json.dumps(data, separators=(",", ":"))}</script>
+    # A "</script>" or "<!--" in the data would end or change the element, so no "<" is written.
+    written = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
+    extra = f"""<script type="application/json">{written}</script>
 <table class="plain"><caption>Area under the envelope</caption><thead><tr>{head}</tr></thead><tbody></tbody></table>"""
     return inputs, extra
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -81,6 +82,18 @@ def test_own_runs_are_averaged_over_splits(extension) -> None:
     assert part["unfair"] == {"lam": 0.0, "perf": 0.3, "gdp_sample": 2.0}
     assert part["methods"] == {"frhsic": [{"lam": 1.0, "perf": 0.6, "gdp_sample": 0.5}]}
     assert list(data["metrics"]) == ["gdp_sample"]
+
+
+def test_data_cannot_end_the_script_element(extension, monkeypatch: pytest.MonkeyPatch) -> None:
+    hostile = "</script><script>alert(1)</script><!--"
+    source = {"title": "runs", "metrics": {"gdp": "GDP"}, "datasets": {"d": {"methods": {"m": []}}}}
+    data = {"sources": {"own": source}, "titles": {"d": hostile}, "names": {"m": hostile}}
+    explorers = extension("explorers")
+    monkeypatch.setattr(explorers, "frontier_data", lambda: data)
+    inputs, extra = explorers.frontier_parts()
+    written = re.fullmatch(r'(?s)<script type="application/json">([^<]*)</script>\n<table.*', extra)
+    assert json.loads(written[1]) == data
+    assert "<script" not in inputs
 
 
 def test_launch_buttons_lead_to_the_notebook(tmp_path: Path) -> None:

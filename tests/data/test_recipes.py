@@ -138,6 +138,18 @@ def test_acs_official_filter_is_that_of_folktables(tmp_path: Path) -> None:
     assert ours.weights.min() >= 1
 
 
+def test_acs_official_bounds_and_the_weights_of_a_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = raw.acs_official(12).assign(AGEP=17, PINCP=101, WKHP=1, PWGTP=np.arange(1, 13))
+    outside = {"AGEP": 16, "PINCP": 100, "WKHP": 0, "PWGTP": 0}
+    for row, (name, value) in enumerate(outside.items()):
+        frame.loc[row, name] = value
+    path = raw.acs_zip(tmp_path / "csv_pca.zip", frame)
+    np.testing.assert_array_equal(acs_income.read_official(path, "text").weights, range(5, 13))
+    monkeypatch.setattr(acs_income, "SAMPLE", 3)
+    rows = np.random.RandomState(42).choice(8, 3, replace=False)
+    np.testing.assert_array_equal(acs_income.read_official(path, "text").weights, 5 + rows)
+
+
 def test_acs_official_is_found_where_folktables_keeps_it(tmp_path: Path) -> None:
     folktables = pytest.importorskip("folktables")
     path = acs_income.OFFICIAL_CSV.under(tmp_path)
@@ -222,6 +234,6 @@ def test_a_recipe_that_gives_other_counts_is_refused(tmp_path: Path) -> None:
     table = adult.read(path, "text")
     d = table.columns.shape[1] - 1
     Source("official", adult.FILE, adult.read, (4, 2), d).check(table)
-    for counts, features in (((4, 3), d), ((2, 4), d), ((4, 2), d + 1), ((4,), d)):
+    for counts, features in (((4, 3), d), ((2, 4), d), ((4, 2), d + 1), ((4,), d), ((5, 2), d)):
         with pytest.raises(FormatError, match=r"expected .* rows and d"):
             Source("official", adult.FILE, adult.read, counts, features).check(table)

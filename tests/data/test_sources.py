@@ -205,6 +205,16 @@ def test_official_archives_are_checked_by_structure(tmp_path: Path) -> None:
         files.verify(tmp_path / "h181ssp.zip", meps.OFFICIAL)
 
 
+def test_the_last_byte_of_a_large_file_counts(tmp_path: Path) -> None:
+    content = bytes(files.CHUNK) + b"a"
+    file = RawFile("toy", "toy.bin", sha256=(hashlib.sha256(content).hexdigest(),))
+    path = _put(tmp_path / "toy.bin", content)
+    assert files.verify(path, file) == file.sha256[0]
+    path.write_bytes(content[:-1] + b"b")
+    with pytest.raises(CorruptFile, match="not the published file"):
+        files.verify(path, file)
+
+
 def test_a_hash_not_known_in_advance_is_recorded_and_held_to(tmp_path: Path) -> None:
     file = acs_income.OFFICIAL_ZIP
     mine = raw.acs_zip(_put(file.under(tmp_path / "data"), b""), raw.acs_official())

@@ -89,6 +89,16 @@ def test_scaling_never_sees_the_test_part() -> None:
     assert not torch.equal(stack_splits(changed, seeds=(42,), scaling="full").x_train, before.x_train)
 
 
+def test_targets_and_weights_are_not_scaled() -> None:
+    n = 10
+    x, y, w = np.arange(n)[:, None], np.linspace(5.0, 50.0, n), np.linspace(2.0, 20.0, n)
+    data = Dataset("toy", x, x[:, 0], y, "regression", ("x",), ("s",), Provenance("toy", "text", "made"), weights=w)
+    stack = stack_splits(data, seeds=[3], dtype=torch.float64)
+    train = split_indices(n, seed=3).train
+    np.testing.assert_array_equal(stack.y_train[0], y[train])
+    np.testing.assert_array_equal(stack.weights_train[0], w[train])
+
+
 def test_a_constant_column_is_shifted_not_stretched() -> None:
     stack = stack_splits(_data())
     assert torch.equal(stack.x_train[..., 3], torch.zeros_like(stack.x_train[..., 3]))

@@ -1,0 +1,166 @@
+"""Figures of notebooks may be drawn with other fonts, but must show the same."""
+
+from __future__ import annotations
+
+import base64
+import functools
+import importlib.util
+import io
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import matplotlib
+import nbformat
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from nbclient import NotebookClient
+from PIL import Image
+from scipy import ndimage
+
+ROOT = Path(__file__).resolve().parents[1]
+specification = importlib.util.spec_from_file_location("figure_check", ROOT / "tests" / "figure_check.py")
+assert specification is not None
+assert specification.loader is not None
+check = importlib.util.module_from_spec(specification)
+specification.loader.exec_module(check)
+
+
+def draw(change: Callable[[Axes], object] = lambda axis: None, *, points: float = 10.0, version: str = "1") -> str:
+    """Return a figure with two lines, four bars and a legend, after a change of it, by a version of matplotlib."""
+    figure = Figure(figsize=(6, 3.5), layout="constrained")
+    axis = figure.add_subplot()
+    x = np.linspace(0.0, 4.0, 60)
+    axis.plot(x, np.sin(x), label="sine")
+    axis.plot(x, np.cos(x), "--", label="cosine")
+    axis.bar([0.5, 1.5, 2.5, 3.5], [0.4, 0.6, 0.3, 0.5], width=0.2, color="tab:green")
+    axis.set_xlabel("the attribute S", fontsize=points)
+    axis.set_ylabel("a measured value", fontsize=points)
+    axis.legend(loc="lower left")
+    change(axis)
+    buffer = io.BytesIO()
+    figure.savefig(buffer, bbox_inches="tight", dpi=100, metadata={"Software": version})
+    return base64.b64encode(buffer.getvalue()).decode()
+
+
+@functools.cache
+def unchanged() -> str:
+    """Return the figure without a change."""
+    return draw()
+
+
+def png(pixels: np.ndarray) -> str:
+    """Return an array of colors as an image."""
+    buffer = io.BytesIO()
+    Image.fromarray((pixels.clip(0, 1) * 255).round().astype(np.uint8)).save(buffer, format="png")
+    return base64.b64encode(buffer.getvalue()).decode()
+
+
+def decoded(image: str) -> np.ndarray:
+    """Return an image as an array of colors."""
+    return check.pixels(Image.open(io.BytesIO(base64.b64decode(image))))
+
+
+STORED = [
+    output["data"]["image/png"]
+    for path in sorted((ROOT / "notebooks").glob("*.ipynb"))
+    for cell in nbformat.read(path, as_version=4).cells
+    for output in cell.get("outputs", ())
+    if "image/png" in output.get("data", ())
+]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"text.hinting": "none"},
+        {"text.hinting": "force_autohint", "text.antialiased": False},
+        {"font.sans-serif": ["DejaVu Serif"]},
+        {"lines.antialiased": False, "patch.antialiased": False},
+    ],
+)
+def test_other_fonts_and_edges_pass(settings: dict[str, object]) -> None:
+    with matplotlib.rc_context(settings):
+        drawn = draw(version="2")
+    assert check.difference(unchanged(), drawn) == ""
+
+
+def test_a_slightly_larger_font_passes() -> None:
+    assert check.difference(unchanged(), draw(points=10.5, version="2")) == ""
+
+
+def test_one_version_of_matplotlib_allows_less() -> None:
+    def point(axis: Axes) -> None:
+        axis.plot([2.0], [0.8], "o", markersize=5)
+
+    assert check.difference(unchanged(), draw(point))
+    assert check.difference(unchanged(), draw(point, version="2")) == ""
+    assert check.difference(unchanged(), draw(version="2")) == ""
+
+
+CHANGES: dict[str, Callable[[Axes], object]] = {
+    "empty": lambda axis: axis.clear(),
+    "no line": lambda axis: axis.lines[1].remove(),
+    "moved line": lambda axis: axis.lines[0].set_ydata(axis.lines[0].get_ydata() + 0.15),
+    "scaled line": lambda axis: axis.lines[0].set_ydata(1.2 * axis.lines[0].get_ydata()),
+    "no bar": lambda axis: axis.patches[2].remove(),
+    "shorter bar": lambda axis: axis.patches[1].set_height(0.4),
+    "other color": lambda axis: axis.lines[0].set_color("tab:purple"),
+    "swapped colors": lambda axis: (axis.lines[0].set_color("C1"), axis.lines[1].set_color("C0")),
+    "other limits": lambda axis: axis.set_ylim(-2.0, 2.0),
+    "new line": lambda axis: axis.axhline(0.8, color="tab:red"),
+}
+
+
+@pytest.mark.parametrize("version", ["1", "2"])
+@pytest.mark.parametrize("name", CHANGES)
+def test_other_contents_fail(name: str, version: str) -> None:
+    assert check.difference(unchanged(), draw(CHANGES[name], version=version))
+
+
+@pytest.mark.parametrize("number", range(3, len(STORED), 19))
+def test_figures_of_the_book(number: int) -> None:
+    """A figure of the book may move a little or be smoothed; it may not be empty, recolored or another one."""
+    stored = STORED[number]
+    pixels = decoded(stored)
+    for same in (
+        np.roll(pixels, (2, -3), axis=(0, 1)),
+        np.pad(pixels, ((1, 2), (0, 3), (0, 0)), constant_values=1.0),
+        ndimage.gaussian_filter(pixels, (0.5, 0.5, 0.0)),
+    ):
+        assert check.difference(stored, png(same)) == ""
+    other = decoded(STORED[number - 1])
+    height, width = pixels.shape[:2]
+    swapped = np.asarray(Image.fromarray((other * 255).astype(np.uint8)).resize((width, height))) / 255
+    for wrong in (np.ones_like(pixels), pixels[..., [1, 2, 0]], pixels[:, ::-1], swapped):
+        assert check.difference(stored, png(wrong))
+
+
+def test_another_size_fails() -> None:
+    small = np.ones((100, 200, 3))
+    assert "200 x 110 pixels instead of 200 x 100" in check.difference(png(small), png(np.ones((110, 200, 3))))
+
+
+def test_nbval_fails_on_a_changed_figure(tmp_path: Path) -> None:
+    """Of two figures, the one that was stored differently fails."""
+    for name in ("notebooks/conftest.py", "tests/figure_check.py"):
+        (tmp_path / name).parent.mkdir()
+        shutil.copy(ROOT / name, tmp_path / name)
+    cells = [
+        nbformat.v4.new_code_cell("import matplotlib.pyplot as plt\n_ = plt.plot([0, 1], [0, 1])"),
+        nbformat.v4.new_code_cell("_ = plt.plot([0, 1], [1, 0], color='C1')"),
+    ]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    NotebookClient(notebook, kernel_name="python3").execute()
+    first, second = (next(out for out in cell.outputs if "data" in out)["data"] for cell in notebook.cells)
+    second["image/png"] = first["image/png"]
+    nbformat.write(notebook, tmp_path / "notebooks" / "two.ipynb")
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", ".", "-c", "/dev/null"]
+    words += ["--nbval", "--nbval-current-env", "notebooks"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "1 failed, 1 passed" in done.stdout
+    assert "Figure 1 of the cell has changed" in done.stdout
