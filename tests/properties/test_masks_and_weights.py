@@ -82,6 +82,7 @@ def sample(n: int = 30) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     z = torch.randn(n, 3, generator=generator, dtype=torch.float64)
     s = 0.5 * torch.randn(n, 2, generator=generator, dtype=torch.float64) + z[:, :2]
     mask = torch.rand(n, generator=generator) < 0.6
+    mask[[int(s[:, 0].argmin()), int(s[:, 0].argmax())]] = False  # a grid spans the rows kept
     counts = torch.randint(1, 4, (n,), generator=generator)
     return z, s, mask, counts
 
