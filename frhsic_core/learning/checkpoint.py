@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from frhsic_core.learning.state_file import read_state, write_state
 
-if TYPE_CHECKING:
-    from frhsic_core.learning.trainer import Trainer
+Trainer = Any  # the module of the trainer imports this one
 
 
 def write_checkpoint(path: str | os.PathLike[str], trainer: Trainer) -> None:

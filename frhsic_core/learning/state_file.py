@@ -100,7 +100,11 @@ def _fault_of_archive(content: bytes) -> str | None:
     try:
         if not zipfile.is_zipfile(io.BytesIO(content)):
             return "truncated, its end is missing"
-        damaged = zipfile.ZipFile(io.BytesIO(content)).testzip()
+        archive = zipfile.ZipFile(io.BytesIO(content))
+        damaged = archive.testzip()
+        # Torch writes no attributes. It would take a record that is marked as a folder for an empty one.
+        if any(record.external_attr for record in archive.infolist()):
+            return "damaged (a record has attributes)"
     except Exception as error:  # the directory of the archive is damaged, which shows in many ways
         return f"damaged ({type(error).__name__})"
     return None if damaged is None else f"damaged (the checksum of its record {damaged} is wrong)"

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import pickle
-from pathlib import Path
 
 import pytest
-import torch
 
 from frhsic_core import learning
-from frhsic_core.learning import FairEncoder, LambdaChoice, Trainer, estimators
+from frhsic_core.learning import FairEncoder, LambdaChoice, estimators
 
 
 @pytest.mark.parametrize(
@@ -43,18 +41,3 @@ def test_an_old_parameter_warns() -> None:
 def test_a_pickle_finds_classes_that_have_moved(module: str, found: type) -> None:
     reference = f"cfrhsic_core.learning.{module}\n{found.__name__}\n."
     assert pickle.loads(reference.encode()) is found
-
-
-def test_a_checkpoint_with_the_british_key_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "run.pt"
-    generator = torch.Generator().manual_seed(0)
-    x, s = torch.rand(60, 2, generator=generator), torch.rand(60, generator=generator)
-    settings = {"epochs": 4, "batch_size": 30, "widths": (4, 2), "device": "cpu"}
-    whole = Trainer(x, (x[:, 0] > s).float(), s, **settings).fit()
-    Trainer(x, (x[:, 0] > s).float(), s, **settings).fit(checkpoint=path, callback=lambda progress: progress.epoch == 2)
-    state = torch.load(path, weights_only=True)
-    state["optimiser"] = state.pop("optimizer")
-    torch.save(state, path)
-    resumed = Trainer(x, (x[:, 0] > s).float(), s, **settings).fit(checkpoint=path)
-    for a, b in zip(whole.model.parameters(), resumed.model.parameters(), strict=True):
-        assert torch.equal(a, b)
