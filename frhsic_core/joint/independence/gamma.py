@@ -6,24 +6,24 @@ import torch
 from scipy.special import gammaincc, gammainccinv
 from torch import Tensor
 
-
-def trace(a: Tensor) -> Tensor:
-    """Return the sum of the diagonal."""
-    return a.diagonal(dim1=-2, dim2=-1).sum(-1)
+from frhsic_core.joint.independence.sums import GramSums
 
 
-def gretton_moments(k: Tensor, l: Tensor, k_centered: Tensor, l_centered: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the null mean and variance of n·HSIC_b (Gretton et al., 2007, Theorem 4 and its estimates)."""
-    n = k.shape[-1]
+def gretton_moments(k: GramSums, l: GramSums, squares: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the null mean and variance of n·HSIC_b (Gretton et al., 2007, Theorem 4 and its estimates).
 
-    def gap(gram: Tensor) -> Tensor:
-        diagonal = trace(gram)
-        return diagonal / n - (gram.sum((-2, -1)) - diagonal) / (n * (n - 1))
-
-    products = (k_centered * l_centered).square()
-    off_diagonal = (products.sum((-2, -1)) - trace(products)) / (n * (n - 1))
+    ``squares`` is the sum of (K̃ ∘ L̃)² over the entries off the diagonal.
+    """
+    n = k.n
+    off_diagonal = squares / (n * (n - 1))
     factor = 2.0 * n * (n - 4) * (n - 5) / ((n - 1) * (n - 2) * (n - 3))
-    return gap(k) * gap(l), factor * off_diagonal
+    return _gap(k) * _gap(l), factor * off_diagonal
+
+
+def _gap(gram: GramSums) -> Tensor:
+    """Return the mean diagonal entry minus the mean off-diagonal one."""
+    n = gram.n
+    return gram.diagonal / n - (gram.total - gram.diagonal) / (n * (n - 1))
 
 
 def fitted_gamma(
