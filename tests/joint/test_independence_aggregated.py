@@ -13,7 +13,16 @@ from frhsic_core.joint.hsic import hsic
 from frhsic_core.joint.independence import hsic_test
 from frhsic_core.joint.independence.aggregated import FACTORS, Windows, scaled, standardized
 from frhsic_core.joint.independence.permutation import random_orders
-from frhsic_core.kernels import Distance, Gaussian, InverseMultiquadric, Kernel, Laplacian, Product, median_bandwidth
+from frhsic_core.kernels import (
+    Categorical,
+    Distance,
+    Gaussian,
+    InverseMultiquadric,
+    Kernel,
+    Laplacian,
+    Product,
+    median_bandwidth,
+)
 
 
 def normal(seed: int, *shape: int) -> torch.Tensor:
@@ -128,6 +137,22 @@ def test_kernels_without_a_bandwidth_give_the_permutation_test() -> None:
     null = torch.stack([hsic(z, s[order], kernel_z=Distance(), kernel_s=Distance()) for order in orders])
     expected = (1 + (null >= hsic(z, s, kernel_z=Distance(), kernel_s=Distance())).sum()) / 100
     assert result.pvalue.item() == pytest.approx(expected.item())
+
+
+def test_a_mixed_attribute_is_tested_with_a_product_kernel() -> None:
+    """Z follows age for one sex and its opposite for the other: neither attribute alone shows it."""
+    age, noise = normal(19, 80), normal(20, 80)
+    sex = (torch.arange(80) % 2).double()
+    z = age * (2 * sex - 1) + 0.3 * noise
+    mixed = torch.stack([age, sex], 1)
+    kernel = Product([Gaussian(1.0), Categorical()])
+    result = hsic_test(z, mixed, method="aggregated", kernel_s=kernel, n_permutations=99)
+    assert bool(result.reject)
+    assert result.factors == FACTORS
+    assert not hsic_test(z, sex, method="aggregated", kernel_s=Categorical(), n_permutations=99).reject
+    equal = (mixed.unsqueeze(0) == mixed.unsqueeze(1)).all(-1).double()
+    torch.testing.assert_close(Categorical()(mixed), equal)
+    torch.testing.assert_close(Categorical()(mixed[:7], mixed[3:]), equal[:7, 3:])
 
 
 def test_two_rows_tie_in_every_order() -> None:
