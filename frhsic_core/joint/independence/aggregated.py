@@ -69,16 +69,16 @@ class Windows:
         gram = scaled(self.kernel, self.factors[0])(x, y)
         if not has_bandwidth(self.kernel):
             return gram.expand(len(self.factors), *gram.shape)
-        grams = [gram]
-        for factor in self.factors[1:]:
+        grams = gram.new_empty(len(self.factors), *gram.shape)
+        grams[0] = gram
+        for i, factor in enumerate(self.factors[1:], start=1):
             if octaves and isinstance(self.kernel, Gaussian):
-                gram = gram.square().square_()
+                torch.square(grams[i - 1], out=grams[i]).square_()
             elif octaves and isinstance(self.kernel, Laplacian):
-                gram = gram.square()
+                torch.square(grams[i - 1], out=grams[i])
             else:
-                gram = scaled(self.kernel, factor)(x, y)
-            grams.append(gram)
-        return torch.stack(grams)
+                grams[i] = scaled(self.kernel, factor)(x, y)
+        return grams
 
 
 class Aggregate(NamedTuple):

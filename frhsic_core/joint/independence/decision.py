@@ -150,6 +150,8 @@ def hsic_test(
     aggregated tests have level α in each of them. Power at correlation .3 between S and one coordinate of Z, gamma /
     spectral: n = 100: .64 / .63, .47 / .45, .15 / .16; n = 300: .99 / .99, .97 / .96, .55 / .54.
 
+    ``frhsic run levels_and_power`` measures levels and power of all methods.
+
     Permutation tests are exact if rows (or clusters) are independent and identically distributed, and if the kernels
     do not depend on the order of the rows. A default bandwidth comes from 1,000 evenly spaced rows at most. Where bins
     are permuted, these rows are exchanged among themselves, so this holds there as well; for ``"permutation"`` with

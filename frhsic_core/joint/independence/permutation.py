@@ -265,9 +265,10 @@ def bin_statistics(
                     sums.index_add_(1, rows.flatten(), gram.sum(-1))
                     if a != c:
                         sums.index_add_(1, columns.flatten(), gram.sum(-2))
-                    if same:
-                        fact[0] += gram.diagonal(dim1=-2, dim2=-1).sum(-1)
-                    fact[1] = torch.maximum(fact[1], gram.abs().amax((-2, -1)))
+                    if same:  # no entry of a positive semi-definite matrix exceeds the largest on its diagonal
+                        diagonal = gram.diagonal(dim1=-2, dim2=-1)
+                        fact[0] += diagonal.sum(-1)
+                        fact[1] = torch.maximum(fact[1], diagonal.amax(-1))
                     blocks = gram.unflatten(-1, columns.shape).unflatten(-3, rows.shape).transpose(-3, -2)
                     if sums is k:
                         own = blocks.reshape(windows, width, -1)
