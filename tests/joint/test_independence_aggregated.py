@@ -160,6 +160,14 @@ def test_two_rows_tie_in_every_order() -> None:
     assert (result.pvalue.item(), bool(result.reject)) == (1.0, False)
 
 
+def test_rounding_is_no_evidence_where_no_order_changes_anything() -> None:
+    """All labels of Z differ, so K̃ = H and every order of S has the same statistic up to rounding."""
+    labels = torch.arange(40, dtype=torch.float64)
+    for seed in range(3):
+        result = hsic_test(labels, normal(seed, 40), method="aggregated", kernel_z=Categorical(), n_permutations=39)
+        assert result.pvalue.item() == 1.0
+
+
 def test_an_empty_batch_is_empty() -> None:
     result = hsic_test(torch.zeros(0, 8, 1), torch.zeros(0, 8, 1), method="aggregated")
     assert result.pvalue.shape == (0,)
