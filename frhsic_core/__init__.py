@@ -17,6 +17,7 @@ __version__ = "0.2.0"
 
 _EXPORTS = {
     "kernels": (
+        "Categorical",
         "Distance",
         "Gaussian",
         "InverseMultiquadric",
@@ -78,6 +79,7 @@ if TYPE_CHECKING:
         normalized_hsic,
     )
     from frhsic_core.kernels import (
+        Categorical,
         Distance,
         Gaussian,
         InverseMultiquadric,

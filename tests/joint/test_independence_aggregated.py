@@ -1,0 +1,181 @@
+"""The aggregated test: its definition, its level with ties, its power where the median bandwidth is blind."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from scipy import stats
+
+from frhsic_core.joint.hsic import hsic
+from frhsic_core.joint.independence import hsic_test
+from frhsic_core.joint.independence.aggregated import FACTORS, Windows, scaled, standardized
+from frhsic_core.joint.independence.permutation import random_orders
+from frhsic_core.kernels import (
+    Categorical,
+    Distance,
+    Gaussian,
+    InverseMultiquadric,
+    Kernel,
+    Laplacian,
+    Product,
+    median_bandwidth,
+)
+
+
+def normal(seed: int, *shape: int) -> torch.Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def waves(seed: int, draws: int, n: int, omega: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return samples of the density (1 + sin(ωx) sin(ωy))/(2π)² on a square, by rejection."""
+    rng = np.random.default_rng(seed)
+    x, y = rng.uniform(-math.pi, math.pi, (2, draws, 4 * n))
+    kept = rng.uniform(0, 2, (draws, 4 * n)) < 1 + np.sin(omega * x) * np.sin(omega * y)
+    rows = np.argsort(~kept, axis=1, kind="stable")[:, :n]
+    x, y = (torch.as_tensor(np.take_along_axis(v, rows, 1)).unsqueeze(-1) for v in (x, y))
+    return x, y
+
+
+def by_hand(z: torch.Tensor, s: torch.Tensor, orders: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
+    """Return the scores (1 + B, factors) and their maxima, from one call of hsic for each number."""
+    sigma_z, sigma_s = median_bandwidth(z), median_bandwidth(s)
+    rows = [torch.arange(len(z)), *orders]
+    values = np.array([
+        [hsic(z, s[row], kernel_z=Gaussian(f * sigma_z), kernel_s=Gaussian(f * sigma_s)).item() for f in FACTORS]
+        for row in rows
+    ])  # fmt: skip
+    root = np.cbrt(len(z) * values)
+    scores = (root - root.mean(0)) / root.std(0)
+    return scores, scores.max(1)
+
+
+@pytest.mark.parametrize("d", [1, 3])
+def test_the_test_is_a_loop_over_factors_and_orders(d: int) -> None:
+    s = normal(1, 15, 1)
+    z = normal(2, 15, d) + 0.7 * s
+    orders = random_orders((1, 39, 15), torch.Generator().manual_seed(3))[0]
+    scores, largest = by_hand(z, s, orders)
+    result = hsic_test(z, s, method="aggregated", n_permutations=39, generator=torch.Generator().manual_seed(3))
+    assert result.statistic.item() == pytest.approx(largest[0], rel=1e-6)
+    assert result.pvalue.item() == (largest >= largest[0] - 1e-9).mean()
+    assert result.threshold.item() == pytest.approx(np.sort(largest[1:])[-2], rel=1e-6)
+    assert result.hsic.item() == pytest.approx(hsic(z, s).item(), rel=1e-10)
+    assert result.factors == FACTORS
+    assert result.factor_pvalues is not None
+    expected = [(largest >= score - 1e-9).mean() for score in scores[0]]
+    np.testing.assert_allclose(result.factor_pvalues, expected)
+    assert result.factor_pvalues.min() == result.pvalue
+
+
+def test_p_value_threshold_and_decision_agree() -> None:
+    s = normal(4, 60, 25, 1)
+    result = hsic_test(normal(5, 60, 25, 1) + 0.5 * s, s, method="aggregated", n_permutations=39)
+    assert 10 < int(result.reject.sum()) < 60
+    clear = (result.statistic - result.threshold).abs() > 1e-5
+    assert torch.equal(result.reject[clear], (result.statistic > result.threshold)[clear])
+
+
+@pytest.mark.parametrize("law", ["normal", "cauchy", "binary"])
+def test_level_is_exact_also_with_ties(law: str) -> None:
+    """With 19 permutations the level is 1/20, or less where samples tie."""
+    draws = 400
+    z, s = normal(6, draws, 12, 1), normal(7, draws, 12, 1)
+    if law == "cauchy":
+        z, s = z / normal(8, draws, 12, 1), s / normal(9, draws, 12, 1)
+    if law == "binary":
+        z, s = (z > 0).double(), (s > 0.5).double()
+    rejected = int(hsic_test(z, s, method="aggregated", n_permutations=19).reject.sum())
+    low, high = stats.binom.interval(0.99, draws, 0.05)
+    assert rejected <= high
+    assert law == "binary" or rejected >= low
+
+
+def test_power_where_the_median_bandwidth_is_blind() -> None:
+    z, s = waves(10, 20, 200, 2)
+    aggregated = hsic_test(z, s, method="aggregated", n_permutations=99)
+    single = hsic_test(z, s, method="permutation", n_permutations=99)
+    assert int(aggregated.reject.sum()) >= 17
+    assert int(single.reject.sum()) <= 7
+    # The dependence is at a quarter of the median or below, and the corrected p-values say so.
+    assert aggregated.factor_pvalues is not None
+    found = (aggregated.factor_pvalues <= 0.05).double().mean(0)
+    assert found[FACTORS.index(0.25)] > 0.8 > 0.2 > found[FACTORS.index(1.0)]
+
+
+def test_skewed_windows_do_not_decide_alone() -> None:
+    """After the transformation a χ²₁ window and a normal one exceed a high value about equally often."""
+    draws = torch.stack([normal(11, 4000).square(), (normal(12, 4000) + 30).clamp_min(0)], 1)
+    tails = (standardized(draws) > 2.3).sum(0)
+    assert 0.4 < tails[0] / tails[1] < 2.5
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [Gaussian(0.7), Laplacian(0.7), InverseMultiquadric(0.7), Product([Gaussian(0.7), Laplacian(2.0)]), Distance()],
+    ids=repr,
+)
+def test_windows_are_the_kernel_at_each_bandwidth(kernel: Kernel) -> None:
+    x, y = normal(13, 9, 2), normal(14, 5, 2)
+    for other in (None, y):
+        stack = Windows(kernel, FACTORS)(x, other)
+        for gram, factor in zip(stack, FACTORS, strict=True):
+            torch.testing.assert_close(gram, scaled(kernel, factor)(x, other), rtol=1e-9, atol=1e-14)
+    uneven = Windows(kernel, (2.0, 1.0, 0.7))(x)
+    torch.testing.assert_close(uneven[2], scaled(kernel, 0.7)(x))
+
+
+def test_kernels_without_a_bandwidth_give_the_permutation_test() -> None:
+    s = normal(15, 30, 1)
+    z = normal(16, 30, 2) + 0.4 * s
+    options = {"kernel_z": Distance(), "kernel_s": Distance(), "n_permutations": 99}
+    result = hsic_test(z, s, method="aggregated", generator=torch.Generator().manual_seed(1), **options)
+    assert result.factors == (1.0,)
+    orders = random_orders((1, 99, 30), torch.Generator().manual_seed(1))[0]
+    null = torch.stack([hsic(z, s[order], kernel_z=Distance(), kernel_s=Distance()) for order in orders])
+    expected = (1 + (null >= hsic(z, s, kernel_z=Distance(), kernel_s=Distance())).sum()) / 100
+    assert result.pvalue.item() == pytest.approx(expected.item())
+
+
+def test_a_mixed_attribute_is_tested_with_a_product_kernel() -> None:
+    """Z follows age for one sex and its opposite for the other: neither attribute alone shows it."""
+    age, noise = normal(19, 80), normal(20, 80)
+    sex = (torch.arange(80) % 2).double()
+    z = age * (2 * sex - 1) + 0.3 * noise
+    mixed = torch.stack([age, sex], 1)
+    kernel = Product([Gaussian(1.0), Categorical()])
+    result = hsic_test(z, mixed, method="aggregated", kernel_s=kernel, n_permutations=99)
+    assert bool(result.reject)
+    assert result.factors == FACTORS
+    assert not hsic_test(z, sex, method="aggregated", kernel_s=Categorical(), n_permutations=99).reject
+    equal = (mixed.unsqueeze(0) == mixed.unsqueeze(1)).all(-1).double()
+    torch.testing.assert_close(Categorical()(mixed), equal)
+    torch.testing.assert_close(Categorical()(mixed[:7], mixed[3:]), equal[:7, 3:])
+
+
+def test_two_rows_tie_in_every_order() -> None:
+    result = hsic_test([0.0, 1.0], [0.0, 1.0], method="aggregated", n_permutations=19)
+    assert (result.pvalue.item(), bool(result.reject)) == (1.0, False)
+
+
+def test_rounding_is_no_evidence_where_no_order_changes_anything() -> None:
+    """All labels of Z differ, so K̃ = H and every order of S has the same statistic up to rounding."""
+    labels = torch.arange(40, dtype=torch.float64)
+    for seed in range(3):
+        result = hsic_test(labels, normal(seed, 40), method="aggregated", kernel_z=Categorical(), n_permutations=39)
+        assert result.pvalue.item() == 1.0
+
+
+def test_an_empty_batch_is_empty() -> None:
+    result = hsic_test(torch.zeros(0, 8, 1), torch.zeros(0, 8, 1), method="aggregated")
+    assert result.pvalue.shape == (0,)
+
+
+def test_each_sample_of_a_batch_is_standardized_alone() -> None:
+    s = normal(17, 2, 20, 1)
+    z = s + normal(18, 2, 20, 1)
+    both = hsic_test(z, s, method="aggregated", n_permutations=39, generator=torch.Generator().manual_seed(2))
+    first = hsic_test(z[0], s[0], method="aggregated", n_permutations=39, generator=torch.Generator().manual_seed(2))
+    assert both.statistic[0].item() == pytest.approx(first.statistic.item())

@@ -1,0 +1,94 @@
+"""Levels and power: the samples are those that are named, the tests are told apart, the study runs without extras."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from scipy import stats
+
+from frhsic_core.joint import distance_correlation, mutual_information
+from frhsic_core.paper.experiments import levels_and_power as study
+from frhsic_core.paper.runs.plan import Unit
+from frhsic_core.paper.runs.store import ResultStore
+
+
+def stacked(law: str, n: int, draws: int = 40) -> tuple[np.ndarray, np.ndarray]:
+    pairs = [study._sample(law, n, seed) for seed in range(draws)]
+    return tuple(np.stack([part.numpy() for part in parts]) for parts in zip(*pairs, strict=True))  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize("law", study.LAWS)
+def test_laws_of_the_level_are_independent(law: str) -> None:
+    z, s = stacked(law, 200)
+    assert z.shape == s.shape == (40, 200, 1)
+    assert abs(stats.spearmanr(z.ravel(), s.ravel()).statistic) < 4 / np.sqrt(z.size)
+    distinct = len(np.unique(s))
+    assert distinct == (5 if law == "discrete" else s.size)
+
+
+@pytest.mark.parametrize("law", study.ALTERNATIVES)
+def test_alternatives_are_dependent(law: str) -> None:
+    z, s = stacked(law, 100)
+    assert z.shape == (40, 100, 20 if law == "high-dimensional" else 1)
+    assert s.shape == (40, 100, 1)
+    assert mutual_information(z.reshape(4000, -1)[:, :1], s.reshape(4000, 1)) > 0.01
+
+
+@pytest.mark.parametrize("omega", [1, 3])
+def test_waves_have_their_density(omega: int) -> None:
+    """E[sin(ωx) sin(ωy)] is a quarter for its own frequency and zero for another."""
+    x, y = (part.ravel() for part in stacked(f"sin {omega}", 400))
+    assert np.mean(np.sin(omega * x) * np.sin(omega * y)) == pytest.approx(0.25, abs=0.02)
+    assert np.mean(np.sin(2 * x) * np.sin(2 * y)) == pytest.approx(0.0, abs=0.02)
+
+
+def test_distance_correlation_has_the_p_value_of_its_own_permutations() -> None:
+    z, s = study._sample("linear", 30, 1)
+    found = study._pvalues("dcor", z[None], s[None], 199, torch.Generator().manual_seed(2))
+    generator = torch.Generator().manual_seed(3)
+    null = torch.stack([distance_correlation(z, s[torch.randperm(30, generator=generator)]) for _ in range(400)])
+    expected = (null >= distance_correlation(z, s)).double().mean()
+    assert found.item() == pytest.approx(expected.item(), abs=0.1)
+
+
+def test_information_ranks_the_sample_among_its_permutations() -> None:
+    z = torch.linspace(-1, 1, 60, dtype=torch.float64).reshape(1, 60, 1)
+    found = study._information(z, z**2, 39, torch.Generator().manual_seed(0))
+    assert found.tolist() == [1 / 40]
+    assert study._information(z, torch.zeros_like(z), 39, torch.Generator().manual_seed(0)).item() > 0.02
+
+
+def test_units_share_their_samples_and_count_rejections(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    def fake(test, z, s, permutations, generator):
+        seen.append(z.clone())
+        return torch.tensor([0.05, 0.051, 0.049, 1.0])[: len(z)]
+
+    monkeypatch.setattr(study, "_pvalues", fake)
+    unit = {"kind": "level", "law": "normal", "n": 20, "draws": 4, "permutations": 19}
+    rows = [study.measure_unit(unit | {"test": test}, "cpu") for test in ("gamma", "aggregated")]
+    assert rows[0] == [{"rejected": 2, "rate": 0.5}]
+    assert torch.equal(seen[0], seen[1])
+
+
+def test_the_full_plan_has_every_cell() -> None:
+    cells = pd.DataFrame([dict(settings) for settings in study.plan("full").units])
+    assert (cells[cells["kind"] == "level"]["draws"] >= 2000).all()
+    assert cells.groupby("kind")["law"].nunique().to_dict() == {"level": 4, "power": 8}
+    assert len({Unit("levels_and_power", settings).key for settings in study.plan("full").units}) == len(cells)
+
+
+def test_the_smoke_preset_runs_resumes_and_prints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = [str(tmp_path), "--preset", "smoke", "--device", "cpu"]
+    assert study.main(arguments) == 0
+    rows = ResultStore(tmp_path, "levels_and_power_smoke").read()
+    assert list(study.rates(rows, "level").columns) == ["gamma", "spectral", "permutation", "aggregated"]
+    assert list(study.rates(rows, "power").index) == [("linear", 40), ("sin 2", 40)]
+    capsys.readouterr()
+    assert study.main(arguments) == 0
+    assert "[1/" not in capsys.readouterr().out
