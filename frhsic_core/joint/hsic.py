@@ -283,7 +283,7 @@ class HSICLoss(nn.Module):
         if self.gather:
             z, s, mask, sample_weight = _gathered(z, s, mask, sample_weight)
         # Mixed precision would form the Gram matrices in half precision, where HSIC is lost in rounding.
-        with torch.autocast(z.device.type, enabled=False):
+        with torch.autocast(z.device.type if isinstance(z, Tensor) else "cpu", enabled=False):
             return self.lam * self._value(z, s, {"mask": mask, "sample_weight": sample_weight})
 
     def _value(self, z: Tensor, s: Tensor, rows: dict[str, Any]) -> Tensor:

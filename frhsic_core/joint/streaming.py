@@ -26,7 +26,7 @@ DEFAULT_CHUNK = 2048
 PRECISIONS = ("tf32", "tf32x3", "float32", "float64")
 
 
-def _block(kernel: Kernel, x: Tensor, rows: slice, columns: slice, *, hollow: bool) -> Tensor:
+def gram_block(kernel: Kernel, x: Tensor, rows: slice, columns: slice, *, hollow: bool) -> Tensor:
     """Return one block of a Gram matrix; ``hollow`` sets its diagonal to zero, for the unbiased form."""
     on_diagonal = rows == columns
     gram = kernel(x[rows]) if on_diagonal else kernel(x[rows], x[columns])
@@ -46,8 +46,8 @@ class _Streamed(torch.autograd.Function):
         l = torch.zeros_like(k)
         product = k.new_zeros(())
         for rows, columns, diagonal in blocks(n, size):
-            gram_z = _block(kernel_z, z, rows, columns, hollow=hollow).double()
-            gram_s = _block(kernel_s, s, rows, columns, hollow=hollow).double()
+            gram_z = gram_block(kernel_z, z, rows, columns, hollow=hollow).double()
+            gram_s = gram_block(kernel_s, s, rows, columns, hollow=hollow).double()
             k[rows] += gram_z @ p[columns]
             l[rows] += gram_s @ p[columns]
             if not diagonal:
@@ -93,7 +93,7 @@ def _gradient(
         scale = torch.ones_like(total)
     result = torch.zeros_like(x, dtype=torch.float64)
     for rows, columns, diagonal in blocks(x.shape[0], size):
-        gram = _block(other_kernel, other, rows, columns, hollow=hollow).double()
+        gram = gram_block(other_kernel, other, rows, columns, hollow=hollow).double()
         weights = (gram - row[rows].unsqueeze(-1) - row[columns] + total) * p[rows].unsqueeze(-1) * p[columns]
         weights = (weights * ((1 if diagonal else 2) * scale)).to(x.dtype)
         with torch.enable_grad():
@@ -176,7 +176,7 @@ def streaming_hsic(
         return _Streamed.apply(z, s, p, kernel_z, kernel_s, estimator, size)
     z, s = z.expand(*batch, *z.shape[-2:]), s.expand(*batch, *s.shape[-2:])
     values = [
-        _Streamed.apply(z[i], s[i], p[i], _at(kernel_z, i, batch), _at(kernel_s, i, batch), estimator, size)
+        _Streamed.apply(z[i], s[i], p[i], kernel_at(kernel_z, i, batch), kernel_at(kernel_s, i, batch), estimator, size)
         for i in itertools.product(*map(range, batch))
     ]
     return torch.stack(values).reshape(batch) if values else z.new_zeros(batch)
@@ -232,7 +232,7 @@ def _fused(
     p = None if row_weights is None else row_weights.expand(*batch, z.shape[-2])
     values = [
         fused_hsic(
-            z[i], s[i], kernel_z=_at(kernel_z, i, batch), kernel_s=_at(kernel_s, i, batch), form=form,
+            z[i], s[i], kernel_z=kernel_at(kernel_z, i, batch), kernel_s=kernel_at(kernel_s, i, batch), form=form,
             row_weights=None if p is None else p[i], precision=precision,
         )
         for i in itertools.product(*map(range, batch))
@@ -240,11 +240,11 @@ def _fused(
     return torch.stack(values).reshape(batch) if values else z.new_zeros(batch)
 
 
-def _at(kernel: Kernel, index: tuple[int, ...], batch: torch.Size) -> Kernel:
+def kernel_at(kernel: Kernel, index: tuple[int, ...], batch: torch.Size) -> Kernel:
     """Return the kernel of one batch element: bandwidth tensors are indexed, everything else is shared."""
     factors = getattr(kernel, "factors", None)
     if factors is not None:
-        return type(kernel)([_at(factor, index, batch) for factor in factors])  # type: ignore[call-arg]
+        return type(kernel)([kernel_at(factor, index, batch) for factor in factors])  # type: ignore[call-arg]
     bandwidth = getattr(kernel, "bandwidth", None)
     if isinstance(bandwidth, Tensor) and bandwidth.ndim > 0:
         return type(kernel)(bandwidth.expand(batch)[index])  # type: ignore[call-arg]

@@ -18,18 +18,17 @@ from torch import Tensor
 from frhsic_core.arrays import ArrayLike, as_pair
 from frhsic_core.choices import one_of
 from frhsic_core.joint.contraction import center
-from frhsic_core.joint.hsic import DENSE_ROWS
 from frhsic_core.joint.independence.aggregated import INDEXED_ROWS, Aggregate, Windows, aggregated_test, factors_of
 from frhsic_core.joint.independence.gamma import fitted_gamma, gretton_moments
 from frhsic_core.joint.independence.permutation import bin_statistics, permutation_null, relative_rank_test
 from frhsic_core.joint.independence.spectral import permutation_moments, spectral_shape
 from frhsic_core.joint.independence.sums import GramSums, dense_products, dense_sums, streamed_sums
-from frhsic_core.joint.streaming import _at as kernel_of
+from frhsic_core.joint.streaming import kernel_at
 from frhsic_core.kernels import Kernel, resolve_kernel
+from frhsic_core.memory import DENSE_ROWS
 
 _MIN_ROWS = {"gamma": 6, "spectral": 4, "permutation": 2, "aggregated": 2}
 _MEDIAN_ROWS = 1000  # the default bandwidth comes from this many rows at most
-_SAFE_EXPONENT = 300  # squares of 2^±300 are far inside the range of float64
 
 
 @dataclass(frozen=True)
@@ -177,12 +176,10 @@ def hsic_test(
         raise ValueError(f"clusters needs permutations: use method='aggregated' or 'permutation', not {method!r}.")
     z, s = as_pair(z, s, min_rows=_MIN_ROWS[method])
     strata = None if clusters is None else _strata(clusters, z.shape[-2])
-    dtype = torch.promote_types(z.dtype, torch.float32)
+    dtype = z.dtype
     with torch.no_grad():
         # A p-value must not depend on the precision of the training loop that asks for it.
         z, s = z.double(), s.double()
-        z = z if kernel_z is not None else _in_range(z)
-        s = s if kernel_s is not None else _in_range(s)
         if generator is None:
             generator = torch.Generator(device=z.device).manual_seed(0)
         request = _Request(method, n_permutations, generator, alpha, strata)
@@ -215,17 +212,6 @@ class _Request:
     alpha: float
     strata: list[Tensor] | None
     bins: list[Tensor] | None = None
-
-
-def _in_range(x: Tensor) -> Tensor:
-    """Divide by a power of two where squares of the values would leave the range of float64; exact otherwise.
-
-    The default bandwidth is proportional to the data, so no statistic changes.
-    """
-    largest = x.abs().amax((-2, -1), keepdim=True)
-    exponent = torch.frexp(largest).exponent
-    far = (exponent.abs() > _SAFE_EXPONENT) & (largest > 0)
-    return torch.where(far, torch.ldexp(x, -exponent), x)
 
 
 def _strata(clusters: ArrayLike, n: int) -> list[Tensor]:
@@ -284,7 +270,7 @@ def _one_by_one(z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel, reques
     z = z.expand(*batch, *z.shape[-2:])
     s = s.expand(*batch, *s.shape[-2:])
     found = [
-        _one(z[i], s[i], kernel_of(kernel_z, i, batch), kernel_of(kernel_s, i, batch), request)
+        _one(z[i], s[i], kernel_at(kernel_z, i, batch), kernel_at(kernel_s, i, batch), request)
         for i in itertools.product(*map(range, batch))
     ]
     if not found:

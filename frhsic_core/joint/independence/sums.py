@@ -13,8 +13,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from frhsic_core.joint.streaming import _block, _blocks
+from frhsic_core.joint.streaming import gram_block
 from frhsic_core.kernels import Kernel
+from frhsic_core.memory import blocks
 
 # Rows of a block: large enough to keep a GPU busy, small enough for the cache of a CPU.
 _SIZE = {"cuda": 4096, "cpu": 512}
@@ -99,8 +100,8 @@ class StreamedGram:
         sums = x.new_zeros(n)
         diagonal = x.new_zeros(())
         largest = x.new_zeros(())
-        for rows, columns, same in _blocks(n, size):
-            gram = _block(kernel, x, rows, columns, hollow=False)
+        for rows, columns, same in blocks(n, size):
+            gram = gram_block(kernel, x, rows, columns, hollow=False)
             sums[rows] += gram.sum(-1)
             largest = torch.maximum(largest, gram.abs().amax())
             if same:
@@ -112,13 +113,13 @@ class StreamedGram:
 
     def centered(self, rows: slice, columns: slice) -> Tensor:
         """Return one block of K̃."""
-        gram = _block(self.kernel, self.x, rows, columns, hollow=False)
+        gram = gram_block(self.kernel, self.x, rows, columns, hollow=False)
         return gram.sub_(self.shift[rows].unsqueeze(-1)).sub_(self.shift[columns])
 
     def times(self, v: Tensor) -> Tensor:
         """Return K̃v for ``(n, q)`` columns, in one pass."""
         result = torch.zeros_like(v)
-        for rows, columns, same in _blocks(len(v), self.size):
+        for rows, columns, same in blocks(len(v), self.size):
             block = self.centered(rows, columns)
             result[rows] += block @ v[columns]
             if not same:
@@ -152,7 +153,7 @@ def streamed_sums(
     n = len(z)
     product, squares, k_squares, l_squares = z.new_zeros(4).unbind()
     k_diagonal, l_diagonal = z.new_zeros(2, n).unbind()
-    for rows, columns, same in _blocks(n, k.size):
+    for rows, columns, same in blocks(n, k.size):
         twice = 1 if same else 2
         k_block = k.centered(rows, columns)
         l_block = l.centered(rows, columns)
