@@ -300,10 +300,13 @@ Definition deviation (p : Z -> S -> R) (s : S) (z : Z) : R :=
 Definition product_kernel (k : Z -> Z -> R) (l : S -> S -> R) (a b : Z * S) : R :=
   k a.1 b.1 * l a.2 b.2.
 
+Definition joint (p : Z -> S -> R) (a : Z * S) : R := p a.1 a.2.
+Definition product (p : Z -> S -> R) (a : Z * S) : R :=
+  marginal_z p a.1 * marginal_s p a.2.
+
 (* Definition 2.1: the squared MMD between the joint law and the product of the marginals. *)
 Definition hsic (k : Z -> Z -> R) (l : S -> S -> R) (p : Z -> S -> R) : R :=
-  mmd2 (product_kernel k l)
-    (fun a => p a.1 a.2) (fun a => marginal_z p a.1 * marginal_s p a.2).
+  mmd2 (product_kernel k l) (joint p) (product p).
 
 Definition independent (p : Z -> S -> R) : Prop :=
   forall z s, p z s = marginal_z p z * marginal_s p s.
@@ -311,7 +314,23 @@ Definition independent (p : Z -> S -> R) : Prop :=
 (* m_f(s) = E[f(Z) | S = s] - E f(Z) *)
 Definition head_gap (p : Z -> S -> R) (f : Z -> R) (s : S) : R :=
   \sum_z f z * deviation p s z.
+
+(* A supremum may be missing in an ordered field, so a supremum is a relation:
+   v is the least non-negative upper bound of the numbers in A. *)
+Definition least_bound (A : R -> Prop) (v : R) : Prop :=
+  [/\ 0 <= v, forall a, A a -> a <= v
+    & forall u, 0 <= u -> (forall a, A a -> a <= u) -> v <= u].
+
+Definition mean (T : finType) (P f : T -> R) : R := \sum_x P x * f x.
+
+(* v is the integral probability metric of the class F between P and Q. *)
+Definition ipm (T : finType) (F : (T -> R) -> Prop) (P Q : T -> R) (v : R) : Prop :=
+  least_bound (fun a => exists2 f, F f & a = `|mean P f - mean Q f|) v.
+
 (* end definitions of laws *)
+
+Lemma sum_pair (f : Z * S -> R) : \sum_a f a = \sum_z \sum_s f (z, s).
+Proof. by rewrite pair_big /=; apply: eq_bigr => -[]. Qed.
 
 Variable p : Z -> S -> R.
 Hypothesis p_law : joint_law p.
@@ -335,6 +354,16 @@ Lemma null_column s z : marginal_s p s = 0 -> p z s = 0.
 Proof.
 move=> /eqP; rewrite psumr_eq0 => [/allP /(_ z)|z' _]; last by case: p_law.
 by rewrite mem_index_enum => /(_ isT) /eqP.
+Qed.
+
+Lemma joint_is_law : law (joint p).
+Proof. by case: p_law => p0 p1; split=> [a|]; [exact: p0 | rewrite sum_pair]. Qed.
+
+Lemma product_is_law : law (product p).
+Proof.
+split=> [a|]; first by rewrite mulr_ge0 ?marginal_z_ge0 ?marginal_s_ge0.
+rewrite sum_pair /product /=; under eq_bigr do rewrite -mulr_sumr marginal_s_sum mulr1.
+by case: p_law.
 Qed.
 
 Lemma joint_conditional z s : p z s = marginal_s p s * conditional p s z.
@@ -361,6 +390,17 @@ apply: eq_bigr => s _; rewrite mulr_sumr; apply: eq_bigr => z _.
 by rewrite [in RHS]joint_conditional; ring.
 Qed.
 
+(* The disintegration behind Theorem 3.2: the joint and the product law differ by the
+   conditional contrasts, averaged over S. *)
+Lemma mean_contrast (f : Z * S -> R) :
+  mean (joint p) f - mean (product p) f
+  = \sum_s marginal_s p s * \sum_z deviation p s z * f (z, s).
+Proof.
+rewrite /mean -sumrB sum_pair.
+rewrite exchange_big; apply: eq_bigr => s _; rewrite [RHS]mulr_sumr; apply: eq_bigr => z _ /=.
+by rewrite /joint /product /= -mulrBl joint_minus_product; ring.
+Qed.
+
 Lemma mean_deviation z : \sum_s marginal_s p s * deviation p s z = 0.
 Proof.
 under eq_bigr do rewrite -joint_minus_product.
@@ -377,15 +417,8 @@ Lemma hsic_decomposition :
   hsic k l p = \sum_s \sum_t marginal_s p s * marginal_s p t
                  * (form k (deviation p s) (deviation p t) * l s t).
 Proof.
-rewrite /hsic /mmd2 /quad /form.
-rewrite -(pair_big xpredT xpredT (fun z s => \sum_b
-   (p z s - marginal_z p z * marginal_s p s) *
-   (p b.1 b.2 - marginal_z p b.1 * marginal_s p b.2) * product_kernel k l (z, s) b)) /=.
-rewrite exchange_big; apply: eq_bigr => s _ /=.
-under eq_bigr => z _ do
-  rewrite -(pair_big xpredT xpredT (fun z' t => (p z s - marginal_z p z * marginal_s p s) *
-   (p z' t - marginal_z p z' * marginal_s p t) * product_kernel k l (z, s) (z', t))) /=.
-under eq_bigr => z _ do rewrite exchange_big /=.
+rewrite /hsic /mmd2 /quad /form /joint /product sum_pair exchange_big; apply: eq_bigr => s _ /=.
+under eq_bigr => z _ do rewrite sum_pair exchange_big /=.
 rewrite exchange_big; apply: eq_bigr => t _ /=.
 rewrite [_ * l s t]mulr_suml [RHS]mulr_sumr; apply: eq_bigr => z _.
 rewrite [_ * l s t]mulr_suml [RHS]mulr_sumr; apply: eq_bigr => z' _.

@@ -71,13 +71,12 @@ Theorem two_groups (R : realFieldType) (Z : finType)
   joint_law p -> l true false = l false true ->
   let a := marginal_s p true in
   let b := marginal_s p false in
-  a != 0 -> b != 0 ->
   let gap := mmd2 k (conditional p true) (conditional p false) in
   hsic k l p = a ^+ 2 * b ^+ 2 * (l true true - 2%:R * l true false + l false false) * gap
   /\ expected_mmd2 k p = a * b * gap.
 (* end Lemma B.2, two groups *)
 Proof.
-move=> p_law sl a b a0 b0 gap.
+move=> p_law sl a b gap.
 have ab : a + b = 1 by rewrite -(marginal_s_sum p_law) big_bool.
 have bE : b = 1 - a by rewrite -ab; ring.
 pose u z := conditional p true z - conditional p false z.
