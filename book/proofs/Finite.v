@@ -308,6 +308,10 @@ Definition product (p : Z -> S -> R) (a : Z * S) : R :=
 Definition hsic (k : Z -> Z -> R) (l : S -> S -> R) (p : Z -> S -> R) : R :=
   mmd2 (product_kernel k l) (joint p) (product p).
 
+(* The conditional MMD integral, E_S[MMD^2(P_{Z|S}, P_Z)]. *)
+Definition expected_mmd2 (k : Z -> Z -> R) (p : Z -> S -> R) : R :=
+  \sum_s marginal_s p s * mmd2 k (conditional p s) (marginal_z p).
+
 Definition independent (p : Z -> S -> R) : Prop :=
   forall z s, p z s = marginal_z p z * marginal_s p s.
 

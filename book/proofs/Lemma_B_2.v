@@ -29,10 +29,6 @@ by apply: eq_bigr => s _; apply: eq_bigr => t _; ring.
 Qed.
 
 (* begin Lemma B.2, zeros *)
-Definition expected_mmd2 (R : realFieldType) (Z S : finType) (k : Z -> Z -> R)
-    (p : Z -> S -> R) : R :=
-  \sum_s marginal_s p s * mmd2 k (conditional p s) (marginal_z p).
-
 Theorem zero_level (R : realFieldType) (Z S : finType)
     (p : Z -> S -> R) (k : Z -> Z -> R) (l : S -> S -> R) :
   joint_law p -> (forall s, 0 < marginal_s p s) ->

@@ -53,7 +53,7 @@ Qed.
 (* begin Proposition 3.1, kernel forms *)
 Theorem kernel_forms (k : Z -> Z -> R) (l : S -> S -> R) :
   joint_law p -> kernel k -> characteristic k -> characteristic (product_kernel k l) ->
-  (\sum_s marginal_s p s * mmd2 k (conditional p s) (marginal_z p) = 0 <-> independent p)
+  (expected_mmd2 k p = 0 <-> independent p)
   /\ (hsic k l p = 0 <-> independent p).
 (* end Proposition 3.1, kernel forms *)
 Proof.
@@ -61,14 +61,14 @@ move=> p_law kk ck ckl.
 have zero_quad (T : finType) (h : T -> T -> R) (u : T -> R) : (forall z, u z = 0) -> quad h u = 0.
   by move=> u0; rewrite /quad /form big1 // => x _; rewrite big1 // => y _; rewrite u0 !mul0r.
 split; split.
-- move=> /eqP; rewrite psumr_eq0 => [/allP h|s _]; last first.
+- move=> /eqP; rewrite /expected_mmd2 psumr_eq0 => [/allP h|s _]; last first.
     by apply: mulr_ge0; [exact: marginal_s_ge0 | exact: (proj2 kk)].
   move=> z s; rewrite (joint_conditional p_law).
   have := h s (mem_index_enum _); rewrite /= mulf_eq0 => /orP[/eqP -> | /eqP m0].
     by rewrite mul0r mulr0.
   have [->|s0] := eqVneq (marginal_s p s) 0; first by rewrite mul0r mulr0.
   by rewrite (ck _ _ (conditional_law p_law s0) (marginal_z_law p_law) m0) mulrC.
-- move=> ind; rewrite big1 // => s _.
+- move=> ind; rewrite /expected_mmd2 big1 // => s _.
   have [->|s0] := eqVneq (marginal_s p s) 0; first by rewrite mul0r.
   by rewrite /mmd2 zero_quad ?mulr0 // => z; rewrite /conditional ind mulfK // subrr.
 - by move=> h z s; have := ckl _ _ (joint_is_law p_law) (product_is_law p_law) h (z, s).
