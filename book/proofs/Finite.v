@@ -215,6 +215,32 @@ have : 0 < f x ^+ 2 by rewrite lt_neqAle sqr_ge0 eq_sym expf_neq0.
 by rewrite ltNge (le_trans h) // mulr_le0_ge0.
 Qed.
 
+(* Eigenvectors e_i of a form, with eigenvalues lam_i: the squared norm of a combination,
+   and the squared norm that remains after a projection. *)
+Lemma quad_combination T (k : T -> T -> R) m (e : 'I_m -> T -> R) (lam c : 'I_m -> R) :
+  (forall i j, form k (e i) (e j) = lam j * (i == j)%:R) ->
+  quad k (fun x => \sum_i c i * e i x) = \sum_i lam i * c i ^+ 2.
+Proof.
+move=> ee; rewrite /quad form_suml; apply: eq_bigr => i _; rewrite form_sumr.
+rewrite (bigD1 i) //= ee eqxx mulr1 big1 ?addr0 => [|j]; first by ring.
+by rewrite eq_sym ee => /negbTE ->; rewrite !mulr0.
+Qed.
+
+Lemma quad_residual T (k : T -> T -> R) m (u : T -> R) (e : 'I_m -> T -> R) (lam c : 'I_m -> R) :
+  (forall x y, k x y = k y x) ->
+  (forall i, form k u (e i) = lam i * c i) ->
+  (forall i j, form k (e i) (e j) = lam j * (i == j)%:R) ->
+  quad k (fun x => u x - \sum_i c i * e i x) = quad k u - \sum_i lam i * c i ^+ 2.
+Proof.
+move=> sk ue ee; pose w x := \sum_i c i * e i x.
+have -> : quad k (fun x => u x - \sum_i c i * e i x) = quad k (fun x => 1 * u x + -1 * w x).
+  by apply: eq_quad => x; rewrite /w; ring.
+rewrite quadD // (quad_combination c ee).
+have -> : form k u w = \sum_i lam i * c i ^+ 2.
+  by rewrite /w form_sumr; apply: eq_bigr => i _; rewrite ue; ring.
+by ring.
+Qed.
+
 (* Every kernel on a finite type is a finite sum of squares (as by Cholesky, without roots). *)
 Definition squares T (r : nat) (d : 'I_r -> R) (v : 'I_r -> T -> R) (x y : T) : R :=
   \sum_j d j * (v j x * v j y).

@@ -10,33 +10,12 @@
    Hypotheses: p is a joint law, k and l are kernels (k_Z and k_S), psi are
    orthonormal in L2(P_S) and eigenfunctions of T_S. *)
 From mathcomp Require Import all_ssreflect all_algebra ring.
-From Proofs Require Import Finite Theorem_4_3.
+From Proofs Require Import Finite Spectral_theorem Theorem_4_3.
 Set Implicit Arguments.
 Unset Strict Implicit.
 Unset Printing Implicit Defensive.
 Import Order.TTheory GRing.Theory Num.Theory.
 Local Open Scope ring_scope.
-
-(* The squared norm that remains after the projection on eigenvectors of a form. *)
-Lemma quad_residual (R : realFieldType) (T : finType) (k : T -> T -> R) m
-    (u : T -> R) (e : 'I_m -> T -> R) (lam c : 'I_m -> R) :
-  (forall x y, k x y = k y x) ->
-  (forall i, form k u (e i) = lam i * c i) ->
-  (forall i j, form k (e i) (e j) = lam j * (i == j)%:R) ->
-  quad k (fun x => u x - \sum_i c i * e i x) = quad k u - \sum_i lam i * c i ^+ 2.
-Proof.
-move=> sk ue ee; pose w x := \sum_i c i * e i x.
-have -> : quad k (fun x => u x - \sum_i c i * e i x) = quad k (fun x => 1 * u x + -1 * w x).
-  by apply: eq_quad => x; rewrite /w; ring.
-rewrite quadD //.
-have uw : form k u w = \sum_i lam i * c i ^+ 2.
-  by rewrite /w form_sumr; apply: eq_bigr => i _; rewrite ue; ring.
-have -> : quad k w = \sum_i lam i * c i ^+ 2.
-  rewrite /quad {1}/w form_suml; apply: eq_bigr => i _; rewrite /w form_sumr.
-  rewrite (bigD1 i) //= ee eqxx mulr1 big1 ?addr0 => [|j]; first by ring.
-  by rewrite eq_sym ee => /negbTE ->; rewrite !mulr0.
-by rewrite uw; ring.
-Qed.
 
 Section Spectral.
 Variables (R : realFieldType) (Z S : finType).
@@ -122,12 +101,9 @@ Qed.
 
 Lemma projection_norm u : inner (projection u) (projection u) = \sum_i inner u (psi i) ^+ 2.
 Proof.
-have e : forall v, inner (projection u) v = \sum_i inner u (psi i) * inner (psi i) v.
-  by move=> v; rewrite -form_weight form_suml; apply: eq_bigr => i _; rewrite form_weight.
-rewrite e; apply: eq_bigr => i _; rewrite expr2; congr (_ * _).
-rewrite -form_weight (form_sym _ _ (proj1 weight_kernel)) form_weight e.
-rewrite (bigD1 i) //= (proj1 eigen) eqxx mulr1 big1 ?addr0 // => j /negbTE ji.
-by rewrite (proj1 eigen) ji mulr0.
+rewrite -form_weight -/(quad _ _) (@quad_combination _ _ _ _ _ (fun=> 1)).
+  by under eq_bigr do rewrite mul1r.
+by move=> i j; rewrite form_weight (proj1 eigen) mul1r.
 Qed.
 
 Lemma head_bound low u : 0 < low -> (forall i, low <= lam i) ->
@@ -198,6 +174,52 @@ rewrite mulr_sumr -big_split; apply: ler_sum => j _ /=.
 rewrite mulrCA -mulrDr; apply: ler_wpmul2l => //.
 rewrite (pythagoras p_law eigen); apply: ler_add => //.
 by rewrite mulrC; apply: (head_bound kl eigen).
+Qed.
+
+(* begin Theorem 4.5, eigensystem *)
+(* Positive eigenvalues in decreasing order, with eigenfunctions that sum up to k_S: Mercer. *)
+Theorem eigensystem (R : rcfType) (Z S : finType) (p : Z -> S -> R) (l : S -> S -> R) :
+  joint_law p -> kernel l ->
+  exists r (lam : 'I_r -> R) (psi : 'I_r -> S -> R),
+    [/\ eigenfunctions p l lam psi, forall i, 0 < lam i,
+        forall i j : 'I_r, (i <= j)%N -> lam j <= lam i
+      & forall s t, marginal_s p s != 0 -> marginal_s p t != 0 ->
+          l s t = \sum_i lam i * (psi i s * psi i t)].
+(* end Theorem 4.5, eigensystem *)
+Proof.
+move=> p_law [sl pl]; pose w s := Num.sqrt (marginal_s p s).
+have ww s : w s * w s = marginal_s p s by rewrite -expr2 sqr_sqrtr ?marginal_s_ge0.
+have w0 s : marginal_s p s != 0 -> w s != 0.
+  by apply: contraNneq => s0; rewrite -ww s0 mul0r.
+have [|r [lam [e [lam0 down on aE]]]] := @spectral_kernel R S (fun s t => w s * w t * l s t).
+  split=> [s t|u]; first by rewrite sl; ring.
+  have := pl (fun s => w s * u s); congr (0 <= _).
+  by apply: eq_bigr => s _; apply: eq_bigr => t _; ring.
+have apply_e i s : \sum_t w s * w t * l s t * e i t = lam i * e i s.
+  under eq_bigr => t _ do rewrite aE mulr_suml.
+  rewrite exchange_big (bigD1 i) //= [X in _ + X]big1 ?addr0 => [|j ji].
+    transitivity (\sum_t lam i * e i s * (e i t * e i t)); first by apply: eq_bigr => t _; ring.
+    by rewrite -mulr_sumr on eqxx mulr1.
+  transitivity (\sum_t lam j * e j s * (e j t * e i t)); first by apply: eq_bigr => t _; ring.
+  by rewrite -mulr_sumr on (negbTE ji) mulr0.
+have e0 i s : marginal_s p s = 0 -> e i s = 0.
+  move=> s0; have /eqP := apply_e i s.
+  rewrite big1 => [|t _]; first by rewrite eq_sym mulf_eq0 gt_eqF //= => /eqP.
+  by rewrite /w s0 sqrtr0 !mul0r.
+exists r, lam, (fun i s => e i s / w s); split=> //.
+  split=> [i j|i s s0].
+    rewrite -on; apply: eq_bigr => s _.
+    have [s0|s0] := eqVneq (marginal_s p s) 0; first by rewrite !(e0 _ _ s0) !mul0r mulr0.
+    by rewrite -ww; field; exact: w0.
+  apply: (mulfI (w0 s s0)); rewrite mulr_sumr.
+  transitivity (\sum_t w s * w t * l s t * e i t).
+    apply: eq_bigr => t _; have [t0|t0] := eqVneq (marginal_s p t) 0.
+      by rewrite (e0 _ _ t0) mul0r !mulr0.
+    by rewrite -ww; field; exact: w0.
+  by rewrite apply_e; field; exact: w0.
+move=> s t s0 t0; apply: (mulfI (w0 s s0)); apply: (mulfI (w0 t t0)).
+have -> : w t * (w s * l s t) = w s * w t * l s t by ring.
+rewrite aE !mulr_sumr; apply: eq_bigr => i _; field; by rewrite !w0.
 Qed.
 
 (* begin Theorem 4.5, lower side *)
@@ -275,7 +297,7 @@ Proof.
 move=> p_law kk kl eigen low0 low_lam fb; set projected := projection p psi (head_gap p f).
 have -> : \sum_s marginal_s p s * projected s ^+ 2 = inner p projected projected.
   by apply: eq_bigr => s _; ring.
-rewrite (projection_norm p_law eigen); apply: le_trans (head_bound kl eigen _ low0 low_lam) _.
+rewrite (projection_norm eigen); apply: le_trans (head_bound kl eigen _ low0 low_lam) _.
 rewrite mulrAC; apply: ler_wpmul2r; first by rewrite invr_ge0 ltW.
 exact: (head_control p_law kk kl fb).
 Qed.
@@ -304,6 +326,6 @@ apply: (@le_trans _ _ (inner p (head_gap p f) (head_gap p f))).
     by rewrite -[RHS](marginal_s_sum p_law); apply: eq_bigr => s _; rewrite !mulr1.
   rewrite mul1r -!sq; under [X in _ <= X -> _]eq_bigr do rewrite real_normK ?num_real //.
   by [].
-rewrite (pythagoras p_law eigen) -(projection_norm p_law eigen) -!sq; apply: ler_add => //.
+rewrite (pythagoras p_law eigen) -(projection_norm eigen) -!sq; apply: ler_add => //.
 exact: (projected_gap p_law kk kl eigen low0 low_lam fb).
 Qed.
