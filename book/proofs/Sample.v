@@ -107,3 +107,31 @@ by apply: sumr_ge0 => a _; apply: mulr_ge0.
 Qed.
 
 End Samples.
+
+(* On a finite type the two notions of kernel and of ball agree. *)
+Section FiniteType.
+Variables (R : realFieldType) (T : finType) (k : T -> T -> R).
+
+Lemma form_pull n (x : 'I_n -> T) (u v : 'I_n -> R) :
+  form (fun i j => k (x i) (x j)) u v
+  = form k (fun t => \sum_i u i * point R (x i) t) (fun t => \sum_i v i * point R (x i) t).
+Proof.
+rewrite form_suml; apply: eq_bigr => i _; rewrite form_sumr mulr_sumr; apply: eq_bigr => j _.
+by rewrite form_points mulrA.
+Qed.
+
+Lemma finite_kernel_on : kernel k -> kernel_on k.
+Proof.
+by move=> [sk pk] n x; split=> [i j|u]; [exact: sk | rewrite /quad form_pull; exact: pk].
+Qed.
+
+Lemma finite_ball_on b f : ball k b f -> ball_on k b f.
+Proof.
+move=> fb n x u; rewrite /quad form_pull; apply: le_trans (fb _).
+suff -> : \sum_t (\sum_i u i * point R (x i) t) * f t = \sum_i u i * f (x i) by [].
+under eq_bigr do rewrite mulr_suml.
+rewrite exchange_big; apply: eq_bigr => i _ /=; rewrite -(sum_point (x i) f) mulr_sumr.
+by apply: eq_bigr => t _; rewrite mulrA.
+Qed.
+
+End FiniteType.

@@ -170,3 +170,12 @@ apply: (@finite_sample R X Y k l n z s f b m.+1 (fun j => lam (widen_ord (ltn_or
   by rewrite on.
 by move=> j; apply: down; rewrite /= -ltnS ltn_ord.
 Qed.
+
+(* The hypotheses hold, for example, on two points with the kernel 1[x = y]. *)
+Example hypotheses_hold (R : realFieldType) :
+  kernel_on (@equal R bool_finType) /\ ball_on (@equal R bool_finType) 1 (fun x => equal x true).
+Proof.
+split; first by apply: finite_kernel_on; exact: equal_kernel.
+apply: finite_ball_on; have := ball_point true (equal_kernel R bool_finType).
+by rewrite (_ : equal true true = 1 :> R) // /equal eqxx.
+Qed.
