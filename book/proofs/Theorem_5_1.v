@@ -177,3 +177,214 @@ by rewrite le_eqVlt; apply/orP; left; apply/eqP; field.
 Qed.
 
 End Features.
+
+(* begin Theorem 5.1, V-statistic bracket *)
+(* The bracket of the V-statistic k_ij (l_ij + l_qr - 2 l_iq). *)
+Theorem bracket_bound (R : realFieldType) (mu a b c : R) :
+  `|a| <= mu -> `|b| <= mu -> `|c| <= mu -> `|a + b - 2%:R * c| <= 4%:R * mu.
+(* end Theorem 5.1, V-statistic bracket *)
+Proof.
+move=> am bm cm; apply: le_trans (ler_norm_sub _ _) _.
+have -> : 4%:R * mu = mu + mu + 2%:R * mu by ring.
+apply: ler_add; last by rewrite normrM ger0_norm ?ler0n // ler_wpmul2l ?ler0n.
+by apply: le_trans (ler_norm_add _ _) _; apply: ler_add.
+Qed.
+
+(* begin Theorem 5.1, bracket of non-negative kernels *)
+Theorem bracket_bound_nonnegative (R : realFieldType) (mu a b c : R) :
+  0 <= a <= mu -> 0 <= b <= mu -> 0 <= c <= mu -> `|a + b - 2%:R * c| <= 2%:R * mu.
+(* end Theorem 5.1, bracket of non-negative kernels *)
+Proof.
+move=> /andP[a0 am] /andP[b0 bm] /andP[c0 cm]; rewrite ler_norml; apply/andP; split.
+  rewrite ler_oppl opprB ler_subl_addr; apply: (@le_trans _ _ (2%:R * mu)).
+    by apply: ler_wpmul2l; rewrite ?ler0n.
+  by rewrite ler_addl addr_ge0.
+rewrite ler_subl_addr; apply: (@le_trans _ _ (2%:R * mu)).
+  by rewrite -[2%:R]/(1 + 1) mulrDl mul1r; apply: ler_add.
+by rewrite ler_addl mulr_ge0 ?ler0n.
+Qed.
+
+(* begin Theorem 5.1, increments *)
+(* The squared distance of two features is k(x, x) - 2 k(x, y) + k(y, y). *)
+Definition distance2 (R : realFieldType) (X : Type) (k : X -> X -> R) (x y : X) : R :=
+  k x x - 2%:R * k x y + k y y.
+
+Theorem kernel_increment (R : realFieldType) (X : Type) (k : X -> X -> R) (nu : R) (x y x' y' : X) :
+  kernel_on k -> (forall x, k x x <= nu) ->
+  (k x y - k x' y') ^+ 2 <= 2%:R * nu * (distance2 k x x' + distance2 k y y').
+(* end Theorem 5.1, increments *)
+Proof.
+move=> kk kn; pose pt (i : 'I_4) := nth x [:: x; y; x'; y'] i.
+have h := kk 4%N pt; set K := fun i j => k (pt i) (pt j) in h.
+pose i0 : 'I_4 := Ordinal (isT : (0 < 4)%N); pose i1 : 'I_4 := Ordinal (isT : (1 < 4)%N).
+pose i2 : 'I_4 := Ordinal (isT : (2 < 4)%N); pose i3 : 'I_4 := Ordinal (isT : (3 < 4)%N).
+have bound a b c : (form K (fun i => 1 * point R a i + -1 * point R b i) (point R c)) ^+ 2
+                   <= (K a a - 2%:R * K a b + K b b) * nu.
+  apply: le_trans (form_cauchy_schwarz _ _ h) _; rewrite quadD; last exact: (proj1 h).
+  rewrite /quad !form_points.
+  have -> : 1 ^+ 2 * K a a + 2%:R * 1 * -1 * K a b + (-1) ^+ 2 * K b b = K a a - 2%:R * K a b + K b b.
+    by ring.
+  apply: ler_wpmul2l; last exact: kn.
+  have := proj2 h (fun i => 1 * point R a i + -1 * point R b i).
+  rewrite quadD; last exact: (proj1 h).
+  by rewrite /quad !form_points; congr (0 <= _); ring.
+have b1 := bound i0 i2 i1; have b2 := bound i1 i3 i2.
+rewrite !formDl !form_points in b1 b2; rewrite /K /pt /= in b1 b2.
+have s : k x' y = k y x' by have := proj1 h i1 i2; rewrite /K /pt /= => ->.
+have s' : k x' y' = k y' x' by have := proj1 h i3 i2; rewrite /K /pt /= => ->.
+set a := 1 * k x y + -1 * k x' y in b1; set b := 1 * k y x' + -1 * k y' x' in b2.
+have -> : k x y - k x' y' = a + b by rewrite /a /b s s'; ring.
+apply: (@le_trans _ _ (2%:R * a ^+ 2 + 2%:R * b ^+ 2)).
+  by rewrite -subr_ge0 (_ : _ - _ = (a - b) ^+ 2) ?sqr_ge0 //; ring.
+have -> : 2%:R * nu * (distance2 k x x' + distance2 k y y')
+          = 2%:R * (distance2 k x x' * nu) + 2%:R * (distance2 k y y' * nu) by ring.
+by apply: ler_add; apply: ler_wpmul2l; rewrite ?ler0n.
+Qed.
+
+(* begin Corollary 5.2, given Theorem 5.1 *)
+(* Omega carries the sample; [gap w h] is HSIC(h) - HSIC_n(h) on the outcome w. If the
+   event that all gaps are at most B has probability at least 1 - delta, then so has the
+   event that the gap of the learned encoder is at most B. *)
+Theorem learned_encoder (R : realFieldType) (Omega : finType) (Encoder : Type)
+    (P : Omega -> R) (gap : Omega -> Encoder -> R) (learned : Omega -> Encoder)
+    (B delta : R) (event : pred Omega) :
+  law P -> (forall w, event w -> forall h, `|gap w h| <= B) ->
+  1 - delta <= \sum_(w | event w) P w ->
+  1 - delta <= \sum_(w | gap w (learned w) <= B) P w.
+(* end Corollary 5.2, given Theorem 5.1 *)
+Proof.
+move=> [P0 _] uniform /le_trans; apply.
+rewrite [X in _ <= X](bigID event) /=; apply: ler_paddr; first by apply: sumr_ge0.
+rewrite (eq_bigl (fun w => (gap w (learned w) <= B) && event w)) // => w.
+by case: (boolP (event w)) => ew; rewrite ?andbF ?andbT // (le_trans (ler_norm _)) // uniform.
+Qed.
+
+Lemma features (R : rcfType) (T : finType) (k : T -> T -> R) : kernel k ->
+  exists r (w : T -> 'I_r -> R), forall x y, k x y = \sum_a w x a * w y a.
+Proof.
+move=> /kernel_squares[r [d [v [d0 ek]]]]; exists r, (fun x a => Num.sqrt (d a) * v a x) => x y.
+rewrite ek; apply: eq_bigr => a _.
+by rewrite mulrACA -expr2 sqr_sqrtr.
+Qed.
+
+Lemma centered_features (R : realFieldType) n d (K : 'M[R]_n) (u : 'I_n -> 'I_d -> R) :
+  (forall i j, K i j = \sum_a u i a * u j a) ->
+  forall i j, centered K i j
+    = squares (fun=> 1) (fun a => recenter (fun i => u i a)) i j.
+Proof.
+move=> KE i j.
+have KS x y : K x y = squares (fun=> 1) (fun a i => u i a) x y.
+  by rewrite KE; apply: eq_bigr => a _; rewrite mul1r.
+rewrite -(form_points (fun i j => centered K i j) i j) form_centered (eq_kernel_form _ _ KS) form_squares.
+by apply: eq_bigr => a _; rewrite !sum_recenter !sum_point.
+Qed.
+
+Lemma hsic_features (R : realFieldType) n d e (K L : 'M[R]_n)
+    (u : 'I_n -> 'I_d -> R) (v : 'I_n -> 'I_e -> R) :
+  (forall i j, K i j = \sum_a u i a * u j a) -> (forall i j, L i j = \sum_b v i b * v j b) ->
+  hsic_n K L = \sum_x cross u v x ^+ 2.
+Proof.
+move=> KE LE; have cK := centered_features KE; have cL := centered_features LE.
+have sL i j : centered L i j = centered L j i.
+  by rewrite !cL; apply: eq_bigr => b _; congr (_ * _); rewrite mulrC.
+rewrite /hsic_n (trace_squares sL cK) mulr_sumr.
+rewrite -(pair_big xpredT xpredT (fun a b => cross u v (a, b) ^+ 2)) /=.
+apply: eq_bigr => a _; rewrite mul1r /quad (eq_kernel_form _ _ cL) form_squares mulr_sumr.
+by apply: eq_bigr => b _; rewrite mul1r /cross exprMn exprVn expr2.
+Qed.
+
+(* begin Theorem 5.1, largest value *)
+Theorem largest_value (R : rcfType) (X Y : Type) (k : X -> X -> R) (l : Y -> Y -> R)
+    n (x : 'I_n -> X) (y : 'I_n -> Y) (nu mu : R) :
+  (0 < n)%N -> kernel_on k -> kernel_on l -> (forall x, k x x <= nu) -> (forall y, l y y <= mu) ->
+  hsic_n (gram k x) (gram l y) <= nu * mu.
+(* end Theorem 5.1, largest value *)
+Proof.
+move=> n0 kk kl kn lm.
+have [d [u uE]] := features (gram_kernel x kk); have [e [v vE]] := features (gram_kernel y kl).
+rewrite (hsic_features uE vE); apply: cross_norm => // i.
+  by rewrite (eq_bigr (fun a => u i a * u i a)) // -uE mxE.
+by rewrite (eq_bigr (fun a => v i a * v i a)) // -vE mxE.
+Qed.
+
+(* begin Theorem 5.1, bounded differences *)
+Theorem bounded_difference (R : rcfType) (X Y : Type) (k : X -> X -> R) (l : Y -> Y -> R)
+    n (x x' : 'I_n -> X) (y y' : 'I_n -> Y) (i0 : 'I_n) (nu mu : R) :
+  kernel_on k -> kernel_on l -> (forall x, k x x <= nu) -> (forall y, l y y <= mu) ->
+  (forall i, i != i0 -> x i = x' i /\ y i = y' i) ->
+  `|hsic_n (gram k x) (gram l y) - hsic_n (gram k x') (gram l y')| <= 16%:R * (nu * mu) / n%:R.
+(* end Theorem 5.1, bounded differences *)
+Proof.
+move=> kk kl kn lm same.
+have n0 : (0 < n)%N by apply: leq_trans (ltn_ord i0).
+have n1 : (0 : R) < n%:R by rewrite ltr0n.
+pose old i : 'I_n.+1 := lift ord0 i.
+pose new i : 'I_n.+1 := if i == i0 then ord0 else lift ord0 i.
+have lifted (W : Type) (w w' : 'I_n -> W) (h : W -> W -> R) (c : R) :
+    kernel_on h -> (forall t, h t t <= c) -> (forall i, i != i0 -> w i = w' i) ->
+    exists d (u : 'I_n.+1 -> 'I_d -> R),
+      [/\ forall i j, gram h w i j = \sum_a u (old i) a * u (old j) a,
+          forall i j, gram h w' i j = \sum_a u (new i) a * u (new j) a
+        & forall t, \sum_a u t a ^+ 2 <= c].
+  move=> kh hc ww; pose pt t := if unlift ord0 t is Some i then w i else w' i0.
+  have [d [u uE]] := features (kh n.+1 pt); exists d, u; split=> [i j|i j|t].
+  - by rewrite mxE -uE /pt /old !liftK.
+  - rewrite mxE -uE /pt /new; congr (h _ _).
+      by case: eqP => [->|/eqP ii]; rewrite ?unlift_none // liftK ww.
+    by case: eqP => [->|/eqP ii]; rewrite ?unlift_none // liftK ww.
+  - by rewrite (eq_bigr (fun a => u t a * u t a)) // -uE.
+have [d [u [uE uE' un]]] := lifted X x x' k nu kk kn (fun i h => proj1 (same i h)).
+have [e [v [vE vE' vn]]] := lifted Y y y' l mu kl lm (fun i h => proj2 (same i h)).
+have pos m (f : 'I_m -> R) : 0 <= \sum_a f a ^+ 2 by apply: sumr_ge0 => a _; exact: sqr_ge0.
+have nu0 : 0 <= nu by apply: le_trans (un ord0).
+have mu0 : 0 <= mu by apply: le_trans (vn ord0).
+have agree i : i != i0 -> old i = new i by rewrite /new => /negbTE ->.
+have far m (w : 'I_n.+1 -> 'I_m -> R) c t : 0 <= c -> (forall t, \sum_a w t a ^+ 2 <= c) ->
+    \sum_a (w t a - others i0 (fun i => w (old i)) a) ^+ 2 <= 4%:R * c.
+  move=> c0 wc.
+  have mean_norm : \sum_a others i0 (fun i => w (old i)) a ^+ 2 <= c.
+    have [N0|N0] := eqVneq ((n.-1)%:R : R) 0.
+      by rewrite /others N0 invr0; rewrite big1 // => a _; rewrite mul0r expr0n.
+    have N1 : (0 : R) < (n.-1)%:R by rewrite lt_neqAle eq_sym N0 ler0n.
+    apply: (@le_trans _ _ (\sum_a (n.-1)%:R^-1 * \sum_(i | i != i0) w (old i) a ^+ 2)).
+      apply: ler_sum => a _; rewrite /others exprMn expr2 -mulrA; apply: ler_wpmul2l; first by rewrite invr_ge0 ltW.
+      rewrite ler_pdivr_mull //.
+      have := dot_sq (fun i : 'I_n => (i != i0)%:R : R) (fun i => (i != i0)%:R * w (old i) a).
+      have -> : \sum_i (i != i0)%:R * ((i != i0)%:R * w (old i) a) = \sum_(i | i != i0) w (old i) a.
+        by rewrite [RHS]big_mkcond; apply: eq_bigr => i _; case: eqP => _ /=; rewrite ?mul0r ?mul1r.
+      have -> : \sum_(i : 'I_n) ((i != i0)%:R : R) ^+ 2 = (n.-1)%:R.
+        rewrite (eq_bigr (fun i => if i != i0 then 1 else 0)); last by move=> i _; case: eqP; rewrite ?expr1n ?expr0n.
+        rewrite -big_mkcond sumr_const; congr (_%:R); have := cardC1 i0; rewrite card_ord => <-.
+        by apply: eq_card => i; rewrite !inE.
+      have -> // : \sum_i ((i != i0)%:R * w (old i) a) ^+ 2 = \sum_(i | i != i0) w (old i) a ^+ 2.
+      by rewrite [RHS]big_mkcond; apply: eq_bigr => i _; case: eqP => _ /=; rewrite ?mul0r ?mul1r ?expr0n.
+    rewrite -mulr_sumr ler_pdivr_mull // exchange_big /=.
+    apply: (@le_trans _ _ (\sum_(i | i != i0) c)); first by apply: ler_sum => i _; exact: wc.
+    rewrite sumr_const -[c *+ _]mulr_natl; apply: ler_wpmul2r => //; rewrite ler_nat.
+    by have := cardC1 i0; rewrite card_ord => <-; apply: eq_leq; apply: eq_card => i; rewrite !inE.
+  apply: (@le_trans _ _ (\sum_a (2%:R * w t a ^+ 2 + 2%:R * others i0 (fun i => w (old i)) a ^+ 2))).
+    apply: ler_sum => a _; rewrite -subr_ge0.
+    have -> : forall p q : R, 2%:R * p ^+ 2 + 2%:R * q ^+ 2 - (p - q) ^+ 2 = (p + q) ^+ 2 by move=> p q; ring.
+    exact: sqr_ge0.
+  rewrite big_split /= -!mulr_sumr (_ : 4%:R * c = 2%:R * c + 2%:R * c); last by ring.
+  by apply: ler_add; apply: ler_wpmul2l; rewrite ?ler0n.
+rewrite (hsic_features uE vE) (hsic_features uE' vE').
+have square := @change_bound R n d e n0 i0 (fun i => u (old i)) (fun i => u (new i))
+  (fun i => v (old i)) (fun i => v (new i)) _ _ (4%:R * nu) (4%:R * mu) (nu * mu).
+rewrite -ler_sqr ?nnegrE ?normr_ge0 //; last by rewrite divr_ge0 ?mulr_ge0 ?ler0n.
+rewrite real_normK ?num_real //.
+apply: le_trans (square _ _ _ _ _ _ _ _ _ _ _) _.
+- by move=> i ii; rewrite (agree i ii).
+- by move=> i ii; rewrite (agree i ii).
+- by rewrite mulr_ge0 ?ler0n.
+- by rewrite mulr_ge0 ?ler0n.
+- exact: mulr_ge0.
+- exact: far.
+- exact: far.
+- exact: far.
+- exact: far.
+- by apply: cross_norm.
+- by apply: cross_norm.
+rewrite le_eqVlt; apply/orP; left; apply/eqP; field.
+by rewrite gt_eqF.
+Qed.
