@@ -5,9 +5,10 @@
      non-negative kernels;
    - changing one row moves it by at most 16 nu_Z nu_S / n, and by at most
      4 nu_Z nu_S / n for non-negative kernels (bounded differences);
-   - it is an average of k_ij (l_ij + l_qr - 2 l_iq), and the bracket is at most
-     4 nu_S, or 2 nu_S for non-negative kernels;
-   - a kernel value moves by at most sqrt(2 nu) times the distance of the features;
+   - the bracket l_ij + l_qr - 2 l_iq of the V-statistic is at most 4 nu_S, or
+     2 nu_S for non-negative kernels;
+   - a squared increment of k_Z is at most 2 nu_Z times the sum of the squared
+     distances of the features;
    - on the event of Theorem 5.1 the bound holds for every encoder that is chosen
      from the same sample (Corollaries 5.2 and G.3, given the theorem).
    Not formalized: the probabilistic steps (McDiarmid's inequality,
@@ -307,41 +308,143 @@ rewrite (hsic_features uE vE); apply: cross_norm => // i.
 by rewrite (eq_bigr (fun a => v i a * v i a)) // -vE mxE.
 Qed.
 
-(* begin Theorem 5.1, bounded differences *)
-Theorem bounded_difference (R : rcfType) (X Y : Type) (k : X -> X -> R) (l : Y -> Y -> R)
-    n (x x' : 'I_n -> X) (y y' : 'I_n -> Y) (i0 : 'I_n) (nu mu : R) :
-  kernel_on k -> kernel_on l -> (forall x, k x x <= nu) -> (forall y, l y y <= mu) ->
-  (forall i, i != i0 -> x i = x' i /\ y i = y' i) ->
-  `|hsic_n (gram k x) (gram l y) - hsic_n (gram k x') (gram l y')| <= 16%:R * (nu * mu) / n%:R.
-(* end Theorem 5.1, bounded differences *)
+Lemma centering_idem (R : realFieldType) n : centering R n *m centering R n = centering R n.
 Proof.
-move=> kk kl kn lm same.
+case: n => [|n]; first by rewrite [LHS]flatmx0 [RHS]flatmx0.
+rewrite {1}/centering mulmxBl mul1mx -scalemxAl (_ : const_mx 1 *m centering R n.+1 = 0) ?scaler0 ?subr0 //.
+apply/matrixP => i j; rewrite !mxE /centering.
+rewrite (eq_bigr (fun a => (a == j)%:R - n.+1%:R^-1)); last first.
+  by move=> a _; rewrite !mxE mul1r mulr1.
+rewrite sumrB sumr_const card_ord (bigD1 j) //= eqxx big1 => [|a /negbTE -> //].
+by rewrite addr0 -[_ *+ n.+1]mulr_natr mulVf ?pnatr_eq0 // subrr.
+Qed.
+
+Lemma hsic_n_left (R : realFieldType) n (K L : 'M[R]_n) :
+  hsic_n K L = (n%:R ^+ 2)^-1 * \tr (K *m centered L).
+Proof.
+rewrite /hsic_n; congr (_ * _); rewrite /centered; set H := centering R n.
+have HH : H *m H = H by exact: centering_idem.
+rewrite -[H *m K *m H]mulmxA -[H *m (K *m H) *m _]mulmxA mxtrace_mulC; congr (\tr _).
+by rewrite -!mulmxA HH [H *m (H *m _)]mulmxA HH.
+Qed.
+
+Lemma centered_sum (R : realFieldType) n (L : 'M[R]_n) : \sum_i \sum_j centered L i j = 0.
+Proof.
+have -> : \sum_i \sum_j centered L i j = form (fun i j => centered L i j) (fun=> 1) (fun=> 1).
+  by apply: eq_bigr => i _; apply: eq_bigr => j _; rewrite !mul1r.
+have r0 i : recenter (fun _ : 'I_n => 1 : R) i = 0.
+  case: n i {L} => [|n] i; first by case: i.
+  by rewrite /recenter sumr_const card_ord mulVf ?pnatr_eq0 // subrr.
+by rewrite form_centered /form big1 // => i _; rewrite big1 // => j _; rewrite r0 !mul0r.
+Qed.
+
+(* Subtracting nu/2 from the entries of K changes nothing. *)
+Lemma hsic_n_half (R : realFieldType) n (K L : 'M[R]_n) nu : (0 < n)%N ->
+  (forall i j, L i j = L j i) -> (forall i j, 0 <= K i j <= nu) ->
+  hsic_n K L ^+ 2 <= (nu / 2%:R) ^+ 2 * hsic_n L L.
+Proof.
+move=> n0 sL Kn; have nn : n%:R != 0 :> R by rewrite pnatr_eq0 -lt0n.
+have tL : L^T = L by apply/matrixP => i j; rewrite mxE.
+have tc : (centered L)^T = centered L by rewrite /centered !trmx_mul centering_sym tL mulmxA.
+have cs i j : centered L i j = centered L j i by rewrite -[in LHS]tc mxE.
+pose f (x : 'I_n * 'I_n) := K x.1 x.2 - nu / 2%:R; pose g (x : 'I_n * 'I_n) := centered L x.1 x.2.
+have -> : hsic_n K L = (n%:R ^+ 2)^-1 * \sum_x f x * g x.
+  rewrite hsic_n_left trace_sum; congr (_ * _).
+  rewrite -(pair_big xpredT xpredT (fun i j => f (i, j) * g (i, j))) /=.
+  have -> : \sum_i \sum_j f (i, j) * g (i, j)
+            = \sum_i \sum_j K i j * centered L j i - nu / 2%:R * \sum_i \sum_j centered L i j.
+    rewrite mulr_sumr -sumrB; apply: eq_bigr => i _; rewrite mulr_sumr -sumrB; apply: eq_bigr => j _.
+    by rewrite /f /g /= mulrBl cs.
+  by rewrite centered_sum mulr0 subr0.
+have -> : hsic_n L L = (n%:R ^+ 2)^-1 * \sum_x g x ^+ 2.
+  rewrite /hsic_n trace_sum; congr (_ * _).
+  rewrite -(pair_big xpredT xpredT (fun i j => g (i, j) ^+ 2)) /=.
+  by apply: eq_bigr => i _; apply: eq_bigr => j _; rewrite [centered L j i]cs expr2.
+have fsum : \sum_x f x ^+ 2 <= n%:R ^+ 2 * (nu / 2%:R) ^+ 2.
+  apply: (@le_trans _ _ (\sum_(x : 'I_n * 'I_n) (nu / 2%:R) ^+ 2)); last first.
+    by rewrite sumr_const card_prod card_ord -mulr_natl natrM expr2.
+  apply: ler_sum => x _; rewrite -subr_ge0 /f; have /andP[k0 kn] := Kn x.1 x.2.
+  have -> : forall t : R, (nu / 2%:R) ^+ 2 - (t - nu / 2%:R) ^+ 2 = t * (nu - t) by move=> t; field.
+  by rewrite mulr_ge0 // subr_ge0.
+rewrite exprMn exprVn.
+apply: (@le_trans _ _ (((n%:R ^+ 2) ^+ 2)^-1 * ((\sum_x f x ^+ 2) * (\sum_x g x ^+ 2)))).
+  by apply: ler_wpmul2l; rewrite ?invr_ge0 ?sqr_ge0 //; exact: dot_sq.
+set G := \sum_x g x ^+ 2; have G0 : 0 <= G by apply: sumr_ge0 => x _; exact: sqr_ge0.
+apply: (@le_trans _ _ (((n%:R ^+ 2) ^+ 2)^-1 * (n%:R ^+ 2 * (nu / 2%:R) ^+ 2 * G))).
+  by apply: ler_wpmul2l; rewrite ?invr_ge0 ?sqr_ge0 //; apply: ler_wpmul2r.
+by rewrite le_eqVlt; apply/orP; left; apply/eqP; field.
+Qed.
+
+(* begin Theorem 5.1, largest value of non-negative kernels *)
+Theorem quarter (R : realFieldType) (X Y : Type) (k : X -> X -> R) (l : Y -> Y -> R)
+    n (x : 'I_n -> X) (y : 'I_n -> Y) (nu mu : R) :
+  (0 < n)%N -> kernel_on k -> kernel_on l ->
+  (forall a b, 0 <= k a b <= nu) -> (forall a b, 0 <= l a b <= mu) ->
+  hsic_n (gram k x) (gram l y) <= nu * mu / 4%:R.
+(* end Theorem 5.1, largest value of non-negative kernels *)
+Proof.
+move=> n0 kk kl kn lm; set K := gram k x; set L := gram l y.
+have Kn i j : 0 <= K i j <= nu by rewrite mxE.
+have Lm i j : 0 <= L i j <= mu by rewrite mxE.
+have sL := proj1 (gram_kernel y kl).
+pose i0 := Ordinal n0.
+have nu0 : 0 <= nu by have /andP[h1 h2] := Kn i0 i0; exact: le_trans h2.
+have mu0 : 0 <= mu by have /andP[h1 h2] := Lm i0 i0; exact: le_trans h2.
+have h := hsic_n_half n0 sL Kn; have h' := hsic_n_half n0 sL Lm.
+have L0 : 0 <= hsic_n L L by apply: hsic_n_ge0; exact: gram_kernel.
+have Lmax : hsic_n L L <= (mu / 2%:R) ^+ 2.
+  move: L0; rewrite le_eqVlt => /orP[/eqP <-|Lp]; first exact: sqr_ge0.
+  by rewrite -(ler_pmul2r Lp) -expr2.
+have e : nu * mu / 4%:R = nu / 2%:R * (mu / 2%:R) by field.
+rewrite -ler_sqr ?nnegrE; first 1 last.
+- by apply: hsic_n_ge0; exact: gram_kernel.
+- by rewrite divr_ge0 ?mulr_ge0 ?ler0n.
+apply: le_trans h _; rewrite e [X in _ <= X]exprMn; apply: ler_wpmul2l => //; exact: sqr_ge0.
+Qed.
+
+(* [near] says that the kernels are non-negative, which gives the better constant. *)
+Lemma row_change (R : rcfType) (X Y : Type) (k : X -> X -> R) (l : Y -> Y -> R)
+    n (x x' : 'I_n -> X) (y y' : 'I_n -> Y) (i0 : 'I_n) (nu mu : R) (near : bool) :
+  kernel_on k -> kernel_on l -> (forall x, k x x <= nu) -> (forall y, l y y <= mu) ->
+  (near -> (forall a b, 0 <= k a b) /\ (forall a b, 0 <= l a b)) ->
+  (forall i, i != i0 -> x i = x' i /\ y i = y' i) ->
+  let c := if near then nu * mu / 4%:R else nu * mu in
+  hsic_n (gram k x) (gram l y) <= c -> hsic_n (gram k x') (gram l y') <= c ->
+  `|hsic_n (gram k x) (gram l y) - hsic_n (gram k x') (gram l y')|
+    <= (if near then 4%:R else 16%:R) * (nu * mu) / n%:R.
+Proof.
+move=> kk kl kn lm pos_near same top htop htop'.
 have n0 : (0 < n)%N by apply: leq_trans (ltn_ord i0).
 have n1 : (0 : R) < n%:R by rewrite ltr0n.
 pose old i : 'I_n.+1 := lift ord0 i.
 pose new i : 'I_n.+1 := if i == i0 then ord0 else lift ord0 i.
 have lifted (W : Type) (w w' : 'I_n -> W) (h : W -> W -> R) (c : R) :
-    kernel_on h -> (forall t, h t t <= c) -> (forall i, i != i0 -> w i = w' i) ->
+    kernel_on h -> (forall t, h t t <= c) -> (near -> forall a b, 0 <= h a b) ->
+    (forall i, i != i0 -> w i = w' i) ->
     exists d (u : 'I_n.+1 -> 'I_d -> R),
-      [/\ forall i j, gram h w i j = \sum_a u (old i) a * u (old j) a,
+      [/\ near -> forall t t', 0 <= \sum_a u t a * u t' a, forall i j, gram h w i j = \sum_a u (old i) a * u (old j) a,
           forall i j, gram h w' i j = \sum_a u (new i) a * u (new j) a
         & forall t, \sum_a u t a ^+ 2 <= c].
-  move=> kh hc ww; pose pt t := if unlift ord0 t is Some i then w i else w' i0.
-  have [d [u uE]] := features (kh n.+1 pt); exists d, u; split=> [i j|i j|t].
+  move=> kh hc h0 ww; pose pt t := if unlift ord0 t is Some i then w i else w' i0.
+  have [d [u uE]] := features (kh n.+1 pt); exists d, u; split=> [hn t t'|i j|i j|t].
+  - by rewrite -uE; exact: h0.
   - by rewrite mxE -uE /pt /old !liftK.
   - rewrite mxE -uE /pt /new; congr (h _ _).
       by case: eqP => [->|/eqP ii]; rewrite ?unlift_none // liftK ww.
     by case: eqP => [->|/eqP ii]; rewrite ?unlift_none // liftK ww.
   - by rewrite (eq_bigr (fun a => u t a * u t a)) // -uE.
-have [d [u [uE uE' un]]] := lifted X x x' k nu kk kn (fun i h => proj1 (same i h)).
-have [e [v [vE vE' vn]]] := lifted Y y y' l mu kl lm (fun i h => proj2 (same i h)).
+have [d [u [up uE uE' un]]] := lifted X x x' k nu kk kn (fun h => proj1 (pos_near h)) (fun i h => proj1 (same i h)).
+have [e [v [vp vE vE' vn]]] := lifted Y y y' l mu kl lm (fun h => proj2 (pos_near h)) (fun i h => proj2 (same i h)).
 have pos m (f : 'I_m -> R) : 0 <= \sum_a f a ^+ 2 by apply: sumr_ge0 => a _; exact: sqr_ge0.
 have nu0 : 0 <= nu by apply: le_trans (un ord0).
 have mu0 : 0 <= mu by apply: le_trans (vn ord0).
 have agree i : i != i0 -> old i = new i by rewrite /new => /negbTE ->.
-have far m (w : 'I_n.+1 -> 'I_m -> R) c t : 0 <= c -> (forall t, \sum_a w t a ^+ 2 <= c) ->
-    \sum_a (w t a - others i0 (fun i => w (old i)) a) ^+ 2 <= 4%:R * c.
-  move=> c0 wc.
+pose factor : R := if near then 2%:R else 4%:R.
+have factor0 : 0 <= factor by rewrite /factor; case: (near); rewrite ler0n.
+have far m (w : 'I_n.+1 -> 'I_m -> R) c t : 0 <= c ->
+    (near -> forall t t', 0 <= \sum_a w t a * w t' a) -> (forall t, \sum_a w t a ^+ 2 <= c) ->
+    \sum_a (w t a - others i0 (fun i => w (old i)) a) ^+ 2 <= factor * c.
+  move=> c0 wp wc.
   have mean_norm : \sum_a others i0 (fun i => w (old i)) a ^+ 2 <= c.
     have [N0|N0] := eqVneq ((n.-1)%:R : R) 0.
       by rewrite /others N0 invr0; rewrite big1 // => a _; rewrite mul0r expr0n.
@@ -362,29 +465,79 @@ have far m (w : 'I_n.+1 -> 'I_m -> R) c t : 0 <= c -> (forall t, \sum_a w t a ^+
     apply: (@le_trans _ _ (\sum_(i | i != i0) c)); first by apply: ler_sum => i _; exact: wc.
     rewrite sumr_const -[c *+ _]mulr_natl; apply: ler_wpmul2r => //; rewrite ler_nat.
     by have := cardC1 i0; rewrite card_ord => <-; apply: eq_leq; apply: eq_card => i; rewrite !inE.
+  rewrite /factor; case: (boolP near) => [hn|_].
+    set o := others i0 (fun i => w (old i)) in mean_norm *.
+    have -> : \sum_a (w t a - o a) ^+ 2
+              = \sum_a w t a ^+ 2 + \sum_a o a ^+ 2 - 2%:R * \sum_a w t a * o a.
+      by rewrite mulr_sumr -big_split -sumrB; apply: eq_bigr => a _ /=; ring.
+    have inner_ge0 : 0 <= \sum_a w t a * o a.
+      have -> : \sum_a w t a * o a = (n.-1)%:R^-1 * \sum_(i | i != i0) \sum_a w t a * w (old i) a.
+        rewrite exchange_big mulr_sumr; apply: eq_bigr => a _ /=.
+        by rewrite /o /others -mulr_sumr mulrCA.
+      by rewrite mulr_ge0 ?invr_ge0 ?ler0n // sumr_ge0 // => i _; exact: wp.
+    rewrite ler_subl_addr (_ : 2%:R * c = c + c); last by ring.
+    by apply: ler_paddr; [rewrite mulr_ge0 ?ler0n | apply: ler_add].
   apply: (@le_trans _ _ (\sum_a (2%:R * w t a ^+ 2 + 2%:R * others i0 (fun i => w (old i)) a ^+ 2))).
     apply: ler_sum => a _; rewrite -subr_ge0.
     have -> : forall p q : R, 2%:R * p ^+ 2 + 2%:R * q ^+ 2 - (p - q) ^+ 2 = (p + q) ^+ 2 by move=> p q; ring.
     exact: sqr_ge0.
   rewrite big_split /= -!mulr_sumr (_ : 4%:R * c = 2%:R * c + 2%:R * c); last by ring.
   by apply: ler_add; apply: ler_wpmul2l; rewrite ?ler0n.
-rewrite (hsic_features uE vE) (hsic_features uE' vE').
+rewrite (hsic_features uE vE) in htop *; rewrite (hsic_features uE' vE') in htop' *.
+have top0 : 0 <= top by rewrite /top; case: (near); rewrite ?divr_ge0 ?mulr_ge0 ?ler0n.
 have square := @change_bound R n d e n0 i0 (fun i => u (old i)) (fun i => u (new i))
-  (fun i => v (old i)) (fun i => v (new i)) _ _ (4%:R * nu) (4%:R * mu) (nu * mu).
-rewrite -ler_sqr ?nnegrE ?normr_ge0 //; last by rewrite divr_ge0 ?mulr_ge0 ?ler0n.
+  (fun i => v (old i)) (fun i => v (new i)) _ _ (factor * nu) (factor * mu) top.
+rewrite -ler_sqr ?nnegrE ?normr_ge0 //; last first.
+  by rewrite divr_ge0 ?ler0n // mulr_ge0 ?mulr_ge0 //; case: (near); rewrite ler0n.
 rewrite real_normK ?num_real //.
-apply: le_trans (square _ _ _ _ _ _ _ _ _ _ _) _.
+apply: le_trans (square _ _ _ _ _ _ _ _ _ _ _) _ => //.
 - by move=> i ii; rewrite (agree i ii).
 - by move=> i ii; rewrite (agree i ii).
-- by rewrite mulr_ge0 ?ler0n.
-- by rewrite mulr_ge0 ?ler0n.
+- exact: mulr_ge0.
 - exact: mulr_ge0.
 - exact: far.
 - exact: far.
 - exact: far.
 - exact: far.
-- by apply: cross_norm.
-- by apply: cross_norm.
-rewrite le_eqVlt; apply/orP; left; apply/eqP; field.
-by rewrite gt_eqF.
+rewrite le_eqVlt; apply/orP; left; apply/eqP; rewrite /factor /top.
+by case: (near); field; rewrite gt_eqF.
+Qed.
+
+(* begin Theorem 5.1, bounded differences *)
+Theorem bounded_difference (R : rcfType) (X Y : Type) (k : X -> X -> R) (l : Y -> Y -> R)
+    n (x x' : 'I_n -> X) (y y' : 'I_n -> Y) (i0 : 'I_n) (nu mu : R) :
+  kernel_on k -> kernel_on l -> (forall x, k x x <= nu) -> (forall y, l y y <= mu) ->
+  (forall i, i != i0 -> x i = x' i /\ y i = y' i) ->
+  `|hsic_n (gram k x) (gram l y) - hsic_n (gram k x') (gram l y')| <= 16%:R * (nu * mu) / n%:R.
+(* end Theorem 5.1, bounded differences *)
+Proof.
+move=> kk kl kn lm same; have n0 : (0 < n)%N by apply: leq_trans (ltn_ord i0).
+by apply: (@row_change _ _ _ _ _ _ _ _ _ _ i0 _ _ false) => //; exact: largest_value.
+Qed.
+
+(* begin Theorem 5.1, bounded differences of non-negative kernels *)
+Theorem bounded_difference_nonnegative (R : rcfType) (X Y : Type)
+    (k : X -> X -> R) (l : Y -> Y -> R)
+    n (x x' : 'I_n -> X) (y y' : 'I_n -> Y) (i0 : 'I_n) (nu mu : R) :
+  kernel_on k -> kernel_on l ->
+  (forall a b, 0 <= k a b <= nu) -> (forall a b, 0 <= l a b <= mu) ->
+  (forall i, i != i0 -> x i = x' i /\ y i = y' i) ->
+  `|hsic_n (gram k x) (gram l y) - hsic_n (gram k x') (gram l y')| <= 4%:R * (nu * mu) / n%:R.
+(* end Theorem 5.1, bounded differences of non-negative kernels *)
+Proof.
+move=> kk kl kn lm same; have n0 : (0 < n)%N by apply: leq_trans (ltn_ord i0).
+apply: (@row_change _ _ _ _ _ _ _ _ _ _ i0 _ _ true) => //.
+- by move=> a; have /andP[] := kn a a.
+- by move=> b; have /andP[] := lm b b.
+- by split=> a b; [have /andP[] := kn a b | have /andP[] := lm a b].
+- exact: quarter.
+- exact: quarter.
+Qed.
+
+(* The hypotheses hold for the kernel 1[x = y] on two points. *)
+Example hypotheses_hold (R : realFieldType) :
+  kernel_on (@equal R bool_finType) /\ forall a b : bool, 0 <= equal a b <= 1 :> R.
+Proof.
+split; first by apply: finite_kernel_on; exact: equal_kernel.
+by move=> a b; rewrite /equal; case: eqP => _; rewrite ?lexx ?ler01.
 Qed.

@@ -37,7 +37,11 @@ def test_a_listed_theorem_stands_between_its_markers(row: dict[str, str]) -> Non
 
 def test_every_theorem_between_markers_is_listed() -> None:
     listed = {(row["file"], row["marker"]) for row in rows("statements.csv")}
-    marked = {(path.stem, name) for path in FOLDER.glob("*.v") for name in re.findall(r"\(\* begin (.*) \*\)", source(path.stem))}
+    marked = {
+        (path.stem, name)
+        for path in FOLDER.glob("*.v")
+        for name in re.findall(r"\(\* begin (.*) \*\)", source(path.stem))
+    }
     assert {(file, name) for file, name in marked if not name.startswith("definitions")} == listed
 
 
@@ -53,7 +57,9 @@ def test_the_page_shows_every_theorem_and_nothing_else() -> None:
 def test_at_least_ten_statements_of_the_paper_are_proved() -> None:
     with (ROOT / "frhsic_core" / "paper" / "statements" / "statements.csv").open(encoding="utf-8", newline="") as file:
         numbers = {row["number"] for row in csv.DictReader(file)}
-    whole = {row["statement"] for row in rows("statements.csv") if not row["proved"].startswith(("a lemma", "the step"))}
+    whole = {
+        row["statement"] for row in rows("statements.csv") if not row["proved"].startswith(("a lemma", "the step"))
+    }
     assert len(whole & numbers) >= 10
     assert whole - numbers == {"Spectral theorem"}
 
@@ -69,7 +75,9 @@ def test_without_coq_the_check_says_how_to_install_it() -> None:
     done = subprocess.run(CHECK, env={"PATH": "/nowhere"}, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert "apt-get install coq" in done.stderr
-    optional = subprocess.run([*CHECK, "--optional"], env={"PATH": "/nowhere"}, capture_output=True, text=True, check=False)
+    optional = subprocess.run(
+        [*CHECK, "--optional"], env={"PATH": "/nowhere"}, capture_output=True, text=True, check=False
+    )
     assert optional.returncode == 0
 
 
