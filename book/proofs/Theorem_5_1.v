@@ -536,7 +536,7 @@ Qed.
 
 (* The hypotheses hold for the kernel 1[x = y] on two points. *)
 Example hypotheses_hold (R : realFieldType) :
-  kernel_on (@equal R bool_finType) /\ forall a b : bool, (0 : R) <= equal a b <= 1.
+  kernel_on (@equal R bool_finType) /\ forall a b, 0 <= @equal R bool_finType a b <= 1.
 Proof.
 split; first by apply: finite_kernel_on; exact: equal_kernel.
 by move=> a b; rewrite /equal; case: eqP => _; rewrite ?lexx ?ler01.
