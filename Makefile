@@ -8,7 +8,7 @@ export OMP_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 export PYDEVD_DISABLE_FILE_VALIDATION := 1
 
-.PHONY: help setup book test mutants notebooks pdf serve lint format bench wheel clean distclean
+.PHONY: help setup book test mutants notebooks pdf serve lint format bench proofs wheel clean distclean
 .DEFAULT_GOAL := help
 
 help:  ## show this list
@@ -50,6 +50,9 @@ format: setup  ## format the code with ruff
 
 bench: setup  ## run the benchmarks
 	@for script in tests/benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+proofs:  ## check the formal proofs (needs Coq; prints how to install it)
+	$(PYTHON) .ci/proofs
 
 wheel: setup  ## build the wheel and the source archive under dist/
 	$(BIN)/python -m build

@@ -1,0 +1,91 @@
+"""The formal proofs: their list, the page that shows them, and, where Coq is installed, the checker itself."""
+
+from __future__ import annotations
+
+import csv
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "book" / "proofs"
+CHECK = [sys.executable, str(ROOT / ".ci" / "proofs")]
+PAGE = ROOT / "book" / "formal_proofs.md"
+INCLUDE = re.compile(r'proofs/(\w+)\.v\n:language: coq\n:start-after: "(.*)"\n:end-before: "(.*)"')
+
+
+def rows(name: str) -> list[dict[str, str]]:
+    with (FOLDER / name).open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def source(name: str) -> str:
+    return (FOLDER / f"{name}.v").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("row", rows("statements.csv"), ids=lambda row: f"{row['file']}.{row['theorem']}")
+def test_a_listed_theorem_stands_between_its_markers(row: dict[str, str]) -> None:
+    text = source(row["file"])
+    shown = text.split(f"(* begin {row['marker']} *)")[1].split(f"(* end {row['marker']} *)")[0]
+    assert re.search(rf"^Theorem {row['theorem']}\b", shown, re.MULTILINE)
+    assert "Proof." not in shown
+
+
+def test_every_theorem_between_markers_is_listed() -> None:
+    listed = {(row["file"], row["marker"]) for row in rows("statements.csv")}
+    marked = {
+        (path.stem, name)
+        for path in FOLDER.glob("*.v")
+        for name in re.findall(r"\(\* begin (.*) \*\)", source(path.stem))
+    }
+    assert {(file, name) for file, name in marked if not name.startswith("definitions")} == listed
+
+
+def test_the_page_shows_every_theorem_and_nothing_else() -> None:
+    shown = INCLUDE.findall(PAGE.read_text(encoding="utf-8"))
+    assert len(shown) == PAGE.read_text(encoding="utf-8").count("{literalinclude}")
+    for file, start, end in shown:
+        assert source(file).count(start) == source(file).count(end) == 1
+    listed = {(row["file"], f"(* begin {row['marker']} *)") for row in rows("statements.csv")}
+    assert listed <= {(file, start) for file, start, _ in shown}
+
+
+def test_at_least_ten_statements_of_the_paper_are_proved() -> None:
+    with (ROOT / "frhsic_core" / "paper" / "statements" / "statements.csv").open(encoding="utf-8", newline="") as file:
+        numbers = {row["number"] for row in csv.DictReader(file)}
+    whole = {
+        row["statement"] for row in rows("statements.csv") if not row["proved"].startswith(("a lemma", "the step"))
+    }
+    assert len(whole & numbers) >= 10
+    assert whole - numbers == {"Spectral theorem"}
+
+
+def test_every_file_has_a_wrong_statement_that_fits() -> None:
+    mutants = rows("mutants.csv")
+    assert {row["file"] for row in mutants} == {path.stem for path in FOLDER.glob("*.v")}
+    for row in mutants:
+        assert source(row["file"]).count(row["old"]) == 1, row["about"]
+
+
+def test_without_coq_the_check_says_how_to_install_it() -> None:
+    done = subprocess.run(CHECK, env={"PATH": "/nowhere"}, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "apt-get install coq" in done.stderr
+    optional = subprocess.run(
+        [*CHECK, "--optional"], env={"PATH": "/nowhere"}, capture_output=True, text=True, check=False
+    )
+    assert optional.returncode == 0
+
+
+@pytest.mark.skipif(shutil.which("coqc") is None, reason="needs Coq: make proofs prints how to install it")
+@pytest.mark.timeout(600)
+def test_the_checker_accepts_a_proof_and_rejects_a_wrong_statement() -> None:
+    """One file, with what it needs; `make proofs` checks them all."""
+    done = subprocess.run([*CHECK, "--only", "Lemma_B_2", "--break"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "two_groups" in done.stdout
+    assert "rejected" in done.stdout
