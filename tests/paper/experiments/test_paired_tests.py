@@ -134,7 +134,6 @@ def test_compare_is_about_differences_that_favor_the_first(higher: bool) -> None
     assert found.effect == rank_biserial(d)
     assert found.p == signed_rank(d)
     assert found.p_corrected == corrected_t(d)[1]
-    assert compare(first, second, higher=higher, test_share=0.5).p_corrected > found.p_corrected
 
 
 def test_a_t_interval_is_scipys() -> None:
