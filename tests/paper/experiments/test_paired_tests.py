@@ -138,8 +138,8 @@ def test_compare_is_about_differences_that_favor_the_first(higher: bool) -> None
 
 def test_a_t_interval_is_scipys() -> None:
     d = np.random.default_rng(4).normal(size=12)
-    mean, half = t_interval(d, level=0.9)
-    expected = stats.ttest_1samp(d, 0.0).confidence_interval(0.9)
+    mean, half = t_interval(d)
+    expected = stats.ttest_1samp(d, 0.0).confidence_interval(0.95)
     assert (mean - half, mean + half) == pytest.approx(tuple(expected))
     assert np.isnan(t_interval(np.array([1.0]))[1])
 

@@ -85,7 +85,7 @@ def test_the_edge_of_the_band_belongs_to_it() -> None:
 def test_summary_by_hand() -> None:
     """Two splits: means, and standard deviations with divisor n, of Unfair and of the matched point."""
     rows = sweep_of(2, 0.01, seed=4)
-    summary = Frontiers.from_rows(rows).summary(resamples=400, level=0.6).set_index("method")
+    summary = Frontiers.from_rows(rows).summary(resamples=400).set_index("method")
     for method, lam in (("unfair", 0.0), ("frhsic", summary.loc["frhsic", "lam"])):
         mine = rows[(rows["method"] == method) & (rows["lam"] == lam)].sort_values("split")
         for name, column in (("performance", "performance"), ("dependence", "gdp_reference")):
@@ -100,6 +100,17 @@ def test_summary_by_hand() -> None:
     three = [single[0, 0], single[1, 0], sweep.areas()[0]]
     assert summary.loc["frhsic", "naup_low"] == pytest.approx(min(three))
     assert summary.loc["frhsic", "naup_high"] == pytest.approx(max(three))
+
+
+def test_the_interval_of_the_area_is_a_percentile_bootstrap() -> None:
+    sweep = Frontiers.from_rows(sweep_of(7, 0.02, seed=5))
+    found = sweep.summary(resamples=500).set_index("method").loc["frhsic"]
+    rng = np.random.default_rng(0)
+    areas = [sweep.areas(np.bincount(rng.integers(7, size=7), minlength=7) / 7)[0] for _ in range(4000)]
+    low, inner_low, inner_high, high = np.quantile(areas, [0.025, 0.1, 0.9, 0.975])
+    step = (inner_low - low) / 2
+    assert found["naup_low"] == pytest.approx(low, abs=step)
+    assert found["naup_high"] == pytest.approx(high, abs=(high - inner_high) / 2)
 
 
 def test_unfair_takes_part_in_the_normalization() -> None:
