@@ -93,6 +93,7 @@ def test_without_a_seed_every_fit_is_new() -> None:
     assert model.seed_ == state.randint(2**31 - 1)
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")  # too short a training chooses no penalty
 def test_the_choice_of_lambda_and_the_residuals() -> None:
     x, y, s = sample()
     options = {"lams": [0.0, 1.0], "n_permutations": 9, "device": "cpu", **QUICK}

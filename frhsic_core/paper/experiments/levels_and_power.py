@@ -1,9 +1,8 @@
 """Measure how often each test of independence rejects: independent samples (level) and dependent ones (power).
 
 Levels at α = .05 are measured on normal, Cauchy, discrete (tied) and log-normal samples of 50, 200 and 1,000 rows, and
-of 2,000 rows for the aggregated test. The power is measured on the alternatives of :data:`ALTERNATIVES`, beside
-distance correlation and a nearest-neighbor estimate of mutual information, both with permutations. The study
-``hyppo_power`` adds hyppo's HSIC test.
+of 2,000 rows for the aggregated test. The power is measured on the alternatives of ``ALTERNATIVES``, beside
+distance correlation and a nearest-neighbor estimate of mutual information, both with permutations.
 
 The package's statistics are enough: ``python -m frhsic_core.paper.experiments.levels_and_power FOLDER --device cuda``
 runs the study without the command-line extras. Each unit is stored when it is done, and the same command resumes.
@@ -33,9 +32,8 @@ ALTERNATIVES = ("linear", "sin 1", "sin 2", "sin 3", "sin 4", "heteroscedastic",
 TESTS = {"level": ("gamma", "spectral", "permutation", "aggregated"), "power": ("permutation", "aggregated", "dcor")}
 SIZES = {"level": (50, 200, 1000), "power": (200, 500)}
 DRAWS = {"level": 2000, "power": 500}
-# The mutual information of every permuted sample is slow, and hyppo takes one sample at a time.
+# The mutual information of every permuted sample is slow.
 KSG_DRAWS = 200
-HYPPO_DRAWS = 100
 _NEIGHBORS = 5
 _ENTRIES = {"cuda": 2**27, "cpu": 2**22}  # of the Gram matrices of a batch
 
@@ -58,20 +56,6 @@ def plan(preset: str) -> Study:
         else:
             units += units_of(**common, test="ksg", draws=KSG_DRAWS, permutations=PERMUTATIONS)
     return Study(name, name, units)
-
-
-def plan_hyppo_power(preset: str) -> Study:
-    """Return the alternatives for hyppo's HSIC test, a study of its own because it needs that package."""
-    if preset == "smoke":
-        units = units_of(kind="power", law="linear", n=30, test="hyppo", draws=2, permutations=19)
-        return Study("hyppo_power_smoke", "hyppo_power", units)
-    units = units_of(kind="power", law=ALTERNATIVES, n=200, test="hyppo", draws=HYPPO_DRAWS, permutations=PERMUTATIONS)
-    return Study("hyppo_power", "hyppo_power", units)
-
-
-def measure_unit_hyppo_power(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
-    """Return how many of the draws hyppo rejects."""
-    return measure_unit(unit, device)
 
 
 def measure_unit(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
@@ -140,8 +124,6 @@ def _pvalues(test: str, z: Tensor, s: Tensor, permutations: int, generator: torc
     options: dict[str, Any] = {"n_permutations": permutations, "generator": generator, "alpha": ALPHA}
     if test == "ksg":
         return _information(z, s, permutations, generator)
-    if test == "hyppo":
-        return _hyppo(z, s, permutations)
     if test == "dcor":  # with permutations, distance correlation and covariance give the same p-value
         return hsic_test(z, s, method="permutation", kernel_z=Distance(), kernel_s=Distance(), **options).pvalue
     return hsic_test(z, s, method=test, **options).pvalue
@@ -160,26 +142,17 @@ def _information(z: Tensor, s: Tensor, permutations: int, generator: torch.Gener
     return (values >= values[0] - 1e-12).double().mean(0)
 
 
-def _hyppo(z: Tensor, s: Tensor, permutations: int) -> Tensor:
-    import torch
-    from hyppo.independence import Hsic
-
-    pairs = zip(z.cpu().numpy(), s.cpu().numpy(), strict=True)
-    found = [Hsic().test(x, y, reps=permutations, auto=False, random_state=i)[1] for i, (x, y) in enumerate(pairs)]
-    return torch.tensor(found, dtype=torch.float64)
-
-
 def rates(rows: pd.DataFrame, kind: str) -> pd.DataFrame:
     """Return the share of rejected draws, a row for each law and size and a column for each test."""
     part = rows[rows["kind"] == kind]
     laws = {law: i for i, law in enumerate((*LAWS, *ALTERNATIVES))}
     table = part.pivot_table(index=["law", "n"], columns="test", values="rate", sort=False)
-    tests = [test for test in (*TESTS["level"], "dcor", "ksg", "hyppo") if test in table]
+    tests = [test for test in (*TESTS["level"], "dcor", "ksg") if test in table]
     return table[tests].sort_index(key=lambda index: index.map(lambda value: laws.get(value, value)))
 
 
 def level_interval(draws: int, *, confidence: float = 0.99) -> tuple[float, float]:
-    """Return the exact binomial interval of the share of rejections at level :data:`ALPHA`.
+    """Return the exact binomial interval of the share of rejections at level ``ALPHA``.
 
     Examples
     --------

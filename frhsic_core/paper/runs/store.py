@@ -172,7 +172,7 @@ class ResultStore:
     # Writing ----------------------------------------------------------------------------------------------------------
 
     def require_writable(self) -> None:
-        """Raise :class:`StoreError` if a file of 4 KiB cannot be written, before anything is computed."""
+        """Raise ``StoreError`` if a file of 4 KiB cannot be written, before anything is computed."""
         with _explained(self.parts):
             self.parts.mkdir(parents=True, exist_ok=True)
             handle, name = tempfile.mkstemp(prefix=".probe.", dir=self.parts)
