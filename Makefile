@@ -18,7 +18,7 @@ setup:  ## set up .venv, or repair it
 	@PYTHON=$(PYTHON) .ci/install
 
 book: setup  ## build the book: _build/html/index.html
-	@rm -rf _build
+	@rm -rf _build book/generated
 	$(BIN)/jupyter-book build -W -n --keep-going .
 	@test -f _build/html/index.html || { echo "The build wrote no _build/html/index.html. Check that the version of jupyter-book is below 2." >&2; exit 1; }
 	@echo "The book is built: _build/html/index.html"
@@ -58,7 +58,7 @@ wheel: setup  ## build the wheel and the source archive under dist/
 	$(BIN)/python -m build
 
 clean:  ## remove build outputs
-	rm -rf _build build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis conf.py
+	rm -rf _build book/generated build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis conf.py
 	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +
 
 distclean: clean  ## remove build outputs and .venv
