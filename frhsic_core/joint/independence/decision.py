@@ -161,8 +161,8 @@ def hsic_test(
     log-normal                  .057 / .053 / .053 / .045  .051 / .042 / .046 / .052  .049 / .045 / .047
     ==========================  =========================  =========================  =====================
 
-    The permutation test rejects 75 of 2,000 discrete samples at n = 1000, one less than the interval allows; the ties of
-    discrete data can only make it conservative. The gamma fit is at the upper end for n = 50: use another method for
+    The permutation test rejects 75 of 2,000 discrete samples at n = 1000, one less than the interval allows. Ties
+    can only make it conservative. The gamma fit is at the upper end for n = 50: use another method for
     small samples. At n = 2,000, where it permutes bins, the aggregated test has .048 (normal), .051 (Cauchy) and .055
     (discrete); it was not measured at n = 1000.
     ``frhsic run levels_and_power`` measures levels and power of all methods.
