@@ -18,7 +18,7 @@ from frhsic_core.paper.runs.store import ResultStore
 
 def stacked(law: str, n: int, draws: int = 40) -> tuple[np.ndarray, np.ndarray]:
     pairs = [study._sample(law, n, seed) for seed in range(draws)]
-    return tuple(np.stack([part.numpy() for part in parts]) for parts in zip(*pairs, strict=True))  # type: ignore[return-value]
+    return np.stack([z.numpy() for z, _ in pairs]), np.stack([s.numpy() for _, s in pairs])
 
 
 @pytest.mark.parametrize("law", study.LAWS)
