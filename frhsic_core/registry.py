@@ -231,6 +231,16 @@ DATASETS: dict[str, DatasetRow] = {
             real=False,
             full_title="ρ-Gaussian pair",
         ),
+        DatasetRow(
+            "people",
+            "People",
+            1_000,
+            f"{_L}:PEOPLE",
+            _C["sky blue"],
+            "p",
+            real=False,
+            full_title="People (the running example)",
+        ),
     )
 }
 #: The datasets that are read from files.

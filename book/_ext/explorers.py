@@ -14,14 +14,17 @@ from typing import Any
 
 from docutils import nodes
 from frontier_data import frontier_data
+from representation_data import representation_data, static_picture
 from sphinx.util.docutils import SphinxDirective
 
 Slider = tuple[str, str, float, float, float, float, bool]  # name, label, least, most, step, start, on a log scale
 RHO = ("rho", "correlation ρ", 0.0, 0.95, 0.01, 0.5, False)
-SIGMA_Z = ("sigma_z", "bandwidth σ_Z", -0.5, 0.7, 0.02, 0.0, True)
-SIGMA_S = ("sigma_s", "bandwidth σ_S", -0.5, 0.7, 0.02, 0.0, True)
+SIGMA_Z = ("sigma_z", "bandwidth σ<sub>Z</sub>", -0.5, 0.7, 0.02, 0.0, True)
+SIGMA_S = ("sigma_s", "bandwidth σ<sub>S</sub>", -0.5, 0.7, 0.02, 0.0, True)
 M = ("m", "eigenfunctions m", 1, 12, 1, 2, False)
-RATIO = ("ratio", "median distance over σ_Z", -2, 2.5, 0.02, 0.0, True)
+STEP = ("step", "weight of the penalty, λ", 0, 7, 1, 0, False)
+NOISE = ("noise", "noise", 0.0, 1.0, 0.02, 0.16, False)
+RATIO = ("ratio", "median distance over σ<sub>Z</sub>", -2, 2.5, 0.02, 0.0, True)
 
 
 def keys(*pairs: tuple[str, str]) -> str:
@@ -41,8 +44,32 @@ class Spec:
     buttons: dict[str, dict[str, float]] = field(default_factory=dict)
 
 
+SHAPES = ("line", "wave", "circle", "fan", "two groups", "cloud")
 WIDE = {"wide kernel on S": {"sigma_s": 4}, "narrow kernel on S": {"sigma_s": 0.4}}
 EXPLORERS = {
+    "representation": Spec(
+        title="A representation that depends less on age",
+        inputs=(STEP,),
+        charts={
+            "300 held-out people in the representation Z. The color is the age.": "",
+            "What is measured, beside the model without a penalty.": keys(
+                ("two block", "now"), ("faint block", "λ = 0")
+            ),
+        },
+        values={},
+        said="{sentence}",
+    ),
+    "scatter": Spec(
+        title="Draw your own points",
+        inputs=(NOISE,),
+        buttons={shape: {"shape": i} for i, shape in enumerate(SHAPES)},
+        charts={
+            "A point is a person: S to the right, Z upwards. Click to add a point, click a point to remove it.": "",
+            "What each measure says, between 0 and 1.": "",
+        },
+        values={},
+        said="{sentence}",
+    ),
     "routes": Spec(
         title="Two routes on a Gaussian pair",
         inputs=(RHO, SIGMA_Z, SIGMA_S, M),
@@ -56,16 +83,17 @@ EXPLORERS = {
             ),
         },
         values={"hsic": "HSIC", "expected": "(E MMD)²", "squared": "E MMD²", "bound": "HSIC/λₘ + tail"},
-        said="With m = {m} the bound is {ratio} times what it bounds. Its least value is {least}, at m = {best}.",
+        said="{sentence}",
     ),
     "spectrum": Spec(
         title="What HSIC sees of the conditional deviation",
         inputs=(RHO, SIGMA_Z, SIGMA_S, M),
-        buttons={**WIDE, "strong dependence": {"rho": 0.9, "sigma_z": 0.4}},
+        buttons={**WIDE, "strong dependence": {"rho": 0.9}, "narrow kernel on Z": {"sigma_z": 0.4}},
         charts={
             "Eigenfunctions of the kernel on S.": keys(("one", "number m"), ("faint", "those before it")),
             "Δ in their basis; press or drag to choose m.": keys(
-                ("three block", "‖Δ_ℓ‖², its part of E MMD²"), ("two block", "λ_ℓ‖Δ_ℓ‖², its part of HSIC")
+                ("three block", "‖Δ<sub>ℓ</sub>‖², its part of E MMD²"),
+                ("two block", "λ<sub>ℓ</sub>‖Δ<sub>ℓ</sub>‖², its part of HSIC"),
             )
             + "; shaded: the tail",
         },
@@ -83,7 +111,7 @@ EXPLORERS = {
         inputs=(RATIO, RHO),
         buttons={"median bandwidth": {"ratio": 1}, "Z blown up": {"ratio": 45}, "Z squeezed": {"ratio": 0.05}},
         charts={
-            "Penalty and pull as Z is rescaled under a fixed σ_Z; press or drag to move.": keys(
+            "Penalty and pull as Z is rescaled under a fixed bandwidth; press or drag to move.": keys(
                 ("two", "penalty HSIC"), ("one dashed", "pull ∂HSIC/∂ρ")
             )
             + "; shaded: ratio between ⅓ and 3",
@@ -103,8 +131,9 @@ EXPLORERS = {
         title="Frontiers and ranks",
         charts={
             "Utility against remaining dependence, one point for each λ.": keys(
-                ("two", "chosen method"), ("faint", "the others"), ("four", "without a penalty")
+                ("chosen", "chosen method, ± standard deviation over splits"), ("four", "without a penalty")
             )
+            + "; the other methods in their colors"
         },
         values={"rank": "rank of the chosen method", "perf": "utility"},
         said="{note}",
@@ -122,11 +151,35 @@ def slider(explorer: str, spec: Slider) -> str:
 <input type="range" id="{place}" name="{name}" min="{low}" max="{high}" step="{step}" value="{value}"{scale}></div>"""
 
 
-def choice(name: str, label: str, options: dict[str, str]) -> str:
+def choice(explorer: str, name: str, label: str, options: dict[str, str]) -> str:
     """Return a labelled native select."""
     items = "".join(f'<option value="{escape(key)}">{escape(text)}</option>' for key, text in options.items())
-    return f"""<div><label for="frontier-{name}">{label}</label>
-<select id="frontier-{name}" name="{name}">{items}</select></div>"""
+    return f"""<div><label for="{explorer}-{name}">{label}</label>
+<select id="{explorer}-{name}" name="{name}">{items}</select></div>"""
+
+
+def embedded(data: dict[str, Any]) -> str:
+    """Return data as a script element; no "<" is written, because "</script>" or "<!--" would end or change it."""
+    written = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
+    return f'<script type="application/json">{written}</script>'
+
+
+def representation_parts() -> tuple[str, str]:
+    """Return the choices of the picture of the running example, and its data."""
+    data = representation_data()
+    views = {"stretched": "every direction stretched to variance one", "as it is": "as it is"}
+    inputs = (
+        slider("representation", STEP)
+        + choice("representation", "form", "penalty", {key: form["title"] for key, form in data["forms"].items()})
+        + choice("representation", "view", "view", views)
+    )
+    return inputs, embedded(data)
+
+
+def scatter_parts() -> tuple[str, str]:
+    """Return the inputs of the picture to draw in; the shape is a select that the buttons set."""
+    shapes = {str(i): shape for i, shape in enumerate(SHAPES)}
+    return slider("scatter", NOISE) + choice("scatter", "shape", "shape", shapes), ""
 
 
 def frontier_parts() -> tuple[str, str]:
@@ -136,28 +189,31 @@ def frontier_parts() -> tuple[str, str]:
     methods = next(iter(first["datasets"].values()))["methods"]
     grids = {"common": "the same λ for all", "text": "the λ of the paper's text", "all": "every stored λ"}
     inputs = (
-        choice("source", "runs", {key: part["title"] for key, part in data["sources"].items()})
-        + choice("dataset", "dataset", {key: data["titles"][key] for key in first["datasets"]})
-        + choice("metric", "dependence measured by", first["metrics"])
-        + choice("grid", "λ grid", grids)
-        + choice("method", "method", {key: data["names"][key] for key in methods})
+        choice("frontier", "source", "runs", {key: part["title"] for key, part in data["sources"].items()})
+        + choice("frontier", "dataset", "dataset", {key: data["titles"][key] for key in first["datasets"]})
+        + choice("frontier", "metric", "dependence measured by", first["metrics"])
+        + choice("frontier", "grid", "λ grid", grids)
+        + choice("frontier", "method", "method", {key: data["names"][key] for key in methods})
     )
     head = "".join(f'<th scope="col">{text}</th>' for text in ("rank", "method", "nAUP", "points"))
-    # A "</script>" or "<!--" in the data would end or change the element, so no "<" is written.
-    written = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
-    extra = f"""<script type="application/json">{written}</script>
+    table = f"""
 <table class="plain"><caption>Area under the envelope</caption><thead><tr>{head}</tr></thead><tbody></tbody></table>"""
-    return inputs, extra
+    return inputs, embedded(data) + table
+
+
+PARTS = {"representation": representation_parts, "scatter": scatter_parts, "frontier": frontier_parts}
 
 
 def markup(name: str) -> str:
     """Return the HTML of one explorer."""
     spec = EXPLORERS[name]
-    inputs, extra = frontier_parts() if name == "frontier" else ("".join(slider(name, s) for s in spec.inputs), "")
+    inputs, extra = PARTS[name]() if name in PARTS else ("".join(slider(name, s) for s in spec.inputs), "")
+    still = static_picture() if name == "representation" else "<p>This picture needs JavaScript.</p>"
     buttons = "".join(
         f"<button type=\"button\" data-set='{json.dumps(values)}'>{escape(text)}</button>"
         for text, values in spec.buttons.items()
     )
+    buttons += '<button type="button" data-reset>start again</button>'
     charts = "".join(
         f'<div class="chart"><p>{escape(text)} {legend}</p><svg role="img" aria-label="{escape(text)}"></svg></div>'
         for text, legend in spec.charts.items()
@@ -165,7 +221,7 @@ def markup(name: str) -> str:
     values = "".join(f'<div><dt>{text}</dt><dd data-value="{key}">–</dd></div>' for key, text in spec.values.items())
     said = re.sub(r"\{(\w+)\}", r'<b data-value="\1"></b>', escape(spec.said))
     return f"""<div class="explorer" data-explorer="{name}" role="group" aria-label="{escape(spec.title)}">
-<noscript>This picture needs JavaScript.</noscript>
+<noscript>{still}</noscript>
 <div class="inputs">{inputs}</div><div class="buttons">{buttons}</div><div class="charts">{charts}</div>
 <dl class="values">{values}</dl><p class="said" role="status">{said}</p>{extra}</div>
 """

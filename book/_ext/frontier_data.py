@@ -8,11 +8,12 @@ from typing import Any
 import pandas as pd
 
 from frhsic_core.paper.runs.stored import book_folder, stored_rows
-from frhsic_core.registry import PAPER_DATASETS, PARETO_METHODS, labels, titles
+from frhsic_core.registry import METHODS, PAPER_DATASETS, PARETO_METHODS, labels, titles
 
 TEXT_GRID = [0.1, 1.0, 10.0, 100.0, 500.0]  # the λ of the paper's Section 6
 # In the order of the paper's tables, FRHSIC first.
 NAMES = labels(PARETO_METHODS)
+COLORS = {key: METHODS[key].color for key in PARETO_METHODS}
 TITLES = titles(PAPER_DATASETS)
 AUTHORS_METRICS = {"gdp": "GDP, as the authors' code computes it", "mi_sk": "mutual information (scikit-learn)",
                    "mi": "mutual information (authors' estimate)"}  # fmt: skip
@@ -20,15 +21,23 @@ OWN_METRICS = labels(
     ("gdp_reference", "gdp_sample", "nonlinear_r2", "linear_r2", "normalized_hsic_1", "distance_correlation")
 )
 
+OWN_PROTOCOLS = {"reference": "released code", "text": "paper's text"}
+
 
 def points(rows: pd.DataFrame, metrics: dict[str, str]) -> dict[str, Any]:
-    """Return the means over splits by dataset, method and λ, in the order of the paper's tables."""
+    """Return means and standard deviations over splits by dataset, method and λ, in the order of the paper's tables.
+
+    The standard deviations are under the name of a measure and ``_sd``; the authors' sweep, which has none, has one row
+    for each point.
+    """
     metrics = {key: text for key, text in metrics.items() if key in rows.columns}
     datasets: dict[str, Any] = {}
     for dataset in sorted(rows["dataset"].unique(), key=list(TITLES).index):
         part = rows[rows["dataset"] == dataset]
         methods: dict[str, list[dict[str, float | None]]] = {name: [] for name in ("unfair", *NAMES)}
-        means = part.groupby(["method", "lam"])[["perf", *metrics]].mean().round(5).reset_index()
+        groups = part.groupby(["method", "lam"])[["perf", *metrics]]
+        means = groups.mean().join(groups.std().add_suffix("_sd")).astype(float).round(5)
+        means = means.dropna(axis=1, how="all").reset_index()
         for point in means.to_dict("records"):
             method = point.pop("method")
             if method in methods:
@@ -44,21 +53,22 @@ def authors_sweep() -> dict[str, Any]:
     """Return the authors' points."""
     rows = pd.read_csv(book_folder("claims", "reference", "sweep.csv"))
     rows = rows.rename(columns={"lambda": "lam", "perf_mean": "perf", "gdp_mean": "gdp"})
-    return {"title": "the authors' stored sweep", **points(rows, AUTHORS_METRICS)}
+    return {"title": "the authors' stored runs", **points(rows, AUTHORS_METRICS)}
 
 
-def own_runs(rows: pd.DataFrame) -> dict[str, Any]:
-    """Return the points of the book's main experiment, trained as the released code does, without options."""
-    rows = rows[(rows["protocol"] == "reference") & (rows["option"] == "")]
-    # Where the released code prepares a dataset in its own way, that variant is meant.
-    has_reference = rows["dataset"].isin(rows.loc[rows["variant"] == "reference", "dataset"])
-    rows = rows[(rows["variant"] == "reference") | ~has_reference].rename(columns={"performance": "perf"})
+def own_runs(rows: pd.DataFrame, protocol: str = "reference") -> dict[str, Any]:
+    """Return the points of the book's main experiment under one protocol, without options."""
+    rows = rows[(rows["protocol"] == protocol) & (rows["option"] == "")]
+    # Where a protocol prepares a dataset in its own way, that variant is meant.
+    has_own = rows["dataset"].isin(rows.loc[rows["variant"] == protocol, "dataset"])
+    rows = rows[(rows["variant"] == protocol) | ~has_own].rename(columns={"performance": "perf"})
     rows = rows.assign(perf_name=rows["task"].map({"classification": "acc", "regression": "mse"}))
-    return {"title": "this book's runs", **points(rows, OWN_METRICS)}
+    return {"title": f"our runs, {OWN_PROTOCOLS[protocol]}", **points(rows, OWN_METRICS)}
 
 
 @cache
 def frontier_data() -> dict[str, Any]:
-    """Return both sources, the book's own first."""
-    sources = {"own": own_runs(stored_rows("main")), "authors": authors_sweep()}
-    return {"sources": sources, "names": NAMES, "titles": TITLES, "text_grid": TEXT_GRID}
+    """Return the book's own runs under both protocols, then the authors' sweep."""
+    rows = stored_rows("main")
+    sources = {protocol: own_runs(rows, protocol) for protocol in OWN_PROTOCOLS} | {"authors": authors_sweep()}
+    return {"sources": sources, "names": NAMES, "colors": COLORS, "titles": TITLES, "text_grid": TEXT_GRID}

@@ -39,7 +39,7 @@ def available_datasets() -> tuple[str, ...]:
     Examples
     --------
     >>> available_datasets()
-    ('adult', 'acs_income', 'meps', 'crime', 'compas', 'synthetic', 'runtime', 'gaussian_pair')
+    ('adult', 'acs_income', 'meps', 'crime', 'compas', 'synthetic', 'runtime', 'gaussian_pair', 'people')
     """
     return (*REAL, *LAWS)
 

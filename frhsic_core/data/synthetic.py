@@ -1,5 +1,8 @@
-r"""Draw the synthetic datasets of the paper, which need no files.
+r"""Draw the synthetic datasets of the paper and the running example of the book, which need no files.
 
+- ``people``: the running example of the book. A person has an age S ~ U(20, 70) and a skill N(0,1). X has a test score,
+  skill + N(0, 0.3²), and two habits, (cos πt, sin πt) + N(0, 0.2²) with t = (S − 20)/50, which together reveal the age.
+  The person is hired, Y = 1, if skill + 1.5(t − ½) + N(0, 0.5²) is positive.
 - ``synthetic``: S ~ U(0,1), X = (S + ε₁, ε₂) with ε₁ ~ N(0, 0.3²), ε₂ ~ N(0,1), Y ~ Bernoulli(1/(1+e^{-X₁})), n = 5,000
   (the synthetic validation). With ``signal="strong"`` the label is Y ~ Bernoulli(1/(1+e^{-η})), η = 4(X₁ − ½) + 2X₂:
   X and S are the same, but the label can be predicted, partly from X₁, which depends on S, and partly from X₂, which
@@ -121,6 +124,29 @@ def accuracy_levels(signal: str = "paper") -> dict[str, float]:
     }
 
 
+def people(n: int, *, seed: int = 0, generator: torch.Generator | None = None) -> Table:
+    """Draw the running example of the book: people with an age, a skill and an outcome."""
+    draws = _Draws(seed, generator)
+    t = draws.uniform(n)
+    skill = draws.normal(n)
+    columns = {
+        "age": 20.0 + 50.0 * t,
+        "test_score": skill + 0.3 * draws.normal(n),
+        "habit_1": np.cos(np.pi * t) + 0.2 * draws.normal(n),
+        "habit_2": np.sin(np.pi * t) + 0.2 * draws.normal(n),
+    }
+    hired = skill + 1.5 * (t - 0.5) + 0.5 * draws.normal(n) > 0
+    return Table(
+        columns=pd.DataFrame(columns),
+        y=hired.astype(np.float64),
+        task="classification",
+        sensitive="age",
+        source="a probability law: age ~ U(20, 70), skill ~ N(0, 1), and four columns that depend on them",
+        steps=[("rows drawn", n)],
+        notes=[] if generator is not None else [f"NumPy legacy generator, seed {seed}."],
+    )
+
+
 def gaussian_pair(n: int, *, rho: float = 0.5, seed: int = 42, generator: torch.Generator | None = None) -> Table:
     """Draw the ρ-Gaussian pair (Z, S) of the convergence figure."""
     if not -1.0 <= rho <= 1.0:
@@ -140,6 +166,18 @@ def gaussian_pair(n: int, *, rho: float = 0.5, seed: int = 42, generator: torch.
 
 
 _TERMS = "None: a probability law has no owner."
+PEOPLE = Law(
+    draw=people,
+    card=Card(
+        measured="A test score, two habits that reveal the age, an age between 20 and 70, and an outcome; 1,000 rows.",
+        by="This book: its running example.",
+        sensitive="age.",
+        target="y, hired or not; it depends on the skill behind the test score and, less, on age.",
+        problems=("Three features: a real table has more ways to reveal an age.",),
+        terms=_TERMS,
+        not_for=("claims about real people",),
+    ),
+)
 SYNTHETIC = Law(
     draw=classification,
     card=Card(

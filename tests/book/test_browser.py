@@ -412,6 +412,79 @@ def test_the_trap_closes_on_both_sides(page: Any, address: str) -> None:
     assert max(shares[1:]) < 5.0
 
 
+def test_explorers_start_again_and_can_be_linked_to(page: Any, address: str) -> None:
+    root = explorer(page, address, "routes")
+    before = value(root, "hsic")
+    root.get_by_role("button", name="strong dependence").click()
+    page.wait_for_timeout(100)
+    strong = value(root, "hsic")
+    assert strong != before
+    page.goto(page.url)  # the address holds the setting
+    assert "routes.rho=0.9" in page.url
+    page.wait_for_timeout(100)
+    assert value(root, "hsic") == strong
+    root.get_by_role("button", name="wide kernel on S").click()  # a preset does not add to the one before
+    page.wait_for_timeout(100)
+    assert root.locator("input[name=rho]").input_value() == "0.5"
+    root.get_by_role("button", name="start again").click()
+    page.wait_for_timeout(100)
+    assert value(root, "hsic") == before
+    assert "?" not in page.url
+
+
+def test_the_representation_shows_the_stored_gauges(page: Any, address: str) -> None:
+    from frhsic_core.paper.experiments.running_example import FORMS
+
+    root = explorer(page, address, "representation")
+    forms = root.evaluate("r => r.data.forms")
+    for form, (_, lams) in FORMS.items():
+        root.locator("select[name=form]").select_option(form)
+        for step, lam in enumerate(lams):
+            root.locator("input[name=step]").fill(str(step))
+            page.wait_for_timeout(60)
+            assert root.locator("output").first.text_content() == f"{lam:g}"
+            frame = forms[form]["frames"][step]
+            shown = [float(text) for text in root.locator("text.number").all_text_contents()]
+            wanted = [frame[name] for name in ("accuracy", "normalized_hsic", "gdp", "linear_r2", "nonlinear_r2")]
+            assert shown == pytest.approx(wanted, abs=0.005)
+    assert root.locator("circle").count() > 250
+
+
+def test_the_statistics_of_drawn_points_are_those_of_the_library(page: Any, address: str) -> None:
+    from frhsic_core import distance_correlation, normalized_hsic
+
+    root = explorer(page, address, "scatter")
+    for shape in ("line", "circle", "cloud"):
+        root.get_by_role("button", name=shape).click()
+        page.wait_for_timeout(100)
+        points = np.array(root.evaluate("r => r.points"))
+        s, z = points[:, 0], points[:, 1]
+        shown = root.evaluate("r => r.measured")
+        groups = [z[np.argsort(s, kind="stable")][12 * g : 12 * g + 12].mean() for g in range(10)]
+        assert shown["|correlation|"] == pytest.approx(abs(np.corrcoef(z, s)[0, 1]))
+        assert shown["distance correlation"] == pytest.approx(distance_correlation(z, s).item())
+        assert shown["√ normalized HSIC"] ** 2 == pytest.approx(normalized_hsic(z, s).item())
+        name = "gap between ten groups of S, in standard deviations"
+        assert shown[name] == pytest.approx(min(1.0, (max(groups) - min(groups)) / z.std()))
+    count = root.locator("circle").count()
+    box = root.locator("svg").first.bounding_box()
+    page.mouse.click(box["x"] + box["width"] * 0.5, box["y"] + 20)
+    page.wait_for_timeout(100)
+    assert root.locator("circle").count() == count + 1
+    root.locator("circle").first.click()
+    page.wait_for_timeout(100)
+    assert root.locator("circle").count() == count
+
+
+def test_a_measure_that_is_zero_without_a_penalty_gives_no_ranks(page: Any, address: str) -> None:
+    root = explorer(page, address, "frontier")
+    for name, key in (("source", "authors"), ("dataset", "compas"), ("metric", "mi")):
+        root.locator(f"select[name={name}]").select_option(key)
+        page.wait_for_timeout(100)
+    assert "cannot be ranked" in value(root, "note")
+    assert root.locator("svg").first.evaluate("s => !s.innerHTML.includes('NaN')")
+
+
 def test_explorers_are_printed_without_their_inputs(page: Any, address: str) -> None:
     root = explorer(page, address, "routes")
     page.emulate_media(media="print")

@@ -79,8 +79,11 @@ def test_own_runs_are_averaged_over_splits(extension) -> None:
     data = extension("frontier_data").own_runs(frame)
     part = data["datasets"]["crime"]
     assert (part["higher"], part["perf_name"]) == (False, "mse")
-    assert part["unfair"] == {"lam": 0.0, "perf": 0.3, "gdp_sample": 2.0}
-    assert part["methods"] == {"frhsic": [{"lam": 1.0, "perf": 0.6, "gdp_sample": 0.5}]}
+    spread = round(0.1 * 2**0.5, 5)  # of two values that differ by 0.2
+    unfair = {"lam": 0.0, "perf": 0.3, "gdp_sample": 2.0, "perf_sd": spread, "gdp_sample_sd": round(2**0.5, 5)}
+    assert part["unfair"] == unfair
+    chosen = {"lam": 1.0, "perf": 0.6, "gdp_sample": 0.5, "perf_sd": spread, "gdp_sample_sd": None}
+    assert part["methods"] == {"frhsic": [chosen]}
     assert list(data["metrics"]) == ["gdp_sample"]
 
 

@@ -149,11 +149,11 @@ def test_folders_can_be_given_instead_of_the_environment(tmp_path: Path) -> None
         load_dataset("adult", folders=Folders(tmp_path / "mine", tmp_path / "cache"), download=False)
 
 
-@pytest.mark.parametrize("name", ["synthetic", "runtime", "gaussian_pair"])
+@pytest.mark.parametrize("name", ["synthetic", "runtime", "gaussian_pair", "people"])
 def test_the_synthetic_laws_need_nothing(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("FRHSIC_CACHE", str(tmp_path / "nowhere"))
     data = load_dataset(name)
-    assert data.n == {"synthetic": 5_000, "runtime": 20_000, "gaussian_pair": 5_000}[name]
+    assert data.n == {"synthetic": 5_000, "runtime": 20_000, "gaussian_pair": 5_000, "people": 1_000}[name]
     assert not data.provenance.files
     assert not (tmp_path / "nowhere").exists()
 
@@ -184,6 +184,26 @@ def test_the_gaussian_pair(rho: float) -> None:
     assert abs(np.corrcoef(data.X[:, 0], data.s)[0, 1] - rho) < 0.02
     assert abs(data.s.var() - 1) < 0.05
     np.testing.assert_array_equal(data.y, data.X[:, 0])
+
+
+@pytest.mark.parametrize("seeded", [True, False])
+def test_the_running_example(seeded: bool) -> None:
+    generator = None if seeded else torch.Generator().manual_seed(4)
+    data = load_dataset("people", n=20_000, generator=generator)
+    assert data.feature_names == ("test_score", "habit_1", "habit_2")
+    t = (data.s - 20) / 50
+    assert stats.kstest(t, "uniform").pvalue > 0.001
+    for column, mean in ((1, np.cos(np.pi * t)), (2, np.sin(np.pi * t))):
+        assert stats.kstest((data.X[:, column] - mean) / 0.2, "norm").pvalue > 0.001
+    score, spread = data.X[:, 0], np.sqrt(1 + 0.3**2)
+    assert stats.kstest(score / spread, "norm").pvalue > 0.001
+    # Given the score, skill is N(score/1.09, 0.09/1.09), so the chance of being hired is a normal probability.
+    chance = stats.norm.cdf((score / spread**2 + 1.5 * (t - 0.5)) / np.sqrt(0.3**2 / spread**2 + 0.5**2))
+    residual = data.y - chance
+    for column in (np.ones(data.n), t, score):
+        assert abs((residual * column).mean()) < 4 * 0.5 * column.std(ddof=0) / np.sqrt(data.n) + 4 * 0.5 * abs(
+            column.mean()
+        ) / np.sqrt(data.n)
 
 
 def test_draws_repeat_and_differ() -> None:

@@ -19,10 +19,18 @@
     return node;
   }
 
+  /* Text with a subscript after each underscore: σ_Z. */
+  function named(node, text) {
+    text.split(/_(.)/).forEach((part, i) => {
+      if (part) element("tspan", i % 2 ? { dy: "0.25em", "font-size": "0.75em" } : i ? { dy: "-0.19em" } : {}, node, part);
+    });
+    return node;
+  }
+
   /* One pair of axes. scale: {from, to, log}; returns x(), y() and drawing functions. */
   function axes(svg, options) {
     const width = Math.max(260, svg.parentNode.clientWidth), height = options.height || 260;
-    const box = { left: 52, right: width - 10, top: 12, bottom: height - 40 };
+    const box = { left: options.y.label ? 66 : 52, right: width - 10, top: 12, bottom: height - 40 };
     svg.replaceChildren();
     svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
     svg.setAttribute("width", width);
@@ -43,7 +51,8 @@
       element("line", { x1: box.left, x2: box.right, y1: y(tick), y2: y(tick), class: "grid" }, frame);
       element("text", { x: box.left - 5, y: y(tick) + 4, "text-anchor": "end" }, frame, pretty(tick));
     }
-    element("text", { x: (box.left + box.right) / 2, y: height - 6, "text-anchor": "middle" }, frame, options.x.label);
+    named(element("text", { x: (box.left + box.right) / 2, y: height - 6, "text-anchor": "middle" }, frame), options.x.label);
+    if (options.y.label) named(element("text", { x: -(box.top + box.bottom) / 2, y: 12, "text-anchor": "middle", transform: "rotate(-90)" }, frame), options.y.label);
     return {
       box, x, y,
       line(points, name) {
@@ -109,14 +118,39 @@
       inputs[input.name] = input;
       input.addEventListener("input", later);
     });
+    const key = (name) => `${root.dataset.explorer}.${name}`;
+    const start = Object.fromEntries(Object.entries(inputs).map(([name, input]) => [name, input.value]));
+    /* The address of the page carries what differs from the start, so that a setting can be linked to. */
+    const note = () => {
+      const query = new URLSearchParams(location.search);
+      for (const name in inputs) {
+        if (inputs[name].value === start[name]) query.delete(key(name));
+        else query.set(key(name), inputs[name].value);
+      }
+      const text = query.toString();
+      try { history.replaceState(null, "", `${location.pathname}${text && `?${text}`}${location.hash}`); } catch { /* a page opened as a file has no address to change */ }
+    };
     const set = (name, value) => {
       inputs[name].value = inputs[name].dataset.scale === "log" ? Math.log10(value) : value;
       later();
     };
-    root.update = () => draw(root, read(), set);
+    const reset = () => {
+      for (const name in inputs) inputs[name].value = start[name];
+      if (root.restart) root.restart();
+      later();
+    };
+    root.update = () => { draw(root, read(), set); note(); };
     root.querySelectorAll("button[data-set]").forEach((button) => {
-      button.onclick = () => Object.entries(JSON.parse(button.dataset.set)).forEach(([name, value]) => set(name, value));
+      button.onclick = () => {
+        reset();
+        Object.entries(JSON.parse(button.dataset.set)).forEach(([name, value]) => set(name, value));
+      };
     });
+    root.querySelector("button[data-reset]").onclick = reset;
+    const asked = new URLSearchParams(location.search);
+    const restore = () => { for (const name in inputs) if (asked.has(key(name))) inputs[name].value = asked.get(key(name)); };
+    restore();
+    if (asked.has(key("source"))) { draw(root, read(), set); restore(); } // the choices depend on the source
     new ResizeObserver(later).observe(root);
   }
 
@@ -149,7 +183,7 @@
     const high = Math.max(1e-6, ...curve.map((p) => p[1])) * 1.1;
     const a = axes(left, {
       x: { from: -3, to: 3, ticks: [-3, -2, -1, 0, 1, 2, 3], label: "s (standard deviations)" },
-      y: { from: 0, to: high, ticks: niceTicks(high) },
+      y: { from: 0, to: high, ticks: niceTicks(high), label: "squared MMD at s" },
     });
     a.line(curve, "one");
     a.level(squared, "three dashed");
@@ -158,7 +192,7 @@
     const low = Math.max(1e-9, hsic / 3), top = Math.max(low * 100, Math.min(Math.max(...bounds), 1e4)) * 1.5;
     const b = axes(right, {
       x: { from: 0.5, to: MOST + 0.5, ticks: [1, 2, 4, 6, 8, 10, 12], label: "m, eigenfunctions used" },
-      y: { from: low, to: top, log: true, ticks: logTicks(low, top) },
+      y: { from: low, to: top, log: true, ticks: logTicks(low, top), label: "bound" },
     });
     b.level(hsic, "two");
     b.level(expected, "one dashed");
@@ -168,8 +202,8 @@
 
     say(root, {
       hsic: pretty(hsic), expected: pretty(expected), squared: pretty(squared), bound: pretty(bounds[v.m - 1]),
-      m: String(v.m), best: String(best), least: pretty(bounds[best - 1]),
-      ratio: v.rho === 0 ? "–" : pretty(bounds[v.m - 1] / squared, 2),
+      sentence: v.rho === 0 ? "Z and S are independent, and all four numbers are zero." :
+        `With m = ${v.m} the bound is ${pretty(bounds[v.m - 1] / squared, 3)} times E MMD². The smallest bound is ${pretty(bounds[best - 1])}, at m = ${best}.`,
     });
   }
 
@@ -181,7 +215,7 @@
     const high = 3;
     const a = axes(left, {
       x: { from: -3.5, to: 3.5, ticks: [-3, -2, -1, 0, 1, 2, 3], label: "s (standard deviations)" },
-      y: { from: -high, to: high, ticks: [-3, -2, -1, 0, 1, 2, 3] },
+      y: { from: -high, to: high, ticks: [-3, -2, -1, 0, 1, 2, 3], label: "eigenfunction" },
     });
     for (let l = 0; l < Math.min(v.m, 6); l++)
       if (l !== v.m - 1) a.line(grid.map((s, i) => [s, Math.max(-high, Math.min(high, values[i][l]))]), "faint");
@@ -190,7 +224,7 @@
     const low = 1e-10, top = Math.max(1e-3, ...energy) * 3;
     const b = axes(right, {
       x: { from: 0.4, to: MOST + 0.6, ticks: [1, 2, 4, 6, 8, 10, 12], label: "ℓ, number of the eigenfunction" },
-      y: { from: low, to: top, log: true, ticks: logTicks(low, top) },
+      y: { from: low, to: top, log: true, ticks: logTicks(low, top), label: "part" },
     });
     b.band(v.m + 0.5, MOST + 0.6, "tail");
     const w = ((b.box.right - b.box.left) / (MOST + 0.2)) * 0.36;
@@ -217,7 +251,7 @@
     const high = Math.max(1e-9, ...penalty.map((p) => p[1]), ...pull.map((p) => p[1])) * 1.1;
     const a = axes(left, {
       x: { from: 0.01, to: Math.pow(10, 2.5), log: true, ticks: [0.01, 0.1, 1, 10, 100], label: "median |z − z′| / σ_Z" },
-      y: { from: 0, to: high, ticks: niceTicks(high) },
+      y: { from: 0, to: high, ticks: niceTicks(high), label: "HSIC, and its slope in ρ" },
     });
     a.band(1 / 3, 3, "safe");
     a.line(penalty, "two");
@@ -231,7 +265,7 @@
     const reach = 4.2;
     const b = axes(right, {
       x: { from: 0, to: reach, ticks: [0, 1, 2, 3, 4], label: "distance |z − z′|, Z of unit spread" },
-      y: { from: 0, to: 1.05, ticks: [0, 0.5, 1] },
+      y: { from: 0, to: 1.05, ticks: [0, 0.5, 1], label: "kernel" },
     });
     b.line(span(0, reach, 140).map((d) => [d, Math.exp((-d * d) / 4)]), "faint");
     b.line(span(0, 1, 240).map((t) => reach * t * t).map((d) => [d, Math.exp((-d * d) / (2 * sigma(v.ratio) ** 2))]), "four");
@@ -239,9 +273,9 @@
     say(root, {
       ratio: pretty(v.ratio, 2), penalty: pretty(now), pull: pretty(slope), rho: pretty(v.rho),
       share: same === 0 ? "–" : `${pretty((100 * now) / same, 2)} %`, floor: pretty(F.floor(sigma(v.ratio), 1, 256)),
-      state: v.ratio > 3 ? "Z is spread far beyond the kernel: every pair of rows looks unrelated." :
-        v.ratio < 1 / 3 ? "Z is squeezed into a point of the kernel: every pair of rows looks the same." :
-        "The kernel sees the spread of Z.",
+      state: v.ratio > 3 ? "The distances in Z are much larger than the bandwidth, so the kernel is near zero for almost every pair of people. The floor of a biased batch is then larger than the penalty: an optimizer sees only noise." :
+        v.ratio < 1 / 3 ? "The distances in Z are much smaller than the bandwidth, so the kernel is near one for every pair of people." :
+        "The bandwidth fits the spread of Z.",
     });
   }
 
@@ -271,45 +305,177 @@
     const kept = {};
     for (const name of methods) kept[name] = set.methods[name].filter((p) => keep(p) && p[metric] !== null);
     const every = methods.flatMap((name) => kept[name]).concat([unfair]);
+    const comparable = unfair[metric] > 0; // the area is measured in units of the model without a penalty
     const utilities = every.map((p) => sign * p.perf), least = Math.min(...utilities), most = Math.max(...utilities);
     const place = (p) => ({ u: most > least ? (sign * p.perf - least) / (most - least) : 0, g: p[metric] / unfair[metric] });
     const rows = methods.map((name) => {
       const points = kept[name].map(place).map((p) => ({ u: p.u, g: Math.max(0, Math.min(1, p.g)) }));
-      return { name, points: kept[name], area: F.areaUnderEnvelope(points) };
-    }).sort((p, q) => q.area - p.area);
+      return { name, points: kept[name], area: comparable ? F.areaUnderEnvelope(points) : 0 };
+    });
+    if (comparable) rows.sort((p, q) => q.area - p.area);
 
     const svg = root.querySelector("svg");
-    const right = Math.max(...every.map((p) => p[metric])) * 1.08, low = Math.min(...every.map((p) => p.perf)), top = Math.max(...every.map((p) => p.perf));
+    const right = Math.max(...every.map((p) => p[metric])) * 1.08 || 1, low = Math.min(...every.map((p) => p.perf)), top = Math.max(...every.map((p) => p.perf));
     const pad = (top - low) * 0.06 || 0.01;
     const from = low - pad, to = top + pad;
-    const ticks = span(from, to, 5).map((t) => Number(t.toPrecision(3)));
+    const step = niceTicks(to - from)[1] || to - from, ticks = [];
+    for (let tick = Math.ceil(from / step) * step; tick <= to; tick += step) ticks.push(Number(tick.toPrecision(6)));
     const a = axes(svg, {
       height: 340,
       x: { from: 0, to: right, ticks: niceTicks(right), label: data.metrics[metric] },
-      y: { from, to, ticks },
+      y: { from, to, ticks, label: higher ? "accuracy" : "mean squared error" },
     });
     const chosen = kept[v.method] ? v.method : rows[0].name;
-    for (const row of rows) if (row.name !== chosen) for (const p of row.points) a.dot(p[metric], p.perf, "faint", 3);
+    const draw = (name, p, r) => {
+      const dot = a.dot(p[metric], p.perf, "method", r);
+      dot.style.fill = all.colors[name];
+      element("title", {}, dot, `${all.names[name]}, λ = ${p.lam}: ${pretty(p.perf)} at ${pretty(p[metric])}`);
+      return dot;
+    };
+    for (const row of rows) if (row.name !== chosen) for (const p of row.points) draw(row.name, p, 3).style.opacity = 0.55;
     const mine = kept[chosen].slice().sort((p, q) => p.lam - q.lam);
-    a.line(mine.map((p) => [p[metric], p.perf]), "two");
-    for (const p of mine) element("title", {}, a.dot(p[metric], p.perf, "two", 5), `λ = ${p.lam}`);
-    a.dot(unfair[metric], unfair.perf, "four", 6);
+    a.line(mine.map((p) => [p[metric], p.perf]), "method").style.stroke = all.colors[chosen];
+    for (const p of mine) {
+      const sd = { x: p[`${metric}_sd`], y: p.perf_sd };
+      if (sd.x) a.line([[Math.max(0, p[metric] - sd.x), p.perf], [Math.min(right, p[metric] + sd.x), p.perf]], "spread");
+      if (sd.y) a.line([[p[metric], p.perf - sd.y], [p[metric], p.perf + sd.y]], "spread");
+      draw(chosen, p, 5);
+    }
+    root.style.setProperty("--chosen", all.colors[chosen]);
+    element("title", {}, a.dot(unfair[metric], unfair.perf, "four", 6), "without a penalty");
 
     const body = root.querySelector("tbody");
     body.replaceChildren();
     rows.forEach((row, i) => {
       const line = body.insertRow();
       if (row.name === chosen) line.className = "chosen";
-      for (const text of [i + 1, all.names[row.name], row.area.toFixed(3), row.points.length]) line.insertCell().textContent = text;
+      const cells = [comparable ? i + 1 : "–", all.names[row.name], comparable ? row.area.toFixed(3) : "–", row.points.length];
+      for (const text of cells) line.insertCell().textContent = text;
+      const swatch = document.createElement("span");
+      swatch.className = "swatch";
+      swatch.style.background = all.colors[row.name];
+      line.cells[1].prepend(swatch);
     });
     const counts = new Set(rows.map((row) => row.points.length));
     say(root, {
-      rank: `${rows.findIndex((row) => row.name === chosen) + 1} of ${rows.length}`, perf: higher ? "accuracy" : "mean squared error, lower is better",
-      note: counts.size > 1 ? "The grids differ: an area can only grow with the number of λ, so these ranks are not a fair comparison." : "All methods have the same λ.",
+      rank: comparable ? `${rows.findIndex((row) => row.name === chosen) + 1} of ${rows.length}` : "none", perf: higher ? "accuracy" : "mean squared error, lower is better",
+      note: !comparable ? "This measure is zero for the model without a penalty, so the methods cannot be ranked by it." : counts.size > 1 ? "The grids differ: an area can only grow with the number of λ, so these ranks are not a fair comparison." : "All methods have the same λ.",
     });
   }
 
-  const EXPLORERS = { routes: twoRoutes, spectrum, trap, frontier };
+  function representation(root, v) {
+    const data = root.data, frames = data.forms[v.form].frames, frame = frames[v.step], first = frames[0];
+    const [left, right] = root.querySelectorAll("svg");
+    root.querySelector("output").textContent = pretty(frame.lam);
+    root.querySelector("input[name=step]").setAttribute("aria-valuetext", `λ = ${frame.lam}`);
+    const reach = 3.2;
+    const a = axes(left, { height: 300, x: { from: -reach, to: reach, ticks: [], label: "first direction of Z" }, y: { from: -reach, to: reach, ticks: [], label: "second direction of Z" } });
+    frame.views[v.view].forEach(([x, y], i) => {
+      if (Math.abs(x) > 100 * reach || Math.abs(y) > 100 * reach) return;
+      a.dot(x / 100, y / 100, "person", 3.4).style.fill = data.colors[i];
+    });
+    const wide = 12;
+    data.scale.forEach((color, i) => element("rect", { x: a.box.right - wide * (data.scale.length - i), y: a.box.top, width: wide, height: 8, fill: color }, left));
+    element("text", { x: a.box.right - wide * data.scale.length, y: a.box.top + 21 }, left, "age 20");
+    element("text", { x: a.box.right, y: a.box.top + 21, "text-anchor": "end" }, left, "70");
+
+    const width = Math.max(260, right.parentNode.clientWidth), names = Object.keys(data.gauges), tall = 52;
+    right.replaceChildren();
+    right.setAttribute("viewBox", `0 0 ${width} ${tall * names.length}`);
+    right.setAttribute("width", width);
+    right.setAttribute("height", tall * names.length);
+    names.forEach((name, i) => {
+      const top = tall * i, most = name === "accuracy" || name.endsWith("r2") ? 1 : 1.2 * Math.max(...frames.map((f) => f[name]));
+      const bar = (value, y, h, kind) => element("rect", { x: 0, y, width: Math.max(1, (width - 58) * value / most), height: h, class: `bar ${kind}` }, right);
+      element("text", { x: 0, y: top + 14 }, right, data.gauges[name]);
+      bar(frame[name], top + 20, 13, "two");
+      bar(first[name], top + 35, 5, "faint");
+      element("text", { x: width, y: top + 31, "text-anchor": "end", class: "number" }, right, frame[name].toFixed(name === "accuracy" ? 2 : 3));
+    });
+    const lost = first.accuracy - frame.accuracy, fell = 1 - frame.normalized_hsic / first.normalized_hsic;
+    const probe = frame.nonlinear_r2, hidden = fell > 0.3 && probe > 0.5 * first.nonlinear_r2;
+    say(root, {
+      sentence: frame.lam === 0 ? "Without a penalty Z reveals the age: young and old people lie in different places." :
+        `HSIC fell by ${Math.round(100 * Math.max(0, fell))} % and accuracy by ${Math.max(0, 100 * lost).toFixed(1)} points. ` +
+        (hidden ? `But a probe still predicts the age (R² ${probe.toFixed(2)}): it hides in a direction of little variance.` :
+          probe > 0.15 ? `A probe still predicts part of the age (R² ${probe.toFixed(2)}).` : `A probe predicts little of the age (R² ${probe.toFixed(2)}).`),
+    });
+  }
+
+  /* Numbers that repeat: the same shape gives the same points. */
+  function seeded(seed) {
+    let state = seed >>> 0;
+    return () => {
+      state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+      return (state + 0.5) / 4294967296;
+    };
+  }
+
+  function shapePoints(shape, noise, n) {
+    const draw = seeded(7), normal = () => Math.sqrt(-2 * Math.log(draw())) * Math.cos(2 * Math.PI * draw());
+    return Array.from({ length: n }, () => {
+      const u = 2 * draw() - 1, e = noise * normal();
+      const places = [
+        [u, 0.8 * u + e], [u, 0.7 * Math.sin(3 * Math.PI * u) + e],
+        [0.75 * Math.cos(Math.PI * u) + 0.5 * e, 0.75 * Math.sin(Math.PI * u) + 0.5 * noise * normal()],
+        [u, (u + 1) * (0.15 + noise) * normal()], [u, (u > 0 ? 0.5 : -0.5) + e], [u, 0.45 * normal()],
+      ];
+      return places[shape].map((x) => Math.max(-1, Math.min(1, x)));
+    });
+  }
+
+  function scatter(root, v) {
+    const asked = `${v.shape} ${v.noise}`;
+    root.restart = () => { root.asked = null; };
+    if (root.asked !== asked) {
+      root.asked = asked;
+      root.points = shapePoints(Number(v.shape), v.noise, 120);
+    }
+    const [left, right] = root.querySelectorAll("svg");
+    const a = axes(left, { height: 300, x: { from: -1.05, to: 1.05, ticks: [], label: "S" }, y: { from: -1.05, to: 1.05, ticks: [], label: "Z" } });
+    root.points.forEach(([s, z], i) => {
+      const dot = a.dot(s, z, "two", 4.5);
+      dot.dataset.index = i;
+      dot.style.cursor = "pointer";
+    });
+    left.style.touchAction = "none";
+    left.onpointerdown = (event) => {
+      const place = left.getBoundingClientRect(), ratio = left.viewBox.baseVal.width / place.width;
+      const x = (event.clientX - place.left) * ratio, y = (event.clientY - place.top) * ratio;
+      const index = event.target.dataset && event.target.dataset.index;
+      if (index !== undefined) root.points.splice(Number(index), 1);
+      else if (x > a.box.left && x < a.box.right && y > a.box.top && y < a.box.bottom && root.points.length < 300) {
+        root.points.push([-1.05 + (2.1 * (x - a.box.left)) / (a.box.right - a.box.left), 1.05 - (2.1 * (y - a.box.top)) / (a.box.bottom - a.box.top)]);
+      }
+      root.update();
+    };
+    const s = root.points.map((p) => p[0]), z = root.points.map((p) => p[1]), enough = s.length > 5;
+    const measures = [
+      ["|correlation|", enough ? Math.abs(F.correlation(z, s)) : 0],
+      ["gap between two groups of S, in standard deviations", enough ? Math.min(1, F.binnedGap(z, s, 2)) : 0],
+      ["gap between ten groups of S, in standard deviations", enough ? Math.min(1, F.binnedGap(z, s, 10)) : 0],
+      ["distance correlation", enough ? F.distanceCorrelation(z, s) : 0],
+      ["√ normalized HSIC", enough ? Math.sqrt(F.normalizedHsic(z, s)) : 0],
+    ];
+    const width = Math.max(260, right.parentNode.clientWidth), tall = 52;
+    right.replaceChildren();
+    right.setAttribute("viewBox", `0 0 ${width} ${tall * measures.length}`);
+    right.setAttribute("width", width);
+    right.setAttribute("height", tall * measures.length);
+    measures.forEach(([name, value], i) => {
+      element("text", { x: 0, y: tall * i + 14 }, right, name);
+      element("rect", { x: 0, y: tall * i + 20, width: Math.max(1, (width - 52) * value), height: 13, class: `bar ${i < 3 ? "one" : "two"}` }, right);
+      element("text", { x: width, y: tall * i + 31, "text-anchor": "end", class: "number" }, right, value.toFixed(2));
+    });
+    root.measured = Object.fromEntries(measures);
+    say(root, {
+      sentence: !enough ? "Add at least six points." : `${s.length} points. ` + (measures[0][1] < 0.15 && measures[4][1] > 0.25 ?
+        "The correlation is near zero, and Z depends on S all the same: distance correlation and HSIC are clearly positive." :
+        "With this many points distance correlation and HSIC are not zero even for a cloud: a finite sample has a floor."),
+    });
+  }
+
+  const EXPLORERS = { representation, scatter, routes: twoRoutes, spectrum, trap, frontier };
 
   document.querySelectorAll(".explorer").forEach((root) => { // a deferred script: the page is there
     const data = root.querySelector("script[type='application/json']");

@@ -144,7 +144,65 @@ const frhsicFormulas = (() => {
     return area;
   }
 
+  // Statistics of a sample, one number each for z and s
+  const mean = (x) => x.reduce((a, b) => a + b, 0) / x.length;
+
+  function correlation(z, s) {
+    const a = mean(z), b = mean(s);
+    let zs = 0, zz = 0, ss = 0;
+    for (let i = 0; i < z.length; i++) {
+      zs += (z[i] - a) * (s[i] - b);
+      zz += (z[i] - a) ** 2;
+      ss += (s[i] - b) ** 2;
+    }
+    return zz > 0 && ss > 0 ? zs / Math.sqrt(zz * ss) : 0;
+  }
+
+  // Largest difference between the means of z in groups of s of equal size, in standard deviations of z
+  function binnedGap(z, s, groups) {
+    const order = s.map((value, i) => [value, z[i]]).sort((a, b) => a[0] - b[0]).map((pair) => pair[1]);
+    const a = mean(z), spread = Math.sqrt(mean(z.map((value) => (value - a) ** 2)));
+    const means = Array.from({ length: groups }, (_, g) => mean(order.slice(Math.floor((g * z.length) / groups), Math.floor(((g + 1) * z.length) / groups))));
+    return spread > 0 ? (Math.max(...means) - Math.min(...means)) / spread : 0;
+  }
+
+  function centered(matrix) {
+    const n = matrix.length, rows = matrix.map(mean), all = mean(rows);
+    return matrix.map((row, i) => row.map((value, j) => value - rows[i] - rows[j] + all));
+  }
+
+  function product(a, b) {
+    let total = 0;
+    for (let i = 0; i < a.length; i++) for (let j = 0; j < a.length; j++) total += a[i][j] * b[i][j];
+    return total;
+  }
+
+  const distances = (x) => x.map((a) => x.map((b) => Math.abs(a - b)));
+
+  function ofCentered(z, s, make) {
+    const a = centered(make(z)), b = centered(make(s)), own = Math.sqrt(product(a, a) * product(b, b));
+    return own > 0 ? Math.max(0, product(a, b)) / own : 0;
+  }
+
+  function distanceCorrelation(z, s) {
+    return Math.sqrt(ofCentered(z, s, distances));
+  }
+
+  // Gaussian kernels at the (lower) median distance between two points
+  function medianKernel(x) {
+    const far = distances(x), listed = [];
+    for (let i = 0; i < x.length; i++) for (let j = 0; j < i; j++) listed.push(far[i][j]);
+    listed.sort((a, b) => a - b);
+    const sigma = listed[Math.floor((listed.length - 1) / 2)] || mean(listed) || 1;
+    return far.map((row) => row.map((d) => Math.exp((-d * d) / (2 * sigma * sigma))));
+  }
+
+  function normalizedHsic(z, s) {
+    return ofCentered(z, s, medianKernel);
+  }
+
   return {
+    correlation, binnedGap, distanceCorrelation, normalizedHsic,
     meanKernel, coupling, hsic, hsicSlope, floor, expectedSquaredMmd, conditionalSquaredMmd, expectedMmd,
     eigenvalues, eigenfunctions, deltaCoefficients, tails, upperBounds, areaUnderEnvelope,
   };
