@@ -10,7 +10,9 @@ from typing import Any
 
 from frhsic_core.kernels import Gaussian
 from frhsic_core.laws import GaussianPair
+from frhsic_core.paper.claims import CONTRADICTED, MEASURED, VERDICTS, ledger, swapped
 from frhsic_core.paper.claims.stored import authors_file, recorded
+from frhsic_core.paper.claims.verdicts import COMPATIBLE
 from frhsic_core.paper.experiments.main_table import pareto_table
 from frhsic_core.paper.experiments.paired_tests import family, main_family, main_rows
 from frhsic_core.paper.experiments.variants import BEST, DEFAULT, best_rows
@@ -40,6 +42,7 @@ def gaussian_values() -> dict[str, Any]:
     kernel = Gaussian(1.0)
     m, bound = best_m(law, kernel_z=kernel, kernel_s=kernel)
     batch = 256
+    width = 0.5
     hsic = law.hsic(kernel, kernel)
     floor = law.null_mean(kernel, kernel, n=batch) / batch
     gaussian = {
@@ -48,10 +51,11 @@ def gaussian_values() -> dict[str, Any]:
         "expected_squared_mmd": f"{law.expected_squared_mmd(kernel):.4f}",
         "bound": f"{bound:.4f}",
         "m": m,
-        "smoothed_eipm": f"{law.eipm_limit(kernel, bandwidth=0.5):.3f}",
+        "width": f"{width:g}",
+        "smoothed_eipm": f"{law.eipm_limit(kernel, bandwidth=width):.3f}",
         "eipm": f"{law.expected_mmd(kernel):.3f}",
     }
-    return {"gaussian": gaussian, "floor": {"value": f"{floor:.4f}", "share": f"{100 * floor / hsic:.0f} %"}}
+    return {"gaussian": gaussian, "floor": {"batch": batch, "value": f"{floor:.4f}", "share": f"{100 * floor / hsic:.0f} %"}}
 
 
 def sweep_values() -> dict[str, Any]:
@@ -98,6 +102,7 @@ def paired_values() -> dict[str, Any]:
             table = main_family(protocol, measure=measure, summary="naup")
             values[protocol][name] = _verdict_counts(table)
             values["comparisons"] = len(table)
+            values["rivals"] = table["rival"].nunique()
             values["splits"] = int(table["splits"].min())
     return {"paired": values}
 
@@ -121,7 +126,31 @@ def variant_values() -> dict[str, Any]:
         table = family(rows, measure=MEASURES[measure], summary="naup", method=name, methods=compared)
         values.setdefault(short, {}).setdefault(against, {})[measure] = _verdict_counts(table)
         values["variant"]["comparisons"] = len(table)
+    for against in ("published", "retuned"):
+        leaders = leaders_by_area(rows, (BEST[0], *rivals_of(against)))
+        own = [dataset for dataset, name in leaders.items() if name == BEST[0]]
+        behind = [f"{title(dataset)} ({label_of(name)})" for dataset, name in leaders.items() if name != BEST[0]]
+        values["variant"][against]["led"] = len(own)
+        values["variant"][against]["not_led"] = " and ".join(behind)
+    values["variant"]["choice_datasets"] = len(CHOICE_DATASETS)
+    values["variant"]["retuned_rivals"] = len(RETUNED)
+    values["default"]["dimensions"] = DEFAULT.widths[-1]
     return values
+
+
+def leaders_by_area(rows: pd.DataFrame, names: tuple[str, ...], *, measure: str = "gdp_reference") -> dict[str, str]:
+    """Return the method with the largest mean of nAUP over splits on each dataset, each split normalized by itself."""
+    found = {}
+    for dataset, sweep in sweeps_of(rows, measure, methods=names):
+        areas = per_split(sweep, "naup").mean(0)
+        found[dataset] = sweep.methods[int(areas.argmax())]
+    return found
+
+
+def proof_values() -> dict[str, Any]:
+    """Count the statements that a proof assistant checked, and the strengths that a recorded certificate may have."""
+    proved = pd.read_csv(book_folder("proofs", "statements.csv"))
+    return {"proofs": {"statements": proved["statement"].nunique(), "strengths": len({c["evidence"] for c in recorded()})}}
 
 
 def runtime_values() -> dict[str, Any]:
@@ -142,6 +171,25 @@ def runtime_values() -> dict[str, Any]:
     return {"runtime": ratios}
 
 
+def ledger_values() -> dict[str, Any]:
+    """Count the measured lines of the ledger by verdict: the only lines that are evidence about results."""
+    table = ledger(kind=MEASURED)
+    count = table["verdict"].value_counts()
+    agreed = sum(int(count.get(name, 0)) for name in VERDICTS if name.startswith("reproduced"))
+    against = sum(int(count.get(name, 0)) for name in CONTRADICTED)
+    wrong = swapped()["verdict"].str.startswith("reproduced").mean()
+    return {
+        "ledger": {
+            "lines": len(ledger()),
+            "measured": len(table),
+            "reproduced": agreed,
+            "undecided": int(count.get(COMPATIBLE, 0)),
+            "contradicted": against,
+            "swapped": f"{wrong:.0%}".replace("%", " %"),
+        }
+    }
+
+
 def page_values() -> dict[str, Any]:
     """Return every number that a page may name, as nested dictionaries."""
     return {
@@ -152,4 +200,5 @@ def page_values() -> dict[str, Any]:
         **paired_values(),
         **variant_values(),
         **runtime_values(),
+        **ledger_values(),
     }

@@ -12,7 +12,9 @@ import pandas as pd
 from frhsic_core.paper.claims.answers import CHECKED, Answer, query
 from frhsic_core.paper.experiments.main_table import MAIN_METHODS, MIDDLE, PARETO_METHODS, pareto_table
 from frhsic_core.paper.experiments.presets import GRIDS
-from frhsic_core.paper.runs.stored import book_folder, reference_sweep
+from frhsic_core.paper.runs.stored import book_folder, paper_table, reference_sweep
+
+TABLES = {"Table 1": "tab:real_data", "Pareto summary": "tab:pareto_summary"}
 
 
 @cache
@@ -34,6 +36,21 @@ def _table(grid: str) -> pd.DataFrame:
         for what, names in methods.items()
     }
     return parts["points"].assign(naup=parts["areas"]["naup"])
+
+
+def two_grids(method: str = "frhsic") -> pd.DataFrame:
+    """Return where the two tables of the paper print different GDP for one matched point, and what each grid gives.
+
+    Table 1 and the Pareto summary define the same quantity. The last two columns are that quantity from the authors'
+    stored sweep, with every λ that the method has and with the nine that all methods have.
+    """
+    printed = [paper_table(label)["dependence"].xs(method, level="method") for label in TABLES.values()]
+    sweep = reference_sweep()
+    sizes = {"dense": sweep.loc[sweep["method"] == method, "lam"].nunique(), "nine": len(GRIDS["full"])}
+    found = pd.DataFrame(dict(zip(TABLES, printed, strict=True)))
+    for grid, size in sizes.items():
+        found[f"{size} λ"] = _table(grid)["dependence"].xs(method, level="method")
+    return found[found["Table 1"] != found["Pareto summary"]].reset_index()
 
 
 def _filtered(file: str, where: dict[str, Any] | None) -> pd.DataFrame:

@@ -138,6 +138,6 @@ def test_the_rule_errs_as_often_as_it_says_on_normal_runs(monkeypatch) -> None:
     monkeypatch.setattr(presets, "DATASETS", ("one", "two", "three"))
     found = module.calibration.__wrapped__()
     methods = len(main_table.MAIN_METHODS)
-    assert set(found["judged"]) == {2 * 3 * 5 * methods}
+    assert set(found["judged"]) == {2 * 3 * 15 * methods}
     for name in ("performance", "GDP"):
         assert module.FALSE_RATE / 2 < found.loc[name, "share"] < 2 * module.FALSE_RATE
