@@ -176,8 +176,8 @@ def pytest_configure(config: Any) -> None:
 def moved_prints() -> pd.DataFrame:
     """Move each printed number of a measured line up and down by twice what matters, and judge it again.
 
-    ``notices`` says whether the verdict changes in at least one direction; ``both`` whether it is no longer reproduced in
-    either (a bound: in one of them). A number without a relevant difference is moved by a fifth.
+    ``notices`` says whether the verdict changes in at least one direction; ``both`` whether it is no longer reproduced
+    in either (a bound: in one of them). A number without a relevant difference is moved by a fifth.
     """
     from frhsic_core.paper.claims import MEASURED, claims, judge, ledger
     from frhsic_core.paper.claims.rules import half_unit, parsed

@@ -140,6 +140,9 @@ def test_long_intervals_decide_nothing(table: pd.DataFrame) -> None:
     lines = table[table["interval"] & (table["verdict"] == "compatible, not decided")]
     assert (lines["detects"] > lines["relevant"]).all()
     assert lines["note"].str.startswith("would differ only beyond").all()
+
+
+def test_the_length_of_an_interval_decides() -> None:
     short, long = Answer({"any": 0.50}, {"any": (0.46, 0.54)}), Answer({"any": 0.50}, {"any": (0.3, 0.7)})
     for printed, answer, verdict in (
         (".52", short, "reproduced"),
