@@ -8,11 +8,11 @@ export OMP_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 export PYDEVD_DISABLE_FILE_VALIDATION := 1
 
-.PHONY: help setup book test mutants notebooks pdf serve lint format bench proofs wheel clean distclean
+.PHONY: help setup book test mutants audit-book notebooks pdf serve lint format bench proofs wheel clean distclean
 .DEFAULT_GOAL := help
 
 help:  ## show this list
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 20
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
 
 setup:  ## set up .venv, or repair it
 	@PYTHON=$(PYTHON) .ci/install
@@ -29,6 +29,9 @@ test: setup  ## run all tests: library, doctests, and notebooks against their st
 
 mutants: setup  ## change the code on purpose and count the changes that the tests notice
 	$(BIN)/python tests/mutants/run.py --jobs $(JOBS)
+
+audit-book: setup  ## change stored columns and printed numbers in memory and list what notices
+	$(BIN)/python book/_ext/audit_book.py
 
 notebooks: setup  ## execute all notebooks and store their outputs
 	$(BIN)/python book/_ext/run_notebooks.py --jobs $(JOBS)

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from frhsic_core.choices import one_of
-from frhsic_core.cli.printing import print_heading, print_lines, print_pareto, print_unreproduced, time_text
+from frhsic_core.cli.printing import print_contradicted, print_heading, print_lines, print_pareto, time_text
 from frhsic_core.cli.terminal import INTERRUPTED, fail, print_table, waiting
 from frhsic_core.paper.experiments.main_table import DEPENDENCE, beside_paper, pareto_table
 from frhsic_core.paper.experiments.presets import EXPERIMENTS, PRESETS, experiment_for
@@ -225,35 +225,45 @@ def reproduce(
 
 def ledger(
     verdict: Annotated[str | None, typer.Option(help="Print only claims with this verdict, such as 'differs'.")] = None,
+    kind: Annotated[
+        str | None, typer.Option(help="Print only claims of this kind, such as 'measured' or 'proved or checked'.")
+    ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Print every claim, with its notes.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the claims as JSON.")] = False,
 ) -> None:
-    """Compare every number of the paper with the stored runs. Print the counts and what is not reproduced.
+    """Compare every number of the paper with the stored runs. Print the counts and what is contradicted.
+
+    Lines are counted by kind: measured (a number from data or runs), implemented as printed (a setting that was copied
+    from the paper), and proved or checked (a statement). Only measured lines are evidence about results.
 
     Exit status: 0 printed; 2 wrong arguments, or nothing is stored.
     """
     from json import dumps
 
-    from frhsic_core.paper.claims import VERDICTS, heading
+    from frhsic_core.paper.claims import CONTRADICTED, KINDS, VERDICTS, heading
     from frhsic_core.paper.claims import ledger as computed
 
     try:
         if verdict is not None:
             one_of("verdict", verdict, VERDICTS)
+        if kind is not None:
+            one_of("kind", kind, KINDS)
         book_folder("results")
         with waiting("Judging the printed numbers from the stored runs. This takes about 15 seconds."):
             top = heading(computed())
-            lines = computed(verdict=verdict)
+            lines = computed(verdict=verdict, kind=kind)
     except (ValueError, OSError) as error:
         raise fail(error) from None
     if json:
-        typer.echo(dumps({**top, "lines": lines.to_dict("records")}, ensure_ascii=False, indent=1))
+        # JSON has no NaN: a line without an interval has null.
+        plain = lines.astype(object).where(lines.notna(), None)
+        typer.echo(dumps({**top, "lines": plain.to_dict("records")}, ensure_ascii=False, indent=1))
         return
     print_heading(top)
     if everything or verdict is not None:
         print_lines(lines)
     else:
-        print_unreproduced(lines, tuple(name for name in VERDICTS if not name.startswith("reproduced")))
+        print_contradicted(lines, CONTRADICTED)
 
 
 EXAMPLES: dict[Callable[..., None], str] = {

@@ -59,13 +59,22 @@ def print_heading(top: Mapping[str, Any]) -> None:
 
 def print_lines(lines: pd.DataFrame) -> None:
     """Print claims of the ledger in full."""
-    columns = ["id", "claim", "printed", "ours", "verdict", "from stored runs", "note"]
+    columns = ["id", "kind", "claim", "printed", "ours", "verdict", "detects", "from stored runs", "note"]
+    lines = lines.assign(detects=["" if pd.isna(value) else f"{value:.2g}" for value in lines["detects"]])
     rows = lines[columns].to_numpy().tolist()
-    fold = {"claim": None, "printed": 16, "ours": None, "verdict": 20, "from stored runs": None, "note": None}
-    print_table(columns, rows, fold=fold, drop=("from stored runs", "note"))
+    fold = {
+        "kind": 14,
+        "claim": None,
+        "printed": 16,
+        "ours": None,
+        "verdict": 20,
+        "from stored runs": None,
+        "note": None,
+    }
+    print_table(columns, rows, fold=fold, drop=("from stored runs", "kind", "detects", "note"))
 
 
-def print_unreproduced(lines: pd.DataFrame, verdicts: tuple[str, ...]) -> None:
+def print_contradicted(lines: pd.DataFrame, verdicts: tuple[str, ...]) -> None:
     """Print the claims with one of ``verdicts`` in short form, and how to see the others."""
     columns = ["id", "claim", "printed", "ours", "verdict"]
     lines = lines[lines["verdict"].isin(verdicts)]

@@ -6,18 +6,27 @@ The pages write ``{{ gaussian.hsic }}``, a MyST substitution. The book's configu
 
 from __future__ import annotations
 
+import json
 from typing import Any
+
+import pandas as pd
 
 from frhsic_core.kernels import Gaussian
 from frhsic_core.laws import GaussianPair
-from frhsic_core.paper.claims.stored import authors_file, recorded
+from frhsic_core.paper.claims import CONTRADICTED, MEASURED, VERDICTS, ledger, swapped
+from frhsic_core.paper.claims.stored import authors_file, recorded, two_grids
+from frhsic_core.paper.claims.verdicts import COMPATIBLE
+from frhsic_core.paper.experiments.eo_and_several.tables import arm_rows, order_share, printed_arms
 from frhsic_core.paper.experiments.main_table import pareto_table
-from frhsic_core.paper.experiments.paired_tests import family, main_family, main_rows
-from frhsic_core.paper.experiments.variants import BEST, DEFAULT, best_rows
+from frhsic_core.paper.experiments.paired_tests import family, main_family, main_rows, per_split
+from frhsic_core.paper.experiments.shared.pareto import sweeps_of
+from frhsic_core.paper.experiments.variants import BEST, CHOICE_DATASETS, DEFAULT, RETUNED, best_rows
 from frhsic_core.paper.experiments.variants.tables import rivals_of
-from frhsic_core.paper.runs.stored import stored_rows
+from frhsic_core.paper.runs.stored import book_folder, stored_rows
+from frhsic_core.paper.statements.registry import statements
 from frhsic_core.paper.statements.sentences import counts
 from frhsic_core.paper.statements.spectral import best_m
+from frhsic_core.registry import titles
 
 PROTOCOLS = ("text", "reference")
 # The first page has room for two of the ten measures: the authors' GDP and the R² of a nonlinear probe.
@@ -40,6 +49,7 @@ def gaussian_values() -> dict[str, Any]:
     kernel = Gaussian(1.0)
     m, bound = best_m(law, kernel_z=kernel, kernel_s=kernel)
     batch = 256
+    width = 0.5
     hsic = law.hsic(kernel, kernel)
     floor = law.null_mean(kernel, kernel, n=batch) / batch
     gaussian = {
@@ -48,10 +58,12 @@ def gaussian_values() -> dict[str, Any]:
         "expected_squared_mmd": f"{law.expected_squared_mmd(kernel):.4f}",
         "bound": f"{bound:.4f}",
         "m": m,
-        "smoothed_eipm": f"{law.eipm_limit(kernel, bandwidth=0.5):.3f}",
+        "width": f"{width:g}",
+        "smoothed_eipm": f"{law.eipm_limit(kernel, bandwidth=width):.3f}",
         "eipm": f"{law.expected_mmd(kernel):.3f}",
     }
-    return {"gaussian": gaussian, "floor": {"value": f"{floor:.4f}", "share": f"{100 * floor / hsic:.0f} %"}}
+    shown = {"batch": batch, "value": f"{floor:.4f}", "share": f"{100 * floor / hsic:.0f} %"}
+    return {"gaussian": gaussian, "floor": shown}
 
 
 def sweep_values() -> dict[str, Any]:
@@ -98,6 +110,7 @@ def paired_values() -> dict[str, Any]:
             table = main_family(protocol, measure=measure, summary="naup")
             values[protocol][name] = _verdict_counts(table)
             values["comparisons"] = len(table)
+            values["rivals"] = table["rival"].nunique()
             values["splits"] = int(table["splits"].min())
     return {"paired": values}
 
@@ -121,7 +134,45 @@ def variant_values() -> dict[str, Any]:
         table = family(rows, measure=MEASURES[measure], summary="naup", method=name, methods=compared)
         values.setdefault(short, {}).setdefault(against, {})[measure] = _verdict_counts(table)
         values["variant"]["comparisons"] = len(table)
+    for against in ("published", "retuned"):
+        leaders = leaders_by_area(rows, (BEST[0], *rivals_of(against)))
+        own = [dataset for dataset, name in leaders.items() if name == BEST[0]]
+        behind = [titles()[dataset] for dataset in leaders if dataset not in own]
+        values["variant"].setdefault("led", {})[against] = len(own)
+        values["variant"].setdefault("not_led", {})[against] = listed(behind)
+    values["variant"]["choice_datasets"] = len(CHOICE_DATASETS)
+    values["variant"]["retuned_rivals"] = len(RETUNED)
+    values["default"]["dimensions"] = DEFAULT.widths[-1]
     return values
+
+
+def listed(names: list[str]) -> str:
+    """Return names as a list in words.
+
+    Examples
+    --------
+    >>> listed(["Adult", "MEPS", "Crime"]), listed(["Crime"])
+    ('Adult, MEPS and Crime', 'Crime')
+    """
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+
+
+def leaders_by_area(rows: pd.DataFrame, names: tuple[str, ...], *, measure: str = "gdp_reference") -> dict[str, str]:
+    """Return the method with the largest mean of nAUP over splits on each dataset, each split normalized by itself."""
+    found = {}
+    for dataset, sweep in sweeps_of(rows, measure, methods=names):
+        areas = per_split(sweep, "naup").mean(0)
+        found[dataset] = sweep.methods[int(areas.argmax())]
+    return found
+
+
+def proof_values() -> dict[str, Any]:
+    """Count the statements that a proof assistant checked, and the strengths that a recorded certificate may have."""
+    rows = pd.read_csv(book_folder("proofs", "statements.csv"))
+    # A lemma on the way to a statement, or a step that takes another statement for granted, is not its proof.
+    part = rows["proved"].str.startswith("a lemma") | rows["marker"].str.contains("given")
+    proved = set(rows.loc[~part, "statement"]) & set(statements())
+    return {"proofs": {"statements": len(proved), "strengths": len({c["evidence"] for c in recorded()})}}
 
 
 def runtime_values() -> dict[str, Any]:
@@ -139,7 +190,54 @@ def runtime_values() -> dict[str, Any]:
         "product": f"{gpu['frem', 'library, all anchors'] / gpu['frhsic', 'library']:.1f}",
         "product_cpu": f"{cpu['frem', 'library, all anchors'] / cpu['frhsic', 'library']:.1f}",
     }
-    return {"runtime": ratios}
+    theirs = authors_file("runtime")
+    means = theirs[theirs["n"] == 20_000].groupby("method")["epoch_seconds"].mean()
+    return {"runtime": ratios | {"stored": f"{means['frem'] / means['frhsic']:.0f}"}}
+
+
+def ledger_values() -> dict[str, Any]:
+    """Count the measured lines of the ledger by verdict: the only lines that are evidence about results."""
+    table = ledger(kind=MEASURED)
+    count = table["verdict"].value_counts()
+    agreed = sum(int(count.get(name, 0)) for name in VERDICTS if name.startswith("reproduced"))
+    against = sum(int(count.get(name, 0)) for name in CONTRADICTED)
+    wrong = swapped()["verdict"].str.startswith("reproduced").mean()
+    return {
+        "ledger": {
+            "lines": len(ledger()),
+            "measured": len(table),
+            "reproduced": agreed,
+            "undecided": int(count.get(COMPATIBLE, 0)),
+            "contradicted": against,
+            "swapped": f"{wrong:.0%}".replace("%", " %"),
+        }
+    }
+
+
+def author_values() -> dict[str, Any]:
+    """Return the numbers of the points for the authors: two grids, rows of Adult, two forms for several attributes."""
+    pairs = two_grids()
+    texts = [f"{a:.3f} and {b:.3f}".replace("0.", ".") for a, b in zip(pairs.iloc[:, 1], pairs.iloc[:, 2], strict=True)]
+    names = [titles()[dataset] for dataset in pairs["dataset"]]
+    sweep = authors_file("sweep")
+    adult = sweep[sweep["dataset"] == "adult"].iloc[0]
+    cleaned = json.loads(book_folder("data_summaries", "adult-text.json").read_text(encoding="utf-8"))
+    shares = {}
+    for protocol, form in (("text", "product"), ("reference", "joint")):
+        rows = arm_rows("multi_sensitive", dataset="adult", protocol=protocol)
+        columns = ["gdp_reference_age", "gdp_reference_hours"]
+        shares[protocol] = f"{100 * order_share(rows, form, 'sum', lam=50.0, columns=columns)['all']:.0f} %"
+    printed = printed_arms("tab:multi_s")["gdp_age"].xs(("adult", "sum"), level=("dataset", "arm"))
+    shares |= {f"sum_{lam:g}": f"{printed[lam]:.3f}".removeprefix("0") for lam in (10.0, 50.0)}
+    return {
+        "grids": {"datasets": listed(names), "pairs": "; ".join(texts)},
+        "data": {
+            "adult_text": f"{cleaned['n']:,}",
+            "adult_stored": f"{int(adult['n']):,}",
+            "adult_columns": int(adult["d"]),
+        },
+        "several": shares,
+    }
 
 
 def page_values() -> dict[str, Any]:
@@ -152,4 +250,7 @@ def page_values() -> dict[str, Any]:
         **paired_values(),
         **variant_values(),
         **runtime_values(),
+        **ledger_values(),
+        **proof_values(),
+        **author_values(),
     }

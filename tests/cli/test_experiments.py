@@ -92,6 +92,7 @@ def test_reproduce_runs_everything_and_keeps_its_time(small, tmp_path) -> None:
         (["tables", "transfer"], "'transfer' has no Pareto table"),
         (["status", "--store", "nowhere"], "store is nowhere"),
         (["ledger", "--verdict", "difers"], "verdict is 'difers'"),
+        (["ledger", "--kind", "mesured"], "kind is 'mesured'"),
         (["run", "main", "--preset", "huge"], "preset is 'huge'"),
         (["run", "main", "--preset", "smoke", "--method", "frhisc"], "has no method frhisc"),
         (["tables", "main", "--dependence", "gpd"], "dependence is 'gpd'"),
@@ -248,12 +249,13 @@ def test_without_pyarrow_a_run_keeps_its_parts_and_tables_say_what_to_install(tm
 def judged(monkeypatch):
     """Put three lines in place of the ledger."""
     verdicts = ["reproduced", "fails", "differs"]
-    columns = ["id", "claim", "printed", "ours", "from stored runs", "note"]
-    lines = pd.DataFrame({name: [f"{name} {i}" for i in range(3)] for name in columns}).assign(verdict=verdicts)
+    columns = ["id", "kind", "claim", "printed", "ours", "from stored runs", "note"]
+    lines = pd.DataFrame({name: [f"{name} {i}" for i in range(3)] for name in columns})
+    lines = lines.assign(verdict=verdicts, detects=[0.1, float("nan"), 0.2])
     monkeypatch.setattr(
         ledger_module,
         "ledger",
-        lambda verdict=None: lines if verdict is None else lines[lines["verdict"] == verdict],
+        lambda verdict=None, kind=None: lines if verdict is None else lines[lines["verdict"] == verdict],
     )
     monkeypatch.setattr(ledger_module, "heading", lambda table: {"verdicts": dict.fromkeys(verdicts, 1)})
     return CliRunner()

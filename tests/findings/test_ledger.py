@@ -13,19 +13,22 @@ def table() -> pd.DataFrame:
     return ledger()
 
 
-def test_most_numbers_are_reproduced_by_one_protocol_or_the_other(table) -> None:
-    share = table["verdict"].value_counts(normalize=True)
-    assert share["reproduced"] > 0.5
-    assert share["reproduced"] + share["reproduced by the reference protocol only"] > 0.85
+def test_few_measured_lines_are_contradicted_and_few_confirmed(table) -> None:
+    """About one in ten and one in seven; most are compatible and not decided."""
+    share = table[table["kind"] == "measured"]["verdict"].value_counts(normalize=True)
+    assert share["differs"] + share["fails"] == pytest.approx(0.1, abs=0.02)
+    confirmed = share["reproduced"] + share["reproduced by the reference protocol only"]
+    assert confirmed == pytest.approx(1 / 7, abs=0.02)
+    assert share["compatible, not decided"] > 0.5
 
 
-def test_few_differ_and_fewer_fail(table) -> None:
-    share = table["verdict"].value_counts(normalize=True)
-    assert share["differs"] < 0.1
-    assert share["fails"] < 0.03
+def test_most_settings_were_copied_correctly(table) -> None:
+    share = table[table["kind"] == "implemented as printed"]["verdict"].value_counts(normalize=True)
+    assert share["reproduced"] > 0.9
 
 
 def test_how_many_would_differ_by_chance(table) -> None:
+    """Between one and two dozen."""
     top = heading(table)
     expected = top["differs by chance alone, expected"]
     assert 12 <= expected <= top["the same by the rate measured on our own splits"] <= 24

@@ -3,6 +3,9 @@
 An experiment registers its own queries with :func:`query`, beside its tables. Where the paper prints a mean over five
 splits and we have 25, the interval of an answer says where another mean over five splits would lie
 (:func:`predicted`); where it prints a single run, where another run would lie (:func:`one_run`).
+
+A query also says what its answer rests on, which is the *kind* of the line (:data:`KINDS`): a setting that our code
+copied from the paper, a number measured on data or runs, or a statement that was proved or checked.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache, wraps
+from functools import cache, partial, wraps
 from importlib import import_module
 from typing import Any
 
@@ -26,7 +29,15 @@ PROTOCOLS = ("text", "reference")
 DRAWS = 1000
 # Splits behind a mean of the paper.
 RUNS = 5
-WIDTH = 2.0
+# Share of new values that an interval leaves outside on each side: that of a normal variable beyond two sd.
+TAIL = math.erfc(math.sqrt(2.0)) / 2.0
+# The range of n runs leaves one new run outside with probability 2/(n + 1), whatever the distribution: from this many
+# runs on, that is at most a tenth.
+ENOUGH_FOR_RANGE = 19
+IMPLEMENTED = "implemented as printed"
+MEASURED = "measured"
+CHECKED = "proved or checked"
+KINDS = (MEASURED, IMPLEMENTED, CHECKED)
 # The λ of both protocols, the same nine for every method: the authors' sweep has these for all of its methods (and nine
 # more for FRHSIC), the main table of the book has them too. The text names five of them.
 FULL_GRID = "full"
@@ -38,13 +49,17 @@ class Answer:
 
     ``values`` are by protocol, or under ``"any"`` where there is one value for both; ``intervals`` say for the same
     keys where a mean over as many runs as the paper's would lie. ``why`` says why the claim cannot be judged, and is
-    empty where it can be; ``note`` is what a reader should know beside the numbers.
+    empty where it can be; ``note`` is what a reader should know beside the numbers. ``measure`` names the quantity, a
+    key of :data:`~frhsic_core.paper.claims.relevance.RELEVANT`. ``level`` is the probability that an interval calls a
+    value from the same distribution different.
     """
 
     values: dict[str, Any] = field(default_factory=dict)
     intervals: dict[str, Interval] = field(default_factory=dict)
     why: str = ""
     note: str = ""
+    measure: str = "other"
+    level: float = 2.0 * TAIL
 
 
 class NotRun(Exception):
@@ -53,21 +68,31 @@ class NotRun(Exception):
 
 Query = Callable[..., Answer]
 QUERIES: dict[str, Query] = {}
+KIND_OF: dict[str, str] = {}
 
 
-def query(function: Query) -> Query:
-    """Enter a function in ``QUERIES`` under its own name; without the rows it needs, its answer says so."""
+def query(function: Query | None = None, *, kind: str = MEASURED) -> Any:
+    """Enter a function in ``QUERIES`` under its own name; without the rows it needs, its answer says so.
+
+    ``kind`` is one of ``KINDS``: what the answer rests on.
+    """
+    if function is None:
+        return partial(query, kind=kind)
+    if kind not in KINDS:
+        raise ValueError(f"kind is {kind!r}: choose one of {', '.join(KINDS)}.")
     if function.__name__ in QUERIES:
         raise ValueError(f"There are two queries called {function.__name__!r}.")
+    called = function
 
-    @wraps(function)
+    @wraps(called)
     def answered(*args: Any, **kwargs: Any) -> Answer:
         try:
-            return function(*args, **kwargs)
+            return called(*args, **kwargs)
         except NotRun as error:
             return Answer(why=str(error))
 
-    QUERIES[function.__name__] = answered
+    QUERIES[called.__name__] = answered
+    KIND_OF[called.__name__] = kind
     return answered
 
 
@@ -107,28 +132,60 @@ def weights(splits: int, runs: int) -> np.ndarray:
 
 
 def predicted(draws: np.ndarray, *, runs: int, splits: int) -> Interval:
-    """Return where another mean over ``runs`` splits would lie, from bootstrap draws of such means."""
+    """Return where another mean over ``runs`` splits would lie, from bootstrap draws of such means.
+
+    The ends are quantiles of the draws, so that a skewed distribution has a skewed interval. They are moved away from
+    the median by √(splits/(splits − 1) · (1 + runs/splits)): the draws scatter as the sample with divisor n does, and
+    our own mean has an error too. A quantity that is never negative in the draws has no interval below zero.
+    """
     draws = draws[~np.isnan(draws)]
     if draws.size < 2:
         return math.nan, math.nan
-    # The bootstrap's spread is that of the sample with divisor n.
-    spread = draws.std(ddof=1) * math.sqrt(splits / (splits - 1) * (1.0 + runs / splits))
-    return float(draws.mean() - WIDTH * spread), float(draws.mean() + WIDTH * spread)
+    low, middle, high = np.quantile(draws, [TAIL, 0.5, 1.0 - TAIL])
+    stretch = math.sqrt(splits / (splits - 1) * (1.0 + runs / splits))
+    lower = middle - stretch * (middle - low)
+    if draws.min() >= 0.0:
+        lower = max(lower, 0.0)
+    return float(lower), float(middle + stretch * (high - middle))
 
 
-def one_run(values: np.ndarray, *, logarithm: bool = False) -> tuple[float, tuple[float, float]]:
-    """Return the mean of some runs and where one further run would lie; with ``logarithm`` the geometric mean.
+def few_runs(values: np.ndarray, *, runs: int) -> tuple[float, Interval]:
+    """Return the mean of a few runs and where the mean of ``runs`` others would lie if they were normal.
+
+    Five runs have no quantiles to speak of: the interval is that of Student's t, not below zero for a quantity that is
+    never negative.
 
     Examples
     --------
-    >>> one_run(np.array([1.0, 1.0, 1.0]))
+    >>> few_runs(np.array([1.0, 1.0, 1.0]), runs=1)
     (1.0, (1.0, 1.0))
     """
+    from scipy import stats
+
     values = np.asarray(values, float)
-    if logarithm:
-        mean, (low, high) = one_run(np.log(values))
-        return math.exp(mean), (math.exp(low), math.exp(high))
-    return float(values.mean()), predicted(weights(len(values), 1) @ values, runs=1, splits=len(values))
+    n = len(values)
+    reach = float(stats.t.isf(TAIL, n - 1) * values.std(ddof=1)) * math.sqrt(1.0 / runs + 1.0 / n)
+    mean = float(values.mean())
+    low = mean - reach
+    return mean, (max(low, 0.0) if values.min() >= 0.0 else low, mean + reach)
+
+
+def one_run(values: np.ndarray, *, skewed: bool = False) -> tuple[float, Interval, float]:
+    """Return the middle of some runs, where one further run would lie, and how often it would not.
+
+    For a ``skewed`` quantity the interval is the range of the runs, which assumes no distribution, and the middle is
+    the median. Otherwise, and where there are too few runs for their range, it is the interval of :func:`few_runs`.
+
+    Examples
+    --------
+    >>> one_run(np.arange(24.0), skewed=True)
+    (11.5, (0.0, 23.0), 0.08)
+    """
+    values = np.asarray(values, float)
+    if skewed and len(values) >= ENOUGH_FOR_RANGE:
+        return float(np.median(values)), (float(values.min()), float(values.max())), 2.0 / (len(values) + 1)
+    mean, interval = few_runs(values, runs=1)
+    return mean, interval, 2.0 * TAIL
 
 
 @cache

@@ -1,7 +1,7 @@
 """The rules of the ledger: from a printed value and ours to yes, no or *not decided*.
 
 A rule is a function of the printed text, our value and, where there is one, the interval in which a mean over as many
-runs as the paper's would lie. It returns True, False, or a sentence that says why it cannot decide.
+runs as the paper's would lie. It returns True, False, or a sentence that says why both are possible.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from frhsic_core.paper.claims.answers import Interval
+from frhsic_core.paper.claims.answers import TAIL, Interval
 
 Decision = bool | str
+# What `certified` returns for a statement that needs a condition that the paper leaves unsaid.
+CORRECTED = "holds as corrected"
 Rule = Callable[[str, Any, Interval | None], Decision]
 
 
@@ -65,18 +67,21 @@ def equal(printed: str, value: Any, interval: Interval | None) -> Decision:
     return wanted == str(value)
 
 
-def rounds_to(printed: str, value: Any, interval: Interval | None) -> Decision:
-    """Check that our number, rounded to the digits of the printed one without trailing zeros, is the printed one."""
-    if value is None:
-        return False
+# How far a number may be from one that the paper calls approximate.
+APPROXIMATE = 0.05
+# An order of magnitude is the nearest power of ten: within half a decade.
+HALF_DECADE = 0.5
+
+
+def approximately(printed: str, value: Any, interval: Interval | None) -> Decision:
+    """Check that our number is within 5 % of one that is printed as approximate."""
     wanted = float(parsed(printed))
-    digits = len(f"{wanted:e}".partition("e")[0].rstrip("0").rstrip(".").replace(".", ""))
-    return math.isclose(float(f"{value:.{digits - 1}e}"), wanted, rel_tol=1e-9)
+    return value is not None and abs(value - wanted) <= APPROXIMATE * abs(wanted)
 
 
 def magnitude(printed: str, value: Any, interval: Interval | None) -> Decision:
-    """Check that ours is within a factor of ten of a number that is printed as an order of magnitude."""
-    return bool(abs(math.log10(value / float(parsed(printed)))) < 1.0)
+    """Check that the printed power of ten is the one nearest to ours."""
+    return bool(abs(math.log10(value / float(parsed(printed)))) < HALF_DECADE)
 
 
 def within_spread(printed: str, value: Any, interval: Interval | None) -> Decision:
@@ -92,22 +97,35 @@ def within_spread(printed: str, value: Any, interval: Interval | None) -> Decisi
     return low - rounding <= float(parsed(printed)) <= high + rounding
 
 
+def _bounded(low: float, high: float, first: float, last: float) -> Decision:
+    """Return whether [first, last] lies in [low, high]; a sentence where it lies there only in part."""
+    if low <= first and last <= high:
+        return True
+    if first <= high and low <= last:
+        return f"the interval from {first:.4g} to {last:.4g} also holds values that contradict it"
+    return False
+
+
 def at_most(printed: str, value: Any, interval: Interval | None) -> Decision:
-    """Check that ours is at most the printed number (the lower end of its interval, where it has one)."""
-    return bool((interval[0] if interval else value) <= float(parsed(printed)) + half_unit(printed))
+    """Check that ours, with the whole of its interval, is at most the printed number."""
+    return _bounded(-math.inf, float(parsed(printed)) + half_unit(printed), *(interval or (value, value)))
 
 
 def at_least(printed: str, value: Any, interval: Interval | None) -> Decision:
-    """Check that ours is at least the printed number, or at least two where the paper says 'several'."""
+    """Check that ours, with the whole of its interval, is at least the printed number; 'several' is at least two."""
     wanted = 2.0 if printed == "several" else float(parsed(printed))
-    return bool((interval[1] if interval else value) >= wanted)
+    return _bounded(wanted, math.inf, *(interval or (value, value)))
 
 
 def between(printed: str, value: Any, interval: Interval | None) -> Decision:
-    """Check that ours (its interval, where it has one) overlaps the printed range."""
-    low, high = parsed(printed)
-    first, last = interval or (value, value)
-    return bool(first <= high and low <= last)
+    """Check that ours, with the whole of its interval, lies in the printed range."""
+    return _bounded(*parsed(printed), *(interval or (value, value)))
+
+
+def contains(printed: str, value: Any, interval: Interval | None) -> Decision:
+    """Check that all printed values are among ours, which may be more."""
+    wanted = parsed(printed)
+    return all(any(math.isclose(a, b, rel_tol=1e-6) for b in value) for a in wanted)
 
 
 def covers(printed: str, value: Any, interval: Interval | None) -> Decision:
@@ -116,30 +134,37 @@ def covers(printed: str, value: Any, interval: Interval | None) -> Decision:
 
 
 def rank(printed: str, value: Any, interval: Interval | None) -> Decision:
-    """Check for the same rank; not decided where the ranks of five-split means include the printed one."""
+    """Check for the same rank; not decided where the ranks of repeated runs include others beside the printed one."""
     wanted = float(parsed(printed))
-    if value == wanted:
+    low, high = interval or (value, value)
+    if low == high == wanted:
         return True
-    if interval and interval[0] <= wanted <= interval[1]:
-        places = f"{interval[0]:g} to {interval[1]:g}"
-        return f"number {value:g} over all splits, but five splits would give any place from {places}"
-    return False
+    if low <= wanted <= high:
+        return f"number {value:g} over all splits, but repeated runs would give any rank from {low:g} to {high:g}"
+    return bool(value == wanted)
 
 
 def dash(printed: str, value: Any, interval: Interval | None) -> Decision:
-    """Check that, as the paper prints a dash, at least one five-split mean in twenty has no value."""
-    return bool(value >= 0.05)
+    """Check that, as the paper prints a dash, nearly all five-split means have no value."""
+    if 2.0 * TAIL <= value <= 1.0 - 2.0 * TAIL:
+        return f"{value:.0%} of five-split means have no value, the others have one"
+    return bool(value > 0.5)
 
 
 def true(printed: str, value: Any, interval: Interval | None) -> Decision:
-    """Check that the answer of the query is yes."""
-    return bool(value)
+    """Check that the answer of the query is yes; a sentence is an answer that is neither yes nor no."""
+    return value if isinstance(value, str) else bool(value)
 
 
 def certified(printed: str, value: Any, interval: Interval | None) -> Decision:
-    """Check that no cited certificate found a counterexample to the statement as printed, and that none is open."""
+    """Check that no cited certificate found a counterexample to the statement as printed, and that none is open.
+
+    ``CORRECTED`` where the statement holds under a condition that the paper leaves unsaid.
+    """
     if "inconclusive" in value:
         return "a certificate is inconclusive"
+    if CORRECTED in value:
+        return CORRECTED
     return "fails as stated" not in value
 
 
@@ -154,6 +179,7 @@ def order(printed: str, value: Any, interval: Interval | None) -> Decision:
 
 
 _ALL = (
-    equal, rounds_to, magnitude, within_spread, at_most, at_least, between, covers, rank, dash, true, certified, order,
+    equal, approximately, magnitude, within_spread, at_most, at_least, between, contains, covers, rank, dash, true,
+    certified, order,
 )  # fmt: skip
 RULES: dict[str, Rule] = {rule.__name__: rule for rule in _ALL}

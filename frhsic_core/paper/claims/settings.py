@@ -1,7 +1,10 @@
-"""Queries of the ledger on settings: what the stored runs, the plans, the protocols and the data really are.
+"""Queries of the ledger on settings: what the stored runs, the protocols and the data really are.
 
-Settings of training and of penalties are read from the provenance of the stored runs, which was written by the objects
-that trained them. Only the settings of the encoder and the optimizer are read from the code, and only they load torch.
+Settings of training and of penalties, grids and splits are read from the provenance of the stored runs, which was
+written by the objects that trained them, or from the stored rows; never from a plan of what to run. What the provenance
+does not record (the encoder, the optimizer, constants of a measurement) is read from the code that ran; the first two
+load torch. These lines say that we *implemented* the paper as printed, and are no evidence for it. Only the facts about
+datasets are measured.
 """
 
 from __future__ import annotations
@@ -14,12 +17,8 @@ import re
 from functools import cache
 from typing import Any
 
-from frhsic_core.paper.claims.answers import Answer, query
-from frhsic_core.paper.experiments.presets import experiment_for
-from frhsic_core.paper.runs.plan import Experiment, Study
+from frhsic_core.paper.claims.answers import IMPLEMENTED, PROTOCOLS, Answer, query, rows_of
 from frhsic_core.paper.runs.stored import book_folder, stored_provenance
-
-PRESET_OF = {"text": "text", "reference": "full"}
 
 
 @cache
@@ -34,11 +33,11 @@ def _collapsed(values: list[Any]) -> Any:
     return different[0] if len(different) == 1 else tuple(different)
 
 
-@query
+@query(kind=IMPLEMENTED)
 def recipe(names: list[str], percent: bool = False) -> Answer:
     """Return settings of the training, over every recipe of the stored sweep."""
     values = {}
-    for protocol in PRESET_OF:
+    for protocol in PROTOCOLS:
         recipes = [r for r in provenance()["recipes"].values() if r["task"]["protocol"] == protocol]
         found = [
             _collapsed([tuple(r[name]) if isinstance(r[name], list) else r[name] for r in recipes]) for name in names
@@ -58,13 +57,13 @@ def _value_of(text: str) -> Any:
     return text if number is None else float(number)
 
 
-@query
+@query(kind=IMPLEMENTED)
 def penalty(methods: list[str], name: str) -> Answer:
     """Return a setting of the penalties that trained the stored sweep; open where the penalty has no such setting."""
     recipes = provenance()["recipes"]
     values: dict[str, Any] = {}
     by_method: dict[str, Any] = {}
-    for protocol in PRESET_OF:
+    for protocol in PROTOCOLS:
         found = []
         for stack in provenance()["stacks"]:
             made = recipes[stack["recipe"]]
@@ -84,7 +83,7 @@ def penalty(methods: list[str], name: str) -> Answer:
     return Answer(values, note="; ".join(notes))
 
 
-@query
+@query(kind=IMPLEMENTED)
 def penalty_given(method: str, name: str, given: str, equals: str) -> Answer:
     """Return a setting of a penalty in the protocols where another setting is as the text says."""
     value = penalty([method], name).values
@@ -94,7 +93,7 @@ def penalty_given(method: str, name: str, given: str, equals: str) -> Answer:
     return Answer(values, note="; ".join(others))
 
 
-@query
+@query(kind=IMPLEMENTED)
 def adversary_sizes(method: str, out: str) -> Answer:
     """Return the widths of the adversary: from the dimension of Z through its hidden layer to its outputs."""
     dimension = _widths()[-1]
@@ -104,7 +103,7 @@ def adversary_sizes(method: str, out: str) -> Answer:
     return Answer(sizes)
 
 
-@query
+@query(kind=IMPLEMENTED)
 def anchor_share() -> Answer:
     """Return the share of a batch that FREM uses as anchors, in per cent."""
     anchors = penalty(["frem"], "anchors").values
@@ -112,47 +111,54 @@ def anchor_share() -> Answer:
     return Answer({protocol: 100 * anchors[protocol] / batch[protocol] for protocol in anchors})
 
 
-@query
-def plan_fact(experiment: str, what: str) -> Answer:
-    """Return the λ grid, the splits or the datasets of an experiment, as the text has it and as run in full."""
+@query(kind=IMPLEMENTED)
+def run_fact(experiment: str, what: str) -> Answer:
+    """Return the λ grid, the splits or the datasets of the stored runs of an experiment, from their provenance."""
+    side = stored_provenance(experiment)
+    recipes = side["recipes"]
     values: dict[str, Any] = {}
-    for protocol, preset in PRESET_OF.items():
-        plan = experiment_for(experiment, preset)
-        assert isinstance(plan, Experiment)
+    for protocol in PROTOCOLS:
+        mine = [r for r in recipes.values() if r["task"]["protocol"] == protocol]
+        stacks = [s for s in side["stacks"] if recipes[s["recipe"]]["task"]["protocol"] == protocol]
+        swept = [s for s in stacks if recipes[s["recipe"]]["method"] != "unfair"]
+        if not swept:
+            continue
+        splits = tuple(sorted({split for stack in stacks for split in stack["splits"]}))
         values[protocol] = {
-            "lams": plan.lams,
-            "splits": len(plan.splits),
-            "seeds": plan.splits,
-            "base_seed": plan.splits[0],
-            "datasets": len({task.dataset for task in plan.tasks}),
-            "validation_percent": 100 * plan.fractions[1],
+            "lams": tuple(sorted({lam for stack in swept for lam in stack["lams"]})),
+            "splits": len(splits),
+            "seeds": splits,
+            "base_seed": splits[0],
+            "datasets": len({r["task"]["dataset"] for r in mine}),
+            "validation_percent": _collapsed([round(100 * r["fractions"][1], 9) for r in mine]),
         }[what]
-    return Answer(values)
+    more = {"splits": "more repeats than printed, with the printed ones among them", "seeds": "the printed ones first"}
+    if len(values) == 1:
+        values = {"any": next(iter(values.values()))}
+    return Answer(values, note=more.get(what, ""))
 
 
-@query
-def unit_setting(study: str, name: str, end: str, where: dict[str, Any] | None = None) -> Answer:
-    """Return a setting of a study as planned: the smallest, largest, only or all of its values over the units."""
-    chosen = experiment_for(study, "text")
-    assert isinstance(chosen, Study)
-    units = [dict(unit) for unit in chosen.units]
-    found = {unit[name] for unit in units if name in unit and all(unit.get(k) == v for k, v in (where or {}).items())}
-    values = tuple(sorted(found))
+@query(kind=IMPLEMENTED)
+def row_setting(experiment: str, name: str, end: str, where: dict[str, Any] | None = None) -> Answer:
+    """Return a setting of a study from its stored rows: the smallest, largest, only or all of its values."""
+    rows = rows_of(experiment)
+    for column, wanted in (where or {}).items():
+        rows = rows[rows[column] == wanted]
+    values = tuple(float(v) for v in sorted(rows[name].dropna().unique()))
     if not values or (end == "only" and len(values) > 1):
-        raise ValueError(f"{name} of {study} has the values {values} where {where}: one value was expected.")
+        raise ValueError(f"{name} of {experiment} has the values {values} where {where}: one value was expected.")
     return Answer({"any": {"min": values[0], "max": values[-1], "only": values[0], "all": values}[end]})
 
 
-@query
-def constant(module: str, name: str, key: str = "", field: str = "", scale: float = 1.0, shift: float = 0.0) -> Answer:
+@query(kind=IMPLEMENTED)
+def constant(module: str, name: str, key: str | int = "", scale: float = 1.0, shift: float = 0.0) -> Answer:
     """Return a constant of the code, a number or a grid; with ``key``, an entry of it."""
     value = getattr(importlib.import_module(f"frhsic_core.{module}"), name)
-    value = value[key] if key else value
-    value = getattr(value, field) if field else value
+    value = value if key == "" else value[key]
     return Answer({"any": value if isinstance(value, tuple) else shift + scale * value})
 
 
-@query
+@query(kind=IMPLEMENTED)
 def default_argument(module: str, function: str, name: str) -> Answer:
     """Return the default of an argument."""
     called = getattr(importlib.import_module(f"frhsic_core.{module}"), function)
@@ -164,7 +170,7 @@ def dataset_fact(dataset: str, what: str) -> Answer:
     """Return rows, features or the range of S of a dataset in both variants; open where our source lacks columns."""
     values = {}
     lacking = []
-    for variant in PRESET_OF:
+    for variant in PROTOCOLS:
         summary = json.loads(book_folder("data_summaries", f"{dataset}-{variant}.json").read_text(encoding="utf-8"))
         values[variant] = {
             "n": summary["n"],
@@ -180,7 +186,7 @@ def dataset_fact(dataset: str, what: str) -> Answer:
     return Answer(values, why=why)
 
 
-@query
+@query(kind=IMPLEMENTED)
 def card_fact(dataset: str, fact: str) -> Answer:
     """Return a number from a dataset's card: the year of the survey, or the cut that defines the target."""
     cards = importlib.import_module("frhsic_core.data.loading").CARDS
@@ -199,7 +205,7 @@ def _widths() -> tuple[int, ...]:
     return tuple(inspect.signature(ModelStack).parameters["widths"].default)
 
 
-@query
+@query(kind=IMPLEMENTED)
 def encoder(what: str) -> Answer:
     """Return depth, width or sizes of encoder and head."""
     widths = _widths()
@@ -214,7 +220,7 @@ def encoder(what: str) -> Answer:
     return Answer({"any": found})
 
 
-@query
+@query(kind=IMPLEMENTED)
 def adam(what: str) -> Answer:
     """Return a default of the optimizer; the trainer sets the learning rate alone."""
     import torch
@@ -225,7 +231,7 @@ def adam(what: str) -> Answer:
     return Answer({"any": found})
 
 
-@query
+@query(kind=IMPLEMENTED)
 def adversary(method: str, what: str) -> Answer:
     """Return, for a tiny training, adversary steps for each encoder step, or the number of the adversary's outputs."""
     import torch
@@ -233,7 +239,7 @@ def adversary(method: str, what: str) -> Answer:
     from frhsic_core.learning import Trainer, make_penalty
 
     values: dict[str, Any] = {}
-    for protocol in PRESET_OF:
+    for protocol in PROTOCOLS:
         generator = torch.Generator().manual_seed(0)
         x = torch.rand(1, 64, 3, generator=generator)
         s = torch.rand(1, 64, generator=generator)
@@ -253,7 +259,7 @@ def adversary(method: str, what: str) -> Answer:
     return Answer(values)
 
 
-@query
+@query(kind=IMPLEMENTED)
 def training_range() -> Answer:
     """Return the smallest and largest training value of X and S after scaling, on a draw of the synthetic law."""
     from frhsic_core.data import load_dataset, stack_splits
@@ -263,7 +269,7 @@ def training_range() -> Answer:
     return Answer({"any": (low, max(float(stack.x_train.max()), float(stack.s_train.max())))})
 
 
-@query
+@query(kind=IMPLEMENTED)
 def noise_spread(column: str, power: int = 1) -> Answer:
     """Return the spread (its ``power``) of the noise in a feature of the synthetic law, from 200,000 draws."""
     from frhsic_core.data.synthetic import classification
@@ -276,15 +282,16 @@ def noise_spread(column: str, power: int = 1) -> Answer:
     return Answer({"any": spread}, {"any": (spread - width, spread + width)})
 
 
-@query
+@query(kind=IMPLEMENTED)
 def machine(what: str) -> Answer:
-    """Return devices, hours or versions behind the stored sweep; the last two are facts about one machine."""
+    """Return devices, hours or versions behind the stored sweep, which are facts about one machine."""
     if what == "hours":
         spent = sum(s["seconds_training"] + s["seconds_evaluation"] for s in provenance()["stacks"]) / 3600
         return Answer({"any": round(spent, 2)}, why="it is a fact about the authors' machine; ours stands beside it")
     environments = provenance()["environments"]
     if what == "devices":
-        return Answer({"any": len({e["device"] for e in environments})})
+        devices = len({e["device"] for e in environments})
+        return Answer({"any": devices}, why="it is a fact about the authors' machine; ours stands beside it")
     one = environments[-1]
     short = {name: ".".join(one[name].split(".")[:2]) for name in ("python", "numpy", "scikit-learn")}
     text = f"Python {short['python']}; NumPy {short['numpy']}; scikit-learn {short['scikit-learn']}"

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from frhsic_core.paper.claims.answers import Answer, Interval, query, rows_of
+from frhsic_core.paper.claims.answers import TAIL, Answer, Interval, query, rows_of
 from frhsic_core.paper.runs.plan import Study, units_of
 
 ORDER = 9
@@ -169,8 +169,7 @@ def printed_slope(estimator: str) -> Answer:
     rows = rows_of("convergence", "printed")
     slopes = rows[f"slope_{estimator}"]
     exact = rows[f"slope_{estimator}_exact"]
-    low = slopes.mean() - 2 * slopes.std()
-    high = slopes.mean() + 2 * slopes.std()
+    low, high = slopes.quantile([TAIL, 1.0 - TAIL])
     target = "its smoothed limit" if estimator == "eipm" else "the exact HSIC"
     note = f"interval of one study among {len(rows)}; against {target} the mean slope is {exact.mean():.3f}"
-    return Answer({"any": float(slopes.mean())}, {"any": (float(low), float(high))}, note=note)
+    return Answer({"any": float(slopes.mean())}, {"any": (float(low), float(high))}, note=note, measure="slope")

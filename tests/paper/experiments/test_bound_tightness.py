@@ -9,7 +9,6 @@ import pytest
 import torch
 
 from frhsic_core.kernels import Gaussian
-from frhsic_core.paper.claims.answers import one_run
 from frhsic_core.paper.experiments import bound_tightness
 from frhsic_core.paper.experiments.bound_tightness import (
     exact_matrix,
@@ -145,11 +144,3 @@ def test_scaling_smoke_and_the_theory_modules_enclosure(tmp_path) -> None:
     spectrum = rows[rows["what"] == "spectrum"]
     assert spectrum["log10_exact"].iloc[-1] == pytest.approx(exact["log10_smallest"], abs=1e-3)
     assert len(scaling_table(rows)) == 1
-
-
-def test_interval_of_one_run_on_either_scale() -> None:
-    values = np.exp(np.random.default_rng(0).normal(size=400))
-    mean, (low, high) = one_run(values, logarithm=True)
-    assert np.log(mean) == pytest.approx(0, abs=0.2)
-    assert (np.log(low), np.log(high)) == pytest.approx((-2, 2), abs=0.4)
-    assert one_run(values)[1][0] < 0 < low

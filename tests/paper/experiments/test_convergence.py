@@ -10,7 +10,6 @@ from frhsic_core.conditional import eipm
 from frhsic_core.joint.hsic import hsic
 from frhsic_core.kernels import Gaussian
 from frhsic_core.laws import GaussianPair
-from frhsic_core.paper.claims.settings import unit_setting
 from frhsic_core.paper.experiments import convergence
 from frhsic_core.paper.experiments.convergence import mean_slope, slope_interval
 from frhsic_core.paper.experiments.presets import experiment_for
@@ -96,12 +95,3 @@ def test_smoke_runs_from_end_to_end(tmp_path) -> None:
     rows = store.read()
     assert (rows["part"] == "exact").sum() == 6
     assert rows.loc[rows["part"] == "printed", "slope_hsic"].between(-1.5, 0.5).all()
-
-
-def test_settings_of_the_figure_are_those_of_the_plan() -> None:
-    def ask(**arguments) -> object:
-        return unit_setting(study="convergence", **arguments).values["any"]
-
-    assert (ask(name="n", end="min"), ask(name="n", end="max"), ask(name="replications", end="only")) == (50, 5000, 20)
-    with pytest.raises(ValueError, match="one value"):
-        ask(name="n", end="only")

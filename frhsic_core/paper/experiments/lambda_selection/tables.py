@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from frhsic_core.paper.claims.answers import DRAWS, PROTOCOLS, Answer, NotRun, query, rows_of
+from frhsic_core.paper.claims.answers import DRAWS, PROTOCOLS, TAIL, Answer, NotRun, query, rows_of
 from frhsic_core.paper.experiments.shared.pareto import BAND, GRID, Frontiers, by_split, keeps, matched_chosen
 
 KEYS = ["dataset", "method", "split"]
@@ -207,7 +207,7 @@ def _each_protocol(datasets: list[str], answer: Callable[[pd.DataFrame], tuple[A
         notes.append(f"{protocol}, {part['split'].nunique()} splits: {note}")
     if not values:
         raise NotRun(f"not run yet (no stored rows of 'lambda_selection' on {', '.join(datasets)})")
-    return Answer(values, intervals, note="; ".join(notes))
+    return Answer(values, intervals, note="; ".join(notes), measure="grid value")
 
 
 @query
@@ -222,7 +222,7 @@ def selected_end(datasets: list[str], end: str, splits: int = 3, test: str = "re
         rng = np.random.default_rng(0)
         drawn = np.concatenate([lam[rng.integers(0, len(lam), (DRAWS, splits))] for lam in lams], axis=1)
         ends = reduce(drawn[~np.isnan(drawn).all(1)], axis=1)
-        low, high = np.quantile(ends, [0.025, 0.975], method="nearest")
+        low, high = np.quantile(ends, [TAIL, 1.0 - TAIL], method="nearest")
         counts = table["lam"].where(table["satisfied"]).value_counts(dropna=False).sort_index()
         shown = ", ".join(f"{'none' if np.isnan(lam) else f'{lam:g}'} ×{n}" for lam, n in counts.items())
         return float(np.quantile(ends, 0.5, method="nearest")), (float(low), float(high)), f"selected {shown}"

@@ -107,6 +107,17 @@ def corrected_t(difference: np.ndarray, *, test_share: float = 0.2) -> tuple[flo
     return float(t), float(2.0 * stats.t.sf(abs(t), len(d) - 1))
 
 
+def corrected_scale(splits: int, *, test_share: float = 0.2) -> float:
+    """Return by how much the interval of a mean over splits widens in the corrected resampled t-test.
+
+    Examples
+    --------
+    >>> round(corrected_scale(25), 3)
+    2.693
+    """
+    return float(np.sqrt(1.0 + splits * test_share / (1.0 - test_share)))
+
+
 def t_interval(difference: np.ndarray) -> tuple[float, float]:
     """Return the mean of paired differences and the half-width of its 95 % t interval; NaN with a single one.
 

@@ -1,7 +1,7 @@
 """Tables and queries of the transfer experiment: spread over heads, the worst head, who keeps performance.
 
 The reference protocol was trained, on five splits. The paper's table prints one run, so the interval of a query is
-where another single run would lie.
+where another single run would lie, by Student's t.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
-from frhsic_core.paper.claims.answers import Answer, data_note, joined, one_run, query, rows_of
+from frhsic_core.paper.claims.answers import IMPLEMENTED, Answer, data_note, joined, one_run, query, rows_of
 from frhsic_core.paper.experiments.shared.paired import t_interval
 from frhsic_core.paper.experiments.shared.pareto import keeps, named
-from frhsic_core.paper.experiments.transfer import HEADS, LAMS
+from frhsic_core.paper.experiments.transfer import HEADS
 from frhsic_core.paper.runs.stored import book_folder
 from frhsic_core.registry import TRANSFER_METHODS, labels
 
@@ -195,14 +195,21 @@ def heads_of(dataset: str, method: str, convention: str = "gdp_mixed") -> pd.Dat
     return part.dropna(subset="sd").sort_values("split").set_index("split")
 
 
-@query
+@query(kind=IMPLEMENTED)
 def transfer_setting(what: str, dataset: str = "") -> Answer:
-    """Return the λ of a dataset's table in the transfer experiment, or its number of heads."""
+    """Return the λ of a dataset's table in the transfer experiment, or its number of heads, from the stored rows."""
+    rows = rows_of("transfer")
     if what == "heads":
-        return Answer({"any": float(len(HEADS))})
-    lam = PAPER_LAMS[dataset] if dataset else min(LAMS)
-    note = "" if dataset else "every dataset was run at 10; the printed values of Crime are said to be at 100"
-    return Answer({"any": lam if lam in LAMS else None}, note=note)
+        return Answer({"any": float(sum(name.endswith("_gdp_mixed") for name in rows.columns))})
+    rows = rows[(rows["method"] != "unfair") & (rows["option"] == "")]
+    if not dataset:
+        lam = float(rows["lam"].min())
+        every = bool((rows[rows["lam"] == lam]["dataset"].nunique()) == rows["dataset"].nunique())
+        note = "every dataset was run at it; the printed values of Crime are said to be at 100"
+        return Answer({"any": lam if every else None}, note=note)
+    lam = PAPER_LAMS[dataset]
+    trained = bool((rows.loc[rows["dataset"] == dataset, "lam"] == lam).any())
+    return Answer({"any": lam if trained else None})
 
 
 @query
@@ -215,17 +222,15 @@ def transfer_spread(dataset: str, method: str) -> Answer:
     note = joined(
         "reference protocol", note, f"on one scale {one:.4f}", f"split 42 alone {values[0]:.4g}", data_note(dataset)
     )
-    mean, interval = one_run(values)
-    return Answer({"any": mean}, {"any": interval}, note=note)
+    mean, interval, level = one_run(values)
+    return Answer({"any": mean}, {"any": interval}, note=note, measure="gdp", level=level)
 
 
 @query
 def transfer_absent(dataset: str, method: str) -> Answer:
-    """Return the share of splits without a model of the method at the table's λ."""
-    rows = rows_of("transfer")
-    part = rows[(rows["dataset"] == dataset) & (rows["method"] == method) & (rows["option"] == "")]
+    """Return no value: a method without a penalty has no model at the table's λ."""
     own = heads_of(dataset, method)["sd"].mean()
-    return Answer({"any": float((part["lam"] != PAPER_LAMS[dataset]).mean())}, note=f"at its own λ = 0: {own:.4f}")
+    return Answer(why=f"a dash by construction: {method} has no λ; at its own λ = 0 the spread is {own:.4f}")
 
 
 @query
@@ -236,7 +241,7 @@ def transfer_reduction(dataset: str, method: str) -> Answer:
         own, unfair = (heads_of(dataset, name, convention)["sd"] for name in (method, "unfair"))
         found[convention] = 100 * (1 - own / unfair).to_numpy(float)
     note = f"on one scale {found['gdp_sample'].mean():.0f} ± {found['gdp_sample'].std(ddof=1):.0f} over splits"
-    mean, interval = one_run(found["gdp_mixed"])
+    mean, interval, _ = one_run(found["gdp_mixed"])
     return Answer({"any": mean}, {"any": interval}, note=note)
 
 

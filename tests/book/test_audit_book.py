@@ -1,0 +1,64 @@
+"""The script that changes stored columns and printed numbers finds what it should, and changes no file."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "book" / "_ext"))
+
+import audit_book  # noqa: E402
+
+
+def test_no_number_is_typed_on_the_landing_page_or_a_part_page() -> None:
+    assert [line for page in audit_book.PAGES for line in audit_book.typed_numbers(page)] == []
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("HSIC led on four of the datasets.", ["four"]),
+        ("It is .786 in 12 of 30 comparisons, 1,500 rows.", [".786", "12", "30", "1,500"]),
+        ("Theorem 5.1, Proposition G.2 and Corollaries 5.2 and G.3 hold for $n=3$ and `lam=10.0`.", []),
+        ("There are two routes; {{ runs.datasets }} datasets, see {chapter}`main_table`.", []),
+        (":gutter: 3", []),
+        ("Of two methods one wins.", ["two"]),
+    ],
+)
+def test_typed_numbers(tmp_path: Path, line: str, found: list[str]) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(f"(part-1)=\n# Title\n\n{line}\n", encoding="utf-8")
+    hits = audit_book.typed_numbers(page)
+    assert [hit.partition(": '")[2].partition("'")[0] for hit in hits] == found
+
+
+def test_a_change_is_seen_by_readers_and_undone() -> None:
+    from frhsic_core.paper.runs.stored import stored_rows
+
+    before = stored_rows("synthetic")
+    try:
+        audit_book.install(audit_book.Change("synthetic", "bayes"))
+        changed = stored_rows("synthetic")
+        other = stored_rows("ablation")
+    finally:
+        audit_book.install(None)
+    pd.testing.assert_series_equal(changed["bayes"], before["bayes"] * audit_book.FACTOR)
+    pd.testing.assert_frame_equal(changed.drop(columns="bayes"), before.drop(columns="bayes"))
+    pd.testing.assert_frame_equal(stored_rows("synthetic"), before)
+    pd.testing.assert_frame_equal(stored_rows("ablation"), other)
+
+
+def test_sentences_name_their_values() -> None:
+    assert any("intro.md" in line for line in audit_book.sentences_with({"paired.comparisons"}))
+    assert audit_book.sentences_with({"no.such.value"}) == []
+
+
+def test_reproduced_numbers_notice_a_move() -> None:
+    found = audit_book.moved_prints()
+    reproduced = found[found["verdict"].str.startswith("reproduced")]
+    assert len(reproduced) > 20
+    assert reproduced["both"].all()
