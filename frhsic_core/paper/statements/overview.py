@@ -245,7 +245,8 @@ def map_html(found: Iterable[Standing]) -> str:
     """Return the picture of all statements as inline SVG with its legend: each box is a link to its chapter.
 
     The color of a box is the verdict. A thick frame marks a statement whose proof Coq has checked (broken: lemmas of
-    the proof only), a dotted frame one that the book does not prove. An arrow leads from a statement to one whose proof uses it.
+    the proof only), a dotted frame one that the book does not prove. An arrow leads from a statement to one whose proof
+    uses it.
     """
     found = list(found)
     columns, rows = (1 + max(place[axis] for place in PLACES.values()) for axis in (0, 1))

@@ -89,7 +89,7 @@ def test_the_picture_is_well_formed_and_every_box_is_a_link(found: list[overview
     svg = ElementTree.fromstring(re.search(r"<svg.*</svg>", html, re.DOTALL)[0])
     links = [node.get("href") for node in svg.iter("a")]
     assert links == [one.link for one in found]
-    assert len([node for node in svg.iter("path")]) == len(overview.drawn_edges()) + 1  # and the arrow head
+    assert len(list(svg.iter("path"))) == len(overview.drawn_edges()) + 1  # and the arrow head
     width, height = (float(x) for x in svg.get("viewBox").split()[2:])
     for box in svg.iter("rect"):
         assert 0 <= float(box.get("x")) <= width - overview.WIDTH
