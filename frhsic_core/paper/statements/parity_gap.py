@@ -182,11 +182,16 @@ def projection_excess(found: GapSpectrum) -> Tensor:
 
 
 def jensen_excess(found: GapSpectrum) -> Tensor:
-    """Return Δ̂_GDP² − ‖P_r δ_f‖²/n, and the same at m = 1: the first inequality of ``eq:hsic_gdp_bound``."""
+    """Return |Δ̂_GDP² + Var|P_m δ_f| − ‖P_m δ_f‖²/n| at m = r and m = 1.
+
+    The first inequality of ``eq:hsic_gdp_bound`` is Jensen's, and its slack is exactly the variance of the absolute
+    values. The identity is checked instead of the inequality: a smaller left side would break it.
+    """
     sides = []
     for m in (found.rank, found.rank.clamp_max(1)):
         part = found.projected(m)
-        sides.append((part.abs().mean(-1).square() - part.square().mean(-1)) / found.scale)
+        spread = part.abs().var(-1, correction=0)
+        sides.append((found.parity_gap(m).square() + spread - part.square().mean(-1)).abs() / found.scale)
     return torch.stack(sides, -1)
 
 
