@@ -200,13 +200,21 @@ def drawn_edges() -> list[tuple[str, str]]:
     return edges
 
 
+@cache
+def places() -> dict[str, tuple[int, int]]:
+    """Return column and row of every box; statements without a place of their own follow below the others."""
+    last = max(row for _, row in PLACES.values())
+    new = [number for number in statements() if number not in PLACES]
+    return PLACES | {number: (index % 4, last + 1 + index // 4) for index, number in enumerate(new)}
+
+
 def _corner(number: str) -> tuple[int, int]:
-    column, row = PLACES[number]
+    column, row = places()[number]
     return MARGIN + column * (WIDTH + ACROSS), MARGIN + row * (HEIGHT + DOWN)
 
 
 def _edge(used: str, user: str) -> str:
-    (column, row), (to_column, to_row) = PLACES[used], PLACES[user]
+    (column, row), (to_column, to_row) = places()[used], places()[user]
     (x, y), (to_x, to_y) = _corner(used), _corner(user)
     if to_row == row + 1:
         start, end = x + WIDTH / 2, to_x + WIDTH / 2
@@ -249,7 +257,7 @@ def map_html(found: Iterable[Standing]) -> str:
     uses it.
     """
     found = list(found)
-    columns, rows = (1 + max(place[axis] for place in PLACES.values()) for axis in (0, 1))
+    columns, rows = (1 + max(place[axis] for place in places().values()) for axis in (0, 1))
     width = 2 * MARGIN + columns * WIDTH + (columns - 1) * ACROSS
     height = 2 * MARGIN + rows * HEIGHT + (rows - 1) * DOWN
     edges = "".join(f'<path d="{_edge(*edge)}" marker-end="url(#statement-arrow)"/>' for edge in drawn_edges())
