@@ -93,7 +93,7 @@ def test_instances_are_what_they_promise(generator: torch.Generator) -> None:
     for gram in (x.gram_z, x.gram_s):
         diagonal = gram.diagonal(dim1=-2, dim2=-1)
         assert (torch.linalg.eigvalsh(gram).amin(-1) > -1e-12 * diagonal.amax(-1)).all()
-        assert ((diagonal.amin(-1) < 0.5 * diagonal.amax(-1)).double().mean() > 0.2).all()  # not constant
+        assert ((diagonal.amin(-1) < 0.5 * diagonal.amax(-1)).double().mean() > 0.3).all()  # not constant
     of = {name: x.family == i for i, name in enumerate(FAMILIES)}
     support = (x.joint.sum(-2) > 0).sum(-1)
     assert (support[of["two values"]] == 2).all()
