@@ -179,11 +179,11 @@ Qed.
 
 End Features.
 
-(* begin Theorem 5.1, V-statistic bracket *)
+(* begin lemma of Theorem 5.1, V-statistic bracket *)
 (* The bracket of the V-statistic k_ij (l_ij + l_qr - 2 l_iq). *)
 Theorem bracket_bound (R : realFieldType) (mu a b c : R) :
   `|a| <= mu -> `|b| <= mu -> `|c| <= mu -> `|a + b - 2%:R * c| <= 4%:R * mu.
-(* end Theorem 5.1, V-statistic bracket *)
+(* end lemma of Theorem 5.1, V-statistic bracket *)
 Proof.
 move=> am bm cm; apply: le_trans (ler_norm_sub _ _) _.
 have -> : 4%:R * mu = mu + mu + 2%:R * mu by ring.
@@ -191,10 +191,10 @@ apply: ler_add; last by rewrite normrM ger0_norm ?ler0n // ler_wpmul2l ?ler0n.
 by apply: le_trans (ler_norm_add _ _) _; apply: ler_add.
 Qed.
 
-(* begin Theorem 5.1, bracket of non-negative kernels *)
+(* begin lemma of Theorem 5.1, bracket of non-negative kernels *)
 Theorem bracket_bound_nonnegative (R : realFieldType) (mu a b c : R) :
   0 <= a <= mu -> 0 <= b <= mu -> 0 <= c <= mu -> `|a + b - 2%:R * c| <= 2%:R * mu.
-(* end Theorem 5.1, bracket of non-negative kernels *)
+(* end lemma of Theorem 5.1, bracket of non-negative kernels *)
 Proof.
 move=> /andP[a0 am] /andP[b0 bm] /andP[c0 cm]; rewrite ler_norml; apply/andP; split.
   rewrite ler_oppl opprB ler_subl_addr; apply: (@le_trans _ _ (2%:R * mu)).
@@ -205,7 +205,7 @@ rewrite ler_subl_addr; apply: (@le_trans _ _ (2%:R * mu)).
 by rewrite ler_addl mulr_ge0 ?ler0n.
 Qed.
 
-(* begin Theorem 5.1, increments *)
+(* begin lemma of Theorem 5.1, increments *)
 (* The squared distance of two features is k(x, x) - 2 k(x, y) + k(y, y). *)
 Definition distance2 (R : realFieldType) (X : Type) (k : X -> X -> R) (x y : X) : R :=
   k x x - 2%:R * k x y + k y y.
@@ -213,7 +213,7 @@ Definition distance2 (R : realFieldType) (X : Type) (k : X -> X -> R) (x y : X) 
 Theorem kernel_increment (R : realFieldType) (X : Type) (k : X -> X -> R) (nu : R) (x y x' y' : X) :
   kernel_on k -> (forall x, k x x <= nu) ->
   (k x y - k x' y') ^+ 2 <= 2%:R * nu * (distance2 k x x' + distance2 k y y').
-(* end Theorem 5.1, increments *)
+(* end lemma of Theorem 5.1, increments *)
 Proof.
 move=> kk kn; pose pt (i : 'I_4) := nth x [:: x; y; x'; y'] i.
 have h := kk 4%N pt; set K := fun i j => k (pt i) (pt j) in h.
@@ -242,7 +242,7 @@ have -> : 2%:R * nu * (distance2 k x x' + distance2 k y y')
 by apply: ler_add; apply: ler_wpmul2l; rewrite ?ler0n.
 Qed.
 
-(* begin Corollary 5.2, given Theorem 5.1 *)
+(* begin step to Corollary 5.2 *)
 (* Omega carries the sample; [gap w h] is HSIC(h) - HSIC_n(h) on the outcome w. If the
    event that all gaps are at most B has probability at least 1 - delta, then so has the
    event that the gap of the learned encoder is at most B. *)
@@ -252,7 +252,7 @@ Theorem learned_encoder (R : realFieldType) (Omega : finType) (Encoder : Type)
   law P -> (forall w, event w -> forall h, `|gap w h| <= B) ->
   1 - delta <= \sum_(w | event w) P w ->
   1 - delta <= \sum_(w | gap w (learned w) <= B) P w.
-(* end Corollary 5.2, given Theorem 5.1 *)
+(* end step to Corollary 5.2 *)
 Proof.
 move=> [P0 _] uniform /le_trans; apply.
 rewrite [X in _ <= X](bigID event) /=; apply: ler_paddr; first by apply: sumr_ge0.
@@ -294,12 +294,12 @@ apply: eq_bigr => a _; rewrite mul1r /quad (eq_kernel_form _ _ cL) form_squares 
 by apply: eq_bigr => b _; rewrite mul1r /cross exprMn exprVn expr2.
 Qed.
 
-(* begin Theorem 5.1, largest value *)
+(* begin lemma of Theorem 5.1, largest value *)
 Theorem largest_value (R : rcfType) (X Y : Type) (k : X -> X -> R) (l : Y -> Y -> R)
     n (x : 'I_n -> X) (y : 'I_n -> Y) (nu mu : R) :
   (0 < n)%N -> kernel_on k -> kernel_on l -> (forall x, k x x <= nu) -> (forall y, l y y <= mu) ->
   hsic_n (gram k x) (gram l y) <= nu * mu.
-(* end Theorem 5.1, largest value *)
+(* end lemma of Theorem 5.1, largest value *)
 Proof.
 move=> n0 kk kl kn lm.
 have [d [u uE]] := features (gram_kernel x kk); have [e [v vE]] := features (gram_kernel y kl).
@@ -375,13 +375,13 @@ apply: (@le_trans _ _ (((n%:R ^+ 2) ^+ 2)^-1 * (n%:R ^+ 2 * (nu / 2%:R) ^+ 2 * G
 by rewrite le_eqVlt; apply/orP; left; apply/eqP; field.
 Qed.
 
-(* begin Theorem 5.1, largest value of non-negative kernels *)
+(* begin lemma of Theorem 5.1, largest value of non-negative kernels *)
 Theorem quarter (R : realFieldType) (X Y : Type) (k : X -> X -> R) (l : Y -> Y -> R)
     n (x : 'I_n -> X) (y : 'I_n -> Y) (nu mu : R) :
   (0 < n)%N -> kernel_on k -> kernel_on l ->
   (forall a b, 0 <= k a b <= nu) -> (forall a b, 0 <= l a b <= mu) ->
   hsic_n (gram k x) (gram l y) <= nu * mu / 4%:R.
-(* end Theorem 5.1, largest value of non-negative kernels *)
+(* end lemma of Theorem 5.1, largest value of non-negative kernels *)
 Proof.
 move=> n0 kk kl kn lm; set K := gram k x; set L := gram l y.
 have Kn i j : 0 <= K i j <= nu by rewrite mxE.
@@ -503,19 +503,19 @@ rewrite le_eqVlt; apply/orP; left; apply/eqP; rewrite /factor /top.
 by case: (near); field; rewrite gt_eqF.
 Qed.
 
-(* begin Theorem 5.1, bounded differences *)
+(* begin lemma of Theorem 5.1, bounded differences *)
 Theorem bounded_difference (R : rcfType) (X Y : Type) (k : X -> X -> R) (l : Y -> Y -> R)
     n (x x' : 'I_n -> X) (y y' : 'I_n -> Y) (i0 : 'I_n) (nu mu : R) :
   kernel_on k -> kernel_on l -> (forall x, k x x <= nu) -> (forall y, l y y <= mu) ->
   (forall i, i != i0 -> x i = x' i /\ y i = y' i) ->
   `|hsic_n (gram k x) (gram l y) - hsic_n (gram k x') (gram l y')| <= 16%:R * (nu * mu) / n%:R.
-(* end Theorem 5.1, bounded differences *)
+(* end lemma of Theorem 5.1, bounded differences *)
 Proof.
 move=> kk kl kn lm same; have n0 : (0 < n)%N by apply: leq_trans (ltn_ord i0).
 by apply: (@row_change _ _ _ _ _ _ _ _ _ _ i0 _ _ false) => //; exact: largest_value.
 Qed.
 
-(* begin Theorem 5.1, bounded differences of non-negative kernels *)
+(* begin lemma of Theorem 5.1, bounded differences of non-negative kernels *)
 Theorem bounded_difference_nonnegative (R : rcfType) (X Y : Type)
     (k : X -> X -> R) (l : Y -> Y -> R)
     n (x x' : 'I_n -> X) (y y' : 'I_n -> Y) (i0 : 'I_n) (nu mu : R) :
@@ -523,7 +523,7 @@ Theorem bounded_difference_nonnegative (R : rcfType) (X Y : Type)
   (forall a b, 0 <= k a b <= nu) -> (forall a b, 0 <= l a b <= mu) ->
   (forall i, i != i0 -> x i = x' i /\ y i = y' i) ->
   `|hsic_n (gram k x) (gram l y) - hsic_n (gram k x') (gram l y')| <= 4%:R * (nu * mu) / n%:R.
-(* end Theorem 5.1, bounded differences of non-negative kernels *)
+(* end lemma of Theorem 5.1, bounded differences of non-negative kernels *)
 Proof.
 move=> kk kl kn lm same; have n0 : (0 < n)%N by apply: leq_trans (ltn_ord i0).
 apply: (@row_change _ _ _ _ _ _ _ _ _ _ i0 _ _ true) => //.

@@ -5,7 +5,9 @@ Gaussian pair with ρ = 0.5, Gaussian kernels of bandwidth 1 (Section 6.2, ``fig
 - ``printed``: the study of the paper, from n = 50 to 5,000 with 20 replications and the estimate at n = 20,000 as the
   truth, repeated ``studies`` times with new data; a row has the fitted slopes of one study;
 - ``exact``: estimates at one n, replication by replication, all estimators on the same sample. Truths are closed forms
-  (:class:`frhsic_core.laws.GaussianPair`) and are not stored.
+  (:class:`frhsic_core.laws.GaussianPair`) and are not stored;
+- ``bandwidth``: EIPM at two bandwidths that shrink, n^(−1/5) and n^(−1/3), on the same samples, under dependence and at
+  independence. It shows which part of the rate belongs to the bandwidth.
 """
 
 from __future__ import annotations
@@ -36,6 +38,9 @@ ESTIMATORS = {
     "eipm_n": (1.0, -0.2),
     "eipm_n_half": (0.5, -0.2),
 }
+#: The two rules of the part ``bandwidth``. The second one shrinks faster: its bias is of order n^(−2/3).
+RULES = {"eipm_n": (1.0, -0.2), "eipm_third": (1.0, -1.0 / 3.0)}
+RULE_SIZES = (100, 200, 400, 800, 1_600, 3_200)
 SPREAD = 11.0  # no two of some 10⁸ standard normal draws lie further apart
 
 
@@ -44,17 +49,19 @@ def gamma_at(name: str, n: int) -> float:
 
     Examples
     --------
-    >>> gamma_at("eipm_0.5", 1000), round(gamma_at("eipm_n", 1024), 3)
-    (0.5, 0.25)
+    >>> gamma_at("eipm_0.5", 1000), round(gamma_at("eipm_n", 1024), 3), round(gamma_at("eipm_third", 1000), 3)
+    (0.5, 0.25, 0.1)
     """
-    rule = ESTIMATORS[name]
+    rule = (ESTIMATORS | RULES)[name]
     if rule is None:
         raise ValueError(f"{name!r} has no smoothing bandwidth.")
     constant, power = rule
     return constant * n**power
 
 
-def estimates(n: int, *, replications: int, seed: int, names: tuple[str, ...], device: str = "cpu") -> dict[str, Any]:
+def estimates(
+    n: int, *, replications: int, seed: int, names: tuple[str, ...], rho: float = RHO, device: str = "cpu"
+) -> dict[str, Any]:
     """Draw samples and return the estimates of each estimator, ``(replications,)`` in float64."""
     import torch
 
@@ -67,14 +74,15 @@ def estimates(n: int, *, replications: int, seed: int, names: tuple[str, ...], d
     )
 
     # All drawn at once and on the CPU: the same samples whatever the device and the chunks.
-    sample = GaussianPair(RHO).sample(n, generator=torch.Generator().manual_seed(seed), batch=(replications,))
+    sample = GaussianPair(rho).sample(n, generator=torch.Generator().manual_seed(seed), batch=(replications,))
     found: dict[str, list[torch.Tensor]] = {name: [] for name in names}
     rows = 2_000_000 if device.startswith("cuda") else 20_000  # more would not stay in the cache of a CPU
     for z, s in zip(*(part.split(max(1, rows // n)) for part in sample), strict=True):
         z = z.to(device)
         s = s.to(device)
         phi = gaussian_features(z.squeeze(-1), SIGMA, spread=SPREAD)
-        biased, unbiased = v_statistic_hsic(phi, gaussian_features(s, SIGMA, spread=SPREAD))
+        if any(name.startswith("hsic") for name in names):
+            biased, unbiased = v_statistic_hsic(phi, gaussian_features(s, SIGMA, spread=SPREAD))
         for name in names:
             if name.startswith("hsic"):
                 found[name].append(biased if name == "hsic_biased" else unbiased)
@@ -108,18 +116,25 @@ def printed_studies(seed: int, *, studies: int, device: str = "cpu") -> dict[str
 
 
 def measure_unit(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
-    """Repeat the printed study, or draw the estimates at one n."""
+    """Repeat the printed study, or draw the estimates at one n (and, in the part ``bandwidth``, one ρ)."""
     if unit["part"] == "printed":
         found = printed_studies(1_000_000 + 100 * unit["first"], studies=unit["studies"], device=device)
         first = "study"
         count = unit["studies"]
         digits = 6
     else:
-        names = tuple(ESTIMATORS)
-        found = estimates(unit["n"], replications=unit["replications"], seed=unit["n"], names=names, device=device)
+        of_rules = unit["part"] == "bandwidth"
+        found = estimates(
+            unit["n"],
+            replications=unit["replications"],
+            seed=2_000_000 + unit["n"] if of_rules else unit["n"],
+            names=tuple(RULES if of_rules else ESTIMATORS),
+            rho=unit.get("rho", RHO),
+            device=device,
+        )
         first = "replicate"
         count = unit["replications"]
-        digits = 8
+        digits = 6 if of_rules else 8
     start = unit.get("first", 0)
     return [
         {first: start + i, **{name: float(f"{values[i]:.{digits}g}") for name, values in found.items()}}
@@ -130,14 +145,29 @@ def measure_unit(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
 def plan(preset: str) -> Study:
     """Return the units; ``text`` is the printed study once and 20 replications, ``full`` a thousand and 500."""
     if preset == "smoke":
-        units = (*units_of(part="exact", n=(50, 100), replications=3), *units_of(part="printed", first=0, studies=1))
-        return Study("convergence_smoke", "convergence", units)
+        exact = units_of(part="exact", n=(50, 100), replications=3)
+        rules = units_of(part="bandwidth", rho=(RHO, 0.0), n=50, replications=3)
+        printed = units_of(part="printed", first=0, studies=1)
+        return Study("convergence_smoke", "convergence", (*exact, *rules, *printed))
     if preset == "text":
         exact = units_of(part="exact", n=SIZES, replications=REPLICATIONS)
         return Study("convergence_text", "convergence", (*exact, *units_of(part="printed", first=0, studies=1)))
     exact = units_of(part="exact", n=(*SIZES, *LARGER), replications=500)
     printed = units_of(part="printed", first=tuple(range(0, 1000, 50)), studies=50)
-    return Study("convergence", "convergence", (*exact, *printed))
+    rules = units_of(part="bandwidth", rho=(RHO, 0.0), n=RULE_SIZES, replications=500)
+    return Study("convergence", "convergence", (*exact, *printed, *rules))
+
+
+def scaled_errors(rows: Any, truth: float) -> dict[str, dict[int, float]]:
+    """Return n^rate·RMSE by rule and n: √n·RMSE for γ = n^(−1/3) and n^(2/5)·RMSE for γ = n^(−1/5).
+
+    A rate is right if its row is constant. ``rows`` are those of the part ``bandwidth`` at one ρ.
+    """
+    rates = {"eipm_third": 0.5, "eipm_n": 0.4}
+    return {
+        name: {int(n): float(n**rate * np.sqrt(((group[name] - truth) ** 2).mean())) for n, group in rows.groupby("n")}
+        for name, rate in rates.items()
+    }
 
 
 def mean_slope(sizes: Sequence[float], errors: Sequence[np.ndarray]) -> float:

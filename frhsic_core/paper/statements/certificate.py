@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Required, TypedDict, Unpack
 
-Evidence = Literal["exact", "interval", "deterministic", "statistical"]
+Evidence = Literal["proof", "exact", "interval", "deterministic", "statistical"]
 Verdict = Literal["holds", "fails as stated", "holds as corrected", "inconclusive"]
 
-EVIDENCE: tuple[Evidence, ...] = ("exact", "interval", "deterministic", "statistical")
+EVIDENCE: tuple[Evidence, ...] = ("proof", "exact", "interval", "deterministic", "statistical")
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,10 @@ class Certificate:
         relative difference, which must stay below ``tolerance``.
     tolerance : float
         Rounding allowed before a negative slack (or a difference) counts as a violation.
-    evidence : {"exact", "interval", "deterministic", "statistical"}
-        Strength: rational arithmetic or closed form on a finite law; rigorous ball arithmetic; an inequality that must
-        hold for every sample, searched for counterexamples; a probability statement with an exact binomial interval.
+    evidence : {"proof", "exact", "interval", "deterministic", "statistical"}
+        Strength: a proof that a proof assistant has checked; rational arithmetic or closed form on a finite law;
+        rigorous ball arithmetic; an inequality that must hold for every sample, searched for counterexamples; a
+        probability statement with an exact binomial interval.
     verdict : {"holds", "fails as stated", "holds as corrected", "inconclusive"}
         Computed by the functions that build certificates, never typed.
     assumptions : tuple of str

@@ -55,6 +55,14 @@ class Statement:
         What it says, in a few of our words.
     needs_verdict : bool
         Definitions need none; they are implemented.
+    short : str
+        Two or three words for the picture of all statements.
+    chapter, anchor : str
+        The chapter of the book that states it, and the label of its box there.
+    builds_on : tuple of str
+        Numbers of the statements that its proof in the paper uses.
+    paper_proof : {"yes", "no", "cites another paper", "definition"}
+        Whether the paper proves it.
     """
 
     number: str
@@ -62,6 +70,11 @@ class Statement:
     tex_line: int
     what: str
     needs_verdict: bool
+    short: str
+    chapter: str
+    anchor: str
+    builds_on: tuple[str, ...]
+    paper_proof: str
 
 
 @dataclass(frozen=True)
@@ -102,6 +115,11 @@ def statements() -> dict[str, Statement]:
             tex_line=int(row["tex_line"]),
             what=row["what"],
             needs_verdict=row["verdict_needed"].startswith("yes"),
+            short=row["short"],
+            chapter=row["chapter"],
+            anchor=row["anchor"],
+            builds_on=tuple(row["builds_on"].split("; ")) if row["builds_on"] else (),
+            paper_proof=row["paper_proof"],
         )
         for row in rows
     }

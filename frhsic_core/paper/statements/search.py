@@ -2,8 +2,9 @@
 
 A statement that must hold for every law is evaluated on ten thousand random finite laws, in one batch. The laws include
 the cases where a counterexample would hide: two values only, ties, a constant Z, values of probability zero, tiny
-bandwidths (the Gram matrix is the identity) and huge ones (it is all ones), kernels that take negative values, bounds κ
-other than one. Some laws make the inequalities of section 4 equalities. :func:`search` reports the worst slack.
+bandwidths (the Gram matrix is the identity) and huge ones (it is all ones), kernels that take negative values, kernels
+with a diagonal k(x, x) that is not constant, bounds κ other than one. Some laws make the inequalities of section 4
+equalities. :func:`search` reports the worst slack.
 
 A statement that must hold for every sample is searched with :func:`worst_excess`. A *step* maps a batch of samples to
 excesses, one or more for each: how far the left side exceeds the right one, in units where rounding is about n·eps. A
@@ -23,7 +24,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from frhsic_core.kernels import Gaussian, InverseMultiquadric, Laplacian
+from frhsic_core.kernels import Gaussian, InverseMultiquadric, Kernel, Laplacian, Linear
 from frhsic_core.paper.statements import Certificate, about, check, inequality
 from frhsic_core.paper.statements.deviations import Deviations, deviations_of_joint
 
@@ -38,11 +39,50 @@ def cosine_gram(x: Tensor, bandwidth: Tensor) -> Tensor:
     return torch.cos(angle - angle.mT)
 
 
+def in_unit_ball(x: Tensor) -> Tensor:
+    """Divide the points of each sample ``(..., n, d)`` by their largest norm, so that x·y is at most one."""
+    largest = torch.linalg.vector_norm(x, dim=-1, keepdim=True).amax(-2, keepdim=True)
+    return x / torch.where(largest > 0, largest, 1.0)
+
+
+@dataclass(frozen=True)
+class Tempered:
+    """The kernel w(x)w(y)·exp(−|x − y|²/(2σ²)) with w(x) = 1/(1 + |x|²): bounded by one, largest at the origin.
+
+    Its diagonal w(x)² tells apart what a constant diagonal cannot: κ, k(s₀, s₀) and their mean.
+
+    Examples
+    --------
+    >>> Tempered(1.0)(torch.tensor([[0.0], [1.0]], dtype=torch.float64)).diagonal()
+    tensor([1.0000, 0.2500], dtype=torch.float64)
+    """
+
+    bandwidth: float | Tensor
+
+    def __call__(self, x: Tensor, y: Tensor | None = None) -> Tensor:
+        other = x if y is None else y
+        weight, other_weight = (1.0 / (1.0 + points.square().sum(-1)) for points in (x, other))
+        return weight.unsqueeze(-1) * Gaussian(self.bandwidth)(x, y) * other_weight.unsqueeze(-2)
+
+    @property
+    def bound(self) -> float:
+        """The largest k(x, x)."""
+        return 1.0
+
+    @property
+    def lipschitz(self) -> float:
+        """No search uses it."""
+        raise NotImplementedError
+
+
 KERNELS: dict[str, GramOf] = {
     "Gaussian": lambda x, bandwidth: Gaussian(bandwidth)(x),
     "Laplacian": lambda x, bandwidth: Laplacian(bandwidth)(x),
     "inverse multiquadric": lambda x, bandwidth: InverseMultiquadric(bandwidth)(x),
     "cosine": cosine_gram,
+    "tempered": lambda x, bandwidth: Tempered(bandwidth)(x),
+    "linear": lambda x, _: Linear()(in_unit_ball(x)),
+    "polynomial": lambda x, _: (0.5 + 0.5 * Linear()(in_unit_ball(x))) ** 2,
 }
 FAMILIES = (
     "generic",
@@ -64,8 +104,6 @@ class Instances:
     ----------
     joint, gram_z, gram_s : Tensor
         ``(B, a, b)``, ``(B, a, a)``, ``(B, b, b)``.
-    bound_z, bound_s : Tensor
-        ``(B,)``, κ_Z and κ_S.
     alpha, beta : Tensor
         ``(B, a)`` and ``(B, b)``: f = Σ α_i k_Z(z_i, ·), g = Σ β_j k_S(s_j, ·).
     family : Tensor
@@ -75,8 +113,6 @@ class Instances:
     joint: Tensor
     gram_z: Tensor
     gram_s: Tensor
-    bound_z: Tensor
-    bound_s: Tensor
     alpha: Tensor
     beta: Tensor
     family: Tensor
@@ -127,23 +163,24 @@ def random_instances(count: int, *, generator: torch.Generator) -> Instances:
     joint = torch.where(two[:, None, None] & (torch.arange(SIZE) > 1), 0.0, joint)
     joint[:, 0, 0] += 1e-3 * two
 
-    # Tight laws: two equally likely values half a turn apart, so that the cosine kernel has k_S(0, 1) = −κ.
+    # Tight laws: two equally likely opposite values half a turn apart. The cosine and the linear kernel have
+    # k_S(s₀, s₁) = −κ there.
     tight = is_family["tight"]
     columns = joint / joint.sum(-2, keepdim=True).clamp_min(1e-300)
     joint = torch.where(tight[:, None, None], columns, joint)
     apart = torch.zeros(count, SIZE, 1, dtype=torch.float64)
-    apart[:, 1, 0] = torch.pi * width_s
+    apart[:, 0, 0], apart[:, 1, 0] = -0.5 * torch.pi * width_s, 0.5 * torch.pi * width_s
     s = torch.where(tight[:, None, None], apart, s)
     joint = joint / joint.sum((-2, -1), keepdim=True)
 
-    bound_z, bound_s = 10.0 ** (2.0 * uniform(count) - 1.0), 10.0 ** (2.0 * uniform(count) - 1.0)
+    size_z, size_s = 10.0 ** (2.0 * uniform(count) - 1.0), 10.0 ** (2.0 * uniform(count) - 1.0)
     which_z = torch.randint(len(KERNELS), (count,), generator=generator)
     which_s = torch.randint(len(KERNELS), (count,), generator=generator)
     gram_z, gram_s = (
         torch.stack([gram(points, width) for gram in KERNELS.values()])[which, torch.arange(count)]
         for points, width, which in ((z, width_z, which_z), (s, width_s, which_s))
     )
-    gram_z, gram_s = gram_z * bound_z[:, None, None], gram_s * bound_s[:, None, None]
+    gram_z, gram_s = gram_z * size_z[:, None, None], gram_s * size_s[:, None, None]
 
     alpha, beta = normal(count, SIZE), normal(count, SIZE)
     p_s = joint.sum(-2).clamp_min(1e-300)
@@ -152,7 +189,7 @@ def random_instances(count: int, *, generator: torch.Generator) -> Instances:
     contrast = torch.zeros(SIZE, dtype=torch.float64)
     contrast[0], contrast[1] = 1.0, -1.0
     beta = torch.where(two[:, None], contrast, beta)
-    return Instances(joint, gram_z, gram_s, bound_z, bound_s, alpha, beta, family)
+    return Instances(joint, gram_z, gram_s, alpha, beta, family)
 
 
 COUNT = 10_000  # in one batch; all sixteen searches together take about a second, so quick runs keep the full size
@@ -261,14 +298,14 @@ def _decomposition(x: Instances) -> Sides:
 
 @_searched("Proposition 4.1", "random laws: HSIC ≤ κ(E MMD)²")
 def _expected_mmd_bound(x: Instances) -> Sides:
-    return _direct_hsic(x), x.bound_s * x.deviations.expected_mmd**2
+    return _direct_hsic(x), x.deviations.bound_s * x.deviations.expected_mmd**2
 
 
 @_searched("Remark 4.2", "random laws: HSIC ≤ κ·EIPM² ≤ κ·E[MMD²]")
 def _direction(x: Instances) -> Sides:
     d = x.deviations
-    left = torch.stack([d.hsic, x.bound_s * d.expected_mmd**2], -1)
-    return left, x.bound_s.unsqueeze(-1) * torch.stack([d.expected_mmd**2, d.expected_squared_mmd], -1)
+    left = torch.stack([d.hsic, d.bound_s * d.expected_mmd**2], -1)
+    return left, d.bound_s.unsqueeze(-1) * torch.stack([d.expected_mmd**2, d.expected_squared_mmd], -1)
 
 
 @_searched("Theorem 4.3", "random laws: smoothed form")
@@ -308,7 +345,7 @@ def _two_points(x: Instances) -> Sides:
 
 @_searched("Theorem 4.5", "random laws: lower side")
 def _lower(x: Instances) -> Sides:
-    return _direct_hsic(x) / x.bound_s, x.deviations.expected_squared_mmd
+    return _direct_hsic(x), x.deviations.bound_s * x.deviations.expected_squared_mmd
 
 
 @_searched("Theorem 4.5", "random laws: upper side, every m")
@@ -371,6 +408,7 @@ def _fubini(x: Instances) -> Sides:
 
 SIZES = (2, 3, 4, 6, 10, 24)
 SHAPES_S = ("normal", "three values", "binary", "nearly tied", "grid", "constant")
+SAMPLE_KERNELS = ("Gaussian", "tempered", "linear")
 SHAPES_Z = ("follows s", "normal", "binary", "one different row", "splits the ties", "constant")
 
 
@@ -386,6 +424,8 @@ class SampleBatch:
         ``(b,)``, from a thousandth to a thousand.
     anchors, coefficients : Tensor
         ``(b, n, d)`` and ``(b, n)``: the head.
+    kernel : str
+        One of ``SAMPLE_KERNELS``. For the linear kernel all points lie in the unit ball, so that it is at most one.
     """
 
     z: Tensor
@@ -394,16 +434,22 @@ class SampleBatch:
     bandwidth_s: Tensor
     anchors: Tensor
     coefficients: Tensor
+    kernel: str = "Gaussian"
 
     @property
-    def kernel_z(self) -> Gaussian:
-        """Gaussian kernel on Z, one bandwidth for each sample."""
-        return Gaussian(self.bandwidth_z)
+    def kernel_z(self) -> Kernel:
+        """Kernel on Z, one bandwidth for each sample."""
+        return self._with(self.bandwidth_z)
 
     @property
-    def kernel_s(self) -> Gaussian:
-        """Gaussian kernel on S, one bandwidth for each sample."""
-        return Gaussian(self.bandwidth_s)
+    def kernel_s(self) -> Kernel:
+        """Kernel on S, one bandwidth for each sample."""
+        return self._with(self.bandwidth_s)
+
+    def _with(self, bandwidth: Tensor) -> Kernel:
+        if self.kernel == "linear":
+            return Linear()
+        return Gaussian(bandwidth) if self.kernel == "Gaussian" else Tempered(bandwidth)
 
 
 @dataclass(frozen=True)
@@ -440,7 +486,7 @@ def _pick(kind: Tensor, options: list[Tensor]) -> Tensor:
     return torch.stack(options)[kind, torch.arange(len(kind))]
 
 
-def _samples(count: int, n: int, d: int, generator: torch.Generator) -> SampleBatch:
+def _samples(count: int, n: int, d: int, kernel: str, generator: torch.Generator) -> SampleBatch:
     def normal(*shape: int) -> Tensor:
         return torch.randn(*shape, generator=generator, dtype=torch.float64)
 
@@ -483,11 +529,17 @@ def _samples(count: int, n: int, d: int, generator: torch.Generator) -> SampleBa
     # Half of the samples at ordinary bandwidths: the extremes alone would make every Gram matrix trivial.
     ordinary = torch.rand(2, count, generator=generator, dtype=torch.float64) < 0.5
     bandwidth_z, bandwidth_s = 10.0 ** torch.where(ordinary, log_bandwidths / 6.0, log_bandwidths)
-    return SampleBatch(z, s, bandwidth_z, bandwidth_s, anchors, coefficients)
+    if kernel == "linear":
+        z, s, anchors = in_unit_ball(z), in_unit_ball(s), in_unit_ball(anchors)
+    return SampleBatch(z, s, bandwidth_z, bandwidth_s, anchors, coefficients, kernel)
 
 
-def awkward_samples(count: int, *, generator: torch.Generator) -> Iterator[SampleBatch]:
+def awkward_samples(
+    count: int, *, generator: torch.Generator, kernels: tuple[str, ...] = SAMPLE_KERNELS
+) -> Iterator[SampleBatch]:
     """Yield batches of awkward samples, ``count`` in all, over sizes from 2 to 24 rows and one or three columns.
+
+    Each size is drawn with each of the ``kernels``.
 
     Examples
     --------
@@ -495,11 +547,11 @@ def awkward_samples(count: int, *, generator: torch.Generator) -> Iterator[Sampl
     >>> sum(len(batch.z) for batch in batches), sorted({batch.z.shape[1] for batch in batches})
     (120, [2, 3, 4, 6, 10, 24])
     """
-    settings = [(n, d) for n in SIZES for d in (1, 3)]
-    for index, (n, d) in enumerate(settings):
+    settings = [(n, d, kernel) for n in SIZES for d in (1, 3) for kernel in kernels]
+    for index, (n, d, kernel) in enumerate(settings):
         share = count // len(settings) + (index < count % len(settings))
         if share:
-            yield _samples(share, n, d, generator)
+            yield _samples(share, n, d, kernel, generator)
 
 
 def worst_excess(
@@ -508,6 +560,7 @@ def worst_excess(
     prepare: Callable[[SampleBatch], Any],
     instances: int,
     generator: torch.Generator,
+    kernels: tuple[str, ...] = SAMPLE_KERNELS,
 ) -> dict[str, Worst]:
     """Return, for each step, the largest excess over all samples and the sample it belongs to.
 
@@ -521,6 +574,8 @@ def worst_excess(
         Number of samples.
     generator : torch.Generator
         Source of the samples.
+    kernels : tuple of str
+        Which of ``SAMPLE_KERNELS`` the samples get.
 
     Examples
     --------
@@ -530,7 +585,7 @@ def worst_excess(
     True
     """
     found: dict[str, Worst] = {}
-    for batch in awkward_samples(instances, generator=generator):
+    for batch in awkward_samples(instances, generator=generator, kernels=kernels):
         prepared = prepare(batch)
         for name, step in steps.items():
             excess = step(prepared)
@@ -544,6 +599,7 @@ def worst_excess(
                     instance={
                         "z": batch.z[where].tolist(),
                         "s": batch.s[where, :, 0].tolist(),
+                        "kernel": batch.kernel,
                         "bandwidth_z": batch.bandwidth_z[where].item(),
                         "bandwidth_s": batch.bandwidth_s[where].item(),
                     },

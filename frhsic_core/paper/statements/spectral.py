@@ -30,7 +30,7 @@ import numpy as np
 import torch
 
 from frhsic_core.joint.contraction import center
-from frhsic_core.kernels import Gaussian, Kernel, Laplacian
+from frhsic_core.kernels import Gaussian, Kernel, Laplacian, Linear
 from frhsic_core.laws import FiniteLaw, GaussianPair, KernelHead
 from frhsic_core.paper.statements import (
     Certificate,
@@ -226,6 +226,7 @@ def equivalence(*, quick: bool) -> list[Certificate]:
         pairs.append((summed, law.hsic(kernel_z, kernel_s)))
     finite = FiniteLaw([0.0, 1.0, 2.5], [0.0, 0.5, 2.0], [[0.2, 0.1, 0.05], [0.1, 0.15, 0.1], [0.0, 0.1, 0.2]])
     on_finite = [two_sided(finite, kernel_z=Gaussian(1.0), kernel_s=Laplacian(1.0), m=m) for m in (1, 2, 3)]
+    on_finite.append(two_sided(finite, kernel_z=Gaussian(1.0), kernel_s=Linear(), m=1))  # a diagonal that varies
     summed, hsic = farthest(pairs)
     return [
         equality("Gaussian pairs: HSIC is the sum of eigenvalues times energies", left=summed, right=hsic,

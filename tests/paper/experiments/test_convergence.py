@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -60,6 +61,23 @@ def test_estimates_do_not_depend_on_the_chunks() -> None:
     np.testing.assert_allclose(one["hsic_biased"], hsic(z, s, kernel_z=KERNEL, kernel_s=KERNEL).numpy(), rtol=1e-9)
 
 
+def test_a_rule_is_the_librarys_estimate_at_its_bandwidth() -> None:
+    found = convergence.estimates(27, replications=2, seed=3, names=tuple(convergence.RULES), rho=0.0)
+    z, s = GaussianPair(0.0).sample(27, generator=torch.Generator().manual_seed(3), batch=(2,))
+    for name, gamma in (("eipm_n", 27**-0.2), ("eipm_third", 1 / 3)):
+        expected = eipm(z, s, kernel_z=KERNEL, bandwidth=gamma)
+        np.testing.assert_allclose(found[name], expected.numpy(), rtol=1e-9)
+
+
+def test_scaled_errors_are_constant_at_the_right_rate() -> None:
+    rows = pd.DataFrame({"n": [16, 16, 81, 81]})
+    rows["eipm_third"] = 1.0 + rows["n"] ** -0.5 * [1, -1, 1, -1]
+    rows["eipm_n"] = 1.0 + rows["n"] ** -0.4 * [2, -2, 2, -2]
+    found = convergence.scaled_errors(rows, 1.0)
+    assert found["eipm_third"] == pytest.approx({16: 1.0, 81: 1.0})
+    assert found["eipm_n"] == pytest.approx({16: 2.0, 81: 2.0})
+
+
 def test_a_printed_study_by_hand(monkeypatch) -> None:
     monkeypatch.setattr(convergence, "SIZES", (20, 40))
     monkeypatch.setattr(convergence, "REPLICATIONS", 3)
@@ -94,4 +112,7 @@ def test_smoke_runs_from_end_to_end(tmp_path) -> None:
     assert run_study(study, store, device="cpu").left == 0
     rows = store.read()
     assert (rows["part"] == "exact").sum() == 6
+    rules = rows[rows["part"] == "bandwidth"]
+    assert sorted(rules["rho"].unique()) == [0.0, 0.5]
+    assert rules[["eipm_n", "eipm_third"]].notna().all(axis=None)
     assert rows.loc[rows["part"] == "printed", "slope_hsic"].between(-1.5, 0.5).all()

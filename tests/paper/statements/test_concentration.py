@@ -188,3 +188,14 @@ def test_clopper_pearson_against_scipy(hits: int, draws: int) -> None:
 def test_impossible_counts_are_refused() -> None:
     with pytest.raises(ValueError, match="hits is 11"):
         clopper_pearson(11, 10)
+
+
+def test_the_proved_bound_term_by_term() -> None:
+    constants = Constants(2.0, 3.0, 0.5, 0.7)
+    expected = (
+        2 * math.sqrt(2) * 6.0 * math.sqrt(math.log(2 / 0.1) / 400)
+        + 2 * 6.0 / 400
+        + 20 * math.sqrt(math.pi) * 3.0 * math.sqrt(2.0) * 0.5 * 0.2
+    )
+    found = concentration.proved_bound(400, complexity=0.2, delta=0.1, constants=constants)
+    assert found == pytest.approx(expected, rel=1e-14)

@@ -94,3 +94,23 @@ def test_the_stored_bounds_are_those_of_the_book(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(gap_remarks, "book_folder", no_book)
     assert [c.verdict for c in gap_remarks.non_vacuity(quick=True)] == ["fails as stated", "holds as corrected"]
+
+
+@pytest.mark.parametrize("m", [1, 3])
+def test_the_fit_is_paid_with_the_m_th_eigenvalue(m: int, generator: torch.Generator) -> None:
+    z, s = GaussianPair(0.7).sample(50, generator=generator)
+    kernel = Gaussian(1.0)
+    options = {"kernel_z": kernel, "kernel_s": kernel}
+    found = head_bound(z[:, 0], z, s, m=m, ridges=torch.tensor([0.01]), **options)
+    spectrum = gap_spectrum(z, s, anchors=z, coefficients=torch.ones(50), **options)
+    expected = found["norm"] * coco(z, s, **options) / spectrum.eigenvalues[m - 1].sqrt()
+    assert found["fit"] == pytest.approx(expected.item(), rel=1e-9)
+    assert found["left"] == pytest.approx(
+        ((spectrum.vectors[:, :m].T @ (z[:, 0] - z[:, 0].mean())).square().sum() / 50).item(), rel=1e-9
+    )
+
+
+def test_group_means_and_the_trivial_gap() -> None:
+    means = gap_remarks.group_means(torch.tensor([1.0, 3.0, 8.0]), torch.tensor([0.0, 0.0, 1.0]))
+    assert means.tolist() == [-2.0, -2.0, 4.0]
+    assert gap_remarks.trivial_gap(2.0) == 1.0  # half at 0 and half at 2: the variance is one

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from fractions import Fraction
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 from frhsic_core.kernels import Gaussian
 from frhsic_core.laws import GaussianPair, KernelHead
-from frhsic_core.paper.statements import intervals
+from frhsic_core.paper.statements import intervals, spectral
 from frhsic_core.paper.statements.certificate import enclosed_inequality
 from frhsic_core.paper.statements.intervals import HeadBalls, PairBalls, ball, expected_mmd_ball, gdp_ball, precision
 from frhsic_core.paper.statements.registry import checks
@@ -71,9 +72,9 @@ def test_a_broken_theorem_is_refuted_rigorously(monkeypatch: pytest.MonkeyPatch)
 
 def test_all_statements_are_proved_on_the_grid() -> None:
     certificates = [c for found in checks("intervals").values() for check in found for c in check(quick=True)]
-    assert [c.verdict for c in certificates] == ["holds"] * 5
+    assert [c.verdict for c in certificates] == ["holds"] * 6
     assert all(c.evidence == "interval" and c.slack > 0 for c in certificates)
-    proved = {c.claim.split(": ")[1]: c.details["inequalities proved"] for c in certificates}
+    proved = {c.claim.split(": ")[1]: c.details.get("inequalities proved") for c in certificates}
     assert proved["upper side, m = 1..8"] == 8 * len(intervals.RHOS) * len(intervals.SIGMAS) ** 2
 
 
@@ -87,3 +88,32 @@ def test_precision_is_put_back() -> None:
     with pytest.raises(ZeroDivisionError), precision(999):
         raise ZeroDivisionError
     assert ctx.prec == before
+
+
+SMALL = intervals.Box((Fraction(7, 100), Fraction(9, 100)), (Fraction(9, 10), Fraction(11, 10)))
+
+
+def test_a_box_contains_the_values_at_its_points() -> None:
+    box = intervals.Box((Fraction(79, 1000), Fraction(81, 1000)), (Fraction(99, 100), Fraction(101, 100)))
+    with precision(80):
+        enclosed = intervals.enclose_on_box(intervals.bounds_at_two, box)
+        for q, sigma in ((0.079, 0.99), (0.08, 1.0), (0.081, 0.995)):
+            law, kernel_s = GaussianPair((3.0 * q) ** 0.5), Gaussian(sigma)  # coupling ρ²/3 at bandwidth one on Z
+            bounds = spectral.upper_bounds(law, kernel_z=Gaussian(1.0), kernel_s=kernel_s, m=3)
+            integral = law.expected_squared_mmd(Gaussian(1.0))
+            fourth = law.hsic(Gaussian(1.0), kernel_s) / law.mercer(kernel_s).eigenvalues(4)[-1]
+            others = [(bounds[0] - bounds[1]), (bounds[2] - bounds[1]), fourth - bounds[1]]
+            for value, one in zip(
+                [1.25 - bounds[1] / integral, *(x / integral for x in others)], enclosed, strict=True
+            ):
+                assert float(one.lower()) - 1e-12 <= value <= float(one.upper()) + 1e-12
+
+
+def test_a_box_is_decided_either_way_or_not_at_all() -> None:
+    with precision(80):
+        assert intervals.prove_on_box(intervals.bounds_at_two, SMALL)[0] > 0
+        tight = functools.partial(intervals.bounds_at_two, loss=Fraction(101, 100))
+        assert intervals.prove_on_box(tight, SMALL)[0] < 0
+        assert np.isnan(intervals.prove_on_box(intervals.bounds_at_two, SMALL, limit=2)[0])
+        whole = intervals.prove_on_box(lambda q, s: [q * 0 + 1], SMALL)
+        assert whole == (1.0, 1)

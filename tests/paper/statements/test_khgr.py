@@ -68,5 +68,14 @@ def test_a_broken_version_is_caught(step) -> None:
 def test_certificates_hold_and_only_the_printed_one_counts_as_printed() -> None:
     certificates = theory.search(quick=True)
     assert all(certificate.holds for certificate in certificates)
-    assert sum(certificate.verdict == "holds" for certificate in certificates) == 2
-    assert len({certificate.claim for certificate in certificates}) == len(certificates) == 10
+    assert sum(certificate.verdict == "holds" for certificate in certificates) == 3
+    assert len({certificate.claim for certificate in certificates}) == len(certificates) == 15
+
+
+def test_the_rank_bound_is_attained_by_equal_singular_values() -> None:
+    """Distinct points far apart, Z = S: all r = n − 1 singular values of the cross-covariance are equal."""
+    z = torch.arange(5, dtype=torch.float64).unsqueeze(-1)
+    found = theory.sandwich(z, z, ridge=(0.1, 0.1), kernel_z=Gaussian(0.01), kernel_s=Gaussian(0.01))
+    assert found.ranks == 4
+    assert theory.rank_excess(found) == pytest.approx(0.0, abs=1e-14)
+    assert found.hsic == pytest.approx(4 / 25)

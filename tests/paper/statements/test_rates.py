@@ -126,3 +126,19 @@ def test_weights_follow_the_spread() -> None:
     sizes = np.array([1.0, np.e, np.e**2])
     errors = np.array([[1.0, 1.0001], [np.exp(-1.0), np.exp(-1.0) * 1.0001], [0.01, 5.0]])
     assert loglog_slope(sizes, errors)[0] == pytest.approx(-1.0, abs=0.01)
+
+
+def test_rmse_is_the_root_of_the_mean_square() -> None:
+    errors = np.array([[1.0, -1.0, 1.1], [0.1, -0.1, 0.11]])
+    assert rates.rmse_slope(np.array([1.0, 10.0]), errors)[0] == pytest.approx(-1.0, rel=1e-12)
+
+
+def test_a_wrong_limit_of_eipm_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = rates.LAW.eipm_limit
+
+    def wrong(_law: object, kernel: object, *, bandwidth: float) -> float:
+        return 1.03 * right(kernel, bandwidth=bandwidth)
+
+    monkeypatch.setattr(type(rates.LAW), "eipm_limit", wrong)
+    verdicts = {c.claim: c.verdict for c in rates.fixed_bandwidth(quick=True)}
+    assert "fails as stated" in {verdict for claim, verdict in verdicts.items() if "mean of the smoothed" in claim}

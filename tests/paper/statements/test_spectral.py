@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from frhsic_core.kernels import Gaussian, Laplacian
+from frhsic_core.kernels import Gaussian, Laplacian, Linear
 from frhsic_core.laws import FiniteLaw, GaussianPair, KernelHead, MercerSystem
 from frhsic_core.paper.statements import spectral
 from frhsic_core.paper.statements import spectral as b
@@ -145,3 +145,9 @@ def test_remark_b_3_is_as_recorded() -> None:
     assert any("cut-off" in claim for claim in failing)
     assert sum(c.verdict == "holds as corrected" for c in certificates) == 4
     assert sum(c.evidence == "interval" for c in certificates) == 3
+
+
+def test_the_lower_side_divides_by_the_largest_diagonal_value() -> None:
+    certificate = spectral.two_sided(FINITE, kernel_z=ONE, kernel_s=Linear(), m=1)
+    assert certificate.lower == pytest.approx(FINITE.hsic(ONE, Linear()) / 9.0)  # the values of S are 0, 1 and 3
+    assert certificate.holds

@@ -9,6 +9,7 @@ import torch
 
 from frhsic_core.joint import hsic
 from frhsic_core.kernels import Gaussian
+from frhsic_core.paper.statements import uniform_coverage
 from frhsic_core.paper.statements.concentration import linear_complexity
 from frhsic_core.paper.statements.parity_gap import gap_spectrum
 from frhsic_core.paper.statements.registry import checks
@@ -157,3 +158,27 @@ def test_the_adversary_is_the_worst_choice(generator: torch.Generator) -> None:
     assert (gaps["worst"] <= linear_class(law, frequencies, radius=2.0, step=0.2).upper).all()
     with pytest.raises(ValueError, match="choose is 'best'"):
         learned_encoder(law, frequencies, choose="best", step=0.2)
+
+
+def test_the_bound_for_any_class_is_reached_by_the_entries_of_one_sign(generator: torch.Generator) -> None:
+    law = two_column_inputs(points=3)
+    frequencies = law.draw(100, 5, generator=generator)
+    positive = law.contrast(frequencies).clamp_min(0.0).sum((-2, -1))
+    assert torch.allclose(any_class(law, frequencies), positive, atol=1e-14)
+
+
+def test_a_coarse_grid_still_brackets(generator: torch.Generator) -> None:
+    law = two_column_inputs(columns=1, points=6, bandwidth=0.2)
+    frequencies = law.draw(60, 20, generator=generator)
+    coarse = linear_class(law, frequencies, radius=2.0, step=2.0)
+    fine = linear_class(law, frequencies, radius=2.0, step=0.01)
+    assert (fine.lower <= coarse.upper).all()
+    assert (fine.lower > coarse.upper - 0.97 * (coarse.upper - coarse.lower)).any()  # the slope is used, not wasted
+
+
+def test_the_bridge_looks_at_population_above_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    def chosen(_law, frequencies, **_options):
+        return torch.zeros(len(frequencies)), torch.full((len(frequencies),), 0.2)
+
+    monkeypatch.setattr(uniform_coverage, "learned_encoder", chosen)
+    assert {c.verdict for c in uniform_coverage.learned_encoders(quick=True)} == {"fails as stated"}

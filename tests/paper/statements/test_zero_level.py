@@ -96,3 +96,8 @@ def test_rational_hsic_agrees_with_floats() -> None:
         abs(float(zero_level.rational_hsic(gram, other)) - hsic(z, s, kernel_z=Laplace(), kernel_s=Laplace()).item())
         < 1e-15
     )
+
+
+def test_conditions_that_disagree_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(zero_level, "conditions", lambda *_: (True, True, True, False, True, True))
+    assert zero_level.equivalence_on_all_laws(quick=True)[0].verdict == "fails as stated"
