@@ -1,6 +1,6 @@
 r"""Estimate the curve E[f | S = s] with a simultaneous band, and its mean distance from the overall mean (GDP).
 
-The rows are first summed into at most 400 bins of S, so that everything after one pass over the rows costs the same for
+The rows are first summed into at most 256 bins of S, so that everything after one pass over the rows costs the same for
 a thousand rows and for a million. Three ideas make the band and the interval honest:
 
 * **Bias.** The bandwidth is the one that is best for a local *linear* fit (generalized cross-validation), but the curve
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-BINS = 400
+BINS = 256
 LEVELS = 20  # an attribute with at most this many distinct values is not smoothed
 TRIM = 0.01  # the band covers the values of S between the quantiles TRIM and 1 − TRIM
 DRAWS = 2000
@@ -32,7 +32,7 @@ DRAWS = 2000
 _BANDWIDTHS = (0.03, 0.05, 0.075, 0.11, 0.17, 0.25, 0.4, 0.6, 1.0, 1.6, 3.0)
 # The curve is fitted at this multiple of the best bandwidth: the score is flat, and its minimum is often far to the
 # right of the bandwidth at which the bias stops to matter.
-_UNDERSMOOTH = 0.6
+_UNDERSMOOTH = 0.5
 
 
 def _widest(rows: float) -> float:
@@ -172,7 +172,7 @@ class Curve:
 def cut(s: Array, *, nominal: bool = False) -> Bins:
     """Cut an attribute into bins for :func:`fit_curve`. O(n log n) time, O(n) memory.
 
-    Up to 400 distinct values each get a bin of their own; otherwise the bins have about equal numbers of rows. Heavy
+    Up to 256 distinct values each get a bin of their own; otherwise the bins have about equal numbers of rows. Heavy
     tails are drawn in by asinh, which is linear over the central part of the distribution.
 
     Parameters
@@ -268,7 +268,7 @@ def fit_curve(
 ) -> Curve:
     """Estimate E[f | S = s], its simultaneous band, and GDP with an interval.
 
-    O(n) for the sums of the bins, then O(m²·draws) for m bins, at most 400, whatever n.
+    O(n) for the sums of the bins, then O(m²·draws) for m bins, at most 256, whatever n.
 
     Parameters
     ----------

@@ -17,8 +17,7 @@ from frhsic_core.joint import distance_correlation, hsic_test, khgr
 
 Array = NDArray[np.float64]
 
-TEST_ROWS = 4000
-GIVEN_ROWS = 1000
+TEST_ROWS = 2000
 PROBE_ROWS = 20_000
 KERNEL_ROWS = 2000
 KHGR_ROWS = 500
@@ -70,22 +69,22 @@ def sample_rows(n: int, rows: int, *, weight: Array | None = None, seed: int = 0
 def independence_test(z: Array, s: Array, *, weight: Array | None = None, seed: int = 0) -> Test:
     """Test whether scores ``(n, k)`` and attributes ``(n, p)`` are independent, with the aggregated test."""
     rows = sample_rows(len(z), TEST_ROWS, weight=weight, seed=seed)
-    permutations = 199 if len(rows) <= 1024 else 499
-    found = hsic_test(
-        z[rows],
-        s[rows],
-        method="aggregated",
-        n_permutations=permutations,
-        generator=torch.Generator().manual_seed(seed),
-    )
-    return Test(float(found.pvalue), len(rows), permutations, "aggregated")
+    return _test(rows, z[rows], s[rows], None, seed)
 
 
 def conditional_test(z: Array, s: Array, given: Array, *, weight: Array | None = None, seed: int = 0) -> Test:
     """Test whether scores and attributes are independent given the control features."""
-    rows = sample_rows(len(z), GIVEN_ROWS, weight=weight, seed=seed)
-    found = hsic_test(z[rows], s[rows], given=given[rows], generator=torch.Generator().manual_seed(seed))
-    return Test(float(found.pvalue), len(rows), 0, found.method)
+    rows = sample_rows(len(z), TEST_ROWS, weight=weight, seed=seed)
+    return _test(rows, z[rows], s[rows], given[rows], seed)
+
+
+def _test(rows: NDArray[np.intp], z: Array, s: Array, given: Array | None, seed: int) -> Test:
+    permutations = 199 if len(rows) <= 1024 else 499
+    if len(rows) < 4:  # weights can leave hardly any row
+        return Test(1.0, len(rows), 0, "aggregated")
+    generator = torch.Generator().manual_seed(seed)
+    found = hsic_test(z, s, given=given, method="aggregated", n_permutations=permutations, generator=generator)
+    return Test(float(found.pvalue), len(rows), permutations, "aggregated")
 
 
 def effect_sizes(z: Array, s: Array, *, weight: Array | None = None, seed: int = 0) -> dict[str, Effect]:
@@ -95,6 +94,9 @@ def effect_sizes(z: Array, s: Array, *, weight: Array | None = None, seed: int =
     """
     rows = sample_rows(len(z), PROBE_ROWS, weight=weight, seed=seed)
     z, s = z[rows], s[rows]
+    s = s[:, np.ptp(s, axis=0) > 0] if len(s) else s[:, :0]
+    if s.shape[1] == 0 or len(s) < 10:  # a rare value can be absent from the sample
+        return {}
     audited = audit_representation(z, s, max_rows=KERNEL_ROWS, seed=seed)
     middle = audited.bandwidths.index(1.0)
     few = min(audited.rows, len(z))

@@ -121,7 +121,7 @@ def _svg(parts: list[str], title: str) -> str:
 def curve_svg(
     attribute: AttributeAudit, curve: Curve, *, label: str, title: str, groups: Groups | None = None
 ) -> str:
-    """Return the curve with its band above the density of S; with ``groups`` also their means as bars."""
+    """Return the curve with its band above the density of S; with ``groups`` also their means."""
     if attribute.categories or not curve.smooth:
         return _levels_svg(attribute, curve, label=label, title=title)
     inside = np.flatnonzero(curve.inside)
@@ -135,8 +135,8 @@ def curve_svg(
         for left, right, value in zip(groups.edges[:-1], groups.edges[1:], groups.means, strict=True):
             a, b = frame.x(max(left, frame.x0)), frame.x(min(right, frame.x1))
             at = frame.y(float(value))
-            height = frame.y(frame.y0) - at
-            parts.append(f'<rect class="group" x="{a:.1f}" y="{at:.1f}" width="{max(b - a, 0):.1f}" height="{height:.1f}"/>')
+            parts.append(f'<line class="group" x1="{a:.1f}" x2="{b:.1f}" y1="{at:.1f}" y2="{at:.1f}"/>')
+            parts.append(f'<line class="edge" x1="{b:.1f}" x2="{b:.1f}" y1="{_TOP}" y2="{_SPLIT - 8}"/>')
     parts.append(f'<polygon class="band" points="{band}"/>')
     center = frame.y(curve.center)
     parts.append(f'<line class="center" x1="{_LEFT}" x2="{WIDTH - _RIGHT}" y1="{center:.1f}" y2="{center:.1f}"/>')

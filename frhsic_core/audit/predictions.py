@@ -82,6 +82,8 @@ class AttributeAudit:
     labels : dict of str to Curve
         With labels: ``"equal_opportunity"``, ``"label_0"`` (curves of the score among people with label 1 and 0) and
         ``"calibration"`` (curve of label minus score).
+    label_test : Test or None
+        With labels: test of independence given the label (equalized odds, separation).
     given : Given or None
         With control features: what they leave.
     """
@@ -97,6 +99,7 @@ class AttributeAudit:
     groups: tuple[Groups, ...]
     conventions: dict[str, float]
     labels: dict[str, Curve] = field(default_factory=dict)
+    label_test: Test | None = None
     given: Given | None = None
 
     def interval(self, measure: str) -> tuple[float, float, float] | None:
@@ -217,6 +220,9 @@ class Audit:
                     low, high = found[1:]
                     lines.append((attribute.name, measure, found[0], low, high, np.nan, attribute.rows))
             lines.append((attribute.name, "pvalue", attribute.test.pvalue, *[np.nan] * 3, attribute.test.rows))
+            if attribute.label_test is not None:
+                test = attribute.label_test
+                lines.append((attribute.name, "pvalue_given_label", test.pvalue, *[np.nan] * 3, test.rows))
             if attribute.given is not None:
                 test = attribute.given.test
                 lines.append((attribute.name, "pvalue_given", test.pvalue, *[np.nan] * 3, test.rows))
@@ -272,7 +278,7 @@ def audit(
     The curve E[prediction | S = s] has a band that covers the whole curve with probability ``level``, and GDP, the mean
     distance of this curve from the overall mean, has an interval. A test says whether the dependence is more than
     chance, and effect sizes say how strong it is. The curve and GDP use all rows. The test, the probes and the kernel
-    statistics use random samples of at most 4,000, 20,000 and 2,000 rows; each number is reported with its rows.
+    statistics use random samples of at most 2,000, 20,000 and 2,000 rows; each number is reported with its rows.
 
     Rows without a score or a weight are left out everywhere, and rows without an attribute are left out of the audit of
     this attribute. All of them are counted, and the mean score of the rows left out is reported.
@@ -426,8 +432,14 @@ class _Work:
         test, effects = self._strength(z, attribute, weight)
         f = z[:, best]
         labels: dict[str, Curve] = {}
+        label_test = None
         if self.label is not None:
             labels = self._labels(rows, s, column, f)
+            told = self.label.known[rows]
+            if told.sum() >= _LABEL_ROWS and np.ptp(s[told]) > 0:
+                part = None if weight is None else weight[told]
+                y = self.label.values[rows][told, None]
+                label_test = conditional_test(z[told], attribute[told], y, weight=part, seed=self.seed)
         return AttributeAudit(
             name=column.name,
             categories=column.categories,
@@ -440,6 +452,7 @@ class _Work:
             groups=() if column.categories else tuple(group_means(curve, groups) for groups in GROUPS),
             conventions={} if column.categories else _conventions(f, s, bins, weight),
             labels=labels,
+            label_test=label_test,
             given=self._given(rows, column, best) if self.columns.controls else None,
         )
 

@@ -74,7 +74,7 @@ html[data-theme=dark] .frhsic-audit { --ink: #e8e8e8; --soft: #b4b4b4; --paper: 
 .frhsic-audit .interval { stroke: var(--blue); stroke-width: 2; }
 .frhsic-audit .point { fill: var(--blue); }
 .frhsic-audit .people { fill: var(--people); opacity: .6; }
-.frhsic-audit .group { fill: var(--orange); fill-opacity: .22; stroke: var(--orange); }
+.frhsic-audit .group { stroke: var(--orange); stroke-width: 4; } .frhsic-audit .edge { stroke: var(--rule); }
 .frhsic-audit table { border-collapse: collapse; width: 100%; font-size: .9rem; color: var(--ink);
   background: var(--paper); }
 .frhsic-audit th, .frhsic-audit td { border-bottom: 1px solid var(--rule); padding: .3rem .5rem; text-align: right;
@@ -164,7 +164,7 @@ def _attribute(audit: Audit, attribute: AttributeAudit) -> str:
         picture = curve_svg(
             attribute, curve, label=score, title=f"means of {middle.groups} groups beside the curve", groups=middle
         )
-        parts.append(_figure(picture, f"What a table of {middle.groups} groups shows (bars), and the same curve."))
+        parts.append(_figure(picture, f"What a table of {middle.groups} groups shows (thick lines), and the same curve."))
     if attribute.given is not None:
         controls = " and ".join(map(short, attribute.given.controls))
         picture = curve_svg(
@@ -210,6 +210,12 @@ def _numbers(audit: Audit, attribute: AttributeAudit) -> str:
         f"<p>Test of independence ({clean(test.method)}, {test.rows:,} rows, {test.permutations:,} permutations): p = "
         f"{number(test.pvalue)}.</p>"
     )
+    if attribute.label_test is not None:
+        given = attribute.label_test
+        parts.append(
+            f"<p>Test given the label, equalized odds ({clean(given.method)}, {given.rows:,} rows): p = "
+            f"{number(given.pvalue)}.</p>"
+        )
     if attribute.given is not None:
         given = attribute.given.test
         parts.append(
@@ -344,6 +350,7 @@ def as_dict(audit: Audit, verdicts: Sequence[Verdict] = ()) -> dict[str, Any]:
         }
         entry["curve"] = _curve_dict(attribute.curve)
         entry["test"] = asdict(attribute.test)
+        entry["label_test"] = attribute.label_test and asdict(attribute.label_test)
         entry["effects"] = {name: asdict(effect) for name, effect in attribute.effects.items()}
         entry["groups"] = [asdict(groups) for groups in attribute.groups]
         entry["labels"] = {name: _curve_dict(curve) for name, curve in attribute.labels.items()}

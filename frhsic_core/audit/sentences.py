@@ -163,6 +163,10 @@ def _label_sentences(audit: Audit, attribute: AttributeAudit) -> list[str]:
         if measure in attribute.labels:
             curve = attribute.labels[measure]
             said.append(f"{people} the mean gap along {name} is {_interval(curve)}.")
+    if attribute.label_test is not None:
+        test = attribute.label_test
+        verdict = "is more than chance would give" if test.pvalue <= 0.05 else "could be chance"
+        said.append(f"The dependence that is left given the label {verdict} (p = {number(test.pvalue)}).")
     if "calibration" in attribute.labels:
         curve = attribute.labels["calibration"]
         region = curve.largest()
