@@ -224,7 +224,8 @@ def smoother(positions: Array, mass: Array, bandwidth: Array, degree: int) -> Ar
     # Windows with hardly more values than coefficients stay solvable.
     normal = normal + 1e-9 * moments[:, :1, None] * np.eye(degree + 1)
     first = np.linalg.solve(normal, np.broadcast_to(np.eye(degree + 1)[:, :1], (*normal.shape[:2], 1)))[..., 0]
-    return sum(first[:, p : p + 1] * powers[p] for p in range(degree + 1))
+    fit = sum(first[:, p : p + 1] * powers[p] for p in range(degree + 1))
+    return fit / fit.sum(1, keepdims=True)  # a constant stays the constant
 
 
 def _reach(positions: Array, counts: Array) -> Array:

@@ -30,9 +30,11 @@ def number(value: float, *, unit: float | None = None) -> str:
     if unit is not None and unit > 0:
         digits = max(0, 2 - math.floor(math.log10(unit)))
         return f"{value:,.{digits}f}" if digits <= 6 else f"{value:.3g}"
-    if value != 0 and not 1e-4 <= abs(value) < 1e9:
+    if abs(value) < 1e-12:
+        return "0"
+    if not 1e-4 <= abs(value) < 1e9:
         return f"{value:.3g}"
-    digits = max(0, 2 - math.floor(math.log10(abs(value)))) if value else 0
+    digits = max(0, 2 - math.floor(math.log10(abs(value))))
     text = f"{value:,.{digits}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
@@ -51,7 +53,8 @@ def percent(share: float) -> str:
 def is_flat(curve: Curve) -> bool:
     """Return whether a constant lies inside the band, so that no difference is certain."""
     inside = curve.inside
-    return bool(curve.low[inside].max() <= curve.high[inside].min())
+    rounding = 1e-12 * float(np.abs(curve.mean).max())
+    return bool(curve.low[inside].max() <= curve.high[inside].min() + rounding)
 
 
 def value_name(attribute: AttributeAudit, s: float) -> str:

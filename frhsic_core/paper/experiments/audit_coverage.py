@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 LEVEL = 0.95
 ALPHA = 0.05
-LAWS = ("normal", "ages", "five values", "Cauchy", "log-normal")
+LAWS = ("ages", "five values", "Cauchy", "normal", "log-normal")
 SHAPES = ("flat", "weak", "slope", "wave")
 SIZES = (200, 2000, 20_000)
 DRAWS = 200
