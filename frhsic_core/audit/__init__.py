@@ -57,12 +57,12 @@ sys.modules[__name__].__class__ = _CallableModule
 
 
 if TYPE_CHECKING:
-    from frhsic_core.audit.metrics import (
-        calibration_gap,
-        equal_opportunity_gap,
-        equalized_odds_gap,
-        parity_gap,
-        parity_scorer,
-    )
-    from frhsic_core.audit.predictions import Audit, audit
-    from frhsic_core.audit.representation import RepresentationAudit, audit_representation
+    from frhsic_core.audit.metrics import calibration_gap as calibration_gap
+    from frhsic_core.audit.metrics import equal_opportunity_gap as equal_opportunity_gap
+    from frhsic_core.audit.metrics import equalized_odds_gap as equalized_odds_gap
+    from frhsic_core.audit.metrics import parity_gap as parity_gap
+    from frhsic_core.audit.metrics import parity_scorer as parity_scorer
+    from frhsic_core.audit.predictions import Audit as Audit
+    from frhsic_core.audit.predictions import audit as audit
+    from frhsic_core.audit.representation import RepresentationAudit as RepresentationAudit
+    from frhsic_core.audit.representation import audit_representation as audit_representation

@@ -36,7 +36,9 @@ class _Basis:
                 self.parts.append(distinct)
                 continue
             knots = np.unique(np.quantile(values, np.linspace(0, 1, _KNOTS)))
-            spline = SplineTransformer(knots=knots[:, None], degree=3 if len(knots) > 2 else 1, extrapolation="constant")
+            spline = SplineTransformer(
+                knots=knots[:, None], degree=3 if len(knots) > 2 else 1, extrapolation="constant"
+            )
             self.parts.append(spline.fit(values[:, None]))
 
     def __call__(self, parts: list[tuple[Array, bool]]) -> Array:

@@ -200,9 +200,7 @@ def read_columns(
     scores = as_columns(
         y_pred, argument="y_pred", default="score", categorical=False, positive=positive if words else None
     )
-    sensitive = as_columns(
-        sensitive_features, argument="sensitive_features", default="sensitive", categorical=True
-    )
+    sensitive = as_columns(sensitive_features, argument="sensitive_features", default="sensitive", categorical=True)
     label = controls = weight = None
     if y_true is not None:
         marked = positive if _has_words(y_true) else None

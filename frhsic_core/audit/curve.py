@@ -245,7 +245,7 @@ def _central_range(positions: Array, mass: Array) -> float:
 
 
 def _choose(positions: Array, mass: Array, effective: Array, means: Array, within: float, reach: Array) -> float:
-    """Return the multiple of the central range with the least generalized cross-validation score of a local linear fit."""
+    """Return the bandwidth, in central ranges, with the least cross-validation score of a local linear fit."""
     rows = effective.sum()
     unit = _central_range(positions, mass)
     best = (np.inf, _BANDWIDTHS[-1])

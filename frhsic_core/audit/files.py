@@ -112,17 +112,11 @@ def _csv_parts(path: Path, wanted: list[str]) -> Iterator[pd.DataFrame]:
     names, delimiter = best
     _require(names, wanted, path.name)
     places = [names.index(name) for name in wanted]
-    reader = pd.read_csv(
-        path,
-        sep=delimiter,
-        header=None,
-        skiprows=1,
-        usecols=places,
-        chunksize=_PART,
-        encoding="utf-8-sig",
-        low_memory=False,
-        skipinitialspace=True,
-    )
+    options = {"sep": delimiter, "header": None, "skiprows": 1, "usecols": places, "encoding": "utf-8-sig"}
+    try:
+        reader = pd.read_csv(path, chunksize=_PART, low_memory=False, skipinitialspace=True, **options)
+    except pd.errors.EmptyDataError:  # nothing after the header
+        return
     with reader:
         for part in reader:
             yield part[places].set_axis(wanted, axis=1)

@@ -118,9 +118,7 @@ def _svg(parts: list[str], title: str) -> str:
     )
 
 
-def curve_svg(
-    attribute: AttributeAudit, curve: Curve, *, label: str, title: str, groups: Groups | None = None
-) -> str:
+def curve_svg(attribute: AttributeAudit, curve: Curve, *, label: str, title: str, groups: Groups | None = None) -> str:
     """Return the curve with its band above the density of S; with ``groups`` also their means."""
     if attribute.categories or not curve.smooth:
         return _levels_svg(attribute, curve, label=label, title=title)

@@ -1,4 +1,4 @@
-"""Audit predictions: how much do they depend on each sensitive attribute, for whom, and is it more than chance?"""
+"""Audit predictions: how much do they depend on each sensitive attribute, for whom, and is it more than chance."""
 
 from __future__ import annotations
 
@@ -373,7 +373,7 @@ def _task(scores: Array) -> str:
     distinct = np.unique(scores[:1000])
     if len(distinct) <= 2 and len(np.unique(scores)) <= 2:
         return "hard"
-    return "scores" if scores.size and 0.0 <= scores.min() and scores.max() <= 1.0 else "values"
+    return "scores" if scores.size and scores.min() >= 0.0 and scores.max() <= 1.0 else "values"
 
 
 def _label(column: Column | None) -> Column | None:
@@ -450,7 +450,7 @@ class _Work:
             test=test,
             effects=effects,
             groups=() if column.categories else tuple(group_means(curve, groups) for groups in GROUPS),
-            conventions={} if column.categories else _conventions(f, s, bins, weight),
+            conventions={} if column.categories else _conventions(f, bins, weight),
             labels=labels,
             label_test=label_test,
             given=self._given(rows, column, best) if self.columns.controls else None,
@@ -557,8 +557,8 @@ def _matrix(column: Column, values: Array) -> Array:
     return (values[:, None] == present).astype(np.float64)
 
 
-def _conventions(f: Array, s: Array, bins: Bins, weight: Array | None) -> dict[str, float]:
-    """Return GDP by the smoothing of :func:`frhsic_core.gdp`, from the means of the bins and the bandwidth of all rows."""
+def _conventions(f: Array, bins: Bins, weight: Array | None) -> dict[str, float]:
+    """Return GDP by the smoothing of :func:`frhsic_core.gdp`, from the bins and the bandwidth of all rows."""
     w = np.ones(len(f)) if weight is None else weight
     mass = np.bincount(bins.index, w)
     means = np.bincount(bins.index, w * f) / np.where(mass > 0, mass, 1.0)
@@ -575,5 +575,3 @@ def _conventions(f: Array, s: Array, bins: Bins, weight: Array | None) -> dict[s
         "reference": gdp(means, (at - low) / (high - low), sample_weight=mass, reference=True),
     }
     return {name: float(value) for name, value in found.items()}
-
-

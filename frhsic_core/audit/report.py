@@ -52,8 +52,8 @@ STYLE = """
   --orange: #b35c00; --good: #1a6b2f; --bad: #a11b1b; color: var(--ink); background: var(--paper);
   font: 16px/1.5 system-ui, sans-serif; max-width: 46rem; margin: 0 auto; padding: 1rem; box-sizing: border-box;
   overflow-wrap: anywhere; }
-@media (prefers-color-scheme: dark) { .frhsic-audit { --ink: #e8e8e8; --soft: #b4b4b4; --paper: #16181b; --rule: #44484d;
-  --blue: #6fb7ee; --people: #8f959c; --orange: #f0a95a; --good: #7fd494; --bad: #ff9b9b; } }
+@media (prefers-color-scheme: dark) { .frhsic-audit { --ink: #e8e8e8; --soft: #b4b4b4; --paper: #16181b;
+  --rule: #44484d; --blue: #6fb7ee; --people: #8f959c; --orange: #f0a95a; --good: #7fd494; --bad: #ff9b9b; } }
 html[data-theme=light] .frhsic-audit { --ink: #1a1a1a; --soft: #555; --paper: #fff; --rule: #d4d4d4; --blue: #0060a0;
   --people: #8a8a8a; --orange: #b35c00; --good: #1a6b2f; --bad: #a11b1b; }
 html[data-theme=dark] .frhsic-audit { --ink: #e8e8e8; --soft: #b4b4b4; --paper: #16181b; --rule: #44484d;
@@ -88,7 +88,8 @@ html[data-theme=dark] .frhsic-audit { --ink: #e8e8e8; --soft: #b4b4b4; --paper: 
   .frhsic-audit th, .frhsic-audit td { padding: .25rem .2rem; font-size: .8rem; } }
 @media print { .frhsic-audit { --ink: #000; --soft: #333; --paper: #fff; --rule: #bbb; --blue: #0060a0; --people: #777;
   --orange: #b35c00; max-width: none; font-size: 11pt; }
-  .frhsic-audit figure, .frhsic-audit tr { break-inside: avoid; } .frhsic-audit h2, .frhsic-audit h3 { break-after: avoid; } }
+  .frhsic-audit figure, .frhsic-audit tr { break-inside: avoid; }
+  .frhsic-audit h2, .frhsic-audit h3 { break-after: avoid; } }
 """
 PAGE_STYLE = """
 html { color-scheme: light dark; } body { margin: 0; background: #fff; }
@@ -158,13 +159,17 @@ def _attribute(audit: Audit, attribute: AttributeAudit) -> str:
             f"The mean of {short(attribute.score)} for every value of {name}, with intervals that hold together with "
             f"probability {level}; the dashed line is the overall mean. Below: how many {audit.unit} there are."
         )
-    parts.append(_figure(curve_svg(attribute, curve, label=score, title=f"{score} along {name}, with its band"), caption))
+    parts.append(
+        _figure(curve_svg(attribute, curve, label=score, title=f"{score} along {name}, with its band"), caption)
+    )
     if attribute.groups and curve.smooth:
         middle = attribute.groups[len(attribute.groups) // 2]
         picture = curve_svg(
             attribute, curve, label=score, title=f"means of {middle.groups} groups beside the curve", groups=middle
         )
-        parts.append(_figure(picture, f"What a table of {middle.groups} groups shows (thick lines), and the same curve."))
+        parts.append(
+            _figure(picture, f"What a table of {middle.groups} groups shows (thick lines), and the same curve.")
+        )
     if attribute.given is not None:
         controls = " and ".join(map(short, attribute.given.controls))
         picture = curve_svg(
@@ -178,11 +183,10 @@ def _attribute(audit: Audit, attribute: AttributeAudit) -> str:
         "label_0": f"The same among {audit.unit} with label 0 (with the picture before: equalized odds).",
         "calibration": f"Label minus prediction along {name}: zero means that predictions are right on average.",
     }
-    pictures = [
-        _figure(curve_svg(attribute, labeled, label=score if key != "calibration" else "mean error", title=captions[key]),
-                captions[key])
-        for key, labeled in attribute.labels.items()
-    ]  # fmt: skip
+    pictures = []
+    for key, labeled in attribute.labels.items():
+        axis = "mean error" if key == "calibration" else score
+        pictures.append(_figure(curve_svg(attribute, labeled, label=axis, title=captions[key]), captions[key]))
     if pictures:
         parts.append(_details("With labels: equal opportunity, equalized odds and calibration", "".join(pictures)))
     parts.append(_details("All numbers", _numbers(audit, attribute)))
@@ -233,7 +237,8 @@ def _numbers(audit: Audit, attribute: AttributeAudit) -> str:
 
 def _effects(effects: dict[str, Any]) -> str:
     rows = [
-        (EFFECTS[key], number(effect.value), number(effect.floor), f"{effect.rows:,}") for key, effect in effects.items()
+        (EFFECTS[key], number(effect.value), number(effect.floor), f"{effect.rows:,}")
+        for key, effect in effects.items()
     ]
     return _table(("effect size", "value", "by chance", "rows"), rows)
 

@@ -212,7 +212,9 @@ def other_sentences(audit: Audit) -> list[str]:
     said = []
     if audit.joint is not None:
         names = ", ".join(map(short, audit.joint.names))
-        verdict = "more than chance would give" if audit.joint.test.pvalue <= 0.05 else "not more than chance could give"
+        verdict = (
+            "more than chance would give" if audit.joint.test.pvalue <= 0.05 else "not more than chance could give"
+        )
         strength = audit.joint.effects.get("distance_correlation")
         size = "" if strength is None else f"; the distance correlation is {number(strength.value)}"
         said.append(

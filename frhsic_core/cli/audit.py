@@ -10,12 +10,6 @@ import typer
 
 from frhsic_core.cli.terminal import console, fail, waiting
 
-EXIT_STATUS = (
-    "Exit status: 0 done, and every number is below its threshold together with its interval; 1 a number is above its "
-    "threshold; 2 the command is wrong, or a file cannot be read or written; 3 an interval contains its threshold, so "
-    "the data cannot decide."
-)
-
 
 def audit(
     predictions: Annotated[Path, typer.Argument(help="CSV or parquet file with one row for each person.")],
@@ -29,20 +23,26 @@ def audit(
     positive: Annotated[
         str | None, typer.Option(help="The label (or hard prediction) that counts as 1, if it is a word.")
     ] = None,
-    out: Annotated[Path, typer.Option(help="The report. JSON and Markdown are written beside it.")] = Path("audit.html"),
+    out: Annotated[Path, typer.Option(help="The report. JSON and Markdown are written beside it.")] = Path(
+        "audit.html"
+    ),
     json: Annotated[Path | None, typer.Option(help="Write the JSON to this file instead.")] = None,
     fail_above: Annotated[
         list[str] | None,
         typer.Option(help="Threshold for a gate, such as gdp=0.05 or gdp[age]=0.05. Can be repeated."),
     ] = None,
     unit: Annotated[str, typer.Option(help="What a row is, for the sentences.")] = "people",
-    max_rows: Annotated[int, typer.Option(min=1000, help="Audit a random sample of a larger file.")] = 5_000_000,
+    max_rows: Annotated[int, typer.Option(min=100, help="Audit a random sample of a larger file.")] = 5_000_000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 0,
 ) -> None:
     """Measure how much predictions depend on age, income or another attribute, and write a report.
 
     The attribute is not cut into groups. The report says in sentences how the predictions change along the attribute,
     for whom the gap is largest, and whether it is more than chance.
+
+    Exit status: 0 done, and no number is above its threshold; 1 a number is above its threshold with its whole
+    interval; 2 the command is wrong, or a file cannot be read or written; 3 an interval contains its threshold, so the
+    data cannot decide.
     """
     try:
         status = _audit(
@@ -53,7 +53,9 @@ def audit(
         raise typer.Exit(130) from None
     except (ValueError, TypeError, KeyError, OSError, MemoryError) as error:
         raise fail(_message(error)) from None
-    except Exception as error:  # 1 and 3 have a meaning for the caller, so a fault of the program must not end with them
+    except (
+        Exception
+    ) as error:  # 1 and 3 have a meaning for the caller, so a fault of the program must not end with them
         traceback.print_exc()
         raise fail(f"The audit stopped on an unexpected error ({type(error).__name__}). Please report it.") from None
     raise typer.Exit(status)
@@ -120,4 +122,4 @@ def _audit(
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("audit", epilog=f"Example: frhsic audit predictions.csv --score p --sensitive age\n\n{EXIT_STATUS}")(audit)
+    app.command("audit", epilog="Example: frhsic audit predictions.csv --score p --sensitive age")(audit)

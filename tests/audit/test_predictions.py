@@ -236,9 +236,7 @@ def test_residuals_remove_numbers_and_categories() -> None:
 def test_gate(full: Audit) -> None:
     gap = full["age"].curve
     below, above = gap.gdp_high + 0.01, gap.gdp_low - 0.01
-    statuses = {
-        exit_status(decide(full, [parse_threshold(f"gdp[age]={value}")])) for value in (below, above, gap.gdp)
-    }
+    statuses = {exit_status(decide(full, [parse_threshold(f"gdp[age]={value}")])) for value in (below, above, gap.gdp)}
     assert statuses == {0, 1, 3}
     assert exit_status(decide(full, [parse_threshold(f"gdp[age]={below}"), parse_threshold("calibration=0")])) != 0
     verdicts = decide(full, [parse_threshold("gdp=1")])

@@ -66,8 +66,11 @@ def conditional_mean(law: str, shape: str, s: Array) -> Array:
     x = {"ages": (s - 40.0) / 15.0, "Cauchy": s / 2.0, "log-normal": np.log(s) / 1.2 if law == "log-normal" else s}
     t = 2.5 * np.tanh(x.get(law, s) / 2.5)
     height = {
-        "flat": np.zeros_like(t), "weak": 0.02 * np.tanh(t), "slope": 0.2 * np.tanh(t / 2.0), "wave": 0.1 * np.sin(2 * t)
-    }  # fmt: skip
+        "flat": np.zeros_like(t),
+        "weak": 0.02 * np.tanh(t),
+        "slope": 0.2 * np.tanh(t / 2.0),
+        "wave": 0.1 * np.sin(2 * t),
+    }
     return 0.4 + height[shape]
 
 
