@@ -28,9 +28,9 @@ class Groups:
     difference : float
         Largest difference between two group means, which a table of groups reports.
     range : float
-        Largest difference along the curve.
+        Largest certain difference along the curve.
     inside : float
-        The largest difference along the curve *within* one group: what the table hides.
+        The largest certain difference along the curve *within* one group: what the table hides.
     where : tuple of float
         The group in which that is.
     hidden : float
@@ -72,11 +72,7 @@ def group_means(curve: Curve, groups: int) -> Groups:
     overall = float(curve.share @ curve.mean)
     total = float(curve.share @ (curve.mean - overall) ** 2)
     within = float(curve.share @ (curve.mean - means[group]) ** 2)
-    # Extremes only where the band covers the curve: the last percent of S has few people.
-    spans = np.zeros(count)
-    for k in range(count):
-        there = (group == k) & curve.inside
-        spans[k] = np.ptp(curve.mean[there]) if there.any() else 0.0
+    spans = [curve.certain_difference(group == k) if curve.inside[group == k].any() else 0.0 for k in range(count)]
     worst = int(np.argmax(spans))
     first = [int(np.argmax(group == k)) for k in range(count)]
     edges = np.append(curve.s[first], curve.s[-1])
@@ -86,7 +82,7 @@ def group_means(curve: Curve, groups: int) -> Groups:
         means=means,
         shares=shares,
         difference=float(np.ptp(means)),
-        range=float(np.ptp(curve.mean[curve.inside])),
+        range=curve.certain_difference(),
         inside=float(spans[worst]),
         where=(float(edges[worst]), float(curve.s[np.flatnonzero(group == worst)[-1]])),
         hidden=within / total if total > 0 else 0.0,

@@ -144,10 +144,32 @@ class Curve:
         reached = np.searchsorted(np.cumsum(self.share[order]), share - 1e-12)
         return float(size[order][min(reached, len(size) - 1)])
 
+    def extremes(self, where: NDArray[np.bool_] | None = None) -> tuple[int, int]:
+        """Return the bins between which the difference is most certain, the lower first.
+
+        These are the least upper end and the largest lower end of the band. The extremes of the curve itself are often
+        at the ends of S, where there are few people and the band is wide.
+        """
+        chosen = self.inside if where is None else self.inside & where
+        low = np.where(chosen, self.high, np.inf)
+        high = np.where(chosen, self.low, -np.inf)
+        return int(np.argmin(low)), int(np.argmax(high))
+
+    def certain_difference(self, where: NDArray[np.bool_] | None = None) -> float:
+        """Return the difference between the :meth:`extremes`; zero if a constant lies inside the band."""
+        low, high = self.extremes(where)
+        rounding = 1e-12 * float(np.abs(self.mean).max())
+        certain = self.low[high] > self.high[low] + rounding
+        return float(self.mean[high] - self.mean[low]) if certain else 0.0
+
     def largest(self) -> Region:
-        """Return the values of S around the largest gap where the gap is at least 80 % of it."""
+        """Return the values of S around the largest gap, where the gap is at least 80 % of it.
+
+        The largest gap is the one that is certainly largest, by its band; if no gap is certain, that of the curve.
+        """
         size = np.where(self.inside, np.abs(self.gap), -1.0)
-        top = int(np.argmax(size))
+        certain = np.where(self.inside, np.maximum(self.gap_low, -self.gap_high), -1.0)
+        top = int(np.argmax(certain if certain.max() > 0 else size))
         first = last = top
         same_side = np.sign(self.gap) == np.sign(self.gap[top])
         near = self.inside & same_side & (size >= 0.8 * size[top])

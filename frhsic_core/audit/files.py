@@ -53,7 +53,7 @@ def read_table(
     path : path
         A CSV file (comma, semicolon, tab or bar; also compressed, as in ``.csv.gz``), or a parquet file.
     columns : sequence of str
-        Names of the columns to read.
+        Names of the columns to read; without any, the error lists the columns of the file.
     max_rows : int
         Keep a uniform sample of this many rows if the file has more.
     seed : int
@@ -86,6 +86,12 @@ def read_table(
 
 
 def _require(names: list[str], wanted: list[str], where: str) -> None:
+    shown = ", ".join(map(repr, names[:40])) + (", …" if len(names) > 40 else "")
+    if not wanted:
+        raise FileError(
+            f"{where} has the columns {shown}: name that of the predictions (--score) and that of the attribute "
+            "(--sensitive)."
+        )
     for name in wanted:
         count = names.count(name)
         if count > 1:
@@ -95,11 +101,11 @@ def _require(names: list[str], wanted: list[str], where: str) -> None:
             stripped = [known for known in names if known.strip().lower() == name.strip().lower()]
             close = stripped[:1] or close
             hint = f" (did you mean {close[0]!r}?)" if close else ""
-            shown = ", ".join(map(repr, names[:12])) + (", …" if len(names) > 12 else "")
             raise FileError(f"{where} has no column {name!r}{hint}: its columns are {shown}.")
 
 
-def _csv_parts(path: Path, wanted: list[str]) -> Iterator[pd.DataFrame]:
+def _header(path: Path) -> tuple[list[str], str]:
+    """Return the names of the columns of a CSV file and its delimiter, the one that gives most columns."""
     best: tuple[list[str], str] = ([], ",")
     for delimiter in _DELIMITERS:
         options = {"header": None, "nrows": 1, "dtype": str, "keep_default_na": False, "encoding": "utf-8-sig"}
@@ -109,7 +115,11 @@ def _csv_parts(path: Path, wanted: list[str]) -> Iterator[pd.DataFrame]:
             continue
         if len(names) > len(best[0]):
             best = (names, delimiter)
-    names, delimiter = best
+    return best
+
+
+def _csv_parts(path: Path, wanted: list[str]) -> Iterator[pd.DataFrame]:
+    names, delimiter = _header(path)
     _require(names, wanted, path.name)
     places = [names.index(name) for name in wanted]
     options = {"sep": delimiter, "header": None, "skiprows": 1, "usecols": places, "encoding": "utf-8-sig"}

@@ -52,9 +52,7 @@ def percent(share: float) -> str:
 
 def is_flat(curve: Curve) -> bool:
     """Return whether a constant lies inside the band, so that no difference is certain."""
-    inside = curve.inside
-    rounding = 1e-12 * float(np.abs(curve.mean).max())
-    return bool(curve.low[inside].max() <= curve.high[inside].min() + rounding)
+    return curve.certain_difference() == 0.0
 
 
 def value_name(attribute: AttributeAudit, s: float) -> str:
@@ -79,9 +77,8 @@ def trend(audit: Audit, attribute: AttributeAudit) -> str:
     what = subject(audit, attribute)
     if is_flat(curve):
         return f"No difference along {name} is certain: a constant lies inside the band of the curve."
-    inside = np.flatnonzero(curve.inside)
-    low, high = inside[np.argmin(curve.mean[inside])], inside[np.argmax(curve.mean[inside])]
-    size = number(float(curve.mean[high] - curve.mean[low]))
+    low, high = curve.extremes()
+    size = number(curve.certain_difference())
     ends = sorted((low, high), key=lambda k: curve.s[k])
     places = [value_name(attribute, curve.s[k]) for k in ends]
     means = [number(float(curve.mean[k])) for k in ends]
@@ -149,10 +146,13 @@ def _hidden(attribute: AttributeAudit) -> list[str]:
     four = next((groups for groups in attribute.groups if groups.groups >= 3), attribute.groups[-1])
     low, high = (value_name(attribute, s) for s in four.where)
     name = short(attribute.name)
+    hidden = "Inside the groups no difference is certain."
+    if four.inside > 0:
+        moved = number(four.inside)
+        hidden = f"Inside the group from {low} to {high} alone the mean moves by {moved}, which the table hides."
     return [
         f"A table with {four.groups} groups of {name} would show a largest difference of {number(four.difference)}; "
-        f"along the curve it is {number(four.range)}. Inside the group from {low} to {high} alone the mean moves by "
-        f"{number(four.inside)}, which the table hides."
+        f"along the curve it is {number(four.range)}. " + hidden
     ]
 
 

@@ -13,8 +13,12 @@ from frhsic_core.cli.terminal import console, fail, waiting
 
 def audit(
     predictions: Annotated[Path, typer.Argument(help="CSV or parquet file with one row for each person.")],
-    score: Annotated[list[str], typer.Option(help="Column of the predictions. Repeat it for an embedding.")],
-    sensitive: Annotated[list[str], typer.Option(help="Column of a sensitive attribute. Can be repeated.")],
+    score: Annotated[
+        list[str] | None, typer.Option(help="Column of the predictions. Repeat it for an embedding.")
+    ] = None,
+    sensitive: Annotated[
+        list[str] | None, typer.Option(help="Column of a sensitive attribute. Can be repeated.")
+    ] = None,
     label: Annotated[str | None, typer.Option(help="Column of the true labels.")] = None,
     control: Annotated[
         list[str] | None, typer.Option(help="Column of a legitimate factor to adjust for. Can be repeated.")
@@ -46,8 +50,8 @@ def audit(
     """
     try:
         status = _audit(
-            predictions, score, sensitive, label, control or [], weight, positive, out, json, fail_above or [], unit,
-            max_rows, seed,
+            predictions, score or [], sensitive or [], label, control or [], weight, positive, out, json,
+            fail_above or [], unit, max_rows, seed,
         )  # fmt: skip
     except KeyboardInterrupt:
         raise typer.Exit(130) from None
@@ -90,7 +94,8 @@ def _audit(
 
     with waiting(f"Reading {predictions.name} ..."):
         roles = [*score, *sensitive, *([label] if label else []), *control, *([weight] if weight else [])]
-        table = read_table(predictions, roles, max_rows=max_rows, seed=seed)
+        # Without the two that are needed the reader answers with the names of the columns.
+        table = read_table(predictions, roles if score and sensitive else [], max_rows=max_rows, seed=seed)
     from frhsic_core.audit.columns import read_columns
     from frhsic_core.audit.gate import decide, exit_status, parse_threshold
     from frhsic_core.audit.predictions import audit_columns

@@ -138,7 +138,9 @@ def test_exit_codes(tmp_path: Path) -> None:
     assert "cannot be told from the threshold" in texts(undecided)
     for wrong in (["--fail-above", "gdp"], ["--fail-above", "equal_opportunity=0.1"], ["--fail-above", "gdp[x]=1"]):
         assert run(tmp_path, None, *options, *wrong).exit_code == 2
-    assert run(tmp_path, None, "--score", "p").exit_code == 2
+    unnamed = run(tmp_path, None, "--score", "p")
+    assert unnamed.exit_code == 2
+    assert "has the columns 'p', 'age', 'y'" in texts(unnamed)
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,12 @@
 
 Each unit trains one model on half of the rows and audits its predictions for the other half. The stored rows are the
 bins of the curves, with the numbers of the audit repeated in each row, so that the chapter runs without the data.
+Neighboring bins are joined until each has at least 20 rows: no small cell of a dataset is published.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from frhsic_core.audit.curve import Curve
     from frhsic_core.audit.predictions import Audit
 
+LEAST_ROWS = 20
 CONTROLS = {"adult": "education-num", "compas": "priors_count", "crime": ""}
 
 
@@ -25,7 +27,7 @@ def plan(preset: str) -> Study:
     """Return one unit for each dataset; ``smoke`` has a small synthetic one."""
     name = "audit_examples"
     if preset == "smoke":
-        return Study(f"{name}_smoke", name, units_of(dataset="synthetic", epochs=1, seed=0))
+        return Study(f"{name}_smoke", name, units_of(dataset="synthetic", epochs="auto", seed=0))
     return Study(name, name, units_of(dataset=tuple(CONTROLS), epochs=60, seed=0))
 
 
@@ -78,6 +80,7 @@ def _rows(found: Audit, kind: str, curve: Curve) -> list[dict[str, Any]]:
     numbers = {"pvalue": attribute.test.pvalue, "test_rows": attribute.test.rows}
     numbers |= {name: effect.value for name, effect in attribute.effects.items()}
     numbers["pvalue_given"] = attribute.given.test.pvalue if attribute.given else np.nan
+    curve = joined(curve)
     values = asdict(curve)
     scalars = {name: value for name, value in values.items() if not isinstance(value, np.ndarray)}
     arrays = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
@@ -85,6 +88,25 @@ def _rows(found: Audit, kind: str, curve: Curve) -> list[dict[str, Any]]:
         {"curve": kind} | {name: array[k].item() for name, array in arrays.items()} | scalars | numbers
         for k in range(len(curve.s))
     ]
+
+
+def joined(curve: Curve) -> Curve:
+    """Return the curve with neighboring bins joined until each has ``LEAST_ROWS`` rows."""
+    below = np.cumsum(curve.rows)
+    # A bin ends where the rows since the last end are enough; what is left at the end joins the last bin.
+    ends: list[int] = []
+    last = 0.0
+    for k, count in enumerate(below):
+        if count - last >= LEAST_ROWS:
+            ends.append(k)
+            last = count
+    starts = np.array([0, *[end + 1 for end in ends[:-1]]])
+    total = np.add.reduceat(curve.share, starts)
+    changes: dict[str, Any] = {"share": total, "rows": np.add.reduceat(curve.rows, starts)}
+    changes["inside"] = np.logical_and.reduceat(curve.inside, starts)
+    for name in ("s", "mean", "low", "high", "gap", "gap_low", "gap_high"):
+        changes[name] = np.add.reduceat(curve.share * getattr(curve, name), starts) / total
+    return replace(curve, **changes)
 
 
 def stored_curve(rows: pd.DataFrame, dataset: str, kind: str = "score") -> Curve:
