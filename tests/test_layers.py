@@ -26,7 +26,7 @@ MAY_USE = {
     "joint": STATISTICS,
     "conditional": STATISTICS,
     "laws": STATISTICS,
-    "audit": {"joint", "conditional", *STATISTICS, *FACTS},
+    "audit": {"joint", "conditional", "atomic_files", *STATISTICS, *FACTS},
     "learning": {"audit", "joint", "conditional", "atomic_files", *STATISTICS, *FACTS},
     "data": {"arrays", "atomic_files", *FACTS},
     "paper": {"audit", "learning", "joint", "conditional", "laws", "data", "atomic_files", *STATISTICS, *FACTS},
@@ -162,7 +162,8 @@ def test_every_exported_name_exists() -> None:
 def test_the_command_line_starts_without_torch() -> None:
     script = (
         "import sys, importlib\n"
-        "for name in ('data', 'statements', 'experiments'): importlib.import_module(f'frhsic_core.cli.{name}')\n"
+        "for name in ('audit', 'data', 'statements', 'experiments'):\n"
+        "    importlib.import_module(f'frhsic_core.cli.{name}')\n"
         "assert 'torch' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", script], check=True)

@@ -28,7 +28,7 @@ def _options(
         False, "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
     ),
 ) -> None:
-    """Check the theorems of the FRHSIC paper, download its data, and run its experiments."""
+    """Audit predictions, check the theorems of the FRHSIC paper, download its data, and run its experiments."""
 
 
 def command() -> typer.Typer:
@@ -36,6 +36,7 @@ def command() -> typer.Typer:
     app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_show_locals=False)
     app.callback(epilog=f"Example: frhsic status\n\n{EXIT_STATUS}")(_options)
     app.add_typer(importlib.import_module("frhsic_core.cli.data").app, name="data")
+    importlib.import_module("frhsic_core.cli.audit").register(app)
     importlib.import_module("frhsic_core.cli.statements").register(app)
     importlib.import_module("frhsic_core.cli.experiments").register(app)
     return app

@@ -91,9 +91,9 @@ class Aggregate(NamedTuple):
     windows: Tensor
 
 
-def factors_of(kernel_z: Kernel, kernel_s: Kernel) -> tuple[float, ...]:
+def factors_of(kernel_z: Kernel, kernel_s: Kernel, *, among: tuple[float, ...] = FACTORS) -> tuple[float, ...]:
     """Return the multiples of the bandwidths, or one if neither kernel has a bandwidth."""
-    return FACTORS if has_bandwidth(kernel_z) or has_bandwidth(kernel_s) else (1.0,)
+    return among if has_bandwidth(kernel_z) or has_bandwidth(kernel_s) else (1.0,)
 
 
 def aggregated_test(
@@ -120,16 +120,33 @@ def aggregated_test(
         values = indexed_statistics(k_centered, l_centered, torch.cat([identity, order])).clamp_min(0.0)
     else:
         values, constant = bin_statistics(z, s, grams_z, grams_s, n_permutations, generator, strata)
+    return largest_score(values, constant, alpha, observed=values[0, factors.index(1.0)] / n)
+
+
+def checked(statistic: Tensor, pvalue: Tensor, threshold: Tensor, constant: Tensor, n: int) -> Aggregate:
+    """Return the result of a test with one statistic; a constant argument has statistic 0 and p-value 1."""
+    statistic = torch.where(constant, 0.0, statistic)
+    pvalue = torch.where(constant, 1.0, pvalue)
+    return Aggregate(statistic / n, statistic, torch.where(constant, 0.0, threshold), pvalue, pvalue.unsqueeze(-1))
+
+
+def largest_score(values: Tensor, constant: Tensor, alpha: float, *, observed: Tensor) -> Aggregate:
+    """Return the test whose statistic is the largest standardized value of a row of ``(1 + B, windows)``.
+
+    The first row belongs to the sample, the others to its permutations. ``constant`` ``(windows,)`` says where nothing
+    varies, and ``observed`` is the biased HSIC to report.
+    """
     values = torch.where(constant, 0.0, values)
     scores = standardized(values)
-    statistic, *null = scores.amax(-1).split([1, n_permutations])
-    pvalue, threshold = rank_test(statistic.squeeze(-1), null[0], alpha, least=statistic.squeeze(-1) - _TIE)
+    statistic, null = scores.amax(-1).split([1, len(values) - 1])
+    statistic = statistic.squeeze(-1)
+    pvalue, threshold = rank_test(statistic, null, alpha, least=statistic - _TIE)
     # Westfall and Young: each window against the same maxima, so the smallest of them is the p-value of the test.
     windows = (scores.amax(-1).unsqueeze(-1) >= scores[0] - _TIE).double().mean(0)
     everywhere = bool(constant.all())
     return Aggregate(
-        hsic=values[0, factors.index(1.0)] / n,
-        statistic=statistic.squeeze(-1) * (not everywhere),
+        hsic=observed * (not everywhere),
+        statistic=statistic * (not everywhere),
         threshold=threshold * 0.0 if everywhere else threshold,
         pvalue=pvalue,
         windows=windows,

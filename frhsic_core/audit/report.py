@@ -1,0 +1,408 @@
+"""Write an audit as one self-contained HTML page, as JSON and as Markdown.
+
+The page has no script and loads nothing. A content security policy forbids both, so that text from the data could do
+nothing even if it were not escaped.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from frhsic_core.atomic_files import write_atomically
+from frhsic_core.audit.measures import KHGR_RIDGE
+from frhsic_core.audit.pictures import clean, curve_svg
+from frhsic_core.audit.sentences import (
+    attribute_sentences,
+    number,
+    other_sentences,
+    percent,
+    short,
+    value_name,
+)
+
+if TYPE_CHECKING:
+    from frhsic_core.audit.curve import Curve
+    from frhsic_core.audit.gate import Verdict
+    from frhsic_core.audit.predictions import AttributeAudit, Audit
+
+FORMAT = 1
+EFFECTS = {
+    "normalized_hsic": "normalized HSIC",
+    "distance_correlation": "distance correlation",
+    "khgr": f"kernel HGR (ridge {KHGR_RIDGE:g})",
+    "linear_r2": "R² of a linear probe",
+    "nonlinear_r2": "R² of a nonlinear probe",
+}
+CONVENTIONS = {
+    "sample": "smoothed, averaged over people (frhsic_core.gdp)",
+    "density": "smoothed, averaged over the estimated density",
+    "uniform": "smoothed, averaged evenly over the range",
+    "reference": "the released code of the FRHSIC paper (S scaled to [0, 1])",
+}
+STYLE = """
+.frhsic-audit { --ink: #1a1a1a; --soft: #555; --paper: #fff; --rule: #d4d4d4; --blue: #0060a0; --people: #8a8a8a;
+  --orange: #b35c00; --good: #1a6b2f; --bad: #a11b1b; color: var(--ink); background: var(--paper);
+  font: 16px/1.5 system-ui, sans-serif; max-width: 46rem; margin: 0 auto; padding: 1rem; box-sizing: border-box;
+  overflow-wrap: anywhere; }
+@media (prefers-color-scheme: dark) { .frhsic-audit { --ink: #e8e8e8; --soft: #b4b4b4; --paper: #16181b;
+  --rule: #44484d; --blue: #6fb7ee; --people: #8f959c; --orange: #f0a95a; --good: #7fd494; --bad: #ff9b9b; } }
+html[data-theme=light] .frhsic-audit { --ink: #1a1a1a; --soft: #555; --paper: #fff; --rule: #d4d4d4; --blue: #0060a0;
+  --people: #8a8a8a; --orange: #b35c00; --good: #1a6b2f; --bad: #a11b1b; }
+html[data-theme=dark] .frhsic-audit { --ink: #e8e8e8; --soft: #b4b4b4; --paper: #16181b; --rule: #44484d;
+  --blue: #6fb7ee; --people: #8f959c; --orange: #f0a95a; --good: #7fd494; --bad: #ff9b9b; }
+.frhsic-audit h1 { font-size: 1.6rem; line-height: 1.25; margin: 0 0 .3rem; }
+.frhsic-audit h2 { font-size: 1.25rem; margin: 2rem 0 .5rem; border-top: 1px solid var(--rule); padding-top: 1rem; }
+.frhsic-audit h3 { font-size: 1rem; margin: 1.2rem 0 .3rem; }
+.frhsic-audit p, .frhsic-audit li { margin: .3rem 0; color: var(--ink); }
+.frhsic-audit .soft, .frhsic-audit figcaption { color: var(--soft); font-size: .9rem; }
+.frhsic-audit figure { margin: 1rem 0; }
+.frhsic-audit svg { width: 100%; max-width: 38rem; height: auto; display: block; }
+.frhsic-audit svg text { font: 13px system-ui, sans-serif; fill: var(--ink); }
+.frhsic-audit .grid { stroke: var(--rule); stroke-width: .7; }
+.frhsic-audit .axis { stroke: var(--ink); }
+.frhsic-audit .center { stroke: var(--soft); stroke-dasharray: 5 4; }
+.frhsic-audit .band { fill: var(--blue); opacity: .22; }
+.frhsic-audit .curve { fill: none; stroke: var(--blue); stroke-width: 2.4; }
+.frhsic-audit .interval { stroke: var(--blue); stroke-width: 2; }
+.frhsic-audit .point { fill: var(--blue); }
+.frhsic-audit .people { fill: var(--people); opacity: .6; }
+.frhsic-audit .group { stroke: var(--orange); stroke-width: 4; } .frhsic-audit .edge { stroke: var(--rule); }
+.frhsic-audit table { border-collapse: collapse; width: 100%; font-size: .9rem; color: var(--ink);
+  background: var(--paper); }
+.frhsic-audit th, .frhsic-audit td { border-bottom: 1px solid var(--rule); padding: .3rem .5rem; text-align: right;
+  color: var(--ink); background: var(--paper); }
+.frhsic-audit th:first-child, .frhsic-audit td:first-child { text-align: left; }
+.frhsic-audit details { margin: .8rem 0; border: 1px solid var(--rule); border-radius: 4px; padding: .4rem .8rem; }
+.frhsic-audit summary { cursor: pointer; font-weight: 600; }
+.frhsic-audit .below { color: var(--good); } .frhsic-audit .above { color: var(--bad); }
+.frhsic-audit .undecided { color: var(--orange); }
+@media (max-width: 30rem) { .frhsic-audit { padding: .7rem; }
+  .frhsic-audit th, .frhsic-audit td { padding: .25rem .2rem; font-size: .8rem; } }
+@media print { .frhsic-audit { --ink: #000; --soft: #333; --paper: #fff; --rule: #bbb; --blue: #0060a0; --people: #777;
+  --orange: #b35c00; max-width: none; font-size: 11pt; }
+  .frhsic-audit figure, .frhsic-audit tr { break-inside: avoid; }
+  .frhsic-audit h2, .frhsic-audit h3 { break-after: avoid; } }
+"""
+PAGE_STYLE = """
+html { color-scheme: light dark; } body { margin: 0; background: #fff; }
+@media (prefers-color-scheme: dark) { body { background: #16181b; } }
+@media print { html, body { background: #fff; } }
+"""
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    top = "".join(f'<th scope="col">{clean(cell)}</th>' for cell in head)
+    body = "".join("<tr>" + "".join(f"<td>{clean(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _details(title: str, inside: str) -> str:
+    return f"<details><summary>{clean(title)}</summary>{inside}</details>"
+
+
+def _list(sentences: Iterable[str]) -> str:
+    return "<ul>" + "".join(f"<li>{clean(sentence)}</li>" for sentence in sentences) + "</ul>"
+
+
+def _figure(picture: str, caption: str) -> str:
+    return f"<figure>{picture}<figcaption>{clean(caption)}</figcaption></figure>"
+
+
+def title(audit: Audit) -> str:
+    """Return the title of a report."""
+    scores = short(audit.scores[0]) if len(audit.scores) == 1 else f"{len(audit.scores)} score columns"
+    return f"Audit of {scores} by {', '.join(short(attribute.name) for attribute in audit.attributes)}"
+
+
+def fragment(audit: Audit, verdicts: Sequence[Verdict] = ()) -> str:
+    """Return the report as one HTML element with its style, as a notebook shows it."""
+    parts = [f'<style>{STYLE}</style><div class="frhsic-audit">', f"<h1>{clean(title(audit))}</h1>"]
+    source = f" from {short(audit.source)}" if audit.source else ""
+    parts.append(f'<p class="soft">{audit.rows:,} rows{clean(source)}.</p>')
+    if verdicts:
+        rows = "".join(f'<li class="{verdict.outcome}"><strong>{clean(verdict)}</strong></li>' for verdict in verdicts)
+        parts.append(f"<ul>{rows}</ul>")
+    for attribute in audit.attributes:
+        parts.append(_attribute(audit, attribute))
+    said = other_sentences(audit)
+    if said:
+        parts.append("<h2>All rows</h2>" + _list(said))
+    if audit.joint is not None:
+        parts.append(_details("All attributes together: numbers", _effects(audit.joint.effects)))
+    parts.append("<h2>How to read this</h2>" + _method(audit))
+    parts.append("</div>")
+    return "\n".join(parts)
+
+
+def _attribute(audit: Audit, attribute: AttributeAudit) -> str:
+    name = short(attribute.name)
+    curve = attribute.curve
+    level = percent(curve.level)
+    score = f"mean {short(attribute.score)}"
+    parts = [f"<h2>{clean(name)}</h2>", _list(attribute_sentences(audit, attribute))]
+    if curve.smooth and not attribute.categories:
+        caption = (
+            f"The mean of {short(attribute.score)} along {name} (line) with a band that contains the whole curve with "
+            f"probability {level}; the dashed line is the overall mean. Below: how many {audit.unit} there are. The "
+            "picture leaves out the lowest and the highest percent."
+        )
+    else:
+        caption = (
+            f"The mean of {short(attribute.score)} for every value of {name}, with intervals that hold together with "
+            f"probability {level}; the dashed line is the overall mean. Below: how many {audit.unit} there are."
+        )
+    parts.append(
+        _figure(curve_svg(attribute, curve, label=score, title=f"{score} along {name}, with its band"), caption)
+    )
+    if attribute.groups and curve.smooth:
+        middle = attribute.groups[len(attribute.groups) // 2]
+        picture = curve_svg(
+            attribute, curve, label=score, title=f"means of {middle.groups} groups beside the curve", groups=middle
+        )
+        parts.append(
+            _figure(picture, f"What a table of {middle.groups} groups shows (thick lines), and the same curve.")
+        )
+    if attribute.given is not None:
+        controls = " and ".join(map(short, attribute.given.controls))
+        picture = curve_svg(
+            attribute, attribute.given.curve, label="what is left", title=f"what is left given {controls}"
+        )
+        parts.append(
+            _figure(picture, f"What is left of {short(attribute.score)} after {controls}: zero would mean no gap.")
+        )
+    captions = {
+        "equal_opportunity": f"The same among {audit.unit} with label 1 (equal opportunity).",
+        "label_0": f"The same among {audit.unit} with label 0 (with the picture before: equalized odds).",
+        "calibration": f"Label minus prediction along {name}: zero means that predictions are right on average.",
+    }
+    pictures = []
+    for key, labeled in attribute.labels.items():
+        axis = "mean error" if key == "calibration" else score
+        pictures.append(_figure(curve_svg(attribute, labeled, label=axis, title=captions[key]), captions[key]))
+    if pictures:
+        parts.append(_details("With labels: equal opportunity, equalized odds and calibration", "".join(pictures)))
+    parts.append(_details("All numbers", _numbers(audit, attribute)))
+    if attribute.groups:
+        parts.append(_details("What groups show and hide", _groups(attribute)))
+    if attribute.columns:
+        rows = sorted(attribute.columns.items(), key=lambda item: -item[1])[:50]
+        table = _table(("column", "GDP in standard deviations"), [(short(key), number(value)) for key, value in rows])
+        parts.append(_details("Every score column", table))
+    return "\n".join(parts)
+
+
+def _numbers(audit: Audit, attribute: AttributeAudit) -> str:
+    from frhsic_core.audit.predictions import MEASURES
+
+    rows = []
+    for measure, meaning in MEASURES.items():
+        found = attribute.interval(measure)
+        if found is not None:
+            value, low, high = map(number, found)
+            rows.append((f"{measure}: {meaning}", value, f"{low} to {high}"))
+    parts = [_table(("measure", "value", f"{percent(audit.level)} interval"), rows)]
+    test = attribute.test
+    parts.append(
+        f"<p>Test of independence ({clean(test.method)}, {test.rows:,} rows, {test.permutations:,} permutations): p = "
+        f"{number(test.pvalue)}.</p>"
+    )
+    if attribute.label_test is not None:
+        given = attribute.label_test
+        parts.append(
+            f"<p>Test given the label, equalized odds ({clean(given.method)}, {given.rows:,} rows): p = "
+            f"{number(given.pvalue)}.</p>"
+        )
+    if attribute.given is not None:
+        given = attribute.given.test
+        parts.append(
+            f"<p>Test given the control features ({clean(given.method)}, {given.rows:,} rows): p = "
+            f"{number(given.pvalue)}.</p>"
+        )
+    parts.append(_effects(attribute.effects))
+    explained = percent(attribute.curve.explained)
+    parts.append(f"<p>The curve explains {explained} of the variance of {clean(short(attribute.score))}.</p>")
+    if attribute.conventions:
+        rows = [(CONVENTIONS[key], number(value)) for key, value in attribute.conventions.items()]
+        parts.append("<h3>GDP in other conventions</h3>" + _table(("convention", "GDP"), rows))
+    return "".join(parts)
+
+
+def _effects(effects: dict[str, Any]) -> str:
+    rows = [
+        (EFFECTS[key], number(effect.value), number(effect.floor), f"{effect.rows:,}")
+        for key, effect in effects.items()
+    ]
+    return _table(("effect size", "value", "by chance", "rows"), rows)
+
+
+def _groups(attribute: AttributeAudit) -> str:
+    rows = []
+    for groups in attribute.groups:
+        low, high = (value_name(attribute, s) for s in groups.where)
+        rows.append((
+            str(groups.groups), number(groups.gdp), number(groups.difference), number(groups.range),
+            f"{number(groups.inside)} ({low} to {high})", percent(groups.hidden),
+        ))  # fmt: skip
+    head = ("groups", "GDP", "largest difference of groups", "along the curve", "inside one group", "variance hidden")
+    return _table(head, rows)
+
+
+def _method(audit: Audit) -> str:
+    level = percent(audit.level)
+    weights = f" Rows are weighted by {short(audit.weight)}." if audit.weight else ""
+    said = [
+        "GDP is E|E[f | S] − E f|: the distance between the mean prediction at a person's value of the attribute and "
+        "the overall mean, averaged over all rows. It has the unit of the predictions. The attribute is not cut into "
+        "groups." + weights,
+        "The curve is a local quadratic fit; an attribute with at most 20 values or with categories is not smoothed. "
+        f"The band contains the whole curve between the first and the last percent of the attribute with probability "
+        f"{level}. The interval of GDP takes into account that GDP is overestimated near zero.",
+        "The test is exact under independence. With many rows every dependence is significant, so read the effect "
+        "sizes: each is shown beside the value that chance alone gives. They and the test use random samples of the "
+        "rows; their numbers are in the tables.",
+        "Given control features, the part of the predictions that they explain (cross-fitted splines, added) is "
+        "subtracted first. The conditional test asks whether predictions and attribute are independent given them.",
+        "A number below a threshold does not make a decision fair. The audit describes these rows only, and only "
+        "the attributes that were named.",
+    ]
+    return _list(said) + f'<p class="soft">frhsic-core {_version()}, seed {audit.seed}.</p>'
+
+
+def _version() -> str:
+    from frhsic_core import __version__
+
+    return __version__
+
+
+def page(audit: Audit, verdicts: Sequence[Verdict] = ()) -> str:
+    """Return the report as a whole HTML page."""
+    policy = "default-src 'none'; style-src 'unsafe-inline'"
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<link rel="icon" href="data:,">\n'
+        f"<title>{clean(title(audit))}</title>\n<style>{PAGE_STYLE}</style>\n</head>\n<body>\n<main>"
+        f"{fragment(audit, verdicts)}</main>\n</body>\n</html>\n"
+    )
+
+
+def escape_markdown(text: object) -> str:
+    """Return text in which nothing is read as Markdown or HTML."""
+    plain = " ".join(str(text).split())
+    return "".join(f"\\{c}" if c in "\\`*_{}[]<>#|~$@" else c for c in plain)
+
+
+def markdown(audit: Audit, verdicts: Sequence[Verdict] = ()) -> str:
+    """Return a summary in Markdown: the verdicts, the sentences and one table."""
+    marks = {"below": "✅", "above": "❌", "undecided": "❔"}
+    lines = [f"## {escape_markdown(title(audit))}", ""]
+    lines += [f"- {marks[verdict.outcome]} {escape_markdown(verdict)}" for verdict in verdicts]
+    lines += [""] if verdicts else []
+    for attribute in audit.attributes:
+        if len(audit.attributes) > 1:
+            lines += [f"### {escape_markdown(short(attribute.name))}", ""]
+        lines += [f"- {escape_markdown(sentence)}" for sentence in attribute_sentences(audit, attribute)]
+        lines.append("")
+    lines += [f"- {escape_markdown(sentence)}" for sentence in other_sentences(audit)]
+    lines += ["", "| attribute | measure | value | interval or value by chance | rows |", "|---|---|--:|--:|--:|"]
+    for row in audit.table().itertuples(index=False):
+        if math.isfinite(row.low):
+            beside = f"{number(row.low)} to {number(row.high)}"
+        else:
+            beside = number(row.by_chance) if math.isfinite(row.by_chance) else ""
+        cells = (escape_markdown(short(row.attribute)), escape_markdown(row.measure), number(row.value), beside)
+        lines.append(f"| {' | '.join(cells)} | {row.rows:,} |")
+    return "\n".join(lines) + "\n"
+
+
+def _json(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _json(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_json(entry) for entry in value]
+    if isinstance(value, np.ndarray):
+        return [_json(entry) for entry in value.tolist()]
+    if isinstance(value, np.generic):
+        return _json(value.item())
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _curve_dict(curve: Curve) -> dict[str, Any]:
+    return asdict(curve) | {"largest": asdict(curve.largest()), "gap_below_90": curve.gap_below(0.9)}
+
+
+def as_dict(audit: Audit, verdicts: Sequence[Verdict] = ()) -> dict[str, Any]:
+    """Return an audit as JSON values; ``format`` is raised when a name changes its meaning."""
+    from frhsic_core.audit.predictions import MEASURES
+
+    entries = []
+    for attribute in audit.attributes:
+        entry = {item.name: getattr(attribute, item.name) for item in fields(attribute)}
+        entry["sentences"] = attribute_sentences(audit, attribute)
+        entry["measures"] = {
+            name: dict(zip(("value", "low", "high"), found, strict=True))
+            for name in MEASURES
+            if (found := attribute.interval(name)) is not None
+        }
+        entry["curve"] = _curve_dict(attribute.curve)
+        entry["test"] = asdict(attribute.test)
+        entry["label_test"] = attribute.label_test and asdict(attribute.label_test)
+        entry["effects"] = {name: asdict(effect) for name, effect in attribute.effects.items()}
+        entry["groups"] = [asdict(groups) for groups in attribute.groups]
+        entry["labels"] = {name: _curve_dict(curve) for name, curve in attribute.labels.items()}
+        given = attribute.given
+        entry["given"] = given and {
+            "controls": given.controls,
+            "curve": _curve_dict(given.curve),
+            "test": asdict(given.test),
+        }
+        entries.append(entry)
+    value = {
+        "format": FORMAT,
+        "frhsic_core": _version(),
+        "title": title(audit),
+        "sentences": audit.sentences,
+        "verdicts": [asdict(verdict) | {"outcome": verdict.outcome} for verdict in verdicts],
+        "attributes": entries,
+        "joint": audit.joint and asdict(audit.joint),
+        "missing": [asdict(entry) for entry in audit.missing],
+    }
+    for name in ("rows", "scores", "label", "weight", "controls", "task", "level", "seed", "notes", "source", "unit"):
+        value[name] = getattr(audit, name)
+    return _json(value)
+
+
+def save(
+    audit: Audit,
+    path: str | os.PathLike[str],
+    *,
+    verdicts: Sequence[Verdict] = (),
+    json_path: str | os.PathLike[str] | None = None,
+) -> list[Path]:
+    """Write the page, and the JSON and the Markdown beside it, and return their paths.
+
+    Everything is rendered before the first file is written, and each file is written whole or not at all; the page is
+    the last.
+    """
+    path = Path(path)
+    page_path = path if path.suffix.lower() in (".html", ".htm") else path.with_name(path.name + ".html")
+    files = {
+        Path(json_path) if json_path is not None else page_path.with_suffix(".json"): (
+            json.dumps(as_dict(audit, verdicts), allow_nan=False, ensure_ascii=False, indent=1) + "\n"
+        ),
+        page_path.with_suffix(".md"): markdown(audit, verdicts),
+        page_path: page(audit, verdicts),
+    }
+    contents = {place: text.encode("utf-8", errors="replace") for place, text in files.items()}
+    for place, content in contents.items():
+        write_atomically(place, lambda file, content=content: file.write(content))
+    return list(contents)

@@ -1,0 +1,240 @@
+"""Say in plain sentences what an audit found."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from frhsic_core.audit.curve import Curve
+    from frhsic_core.audit.predictions import AttributeAudit, Audit
+
+_SUBJECT = {"scores": "Scores", "hard": "Shares of positive predictions", "values": "Predictions"}
+# Bounds of the distance correlation between which a dependence is called by a word.
+_WORDS = ((0.1, "very weak"), (0.3, "weak"), (0.5, "moderate"), (math.inf, "strong"))
+_NAME = 60
+
+
+def number(value: float, *, unit: float | None = None) -> str:
+    """Return a number with a useful number of digits: about three, or those of its ``unit``.
+
+    Examples
+    --------
+    >>> number(0.12345), number(1234567.0), number(0.0000123), number(25.0)
+    ('0.123', '1,234,567', '1.23e-05', '25')
+    """
+    if not math.isfinite(value):
+        return "not known"
+    if unit is not None and unit > 0:
+        digits = max(0, 2 - math.floor(math.log10(unit)))
+        return f"{value:,.{digits}f}" if digits <= 6 else f"{value:.3g}"
+    if abs(value) < 1e-12:
+        return "0"
+    if not 1e-4 <= abs(value) < 1e9:
+        return f"{value:.3g}"
+    digits = max(0, 2 - math.floor(math.log10(abs(value))))
+    text = f"{value:,.{digits}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def short(name: str) -> str:
+    """Return a name of at most 60 characters on one line."""
+    name = " ".join(name.split()) or "(no name)"
+    return name if len(name) <= _NAME else name[: _NAME - 1] + "…"
+
+
+def percent(share: float) -> str:
+    """Return a share in percent, with one digit below ten percent."""
+    return f"{share:.0%}" if share >= 0.0995 or share == 0 else f"{share:.1%}"
+
+
+def is_flat(curve: Curve) -> bool:
+    """Return whether a constant lies inside the band, so that no difference is certain."""
+    return curve.certain_difference() == 0.0
+
+
+def value_name(attribute: AttributeAudit, s: float) -> str:
+    """Return a value of the attribute as a reader knows it: a category, or a number."""
+    if attribute.categories:
+        return short(attribute.categories[int(s)])
+    size = max(abs(attribute.curve.s[0]), abs(attribute.curve.s[-1]))
+    if float(s).is_integer() or size >= 1e9:
+        return f"{s:,.0f}" if abs(s) >= 10_000 and size < 1e9 else f"{s:g}"
+    return number(s, unit=float(np.ptp(attribute.curve.s[attribute.curve.inside])) or 1.0)
+
+
+def subject(audit: Audit, attribute: AttributeAudit) -> str:
+    """Return what the curve is about, at the start of a sentence."""
+    return _SUBJECT.get(audit.task, f"Values of {short(attribute.score)}")
+
+
+def trend(audit: Audit, attribute: AttributeAudit) -> str:
+    """Return the sentence about the difference along the curve."""
+    curve = attribute.curve
+    name = short(attribute.name)
+    what = subject(audit, attribute)
+    if is_flat(curve):
+        return f"No difference along {name} is certain: a constant lies inside the band of the curve."
+    low, high = curve.extremes()
+    size = number(curve.certain_difference())
+    ends = sorted((low, high), key=lambda k: curve.s[k])
+    places = [value_name(attribute, curve.s[k]) for k in ends]
+    means = [number(float(curve.mean[k])) for k in ends]
+    if attribute.categories:
+        top, bottom = (value_name(attribute, curve.s[k]) for k in (high, low))
+        return (
+            f"{what} are highest for {name} {top!r} and lowest for {bottom!r}; the difference of the means is {size}."
+        )
+    verb = "rise" if ends[0] == low else "fall"
+    return f"{what} {verb} by {size} between {name} {places[0]} and {places[1]}, from {means[0]} to {means[1]}."
+
+
+def attribute_sentences(audit: Audit, attribute: AttributeAudit) -> list[str]:
+    """Return the sentences about one attribute, the most important first."""
+    curve = attribute.curve
+    name = short(attribute.name)
+    people = audit.unit
+    said = [trend(audit, attribute)]
+    said.append(
+        f"For 90 % of {people} the gap, the distance of the mean at their {name} from the overall mean, is at most "
+        f"{number(curve.gap_below(0.9))}."
+    )
+    test = attribute.test
+    if test.pvalue <= 0.05:
+        said.append(f"The dependence is more than chance would give (p = {number(test.pvalue)}).")
+    else:
+        said.append(f"Chance alone could give a dependence of this size (p = {number(test.pvalue)}).")
+    level = percent(audit.level)
+    said.append(
+        f"The mean gap over all {people} (GDP) is {number(curve.gdp)}, with a {level} interval from "
+        f"{number(curve.gdp_low)} to {number(curve.gdp_high)}. Without any dependence the estimate would be about "
+        f"{number(curve.floor)}."
+    )
+    if not is_flat(curve):
+        said.append(_where(audit, attribute))
+    strength = attribute.effects.get("distance_correlation")
+    probe = attribute.effects.get("nonlinear_r2")
+    if strength is not None and probe is not None and test.pvalue <= 0.05:
+        word = next(word for bound, word in _WORDS if strength.value < bound)
+        said.append(
+            f"The dependence is {word}: the distance correlation is {number(strength.value)}, and a nonlinear model "
+            f"explains {percent(max(0.0, probe.value))} of the variance of {name} from the predictions."
+        )
+    said += _hidden(attribute)
+    said += _label_sentences(audit, attribute)
+    said += _given_sentences(audit, attribute)
+    return said
+
+
+def _where(audit: Audit, attribute: AttributeAudit) -> str:
+    region = attribute.curve.largest()
+    side = "above" if region.gap > 0 else "below"
+    name = short(attribute.name)
+    low, high = value_name(attribute, region.low), value_name(attribute, region.high)
+    place = f"{name} {low}" if low == high else f"{name} {low} to {high}"
+    return (
+        f"The gap is largest around {place}: the mean is up to {number(abs(region.gap))} {side} the overall mean. "
+        f"{region.rows:,} {audit.unit} ({percent(region.share)}) are there."
+    )
+
+
+def _hidden(attribute: AttributeAudit) -> list[str]:
+    if not attribute.groups or is_flat(attribute.curve):
+        return []
+    four = next((groups for groups in attribute.groups if groups.groups >= 3), attribute.groups[-1])
+    low, high = (value_name(attribute, s) for s in four.where)
+    name = short(attribute.name)
+    hidden = "Inside the groups no difference is certain."
+    if four.inside > 0:
+        moved = number(four.inside)
+        hidden = f"Inside the group from {low} to {high} alone the mean moves by {moved}, which the table hides."
+    return [
+        f"A table with {four.groups} groups of {name} would show a largest difference of {number(four.difference)}; "
+        f"along the curve it is {number(four.range)}. " + hidden
+    ]
+
+
+def _label_sentences(audit: Audit, attribute: AttributeAudit) -> list[str]:
+    said = []
+    name = short(attribute.name)
+    for measure, people in (
+        ("equal_opportunity", f"Among {audit.unit} with label 1"),
+        ("label_0", f"Among {audit.unit} with label 0"),
+    ):
+        if measure in attribute.labels:
+            curve = attribute.labels[measure]
+            said.append(f"{people} the mean gap along {name} is {_interval(curve)}.")
+    if attribute.label_test is not None:
+        test = attribute.label_test
+        verdict = "is more than chance would give" if test.pvalue <= 0.05 else "could be chance"
+        said.append(f"The dependence that is left given the label {verdict} (p = {number(test.pvalue)}).")
+    if "calibration" in attribute.labels:
+        curve = attribute.labels["calibration"]
+        region = curve.largest()
+        place = value_name(attribute, region.at)
+        side = "too low" if region.gap > 0 else "too high"
+        if is_flat_at(curve, 0.0):
+            said.append(f"No error of the mean prediction is certain at any {name}: zero lies inside the band.")
+        else:
+            said.append(
+                f"Predictions are on average off by {_interval(curve)} along {name}; around {place} they are "
+                f"{number(abs(region.gap))} {side}."
+            )
+    return said
+
+
+def is_flat_at(curve: Curve, value: float) -> bool:
+    """Return whether the band contains ``value`` everywhere."""
+    inside = curve.inside
+    return bool(((curve.low <= value) & (value <= curve.high))[inside].all())
+
+
+def _interval(curve: Curve) -> str:
+    return f"{number(curve.gdp)} ({percent(curve.level)} interval {number(curve.gdp_low)} to {number(curve.gdp_high)})"
+
+
+def _given_sentences(audit: Audit, attribute: AttributeAudit) -> list[str]:
+    given = attribute.given
+    if given is None:
+        return []
+    controls = " and ".join(map(short, given.controls))
+    verdict = "is more than chance would give" if given.test.pvalue <= 0.05 else "could be chance"
+    return [
+        f"Given {controls}, the mean gap along {short(attribute.name)} that is left is {_interval(given.curve)}; the "
+        f"dependence that is left {verdict} (p = {number(given.test.pvalue)})."
+    ]
+
+
+def other_sentences(audit: Audit) -> list[str]:
+    """Return the sentences about all attributes together, missing values and notes."""
+    said = []
+    if audit.joint is not None:
+        names = ", ".join(map(short, audit.joint.names))
+        verdict = (
+            "more than chance would give" if audit.joint.test.pvalue <= 0.05 else "not more than chance could give"
+        )
+        strength = audit.joint.effects.get("distance_correlation")
+        size = "" if strength is None else f"; the distance correlation is {number(strength.value)}"
+        said.append(
+            f"Taken together, the dependence on {names} is {verdict} (p = {number(audit.joint.test.pvalue)}){size}."
+        )
+    for entry in audit.missing:
+        count = entry.missing + entry.infinite
+        what = "infinite" if entry.missing == 0 else "missing" if entry.infinite == 0 else "missing or infinite"
+        sentence = f"{short(entry.column)} is {what} in {count:,} of {audit.rows:,} rows; these rows are left out."
+        if entry.mean_missing is not None and entry.mean_known is not None:
+            sentence += (
+                f" Their mean is {number(entry.mean_missing)}; that of the other rows is {number(entry.mean_known)}."
+            )
+        said.append(sentence)
+    return [*said, *audit.notes]
+
+
+def summary(audit: Audit) -> list[str]:
+    """Return all sentences of an audit."""
+    said = []
+    for attribute in audit.attributes:
+        said += attribute_sentences(audit, attribute)
+    return said + other_sentences(audit)

@@ -1,0 +1,300 @@
+"""The audit of predictions: what it reads, what it measures, what it says, and what it refuses."""
+
+from __future__ import annotations
+
+import inspect
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+import frhsic_core
+import frhsic_core.audit
+from frhsic_core.audit.adjust import residuals
+from frhsic_core.audit.columns import CATEGORIES, as_column, read_columns
+from frhsic_core.audit.gate import decide, exit_status, parse_threshold
+from frhsic_core.audit.measures import sample_rows
+from frhsic_core.audit.metrics import (
+    calibration_gap,
+    equal_opportunity_gap,
+    equalized_odds_gap,
+    parity_gap,
+    parity_scorer,
+)
+from frhsic_core.audit.predictions import Audit, audit
+from frhsic_core.audit.report import escape_markdown
+from frhsic_core.audit.sentences import number
+
+
+def people(n: int = 240, seed: int = 0) -> pd.DataFrame:
+    generator = np.random.default_rng(seed)
+    age = np.round(generator.uniform(20, 70, n))
+    experience = np.clip(age - 20 + 6 * generator.normal(size=n), 0, None)
+    p = 0.2 + 0.01 * experience + 0.05 * generator.random(n)
+    return pd.DataFrame(
+        {
+            "p": p,
+            "age": age,
+            "experience": experience,
+            "y": (generator.random(n) < p).astype(int),
+            "sex": np.where(generator.random(n) < 0.5, "f", "m"),
+            "w": generator.uniform(0.5, 1.5, n),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def data() -> pd.DataFrame:
+    return people()
+
+
+@pytest.fixture(scope="module")
+def full(data: pd.DataFrame) -> Audit:
+    return audit(
+        data["p"],
+        sensitive_features=data[["age", "sex"]],
+        y_true=data["y"],
+        control_features=data["experience"],
+        sample_weight=data["w"],
+    )
+
+
+def test_the_module_and_the_function_have_one_name(data: pd.DataFrame) -> None:
+    from frhsic_core import audit as callable_module
+    from frhsic_core.audit import audit_representation
+
+    assert frhsic_core.audit.audit_representation is audit_representation
+    assert callable_module is frhsic_core.audit
+    assert callable(callable_module)
+    assert "sensitive_features" in inspect.signature(callable_module).parameters
+    with pytest.raises(ValueError, match="level"):
+        callable_module(data["p"], sensitive_features=data["age"], level=2.0)
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = frhsic_core.audit.nothing
+
+
+def test_everything_is_measured(full: Audit, data: pd.DataFrame) -> None:
+    age = full["age"]
+    assert age.rows == 240
+    assert age.test.pvalue == pytest.approx(0.005)
+    assert set(age.labels) == {"equal_opportunity", "label_0", "calibration"}
+    assert set(age.effects) == {"normalized_hsic", "distance_correlation", "khgr", "linear_r2", "nonlinear_r2"}
+    assert [groups.groups for groups in age.groups] == [2, 4, 10]
+    assert age.interval("equalized_odds")[0] == max(age.labels[k].gdp for k in ("equal_opportunity", "label_0"))
+    # The scores depend on age through experience only: given experience little is left.
+    assert age.given is not None
+    assert age.given.curve.gdp < 0.2 * age.curve.gdp
+    assert age.given.test.pvalue > 0.01
+    sex = full["sex"]
+    assert sex.categories == ("f", "m")
+    means = [np.average(part["p"], weights=part["w"]) for _, part in data.groupby("sex")]
+    np.testing.assert_allclose(sex.curve.mean, means)
+    assert sex.groups == ()
+    assert full.joint is not None
+    assert full.joint.names == ("age", "sex")
+    with pytest.raises(KeyError, match="no attribute"):
+        full["height"]
+
+
+def test_it_says_so_in_sentences(full: Audit) -> None:
+    text = str(full)
+    assert "Scores rise by" in text
+    assert "For 90 % of people" in text
+    assert "more than chance would give (p = 0.005)" in text
+    assert "Given experience" in text
+    assert "Taken together" in text
+    assert "groups of age would show" in text
+    assert "240 rows" in repr(full)
+
+
+def test_table_dict_and_markdown_agree(full: Audit) -> None:
+    table = full.table().set_index(["attribute", "measure"])
+    value = full.as_dict()
+    assert json.loads(json.dumps(value, allow_nan=False)) == value
+    first = value["attributes"][0]
+    assert first["measures"]["gdp"]["low"] == table.loc[("age", "gdp"), "low"]
+    assert table.loc[("age", "gdp_given"), "value"] == first["given"]["curve"]["gdp"]
+    assert f"| age | gdp | {number(first['measures']['gdp']['value'])} |" in full.to_markdown()
+    assert value["sentences"] == full.sentences
+
+
+def test_the_same_numbers_from_every_kind_of_input(data: pd.DataFrame) -> None:
+    columns = data["p"], data["age"]
+    kinds = [columns, tuple(c.to_numpy() for c in columns), tuple(torch.tensor(c.to_numpy()) for c in columns)]
+    kinds.append((data["p"].tolist(), {"age": data["age"].tolist()}))
+    found = [read_columns(*kind) for kind in kinds]
+    for other in found[1:]:
+        np.testing.assert_array_equal(other.scores[0].values, found[0].scores[0].values)
+        np.testing.assert_array_equal(other.sensitive[0].values, found[0].sensitive[0].values)
+    assert [columns.sensitive[0].name for columns in found] == ["age", "sensitive", "sensitive", "age"]
+
+
+def test_missing_values_are_counted_and_compared(data: pd.DataFrame) -> None:
+    holes = data.copy()
+    holes.loc[:9, "age"] = np.nan
+    holes.loc[10:14, "age"] = np.inf
+    holes.loc[15, "p"] = np.nan
+    found = audit(holes["p"], sensitive_features=holes["age"])
+    assert found["age"].rows == 240 - 16
+    entry = next(entry for entry in found.missing if entry.column == "age")
+    assert (entry.missing, entry.infinite) == (10, 5)
+    assert entry.mean_missing == pytest.approx(holes["p"][:15].mean())
+    assert "age is missing or infinite in 15 of 240 rows" in str(found)
+
+
+def test_hard_labels_regression_and_embeddings() -> None:
+    data = people(120, seed=3)
+    hard = audit((data["p"] > 0.4).map({True: "yes", False: "no"}), sensitive_features=data["age"], positive="yes")
+    assert hard.task == "hard"
+    assert "Shares of positive predictions" in str(hard)
+    values = audit(1e4 * data["p"], sensitive_features=data["age"], y_true=1.1e4 * data["p"], unit="contracts")
+    assert values.task == "values"
+    assert "Predictions rise" in str(values)
+    assert "too low" in str(values)
+    assert "contracts" in str(values)
+    assert values["age"].interval("equal_opportunity") is None
+    noise = np.random.default_rng(0).normal(size=120)
+    embedding = audit(np.column_stack([noise, data["p"]]), sensitive_features=data["age"])
+    assert embedding.task == "embedding"
+    assert embedding["age"].score == "score_1"
+    assert embedding["age"].columns["score_1"] > embedding["age"].columns["score_0"]
+    assert embedding["age"].curve.level == pytest.approx(0.975)
+
+
+def test_a_constant_score_has_no_gap(data: pd.DataFrame) -> None:
+    found = audit(np.full(240, 0.3), sensitive_features=data["age"])
+    assert found["age"].curve.gdp == pytest.approx(0.0, abs=1e-12)
+    assert found["age"].test.pvalue == 1.0
+    assert "No difference along age" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("change", "fragment"),
+    [
+        ({"age": np.nan}, "'age' has no value"),
+        ({"age": 40.0}, "'age' is constant"),
+        ({"age": [f"id{k}" for k in range(240)]}, "240 distinct words"),
+        ({"age": [*range(239), "unknown"]}, "mixes numbers and words"),
+        ({"p": ["a", "b"] * 120}, "'p' has words"),
+        ({"p": np.inf}, "'p' has no finite value"),
+    ],
+)
+def test_refusals_say_what_is_wrong(data: pd.DataFrame, change: dict[str, object], fragment: str) -> None:
+    bad = data.assign(**change)
+    with pytest.raises(ValueError, match=fragment):
+        audit(bad["p"], sensitive_features=bad["age"])
+
+
+def test_rows_names_and_weights_are_checked(data: pd.DataFrame) -> None:
+    with pytest.raises(ValueError, match="at least 20"):
+        audit([0.5], sensitive_features=[40.0])
+    with pytest.raises(ValueError, match="rows but"):
+        audit(data["p"].to_numpy(), sensitive_features=data["age"].to_numpy()[:-1])
+    with pytest.raises(ValueError, match="two columns named 'age'"):
+        audit(data["p"], sensitive_features=data[["age", "age"]])
+    with pytest.raises(ValueError, match="negative weights"):
+        audit(data["p"], sensitive_features=data["age"], sample_weight=-data["w"])
+    with pytest.raises(ValueError, match="same row labels in another order"):
+        audit(data["p"], sensitive_features=data["age"][::-1])
+    with pytest.raises(ValueError, match="at most two values"):
+        audit(data["sex"], sensitive_features=data["age"], positive="x")
+
+
+def test_words_dates_and_ordered_categories_become_numbers() -> None:
+    kinds = [f"k{k}" for k in range(CATEGORIES)]
+    assert len(as_column(pd.Series(kinds), name="a", categorical=True).categories) == CATEGORIES
+    born = pd.Series(pd.to_datetime(["1970-01-01", "2000-01-01", None]))
+    years = as_column(born, name="born", categorical=True)
+    np.testing.assert_allclose(years.values[:2], [1970.0, 2000.0], atol=0.01)
+    assert years.missing == 1
+    degree = pd.Series(pd.Categorical(["high", "low", None], categories=["low", "high"], ordered=True))
+    np.testing.assert_array_equal(as_column(degree, name="d", categorical=True).values, [1.0, 0.0, np.nan])
+    assert as_column(pd.Series([True, False]), name="b", categorical=False).values.tolist() == [1.0, 0.0]
+
+
+def test_a_weighted_sample_has_the_weighted_mean() -> None:
+    values = np.arange(2000.0)
+    rows = sample_rows(2000, 2000, weight=values, seed=1)
+    assert len(set(rows)) == len(rows)
+    assert values[rows].mean() == pytest.approx(np.average(values, weights=values), rel=0.03)
+    assert len(sample_rows(5000, 100)) == 100
+
+
+def test_residuals_remove_numbers_and_categories() -> None:
+    generator = np.random.default_rng(0)
+    c = generator.normal(size=1500)
+    kind = generator.integers(0, 3, 1500).astype(float)
+    noise = 0.1 * generator.normal(size=1500)
+    left = residuals(np.sin(c) + kind**2 + noise, [(c, False), (kind, True)])
+    assert np.corrcoef(left, noise)[0, 1] > 0.97
+    # Cross-fitted: a row does not see itself, so pure noise is not explained.
+    assert residuals(noise, [(c, False)]).std() >= 0.99 * noise.std()
+
+
+def test_gate(full: Audit) -> None:
+    gap = full["age"].curve
+    below, above = gap.gdp_high + 0.01, gap.gdp_low - 0.01
+    statuses = {exit_status(decide(full, [parse_threshold(f"gdp[age]={value}")])) for value in (below, above, gap.gdp)}
+    assert statuses == {0, 1, 3}
+    assert exit_status(decide(full, [parse_threshold(f"gdp[age]={below}"), parse_threshold("calibration=0")])) != 0
+    verdicts = decide(full, [parse_threshold("gdp=1")])
+    assert [verdict.attribute for verdict in verdicts] == ["age", "sex"]
+    assert "is below" in str(verdicts[0])
+    for text, fragment in (("gdp", "write a measure"), ("gdp=x", "write a measure"), ("gpd=1", "did you mean 'gdp'")):
+        with pytest.raises(ValueError, match=fragment):
+            parse_threshold(text)
+
+
+def test_a_measure_that_was_not_measured_is_an_error(data: pd.DataFrame) -> None:
+    plain = audit(data["p"][:60], sensitive_features=data["age"][:60])
+    with pytest.raises(ValueError, match="needs --label"):
+        decide(plain, [parse_threshold("equal_opportunity=0.1")])
+    assert "only 60 rows" in str(plain)
+
+
+def test_metrics_are_the_numbers_of_the_audit(full: Audit, data: pd.DataFrame) -> None:
+    options = {"sensitive_features": data["age"], "sample_weight": data["w"]}
+    y, p = data["y"], data["p"]
+    assert parity_gap(y, p, **options) == pytest.approx(full["age"].curve.gdp)
+    assert equal_opportunity_gap(y, p, **options) == pytest.approx(full["age"].labels["equal_opportunity"].gdp)
+    assert equalized_odds_gap(y, p, **options) == pytest.approx(full["age"].interval("equalized_odds")[0])
+    assert calibration_gap(y, p, **options) == pytest.approx(full["age"].labels["calibration"].gdp)
+
+
+def test_a_scorer_in_a_cross_validation(data: pd.DataFrame) -> None:
+    import sklearn
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import cross_validate
+
+    with sklearn.config_context(enable_metadata_routing=True):
+        scoring = {"gap": parity_scorer(response_method="predict_proba")}
+        found = cross_validate(
+            LogisticRegression(),
+            data[["experience"]],
+            data["y"],
+            scoring=scoring,
+            cv=2,
+            params={"sensitive_features": data["age"].to_numpy()},
+        )
+    assert (found["test_gap"] < 0).all()
+
+
+def test_inside_a_metric_frame(data: pd.DataFrame) -> None:
+    """Of fairlearn: the numeric attribute is a sample parameter, the frame groups by the categorical one."""
+    fairlearn = pytest.importorskip("fairlearn.metrics")
+    frame = fairlearn.MetricFrame(
+        metrics=parity_gap,
+        y_true=data["y"],
+        y_pred=data["p"],
+        sensitive_features=data["sex"],
+        sample_params={"sensitive_features": data["age"]},
+    )
+    women = data["sex"] == "f"
+    expected = parity_gap(None, data["p"][women], sensitive_features=data["age"][women])
+    assert frame.by_group["f"] == pytest.approx(expected)
+
+
+def test_markdown_is_escaped() -> None:
+    assert escape_markdown("<img>|`x`\n*a*") == "\\<img\\>\\|\\`x\\` \\*a\\*"

@@ -1,0 +1,227 @@
+"""The command ``frhsic audit``: exit codes, files, and hostile input."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from frhsic_core.cli import command
+
+CHROMIUM = next((found for name in ("chromium", "chromium-browser") if (found := shutil.which(name))), None)
+SCRIPT = '<script>alert("x")</script>'
+
+
+def table(n: int = 80, **columns: Any) -> pd.DataFrame:
+    generator = np.random.default_rng(0)
+    age = np.round(generator.uniform(20, 70, n))
+    score = 0.2 + 0.01 * (age - 20) + 0.02 * generator.random(n)
+    frame = pd.DataFrame({"p": score, "age": age, "y": (generator.random(n) < score).astype(int)})
+    return frame.assign(**columns)
+
+
+def run(folder: Path, data: pd.DataFrame | None, *arguments: str) -> Any:
+    path = folder / "data.csv"
+    if data is not None:
+        data.to_csv(path, index=False)
+    # Before click 8.2 the runner mixes both streams into the output.
+    return CliRunner().invoke(command(), ["audit", str(path), "--out", str(folder / "r.html"), *arguments])
+
+
+def texts(result: Any) -> str:
+    return " ".join((result.output + getattr(result, "stderr", "")).split())
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("report")
+    data = table(300)
+    data["<script>"] = np.where(data["p"] > 0.4, SCRIPT, '"onload=alert(1) \x00')
+    data["control"] = data["age"] + np.random.default_rng(1).normal(size=300)
+    data.loc[:4, "age"] = np.nan
+    options = ["--score", "p", "--sensitive", "age", "--sensitive", "<script>", "--label", "y", "--control", "control"]
+    result = run(folder, data, *options, "--fail-above", "gdp=0.5")
+    assert result.exit_code == 0, texts(result)
+    return folder / "r.html"
+
+
+def test_three_files_are_written(report: Path) -> None:
+    page = report.read_text(encoding="utf-8")
+    value = json.loads(report.with_suffix(".json").read_text(encoding="utf-8"))
+    assert value["format"] == 1
+    assert [entry["name"] for entry in value["attributes"]] == ["age", "<script>"]
+    assert {verdict["outcome"] for verdict in value["verdicts"]} == {"below"}
+    for sentence in value["attributes"][0]["sentences"][:3]:
+        assert sentence.replace("'", "&#x27;") in page
+    markdown = report.with_suffix(".md").read_text(encoding="utf-8")
+    assert "✅" in markdown
+    assert "<script>" not in markdown.replace("\\<script\\>", "")
+
+
+class Tags(HTMLParser):
+    """Collect the tags and addresses of a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: list[tuple[str, str | None]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes += attrs
+
+
+def test_the_page_escapes_everything_and_loads_nothing(report: Path) -> None:
+    page = report.read_text(encoding="utf-8")
+    reader = Tags()
+    reader.feed(page)
+    assert "script" not in reader.tags
+    assert not [name for name, _ in reader.attributes if name.startswith("on")]
+    assert {value for name, value in reader.attributes if name in ("src", "href")} == {"data:,"}
+    assert "url(" not in page
+    assert "@import" not in page
+    assert "\x00" not in page
+    assert "&lt;script&gt;" in page
+    assert "Content-Security-Policy" in page
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1400])
+def test_the_report_in_a_browser(report: Path, width: int, scheme: str) -> None:
+    playwright = pytest.importorskip("playwright.sync_api")
+    axe = pytest.importorskip("axe_playwright_python.base")
+    with playwright.sync_playwright() as play:
+        arguments = ["--disable-gpu", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
+        browser = play.chromium.launch(executable_path=CHROMIUM, args=arguments)
+        # The test's own scripts run past the page's policy, which forbids all scripts.
+        context = browser.new_context(
+            viewport={"width": width, "height": 900}, color_scheme=scheme, reduced_motion="reduce", bypass_csp=True
+        )
+        page = context.new_page()
+        trouble: list[str] = []
+        page.on("console", lambda message: trouble.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: trouble.append(str(error)))
+        page.on("dialog", lambda dialog: trouble.append(dialog.message))
+        page.on(
+            "request",
+            lambda request: None if request.url.startswith(("file:", "data:")) else trouble.append(request.url),
+        )
+        page.goto(report.as_uri())
+        page.eval_on_selector_all("details", "all => all.forEach(one => one.open = true)")
+        wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        page.evaluate(axe.AXE_FILE_PATH.read_text())
+        found = page.evaluate("axe.run(document, { resultTypes: ['violations'], preload: false })")
+        browser.close()
+    serious = [entry["id"] for entry in found["violations"] if entry["impact"] in ("serious", "critical")]
+    assert (trouble, wide, serious) == ([], 0, [])
+
+
+def test_exit_codes(tmp_path: Path) -> None:
+    options = ["--score", "p", "--sensitive", "age"]
+    assert run(tmp_path, table(), *options, "--fail-above", "gdp=0.3").exit_code == 0
+    value = json.loads((tmp_path / "r.json").read_text())["attributes"][0]["measures"]["gdp"]
+    assert run(tmp_path, None, *options, "--fail-above", "gdp=0.01").exit_code == 1
+    middle = 0.5 * (value["low"] + value["high"])
+    undecided = run(tmp_path, None, *options, "--fail-above", f"gdp[age]={middle}")
+    assert undecided.exit_code == 3
+    assert "cannot be told from the threshold" in texts(undecided)
+    for wrong in (["--fail-above", "gdp"], ["--fail-above", "equal_opportunity=0.1"], ["--fail-above", "gdp[x]=1"]):
+        assert run(tmp_path, None, *options, *wrong).exit_code == 2
+    unnamed = run(tmp_path, None, "--score", "p")
+    assert unnamed.exit_code == 2
+    assert "has the columns 'p', 'age', 'y'" in texts(unnamed)
+
+
+@pytest.mark.parametrize(
+    ("columns", "fragment"),
+    [
+        ({"age": [f"word {k}" for k in range(80)]}, "80 distinct words"),
+        ({"age": ""}, "'age' has no value"),
+        ({"age": [*range(79), "old"]}, "mixes numbers and words"),
+        ({"age": 30}, "is constant"),
+        ({"p": np.inf}, "no finite value"),
+        ({"p": "high"}, "--positive"),
+    ],
+)
+def test_refusals_write_nothing(tmp_path: Path, columns: dict[str, Any], fragment: str) -> None:
+    result = run(tmp_path, table(**columns), "--score", "p", "--sensitive", "age")
+    assert result.exit_code == 2
+    assert fragment in texts(result)
+    assert "Traceback" not in texts(result)
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith("r.")] == []
+
+
+def test_one_row_a_missing_column_and_a_repeated_one(tmp_path: Path) -> None:
+    options = ["--score", "p", "--sensitive", "age"]
+    assert "at least 20" in texts(run(tmp_path, table(1), *options))
+    assert "did you mean 'age'" in texts(run(tmp_path, table(), "--score", "p", "--sensitive", "agee"))
+    twice = table()
+    twice.columns = ["age", "age", "p"]
+    assert "2 columns named 'age'" in texts(run(tmp_path, twice, *options))
+
+
+def test_many_distinct_words(tmp_path: Path) -> None:
+    result = run(tmp_path, table(100_000, age=np.arange(100_000).astype(str)).assign(age=lambda d: "id" + d["age"]),
+                 "--score", "p", "--sensitive", "age")  # fmt: skip
+    assert result.exit_code == 2
+    assert "100,000 distinct words" in texts(result)
+
+
+def test_a_full_disk_leaves_the_old_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "r.html").write_text("old")
+
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("frhsic_core.audit.report.write_atomically", full)
+    result = run(tmp_path, table(), "--score", "p", "--sensitive", "age")
+    assert result.exit_code == 2
+    assert "No space left" in texts(result)
+    assert (tmp_path / "r.html").read_text() == "old"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_writing_to_a_full_device_leaves_no_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import tempfile
+
+    real = tempfile.mkstemp
+
+    def on_full_device(**options: Any) -> tuple[int, str]:
+        handle, name = real(**options)
+        os.close(handle)
+        return os.open("/dev/full", os.O_WRONLY), name
+
+    monkeypatch.setattr("frhsic_core.atomic_files.tempfile.mkstemp", on_full_device)
+    result = run(tmp_path, table(), "--score", "p", "--sensitive", "age")
+    assert result.exit_code == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["data.csv"]
+
+
+def test_an_unexpected_error_is_not_a_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any, **__: Any) -> None:
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr("frhsic_core.audit.predictions.audit_columns", broken)
+    result = run(tmp_path, table(), "--score", "p", "--sensitive", "age")
+    assert result.exit_code == 2
+    assert "Please report it" in texts(result)
+
+
+def test_a_sample_of_a_longer_file_is_stated(tmp_path: Path) -> None:
+    options = ["--score", "p", "--sensitive", "age", "--max-rows", "100", "--json", str(tmp_path / "other.json")]
+    result = run(tmp_path, table(150), *options)
+    assert result.exit_code == 0
+    assert "The file has 150 rows; a random sample of 100" in texts(result)
+    assert json.loads((tmp_path / "other.json").read_text())["rows"] == 100
+    assert not (tmp_path / "r.json").exists()
