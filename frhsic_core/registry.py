@@ -191,6 +191,7 @@ class DatasetRow:
 
 _D = "frhsic_core.data"
 _L = f"{_D}.synthetic"
+_T = f"{_D}.small_tables"
 
 DATASETS: dict[str, DatasetRow] = {
     row.key: row
@@ -210,6 +211,19 @@ DATASETS: dict[str, DatasetRow] = {
             full_title="Communities and Crime",
         ),
         DatasetRow("compas", "COMPAS", 6_172, f"{_D}.compas:RECIPE", _C["vermillion"], "o", paper=True),
+        DatasetRow("acs_travel", "ACS Travel Time", 20_000, f"{_D}.acs_travel:RECIPE", _C["gray"], "8"),
+        DatasetRow("affairs", "Affairs", 6_366, f"{_T}:AFFAIRS", _C["blue"], "<", full_title="Affairs (Fair, 1978)"),
+        DatasetRow("pension", "401(k)", 9_275, f"{_T}:PENSION", _C["bluish green"], ">", full_title="401(k) pensions"),
+        DatasetRow("wage", "Wages", 935, f"{_T}:WAGE", _C["orange"], "d", full_title="Wages of young men (wage2)"),
+        DatasetRow(
+            "fertility",
+            "Fertility",
+            4_168,
+            f"{_T}:FERTILITY",
+            _C["vermillion"],
+            "H",
+            full_title="Fertility in Botswana",
+        ),
         DatasetRow(
             "synthetic",
             "Synthetic",

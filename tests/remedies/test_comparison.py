@@ -120,7 +120,8 @@ def test_classification_and_the_encoder(people: Any, monkeypatch: Any) -> None:
     assert result.task == "classification"
     assert set(result.table["learner"]) == {"linear", "network"}
     assert result.table["score"].between(0, 1).all()
-    assert len(lines) == 1 and "split 1 of 1" in lines[0]
+    assert len(lines) == 1
+    assert "split 1 of 1" in lines[0]
 
 
 def test_interrupt_keeps_what_is_done(people: Any, monkeypatch: Any) -> None:
