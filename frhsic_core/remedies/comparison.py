@@ -57,7 +57,7 @@ _PREPARED = {
     "correlation_remover": lambda t: CorrelationRemover("linear", strength=t),
     "residual_spline": lambda t: CorrelationRemover("spline", strength=t),
 }
-_ADJUSTED = {"project": "project", "adjust_mean": "mean", "adjust_rank": "rank"}
+ADJUSTED = {"project": "project", "adjust_mean": "mean", "adjust_rank": "rank"}
 
 
 def learner(name: str, task: str) -> Any:
@@ -73,14 +73,17 @@ def learner(name: str, task: str) -> Any:
 def fit_predict(
     remedy: str,
     name: str,
-    strength: float,
+    strengths: Sequence[float],
     train: tuple[np.ndarray, np.ndarray, pd.DataFrame],
     test: tuple[np.ndarray, pd.DataFrame],
     *,
     task: str,
     seed: int = 0,
-) -> np.ndarray:
-    """Fit one remedy with one learner, and return predictions (probabilities) for the test samples."""
+) -> list[tuple[float, np.ndarray, float]]:
+    """Fit one remedy with one learner; return each strength, its predictions (probabilities) and its CPU seconds.
+
+    Adjusted scores are fitted once for all strengths, and the time is divided by their number.
+    """
     X, y, s = train
     new, new_s = test
     how = "predict" if task == "regression" else "predict_proba"
@@ -89,23 +92,42 @@ def fit_predict(
         values = getattr(model, how)(x, **more)
         return np.asarray(values if task == "regression" else values[:, 1], dtype=np.float64)
 
-    if remedy == "encoder":
-        model = (FairRegressor if task == "regression" else FairClassifier)(strength, random_state=seed, device="cpu")
-        return predicted(model.fit(X, y, sensitive_features=attribute_matrix(s)), new)
-    base = learner(name, task)
-    if remedy == "none":
-        return predicted(base.fit(X, y), new)
-    if remedy in _ADJUSTED:
+    start = time.process_time()
+    if remedy in ADJUSTED:
         wrapper = AdjustedRegressor if task == "regression" else AdjustedClassifier
-        method = _ADJUSTED[remedy]
-        model = wrapper(base, method=method, strength=strength, use_attributes=method != "project")
-        model.fit(X, y, sensitive_features=s)
-        return predicted(model, new, **({} if method == "project" else {"sensitive_features": new_s}))
-    change = _PREPARED[remedy](strength)
-    X = change.fit_transform(X, sensitive_features=s)
-    needs = REMEDIES[remedy][1]
-    new = change.transform(new, sensitive_features=new_s) if needs else change.transform(new)
-    return predicted(base.fit(X, y), new)
+        method = ADJUSTED[remedy]
+        adjusted = wrapper(learner(name, task), method=method, use_attributes=method != "project")
+        adjusted.fit(X, y, sensitive_features=s)
+        more = {} if method == "project" else {"sensitive_features": new_s}
+        values = []
+        for strength in strengths:
+            adjusted.adjustment_.strength = strength
+            values.append(predicted(adjusted, new, **more))
+        share = (time.process_time() - start) / len(values)
+        return [(t, value, share) for t, value in zip(strengths, values, strict=True)]
+    found = []
+    for strength in strengths:
+        start = time.process_time()
+        if remedy == "encoder":
+            kind = FairRegressor if task == "regression" else FairClassifier
+            model = kind(strength, random_state=seed, device="cpu")
+            value = predicted(model.fit(X, y, sensitive_features=attribute_matrix(s)), new)
+        elif remedy == "none":
+            value = predicted(learner(name, task).fit(X, y), new)
+        else:
+            change = _PREPARED[remedy](strength)
+            seen = change.fit_transform(X, sensitive_features=s)
+            needs = REMEDIES[remedy][1]
+            changed = change.transform(new, sensitive_features=new_s) if needs else change.transform(new)
+            value = predicted(learner(name, task).fit(seen, y), changed)
+        found.append((strength, value, time.process_time() - start))
+    return found
+
+
+def measured(predicted: np.ndarray, y: np.ndarray, s: pd.DataFrame, *, task: str, scale: float) -> dict[str, float]:
+    """Return the score of held-out predictions and their dependence on S; ``scale`` divides those of a regression."""
+    unit = 1.0 if task == "classification" else scale
+    return {"score": score_of(predicted, y, task=task), **dependence_of(predicted, attribute_matrix(s), scale=unit)}
 
 
 @dataclass(frozen=True)
@@ -328,13 +350,10 @@ def compare_remedies(
         raise ValueError(f"y has {len(target)} rows but X has {len(table)}: both need one row per sample.")
     frame = read_attributes(sensitive_features, len(table))
     require_variation(frame)
-    plan = []
+    plan: list[tuple[str, str, list[float]]] = []
     for key in keys:
-        if key == "encoder":
-            plan += [(key, "network", float(lam)) for lam in lams]
-        else:
-            grid = [0.0] if key == "none" else [float(t) for t in strengths]
-            plan += [(key, name, t) for name in learners for t in grid]
+        grid = {"none": [0.0], "encoder": [float(lam) for lam in lams]}.get(key, [float(t) for t in strengths])
+        plan += [(key, name, grid) for name in (["network"] if key == "encoder" else learners)]
     splitter = ShuffleSplit if task == "regression" else StratifiedShuffleSplit
     splits = splitter(n_splits, test_size=test_size, random_state=random_state).split(table, target)
     say = progress or (print if verbose else (lambda line: None))
@@ -349,20 +368,18 @@ def compare_remedies(
             seen = np.asarray(prepare.fit_transform(table.iloc[train]), dtype=np.float64)
             new = np.asarray(prepare.transform(table.iloc[test]), dtype=np.float64)
             parts = [frame.iloc[rows].reset_index(drop=True) for rows in (train, test)]
-            s_test = attribute_matrix(parts[1])
-            for key, name, strength in plan:
-                start = time.process_time()
+            scale = float(target[train].std())
+            for key, name, grid in plan:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")  # the table shows what a fit was worth
-                    predicted = fit_predict(
-                        key, name, strength, (seen, target[train], parts[0]), (new, parts[1]),
+                    fits = fit_predict(
+                        key, name, grid, (seen, target[train], parts[0]), (new, parts[1]),
                         task=task, seed=random_state + number,
                     )  # fmt: skip
-                seconds = time.process_time() - start
-                scale = 1.0 if task == "classification" else float(target[train].std())
-                row: dict[str, Any] = {"remedy": key, "learner": name, "strength": strength, "split": number}
-                row |= {"needs_s": REMEDIES[key][1], "score": score_of(predicted, target[test], task=task)}
-                found.append(row | dependence_of(predicted, s_test, scale=scale) | {"cpu_seconds": seconds})
+                for strength, predicted, seconds in fits:
+                    row: dict[str, Any] = {"remedy": key, "learner": name, "strength": strength, "split": number}
+                    row |= {"needs_s": REMEDIES[key][1], "cpu_seconds": seconds}
+                    found.append(row | measured(predicted, target[test], parts[1], task=task, scale=scale))
             done.append(found)
             spent = time.monotonic() - begin
             left = spent / (number + 1) * (n_splits - number - 1)

@@ -6,7 +6,9 @@ import numpy as np
 import torch
 from sklearn.metrics import r2_score, roc_auc_score
 
-from frhsic_core.audit.representation import audit_representation
+from frhsic_core.audit.probes import linear_features, probe_r2, random_features
+from frhsic_core.conditional import gdp
+from frhsic_core.joint import distance_correlation
 
 MOST_ROWS = 2000
 
@@ -16,12 +18,14 @@ def score_of(predicted: np.ndarray, y: np.ndarray, *, task: str) -> float:
     return float(r2_score(y, predicted) if task == "regression" else roc_auc_score(y, predicted))
 
 
+@torch.no_grad()
 def dependence_of(predicted: np.ndarray, s: np.ndarray, *, scale: float = 1.0) -> dict[str, float]:
     """Return how strongly predictions ``(n,)`` depend on ``s (n, p)``, in four measures.
 
     ``dcor`` is the root of the bias-corrected squared distance correlation, and zero where that is negative. ``gdp``
-    is that of ``predicted / scale``; ``linear_r2`` and ``nonlinear_r2`` are cross-fitted. With several attributes the
-    last three are the largest. Attributes are standardized first. At most 2,000 evenly spaced samples are used.
+    is that of ``predicted / scale``; ``linear_r2`` and ``nonlinear_r2`` are cross-fitted and at least zero. With
+    several attributes the last three are the largest. Attributes are standardized first. At most 2,000 evenly spaced
+    samples are used, so the cost is bounded.
 
     Examples
     --------
@@ -30,19 +34,19 @@ def dependence_of(predicted: np.ndarray, s: np.ndarray, *, scale: float = 1.0) -
     >>> round(found["dcor"], 3), round(found["linear_r2"], 3)
     (1.0, 1.0)
     """
+    if predicted.std() <= 1e-12 * max(1.0, float(np.abs(predicted).max())):
+        return {"dcor": 0.0, "gdp": 0.0, "linear_r2": 0.0, "nonlinear_r2": 0.0}
     rows = np.linspace(0, len(s) - 1, min(len(s), MOST_ROWS)).round().astype(int)
-    predicted, s = predicted[rows], s[rows]
-    with torch.no_grad():
-        deviation = s.std(0)
-        varies = deviation > 0
-        standard = (s[:, varies] - s[:, varies].mean(0)) / deviation[varies]
-        if predicted.std() <= 1e-12 * max(1.0, float(np.abs(predicted).max())):
-            return {"dcor": 0.0, "gdp": 0.0, "linear_r2": 0.0, "nonlinear_r2": 0.0}
-        audit = audit_representation(predicted[:, None], standard, predictions=predicted / scale, features=100)
-    assert audit.gdp is not None
+    f = torch.from_numpy(predicted[rows]).double()
+    s = s[rows]
+    deviation = s.std(0)
+    varies = deviation > 0
+    attributes = torch.from_numpy((s[:, varies] - s[:, varies].mean(0)) / deviation[varies]).double()
+    z = f.reshape(1, -1, 1)
+    probed = attributes.unsqueeze(0)
     return {
-        "dcor": float(np.sqrt(max(0.0, audit.distance_correlation.item()))),
-        "gdp": audit.gdp.item(),
-        "linear_r2": max(0.0, audit.linear_r2.item()),
-        "nonlinear_r2": max(0.0, audit.nonlinear_r2.item()),
+        "dcor": float(distance_correlation(f, attributes, squared=True, estimator="unbiased").clamp_min(0.0).sqrt()),
+        "gdp": max(gdp(f / scale, column).item() for column in attributes.T),
+        "linear_r2": max(0.0, probe_r2(linear_features(z), probed).item()),
+        "nonlinear_r2": max(0.0, probe_r2(random_features(z, features=60), probed).item()),
     }
