@@ -22,7 +22,7 @@ def sample() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def objective(w: torch.Tensor, X: torch.Tensor, y: torch.Tensor, s: torch.Tensor, eta: float) -> torch.Tensor:
-    """The penalized loss with the library's own HSIC, an independent path."""
+    """Return the penalized loss with the library's own HSIC, an independent path."""
     f = X @ w
     return (y - f).square().mean() + 1e-3 * w.square().sum() + eta * hsic(f, s, kernel_z=Linear(), kernel_s=Linear())
 

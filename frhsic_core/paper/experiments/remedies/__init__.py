@@ -231,3 +231,33 @@ def penalized_network(
     with torch.no_grad():
         output = network(parts[1]).squeeze(-1).double()
         return (torch.sigmoid(output) if task == "classification" else output * spread + mean).numpy()
+
+
+def plan_attainable(preset: str) -> Study:
+    """Return one unit for each table: the attainable frontier of the best model that sees age."""
+    names = ("diabetes",) if preset == "smoke" else DATASETS
+    name = "attainable_smoke" if preset == "smoke" else "attainable"
+    return Study(name, "attainable", units_of(dataset=names, parity="distribution"))
+
+
+def measure_unit_attainable(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
+    """Return the points of the attainable frontier, from out-of-fold scores of the better of the two learners."""
+    from sklearn.model_selection import cross_val_predict
+
+    from frhsic_core.remedies import attainable_frontier
+    from frhsic_core.remedies.comparison import LEARNERS, learner
+    from frhsic_core.remedies.measures import score_of
+
+    X, y, s, task = sample(unit["dataset"])
+    aware = np.column_stack([X, s])
+    found = []
+    for name in LEARNERS:
+        how = "predict" if task == "regression" else "predict_proba"
+        scores = cross_val_predict(learner(name, task), aware, y, cv=5, method=how)
+        scores = scores if task == "regression" else scores[:, 1]
+        found.append((score_of(scores, y, task=task), name, scores))
+    _, name, scores = max(found, key=lambda line: line[0])
+    frontier = attainable_frontier(
+        scores, y, sensitive_features=s, task=task, parity=unit["parity"], strengths=np.linspace(0, 1, 6)
+    )
+    return [{"learner": name, **row} for row in frontier.table.round(6).to_dict("records")]
