@@ -85,7 +85,7 @@ def split_columns(X: Any, s: ArrayLike | None, columns: Sequence[Any] | None) ->
         return X, s
     if s is not None:
         raise ValueError("sensitive_features was given although sensitive_columns names columns of X: use one of them.")
-    names = [columns] if isinstance(columns, str | int) else list(columns)
+    names: list[Any] = [columns] if isinstance(columns, str | int) else list(columns)
     if isinstance(X, pd.DataFrame):
         missing = [name for name in names if name not in X.columns]
         if missing:

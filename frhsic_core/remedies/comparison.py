@@ -35,6 +35,7 @@ from frhsic_core.remedies.measures import dependence_of, score_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+SIZE = (7.4, 4.6)  # of the figure, in inches
 LEARNERS = ("linear", "boosting")
 #: Key of each remedy: its label, and whether it needs S of the person that is predicted.
 REMEDIES: dict[str, tuple[str, bool]] = {
@@ -100,6 +101,7 @@ def fit_predict(
         adjusted.fit(X, y, sensitive_features=s)
         more = {} if method == "project" else {"sensitive_features": new_s}
         values = []
+        assert adjusted.adjustment_ is not None
         for strength in strengths:
             adjusted.adjustment_.strength = strength
             values.append(predicted(adjusted, new, **more))
@@ -183,7 +185,7 @@ class RemedyComparison:
         from frhsic_core.registry import OKABE_ITO
 
         if ax is None:
-            _, ax = plt.subplots(figsize=(7.4, 4.6), layout="constrained")
+            _, ax = plt.subplots(figsize=SIZE, layout="constrained")
         colors = [color for name, color in OKABE_ITO.items() if name != "yellow"]
         keys = list(dict.fromkeys(self.table["remedy"]))
         for (remedy, model), rows in self.table.groupby(["remedy", "learner"], sort=False):
@@ -229,7 +231,8 @@ class RemedyComparison:
         except ImportError:
             pass
         else:
-            figure = self.plot().figure
+            figure, axes = plt.subplots(figsize=SIZE, layout="constrained")
+            self.plot(axes)
             buffer = io.BytesIO()
             figure.savefig(buffer, format="png", dpi=150, bbox_inches="tight")
             plt.close(figure)
@@ -271,7 +274,7 @@ def non_dominated(score: Iterable[float], dependence: Iterable[float]) -> np.nda
     u, d = np.asarray(list(score), float), np.asarray(list(dependence), float)
     at_least = (u[None] >= u[:, None]) & (d[None] <= d[:, None])
     better = (u[None] > u[:, None]) | (d[None] < d[:, None])
-    return ~(at_least & better).any(1)
+    return np.logical_not((at_least & better).any(1, keepdims=True))[:, 0]
 
 
 def compare_remedies(

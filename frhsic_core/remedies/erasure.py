@@ -237,7 +237,9 @@ class AttributeEraser(_Remedy):
 
 
 def _least(value: Any) -> float | str:
-    if value != "auto" and (isinstance(value, str | bool) or not isinstance(value, Real) or not 0.0 <= value < 1.0):
+    if value != "auto" and (
+        isinstance(value, str | bool) or not isinstance(value, Real) or not 0.0 <= float(value) < 1.0
+    ):
         raise ValueError(f"min_correlation is {value!r}: give a number from 0 to 1, or 'auto'.")
     return value
 
@@ -339,7 +341,7 @@ class _Round:
         self.frequencies = rng.normal(size=(x.shape[1], features)) / median
         self.phases = rng.uniform(0, 2 * np.pi, features)
         self.mean = np.zeros(x.shape[1] + features)
-        self.retained = None
+        self.retained: np.ndarray | None = None
 
     def erase(self, x: np.ndarray, phi: np.ndarray, strength: float, min_correlation: float | str) -> None:
         """Fit the erasure of this round's features."""

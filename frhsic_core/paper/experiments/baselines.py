@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from frhsic_core.paper.runs.plan import Study, units_of
+from frhsic_core.paper.runs.plan import Settings, Study, units_of
 from frhsic_core.registry import CLOSED_FORMS, SWEEP_DATASETS, resolve
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def plan(preset: str) -> Study:
     """Return one unit for each dataset, split and method, the small datasets first; ``smoke`` has 500 samples."""
     if preset == "smoke":
         return Study("baselines_smoke", "baselines", units_of(dataset="synthetic", split=42, method="remover_x"))
-    units = ()
+    units: tuple[Settings, ...] = ()
     for dataset in SWEEP_DATASETS:
         methods = tuple(k for k, row in CLOSED_FORMS.items() if dataset in _REGRESSION or not row.regression_only)
         units += units_of(dataset=dataset, split=SPLITS, method=methods)
@@ -43,14 +43,16 @@ def measure_unit(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
     from frhsic_core.data.splits import stack_splits
 
     synthetic = unit["dataset"] == "synthetic"
-    data = load_dataset(unit["dataset"], "text" if synthetic else "reference", **({"n": 500} if synthetic else {}))
+    data = load_dataset(unit["dataset"], "text" if synthetic else "reference", n=500 if synthetic else None)
     splits = stack_splits(data, seeds=(unit["split"],))
     row = CLOSED_FORMS[unit["method"]]
     fit = resolve(row.fit)
-    return [
-        {"task": data.task, "needs_s": row.needs_s, "lam": strength, **evaluated(*fit(splits, 0, strength), splits)}
-        for strength in row.strengths
-    ]
+    rows = []
+    for strength in row.strengths:
+        z, output = fit(splits, 0, strength)
+        known = {"task": data.task, "needs_s": row.needs_s, "lam": strength}
+        rows.append(known | evaluated(z, output, splits))
+    return rows
 
 
 class _Computed:
