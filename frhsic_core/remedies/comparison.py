@@ -171,8 +171,9 @@ class RemedyComparison:
         return rows[non_dominated(rows["score"], rows["dcor"])].sort_values("score", ascending=False)
 
     def best(self, *, within: float = 0.02, needs_s: bool | None = None) -> pd.Series:
-        """Return the row with the least distance correlation whose score is at most ``within`` below the best one."""
-        rows = self.table if needs_s is None else self.table[self.table["needs_s"] == needs_s]
+        """Return the remedy with the least distance correlation whose score is at most ``within`` below the best."""
+        rows = self.table[self.table["remedy"] != "none"]
+        rows = rows if needs_s is None else rows[rows["needs_s"] == needs_s]
         close = rows[rows["score"] >= self.table["score"].max() - within]
         if close.empty:
             raise ValueError(f"no remedy is within {within} of the best score: use a larger number.")
@@ -255,6 +256,7 @@ class RemedyComparison:
             try:
                 row = self.best(needs_s=needs)
             except ValueError:
+                lines.append(f"No remedy {words} is within 0.02 of it.")
                 continue
             lines.append(
                 f"Within 0.02 of it, {words}: {REMEDIES[row['remedy']][0]}, {row['learner']}, strength "

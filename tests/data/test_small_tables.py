@@ -35,6 +35,14 @@ def test_without_the_package_the_error_says_what_to_install(name: str, tmp_path:
         load_dataset(name, folders=Folders(None, tmp_path), download=False)
 
 
+def test_only_a_file_that_is_there_counts_as_installed() -> None:
+    assert fetching._installed("numpy/no_such_table.csv") is None
+    assert fetching._installed("no_such_package/table.csv") is None
+    found = fetching._installed("numpy/__init__.py")
+    assert found is not None
+    assert found.is_file()
+
+
 def test_a_changed_file_of_a_package_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake = tmp_path / "fair.csv"
     fake.write_text("age,affairs\n20,0\n")
