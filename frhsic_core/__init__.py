@@ -41,8 +41,17 @@ _EXPORTS = {
     "learning": ("FairClassifier", "FairEncoder", "FairRegressor"),
     "audit": ("RepresentationAudit", "audit_representation"),
     "data": ("load_dataset",),
+    "remedies": (
+        "AdjustedClassifier",
+        "AdjustedRegressor",
+        "AttributeEraser",
+        "CorrelationRemover",
+        "KernelEraser",
+        "attainable_frontier",
+        "compare_remedies",
+    ),
 }
-_MODULES = ("audit", "conditional", "data", "joint", "kernels", "laws", "learning", "paper", "registry")
+_MODULES = ("audit", "conditional", "data", "joint", "kernels", "laws", "learning", "paper", "registry", "remedies")
 _HOME = {name: module for module, names in _EXPORTS.items() for name in names}
 
 __all__ = sorted([*_HOME, *_MODULES])
@@ -89,3 +98,12 @@ if TYPE_CHECKING:
         median_bandwidth,
     )
     from frhsic_core.learning import FairClassifier, FairEncoder, FairRegressor
+    from frhsic_core.remedies import (
+        AdjustedClassifier,
+        AdjustedRegressor,
+        AttributeEraser,
+        CorrelationRemover,
+        KernelEraser,
+        attainable_frontier,
+        compare_remedies,
+    )

@@ -28,9 +28,21 @@ MAY_USE = {
     "laws": STATISTICS,
     "audit": {"joint", "conditional", "atomic_files", *STATISTICS, *FACTS},
     "learning": {"audit", "joint", "conditional", "atomic_files", *STATISTICS, *FACTS},
+    "remedies": {"audit", "learning", "joint", "conditional", *STATISTICS, *FACTS},
     "data": {"arrays", "atomic_files", *FACTS},
-    "paper": {"audit", "learning", "joint", "conditional", "laws", "data", "atomic_files", *STATISTICS, *FACTS},
-    "cli": {"paper", "audit", "learning", "data", "joint", "conditional", *STATISTICS, *FACTS},
+    "paper": {
+        "remedies",
+        "audit",
+        "learning",
+        "joint",
+        "conditional",
+        "laws",
+        "data",
+        "atomic_files",
+        *STATISTICS,
+        *FACTS,
+    },
+    "cli": {"paper", "remedies", "audit", "learning", "data", "joint", "conditional", *STATISTICS, *FACTS},
 }
 # What the library imports with. The packages after the first five belong to `load_dataset` and to the command.
 FIVE = {"numpy", "scipy", "torch", "sklearn", "pandas"}

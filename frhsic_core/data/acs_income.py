@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import IO
 
@@ -24,19 +26,29 @@ EXTRACT_ROWS = 78_266
 URL = "https://www2.census.gov/programs-surveys/acs/data/pums/2018/1-Year/csv_pca.zip"
 
 
-def _check_zip(path: Path) -> None:
-    with open_archive(path) as archive, archive.open(member_of(archive, MEMBER)) as handle:
-        _check_header(handle, f"{path.name}/{MEMBER}")
+def check_person_file(path: Path, columns: Sequence[str]) -> None:
+    """Raise `CorruptFile` unless the file, or the member of an archive, starts with a line that names the columns."""
+    if path.suffix == ".csv":
+        with path.open("rb") as handle:
+            _check_header(handle, path.name, columns)
+    else:
+        with open_archive(path) as archive, archive.open(member_of(archive, MEMBER)) as member:
+            _check_header(member, f"{path.name}/{MEMBER}", columns)
 
 
-def _check_csv(path: Path) -> None:
-    with path.open("rb") as handle:
-        _check_header(handle, path.name)
+def read_person_file(path: Path, columns: Sequence[str]) -> pd.DataFrame:
+    """Return the named columns of the person file, or of the archive that contains it, as numbers."""
+    if path.suffix == ".zip":
+        with open_archive(path) as archive, archive.open(member_of(archive, MEMBER)) as handle:
+            raw = pd.read_csv(handle, usecols=list(columns))
+    else:
+        raw = pd.read_csv(path, usecols=list(columns))
+    return numeric(raw[list(columns)], file=path.name)
 
 
-def _check_header(handle: IO[bytes], name: str) -> None:
+def _check_header(handle: IO[bytes], name: str, columns: Sequence[str]) -> None:
     header = handle.readline(1 << 16).decode("utf-8", errors="replace").strip().split(",")
-    missing = [column for column in OFFICIAL if column not in header]
+    missing = [column for column in columns if column not in header]
     if missing:
         raise CorruptFile(f"{name} is not the person file of 2018: its first line has no column {', '.join(missing)}.")
 
@@ -50,11 +62,13 @@ OFFICIAL_ZIP = RawFile(
     dataset="acs_income",
     name="csv_pca.zip",
     links=(Link(URL),),
-    check=_check_zip,
+    check=partial(check_person_file, columns=OFFICIAL),
     by_hand=URL,
 )
 #: The path that folktables uses, so that a file downloaded by it is found.
-OFFICIAL_CSV = RawFile(dataset="acs_income", name=f"2018/1-Year/{MEMBER}", check=_check_csv)
+OFFICIAL_CSV = RawFile(
+    dataset="acs_income", name=f"2018/1-Year/{MEMBER}", check=partial(check_person_file, columns=OFFICIAL)
+)
 
 
 def _sampled(columns: pd.DataFrame, y: np.ndarray, weights: np.ndarray | None, steps: list, source: str) -> Table:
@@ -101,13 +115,7 @@ def read_official(path: Path, variant: str) -> Table:
     least 1; the target is income above 50,000. A missing code becomes 0: folktables means -1, but its call of
     ``nan_to_num`` passes it as another argument, so 0 is what every user of it has.
     """
-    needed = list(OFFICIAL)
-    if path.suffix == ".zip":
-        with open_archive(path) as archive, archive.open(member_of(archive, MEMBER)) as handle:
-            raw = pd.read_csv(handle, usecols=needed)
-    else:
-        raw = pd.read_csv(path, usecols=needed)
-    values = numeric(raw[needed], file=path.name)
+    values = read_person_file(path, OFFICIAL)
     steps = [("rows of the person file", len(values))]
     keep = pd.Series(True, index=values.index)
     for what, condition in (

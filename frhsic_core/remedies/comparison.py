@@ -1,0 +1,446 @@
+"""Compare remedies on your own data: fit each of them on several splits, and measure score and dependence held out."""
+
+from __future__ import annotations
+
+import html
+import io
+import time
+import warnings
+from base64 import b64encode
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression, RidgeCV
+from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.utils.multiclass import type_of_target
+
+from frhsic_core.arrays import ArrayLike, require_same_rows
+from frhsic_core.choices import one_of
+from frhsic_core.learning.estimators import FairClassifier, FairRegressor, InterruptedWarning
+from frhsic_core.remedies.adjustment import AdjustedClassifier, AdjustedRegressor
+from frhsic_core.remedies.attributes import attribute_matrix, read_attributes, require_variation
+from frhsic_core.remedies.erasure import AttributeEraser, CorrelationRemover, KernelEraser
+from frhsic_core.remedies.measures import dependence_of, score_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+SIZE = (7.4, 4.6)  # of the figure, in inches
+LEARNERS = ("linear", "boosting")
+#: Key of each remedy: its label, and whether it needs S of the person that is predicted.
+REMEDIES: dict[str, tuple[str, bool]] = {
+    "none": ("no remedy", False),
+    "leace": ("LEACE on S", False),
+    "leace_spline": ("LEACE on splines of S", False),
+    "kernel_eraser": ("kernel eraser", False),
+    "project": ("scores, projected", False),
+    "encoder": ("trained encoder (FRHSIC)", False),
+    "correlation_remover": ("correlation remover", True),
+    "residual_spline": ("residuals on splines of S", True),
+    "adjust_mean": ("scores, mean adjusted", True),
+    "adjust_rank": ("scores, ranks adjusted", True),
+}
+MEASURES = ("score", "dcor", "gdp", "linear_r2", "nonlinear_r2", "cpu_seconds")
+_PREPARED = {
+    "leace": lambda t: AttributeEraser("linear", strength=t),
+    "leace_spline": lambda t: AttributeEraser("spline", strength=t),
+    "kernel_eraser": lambda t: KernelEraser("spline", strength=t),
+    "correlation_remover": lambda t: CorrelationRemover("linear", strength=t),
+    "residual_spline": lambda t: CorrelationRemover("spline", strength=t),
+}
+ADJUSTED = {"project": "project", "adjust_mean": "mean", "adjust_rank": "rank"}
+
+
+def learner(name: str, task: str) -> Any:
+    """Return an unfitted learner: a regularized linear model on standardized columns, or gradient boosting."""
+    one_of("learner", name, LEARNERS)
+    if name == "linear":
+        model = RidgeCV(np.logspace(-2, 4, 13)) if task == "regression" else LogisticRegression(max_iter=2000)
+        return make_pipeline(StandardScaler(), model)
+    booster = HistGradientBoostingRegressor if task == "regression" else HistGradientBoostingClassifier
+    return booster(max_iter=100, learning_rate=0.06, max_leaf_nodes=15, min_samples_leaf=20, random_state=0)
+
+
+def fit_predict(
+    remedy: str,
+    name: str,
+    strengths: Sequence[float],
+    train: tuple[np.ndarray, np.ndarray, pd.DataFrame],
+    test: tuple[np.ndarray, pd.DataFrame],
+    *,
+    task: str,
+    seed: int = 0,
+) -> list[tuple[float, np.ndarray, float]]:
+    """Fit one remedy with one learner; return each strength, its predictions (probabilities) and its CPU seconds.
+
+    Adjusted scores are fitted once for all strengths, and the time is divided by their number.
+    """
+    X, y, s = train
+    new, new_s = test
+    how = "predict" if task == "regression" else "predict_proba"
+
+    def predicted(model: Any, x: np.ndarray, **more: Any) -> np.ndarray:
+        values = getattr(model, how)(x, **more)
+        return np.asarray(values if task == "regression" else values[:, 1], dtype=np.float64)
+
+    start = time.process_time()
+    if remedy in ADJUSTED:
+        wrapper = AdjustedRegressor if task == "regression" else AdjustedClassifier
+        method = ADJUSTED[remedy]
+        adjusted = wrapper(learner(name, task), method=method, use_attributes=method != "project")
+        adjusted.fit(X, y, sensitive_features=s)
+        more = {} if method == "project" else {"sensitive_features": new_s}
+        values = []
+        assert adjusted.adjustment_ is not None
+        for strength in strengths:
+            adjusted.adjustment_.strength = strength
+            values.append(predicted(adjusted, new, **more))
+        share = (time.process_time() - start) / len(values)
+        return [(t, value, share) for t, value in zip(strengths, values, strict=True)]
+    found = []
+    for strength in strengths:
+        start = time.process_time()
+        if remedy == "encoder":
+            kind = FairRegressor if task == "regression" else FairClassifier
+            model = kind(strength, random_state=seed, device="cpu")
+            value = predicted(model.fit(X, y, sensitive_features=attribute_matrix(s)), new)
+        elif remedy == "none":
+            value = predicted(learner(name, task).fit(X, y), new)
+        else:
+            change = _PREPARED[remedy](strength)
+            seen = change.fit_transform(X, sensitive_features=s)
+            needs = REMEDIES[remedy][1]
+            changed = change.transform(new, sensitive_features=new_s) if needs else change.transform(new)
+            value = predicted(learner(name, task).fit(seen, y), changed)
+        found.append((strength, value, time.process_time() - start))
+    return found
+
+
+def measured(predicted: np.ndarray, y: np.ndarray, s: pd.DataFrame, *, task: str, scale: float) -> dict[str, float]:
+    """Return the score of held-out predictions and their dependence on S; ``scale`` divides those of a regression."""
+    unit = 1.0 if task == "classification" else scale
+    return {"score": score_of(predicted, y, task=task), **dependence_of(predicted, attribute_matrix(s), scale=unit)}
+
+
+@dataclass(frozen=True)
+class RemedyComparison:
+    """The result of :func:`compare_remedies`.
+
+    Attributes
+    ----------
+    splits : DataFrame
+        One row for each remedy, learner, strength and split.
+    table : DataFrame
+        Means over the splits, with the half-width of a 95 % interval (``score_half``, ``dcor_half``) that allows for
+        the samples that the splits share, and ``non_dominated``.
+    task : {"regression", "classification"}
+        The score is R² of a regression and AUC of a classification.
+    interrupted : bool
+        Whether Ctrl-C ended the comparison before all splits were done.
+    """
+
+    splits: pd.DataFrame
+    table: pd.DataFrame
+    task: str
+    interrupted: bool = False
+
+    @property
+    def score_name(self) -> str:
+        """R² or AUC."""
+        return "R²" if self.task == "regression" else "AUC"
+
+    def frontier(self, *, needs_s: bool | None = None) -> pd.DataFrame:
+        """Return the rows that no other row beats in both score and distance correlation, the highest score first.
+
+        Parameters
+        ----------
+        needs_s : bool, optional
+            Compare only remedies that need S to predict (True), or only those that do not (False).
+        """
+        rows = self.table if needs_s is None else self.table[self.table["needs_s"] == needs_s]
+        return rows[non_dominated(rows["score"], rows["dcor"])].sort_values("score", ascending=False)
+
+    def best(self, *, within: float = 0.02, needs_s: bool | None = None) -> pd.Series:
+        """Return the remedy with the least distance correlation whose score is at most ``within`` below the best."""
+        rows = self.table[self.table["remedy"] != "none"]
+        rows = rows if needs_s is None else rows[rows["needs_s"] == needs_s]
+        close = rows[rows["score"] >= self.table["score"].max() - within]
+        if close.empty:
+            raise ValueError(f"no remedy is within {within} of the best score: use a larger number.")
+        return close.loc[close["dcor"].idxmin()]
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw score against distance correlation with intervals; up and to the left is better. Needs matplotlib."""
+        import matplotlib.pyplot as plt
+
+        from frhsic_core.registry import OKABE_ITO
+
+        if ax is None:
+            _, ax = plt.subplots(figsize=SIZE, layout="constrained")
+        colors = [color for name, color in OKABE_ITO.items() if name != "yellow"]
+        keys = list(dict.fromkeys(self.table["remedy"]))
+        for (remedy, model), rows in self.table.groupby(["remedy", "learner"], sort=False):
+            needs = REMEDIES[str(remedy)][1]
+            rows = rows.sort_values("strength")
+            ax.errorbar(
+                rows["dcor"], rows["score"], rows["score_half"], rows["dcor_half"],
+                marker={"linear": "o", "boosting": "s"}.get(str(model), "*"), markersize=6, linewidth=1, elinewidth=0.5,
+                linestyle="--" if needs else "-", color=colors[keys.index(str(remedy)) % len(colors)],
+                markerfacecolor="white" if needs else None, label=f"{REMEDIES[str(remedy)][0]}, {model}",
+            )  # fmt: skip
+        frontier = self.frontier().sort_values("dcor")
+        ax.plot(frontier["dcor"], frontier["score"], color="gray", linewidth=5, alpha=0.25, zorder=0)
+        ax.set(xlabel="dependence on S (distance correlation)", ylabel=f"held-out {self.score_name}")
+        ax.legend(fontsize=7, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5), title="hollow: needs S")
+        return ax
+
+    def shown(self) -> pd.DataFrame:
+        """Return the table with readable columns, the best scores first."""
+        rows = self.table.sort_values("score", ascending=False)
+        named = {
+            "remedy": [REMEDIES[key][0] for key in rows["remedy"]],
+            "learner": rows["learner"].to_numpy(),
+            "strength": rows["strength"].to_numpy(),
+            "needs S to predict": np.where(rows["needs_s"], "yes", "no"),
+            f"{self.score_name}": rows["score"].to_numpy(),
+            "±": rows["score_half"].to_numpy(),
+            "dCor": rows["dcor"].to_numpy(),
+            "± ": rows["dcor_half"].to_numpy(),
+            "GDP": rows["gdp"].to_numpy(),
+            "probe R², linear": rows["linear_r2"].to_numpy(),
+            "nonlinear": rows["nonlinear_r2"].to_numpy(),
+            "CPU s": rows["cpu_seconds"].to_numpy(),
+            "on the frontier": np.where(rows["non_dominated"], "yes", ""),
+        }
+        return pd.DataFrame(named)
+
+    def to_html(self) -> str:
+        """Return the figure (where matplotlib is installed) and the table as HTML."""
+        parts = [f"<p>{html.escape(str(self))}</p>"]
+        try:
+            import matplotlib.pyplot as plt
+        except ImportError:
+            pass
+        else:
+            figure, axes = plt.subplots(figsize=SIZE, layout="constrained")
+            self.plot(axes)
+            buffer = io.BytesIO()
+            figure.savefig(buffer, format="png", dpi=150, bbox_inches="tight")
+            plt.close(figure)
+            picture = b64encode(buffer.getvalue()).decode()
+            parts.append(f'<img alt="score against dependence" width="800" src="data:image/png;base64,{picture}">')
+        return "\n".join([*parts, self.shown().to_html(index=False, float_format="{:.3f}".format, border=0)])
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+    def __str__(self) -> str:
+        splits = self.splits["split"].nunique()
+        lines = [f"{len(self.table)} remedies on {splits} splits{', interrupted' if self.interrupted else ''}."]
+        top = self.table.loc[self.table["score"].idxmax()]
+        lines.append(
+            f"Best {self.score_name} {top['score']:.3f} ({REMEDIES[top['remedy']][0]}, {top['learner']}), "
+            f"dCor {top['dcor']:.3f}."
+        )
+        for needs, words in ((False, "without S to predict"), (True, "with S to predict")):
+            try:
+                row = self.best(needs_s=needs)
+            except ValueError:
+                lines.append(f"No remedy {words} is within 0.02 of it.")
+                continue
+            lines.append(
+                f"Within 0.02 of it, {words}: {REMEDIES[row['remedy']][0]}, {row['learner']}, strength "
+                f"{row['strength']:g}: {self.score_name} {row['score']:.3f}, dCor {row['dcor']:.3f}."
+            )
+        return " ".join(lines)
+
+
+def non_dominated(score: Iterable[float], dependence: Iterable[float]) -> np.ndarray:
+    """Return which points no other point beats: a higher or equal score with less or equal dependence, one strictly.
+
+    Examples
+    --------
+    >>> non_dominated([0.9, 0.8, 0.7], [0.5, 0.1, 0.2]).tolist()
+    [True, True, False]
+    """
+    u, d = np.asarray(list(score), float), np.asarray(list(dependence), float)
+    at_least = (u[None] >= u[:, None]) & (d[None] <= d[:, None])
+    better = (u[None] > u[:, None]) | (d[None] < d[:, None])
+    return np.logical_not((at_least & better).any(1, keepdims=True))[:, 0]
+
+
+def compare_remedies(
+    X: Any,
+    y: Any,
+    *,
+    sensitive_features: ArrayLike,
+    remedies: Sequence[str] | None = None,
+    learners: Sequence[str] = LEARNERS,
+    strengths: Sequence[float] = (0.5, 1.0),
+    lams: Sequence[float] = (0.3, 1.0),
+    n_splits: int = 5,
+    test_size: float = 0.3,
+    random_state: int = 0,
+    verbose: bool = False,
+    progress: Callable[[str], None] | None = None,
+) -> RemedyComparison:
+    """Fit remedies × learners × strengths on several splits of your data, and measure them on held-out samples.
+
+    The cost is that of all fits: for 5,000 samples about half a minute for each split, most of it for the trained
+    encoders; leave ``"encoder"`` out of ``remedies`` to save it. Ctrl-C ends the comparison and returns what is done.
+
+    Parameters
+    ----------
+    X : array_like or DataFrame
+        ``(n, d)``. Columns of text become indicators, and missing numbers become the median of the training samples.
+        Leave S out of X: the remedies that may use S get it from ``sensitive_features``.
+    y : array_like
+        Numbers for a regression, two classes for a classification. The larger class counts as positive.
+    sensitive_features : array_like
+        ``(n,)``, ``(n, p)`` or a frame with numeric and categorical columns.
+    remedies : sequence of str, optional
+        Keys of ``frhsic_core.remedies.comparison.REMEDIES``, all by default. ``"none"`` is always added.
+    learners : sequence of {"linear", "boosting"}
+        What is trained after, or before, each remedy.
+    strengths : sequence of float
+        Strengths of the remedies, from 0 to 1.
+    lams : sequence of float
+        λ of the trained encoders.
+    n_splits : int
+        Number of random splits into training and test samples.
+    test_size : float
+        Share of the test samples.
+    random_state : int
+        Seed of the splits and of the encoders.
+    verbose : bool
+        Print a line for each split.
+    progress : callable, optional
+        Receives the same lines.
+
+    Returns
+    -------
+    RemedyComparison
+        A table, the frontier, a plot and an HTML view.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> age = rng.uniform(20, 70, 400)
+    >>> X = np.column_stack([age + 5 * rng.normal(size=400), rng.normal(size=400)])
+    >>> y = X[:, 0] / 10 + X[:, 1] + rng.normal(size=400)
+    >>> found = compare_remedies(X, y, sensitive_features=age, remedies=["leace"], learners=["linear"], n_splits=2)
+    >>> found.table[["remedy", "strength", "needs_s"]].values.tolist()
+    [['none', 0.0, False], ['leace', 0.5, False], ['leace', 1.0, False]]
+    """
+    keys = [key for key in REMEDIES if remedies is None or key in remedies or key == "none"]
+    for key in remedies or ():
+        one_of("remedy", key, REMEDIES)
+    for key in learners:
+        one_of("learner", key, LEARNERS)
+    require_same_rows(X, y, names=("X", "y"))
+    require_same_rows(X, sensitive_features, names=("X", "sensitive_features"))
+    table = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
+    target, task = _read_target(y)
+    if len(target) != len(table):
+        raise ValueError(f"y has {len(target)} rows but X has {len(table)}: both need one row per sample.")
+    frame = read_attributes(sensitive_features, len(table))
+    require_variation(frame)
+    plan: list[tuple[str, str, list[float]]] = []
+    for key in keys:
+        grid = {"none": [0.0], "encoder": [float(lam) for lam in lams]}.get(key, [float(t) for t in strengths])
+        plan += [(key, name, grid) for name in (["network"] if key == "encoder" else learners)]
+    splitter = ShuffleSplit if task == "regression" else StratifiedShuffleSplit
+    splits = splitter(n_splits, test_size=test_size, random_state=random_state).split(table, target)
+    say = progress or (print if verbose else (lambda line: None))
+    found: list[dict[str, Any]] = []
+    done: list[list[dict[str, Any]]] = []
+    interrupted = False
+    begin = time.monotonic()
+    try:
+        for number, (train, test) in enumerate(splits):
+            found = []
+            prepare = _preparation(table)
+            seen = np.asarray(prepare.fit_transform(table.iloc[train]), dtype=np.float64)
+            new = np.asarray(prepare.transform(table.iloc[test]), dtype=np.float64)
+            parts = [frame.iloc[rows].reset_index(drop=True) for rows in (train, test)]
+            scale = float(target[train].std())
+            for key, name, grid in plan:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # the table shows what a fit was worth
+                    fits = fit_predict(
+                        key, name, grid, (seen, target[train], parts[0]), (new, parts[1]),
+                        task=task, seed=random_state + number,
+                    )  # fmt: skip
+                for strength, predicted, seconds in fits:
+                    row: dict[str, Any] = {"remedy": key, "learner": name, "strength": strength, "split": number}
+                    row |= {"needs_s": REMEDIES[key][1], "cpu_seconds": seconds}
+                    found.append(row | measured(predicted, target[test], parts[1], task=task, scale=scale))
+            done.append(found)
+            spent = time.monotonic() - begin
+            left = spent / (number + 1) * (n_splits - number - 1)
+            say(f"split {number + 1} of {n_splits}: {len(found)} fits, {spent:.0f} s, about {left:.0f} s left")
+    except KeyboardInterrupt:
+        if not done and not found:
+            raise
+        interrupted = True
+        warnings.warn(
+            f"the comparison was interrupted: {len(done)} of {n_splits} splits are complete and kept.",
+            InterruptedWarning,
+            stacklevel=2,
+        )
+        done = done or [found]
+    rows = pd.DataFrame([row for part in done for row in part])
+    return RemedyComparison(rows, summarized(rows, test_share=test_size), task, interrupted)
+
+
+def summarized(rows: pd.DataFrame, *, test_share: float) -> pd.DataFrame:
+    """Return means over splits and half-widths of 95 % intervals, corrected for the overlap of the training parts."""
+    keys = ["remedy", "learner", "strength", "needs_s"]
+    groups = rows.groupby(keys, sort=False)
+    table = groups[list(MEASURES)].mean()
+    splits = groups["split"].nunique().to_numpy()
+    factor = np.full(len(table), np.nan)
+    several = splits > 1
+    # The variance of the corrected resampled t-test of Nadeau and Bengio (2003).
+    spread = np.sqrt(1.0 / splits[several] + test_share / (1.0 - test_share))
+    factor[several] = stats.t.ppf(0.975, splits[several] - 1) * spread
+    for name in ("score", "dcor"):
+        table[f"{name}_half"] = groups[name].std(ddof=1).to_numpy() * factor
+    table = table.reset_index()
+    table["non_dominated"] = non_dominated(table["score"], table["dcor"])
+    return table
+
+
+def _read_target(y: Any) -> tuple[np.ndarray, str]:
+    values = np.asarray(y).ravel()
+    kind = type_of_target(values)
+    if kind == "binary":
+        return (values == np.unique(values)[1]).astype(np.float64), "classification"
+    numeric = values.dtype.kind in "iuf"
+    if not numeric:
+        raise ValueError(f"y is {kind}: pass numbers for a regression, or two classes for a classification.")
+    if not np.isfinite(values).all():
+        raise ValueError("y has NaN or infinite values: drop those rows first.")
+    if len(np.unique(values)) < 2:
+        raise ValueError("y is constant: nothing can be learned from it.")
+    return values.astype(np.float64), "regression"
+
+
+def _preparation(table: pd.DataFrame) -> Any:
+    """Return an unfitted transformer: medians for missing numbers, indicators for text."""
+    numeric = [name for name in table if pd.api.types.is_numeric_dtype(table[name])]
+    text = [name for name in table if name not in numeric]
+    encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False, min_frequency=10)
+    return clone(
+        ColumnTransformer([("numbers", SimpleImputer(strategy="median"), numeric), ("categories", encoder, text)])
+    )

@@ -1,0 +1,183 @@
+"""The comparison on one's own data: what it measures, the frontier, intervals, Ctrl-C, and the attainable frontier."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import frhsic_core.remedies.comparison as comparison
+from frhsic_core import distance_correlation, gdp
+from frhsic_core.learning import InterruptedWarning
+from frhsic_core.remedies import attainable_frontier, compare_remedies
+from frhsic_core.remedies.comparison import REMEDIES, non_dominated, summarized
+from frhsic_core.remedies.measures import dependence_of
+
+
+@pytest.fixture(scope="module")
+def people() -> tuple[pd.DataFrame, np.ndarray, pd.DataFrame]:
+    rng = np.random.default_rng(0)
+    age = rng.uniform(20, 70, 500)
+    frame = pd.DataFrame({"skill": rng.normal(size=500), "years": age / 10 + rng.normal(size=500)})
+    frame["town"] = rng.choice(["north", "south"], 500)
+    frame.loc[:5, "skill"] = np.nan
+    wage = frame["skill"].fillna(0) + frame["years"] + 0.3 * rng.normal(size=500)
+    return frame, wage.to_numpy(), pd.DataFrame({"age": age, "sex": rng.choice(["f", "m"], 500)})
+
+
+@pytest.fixture(scope="module")
+def found(people: Any) -> comparison.RemedyComparison:
+    X, y, s = people
+    kinds = [key for key in REMEDIES if key != "encoder"]
+    return compare_remedies(X, y, sensitive_features=s, remedies=kinds, learners=["linear"], n_splits=2)
+
+
+def test_every_remedy_lowers_the_dependence(found: Any) -> None:
+    full = found.table[found.table["strength"] != 0.5].set_index("remedy")
+    assert set(full.index) == set(REMEDIES) - {"encoder"}
+    plain = full.loc["none"]
+    assert plain["dcor"] > 0.5
+    assert (full.drop("none")["dcor"] < 0.6 * plain["dcor"]).all()
+    assert full["needs_s"].to_dict() == {key: REMEDIES[key][1] for key in full.index}
+    assert found.task == "regression"
+    half = found.table[found.table["strength"] == 0.5].set_index("remedy")
+    assert (half["dcor"] > full.loc[half.index, "dcor"]).all()
+
+
+def test_the_row_without_a_remedy_is_a_plain_fit(people: Any) -> None:
+    """One split by hand: the same samples, the same learner, the library's own statistics."""
+    X, y, s = people
+    X = X.fillna(0.0)[["skill", "years"]].to_numpy()
+    result = compare_remedies(
+        X, y, sensitive_features=s["age"], remedies=["none"], learners=["linear"], n_splits=2, random_state=7
+    )
+    from sklearn.model_selection import ShuffleSplit
+
+    train, test = next(iter(ShuffleSplit(2, test_size=0.3, random_state=7).split(X)))
+    predicted = comparison.learner("linear", "regression").fit(X[train], y[train]).predict(X[test])
+    row = result.splits.iloc[0]
+    age = s["age"].to_numpy()[test]
+    squared = distance_correlation(predicted, age, squared=True, estimator="unbiased").item()
+    np.testing.assert_allclose(row["dcor"], np.sqrt(squared))
+    scaled = (age - age.mean()) / age.std()
+    np.testing.assert_allclose(row["gdp"], gdp(predicted / y[train].std(), scaled).item())
+    np.testing.assert_allclose(row["score"], 1 - np.mean((predicted - y[test]) ** 2) / y[test].var())
+
+
+def test_frontier_and_best(found: Any) -> None:
+    frontier = found.frontier()
+    assert (np.diff(frontier["dcor"]) <= 0).all()
+    best = found.best(within=10.0)
+    assert best["dcor"] == found.table["dcor"].min()
+    assert not found.best(within=10.0, needs_s=False)["needs_s"]
+    with pytest.raises(ValueError, match="within"):
+        found.best(within=-1.0)
+
+
+def test_non_dominated_by_brute_force() -> None:
+    rng = np.random.default_rng(0)
+    u, d = rng.integers(0, 6, size=(2, 60)).astype(float)
+    for i, kept in enumerate(non_dominated(u, d)):
+        beaten = any(u[j] >= u[i] and d[j] <= d[i] and (u[j] > u[i] or d[j] < d[i]) for j in range(len(u)))
+        assert kept == (not beaten)
+
+
+def test_intervals_are_those_of_the_corrected_test() -> None:
+    from frhsic_core.paper.experiments.shared.paired import corrected_t
+
+    values = np.array([0.5, 0.6, 0.4, 0.7])
+    rows = pd.DataFrame({"remedy": "none", "learner": "linear", "strength": 0.0, "needs_s": False, "split": range(4)})
+    for name in comparison.MEASURES:
+        rows[name] = values
+    half = summarized(rows, test_share=0.2)["score_half"].item()
+    # At the end of a 95 % interval the two-sided p-value is 5 %.
+    np.testing.assert_allclose(corrected_t(values - values.mean() + half)[1], 0.05)
+
+
+def test_views(found: Any) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    page = found.to_html()
+    assert "needs S to predict" in page
+    assert "data:image/png" in page
+    assert "Within 0.02 of it" in str(found)
+    assert "R²" in found.shown()
+
+
+def test_classification_and_the_encoder(people: Any, monkeypatch: Any) -> None:
+    X, y, s = people
+    monkeypatch.setattr(comparison, "FairClassifier", partial(comparison.FairClassifier, epochs=3))
+    lines: list[str] = []
+    result = compare_remedies(
+        X[["skill", "years"]].fillna(0.0), np.where(y > np.median(y), "high", "low"), sensitive_features=s["age"],
+        remedies=["encoder", "adjust_mean"], learners=["linear"], strengths=[1.0], lams=[1.0], n_splits=1,
+        progress=lines.append,
+    )  # fmt: skip
+    assert result.task == "classification"
+    assert set(result.table["learner"]) == {"linear", "network"}
+    assert result.table["score"].between(0, 1).all()
+    assert len(lines) == 1
+    assert "split 1 of 1" in lines[0]
+
+
+def test_interrupt_keeps_what_is_done(people: Any, monkeypatch: Any) -> None:
+    X, y, s = people
+    calls = []
+    plain = comparison.fit_predict
+
+    def stops(*args: Any, **options: Any) -> np.ndarray:
+        calls.append(1)
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+        return plain(*args, **options)
+
+    monkeypatch.setattr(comparison, "fit_predict", stops)
+    with pytest.warns(InterruptedWarning, match="1 of 3 splits"):
+        result = compare_remedies(X, y, sensitive_features=s, remedies=["leace"], learners=["linear"], n_splits=3)
+    assert result.interrupted
+    assert set(result.splits["split"]) == {0}
+
+
+def test_bad_input(people: Any) -> None:
+    X, y, s = people
+    for message, options in (
+        ("remedy", {"remedies": ["magic"]}),
+        ("learner", {"learners": ["magic"]}),
+        ("rows", {"sensitive_features": s[:10]}),
+    ):
+        with pytest.raises(ValueError, match=message):
+            compare_remedies(X, y, **({"sensitive_features": s} | options))
+    with pytest.raises(ValueError, match="two classes"):
+        compare_remedies(X, np.array(["a", "b", "c", "d", "e"] * 100), sensitive_features=s)
+
+
+# The attainable frontier -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("parity", ["mean", "distribution"])
+def test_frontier_of_a_gaussian_is_the_formula(parity: str) -> None:
+    """f = aS + bX: both parities cost a²Var(S), and t of the way costs t² of it."""
+    rng = np.random.default_rng(0)
+    s, x, noise = rng.normal(size=(3, 3000))
+    f = 0.8 * s + x
+    found = attainable_frontier(f, f + noise, sensitive_features=s, parity=parity, strengths=(0, 0.25, 0.5, 1))
+    np.testing.assert_allclose(found.unfairness, 0.64, rtol=0.1)
+    table = found.table
+    np.testing.assert_allclose(table["error"], 1 + table["strength"] ** 2 * 0.64, rtol=0.06)
+    np.testing.assert_allclose(table["error"], table["least_error"], rtol=0.02)
+    assert table["dcor"].iloc[-1] < 0.1 < 0.5 < table["dcor"].iloc[0]
+
+
+def test_frontier_rejects_bad_input() -> None:
+    with pytest.raises(ValueError, match="parity"):
+        attainable_frontier([0.0, 1.0], [0.0, 1.0], sensitive_features=[0.0, 1.0], parity="all")
+    with pytest.raises(ValueError, match="rows"):
+        attainable_frontier([0.0, 1.0], [0.0], sensitive_features=[0.0, 1.0])
+
+
+def test_a_constant_prediction_depends_on_nothing() -> None:
+    assert dependence_of(np.ones(50), np.arange(50.0)[:, None])["dcor"] == 0.0

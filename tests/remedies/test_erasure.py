@@ -1,0 +1,218 @@
+"""LEACE, its kernel form and the correlation remover against reference packages, brute force and scikit-learn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from frhsic_core import hsic
+from frhsic_core.audit import audit_representation
+from frhsic_core.kernels import Linear
+from frhsic_core.learning import MissingAttributeWarning
+from frhsic_core.remedies import AttributeEraser, CorrelationRemover, KernelEraser
+from frhsic_core.remedies.attributes import BASES, AttributeBasis, read_attributes
+from frhsic_core.remedies.erasure import leace_projection, noise_correlation
+
+
+@pytest.fixture
+def sample() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    age = rng.uniform(20, 70, 400)
+    X = rng.normal(size=(400, 5))
+    X[:, 0] += age / 10
+    X[:, 1] += ((age - 45) / 15) ** 2
+    X[:, 2] = X[:, 0] - X[:, 1]  # a singular covariance
+    return X * [1, 10, 1, 1000, 0.01], age
+
+
+@pytest.mark.filterwarnings("ignore::frhsic_core.learning.MissingAttributeWarning")
+@parametrize_with_checks([AttributeEraser(), CorrelationRemover(), KernelEraser(n_components=10)])
+def test_scikit_learn(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+def test_leace_agrees_with_its_package() -> None:
+    package = pytest.importorskip("concept_erasure")
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(300, 6)) @ rng.normal(size=(6, 6))
+    phi = np.column_stack([x[:, 0] + rng.normal(size=300), (x[:, 1] > 0).astype(float)])
+    fitter = package.LeaceFitter.fit(torch.tensor(x), torch.tensor(phi), svd_tol=1e-10, shrinkage=False)
+    mean, projection, _ = leace_projection(x, phi)
+    expected = fitter.eraser(torch.tensor(x)).numpy()
+    np.testing.assert_allclose(x - (x - mean) @ projection.T, expected, atol=1e-6)
+    ours = AttributeEraser("linear", min_correlation=0.0).fit(x, sensitive_features=phi)
+    # Scaling columns first leaves LEACE's condition but changes what "smallest change" means, unless they are equal.
+    scaled = x / x.std(0)
+    fitter = package.LeaceFitter.fit(torch.tensor(scaled), torch.tensor(phi), svd_tol=1e-10, shrinkage=False)
+    expected = fitter.eraser(torch.tensor(scaled)).numpy() * x.std(0)
+    np.testing.assert_allclose(ours.transform(x), expected, atol=1e-6)
+
+
+def test_correlation_remover_agrees_with_fairlearn(sample: Any) -> None:
+    preprocessing = pytest.importorskip("fairlearn.preprocessing")
+    X, age = sample
+    both = np.column_stack([X, age, X[:, 4] + age])
+    for strength in (0.3, 1.0):
+        theirs = preprocessing.CorrelationRemover(sensitive_feature_ids=[5, 6], alpha=strength).fit(both)
+        ours = CorrelationRemover(strength=strength, sensitive_columns=[5, 6]).fit(both)
+        np.testing.assert_allclose(ours.transform(both[:50]), theirs.transform(both[:50]), rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("basis", BASES)
+@pytest.mark.parametrize("strength", [0.0, 0.4, 1.0])
+def test_strength_scales_the_covariance_with_the_basis(sample: Any, basis: str, strength: float) -> None:
+    X, age = sample
+    frame = read_attributes(age, len(X))
+    phi = AttributeBasis(basis).fit(frame).transform(frame)
+    before = (X - X.mean(0)).T @ (phi - phi.mean(0))
+    # Functions of S that almost agree on the samples are one function.
+    tolerance = (1e-3 if basis == "fourier" else 1e-6) * abs(before).max()
+    eraser = AttributeEraser(basis, strength=strength, min_correlation=0.0)
+    remover = CorrelationRemover(basis, strength=strength)
+    for after in (
+        eraser.fit_transform(X, sensitive_features=age),
+        remover.fit_transform(X, sensitive_features=age),
+    ):
+        np.testing.assert_allclose((after - after.mean(0)).T @ phi, (1 - strength) * before, atol=tolerance)
+        np.testing.assert_allclose(after.mean(0), X.mean(0), rtol=1e-7, atol=1e-9)
+
+
+def test_no_affine_map_that_erases_changes_less(sample: Any) -> None:
+    """Brute force: add to LEACE any map that keeps the covariance zero; the change never gets smaller."""
+    X, age = sample
+    X = (X - X.mean(0)) / X.std(0)
+    mean, projection, _ = leace_projection(X, age[:, None])
+    change = ((X - mean) @ projection.T).var(0).sum()
+    rng = np.random.default_rng(0)
+    covariance = (X - mean).T @ (age - age.mean())
+    for _ in range(200):
+        other = rng.normal(size=(5, 5)) * 0.05
+        other -= np.outer(other @ covariance, covariance) / (covariance @ covariance)
+        assert ((X - mean) @ (projection + other).T).var(0).sum() >= change - 1e-9
+
+
+def test_a_linear_model_on_erased_features_is_flat_along_the_basis(sample: Any) -> None:
+    X, age = sample
+    y = X[:, 0] + 0.1 * X[:, 1] + age / 5
+    bins = pd.qcut(age, 5, labels=False)
+    model = make_pipeline(AttributeEraser("bins", n_basis=5, min_correlation=0.0), LinearRegression())
+    model.fit(X, y, attributeeraser__sensitive_features=age)
+    means = pd.Series(model.predict(X)).groupby(bins).mean()
+    plain = pd.Series(LinearRegression().fit(X, y).predict(X)).groupby(bins).mean()
+    assert np.ptp(means) < 1e-6 < 1 < np.ptp(plain)
+
+
+def test_noise_is_left_alone_by_default() -> None:
+    rng = np.random.default_rng(3)
+    X, s = rng.normal(size=(500, 6)), rng.normal(size=500)
+    eraser = AttributeEraser("spline").fit(X, sensitive_features=s)
+    assert eraser.n_erased_ == 0
+    assert AttributeEraser("spline", min_correlation=0.0).fit(X, sensitive_features=s).n_erased_ == 6
+    mixed = AttributeEraser("spline").fit(X + 2 * s[:, None], sensitive_features=s)
+    assert mixed.n_erased_ == 1
+    # The largest canonical correlation of independent samples lies about the edge.
+    found = [leace_projection(rng.normal(size=(400, 20)), rng.normal(size=(400, 10)))[2][0] for _ in range(20)]
+    assert abs(np.mean(found) / noise_correlation(400, 20, 10) - 1) < 0.1
+
+
+def test_kernel_eraser_removes_what_a_square_knows() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(1000, 2))
+    s = x[:, 0] ** 2
+    kernel = KernelEraser("spline", min_correlation=0.0).fit_transform(x, sensitive_features=s)
+    features = KernelEraser("spline", strength=0.0).fit_transform(x, sensitive_features=s)
+    frame = read_attributes(s, 1000)
+    phi = AttributeBasis("spline").fit(frame).transform(frame)
+    before, after = (hsic(z, phi, kernel_z=Linear(), kernel_s=Linear()).item() for z in (features, kernel))
+    assert after < 1e-12 < 1e-3 < before
+    assert LinearRegression().fit(features, s).score(features, s) > 0.9
+    assert LinearRegression().fit(kernel, s).score(kernel, s) < 1e-6
+
+
+def test_rounds_remove_more() -> None:
+    rng = np.random.default_rng(0)
+    age = rng.uniform(-1, 1, 1500)
+    X = np.column_stack([np.sin(3 * age), np.cos(3 * age), age * rng.normal(size=1500), rng.normal(size=1500)])
+    train, test = slice(0, 1000), slice(1000, 1500)
+    found = []
+    for rounds in (1, 3):
+        eraser = KernelEraser(rounds=rounds, n_components=60).fit(X[train], sensitive_features=age[train])
+        found.append(audit_representation(eraser.transform(X[test]), age[test]).nonlinear_r2.item())
+    assert found[1] < found[0] - 0.1 < audit_representation(X[test], age[test]).nonlinear_r2.item() - 0.2
+
+
+def test_mixed_and_several_attributes(sample: Any) -> None:
+    X, age = sample
+    rng = np.random.default_rng(0)
+    sex = pd.Series(rng.choice(["f", "m"], 400), name="sex")
+    X = X + np.where(sex == "f", 1.0, 0.0)[:, None] * [0, 0, 0, 1000, 0]
+    both = pd.DataFrame({"age": age, "sex": sex})
+    for remedy in (AttributeEraser(min_correlation=0.0), KernelEraser(min_correlation=0.0)):
+        erased = remedy.fit(X, sensitive_features=both).transform(X)
+        for target in (age, (sex == "f").astype(float)):
+            assert LinearRegression().fit(erased, target).score(erased, target) < 1e-2
+    remover = CorrelationRemover("spline").fit(X, sensitive_features=both)
+    as_objects = both.to_numpy(dtype=object)
+    np.testing.assert_allclose(
+        remover.transform(X, sensitive_features=both), remover.transform(X, sensitive_features=as_objects)
+    )
+    unseen = both.assign(sex="other")  # a category without a coefficient
+    assert np.isfinite(remover.transform(X, sensitive_features=unseen)).all()
+
+
+def test_columns_of_x_can_be_the_attribute(sample: Any) -> None:
+    X, age = sample
+    frame = pd.DataFrame(X, columns=list("abcde")).assign(age=age)
+    for remedy in (AttributeEraser(), CorrelationRemover()):
+        named = type(remedy)(sensitive_columns=["age"]).fit(frame)
+        given = remedy.fit(frame.drop(columns="age"), sensitive_features=age)
+        expected = given.transform(
+            frame.drop(columns="age"), **({"sensitive_features": age} if isinstance(remedy, CorrelationRemover) else {})
+        )
+        np.testing.assert_array_equal(named.transform(frame), expected)
+        assert named.get_feature_names_out().tolist() == list("abcde")
+    model = make_pipeline(CorrelationRemover(sensitive_columns=[5]), LinearRegression())
+    assert model.fit(frame.to_numpy(), age).predict(frame.to_numpy()).std() < 0.2 * age.std()
+
+
+def test_bad_input(sample: Any) -> None:
+    X, age = sample
+    with pytest.warns(MissingAttributeWarning, match="changes NOTHING"):
+        np.testing.assert_array_equal(AttributeEraser().fit(X).transform(X), X)
+    with pytest.raises(ValueError, match="strength is 2"):
+        AttributeEraser(strength=2).fit(X, sensitive_features=age)
+    with pytest.raises(ValueError, match="min_correlation"):
+        AttributeEraser(min_correlation=1.5).fit(X, sensitive_features=age)
+    with pytest.raises(ValueError, match="constant"):
+        AttributeEraser().fit(X, sensitive_features=np.ones(400))
+    with pytest.raises(ValueError, match="missing values"):
+        AttributeEraser().fit(X, sensitive_features=np.where(age > 60, np.nan, age))
+    with pytest.raises(ValueError, match="rows"):
+        AttributeEraser().fit(X, sensitive_features=age[:10])
+    with pytest.raises(ValueError, match="needs S of every sample"):
+        CorrelationRemover().fit(X, sensitive_features=age).transform(X)
+    with pytest.raises(ValueError, match="use one of them"):
+        CorrelationRemover(sensitive_columns=[0]).fit(X, sensitive_features=age)
+    with pytest.raises(ValueError, match="no names"):
+        CorrelationRemover(sensitive_columns=["age"]).fit(X)
+    with pytest.raises(ValueError, match="rounds"):
+        KernelEraser(rounds=0).fit(X, sensitive_features=age)
+    with pytest.raises(ValueError, match="n_basis"):
+        AttributeEraser(n_basis=1).fit(X, sensitive_features=age)
+
+
+@pytest.mark.parametrize("values", [[0.0, 1.0], [0.0, 1.0, 2.0], list(range(5))])
+@pytest.mark.parametrize("basis", BASES)
+def test_attributes_with_few_values(values: list[float], basis: str) -> None:
+    rng = np.random.default_rng(0)
+    s = rng.choice(values, 300)
+    X = np.column_stack([s + rng.normal(size=300), rng.normal(size=300)])
+    erased = AttributeEraser(basis, min_correlation=0.0).fit_transform(X, sensitive_features=s)
+    assert abs(np.corrcoef(erased[:, 0], s)[0, 1]) < 1e-6 if len(values) == 2 else np.isfinite(erased).all()
