@@ -34,10 +34,10 @@ from frhsic_core.joint.independence.aggregated import (
     largest_score,
     scaled,
 )
-from frhsic_core.joint.independence.features import Features, spaced_rows
+from frhsic_core.joint.independence.features import Features, given_kernel, spaced_rows
 from frhsic_core.joint.independence.gamma import fitted_gamma
 from frhsic_core.joint.independence.permutation import relative_rank_test
-from frhsic_core.kernels import Categorical, Gaussian, Kernel, median_bandwidth
+from frhsic_core.kernels import Gaussian, Kernel, median_bandwidth
 
 # Multiples of the median bandwidth of C, and ridges, from which each regression chooses.
 SCALES = (0.5, 1.0, 2.0, 4.0)
@@ -52,24 +52,6 @@ LOCAL_LANDMARKS = 8
 WIDE = (4.0, 2.0, 1.0, 0.5)
 RowFunction = Callable[[Tensor], Tensor]
 _CHUNK = 2**13  # rows whose features are held at once
-
-
-@dataclass(frozen=True)
-class GivenKernel:
-    """The kernel on C: Gaussian on the normal scores, times one plus it for rows of one group.
-
-    Rows are ``[scores, code]``. Rows of different groups have kernel zero, so that each group has a regression of its
-    own, with a constant.
-    """
-
-    gaussian: Gaussian
-    mixed: bool
-
-    def __call__(self, x: Tensor, y: Tensor | None = None) -> Tensor:
-        gram = self.gaussian(x[..., :-1], None if y is None else y[..., :-1])
-        if not self.mixed:
-            return gram
-        return (1.0 + gram) * Categorical()(x[..., -1:], None if y is None else y[..., -1:])
 
 
 class Regression:
@@ -188,8 +170,8 @@ def residual_test(
 ) -> tuple[Aggregate, tuple[float, ...] | None]:
     """Return the test of Z ⟂ S | C of one sample ``(n, d)`` and ``(n, p)``, and the factors of the bandwidths."""
     n = len(z)
-    c = torch.cat([given.numbers, given.codes.unsqueeze(-1).double()], -1).to(z.device)
-    mixed = bool((given.codes != 0).any())
+    c = given.rows.to(z.device)
+    mixed = given.mixed
     kernel_z = _residual_kernel(kernel_z, z, c, mixed)
     kernel_s = _residual_kernel(kernel_s, s, c, mixed)
     factors = factors_of(kernel_z, kernel_s, among=WIDE) if method == "aggregated" else (1.0,)
@@ -243,11 +225,6 @@ def _blocks(n: int, generator: torch.Generator) -> list[Tensor]:
     return [some for part in parts for some in part.split(step) if len(some)]
 
 
-def _given_kernel(c: Tensor, scale: float, mixed: bool) -> GivenKernel:
-    rows = c[spaced_rows(len(c), INDEXED_ROWS).to(c.device), :-1]
-    return GivenKernel(Gaussian(scale * median_bandwidth(rows, max_points=None)), mixed)
-
-
 def _residual_kernel(kernel: Kernel | None, x: Tensor, c: Tensor, mixed: bool) -> Kernel:
     """Return ``kernel``, or for ``None`` a Gaussian at the median distance of the residuals of x given C."""
     if kernel is not None:
@@ -262,7 +239,9 @@ def _residual_kernel(kernel: Kernel | None, x: Tensor, c: Tensor, mixed: bool) -
 
 
 def _regressions(c: Tensor, mixed: bool, chunks: list[Tensor]) -> list[Regression]:
-    return [Regression(Features(_given_kernel(c, scale, mixed), c, GIVEN_LANDMARKS), chunks) for scale in SCALES]
+    return [
+        Regression(Features(given_kernel(c, scale=scale, mixed=mixed), c, GIVEN_LANDMARKS), chunks) for scale in SCALES
+    ]
 
 
 def residual_matrices(
@@ -282,7 +261,7 @@ def residual_matrices(
     fits = fitted(many, _regressions(c, mixed, chunks), chunks)
     windows = len(kernels_z)
     constant = torch.stack([a.constant | b.constant for a, b in zip(fits[:windows], fits[windows:], strict=True)])
-    local = _given_kernel(c, 1.0, mixed)
+    local = given_kernel(c, mixed=mixed)
     features_c = Features(local, c, LOCAL_LANDMARKS)
     sums, shares = [], []
     for rows in blocks:
