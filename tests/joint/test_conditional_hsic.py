@@ -52,8 +52,9 @@ def test_the_normalized_form_is_a_correlation() -> None:
     torch.testing.assert_close(conditional_hsic(Z, S, one, **form), normalized_hsic(Z, S, **KERNELS))
     own = conditional_hsic(S, S, LABELS, estimator="normalized", kernel_z=Gaussian(0.7), kernel_s=Gaussian(0.7))
     assert own.item() == pytest.approx(1.0)
-    parts = [conditional_hsic(a, b, LABELS, kernel_z=Gaussian(1.0), kernel_s=Gaussian(1.0)) for a, b in ((Z, S), (Z, Z), (S, S))]  # fmt: skip
-    found = conditional_hsic(Z, S, LABELS, estimator="normalized", kernel_z=Gaussian(1.0), kernel_s=Gaussian(1.0))
+    same = {"kernel_z": Gaussian(1.0), "kernel_s": Gaussian(1.0)}
+    parts = [conditional_hsic(a, b, LABELS, **same) for a, b in ((Z, S), (Z, Z), (S, S))]
+    found = conditional_hsic(Z, S, LABELS, estimator="normalized", **same)
     assert found.item() == pytest.approx((parts[0] / (parts[1] * parts[2]).sqrt()).item())
 
 

@@ -32,10 +32,10 @@ from frhsic_core.joint.independence.gamma import fitted_gamma, gretton_moments
 from frhsic_core.joint.independence.permutation import bin_statistics, permutation_null, relative_rank_test
 from frhsic_core.joint.independence.spectral import permutation_moments, spectral_shape
 from frhsic_core.joint.independence.sums import GramSums, dense_products, dense_sums, streamed_sums
+from frhsic_core.joint.mixed import mixed_kernel, read_mixed
 from frhsic_core.joint.streaming import kernel_at
 from frhsic_core.kernels import Kernel, resolve_kernel
 from frhsic_core.memory import DENSE_ROWS
-from frhsic_core.mixed import mixed_kernel, read_mixed
 
 _MIN_ROWS = {"gamma": 6, "spectral": 4, "permutation": 2, "aggregated": 2}
 _MEDIAN_ROWS = 1000  # the default bandwidth comes from this many rows at most

@@ -16,11 +16,11 @@ from sklearn.utils.validation import validate_data
 from frhsic_core.arrays import ArrayLike, as_tensor, require_same_rows
 from frhsic_core.choices import one_of
 from frhsic_core.joint.given import read_given
+from frhsic_core.joint.mixed import read_mixed
 from frhsic_core.learning.estimators.warnings import PositiveClassWarning
 from frhsic_core.learning.protocols import METHODS, make_penalty
 from frhsic_core.learning.selection import LambdaSelection
 from frhsic_core.learning.stack import require_count, require_lambdas
-from frhsic_core.mixed import read_mixed
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 STEPS = 2000  # epochs="auto" makes at least this many steps
