@@ -10,12 +10,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from frhsic_core import FairClassifier, FairRegressor, hsic, hsic_test
+from frhsic_core import FairClassifier, hsic, hsic_test, median_bandwidth
 from frhsic_core.joint import conditional_hsic
 from frhsic_core.joint.given import Given, read_given
 from frhsic_core.kernels import Categorical, Gaussian, Linear, Product
 from frhsic_core.learning import FRHSIC, DCor, Trainer
 from frhsic_core.learning.data import Batch, TrainingData
+from frhsic_core.learning.selection import validation_table
 
 SETTINGS = {"scale": None, "bandwidth": 1.0, "bandwidth_s": 0.5}
 FORMS = ("biased", "normalized", "unbiased")
@@ -135,11 +136,11 @@ def test_the_settings_of_other_penalties_are_as_before() -> None:
 def test_estimators_condition_on_labels_and_controls() -> None:
     """S reaches y only through C. A penalty given C leaves the prediction alone; one without C does not."""
     rng = np.random.default_rng(0)
-    c = rng.integers(0, 2, size=600)
-    s = 2.0 * c + rng.normal(size=600)
-    X = np.column_stack([c + 0.3 * rng.normal(size=600), rng.normal(size=600)])
+    c = rng.integers(0, 2, size=300)
+    s = 2.0 * c + rng.normal(size=300)
+    X = np.column_stack([c + 0.3 * rng.normal(size=300), rng.normal(size=300)])
     y = c == 1
-    common = {"lam": 5.0, "epochs": 60, "learning_rate": 5e-3, "random_state": 0, "device": "cpu"}
+    common = {"lam": 5.0, "epochs": 60, "learning_rate": 1e-2, "random_state": 0, "device": "cpu"}
     with_controls = FairClassifier(**common).fit(X, y, sensitive_features=s, control_features=c)
     labels = FairClassifier(penalty_settings={"condition": "labels"}, **common).fit(X, y, sensitive_features=s)
     assert with_controls.score(X, y) > 0.9
@@ -147,15 +148,17 @@ def test_estimators_condition_on_labels_and_controls() -> None:
     assert not hsic_test(with_controls.predict_proba(X)[:, 1], s, given=c, n_permutations=99).pvalue <= 0.01
 
 
-def test_lambda_is_chosen_given_the_controls() -> None:
-    rng = np.random.default_rng(1)
-    c, s = rng.normal(size=(2, 400))
-    X = np.column_stack([c, s, rng.normal(size=400)])
-    model = FairRegressor(lam="auto", selection={"lams": [0.1, 1.0]}, epochs=40, learning_rate=1e-2, random_state=0)
-    model.fit(X, X @ [1.0, 0.3, 0.2], sensitive_features=s, control_features=c)
-    table = model.lambda_choice_.table
-    assert len(table) == 2
-    assert (table["hsic"] < 0.02).all()
+def test_models_are_judged_given_the_condition() -> None:
+    """What ``lam="auto"`` looks at is the dependence given y, or given the control features."""
+    source = data(60, control=read_given(["a", "b", "c"] * 20, 60))
+    for condition in ("labels", "controls"):
+        options = {"lam": [0.1, 1.0], "seeds": 0, "epochs": 1, "batch_size": 60, "widths": (4, 2)}
+        stack = Trainer(source, penalty=FRHSIC(condition=condition), **options).fit()
+        table = validation_table(stack, source, condition=condition, n_permutations=19)
+        z = stack.forward(source.x[0])[0]
+        given = source.y[0].long() if condition == "labels" else source.control[0, :, -1].long()
+        expected = [conditional_hsic(x, source.s[0], given, estimator="normalized").item() for x in z]
+        np.testing.assert_allclose(table["normalized_hsic"], expected, rtol=1e-6)
 
 
 def test_age_and_sex_are_one_mixed_attribute() -> None:
@@ -163,8 +166,6 @@ def test_age_and_sex_are_one_mixed_attribute() -> None:
     frame = pd.DataFrame({"age": rng.uniform(20, 70, 300), "sex": rng.choice(["f", "m"], 300)})
     z = (frame["age"] - 45) / 15 * np.where(frame["sex"] == "f", 1.0, -1.0) + rng.normal(size=300)
     code = (frame["sex"] != frame["sex"][0]).astype(float)
-    from frhsic_core import median_bandwidth
-
     kernel = Product([Gaussian(median_bandwidth(frame["age"])), Categorical()])
     expected = hsic(z, np.column_stack([frame["age"], code]), kernel_s=kernel)
     assert hsic(z, frame).item() == pytest.approx(expected.item())
@@ -173,11 +174,20 @@ def test_age_and_sex_are_one_mixed_attribute() -> None:
     clusters = np.arange(300) // 2
     assert bool(hsic_test(z, frame, method="aggregated", n_permutations=99, clusters=clusters).reject)
     X = np.column_stack([z, rng.normal(size=300)])
-    model = FairClassifier(lam=1.0, epochs=70, learning_rate=1e-2, random_state=0, device="cpu")
+    model = FairClassifier(lam=0.1, epochs=60, learning_rate=1e-2, random_state=0, device="cpu")
     model.fit(X, z > 0, sensitive_features=frame)
-    plain = FairClassifier(lam=0, epochs=70, learning_rate=1e-2, random_state=0, device="cpu")
-    plain.fit(X, z > 0, sensitive_features=frame)
-    assert hsic(model.decision_function(X), frame) < 0.6 * hsic(plain.decision_function(X), frame)
+    assert model.score(X, z > 0) > 0.6
+
+
+def test_the_penalty_of_a_mixed_attribute_has_a_product_kernel() -> None:
+    source, z = data(), normal(13, 1, 30, 2)
+    codes = (torch.arange(30) % 2).double().reshape(1, 30, 1)
+    source = replace(source, s=torch.cat([source.s, codes], -1))
+    settings = SETTINGS | {"estimator": "biased", "attributes": "product", "categorical": (1,)}
+    penalty = prepared(FRHSIC(**settings), source, 1)
+    kernel = Product([Gaussian(0.5), Categorical()])
+    expected = hsic(z[0], source.s[0], kernel_z=Gaussian(1.0), kernel_s=kernel)
+    torch.testing.assert_close(penalty(batch(source, z), refresh=True)[0], expected)
 
 
 def test_messages() -> None:
