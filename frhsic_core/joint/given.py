@@ -42,18 +42,34 @@ class Given:
         """Whether C is a label: rows with equal C form groups."""
         return self.numbers.shape[1] == 0
 
+    @property
+    def mixed(self) -> bool:
+        """Whether there are groups beside continuous columns."""
+        return not self.discrete and bool((self.codes != 0).any())
+
+    @property
+    def rows(self) -> Tensor:
+        """``(n, q + 1)``, float64: the normal scores, then the code of the group."""
+        return torch.cat([self.numbers, self.codes.unsqueeze(-1).double()], -1)
+
+    @classmethod
+    def of_rows(cls, rows: Tensor) -> Given:
+        """Return what ``rows`` was made of."""
+        return cls(rows[:, -1].long().cpu(), rows[:, :-1].double().cpu())
+
     def groups(self) -> list[Tensor]:
         """Return the rows of each group, in their order."""
         order = torch.argsort(self.codes, stable=True)
         return list(order.split(torch.bincount(self.codes).tolist()))
 
 
-def read_given(given: ArrayLike, n: int, *, name: str = "given") -> Given:
+def read_given(given: ArrayLike, n: int, *, by_type: bool = False, name: str = "given") -> Given:
     """Read labels, strings, numbers or a table of them, ``(n,)`` or ``(n, columns)``.
 
     A column of strings, booleans, categories or other objects is discrete. A column of numbers is discrete if it has
     at most ``LABELS`` values with ``ROWS_PER_LABEL`` rows each on average, and continuous otherwise. Several discrete
-    columns form one group for each combination of values.
+    columns form one group for each combination of values. ``by_type`` looks at the type instead of the values: whole
+    numbers are discrete and floating-point numbers are continuous.
 
     Examples
     --------
@@ -62,13 +78,15 @@ def read_given(given: ArrayLike, n: int, *, name: str = "given") -> Given:
     >>> read_given(torch.arange(100) % 2, 100).discrete, read_given(torch.arange(100) / 7, 100).discrete
     (True, False)
     """
+    if isinstance(given, Given):
+        return given
     codes = np.zeros(n, dtype=np.int64)
     numbers = []
     for column in _columns(given, n, name):
-        values = _values(column, name)
+        values, whole = _values(column, name)
         unique, inverse = np.unique(values, return_inverse=True)
         few = len(unique) <= LABELS and n >= ROWS_PER_LABEL * len(unique)
-        if values.dtype.kind != "f" or few or len(unique) == 1:
+        if values.dtype.kind != "f" or len(unique) == 1 or (whole if by_type else few):
             codes = np.unique(codes * len(unique) + inverse, return_inverse=True)[1]
         else:
             numbers.append(ndtri((rankdata(values) - 0.5) / n))
@@ -96,8 +114,8 @@ def _columns(given: ArrayLike, n: int, name: str) -> list[Any]:
     return columns
 
 
-def _values(column: Any, name: str) -> np.ndarray:
-    """Return numbers as float64 and everything else as codes or text that can be compared."""
+def _values(column: Any, name: str) -> tuple[np.ndarray, bool]:
+    """Return numbers as float64 and everything else as codes, and whether the type is one of whole numbers."""
     import pandas as pd
 
     series = pd.Series(column)
@@ -106,9 +124,9 @@ def _values(column: Any, name: str) -> np.ndarray:
     if pd.api.types.is_bool_dtype(series) or not (
         pd.api.types.is_numeric_dtype(series) or pd.api.types.is_datetime64_any_dtype(series)
     ):
-        return np.asarray(pd.factorize(series)[0])
+        return np.asarray(pd.factorize(series)[0]), True
     numbers = series.astype("int64") if pd.api.types.is_datetime64_any_dtype(series) else series
     values = numbers.to_numpy(dtype=np.float64)
     if not np.isfinite(values).all():
         raise ValueError(f"{name} has infinite values: drop those rows first.")
-    return values
+    return values, pd.api.types.is_integer_dtype(series)

@@ -12,10 +12,12 @@ import torch
 from torch import Tensor, nn
 
 from frhsic_core.arrays import ArrayLike, as_mask, as_pair, as_weights, require_value
+from frhsic_core.joint.conditional_hsic import conditional_hsic
 from frhsic_core.joint.contraction import dependence, require_estimator
 from frhsic_core.joint.gather import gather_rows
+from frhsic_core.joint.mixed import mixed_kernel, read_mixed
 from frhsic_core.joint.streaming import fused_form, require_precision, streaming_correlation, streaming_hsic
-from frhsic_core.kernels import Kernel, product_kernel, resolve_kernel, without_units
+from frhsic_core.kernels import Categorical, Kernel, product_kernel, resolve_kernel, without_units
 from frhsic_core.memory import DENSE_ROWS, require_memory
 
 ATTRIBUTES = ("joint", "product", "sum")
@@ -54,9 +56,11 @@ def hsic(
     Parameters
     ----------
     z, s : array_like
-        ``(..., n, d)`` and ``(..., n, p)`` or ``(..., n)``.
+        ``(..., n, d)`` and ``(..., n, p)`` or ``(..., n)``. A table ``s`` may have columns of text or categories beside
+        numeric ones, such as sex and age.
     kernel_z, kernel_s : Kernel, optional
-        ``None``: Gaussian at the median bandwidth, per batch element, detached.
+        ``None``: Gaussian at the median bandwidth, per batch element, detached. For a table with categories: the
+        product over its columns of Gaussians and of :class:`~frhsic_core.kernels.Categorical`.
     estimator : {"biased", "unbiased"}
         See above; the unbiased form needs four rows.
     mask : array_like of bool, optional
@@ -98,6 +102,7 @@ def hsic(
     require_precision(precision)
     if attributes not in ATTRIBUTES:
         raise ValueError(f"attributes is {attributes!r}: choose 'joint', 'product' or 'sum'.")
+    s, categorical = read_mixed(s)
     z, s = as_pair(z, s, check_finite=check_finite, min_rows=4 if estimator == "unbiased" else 1)
     if attributes != "joint" and kernel_s is not None:
         raise ValueError(
@@ -113,10 +118,17 @@ def hsic(
     }
     kernel_z = resolve_kernel(kernel_z, z, check_finite=False)
     if attributes == "sum":
-        columns = [hsic(z, s[..., a : a + 1], kernel_z=kernel_z, **options) for a in range(s.shape[-1])]
+        columns = [
+            hsic(
+                z, s[..., a : a + 1], kernel_z=kernel_z, kernel_s=Categorical() if a in categorical else None, **options
+            )
+            for a in range(s.shape[-1])
+        ]
         total = torch.stack(columns).sum(0)
         return require_value(total, "hsic") if check_finite else total
-    if attributes == "product":
+    if categorical and kernel_s is None:
+        kernel_s = mixed_kernel(s, categorical)
+    elif attributes == "product":
         kernel_s = product_kernel(s, check_finite=False)
     kernel_s = resolve_kernel(kernel_s, s, check_finite=False)
     weights = _row_weights(z, estimator=estimator, mask=mask, sample_weight=sample_weight)
@@ -186,8 +198,11 @@ def normalized_hsic(
     1.0
     """
     require_precision(precision)
+    s, categorical = read_mixed(s)
     z, s = as_pair(z, s, check_finite=check_finite)
     kernel_z = resolve_kernel(kernel_z, z, check_finite=False)
+    if categorical and kernel_s is None:
+        kernel_s = mixed_kernel(s, categorical)
     kernel_s = resolve_kernel(kernel_s, s, check_finite=False)
     weights = _row_weights(z, estimator="biased", mask=mask, sample_weight=sample_weight)
     # The ratio has no units; those of a kernel without a bandwidth would leave the range.
@@ -277,14 +292,37 @@ class HSICLoss(nn.Module):
         self.gather = bool(gather)
 
     def forward(
-        self, z: Tensor, s: Tensor, *, mask: Tensor | None = None, sample_weight: Tensor | None = None
+        self,
+        z: Tensor,
+        s: Tensor,
+        *,
+        given: Tensor | None = None,
+        mask: Tensor | None = None,
+        sample_weight: Tensor | None = None,
     ) -> Tensor:
-        """Return λ·HSIC with the batch shape of ``z``; ``mask`` keeps some rows (``y == 1``: equal opportunity)."""
+        """Return λ·HSIC with the batch shape of ``z``.
+
+        ``given`` conditions on a third variable: labels of a whole-number type (equalized odds), or floating-point
+        numbers (:func:`frhsic_core.joint.conditional_hsic`). ``mask`` keeps some rows (``y == 1``: equal opportunity).
+        """
         if self.gather:
+            if given is not None:
+                columns = given.reshape(len(given), -1).to(torch.float64)
+                given = gather_rows(columns).to(given.dtype)
             z, s, mask, sample_weight = _gathered(z, s, mask, sample_weight)
         # Mixed precision would form the Gram matrices in half precision, where HSIC is lost in rounding.
         with torch.autocast(z.device.type if isinstance(z, Tensor) else "cpu", enabled=False):
-            return self.lam * self._value(z, s, {"mask": mask, "sample_weight": sample_weight})
+            rows = {"mask": mask, "sample_weight": sample_weight}
+            return self.lam * (self._value(z, s, rows) if given is None else self._given(z, s, given, rows))
+
+    def _given(self, z: Tensor, s: Tensor, given: Tensor, rows: dict[str, Any]) -> Tensor:
+        z, s = as_pair(z, s)
+        options = {"kernel_z": self.kernel_z, "estimator": self.estimator, **rows}
+        if self.attributes == "sum":
+            columns = [conditional_hsic(z, column, given, **options) for column in s.split(1, dim=-1)]
+            return torch.stack(columns).sum(0)
+        kernel_s = product_kernel(s) if self.attributes == "product" else self.kernel_s
+        return conditional_hsic(z, s, given, kernel_s=kernel_s, **options)
 
     def _value(self, z: Tensor, s: Tensor, rows: dict[str, Any]) -> Tensor:
         if self.estimator == "normalized":

@@ -97,6 +97,8 @@ class TrainingData:
         Weights, ``(datasets, n)``.
     task : {"classification", "regression"}
         The task, which decides the loss.
+    control : Tensor or None
+        Control features, ``(datasets, n, q + 1)``: the rows of :class:`frhsic_core.joint.given.Given`.
     """
 
     x: Tensor
@@ -104,6 +106,7 @@ class TrainingData:
     s: Tensor | None
     sample_weight: Tensor | None
     task: str
+    control: Tensor | None = None
 
     @property
     def datasets(self) -> int:
@@ -123,7 +126,8 @@ class TrainingData:
     @cached_property
     def fingerprint(self) -> dict[str, str]:
         """dtype, shape and hash of x, y, s and sample_weight, to recognize the data; about a second for a gigabyte."""
-        return {name: _fingerprint(getattr(self, name)) for name in ("x", "y", "s", "sample_weight")}
+        names = ("x", "y", "s", "sample_weight") + (() if self.control is None else ("control",))
+        return {name: _fingerprint(getattr(self, name)) for name in names}
 
     @classmethod
     def from_arrays(
@@ -184,6 +188,7 @@ class TrainingData:
             None if self.s is None else self.s[:, rows],
             None if self.sample_weight is None else self.sample_weight[:, rows],
             self.task,
+            None if self.control is None else self.control[:, rows],
         )
 
     def to(self, *, dtype: torch.dtype, device: torch.device | str) -> TrainingData:
@@ -194,7 +199,8 @@ class TrainingData:
 
         s = None if self.s is None else moved(self.s)
         weights = None if self.sample_weight is None else moved(self.sample_weight)
-        return TrainingData(moved(self.x), moved(self.y), s, weights, self.task)
+        control = None if self.control is None else moved(self.control)
+        return TrainingData(moved(self.x), moved(self.y), s, weights, self.task, control)
 
 
 def _fingerprint(values: Tensor | None) -> str:

@@ -22,6 +22,8 @@ from torch import Tensor
 from frhsic_core.arrays import ArrayLike, as_pair, as_tensor, require_same_rows
 from frhsic_core.choices import one_of
 from frhsic_core.conditional.gdp import gdp
+from frhsic_core.joint.conditional_hsic import conditional_hsic
+from frhsic_core.joint.given import Given
 from frhsic_core.joint.hsic import normalized_hsic
 from frhsic_core.joint.independence import hsic_test
 from frhsic_core.learning.data import TrainingData
@@ -295,8 +297,10 @@ def validation_table(
         :class:`~frhsic_core.learning.data.TrainingData` as ``x`` is used without further checks.
     sample_weight : array_like, optional
         Weights of the samples in the performance.
-    condition : {None, "positives"}
-        ``"positives"`` measures the dependence among samples with y = 1 only (equal opportunity).
+    condition : {None, "positives", "labels", "controls"}
+        ``"positives"`` measures the dependence among samples with y = 1 only (equal opportunity). ``"labels"`` and
+        ``"controls"`` measure ``hsic``, ``normalized_hsic`` and the test given y or given the control features of a
+        TrainingData; ``gdp`` is still that of all samples.
     selection : LambdaSelection or dict, optional
         Options of the test: ``max_rows``, ``n_permutations`` and ``alpha``, which can also be passed by name.
     seed : int
@@ -317,23 +321,34 @@ def validation_table(
     weight = torch.ones_like(target) if data.sample_weight is None else data.sample_weight[0].cpu()
     weight = (weight / weight.sum()).to(target)
     prediction = torch.sigmoid(output) if data.task == "classification" else output
-    rows = torch.arange(len(target)) if condition is None else (target > 0.5).nonzero().flatten()
+    rows = (target > 0.5).nonzero().flatten() if condition == "positives" else torch.arange(len(target))
     if len(rows) < FEWEST_ROWS:
         raise ValueError(
             f"the validation part has {len(rows)} rows that count: at least {FEWEST_ROWS} are needed to judge "
             "dependence. Raise validation_fraction, or give lam a number."
         )
     keep = rows[torch.linspace(0, len(rows) - 1, min(len(rows), selection.max_rows)).round().long()]
+    given: Tensor | Given | None = None
+    if condition == "labels":
+        given = target[keep].long() if data.task == "classification" else target[keep]
+    elif condition == "controls":
+        assert data.control is not None
+        given = Given.of_rows(data.control[0, keep.to(data.control.device)])
     with cpu_threads(len(z) * len(keep) ** 2):
         test = hsic_test(
             z[:, keep],
             s[keep],
+            given=given,
             method="permutation",
             n_permutations=selection.n_permutations,
             alpha=selection.alpha,
             generator=torch.Generator().manual_seed(seed),
         )
-        normalized = normalized_hsic(z[:, keep], s[keep].expand(len(z), -1, -1))
+        attribute = s[keep].expand(len(z), -1, -1)
+        if given is None:
+            normalized = normalized_hsic(z[:, keep], attribute)
+        else:
+            normalized = conditional_hsic(z[:, keep], attribute, given, estimator="normalized")
         gaps = torch.stack([gdp(prediction[:, rows], s[rows, a]) for a in range(s.shape[-1])]).amax(0)
     performance, error = _performance(data.task, output, target, weight, first=int(stack.lam.cpu().argmin()))
     return pd.DataFrame(

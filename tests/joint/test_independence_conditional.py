@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from scipy import stats
@@ -13,6 +14,7 @@ from frhsic_core.joint.independence import hsic_test
 from frhsic_core.joint.independence.aggregated import FACTORS
 from frhsic_core.joint.independence.conditional import group_strata
 from frhsic_core.joint.independence.permutation import random_orders
+from frhsic_core.joint.independence.residual import RIDGES, SCALES, WIDE
 from frhsic_core.kernels import Gaussian, median_bandwidth
 
 
@@ -51,8 +53,12 @@ def test_the_aggregated_test_is_a_loop_over_orders_within_groups() -> None:
     assert all(torch.equal(code[order], code) for order in orders)
     within = [x - torch.stack([x[code == c].mean() for c in code]) for x in (z, s)]
     sigmas = tuple(median_bandwidth(x).item() for x in within)
+
+    def pair(order: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
+        return within[0].numpy(), within[1][order].numpy()
+
     values = np.array([
-        np.array([both_statistics(z.numpy(), s[order].numpy(), code.numpy(), f, sigmas) for f in FACTORS]).T.ravel()
+        np.array([both_statistics(*pair(order), code.numpy(), f, sigmas) for f in FACTORS]).T.ravel()
         for order in [torch.arange(18), *orders]
     ])  # fmt: skip
     root = np.cbrt(values)
@@ -91,7 +97,7 @@ def test_one_group_is_no_condition(method: str) -> None:
 @pytest.mark.parametrize("rows", [24, 1100])
 def test_level_is_exact_within_groups_where_z_and_s_depend_on_the_group(rows: int) -> None:
     """With 19 permutations the level is 1/20; without ``given`` every sample is rejected."""
-    draws = 200 if rows == 24 else 40
+    draws = 200 if rows == 24 else 20
     code = torch.arange(rows) % 3
     z, s = normal(10, draws, rows, 1) + 3 * code.unsqueeze(-1), normal(11, draws, rows, 1) + 3 * code.unsqueeze(-1)
     method = "aggregated" if rows == 24 else "permutation"
@@ -99,3 +105,198 @@ def test_level_is_exact_within_groups_where_z_and_s_depend_on_the_group(rows: in
     low, high = stats.binom.interval(0.99, draws, 0.05)
     assert low <= rejected <= high
     assert bool(hsic_test(z[0], s[0]).reject)
+
+
+def test_dependence_is_found_if_it_is_alike_or_opposite_in_the_groups() -> None:
+    code = torch.arange(150) % 3
+    e = normal(12, 150)
+    for effect in (0.6 * e, 0.8 * (code - 1) * e):
+        assert bool(hsic_test(code + e, code + effect + normal(13, 150), given=code, n_permutations=99).reject)
+
+
+def test_many_small_groups_are_pooled() -> None:
+    """Fifty groups of four rows: no group shows anything, but together they do."""
+    code = torch.arange(200) // 4
+    e = normal(14, 200)
+    z, s = 3.0 * normal(15, 50)[code] + e, 3.0 * normal(16, 50)[code] + 0.5 * e + normal(17, 200)
+    text = [f"firm {value}" for value in code.tolist()]
+    assert bool(hsic_test(z, s, given=text, n_permutations=99).reject)
+    assert not bool(hsic_test(z, s, given=text, method="permutation", n_permutations=99).reject)
+
+
+def test_the_features_of_a_large_sample_give_the_statistics_of_the_gram_matrices() -> None:
+    """With two values each, 64 landmarks give the kernels exactly; sixteen sums make a permutation."""
+    n = 1200
+    code = labels(18, n, 2)
+    z, s = (normal(19, n) > 0).double(), (normal(20, n) + 0.2 * code > 0).double()
+    kernels = {"kernel_z": Gaussian(0.9), "kernel_s": Gaussian(1.1)}
+    result = hsic_test(z, s, given=code, method="permutation", n_permutations=199, **kernels)
+    share = [(code == g).double().mean() * hsic(z[code == g], s[code == g], **kernels) for g in range(2)]
+    assert result.hsic.item() == pytest.approx(sum(share).item(), rel=1e-6)
+    spectral = hsic_test(z, s, given=code, method="spectral", **kernels)
+    assert result.threshold.item() == pytest.approx(spectral.threshold.item(), rel=0.25)
+
+
+def test_clusters_are_exchanged_within_groups() -> None:
+    code = (torch.arange(60) // 2) % 2
+    clusters = torch.arange(60) // 2
+    groups = read_given(code, 60).groups()
+    blocks = [torch.arange(60).reshape(30, 2)]
+    order = random_orders((1, 5, 60), torch.Generator().manual_seed(0), group_strata(groups, 60, blocks))[0]
+    assert all(torch.equal(code[row], code) for row in order)
+    assert all(torch.equal(row.reshape(30, 2)[:, 0] + 1, row.reshape(30, 2)[:, 1]) for row in order)
+    assert 0 < hsic_test(normal(21, 60), normal(22, 60), given=code, clusters=clusters, n_permutations=19).pvalue <= 1
+    with pytest.raises(ValueError, match="given varies"):
+        hsic_test(normal(21, 60), normal(22, 60), given=torch.arange(60) % 2, clusters=clusters)
+
+
+# A continuous C ------------------------------------------------------------------------------------------------------
+
+
+def test_signs_of_residual_products_by_hand() -> None:
+    """The statistic and the p-value from dense matrices: ridge residuals, products, random signs."""
+    n = 40
+    c, e = normal(23, n, 1), normal(24, n, 1)
+    z, s = c + e, c + 0.5 * e + normal(25, n, 1)
+    given = read_given(c, n)
+    sigmas = (0.9, 1.1)
+    u = given.numbers
+    spread = median_bandwidth(u)
+
+    def residual(k: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        center = torch.eye(n, dtype=torch.float64) - 1.0 / n
+        best = (np.inf, k, k)
+        for scale in SCALES:
+            k_c = center @ Gaussian(scale * spread)(u) @ center
+            for ridge in RIDGES:
+                smoother = k_c @ torch.linalg.inv(k_c + ridge * torch.eye(n, dtype=torch.float64))
+                r = center - smoother
+                df = 1 + smoother.trace()
+                score = ((r @ k @ r).trace() / (1 - df / n) ** 2).item() if df < n / 2 else np.inf
+                if score < best[0]:
+                    best = (score, r @ k @ r, (r @ r).diagonal())
+        return best[1], best[2]
+
+    k, kept_z = residual(Gaussian(sigmas[0])(z))
+    l, kept_s = residual(Gaussian(sigmas[1])(s))
+    matrix = k * l * Gaussian(spread)(u) / n
+    result = hsic_test(
+        z, s, given=c, method="permutation", kernel_z=Gaussian(sigmas[0]), kernel_s=Gaussian(sigmas[1]),
+        n_permutations=59, generator=torch.Generator().manual_seed(5),
+    )  # fmt: skip
+    assert result.statistic.item() == pytest.approx(matrix.sum().item(), rel=1e-5)
+    signs = torch.randint(0, 2, (n, 59), generator=torch.Generator().manual_seed(5)).double() * 2 - 1
+    scaled = signs * (kept_z * kept_s).pow(-0.25).unsqueeze(-1)
+    null = torch.einsum("ib,ij,jb->b", scaled, matrix, scaled)
+    assert result.pvalue.item() == pytest.approx((1 + (null >= matrix.sum()).sum()).item() / 60)
+    gamma = hsic_test(z, s, given=c, method="gamma", kernel_z=Gaussian(sigmas[0]), kernel_s=Gaussian(sigmas[1]))
+    corrected = matrix / ((kept_z * kept_s).pow(0.25).unsqueeze(-1) * (kept_z * kept_s).pow(0.25))
+    mean, variance = corrected.trace().item(), 2 * corrected.square().sum().item()
+    expected = stats.gamma.sf(matrix.sum().item(), mean**2 / variance, scale=variance / mean)
+    assert gamma.pvalue.item() == pytest.approx(expected, rel=1e-4)
+
+
+def test_level_holds_where_z_and_s_follow_a_common_cause() -> None:
+    """Forty samples; a plain test rejects nearly all of them. ``levels_and_power`` has many more."""
+    c = normal(26, 40, 40, 1)
+    z, s = torch.sin(2 * c) + 0.4 * normal(27, 40, 40, 1), torch.sin(2 * c) + 0.4 * normal(28, 40, 40, 1)
+    rejected = int(hsic_test(z, s, given=c, method="gamma").reject.sum())
+    assert rejected <= stats.binom.ppf(0.995, 40, 0.05)
+    assert int(hsic_test(z, s).reject.sum()) > 35
+
+
+@pytest.mark.parametrize("rows", [150, 1200])
+def test_dependence_given_a_number_is_found(rows: int) -> None:
+    c, e = normal(29, rows), normal(30, rows)
+    z = c + e
+    method = "aggregated" if rows == 150 else "permutation"
+    options = {"given": c, "method": method, "n_permutations": 99}
+    independent = hsic_test(z, c + normal(31, rows), **options)
+    assert independent.factors == (WIDE if rows == 150 else None)
+    assert not bool(independent.reject)
+    assert bool(hsic_test(z, c + 0.6 * e + normal(31, rows), **options).reject)
+    assert bool(hsic_test(z, c + 1.2 * c * e + normal(31, rows), **options).reject)
+
+
+def test_each_group_of_a_mixed_condition_has_its_own_regression() -> None:
+    """The slope of both on C changes its sign with the group."""
+    group = np.array(["a", "b"])[np.arange(160) % 2]
+    slope = torch.as_tensor(np.where(group == "a", 2.0, -2.0))
+    c = normal(32, 160)
+    z, s = slope * c + 0.5 * normal(33, 160), slope * c + 0.5 * normal(34, 160)
+    table = pd.DataFrame({"c": c.numpy(), "group": group})
+    assert not bool(hsic_test(z, s, given=table, n_permutations=99).reject)
+    assert bool(hsic_test(z, s, given=table["c"], n_permutations=99).reject)
+
+
+def test_units_and_monotone_maps_of_the_condition_change_nothing() -> None:
+    c = normal(35, 50)
+    z, s = c + normal(36, 50), c + normal(37, 50)
+    results = [hsic_test(z, s, given=value, n_permutations=19).pvalue for value in (c, 1e6 * c, c.exp())]
+    assert results[0] == results[1] == results[2]
+
+
+# Reading C, and what is refused ------------------------------------------------------------------------------------
+
+
+def test_what_is_a_label() -> None:
+    values = {
+        "text": (["a", "b"] * 30, True),
+        "bool": ([True, False] * 30, True),
+        "category": (pd.Series(["x", "y"] * 30, dtype="category"), True),
+        "few numbers": (np.arange(60) % 3 + 0.5, True),
+        "many numbers": (np.arange(60) / 7, False),
+        "few rows for each": (np.arange(60) % 20, False),
+        "dates": (pd.Series(pd.date_range("2020", periods=60)), False),
+    }
+    for value, discrete in values.values():
+        assert read_given(value, 60).discrete is discrete
+    table = pd.DataFrame({"a": ["x", "y"] * 30, "b": [0, 0, 1, 1] * 15, "c": np.arange(60) / 7})
+    found = read_given(table, 60)
+    assert found.codes.unique().tolist() == [0, 1, 2, 3]
+    assert found.mixed
+    assert found.numbers.shape == (60, 1)
+    assert read_given(np.arange(60) % 20, 60, by_type=True).discrete
+    assert not read_given((np.arange(60) % 2).astype(float), 60, by_type=True).discrete
+
+
+def test_a_constant_argument_has_p_value_one() -> None:
+    code = torch.arange(40) % 2
+    for c in (code, normal(38, 40)):
+        for method in ("gamma", "spectral", "permutation", "aggregated"):
+            result = hsic_test(torch.ones(40), normal(39, 40), given=c, method=method, n_permutations=19)
+            assert (result.pvalue.item(), result.statistic.item()) == (1.0, 0.0)
+    scores = read_given(normal(38, 40), 40).numbers
+    for function, c in ((0.1 * code, code), (scores, scores)):  # a function of C is constant given C
+        assert hsic_test(function, normal(39, 40), given=c, n_permutations=19).pvalue.item() == 1.0
+
+
+def test_batches_are_loops() -> None:
+    z, s = normal(40, 3, 30, 1), normal(41, 3, 30, 1)
+    for c in (labels(42, 30, 2), normal(43, 30), normal(44, 3, 30), normal(45, 3, 30, 2)):
+        together = hsic_test(z, s, given=c, method="spectral")
+        own = c if c.ndim == 1 else None
+        alone = [hsic_test(z[i], s[i], given=c[i] if own is None else own, method="spectral").pvalue for i in range(3)]
+        torch.testing.assert_close(together.pvalue, torch.stack(alone))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["a", None] * 10, "missing"),
+        (np.r_[np.arange(19.0) / 7, np.inf], "infinite"),
+        (["a", "b"], "given has 2 rows"),
+        (np.zeros((20, 0)), "no columns"),
+        ([f"row {i}" for i in range(20)], "fewer groups"),
+    ],
+)
+def test_messages(given: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        hsic_test(normal(46, 20), normal(47, 20), given=given)
+
+
+def test_clusters_need_labels() -> None:
+    with pytest.raises(ValueError, match="discrete given"):
+        hsic_test(
+            normal(48, 20), normal(49, 20), given=normal(50, 20), method="aggregated", clusters=torch.arange(20) // 2
+        )

@@ -14,6 +14,14 @@ Why the level is exact for every n, kernel and distribution of i.i.d. rows:
    Ties are counted against rejection.
 
 The same argument holds when "row" is replaced by "bin" or by "cluster".
+
+What can be gained by another aggregate is limited. With 80 samples of 200 rows (B = 199, standard error up to .06) the
+power was, for the test at the median bandwidth, distance correlation, the best single factor chosen with hindsight, and
+this test: linear .55, .75, .78, .65; high-dimensional .84, .94, .94, .81; heteroscedastic .75, .34, .75, .60;
+sin 3 .05, .05, .89, .76; sin 4 .05, .04, .64, .39. So no choice of factors reaches .9 on sin 3 and sin 4 at this size,
+and a test that does not know the scale pays about .1 against the test that was made for it. Adding the distance kernel,
+a grid of 36 pairs of factors, fewer factors, a soft maximum and a penalty on narrow windows move power between the
+alternatives: what helps linear by .05 costs sin 3 as much. ``levels_and_power`` measures the single factors.
 """
 
 from __future__ import annotations

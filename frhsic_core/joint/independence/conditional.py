@@ -64,8 +64,8 @@ def conditional_test(
         )
     groups = given.groups()
     strata = group_strata(groups, n, clusters)
-    kernel_z = within_kernel(kernel_z, z, groups)
-    kernel_s = within_kernel(kernel_s, s, groups)
+    z, kernel_z = within_kernel(kernel_z, z, groups)
+    s, kernel_s = within_kernel(kernel_s, s, groups)
     if method in ("gamma", "spectral"):
         statistic, mean, variance, shape = fitted_moments(z, s, kernel_z, kernel_s, groups, method)
         constant = variance <= 0
@@ -83,16 +83,21 @@ def conditional_test(
     return found._replace(windows=found.windows.unflatten(-1, (2, -1)).amin(-2)), factors
 
 
-def within_kernel(kernel: Kernel | None, x: Tensor, groups: list[Tensor]) -> Kernel:
-    """Return ``kernel``, or for ``None`` a Gaussian at the median distance of the rows minus their group means."""
+def within_kernel(kernel: Kernel | None, x: Tensor, groups: list[Tensor]) -> tuple[Tensor, Kernel]:
+    """Return the rows and their kernel; for ``None`` the rows minus the mean of their group, with a Gaussian kernel.
+
+    Shifting a group changes nothing within it. The pooled statistic compares rows of different groups, and finds what
+    they have in common if they lie at the same place.
+    """
     if kernel is not None:
-        return kernel
-    residual = x.clone()
+        return x, kernel
+    x = x.clone()
+    rounding = 1e-12 * x.abs().amax(0)
     for rows in groups:
-        residual[rows] -= residual[rows].mean(0)
-    if len(x) > INDEXED_ROWS:
-        residual = residual[spaced_rows(len(x), LANDMARKS).to(x.device)]
-    return Gaussian(median_bandwidth(residual, max_points=None))
+        x[rows] -= x[rows].mean(0)
+    x = torch.where(x.abs() <= rounding, 0.0, x)
+    chosen = x if len(x) <= INDEXED_ROWS else x[spaced_rows(len(x), LANDMARKS).to(x.device)]
+    return x, Gaussian(median_bandwidth(chosen, max_points=None))
 
 
 def group_strata(groups: list[Tensor], n: int, clusters: list[Tensor] | None) -> list[Tensor]:

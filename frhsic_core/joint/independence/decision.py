@@ -32,6 +32,7 @@ from frhsic_core.joint.independence.gamma import fitted_gamma, gretton_moments
 from frhsic_core.joint.independence.permutation import bin_statistics, permutation_null, relative_rank_test
 from frhsic_core.joint.independence.spectral import permutation_moments, spectral_shape
 from frhsic_core.joint.independence.sums import GramSums, dense_products, dense_sums, streamed_sums
+from frhsic_core.joint.mixed import mixed_kernel, read_mixed
 from frhsic_core.joint.streaming import kernel_at
 from frhsic_core.kernels import Kernel, resolve_kernel
 from frhsic_core.memory import DENSE_ROWS
@@ -128,7 +129,8 @@ def hsic_test(
     Parameters
     ----------
     z, s : array_like
-        ``(..., n, d)`` and ``(..., n, p)`` or ``(..., n)``; n at least 6, 4, 2 and 2 for the four methods.
+        ``(..., n, d)`` and ``(..., n, p)`` or ``(..., n)``; n at least 6, 4, 2 and 2 for the four methods. A table
+        ``s`` may have numeric and text columns, such as age and sex: see :func:`~frhsic_core.hsic`.
     given : array_like, optional
         C, ``(n,)`` or ``(n, columns)``: test Z ⟂ S | C. Strings, booleans, categories, and numbers with at most 20
         values that are repeated often are labels; several columns of labels form one group for each combination. Other
@@ -136,7 +138,8 @@ def hsic_test(
     method : {"gamma", "spectral", "permutation", "aggregated"}, optional
         See above, and Notes for the measured levels. The default is ``"gamma"``, and ``"aggregated"`` with ``given``.
     kernel_z, kernel_s : Kernel, optional
-        Default: Gaussian at the median bandwidth of each batch element.
+        Default: Gaussian at the median bandwidth of each batch element; with ``given``, at the median distance of the
+        residuals given C.
     n_permutations : int
         B, for ``"permutation"`` and ``"aggregated"``; α(B + 1) should be a whole number or B large.
     clusters : array_like, optional
@@ -226,6 +229,7 @@ def hsic_test(
         raise ValueError(f"clusters needs permutations: use method='aggregated' or 'permutation', not {method!r}.")
     if given is not None:
         require_same_rows(z, given, names=("z", "given"))
+    s, categorical = read_mixed(s)
     z, s = as_pair(z, s, min_rows=_MIN_ROWS[method])
     strata = None if clusters is None else _strata(clusters, z.shape[-2])
     dtype = z.dtype
@@ -235,10 +239,13 @@ def hsic_test(
         if generator is None:
             generator = torch.Generator(device=z.device).manual_seed(0)
         request = _Request(method, n_permutations, generator, alpha, strata)
+        default = kernel_s is None
+        if categorical and default:
+            kernel_s = mixed_kernel(s, categorical)
         if given is not None:
             found, factors = _conditional(z, s, given, kernel_z, kernel_s, request)
             return _result(found, request, factors, dtype)
-        if strata is None and kernel_s is None and z.shape[-2] > _MEDIAN_ROWS:
+        if strata is None and default and z.shape[-2] > _MEDIAN_ROWS:
             request = replace(request, bins=_median_strata(z.shape[-2]))
         kernel_z = resolve_kernel(kernel_z, z)
         kernel_s = resolve_kernel(kernel_s, s)

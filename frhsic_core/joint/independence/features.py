@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+
+from frhsic_core.kernels import Categorical, Gaussian, median_bandwidth
+
+_MEDIAN_ROWS = 1024  # the bandwidth comes from this many rows at most
 
 Gram = Callable[..., Tensor]
 """``(x, y=None) -> (n, m)``: a kernel."""
@@ -41,3 +46,27 @@ class Features:
     def __call__(self, rows: Tensor) -> Tensor:
         """Return the features of these rows, ``(rows, m)``."""
         return self.kernel(self.x[rows], self.landmarks) @ self.root
+
+
+@dataclass(frozen=True)
+class GivenKernel:
+    """The kernel on C: Gaussian on the normal scores, times one plus it for rows of one group.
+
+    Rows are ``[scores, code]``. Rows of different groups have kernel zero, so that each group has a regression of its
+    own, with a constant.
+    """
+
+    gaussian: Gaussian
+    mixed: bool
+
+    def __call__(self, x: Tensor, y: Tensor | None = None) -> Tensor:
+        gram = self.gaussian(x[..., :-1], None if y is None else y[..., :-1])
+        if not self.mixed:
+            return gram
+        return (1.0 + gram) * Categorical()(x[..., -1:], None if y is None else y[..., -1:])
+
+
+def given_kernel(c: Tensor, *, mixed: bool, scale: float = 1.0) -> GivenKernel:
+    """Return the kernel on rows of C ``[scores, code]`` at a multiple of the median bandwidth of the scores."""
+    rows = c[spaced_rows(len(c), _MEDIAN_ROWS).to(c.device), :-1]
+    return GivenKernel(Gaussian(scale * median_bandwidth(rows, max_points=None)), mixed)

@@ -6,7 +6,8 @@ regression: the product of the two regression errors must be small against n^(�
 
 1. The features of Z and of S (one set for each window of bandwidths) are regressed on C by kernel ridge regression with
    a Gaussian kernel. Its bandwidth and its ridge are chosen by generalized cross-validation for each window, because
-   narrow features need a rougher fit than wide ones.
+   narrow features need a rougher fit than wide ones. Where C explains all but 1e-4 of the variance of Z or S, it counts
+   as a function of C, and the p-value is one.
 2. With residuals R and Q, the statistics are n‖mean of R_i ⊗ Q_i‖² (*pooled*) and n‖mean of R_i ⊗ Q_i ⊗ χ(C_i)‖² (*by
    value*, χ the features of a Gaussian kernel on C), that is 1ᵀM1/n with M = RRᵀ ∘ QQᵀ and M = RRᵀ ∘ QQᵀ ∘ χχᵀ.
 3. Under the hypothesis R_i ⊗ Q_i has mean zero given C, so that its sign is arbitrary: εᵀMε/n with random signs ε has
@@ -34,10 +35,10 @@ from frhsic_core.joint.independence.aggregated import (
     largest_score,
     scaled,
 )
-from frhsic_core.joint.independence.features import Features, spaced_rows
+from frhsic_core.joint.independence.features import Features, GivenKernel, given_kernel, spaced_rows
 from frhsic_core.joint.independence.gamma import fitted_gamma
 from frhsic_core.joint.independence.permutation import relative_rank_test
-from frhsic_core.kernels import Categorical, Gaussian, Kernel, median_bandwidth
+from frhsic_core.kernels import Gaussian, Kernel, median_bandwidth
 
 # Multiples of the median bandwidth of C, and ridges, from which each regression chooses.
 SCALES = (0.5, 1.0, 2.0, 4.0)
@@ -50,26 +51,9 @@ BLOCKS = 256
 LOCAL_LANDMARKS = 8
 # Factors of the bandwidths of Z and S: narrow features have conditional means that no regression can follow.
 WIDE = (4.0, 2.0, 1.0, 0.5)
+FUNCTION = 1e-4  # share of the variance that is left of a function of C
 RowFunction = Callable[[Tensor], Tensor]
 _CHUNK = 2**13  # rows whose features are held at once
-
-
-@dataclass(frozen=True)
-class GivenKernel:
-    """The kernel on C: Gaussian on the normal scores, times one plus it for rows of one group.
-
-    Rows are ``[scores, code]``. Rows of different groups have kernel zero, so that each group has a regression of its
-    own, with a constant.
-    """
-
-    gaussian: Gaussian
-    mixed: bool
-
-    def __call__(self, x: Tensor, y: Tensor | None = None) -> Tensor:
-        gram = self.gaussian(x[..., :-1], None if y is None else y[..., :-1])
-        if not self.mixed:
-            return gram
-        return (1.0 + gram) * Categorical()(x[..., -1:], None if y is None else y[..., -1:])
 
 
 class Regression:
@@ -118,8 +102,8 @@ class Fit:
         The constant and the shrunken coefficients.
     shrinkage : Tensor
         The factor of each function of C.
-    constant : Tensor
-        Whether nothing but rounding is left.
+    constant, left : Tensor
+        Whether nothing but rounding is left, and the share of the variance that is left.
     """
 
     regression: Regression
@@ -127,6 +111,7 @@ class Fit:
     coefficients: Tensor
     shrinkage: Tensor
     constant: Tensor
+    left: Tensor
 
     def kept(self, basis: Tensor, n: int) -> Tensor:
         """Return the share of the error variance of each row that is left in its residual, ``(rows,)``.
@@ -168,7 +153,8 @@ def fitted(many: Sequence[RowFunction], regressions: list[Regression], chunks: l
             at = int(score.argmin())
             constant = left[at] <= n * torch.finfo(mean.dtype).eps * square
             factor = shrinkage[:, at]
-            fit = Fit(regression, mean, coefficients * factor.unsqueeze(-1), factor, constant)
+            share = left[at] / torch.as_tensor(spread).clamp_min(1e-300)
+            fit = Fit(regression, mean, coefficients * factor.unsqueeze(-1), factor, constant, share * ~constant)
             found.append((float(score[at]), j, fit))
         fits.append(min(found)[2])
     return fits
@@ -188,15 +174,17 @@ def residual_test(
 ) -> tuple[Aggregate, tuple[float, ...] | None]:
     """Return the test of Z ⟂ S | C of one sample ``(n, d)`` and ``(n, p)``, and the factors of the bandwidths."""
     n = len(z)
-    c = torch.cat([given.numbers, given.codes.unsqueeze(-1).double()], -1).to(z.device)
-    mixed = bool((given.codes != 0).any())
-    kernel_z = _residual_kernel(kernel_z, z, c, mixed)
-    kernel_s = _residual_kernel(kernel_s, s, c, mixed)
+    c = given.rows.to(z.device)
+    mixed = given.mixed
+    blocks = [rows.to(z.device) for rows in _blocks(n, generator)]
+    regressions = _regressions(c, mixed, [rows.flatten() for rows in blocks])
+    z, kernel_z = _residual_kernel(kernel_z, z, regressions, blocks)
+    s, kernel_s = _residual_kernel(kernel_s, s, regressions, blocks)
     factors = factors_of(kernel_z, kernel_s, among=WIDE) if method == "aggregated" else (1.0,)
     windows_z = [scaled(kernel_z, factor) for factor in factors]
     windows_s = [scaled(kernel_s, factor) for factor in factors]
-    blocks = _blocks(n, generator)
-    by_value, pooled, left, constant = residual_matrices(windows_z, windows_s, z, s, c, mixed, blocks)
+    local = given_kernel(c, mixed=mixed)
+    by_value, pooled, left, constant = residual_matrices(windows_z, windows_s, z, s, c, local, regressions, blocks)
     # Both residuals are shrunken by the fit. Their products keep the share `left` of the variance of the statistic,
     # and those of one row with itself, which the signs keep, the square of it.
     scale = left.rsqrt()
@@ -243,30 +231,38 @@ def _blocks(n: int, generator: torch.Generator) -> list[Tensor]:
     return [some for part in parts for some in part.split(step) if len(some)]
 
 
-def _given_kernel(c: Tensor, scale: float, mixed: bool) -> GivenKernel:
-    rows = c[spaced_rows(len(c), INDEXED_ROWS).to(c.device), :-1]
-    return GivenKernel(Gaussian(scale * median_bandwidth(rows, max_points=None)), mixed)
+def _residual_kernel(
+    kernel: Kernel | None, x: Tensor, regressions: list[Regression], blocks: list[Tensor]
+) -> tuple[Tensor, Kernel]:
+    """Return the rows and their kernel; for ``None`` a Gaussian at the median distance of their residuals given C.
 
-
-def _residual_kernel(kernel: Kernel | None, x: Tensor, c: Tensor, mixed: bool) -> Kernel:
-    """Return ``kernel``, or for ``None`` a Gaussian at the median distance of the residuals of x given C."""
+    A function of C is returned as zero: its residuals are errors of the regression, and no evidence.
+    """
     if kernel is not None:
-        return kernel
+        return x, kernel
+    fit = fitted([x.__getitem__], regressions, [rows.flatten() for rows in blocks])[0]
+    if float(fit.left) <= FUNCTION:
+        return torch.zeros_like(x), Gaussian(1.0)
     rows = spaced_rows(len(x), DENSE_LANDMARKS).to(x.device)
-    x, c = x[rows], c[rows]
-    own = torch.arange(len(x), device=x.device)
-    columns = x.__getitem__
-    fit = fitted([columns], _regressions(c, mixed, [own]), [own])[0]
-    residual = fit.residual(x, fit.regression(own))
-    return Gaussian(median_bandwidth(residual, max_points=None))
+    residual = fit.residual(x[rows], fit.regression(rows))
+    return x, Gaussian(median_bandwidth(residual, max_points=None))
 
 
 def _regressions(c: Tensor, mixed: bool, chunks: list[Tensor]) -> list[Regression]:
-    return [Regression(Features(_given_kernel(c, scale, mixed), c, GIVEN_LANDMARKS), chunks) for scale in SCALES]
+    return [
+        Regression(Features(given_kernel(c, scale=scale, mixed=mixed), c, GIVEN_LANDMARKS), chunks) for scale in SCALES
+    ]
 
 
 def residual_matrices(
-    kernels_z: list[Kernel], kernels_s: list[Kernel], z: Tensor, s: Tensor, c: Tensor, mixed: bool, blocks: list[Tensor]
+    kernels_z: list[Kernel],
+    kernels_s: list[Kernel],
+    z: Tensor,
+    s: Tensor,
+    c: Tensor,
+    local: GivenKernel,
+    regressions: list[Regression],
+    blocks: list[Tensor],
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Return M/n by value and pooled, ``(windows, blocks, blocks)``, the shares left, and whether Z or S is constant.
 
@@ -274,15 +270,13 @@ def residual_matrices(
     features of Z and S and m_C of C.
     """
     n = len(z)
-    blocks = [rows.to(z.device) for rows in blocks]
     chunks = [rows.flatten() for rows in blocks]
     landmarks = DENSE_LANDMARKS if n <= INDEXED_ROWS else LANDMARKS
     many = [Features(kernel, z, landmarks) for kernel in kernels_z]
     many += [Features(kernel, s, landmarks) for kernel in kernels_s]
-    fits = fitted(many, _regressions(c, mixed, chunks), chunks)
+    fits = fitted(many, regressions, chunks)
     windows = len(kernels_z)
     constant = torch.stack([a.constant | b.constant for a, b in zip(fits[:windows], fits[windows:], strict=True)])
-    local = _given_kernel(c, 1.0, mixed)
     features_c = Features(local, c, LOCAL_LANDMARKS)
     sums, shares = [], []
     for rows in blocks:

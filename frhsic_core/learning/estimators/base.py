@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Self, cast
 
 import numpy as np
@@ -94,11 +95,12 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     def _fit(self, given: FitInput, y: np.ndarray, task: str) -> Self:
         """Train on checked input; ``y`` is 0 and 1 for a classification, and numbers for a regression."""
-        X, _, s, weights = given
+        X, _, s, weights, control, categorical = given
         if weights is not None:  # samples of weight zero must not even change the scaling
             kept = weights > 0
             X, y, weights = X[kept], y[kept], weights[kept]
             s = None if s is None else s[kept]
+            control = None if control is None else control[kept]
         if (y == y[0]).all():
             what = "has one class only" if task == "classification" else f"is constant ({y[0]:g})"
             raise ValueError(f"y {what} in the {len(y)} sample(s) that count: nothing can be learned from it.")
@@ -106,12 +108,15 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         if s is None and wanted:
             warn_of_missing_attribute(type(self).__name__, lam=self.lam, stacklevel=3)
         penalized = s is not None and wanted
-        penalty = self._penalty() if penalized else make_penalty("unfair")
+        added: dict[str, Any] = {} if control is None else {"condition": "controls"}
+        if categorical:
+            added |= {"attributes": "product", "categorical": categorical}
+        penalty = self._penalty(added) if penalized else make_penalty("unfair")
         batch_size = min(int(self.batch_size), len(X))
         warn_of_outliers(X, getattr(self, "feature_names_in_", range(X.shape[1])), what="X", stacklevel=3)
         if s is not None and penalized:
             warn_of_outliers(s, range(s.shape[1]), what="sensitive_features", stacklevel=3)
-            share = 1.0 if penalty.condition is None else float(y.mean())
+            share = float(y.mean()) if penalty.condition == "positives" else 1.0
             warn_if_small_batch(batch_size * share, batch_size=batch_size, stacklevel=3)
 
         offset, scale = value_range(X)
@@ -120,6 +125,8 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         if task == "regression":
             y, target_offset, target_scale = standardized(y, weights)
         data = _training_data(x, y, s if penalized else None, weights, task)
+        if control is not None:
+            data = replace(data, control=torch.from_numpy(control).unsqueeze(0))
         if data.s is not None:
             data.require_variation()  # the attribute may be constant without the samples of weight zero
         seed = seed_of(self.random_state)
@@ -219,8 +226,9 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         if not warn_if_constant(output, classes=hasattr(self, "classes_"), tried=tried, **model):
             warn_if_no_gain(output, y[rows], task=self.task_, **model)
 
-    def _penalty(self) -> Penalty:
-        settings = dict(self.penalty_settings or {})
+    def _penalty(self, added: dict[str, Any]) -> Penalty:
+        """Return the penalty; ``added`` are settings that the data imply, unless the user has set them."""
+        settings = added | dict(self.penalty_settings or {})
         if self.method == "frhsic" and self.protocol == "recommended":
             settings = {"on": self._on, **settings}
         return make_penalty(self.method, protocol=self.protocol, **settings)

@@ -55,7 +55,8 @@ class FairClassifier(ClassifierMixin, _WithPositiveClass):
         Settings of the method; see :mod:`frhsic_core.learning.protocols`.
     penalty_settings : dict, optional
         Single settings of the penalty, such as ``{"condition": "positives"}`` for equal opportunity,
-        ``{"attributes": "sum"}`` for several attributes, or ``{"estimator": "unbiased"}``.
+        ``{"condition": "labels"}`` for equalized odds, ``{"attributes": "sum"}`` for several attributes, or
+        ``{"estimator": "unbiased"}``.
     epochs : int or "auto", default "auto"
         Number of passes over the data. ``"auto"`` gives 2,000 steps or more, and at least 50 epochs (``n_epochs_``).
         With fewer steps a model looks fairer than it will be.
@@ -139,11 +140,25 @@ class FairClassifier(ClassifierMixin, _WithPositiveClass):
         )  # fmt: skip
         self.positive_class = positive_class
 
-    def fit(self, X: Any, y: Any, *more: Any, sensitive_features: Attribute = None, sample_weight: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *more: Any,
+        sensitive_features: Attribute = None,
+        sample_weight: Any = None,
+        control_features: Attribute = None,
+    ) -> Self:
         """Fit on ``X (n, d)``, two classes ``y (n,)`` and the attribute(s) ``(n,)`` or ``(n, p)``.
 
         ``sensitive_features`` may also be the name of a column of a DataFrame X, or a list of names. The columns stay
-        in X. Samples are matched by position; pandas objects whose labels are in another order are an error.
+        in X. Samples are matched by position; pandas objects whose labels are in another order are an error. A table of
+        numeric and text columns (age and sex) is one mixed attribute, with a product of kernels.
+
+        ``control_features`` are legitimate factors C, or their names in X: only the dependence given C is penalized
+        (``condition="controls"`` of FRHSIC). Labels form groups, other numbers enter by regressions in the mini-batch
+        (:func:`frhsic_core.hsic_test` has the rule). For equalized odds use
+        ``penalty_settings={"condition": "labels"}`` instead.
 
         A warning is given if the fit is probably not what you want (:mod:`frhsic_core.learning.estimators.warnings`):
         a missing attribute with λ > 0 (the model is then trained without a penalty), too few steps, a model that
@@ -153,7 +168,7 @@ class FairClassifier(ClassifierMixin, _WithPositiveClass):
         Ctrl-C keeps the partly trained model on this estimator (``interrupted_`` is True), warns, and raises
         ``KeyboardInterrupt``, so that a search or cross-validation stops too.
         """
-        given = read_fit(self, X, y, more, sensitive_features, sample_weight)
+        given = read_fit(self, X, y, more, sensitive_features, sample_weight, control_features)
         check_classification_targets(given.y)
         kind = type_of_target(given.y, input_name="y")
         if kind != "binary":
@@ -204,9 +219,17 @@ class FairRegressor(RegressorMixin, FairModel):
 
     _needed = (*FairModel._needed, "target_offset_", "target_scale_")
 
-    def fit(self, X: Any, y: Any, *more: Any, sensitive_features: Attribute = None, sample_weight: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *more: Any,
+        sensitive_features: Attribute = None,
+        sample_weight: Any = None,
+        control_features: Attribute = None,
+    ) -> Self:
         """Fit on ``X (n, d)``, numbers ``y (n,)`` and the attribute(s), as in :meth:`FairClassifier.fit`."""
-        given = read_fit(self, X, y, more, sensitive_features, sample_weight, y_numeric=True)
+        given = read_fit(self, X, y, more, sensitive_features, sample_weight, control_features, y_numeric=True)
         return self._fit(given, given.y, "regression")
 
     def predict(self, X: Any) -> np.ndarray:
@@ -271,9 +294,17 @@ class FairEncoder(_WithPositiveClass):
         self.task = task
         self.positive_class = positive_class
 
-    def fit(self, X: Any, y: Any, *more: Any, sensitive_features: Attribute = None, sample_weight: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *more: Any,
+        sensitive_features: Attribute = None,
+        sample_weight: Any = None,
+        control_features: Attribute = None,
+    ) -> Self:
         """Fit on ``X (n, d)``, ``y (n,)`` and the attribute(s), as in :meth:`FairClassifier.fit`."""
-        given = read_fit(self, X, y, more, sensitive_features, sample_weight)
+        given = read_fit(self, X, y, more, sensitive_features, sample_weight, control_features)
         one_of("task", self.task, ("auto", *TASKS))
         values = np.unique(given.y)
         if len(values) < 2:

@@ -15,6 +15,8 @@ from sklearn.utils.validation import validate_data
 
 from frhsic_core.arrays import ArrayLike, as_tensor, require_same_rows
 from frhsic_core.choices import one_of
+from frhsic_core.joint.given import read_given
+from frhsic_core.joint.mixed import read_mixed
 from frhsic_core.learning.estimators.warnings import PositiveClassWarning
 from frhsic_core.learning.protocols import METHODS, make_penalty
 from frhsic_core.learning.selection import LambdaSelection
@@ -35,10 +37,19 @@ class FitInput(NamedTuple):
     y: np.ndarray  # (n,), numbers or labels as given
     s: np.ndarray | None  # (n, p), float64
     weights: np.ndarray | None  # (n,), float64
+    control: np.ndarray | None = None  # (n, q + 1), float64: normal scores, then the code of the group
+    categorical: tuple[int, ...] = ()  # columns of s that are codes of categories
 
 
 def read_fit(
-    estimator: Any, X: Any, y: Any, more: tuple[Any, ...], s: Any, sample_weight: Any, **checks: Any
+    estimator: Any,
+    X: Any,
+    y: Any,
+    more: tuple[Any, ...],
+    s: Any,
+    sample_weight: Any,
+    control: Any = None,
+    **checks: Any,
 ) -> FitInput:
     """Check the parameters of an estimator and everything that is passed to its ``fit``.
 
@@ -48,9 +59,13 @@ def read_fit(
     check_parameters(estimator)
     require_aligned(X, y, s, sample_weight)
     values, target = _read_data(estimator, X, y, more, **checks)
-    attribute = None if s is None else _read_attribute(s, X, len(values))
+    attribute, categorical = (None, ()) if s is None else _read_attribute(s, X, len(values))
     weights = None if sample_weight is None else _read_weights(sample_weight, len(values))
-    return FitInput(values, target, attribute, weights)
+    if control is not None:
+        require_same_rows(X if hasattr(X, "iloc") else y, control, names=("X", "control_features"), stacklevel=4)
+        named = _by_name(control, X, len(values), name="control_features")
+        control = read_given(named, len(values), name="control_features").rows.numpy()
+    return FitInput(values, target, attribute, weights, control, categorical)
 
 
 def _read_weights(sample_weight: Any, rows: int) -> np.ndarray:
@@ -141,9 +156,9 @@ def _is_number(text: str | bytes) -> bool:
     return True
 
 
-def _read_attribute(s: Any, X: Any, rows: int) -> np.ndarray:
-    """Return the attribute(s) as ``(n, p)`` float64; ``s`` may name columns of a DataFrame X."""
-    s = _by_name(s, X, rows)
+def _read_attribute(s: Any, X: Any, rows: int) -> tuple[np.ndarray, tuple[int, ...]]:
+    """Return the attribute(s) as ``(n, p)`` float64 and the places of codes; ``s`` may name columns of a DataFrame."""
+    s, categorical = read_mixed(_by_name(s, X, rows), name="sensitive_features")
     tensor = as_tensor(s, name="sensitive_features").detach().cpu().double()
     if tensor.ndim == 1:
         tensor = tensor.unsqueeze(-1)
@@ -161,10 +176,10 @@ def _read_attribute(s: Any, X: Any, rows: int) -> np.ndarray:
     if bool(constant.any()):
         column = int(constant.nonzero()[0])
         raise ValueError(f"sensitive_features is constant (column {column}): nothing can depend on it. Drop it.")
-    return tensor.numpy()
+    return tensor.numpy(), categorical
 
 
-def _by_name(s: Any, X: Any, rows: int) -> ArrayLike:
+def _by_name(s: Any, X: Any, rows: int, *, name: str = "sensitive_features") -> ArrayLike:
     """Replace names of columns by the columns, which stay in X."""
     named = isinstance(s, str) or (isinstance(s, list | tuple) and len(s) > 0 and all(isinstance(v, str) for v in s))
     if not named or (not isinstance(s, str) and len(s) == rows):
@@ -173,17 +188,17 @@ def _by_name(s: Any, X: Any, rows: int) -> ArrayLike:
     names = [s] if isinstance(s, str) else list(s)
     if not columns:
         raise TypeError(
-            f"sensitive_features is {s!r}, a name, but X is not a DataFrame: pass the values, one for each row. After "
+            f"{name} is {s!r}, a name, but X is not a DataFrame: pass the values, one for each row. After "
             "another step of a pipeline X has become an array; then use "
-            f"pipeline.fit(X, y, fairclassifier__sensitive_features=X[{s!r}])."
+            f"pipeline.fit(X, y, fairclassifier__{name}=X[{s!r}])."
         )
-    missing = [name for name in names if name not in columns]
+    missing = [column for column in names if column not in columns]
     if missing:
         raise ValueError(
-            f"sensitive_features is {s!r}, but X has no column {', '.join(map(repr, missing))}. Its columns are "
+            f"{name} is {s!r}, but X has no column {', '.join(map(repr, missing))}. Its columns are "
             f"{', '.join(map(repr, columns))}."
         )
-    return X[names].to_numpy()
+    return X[names]
 
 
 def value_range(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

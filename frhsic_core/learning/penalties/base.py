@@ -16,7 +16,6 @@ from frhsic_core.kernels import median_bandwidth
 from frhsic_core.learning.bandwidth import BandwidthPolicy, resolve_policy
 from frhsic_core.learning.data import Batch, TrainingData
 
-CONDITIONS = (None, "positives")
 SCALES = (None, "standardize", "whiten", "minmax")
 _OLD_SCALES = {"standardise": "standardize"}
 RIDGE = 2e-6  # of whitening, relative to the total variance; for 50 columns, 1e-4 of the mean variance
@@ -83,8 +82,9 @@ class Penalty(nn.Module):
 
     Parameters
     ----------
-    condition : {None, "positives"}
-        With ``"positives"`` only rows with y = 1 count (equal opportunity).
+    condition : {None, "positives", "labels", "controls"}
+        With ``"positives"`` only rows with y = 1 count (equal opportunity). ``"labels"`` and ``"controls"`` penalize
+        the dependence given y (equalized odds) or given control features, for FRHSIC only (:mod:`.conditional`).
     minimum_rows : int
         The penalty of a model is zero in a batch in which fewer rows count.
     """
@@ -92,11 +92,14 @@ class Penalty(nn.Module):
     key = "custom"
     policy: BandwidthPolicy | None = None
     needs_attribute = True
+    conditions: tuple[str | None, ...] = (None, "positives")
 
     def __init__(self, *, condition: str | None = None, minimum_rows: int = 4) -> None:
         super().__init__()
-        if condition not in CONDITIONS:
-            raise ValueError(f"condition is {condition!r}: choose None or 'positives' (y = 1, equal opportunity).")
+        if condition not in self.conditions:
+            raise ValueError(
+                f"condition is {condition!r}: choose one of {', '.join(map(repr, self.conditions))} for {self.key!r}."
+            )
         self.condition = condition
         self.minimum_rows = minimum_rows
         self.weighted = False
@@ -106,7 +109,7 @@ class Penalty(nn.Module):
     ) -> None:
         """Check the settings against the data, then ``prepare``; the parameters are those of ``Setup``."""
         self.weighted = data.sample_weight is not None
-        if self.condition is not None and data.task != "classification":
+        if self.condition == "positives" and data.task != "classification":
             raise ValueError("condition='positives' needs a classification task: y = 1 has no meaning here.")
         self.prepare(Setup(data, dataset, generators, representation))
 
@@ -147,7 +150,7 @@ class Penalty(nn.Module):
     def row_weights(self, batch: Batch) -> tuple[Tensor | None, Tensor | None]:
         """Return weights that sum to one (None if equal), and whether enough rows count, ``(models,)``."""
         weights = batch.weights
-        if self.condition is None:
+        if self.condition != "positives":
             return (None if weights is None else _normalized(weights)), None
         kept = (batch.y > 0.5).to(batch.z.dtype)
         enough = kept.sum(-1) >= self.minimum_rows

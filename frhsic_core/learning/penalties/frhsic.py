@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import torch
 from torch import Tensor
@@ -20,10 +20,11 @@ from frhsic_core.joint.contraction import (
     own_product,
     smallest_own,
 )
-from frhsic_core.kernels import Gaussian, InverseMultiquadric, Kernel, Laplacian, Product, median_bandwidth
+from frhsic_core.kernels import Categorical, Gaussian, InverseMultiquadric, Kernel, Laplacian, Product, median_bandwidth
 from frhsic_core.learning.bandwidth import BandwidthPolicy
 from frhsic_core.learning.data import Batch
 from frhsic_core.learning.penalties.base import KernelPenalty, Setup, counted, weighted_mean
+from frhsic_core.learning.penalties.conditional import CONDITIONS, conditional_terms, prepare_given
 
 FORMS = ("biased", "unbiased", "normalized")
 PLACES = ("representation", "output", "both")
@@ -93,10 +94,17 @@ class FRHSIC(KernelPenalty):
         Compare with P_Z ⊗ P_S, or, by weighting rows with the inverse density of S, with P_Z ⊗ Unif(S): rare values of
         S then count as much as common ones (the paper's minority-protection remark).
     condition, minimum_rows
-        Equal opportunity; see ``Penalty``.
+        ``"positives"`` (equal opportunity), ``"labels"`` (equalized odds) or ``"controls"`` (given control features);
+        see ``Penalty`` and :mod:`frhsic_core.learning.penalties.conditional`. Groups of a batch with fewer than
+        ``minimum_rows`` rows count as zero.
+    categorical : sequence of int
+        Columns of S that are codes of categories: their kernel is 1 for equal codes and 0 otherwise. With
+        ``attributes="product"`` age and sex are penalized together.
     """
 
     key = "frhsic"
+    conditions = (None, "positives", *CONDITIONS)
+    categorical: tuple[int, ...] = ()
     sigma_s: Tensor
     attribute_rows: Tensor
     density_weight: Tensor
@@ -115,6 +123,7 @@ class FRHSIC(KernelPenalty):
         reference: str = "product",
         condition: str | None = None,
         minimum_rows: int = 4,
+        categorical: Sequence[int] = (),
     ) -> None:
         super().__init__(bandwidth=bandwidth, scale=scale, condition=condition, minimum_rows=minimum_rows)
         for name, value, allowed in (
@@ -139,6 +148,10 @@ class FRHSIC(KernelPenalty):
         self.bandwidth_s = bandwidth_s
         self.attributes = attributes
         self.reference = reference
+        if categorical:  # not set otherwise, so that the recorded settings of other penalties stay as they are
+            if attributes == "joint":
+                raise ValueError("categorical needs attributes='product' or 'sum': one kernel for each column.")
+            self.categorical = tuple(int(a) for a in categorical)
 
     def prepare(self, setup: Setup) -> None:
         super().prepare(setup)
@@ -153,6 +166,7 @@ class FRHSIC(KernelPenalty):
             self.register_buffer("attribute_rows", torch.stack(rows).flatten(1, 2), persistent=False)
         if self.reference == "uniform":
             self.register_buffer("density_weight", uniform_weights(s).flatten(0, 1), persistent=False)
+        self._given = prepare_given(self.condition, setup.data)
 
     def terms(self, batch: Batch, *, refresh: bool = False) -> list[GradientTerm | Tensor]:
         weights, enough = self.row_weights(batch)
@@ -164,6 +178,14 @@ class FRHSIC(KernelPenalty):
         if self.on != "output" or refresh:
             z = self.scaled(z, weights)
             kernel_z = self._kernel_z(self.renew(z, refresh=refresh, enough=enough))
+        if self._given is not None:
+            operator = self._given(
+                batch, weights, unbiased=self.estimator == "unbiased", minimum_rows=self.minimum_rows
+            )
+            scaled_z = None if self.on == "output" else (z, kernel_z)
+            output = None if self.on == "representation" else batch.output
+            normalized = self.estimator == "normalized"
+            return conditional_terms(operator, self._grams(batch), scaled_z, output, normalized=normalized)
         factor = 1.0 / (rows * rows) if self.estimator == "biased" and weights is None else 1.0
         for centered, own in self._attributes(batch, weights):
             if self.on != "output":
@@ -187,19 +209,29 @@ class FRHSIC(KernelPenalty):
         rows = batch.rows
         columns = s.split(1, dim=-1) if self.attributes == "sum" else [s]
         for a, column in enumerate(columns):
-            plain = weights is None and self.kernel_s == "gaussian"
+            plain = weights is None and self.kernel_s == "gaussian" and not self.categorical
             if plain and self.estimator != "unbiased" and self.attributes != "product":
                 own_rows = self.attribute_rows[a].index_select(0, rows.reshape(-1))
                 centered = centered_gaussian(own_rows.view(*rows.shape, -1))
                 gram = centered  # with equal weights, only the centered matrix enters the normalized form
             else:
-                kernels = [KERNELS[self.kernel_s](self.sigma_s[:, b]) for b in range(self.sigma_s.shape[1])]
-                gram = Product(kernels)(s) if self.attributes == "product" else kernels[a](column)
+                gram = self._gram(column, a)
                 centered = self._centered(gram, weights)
             if self.estimator != "normalized":
                 yield centered, None
             else:
                 yield centered, own_product(gram, centered, row_weights=weights)
+
+    def _gram(self, column: Tensor, a: int) -> Tensor:
+        """Return the Gram matrix of criterion ``a``: of its own column, or of all of them."""
+        kernels: list[Kernel] = [KERNELS[self.kernel_s](self.sigma_s[:, b]) for b in range(self.sigma_s.shape[1])]
+        for b in self.categorical:
+            kernels[b] = Categorical()
+        return Product(kernels)(column) if self.attributes == "product" else kernels[a](column)
+
+    def _grams(self, batch: Batch) -> Iterator[Tensor]:
+        columns = batch.s.split(1, dim=-1) if self.attributes == "sum" else [batch.s]
+        return (self._gram(column, a) for a, column in enumerate(columns))
 
     def _centered(self, gram: Tensor, weights: Tensor | None) -> Tensor:
         if self.estimator != "unbiased":

@@ -4,6 +4,10 @@ Levels at α = .05 are measured on normal, Cauchy, discrete (tied) and log-norma
 of 2,000 rows for the aggregated test. The power is measured on the alternatives of ``ALTERNATIVES``, beside
 distance correlation and a nearest-neighbor estimate of mutual information, both with permutations.
 
+The tests of independence given C are measured in the same way, on samples in which Z and S depend on C (``GIVEN``).
+The preset ``kci`` measures the kernel conditional independence test of causal-learn on the same samples, where
+causal-learn is installed.
+
 The package's statistics are enough: ``python -m frhsic_core.paper.experiments.levels_and_power FOLDER --device cuda``
 runs the study without the command-line extras. Each unit is stored when it is done, and the same command resumes.
 """
@@ -32,9 +36,22 @@ ALTERNATIVES = ("linear", "sin 1", "sin 2", "sin 3", "sin 4", "heteroscedastic",
 TESTS = {"level": ("gamma", "spectral", "permutation", "aggregated"), "power": ("permutation", "aggregated", "dcor")}
 SIZES = {"level": (50, 200, 1000), "power": (200, 500)}
 DRAWS = {"level": 2000, "power": 500}
+# The test at one multiple of both median bandwidths: no choice among them can have more power than the best.
+FACTORS = (4.0, 2.0, 0.5, 0.25, 0.125, 0.0625)
 # The mutual information of every permuted sample is slow.
 KSG_DRAWS = 200
 _NEIGHBORS = 5
+# Samples (Z, S, C). In the first group Z ⟂ S | C, in the second it is not.
+GIVEN = {
+    "given level": ("labels", "linear", "sine", "heteroscedastic", "three columns", "skewed", "mixed"),
+    "given power": ("labels alike", "labels opposite", "alike", "opposite", "square", "wave"),
+}
+GIVEN_TESTS = ("aggregated", "gamma")
+GIVEN_SIZES = {"given level": (100, 400), "given power": (100, 400)}
+GIVEN_DRAWS = {"given level": 1000, "given power": 300}
+# At this size blocks of rows share a sign, or bins of rows are permuted.
+GIVEN_LARGE = {"n": 2000, "draws": 400}
+KCI_SIZE = 100
 _ENTRIES = {"cuda": 2**27, "cpu": 2**22}  # of the Gram matrices of a batch
 
 
@@ -45,7 +62,15 @@ def plan(preset: str) -> Study:
         small = {"draws": 12, "permutations": 19}
         units = units_of(kind="level", law=("normal", "discrete"), n=30, test=TESTS["level"], **small)
         units += units_of(kind="power", law=("linear", "sin 2"), n=40, test=(*TESTS["power"], "ksg"), **small)
+        units += units_of(kind="given level", law=("labels", "linear"), n=40, test=GIVEN_TESTS, **small)
+        units += units_of(kind="given power", law="alike", n=40, test=GIVEN_TESTS, **small)
         return Study(f"{name}_smoke", name, units)
+    if preset == "kci":
+        units = ()
+        for kind, laws in GIVEN.items():
+            common = {"n": KCI_SIZE, "test": "kci", "draws": GIVEN_DRAWS[kind], "permutations": 0}
+            units += units_of(kind=kind, law=laws, **common)
+        return Study(f"{name}_kci", name, units)
     units = ()
     for kind, laws in (("level", LAWS), ("power", ALTERNATIVES)):
         common = {"kind": kind, "law": laws, "n": SIZES[kind]}
@@ -55,6 +80,13 @@ def plan(preset: str) -> Study:
             units += units_of(**large, test="aggregated", draws=DRAWS[kind], permutations=PERMUTATIONS)
         else:
             units += units_of(**common, test="ksg", draws=KSG_DRAWS, permutations=PERMUTATIONS)
+            single = tuple(f"factor {factor:g}" for factor in FACTORS)
+            units += units_of(**common | {"n": 200}, test=single, draws=DRAWS[kind], permutations=PERMUTATIONS)
+    for kind, laws in GIVEN.items():
+        common = {"kind": kind, "law": laws, "permutations": PERMUTATIONS}
+        units += units_of(**common, n=GIVEN_SIZES[kind], test=GIVEN_TESTS, draws=GIVEN_DRAWS[kind])
+        if kind == "given level":
+            units += units_of(**common, test="aggregated", **GIVEN_LARGE)
     return Study(name, name, units)
 
 
@@ -70,9 +102,11 @@ def measure_unit(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
     rejected = 0
     for start in range(0, draws, size):
         stop = min(start + size, draws)
-        pairs = [_sample(unit["law"], n, seed + draw) for draw in range(start, stop)]
-        z, s = (torch.stack(part).to(device) for part in zip(*pairs, strict=True))
-        found = _pvalues(unit["test"], z, s, unit["permutations"], generator)
+        sample = _sample_given if unit["kind"] in GIVEN else _sample
+        samples = [sample(unit["law"], n, seed + draw) for draw in range(start, stop)]
+        data = [torch.stack(part).to(device) for part in zip(*samples, strict=True)]
+        z, s, *given = data
+        found = _pvalues(unit["test"], z, s, unit["permutations"], generator, *given)
         rejected += int((found <= ALPHA * (1 + 1e-12)).sum())
     return [{"rejected": rejected, "rate": rejected / draws}]
 
@@ -116,14 +150,63 @@ def _sample(law: str, n: int, seed: int) -> tuple[Tensor, Tensor]:
     return z, s
 
 
-def _pvalues(test: str, z: Tensor, s: Tensor, permutations: int, generator: torch.Generator) -> Tensor:
+def _sample_given(law: str, n: int, seed: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Return one sample ``(n, 1)``, ``(n, 1)`` and ``(n, q)`` of a law of ``GIVEN``, in float64 on the CPU."""
+    import torch
+
+    generator = torch.Generator().manual_seed(seed)
+    own, noise = torch.randn(2, n, 1, generator=generator, dtype=torch.float64)
+    c = torch.randn(n, 1 if law != "three columns" else 3, generator=generator, dtype=torch.float64)
+    label = (c * 1.2).round().clamp(-1, 1)  # three labels of unequal frequency
+    if law == "labels":
+        return 2 * label + own, 2 * label + noise, label
+    if law == "labels alike":
+        return 2 * label + own, 2 * label + 0.35 * own + noise, label
+    if law == "labels opposite":
+        return 2 * label + own, 2 * label + 0.7 * label * own + noise, label
+    if law == "sine":
+        wave = torch.sin(2 * c)
+        return wave + 0.3 * own, wave + 0.3 * noise, c
+    if law == "heteroscedastic":
+        scale = 0.5 + c.abs()
+        return c + scale * own, c + scale * noise, c
+    if law == "three columns":
+        return c.sum(1, keepdim=True) + own, c[:, :1] * c[:, 1:2] + c[:, 2:] + noise, c
+    if law == "skewed":
+        return c + own, c.square() + noise, c.exp()
+    if law == "mixed":  # another slope for each of two groups
+        group = (torch.rand(n, 1, generator=generator, dtype=torch.float64) < 0.4).double()
+        slope = 1 - 2 * group
+        return slope * c + own, slope * c + noise, torch.cat([c, group], 1)
+    effect = {
+        "linear": torch.zeros_like(own),
+        "alike": 0.35 * own,
+        "opposite": 0.6 * c * own,
+        "square": 0.5 * own.square(),
+        "wave": torch.sin(3 * own),
+    }
+    return c + own, c + effect[law] + noise, c
+
+
+def _pvalues(
+    test: str, z: Tensor, s: Tensor, permutations: int, generator: torch.Generator, given: Tensor | None = None
+) -> Tensor:
     """Return the p-values of a batch of samples."""
     from frhsic_core.joint import hsic_test
-    from frhsic_core.kernels import Distance
+    from frhsic_core.kernels import Distance, Gaussian, median_bandwidth
 
     options: dict[str, Any] = {"n_permutations": permutations, "generator": generator, "alpha": ALPHA}
+    if test == "kci":
+        assert given is not None
+        return _kci(z, s, given)
+    if given is not None:
+        return hsic_test(z, s, given=given, method=test, **options).pvalue
     if test == "ksg":
         return _information(z, s, permutations, generator)
+    if test.startswith("factor "):
+        factor = float(test.removeprefix("factor "))
+        kernel_z, kernel_s = (Gaussian(factor * median_bandwidth(x)) for x in (z, s))
+        return hsic_test(z, s, method="permutation", kernel_z=kernel_z, kernel_s=kernel_s, **options).pvalue
     if test == "dcor":  # with permutations, distance correlation and covariance give the same p-value
         return hsic_test(z, s, method="permutation", kernel_z=Distance(), kernel_s=Distance(), **options).pvalue
     return hsic_test(z, s, method=test, **options).pvalue
@@ -142,12 +225,24 @@ def _information(z: Tensor, s: Tensor, permutations: int, generator: torch.Gener
     return (values >= values[0] - 1e-12).double().mean(0)
 
 
+def _kci(z: Tensor, s: Tensor, given: Tensor) -> Tensor:
+    """Return the p-values of causal-learn's kernel conditional independence test with its defaults (a gamma fit)."""
+    import torch
+    from causallearn.utils.KCI.KCI import KCI_CInd
+
+    samples = zip(z.cpu().numpy(), s.cpu().numpy(), given.cpu().numpy(), strict=True)
+    return torch.tensor([float(KCI_CInd().compute_pvalue(*sample)[0]) for sample in samples], dtype=torch.float64)
+
+
 def rates(rows: pd.DataFrame, kind: str) -> pd.DataFrame:
     """Return the share of rejected draws, a row for each law and size and a column for each test."""
     part = rows[rows["kind"] == kind]
-    laws = {law: i for i, law in enumerate((*LAWS, *ALTERNATIVES))}
+    order = GIVEN.get(kind, (*LAWS, *ALTERNATIVES))
+    laws = {law: i for i, law in enumerate(order)}
     table = part.pivot_table(index=["law", "n"], columns="test", values="rate", sort=False)
-    tests = [test for test in (*TESTS["level"], "dcor", "ksg") if test in table]
+    tests = [
+        test for test in (*TESTS["level"], "dcor", "ksg", "kci", *(f"factor {f:g}" for f in FACTORS)) if test in table
+    ]
     return table[tests].sort_index(key=lambda index: index.map(lambda value: laws.get(value, value)))
 
 
@@ -175,7 +270,7 @@ def main(arguments: list[str]) -> int:
 
     parser = argparse.ArgumentParser(description="Measure levels and power of the tests of independence.")
     parser.add_argument("folder", type=Path, help="folder of the results")
-    parser.add_argument("--preset", default="full", help="smoke or full")
+    parser.add_argument("--preset", default="full", help="smoke, full or kci")
     parser.add_argument("--device", default="auto", help="auto, cpu or cuda")
     parser.add_argument("--threads", type=int, default=1, help="CPU threads of torch")
     given = parser.parse_args(arguments)
@@ -183,8 +278,9 @@ def main(arguments: list[str]) -> int:
     store = ResultStore(given.folder, study.name)
     report = run_experiment(study, store, device=given.device, threads=given.threads, say=print)
     store.compact(study)
-    for kind in ("level", "power"):
-        print(rates(store.read(), kind).round(3).to_string())
+    for kind in ("level", "power", *GIVEN):
+        if (table := rates(store.read(), kind)).size:
+            print(kind, table.round(3).to_string(), sep="\n")
     return report.exit_status
 
 

@@ -76,10 +76,31 @@ def test_units_share_their_samples_and_count_rejections(monkeypatch: pytest.Monk
     assert torch.equal(seen[0], seen[1])
 
 
+@pytest.mark.parametrize(("kind", "law"), [(kind, law) for kind, laws in study.GIVEN.items() for law in laws])
+def test_samples_given_c_are_what_they_are_called(kind: str, law: str) -> None:
+    """Z − E[Z|C] and S − E[S|C] are uncorrelated in every power where Z ⟂ S | C, and not where it is not."""
+    z, s, c = study._sample_given(law, 20000, 1)
+    means = {"sine": torch.sin(2 * c), "labels": 2 * c, "labels alike": 2 * c, "labels opposite": 2 * c}
+    mean_z = means.get(law, c[:, :1])
+    mean_s = mean_z
+    if law == "three columns":
+        mean_z, mean_s = c.sum(1, keepdim=True), c[:, :1] * c[:, 1:2] + c[:, 2:]
+    elif law == "skewed":
+        mean_z, mean_s = c.log(), c.log() ** 2
+    elif law == "mixed":
+        mean_z = mean_s = c[:, :1] * (1 - 2 * c[:, 1:])
+    r, q = (z - mean_z).numpy().ravel(), (s - mean_s).numpy().ravel()
+    weight = c[:, :1].numpy().ravel()
+    products = [r * q, r * q * weight, r**2 * q, np.sin(3 * r) * q]
+    largest = max(abs(p.mean()) / p.std() * np.sqrt(len(p)) for p in products)
+    assert (largest > 8) == (kind == "given power")
+
+
 def test_the_full_plan_has_every_cell() -> None:
     cells = pd.DataFrame([dict(settings) for settings in study.plan("full").units])
     assert (cells[cells["kind"] == "level"]["draws"] >= 2000).all()
-    assert cells.groupby("kind")["law"].nunique().to_dict() == {"level": 4, "power": 8}
+    laws = cells.groupby("kind")["law"].nunique().to_dict()
+    assert laws == {"level": 4, "power": 8, "given level": 7, "given power": 6}
     assert len({Unit("levels_and_power", settings).key for settings in study.plan("full").units}) == len(cells)
 
 
@@ -89,6 +110,7 @@ def test_the_smoke_preset_runs_resumes_and_prints(tmp_path: Path, capsys: pytest
     rows = ResultStore(tmp_path, "levels_and_power_smoke").read()
     assert list(study.rates(rows, "level").columns) == ["gamma", "spectral", "permutation", "aggregated"]
     assert list(study.rates(rows, "power").index) == [("linear", 40), ("sin 2", 40)]
+    assert list(study.rates(rows, "given level").index) == [("labels", 40), ("linear", 40)]
     capsys.readouterr()
     assert study.main(arguments) == 0
     assert "[1/" not in capsys.readouterr().out
