@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from frhsic_core.joint.fused_batch import can_fuse_batch, fused_batch_median
 from frhsic_core.kernels import median_bandwidth, median_of_exponents
 
 ESCAPE = 3.0  # the ratio may lie in [1/ESCAPE, ESCAPE]
@@ -45,6 +46,8 @@ class BandwidthPolicy:
         """
         if exponents is not None:
             return median_of_exponents(exponents, max_points=self.max_points)
+        if self.max_points is not None and self.max_points <= 128 and can_fuse_batch(z):
+            return fused_batch_median(z, max_points=self.max_points)
         return median_bandwidth(z, max_points=self.max_points, method="batch")
 
 
