@@ -38,6 +38,7 @@ def command() -> typer.Typer:
     app.add_typer(importlib.import_module("frhsic_core.cli.data").app, name="data")
     importlib.import_module("frhsic_core.cli.statements").register(app)
     importlib.import_module("frhsic_core.cli.experiments").register(app)
+    importlib.import_module("frhsic_core.cli.bench").register(app)
     return app
 
 

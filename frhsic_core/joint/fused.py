@@ -466,7 +466,7 @@ def _tile(precision: str, *, direct: bool, squares: bool) -> tuple[int, int, int
     if direct:
         return 32, 32, 1
     if squares:
-        return 64, 32, 4
+        return 64, 32, 1
     return (64, 128, 16) if precision == "tf32" else (64, 64, 8)
 
 

@@ -40,7 +40,7 @@ if triton is not None:
         rows = tl.program_id(1) * B + tl.arange(0, B)
         width = tl.arange(0, D)
         inside = (rows < n)[:, None] & (width < d)[None, :]
-        tile = tl.load(u + (model * n + rows)[:, None] * d + width[None, :], mask=inside, other=0.0)
+        tile = tl.load(u + (model * n + rows)[:, None] * d + width[None, :], mask=inside, other=0.0).to(tl.float32)
         tile = tile * (1.2011224087864498 / tl.load(sigma + model))
         tile = tl.minimum(tl.maximum(tile, -60000.0), 60000.0)
         first = tile.to(tl.float16)
@@ -241,16 +241,22 @@ if triton is not None:
         tl.store(direction + model * n + rows, smooth * unit, mask=rows < n)
 
     @triton.jit
-    def _median_kernel(u, out, n, d, place, tiny, half, B: tl.constexpr):
+    def _median_kernel(u, out, n, d, place, tiny, half, D: tl.constexpr, B: tl.constexpr):
         """Write the ``place``-th smallest distance between the first ``half`` rows and the next ones, or a stand-in."""
         model = tl.program_id(0)
         rows = tl.arange(0, B)
-        squared = tl.zeros([B, B], dtype=tl.float32)
-        for c in range(d):
-            left = tl.load(u + (model * n + rows) * d + c, mask=rows < half, other=0.0)
-            right = tl.load(u + (model * n + half + rows) * d + c, mask=rows < half, other=0.0)
-            difference = left[:, None] - right[None, :]
-            squared += difference * difference
+        width = tl.arange(0, D)
+        kept = (rows < half)[:, None] & (width < d)[None, :]
+        at = u + model * n * d + rows[:, None] * d + width[None, :]
+        left = tl.load(at, mask=kept, other=0.0)
+        right = tl.load(at + half * d, mask=kept, other=0.0)
+        # From the mean of all these rows, because the expansion of the squared distance loses digits far from it.
+        mean = (tl.sum(left, 0) + tl.sum(right, 0)) / (2 * half)
+        left = tl.where(kept, left - mean[None, :], 0.0)
+        right = tl.where(kept, right - mean[None, :], 0.0)
+        product = tl.dot(left, tl.trans(right), input_precision="ieee")
+        squared = tl.sum(left * left, 1)[:, None] + tl.sum(right * right, 1)[None, :] - 2.0 * product
+        squared = tl.maximum(squared, 0.0)
         inside = (rows < half)[:, None] & (rows < half)[None, :]
         # The order of positive floats is that of their bits: find the bits of the median from the first to the last.
         bits = tl.where(inside, squared.to(tl.int32, bitcast=True), 0x7F800000)
@@ -353,6 +359,6 @@ def fused_batch_median(u: Tensor, *, max_points: int) -> Tensor:
     out = u.new_empty(models)
     _median_kernel[(models,)](
         u, out, n, d, (half * half + 1) // 2, torch.finfo(u.dtype).tiny ** 0.25, half,
-        B=max(16, 1 << (half - 1).bit_length()), num_warps=8,
+        D=max(16, 1 << (d - 1).bit_length()), B=max(16, 1 << (half - 1).bit_length()), num_warps=8,
     )  # fmt: skip
     return out

@@ -46,7 +46,7 @@ class BandwidthPolicy:
         """
         if exponents is not None:
             return median_of_exponents(exponents, max_points=self.max_points)
-        if self.max_points is not None and self.max_points <= 128 and can_fuse_batch(z):
+        if self.max_points is not None and self.max_points <= 128 and z.shape[-2] > 1 and can_fuse_batch(z):
             return fused_batch_median(z, max_points=self.max_points)
         return median_bandwidth(z, max_points=self.max_points, method="batch")
 

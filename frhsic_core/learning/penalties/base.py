@@ -246,7 +246,7 @@ class KernelPenalty(Penalty):
         """Return ``scaled`` Z for functions of the distances between its rows; the way back is written out."""
         if self.scale == "whiten":
             with torch.no_grad():
-                done = _Whitening.of(z.double(), _column(weights))
+                done = _Whitening.of(z, _column(weights))
 
             def back(gradient: Tensor) -> Tensor:
                 return done.pull_back(gradient.double(), of_distances=True).to(gradient.dtype)
@@ -354,17 +354,19 @@ class _Whitening:
 
     @classmethod
     def of(cls, z: Tensor, p: Tensor | None) -> _Whitening:
-        """Whiten Z in double precision."""
+        """Whiten Z ``(models, m, d)`` in double precision."""
         m, d = z.shape[-2:]
-        centered = z - (z.mean(-2, keepdim=True) if p is None else (p * z).sum(-2, keepdim=True))
-        covariance = (centered if p is None else p * centered).mT @ centered
         if p is None:
-            covariance /= m
+            centered = z - z.mean(-2, keepdim=True, dtype=torch.float64)  # float64 from here on
+            covariance = torch.baddbmm(centered.new_empty(1, 1, 1), centered.mT, centered, beta=0.0, alpha=1.0 / m)
+        else:
+            centered = z - (p * z).sum(-2, keepdim=True)
+            covariance = (p * centered).mT @ centered
         diagonal = covariance.diagonal(dim1=-2, dim2=-1)
         # cholesky_ex does not look at its result, so that nothing waits for the device; 1e-8 is for a constant Z.
         diagonal += RIDGE * diagonal.sum(-1, keepdim=True) + 1e-8
         factor, _ = torch.linalg.cholesky_ex(covariance)
-        eye = torch.eye(d, dtype=z.dtype, device=z.device)
+        eye = torch.eye(d, dtype=torch.float64, device=z.device)
         inverse = torch.linalg.solve_triangular(factor, eye.expand_as(factor), upper=False)
         return cls(centered, p, inverse, centered @ inverse.mT)
 
@@ -375,14 +377,14 @@ class _Whitening:
             lower = inner.tril()
             inner = lower + lower.mT - torch.diag_embed(inner.diagonal(dim1=-2, dim2=-1))
         turned = inner @ self.inverse
-        ridge = RIDGE * (turned * self.inverse).sum((-2, -1), keepdim=True)
+        trace = (turned * self.inverse).sum((-2, -1), keepdim=True)
         outer = gradient @ self.inverse
         if self.p is None:
             m = gradient.shape[-2]
             outer = torch.baddbmm(outer, self.white, turned, alpha=-1.0 / m)
-            slope = outer.addcmul_(self.centered, ridge, value=-1.0 / m)
+            slope = outer.addcmul_(self.centered, trace, value=-RIDGE / m)
             return slope.sub_(slope.mean(-2, keepdim=True))
-        slope = outer - self.p * (self.white @ turned + ridge * self.centered)
+        slope = outer - self.p * (self.white @ turned + RIDGE * trace * self.centered)
         return slope - self.p * slope.sum(-2, keepdim=True)
 
 

@@ -11,13 +11,18 @@ import math
 import multiprocessing
 import os
 import pickle
+import shutil
 import signal
+import subprocess
+import sys
+import tempfile
 import time
-from collections.abc import Callable, Generator, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
+from typing import Any
 
 from frhsic_core.paper.runs.jobs import OutOfTime, Samples, free_memory, run_job, set_threads
 from frhsic_core.paper.runs.plan import Experiment, Job, Study, Unit
@@ -54,6 +59,37 @@ def chosen_workers(asked: int | None, experiment: Experiment | Study, device: st
     if not device.startswith("cuda"):
         return 1
     return max(1, min(ON_ONE_GPU, (os.cpu_count() or 1) // 2, jobs))
+
+
+@contextmanager
+def shared_gpu(device: str, *, say: Callable[[str], None]) -> Iterator[None]:
+    """Let the processes started inside the block use one GPU at the same time, by NVIDIA's Multi-Process Service.
+
+    Without the service a GPU serves one process after the other. It is started for this block in a folder of its own,
+    and only if a process that uses it is seen to work. Settings of the GPU are not changed.
+    """
+    command = shutil.which("nvidia-cuda-mps-control")
+    if not device.startswith("cuda") or command is None or "CUDA_MPS_PIPE_DIRECTORY" in os.environ:
+        yield
+        return
+    with tempfile.TemporaryDirectory(prefix="frhsic-mps-") as folder:
+        variables = {"CUDA_MPS_PIPE_DIRECTORY": folder, "CUDA_MPS_LOG_DIRECTORY": folder}
+        environment = os.environ | variables
+        probe = [sys.executable, "-c", f"import torch; torch.zeros(1, device={device!r}).item()"]
+        quiet: dict[str, Any] = {"env": environment, "capture_output": True, "timeout": 60}
+        try:
+            subprocess.run([command, "-d"], check=True, **quiet)
+            subprocess.run(probe, check=True, **quiet)
+            os.environ.update(variables)
+        except (OSError, subprocess.SubprocessError) as error:
+            say(f"The Multi-Process Service does not work here ({type(error).__name__}): processes take turns.")
+        try:
+            yield
+        finally:
+            for name in variables:
+                os.environ.pop(name, None)
+            with suppress(OSError, subprocess.SubprocessError):
+                subprocess.run([command], input=b"quit\n", **quiet)
 
 
 @dataclass
@@ -124,7 +160,9 @@ def run_in_processes(
             held.close()
             say(f"{job}: another runner has this stack")
 
+    sharing = ExitStack()
     try:
+        sharing.enter_context(shared_gpu(device, say=say))
         for _ in range(min(workers, len(waiting))):
             pool.append(start())
             give(pool[-1])
@@ -166,6 +204,7 @@ def run_in_processes(
             if worker.process.is_alive():  # in the middle of a job that nobody waits for
                 worker.process.kill()
                 worker.process.join()
+        sharing.close()
 
 
 def _work(connection: Connection, device: str, threads: int) -> None:
