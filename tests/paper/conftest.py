@@ -47,7 +47,7 @@ SCRIPT = textwrap.dedent(
 
 @pytest.fixture(scope="session")
 def runner() -> list[str]:
-    """Return a command that runs the tiny sweep; append the store, the seconds to wait after each stack, and workers."""
+    """Return a command that runs the tiny sweep; append the store, the seconds between stacks, and workers."""
     return [sys.executable, "-c", SCRIPT]
 
 
