@@ -10,7 +10,7 @@ in one process, after one call of each to warm up, and stores medians, so that a
 - ``training``: a training step of 125 models, against the step without a penalty;
 - ``limit``: what the device can do: products, exponentials, bytes.
 
-Libraries that are not installed are left out. On the CPU everything runs with one thread.
+Libraries that are not installed, or need more than half of the free memory, are left out. On the CPU everything runs with one thread.
 """
 
 from __future__ import annotations
@@ -18,10 +18,13 @@ from __future__ import annotations
 import importlib.util
 import math
 import statistics
+import subprocess
+import sys
 import time
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -60,7 +63,7 @@ def plan_bench_cpu(preset: str) -> Study:
         )  # fmt: skip
         return Study("bench_cpu_smoke", "bench_cpu", units)
     return Study("bench_cpu", "bench_cpu", (
-        *units_of(part="limit"), *units_of(part="gradient", n=(256, 1_024)), *units_of(part="value", n=2_000),
+        *units_of(part="limit"), *units_of(part="gradient", n=(256, 1_024)), *units_of(part="value", n=(2_000, 5_000)),
         *units_of(part="training", models=1, d=(4, 50)), *units_of(part="value", n=20_000),
         *units_of(part="test", n=5_000),
     ))  # fmt: skip
@@ -169,10 +172,27 @@ def _has(module: str) -> bool:
     return importlib.util.find_spec(module) is not None
 
 
+@cache
+def _keops_works() -> bool:
+    """Return whether KeOps computes HSIC here; where its compiler fails it may end the process that tries."""
+    if not _has("pykeops"):
+        return False
+    script = f"import torch; from {__name__} import _keops; x = torch.rand(9, 2, device='cuda'); _keops(x, x[:, :1])"
+    return subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=600).returncode == 0
+
+
+def _fits(n: int) -> bool:
+    """Return whether seven n × n matrices of doubles, which the other libraries need, take half of the free memory."""
+    with suppress(OSError), open("/proc/meminfo") as file:
+        free = next(int(line.split()[1]) * 1024 for line in file if line.startswith("MemAvailable:"))
+        return 7 * 8 * n * n < free / 2
+    return n <= 5_000
+
+
 def _gradient(unit: dict[str, Any], device: str) -> tuple[Calls, dict[str, Any]]:
     z, s = _sample(unit["n"], device, "float32")
     calls: Calls = {OURS: _with_gradient(_ours, z, s), TRACE: _with_gradient(_trace, z, s)}
-    if device != "cpu" and _has("pykeops"):
+    if device != "cpu" and _keops_works():
         calls["KeOps"] = _with_gradient(_keops, z, s)
     return calls, {"dtype": "float32"}
 
@@ -181,6 +201,8 @@ def _value(unit: dict[str, Any], device: str) -> tuple[Calls, dict[str, Any]]:
     z, s = _sample(unit["n"], device, "float64")
     calls: Calls = {OURS: lambda: float(_ours(z, s))}
     x, y = z.numpy(), s.numpy()
+    if not _fits(unit["n"]):
+        return calls, {"dtype": "float64"}
     if _has("hyppo"):
         from sklearn.metrics.pairwise import rbf_kernel
 
@@ -238,7 +260,7 @@ def _large(unit: dict[str, Any], device: str) -> tuple[Calls, dict[str, Any]]:
         OURS: lambda: float(_ours(z, s, precision=precision)),
         f"{OURS}, with gradient": _with_gradient(lambda z, s: _ours(z, s, precision=precision), z, s),
     }
-    if precision == "tf32x3" and unit["n"] <= 100_000 and _has("pykeops"):
+    if precision == "tf32x3" and unit["n"] <= 100_000 and _keops_works():
         calls["KeOps"] = lambda: float(_keops(z, s))
     return calls, {"dtype": dtype}
 
