@@ -122,6 +122,15 @@ def median_bandwidth(
     return _median_of_pairs(distances, own=True, unit=unit[..., 0, 0])
 
 
+def median_of_exponents(exponents: Tensor, *, max_points: int | None) -> Tensor:
+    """Return ``median_bandwidth(x, method="batch")`` from −|x_i − x_j|²/2 of all rows, ``(..., n, n)``."""
+    if max_points is None:
+        return _median_of_pairs((-2.0 * exponents).clamp_min_(0.0), own=True, squared=True)
+    half = min(max_points, exponents.shape[-1]) // 2
+    between = exponents[..., :half, half : 2 * half]
+    return _median_of_pairs((-2.0 * between).clamp_min_(0.0), own=False, squared=True)
+
+
 def _batch_median(x: Tensor, max_points: int | None) -> Tensor:
     if max_points is None:
         return _median_of_pairs(squared_distances(x), own=True, squared=True)

@@ -34,6 +34,12 @@ Datasets = Annotated[list[str] | None, typer.Option(help="Run only this dataset.
 Methods = Annotated[list[str] | None, typer.Option(help="Run only this method. Can be repeated.")]
 Splits = Annotated[int | None, typer.Option(min=1, help="Use only the first N splits.")]
 Threads = Annotated[int, typer.Option(min=1, help="CPU threads of torch. Small models are fastest with one.")]
+Workers = Annotated[
+    int | None,
+    typer.Option(
+        min=1, help="Processes that train at the same time. The default is one on a CPU and up to six on a GPU."
+    ),
+]
 Dask = Annotated[str | None, typer.Option(help="Train on the workers of the Dask scheduler at this address.")]
 RESUME = "Finished results are kept. Run the same command again to resume."
 
@@ -60,6 +66,7 @@ def run(
     method: Methods = None,
     splits: Splits = None,
     threads: Threads = 1,
+    workers: Workers = None,
     dask: Dask = None,
 ) -> None:
     """Run an experiment and store its results. A run that was stopped resumes where it was.
@@ -77,7 +84,10 @@ def run(
             methods=tuple(method or ()) or None,
             splits=splits,
         )
-        status = _run(chosen, _folder(store, preset), device=device, minutes=minutes, threads=threads, dask=dask)
+        status = _run(
+            chosen, _folder(store, preset), device=device, minutes=minutes, threads=threads,
+            workers=workers, dask=dask,
+        )  # fmt: skip
     except KeyboardInterrupt:
         raise fail(RESUME, status=INTERRUPTED) from None
     except ModuleNotFoundError as error:
@@ -90,12 +100,21 @@ def run(
 
 
 def _run(
-    chosen: Experiment | Study, folder: Path, *, device: str, minutes: float | None, threads: int, dask: str | None
+    chosen: Experiment | Study,
+    folder: Path,
+    *,
+    device: str,
+    minutes: float | None,
+    threads: int,
+    workers: int | None,
+    dask: str | None,
 ) -> int:
     from frhsic_core.paper.runs.runner import run_experiment
 
     results = _results(folder, chosen.name)
-    report = run_experiment(chosen, results, device=device, threads=threads, minutes=minutes, dask=dask, say=typer.echo)
+    report = run_experiment(
+        chosen, results, device=device, threads=threads, minutes=minutes, workers=workers, dask=dask, say=typer.echo
+    )
     if isinstance(chosen, Study):
         results.compact(chosen)
     elif importlib.util.find_spec("pyarrow") is not None:

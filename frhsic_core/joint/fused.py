@@ -8,6 +8,9 @@ little cancels), the value needs the row sums k_i = Σ_j p_j K'_ij and l_i, and 
 which covers the biased, unbiased and normalized forms. Each kernel computes a tile of both Gram matrices in registers,
 uses it and drops it.
 
+Where there is room beside the rows (d + 6 columns or fewer up to the next power of two), three columns of half norms
+and three of ones make a product of two rows the exponent itself.
+
 **Precision.** Distances come from a matrix product of the scaled rows, ‖u − v‖²/2 = ‖u‖²/2 + ‖v‖²/2 − u·v. Each row is
 split into two halves of 11 significant bits. ``"tf32x3"`` takes three of the four products of the halves, ``"tf32"``
 the first one. The halves are stored as float16, which has the significand of TF32 and twice its rate; a common power of
@@ -44,6 +47,8 @@ _EXPONENTIAL, _MULTIQUADRIC = 0, 1
 _SERIES_BELOW = 0.03
 # The expansion of the squared distance loses 2^-22 of the squared norm; above this mean norm rows are subtracted.
 _LARGEST_NORM = 64.0
+# Where rows of float16 need no common factor: mean of the half norms, and a bound on the exponents.
+_SMALLEST_NORM, _LARGEST_EXPONENT = 0.05, 30_000.0
 # The entry of the column that adds up weights: a power of two, small beside the rows.
 _ONE = 64.0
 # With this many rows rounding averages out, and the sums need no offset.
@@ -95,6 +100,16 @@ if triton is not None:
         return -difference * difference
 
     @triton.jit
+    def _columns(D: tl.constexpr, AUGMENTED: tl.constexpr, dimension):
+        """Return the columns of the left factor: with AUGMENTED, half norms and ones change places."""
+        width = tl.arange(0, D)
+        if AUGMENTED:
+            first = (width >= dimension) & (width < dimension + 3)
+            second = (width >= dimension + 3) & (width < dimension + 6)
+            width = tl.where(first, width + 3, tl.where(second, width - 3, width))
+        return width
+
+    @triton.jit
     def _product(left_high, left_low, right_high, right_low, SPLIT: tl.constexpr):
         x = tl.dot(left_high, tl.trans(right_high))
         if SPLIT:
@@ -103,13 +118,21 @@ if triton is not None:
         return x
 
     @triton.jit
+    def _grouped(tile, BM: tl.constexpr, BN: tl.constexpr, GROUP: tl.constexpr):
+        """Add up columns that one thread holds."""
+        if GROUP == 1:
+            return tile
+        return tl.sum(tl.reshape(tile, [BM, GROUP, BN // GROUP]), 1)
+
+    @triton.jit
     def _sums_kernel(
         z_high, z_low, z_half, z_scale, z_columns, s_columns, weights, k_out, l_out, kl_out, kk_out, ll_out,
         n, stride, chunk, z_dimension, s_dimension, k_offset, l_offset,
-        D: tl.constexpr, SPLIT: tl.constexpr, DIRECT: tl.constexpr, ONE: tl.constexpr,
+        D: tl.constexpr, AUGMENTED: tl.constexpr, SPLIT: tl.constexpr, DIRECT: tl.constexpr, ONE: tl.constexpr,
         KIND_Z: tl.constexpr, KIND_S: tl.constexpr, ABSOLUTE_Z: tl.constexpr, ABSOLUTE_S: tl.constexpr,
         SERIES_Z: tl.constexpr, SERIES_S: tl.constexpr, WEIGHTED: tl.constexpr, SQUARES: tl.constexpr,
         SHIFT_Z: tl.constexpr, SHIFT_S: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, DOUBLE: tl.constexpr,
+        GROUP: tl.constexpr,
     ):  # fmt: skip
         """Add up K', L' and their products along a block of rows, over one chunk of columns.
 
@@ -119,18 +142,20 @@ if triton is not None:
         rows = tl.program_id(0) * BM + tl.arange(0, BM)
         if not DIRECT:
             width = tl.arange(0, D)
-            scale = tl.load(z_scale)
-            i_high = tl.load(z_high + rows[:, None] * D + width[None, :])
-            i_low = tl.load(z_low + rows[:, None] * D + width[None, :])
-            i_half = tl.load(z_half + rows)
+            columns = _columns(D, AUGMENTED, z_dimension)
+            i_high = tl.load(z_high + rows[:, None] * D + columns[None, :])
+            i_low = tl.load(z_low + rows[:, None] * D + columns[None, :])
+            if not AUGMENTED:
+                scale = tl.load(z_scale)
+                i_half = tl.load(z_half + rows)
         # Whole tiles are added up and reduced once at the end: a reduction inside the loop costs more than two exps.
         # K' + L' is added up instead of L': a sum of L' alone gets a register layout, and exponentials, of its own.
-        sum_k = tl.zeros([BM, BN], dtype=dtype)
-        sum_both = tl.zeros([BM, BN], dtype=dtype)
-        sum_kl = tl.zeros([BM, BN], dtype=dtype)
+        sum_k = tl.zeros([BM, BN // GROUP], dtype=dtype)
+        sum_both = tl.zeros([BM, BN // GROUP], dtype=dtype)
+        sum_kl = tl.zeros([BM, BN // GROUP], dtype=dtype)
         if SQUARES:
-            sum_kk = tl.zeros([BM, BN], dtype=dtype)
-            sum_ll = tl.zeros([BM, BN], dtype=dtype)
+            sum_kk = tl.zeros([BM, BN // GROUP], dtype=dtype)
+            sum_ll = tl.zeros([BM, BN // GROUP], dtype=dtype)
         begin = tl.program_id(1) * chunk
         end = tl.minimum(begin + chunk, n)
         for start in range(begin, end, BN):
@@ -140,9 +165,10 @@ if triton is not None:
             else:
                 j_high = tl.load(z_high + cols[:, None] * D + width[None, :])
                 j_low = tl.load(z_low + cols[:, None] * D + width[None, :])
-                j_half = tl.load(z_half + cols)
                 # Rounding may leave x a little above zero and K above one; clamping would cost an instruction.
-                x = _product(i_high, i_low, j_high, j_low, SPLIT) * scale - i_half[:, None] - j_half[None, :]
+                x = _product(i_high, i_low, j_high, j_low, SPLIT)
+                if not AUGMENTED:
+                    x = x * scale - i_half[:, None] - tl.load(z_half + cols)[None, :]
             k = _shifted(x, KIND_Z, SERIES_Z, k_offset, SHIFT_Z)
             if ONE:
                 y = _one(s_columns, rows, cols, ABSOLUTE_S)
@@ -156,12 +182,12 @@ if triton is not None:
             else:
                 left = k
                 right = l
-            sum_k += left
-            sum_both += left + right
-            sum_kl += left * l
+            sum_k += _grouped(left, BM, BN, GROUP)
+            sum_both += _grouped(left + right, BM, BN, GROUP)
+            sum_kl += _grouped(left * l, BM, BN, GROUP)
             if SQUARES:
-                sum_kk += left * k
-                sum_ll += right * l
+                sum_kk += _grouped(left * k, BM, BN, GROUP)
+                sum_ll += _grouped(right * l, BM, BN, GROUP)
         inside = rows < n
         tl.atomic_add(k_out + rows, tl.sum(sum_k, 1).to(tl.float64), mask=inside, sem="relaxed")
         tl.atomic_add(l_out + rows, tl.sum(sum_both - sum_k, 1).to(tl.float64), mask=inside, sem="relaxed")
@@ -187,8 +213,9 @@ if triton is not None:
     @triton.jit
     def _gradient_kernel(
         z_high, z_low, z_half, z_scale, z_back, s_columns, weights, shift, mix, g_out, w_out,
-        n, stride, first_row, last_row, chunk, s_dimension, k_offset, l_offset,
-        D: tl.constexpr, SPLIT: tl.constexpr, ONE: tl.constexpr, KIND_Z: tl.constexpr, KIND_S: tl.constexpr,
+        n, stride, first_row, last_row, chunk, z_dimension, s_dimension, k_offset, l_offset,
+        D: tl.constexpr, AUGMENTED: tl.constexpr, SPLIT: tl.constexpr, ONE: tl.constexpr,
+        KIND_Z: tl.constexpr, KIND_S: tl.constexpr,
         ABSOLUTE_S: tl.constexpr, SERIES_Z: tl.constexpr, SERIES_S: tl.constexpr, WEIGHTED: tl.constexpr,
         BOTH: tl.constexpr, SPARE: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
     ):  # fmt: skip
@@ -198,9 +225,11 @@ if triton is not None:
         scale = tl.load(z_scale)
         l_weight = tl.load(mix).to(tl.float32)
         k_weight = tl.load(mix + 1).to(tl.float32)
-        i_high = tl.load(z_high + rows[:, None] * D + width[None, :])
-        i_low = tl.load(z_low + rows[:, None] * D + width[None, :])
-        i_half = tl.load(z_half + rows)
+        columns = _columns(D, AUGMENTED, z_dimension)
+        i_high = tl.load(z_high + rows[:, None] * D + columns[None, :])
+        i_low = tl.load(z_low + rows[:, None] * D + columns[None, :])
+        if not AUGMENTED:
+            i_half = tl.load(z_half + rows)
         i_shift = tl.load(shift + rows)
         g = tl.zeros([BM, D], dtype=tl.float32)
         w_sum = tl.zeros([BM], dtype=tl.float32)
@@ -211,10 +240,10 @@ if triton is not None:
             cols = start + tl.arange(0, BN)
             j_high = tl.load(z_high + cols[:, None] * D + width[None, :])
             j_low = tl.load(z_low + cols[:, None] * D + width[None, :])
-            j_half = tl.load(z_half + cols)
             j_shift = tl.load(shift + cols)
             x = _product(i_high, i_low, j_high, j_low, SPLIT)
-            x = x * scale - i_half[:, None] - j_half[None, :]
+            if not AUGMENTED:
+                x = x * scale - i_half[:, None] - tl.load(z_half + cols)[None, :]
             k = _shifted(x, KIND_Z, SERIES_Z, k_offset)
             if ONE:
                 y = _one(s_columns, rows, cols, ABSOLUTE_S)
@@ -294,6 +323,7 @@ class _Rows:
     scale: Tensor
     back: Tensor
     direct: bool
+    augmented: bool  # three columns of half norms and three of ones stand beside the rows
     series: bool
     offset: float
     spread: float  # a bound on |K − offset|
@@ -351,47 +381,67 @@ def _prepare(x: Tensor, kernel: Kernel, *, precision: str, rows: int, always_dir
     unit = _LOG2_E if absolute else 1.0 if kind == _MULTIQUADRIC else math.sqrt(_LOG2_E)
     given = kernel.bandwidth  # type: ignore[attr-defined]  # can_fuse has seen that there is one
     bandwidth = torch.as_tensor(given, dtype=torch.float64, device=x.device).reshape(())
-    mean = x.to(torch.float64).mean(0) if double else x.float().mean(0)
     dtype = torch.float64 if double else torch.float32
-    u = (x.to(dtype) - mean.to(dtype)).mul_((unit / bandwidth).to(dtype))
-    norm = u.square().sum(-1) * 0.5
-    sample = u[:: max(1, n // 512)][:512]
-    exponent = _exponents(sample.double(), absolute)
+    mean = x.mean(0, dtype=dtype)
+    factor = (unit / bandwidth).to(dtype)
+
+    def scaled(part: Tensor) -> Tensor:
+        return (part.to(dtype) - mean).mul_(factor)
+
+    # Block by block: a second sample in float32 would be most of the memory that this needs.
+    blocks = range(0, n, _ROWS_AT_ONCE)
+    sizes = torch.stack([_sizes(scaled(x[first : first + _ROWS_AT_ONCE]), absolute) for first in blocks])
+    exponent = _exponents(scaled(x[:: max(1, n // 512)][:512]).double(), absolute)
     gram = torch.exp2(exponent) if kind == _EXPONENTIAL else torch.rsqrt(1.0 - 2.0 * exponent)
     mean_gap = (gram - 1.0).mean()
-    largest = u.abs().sum(-1).amax() * 2.0 if absolute else norm.amax() * 4.0
-    facts = torch.stack([mean_gap, norm.mean().double(), largest.double()]).tolist()
+    facts = torch.stack([mean_gap, sizes[:, 0].sum() / n, sizes[:, 1].amax(), sizes[:, 2].amax()]).tolist()
     direct = always_direct or absolute or precision in ("float32", "float64") or facts[1] > _LARGEST_NORM
     series = facts[2] < _SERIES_BELOW and not double
-    empty = u.new_empty(0)
+    width = max(16, 1 << (d - 1).bit_length())
+    # In these ranges float16 halves of the rows as they are, and three of each half norm, are exact to 2^-25.
+    moderate = facts[1] > _SMALLEST_NORM and facts[2] < _LARGEST_EXPONENT
+    augmented = kind == _EXPONENTIAL and not direct and not series and moderate and d + 6 <= width
+    empty = x.new_empty(0, dtype=dtype)
     columns = high = low = half = back = scale = empty  # what a mode does not read
     if direct:
-        # Squares are summed without the factor ½. Padding is far away from everything: its kernel value is zero.
-        columns = u.new_full((d, rows), 0.0 if series else 1e18)
-        columns[:, :n] = u.mT if absolute else u.mT * math.sqrt(0.5)
+        # Padding is far away from everything: its kernel value is zero.
+        columns = x.new_full((d, rows), 0.0 if series else 1e18, dtype=dtype)
     else:
-        width = max(16, 1 << (d - 1).bit_length())
-        # A power of two that brings the largest entry to about 2^12: exact, and far from both ends of float16.
-        power = torch.exp2(12.0 - torch.ceil(torch.log2(u.abs().amax().clamp_min(1e-30))))
         high = torch.zeros(rows, width, dtype=torch.float16, device=x.device)
         low = torch.zeros_like(high)
-        scaled = u * power
-        high[:n, :d] = scaled
-        low[:n, :d] = scaled - high[:n, :d]
-        represented = high[:n, :d].float()
-        if precision == "tf32x3":
-            represented = represented + low[:n, :d].float()
-        back = (1.0 / power).reshape(1)
+        # A power of two that brings the largest entry to about 2^12: exact, and far from both ends of float16.
+        power = 1.0 if augmented else 2.0 ** (12.0 - math.ceil(math.log2(max(facts[3], 1e-30))))
+        back = torch.full((1,), 1.0 / power, dtype=dtype, device=x.device)
         scale = back * back
-        norm = (represented * back).square().sum(-1, dtype=torch.float64)
+        half = x.new_full((rows,), 0.0 if series else 1e30, dtype=dtype)
+        if augmented:
+            high[n:, d] = -60_000.0
+            high[:, d + 3 : d + 6] = 1.0
+    for first in blocks:
+        part = slice(first, min(first + _ROWS_AT_ONCE, n))
+        u = scaled(x[part])
+        if direct:  # squares are summed without the factor ½
+            columns[:, part] = u.mT if absolute else u.mT * math.sqrt(0.5)
+            continue
+        u *= power
+        high[part, :d] = u
+        represented = high[part, :d].to(dtype)
+        if precision == "tf32x3":
+            low[part, :d] = u - represented
+            represented += low[part, :d]
+        norm = represented.square_().sum(-1, dtype=torch.float64).mul_(0.5)
+        if augmented:
+            for column in range(d, d + 3):
+                high[part, column] = -norm
+                norm += high[part, column]
+            continue
         if d < width:
             # A column of ones beside the rows: the product that adds up W_ij u_j then adds up W_ij as well.
-            high[:n, d] = _ONE
-            norm += _ONE * _ONE * scale.double()
-        half = u.new_full((rows,), 0.0 if series else 1e30)
-        half[:n] = norm.mul_(0.5)
+            high[part, d] = _ONE
+            norm += 0.5 * _ONE * _ONE
+        half[part] = norm.mul_(scale)
     return _Rows(
-        kind, absolute, unit, bandwidth, columns, high, low, half, scale, back, direct, series,
+        kind, absolute, unit, bandwidth, columns, high, low, half, scale, back, direct, augmented, series,
         # Near the mean, so that the sums stay small: where few rows are averaged, rounding does not average out.
         # It is a multiple of 2^-10, so that 1 − offset is exact in float32 too.
         facts[0] if series else round((1.0 + facts[0]) * 1024.0) / 1024.0 if n < _MANY_ROWS else 0.0,
@@ -399,9 +449,25 @@ def _prepare(x: Tensor, kernel: Kernel, *, precision: str, rows: int, always_dir
     )  # fmt: skip
 
 
+def _sizes(u: Tensor, absolute: bool) -> Tensor:
+    """Return the sum of the half norms, a bound on the exponents, and the largest entry."""
+    norm = u.square().sum(-1) * 0.5
+    largest = u.abs().sum(-1).amax() * 2.0 if absolute else norm.amax() * 4.0
+    return torch.stack([norm.sum(dtype=torch.float64), largest.double(), u.abs().amax().double()])
+
+
 def _exponents(u: Tensor, absolute: bool) -> Tensor:
     difference = u.unsqueeze(0) - u.unsqueeze(1)
     return -difference.abs().sum(-1) if absolute else -0.5 * difference.square().sum(-1)
+
+
+def _tile(precision: str, *, direct: bool, squares: bool) -> tuple[int, int, int]:
+    """Return the rows and columns of a tile, and how many columns a thread adds up at once; measured on an H200."""
+    if direct:
+        return 32, 32, 1
+    if squares:
+        return 64, 32, 1
+    return (64, 128, 16) if precision == "tf32" else (64, 64, 8)
 
 
 class FusedPair:
@@ -454,16 +520,17 @@ class FusedPair:
         """Return the sums over all pairs of rows."""
         z, s = self.z, self.s
         double = self.precision == "float64"
-        bm, bn = (32, 32) if double or z.direct else (64, 32 if squares else 64)
+        bm, bn, group = _tile(self.precision, direct=double or z.direct, squares=squares)
         out = torch.zeros(5, self.n, dtype=torch.float64, device=z.bandwidth.device)
         _sums_kernel[(-(-self.n // bm), -(-self.n // _CHUNK))](
             z.high, z.low, z.half, z.scale, z.columns, s.columns, self.weights, *out,
             self.n, self.rows, _CHUNK, self.shape[1], self.s_dimension, z.offset, s.offset,
-            D=z.high.shape[-1] if not z.direct else 16, SPLIT=self.precision != "tf32", DIRECT=z.direct,
-            ONE=self.s_dimension == 1, KIND_Z=z.kind, KIND_S=s.kind, ABSOLUTE_Z=z.absolute, ABSOLUTE_S=s.absolute,
+            D=z.high.shape[-1] if not z.direct else 16, AUGMENTED=z.augmented, DIRECT=z.direct,
+            SPLIT=self.precision != "tf32", ONE=self.s_dimension == 1, KIND_Z=z.kind, KIND_S=s.kind,
+            ABSOLUTE_Z=z.absolute, ABSOLUTE_S=s.absolute,
             SERIES_Z=z.series, SERIES_S=s.series, WEIGHTED=self.weighted, SQUARES=squares,
             SHIFT_Z=z.offset != 0.0, SHIFT_S=s.offset != 0.0, BM=bm, BN=bn,
-            DOUBLE=double, num_warps=4, num_stages=3,
+            DOUBLE=double, GROUP=group, num_warps=4, num_stages=3,
         )  # fmt: skip
         k, l, kl, kk, ll = out
         if not self.weighted:
@@ -530,8 +597,9 @@ class FusedPair:
             w = g.new_zeros(count)
             _gradient_kernel[(-(-count // bm), -(-self.n // _CHUNK))](
                 z.high, z.low, z.half, z.scale, z.back, s.columns, self.weights, shifts, mix, g, w,
-                self.n, self.rows, first, first + count, _CHUNK, self.s_dimension, z.offset, s.offset,
-                D=width, SPLIT=self.precision != "tf32", ONE=self.s_dimension == 1, BM=bm, BN=bn, SPARE=spare,
+                self.n, self.rows, first, first + count, _CHUNK, d, self.s_dimension, z.offset, s.offset,
+                D=width, AUGMENTED=z.augmented, SPLIT=self.precision != "tf32", ONE=self.s_dimension == 1, BM=bm,
+                BN=bn, SPARE=spare,
                 WEIGHTED=self.weighted, num_warps=4, num_stages=2, **options,
             )  # fmt: skip
             part = slice(first, first + count)
@@ -539,7 +607,7 @@ class FusedPair:
             if self.precision != "tf32":
                 u += z.low[part, :d]
             if spare:
-                w = g[:, d] / (z.back * _ONE)
+                w = g[:, d + 3] if z.augmented else g[:, d] / (z.back * _ONE)
             result[part] = (u.mul_(w.unsqueeze(-1) * z.back) - g[:, :d]).mul_(outer)
         return result
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from frhsic_core.kernels import median_bandwidth
+from frhsic_core.joint.fused_batch import can_fuse_batch, fused_batch_median
+from frhsic_core.kernels import median_bandwidth, median_of_exponents
 
 ESCAPE = 3.0  # the ratio may lie in [1/ESCAPE, ESCAPE]
 
@@ -38,8 +39,15 @@ class BandwidthPolicy:
         """Return whether step ``step`` of epoch ``epoch`` recomputes σ_Z."""
         raise NotImplementedError
 
-    def update(self, old: Tensor, z: Tensor) -> Tensor:
-        """Return the new σ_Z ``(models,)`` from the batch; ``old`` is zero before the first time."""
+    def update(self, old: Tensor, z: Tensor, *, exponents: Tensor | None = None) -> Tensor:
+        """Return the new σ_Z ``(models,)`` from the batch; ``old`` is zero before the first time.
+
+        ``exponents`` are −|z_i − z_j|²/2 of the rows, ``(models, m, m)``, where they are known already.
+        """
+        if exponents is not None:
+            return median_of_exponents(exponents, max_points=self.max_points)
+        if self.max_points is not None and self.max_points <= 128 and z.shape[-2] > 1 and can_fuse_batch(z):
+            return fused_batch_median(z, max_points=self.max_points)
         return median_bandwidth(z, max_points=self.max_points, method="batch")
 
 
@@ -56,8 +64,8 @@ class FixedBandwidth(BandwidthPolicy):
     def refreshes(self, epoch: int, step: int) -> bool:
         return epoch == 0 and step == 0
 
-    def update(self, old: Tensor, z: Tensor) -> Tensor:
-        return super().update(old, z) if self.value is None else torch.full_like(old, self.value)
+    def update(self, old: Tensor, z: Tensor, *, exponents: Tensor | None = None) -> Tensor:
+        return super().update(old, z, exponents=exponents) if self.value is None else torch.full_like(old, self.value)
 
 
 @dataclass(frozen=True)
@@ -79,8 +87,8 @@ class ReferenceSchedule(BandwidthPolicy):
     def refreshes(self, epoch: int, step: int) -> bool:
         return epoch % self.epochs == 0
 
-    def update(self, old: Tensor, z: Tensor) -> Tensor:
-        return super().update(old, z) + 1e-5
+    def update(self, old: Tensor, z: Tensor, *, exponents: Tensor | None = None) -> Tensor:
+        return super().update(old, z, exponents=exponents) + 1e-5
 
 
 @dataclass(frozen=True)
@@ -103,8 +111,8 @@ class MultipleOfMedian(EveryBatch):
         if not self.multiple > 0:
             raise ValueError(f"multiple is {self.multiple}: it must be positive.")
 
-    def update(self, old: Tensor, z: Tensor) -> Tensor:
-        return self.multiple * super().update(old, z)
+    def update(self, old: Tensor, z: Tensor, *, exponents: Tensor | None = None) -> Tensor:
+        return self.multiple * super().update(old, z, exponents=exponents)
 
 
 @dataclass(frozen=True)
@@ -117,8 +125,8 @@ class MovingAverage(BandwidthPolicy):
     def refreshes(self, epoch: int, step: int) -> bool:
         return True
 
-    def update(self, old: Tensor, z: Tensor) -> Tensor:
-        new = super().update(old, z)
+    def update(self, old: Tensor, z: Tensor, *, exponents: Tensor | None = None) -> Tensor:
+        new = super().update(old, z, exponents=exponents)
         return torch.where(old > 0, torch.lerp(old, new, self.rate), new)
 
 

@@ -36,14 +36,18 @@ SCRIPT = textwrap.dedent(
     def say(line):
         print(line, flush=True)
         time.sleep(pause)
-    print(run_experiment(experiment, ResultStore(sys.argv[1], "tiny"), device="cpu", say=say), flush=True)
+    workers = int(sys.argv[3]) if len(sys.argv) > 3 else 1
+    store = ResultStore(sys.argv[1], "tiny")
+    report = run_experiment(experiment, store, device="cpu", workers=workers, say=say)
+    print(report, flush=True)
+    sys.exit(130 if report.interrupted else 0)
     """
 )
 
 
 @pytest.fixture(scope="session")
 def runner() -> list[str]:
-    """Return a command that runs the tiny sweep; append the store and the seconds to wait after each stack."""
+    """Return a command that runs the tiny sweep; append the store, the seconds between stacks, and workers."""
     return [sys.executable, "-c", SCRIPT]
 
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from frhsic_core.joint.contraction import GradientTerm
+from frhsic_core.joint.contraction import Frame, GradientTerm
 from frhsic_core.kernels import median_bandwidth
 from frhsic_core.learning.bandwidth import BandwidthPolicy, resolve_policy
 from frhsic_core.learning.data import Batch, TrainingData
@@ -237,11 +237,7 @@ class KernelPenalty(Penalty):
     def scaled(self, z: Tensor, weights: Tensor | None = None) -> Tensor:
         """Return Z scaled as ``scale`` says, by the rows that count; mean and variance are weighted."""
         if self.scale == "standardize":
-            p = None if weights is None else weights.unsqueeze(-2)
-            centered = z - weighted_mean(z.mT, p).unsqueeze(-2)
-            variance = weighted_mean((centered * centered).mT, p).unsqueeze(-2)
-            # The constant keeps a coordinate that is constant from being scaled up to noise of variance one.
-            return centered * torch.rsqrt(variance + 1e-6)
+            return _standardized(z, weights)[0]
         if self.scale == "whiten":
             return whiten(z, weights)
         if self.scale == "minmax":
@@ -249,15 +245,41 @@ class KernelPenalty(Penalty):
             return (z - low) / (high - low + 1e-6)
         return z
 
-    def renew(self, z: Tensor, *, refresh: bool, enough: Tensor | None = None) -> Tensor:
+    def frame(self, z: Tensor, weights: Tensor | None = None) -> Frame:
+        """Return ``scaled`` Z for functions of the distances between its rows; the way back is written out."""
+        if self.scale == "whiten":
+            with torch.no_grad():
+                done = _Whitening.of(z, _column(weights))
+
+            def back(gradient: Tensor) -> Tensor:
+                return done.pull_back(gradient.double(), of_distances=True).to(gradient.dtype)
+
+            return Frame(z, done.white.to(z.dtype), back)
+        if self.scale == "standardize":
+            with torch.no_grad():
+                u, unit = _standardized(z, weights)
+
+            def back(gradient: Tensor) -> Tensor:
+                along = (gradient * u).sum(-2, keepdim=True)
+                share = 1.0 / u.shape[-2] if weights is None else weights.unsqueeze(-1)
+                return torch.addcmul(gradient, u, along * share, value=-1.0) * unit
+
+            return Frame(z, u, back)
+        z = self.scaled(z, weights)
+        return Frame(z, z.detach(), None)
+
+    def renew(
+        self, z: Tensor, *, refresh: bool, enough: Tensor | None = None, exponents: Tensor | None = None
+    ) -> Tensor:
         """Return σ_Z ``(models,)`` for scaled Z; ``refresh`` recomputes it in place first.
 
-        If too few rows count (``enough`` is False), scaled Z has no meaning and the old σ_Z stays, if there is one.
+        ``exponents`` are −|z_i − z_j|²/2 of the scaled rows, where they are known already. If too few rows
+        count (``enough`` is False), scaled Z has no meaning and the old σ_Z stays, if there is one.
         """
         if refresh:
             assert self.policy is not None
             with torch.no_grad():
-                new = self.policy.update(self.sigma_z, z)
+                new = self.policy.update(self.sigma_z, z, exponents=exponents)
                 if enough is not None and self.scale in ("standardize", "whiten"):
                     new = torch.where(enough | (self.sigma_z == 0), new, self.sigma_z)
                 self.sigma_z.copy_(new)
@@ -298,39 +320,87 @@ def whiten(z: Tensor, weights: Tensor | None = None) -> Tensor:
     >>> bool((white.mT @ white / 4 - torch.eye(2)).abs().max() < 1e-2)
     True
     """
-    m = z.shape[-2]
-    p = z.new_full((1, m, 1), 1.0 / m, dtype=torch.float64) if weights is None else weights.double().unsqueeze(-1)
-    return _Whiten.apply(z.double(), p).to(z.dtype)
+    return _Whiten.apply(z.double(), _column(weights)).to(z.dtype)
+
+
+def _standardized(z: Tensor, weights: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Return the columns with mean zero and variance one, and what they were multiplied by."""
+    p = None if weights is None else weights.unsqueeze(-2)
+    centered = z - weighted_mean(z.mT, p).unsqueeze(-2)
+    variance = weighted_mean((centered * centered).mT, p).unsqueeze(-2)
+    # The constant keeps a coordinate that is constant from being scaled up to noise of variance one.
+    unit = torch.rsqrt(variance + 1e-6)
+    return centered * unit, unit
+
+
+def _column(weights: Tensor | None) -> Tensor | None:
+    return None if weights is None else weights.to(torch.float64).unsqueeze(-1)
+
+
+@dataclass(frozen=True)
+class _Whitening:
+    r"""U = Z_c Wᵀ with Z_c the centered rows, W = L⁻¹ and LLᵀ = C + r tr(C) I, C = Z_cᵀ diag(p) Z_c; p = None is 1/m.
+
+    For a gradient G in U, dW = −Φ(W dC Wᵀ) W with Φ the lower triangle and half the diagonal, so that with
+    N = 2 sym Φ(GᵀU) the gradient in Z_c is (G − diag(p) U N) W − r tr(WᵀNW) diag(p) Z_c: three products where autograd
+    through the factorization would solve two more triangular systems.
+
+    A function of the distances between the rows of U does not change when U is rotated: GᵀU is then symmetric, and N
+    equals it. It does not change when U is shifted either, and the gradient has mean zero; W has multiplied what
+    rounding left of the mean, and Adam would make steps of it, so that the mean is taken out again.
+    """
+
+    centered: Tensor
+    p: Tensor | None
+    inverse: Tensor
+    white: Tensor
+
+    @classmethod
+    def of(cls, z: Tensor, p: Tensor | None) -> _Whitening:
+        """Whiten Z ``(models, m, d)`` in double precision."""
+        m, d = z.shape[-2:]
+        if p is None:
+            centered = z - z.mean(-2, keepdim=True, dtype=torch.float64)  # float64 from here on
+            covariance = torch.baddbmm(centered.new_empty(1, 1, 1), centered.mT, centered, beta=0.0, alpha=1.0 / m)
+        else:
+            centered = z - (p * z).sum(-2, keepdim=True)
+            covariance = (p * centered).mT @ centered
+        diagonal = covariance.diagonal(dim1=-2, dim2=-1)
+        # cholesky_ex does not look at its result, so that nothing waits for the device; 1e-8 is for a constant Z.
+        diagonal += RIDGE * diagonal.sum(-1, keepdim=True) + 1e-8
+        factor, _ = torch.linalg.cholesky_ex(covariance)
+        eye = torch.eye(d, dtype=torch.float64, device=z.device)
+        inverse = torch.linalg.solve_triangular(factor, eye.expand_as(factor), upper=False)
+        return cls(centered, p, inverse, centered @ inverse.mT)
+
+    def pull_back(self, gradient: Tensor, *, of_distances: bool) -> Tensor:
+        """Return the gradient in Z from one in U; ``of_distances`` says that it is one of a function of distances."""
+        inner = gradient.mT @ self.white
+        if not of_distances:
+            lower = inner.tril()
+            inner = lower + lower.mT - torch.diag_embed(inner.diagonal(dim1=-2, dim2=-1))
+        turned = inner @ self.inverse
+        trace = (turned * self.inverse).sum((-2, -1), keepdim=True)
+        outer = gradient @ self.inverse
+        if self.p is None:
+            m = gradient.shape[-2]
+            outer = torch.baddbmm(outer, self.white, turned, alpha=-1.0 / m)
+            slope = outer.addcmul_(self.centered, trace, value=-RIDGE / m)
+            return slope.sub_(slope.mean(-2, keepdim=True))
+        slope = outer - self.p * (self.white @ turned + RIDGE * trace * self.centered)
+        return slope - self.p * slope.sum(-2, keepdim=True)
 
 
 class _Whiten(torch.autograd.Function):
-    r"""U = Z_c Wᵀ with Z_c the centered rows, W = L⁻¹ and LLᵀ = C + r tr(C) I, C = Z_cᵀ diag(p) Z_c.
-
-    For a gradient G in U, dW = −Φ(W dC Wᵀ) W with Φ the lower triangle and half the diagonal, so that with
-    S = Wᵀ sym Φ(GᵀU) W the gradient in Z_c is GW − 2 diag(p) Z_c (S + r tr(S) I), four small products where
-    autograd through the factorization would solve two more triangular systems.
-    """
+    """Whitening for autograd; see :class:`_Whitening`."""
 
     @staticmethod
-    def forward(ctx: Any, z: Tensor, p: Tensor) -> Tensor:
-        centered = z - (p * z).sum(-2, keepdim=True)
-        covariance = (p * centered).mT @ centered
-        total = covariance.diagonal(dim1=-2, dim2=-1).sum(-1)[..., None, None]
-        eye = torch.eye(z.shape[-1], dtype=z.dtype, device=z.device)
-        # cholesky_ex does not look at its result, so that nothing waits for the device; 1e-8 is for a constant Z.
-        factor, _ = torch.linalg.cholesky_ex(covariance + (RIDGE * total + 1e-8) * eye)
-        inverse = torch.linalg.solve_triangular(factor, eye.expand_as(factor), upper=False)
-        white = centered @ inverse.mT
-        ctx.save_for_backward(centered, p, inverse, white)
-        return white
+    def forward(ctx: Any, z: Tensor, p: Tensor | None) -> Tensor:
+        done = _Whitening.of(z, p)
+        ctx.save_for_backward(done.centered, done.p, done.inverse, done.white)
+        return done.white
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        centered, p, inverse, white = ctx.saved_tensors
-        lower = (gradient.mT @ white).tril()
-        half = 0.5 * (lower + lower.mT - torch.diag_embed(lower.diagonal(dim1=-2, dim2=-1)))
-        inner = inverse.mT @ half @ inverse
-        ridge = RIDGE * inner.diagonal(dim1=-2, dim2=-1).sum(-1)[..., None, None]
-        slope = gradient @ inverse - 2.0 * p * (centered @ inner + ridge * centered)
-        return slope - p * slope.sum(-2, keepdim=True), None
+        return _Whitening(*ctx.saved_tensors).pull_back(gradient, of_distances=False), None

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from frhsic_core.choices import one_of
 from frhsic_core.joint.contraction import (
+    Frame,
     GradientTerm,
     centered_for,
     centered_gaussian,
@@ -20,6 +21,7 @@ from frhsic_core.joint.contraction import (
     own_product,
     smallest_own,
 )
+from frhsic_core.joint.fused_batch import can_fuse_batch, fused_batch_term, fused_output_term
 from frhsic_core.kernels import Categorical, Gaussian, InverseMultiquadric, Kernel, Laplacian, Product, median_bandwidth
 from frhsic_core.learning.bandwidth import BandwidthPolicy
 from frhsic_core.learning.data import Batch
@@ -175,9 +177,15 @@ class FRHSIC(KernelPenalty):
         rows = z.shape[-2]
         if self.estimator == "unbiased" and rows < 4:
             return [0.0 * batch.output.sum(-1)]  # fewer than four rows define no unbiased estimate
+        conditional = self._given is not None
+        fused = self._fuses(z, weights) and not conditional
         if self.on != "output" or refresh:
-            z = self.scaled(z, weights)
-            kernel_z = self._kernel_z(self.renew(z, refresh=refresh, enough=enough))
+            # A frame's way back is that of a function of distances, which these two kernels are.
+            frame = self.frame(z, weights) if self.kernel in ("gaussian", "imq") and not conditional else None
+            z = self.scaled(z, weights) if frame is None else frame.u
+            dense = frame is not None and frame.back is not None and not fused and self.on != "output"
+            known = frame.exponents if dense else None
+            kernel_z = self._kernel_z(self.renew(z, refresh=refresh, enough=enough, exponents=known))
         if self._given is not None:
             operator = self._given(
                 batch, weights, unbiased=self.estimator == "unbiased", minimum_rows=self.minimum_rows
@@ -187,10 +195,12 @@ class FRHSIC(KernelPenalty):
             normalized = self.estimator == "normalized"
             return conditional_terms(operator, self._grams(batch), scaled_z, output, normalized=normalized)
         factor = 1.0 / (rows * rows) if self.estimator == "biased" and weights is None else 1.0
+        if fused and self.on != "output":
+            return self._fused_terms(batch, frame, factor)
         for centered, own in self._attributes(batch, weights):
             if self.on != "output":
                 function = inner_product(centered) if own is None else correlation(centered, own, row_weights=weights)
-                terms.append(gram_term(z, kernel_z, function, factor=factor))
+                terms.append(gram_term(frame or z, kernel_z, function, factor=factor))
             if self.on != "representation":
                 terms.append(factor * self._on_output(batch.output, centered, own, weights))
         return counted(terms, enough)
@@ -203,6 +213,26 @@ class FRHSIC(KernelPenalty):
             weights = weights / weights.sum(-1, keepdim=True).clamp_min(1e-30)
         return weights, enough
 
+    def _fuses(self, z: Tensor, weights: Tensor | None) -> bool:
+        """Return whether the fused kernels compute this penalty: equal weights, and Gaussian kernels on both sides."""
+        gaussian = self.kernel == self.kernel_s == "gaussian" and self.attributes != "product" and not self.categorical
+        return weights is None and gaussian and self.estimator != "unbiased" and can_fuse_batch(z)
+
+    def _fused_terms(self, batch: Batch, frame: Frame, factor: float) -> list[GradientTerm | Tensor]:
+        terms: list[GradientTerm | Tensor] = []
+        options = {"normalized": self.estimator == "normalized", "factor": factor}
+        for a in range(len(self.attribute_rows)):
+            rows = self._rows_of_attribute(a, batch.rows)
+            rows = rows[..., : rows.shape[-1] // 2 - 2]  # the first of the two halves, without what was added to it
+            term, own = fused_batch_term(frame, rows, self.sigma_z, **options)
+            terms.append(term)
+            if self.on == "both":
+                terms.append(fused_output_term(batch.output, rows, own, **options))
+        return terms
+
+    def _rows_of_attribute(self, a: int, rows: Tensor) -> Tensor:
+        return self.attribute_rows[a].index_select(0, rows.reshape(-1)).view(*rows.shape, -1)
+
     def _attributes(self, batch: Batch, weights: Tensor | None) -> Iterator[tuple[Tensor, Tensor | None]]:
         """Yield, for each criterion, A with HSIC ∝ ⟨K, A⟩, and ⟨L, A⟩ where the normalized form needs it."""
         s = batch.s
@@ -211,8 +241,7 @@ class FRHSIC(KernelPenalty):
         for a, column in enumerate(columns):
             plain = weights is None and self.kernel_s == "gaussian" and not self.categorical
             if plain and self.estimator != "unbiased" and self.attributes != "product":
-                own_rows = self.attribute_rows[a].index_select(0, rows.reshape(-1))
-                centered = centered_gaussian(own_rows.view(*rows.shape, -1))
+                centered = centered_gaussian(self._rows_of_attribute(a, rows))
                 gram = centered  # with equal weights, only the centered matrix enters the normalized form
             else:
                 gram = self._gram(column, a)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import time
 import warnings
@@ -76,6 +77,15 @@ def set_threads(threads: int) -> None:
     import torch
 
     torch.set_num_threads(threads)
+
+
+def free_memory(device: str) -> None:
+    """Collect garbage on a GPU: a trainer and its captured graphs refer to each other, so nothing else frees them."""
+    if device.startswith("cuda"):
+        import torch
+
+        gc.collect()
+        torch.cuda.empty_cache()
 
 
 class Samples:

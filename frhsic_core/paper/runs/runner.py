@@ -14,16 +14,24 @@ The results stay in ``results/main.parts``. On a machine with pyarrow, ``frhsic 
 
 from __future__ import annotations
 
-import gc
 import math
 import time
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 
-from frhsic_core.paper.runs.jobs import OutOfTime, Samples, require_known, resolved_device, run_job, set_threads
+from frhsic_core.paper.runs.jobs import (
+    OutOfTime,
+    Samples,
+    free_memory,
+    require_known,
+    resolved_device,
+    run_job,
+    set_threads,
+)
 from frhsic_core.paper.runs.plan import Experiment, Job, Study, Unit
 from frhsic_core.paper.runs.store import Part, ResultStore
+from frhsic_core.paper.runs.workers import chosen_workers, run_in_processes
 from frhsic_core.registry import DATASETS, METHODS
 
 Outcomes = Generator[tuple[Job | Unit, Part | BaseException], None, None]
@@ -39,6 +47,8 @@ class Report:
     rows: int = 0
     seconds_training: float = 0.0
     seconds_evaluation: float = 0.0
+    seconds: float = 0.0
+    workers: int = 1
     left: int = 0
     stopped: str = ""
     failed: list[str] = field(default_factory=list)
@@ -49,6 +59,11 @@ class Report:
     def exit_status(self) -> int:
         """0 if all is done, 3 if jobs are left, 4 if a job failed, 130 if interrupted."""
         return 130 if self.interrupted else 4 if self.failed else 3 if self.left else 0
+
+    def interrupt(self, lost: str) -> None:
+        """Record that Ctrl-C ended the run; ``lost`` is what was in progress."""
+        self.interrupted = True
+        self.stopped = f"interrupted; {lost} lost, finished ones are kept; run the same command again to resume"
 
     def add(self, part: Part) -> str:
         """Count a finished job and return one line about it."""
@@ -75,6 +90,8 @@ class Report:
         spent = f"{self.seconds_training:.1f} s"
         if self.job_name == "stack":
             spent += f" training, {self.seconds_evaluation:.1f} s evaluation"
+        if self.workers > 1:
+            spent += f" in {self.workers} processes, {self.seconds:.1f} s from start to end"
         lines = [
             f"{_count(self.jobs, self.job_name)}, {_count(self.rows, self.row_name)} finished: {spent}",
             f"{_count(self.left, self.job_name)} left" + (f" ({self.stopped})" if self.stopped else ""),
@@ -90,6 +107,7 @@ def run_experiment(
     device: str = "auto",
     threads: int | None = None,
     minutes: float | None = None,
+    workers: int | None = None,
     dask: str | None = None,
     say: Callable[[str], None] | None = None,
 ) -> Report:
@@ -110,6 +128,9 @@ def run_experiment(
         Number of CPU threads of torch. By default it is left as it is.
     minutes : float, optional
         Wall-clock limit. A stack that would end after it is stopped early, and the run ends; a unit is not started.
+    workers : int, optional
+        Number of processes that train stacks at the same time. By default one on a CPU and several on a GPU; see
+        :mod:`frhsic_core.paper.runs.workers`.
     dask : str, optional
         Address of a Dask scheduler whose workers train the stacks; see :mod:`frhsic_core.paper.runs.cluster`.
     say : callable, optional
@@ -125,6 +146,8 @@ def run_experiment(
         raise ValueError(f"{experiment.name} measures one machine and cannot run on a cluster: run it without --dask.")
     if dask is not None and minutes is not None:
         raise ValueError("A run on a cluster has no time limit: leave out --minutes or --dask.")
+    if dask is not None and workers is not None:
+        raise ValueError("The cluster decides how many workers there are: leave out --workers or --dask.")
     if threads is not None:
         set_threads(threads)
     jobs = experiment.missing(store.done())
@@ -135,12 +158,24 @@ def run_experiment(
     # An error that every job would meet is raised once, now.
     store.require_writable()
     outcomes: Outcomes
+    deadline = math.inf
     if dask is None:
-        samples = Samples(resolved_device(device))
+        device = resolved_device(device)
+        report.workers = chosen_workers(workers, experiment, device, jobs=len(jobs))
         fetch_missing_data((job.data for job in jobs if job.data), say=say)
         clock = _Clock(jobs)
-        deadline = math.inf if minutes is None else clock.begin + 60.0 * minutes
-        outcomes = _run_here(jobs, store, samples=samples, deadline=deadline, clock=clock, report=report, say=say)
+        if minutes is not None:
+            deadline = clock.begin + 60.0 * minutes
+        if report.workers > 1:
+            say(f"{report.workers} processes train at the same time on {device}")
+            jobs = sorted(jobs, key=_weight, reverse=True)  # a long one at the end would leave the others idle
+            outcomes = run_in_processes(
+                jobs, store, workers=report.workers, device=device, threads=threads or 1, deadline=deadline, say=say
+            )  # fmt: skip
+        else:
+            outcomes = _run_here(
+                jobs, store, samples=Samples(device), deadline=deadline, clock=clock, report=report, say=say
+            )  # fmt: skip
     else:
         from frhsic_core.paper.runs.cluster import run_on_workers
 
@@ -148,16 +183,24 @@ def run_experiment(
         clock = _Clock(jobs)
         outcomes = run_on_workers(jobs, address=dask, device=device, threads=threads or 1)
     with closing(outcomes):  # gives the claim back if a part cannot be written
-        for job, outcome in outcomes:
-            if isinstance(outcome, Part):
-                store.write(outcome)
-                clock.finished(job)
-                line = report.add(outcome)
-                say(f"[{report.jobs}/{len(jobs)}] {line}; {clock}")
-            else:
-                clock.skipped(job)
-                say(report.fail(job, outcome))
+        try:
+            for job, outcome in outcomes:
+                if isinstance(outcome, Part):
+                    store.write(outcome)
+                    clock.finished(job)
+                    line = report.add(outcome)
+                    say(f"[{report.jobs}/{len(jobs)}] {line}; {clock}")
+                else:
+                    clock.skipped(job)
+                    say(report.fail(job, outcome))
+        except KeyboardInterrupt:
+            if report.workers == 1:
+                raise
+            report.interrupt(f"the {report.job_name}s in progress are")
+    report.seconds = time.monotonic() - clock.begin
     report.left = len(experiment.missing(store.done()))
+    if report.left and not report.stopped and report.seconds >= deadline - clock.begin:
+        report.stopped = "time limit"
     return report
 
 
@@ -188,26 +231,13 @@ def _run_here(
                 say(str(error))
                 return
             except KeyboardInterrupt:
-                report.interrupted = True
-                report.stopped = (
-                    f"interrupted; the {report.job_name} in progress is lost, finished ones are kept; "
-                    "run the same command again to resume"
-                )
+                report.interrupt(f"the {report.job_name} in progress is")
                 return
             except Exception as error:  # one broken job (a missing file, memory) must not stop the others
                 outcome = error
             finally:
-                _free_memory(samples.device)
+                free_memory(samples.device)
             yield job, outcome
-
-
-def _free_memory(device: str) -> None:
-    """Collect garbage on a GPU: a trainer and its captured graphs refer to each other, so nothing else frees them."""
-    if device.startswith("cuda"):
-        import torch
-
-        gc.collect()
-        torch.cuda.empty_cache()
 
 
 def _count(number: int, name: str) -> str:
