@@ -10,7 +10,7 @@ from torch import Tensor
 
 from frhsic_core.conditional import eipm
 from frhsic_core.joint import HSICLoss, distance_correlation, distance_covariance, hsic, normalized_hsic
-from frhsic_core.kernels import Gaussian, InverseMultiquadric, Laplacian, median_bandwidth
+from frhsic_core.kernels import Gaussian, InverseMultiquadric, Laplacian, MultiScale, median_bandwidth
 from frhsic_core.learning import ADV, FREM, FRHSIC, LAFTR, DCor, EveryBatch, MMDBinned, Penalty, RegGDP, make_penalty
 from frhsic_core.learning.data import Batch, TrainingData
 from frhsic_core.learning.penalties.frhsic import uniform_weights
@@ -60,6 +60,7 @@ ALL = {
     "frhsic output": lambda **k: FRHSIC(on="output", **k),
     "frhsic minmax": lambda **k: FRHSIC(scale="minmax", kernel="imq", **k),
     "frhsic uniform": lambda **k: FRHSIC(reference="uniform", on="both", **k),
+    "frhsic multi-scale": lambda **k: FRHSIC(kernel="multi_scale", kernel_s="multi_scale", on="both", **k),
     "frhsic sum": lambda **k: FRHSIC(attributes="sum", kernel_s="laplacian", **k),
     "frem": lambda **k: FREM(**k),
     "frem squared": lambda **k: FREM(power=2, anchors=None, scale="minmax", **k),
@@ -80,7 +81,8 @@ UNWEIGHTED = ALL | {
 
 
 @pytest.mark.parametrize(
-    ("kernel", "make"), [("gaussian", Gaussian), ("laplacian", Laplacian), ("imq", InverseMultiquadric)]
+    ("kernel", "make"),
+    [("gaussian", Gaussian), ("multi_scale", MultiScale), ("laplacian", Laplacian), ("imq", InverseMultiquadric)],
 )
 @pytest.mark.parametrize("estimator", ["biased", "unbiased", "normalized"])
 def test_frhsic_is_hsic(kernel: str, make: type, estimator: str) -> None:
@@ -97,7 +99,7 @@ def test_frhsic_is_hsic(kernel: str, make: type, estimator: str) -> None:
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("p", [1, 2])
-@pytest.mark.parametrize("bandwidths", ["median of the batch", "fixed"])
+@pytest.mark.parametrize("bandwidths", ["median of the batch", "fixed", "fixed, multi-scale"])
 @pytest.mark.parametrize(
     ("estimator", "weighted"),
     [("biased", False), ("biased", True), ("unbiased", False), ("normalized", False), ("normalized", True)],
@@ -115,6 +117,10 @@ def test_frhsic_and_hsic_loss_agree(
     if bandwidths == "fixed":
         loss = HSICLoss(lam, estimator=estimator, kernel_z=Gaussian(1.3), kernel_s=Gaussian(0.4))
         penalty = FRHSIC(estimator=estimator, scale=None, bandwidth=1.3, bandwidth_s=0.4)
+    elif bandwidths == "fixed, multi-scale":
+        loss = HSICLoss(lam, estimator=estimator, kernel_z=MultiScale(1.3), kernel_s=MultiScale(0.4))
+        several = {"kernel": "multi_scale", "kernel_s": "multi_scale"}
+        penalty = FRHSIC(estimator=estimator, scale=None, bandwidth=1.3, bandwidth_s=0.4, **several)
     else:
         loss = HSICLoss(lam, estimator=estimator)
         penalty = FRHSIC(estimator=estimator, scale=None, bandwidth=EveryBatch(max_points=None))
@@ -132,7 +138,9 @@ def test_frhsic_and_hsic_loss_agree(
     torch.testing.assert_close(gradient, expected, rtol=0, atol=tolerance)
 
 
-@pytest.mark.parametrize(("kernel_s", "make"), [("laplacian", Laplacian), ("imq", InverseMultiquadric)])
+@pytest.mark.parametrize(
+    ("kernel_s", "make"), [("multi_scale", MultiScale), ("laplacian", Laplacian), ("imq", InverseMultiquadric)]
+)
 @pytest.mark.parametrize("estimator", ["biased", "unbiased", "normalized"])
 def test_frhsic_takes_another_kernel_on_s(kernel_s: str, make: type, estimator: str) -> None:
     """Another kernel on S agrees with the library's statistic, and differs from the Gaussian."""
@@ -165,6 +173,8 @@ def test_frhsic_on_the_output_uses_a_linear_kernel() -> None:
     both = value(FRHSIC(on="both", bandwidth_s=0.4))
     parts = value(FRHSIC(on="output", bandwidth_s=0.4)) + value(FRHSIC(bandwidth_s=0.4))
     torch.testing.assert_close(both, parts)
+    weighted = value(FRHSIC(on="both", bandwidth_s=0.4, output_weight=3.0))
+    torch.testing.assert_close(weighted - both, 2.0 * value(FRHSIC(on="output", bandwidth_s=0.4, output_weight=3.0)))
 
 
 @pytest.mark.parametrize("attributes", ["joint", "product", "sum"])

@@ -20,7 +20,15 @@ from frhsic_core.joint.contraction import (
     own_product,
     smallest_own,
 )
-from frhsic_core.kernels import Gaussian, InverseMultiquadric, Kernel, Laplacian, Product, median_bandwidth
+from frhsic_core.kernels import (
+    Gaussian,
+    InverseMultiquadric,
+    Kernel,
+    Laplacian,
+    MultiScale,
+    Product,
+    median_bandwidth,
+)
 from frhsic_core.learning.bandwidth import BandwidthPolicy
 from frhsic_core.learning.data import Batch
 from frhsic_core.learning.penalties.base import KernelPenalty, Setup, counted, weighted_mean
@@ -31,6 +39,7 @@ ATTRIBUTES = ("joint", "product", "sum")
 REFERENCES = ("product", "uniform")
 KERNELS: dict[str, Callable[[Tensor], Kernel]] = {
     "gaussian": Gaussian,
+    "multi_scale": MultiScale,
     "laplacian": Laplacian,
     "imq": InverseMultiquadric,
 }
@@ -71,9 +80,12 @@ class FRHSIC(KernelPenalty):
         Z lowers.
     on : {"representation", "output", "both"}
         Penalize Z; or the head's output with a linear kernel, the fixed-head form (Theorem 4.3); or their sum.
-    kernel : {"gaussian", "laplacian", "imq"} or callable
-        Kernel on Z; a callable takes σ_Z ``(models,)`` and returns a kernel.
-    kernel_s : {"gaussian", "laplacian", "imq"}
+    output_weight : float
+        Weight of the term on the head's output, relative to the term on Z, if ``on`` is ``"both"``.
+    kernel : {"gaussian", "multi_scale", "laplacian", "imq"} or callable
+        Kernel on Z; a callable takes σ_Z ``(models,)`` and returns a kernel. ``"multi_scale"`` is the mean of the
+        Gaussians at 2, 1, ½ and ¼ of σ_Z (:class:`frhsic_core.kernels.MultiScale`).
+    kernel_s : {"gaussian", "multi_scale", "laplacian", "imq"}
         Kernel on S.
     bandwidth : BandwidthPolicy, str or float
         Policy for σ_Z; by default a moving average of the batches' medians.
@@ -106,6 +118,7 @@ class FRHSIC(KernelPenalty):
         *,
         estimator: str = "normalized",
         on: str = "representation",
+        output_weight: float = 1.0,
         kernel: str | Callable[[Tensor], Kernel] = "gaussian",
         kernel_s: str = "gaussian",
         bandwidth: BandwidthPolicy | str | float = "moving_average",
@@ -127,6 +140,8 @@ class FRHSIC(KernelPenalty):
             one_of(name, value, allowed)
         if isinstance(kernel, str) and kernel not in KERNELS:
             raise ValueError(f"kernel is {kernel!r}: choose one of {', '.join(map(repr, KERNELS))} or a callable.")
+        if not 0 <= output_weight < float("inf"):
+            raise ValueError(f"output_weight is {output_weight}: it must be zero or positive.")
         if estimator == "unbiased" and reference == "uniform":
             raise ValueError(
                 "reference='uniform' weights the rows, and estimator='unbiased' has no weights: use 'biased' or "
@@ -134,11 +149,18 @@ class FRHSIC(KernelPenalty):
             )
         self.estimator = estimator
         self.on = on
+        self.output_weight = float(output_weight)
         self.kernel = kernel
         self.kernel_s = kernel_s
         self.bandwidth_s = bandwidth_s
         self.attributes = attributes
         self.reference = reference
+
+    def settings(self) -> dict[str, object]:
+        said = super().settings()
+        if self.output_weight == 1.0:  # a checkpoint from before this setting existed can still be resumed
+            del said["output_weight"]
+        return said
 
     def prepare(self, setup: Setup) -> None:
         super().prepare(setup)
@@ -149,7 +171,8 @@ class FRHSIC(KernelPenalty):
         sigma = torch.stack([_attribute_bandwidth(column, self.bandwidth_s) for column in columns], dim=-1)
         self.register_buffer("sigma_s", sigma.to(setup.data.x.dtype)[setup.dataset])
         if self.attributes != "product":
-            rows = [gaussian_rows(column, sigma[:, a].to(column)) for a, column in enumerate(columns)]
+            widest = 2.0 * sigma if self.kernel_s == "multi_scale" else sigma
+            rows = [gaussian_rows(column, widest[:, a].to(column)) for a, column in enumerate(columns)]
             self.register_buffer("attribute_rows", torch.stack(rows).flatten(1, 2), persistent=False)
         if self.reference == "uniform":
             self.register_buffer("density_weight", uniform_weights(s).flatten(0, 1), persistent=False)
@@ -170,7 +193,8 @@ class FRHSIC(KernelPenalty):
                 function = inner_product(centered) if own is None else correlation(centered, own, row_weights=weights)
                 terms.append(gram_term(z, kernel_z, function, factor=factor))
             if self.on != "representation":
-                terms.append(factor * self._on_output(batch.output, centered, own, weights))
+                weight = factor * (self.output_weight if self.on == "both" else 1.0)
+                terms.append(weight * self._on_output(batch.output, centered, own, weights))
         return counted(terms, enough)
 
     def row_weights(self, batch: Batch) -> tuple[Tensor | None, Tensor | None]:
@@ -187,10 +211,11 @@ class FRHSIC(KernelPenalty):
         rows = batch.rows
         columns = s.split(1, dim=-1) if self.attributes == "sum" else [s]
         for a, column in enumerate(columns):
-            plain = weights is None and self.kernel_s == "gaussian"
+            plain = weights is None and self.kernel_s in ("gaussian", "multi_scale")
             if plain and self.estimator != "unbiased" and self.attributes != "product":
                 own_rows = self.attribute_rows[a].index_select(0, rows.reshape(-1))
-                centered = centered_gaussian(own_rows.view(*rows.shape, -1))
+                multi_scale = self.kernel_s == "multi_scale"
+                centered = centered_gaussian(own_rows.view(*rows.shape, -1), multi_scale=multi_scale)
                 gram = centered  # with equal weights, only the centered matrix enters the normalized form
             else:
                 kernels = [KERNELS[self.kernel_s](self.sigma_s[:, b]) for b in range(self.sigma_s.shape[1])]
