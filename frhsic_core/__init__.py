@@ -23,6 +23,7 @@ _EXPORTS = {
         "InverseMultiquadric",
         "Laplacian",
         "Linear",
+        "MultiScale",
         "Product",
         "median_bandwidth",
     ),
@@ -94,6 +95,7 @@ if TYPE_CHECKING:
         InverseMultiquadric,
         Laplacian,
         Linear,
+        MultiScale,
         Product,
         median_bandwidth,
     )

@@ -8,7 +8,7 @@ Bandwidths may be tensors with the batch shape: a stack of models, each with a b
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -279,6 +279,67 @@ class Gaussian(_BandwidthKernel):
     def __call__(self, x: Tensor, y: Tensor | None = None) -> Tensor:
         scale = self._scale(x)
         return gaussian_gram(x / scale, None if y is None else y / scale)
+
+
+@dataclass(frozen=True)
+class MultiScale(_BandwidthKernel):
+    r"""Mean of the Gaussian kernels with bandwidths 2σ, σ, σ/2 and σ/4: ν = 1, ℓ = √5.3125/σ, characteristic.
+
+    A Gaussian kernel hardly distinguishes points that are much closer than its bandwidth, so what an attribute does on
+    a finer scale escapes it. With t = exp(−‖x − y‖²/8σ²) the kernel is (t + t⁴ + t¹⁶ + t⁶⁴)/4: one exponential and six
+    squares, O(nmd) time and O(nm) memory as for :class:`Gaussian`. The mean of ‖φ(x) − φ(y)‖² over the scales gives ℓ.
+
+    Parameters
+    ----------
+    bandwidth : float or Tensor
+        σ > 0; a tensor holds one bandwidth for each batch element.
+
+    Examples
+    --------
+    >>> scales = [Gaussian(factor)(torch.tensor([[0.0], [1.0]])) for factor in (2.0, 1.0, 0.5, 0.25)]
+    >>> bool((MultiScale(1.0)(torch.tensor([[0.0], [1.0]])) - sum(scales) / 4).abs().max() < 1e-6)
+    True
+    """
+
+    def __call__(self, x: Tensor, y: Tensor | None = None) -> Tensor:
+        scale = 2.0 * self._scale(x)
+        return multi_scale_gram(gaussian_gram(x / scale, None if y is None else y / scale))
+
+    @property
+    def lipschitz(self) -> float | Tensor:
+        return math.sqrt(5.3125) / self.bandwidth
+
+
+def multi_scale_gram(widest: Tensor) -> Tensor:
+    """Return the Gram matrix of :class:`MultiScale` from that of its widest Gaussian, which has twice the bandwidth."""
+    return 0.25 * sum(_powers(widest), start=widest)
+
+
+def multi_scale_pair(widest: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the Gram matrix of :class:`MultiScale`, and −2 times its derivative in ‖x − y‖²/4σ².
+
+    The derivative of a Gaussian with bandwidth fσ is −k/2f²σ², so the fine scales count 4, 16 and 64 times as much.
+    """
+    gram = widest.clone()
+    slope = widest.clone()
+    for power, finer in zip((4.0, 16.0, 64.0), _powers(widest), strict=True):
+        gram.add_(finer)
+        slope.add_(finer, alpha=power)
+    return gram.mul_(0.25), slope.mul_(0.25)
+
+
+def _powers(widest: Tensor) -> Iterator[Tensor]:
+    """Yield the powers 4, 16 and 64 of a Gram matrix.
+
+    What lies below the fourth root of the smallest number is raised to it, as in :func:`exponential`: its fourth power
+    would be a subnormal number, which makes every later operation slow.
+    """
+    lowest = torch.finfo(widest.dtype).tiny ** 0.25
+    for _ in range(3):
+        widest = widest.clamp_min(lowest)
+        square = widest * widest
+        widest = square * square
+        yield widest
 
 
 @dataclass(frozen=True)

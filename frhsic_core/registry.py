@@ -102,8 +102,16 @@ class Method:
 # Settings of the penalties in the protocols that depart from the defaults of the class.
 _SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
     "frhsic": {
-        "text": {"estimator": "biased", "scale": None, "bandwidth": "every_20_epochs"},
-        "reference": {"estimator": "biased", "scale": None, "bandwidth": "reference", "bandwidth_s": "first_1000"},
+        # Whitened FRHSIC, which are the defaults of the class as well.
+        "recommended": {"estimator": "biased", "scale": "whiten", "bandwidth": "moving_average", "on": "both"},
+        "text": {"estimator": "biased", "scale": None, "bandwidth": "every_20_epochs", "on": "representation"},
+        "reference": {
+            "estimator": "biased",
+            "scale": None,
+            "bandwidth": "reference",
+            "bandwidth_s": "first_1000",
+            "on": "representation",
+        },
     },
     "frem": {"text": {"power": 2, "scale": "minmax"}},
     "reg_gdp": {"text": {"grid_range": "training"}},

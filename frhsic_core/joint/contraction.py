@@ -24,9 +24,12 @@ from torch.autograd.function import once_differentiable
 from frhsic_core.kernels import (
     Gaussian,
     InverseMultiquadric,
+    MultiScale,
     augmented_rows,
     exponential,
     half_squared_distances,
+    multi_scale_gram,
+    multi_scale_pair,
 )
 
 ESTIMATORS = ("biased", "unbiased")
@@ -130,10 +133,16 @@ def gaussian_rows(s: Tensor, bandwidth: Tensor) -> Tensor:
     return torch.cat(augmented_rows(u), dim=-1)
 
 
-def centered_gaussian(rows: Tensor) -> Tensor:
-    """Return HLH for the Gaussian Gram matrix L of S, from some rows of :func:`gaussian_rows`, without a copy of L."""
+def centered_gaussian(rows: Tensor, *, multi_scale: bool = False) -> Tensor:
+    """Return HLH for the Gaussian Gram matrix L of S, from some rows of :func:`gaussian_rows`, without a copy of L.
+
+    With ``multi_scale``, L is that of the kernel :class:`frhsic_core.kernels.MultiScale`, and the rows were prepared
+    with its widest bandwidth.
+    """
     left, right = rows.chunk(2, dim=-1)
     gram = torch.bmm(left, right.mT).exp2_()  # no clamp: S does not move, so few pairs are far beyond the bandwidth
+    if multi_scale:
+        gram = multi_scale_gram(gram)
     row = _row_means(gram, None)
     return gram.sub_(row).sub_(row.mT)
 
@@ -313,8 +322,13 @@ def _value_and_gradient(
     needs_gradient = torch.is_grad_enabled() and frame.at.requires_grad
     with torch.no_grad():
         if frame.back is None:
+            if kind is MultiScale:
+                scale = 2.0 * scale  # the widest scale; the others are its powers
             u = (frame.u - frame.u.mean(-2, keepdim=True)) / scale
-            gram = _radial(kind, u)
+            if kind is MultiScale:
+                gram, derivative = multi_scale_pair(_radial(Gaussian, u))
+            else:
+                gram = _radial(kind, u)
         else:
             u = frame.u
             gram = _radial_in(frame, kind, scale)
@@ -325,7 +339,7 @@ def _value_and_gradient(
         if not needs_gradient:
             assert value is not None
             return factor * value
-        slope = _weighted_slope(kind, gram, gradient)
+        slope = derivative * gradient if kind is MultiScale else _weighted_slope(kind, gram, gradient)
         mass = slope.sum(-1)
         if value is None:
             value = mass.sum(-1)
@@ -341,13 +355,13 @@ def _value_and_gradient(
 def gram_term(z: Tensor | Frame, kernel: Gram, function: GramFunction, *, factor: float = 1.0) -> GradientTerm | Tensor:
     """Return ``factor`` times ``function`` at k(Z, Z), ``(..., n, d) -> (...)``, as a term of a loss.
 
-    Gaussian and inverse multiquadric kernels and :class:`ExpandedDistance` take the written-out gradient. Any other
-    kernel, and one with a learned bandwidth, goes through autograd once. Where no gradient is needed the result is a
-    plain tensor. The rows may come as a :class:`Frame`, for the first two kernels.
+    Gaussian, multi-scale and inverse multiquadric kernels and :class:`ExpandedDistance` take the written-out gradient.
+    Any other kernel, and one with a learned bandwidth, goes through autograd once. Where no gradient is needed the
+    result is a plain tensor. The rows may come as a :class:`Frame`, for Gaussian and inverse multiquadric kernels.
     """
     bandwidth = getattr(kernel, "bandwidth", 1.0)
     learned = isinstance(bandwidth, Tensor) and bandwidth.requires_grad
-    if isinstance(kernel, Gaussian | InverseMultiquadric | ExpandedDistance) and not learned:
+    if isinstance(kernel, Gaussian | InverseMultiquadric | MultiScale | ExpandedDistance) and not learned:
         frame = z if isinstance(z, Frame) else Frame(z, z.detach(), None)
         # A number becomes a tensor on the device by filling one: copying it there cannot be captured.
         sigma = bandwidth.to(frame.u) if isinstance(bandwidth, Tensor) else frame.u.new_full((), float(bandwidth))

@@ -230,11 +230,14 @@ class HSICLoss(nn.Module):
 
     (the paper's ``eq:frhsic_objective``). O(m²d) for a batch of m rows.
 
-    With the same settings this is the penalty :class:`frhsic_core.learning.FRHSIC` of the estimators, value and
-    gradient, so λ means the same in both. Only the defaults differ: this loss is the paper's biased form on Z as it is,
-    with both bandwidths from each batch; the estimators use the normalized form on whitened Z, with σ_S from the
-    training data. The normalized form is larger by 1/√(HSIC(Z,Z)·HSIC(S,S)), a factor of about 10 to 60 for a normal Z
-    of 1 to 50 dimensions, so the same effect needs a λ that is smaller by this factor.
+    The recommended form of FRHSIC (:class:`frhsic_core.learning.FRHSIC`, which the estimators train) is the sum of two
+    such losses, on whitened Z and on the output of the head::
+
+        HSICLoss(lam)(whiten(z), s) + HSICLoss(lam, kernel_z=Linear())(output, s)
+
+    with ``from frhsic_core.learning import whiten``. λ means the same in all three: with the same bandwidths, value and
+    gradient agree. (The estimators average σ_Z over batches and take σ_S from the training data.) Without whitening the
+    encoder can evade the kernel by shearing or collapsing Z.
 
     Parameters
     ----------

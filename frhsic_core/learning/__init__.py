@@ -31,7 +31,7 @@ _EXPORTS = {
         "UnpenalizedWarning",
     ),
     "history": ("History", "Progress", "progress_bar"),
-    "penalties": ("ADV", "FREM", "FRHSIC", "LAFTR", "DCor", "MMDBinned", "Penalty", "RegGDP", "Unfair"),
+    "penalties": ("ADV", "FREM", "FRHSIC", "LAFTR", "DCor", "MMDBinned", "Penalty", "RegGDP", "Unfair", "whiten"),
     "protocols": ("METHODS", "PROTOCOLS", "make_penalty"),
     "residualize": ("Residualizer",),
     "selection": ("LambdaChoice", "LambdaSelection", "choose_lambda", "select_lambda"),

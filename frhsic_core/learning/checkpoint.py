@@ -85,6 +85,7 @@ def _identity(trainer: Trainer) -> dict[str, Any]:
         "activation": encoder.activation,
         "activate_output": encoder.activate_output,
         "penalty": type(step.penalty).__qualname__,
+        **({"decay": True} if trainer.decay else {}),
         **{f"penalty.{name}": value for name, value in step.penalty.settings().items()},
     }
 

@@ -20,9 +20,9 @@ dcor          unbiased squared distance correlation       biased squared distanc
 unfair        no penalty                                  no penalty
 ============  ==========================================  =====================================================
 
-``"recommended"`` differs from ``"text"`` in FRHSIC (normalized HSIC, Z whitened in the batch, a moving average of the
-bandwidth; see :class:`frhsic_core.learning.FRHSIC` for the reasons) and in the encoder, which has no activation after
-its last layer. Every other method has the form that its own authors describe.
+``"recommended"`` differs from ``"text"`` in FRHSIC (Z whitened in the batch, a moving average of the bandwidth, and a
+term on the head's output; see :class:`frhsic_core.learning.FRHSIC` for the reasons) and in the encoder, which has no
+activation after its last layer. Every other method has the form that its own authors describe.
 """
 
 from __future__ import annotations

@@ -38,7 +38,9 @@ DEPENDENCES = ("normalized_hsic", "hsic", "gdp")
 LEAST_TOLERANCE = 0.01  # tolerance="auto" always allows this much
 FEWEST_ROWS = 20  # with fewer validation samples a test has almost no power
 MOST_SPLITS = 4  # at most this many splits with repeats="auto"
-ENOUGH_ROWS = 2000  # validation samples that repeats="auto" collects over its splits
+ENOUGH_ROWS = 2000  # validation samples that repeats="auto" and validation_fraction="auto" aim at
+LEAST_HELD_OUT = 0.15  # shares of the samples between which validation_fraction="auto" stays
+MOST_HELD_OUT = 0.3
 
 
 @dataclass(frozen=True)
@@ -69,12 +71,13 @@ class LambdaSelection:
         difference between the two models' performances on the same samples, and at least 0.01.
     dependence : {"normalized_hsic", "hsic", "gdp"}
         Measure that the rule ``"tradeoff"`` lowers.
-    validation_fraction : float
-        Share of the samples that is held out, at random.
+    validation_fraction : float or "auto"
+        Share of the samples that is held out, at random. ``"auto"`` holds out 2,000 samples, but at least 15 % and at
+        most 30 % of all.
     repeats : int or "auto"
         Number of splits with disjoint validation parts. Performance and dependence are averaged over them, because
-        with one small part the choice varies with the split. ``"auto"`` uses as many splits as hold out 2,000 samples
-        together, at most four, and one split for the rules that use a test.
+        with one small part the choice varies with the split. ``"auto"`` is one split if ``validation_fraction`` is
+        ``"auto"`` or the rule uses a test, and otherwise as many as hold out 2,000 samples together, at most four.
     max_rows : int
         Number of validation samples, evenly spaced, for HSIC and its test. GDP and the performance use all.
     n_permutations : int
@@ -86,13 +89,13 @@ class LambdaSelection:
     (0.0, 1.0, 3.0)
     """
 
-    lams: Sequence[float] = (0.0, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
+    lams: Sequence[float] = (0.0, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
     rule: str = "tradeoff"
     alpha: float = 0.05
     epsilon: float = 1e-3
     tolerance: float | str = "auto"
     dependence: str = "normalized_hsic"
-    validation_fraction: float = 0.15
+    validation_fraction: float | str = "auto"
     repeats: int | str = "auto"
     max_rows: int = 1000
     n_permutations: int = 199
@@ -103,9 +106,11 @@ class LambdaSelection:
         object.__setattr__(self, "lams", tuple(sorted(require_lambdas(self.lams, given=self.lams, name="lams"))))
         for name, choices in (("rule", RULES), ("dependence", DEPENDENCES)):
             one_of(name, getattr(self, name), choices)
-        for name in ("alpha", "validation_fraction"):
-            if not 0 < getattr(self, name) < 1:
-                raise ValueError(f"{name} is {getattr(self, name)}: a number between 0 and 1 is needed.")
+        for name, also in (("alpha", ""), ("validation_fraction", ", or 'auto'")):
+            value = getattr(self, name)
+            if (also and value == "auto") or (not isinstance(value, str) and 0 < value < 1):
+                continue
+            raise ValueError(f"{name} is {value!r}: a number between 0 and 1 is needed{also}.")
         if not self.epsilon > 0:
             raise ValueError(f"epsilon is {self.epsilon}: it must be positive.")
         if self.tolerance != "auto" and (isinstance(self.tolerance, str) or not self.tolerance >= 0):
@@ -114,7 +119,7 @@ class LambdaSelection:
         require_count("n_permutations", self.n_permutations)
         if self.repeats != "auto":
             require_count("repeats", self.repeats, alternative=", or 'auto'")
-            if float(self.repeats) * self.validation_fraction > 1:
+            if float(self.repeats) * self.share(1) > 1:
                 raise ValueError(
                     f"repeats is {self.repeats} and validation_fraction is {self.validation_fraction}: the validation "
                     "parts would need more than all samples. Lower one of them."
@@ -137,13 +142,19 @@ class LambdaSelection:
             raise ValueError(f"selection has no option {unknown}: choose from {', '.join(known)}.")
         return cls(**values)
 
+    def share(self, rows: int) -> float:
+        """Return the share of the given number of samples that is held out."""
+        if self.validation_fraction != "auto":
+            return float(self.validation_fraction)
+        return min(MOST_HELD_OUT, max(LEAST_HELD_OUT, ENOUGH_ROWS / rows))
+
     def splits(self, held_out: int) -> int:
         """Return the number of splits if each of them holds out the given number of samples."""
         if self.repeats != "auto":
             return int(self.repeats)
-        if self.rule != "tradeoff":
+        if self.rule != "tradeoff" or self.validation_fraction == "auto":
             return 1
-        return min(MOST_SPLITS, -(-ENOUGH_ROWS // held_out), int(1 / self.validation_fraction))
+        return min(MOST_SPLITS, -(-ENOUGH_ROWS // held_out), int(1 / float(self.validation_fraction)))
 
 
 @dataclass(frozen=True)
@@ -236,7 +247,7 @@ def select_lambda(
     else:
         require_same_rows(x, s, names=("X", "s"), stacklevel=2)
         data = TrainingData.from_arrays(x, y, s, sample_weight=sample_weight, task=task, dtype=torch.float64)
-    held = int(selection.validation_fraction * data.n)
+    held = int(selection.share(data.n) * data.n)
     if data.datasets != 1:
         raise ValueError(f"X has shape {tuple(data.x.shape)}: λ is chosen for one dataset, (n, d), at a time.")
     if held < FEWEST_ROWS:

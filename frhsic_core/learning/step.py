@@ -122,6 +122,18 @@ class Step:
         # Adam works on each weight by itself, so one Adam over the stack equals one for each model.
         return torch.optim.Adam(weights, lr=self.learning_rate, fused=True, capturable=self.device.type == "cuda")
 
+    def set_learning_rate(self, rate: float) -> None:
+        """Set the learning rate of the following steps, also of captured ones."""
+        for optimizer in (self.optimizer, self.adversary_optimizer):
+            for group in () if optimizer is None else optimizer.param_groups:
+                if isinstance(group["lr"], Tensor):
+                    group["lr"].fill_(rate)
+                elif self.device.type == "cuda":
+                    group["lr"] = torch.tensor(rate, device=self.device)  # a captured step reads it from the device
+                    self.recapture()
+                else:
+                    group["lr"] = rate
+
     def _step(self, length: int, refresh: bool) -> None:
         """Train on one mini-batch; nothing here waits for the device."""
         batch = self._batch(length)

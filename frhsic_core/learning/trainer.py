@@ -66,6 +66,8 @@ class Trainer:
         Number of samples in a mini-batch, at most n. The last mini-batch of an epoch may be shorter.
     learning_rate : float
         Learning rate of Adam.
+    decay : bool
+        Whether the learning rate falls linearly from epoch to epoch, to ``learning_rate / epochs`` in the last one.
     widths : sequence of int
         Width of each layer of the encoder. The last width is the dimension of Z.
     activation : {"selu", "relu", "tanh"}
@@ -114,6 +116,7 @@ class Trainer:
         epochs: int = 200,
         batch_size: int = 256,
         learning_rate: float = 1e-3,
+        decay: bool = False,
         widths: Sequence[int] = (50, 50),
         activation: str = "selu",
         device: torch.device | str = "auto",
@@ -165,6 +168,7 @@ class Trainer:
             capture=where.type == "cuda" if capture is None else capture,
         )
         self.epochs = int(epochs)
+        self.decay = bool(decay)
         self.epoch = 0
         self.batch = 0
         self.history = History(metric_name="accuracy" if data.task == "classification" else "mse")
@@ -245,6 +249,8 @@ class Trainer:
         seeds = torch.tensor(self.seeds, device=self.lam.device)
         order = random_order(seeds, epoch=self.epoch, n=self.data.n)
         self.step.begin_epoch(order, number=self.batch)
+        if self.decay:
+            self.step.set_learning_rate(self.step.learning_rate * max(1.0 - self.epoch / self.epochs, 0.0))
         policy = self.penalty.policy
         sigma = None
         while self.batch < self.steps_per_epoch:

@@ -46,7 +46,7 @@ def test_the_published_form_leaves_its_kernels_range_or_collapses_under_every_po
 
 
 def test_the_default_form_stays_in_range_in_every_epoch_and_keeps_the_task(summary) -> None:
-    default = FRHSIC()
+    default = FRHSIC(estimator="normalized", on="representation")
     assert (default.scale, default.estimator) == ("whiten", "normalized")
     policy = next(p for p in ("every_batch", "moving_average") if resolve_policy(p) == default.policy)
     own = summary.loc[("normalized, Z whitened", policy, round(1e6 * RIDGE))]

@@ -7,6 +7,7 @@ import pytest
 import torch
 from scipy.optimize import isotonic_regression
 
+from frhsic_core.learning import make_penalty
 from frhsic_core.learning.selection import choose_lambda, select_lambda, validation_table
 
 LAMS = (0.0, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
@@ -26,7 +27,8 @@ def people(n: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def path():
     options = {"epochs": 40, "learning_rate": 5e-3, "widths": (50, 2), "dtype": torch.float64, "device": "cpu"}
     rule = {"rule": "tradeoff", "tolerance": 0.03}
-    return select_lambda(*people(1000, seed=0), lams=LAMS, validation_fraction=0.4, **rule, **options)
+    penalty = make_penalty("frhsic", estimator="normalized", on="representation")
+    return select_lambda(*people(1000, seed=0), lams=LAMS, penalty=penalty, validation_fraction=0.4, **rule, **options)
 
 
 @pytest.fixture(scope="module")

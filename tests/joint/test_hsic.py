@@ -18,6 +18,7 @@ from frhsic_core import (
     InverseMultiquadric,
     Laplacian,
     Linear,
+    MultiScale,
     Product,
     hsic,
     median_bandwidth,
@@ -25,7 +26,13 @@ from frhsic_core import (
 )
 from frhsic_core.joint import center, streaming_hsic
 
-KERNELS = {"gaussian": Gaussian(0.8), "laplacian": Laplacian(0.8), "imq": InverseMultiquadric(0.8), "linear": Linear()}
+KERNELS = {
+    "gaussian": Gaussian(0.8),
+    "multi_scale": MultiScale(0.8),
+    "laplacian": Laplacian(0.8),
+    "imq": InverseMultiquadric(0.8),
+    "linear": Linear(),
+}
 
 
 def draw(generator: torch.Generator, n: int, d: int = 2, p: int = 1) -> tuple[torch.Tensor, torch.Tensor]:

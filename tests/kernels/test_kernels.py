@@ -17,6 +17,7 @@ from frhsic_core.kernels import (
     InverseMultiquadric,
     Laplacian,
     Linear,
+    MultiScale,
     Product,
     median_bandwidth,
     squared_distances,
@@ -24,6 +25,10 @@ from frhsic_core.kernels import (
 
 FORMULAS = {
     "gaussian": (Gaussian(0.7), lambda x, y: math.exp(-np.sum((x - y) ** 2) / (2 * 0.49))),
+    "multi_scale": (
+        MultiScale(0.7),
+        lambda x, y: np.mean([math.exp(-np.sum((x - y) ** 2) / (2 * (f * 0.7) ** 2)) for f in (2, 1, 0.5, 0.25)]),
+    ),
     "laplacian": (Laplacian(0.7), lambda x, y: math.exp(-np.sum(np.abs(x - y)) / 0.7)),
     "imq": (InverseMultiquadric(0.7), lambda x, y: (1 + np.sum((x - y) ** 2) / 0.49) ** -0.5),
     "linear": (Linear(), lambda x, y: float(x @ y)),
@@ -61,7 +66,10 @@ def test_gradient_is_finite_on_repeated_rows(name: str) -> None:
     assert torch.isfinite(x.grad).all()
 
 
-@pytest.mark.parametrize("kernel", [Gaussian(0.7), InverseMultiquadric(0.7), Product([Gaussian(0.5), Gaussian(2.0)])])
+@pytest.mark.parametrize(
+    "kernel",
+    [Gaussian(0.7), MultiScale(0.7), InverseMultiquadric(0.7), Product([Gaussian(0.5), Gaussian(2.0)])],
+)
 def test_lipschitz_constant_holds_and_is_reached(kernel: Gaussian, generator: torch.Generator) -> None:
     # Pairs at distances over six decades: the constant must never be passed, and be approached by near pairs.
     x = torch.randn(4000, 2, generator=generator, dtype=torch.float64)
@@ -99,10 +107,16 @@ def test_general_product_constant() -> None:
 def test_bandwidths_may_differ_along_the_batch(generator: torch.Generator) -> None:
     x = torch.randn(3, 6, 2, generator=generator, dtype=torch.float64)
     bandwidth = torch.tensor([0.5, 1.0, 2.0])
-    for kind in (Gaussian, Laplacian, InverseMultiquadric):
+    for kind in (Gaussian, MultiScale, Laplacian, InverseMultiquadric):
         stacked = kind(bandwidth)(x)
         for b in range(3):
             torch.testing.assert_close(stacked[b], kind(bandwidth[b].item())(x[b]))
+
+
+def test_multi_scale_powers_are_never_subnormal() -> None:
+    gram = MultiScale(0.01)(torch.linspace(0, 3, 200).unsqueeze(-1))
+    assert gram.min() > torch.finfo(torch.float32).tiny
+    assert gram.min() < 1e-9
 
 
 def test_far_from_the_origin_distances_keep_their_digits() -> None:
@@ -112,7 +126,7 @@ def test_far_from_the_origin_distances_keep_their_digits() -> None:
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf])
 def test_bandwidth_must_be_positive(bad: float) -> None:
-    for kind in (Gaussian, Laplacian, InverseMultiquadric):
+    for kind in (Gaussian, MultiScale, Laplacian, InverseMultiquadric):
         with pytest.raises(ValueError, match="must be a positive number"):
             kind(bad)
 

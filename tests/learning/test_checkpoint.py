@@ -89,7 +89,7 @@ def laplacian(sigma: Tensor) -> Laplacian:
         ({"widths": (5, 2)}, r"widths\[1\] is 5, but was 4"),
         ({"task": "regression"}, "task is regression, but was classification"),
         ({"dtype": torch.float32}, "x is float32"),
-        ({"penalty": FRHSIC(estimator="biased")}, "penalty.estimator is 'biased', but was 'normalized'"),
+        ({"penalty": FRHSIC(estimator="normalized")}, "penalty.estimator is 'normalized', but was 'biased'"),
         ({"penalty": FRHSIC(bandwidth=1.5)}, "penalty.policy is FixedBandwidth"),
         ({"penalty": FRHSIC(kernel=Gaussian)}, "penalty.kernel is frhsic_core.kernels.Gaussian, but was 'gaussian'"),
         ({"penalty": FRHSIC(kernel=laplacian)}, "penalty.kernel is .*laplacian, but was"),

@@ -117,9 +117,6 @@ def test_too_few_steps_are_reported(lam: float | str) -> None:
 def test_text_is_named_with_its_column() -> None:
     x, y, s = rows()
     frame = pd.DataFrame(x, columns=["a", "b", "c"]).assign(sex=["Male", "Female"] * 100, code=["1", "2"] * 100)
-    for estimator in (FairClassifier(), FairEncoder(), FairRegressor()):
-        with pytest.raises(ValueError, match=r"text in column 'sex' \(first: 'Male'\)"):
-            estimator.fit(frame, y, sensitive_features=s)
     values = frame[["a", "b", "sex"]].to_numpy()
     with pytest.raises(ValueError, match=r"text in column 2 \(first: 'Male'\)"):
         FairClassifier().fit(values, y, sensitive_features=s)

@@ -25,13 +25,13 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from frhsic_core import gdp, normalized_hsic
 from frhsic_core.audit.representation import audit_representation
 from frhsic_core.learning import (
+    FRHSIC,
     METHODS,
     FairClassifier,
     FairEncoder,
     FairRegressor,
     History,
     Trainer,
-    make_penalty,
 )
 from frhsic_core.learning.estimators import InterruptedWarning, MissingAttributeWarning
 
@@ -54,15 +54,19 @@ def test_scikit_learn(estimator: Any, check: Any) -> None:
     check(estimator)
 
 
-def test_is_the_trainer_on_scaled_data(toy: Any) -> None:
+@pytest.mark.parametrize("scaling", ["robust", "minmax"])
+def test_is_the_trainer_on_scaled_data(toy: Any, scaling: str) -> None:
     X, y, s = toy
-    model = FairClassifier(lam=2.0, dtype="float64", **QUICK).fit(X, y, sensitive_features=s)
-    x = (X - X.min(0)) / (X.max(0) - X.min(0))
+    model = FairClassifier(lam=2.0, dtype="float64", scaling=scaling, **QUICK).fit(X, y, sensitive_features=s)
+    if scaling == "minmax":
+        x = (X - X.min(0)) / (X.max(0) - X.min(0))
+    else:
+        low, middle, high = np.quantile(X, [0.25, 0.5, 0.75], axis=0, method="inverted_cdf")
+        x = np.arcsinh((X - middle) * 1.349 / (2 * (high - low)))
     scaled = (s - s.min()) / (s.max() - s.min())
-    penalty = make_penalty("frhsic", on="both", scale="whiten")
     trained = Trainer(
-        x, y == "yes", scaled, penalty=penalty, lam=2.0, seeds=0, epochs=4, batch_size=64,
-        widths=(8, 3), dtype=torch.float64, device="cpu",
+        x, y == "yes", scaled, penalty=FRHSIC(), lam=2.0, seeds=0, epochs=4, batch_size=64, learning_rate=5e-3,
+        decay=True, widths=(8, 3), dtype=torch.float64, device="cpu",
     ).fit()  # fmt: skip
     np.testing.assert_allclose(model.decision_function(X), trained.output(x)[0].numpy(), rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(model.transform(X), trained.encode(x)[0].numpy(), rtol=1e-9, atol=1e-12)
@@ -161,7 +165,7 @@ def test_the_target_is_standardized_with_weights(toy: Any) -> None:
 
 
 def test_own_settings_win_over_the_default_place(toy: Any) -> None:
-    """FairEncoder penalizes Z and FairClassifier Z and logits, unless the settings say otherwise."""
+    """The penalty acts on Z and on the output, unless the settings say otherwise."""
     X, y, s = toy
     fits = [
         (kind, place, kind(1.0, penalty_settings=place and {"on": place}, **QUICK).fit(X, y, sensitive_features=s))
@@ -170,7 +174,7 @@ def test_own_settings_win_over_the_default_place(toy: Any) -> None:
     ]
     z = {(kind, place): model.transform(X) for kind, place, model in fits}
     np.testing.assert_array_equal(z[FairClassifier, None], z[FairClassifier, "both"])
-    np.testing.assert_array_equal(z[FairEncoder, None], z[FairEncoder, "representation"])
+    np.testing.assert_array_equal(z[FairEncoder, None], z[FairEncoder, "both"])
     assert not np.array_equal(z[FairClassifier, "both"], z[FairClassifier, "representation"])
 
 
@@ -217,7 +221,7 @@ def test_auto_chooses_from_the_grid_and_refits_on_all_rows(toy: Any) -> None:
 
 def test_auto_needs_rows(toy: Any) -> None:
     X, y, s = toy
-    with pytest.raises(ValueError, match="60 rows leave 9 for validation"):
+    with pytest.raises(ValueError, match="60 rows leave 18 for validation"):
         FairClassifier("auto", **QUICK).fit(X[:60], y[:60], sensitive_features=s[:60])
 
 
@@ -240,7 +244,9 @@ def test_weights_that_cannot_be_used(toy: Any, wrong: np.ndarray) -> None:
         ({"s": np.r_[np.nan, np.arange(399)]}, ValueError, "sensitive_features has 1 NaN or infinite values"),
         ({"s": np.arange(399)}, ValueError, r"sensitive_features has shape \(399, 1\) but X has 400 rows"),
         ({"s": ["old"] * 400}, TypeError, "sensitive_features could not be read as numbers"),
-        ({"X": np.full((400, 3), np.nan)}, ValueError, "NaN"),
+        ({"X": np.full((400, 3), np.nan)}, ValueError, r"column 0 .*NaN.*drop it"),
+        ({"X": np.full((400, 3), np.inf)}, ValueError, "infinity"),
+        ({"scaling": "quantile"}, ValueError, "scaling is 'quantile'"),
         ({"X": np.full((400, 3), "a")}, ValueError, r"text in column 0 \(first: .*a.*\), column 1 .*could not convert"),
         ({"X": np.zeros((399, 3))}, ValueError, "inconsistent numbers of samples"),
         ({"lam": -1.0}, ValueError, "lam is -1.0"),

@@ -10,13 +10,15 @@ from torch import Tensor
 
 from frhsic_core.conditional import eipm
 from frhsic_core.joint import HSICLoss, distance_correlation, distance_covariance, hsic, normalized_hsic
-from frhsic_core.kernels import Gaussian, InverseMultiquadric, Laplacian, median_bandwidth
+from frhsic_core.kernels import Gaussian, InverseMultiquadric, Laplacian, Linear, MultiScale, median_bandwidth
 from frhsic_core.learning import ADV, FREM, FRHSIC, LAFTR, DCor, EveryBatch, MMDBinned, Penalty, RegGDP, make_penalty
 from frhsic_core.learning.data import Batch, TrainingData
+from frhsic_core.learning.penalties import whiten
 from frhsic_core.learning.penalties.frhsic import uniform_weights
 from frhsic_core.learning.penalties.mmd_binned import bin_rows
 
 DTYPE = torch.float64
+on_z = partial(FRHSIC, on="representation", estimator="normalized")
 
 
 def sample(n: int = 40, models: int = 2, p: int = 1, d: int = 3) -> tuple[TrainingData, Tensor, Tensor]:
@@ -54,13 +56,14 @@ def value(penalty: Penalty, **kwargs: object) -> Tensor:
 
 ALL = {
     "frhsic": lambda **k: FRHSIC(**k),
-    "frhsic biased": lambda **k: FRHSIC(estimator="biased", scale=None, bandwidth=1.0, **k),
-    "frhsic whitened": lambda **k: FRHSIC(scale="whiten", **k),
-    "frhsic standardized": lambda **k: FRHSIC(scale="standardize", **k),
-    "frhsic output": lambda **k: FRHSIC(on="output", **k),
-    "frhsic minmax": lambda **k: FRHSIC(scale="minmax", kernel="imq", **k),
-    "frhsic uniform": lambda **k: FRHSIC(reference="uniform", on="both", **k),
-    "frhsic sum": lambda **k: FRHSIC(attributes="sum", kernel_s="laplacian", **k),
+    "frhsic biased": lambda **k: on_z(estimator="biased", scale=None, bandwidth=1.0, **k),
+    "frhsic whitened": lambda **k: on_z(scale="whiten", **k),
+    "frhsic standardized": lambda **k: on_z(scale="standardize", **k),
+    "frhsic output": lambda **k: on_z(on="output", **k),
+    "frhsic minmax": lambda **k: on_z(scale="minmax", kernel="imq", **k),
+    "frhsic uniform": lambda **k: on_z(reference="uniform", on="both", **k),
+    "frhsic multi-scale": lambda **k: on_z(kernel="multi_scale", kernel_s="multi_scale", on="both", **k),
+    "frhsic sum": lambda **k: on_z(attributes="sum", kernel_s="laplacian", **k),
     "frem": lambda **k: FREM(**k),
     "frem squared": lambda **k: FREM(power=2, anchors=None, scale="minmax", **k),
     "reg_gdp": lambda **k: RegGDP(**k),
@@ -74,19 +77,20 @@ ALL = {
     "dcor biased": lambda **k: DCor(form="biased_correlation", **k),
 }
 UNWEIGHTED = ALL | {
-    "frhsic unbiased": lambda **k: FRHSIC(estimator="unbiased", scale=None, **k),
+    "frhsic unbiased": lambda **k: on_z(estimator="unbiased", scale=None, **k),
     "dcor": lambda **k: DCor(**k),
 }
 
 
 @pytest.mark.parametrize(
-    ("kernel", "make"), [("gaussian", Gaussian), ("laplacian", Laplacian), ("imq", InverseMultiquadric)]
+    ("kernel", "make"),
+    [("gaussian", Gaussian), ("multi_scale", MultiScale), ("laplacian", Laplacian), ("imq", InverseMultiquadric)],
 )
 @pytest.mark.parametrize("estimator", ["biased", "unbiased", "normalized"])
 def test_frhsic_is_hsic(kernel: str, make: type, estimator: str) -> None:
     """Each kernel and estimator agrees with the library's statistic."""
     data, z, _ = sample()
-    penalty = FRHSIC(estimator=estimator, kernel=kernel, scale=None, bandwidth=1.3, bandwidth_s=0.4)
+    penalty = on_z(estimator=estimator, kernel=kernel, scale=None, bandwidth=1.3, bandwidth_s=0.4)
     kernels = {"kernel_z": make(1.3), "kernel_s": Gaussian(0.4)}
     if estimator == "normalized":
         expected = normalized_hsic(z, data.s.expand(2, -1, -1), **kernels)
@@ -97,7 +101,7 @@ def test_frhsic_is_hsic(kernel: str, make: type, estimator: str) -> None:
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("p", [1, 2])
-@pytest.mark.parametrize("bandwidths", ["median of the batch", "fixed"])
+@pytest.mark.parametrize("bandwidths", ["median of the batch", "fixed", "fixed, multi-scale"])
 @pytest.mark.parametrize(
     ("estimator", "weighted"),
     [("biased", False), ("biased", True), ("unbiased", False), ("normalized", False), ("normalized", True)],
@@ -114,10 +118,14 @@ def test_frhsic_and_hsic_loss_agree(
     lam = 7.0
     if bandwidths == "fixed":
         loss = HSICLoss(lam, estimator=estimator, kernel_z=Gaussian(1.3), kernel_s=Gaussian(0.4))
-        penalty = FRHSIC(estimator=estimator, scale=None, bandwidth=1.3, bandwidth_s=0.4)
+        penalty = on_z(estimator=estimator, scale=None, bandwidth=1.3, bandwidth_s=0.4)
+    elif bandwidths == "fixed, multi-scale":
+        loss = HSICLoss(lam, estimator=estimator, kernel_z=MultiScale(1.3), kernel_s=MultiScale(0.4))
+        several = {"kernel": "multi_scale", "kernel_s": "multi_scale"}
+        penalty = on_z(estimator=estimator, scale=None, bandwidth=1.3, bandwidth_s=0.4, **several)
     else:
         loss = HSICLoss(lam, estimator=estimator)
-        penalty = FRHSIC(estimator=estimator, scale=None, bandwidth=EveryBatch(max_points=None))
+        penalty = on_z(estimator=estimator, scale=None, bandwidth=EveryBatch(max_points=None))
     prepared(penalty, data, models=2, d=3)
     here = z.clone().requires_grad_()
     mine = lam * penalty(batch_of(data, here, output, weights=weights), refresh=True)
@@ -132,7 +140,39 @@ def test_frhsic_and_hsic_loss_agree(
     torch.testing.assert_close(gradient, expected, rtol=0, atol=tolerance)
 
 
-@pytest.mark.parametrize(("kernel_s", "make"), [("laplacian", Laplacian), ("imq", InverseMultiquadric)])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_recommended_form_is_two_losses(weighted: bool) -> None:
+    """λ means the same in the default penalty and in HSICLoss: whitened Z, and the output with a linear kernel."""
+    data, z, _ = sample(n=60)
+    s = data.s.expand(2, -1, -1)
+    weights = torch.linspace(0.1, 2.0, 60, dtype=DTYPE) if weighted else None
+    lam = 7.0
+    penalty = prepared(FRHSIC(bandwidth=1.3, bandwidth_s=0.4), data, models=2, d=3)
+    here, there = z.clone().requires_grad_(), z.clone().requires_grad_()
+    mine = lam * penalty(batch_of(data, here, 2.0 * here.sum(-1), weights=weights), refresh=True)
+    share = None if weights is None else (weights / weights.sum()).expand(2, -1)
+    kernels = {"kernel_s": Gaussian(0.4)}
+    on_white = HSICLoss(lam, kernel_z=Gaussian(1.3), **kernels)(whiten(there, share), s, sample_weight=weights)
+    on_output = HSICLoss(lam, kernel_z=Linear(), **kernels)(2.0 * there.sum(-1, keepdim=True), s, sample_weight=weights)
+    torch.testing.assert_close(mine, on_white + on_output, rtol=1e-9, atol=1e-12)
+    (gradient,) = torch.autograd.grad(mine.sum(), here)
+    (expected,) = torch.autograd.grad((on_white + on_output).sum(), there)
+    torch.testing.assert_close(gradient, expected, rtol=1e-8, atol=1e-10)
+
+
+def test_the_default_is_the_recommended_form_of_the_search() -> None:
+    """The class, the protocol and the candidate that the rule chose are one form."""
+    from frhsic_core.paper.experiments.variants.recommended import CANDIDATES, RECOMMENDED
+
+    chosen = next(candidate for candidate in CANDIDATES if candidate.name == RECOMMENDED)
+    default = FRHSIC().settings()
+    assert default == make_penalty("frhsic").settings()
+    assert default == make_penalty("frhsic", **dict(chosen.settings)).settings()
+
+
+@pytest.mark.parametrize(
+    ("kernel_s", "make"), [("multi_scale", MultiScale), ("laplacian", Laplacian), ("imq", InverseMultiquadric)]
+)
 @pytest.mark.parametrize("estimator", ["biased", "unbiased", "normalized"])
 def test_frhsic_takes_another_kernel_on_s(kernel_s: str, make: type, estimator: str) -> None:
     """Another kernel on S agrees with the library's statistic, and differs from the Gaussian."""
@@ -140,15 +180,13 @@ def test_frhsic_takes_another_kernel_on_s(kernel_s: str, make: type, estimator: 
     fixed = {"estimator": estimator, "scale": None, "bandwidth": 1.3, "bandwidth_s": 0.4}
     statistic = normalized_hsic if estimator == "normalized" else partial(hsic, estimator=estimator)
     expected = statistic(z, data.s.expand(2, -1, -1), kernel_z=Gaussian(1.3), kernel_s=make(0.4))
-    found = value(FRHSIC(kernel_s=kernel_s, **fixed))
+    found = value(on_z(kernel_s=kernel_s, **fixed))
     torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-14)
-    assert (found - value(FRHSIC(**fixed))).abs().min() > 1e-5
+    assert (found - value(on_z(**fixed))).abs().min() > 1e-5
 
 
 def test_frhsic_on_the_output_uses_a_linear_kernel() -> None:
     """The form f'Af with f the output; normalised, it is the normalised HSIC with a linear kernel."""
-    from frhsic_core.kernels import Linear
-
     data, _, output = sample()
     s = data.s.expand(2, -1, -1)
     kernels = {"kernel_z": Linear(), "kernel_s": Gaussian(0.4)}
@@ -160,11 +198,13 @@ def test_frhsic_on_the_output_uses_a_linear_kernel() -> None:
             if estimator == "normalized"
             else hsic(f, s, estimator=estimator, **kernels)
         )
-        mine = value(FRHSIC(estimator=estimator, on="output", bandwidth_s=0.4))
+        mine = value(on_z(estimator=estimator, on="output", bandwidth_s=0.4))
         torch.testing.assert_close(mine, expected, rtol=1e-10, atol=1e-14)
-    both = value(FRHSIC(on="both", bandwidth_s=0.4))
-    parts = value(FRHSIC(on="output", bandwidth_s=0.4)) + value(FRHSIC(bandwidth_s=0.4))
+    both = value(on_z(on="both", bandwidth_s=0.4))
+    parts = value(on_z(on="output", bandwidth_s=0.4)) + value(on_z(bandwidth_s=0.4))
     torch.testing.assert_close(both, parts)
+    weighted = value(on_z(on="both", bandwidth_s=0.4, output_weight=3.0))
+    torch.testing.assert_close(weighted - both, 2.0 * value(on_z(on="output", bandwidth_s=0.4, output_weight=3.0)))
 
 
 @pytest.mark.parametrize("attributes", ["joint", "product", "sum"])
@@ -172,7 +212,7 @@ def test_frhsic_on_the_output_uses_a_linear_kernel() -> None:
 def test_several_attributes(attributes: str, estimator: str) -> None:
     """Two attributes: one kernel, a product of kernels, or a sum of criteria, as in hsic()."""
     data, z, output = sample(p=2)
-    penalty = FRHSIC(estimator=estimator, scale=None, bandwidth=1.3, attributes=attributes)
+    penalty = on_z(estimator=estimator, scale=None, bandwidth=1.3, attributes=attributes)
     prepared(penalty, data, models=2, d=3)
     expected = hsic(z, data.s.expand(2, -1, -1), kernel_z=Gaussian(1.3), attributes=attributes, estimator=estimator)
     torch.testing.assert_close(penalty(batch_of(data, z, output), refresh=True), expected)
@@ -293,7 +333,7 @@ def test_few_positives_count_when_there_are_enough() -> None:
         y = (torch.arange(30) < count).to(DTYPE).unsqueeze(0)
         few = TrainingData(data.x, y, data.s, None, "classification")
         for penalty in (
-            FRHSIC(minimum_rows=minimum, condition="positives"),
+            on_z(minimum_rows=minimum, condition="positives"),
             ADV(minimum_rows=minimum, condition="positives"),
         ):
             found = prepared(penalty, few, models=2, d=3)(batch_of(few, z, output), refresh=True)
@@ -339,7 +379,7 @@ def test_bins_count_rows_with_weight(name: str) -> None:
 def test_the_bandwidth_stays_when_too_few_rows_count(scale: str) -> None:
     """A batch with two positives does not change σ_Z of the model that it belongs to."""
     data, z, output = sample(n=30)
-    penalty = prepared(FRHSIC(scale=scale, bandwidth="every_batch", condition="positives"), data, models=2, d=3)
+    penalty = prepared(on_z(scale=scale, bandwidth="every_batch", condition="positives"), data, models=2, d=3)
     penalty(batch_of(data, z, output), refresh=True)
     before = penalty.sigma_z.clone()
     batch = batch_of(data, 2 * z[:, :20], output[:, :20], rows=torch.arange(20))
@@ -372,7 +412,7 @@ def test_rounding_is_not_dependence() -> None:
     z = (5e-4 * (s > 0.5).float()).expand(2, -1, 3).contiguous()
     gram = Gaussian(1.0)(z)
     assert 0 < (gram.amax() - gram.amin()) < 1e-6
-    penalty = prepared(FRHSIC(scale=None, bandwidth=1.0), data, models=2, d=3)
+    penalty = prepared(on_z(scale=None, bandwidth=1.0), data, models=2, d=3)
     assert torch.equal(penalty(batch_of(data, z, output.float()), refresh=True), torch.zeros(2))
 
 
@@ -406,7 +446,7 @@ def test_gradients_are_never_nan(name: str, dtype: torch.dtype) -> None:
 def test_standardized_normalised_form_ignores_affine_maps_of_z() -> None:
     """Standardised, the penalty is the same for a·Z + b in every coordinate: rescaling cannot evade it."""
     data, z, output = sample()
-    penalty = prepared(FRHSIC(scale="standardize"), data, models=2, d=3)
+    penalty = prepared(on_z(scale="standardize"), data, models=2, d=3)
     first = penalty(batch_of(data, z, output), refresh=True)
     moved = z * torch.tensor([50.0, 300.0, 7.0], dtype=DTYPE) + 9
     torch.testing.assert_close(penalty(batch_of(data, moved, output), refresh=True), first, rtol=1e-4, atol=1e-6)
@@ -423,7 +463,7 @@ def test_recommended_form_ignores_linear_maps_of_z() -> None:
     shear = torch.tensor([[1.0, 0.9, 0.0], [0.0, 0.2, 0.0], [0.5, 0.0, 3.0]], dtype=DTYPE)
     sheared = penalty(batch_of(data, z @ shear, output), refresh=True)
     torch.testing.assert_close(sheared, first, rtol=2e-2, atol=1e-4)
-    plain = prepared(FRHSIC(scale="standardize"), data, models=2, d=3)
+    plain = prepared(on_z(scale="standardize"), data, models=2, d=3)
     before, after = (plain(batch_of(data, value, output), refresh=True) for value in (z, z @ shear))
     assert ((after / before - 1).abs() > 2e-2).any()
 
@@ -431,7 +471,7 @@ def test_recommended_form_ignores_linear_maps_of_z() -> None:
 def test_biased_form_at_a_stale_bandwidth_is_evaded() -> None:
     """The trap: multiplying Z by 45 leaves its dependence as it was, and the penalty nearly at its floor."""
     data, z, output = sample(n=200, models=1)
-    penalty = prepared(FRHSIC(estimator="biased", scale=None, bandwidth="every_20_epochs"), data, models=1, d=3)
+    penalty = prepared(on_z(estimator="biased", scale=None, bandwidth="every_20_epochs"), data, models=1, d=3)
     near = penalty(batch_of(data, z, output), refresh=True)
     far = penalty(batch_of(data, 45 * z, output))
     assert far < 0.3 * near
@@ -448,7 +488,7 @@ def test_uniform_reference() -> None:
     torch.testing.assert_close(mass, torch.full((10,), 400.0, dtype=DTYPE), rtol=0.05, atol=0)
     data, z, output = sample()
     penalty = prepared(
-        FRHSIC(estimator="biased", scale=None, bandwidth=1.0, bandwidth_s=0.4, reference="uniform"), data, models=2, d=3
+        on_z(estimator="biased", scale=None, bandwidth=1.0, bandwidth_s=0.4, reference="uniform"), data, models=2, d=3
     )
     expected = hsic(
         z, data.s.expand(2, -1, -1), kernel_z=Gaussian(1.0), kernel_s=Gaussian(0.4),
@@ -467,7 +507,7 @@ def test_attribute_bandwidths() -> None:
         ("first_1000", median_bandwidth(s[:, :1000]) + 1e-5),
         (0.7, torch.full((2,), 0.7, dtype=DTYPE)),
     ):
-        penalty = FRHSIC(bandwidth_s=rule)
+        penalty = on_z(bandwidth_s=rule)
         penalty.setup(data, dataset=torch.tensor([1, 0, 1]), generators=[], representation=3)
         torch.testing.assert_close(penalty.sigma_s[:, 0], expected[[1, 0, 1]])
 
@@ -488,14 +528,14 @@ def test_bins_agree_with_numpy() -> None:
 @pytest.mark.parametrize(
     ("make", "text"),
     [
-        (lambda: FRHSIC(estimator="best"), "estimator is 'best'"),
-        (lambda: FRHSIC(on="z"), "on is 'z'"),
-        (lambda: FRHSIC(kernel="rbf"), "kernel is 'rbf'"),
-        (lambda: FRHSIC(scale="l2"), "scale is 'l2'"),
-        (lambda: FRHSIC(bandwidth="often"), "bandwidth is 'often'"),
-        (lambda: FRHSIC(bandwidth=-1.0), "bandwidth is -1.0"),
-        (lambda: FRHSIC(condition="y"), "condition is 'y'"),
-        (lambda: FRHSIC(estimator="unbiased", reference="uniform"), "no weights"),
+        (lambda: on_z(estimator="best"), "estimator is 'best'"),
+        (lambda: on_z(on="z"), "on is 'z'"),
+        (lambda: on_z(kernel="rbf"), "kernel is 'rbf'"),
+        (lambda: on_z(scale="l2"), "scale is 'l2'"),
+        (lambda: on_z(bandwidth="often"), "bandwidth is 'often'"),
+        (lambda: on_z(bandwidth=-1.0), "bandwidth is -1.0"),
+        (lambda: on_z(condition="y"), "condition is 'y'"),
+        (lambda: on_z(estimator="unbiased", reference="uniform"), "no weights"),
         (lambda: FREM(power=3), "power is 3"),
         (lambda: FREM(anchors=0), "anchors is 0"),
         (lambda: FREM(smoothing=0.0), "smoothing is 0.0"),
@@ -505,7 +545,7 @@ def test_bins_agree_with_numpy() -> None:
         (lambda: DCor(form="signed"), "form is 'signed'"),
         (lambda: value(LAFTR(bins=1)), "bins is 1"),
         (lambda: value(LAFTR(edges="even")), "edges is 'even'"),
-        (lambda: value(FRHSIC(bandwidth_s="mean")), "bandwidth_s is 'mean'"),
+        (lambda: value(on_z(bandwidth_s="mean")), "bandwidth_s is 'mean'"),
         (lambda: make_penalty("fair"), "method is 'fair'"),
         (lambda: make_penalty("frhsic", protocol="paper"), "protocol is 'paper'"),
     ],

@@ -90,10 +90,20 @@ def whitened(z: Tensor) -> Tensor:
     return torch.linalg.solve(torch.linalg.cholesky(covariance + ridge), z.T).T
 
 
+def _averaged(z: Tensor, state: State) -> float:
+    state.sigma = 0.9 * state.sigma + 0.1 * half_median(z) if state.sigma else half_median(z)
+    return state.sigma
+
+
 def frhsic_recommended(z: Tensor, out: Tensor, s: Tensor, state: State) -> Tensor:
     z = whitened(z)
-    state.sigma = 0.9 * state.sigma + 0.1 * half_median(z) if state.sigma else half_median(z)
-    return _on_both(z, out, s, state.sigma)
+    l = _fixed_s(s)
+    return trace_hsic(gaussian(z, _averaged(z, state)), l) + trace_hsic(out[:, None] * out[None], l)
+
+
+def frhsic_normalized(z: Tensor, out: Tensor, s: Tensor, state: State) -> Tensor:
+    z = whitened(z)
+    return _on_both(z, out, s, _averaged(z, state))
 
 
 def frhsic_standardized(z: Tensor, out: Tensor, s: Tensor, state: State) -> Tensor:
@@ -171,10 +181,14 @@ def dcor_unbiased(z: Tensor, out: Tensor, s: Tensor, state: State) -> Tensor:
 DEFINITIONS: dict[str, tuple[Penalty, Callable[[Tensor, Tensor, Tensor, State], Tensor]]] = {
     "unfair": (make_penalty("unfair"), lambda z, out, s, state: torch.zeros((), dtype=z.dtype)),
     "frhsic reference": (make_penalty("frhsic", protocol="reference"), frhsic_reference),
-    "frhsic unbiased": (FRHSIC(estimator="unbiased", scale=None, bandwidth=1.5, bandwidth_s=0.3), frhsic_unbiased),
-    "frhsic recommended on both": (FRHSIC(on="both", bandwidth_s=0.3), frhsic_recommended),
+    "frhsic unbiased": (
+        FRHSIC(estimator="unbiased", on="representation", scale=None, bandwidth=1.5, bandwidth_s=0.3),
+        frhsic_unbiased,
+    ),
+    "frhsic recommended": (FRHSIC(bandwidth_s=0.3), frhsic_recommended),
+    "frhsic normalized": (FRHSIC(estimator="normalized", bandwidth_s=0.3), frhsic_normalized),
     "frhsic standardized on both": (
-        FRHSIC(on="both", scale="standardize", bandwidth="every_batch", bandwidth_s=0.3),
+        FRHSIC(estimator="normalized", scale="standardize", bandwidth="every_batch", bandwidth_s=0.3),
         frhsic_standardized,
     ),
     "frem": (make_penalty("frem", protocol="reference"), frem),

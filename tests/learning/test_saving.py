@@ -245,3 +245,16 @@ def test_what_does_not_fit_is_refused(tmp_path: Path, change: dict[str, Any], te
     with pytest.raises(ValueError, match=text):
         FairRegressor.load(changed(tmp_path, **change))
     FairRegressor.load(changed(tmp_path))
+
+
+def test_an_old_file_keeps_its_scaling(tmp_path: Path) -> None:
+    """Files from before there was a choice are of models with min-max scaling; saving them again keeps that."""
+    old = FairClassifier.load(STORED / "classifier_format_1.pt")
+    assert old.scaling == "minmax"
+    old.save(tmp_path / "again.pt")
+    X = np.linspace(-1, 1, 5 * old.n_features_in_).reshape(5, -1)
+    again = FairClassifier.load(tmp_path / "again.pt")
+    np.testing.assert_array_equal(again.predict_proba(X), old.predict_proba(X))
+    with torch.no_grad():
+        by_hand = old.encoder_(torch.from_numpy((X - old.offset_) / old.scale_)).numpy()
+    np.testing.assert_allclose(old.transform(X), by_hand)

@@ -427,3 +427,22 @@ def test_unfair_needs_no_attribute_and_penalties_are_copied() -> None:
     first.fit()
     second.fit()
     assert not list(penalty.parameters())
+
+
+def test_the_learning_rate_falls_linearly() -> None:
+    """Each epoch has its own rate, also after an interruption; the default does not decay."""
+    rates: list[float] = []
+    fitted = trainer(epochs=4, learning_rate=0.01, decay=True)
+
+    def look(progress: object) -> bool:
+        rates.append(fitted.step.optimizer.param_groups[0]["lr"])
+        return len(rates) == 2
+
+    fitted.fit(callback=look)
+    fitted.fit(callback=look)
+    assert rates == pytest.approx([0.01, 0.0075, 0.005, 0.0025])
+    whole, plain = trainer(epochs=4, learning_rate=0.01, decay=True), trainer(epochs=4, learning_rate=0.01)
+    whole.fit()
+    plain.fit()
+    assert_same(whole, fitted)
+    assert plain.step.optimizer.param_groups[0]["lr"] == 0.01

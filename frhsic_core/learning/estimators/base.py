@@ -1,8 +1,9 @@
 """The base class of the scikit-learn estimators: scaling, training, encoding and saving.
 
-X and S are scaled to [0, 1] by the minimum and maximum of the training samples, as in the paper. The target of a
-regression is standardized. The training runs in float32 on the chosen device. Predictions are computed in float64 on
-the CPU by plain PyTorch modules, so the prediction for a sample does not depend on the other samples.
+The columns of X become numbers and are scaled (:mod:`frhsic_core.learning.estimators.columns`). S is scaled to [0, 1]
+by the minimum and maximum of the training samples, as in the paper. The target of a regression is standardized. The
+learning rate falls linearly to zero. The training runs in float32 on the chosen device. Predictions are computed in
+float64 on the CPU by plain PyTorch modules, so the prediction for a sample does not depend on the other samples.
 """
 
 from __future__ import annotations
@@ -18,17 +19,20 @@ import pandas as pd
 import torch
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from frhsic_core.learning.data import TrainingData
+from frhsic_core.learning.estimators.columns import columns_of, fit_columns, fit_scaling, scaled
+from frhsic_core.learning.estimators.early_stopping import EarlyStopping, hold_out
 from frhsic_core.learning.estimators.input import (
     DTYPES,
+    LEARNING_RATE,
     FitInput,
     number_of_epochs,
+    read_columns,
     seed_of,
     standardized,
-    value_range,
 )
 from frhsic_core.learning.estimators.saving import load_estimator, save_estimator
 from frhsic_core.learning.estimators.warnings import (
@@ -58,18 +62,19 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     encoder_: nn.Sequential
     head_: nn.Linear
     _needed: tuple[str, ...] = ("n_features_in_", "offset_", "scale_", "task_", "lam_")  # of every saved estimator
-    _on = "both"  # what the penalty of the recommended FRHSIC acts on
 
     def __init__(
         self,
-        lam: float | str = 0.5,
+        lam: float | str = 1.0,
         *,
         method: str = "frhsic",
         protocol: str = "recommended",
         penalty_settings: dict[str, Any] | None = None,
         epochs: int | str = "auto",
         batch_size: int = 256,
-        learning_rate: float = 1e-3,
+        learning_rate: float = LEARNING_RATE,
+        early_stopping: bool = False,
+        scaling: str = "robust",
         widths: Sequence[int] = (50, 4),
         random_state: Any = None,
         device: str = "auto",
@@ -84,6 +89,8 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self.epochs = epochs
         self.batch_size = batch_size
         self.learning_rate = learning_rate
+        self.early_stopping = early_stopping
+        self.scaling = scaling
         self.widths = widths
         self.random_state = random_state
         self.device = device
@@ -113,14 +120,19 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             added |= {"attributes": "product", "categorical": categorical}
         penalty = self._penalty(added) if penalized else make_penalty("unfair")
         batch_size = min(int(self.batch_size), len(X))
-        warn_of_outliers(X, getattr(self, "feature_names_in_", range(X.shape[1])), what="X", stacklevel=3)
+        columns = fit_columns(X, weights)
+        numbers = columns_of(X, columns)
+        if self.scaling == "minmax":
+            given_names = getattr(self, "feature_names_in_", None) if columns is None else None
+            names = range(numbers.shape[1]) if given_names is None else given_names
+            warn_of_outliers(numbers, names, what="X", stacklevel=3)
         if s is not None and penalized:
             warn_of_outliers(s, range(s.shape[1]), what="sensitive_features", stacklevel=3)
             share = float(y.mean()) if penalty.condition == "positives" else 1.0
             warn_if_small_batch(batch_size * share, batch_size=batch_size, stacklevel=3)
 
-        offset, scale = value_range(X)
-        x = (X - offset) / scale
+        offset, scale = fit_scaling(numbers, self.scaling, weights)
+        x = scaled(numbers, self.scaling, offset, scale)
         target_offset, target_scale = 0.0, 1.0
         if task == "regression":
             y, target_offset, target_scale = standardized(y, weights)
@@ -130,11 +142,13 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         if data.s is not None:
             data.require_variation()  # the attribute may be constant without the samples of weight zero
         seed = seed_of(self.random_state)
-        epochs = number_of_epochs(self.epochs, rows=len(x), batch_size=batch_size)
+        epochs = number_of_epochs(self.epochs, rows=len(x), batch_size=batch_size, learning_rate=self.learning_rate)
         stack, index, path = self._train(data, penalty, seed=seed, epochs=epochs, penalized=penalized)
 
         # Everything is trained: only now replace the attributes of an earlier fit.
         self._keep(stack, index)
+        self.columns_ = columns
+        self.scaling_ = self.scaling
         self.offset_ = offset
         self.scale_ = scale
         if task == "regression":
@@ -164,6 +178,7 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             "epochs": epochs,
             "batch_size": int(self.batch_size),
             "learning_rate": self.learning_rate,
+            "decay": True,
             "widths": tuple(self.widths),
         }
         path: LambdaPath | None = None
@@ -173,14 +188,21 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             if lam == "auto":
                 path = select_lambda(
                     data, selection=LambdaSelection.of(self.selection), penalty=penalty, seed=seed,
-                    device=self.device, dtype=dtype, callback=callback, **settings,
+                    device=self.device, dtype=dtype, callback=callback, **settings | {"epochs": -(-epochs // 2)},
                 )  # fmt: skip
                 if path.stack.interrupted:
                     return path.stack, path.index, path  # no second training after Ctrl-C
                 lam = path.choice.lam
-            moved = data.to(dtype=dtype, device=resolve_device(self.device))
-            trainer = Trainer(moved, penalty=penalty, lam=float(lam), seeds=seed, **settings)
-            return trainer.fit(callback=callback), 0, path
+            device = resolve_device(self.device)
+            model = {"penalty": penalty, "lam": float(lam), "seeds": seed, **settings}
+            if not self.early_stopping:
+                return Trainer(data.to(dtype=dtype, device=device), **model).fit(callback=callback), 0, path
+            train, rest = hold_out(data, seed=seed)
+            trainer = Trainer(train.to(dtype=dtype, device=device), **model)
+            stopping = EarlyStopping(trainer, rest.to(dtype=dtype, device=device), then=callback)
+            interrupted = trainer.fit(callback=stopping).interrupted
+            stopping.restore()
+            return trainer.trained(interrupted=interrupted), 0, path
 
     def _keep(self, stack: TrainedStack, index: int) -> None:
         """Keep the networks and the history of one model of a stack."""
@@ -228,18 +250,16 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     def _penalty(self, added: dict[str, Any]) -> Penalty:
         """Return the penalty; ``added`` are settings that the data imply, unless the user has set them."""
-        settings = added | dict(self.penalty_settings or {})
-        if self.method == "frhsic" and self.protocol == "recommended":
-            settings = {"on": self._on, **settings}
-        return make_penalty(self.method, protocol=self.protocol, **settings)
+        return make_penalty(self.method, protocol=self.protocol, **(added | dict(self.penalty_settings or {})))
 
     # Using ------------------------------------------------------------------------------------------------------------
 
     def _forward(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Check and scale X; return Z ``(n, d)`` and the head's output ``(n,)``, float64."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        return self._outputs((X - self.offset_) / self.scale_)
+        # Models that were saved before there was a choice are scaled by minimum and maximum.
+        scaling = getattr(self, "scaling_", "minmax")
+        return self._outputs(scaled(read_columns(self, X), scaling, self.offset_, self.scale_))
 
     @torch.no_grad()
     def _outputs(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -263,7 +283,7 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     def _networks(self) -> tuple[nn.Sequential, nn.Linear]:
         """Return encoder and head without weights, float64."""
-        n_features = cast(int, self.n_features_in_)
+        n_features = len(cast(np.ndarray, self.offset_))
         shape = architecture(self.protocol)
         stack = ModelStack(1, n_features, widths=tuple(self.widths), dtype=torch.float64, **shape)
         return stack.encoder.lone(0), stack.head.lone(0)
@@ -275,6 +295,7 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
+        tags.input_tags.allow_nan = True
         return tags
 
 
@@ -283,7 +304,7 @@ def _training_data(
 ) -> TrainingData:
     """Return checked arrays as one dataset, with the attributes scaled to [0, 1]."""
     if s is not None:
-        low, width = value_range(s)
+        low, width = fit_scaling(s, "minmax")
         s = (s - low) / width
 
     def dataset(values: np.ndarray) -> torch.Tensor:

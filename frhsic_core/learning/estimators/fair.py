@@ -15,10 +15,14 @@ from frhsic_core.arrays import ArrayLike, as_tensor
 from frhsic_core.choices import one_of
 from frhsic_core.learning.data import TASKS
 from frhsic_core.learning.estimators.base import FairModel
-from frhsic_core.learning.estimators.input import FitInput, favorable_class, read_fit
+from frhsic_core.learning.estimators.input import LEARNING_RATE, FitInput, favorable_class, read_fit
 from frhsic_core.learning.selection import LambdaSelection
 
 Attribute = ArrayLike | str | None
+MANY_CLASSES = (
+    "sklearn.set_config(enable_metadata_routing=True), then "
+    "OneVsRestClassifier(FairClassifier().set_fit_request(sensitive_features=True)).fit(X, y, sensitive_features=s)"
+)
 
 
 class _WithPositiveClass(FairModel):
@@ -36,14 +40,14 @@ class _WithPositiveClass(FairModel):
 class FairClassifier(ClassifierMixin, _WithPositiveClass):
     """A binary classifier whose representation and probabilities depend less on a continuous attribute.
 
-    It minimizes cross-entropy + λ · penalty. The default penalty is FRHSIC in a form that cannot be evaded by
-    rescaling, collapsing or shearing Z: the normalized HSIC of whitened Z with a moving average of the bandwidth, on Z
-    and, with a linear kernel, on the logits. Measure the remaining dependence with
+    It minimizes cross-entropy + λ · penalty. The default penalty is whitened FRHSIC, the recommended form of
+    :class:`frhsic_core.learning.FRHSIC`: the HSIC of whitened Z, which rescaling, collapsing or shearing Z cannot
+    evade, and that of the logits with a linear kernel. Measure the remaining dependence with
     :func:`frhsic_core.audit.representation.audit_representation`.
 
     Parameters
     ----------
-    lam : float or "auto", default 0.5
+    lam : float or "auto", default 1.0
         λ ≥ 0, the weight of the penalty. ``"auto"`` chooses it on a part of the training data; see ``selection``.
     positive_class : label, optional
         The favorable class. With ``penalty_settings={"condition": "positives"}`` (equal opportunity) the penalty uses
@@ -58,12 +62,20 @@ class FairClassifier(ClassifierMixin, _WithPositiveClass):
         ``{"condition": "labels"}`` for equalized odds, ``{"attributes": "sum"}`` for several attributes, or
         ``{"estimator": "unbiased"}``.
     epochs : int or "auto", default "auto"
-        Number of passes over the data. ``"auto"`` gives 2,000 steps or more, and at least 50 epochs (``n_epochs_``).
-        With fewer steps a model looks fairer than it will be.
+        Number of passes over the data. ``"auto"`` gives 600 steps (400 with fewer than 4,000 samples), and at least 8
+        epochs (``n_epochs_``). With fewer steps a model looks fairer than it will be.
     batch_size : int, default 256
         Number of samples in a mini-batch, at most n.
-    learning_rate : float, default 0.001
-        Learning rate of Adam.
+    learning_rate : float, default 0.005
+        Learning rate of Adam in the first epoch. It falls linearly to zero. With a smaller one, ``epochs="auto"`` makes
+        as many more steps.
+    early_stopping : bool, default False
+        Hold out a tenth of the samples, keep the state with the lowest objective on them, and stop when it has not
+        fallen for a quarter of the epochs. Useful with many epochs; it needs 1,000 samples.
+    scaling : {"robust", "minmax"}, default "robust"
+        How the columns of X are scaled. ``"robust"`` subtracts the median, divides by twice the interquartile range (as
+        a standard deviation) and takes the inverse hyperbolic sine, so that extreme values do no harm. ``"minmax"``
+        scales to [0, 1], as in the paper.
     widths : tuple of int, default (50, 4)
         Width of each layer of the encoder. The last width is the dimension of Z. Keep it low: mini-batches should have
         many times as many samples, and directions of Z that the task does not need are filled by the attribute.
@@ -86,8 +98,9 @@ class FairClassifier(ClassifierMixin, _WithPositiveClass):
     positive_class_ : label
         The class that counted as y = 1 in training.
     encoder_, head_ : nn.Sequential, nn.Linear
-        Plain PyTorch modules, float64, for X scaled by ``(X - offset_) / scale_`` with the minimum and range of the
-        training samples. The head's output is the logit of ``positive_class_``.
+        Plain PyTorch modules, float64. Their input is ``arcsinh((X - offset_) / scale_)``, or with
+        ``scaling="minmax"`` the same without arcsinh, after categories and missing values have become numbers
+        (``columns_``). The head's output is the logit of ``positive_class_``.
     lam_ : float
         The λ of the model.
     lambda_choice_ : LambdaChoice or None
@@ -116,7 +129,7 @@ class FairClassifier(ClassifierMixin, _WithPositiveClass):
 
     def __init__(
         self,
-        lam: float | str = 0.5,
+        lam: float | str = 1.0,
         *,
         positive_class: Any = None,
         method: str = "frhsic",
@@ -124,7 +137,9 @@ class FairClassifier(ClassifierMixin, _WithPositiveClass):
         penalty_settings: dict[str, Any] | None = None,
         epochs: int | str = "auto",
         batch_size: int = 256,
-        learning_rate: float = 1e-3,
+        learning_rate: float = LEARNING_RATE,
+        early_stopping: bool = False,
+        scaling: str = "robust",
         widths: Sequence[int] = (50, 4),
         random_state: Any = None,
         device: str = "auto",
@@ -135,8 +150,8 @@ class FairClassifier(ClassifierMixin, _WithPositiveClass):
         # scikit-learn reads the parameters from this signature, so the base class cannot provide it.
         super().__init__(
             lam, method=method, protocol=protocol, penalty_settings=penalty_settings, epochs=epochs,
-            batch_size=batch_size, learning_rate=learning_rate, widths=widths, random_state=random_state,
-            device=device, dtype=dtype, selection=selection, verbose=verbose,
+            batch_size=batch_size, learning_rate=learning_rate, early_stopping=early_stopping, scaling=scaling,
+            widths=widths, random_state=random_state, device=device, dtype=dtype, selection=selection, verbose=verbose,
         )  # fmt: skip
         self.positive_class = positive_class
 
@@ -160,6 +175,10 @@ class FairClassifier(ClassifierMixin, _WithPositiveClass):
         (:func:`frhsic_core.hsic_test` has the rule). For equalized odds use
         ``penalty_settings={"condition": "labels"}`` instead.
 
+        Columns of a DataFrame with text, categories or truth values are encoded, and missing values of X are replaced
+        by the median and marked (:mod:`frhsic_core.learning.estimators.columns`). ``predict`` then needs a DataFrame
+        with the same columns.
+
         A warning is given if the fit is probably not what you want (:mod:`frhsic_core.learning.estimators.warnings`):
         a missing attribute with λ > 0 (the model is then trained without a penalty), too few steps, a model that
         predicts one class or is no better than that, mini-batches that are too small, ``lam="auto"`` without a useful
@@ -172,7 +191,10 @@ class FairClassifier(ClassifierMixin, _WithPositiveClass):
         check_classification_targets(given.y)
         kind = type_of_target(given.y, input_name="y")
         if kind != "binary":
-            raise ValueError(f"Only binary classification is supported. The type of the target is {kind}.")
+            raise ValueError(
+                f"Only binary classification is supported. The type of the target is {kind}. Join the classes of y to "
+                f"two, or train one model for each class: {MANY_CLASSES}."
+            )
         self.classes_ = np.unique(given.y)
         if len(self.classes_) < 2:
             only = self.classes_.tolist()[0]
@@ -243,8 +265,7 @@ class FairEncoder(_WithPositiveClass):
     Parameters
     ----------
     lam : float or "auto", default 1.0
-        λ ≥ 0, the weight of the penalty. Here the penalty acts on Z alone. In :class:`FairClassifier` it acts on Z and
-        on the logits, each with weight 0.5, so that the two defaults are comparable.
+        λ ≥ 0, the weight of the penalty, which is that of :class:`FairClassifier`.
     task : {"auto", "classification", "regression"}, default "auto"
         What y is. ``"auto"`` is a classification if y has two values, and otherwise a regression.
     widths : tuple of int, default (50, 8)
@@ -264,8 +285,6 @@ class FairEncoder(_WithPositiveClass):
     (400, 4)
     """
 
-    _on = "representation"
-
     def __init__(
         self,
         lam: float | str = 1.0,
@@ -277,7 +296,9 @@ class FairEncoder(_WithPositiveClass):
         penalty_settings: dict[str, Any] | None = None,
         epochs: int | str = "auto",
         batch_size: int = 256,
-        learning_rate: float = 1e-3,
+        learning_rate: float = LEARNING_RATE,
+        early_stopping: bool = False,
+        scaling: str = "robust",
         widths: Sequence[int] = (50, 8),
         random_state: Any = None,
         device: str = "auto",
@@ -288,8 +309,8 @@ class FairEncoder(_WithPositiveClass):
         # scikit-learn reads the parameters from this signature, so the base class cannot provide it.
         super().__init__(
             lam, method=method, protocol=protocol, penalty_settings=penalty_settings, epochs=epochs,
-            batch_size=batch_size, learning_rate=learning_rate, widths=widths, random_state=random_state,
-            device=device, dtype=dtype, selection=selection, verbose=verbose,
+            batch_size=batch_size, learning_rate=learning_rate, early_stopping=early_stopping, scaling=scaling,
+            widths=widths, random_state=random_state, device=device, dtype=dtype, selection=selection, verbose=verbose,
         )  # fmt: skip
         self.task = task
         self.positive_class = positive_class
@@ -315,7 +336,10 @@ class FairEncoder(_WithPositiveClass):
             task = "classification" if len(values) == 2 else "regression"
         if task == "classification":
             if len(values) > 2:
-                raise ValueError(f"y has {len(values)} classes, but only two are supported: use task='regression'.")
+                raise ValueError(
+                    f"y has {len(values)} classes, but only two are supported: join them to two, or use "
+                    "task='regression' if their order has a meaning."
+                )
             return self._fit(given, self._as_numbers(y, given, values), task)
         if self.positive_class is not None:
             raise ValueError(

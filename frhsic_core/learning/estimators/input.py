@@ -17,14 +17,18 @@ from frhsic_core.arrays import ArrayLike, as_tensor, require_same_rows
 from frhsic_core.choices import one_of
 from frhsic_core.joint.given import read_given
 from frhsic_core.joint.mixed import read_mixed
+from frhsic_core.learning.estimators.columns import SCALINGS, coded, columns_of, has_categories
 from frhsic_core.learning.estimators.warnings import PositiveClassWarning
 from frhsic_core.learning.protocols import METHODS, make_penalty
 from frhsic_core.learning.selection import LambdaSelection
 from frhsic_core.learning.stack import require_count, require_lambdas
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
-STEPS = 2000  # epochs="auto" makes at least this many steps
-FEWEST_EPOCHS = 50  # and at least this many epochs
+STEPS = 600  # steps of epochs="auto" at the default learning rate
+FEWER_STEPS = 400  # the same for fewer than MANY_ROWS samples, which more steps would overfit
+MANY_ROWS = 4000
+FEWEST_EPOCHS = 8  # and at least this many epochs
+LEARNING_RATE = 5e-3  # the default; a smaller one makes as many more steps
 
 
 # Data -----------------------------------------------------------------------------------------------------------------
@@ -33,7 +37,7 @@ FEWEST_EPOCHS = 50  # and at least this many epochs
 class FitInput(NamedTuple):
     """The checked input of ``fit``."""
 
-    X: np.ndarray  # (n, d), float64
+    X: np.ndarray | pd.DataFrame  # (n, d), float64, NaN where missing; a DataFrame if a column is a category
     y: np.ndarray  # (n,), numbers or labels as given
     s: np.ndarray | None  # (n, p), float64
     weights: np.ndarray | None  # (n,), float64
@@ -82,7 +86,7 @@ def _read_weights(sample_weight: Any, rows: int) -> np.ndarray:
     return weights
 
 
-def _read_data(estimator: Any, X: Any, y: Any, more: tuple[Any, ...], **checks: Any) -> tuple[np.ndarray, np.ndarray]:
+def _read_data(estimator: Any, X: Any, y: Any, more: tuple[Any, ...], **checks: Any) -> tuple[Any, np.ndarray]:
     """Return X and y, checked by scikit-learn."""
     if more:
         raise TypeError(
@@ -90,16 +94,19 @@ def _read_data(estimator: Any, X: Any, y: Any, more: tuple[Any, ...], **checks: 
             "sample_weight=w for weights."
         )
     _check_columns(X)
+    options = checks | {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
     try:
-        return validate_data(estimator, X, y, dtype=np.float64, **checks)
+        if has_categories(X):
+            return X, validate_data(estimator, coded(X), y, **options)[1]
+        return validate_data(estimator, X, y, **options)
     except (TypeError, ValueError) as error:
         text = _text_columns(X)
         if not text:
             raise
         shown = ", ".join(text[:5]) + (f" and {len(text) - 5} more" if len(text) > 5 else "")
         raise ValueError(
-            f"X has text in {shown}: could not convert string to float. Encode such columns as numbers first, "
-            "with OneHotEncoder or pandas.get_dummies, or drop them."
+            f"X has text in {shown}: could not convert string to float. Pass a DataFrame, whose columns of text are "
+            "read as categories, or encode or drop such columns."
         ) from error
 
 
@@ -201,11 +208,20 @@ def _by_name(s: Any, X: Any, rows: int, *, name: str = "sensitive_features") -> 
     return X[names]
 
 
-def value_range(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return minimum and width of each column; the width of a constant column is 1."""
-    low = values.min(0)
-    width = np.ptp(values, axis=0)
-    return low, np.where(width > 0, width, 1.0)
+def read_columns(estimator: Any, X: Any) -> np.ndarray:
+    """Return X as the numbers that a fitted estimator was trained on, before scaling."""
+    plan = getattr(estimator, "columns_", None)
+    options: dict[str, Any] = {"dtype": np.float64, "reset": False}
+    if plan is None:  # also a model that was saved before there were categories
+        return validate_data(estimator, X, **options)
+    if any("levels" in entry for entry in plan) and not isinstance(X, pd.DataFrame):
+        raise ValueError("X has no column names, but the model was fitted with categories: pass a DataFrame.")
+    if has_categories(X):
+        validate_data(estimator, coded(X), ensure_all_finite="allow-nan", **options)
+        return columns_of(X, plan)
+    frame = isinstance(X, pd.DataFrame)
+    values = validate_data(estimator, X, ensure_all_finite="allow-nan", **options)
+    return columns_of(X if frame else values, plan)
 
 
 def standardized(y: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, float, float]:
@@ -237,6 +253,7 @@ def check_parameters(model: Any) -> None:
         if not isinstance(width, Integral) or width < 1:
             raise ValueError(f"widths is {widths!r}: all must be positive whole numbers, such as (50, 4).")
     one_of("dtype", model.dtype, DTYPES)
+    one_of("scaling", model.scaling, SCALINGS)
     _check_device(model.device)
     _check_seed(model.random_state)
     settings = model.penalty_settings
@@ -280,22 +297,25 @@ def seed_of(random_state: Any) -> int:
     return int(source.randint(np.iinfo(np.int32).max))
 
 
-def number_of_epochs(epochs: int | str, *, rows: int, batch_size: int) -> int:
-    """Return the number of epochs; ``"auto"`` gives 2,000 steps or more, and at least 50 epochs.
+def number_of_epochs(epochs: int | str, *, rows: int, batch_size: int, learning_rate: float = LEARNING_RATE) -> int:
+    """Return the number of epochs; ``"auto"`` gives 600 steps, 400 with fewer than 4,000 samples, and 8 epochs or more.
 
     A model with a penalty first becomes constant, which makes the penalty small, and learns afterwards. If it is
-    stopped early, it looks fair and is useless. With Adam at a learning rate of 0.001 this takes some hundred to two
-    thousand steps, for any number of samples.
+    stopped early, it looks fair and is useless. Steps × learning rate is about how far Adam can move a weight, so a
+    learning rate below the default gives as many more steps.
 
     Examples
     --------
     >>> [number_of_epochs("auto", rows=n, batch_size=256) for n in (1000, 5000, 50_000)]
-    [500, 100, 50]
+    [100, 30, 8]
+    >>> number_of_epochs("auto", rows=5000, batch_size=256, learning_rate=1e-3)
+    150
     """
     if epochs != "auto":
         return int(epochs)
-    steps = -(-rows // min(int(batch_size), rows))
-    return max(FEWEST_EPOCHS, -(-STEPS // steps))
+    per_epoch = -(-rows // min(int(batch_size), rows))
+    steps = (FEWER_STEPS if rows < MANY_ROWS else STEPS) * max(1.0, LEARNING_RATE / learning_rate)
+    return max(FEWEST_EPOCHS, int(np.ceil(steps / per_epoch)))
 
 
 def favorable_class(y: Any, classes: np.ndarray, named: Any, *, condition: str | None, stacklevel: int) -> Any:

@@ -84,7 +84,8 @@ def _rebuilt(cls: type[E], state: dict[str, Any], path: str | os.PathLike[str]) 
         raise ValueError(
             f"{path} contains {record['class']}, not {cls.__name__}: load it with the class that saved it."
         )
-    estimator = cls(**_restored(record["parameters"]))
+    # Files from before there was a choice hold models whose X is scaled by minimum and maximum.
+    estimator = cls(**{"scaling": "minmax", **_restored(record["parameters"])})
     for name, value in record["fitted"].items():
         setattr(estimator, name, _restored(value))
     networks: dict[str, dict[str, torch.Tensor]] = {"encoder_": {}, "head_": {}}

@@ -84,7 +84,7 @@ def is_constant(output: np.ndarray, *, classes: bool) -> np.ndarray:
 
 def _advice(lam: float, learning_rate: float) -> str:
     if learning_rate >= LARGE_RATE:
-        return f"a smaller learning_rate ({learning_rate:g} is large for Adam; the default is 0.001)"
+        return f"a smaller learning_rate ({learning_rate:g} is large for Adam; the default is 0.005)"
     return (
         "a lower lam (such as a tenth of it), or more epochs" if lam > 0 else "more epochs, or a larger learning_rate"
     )

@@ -94,6 +94,7 @@ def conditional_terms(
     output: Tensor | None,
     *,
     normalized: bool,
+    output_weight: float = 1.0,
 ) -> list[GradientTerm | Tensor]:
     """Return the terms of the penalty: for each Gram matrix of S, one on Z and one on the output, where given."""
     terms: list[GradientTerm | Tensor] = []
@@ -102,7 +103,7 @@ def conditional_terms(
         if scaled_z is not None:
             terms.append(gram_term(*scaled_z, function))
         if output is not None:
-            terms.append(_on_output(operator, gram, output, normalized=normalized))
+            terms.append(output_weight * _on_output(operator, gram, output, normalized=normalized))
     return terms
 
 

@@ -76,7 +76,7 @@ def penalty_of(method: str, form: str, *, sigma_s: float | str = "median") -> Pe
             fixed = None if isinstance(sigma_s, str) else sigma_s
             return TraceFRHSIC(form=form.removeprefix("plain, "), bandwidth_s=fixed)
         policy: float | str = "every_batch" if form.endswith("every batch") else 1.0
-        return FRHSIC(estimator="biased", scale=None, bandwidth=policy, bandwidth_s=sigma_s)
+        return FRHSIC(estimator="biased", on="representation", scale=None, bandwidth=policy, bandwidth_s=sigma_s)
     return make_penalty(method, protocol="text")
 
 

@@ -126,8 +126,9 @@ PUBLISHED = (
     Variant("", "frem", "published", "32 anchors, γ .5, σ 1", tuple(FREM.items())),
     Variant("", "reg_gdp", "published", "bandwidth .2, 30 points", tuple(REG_GDP.items())),
 )
-# What ``FairClassifier()`` trains, a narrow whitened Z with a bandwidth that follows slowly: it takes no part in the
-# choice among the variants, since it was settled elsewhere (the chapter on the bandwidth trap).
+# What ``FairClassifier()`` trained before the recommended form was chosen: a low-dimensional, whitened Z with a
+# bandwidth that follows slowly. It takes no part in the choice among the variants, since it was settled elsewhere (the
+# chapter on the bandwidth trap).
 DEFAULT = replace(_frhsic("default", "", "default", scale="whiten", bandwidth="moving_average"), widths=(50, 4))
 VARIANTS = (*_FRHSIC, _LARGE, *_WIDTHS, *_FREM, *_REG_GDP, _SMALL, _LAPLACIAN)
 

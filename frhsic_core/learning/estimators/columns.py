@@ -1,0 +1,157 @@
+"""The columns of X as numbers: categories, missing values, and scaling that a few extreme values cannot spoil.
+
+A DataFrame may have columns of text, categories and truth values, and any X may have missing values:
+
+* A number stays one column. A missing value becomes the median of the training samples, and a column with missing
+  values in training gets a second column that is 1 where the value is missing.
+* A category becomes one column for each of its levels. A level that was not seen in training is zero in all of them.
+  Missing is a level of its own if it occurs in training.
+
+What is fitted is plain data (lists, numbers and text), so that it can be saved as JSON.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+MOST_LEVELS = 100  # a column of text with more levels is an identifier or free text
+SCALINGS = ("robust", "minmax")
+
+Plan = list[dict[str, Any]]
+"""One entry for each column of X: ``{"median", "missing"}`` for numbers, ``{"levels", "missing"}`` for categories."""
+
+
+def has_categories(X: Any) -> bool:
+    """Return whether X is a DataFrame with a column that is not a number."""
+    return isinstance(X, pd.DataFrame) and any(_is_category(X.iloc[:, i]) for i in range(X.shape[1]))
+
+
+def _is_category(column: pd.Series) -> bool:
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return True
+    if pd.api.types.is_bool_dtype(column) or pd.api.types.is_numeric_dtype(column):
+        return False
+    # Text that reads as numbers is numbers, as for scikit-learn; so are mixed columns of numbers and None.
+    return bool(pd.to_numeric(column.dropna(), errors="coerce").isna().any())
+
+
+def coded(X: pd.DataFrame) -> pd.DataFrame:
+    """Return X with the number of its level for each category, for the checks that need numbers."""
+    columns = [X.iloc[:, i] for i in range(X.shape[1])]
+    codes = [pd.Series(pd.factorize(c)[0], index=X.index, name=c.name) if _is_category(c) else c for c in columns]
+    return pd.concat(codes, axis=1)
+
+
+def fit_columns(X: pd.DataFrame | np.ndarray, weights: np.ndarray | None = None) -> Plan | None:
+    """Return how the columns of X become numbers, or None if all are numbers without a missing value.
+
+    Raises
+    ------
+    ValueError
+        A column has no value at all, or more than 100 different texts.
+    """
+    if isinstance(X, np.ndarray) and not np.isnan(X).any():
+        return None
+    frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame(X)
+    plan: Plan = []
+    for name, column in _named(frame):
+        missing = bool(column.isna().any())
+        if bool(column.isna().all()):
+            raise ValueError(f"column {name} of X has only missing values (NaN): drop it.")
+        if _is_category(column):
+            levels = sorted({_plain(value) for value in column.dropna()}, key=lambda value: (str(type(value)), value))
+            if len(levels) > MOST_LEVELS:
+                raise ValueError(
+                    f"column {name} of X has {len(levels)} different texts, and at most {MOST_LEVELS} can become "
+                    "columns: drop it if it is an identifier, or group its values."
+                )
+            plan.append({"levels": levels, "missing": missing})
+        else:
+            values = _numbers(column)
+            kept = ~np.isnan(values)
+            share = None if weights is None else weights[kept]
+            plan.append({"median": float(quantiles(values[kept], (0.5,), share)[0]), "missing": missing})
+    return plan
+
+
+def columns_of(X: pd.DataFrame | np.ndarray, plan: Plan | None) -> np.ndarray:
+    """Return X as numbers ``(n, columns)`` by a plan of :func:`fit_columns`."""
+    if plan is None:
+        return np.asarray(X, dtype=np.float64)
+    frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame(X)
+    parts: list[np.ndarray] = []
+    for entry, (_, column) in zip(plan, _named(frame), strict=True):
+        gone = column.isna().to_numpy()
+        if "levels" in entry:
+            place = {level: i for i, level in enumerate(entry["levels"])}
+            found = [-1 if away else place.get(_plain(value), -1) for value, away in zip(column, gone, strict=True)]
+            parts.append((np.array(found)[:, None] == np.arange(len(place))).astype(float))
+        else:
+            parts.append(np.where(gone, entry["median"], _numbers(column)))
+        if entry["missing"]:
+            parts.append(gone.astype(float))
+    return np.column_stack(parts)
+
+
+def _named(frame: pd.DataFrame) -> list[tuple[str, pd.Series]]:
+    return [(repr(name), frame.iloc[:, i]) for i, name in enumerate(frame.columns)]
+
+
+def _numbers(column: pd.Series) -> np.ndarray:
+    return pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def _plain(value: Any) -> Any:
+    """Return a level as a value that JSON keeps: a number, a truth value or text."""
+    value = value.item() if isinstance(value, np.generic) else value
+    return value if isinstance(value, str | int | float) else str(value)
+
+
+# Scaling --------------------------------------------------------------------------------------------------------------
+
+
+def quantiles(values: np.ndarray, shares: tuple[float, ...], weights: np.ndarray | None = None) -> np.ndarray:
+    """Return quantiles that are sample values; a sample of weight two counts as two samples.
+
+    Examples
+    --------
+    >>> quantiles(np.array([3.0, 1.0, 2.0]), (0.5,)).item()
+    2.0
+    >>> quantiles(np.array([3.0, 1.0, 2.0]), (0.5,), np.array([5.0, 1.0, 1.0])).item()
+    3.0
+    """
+    order = values.argsort(kind="stable")
+    total = np.cumsum(np.ones(len(values)) if weights is None else weights[order])
+    # Rounding of the sum must not move a quantile to the next value.
+    places = np.searchsorted(total, np.asarray(shares) * total[-1] * (1 - 1e-12))
+    return values[order][places]
+
+
+def fit_scaling(x: np.ndarray, scaling: str, weights: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Return offset and scale of each column; ``"minmax"`` ignores the weights.
+
+    ``"robust"`` has the median and twice the standard deviation of a normal distribution with the same interquartile
+    range, or twice the standard deviation where half of the values are equal. The scale of a constant column is 1.
+    """
+    if scaling == "minmax":
+        low = x.min(0)
+        width = np.ptp(x, axis=0)
+        return low, np.where(width > 0, width, 1.0)
+    first, median, third = np.stack([quantiles(column, (0.25, 0.5, 0.75), weights) for column in x.T], axis=1)
+    mean = np.average(x, axis=0, weights=weights)
+    deviation = np.sqrt(np.average((x - mean) ** 2, axis=0, weights=weights))
+    spread = np.where(third > first, (third - first) / 1.349, deviation)
+    return median, np.where(spread > 0, 2.0 * spread, 1.0)
+
+
+def scaled(x: np.ndarray, scaling: str, offset: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """Return the input of the encoder: ``(x − offset)/scale``, and its inverse hyperbolic sine for ``"robust"``.
+
+    The inverse hyperbolic sine is the identity near zero and a logarithm far from it, so an extreme value neither
+    squeezes the others together nor dominates them.
+    """
+    u = (x - offset) / scale
+    return np.arcsinh(u) if scaling == "robust" else u

@@ -1,0 +1,175 @@
+"""Columns of X that are not plain numbers: categories, missing values, extreme values; early stopping; many classes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from sklearn.multiclass import OneVsRestClassifier
+
+from frhsic_core.learning import FairClassifier, FairEncoder, FairRegressor
+from frhsic_core.learning.estimators.columns import columns_of, fit_columns, fit_scaling, quantiles, scaled
+
+pytestmark = [
+    pytest.mark.filterwarnings(f"ignore::frhsic_core.learning.estimators.{name}Warning")
+    for name in ("Undertrained", "NoGain", "ConstantPrediction")
+]
+QUICK: dict[str, Any] = {"widths": (8, 3), "epochs": 6, "batch_size": 64, "device": "cpu", "random_state": 0}
+
+
+def people(n: int = 300) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(3)
+    s = rng.uniform(20, 70, size=n)
+    frame = pd.DataFrame(
+        {
+            "income": rng.lognormal(size=n),
+            "job": rng.choice(["clerk", "nurse", "cook"], size=n),
+            "grade": pd.Categorical(rng.choice(["low", "high"], size=n), categories=["low", "high", "never"]),
+            "member": rng.uniform(size=n) < 0.4,
+            "code": rng.choice(["1", "2.5"], size=n),
+        }
+    )
+    return frame, np.where(frame["job"] == "cook", "yes", np.where(s > 60, "yes", "no")), s
+
+
+def test_columns_by_hand() -> None:
+    frame = pd.DataFrame({"a": [1.0, np.nan, 3.0, 5.0], "b": ["x", "y", None, "x"], "c": [True, False, True, True]})
+    plan = fit_columns(frame)
+    expected = [[1, 0, 1, 0, 0, 1], [3, 1, 0, 1, 0, 0], [3, 0, 0, 0, 1, 1], [5, 0, 1, 0, 0, 1]]
+    np.testing.assert_array_equal(columns_of(frame, plan), expected)
+    new = pd.DataFrame({"a": [np.nan], "b": ["z"], "c": [False]})
+    np.testing.assert_array_equal(columns_of(new, plan), [[3, 1, 0, 0, 0, 0]])
+    assert fit_columns(np.ones((3, 2))) is None
+
+
+def test_the_model_is_that_of_encoded_columns() -> None:
+    """Categories by hand give the same model as categories in a DataFrame, in any order of the rows."""
+    frame, y, s = people()
+    model = FairClassifier(**QUICK).fit(frame, y, sensitive_features=s)
+    by_hand = np.column_stack(
+        [
+            frame["income"],
+            *(frame["job"] == level for level in ("clerk", "cook", "nurse")),
+            *(frame["grade"] == level for level in ("high", "low")),
+            frame["member"],
+            frame["code"].astype(float),
+        ]
+    ).astype(float)
+    other = FairClassifier(**QUICK).fit(by_hand, y, sensitive_features=s)
+    np.testing.assert_allclose(model.transform(frame), other.transform(by_hand), rtol=1e-12)
+    shuffled = frame.sample(frac=1.0, random_state=0)
+    np.testing.assert_allclose(model.transform(shuffled), model.transform(frame)[shuffled.index], atol=1e-12)
+    assert model.n_features_in_ == 5
+    assert model.feature_names_in_.tolist() == list(frame.columns)
+
+
+@pytest.mark.parametrize("kind", [FairClassifier, FairRegressor, FairEncoder])
+def test_categories_and_missing_values_are_saved(kind: type, tmp_path: Path) -> None:
+    frame, y, s = people()
+    frame.loc[3, "income"] = np.nan
+    frame.loc[4, "job"] = None
+    target = s if kind is FairRegressor else y
+    model = kind(**QUICK).fit(frame, target, sensitive_features=s)
+    model.save(tmp_path / "model.pt")
+    again = kind.load(tmp_path / "model.pt")
+    np.testing.assert_array_equal(again.transform(frame), model.transform(frame))
+    assert again.scaling == "robust"
+
+
+def test_unseen_levels_and_missing_values_at_prediction() -> None:
+    frame, y, s = people()
+    model = FairClassifier(**QUICK).fit(frame, y, sensitive_features=s)
+    new = frame.iloc[:3].assign(job=["pilot", "nurse", "cook"], income=[np.nan, 1.0, 2.0])
+    assert np.isfinite(model.predict_proba(new)).all()
+    with pytest.raises(ValueError, match="pass a DataFrame"):
+        model.predict(frame.to_numpy())
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame[list(frame.columns[::-1])])
+
+
+def test_missing_values_of_an_array() -> None:
+    rng = np.random.default_rng(0)
+    X, s = rng.normal(size=(300, 3)), rng.uniform(size=300)
+    y = X[:, 0] > 0
+    X[::7, 1] = np.nan
+    model = FairClassifier(**QUICK).fit(X, y, sensitive_features=s)
+    gone = np.isnan(X[:, 1])
+    filled = np.where(gone, quantiles(X[~gone, 1], (0.5,)), X[:, 1])
+    by_hand = np.column_stack([X[:, 0], filled, gone, X[:, 2]])
+    other = FairClassifier(**QUICK).fit(by_hand, y, sensitive_features=s)
+    np.testing.assert_allclose(model.transform(X), other.transform(by_hand), rtol=1e-12)
+
+
+def test_what_cannot_be_a_column_is_refused() -> None:
+    frame, y, s = people()
+    with pytest.raises(ValueError, match=r"'name' of X has 300 different texts.*drop it"):
+        FairClassifier(**QUICK).fit(frame.assign(name=[f"n{i}" for i in range(300)]), y, sensitive_features=s)
+    with pytest.raises(ValueError, match=r"'empty' of X has only missing values"):
+        FairClassifier(**QUICK).fit(frame.assign(empty=np.nan), y, sensitive_features=s)
+
+
+# Scaling --------------------------------------------------------------------------------------------------------------
+
+
+def test_quantiles_with_weights_are_those_of_repeated_values() -> None:
+    rng = np.random.default_rng(0)
+    values, weights = rng.normal(size=50), rng.integers(0, 4, size=50)
+    shares = (0.1, 0.25, 0.5, 0.75)
+    expected = np.quantile(np.repeat(values, weights), shares, method="inverted_cdf")
+    np.testing.assert_array_equal(quantiles(values, shares, weights.astype(float)), expected)
+    np.testing.assert_array_equal(quantiles(values, shares), np.quantile(values, shares, method="inverted_cdf"))
+
+
+def test_robust_scaling() -> None:
+    """A wrong value moves the others little; a rare column and a constant one stay finite."""
+    rng = np.random.default_rng(0)
+    x = np.column_stack([rng.normal(10, 3, size=1001), np.arange(1001) < 20, np.full(1001, 7.0)])
+    spoilt = x.copy()
+    spoilt[0, 0] = 1e9
+    u, v = (scaled(each, "robust", *fit_scaling(each, "robust")) for each in (x, spoilt))
+    assert np.abs(u - v)[1:].max() < 0.01
+    assert v[0, 0] < 25
+    assert 0.4 < u[:, 0].std() < 0.5  # about half a standard normal
+    rare = x[:, 1].std()
+    np.testing.assert_allclose(np.unique(u[:, 1]), [0.0, np.arcsinh(0.5 / rare)])
+    assert (u[:, 2] == 0).all()
+
+
+# Early stopping and many classes -------------------------------------------------------------------------------------
+
+
+def noise(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(n, 20))
+    return X, X[:, 0] + rng.normal(scale=3.0, size=n), rng.uniform(size=n)
+
+
+def test_early_stopping_keeps_the_best_state() -> None:
+    """Twenty columns of noise: a long training overfits, and the held-out samples end it."""
+    X, y, s = noise(1000)
+    new_X, new_y, _ = noise(4000)
+    options: dict[str, Any] = {"lam": 0.0, "epochs": 200, "learning_rate": 1e-2, "random_state": 0, "device": "cpu"}
+    long = FairRegressor(**options).fit(X, y, sensitive_features=s)
+    short = FairRegressor(early_stopping=True, **options).fit(X, y, sensitive_features=s)
+    assert len(short.history_) < 200
+    assert short.score(new_X[1000:], new_y[1000:]) > long.score(new_X[1000:], new_y[1000:]) + 0.05
+    with pytest.raises(ValueError, match="early_stopping holds out"):
+        FairRegressor(early_stopping=True, **QUICK).fit(X[:500], y[:500], sensitive_features=s[:500])
+
+
+def test_many_classes_and_the_advice() -> None:
+    """The error names a way, and the way works."""
+    frame, _, s = people()
+    y = frame.pop("job").to_numpy()
+    with pytest.raises(ValueError, match="OneVsRestClassifier"):
+        FairClassifier(**QUICK).fit(frame, y, sensitive_features=s)
+    X = frame[["income"]].to_numpy()
+    with sklearn.config_context(enable_metadata_routing=True):
+        one = FairClassifier(**QUICK).set_fit_request(sensitive_features=True)
+        many = OneVsRestClassifier(one).fit(X, y, sensitive_features=s)
+    assert many.predict_proba(X).shape == (300, 3)
+    assert all(model.lam_ == 1.0 for model in many.estimators_)
