@@ -16,13 +16,13 @@ from frhsic_core.paper.runs.plan import Study, units_of
 #: The forms of the penalty by name, with the λ that take each of them from no effect to a large one.
 FORMS: dict[str, tuple[dict[str, Any], tuple[float, ...]]] = {
     "paper": (
-        {"estimator": "biased", "scale": None, "bandwidth": "every_20_epochs"},
+        {"protocol": "text"},
         (0.0, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0),
     ),
-    "default": ({"on": "both"}, (0.0, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)),
+    "recommended": ({}, (0.0, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)),
 }
 #: Names of the forms for readers.
-TITLES = {"paper": "the paper's penalty", "default": "the default of this library"}
+TITLES = {"paper": "the paper's penalty", "recommended": "the recommended form"}
 PEOPLE = 1_000
 
 
@@ -41,7 +41,7 @@ def measure_unit(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
     import torch
 
     from frhsic_core.data import load_dataset
-    from frhsic_core.learning import FRHSIC, EscapeWarning, Trainer
+    from frhsic_core.learning import EscapeWarning, Trainer, make_penalty
 
     n = unit.get("n", PEOPLE)
     people, others = (load_dataset("people", n=n, seed=seed) for seed in (0, 1))
@@ -52,7 +52,7 @@ def measure_unit(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
             people.X,
             people.y,
             people.s,
-            penalty=FRHSIC(**settings),
+            penalty=make_penalty("frhsic", **settings),
             lam=list(lams),
             seeds=0,
             epochs=unit.get("epochs", 60),

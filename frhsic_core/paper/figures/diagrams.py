@@ -65,7 +65,7 @@ def draw_two_routes(z: np.ndarray, s: np.ndarray, *, values: tuple[float, ...], 
 
 
 def draw_gram_matrices(z: np.ndarray, s: np.ndarray, *, sigma_z: float, sigma_s: float) -> Figure:
-    """Draw a sample and its centered Gram matrices K̃ and L̃ with the people sorted by S, and their product entry by entry.
+    """Draw a sample and its centered Gram matrices K̃ and L̃, with the people sorted by S, and the products of entries.
 
     HSIC is the mean of the entries of the last picture.
     """
