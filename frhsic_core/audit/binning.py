@@ -67,7 +67,7 @@ def group_means(curve: Curve, groups: int) -> Groups:
     group = np.minimum((below * groups).astype(int), groups - 1)
     _, group = np.unique(group, return_inverse=True)  # ties can leave a group empty
     count = int(group.max()) + 1
-    shares = np.bincount(group, curve.share)
+    shares: Array = np.bincount(group, curve.share).astype(np.float64)
     means = np.bincount(group, curve.share * curve.mean) / shares
     overall = float(curve.share @ curve.mean)
     total = float(curve.share @ (curve.mean - overall) ** 2)

@@ -141,8 +141,9 @@ class Curve:
         """Return the number that the gap does not exceed for the given share of people."""
         size = np.abs(self.gap)
         order = np.argsort(size)
+        ordered: Array = size[order]
         reached = np.searchsorted(np.cumsum(self.share[order]), share - 1e-12)
-        return float(size[order][min(reached, len(size) - 1)])
+        return float(ordered[min(int(reached), len(size) - 1)])
 
     def extremes(self, where: NDArray[np.bool_] | None = None) -> tuple[int, int]:
         """Return the bins between which the difference is most certain, the lower first.
@@ -246,7 +247,9 @@ def smoother(positions: Array, mass: Array, bandwidth: Array, degree: int) -> Ar
     # Windows with hardly more values than coefficients stay solvable.
     normal = normal + 1e-9 * moments[:, :1, None] * np.eye(degree + 1)
     first = np.linalg.solve(normal, np.broadcast_to(np.eye(degree + 1)[:, :1], (*normal.shape[:2], 1)))[..., 0]
-    fit = sum(first[:, p : p + 1] * powers[p] for p in range(degree + 1))
+    fit = np.zeros_like(kernel)
+    for p in range(degree + 1):
+        fit += first[:, p : p + 1] * powers[p]
     return fit / fit.sum(1, keepdims=True)  # a constant stays the constant
 
 

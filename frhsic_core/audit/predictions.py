@@ -212,7 +212,7 @@ class Audit:
 
     def table(self) -> pd.DataFrame:
         """Return one row for each attribute and measure, with its interval; effect sizes have a floor instead."""
-        lines = []
+        lines: list[tuple[Any, ...]] = []
         for attribute in self.attributes:
             for measure in MEASURES:
                 found = attribute.interval(measure)
@@ -338,7 +338,7 @@ def audit_columns(
 ) -> Audit:
     """Audit columns that were already read; see :func:`audit`."""
     scores = np.column_stack([column.values for column in columns.scores])
-    usable = np.isfinite(scores).all(1)
+    usable = np.asarray(np.isfinite(scores).all(axis=1))
     weight = None
     if columns.weight is not None:
         weight = columns.weight.values
@@ -492,7 +492,7 @@ class _Work:
         return curves[best], best, dict(zip(names, sizes, strict=True)) if count > 1 else {}
 
     def _strength(self, z: Array, s: Array, weight: Array | None) -> tuple[Test, dict[str, Effect]]:
-        options = {"weight": weight, "seed": self.seed}
+        options: dict[str, Any] = {"weight": weight, "seed": self.seed}
         deviation = z.std(0)
         z = z / np.where(deviation > 0, deviation, 1.0) if z.shape[1] > 1 else z
         return independence_test(z, s, **options), effect_sizes(z, s, **options)

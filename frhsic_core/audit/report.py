@@ -11,6 +11,7 @@ import math
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -230,8 +231,8 @@ def _numbers(audit: Audit, attribute: AttributeAudit) -> str:
     explained = percent(attribute.curve.explained)
     parts.append(f"<p>The curve explains {explained} of the variance of {clean(short(attribute.score))}.</p>")
     if attribute.conventions:
-        rows = [(CONVENTIONS[key], number(value)) for key, value in attribute.conventions.items()]
-        parts.append("<h3>GDP in other conventions</h3>" + _table(("convention", "GDP"), rows))
+        others = [(CONVENTIONS[key], number(value)) for key, value in attribute.conventions.items()]
+        parts.append("<h3>GDP in other conventions</h3>" + _table(("convention", "GDP"), others))
     return "".join(parts)
 
 
@@ -381,6 +382,10 @@ def as_dict(audit: Audit, verdicts: Sequence[Verdict] = ()) -> dict[str, Any]:
     return _json(value)
 
 
+def _write(content: bytes, file: Any) -> None:
+    file.write(content)
+
+
 def save(
     audit: Audit,
     path: str | os.PathLike[str],
@@ -404,5 +409,5 @@ def save(
     }
     contents = {place: text.encode("utf-8", errors="replace") for place, text in files.items()}
     for place, content in contents.items():
-        write_atomically(place, lambda file, content=content: file.write(content))
+        write_atomically(place, partial(_write, content))
     return list(contents)

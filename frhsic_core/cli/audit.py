@@ -96,11 +96,14 @@ def _audit(
         roles = [*score, *sensitive, *([label] if label else []), *control, *([weight] if weight else [])]
         # Without the two that are needed the reader answers with the names of the columns.
         table = read_table(predictions, roles if score and sensitive else [], max_rows=max_rows, seed=seed)
+    import torch
+
     from frhsic_core.audit.columns import read_columns
     from frhsic_core.audit.gate import decide, exit_status, parse_threshold
     from frhsic_core.audit.predictions import audit_columns
     from frhsic_core.audit.report import save
 
+    torch.set_num_threads(1)  # the matrices are small: on several threads the same audit takes longer
     thresholds = [parse_threshold(text) for text in fail_above]
     data = table.data
     columns = read_columns(

@@ -36,7 +36,7 @@ def predictions(unit: dict[str, Any]) -> dict[str, Any]:
     from frhsic_core.data import load_dataset
     from frhsic_core.learning import FairClassifier, FairRegressor
 
-    options = {"n": 400} if unit["dataset"] == "synthetic" else {}
+    options: dict[str, Any] = {"n": 400} if unit["dataset"] == "synthetic" else {}
     data = load_dataset(unit["dataset"], **options)
     order = np.random.default_rng(unit["seed"]).permutation(data.n)
     train, test = np.array_split(order, 2)
