@@ -119,7 +119,7 @@ class LambdaSelection:
         require_count("n_permutations", self.n_permutations)
         if self.repeats != "auto":
             require_count("repeats", self.repeats, alternative=", or 'auto'")
-            if float(self.repeats) * self.share(1) > 1:
+            if self.validation_fraction != "auto" and float(self.repeats) * float(self.validation_fraction) > 1:
                 raise ValueError(
                     f"repeats is {self.repeats} and validation_fraction is {self.validation_fraction}: the validation "
                     "parts would need more than all samples. Lower one of them."
@@ -146,7 +146,8 @@ class LambdaSelection:
         """Return the share of the given number of samples that is held out."""
         if self.validation_fraction != "auto":
             return float(self.validation_fraction)
-        return min(MOST_HELD_OUT, max(LEAST_HELD_OUT, ENOUGH_ROWS / rows))
+        most = MOST_HELD_OUT if self.repeats == "auto" else min(MOST_HELD_OUT, 1.0 / float(self.repeats))
+        return min(most, max(LEAST_HELD_OUT, ENOUGH_ROWS / rows))
 
     def splits(self, held_out: int) -> int:
         """Return the number of splits if each of them holds out the given number of samples."""

@@ -169,8 +169,8 @@ def test_bad_rules_are_named() -> None:
         select_lambda(x, y, s, validation_fraction=1.5, **OPTIONS)
     with pytest.raises(ValueError, match="lams is"):
         select_lambda(x, y, s, lams=[-1.0], **OPTIONS)
-    with pytest.raises(ValueError, match="100 rows leave 15 for validation"):
-        select_lambda(x[:100], y[:100], s[:100], **OPTIONS)
+    with pytest.raises(ValueError, match="60 rows leave 18 for validation"):
+        select_lambda(x[:60], y[:60], s[:60], **OPTIONS)
 
 
 # The table and the path ----------------------------------------------------------------------------------------------
@@ -180,7 +180,7 @@ def test_the_path_is_one_stack_and_sees_no_validation_row() -> None:
     x, y, s = toy()
     path = select_lambda(x, y, s, lams=[1.0, 0.0], seed=3, n_permutations=19, **OPTIONS)
     held = path.validation_rows
-    assert len(held) == 60
+    assert len(held) == 120
     assert path.choice.table["lam"].to_list() == [0.0, 1.0]
     train = np.setdiff1d(np.arange(400), held)
     for i, lam in enumerate([0.0, 1.0]):
@@ -197,7 +197,7 @@ def test_several_splits_are_averaged_over_disjoint_parts() -> None:
     """By hand: three paths, each the first split of the same order rotated."""
     x, y, s = toy()
     training = OPTIONS | {"epochs": 20, "learning_rate": 1e-2}
-    options = training | {"lams": [0.0, 10.0], "seed": 3, "n_permutations": 19}
+    options = training | {"lams": [0.0, 10.0], "seed": 3, "n_permutations": 19, "validation_fraction": 0.15}
     got = select_lambda(x, y, s, repeats=3, **options).choice.table
     order = torch.randperm(400, generator=torch.Generator().manual_seed(3))
     found = []
@@ -223,14 +223,20 @@ def test_how_many_splits(monkeypatch: pytest.MonkeyPatch) -> None:
     fit = Trainer.fit
     monkeypatch.setattr(Trainer, "fit", lambda self, **rest: fits.append(1) or fit(self, **rest))
     for asked, count in (
-        ({"repeats": "auto"}, 4), ({"repeats": "auto", "rule": "independence"}, 1), ({}, 1),
-        ({"repeats": "auto", "validation_fraction": 0.4}, 2),
+        ({"repeats": "auto"}, 1), ({"repeats": "auto", "rule": "independence"}, 1), ({}, 1),
+        ({"repeats": "auto", "validation_fraction": 0.4}, 2), ({"repeats": "auto", "validation_fraction": 0.15}, 4),
     ):  # fmt: skip
         fits.clear()
         select_lambda(x, y, s, lams=[0.0], n_permutations=9, **asked, **OPTIONS | {"epochs": 1})
         assert len(fits) == count
     with pytest.raises(ValueError, match="repeats is 8"):
-        select_lambda(x, y, s, repeats=8, **OPTIONS)
+        select_lambda(x, y, s, repeats=8, validation_fraction=0.15, **OPTIONS)
+
+
+def test_how_much_is_held_out() -> None:
+    assert [LambdaSelection().share(n) for n in (1000, 10_000, 100_000)] == [0.3, 0.2, 0.15]
+    assert LambdaSelection(repeats=8).share(1000) == 1 / 8
+    assert LambdaSelection(validation_fraction=0.4).share(1000) == 0.4
 
 
 def test_the_table_against_each_statistic_by_itself() -> None:
