@@ -1,0 +1,60 @@
+"""Timing implementations in turns: all agree on the value, one that fails is left out, memory is that of the call."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from frhsic_core.paper.experiments import how_fast
+from frhsic_core.paper.experiments.how_fast import OURS, TRACE, measure_unit_bench_cpu, rates, smallest_seconds
+
+
+def test_implementations_agree_and_are_timed() -> None:
+    rows = {row["implementation"]: row for row in measure_unit_bench_cpu({"part": "gradient", "n": 128}, "cpu")}
+    assert rows[OURS]["value"] == pytest.approx(rows[TRACE]["value"], rel=1e-3)
+    assert all(row["seconds"] > 0 and 1 <= row["repeats"] <= 15 and row["threads"] == 1 for row in rows.values())
+
+
+def test_the_gradient_of_the_trace_is_that_of_the_library() -> None:
+    z, s = how_fast._sample(100, "cpu", "float64")
+    gradients = []
+    for function in (how_fast._ours, how_fast._trace):
+        at = z.clone().requires_grad_()
+        gradients += torch.autograd.grad(function(at, s), at)
+    torch.testing.assert_close(*gradients, rtol=1e-9, atol=1e-14)
+
+
+def test_another_library_that_fails_is_left_out() -> None:
+    def broken() -> None:
+        raise RuntimeError("no compiler")
+
+    with pytest.warns(UserWarning, match="KeOps is left out"):
+        rows = how_fast._timed({OURS: lambda: 1.0, "KeOps": broken}, "cpu", rounds=2)
+    assert [row["implementation"] for row in rows] == [OURS]
+    with pytest.raises(RuntimeError, match="no compiler"):
+        how_fast._timed({OURS: broken}, "cpu")
+
+
+def test_memory_is_the_peak_of_the_call() -> None:
+    memory, seconds, value = how_fast._first_call(lambda: float(torch.ones(2**23).sum()), "cpu")
+    assert memory == pytest.approx(32, abs=8)
+    assert seconds > 0
+    assert value == 2**23
+
+
+def test_a_gpu_study_needs_a_gpu() -> None:
+    with pytest.raises(ValueError, match="device is 'cpu'"):
+        how_fast.measure_unit_bench_gpu({"part": "gradient", "n": 20_000}, "cpu")
+
+
+def test_rates_and_limits() -> None:
+    rows = measure_unit_bench_cpu({"part": "limit"}, "cpu")
+    found = rates(how_fast.pd.DataFrame([{"part": "limit", **row} for row in rows]))
+    seconds = {row["implementation"]: row["seconds"] for row in rows}
+    assert found["product float32"] == pytest.approx(2 * 1024**3 / seconds["product float32"])
+    assert found["product float64"] == pytest.approx(2 * 1024**3 / 16 / seconds["product float64"])
+    assert found["copy"] == pytest.approx(8 * 1024**2 / seconds["copy"])
+    once = smallest_seconds(1000, precision="tf32")
+    thrice = smallest_seconds(2000, precision="tf32x3")
+    assert thrice["products"] == pytest.approx(12 * once["products"])
+    assert thrice["exponentials"] == pytest.approx(4 * once["exponentials"])
