@@ -10,7 +10,7 @@ import torch
 from frhsic_core.joint import hsic
 from frhsic_core.kernels import Gaussian
 from frhsic_core.paper.statements import uniform_coverage
-from frhsic_core.paper.statements.concentration import linear_complexity
+from frhsic_core.paper.statements.concentration import Constants, linear_complexity, proved_bound, uniform_bound
 from frhsic_core.paper.statements.parity_gap import gap_spectrum
 from frhsic_core.paper.statements.registry import checks
 from frhsic_core.paper.statements.uniform_coverage import (
@@ -182,3 +182,13 @@ def test_the_bridge_looks_at_population_above_sample(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(uniform_coverage, "learned_encoder", chosen)
     assert {c.verdict for c in uniform_coverage.learned_encoders(quick=True)} == {"fails as stated"}
+
+
+def test_coverage_is_counted_with_the_bound_of_the_theorem() -> None:
+    """Coverage cannot notice a bound that is a little too small; its value can."""
+    constants = Constants(1.0, 1.0, 2.0, 2.0)  # Gaussian kernels of bandwidth one half
+    for certificate in uniform_coverage.linear_encoders(quick=True):
+        bound = uniform_bound if "printed" in certificate.claim else proved_bound
+        details = certificate.details
+        expected = bound(details["n"], complexity=details["complexity"], delta=0.05, constants=constants)
+        assert details["bound"] == pytest.approx(expected, rel=1e-12)
