@@ -80,6 +80,16 @@ def test_controls_are_the_criterion_given_them(name: str) -> None:
     torch.testing.assert_close(found, torch.stack(expected))
 
 
+def test_a_mini_batch_has_the_controls_of_its_rows() -> None:
+    source, z = data(control=CONTROLS["groups"]), normal(14, 1, 15, 2)
+    rows = torch.randperm(30, generator=torch.Generator().manual_seed(0))[:15]
+    part = Batch(z, z.sum(-1), source.s[:, rows], source.y[:, rows], None, rows.unsqueeze(0))
+    found = prepared(FRHSIC(estimator="biased", condition="controls", **SETTINGS), source, 1)(part, refresh=True)
+    codes = CONTROLS["groups"].codes[rows]
+    expected = conditional_hsic(z[0], source.s[0, rows], codes, kernel_z=Gaussian(1.0), kernel_s=Gaussian(0.5))
+    torch.testing.assert_close(found[0], expected)
+
+
 def test_the_target_of_a_regression_is_continuous() -> None:
     source, z = data(task="regression"), normal(9, 1, 30, 2)
     found = prepared(FRHSIC(estimator="biased", condition="labels", **SETTINGS), source, 1)(
