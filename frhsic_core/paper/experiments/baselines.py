@@ -195,7 +195,8 @@ def bounded_r2(splits: SplitStack, index: int, strength: float) -> Fitted:
     coefficients = np.linalg.lstsq(s - means[2], x - means[0], rcond=None)[0]
     residual = new - means[0] - (new_s - means[2]) @ coefficients
     output = means[1] + (new_s - means[2]) @ a + residual @ b
-    return np.column_stack([residual, output]), output
+    # The prediction beside the residuals would reveal S exactly, so the representation is the prediction alone.
+    return output[:, None], output
 
 
 def summary(rows: pd.DataFrame, measures: tuple[str, ...] = ("performance", "gdp_sample", "nonlinear_r2")) -> Any:
