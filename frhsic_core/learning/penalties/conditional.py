@@ -1,6 +1,6 @@
 """Penalties given a third variable: equalized odds (``"labels"``), and given control features (``"controls"``).
 
-The penalty is HSIC(Z, S | C) of :mod:`frhsic_core.joint.conditional_hsic` on the mini-batch. C is the target y or the
+The penalty is HSIC(Z, S | C) of :mod:`frhsic_core.joint.hsic_given` on the mini-batch. C is the target y or the
 control features. Labels and discrete controls form groups, which count by their share of the batch. For a continuous C
 (the target of a regression, or a continuous control feature) features of Z and S are regressed on C within the batch:
 Z changes with every step, so a regression on older values would not follow it.
@@ -16,7 +16,7 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor, nn
 
-from frhsic_core.joint.conditional_hsic import (
+from frhsic_core.joint.hsic_given import (
     GIVEN_FEATURES,
     Operator,
     conditional_function,

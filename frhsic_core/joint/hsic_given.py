@@ -170,7 +170,7 @@ def conditional_hsic(
 ) -> Tensor:
     """Return HSIC(Z, S | C), the criterion of equalized odds (C the label) and of parity given a legitimate factor.
 
-    See the definition at the top of :mod:`frhsic_core.joint.conditional_hsic`. O(n²(d + p)) time and O(n²) memory;
+    See the definition at the top of :mod:`frhsic_core.joint.hsic_given`. O(n²(d + p)) time and O(n²) memory;
     differentiable in ``z``. Use :func:`frhsic_core.hsic_test` with ``given`` for a test.
 
     Parameters
