@@ -18,7 +18,7 @@ from frhsic_core.learning import FRHSIC, DCor, Trainer
 from frhsic_core.learning.data import Batch, TrainingData
 from frhsic_core.learning.selection import validation_table
 
-SETTINGS = {"scale": None, "bandwidth": 1.0, "bandwidth_s": 0.5}
+SETTINGS = {"scale": None, "bandwidth": 1.0, "bandwidth_s": 0.5, "on": "representation"}
 FORMS = ("biased", "normalized", "unbiased")
 
 
@@ -102,7 +102,7 @@ def test_the_target_of_a_regression_is_continuous() -> None:
 @pytest.mark.parametrize("form", ["biased", "normalized"])
 def test_the_output_has_a_linear_kernel(form: str) -> None:
     source, z = data(), normal(10, 1, 30, 2)
-    penalty = prepared(FRHSIC(estimator=form, on="output", condition="labels", **SETTINGS), source, 1)
+    penalty = prepared(FRHSIC(estimator=form, condition="labels", **SETTINGS | {"on": "output"}), source, 1)
     output = z[0].sum(-1, keepdim=True)
     expected = conditional_hsic(
         output, source.s[0], source.y[0].long(), estimator=form, kernel_z=Linear(), kernel_s=Gaussian(0.5)

@@ -12,7 +12,7 @@ import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -283,7 +283,7 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     def _networks(self) -> tuple[nn.Sequential, nn.Linear]:
         """Return encoder and head without weights, float64."""
-        n_features = len(cast(np.ndarray, self.offset_))
+        n_features = len(self.offset_)
         shape = architecture(self.protocol)
         stack = ModelStack(1, n_features, widths=tuple(self.widths), dtype=torch.float64, **shape)
         return stack.encoder.lone(0), stack.head.lone(0)
