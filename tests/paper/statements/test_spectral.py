@@ -18,13 +18,14 @@ ONE = Gaussian(1.0)
 
 
 @pytest.mark.parametrize("m", [1, 2, 5, 20])
-def test_upper_side_is_hsic_over_eigenvalue_plus_tail(m: int) -> None:
+def test_sides_are_hsic_and_hsic_over_eigenvalue_plus_tail(m: int) -> None:
     law = GaussianPair(0.7)
     certificate = spectral.two_sided(law, kernel_z=ONE, kernel_s=Gaussian(0.5), m=m)
     energies = law.delta_coefficients(ONE, Gaussian(0.5), m=500)
     tail = energies[m:].sum()
     expected = law.hsic(ONE, Gaussian(0.5)) / law.mercer(Gaussian(0.5)).eigenvalues(m)[-1] + tail
     assert certificate.upper == pytest.approx(expected, rel=1e-9)
+    assert certificate.lower == pytest.approx(law.hsic(ONE, Gaussian(0.5)), rel=1e-12)  # the kernel is bounded by one
     assert certificate.verdict == "holds"
     assert spectral.upper_bounds(law, kernel_z=ONE, kernel_s=Gaussian(0.5), m=m)[-1] == pytest.approx(
         expected, rel=1e-6
