@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,11 @@ MEASURES = {
     "gdp_given": "GDP of what is left of the scores after the control features",
 }
 _LABEL_ROWS = 50  # fewer people with a label have no curve
+
+
+def _module(name: str) -> Any:
+    """Return a module that describes an audit; it needs the classes of this one."""
+    return importlib.import_module(f"frhsic_core.audit.{name}")
 
 
 @dataclass(frozen=True)
@@ -188,9 +194,7 @@ class Audit:
     @property
     def sentences(self) -> list[str]:
         """What the audit says, in sentences."""
-        from frhsic_core.audit.sentences import summary
-
-        return summary(self)
+        return _module("sentences").summary(self)
 
     def __str__(self) -> str:
         return "\n".join(self.sentences)
@@ -200,15 +204,11 @@ class Audit:
         return f"<Audit of {', '.join(self.scores[:3])} by {names}: {self.rows:,} rows>"
 
     def _repr_html_(self) -> str:
-        from frhsic_core.audit.report import fragment
-
-        return fragment(self)
+        return _module("report").fragment(self)
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as a dict of JSON values, with the sentences first."""
-        from frhsic_core.audit.report import as_dict
-
-        return as_dict(self)
+        return _module("report").as_dict(self)
 
     def table(self) -> pd.DataFrame:
         """Return one row for each attribute and measure, with its interval; effect sizes have a floor instead."""
@@ -238,27 +238,19 @@ class Audit:
         matplotlib.axes.Axes
             The axes, a new one unless ``ax`` is given.
         """
-        from frhsic_core.audit.pictures import draw
-
-        return draw(self.attributes[0] if name is None else self[name], ax)
+        return _module("pictures").draw(self.attributes[0] if name is None else self[name], ax)
 
     def to_html(self) -> str:
         """Return the report as one self-contained HTML page."""
-        from frhsic_core.audit.report import page
-
-        return page(self)
+        return _module("report").page(self)
 
     def to_markdown(self) -> str:
         """Return a short summary in Markdown, for a pull request."""
-        from frhsic_core.audit.report import markdown
-
-        return markdown(self)
+        return _module("report").markdown(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the report to ``path``, and the JSON and the Markdown beside it; each file whole or not at all."""
-        from frhsic_core.audit.report import save
-
-        save(self, path)
+        _module("report").save(self, path)
 
 
 def audit(

@@ -95,8 +95,8 @@ def test_where_the_gap_is_largest() -> None:
 
 
 def test_the_gap_below_is_a_quantile_over_people() -> None:
-    s = np.repeat([0.0, 1.0, 2.0], [90, 5, 5])
-    f = np.repeat([0.0, 1.0, -1.0], [90, 5, 5])
+    s = np.repeat([0.0, 1.0, 2.0], [5, 5, 90])
+    f = np.repeat([1.0, -1.0, 0.0], [5, 5, 90])
     curve = fit_curve(f, cut(s))
     assert curve.gap_below(0.9) == pytest.approx(0.0)
     assert curve.gap_below(0.95) == pytest.approx(1.0)

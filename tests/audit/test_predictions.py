@@ -238,6 +238,8 @@ def test_gate(full: Audit) -> None:
     below, above = gap.gdp_high + 0.01, gap.gdp_low - 0.01
     statuses = {exit_status(decide(full, [parse_threshold(f"gdp[age]={value}")])) for value in (below, above, gap.gdp)}
     assert statuses == {0, 1, 3}
+    between = 0.5 * (gap.gdp_low + gap.gdp)
+    assert exit_status(decide(full, [parse_threshold(f"gdp[age]={between}")])) == 3
     assert exit_status(decide(full, [parse_threshold(f"gdp[age]={below}"), parse_threshold("calibration=0")])) != 0
     verdicts = decide(full, [parse_threshold("gdp=1")])
     assert [verdict.attribute for verdict in verdicts] == ["age", "sex"]
