@@ -176,8 +176,8 @@ def pytest_configure(config: Any) -> None:
 def moved_prints() -> pd.DataFrame:
     """Move each printed number of a measured line up and down by twice what matters, and judge it again.
 
-    ``notices`` says whether the verdict changes in at least one direction; ``both`` whether it is no longer reproduced
-    in either (a bound: in one of them). A number without a relevant difference is moved by a fifth.
+    ``notices`` says whether the verdict changes in at least one direction; ``both`` whether it changes in either (a
+    bound: in one of them). A number without a relevant difference is moved by a fifth, an order of magnitude by one.
     """
     from frhsic_core.paper.claims import MEASURED, claims, judge, ledger
     from frhsic_core.paper.claims.rules import half_unit, parsed
@@ -194,15 +194,14 @@ def moved_prints() -> pd.DataFrame:
             continue  # a question of yes or no has no deviation
         step = max(2 * half_unit(claim["value"]), 2 * line["relevant"] if line["relevant"] > 0 else 0.2 * abs(number))
         answer = answer_of(claim["query"], claim["arguments"])
-        verdicts = [
-            judge(claim["form"], repr(float(number + sign * step)), answer, claim["rule"])[0] for sign in (-1, 1)
-        ]
+        moved = [number / 10, number * 10] if claim["rule"] == "magnitude" else [number - step, number + step]
+        verdicts = [judge(claim["form"], repr(float(one)), answer, claim["rule"])[0] for one in moved]
         found.append(
             {
                 "id": claim["id"],
                 "verdict": line["verdict"],
                 "notices": any(verdict != line["verdict"] for verdict in verdicts),
-                "both": sum(verdict.startswith("reproduced") for verdict in verdicts)
+                "both": sum(verdict == line["verdict"] for verdict in verdicts)
                 <= (claim["rule"] in ("at_most", "at_least")),
             }
         )

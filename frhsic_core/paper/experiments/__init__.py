@@ -24,7 +24,7 @@ __all__ = ["homes", "module_of", "query_modules"]
 _PLAN = re.compile(r"^def plan(?:_(\w+))?\(", re.MULTILINE)
 # The place of a module in ``frhsic reproduce``; modules without one come last, in alphabetical order.
 _ORDER = re.compile(r"^ORDER = (\d+)$", re.MULTILINE)
-_QUERY = re.compile(r"^@query$", re.MULTILINE)
+_QUERY = re.compile(r"^@query\b", re.MULTILINE)
 _LAST = 1000
 
 
