@@ -168,7 +168,7 @@ def _with_gradient(function: Callable[..., Tensor], z: Tensor, *rest: Any) -> Ca
     def call() -> float:
         z.grad = None
         value = function(z, *rest)
-        value.backward()  # type: ignore[no-untyped-call]
+        value.backward()
         return float(value.detach())
 
     return call
@@ -245,10 +245,11 @@ def _test(unit: dict[str, Any], device: str) -> tuple[Calls, dict[str, Any]]:
 
     dtype = "float64" if device == "cpu" else "float32"
     z, s = _sample(unit["n"], device, dtype)
-    calls: Calls = {}
-    for method in ("aggregated", "permutation"):
-        name = OURS if method == "aggregated" else f"{OURS}, one bandwidth"
-        calls[name] = lambda method=method: float(hsic_test(z, s, method=method, n_permutations=PERMUTATIONS).pvalue)
+
+    def ours(method: str) -> Callable[[], float]:
+        return lambda: float(hsic_test(z, s, method=method, n_permutations=PERMUTATIONS).pvalue)
+
+    calls: Calls = {OURS: ours("aggregated"), f"{OURS}, one bandwidth": ours("permutation")}
     if device == "cpu" and _has("hyppo"):
         hsic = _hyppo()
         x, y = z.numpy(), s.numpy()
