@@ -7,10 +7,10 @@ from typing import Any
 
 from frhsic_core.joint.approximations import nystrom_hsic, random_feature_hsic
 from frhsic_core.joint.coco import centered_eigensystem, coco, cross_covariance_spectrum
-from frhsic_core.joint.hsic_given import conditional_hsic
 from frhsic_core.joint.contraction import center, contract, contraction_weights
 from frhsic_core.joint.distance import distance_correlation, distance_covariance
 from frhsic_core.joint.hsic import HSICLoss, hsic, normalized_hsic
+from frhsic_core.joint.hsic_given import conditional_hsic
 from frhsic_core.joint.independence import IndependenceTest, hsic_test
 from frhsic_core.joint.information import mutual_information
 from frhsic_core.joint.khgr import khgr

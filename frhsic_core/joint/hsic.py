@@ -12,9 +12,9 @@ import torch
 from torch import Tensor, nn
 
 from frhsic_core.arrays import ArrayLike, as_mask, as_pair, as_weights, require_value
-from frhsic_core.joint.hsic_given import conditional_hsic
 from frhsic_core.joint.contraction import dependence, require_estimator
 from frhsic_core.joint.gather import gather_rows
+from frhsic_core.joint.hsic_given import conditional_hsic
 from frhsic_core.joint.mixed import mixed_kernel, read_mixed
 from frhsic_core.joint.streaming import fused_form, require_precision, streaming_correlation, streaming_hsic
 from frhsic_core.kernels import Categorical, Kernel, product_kernel, resolve_kernel, without_units

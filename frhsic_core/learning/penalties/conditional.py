@@ -16,6 +16,8 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor, nn
 
+from frhsic_core.joint.contraction import GradientTerm, gram_term, inverse_root, smallest_own
+from frhsic_core.joint.given import Given, read_given
 from frhsic_core.joint.hsic_given import (
     GIVEN_FEATURES,
     Operator,
@@ -23,8 +25,6 @@ from frhsic_core.joint.hsic_given import (
     group_operator,
     smooth_operator,
 )
-from frhsic_core.joint.contraction import GradientTerm, gram_term, inverse_root, smallest_own
-from frhsic_core.joint.given import Given, read_given
 from frhsic_core.joint.independence.features import Features, GivenKernel, given_kernel
 from frhsic_core.kernels import Gaussian, Kernel
 from frhsic_core.learning.data import Batch, TrainingData

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -211,8 +212,9 @@ class FRHSIC(KernelPenalty):
             # A frame's way back is that of a function of distances, which these two kernels are.
             frame = self.frame(z, weights) if self.kernel in ("gaussian", "imq") and not conditional else None
             z = self.scaled(z, weights) if frame is None else frame.u
-            dense = frame is not None and frame.back is not None and not fused and self.on != "output"
-            known = frame.exponents if dense else None
+            known = None
+            if frame is not None and frame.back is not None and not fused and self.on != "output":
+                known = frame.exponents
             kernel_z = self._kernel_z(self.renew(z, refresh=refresh, enough=enough, exponents=known))
         if self._given is not None:
             operator = self._given(
@@ -226,6 +228,7 @@ class FRHSIC(KernelPenalty):
             return conditional_terms(operator, self._grams(batch), scaled_z, output, **options)
         factor = 1.0 / (rows * rows) if self.estimator == "biased" and weights is None else 1.0
         if fused and self.on != "output":
+            assert frame is not None
             return self._fused_terms(batch, frame, factor)
         for centered, own in self._attributes(batch, weights):
             if self.on != "output":
@@ -251,7 +254,7 @@ class FRHSIC(KernelPenalty):
 
     def _fused_terms(self, batch: Batch, frame: Frame, factor: float) -> list[GradientTerm | Tensor]:
         terms: list[GradientTerm | Tensor] = []
-        options = {"normalized": self.estimator == "normalized", "factor": factor}
+        options: dict[str, Any] = {"normalized": self.estimator == "normalized", "factor": factor}
         for a in range(len(self.attribute_rows)):
             rows = self._rows_of_attribute(a, batch.rows)
             rows = rows[..., : rows.shape[-1] // 2 - 2]  # the first of the two halves, without what was added to it
