@@ -222,10 +222,14 @@ class FRHSIC(KernelPenalty):
             )
             scaled_z = None if self.on == "output" else (z, kernel_z)
             output = None if self.on == "representation" else batch.output
-            normalized = self.estimator == "normalized"
-            weight = self.output_weight if self.on == "both" else 1.0
-            options = {"normalized": normalized, "output_weight": weight}
-            return conditional_terms(operator, self._grams(batch), scaled_z, output, **options)
+            return conditional_terms(
+                operator,
+                self._grams(batch),
+                scaled_z,
+                output,
+                normalized=self.estimator == "normalized",
+                output_weight=self.output_weight if self.on == "both" else 1.0,
+            )
         factor = 1.0 / (rows * rows) if self.estimator == "biased" and weights is None else 1.0
         if fused and self.on != "output":
             assert frame is not None

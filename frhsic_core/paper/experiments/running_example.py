@@ -97,6 +97,7 @@ def gauges(rows: pd.DataFrame) -> pd.DataFrame:
         stacked = {name: torch.tensor(models[name].to_numpy()).reshape(len(lams), -1) for name in models.columns[1:-1]}
         z = torch.stack([stacked["z_1"], stacked["z_2"]], dim=-1)
         audit = audit_representation(z, stacked["age"][0], predictions=stacked["score"])
+        assert audit.gdp is not None  # because predictions were given
         right = (stacked["score"] > 0.5) == (stacked["label"] == 1)
         measured = {
             "accuracy": right.double().mean(-1),
