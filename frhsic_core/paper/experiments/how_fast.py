@@ -45,13 +45,17 @@ PERMUTATIONS = 100
 SIGMA_Z, SIGMA_S = 10.0, 1.5
 # After this many seconds nothing is repeated: the call that was to warm up is the measurement.
 PATIENCE = 5.0
+_ON_Z = {"on": "representation"}
 FORMS: dict[str, tuple[str, dict[str, Any]]] = {
     "no penalty": ("unfair", {}),
-    "FRHSIC, fixed bandwidth": ("frhsic", {"estimator": "biased", "scale": None, "bandwidth": 1.0}),
-    "FRHSIC, bandwidth of every batch": ("frhsic", {"estimator": "biased", "scale": None, "bandwidth": "every_batch"}),
-    "FRHSIC, standardized": ("frhsic", {"scale": "standardize"}),
-    "FRHSIC, default": ("frhsic", {}),
-    "FRHSIC, default on Z and output": ("frhsic", {"on": "both"}),
+    "FRHSIC, fixed bandwidth": ("frhsic", {"estimator": "biased", "scale": None, "bandwidth": 1.0, **_ON_Z}),
+    "FRHSIC, bandwidth of every batch": (
+        "frhsic",
+        {"estimator": "biased", "scale": None, "bandwidth": "every_batch", **_ON_Z},
+    ),
+    "FRHSIC, standardized": ("frhsic", {"estimator": "normalized", "scale": "standardize", **_ON_Z}),
+    "FRHSIC, whitened": ("frhsic", {"estimator": "normalized", **_ON_Z}),
+    "FRHSIC, whitened, on Z and output": ("frhsic", {"estimator": "normalized", "on": "both"}),
 }
 
 
