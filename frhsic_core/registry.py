@@ -301,7 +301,7 @@ DATASETS: dict[str, DatasetRow] = {
             1_000,
             f"{_L}:PEOPLE",
             _C["sky blue"],
-            "p",
+            "1",
             real=False,
             full_title="People (the running example)",
         ),

@@ -9,14 +9,14 @@ import matplotlib as mpl
 
 from frhsic_core.paper.experiments.running_example import FORMS, TITLES, clouds, gauges
 from frhsic_core.paper.runs.stored import stored_rows
+from frhsic_core.registry import labels
 
 PEOPLE = 300  # enough to see a shape, few enough for a phone
 GAUGES = {
     "accuracy": "accuracy of the prediction",
     "normalized_hsic": "normalized HSIC of Z and age",
     "gdp": "GDP: how far the score moves with age",
-    "linear_r2": "R² of age, linear probe",
-    "nonlinear_r2": "R² of age, nonlinear probe",
+    **labels(("linear_r2", "nonlinear_r2")),
 }
 
 

@@ -28,6 +28,7 @@ from frhsic_core.audit.sentences import (
     short,
     value_name,
 )
+from frhsic_core.registry import labels
 
 if TYPE_CHECKING:
     from frhsic_core.audit.curve import Curve
@@ -39,8 +40,7 @@ EFFECTS = {
     "normalized_hsic": "normalized HSIC",
     "distance_correlation": "distance correlation",
     "khgr": f"kernel HGR (ridge {KHGR_RIDGE:g})",
-    "linear_r2": "R² of a linear probe",
-    "nonlinear_r2": "R² of a nonlinear probe",
+    **labels(("linear_r2", "nonlinear_r2")),
 }
 CONVENTIONS = {
     "sample": "smoothed, averaged over people (frhsic_core.gdp)",

@@ -37,7 +37,7 @@ COMMANDS = commands(typer.main.get_command(APP))
 
 def test_every_command_is_mounted() -> None:
     assert {" ".join(path) for path in COMMANDS} == {
-        "", "audit", "certify", "data", "data list", "data fetch", "data verify", "data card", "run", "tables",
+        "", "audit", "bench", "certify", "data", "data list", "data fetch", "data verify", "data card", "run", "tables",
         "status", "reproduce", "ledger",
     }  # fmt: skip
 

@@ -154,7 +154,7 @@ def test_a_pipeline_takes_the_attribute_by_the_name_of_its_step(tmp_path: Path) 
     options = {"epochs": 30, "learning_rate": 5e-2, "widths": (8, 2), "random_state": 0, "device": "cpu"}
     pipeline = make_pipeline(make_column_transformer((StandardScaler(), ["a", "b", "c"])), FairClassifier(**options))
     pipeline.fit(frame, y, fairclassifier__sensitive_features=frame["age"])
-    assert pipeline[-1].lam_ == 0.5
+    assert pipeline[-1].lam_ == 1.0
     joblib.dump(pipeline, tmp_path / "pipeline.joblib")  # save() is the model's alone
     again = joblib.load(tmp_path / "pipeline.joblib")
     np.testing.assert_array_equal(again.predict_proba(frame), pipeline.predict_proba(frame))

@@ -70,7 +70,7 @@ def test_is_the_trainer_on_scaled_data(toy: Any, scaling: str) -> None:
     ).fit()  # fmt: skip
     np.testing.assert_allclose(model.decision_function(X), trained.output(x)[0].numpy(), rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(model.transform(X), trained.encode(x)[0].numpy(), rtol=1e-9, atol=1e-12)
-    assert model.history_["loss"].to_list() == trained.history["loss"][:, 0].tolist()
+    np.testing.assert_allclose(model.history_["loss"], trained.history["loss"][:, 0], rtol=1e-12)
 
 
 def test_a_penalty_lowers_the_dependence(toy: Any) -> None:
@@ -243,7 +243,7 @@ def test_weights_that_cannot_be_used(toy: Any, wrong: np.ndarray) -> None:
         ({"s": np.ones(400)}, ValueError, r"constant \(column 0\)"),
         ({"s": np.r_[np.nan, np.arange(399)]}, ValueError, "sensitive_features has 1 NaN or infinite values"),
         ({"s": np.arange(399)}, ValueError, r"sensitive_features has shape \(399, 1\) but X has 400 rows"),
-        ({"s": ["old"] * 400}, TypeError, "sensitive_features could not be read as numbers"),
+        ({"s": ["old"] * 400}, ValueError, r"constant \(column 0\)"),
         ({"X": np.full((400, 3), np.nan)}, ValueError, r"column 0 .*NaN.*drop it"),
         ({"X": np.full((400, 3), np.inf)}, ValueError, "infinity"),
         ({"scaling": "quantile"}, ValueError, "scaling is 'quantile'"),

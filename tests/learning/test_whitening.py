@@ -48,7 +48,7 @@ def test_the_whitened_penalty_sees_the_thin_direction() -> None:
     batch = Batch(z, u[..., 0], s, data.y, None, rows)
     value = {}
     for scale in ("standardize", "whiten"):
-        penalty = make_penalty("frhsic", scale=scale)
+        penalty = make_penalty("frhsic", estimator="normalized", on="representation", scale=scale)
         penalty.setup(data, dataset=torch.zeros(1, dtype=torch.int64), generators=[generator], representation=2)
         value[scale] = penalty(batch, refresh=True).item()
     assert value["standardize"] < 0.05

@@ -20,14 +20,15 @@ if TYPE_CHECKING:
     from frhsic_core.audit.predictions import Audit
 
 LEAST_ROWS = 20
-CONTROLS = {"adult": "education-num", "compas": "priors_count", "crime": ""}
+_EXAMPLES = (("adult", "education-num"), ("compas", "priors_count"), ("crime", ""))
+CONTROLS = dict(_EXAMPLES)
 
 
 def plan(preset: str) -> Study:
-    """Return one unit for each dataset; ``smoke`` has a small synthetic one."""
+    """Return one unit for each dataset; ``smoke`` has the running example."""
     name = "audit_examples"
     if preset == "smoke":
-        return Study(f"{name}_smoke", name, units_of(dataset="synthetic", epochs="auto", seed=0))
+        return Study(f"{name}_smoke", name, units_of(dataset="people", epochs="auto", seed=0))
     return Study(name, name, units_of(dataset=tuple(CONTROLS), epochs=60, seed=0))
 
 
@@ -36,7 +37,7 @@ def predictions(unit: dict[str, Any]) -> dict[str, Any]:
     from frhsic_core.data import load_dataset
     from frhsic_core.learning import FairClassifier, FairRegressor
 
-    options: dict[str, Any] = {"n": 400} if unit["dataset"] == "synthetic" else {}
+    options: dict[str, Any] = {"n": 400} if unit["dataset"] == "people" else {}
     data = load_dataset(unit["dataset"], **options)
     order = np.random.default_rng(unit["seed"]).permutation(data.n)
     train, test = np.array_split(order, 2)

@@ -24,7 +24,7 @@ def test_a_smoke_run(tmp_path: Path, module: object) -> None:
         assert found["band"].between(found["band_low"], found["band_high"]).all()
         assert set(audit_coverage.levels(rows)["test"]) == {"test", "given"}
     else:
-        curve = audit_examples.stored_curve(rows, "synthetic")
+        curve = audit_examples.stored_curve(rows, "people")
         assert curve.rows.min() >= audit_examples.LEAST_ROWS
         assert curve.n == 200
 
