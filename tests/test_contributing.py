@@ -119,7 +119,7 @@ def test_a_dataset_is_three_files(extended: Path) -> None:
     command = "from frhsic_core.cli import command; command()(['data', 'card', 'wages'], standalone_mode=False)"
     shown = run(extended, "-c", command)
     assert "One invented person." in shown
-    assert "Wages" in shown
+    assert "Invented wages" in shown
 
 
 def test_a_forgotten_row_fails(copy: Path) -> None:
