@@ -1,7 +1,7 @@
 """Measure how strongly predictions, or a representation, depend on a sensitive attribute.
 
-:func:`audit` audits predictions and writes a report; :func:`audit_representation` audits a representation with measures
-that it was not trained on. The module itself can be called: ``from frhsic_core import audit`` and
+:func:`audit` audits predictions and writes a report; :func:`~frhsic_core.audit_representation` audits a representation
+with measures that it was not trained on. The module itself can be called: ``from frhsic_core import audit`` and
 ``audit(y_pred, sensitive_features=age)`` is the same as ``frhsic_core.audit.audit(...)``. Names load on first use.
 """
 

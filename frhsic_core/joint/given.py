@@ -39,7 +39,7 @@ class Given:
 
     @property
     def discrete(self) -> bool:
-        """Whether C is a label: rows with equal C form groups."""
+        """Whether C is a label, so that rows with equal C form groups."""
         return self.numbers.shape[1] == 0
 
     @property

@@ -64,9 +64,10 @@ def _codes(column: Any, name: str) -> np.ndarray:
 
 
 def mixed_kernel(s: Tensor, categorical: tuple[int, ...]) -> Kernel:
-    """Return the product over columns of a Gaussian at the median bandwidth, or :class:`Categorical` for categories.
+    """Return the product over columns of a Gaussian at the median bandwidth, or the kernel of categories.
 
-    A product of characteristic kernels is characteristic, so it detects dependence on combinations of the columns too.
+    Categorical columns have the kernel :class:`~frhsic_core.kernels.Categorical`. A product of characteristic
+    kernels is characteristic, so it detects dependence on combinations of the columns too.
     """
     factors = [
         Categorical() if i in categorical else default_kernel(column) for i, column in enumerate(s.split(1, dim=-1))

@@ -1,7 +1,8 @@
 """Remedies for any scikit-learn model: remove what predicts S before training, or adjust the scores afterwards.
 
-:class:`AttributeEraser` and :class:`KernelEraser` change X and do not need S to predict. :class:`CorrelationRemover`,
-:class:`AdjustedClassifier` and :class:`AdjustedRegressor` do need it. :func:`compare_remedies` fits all of them and the
+:class:`~frhsic_core.AttributeEraser` and :class:`~frhsic_core.KernelEraser` change X and do not need S to predict.
+:class:`~frhsic_core.CorrelationRemover`, :class:`~frhsic_core.AdjustedClassifier` and
+:class:`~frhsic_core.AdjustedRegressor` do need it. :func:`~frhsic_core.compare_remedies` fits all of them and the
 trained encoders on your own data. Names load on first use.
 """
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 SIZE = (7.4, 4.6)  # of the figure, in inches
 LEARNERS = ("linear", "boosting")
-#: Key of each remedy: its label, and whether it needs S of the person that is predicted.
+#: The label of each remedy by its key, and whether it needs S of the person that is predicted.
 REMEDIES: dict[str, tuple[str, bool]] = {
     "none": ("no remedy", False),
     "leace": ("LEACE on S", False),
@@ -134,7 +134,7 @@ def measured(predicted: np.ndarray, y: np.ndarray, s: pd.DataFrame, *, task: str
 
 @dataclass(frozen=True)
 class RemedyComparison:
-    """The result of :func:`compare_remedies`.
+    """The result of :func:`~frhsic_core.compare_remedies`.
 
     Attributes
     ----------

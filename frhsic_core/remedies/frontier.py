@@ -35,7 +35,7 @@ _METHOD = {"mean": "mean", "distribution": "rank"}
 
 @dataclass(frozen=True)
 class AttainableFrontier:
-    """The result of :func:`attainable_frontier`.
+    """The result of :func:`~frhsic_core.attainable_frontier`.
 
     Attributes
     ----------

@@ -116,13 +116,14 @@ def hsic_test(
     at scales at which the median bandwidth is blind. O(Bn²) time up to 1,024 rows, then bins as above.
 
     With ``given`` the hypothesis is Z ⟂ S | C, for example equalized odds (C the label) or parity given a legitimate
-    factor. ``hsic`` is then Σ_c P(C = c) HSIC(Z, S | C = c) for a discrete C (see :mod:`.conditional`). The permutation
-    and aggregated tests exchange S among rows of equal C: the level is exact for every n. The gamma and spectral tests
-    add up the moments of the groups. For a continuous C, features of Z and S are regressed on C, and random signs of
-    the products of the residuals take the place of permutations (see :mod:`.residual`): the level is asymptotic, and it
-    holds where the regressions succeed. No test of this hypothesis has a level that holds for all continuous
-    distributions, and power against any (Shah and Peters, 2020). Above 1,024 rows, permutation and aggregated tests
-    with ``given`` use 64 features of each kernel, in O(n) time.
+    factor. ``hsic`` is then Σ_c P(C = c) HSIC(Z, S | C = c) for a discrete C (see
+    :mod:`frhsic_core.joint.independence.conditional`). The permutation and aggregated tests exchange S among rows of
+    equal C: the level is exact for every n. The gamma and spectral tests add up the moments of the groups. For a
+    continuous C, features of Z and S are regressed on C, and random signs of the products of the residuals take the
+    place of permutations (see :mod:`.residual`): the level is asymptotic, and it holds where the regressions succeed.
+    No test of this hypothesis has a level that holds for all continuous distributions, and power against any (Shah and
+    Peters, 2020). Above 1,024 rows, permutation and aggregated tests with ``given`` use 64 features of each kernel, in
+    O(n) time.
 
     All methods need O(n²) memory up to 4,096 rows (``"aggregated"``: 1,024) and O(n) memory above.
 

@@ -21,7 +21,7 @@ MOST_LEVELS = 100  # a column of text with more levels is an identifier or free 
 SCALINGS = ("robust", "minmax")
 
 Plan = list[dict[str, Any]]
-"""One entry for each column of X: ``{"median", "missing"}`` for numbers, ``{"levels", "missing"}`` for categories."""
+"""One entry per column of X, ``{"median", "missing"}`` for numbers and ``{"levels", "missing"}`` for categories."""
 
 
 def has_categories(X: Any) -> bool:

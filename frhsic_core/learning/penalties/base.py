@@ -84,7 +84,8 @@ class Penalty(nn.Module):
     ----------
     condition : {None, "positives", "labels", "controls"}
         With ``"positives"`` only rows with y = 1 count (equal opportunity). ``"labels"`` and ``"controls"`` penalize
-        the dependence given y (equalized odds) or given control features, for FRHSIC only (:mod:`.conditional`).
+        the dependence given y (equalized odds) or given control features, for FRHSIC only (see
+        :mod:`frhsic_core.learning.penalties.conditional`).
     minimum_rows : int
         The penalty of a model is zero in a batch in which fewer rows count.
     """

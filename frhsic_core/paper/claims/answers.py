@@ -4,7 +4,7 @@ An experiment registers its own queries with :func:`query`, beside its tables. W
 splits and we have 25, the interval of an answer says where another mean over five splits would lie
 (:func:`predicted`); where it prints a single run, where another run would lie (:func:`one_run`).
 
-A query also says what its answer rests on, which is the *kind* of the line (:data:`KINDS`): a setting that our code
+A query also says what its answer rests on, which is the *kind* of the line (``KINDS``): a setting that our code
 copied from the paper, a number measured on data or runs, or a statement that was proved or checked.
 """
 
@@ -50,8 +50,8 @@ class Answer:
     ``values`` are by protocol, or under ``"any"`` where there is one value for both; ``intervals`` say for the same
     keys where a mean over as many runs as the paper's would lie. ``why`` says why the claim cannot be judged, and is
     empty where it can be; ``note`` is what a reader should know beside the numbers. ``measure`` names the quantity, a
-    key of :data:`~frhsic_core.paper.claims.relevance.RELEVANT`. ``level`` is the probability that an interval calls a
-    value from the same distribution different.
+    key of ``RELEVANT`` in :mod:`frhsic_core.paper.claims.relevance`. ``level`` is the probability that an interval
+    calls a value from the same distribution different.
     """
 
     values: dict[str, Any] = field(default_factory=dict)

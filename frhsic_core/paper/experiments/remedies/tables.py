@@ -124,7 +124,7 @@ def verdicts(table: pd.DataFrame) -> pd.Series:
     )[table["family"] != "ours"]
 
 
-#: What the figure shows: groups of methods with one color each.
+#: The groups of methods that the figure shows, with one color each.
 DRAWN = {
     "without S: scores projected": (("project",), "blue", "o"),
     "without S: X erased (LEACE, kernel)": (("leace", "leace_spline", "kernel_eraser", "leace_bins"), "sky blue", "s"),
