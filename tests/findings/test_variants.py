@@ -9,7 +9,7 @@ import pytest
 
 from frhsic_core.paper.experiments.main_table import PARETO_METHODS
 from frhsic_core.paper.experiments.paired_tests import CONVENTIONS, family
-from frhsic_core.paper.experiments.variants import BEST, DEFAULT, RETUNED, UNSEEN, best_rows
+from frhsic_core.paper.experiments.variants import BEST, DEFAULT, RETUNED, UNSEEN, best_rows, recommended
 from frhsic_core.paper.experiments.variants.tables import (
     MEASURES,
     all_rows,
@@ -224,3 +224,36 @@ def test_in_bad_company_two_methods_change_places(rows, fair) -> None:
     assert lead(rows[rows["name"].isin(["unfair", CHOSEN, *PARETO_METHODS])]) > 0
     assert lead(rows) < 0
     assert lead(fair) > 0
+
+
+@pytest.fixture(scope="module")
+def judged() -> pd.DataFrame:
+    return recommended.verdicts(recommended.comparisons())
+
+
+def test_the_rule_gives_the_recommended_form() -> None:
+    table = recommended.search_table()
+    assert table.index[0] == recommended.RECOMMENDED
+    assert len(table) == len(recommended.CANDIDATES)
+    assert table["score"].iloc[0] < 0  # ahead of the best rival by its worst measure, in the mean of the two datasets
+    assert table["score"].iloc[0] < table["score"].iloc[1] - 0.02
+
+
+def test_the_recommended_form_is_significantly_behind_no_rival(judged: pd.DataFrame) -> None:
+    own = judged.loc["recommended"]
+    assert own["behind"].sum() == 0
+    assert (own[["ahead", "undecided", "behind"]].sum(axis=1) == 30).all()
+    assert (own.loc["published", "ahead"] >= 14).all()
+    assert own.loc[("published", "nonlinear_r2"), "ahead"] == 30
+    assert own.loc["four dimensions", "ahead"].min() >= 10
+
+
+def test_it_is_ahead_more_often_than_the_former_default(judged: pd.DataFrame) -> None:
+    assert (judged.loc["recommended", "ahead"] >= judged.loc["former default", "ahead"]).all()
+    assert judged.loc["former default", "behind"].sum() == 1
+
+
+def test_several_scales_bring_no_significant_lead(judged: pd.DataFrame) -> None:
+    difference = judged.loc["multi-scale twin", "ahead"] - judged.loc["recommended", "ahead"]
+    assert difference.max() <= 1
+    assert judged.loc["multi-scale twin", "behind"].sum() == 0

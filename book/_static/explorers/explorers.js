@@ -366,7 +366,7 @@
   function representation(root, v) {
     const data = root.data, frames = data.forms[v.form].frames, frame = frames[v.step], first = frames[0];
     const [left, right] = root.querySelectorAll("svg");
-    root.querySelector("output").textContent = pretty(frame.lam);
+    root.querySelector("output").textContent = String(frame.lam);
     root.querySelector("input[name=step]").setAttribute("aria-valuetext", `λ = ${frame.lam}`);
     const reach = 3.2;
     const a = axes(left, { height: 300, x: { from: -reach, to: reach, ticks: [], label: "first direction of Z" }, y: { from: -reach, to: reach, ticks: [], label: "second direction of Z" } });
