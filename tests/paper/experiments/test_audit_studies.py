@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -14,8 +15,8 @@ from frhsic_core.paper.runs.store import ResultStore
 
 
 @pytest.mark.parametrize("module", [audit_coverage, audit_examples])
-def test_a_smoke_run(tmp_path: Path, module: object) -> None:
-    study = module.plan("smoke")  # type: ignore[attr-defined]
+def test_a_smoke_run(tmp_path: Path, module: ModuleType) -> None:
+    study = module.plan("smoke")
     store = ResultStore(tmp_path, study.name)
     assert not run_experiment(study, store, device="cpu", threads=1).failed
     rows = store.read()
