@@ -44,7 +44,7 @@ class Spec:
     buttons: dict[str, dict[str, float]] = field(default_factory=dict)
 
 
-SHAPES = ("line", "wave", "circle", "fan", "two groups", "cloud")
+SHAPES = ("line", "wave", "circle", "fan", "two groups", "cloud", "empty sheet")
 WIDE = {"wide kernel on S": {"sigma_s": 4}, "narrow kernel on S": {"sigma_s": 0.4}}
 EXPLORERS = {
     "representation": Spec(
@@ -64,7 +64,8 @@ EXPLORERS = {
         inputs=(NOISE,),
         buttons={shape: {"shape": i} for i, shape in enumerate(SHAPES)},
         charts={
-            "A point is a person: S to the right, Z upwards. Click to add a point, click a point to remove it.": "",
+            "A point is a person: S to the right, Z upwards. Press to add a point, drag to draw a trail, press a point "
+            "to remove it. With the keyboard, arrows move a cross, Enter adds and Delete removes.": "",
             "What each measure says, between 0 and 1.": "",
         },
         values={},

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import nbformat
 import yaml
+from public_addresses import checked
 
 ROOT = Path(__file__).resolve().parents[2]
 CELL_ID = "install-if-missing"
@@ -48,7 +49,8 @@ install_if_missing()"""
 def public_address(config: Path = ROOT / "_config.yml") -> tuple[str, str]:
     """Return the repository's public address (empty while there is none) and its branch."""
     values = yaml.safe_load(config.read_text(encoding="utf-8"))["sphinx"]["config"]
-    return (values.get("public_repository") or "").strip().rstrip("/"), values.get("public_branch") or "main"
+    found = checked(values["public_addresses"])
+    return found["repository"], found["branch"]
 
 
 def install_cell(address: str, branch: str) -> nbformat.NotebookNode:

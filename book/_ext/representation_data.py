@@ -50,10 +50,9 @@ def static_picture() -> str:
     frames = data["forms"]["paper"]["frames"]
     shown = (frames[0], frames[3], frames[5])
     parts = []
-    for number, frame in enumerate(shown):
-        left = 250 * number
+    for frame in shown:
         dots = "".join(
-            f'<circle cx="{left + 120 + 0.36 * x:.0f}" cy="{130 - 0.36 * y:.0f}" r="2.4" fill="{fill}"/>'
+            f'<circle cx="{120 + 0.36 * x:.0f}" cy="{130 - 0.36 * y:.0f}" r="2.4" fill="{fill}"/>'
             for (x, y), fill in zip(frame["views"]["stretched"], data["colors"], strict=True)
             if abs(x) < 320 and abs(y) < 320
         )
@@ -61,8 +60,8 @@ def static_picture() -> str:
             f"λ = {frame['lam']:g}: accuracy {frame['accuracy']:.2f}",
             f"HSIC {frame['normalized_hsic']:.2f}, R² of age {frame['nonlinear_r2']:.2f}",
         )
-        place = f'x="{left + 120}" text-anchor="middle" font-size="13" fill="currentColor"'
-        lines = "".join(f'<text y="{268 + 18 * i}" {place}>{text}</text>' for i, text in enumerate(words))
-        parts.append(dots + lines)
-    label = "Held-out people in a two-dimensional representation, colored by age, for three values of λ"
-    return f'<svg role="img" aria-label="{label}" viewBox="0 0 750 292" width="100%">{"".join(parts)}</svg>'
+        place = 'x="120" text-anchor="middle" font-size="16" fill="currentColor"'
+        lines = "".join(f'<text y="{264 + 20 * i}" {place}>{text}</text>' for i, text in enumerate(words))
+        label = f"Held-out people in a two-dimensional representation, colored by age; {'; '.join(words)}"
+        parts.append(f'<svg role="img" aria-label="{label}" viewBox="0 0 240 292">{dots}{lines}</svg>')
+    return f'<div class="still">{"".join(parts)}</div>'

@@ -1,13 +1,31 @@
-/* What the theme leaves out: names for the arrows of the contents, formulas that fit their line, room for wide tables, and
+/* What the theme leaves out: contents that show where one is, names for their arrows, formulas that fit their line, room for wide tables, and
    a way to reach boxes that scroll by keyboard. */
 (function () {
   "use strict";
+
+  // The room of a formula in the text is that of its paragraph; spans around it have no width of their own.
+  function blockOf(node) {
+    let block = node.parentElement;
+    while (block.parentElement && getComputedStyle(block).display === "inline") block = block.parentElement;
+    return block;
+  }
+
+  // The theme scrolls the contents to where they were on the last page; a link in the text leads elsewhere.
+  function showCurrentChapter() {
+    const contents = document.querySelector(".bd-sidebar-primary");
+    const here = contents && [...contents.querySelectorAll("li.current > a")].at(-1);
+    if (!here || !contents.clientHeight) return;
+    const line = here.getBoundingClientRect(), box = contents.getBoundingClientRect();
+    if (line.top < box.top || line.bottom > Math.min(box.bottom, window.innerHeight)) {
+      contents.scrollTop += line.top - box.top - contents.clientHeight / 3;
+    }
+  }
 
   // A formula that is a little too wide is set smaller; one that is much too wide scrolls in its own box.
   function fitFormulas() {
     document.querySelectorAll(".math > mjx-container").forEach((box) => {
       const holder = box.parentElement, inText = holder.tagName === "SPAN"; // the theme cuts formulas in the text
-      const room = inText ? holder.parentElement.clientWidth : box.clientWidth;
+      const room = inText ? blockOf(holder).clientWidth : box.clientWidth;
       const width = () => (inText ? box.firstElementChild.getBoundingClientRect().width : box.scrollWidth);
       box.dataset.size ||= parseFloat(box.style.fontSize) || 100; // MathJax matches the text around it
       box.style.fontSize = `${box.dataset.size}%`;
@@ -35,6 +53,7 @@
 
   window.addEventListener("load", () => {
     prepare();
+    showCurrentChapter();
     if (window.MathJax && MathJax.startup) MathJax.startup.promise.then(fitFormulas);
   });
   window.addEventListener("resize", () => { prepare(); fitFormulas(); });

@@ -47,6 +47,12 @@
     const [field, count] = label.children;
     table.before(label);
     if (rows.length > 2 * LONG) table.classList.add("long-table");
+    // On a phone every row is a card: book.css shows the name of its column before each cell.
+    const names = [...head.rows[0].cells].map((cell) => cell.textContent.trim());
+    if (names.length > 4) {
+      table.classList.add("card-table");
+      rows.forEach((row) => [...row.cells].forEach((cell, column) => { cell.dataset.column = names[column]; }));
+    }
     field.oninput = () => {
       const words = field.value.toLowerCase().split(/\s+/);
       rows.forEach((row) => { row.hidden = !words.every((word) => row.textContent.toLowerCase().includes(word)); });

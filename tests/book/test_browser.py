@@ -344,6 +344,64 @@ def test_search_finds_the_spectral_tail(page: Any, address: str) -> None:
     assert page.locator("#search-results li a").count() > 0
 
 
+@pytest.mark.parametrize("query", ["Theorem 4.7", "thm 4.7", "4.7"])
+def test_search_finds_a_statement_by_its_number_first(page: Any, address: str, query: str) -> None:
+    page.goto(f"{address}/search.html?q={query.replace(' ', '+')}")
+    page.wait_for_selector("#search-results li a", timeout=20_000)
+    first = page.locator("#search-results li a").first
+    assert "Theorem 4.7" in first.text_content()
+    assert "parity_gap.html#" in first.get_attribute("href")
+    page.wait_for_selector("#search-results li p.context", timeout=20_000)
+    assert "\\" not in page.locator("#search-results li p.context").first.text_content()
+
+
+def test_the_contents_show_the_chapter_and_its_numbers(page: Any, address: str) -> None:
+    """Arriving by a link in the text, the line of the chapter is in sight."""
+    page.set_viewport_size({"width": 1280, "height": 500})
+    page.goto(f"{address}/book/intro.html", wait_until="load")
+    page.locator("article a[href*='ledger.html']").first.click()
+    page.wait_for_load_state("load")
+    page.wait_for_timeout(200)
+    line = "[...document.querySelectorAll('.bd-sidebar-primary li.current > a')].at(-1)"
+    top = page.evaluate(f"{line}.getBoundingClientRect().top")
+    assert 0 < top < 500
+    line = page.locator(".bd-sidebar-primary a[href*='parity_gap.html']").first
+    assert "Thm 4.7" in line.text_content()
+
+
+def test_exercises_lead_to_their_solutions_and_back(page: Any, address: str) -> None:
+    page.goto(f"{address}/notebooks/parity_gap.html", wait_until="load")
+    assert page.locator("details", has_text="Solutions").count() == 0
+    exercise = page.locator("#exercise-parity_gap-2")
+    exercise.locator(".exercise-link a").click()
+    page.wait_for_url("**/solutions.html#solution-parity_gap-2")
+    page.locator("#solution-parity_gap-2 .exercise-link a").click()
+    page.wait_for_url("**/parity_gap.html#exercise-parity_gap-2")
+
+
+def test_the_gallery_leads_to_every_figure(page: Any, address: str) -> None:
+    page.goto(f"{address}/book/gallery.html", wait_until="load")
+    links = page.locator(".gallery a")
+    assert links.count() > 40
+    assert page.evaluate("[...document.querySelectorAll('.gallery img')].every((i) => i.naturalWidth > 200)")
+    links.first.click()
+    page.wait_for_url("**/notebooks/*.html#fig-*")
+    assert page.evaluate("document.querySelector(location.hash) !== null")
+
+
+def test_rows_of_the_ledger_are_cards_on_a_phone(page: Any, address: str) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{address}/notebooks/ledger.html", wait_until="load")
+    tall = page.evaluate(
+        """() => [...document.querySelectorAll("table.card-table tbody tr")].filter((row) => row.offsetHeight > 0)
+          .map((row) => [...row.cells].reduce((left, cell) => left - cell.offsetHeight, row.offsetHeight))"""
+    )
+    assert len(tall) > 24
+    assert max(tall) < 30  # nothing but the border and the padding is empty
+    page.set_viewport_size({"width": 1280, "height": 900})
+    assert page.locator("table.card-table thead").first.is_visible()
+
+
 def test_long_tables_are_searched_and_sorted(page: Any, address: str, built_book: Path) -> None:
     assert (built_book / "notebooks" / "theorem_map.html").is_file()
     page.goto(f"{address}/notebooks/theorem_map.html", wait_until="load")
@@ -474,6 +532,42 @@ def test_the_statistics_of_drawn_points_are_those_of_the_library(page: Any, addr
     root.locator("circle").first.click()
     page.wait_for_timeout(100)
     assert root.locator("circle").count() == count
+
+
+def test_points_are_drawn_by_trail_finger_and_keyboard(page: Any, address: str, browser: Any) -> None:
+    root = explorer(page, address, "scatter")
+    root.get_by_role("button", name="empty sheet").click()
+    page.wait_for_timeout(100)
+    assert root.locator("circle").count() == 0
+    sheet = root.locator("svg").first
+    box = sheet.bounding_box()
+    page.mouse.move(box["x"] + 100, box["y"] + 60)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 220, box["y"] + 180, steps=12)
+    page.mouse.up()
+    page.wait_for_timeout(100)
+    drawn = root.locator("circle").count()
+    assert drawn >= 6
+    assert root.evaluate("r => r.measured['|correlation|']") > 0.95  # a trail along a line
+    sheet.focus()
+    for key in ("ArrowRight", "ArrowUp", "Enter"):
+        page.keyboard.press(key)
+    page.wait_for_timeout(100)
+    assert root.locator("circle").count() == drawn + 1
+    assert root.evaluate("r => r.points.at(-1)") == pytest.approx([0.05, 0.05])
+    page.keyboard.press("Delete")
+    page.wait_for_timeout(100)
+    assert root.locator("circle").count() == drawn
+    context = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True)
+    phone = explorer(context.new_page(), address, "scatter")
+    phone.get_by_role("button", name="empty sheet").tap()
+    phone.locator("svg").first.tap(position={"x": 150, "y": 100})
+    phone.page.wait_for_timeout(100)
+    assert phone.locator("circle").count() == 1
+    phone.locator("svg").first.tap(position={"x": 155, "y": 104})  # a finger need not hit the middle
+    phone.page.wait_for_timeout(100)
+    assert phone.locator("circle").count() == 0
+    context.close()
 
 
 def test_a_measure_that_is_zero_without_a_penalty_gives_no_ranks(page: Any, address: str) -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from pathlib import Path
+
+import pytest
+import yaml
 
 import frhsic_core
 
@@ -33,6 +37,66 @@ def test_the_version_is_the_package_s() -> None:
     assert tomllib.loads(_read("pyproject.toml"))["project"]["version"] == version
     assert f"\nversion: {version}\n" in _read("CITATION.cff")
     assert f"version = {{{version}}}" in _read("book", "citing.md")
+    assert json.loads(_read(".zenodo.json"))["version"] == version
+    assert yaml.safe_load(_read(".ci", "conda", "recipe.yaml"))["context"]["version"] == version
+
+
+def test_the_conda_recipe_needs_what_the_package_needs() -> None:
+    project = tomllib.loads(_read("pyproject.toml"))["project"]
+    recipe = yaml.safe_load(_read(".ci", "conda", "recipe.yaml"))
+    needed = [line.replace(">=", " >=").replace("torch ", "pytorch ") for line in project["dependencies"]]
+    assert recipe["requirements"]["run"] == ["python >=${{ python_min }}", *needed]
+    assert project["requires-python"] == f">={recipe['context']['python_min']}"
+    command = project["scripts"]["frhsic"]
+    assert recipe["build"]["python"]["entry_points"] == [f"frhsic = {command}"]
+
+
+def test_the_archive_names_the_same_work() -> None:
+    archive, citation = json.loads(_read(".zenodo.json")), yaml.safe_load(_read("CITATION.cff"))
+    assert archive["title"] == citation["title"]
+    assert archive["license"] == citation["license"]
+    assert archive["keywords"] == citation["keywords"]
+    assert archive["creators"] == citation["authors"]
+    assert PAPER in archive["references"][0]
+
+
+def test_every_file_names_the_same_public_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files that cannot read the table of ``_config.yml`` name its addresses, or none."""
+    monkeypatch.syspath_prepend(ROOT / "book" / "_ext")
+    from public_addresses import checked
+
+    public = checked(yaml.safe_load(_read("_config.yml"))["sphinx"]["config"]["public_addresses"])
+    citation = yaml.safe_load(_read("CITATION.cff"))
+    urls = tomllib.loads(_read("pyproject.toml"))["project"].get("urls", {})
+    assert citation.get("repository-code", "") == public["repository"]
+    assert urls.get("Repository", "") == public["repository"]
+    assert urls.get("Documentation", "") == public["book"]
+    assert citation.get("doi", "") == public["doi"].removeprefix("https://doi.org/")
+
+
+def test_workflows_are_pinned_and_may_do_little() -> None:
+    files = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+    assert len(files) >= 3
+    for path in files:
+        text = path.read_text(encoding="utf-8")
+        used = re.findall(r"uses: (\S+)", text)
+        assert [action for action in used if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", action)] == []
+        assert yaml.safe_load(text)["permissions"] == {}  # every job names its own
+        assert "secrets." not in text  # publishing uses OIDC
+
+
+def test_labels_in_the_bibliography_are_those_of_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    from pybtex.database import parse_file
+
+    monkeypatch.syspath_prepend(ROOT / "book" / "_ext")
+    from citations import AuthorYearLabels
+
+    entries = list(parse_file(ROOT / "book" / "references.bib").entries.values())
+    labels = list(AuthorYearLabels().format_labels(entries))
+    assert len(set(labels)) == len(labels)
+    assert {"Ni and Huo, 2026", "Gretton et al., 2005a", "Pearl, 2009", "Székely and Rizzo, 2014"} <= set(labels)
+    without = [entry.key for entry in entries if not {"doi", "eprint", "url"} & set(entry.fields)]
+    assert set(without) <= {"frhsic", "chzhen2022minimax"}
 
 
 def test_every_entry_that_is_cited_exists() -> None:

@@ -107,11 +107,11 @@ def test_launch_buttons_lead_to_the_notebook(tmp_path: Path) -> None:
     nbformat.write(chapter, tmp_path / "notebooks" / "chapter.ipynb")
     (tmp_path / "index.md").write_text("# Title\n\n```{toctree}\nnotebooks/chapter\n```\n", encoding="utf-8")
     settings = {
-        "extensions": "myst_nb,launch_buttons",
+        "extensions": "myst_nb,public_addresses",
         "html_theme": "sphinx_book_theme",
         "nb_execution_mode": "off",
-        "public_repository": "https://github.com/OWNER/NAME/",
-        "public_branch": "trunk",
+        "public_addresses.repository": "https://github.com/OWNER/NAME/",
+        "public_addresses.branch": "trunk",
     }
     command = [sys.executable, "-m", "sphinx", "-q", "-C", "-b", "html", str(tmp_path), str(tmp_path / "html")]
     command += [part for key, value in settings.items() for part in ("-D", f"{key}={value}")]
@@ -131,14 +131,92 @@ def test_launch_buttons_lead_to_the_notebook(tmp_path: Path) -> None:
     assert not [link for link in outside("index.html") if "colab" in link or "mybinder" in link]
 
 
-def test_titles_of_boxes_are_taken_apart(extension) -> None:
+def test_a_box_has_the_paper_s_number_only(extension) -> None:
     boxes = extension("paper_boxes")
     title = "Lemma B.2 of the paper, lem:discrete-coincidence, and its correction"
-    assert [kind for kind, _ in boxes.parts(title)] == ["words", "label", "words"]
+    assert boxes.without_labels(title) == "Lemma B.2 of the paper, and its correction"
+    assert boxes.without_labels("Figures 3 and 4 of the paper, fig:pareto and fig:pareto_crime") == (
+        "Figures 3 and 4 of the paper"
+    )
     assert boxes.paper_number(title) == "Lemma B.2"
     assert boxes.paper_number("Theorem 4.5 of the paper, cor:hsic-mmd-equivalence") == "Theorem 4.5"
-    assert boxes.paper_number("Figures 3 and 4 of the paper, fig:pareto and fig:pareto_crime") is None
+    assert boxes.paper_number("Figures 3 and 4 of the paper") is None
     assert boxes.paper_number("What holds") is None
+    assert boxes.short_numbers(["Definition 2.1", "Theorem 4.5", "Corollary 4.6"]) == "Thm 4.5, Cor 4.6"
+
+
+def test_no_label_of_the_paper_is_left_in_a_title(extension) -> None:
+    boxes = extension("paper_boxes")
+    titles = [
+        title
+        for path in (ROOT / "notebooks").glob("*.md")
+        for title in re.findall(r"(?m)^[`:]{3,}\{prf:\w+\} (.+)$", path.read_text(encoding="utf-8"))
+    ]
+    assert len(titles) > 30
+    assert [title for title in titles if re.search(r"\w:\w|\s,", boxes.without_labels(title))] == []
+
+
+def test_punctuation_stays_with_its_formula(extension) -> None:
+    join = extension("keep_together").join_punctuation
+    rho, n = nodes.math("", r"\rho"), nodes.math("", "n")
+    line = nodes.paragraph("", "", nodes.Text("correlation ("), rho, nodes.Text("), and "), n, nodes.Text(" rows"))
+    join(line)
+    assert [part.astext() for part in line] == ["correlation ", r"(\rho),", " and ", "n", " rows"]
+    assert isinstance(line[1], nodes.inline)
+    assert line[1]["classes"] == ["together"]
+    assert any(isinstance(part, nodes.math) for part in line[1])
+
+
+CHAPTER = """## Exercises
+
+1. (easy) Why?
+2. (hard) Why not?
+
+:::::{dropdown} Solutions
+1. Because.
+2. For another reason.
+:::::
+
+## Recap
+"""
+
+
+def test_solutions_leave_the_chapter(extension) -> None:
+    solutions = extension("solutions")
+    left, found = solutions.split(CHAPTER, "chapter")
+    assert "Because" not in left
+    assert "{ref}`All solutions of this chapter <solutions-chapter>`" in left
+    assert left.endswith("## Recap\n")
+    assert solutions.as_list(found) == "1. Because.\n2. For another reason.\n"
+    one_by_one = (
+        "1. Why?\n\n:::{dropdown} Solution\nBecause.\n\nIndeed.\n:::\n\n2. How?\n\n:::{dropdown} Solution\nSo.\n:::\n"
+    )
+    left, found = solutions.split(one_by_one, "chapter")
+    assert left.count("{ref}") == 1
+    assert solutions.as_list(found) == "1. Because.\n\n   Indeed.\n2. So.\n"
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.md")), ids=lambda path: path.stem)
+def test_every_exercise_has_a_solution(extension, path: Path) -> None:
+    solutions = extension("solutions")
+    left, found = solutions.split(path.read_text(encoding="utf-8"), path.stem)
+    asked = re.search(r"(?ms)^## Exercises\n(.*?)(?=^\{ref\}`All|^```|^## |^\*\*|\Z)", left)
+    exercises = re.findall(r"(?m)^\d+\. ", asked[1]) if asked else []
+    solved = re.findall(r"(?m)^\d+\. ", solutions.as_list(found)) if found else []
+    assert len(exercises) == len(solved)
+    assert not re.search(r"\{dropdown\} *Solution", left)
+
+
+def test_a_small_picture_is_light(extension, tmp_path: Path) -> None:
+    gallery = extension("gallery")
+    caption = "Where $n^{-1/2}$ holds. The band is one standard deviation."
+    assert gallery.first_sentence(caption) == "Where $n^{-1/2}$ holds."
+    found = gallery.figures(ROOT / "notebooks" / "why_continuous.ipynb")
+    assert found
+    name, _, picture = found[0]
+    gallery.shrink(picture, tmp_path / "small.png")
+    assert name.startswith("fig-")
+    assert 1000 < (tmp_path / "small.png").stat().st_size < 60_000
 
 
 def test_bars_in_docstrings_are_escaped(extension) -> None:

@@ -127,13 +127,16 @@ def test_numbers_on_the_first_page_are_the_computed_ones(built_book: Path) -> No
 
 def test_launch_buttons_wait_for_an_address(pages: dict[Path, Page], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(ROOT / "book" / "_ext")
-    from launch_buttons import theme_options
+    from public_addresses import checked, theme_options
 
-    assert theme_options("", "main") == {}
-    options = theme_options("https://example.org/a/b/", "main")
+    assert theme_options({"repository": ""}) == {}
+    options = theme_options({"repository": "https://example.org/a/b/"})
     assert options["repository_url"] == "https://example.org/a/b"
     assert options["launch_buttons"]["colab_url"].startswith("https://colab")
     with pytest.raises(ValueError, match="OWNER/NAME"):
-        theme_options("a/b", "main")
-    if 'public_repository: ""' in (ROOT / "_config.yml").read_text(encoding="utf-8"):
+        theme_options({"repository": "a/b"})
+    with pytest.raises(ValueError, match="repositry"):
+        checked({"repositry": "https://example.org/a/b"})
+    assert checked({"doi": "10.5281/zenodo.1"})["doi"] == "https://doi.org/10.5281/zenodo.1"
+    if 'repository: ""' in (ROOT / "_config.yml").read_text(encoding="utf-8"):
         assert not [link for page in pages.values() for link in page.links if "colab" in link or "mybinder" in link]

@@ -1,0 +1,98 @@
+"""All figures of the book on one page: ```` ```{gallery} ```` shows small pictures that link to their chapters.
+
+Pictures and captions are those of the executed notebooks. The small pictures are drawn when the book is built.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from alt_text import plain
+from chapter_facts import link
+from docutils import nodes
+from PIL import Image
+from solutions import chapters
+from sphinx.util.docutils import SphinxDirective
+
+FOLDER = Path("book", "generated", "gallery")
+WIDTH = 400  # pixels: a column of the gallery at twice its size on a phone
+COLORS = 48
+
+
+class thumbnail(nodes.General, nodes.Element):
+    """A picture that becomes a link when addresses are known."""
+
+
+def figures(path: Path) -> list[tuple[str, str, bytes]]:
+    """Return the name, the caption and the picture of every figure of a notebook."""
+    found = []
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        figure = cell["metadata"].get("mystnb", {}).get("figure", {})
+        pictures = [data for output in cell.get("outputs", ()) if (data := output.get("data", {}).get("image/png"))]
+        if figure.get("name") and pictures:
+            picture = base64.b64decode("".join(pictures[0]))
+            found.append((figure["name"], " ".join(figure["caption"].split()), picture))
+    return found
+
+
+def first_sentence(caption: str) -> str:
+    """Return the first sentence of a caption.
+
+    Examples
+    --------
+    >>> first_sentence("HSIC at $\\\\rho=.5$. The band is one standard deviation.")
+    'HSIC at $\\\\rho=.5$.'
+    """
+    return re.split(r"(?<=[.?!])\s+(?=[A-Z$*“\"])", caption, maxsplit=1)[0]
+
+
+def shrink(picture: bytes, target: Path) -> None:
+    """Write a small copy with few colors, which is enough for lines and text."""
+    with Image.open(io.BytesIO(picture)) as image:
+        flat = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image.convert("RGBA")).convert("RGB")
+    small = flat.resize((WIDTH, max(1, round(flat.height * WIDTH / flat.width))), Image.Resampling.LANCZOS)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    small.quantize(COLORS).save(target, optimize=True)
+
+
+class Gallery(SphinxDirective):
+    """Small pictures of all figures, by chapter."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return one heading and one grid for each chapter with figures."""
+        self.env.note_reread()
+        found: list[nodes.Node] = []
+        for document in chapters(self.env.app):
+            cards = [self.card(document, *figure) for figure in figures(Path(self.env.doc2path(document)))]
+            if cards:
+                found.append(nodes.rubric("", "", link(document, self.env.docname)))
+                found.append(nodes.container("", *cards, classes=["gallery"], is_div=True))
+        return found
+
+    def card(self, document: str, name: str, caption: str, picture: bytes) -> nodes.Node:
+        """Return a picture with the first sentence of its caption."""
+        file = FOLDER / f"{name}.png"
+        shrink(picture, Path(self.env.srcdir, file))
+        image = nodes.image(uri=f"/{file.as_posix()}", alt=plain(first_sentence(caption).replace("$", "")))
+        words = self.parse_text_to_nodes(first_sentence(caption))
+        return nodes.container("", thumbnail("", image, docname=document, label=name), *words, is_div=True)
+
+
+def _link_thumbnails(app: Any, doctree: nodes.document, docname: str) -> None:
+    for node in list(doctree.findall(thumbnail)):
+        address = app.builder.get_relative_uri(docname, node["docname"])
+        reference = nodes.reference("", "", *node.children, refuri=f"{address}#{node['label']}", internal=True)
+        node.replace_self(nodes.paragraph("", "", reference))
+
+
+def setup(app: Any) -> dict[str, bool]:
+    """Register the directive."""
+    app.add_node(thumbnail)
+    app.add_directive("gallery", Gallery)
+    app.connect("doctree-resolved", _link_thumbnails)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,136 @@
+"""Move the solutions of the exercises to a page of their own when the book is built.
+
+A chapter keeps each solution next to its exercise, in a box titled "Solutions" (or "Solution"), so that a notebook is
+complete. On the pages the boxes are gone. ``book/solutions`` lists the solutions of all chapters, and every exercise
+links to its solution and back.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import textwrap
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from sphinx import addnodes
+from sphinx.util import logging
+
+PAGE = "book/solutions"
+BOX = re.compile(r"(?ms)^(:{3,})\{dropdown\} Solutions?[ \t]*\n(.*?)^\1[ \t]*$\n?")
+logger = logging.getLogger(__name__)
+
+
+def split(text: str, name: str) -> tuple[str, list[str]]:
+    """Return the text of a cell without its solutions, and the solutions.
+
+    Examples
+    --------
+    >>> split("1. Why?\\n\\n:::{dropdown} Solutions\\n1. Because.\\n:::\\n", "chapter")
+    ('1. Why?\\n\\n{ref}`All solutions of this chapter <solutions-chapter>`\\n', ['1. Because.\\n'])
+    """
+    found = [match[2] for match in BOX.finditer(text)]
+    left = iter(range(len(found) - 1, -1, -1))
+    link = f"{{ref}}`All solutions of this chapter <solutions-{name}>`\n"
+    return BOX.sub(lambda match: "" if next(left) else link, text), found
+
+
+def as_list(found: list[str]) -> str:
+    """Return solutions as one numbered list: one box holds a list already, several hold one solution each."""
+    if len(found) == 1 and re.match(r"\s*1\. ", found[0]):
+        return found[0]
+    return "".join(f"{i}. {textwrap.indent(text.strip(), '   ').lstrip()}\n" for i, text in enumerate(found, 1))
+
+
+def prose(path: Path) -> str:
+    """Return the text cells of a notebook."""
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    return "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+
+
+def all_solutions(paths: list[Path]) -> str:
+    """Return the body of the page: the solutions of every chapter under the chapter's title."""
+    parts = []
+    for path in paths:
+        text = prose(path)
+        _, found = split(text, path.stem)
+        if found:
+            title = re.search(r"(?m)^# (.+)$", text)
+            parts.append(f"(solutions-{path.stem})=\n## {title[1] if title else path.stem}\n\n{as_list(found)}")
+    return "\n\n".join(parts)
+
+
+def chapters(app: Any) -> list[str]:
+    """Return the notebooks in the order of the contents."""
+    site = getattr(app.config, "external_site_map", None)
+    names = app.env.found_docs if site is None else [str(name) for name in _in_order(site, site.root)]
+    return [name for name in names if str(app.env.doc2path(name)).endswith(".ipynb")]
+
+
+def _in_order(site: Any, document: Any) -> list[str]:
+    below = [str(entry) for tree in document.subtrees for entry in tree.items if str(entry) in site]
+    return [document.docname, *(name for entry in below for name in _in_order(site, site[entry]))]
+
+
+def _move(app: Any, docname: str, source: list[str]) -> None:
+    """Fill the page of solutions, and take the boxes out of a chapter."""
+    if docname == PAGE:
+        source[0] += all_solutions([Path(app.env.doc2path(name)) for name in chapters(app)])
+    elif str(app.env.doc2path(docname)).endswith(".ipynb") and "{dropdown} Solution" in source[0]:
+        notebook = json.loads(source[0])
+        for cell in notebook["cells"]:
+            if cell["cell_type"] == "markdown":
+                cell["source"] = split("".join(cell["source"]), docname.rpartition("/")[2])[0]
+        source[0] = json.dumps(notebook)
+
+
+def _items(section: nodes.section) -> list[nodes.list_item]:
+    lists = [child for child in section.children if isinstance(child, nodes.enumerated_list)]
+    return [item for listed in lists for item in listed.children]
+
+
+def _link(app: Any, item: nodes.list_item, own: str, other: str, words: str) -> None:
+    """Give an item a name of its own and a link to its counterpart."""
+    item["ids"].append(own)
+    app.env.get_domain("std").note_hyperlink_target(own, app.env.docname, own)
+    place = {"refdomain": "std", "reftype": "ref", "reftarget": other, "refdoc": app.env.docname}
+    link = addnodes.pending_xref("", nodes.inline(words, words), refexplicit=True, refwarn=True, **place)
+    last = item.children[-1]
+    home = last if isinstance(last, nodes.paragraph) else nodes.paragraph()
+    if home is not last:
+        item += home
+    home += [nodes.Text(" "), nodes.inline("", "", link, classes=["exercise-link"])]
+
+
+def _pair(app: Any, doctree: nodes.document) -> None:
+    """Link exercises and solutions; a chapter that has not as many of the one as of the other is a mistake."""
+    docname = app.env.docname
+    path = Path(app.env.doc2path(docname))
+    if docname == PAGE:
+        names = {nodes.make_id(f"solutions-{stem}"): stem for stem in (Path(name).name for name in chapters(app))}
+        for section in doctree.findall(nodes.section):
+            for stem in [names[place] for place in section["ids"] if place in names]:
+                for i, item in enumerate(_items(section), 1):
+                    _link(app, item, f"solution-{stem}-{i}", f"exercise-{stem}-{i}", "↑ exercise")
+    elif path.suffix == ".ipynb":
+        _, found = split(prose(path), path.stem)
+        titles = [title for title in doctree.findall(nodes.title) if title.astext() == "Exercises"]
+        items = [item for title in titles for item in _items(title.parent)]
+        solved = len(re.findall(r"(?m)^\d+\. ", as_list(found))) if found else 0
+        if len(items) != solved:
+            logger.warning("%s has %d exercises and %d solutions", docname, len(items), solved, location=docname)
+        for i, item in enumerate(items, 1):
+            _link(app, item, f"exercise-{path.stem}-{i}", f"solution-{path.stem}-{i}", "Solution")
+
+
+def _outdated(app: Any, env: Any, added: set[str], changed: set[str], removed: set[str]) -> list[str]:
+    return [PAGE] if PAGE in env.found_docs else []  # its solutions change without the page
+
+
+def setup(app: Any) -> dict[str, bool]:
+    """Register the hooks."""
+    app.connect("source-read", _move)
+    app.connect("doctree-read", _pair)
+    app.connect("env-get-outdated", _outdated)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
