@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -26,17 +27,31 @@ def write_atomically(path: str | os.PathLike[str], write: Callable[[Any], Any]) 
     ...     [path.read_text() for path in Path(folder).iterdir()]
     ['whole']
     """
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            write(file)
-        os.chmod(name, 0o644)  # a temporary file is readable by its owner only
-        move_into_place(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    write_together({Path(path): write})
+
+
+def write_together(files: Mapping[Path, Callable[[Any], Any]]) -> None:
+    """Write several files as :func:`write_atomically` does; none is renamed before all of them are complete.
+
+    A disk that is full after the first file therefore leaves all of the old files.
+    """
+    for path in files:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    with ExitStack() as unfinished:
+        complete = []
+        for path, write in files.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+            unfinished.callback(Path(name).unlink, missing_ok=True)
+            with os.fdopen(handle, "wb") as file:
+                write(file)
+                file.flush()
+                os.fsync(file.fileno())
+            os.chmod(name, 0o644)  # a temporary file is readable by its owner only
+            complete.append((name, path))
+        for name, path in complete:
+            os.replace(name, path)
 
 
 def move_into_place(temporary: str | os.PathLike[str], path: str | os.PathLike[str]) -> None:

@@ -80,8 +80,8 @@ def read_table(
     except UnicodeDecodeError as error:
         raise FileError(f"{path.name} is not written in UTF-8 (byte {error.start}): save it as UTF-8.") from error
     except (pd.errors.ParserError, pd.errors.EmptyDataError, EOFError, OSError) as error:
-        if isinstance(error, OSError) and error.filename:
-            raise
+        if isinstance(error, PermissionError):
+            raise FileError(f"{path} may not be read: ask for the permission, or copy the file.") from error
         raise FileError(f"{path.name} could not be read as a table ({str(error).strip()}): check the file.") from error
 
 

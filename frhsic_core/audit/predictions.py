@@ -249,7 +249,7 @@ class Audit:
         return _module("report").markdown(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the report to ``path``, and the JSON and the Markdown beside it; each file whole or not at all."""
+        """Write the report to ``path``, and the JSON and the Markdown beside it; all of them whole or none."""
         _module("report").save(self, path)
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from frhsic_core.atomic_files import write_atomically
+from frhsic_core.atomic_files import write_together
 from frhsic_core.audit.measures import KHGR_RIDGE
 from frhsic_core.audit.pictures import clean, curve_svg
 from frhsic_core.audit.sentences import (
@@ -395,10 +395,11 @@ def save(
 ) -> list[Path]:
     """Write the page, and the JSON and the Markdown beside it, and return their paths.
 
-    Everything is rendered before the first file is written, and each file is written whole or not at all; the page is
-    the last.
+    Everything is rendered before the first file is written, and the files are written whole and together or not at all.
+    In a folder the page is ``audit.html``.
     """
     path = Path(path)
+    path = path / "audit.html" if path.is_dir() else path
     page_path = path if path.suffix.lower() in (".html", ".htm") else path.with_name(path.name + ".html")
     files = {
         Path(json_path) if json_path is not None else page_path.with_suffix(".json"): (
@@ -407,7 +408,5 @@ def save(
         page_path.with_suffix(".md"): markdown(audit, verdicts),
         page_path: page(audit, verdicts),
     }
-    contents = {place: text.encode("utf-8", errors="replace") for place, text in files.items()}
-    for place, content in contents.items():
-        write_atomically(place, partial(_write, content))
-    return list(contents)
+    write_together({place: partial(_write, text.encode("utf-8", errors="replace")) for place, text in files.items()})
+    return list(files)

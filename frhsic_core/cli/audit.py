@@ -56,7 +56,7 @@ def audit(
     except KeyboardInterrupt:
         raise typer.Exit(130) from None
     except (ValueError, TypeError, KeyError, OSError, MemoryError) as error:
-        raise fail(_message(error)) from None
+        raise fail(_message(error, out)) from None
     except (
         Exception
     ) as error:  # 1 and 3 have a meaning for the caller, so a fault of the program must not end with them
@@ -65,13 +65,16 @@ def audit(
     raise typer.Exit(status)
 
 
-def _message(error: Exception) -> object:
+def _message(error: Exception, out: Path) -> object:
     if isinstance(error, MemoryError):
         return "The rows do not fit into memory: pass a smaller --max-rows."
     if isinstance(error, KeyError):
         return error.args[0] if error.args else "unknown name"
-    if isinstance(error, OSError) and error.filename is not None:
-        return f"{error.filename}: {error.strerror}. Choose another folder with --out, or free some space."
+    if isinstance(error, OSError):  # reading has errors of its own
+        return (
+            f"{error.filename or out} could not be written ({error.strerror or error}): free some space, or choose "
+            "another folder with --out. No file was changed."
+        )
     return error
 
 

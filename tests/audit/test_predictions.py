@@ -229,8 +229,21 @@ def test_residuals_remove_numbers_and_categories() -> None:
     noise = 0.1 * generator.normal(size=1500)
     left = residuals(np.sin(c) + kind**2 + noise, [(c, False), (kind, True)])
     assert np.corrcoef(left, noise)[0, 1] > 0.97
-    # Cross-fitted: a row does not see itself, so pure noise is not explained.
-    assert residuals(noise, [(c, False)]).std() >= 0.99 * noise.std()
+
+
+def test_residuals_are_cross_fitted() -> None:
+    """The prediction for a row does not depend on the row's own score, but on the scores of other folds."""
+    generator = np.random.default_rng(1)
+    controls = [(generator.normal(size=100), False), (generator.integers(0, 4, 100).astype(float), True)]
+    f = generator.normal(size=100)
+    predicted = f - residuals(f, controls)
+    moved = []
+    for row in range(10):
+        changed = f.copy()
+        changed[row] += 10.0
+        moved.append(np.abs(changed - residuals(changed, controls) - predicted) > 1e-9)
+    assert not np.diagonal(moved).any()
+    assert (np.sum(moved, axis=1) == 80).all()  # the four folds of five that used the row
 
 
 def test_gate(full: Audit) -> None:

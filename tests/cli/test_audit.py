@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import shutil
@@ -178,34 +177,42 @@ def test_many_distinct_words(tmp_path: Path) -> None:
     assert "100,000 distinct words" in texts(result)
 
 
-def test_a_full_disk_leaves_the_old_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "r.html").write_text("old")
-
-    def full(*_: Any) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr("frhsic_core.audit.report.write_atomically", full)
-    result = run(tmp_path, table(), "--score", "p", "--sensitive", "age")
-    assert result.exit_code == 2
-    assert "No space left" in texts(result)
-    assert (tmp_path / "r.html").read_text() == "old"
-
-
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_writing_to_a_full_device_leaves_no_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("full_from", [0, 2])
+def test_a_full_disk_leaves_all_old_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full_from: int) -> None:
     import tempfile
 
     real = tempfile.mkstemp
+    opened = []
 
     def on_full_device(**options: Any) -> tuple[int, str]:
         handle, name = real(**options)
+        opened.append(name)
+        if len(opened) <= full_from:
+            return handle, name
         os.close(handle)
         return os.open("/dev/full", os.O_WRONLY), name
 
     monkeypatch.setattr("frhsic_core.atomic_files.tempfile.mkstemp", on_full_device)
+    (tmp_path / "r.json").write_text("old")
     result = run(tmp_path, table(), "--score", "p", "--sensitive", "age")
     assert result.exit_code == 2
-    assert [path.name for path in tmp_path.iterdir()] == ["data.csv"]
+    assert "No space left" in texts(result)
+    assert "free some space" in texts(result)
+    assert {path.name for path in tmp_path.iterdir()} == {"data.csv", "r.json"}
+    assert (tmp_path / "r.json").read_text() == "old"
+
+
+def test_a_report_in_a_folder_and_in_the_way_of_one(tmp_path: Path) -> None:
+    columns = ["--score", "p", "--sensitive", "age"]
+    assert run(tmp_path, table(), *columns, "--out", str(tmp_path)).exit_code == 0
+    assert (tmp_path / "audit.html").exists()
+    (tmp_path / "b.html").mkdir()
+    (tmp_path / "b.html" / "audit.md").mkdir()
+    result = run(tmp_path, None, *columns, "--out", str(tmp_path / "b.html"))
+    assert result.exit_code == 2
+    assert "audit.md could not be written (Is a directory)" in texts(result)
+    assert [path.name for path in (tmp_path / "b.html").iterdir()] == ["audit.md"]
 
 
 def test_an_unexpected_error_is_not_a_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
