@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from frhsic_core.arrays import ArrayLike
 from frhsic_core.choices import one_of
+from frhsic_core.learning.estimators.input import require_labels, require_numbers
 from frhsic_core.remedies.attributes import (
     BASES,
     AttributeBasis,
@@ -384,6 +385,7 @@ class AdjustedRegressor(RegressorMixin, _Adjusted):
 
     def fit(self, X: Any, y: Any, *, sensitive_features: ArrayLike | None = None) -> Self:
         """Fit the estimator and the adjustment."""
+        require_numbers(y)
         X, y, frame = self._read_fit(X, y, sensitive_features, y_numeric=True)
         return self._fit(X, np.asarray(y, dtype=np.float64), frame, HistGradientBoostingRegressor, "predict")
 
@@ -420,10 +422,12 @@ class AdjustedClassifier(ClassifierMixin, _Adjusted):
     def fit(self, X: Any, y: Any, *, sensitive_features: ArrayLike | None = None) -> Self:
         """Fit the estimator and the adjustment."""
         X, y, frame = self._read_fit(X, y, sensitive_features)
+        require_labels(y)
         check_classification_targets(y)
         self.classes_ = np.unique(y)
         if len(self.classes_) < 2:
-            raise ValueError("y has one class only: nothing can be learned from it.")
+            only = self.classes_.tolist()[0]
+            raise ValueError(f"y has one class only ({only!r}): a classifier needs samples of both classes.")
         if len(self.classes_) > 2:
             raise ValueError(
                 f"Only binary classification is supported. The type of the target is {type_of_target(y)}: fit one "

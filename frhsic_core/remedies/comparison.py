@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import io
+import math
 import time
 import warnings
 from base64 import b64encode
@@ -350,7 +351,7 @@ def compare_remedies(
     require_same_rows(X, y, names=("X", "y"))
     require_same_rows(X, sensitive_features, names=("X", "sensitive_features"))
     table = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
-    target, task = _read_target(y)
+    target, task = _read_target(y, test_size=test_size)
     if len(target) != len(table):
         raise ValueError(f"y has {len(target)} rows but X has {len(table)}: both need one row per sample.")
     frame = read_attributes(sensitive_features, len(table))
@@ -421,18 +422,36 @@ def summarized(rows: pd.DataFrame, *, test_share: float) -> pd.DataFrame:
     return table
 
 
-def _read_target(y: Any) -> tuple[np.ndarray, str]:
-    values = np.asarray(y).ravel()
+def _read_target(y: Any, *, test_size: float) -> tuple[np.ndarray, str]:
+    """Return the target as numbers, and the task; two classes become 0 and 1."""
+    values = np.asarray(y)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim != 1:
+        raise ValueError(f"y has shape {values.shape}: pass one value per sample, (n,).")
+    if missing := int(pd.isna(values).sum()):
+        raise ValueError(f"y has {missing} missing values: drop those rows first.")
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+        raise ValueError("y has infinite values: drop those rows first.")
     kind = type_of_target(values)
+    distinct, counts = np.unique(values, return_counts=True) if kind == "binary" else (values, np.zeros(1))
+    if len(distinct) < 2 or (kind != "binary" and (values == values[0]).all()):
+        shown = f" ({distinct.tolist()[0]!r})" if len(distinct) else ""
+        raise ValueError(
+            f"y has one value only{shown}: pass two classes, or numbers that differ. Nothing can be learned from it."
+        )
     if kind == "binary":
-        return (values == np.unique(values)[1]).astype(np.float64), "classification"
-    numeric = values.dtype.kind in "iuf"
-    if not numeric:
+        # Both parts of every split need both classes, and out-of-fold scores need two samples of each.
+        least = math.ceil(max(1.0 / test_size, 2.0 / (1.0 - test_size)))
+        if counts.min() < least:
+            rare = distinct.tolist()[counts.argmin()]
+            raise ValueError(
+                f"y has the class {rare!r} only {counts.min()} times: at least {least} are needed, so that every split "
+                "has both classes in both parts."
+            )
+        return (values == distinct[1]).astype(np.float64), "classification"
+    if values.dtype.kind not in "iuf":
         raise ValueError(f"y is {kind}: pass numbers for a regression, or two classes for a classification.")
-    if not np.isfinite(values).all():
-        raise ValueError("y has NaN or infinite values: drop those rows first.")
-    if len(np.unique(values)) < 2:
-        raise ValueError("y is constant: nothing can be learned from it.")
     return values.astype(np.float64), "regression"
 
 

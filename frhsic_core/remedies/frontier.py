@@ -25,6 +25,7 @@ import pandas as pd
 
 from frhsic_core.arrays import ArrayLike
 from frhsic_core.choices import one_of
+from frhsic_core.learning.estimators.input import require_numbers
 from frhsic_core.remedies.adjustment import Adjustment
 from frhsic_core.remedies.attributes import AttributeBasis, attribute_matrix, read_attributes, require_variation
 from frhsic_core.remedies.measures import dependence_of, score_of
@@ -99,10 +100,20 @@ def attainable_frontier(
     """
     one_of("parity", parity, PARITIES)
     one_of("task", task, ("regression", "classification"))
-    f = np.asarray(y_pred, dtype=np.float64).ravel()
-    y = np.asarray(y_true, dtype=np.float64).ravel()
+    parts = []
+    for name, given in (("y_pred", y_pred), ("y_true", y_true)):
+        require_numbers(given, name=name)
+        values = np.asarray(given, dtype=np.float64).ravel()
+        if not np.isfinite(values).all():
+            raise ValueError(f"{name} has NaN or infinite values: drop those rows first.")
+        parts.append(values)
+    f, y = parts
     if f.shape != y.shape:
         raise ValueError(f"y_pred has {len(f)} rows but y_true has {len(y)}: both need one row per sample.")
+    if len(np.unique(y)) < 2:
+        raise ValueError("y_true has one value only: no prediction of it can be better than another.")
+    if task == "classification" and not np.isin(y, (0.0, 1.0)).all():
+        raise ValueError("y_true has values other than 0 and 1: code the classes as 0 and 1, or use task='regression'.")
     frame = read_attributes(sensitive_features, len(f))
     require_variation(frame)
     half = np.random.default_rng(random_state).permutation(len(f)) % 2 == 0

@@ -13,7 +13,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from frhsic_core import FairClassifier, audit_representation
+from frhsic_core import AdjustedClassifier, AdjustedRegressor, FairClassifier, audit_representation
 from frhsic_core.arrays import RowLabelWarning
 from frhsic_core.learning import FairEncoder, FairRegressor
 from frhsic_core.learning.estimators import ConstantPredictionWarning, UndertrainedWarning, UnpenalizedWarning
@@ -195,6 +195,25 @@ def test_columns_that_are_no_numbers_or_not_alone() -> None:
     born[3] = pd.NaT
     with pytest.raises(ValueError, match="sensitive_features has 1 NaN"):
         FairClassifier().fit(x, y, sensitive_features=born)
+
+
+@pytest.mark.parametrize("regressor", [FairRegressor, AdjustedRegressor, FairEncoder])
+def test_a_regression_needs_numbers(regressor: type) -> None:
+    x, _, s = rows(60)
+    text = np.array(["low", "middle", "high"] * 20)
+    dates = pd.Series(pd.date_range("2020-01-01", periods=60))
+    for message, target in (("text .first: 'low'", text), ("dates .first: 2020-01-01", dates)):
+        with pytest.raises(ValueError, match=message):
+            regressor().fit(x, target, sensitive_features=s)
+
+
+@pytest.mark.parametrize("classifier", [FairClassifier, AdjustedClassifier, FairEncoder])
+def test_a_missing_label_among_text(classifier: type) -> None:
+    x, y, s = rows(60)
+    labels = np.where(y == 1, "yes", "no").astype(object)
+    labels[3] = None
+    with pytest.raises(ValueError, match="y has 1 missing"):
+        classifier().fit(x, labels, sensitive_features=s)
 
 
 def test_a_target_that_never_changes() -> None:

@@ -155,6 +155,37 @@ def test_bad_input(people: Any) -> None:
         compare_remedies(X, np.array(["a", "b", "c", "d", "e"] * 100), sensitive_features=s)
 
 
+@pytest.mark.parametrize(
+    ("message", "y"),
+    [
+        ("one value only .'a'", ["a"] * 60),
+        ("one value only .1", [1] * 60),
+        ("one value only", []),
+        ("3 missing values", np.r_[[np.nan] * 3, np.arange(57.0)]),
+        ("1 missing values", np.array([None] + ["a", "b"] * 29 + ["a"], dtype=object)),
+        ("infinite", np.r_[np.inf, np.arange(59.0)]),
+        (r"class 1 only 3 times: at least 4", [1] * 3 + [0] * 57),
+        ("shape", np.zeros((60, 2))),
+        ("shape", None),
+    ],
+)
+def test_a_target_that_cannot_be_learned(message: str, y: Any) -> None:
+    x = np.random.default_rng(0).normal(size=(60, 2))
+    with pytest.raises(ValueError, match=message):
+        compare_remedies(x, y, sensitive_features=x[:, 0], remedies=["leace"], learners=["linear"], n_splits=1)
+
+
+def test_the_smallest_class_that_is_accepted() -> None:
+    """Both parts of every split have both classes, and every remedy can be fitted."""
+    x = np.random.default_rng(0).normal(size=(60, 2))
+    y = np.arange(60) < 4
+    remedies = [key for key in REMEDIES if key != "encoder"]
+    found = compare_remedies(
+        x, y, sensitive_features=x[:, 0], remedies=remedies, learners=["linear"], strengths=[1.0], n_splits=3
+    )
+    assert np.isfinite(found.splits["score"]).all()
+
+
 # The attainable frontier -----------------------------------------------------------------------------------------
 
 
@@ -175,8 +206,16 @@ def test_frontier_of_a_gaussian_is_the_formula(parity: str) -> None:
 def test_frontier_rejects_bad_input() -> None:
     with pytest.raises(ValueError, match="parity"):
         attainable_frontier([0.0, 1.0], [0.0, 1.0], sensitive_features=[0.0, 1.0], parity="all")
-    with pytest.raises(ValueError, match="rows"):
-        attainable_frontier([0.0, 1.0], [0.0], sensitive_features=[0.0, 1.0])
+    for message, y_true, task in (
+        ("rows", [0.0], "regression"),
+        ("text", ["a", "b"], "regression"),
+        ("dates", np.array(["2020-01-01", "2020-01-02"], dtype="datetime64[D]"), "regression"),
+        ("NaN", [0.0, np.nan], "regression"),
+        ("one value only", [1.0, 1.0], "regression"),
+        ("0 and 1", [1.0, 2.0], "classification"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            attainable_frontier([0.0, 1.0], y_true, sensitive_features=[0.0, 1.0], task=task)
 
 
 def test_a_constant_prediction_depends_on_nothing() -> None:

@@ -15,7 +15,7 @@ from frhsic_core.arrays import ArrayLike, as_tensor
 from frhsic_core.choices import one_of
 from frhsic_core.learning.data import TASKS
 from frhsic_core.learning.estimators.base import FairModel
-from frhsic_core.learning.estimators.input import LEARNING_RATE, FitInput, favorable_class, read_fit
+from frhsic_core.learning.estimators.input import LEARNING_RATE, FitInput, favorable_class, read_fit, require_numbers
 from frhsic_core.learning.selection import LambdaSelection
 
 Attribute = ArrayLike | str | None
@@ -345,4 +345,5 @@ class FairEncoder(_WithPositiveClass):
             raise ValueError(
                 f"positive_class is {self.positive_class!r}, but y has {len(values)} values: leave positive_class out."
             )
+        require_numbers(given.y)
         return self._fit(given, as_tensor(given.y, name="y").numpy(), task)

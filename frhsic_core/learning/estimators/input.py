@@ -62,7 +62,10 @@ def read_fit(
     """
     check_parameters(estimator)
     require_aligned(X, y, s, sample_weight)
+    if checks.get("y_numeric"):
+        require_numbers(y)
     values, target = _read_data(estimator, X, y, more, **checks)
+    require_labels(target)
     attribute, categorical = (None, ()) if s is None else _read_attribute(s, X, len(values))
     weights = None if sample_weight is None else _read_weights(sample_weight, len(values))
     if control is not None:
@@ -70,6 +73,23 @@ def read_fit(
         named = _by_name(control, X, len(values), name="control_features")
         control = read_given(named, len(values), name="control_features").rows.numpy()
     return FitInput(values, target, attribute, weights, control, categorical)
+
+
+def require_numbers(y: Any, *, name: str = "y") -> None:
+    """Raise ``ValueError`` for a target with text or dates where numbers are needed."""
+    values = np.asarray(y).ravel()
+    text = next((value for value in values if isinstance(value, str | bytes)), None)
+    if text is not None or values.dtype.kind in "Mm":
+        shown = f"dates (first: {values[0]})" if text is None else f"text (first: {str(text)!r})"
+        raise ValueError(
+            f"{name} has {shown}, but numbers are needed: convert it first, or use a classifier if it has two classes."
+        )
+
+
+def require_labels(y: np.ndarray) -> None:
+    """Raise ``ValueError`` for missing labels among text, which scikit-learn's check of numbers does not find."""
+    if y.dtype == object and (missing := int(pd.isna(y).sum())):
+        raise ValueError(f"y has {missing} missing values: drop those rows first.")
 
 
 def _read_weights(sample_weight: Any, rows: int) -> np.ndarray:

@@ -98,6 +98,19 @@ def measure_unit(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
     return rows
 
 
+def bins_of(s: np.ndarray, bins: int) -> np.ndarray:
+    """Return indicators of the quantile bins of s that have samples.
+
+    Examples
+    --------
+    >>> bins_of(np.array([1.0, 1.0, 1.0, 2.0]), 4).sum(0).tolist()  # no sample lies below the first edge, which is 1
+    [3.0, 1.0]
+    """
+    edges = np.unique(np.quantile(s, np.linspace(0, 1, bins + 1)[1:-1]))
+    groups = np.eye(len(edges) + 1)[np.searchsorted(edges, s, side="right")]
+    return groups[:, groups.any(0)]
+
+
 def preparations(group: str) -> list[tuple[str, float, bool, Any]]:
     """Return the name, strength, need of S and function of each preparation of another package.
 
@@ -120,8 +133,7 @@ def preparations(group: str) -> list[tuple[str, float, bool, Any]]:
         def change(x: np.ndarray, s: np.ndarray, new: np.ndarray, new_s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             concept = s[:, None]
             if bins:
-                edges = np.unique(np.quantile(s, np.linspace(0, 1, bins + 1)[1:-1]))
-                concept = np.eye(len(edges) + 1)[np.searchsorted(edges, s, side="right")]
+                concept = bins_of(s, bins)
             mean, scale = x.mean(0), np.where(x.std(0) > 0, x.std(0), 1.0)
             parts = [torch.tensor((part - mean) / scale) for part in (x, new)]
             fitter = LeaceFitter.fit(parts[0], torch.tensor((concept - concept.mean(0)) / concept.std(0)))
@@ -196,9 +208,7 @@ def penalized_network(
         from fairret.loss import NormLoss
         from fairret.statistic import PositiveRate
 
-        edges = np.unique(np.quantile(s, np.linspace(0, 1, BINS + 1)[1:-1]))
-        groups = np.eye(len(edges) + 1)[np.searchsorted(edges, s, side="right")]
-        bins = torch.tensor(groups[:, groups.any(0)], dtype=torch.float32)
+        bins = torch.tensor(bins_of(s, BINS), dtype=torch.float32)
         norm = NormLoss(PositiveRate())
 
         def penalty(output: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:

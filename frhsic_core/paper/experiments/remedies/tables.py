@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 #: How far below the best unadjusted score a remedy may lie.
 TOLERANCE = 0.03
+#: Other tolerances, which show how little the conclusion depends on this one.
+TOLERANCES = (0.01, 0.02, 0.03, 0.05, 0.1)
 LABELS = {key: label for key, (label, _) in REMEDIES.items()} | {
     "fairlearn": "fairlearn's correlation remover",
     "leace_bins": "LEACE on bins of S",
@@ -45,27 +47,19 @@ def means(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.groupby(keys, sort=False)[columns].mean().reset_index()
 
 
-def level(rows: pd.DataFrame, *, tolerance: float = TOLERANCE) -> float:
-    """Return the score that a remedy must keep: the best without a remedy, less the tolerance."""
-    plain = rows[rows["method"] == "none"]
-    return float(plain.groupby(["learner"])["score"].mean().max()) - tolerance
-
-
 def chosen(rows: pd.DataFrame, *, tolerance: float = TOLERANCE) -> pd.DataFrame:
     """Return, for each split, what a family reaches when its method and strength are chosen on the other splits.
 
     ``rows`` are those of one dataset and family, and of the method ``"none"``, which is always a choice and sets the
     score to keep. The choice is the least dependent of those whose mean score on the other splits is high enough.
     """
-    keys = ["method", "learner", "strength"]
+    indexed = rows.set_index(["method", "learner", "strength", "split"], drop=False)
+    by_split = {name: indexed[name].unstack("split") for name in ("score", "dcor")}
     lines = []
     for split in sorted(rows["split"].unique()):
-        others = rows[rows["split"] != split]
-        table = others.groupby(keys)[["score", "dcor"]].mean()
-        table = table[table["score"] >= level(others, tolerance=tolerance)]
-        method, learner, strength = table["dcor"].idxmin()
-        own = rows[(rows["split"] == split) & (rows["method"] == method) & (rows["learner"] == learner)]
-        lines.append(own[own["strength"] == strength].iloc[0])
+        others = {name: values.drop(columns=split).mean(axis=1) for name, values in by_split.items()}
+        limit = others["score"].loc["none"].max() - tolerance
+        lines.append(indexed.loc[(*others["dcor"][others["score"] >= limit].idxmin(), split)])
     return pd.DataFrame(lines)
 
 
@@ -122,6 +116,77 @@ def verdicts(table: pd.DataFrame) -> pd.Series:
     return pd.Series(
         np.where(significant, np.where(table["difference"] > 0, "less", "more"), "no difference"), index=table.index
     )[table["family"] != "ours"]
+
+
+def by_tolerance(rows: pd.DataFrame, tolerances: tuple[float, ...] = TOLERANCES) -> pd.DataFrame:
+    """Count the verdicts for several tolerances of the score, so that no conclusion hangs on one of them.
+
+    ``smallest_p`` is the smallest p-value, before Holm's correction, of the comparisons in which a rival depends less.
+    """
+    lines = []
+    for tolerance in tolerances:
+        table = at_equal_score(rows, tolerance=tolerance)
+        counts = verdicts(table).value_counts()
+        ahead = table[(table["family"] != "ours") & (table["difference"] < 0)]
+        lines.append(
+            {
+                "tolerance": tolerance,
+                **{word: int(counts.get(word, 0)) for word in ("less", "no difference", "more")},
+                "smallest_p": ahead["p"].min() if len(ahead) else np.nan,
+            }
+        )
+    return pd.DataFrame(lines)
+
+
+#: How each family is drawn: its label, color and marker.
+FAMILIES = {
+    "ours": ("this library", "blue", "o"),
+    "fairlearn": ("fairlearn", "orange", "v"),
+    "concept_erasure": ("concept-erasure (LEACE)", "bluish green", "s"),
+    "maxcorr": ("maxcorr", "reddish purple", "D"),
+    "fairret": ("fairret", "vermillion", "^"),
+}
+
+
+def draw_equal(table: pd.DataFrame, rows: pd.DataFrame) -> Figure:
+    """Draw :func:`at_equal_score`: for each table the dependence that each family leaves, without S and with S.
+
+    A filled marker of another package means that ours depends significantly less.
+    """
+    import matplotlib.pyplot as plt
+
+    plain = means(rows[rows["method"] == "none"])
+    names = [name for name in DATASETS if (table["dataset"] == name).any()][::-1]
+    verdict = verdicts(table)
+    figure, axes = plt.subplots(1, 2, figsize=(7.4, 3.4), sharex=True, sharey=True, layout="constrained")
+    for axis, needs_s in zip(axes, (False, True), strict=True):
+        own = table[table["needs_s"] == needs_s]
+        for place, name in enumerate(names):
+            part = plain[plain["dataset"] == name]
+            before = float(part.loc[part["score"].idxmax(), "dcor"])
+            ours = float(own[(own["dataset"] == name) & (own["family"] == "ours")]["dcor"].iloc[0])
+            axis.plot([ours, before], [place, place], color="0.85", linewidth=7, zorder=0, solid_capstyle="butt")
+            axis.plot(before, place, "|", color="black", markersize=16, markeredgewidth=2)
+        for number, (family, (_, color, marker)) in enumerate(FAMILIES.items()):
+            part = own[own["family"] == family]
+            shift = 0.0 if family == "ours" else 0.11 * (number - 2.5)
+            for index, line in part.iterrows():
+                filled = family == "ours" or verdict[index] == "less"
+                axis.plot(line["dcor"], names.index(line["dataset"]) + shift, marker, color=OKABE_ITO[color],
+                          markersize=9 if family == "ours" else 6.5, zorder=3 if family == "ours" else 2,
+                          markerfacecolor=OKABE_ITO[color] if filled else "white")  # fmt: skip
+        axis.set_title("S is used to predict" if needs_s else "S is not used to predict", fontsize=11)
+        axis.set_xlabel("dependence on age at equal score (dCor)", fontsize=9)
+        axis.set_yticks(range(len(names)), [title(name) for name in names])
+        axis.set_ylim(-0.6, len(names) - 0.4)
+    axes[0].set_xlim(left=0)
+    handles = [axes[0].plot([], [], "|", color="black", markersize=14, markeredgewidth=2)[0]]
+    labels = ["no remedy"]
+    for label, color, marker in FAMILIES.values():
+        handles.append(axes[0].plot([], [], marker, color=OKABE_ITO[color], markersize=7)[0])
+        labels.append(label)
+    figure.legend(handles, labels, loc="outside lower center", ncols=6, fontsize=8, frameon=False, columnspacing=1.0)
+    return figure
 
 
 #: The groups of methods that the figure shows, with one color each.
