@@ -2,8 +2,23 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pandas as pd
+import pytest
+
 from frhsic_core import Gaussian
 from frhsic_core.laws import GaussianPair, KernelHead
+from frhsic_core.paper.experiments.bound_tightness.tables import (
+    TRIVIAL,
+    head_table,
+    scaling_table,
+    slopes,
+    tightness_table,
+    with_bounds,
+)
+from frhsic_core.paper.runs.stored import book_folder, stored_rows
+
+PLACE = ["dataset", "protocol"]
 
 
 def test_both_inequalities_hold_in_every_row() -> None:
@@ -15,3 +30,149 @@ def test_both_inequalities_hold_in_every_row() -> None:
         resolved = coefficients[:m].sum()
         assert resolved <= hsic / eigenvalue
         assert gdp**2 <= hsic / eigenvalue + whole - resolved
+
+
+@pytest.fixture(scope="module")
+def rows() -> pd.DataFrame:
+    return stored_rows("bound_tightness")
+
+
+@pytest.fixture(scope="module")
+def frhsic(rows) -> pd.DataFrame:
+    return rows[rows["method"] == "frhsic"]
+
+
+@pytest.fixture(scope="module")
+def sides(frhsic) -> dict[str, pd.DataFrame]:
+    authors = pd.read_csv(book_folder("claims", "authors", "bound_tightness.csv"))
+    names = {"lhs_max": "left_max", "rhs_bound": "right_64", "lhs_mean": "left"}
+    ours = {kernel: with_bounds(frhsic, kernel=kernel) for kernel in ("unit", "median")}
+    return ours | {"authors": authors.rename(columns=names)}
+
+
+@pytest.mark.parametrize("runs", ["unit", "median", "authors"])
+def test_the_right_side_lies_above_the_left_everywhere(sides, runs: str) -> None:
+    assert (sides[runs]["left_max"] <= sides[runs]["right_64"]).all()
+
+
+@pytest.mark.parametrize("runs", ["unit", "median", "authors"])
+def test_no_bound_at_the_cut_off_is_below_the_variance_of_the_head(sides, runs: str) -> None:
+    assert (sides[runs]["right_64"] >= sides[runs]["left"]).all()
+
+
+def test_the_bound_is_vacuous_for_every_model_at_the_median_bandwidth_and_nine_in_ten_at_one(sides) -> None:
+    assert (sides["median"]["right_64"] >= TRIVIAL).all()
+    assert (sides["authors"]["right_64"] >= TRIVIAL).all()
+    below = sides["unit"][sides["unit"]["right_64"] < TRIVIAL]
+    assert 0.05 < len(below) / len(sides["unit"]) < 0.12
+    assert (below["left"] < 1e-4).all()  # the exceptions have a collapsed Z
+
+
+@pytest.mark.parametrize("kernel", ["unit", "median"])
+def test_the_theorems_side_is_a_fraction_of_the_variance_drawn(sides, kernel: str) -> None:
+    part = sides[kernel]
+    assert (part["grouped"] < 0.6 * part["left"]).all()
+    assert (part["projected"] <= part["grouped"] * (1 + 1e-9)).all()
+
+
+@pytest.fixture(scope="module")
+def best(frhsic) -> pd.DataFrame:
+    parts = [
+        tightness_table(frhsic, kernel=kernel).xs(("reference", 300.0), level=["protocol", "test_rows"])
+        for kernel in ("unit", "median")
+    ]
+    return pd.concat(parts, ignore_index=True)
+
+
+def test_with_the_best_m_the_bound_is_of_the_order_of_the_heads_variance(best) -> None:
+    whole = best[best["left"] > 1e-4]
+    assert whole["best_hsic"].between(whole["left"], 2 * whole["left"]).all()
+
+
+def test_the_bound_on_the_resolved_part_is_informative_for_one_to_four_directions(best) -> None:
+    collapsed = best["left"] < 1e-4
+    assert best.loc[~collapsed, "informative_hsic"].between(1, 4).all()
+    assert collapsed.any()
+    assert (best.loc[collapsed, ["informative_hsic", "informative_coco"]] == 0).all(axis=None)
+
+
+def test_coco_in_place_of_hsic_gains_little(best, sides) -> None:
+    assert (best["best_coco"] > 0.5 * best["best_hsic"]).all()
+    found = sides["median"]
+    gain = (found["hsic"] / found["coco_squared"]).groupby([found[name] for name in PLACE]).median()
+    assert gain.between(1, 1.6).all()
+
+
+@pytest.fixture(scope="module")
+def heads(rows) -> pd.DataFrame:
+    return head_table(rows, kernel="median")
+
+
+def test_the_trained_head_has_a_statement_for_the_first_one_or_two_directions(heads) -> None:
+    says = (heads.filter(like="bound") < 1).groupby(level=PLACE).mean()
+    assert (says["bound, m = 1"] == 1).all()
+    assert (says["bound, m = 2"] >= 0.75).all()
+    assert (says.loc["adult", "bound, m = 4"] < 0.5).all()
+    assert (says.loc["crime", "bound, m = 4"] >= 0.5).all()
+
+
+def test_the_statement_is_weaker_than_the_truth_by_a_factor_of_six_to_thirty(heads) -> None:
+    loose = (heads["bound, m = 1"] / heads["gap, m = 1"]).groupby(level=PLACE).median()
+    assert loose.between(5.5, 30).all()
+
+
+@pytest.fixture(scope="module")
+def logs() -> pd.DataFrame:
+    return scaling_table(stored_rows("bandwidth_scaling"))
+
+
+@pytest.fixture(scope="module")
+def authors() -> pd.DataFrame:
+    return pd.read_csv(book_folder("claims", "authors", "lambda2_vs_sigma.csv"))
+
+
+def test_the_smallest_eigenvalue_is_smaller_by_tens_to_hundreds_of_orders_of_magnitude(logs, authors) -> None:
+    assert logs[("log10_smallest", "exact, none")].between(-500, -50).all()
+    assert np.log10(authors["hat_lambda_S"]).between(-10, -6).all()
+
+
+def test_in_float64_the_value_kept_does_not_fall_monotonically(logs) -> None:
+    for _, part in logs[("log10_smallest", "float64, relative")].groupby(level=["dataset", "variant"]):
+        assert not part.is_monotonic_decreasing
+
+
+def test_in_float32_the_rank_rises_again_past_what_distinct_values_allow(logs) -> None:
+    kept = logs["kept"]
+    for (_, variant), part in kept.groupby(level=["dataset", "variant"]):
+        single = part["float32, relative"]
+        assert single.iloc[-1] > single.iloc[-2]
+        assert variant != "reference" or single.iloc[-1] > part["exact, none"].iloc[-1]
+
+
+@pytest.fixture(scope="module")
+def fitted() -> pd.DataFrame:
+    """Return the slopes in σ, a row for each dataset and variant, a column for each way of computing."""
+    found = slopes(stored_rows("bandwidth_scaling")).unstack(["precision", "cut"])
+    found.columns = [f"{precision}, {cut}" for precision, cut in found.columns]
+    return found
+
+
+def test_the_exact_eigenvalue_falls_with_minus_twice_the_rank(fitted, logs) -> None:
+    rank = logs[("kept", "exact, none")].groupby(level=["dataset", "variant"]).first()
+    assert np.allclose(-fitted["exact, none"], 2 * rank.loc[fitted.index], rtol=0.01)
+
+
+def test_slopes_in_float64_are_not_within_a_factor_of_two_of_minus_one(fitted) -> None:
+    assert (fitted["float64, relative"].abs() < 0.5).all()
+
+
+def test_slopes_in_float32_are_near_those_of_the_largest_eigenvalue(fitted) -> None:
+    assert fitted["float32, relative"].between(-2, -0.5).all()
+    assert ((fitted["float32, relative"] - fitted["float64, largest"]).abs() < 0.25).all()
+
+
+def test_the_authors_slopes_are_near_float32_and_far_from_float64(fitted, authors) -> None:
+    theirs = authors.groupby("dataset")["slope_stored"].first()
+    ours = fitted.xs("reference", level="variant").loc[theirs.index]
+    assert ((theirs - ours["float32, relative"]).abs() < 0.25).all()
+    assert ((theirs - ours["float64, relative"]).abs() > 1).all()

@@ -6,9 +6,92 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from frhsic_core.paper.experiments.convergence import scaled_errors
+from frhsic_core.paper.experiments import convergence
+from frhsic_core.paper.experiments.convergence import scaled_errors, slope_interval
 from frhsic_core.paper.runs.stored import stored_rows
 from frhsic_core.paper.statements.rates import KERNEL, LAW, rmse_slope
+
+PRINTED = {"hsic": -0.46, "eipm": -0.44}
+LARGEST = 20_000
+
+
+def truth(name: str) -> float:
+    return LAW.hsic(KERNEL, KERNEL) if name.startswith("hsic") else LAW.expected_mmd(KERNEL)
+
+
+@pytest.fixture(scope="module")
+def studies() -> pd.DataFrame:
+    rows = stored_rows("convergence")
+    return rows[rows["part"] == "printed"]
+
+
+@pytest.fixture(scope="module")
+def exact() -> pd.DataFrame:
+    rows = stored_rows("convergence")
+    return rows[rows["part"] == "exact"]
+
+
+@pytest.fixture(scope="module")
+def slope(exact):
+    """Return the interval of the slope of the mean error towards a target, from a size on."""
+
+    def of(name: str, target: float, from_n: int = 1000) -> tuple[float, float]:
+        sizes = [int(n) for n in sorted(exact["n"].unique()) if n >= from_n]
+        errors = [(exact.loc[exact["n"] == n, name] - target).abs().to_numpy() for n in sizes]
+        return slope_interval(sizes, errors)[1]
+
+    return of
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_both_printed_slopes_are_ordinary_results_of_such_a_study(studies, name: str) -> None:
+    low, high = studies[f"slope_{name}"].quantile([0.025, 0.975])
+    assert low < PRINTED[name] < high
+
+
+def test_so_would_a_half_or_two_fifths_have_been_for_eipm(studies) -> None:
+    low, high = studies["slope_eipm"].quantile([0.025, 0.975])
+    assert low < -0.5 < -0.4 < high
+
+
+def test_the_difference_of_the_two_printed_slopes_is_an_ordinary_one(studies) -> None:
+    low, high = (studies["slope_hsic"] - studies["slope_eipm"]).quantile([0.025, 0.975])
+    assert low < PRINTED["hsic"] - PRINTED["eipm"] < high
+
+
+def test_the_largest_size_is_that_of_the_papers_proxy(exact) -> None:
+    assert exact["n"].max() == convergence.PROXY_N == LARGEST
+
+
+@pytest.mark.parametrize(("gamma", "name"), [(1.0, "eipm_1"), (0.5, "eipm_0.5")])
+def test_eipm_at_a_fixed_bandwidth_is_a_root_n_estimator_of_a_number_that_is_not_the_truth(
+    exact, slope, gamma: float, name: str
+) -> None:
+    limit = LAW.eipm_limit(KERNEL, bandwidth=gamma)
+    last = exact.loc[exact["n"] == LARGEST, name]
+    assert abs(last.mean() - limit) < 4 * last.std() / np.sqrt(len(last))
+    assert abs(last.mean() / truth(name) - 1) > 0.15
+    low, high = slope(name, limit)
+    assert low < -0.5 < high
+
+
+@pytest.mark.parametrize("name", ["hsic_biased", "hsic_unbiased", "eipm_n_half"])
+def test_hsic_and_eipm_at_half_the_shrinking_bandwidth_show_root_n(slope, name: str) -> None:
+    low, high = slope(name, truth(name))
+    assert low < -0.5 < high
+
+
+@pytest.mark.parametrize("from_n", [0, 1000])
+def test_with_the_shrinking_bandwidth_the_slope_is_the_papers_two_fifths(slope, from_n: int) -> None:
+    low, high = slope("eipm_n", truth("eipm_n"), from_n)
+    assert -0.5 < low < -0.4 < high < -0.35
+
+
+def test_at_the_largest_size_the_bias_is_the_larger_part_and_at_half_the_bandwidth_it_is_not(exact) -> None:
+    last = exact[exact["n"] == LARGEST]
+    bias = {name: abs(last[name].mean() - truth(name)) for name in ("eipm_n", "eipm_n_half")}
+    assert bias["eipm_n"] > last["eipm_n"].std()
+    assert bias["eipm_n_half"] < 0.2 * last["eipm_n_half"].std()
 
 
 @pytest.mark.parametrize("rate", [-1 / 2, -2 / 5])

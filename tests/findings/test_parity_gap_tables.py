@@ -1,4 +1,4 @@
-"""What the chapter ``bound_tightness`` states about the stored results of its tables."""
+"""What the chapter ``parity_gap`` states about the stored results of its tables."""
 
 from __future__ import annotations
 

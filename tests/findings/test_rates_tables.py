@@ -1,4 +1,4 @@
-"""What the chapter ``convergence`` states about the stored results of its tables."""
+"""What the chapter ``rates`` states about the stored results of its tables."""
 
 from __future__ import annotations
 
