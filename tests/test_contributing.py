@@ -43,7 +43,7 @@ def write(block: Block, root: Path) -> None:
         path.write_text(f"{text[:end]}\n{block.text.rstrip()},{text[end:]}", encoding="utf-8")
     elif path.name == "_toc.yml":
         text = path.read_text(encoding="utf-8")
-        end = text.index("\n", text.index("notebooks/lambda_selection")) + 1
+        end = text.index("\n", text.index("notebooks/synthetic_validation")) + 1
         path.write_text(text[:end] + block.text + text[end:], encoding="utf-8")
     else:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -137,8 +137,9 @@ def test_an_experiment_is_five_files(copy: Path) -> None:
     options = ["--preset", "smoke", "--device", "cpu", "--store", str(copy / "store")]
     run(copy, "-c", command, "run", "seed_spread", *options)
     assert (copy / "store" / "seed_spread_smoke.parquet").is_file()
-    chapters = yaml.safe_load((copy / "_toc.yml").read_text(encoding="utf-8"))["chapters"]
-    assert {"file": "notebooks/seed_spread"} in [entry for part in chapters for entry in part.get("sections", ())]
+    halves = yaml.safe_load((copy / "_toc.yml").read_text(encoding="utf-8"))["parts"]
+    chapters = [entry for half in halves for part in half["chapters"] for entry in part["sections"]]
+    assert {"file": "notebooks/seed_spread"} in chapters
     assert (copy / "notebooks" / "seed_spread.md").read_text(encoding="utf-8").startswith("---\njupytext:")
     script = (
         "from frhsic_core.paper.claims import ledger\n"

@@ -24,7 +24,7 @@ def test_no_number_is_typed_on_the_landing_page_or_a_part_page() -> None:
         ("HSIC led on four of the datasets.", ["four"]),
         ("It is .786 in 12 of 30 comparisons, 1,500 rows.", [".786", "12", "30", "1,500"]),
         ("Theorem 5.1, Proposition G.2 and Corollaries 5.2 and G.3 hold for $n=3$ and `lam=10.0`.", []),
-        ("There are two routes; {{ runs.datasets }} datasets, see {chapter}`main_table`.", []),
+        ("There are two routes; {{ runs.datasets }} datasets, see {chapter}`results`.", []),
         (":gutter: 3", []),
         ("Of two methods one wins.", ["two"]),
     ],

@@ -226,7 +226,7 @@ def test_the_first_view_is_quick(page: Any, address: str) -> None:
 def test_formulas_and_tables_fit_or_scroll_in_their_box(page: Any, address: str) -> None:
     """On a phone nothing is cut: what is wider than its box is in a box that scrolls and takes the keyboard."""
     page.set_viewport_size({"width": 390, "height": 844})
-    for name in ("spectral_equivalence", "uniform_concentration", "main_table"):
+    for name in ("spectral_equivalence", "uniform_concentration", "results"):
         page.goto(f"{address}/notebooks/{name}.html", wait_until="load")
         page.evaluate(MATHS)
         page.wait_for_timeout(300)
@@ -293,8 +293,8 @@ def test_wrapped_code_is_copied_as_it_was_written(page: Any, address: str, width
     """The copy button and a selection by hand give the lines of the notebook, wherever they wrap on the page."""
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.set_viewport_size({"width": width, "height": 844})
-    page.goto(f"{address}/notebooks/main_table.html", wait_until="load")
-    notebook = json.loads((ROOT / "notebooks" / "main_table.ipynb").read_text(encoding="utf-8"))
+    page.goto(f"{address}/notebooks/results.html", wait_until="load")
+    notebook = json.loads((ROOT / "notebooks" / "results.ipynb").read_text(encoding="utf-8"))
     sources = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
     wanted = next(source for source in sources if "def places" in source)
     block = page.locator(".cell_input div.highlight", has_text="def places").first
@@ -313,7 +313,7 @@ def test_wrapped_code_is_copied_as_it_was_written(page: Any, address: str, width
 def test_figures_link_to_their_full_size(page: Any, address: str) -> None:
     """By a tap and by the keyboard: on a phone the picture is larger than in its column, and Back leads back."""
     page.set_viewport_size({"width": 390, "height": 844})
-    page.goto(f"{address}/notebooks/frontiers.html", wait_until="load")
+    page.goto(f"{address}/notebooks/results.html", wait_until="load")
     picture = page.locator("a.image-reference img").first
     assert len(picture.get_attribute("alt")) > 10
     small = picture.bounding_box()["width"]
@@ -326,9 +326,8 @@ def test_figures_link_to_their_full_size(page: Any, address: str) -> None:
     page.wait_for_url("**/_images/*")
 
 
-@pytest.mark.parametrize("name", ["frontiers", "paired_tests"])
-def test_words_for_a_picture_are_folded_and_there(page: Any, address: str, name: str) -> None:
-    page.goto(f"{address}/notebooks/{name}.html", wait_until="load")
+def test_words_for_a_picture_are_folded_and_there(page: Any, address: str) -> None:
+    page.goto(f"{address}/notebooks/results.html", wait_until="load")
     words = page.locator("details", has_text="The same in words")
     entries = words.locator(".cell_output li")
     assert entries.count() > 3
@@ -421,7 +420,7 @@ def test_long_tables_are_searched_and_sorted(page: Any, address: str, built_book
 
 
 def explorer(page: Any, address: str, name: str) -> Any:
-    page.goto(f"{address}/book/{'frontier' if name == 'frontier' else 'explorers'}.html")
+    page.goto(f"{address}/{'notebooks/results' if name == 'frontier' else 'book/explorers'}.html")
     root = page.locator(f".explorer[data-explorer={name}]")
     root.locator("svg").first.scroll_into_view_if_needed()
     return root
@@ -588,7 +587,7 @@ def test_explorers_are_printed_without_their_inputs(page: Any, address: str) -> 
 
 
 def test_frontier_ranks_change_with_the_grid(page: Any, address: str, built_book: Path) -> None:
-    assert "data-explorer" in (built_book / "book" / "frontier.html").read_text(encoding="utf-8")
+    assert "data-explorer" in (built_book / "notebooks" / "results.html").read_text(encoding="utf-8")
     root = explorer(page, address, "frontier")
     from frhsic_core.paper.experiments.shared.pareto import naup
 

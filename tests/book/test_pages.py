@@ -90,7 +90,6 @@ HAND_WRITTEN = [
     "for_the_authors",
     "responsible_use",
     "explorers",
-    "frontier",
     "execution_status",
 ]
 # What may carry digits: code, formulas, looked-up values, numbered statements and sections, versions, plain counts.

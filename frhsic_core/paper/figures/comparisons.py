@@ -1,4 +1,4 @@
-"""Draw comparisons: verdicts of paired tests, variants by factor and measure, and a summary along one setting."""
+"""Draw comparisons: differences and verdicts of paired tests, variants by factor, and a summary along one setting."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from frhsic_core.paper.experiments.shared.paired import corrected_half_width
 from frhsic_core.paper.figures.plots import (
     DATASET_TITLES,
     OKABE_ITO,
@@ -26,6 +27,108 @@ VERDICT_COLORS = {"ahead": OKABE_ITO["bluish green"], "behind": OKABE_ITO["vermi
 # Used where only the signed-rank test, which assumes independent splits, finds a difference.
 PALE_COLORS = {"ahead": "#b3e2d5", "behind": "#f6d3b8", "undecided": "#e8e8e8"}
 WORDS = {"ahead": "better", "behind": "worse", "undecided": "no significant difference"}
+
+
+# The segments of a bar: verdict of the corrected test, verdict of the signed-rank test, color and words.
+SEGMENTS = (
+    ("ahead", "ahead", VERDICT_COLORS["ahead"], "better"),
+    ("undecided", "ahead", PALE_COLORS["ahead"], "better by the signed-rank test only"),
+    ("undecided", "undecided", VERDICT_COLORS["undecided"], "not significant"),
+    ("undecided", "behind", PALE_COLORS["behind"], "worse by the signed-rank test only"),
+    ("behind", "behind", VERDICT_COLORS["behind"], "worse"),
+)
+
+
+def draw_forest(tables: Mapping[str, pd.DataFrame], *, scale: Mapping[str, Mapping[str, float]], xlabel: str) -> Figure:
+    """Draw mean paired differences with their 95 % intervals, a column of panels for each key of ``tables``.
+
+    A panel has one dataset and one row for each rival. The interval is that of the corrected resampled t-test, for one
+    comparison. A full mark with a color is significant after Holm's correction over the table. ``scale`` has, for each
+    key and dataset, what a difference is divided by.
+    """
+    from matplotlib.lines import Line2D
+
+    first = next(iter(tables.values()))
+    order = [name for name in DATASET_TITLES if name in set(first["dataset"])]
+    rivals = [name for name in STYLES if name in set(first["rival"])]
+    figure, axes = panels(len(order) * len(tables), len(tables), height=0.19 * len(rivals) + 0.42, more=0.5,
+                          sharex=True, sharey=True)  # fmt: skip
+    for column, (title, table) in enumerate(tables.items()):
+        for axis, dataset in zip(axes[:, column], order, strict=True):
+            part = table[table["dataset"] == dataset].set_index("rival").loc[rivals]
+            unit = scale[title][dataset]
+            for y, line in enumerate(part.itertuples()):
+                color = {"ahead": VERDICT_COLORS["ahead"], "behind": VERDICT_COLORS["behind"]}.get(
+                    line.verdict_corrected, OKABE_ITO["gray"]
+                )
+                significant = line.verdict_corrected != "undecided"
+                half = corrected_half_width(line.sd, line.splits) / unit
+                axis.errorbar(
+                    line.mean / unit, y, xerr=half, color=color, elinewidth=1.8 if significant else 1.0,
+                    marker="o", markersize=5.5 if significant else 4.5,
+                    markerfacecolor=color if significant else "white",
+                )  # fmt: skip
+            axis.axvline(0.0, color="black", linewidth=0.8, zorder=0)
+            axis.set_title(f"{title}: {dataset_title(dataset)}", fontsize=9.5, loc="left", pad=3)
+            axis.set_yticks(range(len(rivals)), [style_of(name).label for name in rivals], fontsize=8.5)
+            axis.set_ylim(len(rivals) - 0.4, -0.6)
+            axis.tick_params(axis="x", labelsize=8.5)
+            axis.grid(axis="x", linewidth=0.4, alpha=0.5)
+        axes[-1, column].set_xlabel(xlabel, fontsize=9)
+    marks = [
+        Line2D([], [], color=VERDICT_COLORS["ahead"], marker="o", label="FRHSIC significantly better"),
+        Line2D([], [], color=OKABE_ITO["gray"], marker="o", markerfacecolor="white", label="not significant"),
+        Line2D([], [], color=VERDICT_COLORS["behind"], marker="o", label="FRHSIC significantly worse"),
+    ]
+    figure.legend(handles=marks, loc="lower center", ncol=3, frameon=False, fontsize=9)
+    figure.tight_layout(rect=(0, 0.32 / figure.get_figheight(), 1, 1))
+    return figure
+
+
+def verdict_segments(table: pd.DataFrame) -> list[int]:
+    """Count a family of comparisons in the five classes of ``SEGMENTS``; the two tests must not contradict each other.
+
+    Examples
+    --------
+    >>> verdict_segments(pd.DataFrame({"verdict_corrected": ["ahead", "undecided"], "verdict": ["ahead", "behind"]}))
+    [1, 0, 0, 1, 0]
+    """
+    counts = [
+        int(((table["verdict_corrected"] == cautious) & (table["verdict"] == plain)).sum())
+        for cautious, plain, _, _ in SEGMENTS
+    ]
+    if sum(counts) != len(table):
+        raise ValueError("the corrected test finds a difference that the signed-rank test does not find.")
+    return counts
+
+
+def draw_counts(bars: Mapping[str, Mapping[str, pd.DataFrame]]) -> Figure:
+    """Draw how many comparisons are better, not significant and worse: one stacked bar for each family.
+
+    ``bars`` maps the title of a panel to its bars, and these map a label to a family of comparisons.
+    """
+    from matplotlib.patches import Patch
+
+    longest = max(len(part) for part in bars.values())
+    figure, axes = panels(len(bars), 2, height=0.34 * longest + 0.75, more=0.6, sharey=True)
+    for axis, (title, part) in zip(axes.flat, bars.items(), strict=True):
+        for y, table in enumerate(part.values()):
+            left = 0
+            for count, (_, _, color, _) in zip(verdict_segments(table), SEGMENTS, strict=True):
+                axis.barh(y, count, left=left, color=color, edgecolor="white", linewidth=0.8, height=0.78)
+                if count:
+                    axis.text(left + count / 2, y, f"{count}", ha="center", va="center", fontsize=8.5)
+                left += count
+        axis.set_yticks(range(len(part)), list(part), fontsize=9)
+        axis.set_ylim(longest - 0.4, -0.6)
+        axis.set_title(title, fontsize=10.5)
+        axis.set_xlabel("comparisons", fontsize=9)
+        axis.tick_params(axis="x", labelsize=8.5)
+        axis.tick_params(axis="y", length=0)
+    key = [Patch(facecolor=color, label=words) for _, _, color, words in SEGMENTS]
+    figure.legend(handles=key, loc="lower center", ncol=3, frameon=False, fontsize=8.5)
+    figure.tight_layout(rect=(0, 0.55 / figure.get_figheight(), 1, 1))
+    return figure
 
 
 def draw_verdicts(tables: Mapping[str, pd.DataFrame]) -> Figure:

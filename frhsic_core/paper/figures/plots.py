@@ -90,46 +90,115 @@ def style_of(method: str) -> Style:
     return style._replace(label=f"{style.label}, {words}") if option else style
 
 
-def draw_frontiers(rows: pd.DataFrame, *, dependence: str = "gdp_reference", xlabel: str | None = None) -> Figure:
+# How much accuracy (or R² of a regression) below Unfair a frontier shows: three points.
+SHOWN_LOSS = 0.03
+
+
+def draw_frontiers(
+    rows: pd.DataFrame, *, dependence: str = "gdp_reference", xlabel: str | None = None, method: str = "frhsic"
+) -> Figure:
     """Draw performance against dependence along λ, with one panel for each dataset.
 
-    Points are means over splits and bars are one standard deviation. ``rows`` belong to one protocol. Up and to the
-    left is better: the axis of a regression's error points down. ``xlabel`` is the measure's label by default.
+    Points are means over splits. ``method`` has its color and bars of one standard deviation; the others are gray and
+    named below the panel. The axis ends three points below Unfair (of accuracy, or of R² in a regression, where the
+    rows need ``constant``, the variance of y); an arrow marks a curve that goes on below. ``rows`` belong to one
+    protocol. Up and to the left is better: the axis of a regression's error points down. ``xlabel`` is the measure's
+    label by default.
     """
     xlabel = DEPENDENCE.get(dependence, dependence) if xlabel is None else xlabel
     shown = [name for name in DATASET_TITLES if (rows["dataset"] == name).any()]
     if not shown:
         raise ValueError("rows contain no dataset of the registry: there is nothing to draw.")
-    figure, axes = panels(len(shown), 2, height=2.7, more=0.1)
+    figure, axes = panels(len(shown), 2, height=3.1)
     for axis, name in zip(axes.flat, shown, strict=False):
-        _frontier(axis, rows[rows["dataset"] == name], dependence)
+        _frontier(axis, rows[rows["dataset"] == name], dependence, method)
         axis.set_title(dataset_title(name), fontsize=11)
         axis.set_xlabel(xlabel, fontsize=9.5)
-    handles: dict[str, Any] = {}
-    for axis in axes.flat:
-        for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
-            handles.setdefault(label, handle)
-    _legend(figure, axes, len(shown), list(handles.values()), list(handles))
+    figure.tight_layout()
     return figure
 
 
-def _frontier(axis: Axes, rows: pd.DataFrame, dependence: str) -> None:
+def _frontier(axis: Axes, rows: pd.DataFrame, dependence: str, chosen: str) -> None:
+    from matplotlib.patches import Rectangle
+
     regression = "task" in rows and (rows["task"] == "regression").all()
-    columns = ["performance", dependence]
-    means = rows.groupby(["method", "lam"])[columns].mean()
-    spreads = rows.groupby(["method", "lam"])[columns].std(ddof=0).fillna(0.0)
-    for method in (name for name in STYLES if name in means.index.get_level_values(0)):
-        style, mean, sd = style_of(method), means.loc[method].sort_index(), spreads.loc[method].sort_index()
-        size, order = (11, 3) if method == "unfair" else (5, 2)
-        axis.errorbar(
-            mean[dependence], mean["performance"], xerr=sd[dependence], yerr=sd["performance"], color=style.color,
-            marker=style.marker, markersize=size, markeredgecolor="black", zorder=order,
-            markeredgewidth=0.5, linewidth=1.2, elinewidth=0.6, label=style.label,
-        )  # fmt: skip
+    groups = rows.groupby(["method", "lam"])[["performance", dependence]]
+    means = groups.mean()
+    spreads = groups.std(ddof=0).fillna(0.0)
+    star = means.loc["unfair"].iloc[0]
+    sign = -1.0 if regression else 1.0  # worse is down: an error grows, an accuracy falls
+    depth = SHOWN_LOSS * (float(rows["constant"].mean()) if regression and "constant" in rows else 1.0)
+    cut = star["performance"] - sign * depth
+    ends = []
+    artists: list[Any] = []
+    for name in (m for m in STYLES if m in means.index.get_level_values(0) and m != "unfair"):
+        style, mean = style_of(name), means.loc[name].sort_index()
+        path = pd.concat([star.to_frame().T, mean])
+        inside = sign * (path["performance"] - cut) >= 0
+        color = style.color if name == chosen else "#9a9a9a"
+        order = 4 if name == chosen else 2
+        drawn = axis.plot(path[dependence], path["performance"], color=color, zorder=order,
+                          linewidth=1.8 if name == chosen else 0.9)  # fmt: skip
+        if name == chosen:
+            sd = spreads.loc[name].sort_index()
+            bars = axis.errorbar(mean[dependence], mean["performance"], xerr=sd[dependence], yerr=sd["performance"],
+                                 linestyle="none", color=color, elinewidth=0.6, alpha=0.55, zorder=order)  # fmt: skip
+            drawn += bars.get_children()
+        drawn += axis.plot(mean[dependence], mean["performance"], linestyle="none", marker=style.marker, color=color,
+                           markersize=5 if name == chosen else 3.5, zorder=order, label=style.label)  # fmt: skip
+        artists += drawn
+        ends.append((*_last_seen(path[dependence].to_numpy(), path["performance"].to_numpy(), inside, cut), name))
+    axis.plot(star[dependence], star["performance"], marker="*", color="black", markersize=11, zorder=5, label="Unfair")
+    seen = means.loc[sign * (means["performance"] - cut) >= 0, dependence]
+    right = 1.05 * max(float(star[dependence]), float(seen.max()))
+    near = min(float(seen.min()), min(x for x, _, _, _ in ends))
+    left = -0.03 * right if near < 0.5 * right else 0.9 * near
+    axis.set_xlim(left, right)
+    top = sign * max(sign * value for value in means["performance"])
+    high = top + sign * 0.12 * depth
+    low = cut - sign * 0.9 * abs(high - cut)  # the strip below the cut holds the names
+    axis.set_ylim(low, high)
+    window = Rectangle((left, min(cut, high)), right - left, abs(high - cut), transform=axis.transData)
+    for artist in artists:
+        artist.set_clip_path(window)
+    axis.axhline(cut, color="black", linewidth=0.6, linestyle=(0, (1, 2)))
+    _name_ends(axis, ends, cut=cut, low=low, chosen=chosen)
+    ticks = [tick for tick in axis.get_yticks() if sign * (tick - cut) >= 0 and sign * (high - tick) >= 0]
+    axis.set_yticks(ticks)
     axis.set_ylabel("mean squared error" if regression else "accuracy", fontsize=9.5)
-    if regression:
-        axis.invert_yaxis()
     axis.tick_params(labelsize=9)
+
+
+def _last_seen(x: np.ndarray, y: np.ndarray, inside: pd.Series, cut: float) -> tuple[float, float, bool]:
+    """Return where a curve first crosses the cut, or its point of least dependence, and whether it crosses."""
+    outside = np.flatnonzero(~inside.to_numpy())
+    if not len(outside):
+        least = int(np.argmin(x))
+        return float(x[least]), float(y[least]), False
+    i = int(outside[0])
+    part = (cut - y[i - 1]) / (y[i] - y[i - 1])
+    return float(x[i - 1] + part * (x[i] - x[i - 1])), cut, True
+
+
+def _name_ends(axis: Axes, ends: list[tuple[float, float, bool, str]], *, cut: float, low: float, chosen: str) -> None:
+    """Write the names of the curves below the cut, side by side, each joined to the end of its curve."""
+    left, right = axis.get_xlim()
+    gap = 0.062 * (right - left)
+    ends = sorted(ends)
+    place = np.array([x for x, _, _, _ in ends])
+    for i in range(1, len(place)):
+        place[i] = max(place[i], place[i - 1] + gap)
+    place -= max(0.0, place[-1] - (right - 0.5 * gap))
+    for i in range(len(place) - 2, -1, -1):
+        place[i] = min(place[i], place[i + 1] - gap)
+    start = cut + 0.22 * (low - cut)
+    for (x, y, leaves, name), at in zip(ends, place, strict=True):
+        color = style_of(name).color if name == chosen else "#555555"
+        arrow = {"arrowstyle": "-|>" if leaves else "-", "color": color, "linewidth": 0.7, "shrinkA": 0, "shrinkB": 0,
+                 "linestyle": "-" if leaves else ":"}  # fmt: skip
+        axis.annotate("", xy=(at, start), xytext=(x, y), arrowprops=arrow, zorder=1)
+        axis.text(at, start + 0.03 * (low - cut), style_of(name).label, rotation=90, ha="center", va="top",
+                  fontsize=8, color=color, fontweight="bold" if name == chosen else "normal")  # fmt: skip
 
 
 def draw_areas(tables: Mapping[str, pd.DataFrame]) -> Figure:
@@ -170,20 +239,6 @@ def draw_areas(tables: Mapping[str, pd.DataFrame]) -> Figure:
     marks = [Line2D([], [], color="#777777" if k == 0 else "white", **gray) for k in range(len(tables))]
     several = len(tables) > 1
     _legend(figure, axes, len(names), marks if several else [], list(tables) if several else [])
-    return figure
-
-
-def draw_measures(areas: pd.DataFrame) -> Figure:
-    """Draw a table of nAUP as shaded numbers.
-
-    ``areas`` has one row for each method and one column for each measure; its column names are the labels.
-    """
-    figure, axes = panels(1, 1, height=0.42 * len(areas) + 1.7)
-    axis = axes[0, 0]
-    image = shade(axis, areas, fontsize=9, missing="")
-    axis.set_yticks(range(len(areas)), [style_of(m).label for m in areas.index], fontsize=9.5)
-    figure.colorbar(image, ax=axis, label="nAUP", fraction=0.04, pad=0.02)
-    figure.tight_layout()
     return figure
 
 

@@ -13,6 +13,7 @@ from frhsic_core.paper.experiments.paired_tests import (
 )
 from frhsic_core.paper.experiments.shared.paired import (
     compare,
+    corrected_half_width,
     corrected_t,
     holm,
     median_interval,
@@ -84,6 +85,14 @@ def test_corrected_t_is_the_paired_t_with_another_variance() -> None:
     assert (t, p) == pytest.approx((plain.statistic, plain.pvalue))
     assert corrected_t(a - b)[0] == pytest.approx(plain.statistic / np.sqrt(1 + 25 / 4))
     assert corrected_t(np.zeros(5)) == (0.0, 1.0)
+
+
+def test_the_interval_contains_zero_where_the_corrected_test_is_not_significant() -> None:
+    base = np.random.default_rng(1).normal(size=25)
+    for shift in np.linspace(-2.0, 2.0, 41):
+        d = base + shift
+        outside = abs(d.mean()) > corrected_half_width(d.std(ddof=1), 25)
+        assert outside == (corrected_t(d)[1] < 0.05)
 
 
 def test_corrected_t_holds_its_level_where_splits_overlap() -> None:

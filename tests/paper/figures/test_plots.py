@@ -12,11 +12,12 @@ import pandas as pd
 import pytest
 
 from frhsic_core.paper.experiments.main_table import pareto_table
+from frhsic_core.paper.experiments.shared.paired import corrected_half_width
 from frhsic_core.paper.figures import comparisons as plots_comparisons
 from frhsic_core.paper.figures import plots
 from frhsic_core.paper.runs.plan import Experiment
 from frhsic_core.paper.runs.stored import reference_sweep
-from frhsic_core.registry import DATASETS, MAIN_METHODS
+from frhsic_core.registry import DATASETS, MAIN_METHODS, PARETO_METHODS
 
 matplotlib.use("Agg")
 
@@ -33,7 +34,7 @@ def test_frontiers_show_the_means_of_the_rows() -> None:
     titles = [axis.get_title() for axis in figure.axes if axis.axison]
     assert titles == ["Adult", "ACS Income", "MEPS", "Crime", "COMPAS"]
     adult = figure.axes[0]
-    line = next(c for c in adult.containers if c.get_label() == "FREM").lines[0]
+    line = next(c for c in adult.lines if c.get_label() == "FREM")
     expected = rows[(rows["dataset"] == "adult") & (rows["method"] == "frem")].sort_values("lam")
     np.testing.assert_allclose(np.asarray(line.get_xdata(orig=False), float), expected["gdp_reference"])
     np.testing.assert_allclose(np.asarray(line.get_ydata(orig=False), float), expected["performance"])
@@ -44,14 +45,11 @@ def test_frontiers_show_the_means_of_the_rows() -> None:
         plots.draw_frontiers(rows.iloc[:0])
 
 
-def test_areas_and_measures_show_the_numbers_of_the_table() -> None:
+def test_areas_show_the_numbers_of_the_table() -> None:
     table = pareto_table(reference_sweep(), methods=MAIN_METHODS, unequal_grids=True, resamples=5)
     figure = plots.draw_areas({"ours": table, "paper": table.drop(columns=["naup_low", "naup_high"])})
     marks = {round(float(x), 4) for axis in figure.axes for line in axis.lines for x in line.get_xdata()}
     assert {round(value, 4) for value in table["naup"].dropna()} <= marks
-    areas = pd.DataFrame({"GDP": [0.5, np.nan], "probe": [0.25, 1.0]}, index=["frem", "frhsic"])
-    drawn = plots.draw_measures(areas)
-    assert sorted(text.get_text() for text in drawn.axes[0].texts) == ["0.25", "0.50", "1.00"]
 
 
 def test_names_in_pictures_are_those_of_readers() -> None:
@@ -70,9 +68,11 @@ def test_letters_keep_their_size_on_the_page() -> None:
     """A figure wider than the column is shrunk with its letters; at 719 pixels nine points shall stay eleven pixels."""
     rows = reference_sweep()
     table = pareto_table(rows, methods=MAIN_METHODS, unequal_grids=True, resamples=1)
-    areas = pd.DataFrame(np.full((7, 10), 0.5), index=MAIN_METHODS[:1] * 7, columns=[f"measure {k}" for k in range(10)])
+    unit = {"text": dict.fromkeys(DATASETS, 1.0)}
     drawn = [
-        plots.draw_frontiers(rows), plots.draw_areas({"ours": table, "paper": table}), plots.draw_measures(areas),
+        plots.draw_frontiers(rows), plots.draw_areas({"ours": table, "paper": table}),
+        plots_comparisons.draw_forest({"text": verdicts()}, scale=unit, xlabel="GDP"),
+        plots_comparisons.draw_counts({"text": {"GDP": verdicts()}}),
         plots_comparisons.draw_verdicts({str(k): verdicts() for k in range(5)}),
     ]  # fmt: skip
     for figure in drawn:
@@ -89,7 +89,46 @@ def verdicts() -> pd.DataFrame:
         ("acs_income", "frem", 0.05, "undecided", "undecided"),
         ("acs_income", "reg_gdp", -0.3, "behind", "behind"),
     ]
-    return pd.DataFrame(lines, columns=["dataset", "rival", "median", "verdict", "verdict_corrected"])
+    table = pd.DataFrame(lines, columns=["dataset", "rival", "median", "verdict", "verdict_corrected"])
+    return table.assign(mean=table["median"], sd=0.1, splits=25)
+
+
+def test_a_forest_shows_scaled_means_and_what_is_significant() -> None:
+    scale = {"text": {"adult": 0.5, "acs_income": 1.0}}
+    figure = plots_comparisons.draw_forest({"text": verdicts()}, scale=scale, xlabel="GDP")
+    assert [axis.get_title(loc="left") for axis in figure.axes] == ["text: Adult", "text: ACS Income"]
+    marks = [[bar.lines[0] for bar in axis.containers] for axis in figure.axes]
+    places = [[float(mark.get_xdata()[0]) for mark in part] for part in marks]
+    assert places == [[0.4, -0.2], [0.05, -0.3]]
+    full = [[mark.get_markerfacecolor() != "white" for mark in part] for part in marks]
+    assert full == [[True, False], [False, True]]
+    low, high = figure.axes[0].containers[0].lines[2][0].get_segments()[0][:, 0]
+    assert (high - low) / 2 == pytest.approx(corrected_half_width(0.1, 25) / 0.5)
+
+
+def test_bars_count_every_comparison_once() -> None:
+    assert plots_comparisons.verdict_segments(verdicts()) == [1, 0, 1, 1, 1]
+    figure = plots_comparisons.draw_counts({"text": {"GDP": verdicts()}})
+    assert [patch.get_width() for patch in figure.axes[0].patches] == [1, 0, 1, 1, 1]
+    with pytest.raises(ValueError, match="corrected test"):
+        plots_comparisons.verdict_segments(verdicts().assign(verdict="undecided"))
+
+
+def test_a_frontier_ends_below_unfair_and_marks_what_leaves() -> None:
+    """On Adult the authors' Reg-GDP collapses: its curve leaves the panel, and an arrow says so."""
+    rows = reference_sweep()
+    axis = plots.draw_frontiers(rows[rows["dataset"] == "adult"]).axes[0]
+    unfair = rows[(rows["dataset"] == "adult") & (rows["method"] == "unfair")]["performance"].mean()
+    level = [
+        line.get_ydata()[0] for line in axis.lines if len(line.get_ydata()) == 2 and len(set(line.get_ydata())) == 1
+    ]
+    assert level == pytest.approx([unfair - 0.03])
+    named = [text for text in axis.texts if text.get_text()]
+    assert sorted(text.get_text() for text in named) == sorted(plots.style_of(m).label for m in PARETO_METHODS)
+    arrows = [text for text in axis.texts if not text.get_text() and text.arrowprops["arrowstyle"] == "-|>"]
+    assert 0 < len(arrows) < len(named)
+    colored = [text.get_text() for text in named if text.get_fontweight() == "bold"]
+    assert colored == ["FRHSIC"]
 
 
 def test_verdicts_tell_the_two_tests_apart() -> None:

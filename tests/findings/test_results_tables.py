@@ -1,4 +1,4 @@
-"""What the chapter ``paired_tests`` states about the stored results of its tables."""
+"""What the chapter ``results`` states about the stored results of its tables."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from frhsic_core.paper.experiments.paired_tests import (
     headline,
     main_rows,
 )
-from frhsic_core.paper.experiments.shared.paired import (
-    holm,
-)
+from frhsic_core.paper.experiments.presets import experiment_for
+from frhsic_core.paper.experiments.shared.paired import holm
+from frhsic_core.paper.runs.stored import stored_rows
 
 
 def test_family_of_the_main_sweep() -> None:
@@ -61,3 +61,10 @@ def test_the_ledger_counts_crime_too() -> None:
         assert min(values[:4]) > TOLERANCES["dependence"] > values[4]
     assert "on Crime alone" in answer.note
     assert min(queries()["spread_and_pairs"](measure="performance").values["text"]) >= TOLERANCES["performance"]
+
+
+def test_the_stored_live_experiment_is_whole() -> None:
+    rows = stored_rows("live")
+    assert len(rows) == len(experiment_for("live").keys()) == 75
+    assert rows["performance"].between(0.5, 0.8).all()
+    assert stored_rows("never_run").empty
