@@ -1,0 +1,70 @@
+"""What a chapter prints, read from its executed notebook, so that no model is trained twice to check a sentence.
+
+The committed outputs are those of the code: CI executes the notebooks again and compares.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+
+import nbformat
+import pandas as pd
+import pytest
+
+NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
+
+
+class _Cells(HTMLParser):
+    """Collect the text of every cell of a table, row by row."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows: list[list[str]] = []
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        if tag == "tr":
+            self.rows.append([])
+        elif tag in ("td", "th"):
+            self.rows[-1].append("")
+
+    def handle_data(self, data: str) -> None:
+        if self.rows and self.rows[-1]:
+            self.rows[-1][-1] += data.strip("\n")
+
+
+class Printed:
+    """Tables and numbers that a chapter prints."""
+
+    @staticmethod
+    def _outputs(chapter: str) -> Iterator[dict[str, str]]:
+        notebook = nbformat.read(NOTEBOOKS / f"{chapter}.ipynb", as_version=4)
+        for cell in notebook.cells:
+            for output in cell.get("outputs", ()):
+                yield {"text": output.get("text", ""), **output.get("data", {})}
+
+    def table(self, chapter: str, column: str) -> pd.DataFrame:
+        """Return the one table that has a column whose title contains ``column``; its first column is the index."""
+        found = []
+        for output in self._outputs(chapter):
+            if "text/html" in output:
+                cells = _Cells()
+                cells.feed(output["text/html"])
+                if cells.rows and any(column in title for title in cells.rows[0]):
+                    found.append(cells.rows)
+        (rows,) = found
+        frame = pd.DataFrame([[cell.strip() for cell in row] for row in rows[1:]], columns=rows[0])
+        return frame.set_index(frame.columns[0])
+
+    def numbers(self, chapter: str, words: str) -> list[float]:
+        """Return the numbers of the one printed line that starts with ``words``."""
+        lines = [line for output in self._outputs(chapter) for line in output["text"].splitlines()]
+        (line,) = [line for line in lines if line.startswith(words)]
+        return [float(number) for number in re.findall(r"-?\d+(?:\.\d+)?", line.removeprefix(words))]
+
+
+@pytest.fixture(scope="session")
+def printed() -> Printed:
+    return Printed()
