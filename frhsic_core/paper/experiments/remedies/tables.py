@@ -138,7 +138,7 @@ def by_tolerance(rows: pd.DataFrame, tolerances: tuple[float, ...] = TOLERANCES)
     return pd.DataFrame(lines)
 
 
-#: How each family is drawn: its label, color and marker.
+# The label, color and marker of each family in a figure.
 FAMILIES = {
     "ours": ("this library", "blue", "o"),
     "fairlearn": ("fairlearn", "orange", "v"),
