@@ -207,6 +207,15 @@ def test_every_exercise_has_a_solution(extension, path: Path) -> None:
     assert not re.search(r"\{dropdown\} *Solution", left)
 
 
+def test_tables_show_formulas_and_names(extension) -> None:
+    tables = extension("readable_tables")
+    assert tables.readable("O(n^3) at lambda_S, 10^-59") == "O(n<sup>3</sup>) at λ<sub>S</sub>, 10<sup>−59</sup>"
+    assert tables.readable("λ̂_1 of T_S, not snake_case") == "λ̂<sub>1</sub> of T<sub>S</sub>, not snake_case"
+    assert tables.readable("the people of a crime") == "the people of a crime"
+    html = "<style>a_b</style><table><td class='n_1'>lambda</td><td><code>lambda</code></td><td>crime</td></table>"
+    assert tables.readable_table(html) == html.replace(">lambda</td>", ">λ</td>").replace("crime", "Crime")
+
+
 def test_a_small_picture_is_light(extension, tmp_path: Path) -> None:
     gallery = extension("gallery")
     caption = "Where $n^{-1/2}$ holds. The band is one standard deviation."
