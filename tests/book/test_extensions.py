@@ -211,9 +211,22 @@ def test_tables_show_formulas_and_names(extension) -> None:
     tables = extension("readable_tables")
     assert tables.readable("O(n^3) at lambda_S, 10^-59") == "O(n<sup>3</sup>) at λ<sub>S</sub>, 10<sup>−59</sup>"
     assert tables.readable("λ̂_1 of T_S, not snake_case") == "λ̂<sub>1</sub> of T<sub>S</sub>, not snake_case"
-    assert tables.readable("the people of a crime") == "the people of a crime"
+    assert tables.readable("people, of whom few") == "people, of whom few"
     html = "<style>a_b</style><table><td class='n_1'>lambda</td><td><code>lambda</code></td><td>crime</td></table>"
     assert tables.readable_table(html) == html.replace(">lambda</td>", ">λ</td>").replace("crime", "Crime")
+
+
+def test_addresses_are_checked(extension) -> None:
+    addresses = extension("public_addresses")
+    assert addresses.theme_options({"repository": ""}) == {}
+    options = addresses.theme_options({"repository": "https://example.org/a/b/"})
+    assert options["repository_url"] == "https://example.org/a/b"
+    assert options["launch_buttons"]["colab_url"].startswith("https://colab")
+    assert addresses.checked({"doi": "10.5281/zenodo.1"})["doi"] == "https://doi.org/10.5281/zenodo.1"
+    with pytest.raises(ValueError, match="OWNER/NAME"):
+        addresses.theme_options({"repository": "a/b"})
+    with pytest.raises(ValueError, match="repositry"):
+        addresses.checked({"repositry": "https://example.org/a/b"})
 
 
 def test_a_small_picture_is_light(extension, tmp_path: Path) -> None:
