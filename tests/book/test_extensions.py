@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from docutils import nodes
+from PIL import Image
 
 from frhsic_core.paper.claims.stored import recorded
 
@@ -238,7 +239,9 @@ def test_a_small_picture_is_light(extension, tmp_path: Path) -> None:
     name, _, picture = found[0]
     gallery.shrink(picture, tmp_path / "small.png")
     assert name.startswith("fig-")
-    assert 1000 < (tmp_path / "small.png").stat().st_size < 60_000
+    assert 1000 < (tmp_path / "small.png").stat().st_size < len(picture) / 2
+    with Image.open(tmp_path / "small.png") as small:
+        assert small.width == gallery.WIDTH
 
 
 def test_bars_in_docstrings_are_escaped(extension) -> None:
