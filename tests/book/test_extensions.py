@@ -194,6 +194,7 @@ def test_solutions_leave_the_chapter(extension) -> None:
     )
     left, found = solutions.split(one_by_one, "chapter")
     assert left.count("{ref}") == 1
+    assert "dropdown" not in left
     assert solutions.as_list(found) == "1. Because.\n\n   Indeed.\n2. So.\n"
 
 
