@@ -31,6 +31,8 @@
       box.style.fontSize = `${box.dataset.size}%`;
       if (room && width() > room) box.style.fontSize = `${box.dataset.size * Math.max(0.73, 0.98 * room / width())}%`;
       const isWide = room > 0 && width() > room + 1;
+      // Beside a formula that fills its line there is no room for punctuation.
+      if (holder.parentElement.matches(".together")) holder.parentElement.classList.toggle("apart", room > 0 && width() > 0.9 * room);
       holder.classList.toggle("too-wide", inText && isWide);
       if (isWide) (inText ? holder : box).tabIndex = 0;
     });

@@ -370,7 +370,7 @@ def test_the_contents_show_the_chapter_and_its_numbers(page: Any, address: str) 
 
 def test_exercises_lead_to_their_solutions_and_back(page: Any, address: str) -> None:
     page.goto(f"{address}/notebooks/parity_gap.html", wait_until="load")
-    assert page.locator("details", has_text="Solutions").count() == 0
+    assert page.locator(".bd-article details", has_text="Solutions").count() == 0
     exercise = page.locator("#exercise-parity_gap-2")
     exercise.locator(".exercise-link a").click()
     page.wait_for_url("**/solutions.html#solution-parity_gap-2")

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from docutils import nodes
+from PIL import Image
 
 from frhsic_core.paper.claims.stored import recorded
 
@@ -193,6 +194,7 @@ def test_solutions_leave_the_chapter(extension) -> None:
     )
     left, found = solutions.split(one_by_one, "chapter")
     assert left.count("{ref}") == 1
+    assert "dropdown" not in left
     assert solutions.as_list(found) == "1. Because.\n\n   Indeed.\n2. So.\n"
 
 
@@ -207,6 +209,28 @@ def test_every_exercise_has_a_solution(extension, path: Path) -> None:
     assert not re.search(r"\{dropdown\} *Solution", left)
 
 
+def test_tables_show_formulas_and_names(extension) -> None:
+    tables = extension("readable_tables")
+    assert tables.readable("O(n^3) at lambda_S, 10^-59") == "O(n<sup>3</sup>) at λ<sub>S</sub>, 10<sup>−59</sup>"
+    assert tables.readable("λ̂_1 of T_S, not snake_case") == "λ̂<sub>1</sub> of T<sub>S</sub>, not snake_case"
+    assert tables.readable("people, of whom few") == "people, of whom few"
+    html = "<style>a_b</style><table><td class='n_1'>lambda</td><td><code>lambda</code></td><td>crime</td></table>"
+    assert tables.readable_table(html) == html.replace(">lambda</td>", ">λ</td>").replace("crime", "Crime")
+
+
+def test_addresses_are_checked(extension) -> None:
+    addresses = extension("public_addresses")
+    assert addresses.theme_options({"repository": ""}) == {}
+    options = addresses.theme_options({"repository": "https://example.org/a/b/"})
+    assert options["repository_url"] == "https://example.org/a/b"
+    assert options["launch_buttons"]["colab_url"].startswith("https://colab")
+    assert addresses.checked({"doi": "10.5281/zenodo.1"})["doi"] == "https://doi.org/10.5281/zenodo.1"
+    with pytest.raises(ValueError, match="OWNER/NAME"):
+        addresses.theme_options({"repository": "a/b"})
+    with pytest.raises(ValueError, match="repositry"):
+        addresses.checked({"repositry": "https://example.org/a/b"})
+
+
 def test_a_small_picture_is_light(extension, tmp_path: Path) -> None:
     gallery = extension("gallery")
     caption = "Where $n^{-1/2}$ holds. The band is one standard deviation."
@@ -216,7 +240,9 @@ def test_a_small_picture_is_light(extension, tmp_path: Path) -> None:
     name, _, picture = found[0]
     gallery.shrink(picture, tmp_path / "small.png")
     assert name.startswith("fig-")
-    assert 1000 < (tmp_path / "small.png").stat().st_size < 60_000
+    assert 1000 < (tmp_path / "small.png").stat().st_size < len(picture) / 2
+    with Image.open(tmp_path / "small.png") as small:
+        assert small.width == gallery.WIDTH
 
 
 def test_bars_in_docstrings_are_escaped(extension) -> None:

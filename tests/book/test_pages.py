@@ -124,18 +124,6 @@ def test_numbers_on_the_first_page_are_the_computed_ones(built_book: Path) -> No
         assert numbers <= set(re.findall(r"<strong>([^<]*)</strong>", text))
 
 
-def test_launch_buttons_wait_for_an_address(pages: dict[Path, Page], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(ROOT / "book" / "_ext")
-    from public_addresses import checked, theme_options
-
-    assert theme_options({"repository": ""}) == {}
-    options = theme_options({"repository": "https://example.org/a/b/"})
-    assert options["repository_url"] == "https://example.org/a/b"
-    assert options["launch_buttons"]["colab_url"].startswith("https://colab")
-    with pytest.raises(ValueError, match="OWNER/NAME"):
-        theme_options({"repository": "a/b"})
-    with pytest.raises(ValueError, match="repositry"):
-        checked({"repositry": "https://example.org/a/b"})
-    assert checked({"doi": "10.5281/zenodo.1"})["doi"] == "https://doi.org/10.5281/zenodo.1"
+def test_launch_buttons_wait_for_an_address(pages: dict[Path, Page]) -> None:
     if 'repository: ""' in (ROOT / "_config.yml").read_text(encoding="utf-8"):
         assert not [link for page in pages.values() for link in page.links if "colab" in link or "mybinder" in link]

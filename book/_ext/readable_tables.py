@@ -1,0 +1,66 @@
+"""Set formulas and names in printed tables as a reader writes them: λ for lambda, ACS Income for acs_income.
+
+Cells print plain text, and keys of the library where a user needs them. On a page both get their common form; the
+notebooks keep what was printed. Text inside ``<code>`` stays.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from docutils import nodes
+
+from frhsic_core.registry import DATASETS, MEASURES, METHODS
+
+GREEK = {"lambda": "λ", "rho": "ρ", "sigma": "σ", "delta": "δ", "mu": "μ"}
+TITLES = {key: row.title for key, row in DATASETS.items()}
+TITLES |= {key: row.label for key, row in METHODS.items() if key != "dcor"}  # dcor is a library as well
+# Other measures have the name of a function that a user calls.
+TITLES |= {key: row.label for key, row in MEASURES.items() if key.startswith(("gdp_", "linear_", "nonlinear_"))}
+# A key that is also a word (adult, crime) is replaced only where keys fill the cell.
+UNUSUAL = {key: title for key, title in TITLES.items() if "_" in key}
+SUBSCRIPT = re.compile(r"(?<![\w.])([A-Za-zα-ω]\u0302?)_(?:[({]([^)}]+)[)}]|(\w))(?!\w)")
+POWER = re.compile(r"(?<=\w)\^(?:\(([^)]+)\)|([-−]?\d+(?:\.\d+)?|\w))(?![\w.]*\d)")
+WORD = re.compile(r"(?<![\w])(" + "|".join(GREEK) + r")(?=_|\b)(?![a-z])")
+KEY = re.compile(r"(?<![\w:.])(" + "|".join(sorted(UNUSUAL, key=len, reverse=True)) + r")(?![\w:.])")
+PREFIX = re.compile(r"(?<!\w)(" + "|".join(METHODS) + r"):(?=\w)")
+
+
+def readable(text: str) -> str:
+    """Return the text of a cell in the form that a reader expects, as HTML.
+
+    Examples
+    --------
+    >>> readable("lambda_(m+1) &lt;= n^(-1/5)")
+    'λ<sub>m+1</sub> ≤ n<sup>−1/5</sup>'
+    >>> readable("frhsic:estimator unbiased"), readable("acs_income"), readable("reg_gdp, compas")
+    ('FRHSIC: estimator unbiased', 'ACS Income', 'Reg-GDP, COMPAS')
+    """
+    keys = text.strip().split(", ")
+    if all(key in TITLES for key in keys):
+        return ", ".join(TITLES[key] for key in keys)
+    text = PREFIX.sub(lambda match: f"{METHODS[match[1]].label}: ", text)
+    text = KEY.sub(lambda match: UNUSUAL[match[1]], text)
+    text = WORD.sub(lambda match: GREEK[match[1]], text.replace("&lt;=", "≤").replace("&gt;=", "≥"))
+    text = SUBSCRIPT.sub(lambda match: f"{match[1]}<sub>{match[2] or match[3]}</sub>", text)
+    return POWER.sub(lambda match: f"<sup>{(match[1] or match[2]).replace('-', '−')}</sup>", text)
+
+
+def readable_table(html: str) -> str:
+    """Apply :func:`readable` to the text between the tags of tables."""
+    pieces = re.split(r"(?s)(<style.*?</style>|<code.*?</code>|<caption.*?</caption>|<[^>]*>)", html)
+    return "".join(piece if piece.startswith("<") else readable(piece) for piece in pieces)
+
+
+def _rewrite(app: Any, doctree: nodes.document, docname: str) -> None:
+    for raw in list(doctree.findall(nodes.raw)):
+        text = raw.astext()
+        if raw.get("format") == "html" and "<table" in text and "explorer" not in text[:400]:
+            raw[:] = [nodes.Text(readable_table(text))]
+
+
+def setup(app: Any) -> dict[str, bool]:
+    """Rewrite once outputs have become nodes."""
+    app.connect("doctree-resolved", _rewrite)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
