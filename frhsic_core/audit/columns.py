@@ -175,8 +175,8 @@ def _numeric(values: Array, name: str) -> Column:
     largest = np.abs(values[~(infinite | missing)]).max()
     if largest > LARGEST:
         raise ValueError(
-            f"{name!r} has the value {largest:.3g}, which is too large: if it is a code for missing values, write empty "
-            "cells instead; otherwise choose another unit."
+            f"{name!r} has the value {largest:.3g}, which is too large: if it is a code for missing values, write "
+            "empty cells instead; otherwise choose another unit."
         )
     return Column(name, np.where(infinite, np.nan, values), (), int(missing.sum()), int(infinite.sum()))
 
