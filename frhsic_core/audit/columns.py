@@ -16,6 +16,8 @@ Array = NDArray[np.float64]
 
 CATEGORIES = 50  # more distinct words than this are an identifier, not an attribute
 MIN_ROWS = 20
+LARGEST = 1e150  # squares of larger numbers leave the range; they are codes, not measurements
+_WRITTEN_NUMBER = r"[-+$€£\s]*\d[\d.,'\s]*[%$€£]?"
 
 
 @dataclass(frozen=True)
@@ -144,6 +146,11 @@ def as_column(series: pd.Series, *, name: str, categorical: bool, positive: Any 
             f"{name!r} mixes numbers and words: {int(words.sum()):,} of {len(series):,} values are not numbers, such "
             f"as {example!r}. Write missing values as empty cells, and numbers without units or separators."
         )
+    if series[words].astype(str).str.fullmatch(_WRITTEN_NUMBER).all():
+        raise ValueError(
+            f"{name!r} has numbers that are written as text, such as {example!r}: write them with a decimal point, and "
+            "without percent signs, currencies or separators of thousands."
+        )
     if not categorical:
         raise ValueError(
             f"{name!r} has words, such as {example!r}, where numbers are needed. If it has two values, name the one "
@@ -165,6 +172,12 @@ def _numeric(values: Array, name: str) -> Column:
     missing = np.isnan(values)
     if (infinite | missing).all():
         raise ValueError(f"{name!r} has no finite value: check the column.")
+    largest = np.abs(values[~(infinite | missing)]).max()
+    if largest > LARGEST:
+        raise ValueError(
+            f"{name!r} has the value {largest:.3g}, which is too large: if it is a code for missing values, write "
+            "empty cells instead; otherwise choose another unit."
+        )
     return Column(name, np.where(infinite, np.nan, values), (), int(missing.sum()), int(infinite.sum()))
 
 
@@ -215,6 +228,8 @@ def read_columns(
             raise ValueError(f"sample_weight has {len(weight)} columns: pass one weight for each row.")
         if np.nanmin(weight[0].values) < 0:
             raise ValueError(f"{weight[0].name!r} has negative weights: weights must be zero or positive.")
+        if np.nanmax(weight[0].values) == 0:
+            raise ValueError(f"{weight[0].name!r} is zero in every row: some weights must be positive.")
     columns = Columns(
         scores=tuple(scores),
         sensitive=tuple(sensitive),
@@ -228,10 +243,6 @@ def read_columns(
                 f"{column.name!r} has {len(column.values):,} rows but {columns.scores[0].name!r} has {columns.n:,}: "
                 "both need one row for each person."
             )
-    names = [column.name for column in columns.sensitive]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise ValueError(f"{twice[0]!r} is named twice among the sensitive attributes: name it once.")
     return columns
 
 

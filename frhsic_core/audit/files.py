@@ -17,6 +17,7 @@ import pandas as pd
 
 MAX_ROWS = 5_000_000
 _PART = 250_000
+_CELLS = 5_000_000  # of a CSV file, in one part
 _DELIMITERS = (",", ";", "\t", "|")
 _PARQUET = (".parquet", ".pq")
 _OTHER = {".xlsx": "Excel", ".xls": "Excel", ".json": "JSON", ".feather": "Feather", ".dta": "Stata", ".sav": "SPSS"}
@@ -71,7 +72,7 @@ def read_table(
         raise FileError(f"{path} does not exist: check the name of the file.")
     suffix = path.suffix.lower()
     if suffix in _OTHER:
-        raise FileError(f"{path.name} is a {_OTHER[suffix]} file: save it as CSV or parquet first.")
+        raise FileError(f"{path.name} has the format of {_OTHER[suffix]}: save it as CSV or parquet first.")
     wanted = list(dict.fromkeys(columns))
     try:
         if suffix in _PARQUET:
@@ -86,7 +87,7 @@ def read_table(
 
 
 def _require(names: list[str], wanted: list[str], where: str) -> None:
-    shown = ", ".join(map(repr, names[:40])) + (", …" if len(names) > 40 else "")
+    shown = ", ".join(repr(name[:60]) for name in names[:40]) + (", …" if len(names) > 40 else "")
     if not wanted:
         raise FileError(
             f"{where} has the columns {shown}: name that of the predictions (--score) and that of the attribute "
@@ -122,14 +123,22 @@ def _csv_parts(path: Path, wanted: list[str]) -> Iterator[pd.DataFrame]:
     names, delimiter = _header(path)
     _require(names, wanted, path.name)
     places = [names.index(name) for name in wanted]
-    options = {"sep": delimiter, "header": None, "skiprows": 1, "usecols": places, "encoding": "utf-8-sig"}
+    # All columns are parsed, in parts of bounded size: asked for some columns only, the reader accepts lines with too
+    # many cells, and a comma inside a number would move all cells after it.
+    rows = max(1, min(_PART, _CELLS // len(names)))
+    options = {"sep": delimiter, "header": None, "skiprows": 1, "chunksize": rows, "encoding": "utf-8-sig"}
     try:
-        reader = pd.read_csv(path, chunksize=_PART, low_memory=False, skipinitialspace=True, **options)
+        reader = pd.read_csv(path, low_memory=False, skipinitialspace=True, **options)
     except pd.errors.EmptyDataError:  # nothing after the header
         return
     with reader:
         for part in reader:
-            yield part[places].set_axis(wanted, axis=1)
+            if part.iloc[:, len(names) :].notna().any(axis=None):
+                raise FileError(
+                    f"{path.name} has more cells in a row than names in its header: put text that contains "
+                    f"{delimiter!r} in quotes."
+                )
+            yield part.reindex(columns=places).set_axis(wanted, axis=1)
 
 
 def _parquet_parts(path: Path, wanted: list[str]) -> Iterator[pd.DataFrame]:

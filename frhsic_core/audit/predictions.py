@@ -465,8 +465,8 @@ class _Work:
     def _require(self, rows: NDArray[np.intp], name: str) -> None:
         if len(rows) < MIN_ROWS:
             raise ValueError(
-                f"{name!r} and the score are both known in {len(rows):,} rows: an audit needs at least {MIN_ROWS}. "
-                "Add rows, or check the columns for missing values."
+                f"Number of rows in which {name!r} and the score are both known: {len(rows)}. An audit needs at least "
+                f"{MIN_ROWS}. Add rows, or check the columns for missing values."
             )
 
     def _weight(self, rows: NDArray[np.intp]) -> Array | None:

@@ -95,6 +95,11 @@ def _audit(
 ) -> int:
     from frhsic_core.audit.files import read_table
 
+    score, sensitive = list(dict.fromkeys(score)), list(dict.fromkeys(sensitive))
+    for name in sensitive:
+        if name in score or name in control:
+            other = "--score" if name in score else "--control"
+            raise ValueError(f"{name!r} is named by --sensitive and by {other}: name two different columns.")
     with waiting(f"Reading {predictions.name} ..."):
         roles = [*score, *sensitive, *([label] if label else []), *control, *([weight] if weight else [])]
         # Without the two that are needed the reader answers with the names of the columns.
@@ -110,7 +115,7 @@ def _audit(
     thresholds = [parse_threshold(text) for text in fail_above]
     data = table.data
     columns = read_columns(
-        data[list(dict.fromkeys(score))],
+        data[score],
         data[sensitive],
         data[label] if label else None,
         data[control] if control else None,

@@ -16,7 +16,7 @@ FRAME = pd.DataFrame({"p": [0.1, 0.2, 0.3], "age": [20, 30, 40], "other": ["a", 
 
 @pytest.mark.parametrize(("name", "options"), [
     ("a.csv", {}), ("a.csv", {"sep": ";"}), ("a.tsv", {"sep": "\t"}), ("a.csv.gz", {}),
-    ("a.csv", {"encoding": "utf-8-sig"}),
+    ("a.csv", {"encoding": "utf-8-sig"}), ("a.csv", {"lineterminator": ",\n"}),
 ])  # fmt: skip
 def test_every_kind_of_csv(tmp_path: Path, name: str, options: dict[str, str]) -> None:
     FRAME.to_csv(tmp_path / name, index=False, **options)
@@ -59,7 +59,8 @@ def test_a_long_file_is_sampled_evenly_in_bounded_memory(tmp_path: Path, monkeyp
 @pytest.mark.parametrize(("text", "fragment"), [
     ("", "could not be read"), ("p,age\n", "no rows"), ("p,age,age\n1,2,3\n", "2 columns named 'age'"),
     ("p, Age\n1,2\n", "did you mean ' Age'"), ("p,ages\n1,2\n", "did you mean 'ages'"),
-    ('p,age\n1,"2\n', "could not be read"),
+    ('p,age\n1,"2\n', "could not be read"), ("age,p\n1,200,2\n1,200,3\n", "more cells in a row"),
+    ("age,p\n1,2\n1,200,3\n", "line 3"),
 ])  # fmt: skip
 def test_refusals(tmp_path: Path, text: str, fragment: str) -> None:
     path = tmp_path / "a.csv"

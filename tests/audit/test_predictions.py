@@ -196,6 +196,8 @@ def test_rows_names_and_weights_are_checked(data: pd.DataFrame) -> None:
         audit(data["p"], sensitive_features=data[["age", "age"]])
     with pytest.raises(ValueError, match="negative weights"):
         audit(data["p"], sensitive_features=data["age"], sample_weight=-data["w"])
+    with pytest.raises(ValueError, match="is zero in every row"):
+        audit(data["p"], sensitive_features=data["age"], sample_weight=0 * data["w"])
     with pytest.raises(ValueError, match="same row labels in another order"):
         audit(data["p"], sensitive_features=data["age"][::-1])
     with pytest.raises(ValueError, match="at most two values"):

@@ -151,6 +151,9 @@ def test_exit_codes(tmp_path: Path) -> None:
         ({"age": 30}, "is constant"),
         ({"p": np.inf}, "no finite value"),
         ({"p": "high"}, "--positive"),
+        ({"p": "0,3"}, "decimal point"),
+        ({"p": "30 %"}, "decimal point"),
+        ({"age": [*range(79), 1e300]}, "too large"),
     ],
 )
 def test_refusals_write_nothing(tmp_path: Path, columns: dict[str, Any], fragment: str) -> None:
@@ -168,6 +171,9 @@ def test_one_row_a_missing_column_and_a_repeated_one(tmp_path: Path) -> None:
     twice = table()
     twice.columns = ["age", "age", "p"]
     assert "2 columns named 'age'" in texts(run(tmp_path, twice, *options))
+    for role in ("--score", "--control"):
+        result = run(tmp_path, table(), "--score", "p", "--sensitive", "age", role, "age")
+        assert (result.exit_code, f"by {role}" in texts(result)) == (2, True)
 
 
 def test_many_distinct_words(tmp_path: Path) -> None:
