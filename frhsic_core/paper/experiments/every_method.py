@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 WHITENED = "frhsic_whitened"  # the recommended form
 NETWORKS = (*PAPER_METHODS, WHITENED)
+NARROW = ":narrow"
 SPLITS = tuple(range(42, 47))
 PROBE_ROWS = 2000
 FEWEST_SPLITS = 5
@@ -50,6 +51,8 @@ def label(name: str) -> str:
     """Return the name of a method in figures and tables; ``*`` marks those that need S to predict."""
     if name == WHITENED:
         return "FRHSIC, whitened (recommended)"
+    if name.endswith(NARROW):
+        return f"{label(name.removesuffix(NARROW))}, Z of 4 dimensions"
     if name in METHODS:
         return METHODS[name].label
     return CLOSED_FORMS[name].label + (" *" if CLOSED_FORMS[name].needs_s else "")
@@ -177,52 +180,65 @@ def boosting_r2(z: np.ndarray, s: np.ndarray, *, folds: int = 3, seed: int = 0) 
 
 
 def sweep_rows() -> pd.DataFrame:
-    """Return the rows of every method in the reference protocol, with a column ``name``."""
+    """Return the rows of every method in the reference protocol, with the columns ``name``, ``setting`` and ``dcor``.
+
+    A method of the paper is there as published and with a Z of four dimensions (``name:narrow``), which is the
+    dimension of the recommended form.
+    """
     from frhsic_core.paper.experiments.variants.recommended import RECOMMENDED
 
     main = stored_rows("main")
     main = main[(main["variant"] == "reference") & (main["protocol"] == "reference")]
+    best = stored_rows("variants_best")
+    narrow = best[best["option"] == "narrow"]
     test = stored_rows("recommended_test")
     test = test[test["option"] == RECOMMENDED.partition(":")[2]]
     closed = stored_rows("baselines")
-    rows = pd.concat(
-        [main.assign(name=main["method"]), test.assign(name=WHITENED), closed.assign(name=closed["method"])],
-        ignore_index=True,
+    parts = [
+        main.assign(name=main["method"]),
+        narrow.assign(name=narrow["method"] + NARROW),
+        test.assign(name=WHITENED),
+        closed.assign(name=closed["method"], option=""),
+    ]
+    rows = pd.concat(parts, ignore_index=True)
+    return rows.assign(
+        setting=rows["option"].astype(str) + rows["lam"].map(" {:g}".format),
+        dcor=np.sqrt(rows["distance_correlation"].clip(lower=0.0)),
     )
-    return rows.assign(dcor=np.sqrt(rows["distance_correlation"].clip(lower=0.0)))
+
+
+def pooled(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows with one name for both dimensions of Z, so that a method may choose the dimension as well."""
+    return rows.assign(name=rows["name"].str.removesuffix(NARROW))
 
 
 def matched(rows: pd.DataFrame, measure: str, *, band: float = BAND) -> pd.DataFrame:
     """Return the matched row of each dataset, method and split; the setting is chosen on the other splits.
 
-    The setting is the one with the least dependence whose score is within ``band`` of Unfair's. Where no setting is,
-    the method is left out. So are methods with fewer than five complete splits. ``share`` is the dependence divided by
+    The setting is the one with the least dependence whose score is within ``band`` of Unfair's. A method without such
+    a setting is left out. So is a method with fewer than five complete splits. ``share`` is the dependence divided by
     Unfair's on the same split.
     """
-    lines = []
-    for dataset, part in rows.groupby("dataset", sort=False):
+    found = []
+    for _, part in rows.groupby("dataset", sort=False):
         higher = part["task"].iloc[0] != "regression"
         unfair = part[part["name"] == "unfair"].set_index("split")
-        for name, own in part.groupby("name", sort=False):
-            indexed = own.set_index(["lam", "split"])
+        for _, own in part.groupby("name", sort=False):
+            indexed = own.set_index(["setting", "split"], drop=False)
             score, dependence = (indexed[column].unstack("split") for column in ("performance", measure))
             whole = score.columns[score.notna().all() & dependence.notna().all()]
             if len(whole) < FEWEST_SPLITS:
                 continue
-            for split in whole:
-                others = whole.drop(split)
-                means = score[others].mean(axis=1), dependence[others].mean(axis=1)
-                level = unfair.loc[others, "performance"].mean()
-                place = int(matched_index(means[0].to_numpy(), means[1].to_numpy(), level, higher=higher, band=band))
-                if place < 0:
-                    continue
-                row = indexed.loc[(score.index[place], split)]
-                share = row[measure] / max(float(unfair.loc[split, measure]), 1e-12)
-                lines.append({"dataset": dataset, "name": name, "split": split, "lam": score.index[place]}
-                             | {c: row[c] for c in COLUMNS if c in row} | {"share": share})  # fmt: skip
-    table = pd.DataFrame(lines)
-    counts = table.groupby(["dataset", "name"])["split"].transform("size")
-    return table[counts >= FEWEST_SPLITS]
+            base = unfair.loc[whole]
+            others = [(values[whole].to_numpy().T, len(whole)) for values in (score, dependence)]
+            means = [(values.sum(0) - values) / (n - 1) for values, n in others]  # without the split itself
+            level = (base["performance"].sum() - base["performance"].to_numpy()) / (len(whole) - 1)
+            place = matched_index(*means, level, higher=higher, band=band)
+            if (place < 0).any():
+                continue
+            rows_of = indexed.loc[list(zip(score.index[place], whole, strict=True))]
+            found.append(rows_of.assign(share=rows_of[measure].to_numpy() / base[measure].to_numpy()))
+    return pd.concat(found, ignore_index=True)
 
 
 def compared_with_best(table: pd.DataFrame, measure: str) -> pd.DataFrame:
@@ -289,19 +305,19 @@ def added_rows() -> pd.DataFrame:
         own = (kept if len(kept) else means).sort_values("gdp_sample").iloc[0]
         lines[dataset, name] = {"boosting_r2": own["boosting_r2"], "cpu_seconds": own["cpu_seconds"]}
     index = pd.MultiIndex.from_tuples(lines, names=["dataset", "name"])
-    return pd.DataFrame(list(lines.values()), index=index)
+    return pd.DataFrame(list(lines.values()), index=index, columns=["boosting_r2", "cpu_seconds"])
 
 
 def draw(rows: pd.DataFrame | None = None) -> Figure:
     """Draw the share of Unfair's dependence that is left when at most 1 % of the score may be lost.
 
-    One panel for each measure of ``SHOWN``, a row for each method and a column for each dataset; dark green is little
-    dependence. A bold number is not significantly worse than the best of its column. Gray: the method has no setting
-    that keeps the score, or its rows are not stored.
+    One panel for each measure of ``SHOWN``, a row for each method and a column for each dataset. Pale is little
+    dependence. A method chooses its λ and the dimension of its Z (:func:`pooled`). A bold number is not significantly
+    worse than the best of its column. Gray: the method has no setting that keeps the score, or is not stored.
     """
     import matplotlib.pyplot as plt
 
-    rows = sweep_rows() if rows is None else rows
+    rows = pooled(sweep_rows() if rows is None else rows)
     found = {m: compared_with_best(matched(rows, m), m).set_index(["name", "dataset"]) for m in SHOWN}
     names = [name for name in (*NETWORKS, *CLOSED_FORMS) if name != "unfair" and (rows["name"] == name).any()]
     shares = pd.concat([table["share"].unstack("dataset") for table in found.values()], axis=1)
@@ -313,7 +329,7 @@ def draw(rows: pd.DataFrame | None = None) -> Figure:
         table = found[measure]
         values = table["share"].unstack("dataset").reindex(index=names, columns=datasets)
         axis.set_facecolor("0.9")
-        image = axis.imshow(100 * values.to_numpy(float), cmap="RdYlGn_r", vmin=0, vmax=100, aspect="auto")
+        image = axis.imshow(100 * values.to_numpy(float), cmap="OrRd", vmin=0, vmax=100, aspect="auto")
         for i, name in enumerate(names):
             for j, dataset in enumerate(datasets):
                 value = values.iloc[i, j]
@@ -321,8 +337,8 @@ def draw(rows: pd.DataFrame | None = None) -> Figure:
                     axis.text(j, i, "–", ha="center", va="center", fontsize=8, color="0.5")
                     continue
                 best = not table.loc[(name, dataset), "worse"]
-                axis.text(j, i, f"{100 * value:.0f}", ha="center", va="center", fontsize=8,
-                          weight="bold" if best else "normal", color="black")  # fmt: skip
+                axis.text(j, i, f"{100 * max(value, 0.0):.0f}", ha="center", va="center", fontsize=8,
+                          weight="bold" if best else "normal", color="white" if value > 0.7 else "black")  # fmt: skip
         axis.set_title(words, fontsize=10)
         axis.set_xticks(range(len(datasets)), titles(datasets).values(), fontsize=8, rotation=30, ha="right")
         axis.set_yticks(range(len(names)), [label(name) for name in names], fontsize=8)
