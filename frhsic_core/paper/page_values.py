@@ -18,10 +18,9 @@ from frhsic_core.paper.claims.stored import authors_file, recorded, two_grids
 from frhsic_core.paper.claims.verdicts import COMPATIBLE
 from frhsic_core.paper.experiments.eo_and_several.tables import arm_rows, order_share, printed_arms
 from frhsic_core.paper.experiments.main_table import pareto_table
-from frhsic_core.paper.experiments.paired_tests import family, main_family, main_rows, per_split
-from frhsic_core.paper.experiments.shared.pareto import sweeps_of
-from frhsic_core.paper.experiments.variants import BEST, CHOICE_DATASETS, DEFAULT, RETUNED, best_rows
-from frhsic_core.paper.experiments.variants.tables import rivals_of
+from frhsic_core.paper.experiments.paired_tests import main_family, main_rows
+from frhsic_core.paper.experiments.variants import CHOICE_DATASETS
+from frhsic_core.paper.experiments.variants.recommended import CANDIDATES, RECOMMENDED, comparisons, verdicts
 from frhsic_core.paper.runs.stored import book_folder, stored_rows
 from frhsic_core.paper.statements.registry import statements
 from frhsic_core.paper.statements.sentences import counts
@@ -115,35 +114,34 @@ def paired_values() -> dict[str, Any]:
     return {"paired": values}
 
 
-def variant_values() -> dict[str, Any]:
-    """Compare the selected variant and the estimators' default with the six rivals by nAUP over 25 splits.
+def recommended_values() -> dict[str, Any]:
+    """Compare the recommended form with the six rivals on five datasets by nAUP over 25 splits.
 
-    ``published``: the rivals as published; ``retuned``: two of them retuned; ``narrow``: the rivals' Z has as few
-    dimensions as the default's. All tests are Holm-corrected.
+    ``published``: the rivals as published; ``narrow``: their Z has as few dimensions as the recommended form's. The
+    counts are those of the corrected test with Holm's correction; ``unseen``: on the datasets that took no part in the
+    choice.
     """
-    rows = best_rows()
-    values: dict[str, Any] = {}
-    for short, name, against, measure in (
-        ("variant", BEST[0], "published", "gdp"),
-        ("variant", BEST[0], "published", "probe"),
-        ("variant", BEST[0], "retuned", "gdp"),
-        ("default", DEFAULT.name, "published", "probe"),
-        ("default", DEFAULT.name, "narrow", "probe"),
-    ):
-        compared = (name, *rivals_of(against))
-        table = family(rows, measure=MEASURES[measure], summary="naup", method=name, methods=compared)
-        values.setdefault(short, {}).setdefault(against, {})[measure] = _verdict_counts(table)
-        values["variant"]["comparisons"] = len(table)
-    for against in ("published", "retuned"):
-        leaders = leaders_by_area(rows, (BEST[0], *rivals_of(against)))
-        own = [dataset for dataset, name in leaders.items() if name == BEST[0]]
-        behind = [titles()[dataset] for dataset in leaders if dataset not in own]
-        values["variant"].setdefault("led", {})[against] = len(own)
-        values["variant"].setdefault("not_led", {})[against] = listed(behind)
-    values["variant"]["choice_datasets"] = len(CHOICE_DATASETS)
-    values["variant"]["retuned_rivals"] = len(RETUNED)
-    values["default"]["dimensions"] = DEFAULT.widths[-1]
-    return values
+    form = next(candidate for candidate in CANDIDATES if candidate.name == RECOMMENDED)
+    table = comparisons()
+    own = table[table["form"] == "recommended"]
+    counts = verdicts(own).loc["recommended"]
+    values: dict[str, Any] = {
+        "candidates": len(CANDIDATES),
+        "choice_datasets": len(CHOICE_DATASETS),
+        "dimensions": form.widths[-1],
+        "comparisons": len(own) // len(counts),
+        "behind": int((own["verdict_corrected"] == "behind").sum()),
+    }
+    for short, against in (("published", "published"), ("narrow", "four dimensions")):
+        values[short] = {
+            name: {
+                "ahead": int(counts.loc[(against, measure), "ahead"]),
+                "behind": int(counts.loc[(against, measure), "behind"]),
+                "unseen": int(counts.loc[(against, measure), "ahead, unseen"]),
+            }
+            for name, measure in MEASURES.items()
+        }
+    return {"recommended": values}
 
 
 def listed(names: list[str]) -> str:
@@ -155,15 +153,6 @@ def listed(names: list[str]) -> str:
     ('Adult, MEPS and Crime', 'Crime')
     """
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
-
-
-def leaders_by_area(rows: pd.DataFrame, names: tuple[str, ...], *, measure: str = "gdp_reference") -> dict[str, str]:
-    """Return the method with the largest mean of nAUP over splits on each dataset, each split normalized by itself."""
-    found = {}
-    for dataset, sweep in sweeps_of(rows, measure, methods=names):
-        areas = per_split(sweep, "naup").mean(0)
-        found[dataset] = sweep.methods[int(areas.argmax())]
-    return found
 
 
 def proof_values() -> dict[str, Any]:
@@ -248,7 +237,7 @@ def page_values() -> dict[str, Any]:
         **sweep_values(),
         **rank_values(),
         **paired_values(),
-        **variant_values(),
+        **recommended_values(),
         **runtime_values(),
         **ledger_values(),
         **proof_values(),

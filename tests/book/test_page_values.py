@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 import nbformat
 import numpy as np
+import pandas as pd
 import pytest
 
 from frhsic_core.paper import page_values
 from frhsic_core.paper.experiments.paired_tests import family, headline
 from frhsic_core.paper.experiments.runtime.tables import speed_up
-from frhsic_core.paper.experiments.shared.pareto import Frontiers
-from frhsic_core.paper.experiments.variants import BEST, DEFAULT, best_rows
-from frhsic_core.paper.experiments.variants.tables import best_headline, rivals_of
+from frhsic_core.paper.experiments.shared.pareto import Frontiers, named
+from frhsic_core.paper.experiments.variants.recommended import RECOMMENDED, RIVALS, rival_rows
 from frhsic_core.paper.runs.stored import stored_rows
+from frhsic_core.registry import PAPER_DATASETS
 
 ROOT = Path(__file__).resolve().parents[2]
 MEASURES = {"gdp": "gdp_reference", "probe": "nonlinear_r2"}
@@ -90,35 +90,22 @@ def test_paired_values_are_those_of_the_chapter_and_fit_the_words() -> None:
     assert paired["reference"]["gdp"]["ahead"] < paired["reference"]["gdp"]["behind"]
 
 
-def test_variant_values_are_those_of_the_chapter_and_fit_the_words() -> None:
-    found = page_values.variant_values()
-
-    def same(counts: dict[str, int], line: Any) -> bool:
-        return all(
-            (counts[name], counts[f"{name}_plain"]) == (line[f"{name}_corrected"], line[name])
-            for name in ("ahead", "behind")
-        )
-
-    for short, name in (("variant", BEST[0]), ("default", DEFAULT.name)):
-        for against in ("published", "retuned", "narrow"):
-            table = best_headline(against=against)
-            for measure, counts in found[short].get(against, {}).items():
-                assert same(counts, table.loc[(name, MEASURES[measure])]), (short, against, measure)
-    # No difference against the variant is significant; by the plain test only Crime has one. A retuned Reg-GDP is
-    # better on COMPAS. A Z of four dimensions for all methods removes most of the default's lead.
-    assert {counts["behind"] for counts in found["variant"]["published"].values()} == {0}
-    for against in ("published", "retuned"):
-        compared = (BEST[0], *rivals_of(against))
-        table = family(best_rows(), measure="gdp_reference", summary="naup", method=BEST[0], methods=compared)
-        behind = table[table["verdict"] == "behind"]
-        if against == "published":
-            assert set(behind["dataset"]) == {"crime"}
-            ahead = table[table["verdict"] == "ahead"].groupby("dataset").size()
-            assert (ahead.drop("crime") >= 5).all()
-        else:
-            assert ("compas", "reg_gdp:bandwidth on S 0.4") in set(zip(behind["dataset"], behind["rival"], strict=True))
-    default = found["default"]
-    assert default["narrow"]["probe"]["ahead"] < default["published"]["probe"]["ahead"] / 3
+def test_recommended_values_are_those_of_single_families_and_fit_the_words() -> None:
+    """One family of comparisons by itself gives the counts of the page; no rival is significantly better anywhere."""
+    found = page_values.recommended_values()["recommended"]
+    rivals = rival_rows(stored_rows("main"), stored_rows("variants_best"), datasets=PAPER_DATASETS)
+    rows = named(pd.concat([rivals, stored_rows("recommended_test")]))
+    for against, group in (("published", RIVALS[:6]), ("narrow", RIVALS[6:])):
+        names = (RECOMMENDED, *group)
+        table = family(rows, measure="nonlinear_r2", summary="naup", method=RECOMMENDED, methods=names)
+        assert found[against]["probe"]["ahead"] == (table["p_corrected_holm"] < 0.05)[table["mean"] > 0].sum()
+        assert found["comparisons"] == len(table)
+    assert found["behind"] == 0
+    assert found["dimensions"] == 4
+    # A Z of four dimensions for all methods removes most of the lead by the probe, and none of that by GDP.
+    assert found["narrow"]["probe"]["ahead"] <= found["published"]["probe"]["ahead"] / 2
+    assert found["narrow"]["gdp"]["ahead"] >= 0.8 * found["published"]["gdp"]["ahead"]
+    assert found["published"]["probe"]["ahead"] == found["comparisons"]
 
 
 def test_times_are_compared_like_with_like() -> None:
@@ -131,24 +118,6 @@ def test_times_are_compared_like_with_like() -> None:
     ):
         ratio, _ = speed_up(rows, ("frem", form), own[form], device=device, part="epoch", at={"n": 20_000})
         assert float(times[name]) == pytest.approx(ratio, rel=0.05), name
-
-
-def test_the_leaders_of_the_first_page_by_hand() -> None:
-    """The mean over splits of each split's own area, method by method; retuned rivals lead on two datasets more."""
-    rows = best_rows()
-    found = page_values.variant_values()["variant"]
-    for against, number in (("published", 4), ("retuned", 2)):
-        names = (BEST[0], *rivals_of(against))
-        led = 0
-        for _, part in rows[(rows["protocol"] == "reference") & (rows["variant"] == "reference")].groupby("dataset"):
-            sums = dict.fromkeys(names, 0.0)
-            for _, one in part.groupby("split"):
-                sweep = Frontiers.from_rows(one, methods=names, name="name")
-                for method, area in zip(sweep.methods, sweep.areas(), strict=True):
-                    sums[method] += float(area)
-            led += max(sums, key=sums.get) == BEST[0]
-        assert led == found["led"][against] == number
-    assert found["not_led"]["published"] == "Crime"
 
 
 def test_the_counts_of_the_ledger_are_of_measured_lines() -> None:

@@ -20,6 +20,7 @@ from frhsic_core.paper.runs.store import Part, rows_of_models
 if TYPE_CHECKING:
     from frhsic_core.data.dataset import Dataset
     from frhsic_core.data.splits import SplitStack
+    from frhsic_core.learning import Trainer
 
 _DEVICES = "choose auto, cpu or cuda, or for one GPU of several cuda:0, cuda:1 and so on"
 
@@ -155,17 +156,39 @@ def _measure(unit: Unit, device: str) -> Part:
     return Part(unit, pd.DataFrame(rows), provenance)
 
 
+def trainer_of(job: Job, splits: SplitStack, *, device: str) -> Trainer:
+    """Return the trainer of a stack; the splits are those of the job, in its order."""
+    from frhsic_core.learning import Trainer, make_penalty
+
+    recipe = job.recipe
+    index_of = {split: i for i, split in enumerate(job.splits)}
+    lams, split_of, seeds = zip(*job.models, strict=True)
+    return Trainer(
+        splits.x_train,
+        splits.y_train,
+        splits.s_train if recipe.method != "unfair" else None,
+        penalty=make_penalty(recipe.method, protocol=recipe.task.protocol, **dict(recipe.settings)),
+        lam=list(lams),
+        seeds=list(seeds),
+        dataset=[index_of[split] for split in split_of],
+        task=splits.task,
+        protocol=recipe.task.protocol,
+        epochs=recipe.epochs,
+        batch_size=recipe.batch_size,
+        learning_rate=recipe.learning_rate,
+        device=device,
+        **dict(recipe.network),
+    )
+
+
 def _train(job: Job, samples: Samples, deadline: float) -> Part:
     from frhsic_core.data.dataset import as_dict
-    from frhsic_core.learning import Trainer, make_penalty
     from frhsic_core.paper.runs.metrics import evaluate
 
     recipe = job.recipe
     task = recipe.task
     data = samples.dataset(task)
     splits = samples.splits(job)
-    index_of = {split: i for i, split in enumerate(job.splits)}
-    lams, split_of, seeds = zip(*job.models, strict=True)
     begin = time.perf_counter()
 
     def is_late(progress: Any) -> bool:
@@ -175,22 +198,7 @@ def _train(job: Job, samples: Samples, deadline: float) -> Part:
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        trainer = Trainer(
-            splits.x_train,
-            splits.y_train,
-            splits.s_train if recipe.method != "unfair" else None,
-            penalty=make_penalty(recipe.method, protocol=task.protocol, **dict(recipe.settings)),
-            lam=list(lams),
-            seeds=list(seeds),
-            dataset=[index_of[split] for split in split_of],
-            task=data.task,
-            protocol=task.protocol,
-            epochs=recipe.epochs,
-            batch_size=recipe.batch_size,
-            learning_rate=recipe.learning_rate,
-            device=samples.device,
-            **dict(recipe.network),
-        )
+        trainer = trainer_of(job, splits, device=samples.device)
         trained = trainer.fit(callback=is_late if deadline < math.inf else None)
     if trained.interrupted:
         raise KeyboardInterrupt
