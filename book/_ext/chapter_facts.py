@@ -1,6 +1,7 @@
 """Directives that describe the chapters, read from the notebooks when the book is built.
 
-* ```` ```{part-chapters} ```` lists the chapters below the page it stands on: title and minutes to read.
+* ```` ```{part-chapters} ```` lists the chapters below the page it stands on: title and time to read; then the time of
+  the part and of its half of the book. With ``:times: no`` there are no times, for pages in which one looks things up.
 * ```` ```{execution-status} ```` lists every executed notebook: cells, outputs, figures and errors.
 """
 
@@ -12,20 +13,34 @@ import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from docutils import nodes
+from docutils.parsers.rst import directives
 from install_cell import is_install_cell
 from sphinx import addnodes
 from sphinx.util.docutils import SphinxDirective
 
 ROOT = Path(__file__).resolve().parents[2]
-WORDS_PER_MINUTE = 180  # technical prose; a formula counts as one word
+# The reading speed of technical prose, and the seconds that other things take. A page counts what is in view.
+WORDS_PER_MINUTE = 180
+SECONDS = {"inline": 5, "display": 20, "figures": 30, "tables": 30, "code": 2}
+RULE = (
+    f"The times count what is in view: {WORDS_PER_MINUTE} words or single symbols in a minute, {SECONDS['inline']} "
+    f"seconds for a formula in a sentence and {SECONDS['display']} for a displayed one, {SECONDS['figures']} for a "
+    f"figure or a table, {SECONDS['code']} for a line of code. They do not count what is folded, nor the work on an "
+    "exercise."
+)
+FOLDED_CELL = {"hide-cell", "hide-output", "remove-cell", "remove-output"}
+FOLDED_CODE = {"hide-cell", "hide-input", "remove-cell", "remove-input"}
+FENCE = re.compile(r"^\s*(`{3,}|:{3,})\s*(?:\{([\w:-]+)\})?(.*)$")
+# Directives whose body is not read as text on the page.
+SKIPPED = {"dropdown", "index", "explorer", "part-chapters", "execution-status", "toctree", "code-cell"}
 
 
 @dataclass(frozen=True)
 class Facts:
-    """Counts of one chapter."""
+    """Counts of one chapter: of the whole notebook, and of what a reader sees."""
 
     cells: int = 0
     executed: int = 0
@@ -33,30 +48,122 @@ class Facts:
     figures: int = 0
     errors: int = 0
     words: int = 0
+    inline: int = 0
+    display: int = 0
+    tables: int = 0
+    code: int = 0
+
+    @property
+    def seconds(self) -> float:
+        """Reading time by ``RULE``."""
+        return 60 * self.words / WORDS_PER_MINUTE + sum(SECONDS[name] * getattr(self, name) for name in SECONDS)
 
     @property
     def minutes(self) -> int:
-        """Reading time, rounded up to five minutes; a code cell counts as half a minute."""
-        return max(5, 5 * math.ceil((self.words / WORDS_PER_MINUTE + 0.5 * self.cells) / 5))
+        """Reading time, rounded up to five minutes."""
+        return max(5, 5 * math.ceil(self.seconds / 300))
+
+
+def in_view(text: str) -> tuple[str, int, int]:
+    """Return the text that a page shows, with the numbers of its displayed formulas and of its lines of code.
+
+    Folded blocks, options of directives, labels and comments are left out; a block of code is counted, not returned.
+    """
+    lines: list[str] = []
+    open_fences: list[tuple[str, str]] = []
+    display = code = 0
+    options = False
+    for line in text.splitlines():
+        fence = FENCE.match(line)
+        if fence and open_fences and not fence[2] and not fence[3].strip() and len(fence[1]) >= len(open_fences[-1][0]):
+            open_fences.pop()
+            continue
+        hidden = any(name in SKIPPED for _, name in open_fences)
+        if fence and (fence[1][0] == "`" or fence[2]) and (not open_fences or open_fences[-1][1] != "code"):
+            name = fence[2] or "code"
+            name = "code" if name in ("code", "code-block") else name
+            open_fences.append((fence[1], name))
+            options = True
+            if not hidden and name not in SKIPPED:
+                display += name == "math"
+                lines.append("" if name == "code" else fence[3])  # the title of a box
+            continue
+        options = options and bool(re.match(r"\s*:[\w-]+:", line))
+        if hidden or options or re.match(r"\s*(?:\([\w-]+\)=|%|\+\+\+)", line):
+            continue
+        inner = open_fences[-1][1] if open_fences else ""
+        if inner == "code":
+            code += bool(line.strip())
+        elif inner != "math":
+            lines.append(line)
+    shown = "\n".join(lines)
+    display += len(re.findall(r"\$\$.+?\$\$", shown, flags=re.DOTALL))
+    shown = re.sub(r"\$\$.+?\$\$(?: \([\w-]+\))?", "", shown, flags=re.DOTALL)
+    return shown, display, code
+
+
+def counted_text(text: str) -> dict[str, int]:
+    """Count the words, the formulas, the tables and the lines of code of a page of MyST; a symbol counts as a word.
+
+    Examples
+    --------
+    >>> counted_text("The {term}`head <Head>` maps $Z$ to $Y$.\\n\\n$$\\na = b\\n$$\\n\\n```python\\nx = 1\\n```")
+    {'words': 6, 'inline': 0, 'display': 1, 'tables': 0, 'code': 1}
+    """
+    shown, display, code = in_view(text)
+    tables = len(re.findall(r"(?m)^\s*\|(?:\s*:?-+:?\s*\|)+\s*$", shown))
+    formulas = re.findall(r"\$[^$]+\$", shown)
+    inline = sum(len(re.findall(r"\\[a-zA-Z]+|[^\s${}_^]", formula)) > 2 for formula in formulas)
+    shown = re.sub(r"\$[^$]+\$", "x", shown)
+    shown = re.sub(r"\{[\w:-]+\}`([^`<]*?)\s*(?:<[^`]*>)?`", r"\1", shown)  # a role shows its text
+    words = re.findall(r"\w[\w’'.,/-]*", re.sub(r"<[^>]*>|https?://\S+", " ", shown))
+    return {"words": len(words), "inline": inline, "display": display, "tables": tables, "code": code}
 
 
 def facts(path: Path) -> Facts:
     """Count what a notebook or a page of text holds."""
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".md":
-        return Facts(words=len(text.split()))
+        return Facts(**counted_text(text))
     cells = [cell for cell in json.loads(text)["cells"] if not is_install_cell(cell)]
     code = [cell for cell in cells if cell["cell_type"] == "code" and "".join(cell["source"]).strip()]
     outputs = [output for cell in code for output in cell["outputs"]]
-    prose = " ".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+    prose = "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+    seen = counted_text(prose)
+    for cell in code:
+        tags = set(cell["metadata"].get("tags", ()))
+        if not tags & FOLDED_CODE:
+            seen["code"] += sum(bool(line.strip()) for line in "".join(cell["source"]).splitlines())
+        if not tags & FOLDED_CELL:
+            seen["tables"] += tables_in(cell)
+        caption = cell["metadata"].get("mystnb", {}).get("figure", {}).get("caption", "")
+        seen["words"] += len(caption.split())
     return Facts(
         cells=len(code),
         executed=sum(cell["execution_count"] is not None for cell in code),
         outputs=len(outputs),
         figures=sum("image/png" in output.get("data", {}) for output in outputs),
         errors=sum(output["output_type"] == "error" for output in outputs),
-        words=len(re.sub(r"\$[^$]*\$", "x", prose).split()),
+        **seen,
     )
+
+
+def tables_in(cell: dict[str, Any]) -> int:
+    """Return the number of tables in the outputs of a cell."""
+    shown = ["".join(output.get("data", {}).get("text/html", "")) for output in cell["outputs"]]
+    written = ["".join(output.get("data", {}).get("text/markdown", "")) for output in cell["outputs"]]
+    return sum(text.count("<table") for text in shown) + sum(counted_text(text)["tables"] for text in written)
+
+
+def hours(seconds: float) -> str:
+    """Return a time in words.
+
+    Examples
+    --------
+    >>> hours(3000), hours(16_000)
+    ('50 minutes', '4.4 hours')
+    """
+    return f"{5 * math.ceil(seconds / 300)} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
 
 
 def link(document: str, here: str) -> nodes.Node:
@@ -82,18 +189,30 @@ def table(header: list[str], rows: list[list[nodes.Node | str]], name: str) -> n
 class PartChapters(SphinxDirective):
     """The chapters below this page."""
 
-    def run(self) -> list[nodes.Node]:
-        """Return a table of links and reading times."""
-        self.env.note_reread()  # its chapters may change while this page does not
-        part = self.config.external_site_map[self.env.docname]
+    option_spec: ClassVar = {"times": directives.unchanged}
+
+    def facts_of(self, page: str) -> dict[str, Facts]:
+        """Return the facts of every chapter below a page of a part."""
+        part = self.config.external_site_map[page]
         documents = [str(entry) for tree in part.subtrees for entry in tree.items]
-        found = [facts(Path(self.env.doc2path(document))) for document in documents]
+        return {document: facts(Path(self.env.doc2path(document))) for document in documents}
+
+    def run(self) -> list[nodes.Node]:
+        """Return a table of links and reading times, and the time of the half of the book."""
+        self.env.note_reread()  # its chapters may change while this page does not
+        here = self.env.docname
+        found = self.facts_of(here)
+        if self.options.get("times") == "no":
+            return [table(["chapter"], [[link(document, here)] for document in found], "part-chapters")]
         rows: list[list[nodes.Node | str]] = [
-            [link(document, self.env.docname), f"{f.minutes} min", f"{f.cells}" if f.cells else "–"]
-            for document, f in zip(documents, found, strict=True)
+            [link(document, here), f"{f.minutes} min"] for document, f in found.items()
         ]
-        rows.append(["together", f"{sum(f.minutes for f in found)} min", ""])
-        return [table(["chapter", "to read", "cells"], rows, "part-chapters")]
+        half = next(tree for tree in self.config.external_site_map.root.subtrees if here in tree.items)
+        whole = sum(f.seconds for page in half.items for f in self.facts_of(str(page)).values())
+        own = sum(f.seconds for f in found.values())
+        name = str(half.caption).partition(":")[0]
+        words = f"This part takes about {hours(own)} to read. All parts under “{name}” take {hours(whole)}. {RULE}"
+        return [table(["chapter", "to read"], rows, "part-chapters"), nodes.paragraph(words, words)]
 
 
 class ExecutionStatus(SphinxDirective):

@@ -1,11 +1,12 @@
-"""Print the whole book into one PDF: ``python book/_ext/print_book.py [_build/book.pdf]``.
+"""Print the book into one PDF: ``python book/_ext/print_book.py [--core] [_build/book.pdf]``.
 
 The book is built as one HTML page, typeset by MathJax and printed by chromium, with the fonts, figures and formulas of
-the screen.
+the screen. ``--core`` leaves out the audit of the paper and the reference.
 """
 
 from __future__ import annotations
 
+import argparse
 import functools
 import http.server
 import os
@@ -21,11 +22,14 @@ MARGIN = 16
 SCALE = 0.78  # from the size for a screen to about ten points
 # Folded answers and results are open on paper; folded code, which only draws, stays out (see the print rules). The long
 # module references are for looking up on a screen.
-OPEN = """() => {
+OPEN = """(left_out) => {
   const folded = "article details:not(.hide), article details.hide.above-output";
   document.querySelectorAll(folded).forEach((part) => { part.open = true; });
-  document.getElementById("ch-api-modules").closest("section").remove();
+  for (const name of left_out) document.getElementById(name)?.closest("section").remove();
 }"""
+# Labels of pages. The modules are left out of every print, and these parts of the print of the core.
+MODULES = ["ch-api-modules"]
+NOT_CORE = ["part-statements", "part-experiments", "part-record", "part-reference"]
 # Tables and formulas that are wider than the paper are made smaller, since paper does not scroll.
 FIT = """() => {
   const room = document.querySelector("article section p").closest("section").clientWidth;
@@ -56,8 +60,8 @@ def build(output: Path) -> Path:
     return folder
 
 
-def print_page(folder: Path, target: Path, chromium: str) -> None:
-    """Print ``book.html`` once every formula is set."""
+def print_page(folder: Path, target: Path, chromium: str, *, left_out: list[str]) -> None:
+    """Print ``book.html`` without the named pages, once every formula is set."""
     from playwright.sync_api import sync_playwright
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=folder))
@@ -70,7 +74,7 @@ def print_page(folder: Path, target: Path, chromium: str) -> None:
         page.set_default_timeout(180_000)
         page.goto(f"http://127.0.0.1:{server.server_port}/book.html", wait_until="load")
         page.evaluate("async () => { await MathJax.startup.promise; }")
-        page.evaluate(OPEN)
+        page.evaluate(OPEN, left_out)
         page.emulate_media(media="print")
         room = round((210 - 2 * MARGIN) / 25.4 * 96 / SCALE)
         page.set_viewport_size({"width": room, "height": 1200})
@@ -85,12 +89,17 @@ def print_page(folder: Path, target: Path, chromium: str) -> None:
 
 def main() -> int:
     """Build and print the book."""
-    target = Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "_build" / "book.pdf").resolve()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("target", nargs="?", type=Path, default=ROOT / "_build" / "book.pdf")
+    parser.add_argument("--core", action="store_true", help="leave out the audit of the paper and the reference")
+    arguments = parser.parse_args()
+    target = arguments.target.resolve()
     chromium = next((found for name in NAMES if (found := shutil.which(name))), None)
     if chromium is None:
         raise SystemExit("Chromium is missing. Install it, or print the pages from any browser.")
     target.parent.mkdir(parents=True, exist_ok=True)
-    print_page(build(target.parent / "print"), target, chromium)
+    left_out = NOT_CORE if arguments.core else MODULES
+    print_page(build(target.parent / "print"), target, chromium, left_out=left_out)
     print(f"The book is printed: {target}")
     return 0
 

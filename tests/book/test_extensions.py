@@ -32,21 +32,6 @@ def extension(monkeypatch: pytest.MonkeyPatch) -> object:
     return load
 
 
-def test_a_chapter_is_counted(extension, tmp_path: Path) -> None:
-    cells = [
-        nbformat.v4.new_markdown_cell("word " * 400),
-        nbformat.v4.new_code_cell("1"),
-        nbformat.v4.new_code_cell(""),
-    ]
-    cells[1].execution_count = 1
-    cells[1].outputs = [nbformat.v4.new_output("display_data", data={"image/png": ""})]
-    path = tmp_path / "chapter.ipynb"
-    nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
-    found = extension("chapter_facts").facts(path)
-    assert (found.cells, found.executed, found.figures, found.errors, found.words) == (1, 1, 1, 0, 400)
-    assert found.minutes == 5
-
-
 def test_a_picture_takes_its_caption_else_its_heading(extension) -> None:
     words_for = extension("alt_text").words_for
     image = nodes.image(uri="a.png")

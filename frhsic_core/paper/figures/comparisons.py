@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -39,33 +39,37 @@ SEGMENTS = (
 )
 
 
-def draw_forest(tables: Mapping[str, pd.DataFrame], *, scale: Mapping[str, Mapping[str, float]], xlabel: str) -> Figure:
+def draw_forest(
+    tables: Mapping[str, pd.DataFrame],
+    *,
+    xlabel: str | Mapping[str, str],
+    scale: Mapping[str, Mapping[str, float]] | None = None,
+) -> Figure:
     """Draw mean paired differences with their 95 % intervals, a column of panels for each key of ``tables``.
 
-    A panel has one dataset and one row for each rival. The interval is that of the corrected resampled t-test, for one
-    comparison. A full mark with a color is significant after Holm's correction over the table. ``scale`` has, for each
-    key and dataset, what a difference is divided by.
+    A panel has one dataset and one row for each rival. A full mark with a color is a significant difference
+    (``verdict_corrected``); the others are hollow and gray. The half-width of an interval is the column ``half``, or
+    else that of the corrected resampled t-test for a single comparison. ``scale`` has, for each key and dataset, what a
+    difference is divided by. ``xlabel`` is one label, or one for each key.
     """
     from matplotlib.lines import Line2D
 
     first = next(iter(tables.values()))
     order = [name for name in DATASET_TITLES if name in set(first["dataset"])]
-    rivals = [name for name in STYLES if name in set(first["rival"])]
+    rivals = in_order(first["rival"])
     figure, axes = panels(len(order) * len(tables), len(tables), height=0.19 * len(rivals) + 0.42, more=0.5,
-                          sharex=True, sharey=True)  # fmt: skip
+                          sharex="col", sharey=True)  # fmt: skip
     for column, (title, table) in enumerate(tables.items()):
         for axis, dataset in zip(axes[:, column], order, strict=True):
-            part = table[table["dataset"] == dataset].set_index("rival").loc[rivals]
-            unit = scale[title][dataset]
-            for y, line in enumerate(part.itertuples()):
-                color = {"ahead": VERDICT_COLORS["ahead"], "behind": VERDICT_COLORS["behind"]}.get(
-                    line.verdict_corrected, OKABE_ITO["gray"]
-                )
+            part = table[table["dataset"] == dataset].set_index("rival")
+            unit = 1.0 if scale is None else scale[title][dataset]
+            for line in part.itertuples():
                 significant = line.verdict_corrected != "undecided"
-                half = corrected_half_width(line.sd, line.splits) / unit
+                color = VERDICT_COLORS[line.verdict_corrected] if significant else OKABE_ITO["gray"]
+                half = line.half if "half" in part else corrected_half_width(line.sd, line.splits)
                 axis.errorbar(
-                    line.mean / unit, y, xerr=half, color=color, elinewidth=1.8 if significant else 1.0,
-                    marker="o", markersize=5.5 if significant else 4.5,
+                    line.mean / unit, rivals.index(line.Index), xerr=half / unit, color=color, marker="o",
+                    elinewidth=1.8 if significant else 1.0, markersize=5.5 if significant else 4.5,
                     markerfacecolor=color if significant else "white",
                 )  # fmt: skip
             axis.axvline(0.0, color="black", linewidth=0.8, zorder=0)
@@ -74,7 +78,7 @@ def draw_forest(tables: Mapping[str, pd.DataFrame], *, scale: Mapping[str, Mappi
             axis.set_ylim(len(rivals) - 0.4, -0.6)
             axis.tick_params(axis="x", labelsize=8.5)
             axis.grid(axis="x", linewidth=0.4, alpha=0.5)
-        axes[-1, column].set_xlabel(xlabel, fontsize=9)
+        axes[-1, column].set_xlabel(xlabel if isinstance(xlabel, str) else xlabel[title], fontsize=9)
     marks = [
         Line2D([], [], color=VERDICT_COLORS["ahead"], marker="o", label="FRHSIC significantly better"),
         Line2D([], [], color=OKABE_ITO["gray"], marker="o", markerfacecolor="white", label="not significant"),
@@ -83,6 +87,13 @@ def draw_forest(tables: Mapping[str, pd.DataFrame], *, scale: Mapping[str, Mappi
     figure.legend(handles=marks, loc="lower center", ncol=3, frameon=False, fontsize=9)
     figure.tight_layout(rect=(0, 0.32 / figure.get_figheight(), 1, 1))
     return figure
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """Return the methods in the order of the registry, then the others in their own order."""
+    found = list(dict.fromkeys(names))
+    known = [name for name in STYLES if name in found]
+    return [*known, *(name for name in found if name not in known)]
 
 
 def verdict_segments(table: pd.DataFrame) -> list[int]:
@@ -141,8 +152,7 @@ def draw_verdicts(tables: Mapping[str, pd.DataFrame]) -> Figure:
 
     first = next(iter(tables.values()))
     order = [name for name in DATASET_TITLES if name in set(first["dataset"])]
-    known = [name for name in STYLES if name in set(first["rival"])]
-    rivals = [*known, *(name for name in dict.fromkeys(first["rival"]) if name not in known)]
+    rivals = in_order(first["rival"])
     figure, axes = panels(len(tables), 2, height=0.36 * len(order) + 1.35)
     for axis, (title, table) in zip(axes.flat, tables.items(), strict=False):
         for line in table.itertuples():

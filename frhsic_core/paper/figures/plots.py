@@ -69,6 +69,7 @@ OPTION_WORDS = {
     "estimator unbiased": "unbiased",
     "kernel imq": "inverse multiquadric kernel",
     "kernel laplacian": "Laplacian kernel",
+    "normalised, both": "normalised",
     "scale none": "Z not standardised",
     "scale whiten": "Z whitened",
     "where output": "head term alone",
