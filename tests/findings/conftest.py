@@ -32,7 +32,7 @@ class _Cells(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         if self.rows and self.rows[-1]:
-            self.rows[-1][-1] += data.strip("\n")
+            self.rows[-1][-1] += data
 
 
 class Printed:
@@ -52,10 +52,11 @@ class Printed:
             if "text/html" in output:
                 cells = _Cells()
                 cells.feed(output["text/html"])
-                if cells.rows and any(column in title for title in cells.rows[0]):
-                    found.append(cells.rows)
+                texts = [[cell.strip() for cell in row] for row in cells.rows]
+                if texts and any(column in title for title in texts[0]):
+                    found.append(texts)
         (rows,) = found
-        frame = pd.DataFrame([[cell.strip() for cell in row] for row in rows[1:]], columns=rows[0])
+        frame = pd.DataFrame(rows[1:], columns=rows[0])
         return frame.set_index(frame.columns[0])
 
     def numbers(self, chapter: str, words: str) -> list[float]:

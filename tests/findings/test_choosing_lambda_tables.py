@@ -1,4 +1,4 @@
-"""What the chapter ``lambda_selection`` states about the stored results of its tables."""
+"""What the chapter ``choosing_lambda`` states about the stored results of its tables."""
 
 from __future__ import annotations
 

@@ -29,6 +29,34 @@ FORMS = ("joint", "product", "sum")
 
 
 @pytest.fixture(scope="module")
+def example(printed):
+    """Return the table of the running example by the people penalized and λ."""
+    shown = printed.table("equal_opportunity", "EO-GDP").reset_index().set_index(["penalty on", "λ"]).astype(float)
+    return shown.set_axis(["accuracy", "gdp", "eo_gdp"], axis=1)
+
+
+def test_on_the_example_each_penalty_lowers_its_own_gap(example) -> None:
+    plain, eo = example.loc["positives", "0"], example.loc["positives"].drop("0")
+    assert 0.7 < 1 - eo.loc["10", "eo_gdp"] / plain["eo_gdp"] < 0.8
+    assert 0.7 < 1 - eo.loc["1", "eo_gdp"] / plain["eo_gdp"] < 0.8
+    assert 0.005 < plain["accuracy"] - eo.loc["10", "accuracy"] < 0.015
+    assert (eo["gdp"] > 0.5 * plain["gdp"]).all()
+
+
+def test_on_the_example_parity_brings_the_other_gap_back(example) -> None:
+    dp = example.loc["everyone"]
+    assert example["eo_gdp"].idxmin() == ("everyone", "0.3")
+    assert dp.loc["10", "eo_gdp"] > 4 * dp.loc["0.3", "eo_gdp"]
+    assert dp["gdp"].is_monotonic_decreasing
+
+
+def test_only_the_sum_does_not_see_the_interaction(printed) -> None:
+    values = {form: printed.numbers("equal_opportunity", f"{form:8s} HSIC") for form in ("sum", "joint", "product")}
+    assert values["sum"][0] < 3 * values["sum"][1]
+    assert min(values[form][0] / values[form][1] for form in ("joint", "product")) > 10
+
+
+@pytest.fixture(scope="module")
 def rows():
     return {(n, p): arm_rows("equal_opportunity", dataset=n, protocol=p) for n in DATA for p in ("reference", "text")}
 

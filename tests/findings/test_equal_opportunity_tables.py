@@ -1,4 +1,4 @@
-"""What the chapter ``eo_and_several`` states about the stored results of its tables."""
+"""What the chapter ``equal_opportunity`` states about the stored results of its tables."""
 
 from __future__ import annotations
 
