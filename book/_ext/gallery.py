@@ -22,6 +22,7 @@ from sphinx.util.docutils import SphinxDirective
 FOLDER = Path("book", "generated", "gallery")
 WIDTH = 400  # pixels: a column of the gallery at twice its size on a phone
 COLORS = 48
+SHORTEST = 20  # characters of a sentence that describes a picture
 
 
 class thumbnail(nodes.General, nodes.Element):
@@ -41,14 +42,17 @@ def figures(path: Path) -> list[tuple[str, str, bytes]]:
 
 
 def first_sentence(caption: str) -> str:
-    """Return the first sentence of a caption.
+    """Return the first sentence of a caption, and the next one if the first is only a name.
 
     Examples
     --------
-    >>> first_sentence("HSIC at $\\\\rho=.5$. The band is one standard deviation.")
-    'HSIC at $\\\\rho=.5$.'
+    >>> first_sentence("HSIC of the pair at $\\\\rho=.5$. The band is one standard deviation.")
+    'HSIC of the pair at $\\\\rho=.5$.'
+    >>> first_sentence("COMPAS. Accuracy against GDP. Bars are deviations.")
+    'COMPAS. Accuracy against GDP.'
     """
-    return re.split(r"(?<=[.?!])\s+(?=[A-Z$*“\"])", caption, maxsplit=1)[0]
+    first, *others = re.split(r"(?<=[.?!])\s+(?=[A-Z$*“\"])", caption)
+    return first if len(first) >= SHORTEST or not others else f"{first} {others[0]}"
 
 
 def shrink(picture: bytes, target: Path) -> None:

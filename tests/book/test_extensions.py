@@ -220,6 +220,7 @@ def test_a_small_picture_is_light(extension, tmp_path: Path) -> None:
     gallery = extension("gallery")
     caption = "Where $n^{-1/2}$ holds. The band is one standard deviation."
     assert gallery.first_sentence(caption) == "Where $n^{-1/2}$ holds."
+    assert gallery.first_sentence("COMPAS. Accuracy against GDP. Bars.") == "COMPAS. Accuracy against GDP."
     found = gallery.figures(ROOT / "notebooks" / "why_continuous.ipynb")
     assert found
     name, _, picture = found[0]
