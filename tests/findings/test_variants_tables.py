@@ -14,6 +14,7 @@ from frhsic_core.paper.experiments.variants import (
 from frhsic_core.paper.experiments.variants.tables import (
     all_rows,
     best,
+    factor_changes,
     factor_table,
     left_out,
     level_tables,
@@ -40,6 +41,18 @@ def test_what_the_stored_variants_say() -> None:
     anchors = level_tables(all_rows())["FREM: anchors"].query("dataset == 'compas'")
     assert len(anchors) == 6
     assert anchors["mean"].max() - anchors["mean"].min() < anchors["sd"].mean() * 1.5
+
+
+def test_changes_are_the_differences_of_the_table_split_by_split() -> None:
+    """The same numbers from :func:`factor_table`, computed on each split alone."""
+    rows = all_rows()
+    found = factor_changes(rows, measure="nonlinear_r2")
+    alone = [factor_table(part, method="frhsic") for _, part in rows.groupby("split")]
+    probe = [table.xs("nonlinear_r2", axis=1, level=1).dropna() for table in alone]
+    change = pd.concat([(table - table.loc[("base", "")]).mean(axis=1) for table in probe], axis=1)
+    expected = pd.DataFrame({"mean": change.mean(axis=1), "sd": change.std(axis=1)}).drop(("base", ""))
+    pd.testing.assert_frame_equal(found.sort_index(), expected.sort_index(), check_names=False)
+    assert found["mean"].is_monotonic_decreasing
 
 
 def test_rows_left_to_train_are_counted() -> None:

@@ -16,7 +16,6 @@ from frhsic_core.paper.figures.plots import (
     dataset_style,
     dataset_title,
     panels,
-    shade,
     style_of,
 )
 
@@ -210,35 +209,38 @@ def verdict_words(tables: Mapping[str, pd.DataFrame]) -> str:
     return "\n".join(sentences)
 
 
-def draw_factors(table: pd.DataFrame, *, base: tuple[str, str] | None = None) -> Figure:
-    """Draw nAUP of every level of every factor as shaded numbers, with one panel for each dataset.
+def draw_changes(tables: Mapping[str, pd.DataFrame], *, xlabel: str) -> Figure:
+    """Draw changes against a base as dots with bars of one standard deviation, with one panel for each measure.
 
-    ``table`` has rows (factor, level) and columns (dataset, measure). The row ``base`` has a frame.
+    A table has rows (factor, level) and the columns ``mean`` and ``sd``. All panels have the order of the first.
     """
-    from matplotlib.patches import Rectangle
-
-    datasets = list(dict.fromkeys(table.columns.get_level_values(0)))
-    keys = [(f"{factor} {level}".strip(), f"{factor}: {level}" if level else factor) for factor, level in table.index]
+    first = next(iter(tables.values()))
+    keys = [(f"{factor} {level}".strip(), f"{factor}: {level}" if level else factor) for factor, level in first.index]
     labels = [OPTION_WORDS.get(option, shown) for option, shown in keys]
-    figure, axes = panels(len(datasets), len(datasets), height=0.29 * len(table) + 1.5, sharey=True)
-    for axis, dataset in zip(axes[0], datasets, strict=True):
-        part = table[dataset]
-        shade(axis, part, fontsize=8.5, missing="–")
-        axis.spines[:].set_visible(True)
-        if base in set(table.index):
-            corner = (-0.5, list(table.index).index(base) - 0.5)
-            axis.add_patch(Rectangle(corner, part.shape[1], 1, fill=False, edgecolor="red", linewidth=2))
-        axis.set_yticks(range(len(labels)), labels, fontsize=9)
-        axis.set_title(dataset_title(dataset), fontsize=11)
-        axis.tick_params(length=0)
+    figure, axes = panels(len(tables), len(tables), height=0.24 * len(first) + 1.1, sharey=True)
+    for axis, (title, table) in zip(axes[0], tables.items(), strict=True):
+        part = table.loc[first.index]
+        place = range(len(part))
+        color = OKABE_ITO["blue"]
+        axis.errorbar(part["mean"], place, xerr=part["sd"], fmt="o", color=color, markersize=4, elinewidth=1)
+        axis.axvline(0.0, color="black", linewidth=0.8)
+        axis.set_title(title, fontsize=11)
+        axis.set_xlabel(xlabel, fontsize=9)
+        axis.grid(axis="y", linewidth=0.4, alpha=0.5)
+    axes[0, 0].set_yticks(range(len(labels)), labels, fontsize=9)
+    axes[0, 0].invert_yaxis()
     figure.tight_layout()
     return figure
 
 
-def draw_levels(tables: Mapping[str, pd.DataFrame], *, ylabel: str) -> Figure:
+def draw_levels(
+    tables: Mapping[str, pd.DataFrame], *, ylabel: str, published: Mapping[str, str] | None = None
+) -> Figure:
     """Draw a summary along the levels of a setting, with one panel for each setting and one line for each dataset.
 
     A panel's table has the columns ``dataset``, ``level`` (ordered categories), ``mean`` and ``sd``; bars are one sd.
+    ``published`` names the level of each panel that has a gray band. A level "median" is no point of a numeric scale:
+    no line leads to it.
     """
     figure, axes = panels(len(tables), 2, height=2.6, more=0.3, sharey=True)
     for axis, (title, table) in zip(axes.flat, tables.items(), strict=False):
@@ -249,9 +251,14 @@ def draw_levels(tables: Mapping[str, pd.DataFrame], *, ylabel: str) -> Figure:
             style = dataset_style(name)
             axis.errorbar(
                 place, part["mean"], yerr=part["sd"], color=style.color, marker=style.marker,
-                markersize=5, linewidth=1.2, elinewidth=0.7,
+                markersize=5, linestyle="none", elinewidth=0.7,
                 label=style.label,
             )  # fmt: skip
+            scale = [x for x, level in zip(place, part["level"], strict=True) if level != "median"]
+            axis.plot(scale, part["mean"][: len(scale)], color=style.color, linewidth=1.2)
+        if published is not None:
+            center = levels.index(published[title])
+            axis.axvspan(center - 0.3, center + 0.3, color="gray", alpha=0.2, linewidth=0)
         axis.set_xticks(range(len(levels)), levels, fontsize=9, rotation=20 if max(map(len, levels)) > 5 else 0)
         axis.set_title(title, fontsize=11)
         axis.grid(axis="y", linewidth=0.4, alpha=0.5)

@@ -155,15 +155,24 @@ def test_levels_take_the_colors_of_the_registry_and_draw_other_datasets_gray() -
     assert drawn == {"COMPAS": DATASETS["compas"].color, "mine": "#777777"}
 
 
-def test_factors_are_named_in_words() -> None:
+def test_no_line_leads_to_the_median_and_the_published_level_has_a_band() -> None:
+    level = pd.Categorical(["1", "2", "median"], categories=["1", "2", "median"])
+    table = pd.DataFrame({"dataset": "compas", "level": level, "mean": [0.1, 0.2, 0.3], "sd": 0.1})
+    axis = plots_comparisons.draw_levels({"σ": table}, ylabel="nAUP", published={"σ": "2"}).axes[0]
+    lines = [line for line in axis.lines if line.get_linestyle() == "-"]
+    assert [list(line.get_ydata()) for line in lines] == [[0.1, 0.2]]
+    (band,) = axis.patches
+    assert band.get_x() < 1 < band.get_x() + band.get_width()
+
+
+def test_changes_are_named_in_words_and_keep_the_order_of_the_first_panel() -> None:
     """Settings as one would say them; what needs no other words keeps its own."""
-    index = pd.MultiIndex.from_tuples([("base", ""), ("where", "representation"), ("batch", "64")])
-    columns = pd.MultiIndex.from_tuples([("acs_income", "GDP"), ("compas", "GDP")])
-    table = pd.DataFrame([[0.5, 0.25], [np.nan, 0.75], [1.0, 0.0]], index=index, columns=columns)
-    figure = plots_comparisons.draw_factors(table, base=("base", ""))
-    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["base", "no head term", "batch: 64"]
-    assert [axis.get_title() for axis in figure.axes] == ["ACS Income", "COMPAS"]
-    assert [text.get_text() for text in figure.axes[0].texts] == ["0.50", "–", "1.00"]
+    index = pd.MultiIndex.from_tuples([("where", "representation"), ("batch", "64")])
+    table = pd.DataFrame({"mean": [0.2, -0.1], "sd": [0.1, 0.05]}, index=index)
+    figure = plots_comparisons.draw_changes({"GDP": table, "probe": table[::-1]}, xlabel="change")
+    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["no head term", "batch: 64"]
+    for axis in figure.axes:
+        assert list(axis.containers[0].lines[0].get_xdata()) == [0.2, -0.1]
 
 
 def test_words_for_a_picture_hold_its_numbers() -> None:

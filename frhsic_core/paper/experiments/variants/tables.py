@@ -137,6 +137,29 @@ def factor_table(rows: pd.DataFrame, *, method: str) -> pd.DataFrame:
     return areas.loc[[v.name for v in shown]].set_axis(index)
 
 
+def factor_changes(rows: pd.DataFrame, *, measure: str) -> pd.DataFrame:
+    """Return how much nAUP changes when one setting of FRHSIC's base is changed, the largest gain first.
+
+    A line for each factor and level that was trained on every dataset: the mean and the standard deviation over the
+    splits of the difference to the base, which is averaged over the datasets in each split.
+    """
+    differences: dict[str, list[np.ndarray]] = {}
+    datasets = 0
+    for _, sweep in sweeps_of(rows, measure):
+        datasets += 1
+        single = dict(zip(sweep.methods, sweep.areas(np.eye(sweep.splits)).T, strict=True))
+        for name, values in single.items():
+            differences.setdefault(name, []).append(values - single["frhsic:base"])
+    lines = []
+    for variant in (*PUBLISHED, *VARIANTS):
+        found = differences.get(variant.name, [])
+        if variant.method == "frhsic" and variant.name != "frhsic:base" and len(found) == datasets:
+            change = np.mean(found, axis=0)
+            line = {"factor": variant.factor, "level": variant.level, "mean": change.mean(), "sd": change.std(ddof=1)}
+            lines.append(line)
+    return pd.DataFrame(lines).set_index(["factor", "level"]).sort_values("mean", ascending=False)
+
+
 # The settings of the rivals in their natural order; None is what was published.
 LEVELS: dict[str, tuple[str, str, tuple[str | None, ...], str]] = {
     "FREM: anchors": ("frem", "anchors", ("8", "16", None, "64", "128", "all"), "32"),
