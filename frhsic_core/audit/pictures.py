@@ -21,6 +21,7 @@ _LEFT, _RIGHT, _TOP = 62, 14, 16
 _SPLIT, _FLOOR = 282, 346  # the curve ends and the density starts; the density ends
 _POINTS = 160
 _INTERVALS = 40
+_LETTER, _TILTED = 10, 60  # width of a letter on a narrow screen; more height for tilted names
 
 
 def clean(text: object) -> str:
@@ -106,14 +107,14 @@ class _Frame:
         return parts
 
 
-def _axis_label(label: str) -> str:
+def _axis_label(label: str, extra: int = 0) -> str:
     middle = (_LEFT + WIDTH - _RIGHT) / 2
-    return f'<text class="label" x="{middle:.0f}" y="{HEIGHT - 14}" text-anchor="middle">{clean(label)}</text>'
+    return f'<text class="label" x="{middle:.0f}" y="{HEIGHT + extra - 14}" text-anchor="middle">{clean(label)}</text>'
 
 
-def _svg(parts: list[str], title: str) -> str:
+def _svg(parts: list[str], title: str, extra: int = 0) -> str:
     return (
-        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{clean(title)}" '
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT + extra}" role="img" aria-label="{clean(title)}" '
         f'preserveAspectRatio="xMidYMid meet">{"".join(parts)}</svg>'
     )
 
@@ -141,12 +142,12 @@ def curve_svg(attribute: AttributeAudit, curve: Curve, *, label: str, title: str
     parts.append(f'<polyline class="curve" points="{frame.line(s, mean)}"/>')
     edges, heights = density(curve)
     tallest = float(heights.max()) or 1.0
+    parts.append('<g class="people">')  # one opacity for all bars hides their seams
     for left, right, height in zip(edges[:-1], edges[1:], heights, strict=True):
         a, b = frame.x(left), frame.x(right)
         size = float(height) / tallest * (_FLOOR - _SPLIT - 6)
-        parts.append(
-            f'<rect class="people" x="{a:.1f}" y="{_FLOOR - size:.1f}" width="{b - a + 0.3:.1f}" height="{size:.1f}"/>'
-        )
+        parts.append(f'<rect x="{a:.1f}" y="{_FLOOR - size:.1f}" width="{b - a + 0.3:.1f}" height="{size:.1f}"/>')
+    parts.append("</g>")
     parts += frame.horizontal_axis(short(attribute.name))
     return _svg(parts, title)
 
@@ -172,13 +173,16 @@ def _levels_svg(attribute: AttributeAudit, curve: Curve, *, label: str, title: s
             f'<rect class="people" x="{x - width / 2:.1f}" y="{_FLOOR - size:.1f}" width="{width:.1f}" '
             f'height="{size:.1f}"/>'
         )
-        if k % every == 0:
-            name = attribute.categories[int(curve.s[k])] if attribute.categories else number(float(curve.s[k]))
-            name = name if len(name) <= 12 else name[:11] + "…"
-            parts.append(f'<text x="{x:.1f}" y="{_FLOOR + 17}" text-anchor="middle">{clean(name)}</text>')
+    names = [attribute.categories[int(s)] if attribute.categories else number(float(s)) for s in curve.s]
+    names = [name if len(name) <= 12 else name[:11] + "…" for name in names]
+    tilted = max(map(len, names[::every])) * _LETTER > every * (frame.x(1) - frame.x(0))
+    turn, anchor, extra = (" rotate(-35)", "end", _TILTED) if tilted else ("", "middle", 0)
+    for k in range(0, count, every):
+        place = f"translate({frame.x(k):.1f} {_FLOOR + 17}){turn}"
+        parts.append(f'<text transform="{place}" text-anchor="{anchor}">{clean(names[k])}</text>')
     parts.append(f'<line class="axis" x1="{_LEFT}" x2="{WIDTH - _RIGHT}" y1="{_FLOOR}" y2="{_FLOOR}"/>')
-    parts.append(_axis_label(short(attribute.name)))
-    return _svg(parts, title)
+    parts.append(_axis_label(short(attribute.name), extra))
+    return _svg(parts, title, extra)
 
 
 def draw(attribute: AttributeAudit, ax: Any = None, *, groups: int | None = None) -> Any:

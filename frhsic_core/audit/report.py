@@ -65,7 +65,7 @@ html[data-theme=dark] .frhsic-audit { --ink: #e8e8e8; --soft: #b4b4b4; --paper: 
 .frhsic-audit p, .frhsic-audit li { margin: .3rem 0; color: var(--ink); }
 .frhsic-audit .soft, .frhsic-audit figcaption { color: var(--soft); font-size: .9rem; }
 .frhsic-audit figure { margin: 1rem 0; }
-.frhsic-audit svg { width: 100%; max-width: 38rem; height: auto; display: block; }
+.frhsic-audit svg { width: 100%; max-width: 38rem; height: auto; display: block; overflow: visible; }
 .frhsic-audit svg text { font: 13px system-ui, sans-serif; fill: var(--ink); }
 .frhsic-audit .grid { stroke: var(--rule); stroke-width: .7; }
 .frhsic-audit .axis { stroke: var(--ink); }
@@ -80,17 +80,20 @@ html[data-theme=dark] .frhsic-audit { --ink: #e8e8e8; --soft: #b4b4b4; --paper: 
   background: var(--paper); }
 .frhsic-audit th, .frhsic-audit td { border-bottom: 1px solid var(--rule); padding: .3rem .5rem; text-align: right;
   color: var(--ink); background: var(--paper); }
+.frhsic-audit th, .frhsic-audit td:not(:first-child) { overflow-wrap: break-word; }
 .frhsic-audit th:first-child, .frhsic-audit td:first-child { text-align: left; }
 .frhsic-audit details { margin: .8rem 0; border: 1px solid var(--rule); border-radius: 4px; padding: .4rem .8rem; }
 .frhsic-audit summary { cursor: pointer; font-weight: 600; }
 .frhsic-audit .below { color: var(--good); } .frhsic-audit .above { color: var(--bad); }
 .frhsic-audit .undecided { color: var(--orange); }
 @media (max-width: 30rem) { .frhsic-audit { padding: .7rem; }
+  .frhsic-audit ul { padding-left: 1.2rem; } .frhsic-audit svg text { font-size: 17px; }
   .frhsic-audit th, .frhsic-audit td { padding: .25rem .2rem; font-size: .8rem; } }
 @media print { .frhsic-audit { --ink: #000; --soft: #333; --paper: #fff; --rule: #bbb; --blue: #0060a0; --people: #777;
   --orange: #b35c00; max-width: none; font-size: 11pt; }
   .frhsic-audit figure, .frhsic-audit tr { break-inside: avoid; }
-  .frhsic-audit h2, .frhsic-audit h3 { break-after: avoid; } }
+  .frhsic-audit h2, .frhsic-audit h3, .frhsic-audit summary { break-after: avoid; }
+  .frhsic-audit details::details-content { content-visibility: visible; block-size: auto; } }
 """
 PAGE_STYLE = """
 html { color-scheme: light dark; } body { margin: 0; background: #fff; }
@@ -285,7 +288,7 @@ def _version() -> str:
 
 def page(audit: Audit, verdicts: Sequence[Verdict] = ()) -> str:
     """Return the report as a whole HTML page."""
-    policy = "default-src 'none'; style-src 'unsafe-inline'"
+    policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"  # the empty icon
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'

@@ -98,7 +98,7 @@ def attribute_sentences(audit: Audit, attribute: AttributeAudit) -> list[str]:
     people = audit.unit
     said = [trend(audit, attribute)]
     said.append(
-        f"For 90 % of {people} the gap, the distance of the mean at their {name} from the overall mean, is at most "
+        f"For 90% of {people} the gap, the distance of the mean at their {name} from the overall mean, is at most "
         f"{number(curve.gap_below(0.9))}."
     )
     test = attribute.test

@@ -101,7 +101,7 @@ def test_everything_is_measured(full: Audit, data: pd.DataFrame) -> None:
 def test_it_says_so_in_sentences(full: Audit) -> None:
     text = str(full)
     assert "Scores rise by" in text
-    assert "For 90 % of people" in text
+    assert "For 90% of people" in text
     assert "more than chance would give (p = 0.005)" in text
     assert "Given experience" in text
     assert "Taken together" in text

@@ -103,12 +103,9 @@ def test_the_report_in_a_browser(report: Path, width: int, scheme: str) -> None:
     with playwright.sync_playwright() as play:
         arguments = ["--disable-gpu", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
         browser = play.chromium.launch(executable_path=CHROMIUM, args=arguments)
-        # The test's own scripts run past the page's policy, which forbids all scripts.
-        context = browser.new_context(
-            viewport={"width": width, "height": 900}, color_scheme=scheme, reduced_motion="reduce", bypass_csp=True
-        )
-        page = context.new_page()
+        options: Any = {"viewport": {"width": width, "height": 900}, "color_scheme": scheme, "reduced_motion": "reduce"}
         trouble: list[str] = []
+        page = browser.new_context(**options).new_page()
         page.on("console", lambda message: trouble.append(message.text) if message.type == "error" else None)
         page.on("pageerror", lambda error: trouble.append(str(error)))
         page.on("dialog", lambda dialog: trouble.append(dialog.message))
@@ -116,6 +113,9 @@ def test_the_report_in_a_browser(report: Path, width: int, scheme: str) -> None:
             "request",
             lambda request: None if request.url.startswith(("file:", "data:")) else trouble.append(request.url),
         )
+        page.goto(report.as_uri())
+        # The test's own scripts run past the page's policy, which forbids all scripts.
+        page = browser.new_context(**options, bypass_csp=True).new_page()
         page.goto(report.as_uri())
         page.eval_on_selector_all("details", "all => all.forEach(one => one.open = true)")
         wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
