@@ -1,16 +1,13 @@
 r"""Estimate the curve E[f | S = s] with a simultaneous band, and its mean distance from the overall mean (GDP).
 
 The rows are first summed into at most 256 bins of S, so that everything after one pass over the rows costs the same for
-a thousand rows and for a million. Four ideas make the band and the interval honest:
+a thousand rows and for a million. Three ideas make the band and the interval honest:
 
 * **Bias.** The bandwidth is the one that is best for a local *linear* fit (generalized cross-validation), but the curve
   is a local *quadratic* fit at that bandwidth. Its bias is of a smaller order than its standard error (robust bias
   correction; Calonico, Cattaneo and Farrell, 2018). An attribute with few distinct values is not smoothed at all.
 * **All values at once.** The band is m(s) ± c·se(s), where c is the quantile of the largest standardized error over s,
   from draws of the error process e. It covers the whole curve with the stated probability, not each point.
-* **Few rows at the ends.** The variance of the scores is estimated as well, and the windows at the ends of S have few
-  rows. Variances are averaged over a window twice as wide as that of the fit, and the draws of e repeat their
-  estimation: without smoothing every value of S has Student's t with its own degrees of freedom.
 * **GDP near zero.** The estimate of E|m(S) − E f| is biased upwards, because |x| is convex. For every s
 
       sign(m)·e  ≤  |m + e| − |m|  ≤  sign(m)·e  where the gap is clear, and  ≤  |e|  where it is not.
@@ -45,7 +42,6 @@ def _widest(rows: float) -> float:
 
 _WINDOW_ROWS = 30
 _WINDOW_SHARE = 0.02
-_VARIANCE_WINDOW = 2.0  # width of the window of the variance; that of the fit is 1
 _PSEUDO_ROWS = 2.0  # rows with the overall residual variance, added to each window: a window of equal scores has some
 
 
@@ -349,8 +345,7 @@ def fit_curve(
         bandwidth = min(_UNDERSMOOTH * bandwidth, _widest(effective.sum()))
         width = np.maximum(bandwidth * _central_range(bins.positions, share), reach)
         fit = smoother(bins.positions, share, width, 2)
-        distance = (bins.positions - bins.positions[:, None]) / (_VARIANCE_WINDOW * width[:, None])
-        window = np.maximum(0.0, 1.0 - distance**2)
+        window = np.maximum(0.0, 1.0 - ((bins.positions - bins.positions[:, None]) / width[:, None]) ** 2)
     else:
         fit = window = np.eye(m)
     fitted = fit @ means
@@ -360,10 +355,9 @@ def fit_curve(
     gap = fitted - (mean_of_all if center is None else center / unit)
 
     generator = np.random.default_rng(seed)
-    # The estimated variance of each window divided by the true one, if the scores were normal.
-    squares = 2.0 * generator.standard_gamma(0.5 * freedom, size=(draws, m))
-    ratio = (squares @ window.T + _PSEUDO_ROWS) / (window @ freedom + _PSEUDO_ROWS)
-    noise = generator.standard_normal((draws, m)) * error / np.sqrt(ratio)
+    # The variance of a window is an estimate as well: Student's t in place of the normal distribution.
+    scale = np.sqrt(freedom / generator.chisquare(freedom, size=(draws, 1)))
+    noise = generator.standard_normal((draws, m)) * error * scale
     masses = generator.standard_normal((draws, m)) * share / np.sqrt(np.where(effective > 0, effective, np.inf))
     process = noise @ fit.T
     if center is None:
@@ -407,8 +401,8 @@ def fit_curve(
 
 def _variance(
     means: Array, fitted: Array, fit: Array, window: Array, share: Array, spread: Array, effective: Array
-) -> tuple[Array, Array]:
-    """Return the residual variance at every bin, and the degrees of freedom that the rows of each bin add to it.
+) -> tuple[Array, float]:
+    """Return the residual variance at every bin, and the typical number of rows behind it.
 
     A fit follows its own data, so squared residuals are too small: their sum over a bin of c rows has the mean
     σ²(c − 2·L_kk + c·Σ_j L_kj²/c_j).
@@ -417,8 +411,10 @@ def _variance(
     squares = (spread / np.where(share > 0, share, 1.0) + (means - fitted) ** 2) * effective
     freedom = np.maximum(effective - 2.0 * np.diag(fit) + effective * ((fit * fit) @ inverse), 0.0)
     overall = squares.sum() / max(freedom.sum(), 1.0)
-    variance = (window @ squares + _PSEUDO_ROWS * overall) / (window @ freedom + _PSEUDO_ROWS)
-    return variance, freedom
+    local = window @ freedom
+    variance = (window @ squares + _PSEUDO_ROWS * overall) / (local + _PSEUDO_ROWS)
+    typical = float(np.median(local[effective > 0]))
+    return variance, max(typical, 3.0)
 
 
 def _inside(share: Array, smooth: bool) -> NDArray[np.bool_]:
@@ -433,4 +429,4 @@ def _half_width(process: Array, inside: NDArray[np.bool_], level: float) -> Arra
     deviation = process.std(0)
     safe = np.where(deviation > 0, deviation, 1.0)
     largest = np.abs(process[:, inside] / safe[inside]).max(1)
-    return float(np.quantile(largest, level, method="weibull")) * deviation
+    return float(np.quantile(largest, level)) * deviation
