@@ -211,14 +211,14 @@ class Audit:
         return _module("report").as_dict(self)
 
     def table(self) -> pd.DataFrame:
-        """Return one row for each attribute and measure, with its interval; effect sizes have a floor instead."""
+        """Return one row for each attribute and measure, with its interval and what chance alone gives, where defined."""
         lines: list[tuple[Any, ...]] = []
         for attribute in self.attributes:
             for measure in MEASURES:
                 found = attribute.interval(measure)
                 if found is not None:
-                    low, high = found[1:]
-                    lines.append((attribute.name, measure, found[0], low, high, np.nan, attribute.rows))
+                    by_chance = attribute.curve.floor if measure == "gdp" else np.nan
+                    lines.append((attribute.name, measure, *found, by_chance, attribute.rows))
             lines.append((attribute.name, "pvalue", attribute.test.pvalue, *[np.nan] * 3, attribute.test.rows))
             if attribute.label_test is not None:
                 test = attribute.label_test

@@ -19,7 +19,7 @@ from frhsic_core.paper.experiments.shared.paired import corrected_t, holm
 from frhsic_core.paper.experiments.shared.pareto import BAND, keeps, matched_index
 from frhsic_core.paper.runs.plan import Job, Study, units_of
 from frhsic_core.paper.runs.stored import stored_rows
-from frhsic_core.registry import CLOSED_FORMS, METHODS, PAPER_METHODS, SWEEP_DATASETS, resolve, titles
+from frhsic_core.registry import CLOSED_FORMS, METHODS, PAPER_METHODS, SWEEP_DATASETS, labels, resolve, titles
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,19 +32,16 @@ NARROW = ":narrow"
 SPLITS = tuple(range(42, 47))
 PROBE_ROWS = 2000
 FEWEST_SPLITS = 5
-#: The two measures of the figure: what the prediction reveals, and what the representation reveals.
-SHOWN = {"gdp_sample": "GDP of the prediction", "nonlinear_r2": "probe of the representation"}
-#: The columns of the full table. The last two are those of the study, the others those of the sweeps.
+# The two measures of the figure: what the prediction reveals, and what the representation reveals.
+SHOWN = labels(("gdp_sample", "nonlinear_r2"))
+# The columns of the full table. Two come from the study, the others from the sweeps.
 COLUMNS = {
-    "performance": "score",
-    "gdp_sample": "GDP",
-    "gdp_reference": "GDP, authors'",
-    "linear_r2": "linear probe",
-    "nonlinear_r2": "kernel probe",
-    "boosting_r2": "boosting probe",
+    **labels(("performance", "gdp_sample", "gdp_reference", "linear_r2", "nonlinear_r2")),
+    "boosting_r2": "boosting probe R²",
     "dcor": "dCor",
     "cpu_seconds": "CPU s",
 }
+
 
 
 def label(name: str) -> str:

@@ -24,7 +24,7 @@ from frhsic_core.paper.statements.sentences import FAILS, failing
 VERDICTS = {
     "holds": "holds",
     "no counterexample": "searched",
-    "a sentence fails": "sentence",
+    "holds; a sentence near it fails": "sentence",
     "needs a further condition": "condition",
 }
 _PAGE_PROOF = re.compile(r"^% proof of (\w[\w-]* (?:[\w.]*\d|bound))(?:, (.*))?$", re.MULTILINE)
@@ -108,7 +108,7 @@ def standings(rows: Iterable[Mapping[str, Any]]) -> list[Standing]:
         if number in broken:
             verdict = "needs a further condition"
         elif any(row["verdict"] == FAILS for row in own):
-            verdict = "a sentence fails"
+            verdict = "holds; a sentence near it fails"
         else:
             verdict = "holds" if one.proved or not statement.needs_verdict else "no counterexample"
         found.append(Standing(statement, here, formal, one.evidence, verdict))
