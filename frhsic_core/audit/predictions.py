@@ -211,7 +211,7 @@ class Audit:
         return _module("report").as_dict(self)
 
     def table(self) -> pd.DataFrame:
-        """Return one row for each attribute and measure, with its interval and what chance alone gives, where defined."""
+        """Return one row for each attribute and measure, with its interval or what chance alone gives."""
         lines: list[tuple[Any, ...]] = []
         for attribute in self.attributes:
             for measure in MEASURES:

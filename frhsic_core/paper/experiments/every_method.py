@@ -43,7 +43,6 @@ COLUMNS = {
 }
 
 
-
 def label(name: str) -> str:
     """Return the name of a method in figures and tables; ``*`` marks those that need S to predict."""
     if name == WHITENED:
@@ -109,7 +108,8 @@ def _networks(unit: dict[str, Any], splits: SplitStack) -> list[tuple[int, float
     recipe = next(
         job.recipe
         for job in experiment.jobs()
-        if (job.recipe.method, job.recipe.option) == wanted
+        if isinstance(job, Job)
+        and (job.recipe.method, job.recipe.option) == wanted
         and (job.recipe.task.dataset, job.recipe.task.variant, job.recipe.task.protocol)
         == (dataset, "reference", "reference")
     )
@@ -227,10 +227,10 @@ def matched(rows: pd.DataFrame, measure: str, *, band: float = BAND) -> pd.DataF
             if len(whole) < FEWEST_SPLITS:
                 continue
             base = unfair.loc[whole]
-            others = [(values[whole].to_numpy().T, len(whole)) for values in (score, dependence)]
-            means = [(values.sum(0) - values) / (n - 1) for values, n in others]  # without the split itself
+            kept = [values[whole].to_numpy().T for values in (score, dependence)]
+            first, second = ((values.sum(0) - values) / (len(whole) - 1) for values in kept)  # without the split itself
             level = (base["performance"].sum() - base["performance"].to_numpy()) / (len(whole) - 1)
-            place = matched_index(*means, level, higher=higher, band=band)
+            place = matched_index(first, second, level, higher=higher, band=band)
             if (place < 0).any():
                 continue
             rows_of = indexed.loc[list(zip(score.index[place], whole, strict=True))]

@@ -138,7 +138,7 @@ def _frontier(axis: Axes, rows: pd.DataFrame, dependence: str, chosen: str) -> N
         inside = sign * (path["performance"] - cut) >= 0
         color = style.color if name == chosen else "#9a9a9a"
         order = 4 if name == chosen else 2
-        drawn = axis.plot(path[dependence], path["performance"], color=color, zorder=order,
+        drawn: list[Any] = axis.plot(path[dependence], path["performance"], color=color, zorder=order,
                           linewidth=1.8 if name == chosen else 0.9)  # fmt: skip
         if name == chosen:
             sd = spreads.loc[name].sort_index()
