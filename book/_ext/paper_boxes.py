@@ -103,7 +103,7 @@ def _number_contents(app: Any, pagename: str, templatename: str, context: dict[s
     if make is None:
         return
     found = getattr(app.env, "paper_statements", {})
-    numbers = {PurePosixPath(name).name: short_numbers(listed) for name, listed in found.items()}
+    numbers = {PurePosixPath(name).name: listed for name, listed in found.items()}
 
     def with_numbers(*arguments: Any, **options: Any) -> Any:
         contents = make(*arguments, **options)
@@ -111,9 +111,11 @@ def _number_contents(app: Any, pagename: str, templatename: str, context: dict[s
             for link in contents.select("a.reference.internal"):
                 href = link.get("href") or ""
                 name = PurePosixPath(href).stem if href != "#" else PurePosixPath(pagename).name
-                if numbers.get(name) and not link.select(".statements"):  # the theme may ask twice
+                words = link.get_text()
+                missing = short_numbers([number for number in numbers.get(name, []) if number not in words])
+                if missing and not link.select(".statements"):  # the theme may ask twice
                     mark = contents.new_tag("span", attrs={"class": "statements"})
-                    mark.string = numbers[name]
+                    mark.string = missing
                     link.extend([" ", mark])
         return contents
 
