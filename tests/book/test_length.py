@@ -10,7 +10,7 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 CORE_HOURS = 5.0
-TABLES = 130
+TABLES = 65
 
 
 @pytest.fixture(scope="module")
