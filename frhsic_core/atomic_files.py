@@ -7,7 +7,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -38,26 +38,33 @@ def write_together(files: Mapping[Path, Callable[[Any], Any]]) -> None:
     for path in files:
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    with ExitStack() as unfinished:
-        complete = []
+    unfinished: dict[str, Path] = {}
+    try:
         for path, write in files.items():
             path.parent.mkdir(parents=True, exist_ok=True)
             handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-            unfinished.callback(Path(name).unlink, missing_ok=True)
+            unfinished[name] = path
             with os.fdopen(handle, "wb") as file:
                 write(file)
-                file.flush()
-                os.fsync(file.fileno())
+                _to_disk(file)
             os.chmod(name, 0o644)  # a temporary file is readable by its owner only
-            complete.append((name, path))
-        for name, path in complete:
+        for name, path in unfinished.items():
             os.replace(name, path)
+    except BaseException:
+        for name in unfinished:
+            Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _to_disk(file: BinaryIO) -> None:
+    file.flush()
+    os.fsync(file.fileno())
 
 
 def move_into_place(temporary: str | os.PathLike[str], path: str | os.PathLike[str]) -> None:
     """Flush a complete file to the disk and rename it to ``path``, which must be in the same folder."""
     with open(temporary, "rb+") as file:
-        os.fsync(file.fileno())
+        _to_disk(file)
     os.replace(temporary, path)
 
 

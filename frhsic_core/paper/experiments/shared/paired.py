@@ -125,7 +125,7 @@ def corrected_half_width(sd: Any, splits: int, *, test_share: float = 0.2) -> An
 
     Examples
     --------
-    >>> round(corrected_half_width(1.0, 25), 3)
+    >>> round(float(corrected_half_width(1.0, 25)), 3)
     1.111
     """
     return stats.t.ppf(0.975, splits - 1) * sd / np.sqrt(splits) * corrected_scale(splits, test_share=test_share)
