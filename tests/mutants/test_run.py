@@ -134,7 +134,7 @@ def test_ctrl_c_keeps_results(tmp_path: Path) -> None:
     while time.monotonic() < deadline and not (out.exists() and json.loads(out.read_text())["mutants"]):
         time.sleep(0.1)
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=20)
+    _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "resumes" in errors
     assert [record["outcome"] for record in json.loads(out.read_text())["mutants"].values()] == ["killed"]
