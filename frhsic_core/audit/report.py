@@ -247,13 +247,18 @@ def _effects(effects: dict[str, Any]) -> str:
     return _table(("effect size", "value", "by chance", "rows"), rows)
 
 
+def _certain(difference: float) -> str:
+    """Return a difference along the curve, which is zero if its band allows none."""
+    return number(difference) if difference else "not certain"
+
+
 def _groups(attribute: AttributeAudit) -> str:
     rows = []
     for groups in attribute.groups:
         low, high = (value_name(attribute, s) for s in groups.where)
         rows.append((
-            str(groups.groups), number(groups.gdp), number(groups.difference), number(groups.range),
-            f"{number(groups.inside)} ({low} to {high})", percent(groups.hidden),
+            str(groups.groups), number(groups.gdp), number(groups.difference), _certain(groups.range),
+            f"{_certain(groups.inside)} ({low} to {high})" if groups.inside else _certain(0.0), percent(groups.hidden),
         ))  # fmt: skip
     head = ("groups", "GDP", "largest difference of groups", "along the curve", "inside one group", "variance hidden")
     return _table(head, rows)

@@ -76,7 +76,9 @@ def trend(audit: Audit, attribute: AttributeAudit) -> str:
     name = short(attribute.name)
     what = subject(audit, attribute)
     if is_flat(curve):
-        return f"No difference along {name} is certain: a constant lies inside the band of the curve."
+        if attribute.test.pvalue > 0.05:
+            return f"No dependence on {name} was found: a constant lies inside the band of the curve."
+        return f"{what} depend on {name}, but no difference of the mean between two values of {name} is certain."
     low, high = curve.extremes()
     size = number(curve.certain_difference())
     ends = sorted((low, high), key=lambda k: curve.s[k])
@@ -112,8 +114,8 @@ def attribute_sentences(audit: Audit, attribute: AttributeAudit) -> list[str]:
         f"{number(curve.gdp_low)} to {number(curve.gdp_high)}. Without any dependence the estimate would be about "
         f"{number(curve.floor)}."
     )
-    if not is_flat(curve):
-        said.append(_where(audit, attribute))
+    if not is_flat(curve) or test.pvalue <= 0.05:
+        said.append(f"The gap is largest around {_where(audit, attribute, curve)}")
     strength = attribute.effects.get("distance_correlation")
     probe = attribute.effects.get("nonlinear_r2")
     if strength is not None and probe is not None and test.pvalue <= 0.05:
@@ -128,15 +130,21 @@ def attribute_sentences(audit: Audit, attribute: AttributeAudit) -> list[str]:
     return said
 
 
-def _where(audit: Audit, attribute: AttributeAudit) -> str:
-    region = attribute.curve.largest()
+def _where(audit: Audit, attribute: AttributeAudit, curve: Curve) -> str:
+    region = curve.largest()
     side = "above" if region.gap > 0 else "below"
+    certain = region.gap_low > 0 or region.gap_high < 0
+    doubt = (
+        ""
+        if certain
+        else f" This is not certain: the band is from {number(region.gap_low)} to {number(region.gap_high)}."
+    )
     name = short(attribute.name)
     low, high = value_name(attribute, region.low), value_name(attribute, region.high)
     place = f"{name} {low}" if low == high else f"{name} {low} to {high}"
     return (
-        f"The gap is largest around {place}: the mean is up to {number(abs(region.gap))} {side} the overall mean. "
-        f"{region.rows:,} {audit.unit} ({percent(region.share)}) are there."
+        f"{place}: the mean is up to {number(abs(region.gap))} {side} the overall mean. "
+        f"{region.rows:,} {audit.unit} ({percent(region.share)}) are there.{doubt}"
     )
 
 
@@ -201,10 +209,13 @@ def _given_sentences(audit: Audit, attribute: AttributeAudit) -> list[str]:
         return []
     controls = " and ".join(map(short, given.controls))
     verdict = "is more than chance would give" if given.test.pvalue <= 0.05 else "could be chance"
-    return [
+    said = (
         f"Given {controls}, the mean gap along {short(attribute.name)} that is left is {_interval(given.curve)}; the "
         f"dependence that is left {verdict} (p = {number(given.test.pvalue)})."
-    ]
+    )
+    if given.test.pvalue <= 0.05:
+        said += f" It is largest around {_where(audit, attribute, given.curve)}"
+    return [said]
 
 
 def other_sentences(audit: Audit) -> list[str]:

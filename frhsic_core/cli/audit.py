@@ -33,7 +33,7 @@ def audit(
     json: Annotated[Path | None, typer.Option(help="Write the JSON to this file instead.")] = None,
     fail_above: Annotated[
         list[str] | None,
-        typer.Option(help="Threshold for a gate, such as gdp=0.05 or gdp[age]=0.05. Can be repeated."),
+        typer.Option(help="Threshold for a gate, such as gdp=0.05 or gdp\\[age]=0.05. Can be repeated."),
     ] = None,
     unit: Annotated[str, typer.Option(help="What a row is, for the sentences.")] = "people",
     max_rows: Annotated[int, typer.Option(min=100, help="Audit a random sample of a larger file.")] = 5_000_000,
@@ -130,7 +130,7 @@ def _audit(
         verdicts = decide(result, thresholds)
     written = save(result, out, verdicts=verdicts, json_path=json)
     shown = console()
-    for sentence in [*map(str, verdicts), *result.sentences]:
+    for sentence in [*result.sentences, *map(str, verdicts)]:
         shown.print(f"- {sentence}", markup=False, soft_wrap=True)
     shown.print(f"Report: {', '.join(map(str, reversed(written)))}", markup=False, soft_wrap=True)
     return exit_status(verdicts)
