@@ -116,6 +116,7 @@ def test_table_dict_and_markdown_agree(full: Audit) -> None:
     first = value["attributes"][0]
     assert first["measures"]["gdp"]["low"] == table.loc[("age", "gdp"), "low"]
     assert table.loc[("age", "gdp_given"), "value"] == first["given"]["curve"]["gdp"]
+    assert table.loc[("age", "gdp"), "by_chance"] == full["age"].curve.floor
     assert f"| age | gdp | {number(first['measures']['gdp']['value'])} |" in full.to_markdown()
     assert value["sentences"] == full.sentences
 

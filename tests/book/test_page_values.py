@@ -129,6 +129,7 @@ def test_the_counts_of_the_ledger_are_of_measured_lines() -> None:
     assert values["undecided"] == measured["compatible, not decided"]
     judged = values["reproduced"] + values["undecided"] + values["contradicted"]
     assert judged + measured["cannot be judged"] == values["measured"]
+    assert values["open"] == measured["cannot be judged"]
 
 
 def test_numbers_for_the_authors() -> None:

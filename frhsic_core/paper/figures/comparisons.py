@@ -184,31 +184,6 @@ def draw_verdicts(tables: Mapping[str, pd.DataFrame]) -> Figure:
     return figure
 
 
-def verdict_words(tables: Mapping[str, pd.DataFrame]) -> str:
-    """Return the same comparisons as text, one sentence for each panel and test.
-
-    The corrected test comes first, then what only the signed-rank test finds.
-    """
-
-    def named(chosen: pd.DataFrame) -> str:
-        parts = [
-            f"{', '.join(style_of(r).label for r in part['rival'])} on {dataset_title(str(name))}"
-            for name, part in chosen.groupby("dataset", sort=False)
-        ]
-        return "; ".join(parts) or "none"
-
-    sentences = []
-    for title, table in tables.items():
-        alone = table[table["verdict_corrected"] == "undecided"]
-        for test, part, column in (
-            ("corrected test", table, "verdict_corrected"),
-            ("signed-rank test only", alone, "verdict"),
-        ):
-            sides = [f"{WORDS[v].capitalize()} than {named(part[part[column] == v])}." for v in ("ahead", "behind")]
-            sentences.append(f"{title}, {test}. {' '.join(sides)}")
-    return "\n".join(sentences)
-
-
 def draw_changes(tables: Mapping[str, pd.DataFrame], *, xlabel: str) -> Figure:
     """Draw changes against a base as dots with bars of one standard deviation, with one panel for each measure.
 

@@ -16,7 +16,6 @@ from frhsic_core.registry import DATASETS, DEPENDENCE, METHODS, OKABE_ITO, title
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from matplotlib.image import AxesImage
 
 # A figure is as wide as the text column, so that its letters keep their size; the resolution allows enlarging it.
 WIDTH = 7.4  # inches
@@ -282,18 +281,6 @@ def panels(count: int, columns: int, *, height: float, more: float = 0.0, **opti
     for axis in axes.flat[count:]:
         axis.set_axis_off()
     return figure, axes
-
-
-def shade(axis: Axes, table: pd.DataFrame, *, fontsize: float, missing: str) -> AxesImage:
-    """Draw a table of numbers from 0 to 1 as shaded cells; the titles of its columns are below."""
-    values = table.to_numpy(float)
-    image = axis.imshow(np.ma.masked_invalid(values), cmap="cividis", vmin=0.0, vmax=1.0, aspect="auto")
-    for (i, j), value in np.ndenumerate(values):
-        if text := missing if np.isnan(value) else f"{value:.2f}":
-            color = "white" if value < 0.55 else "black"
-            axis.text(j, i, text, ha="center", va="center", fontsize=fontsize, color=color)
-    axis.set_xticks(range(values.shape[1]), list(table.columns), rotation=35, ha="right", fontsize=9)
-    return image
 
 
 def _legend(figure: Figure, axes: np.ndarray, used: int, handles: list[Any], labels: list[str]) -> None:

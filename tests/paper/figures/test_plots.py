@@ -132,7 +132,7 @@ def test_a_frontier_ends_below_unfair_and_marks_what_leaves() -> None:
 
 
 def test_verdicts_tell_the_two_tests_apart() -> None:
-    """Full color for the corrected test, pale for the signed-rank test alone, grey for neither; the same in words."""
+    """Full color for the corrected test, pale for the signed-rank test alone, grey for neither."""
     colors = {name: matplotlib.colors.to_rgba(c) for name, c in plots_comparisons.VERDICT_COLORS.items()}
     pale = {name: matplotlib.colors.to_rgba(c) for name, c in plots_comparisons.PALE_COLORS.items()}
     figure = plots_comparisons.draw_verdicts({"GDP": verdicts()})
@@ -141,10 +141,6 @@ def test_verdicts_tell_the_two_tests_apart() -> None:
         (0, 0): colors["ahead"], (1, 0): pale["behind"], (0, 1): pale["undecided"], (1, 1): colors["behind"],
     }  # fmt: skip
     assert [text.get_text() for text in figure.axes[0].texts] == ["+0.20", "−0.10", "+0.05", "−0.30"]
-    assert plots_comparisons.verdict_words({"GDP": verdicts()}).splitlines() == [
-        "GDP, corrected test. Better than FREM on Adult. Worse than Reg-GDP on ACS Income.",
-        "GDP, signed-rank test only. Better than none. Worse than Reg-GDP on Adult.",
-    ]
 
 
 def test_levels_take_the_colors_of_the_registry_and_draw_other_datasets_gray() -> None:
