@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from frhsic_core.paper.experiments.how_fast import FORMS, OURS, TRACE, ratios, smallest_seconds
+from frhsic_core.paper.experiments.levels_and_power import FACTORS, LAWS, level_interval, rates
 from frhsic_core.paper.runs.stored import stored_rows
 
 MILLION = 1_000_000
@@ -61,12 +62,57 @@ def test_other_libraries_take_longer_and_more_memory(cpu) -> None:
     assert set(found.loc[found["n"] == 20_000, "implementation"]) == {OURS}
 
 
+def test_the_trace_on_a_gpu_takes_more_than_200_times_as_long(gpu) -> None:
+    found = ratios(gpu, "gradient").set_index(["n", "implementation"])
+    assert found.loc[(20_000, TRACE), "ratio"] > 200.0
+    assert found.loc[(20_000, TRACE), "mebibytes"] / 1024 == pytest.approx(9.0, abs=0.5)
+
+
 def test_the_forms_of_a_training_step(cpu, gpu) -> None:
-    many = ratios(gpu, "training", to=next(iter(FORMS))).set_index("implementation")["ratio"]
-    assert (many.drop(["FRHSIC, whitened", "FRHSIC, whitened, on Z and output"]) < 2.0).all()
+    many = ratios(gpu, "training", to=next(iter(FORMS))).set_index(["d", "implementation"])["ratio"]
+    whitened = ["FRHSIC, whitened", "FRHSIC, whitened, on Z and output"]
+    assert (many[4] < 2.0).all()
+    assert (many[50].drop(whitened) < 2.0).all()
     assert many.max() < 3.0
-    # What whitening adds, beside all that this form adds.
-    assert (many["FRHSIC, whitened"] - many["FRHSIC, standardized"]) / (many["FRHSIC, whitened"] - 1.0) > 1 / 3
+    # Whitening is the largest of the steps from no penalty to this form.
+    order = ["no penalty", "FRHSIC, fixed bandwidth", "FRHSIC, bandwidth of every batch", "FRHSIC, standardized"]
+    added = many[50][[*order, whitened[0]]].diff()
+    assert added.idxmax() == whitened[0]
     one = ratios(cpu, "training", to=next(iter(FORMS)))
     assert {4, 50} == set(one["d"])
     assert (one["ratio"] < 4.0).all()
+
+
+def test_the_time_of_a_test(cpu, gpu) -> None:
+    found = gpu[(gpu["part"] == "test") & (gpu["implementation"] == OURS)].set_index("n")
+    assert found.loc[100_000, "seconds"] == pytest.approx(3.0, abs=0.3)
+    assert found.loc[MILLION, "seconds"] / 60 == pytest.approx(5.0, abs=0.5)
+    assert (gpu.loc[gpu["part"] == "test", "mebibytes"] < 2048).all()
+    one_thread = ratios(cpu, "test").set_index(["n", "implementation"])
+    assert one_thread.loc[(5_000, "hyppo"), "ratio"] > 100.0
+    assert (one_thread["permutations"] == 100).all()
+
+
+@pytest.fixture(scope="module")
+def tests_of_independence() -> pd.DataFrame:
+    return stored_rows("levels_and_power")
+
+
+def test_the_level_of_the_aggregated_test(tests_of_independence) -> None:
+    low, high = level_interval(2000)
+    levels = rates(tests_of_independence, "level")["aggregated"]
+    assert levels.between(low, high).all()
+    assert {(law, n) for law in LAWS for n in (50, 200, 1000, 2000)} == set(levels.dropna().index)
+
+
+def test_the_power_of_the_aggregated_test(tests_of_independence) -> None:
+    power = rates(tests_of_independence, "power")
+    gap = power[["permutation", "dcor", "ksg"]].max(axis=1) - power["aggregated"]
+    large, small = power.xs(500, level="n"), power.xs(200, level="n")
+    assert len(large) == 8
+    assert large["aggregated"].min() >= 0.97
+    assert gap.xs(500, level="n").max() <= 0.01 + 1e-9
+    assert (large.loc[large["permutation"] < 0.2, "aggregated"] > 0.9).all()
+    assert 0.15 < gap.xs(200, level="n").max() <= 0.18
+    single = small[["permutation", *(f"factor {f:g}" for f in FACTORS)]].max(axis=1)
+    assert single["sin 4"] == pytest.approx(2 / 3, abs=0.02)
