@@ -116,3 +116,14 @@ def test_the_power_of_the_aggregated_test(tests_of_independence) -> None:
     assert 0.15 < gap.xs(200, level="n").max() <= 0.18
     single = small[["permutation", *(f"factor {f:g}" for f in FACTORS)]].max(axis=1)
     assert single["sin 4"] == pytest.approx(2 / 3, abs=0.02)
+
+
+def test_the_tests_given_a_third_variable(tests_of_independence) -> None:
+    levels, power = (rates(tests_of_independence, kind).xs(100, level="n") for kind in ("given level", "given power"))
+    low, high = level_interval(1000)
+    assert len(levels) == 7
+    assert (levels["aggregated"] <= high).all()
+    assert levels.loc["three columns", "aggregated"] < low
+    assert levels.loc["sine", "kci"] > 0.2
+    assert len(power) == 6
+    assert (power["aggregated"] - power["kci"]).abs().max() <= 0.04
