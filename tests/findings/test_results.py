@@ -117,6 +117,22 @@ def test_nobody_is_alone_on_a_frontier(points) -> None:
     assert ((points > 0).sum() > 1).all()
 
 
+def test_under_the_text_protocol_frem_keeps_most_of_unfairs_gdp_on_the_classification_datasets(rows) -> None:
+    text = rows["text"]
+    means = text[text["task"] != "regression"].groupby(["dataset", "method", "lam"])["gdp_reference"].mean()
+    unfair = means.xs("unfair", level="method").droplevel("lam")
+    share = means.xs("frem", level="method") / unfair
+    assert share.index.get_level_values("dataset").nunique() == 4
+    assert share.min() > 0.7
+
+
+def test_three_of_the_five_wins_by_the_papers_gdp_are_against_frem() -> None:
+    found = main_family("text", measure="gdp_reference")
+    won = found.loc[found["verdict_corrected"] == "ahead", "rival"]
+    assert len(won) == 5
+    assert (won == "frem").sum() == 3
+
+
 @pytest.fixture(scope="module")
 def counts() -> dict[str, pd.DataFrame]:
     return {protocol: headline(protocol) for protocol in PROTOCOLS}

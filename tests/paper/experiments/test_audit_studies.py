@@ -7,11 +7,13 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from frhsic_core.audit.curve import cut, fit_curve
 from frhsic_core.paper.experiments import audit_coverage, audit_examples
 from frhsic_core.paper.runs.runner import run_experiment
 from frhsic_core.paper.runs.store import ResultStore
+from frhsic_core.paper.runs.stored import stored_rows
 
 
 @pytest.mark.parametrize("module", [audit_coverage, audit_examples])
@@ -47,3 +49,10 @@ def test_the_full_plans_have_distinct_units() -> None:
     assert len(set(units)) == len(units)
     assert {dict(unit)["n"] for unit in units} == {200, 2000, 20_000}
     assert min(dict(unit)["draws"] for unit in units) >= 200
+
+
+def test_one_combination_alone_covers_too_rarely_beyond_chance() -> None:
+    rows = stored_rows("audit_coverage")
+    curves = rows[rows["kind"] == "curve"].set_index(["law", "shape", "score", "n"])
+    chance = binom.cdf(curves["band"], curves["draws"], audit_coverage.LEVEL) * len(curves)
+    assert list(curves.index[chance < 0.05]) == [("log-normal", "wave", "probability", 200)]
