@@ -301,3 +301,19 @@ def test_a_point_without_evidence_is_a_question() -> None:
         chapters = " ".join(re.findall(r"(?m)^:chapter: (.*)$", body)).split()
         shown = [name for name in chapters if (ROOT / "notebooks" / f"{name}.md").is_file()]
         assert shown or ":claim:" in body or ":file:" in body or ":question:" in body, title
+
+
+def test_the_learning_goals_belong_to_the_sessions() -> None:
+    text = (ROOT / "book" / "teaching.md").read_text(encoding="utf-8")
+    pages = r"\{(?:chapter|doc)\}`(\w+)`"
+    rows = re.findall(r"(?m)^\| (\d+) \| ([^|]+) \| ([^|]+) \|", text)
+    sessions = {(int(number), topic): re.findall(pages, assigned) for number, topic, assigned in rows}
+    goals = text.partition("## Learning goals")[2].partition("\n## ")[0]
+    listed = re.findall(r"(?m)^(\d+)\. \*\*(.+?)\.\*\* (.+)\n((?: +- .+\n)+)", goals)
+    assert {(int(number), topic): re.findall(pages, assigned) for number, topic, assigned, _ in listed} == sessions
+    assert len(sessions) == 12
+    assert {found.count("- ") for *_, found in listed} <= {2, 3}
+    for *_, assigned, found in listed:
+        chapters = [ROOT / "notebooks" / f"{name}.md" for name in re.findall(r"\{chapter\}`(\w+)`", assigned)]
+        words = "".join(path.read_text(encoding="utf-8") for path in chapters)
+        assert all(f":label: {label}" in words for label in re.findall(r"\{prf:ref\}`([\w-]+)`", found))
