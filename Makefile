@@ -3,6 +3,9 @@ SHELL := /bin/bash
 PYTHON ?= python3
 JOBS ?= 2
 BIN := .venv/bin
+# `make book SOLUTIONS=no` and `make pdf SOLUTIONS=no` leave the solutions of the exercises out, for a course.
+SOLUTIONS ?= yes
+export FRHSIC_SOLUTIONS := $(SOLUTIONS)
 # Small tensors on many threads are up to ninety times slower than on one.
 export OMP_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
@@ -17,7 +20,7 @@ help:  ## show this list
 setup:  ## set up .venv, or repair it
 	@PYTHON=$(PYTHON) .ci/install
 
-book: setup  ## build the book: _build/html/index.html
+book: setup  ## build the book: _build/html/index.html (SOLUTIONS=no: without solutions)
 	@rm -rf _build book/generated
 	$(BIN)/jupyter-book build -W -n --keep-going .
 	@test -f _build/html/index.html || { echo "The build wrote no _build/html/index.html. Check that the version of jupyter-book is below 2." >&2; exit 1; }

@@ -3,11 +3,15 @@
 A chapter keeps each solution next to its exercise, in a box titled "Solutions" (or "Solution"), so that a notebook is
 complete. On the pages the boxes are gone. ``book/solutions`` lists the solutions of all chapters, and every exercise
 links to its solution and back.
+
+A course may want a book without solutions. With the variable ``FRHSIC_SOLUTIONS=no`` (or ``exercise_solutions: false``
+in ``_config.yml``) the exercises stay, and the pages, the search index and the notebooks for download have no solution.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import textwrap
 from pathlib import Path
@@ -18,12 +22,26 @@ from sphinx import addnodes
 from sphinx.util import logging
 
 PAGE = "book/solutions"
+VARIABLE = "FRHSIC_SOLUTIONS"
+EMPTY = "(ch-solutions)=\n# Solutions to the exercises\n\nThis edition is for a course and has no solutions.\n"
 BOX = re.compile(r"(?ms)^(:{3,})\{dropdown\} Solutions?[ \t]*\n(.*?)^\1[ \t]*$\n?")
 logger = logging.getLogger(__name__)
 
 
-def split(text: str, name: str) -> tuple[str, list[str]]:
+def are_wanted(value: str) -> bool:
+    """Return whether the book shows solutions, from ``yes`` or ``no``.
+
+    A typing error must not publish the solutions, so that every other word is an error.
+    """
+    if value not in ("yes", "no"):
+        raise ValueError(f"{VARIABLE} is {value!r}. Use yes or no.")
+    return value == "yes"
+
+
+def split(text: str, name: str, *, linked: bool = True) -> tuple[str, list[str]]:
     """Return the text of a cell without its solutions, and the solutions.
+
+    A link to the page of solutions takes the place of the last box, unless ``linked`` is false.
 
     Examples
     --------
@@ -32,7 +50,7 @@ def split(text: str, name: str) -> tuple[str, list[str]]:
     """
     found = [match[2] for match in BOX.finditer(text)]
     left = iter(range(len(found) - 1, -1, -1))
-    link = f"{{ref}}`All solutions of this chapter <solutions-{name}>`\n"
+    link = f"{{ref}}`All solutions of this chapter <solutions-{name}>`\n" if linked else ""
     return BOX.sub(lambda match: "" if next(left) else link, text), found
 
 
@@ -41,6 +59,17 @@ def as_list(found: list[str]) -> str:
     if len(found) == 1 and re.match(r"\s*1\. ", found[0]):
         return found[0]
     return "".join(f"{i}. {textwrap.indent(text.strip(), '   ').lstrip()}\n" for i, text in enumerate(found, 1))
+
+
+def stripped(source: str, name: str, *, linked: bool) -> str:
+    """Return the JSON text of a notebook without its solutions."""
+    if "{dropdown} Solution" not in source:
+        return source
+    notebook = json.loads(source)
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "markdown":
+            cell["source"] = split("".join(cell["source"]), name, linked=linked)[0]
+    return json.dumps(notebook)
 
 
 def prose(path: Path) -> str:
@@ -75,14 +104,21 @@ def _in_order(site: Any, document: Any) -> list[str]:
 
 def _move(app: Any, docname: str, source: list[str]) -> None:
     """Fill the page of solutions, and take the boxes out of a chapter."""
-    if docname == PAGE:
+    shown = app.config.exercise_solutions
+    if docname == PAGE and shown:
         source[0] += all_solutions([Path(app.env.doc2path(name)) for name in chapters(app)])
-    elif str(app.env.doc2path(docname)).endswith(".ipynb") and "{dropdown} Solution" in source[0]:
-        notebook = json.loads(source[0])
-        for cell in notebook["cells"]:
-            if cell["cell_type"] == "markdown":
-                cell["source"] = split("".join(cell["source"]), docname.rpartition("/")[2])[0]
-        source[0] = json.dumps(notebook)
+    elif docname == PAGE:
+        source[0] = EMPTY
+    elif str(app.env.doc2path(docname)).endswith(".ipynb"):
+        source[0] = stripped(source[0], docname.rpartition("/")[2], linked=shown)
+
+
+def _strip_downloads(app: Any, exception: Exception | None) -> None:
+    """Take the solutions out of the copied notebooks, which are the files behind the download button."""
+    if exception is None and not app.config.exercise_solutions:
+        for path in Path(app.outdir, "_sources").rglob("*.ipynb*"):
+            text = stripped(path.read_text(encoding="utf-8"), path.stem, linked=False)
+            path.write_text(text, encoding="utf-8")
 
 
 def _items(section: nodes.section) -> list[nodes.list_item]:
@@ -107,7 +143,8 @@ def _pair(app: Any, doctree: nodes.document) -> None:
     """Link exercises and solutions; a chapter that has not as many of the one as of the other is a mistake."""
     docname = app.env.docname
     path = Path(app.env.doc2path(docname))
-    if docname == PAGE:
+    shown = app.config.exercise_solutions
+    if docname == PAGE and shown:
         names = {nodes.make_id(f"solutions-{stem}"): stem for stem in (Path(name).name for name in chapters(app))}
         for section in doctree.findall(nodes.section):
             for stem in [names[place] for place in section["ids"] if place in names]:
@@ -120,7 +157,7 @@ def _pair(app: Any, doctree: nodes.document) -> None:
         solved = len(re.findall(r"(?m)^\d+\. ", as_list(found))) if found else 0
         if len(items) != solved:
             logger.warning("%s has %d exercises and %d solutions", docname, len(items), solved, location=docname)
-        for i, item in enumerate(items, 1):
+        for i, item in enumerate(items if shown else [], 1):
             _link(app, item, f"exercise-{path.stem}-{i}", f"solution-{path.stem}-{i}", "Solution")
 
 
@@ -129,8 +166,10 @@ def _outdated(app: Any, env: Any, added: set[str], changed: set[str], removed: s
 
 
 def setup(app: Any) -> dict[str, bool]:
-    """Register the hooks."""
+    """Register the switch and the hooks."""
+    app.add_config_value("exercise_solutions", are_wanted(os.environ.get(VARIABLE, "yes")), "env", [bool])
     app.connect("source-read", _move)
     app.connect("doctree-read", _pair)
     app.connect("env-get-outdated", _outdated)
+    app.connect("build-finished", _strip_downloads)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

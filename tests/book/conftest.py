@@ -16,8 +16,9 @@ SOURCES = ("_toc.yml", "_config.yml", "CHANGELOG.md", "book/**/*", "notebooks/*.
 
 
 def is_fresh(page: Path) -> bool:
-    """Whether a built page is younger than everything the book is made from."""
-    if not page.is_file():
+    """Whether a built page is younger than everything the book is made from, and the book has its solutions."""
+    solutions = page.with_name("book") / "solutions.html"
+    if not page.is_file() or not solutions.is_file() or 'id="solution-' not in solutions.read_text(encoding="utf-8"):
         return False
     files = [path for pattern in SOURCES for path in ROOT.glob(pattern) if path.is_file()]
     return page.stat().st_mtime > max(path.stat().st_mtime for path in files if "__pycache__" not in path.parts)

@@ -183,6 +183,49 @@ def test_solutions_leave_the_chapter(extension) -> None:
     assert solutions.as_list(found) == "1. Because.\n\n   Indeed.\n2. So.\n"
 
 
+def published(folder: Path, solutions: str) -> dict[str, str]:
+    """Return every text file of a book of one chapter, built with or without solutions."""
+    book, html = folder / "source", folder / "build" / "html"
+    (book / "book").mkdir(parents=True, exist_ok=True)
+    chapter = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(f"# A chapter\n\n{CHAPTER}")])
+    nbformat.write(chapter, book / "chapter.ipynb")
+    (book / "index.md").write_text("# Book\n\n```{toctree}\nchapter\nbook/solutions\n```\n")
+    (book / "book" / "solutions.md").write_text("(ch-solutions)=\n# Solutions to the exercises\n\nTry first.\n\n")
+    settings = {"extensions": ["myst_nb", "sphinx_design", "solutions"], "html_sourcelink_suffix": ""}
+    settings |= {"nb_execution_mode": "off", "myst_enable_extensions": ["colon_fence"]}
+    path = f"import sys\nsys.path.insert(0, {str(ROOT / 'book' / '_ext')!r})\n"
+    conf = [f"{name} = {value!r}" for name, value in settings.items()]
+    (book / "conf.py").write_text(path + "\n".join(conf))
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", str(book), str(html), "-d", str(folder / "doctrees")]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, env=os.environ | {"FRHSIC_SOLUTIONS": solutions}
+    )
+    assert done.returncode == 0, done.stderr
+    files = [file for file in html.rglob("*") if file.suffix in (".html", ".js", ".ipynb", ".md")]
+    return {file.relative_to(html).as_posix(): file.read_text(encoding="utf-8") for file in files}
+
+
+def test_a_course_gets_a_book_without_solutions(tmp_path: Path) -> None:
+    with_solutions = published(tmp_path / "book", "yes")
+    shown = {name for name, text in with_solutions.items() if "Because" in text or "becaus" in text}
+    assert shown == {"book/solutions.html", "searchindex.js", "_sources/chapter.ipynb"}
+    assert 'id="solution-chapter-2"' in with_solutions["book/solutions.html"]
+    without = published(tmp_path / "course", "no")
+    assert [name for name, text in without.items() if "Because" in text or "becaus" in text] == []
+    assert "has no solutions" in without["book/solutions.html"]
+    assert "Why?" in without["chapter.html"]
+    assert "Why?" in without["_sources/chapter.ipynb"]
+    assert "olution-chapter" not in without["chapter.html"]
+
+
+def test_a_misspelled_switch_does_not_publish_the_solutions(extension) -> None:
+    are_wanted = extension("solutions").are_wanted
+    assert are_wanted("yes")
+    assert not are_wanted("no")
+    with pytest.raises(ValueError, match="yes or no"):
+        are_wanted("No solutions")
+
+
 @pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.md")), ids=lambda path: path.stem)
 def test_every_exercise_has_a_solution(extension, path: Path) -> None:
     solutions = extension("solutions")
@@ -258,3 +301,19 @@ def test_a_point_without_evidence_is_a_question() -> None:
         chapters = " ".join(re.findall(r"(?m)^:chapter: (.*)$", body)).split()
         shown = [name for name in chapters if (ROOT / "notebooks" / f"{name}.md").is_file()]
         assert shown or ":claim:" in body or ":file:" in body or ":question:" in body, title
+
+
+def test_the_learning_goals_belong_to_the_sessions() -> None:
+    text = (ROOT / "book" / "teaching.md").read_text(encoding="utf-8")
+    pages = r"\{(?:chapter|doc)\}`(\w+)`"
+    rows = re.findall(r"(?m)^\| (\d+) \| ([^|]+) \| ([^|]+) \|", text)
+    sessions = {(int(number), topic): re.findall(pages, assigned) for number, topic, assigned in rows}
+    goals = text.partition("## Learning goals")[2].partition("\n## ")[0]
+    listed = re.findall(r"(?m)^(\d+)\. \*\*(.+?)\.\*\* (.+)\n((?: +- .+\n)+)", goals)
+    assert {(int(number), topic): re.findall(pages, assigned) for number, topic, assigned, _ in listed} == sessions
+    assert len(sessions) == 12
+    assert {found.count("- ") for *_, found in listed} <= {2, 3}
+    for *_, assigned, found in listed:
+        chapters = [ROOT / "notebooks" / f"{name}.md" for name in re.findall(r"\{chapter\}`(\w+)`", assigned)]
+        words = "".join(path.read_text(encoding="utf-8") for path in chapters)
+        assert all(f":label: {label}" in words for label in re.findall(r"\{prf:ref\}`([\w-]+)`", found))

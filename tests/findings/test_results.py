@@ -239,3 +239,50 @@ def test_the_dimension_explains_most_of_its_advantage_by_the_probe_and_little_by
     assert ahead.loc["four dimensions", "nonlinear_r2"] < 15
     by_gdp = ahead[["gdp_reference", "gdp_sample"]]
     assert (by_gdp.loc["published"] - by_gdp.loc["four dimensions"]).abs().max() <= 1
+
+
+@pytest.fixture(scope="module")
+def of_the_text(rows) -> dict[str, pd.DataFrame]:
+    """Return nAUP of all seven methods under the text protocol, a row for each dataset, for four measures."""
+    tables = {
+        measure: pareto_table(rows["text"], dependence=measure, resamples=1).pivot(
+            index="dataset", columns="method", values="naup"
+        )
+        for measure in ("gdp_reference", "gdp_uniform", "gdp_sample", "nonlinear_r2")
+    }
+    return {measure: found.drop(columns="unfair") for measure, found in tables.items()}
+
+
+def test_solution_2_adult_changes_most_because_of_the_logits(of_the_text) -> None:
+    logits, even, sample = (of_the_text[f"gdp_{name}"] for name in ("reference", "uniform", "sample"))
+    assert [round(part.loc["adult", "frhsic"], 2) for part in (logits, sample)] == [0.78, 0.65]
+    assert [round(part.loc["adult", "reg_gdp"], 2) for part in (logits, sample)] == [0.91, 0.63]
+    assert [part.loc["adult"].idxmax() == "reg_gdp" for part in (logits, sample)] == [True, False]
+    change = (sample - logits).abs().mean(axis=1)
+    assert (change.idxmax(), change.idxmin()) == ("adult", "crime")
+    assert change["crime"] < 0.01
+    assert (sample - even).abs().mean(axis=1)["adult"] < 0.15 * (even - logits).abs().mean(axis=1)["adult"]
+
+
+def test_solution_3_one_point_is_another_comparison(rows, of_the_text) -> None:
+    points = rows["text"].groupby(["dataset", "method", "lam"])["performance"].mean().groupby("dataset")
+    found = pareto_table(rows["text"], resamples=1).set_index(["dataset", "method"])
+    unfair = found["dependence"].xs("unfair", level="method")
+    height = (found["performance"] - points.min()) / (points.max() - points.min())
+    height["crime"] = 1 - height["crime"]  # a mean squared error: lower is better
+    area = (height * (1 - found["dependence"] / unfair)).fillna(0).unstack().drop(columns="unfair")
+    first = {"acs_income": "reg_gdp", "adult": "reg_gdp", "compas": "reg_gdp", "meps": "reg_gdp", "crime": "frhsic"}
+    assert area.idxmax(axis=1).to_dict() == first
+    assert of_the_text["gdp_reference"].idxmax(axis=1).to_dict() == first | {"crime": "dcor", "meps": "dcor"}
+    assert area.loc["crime"].max() < 0.06
+    assert area.loc["crime", "dcor"] == 0
+    assert round(of_the_text["gdp_reference"].loc["crime", "dcor"], 2) == 0.62
+
+
+def test_solution_4_gdp_and_the_probe_disagree_about_reg_gdp_and_dcor(of_the_text) -> None:
+    by_gdp, by_probe = of_the_text["gdp_reference"], of_the_text["nonlinear_r2"]
+    pair = ["reg_gdp", "dcor"]
+    assert by_gdp.loc["adult", pair].round(2).to_list() == [0.91, 0.58]
+    assert by_probe.loc["adult", pair].round(2).to_list() == [0.17, 0.67]
+    assert set(by_probe.idxmax(axis=1)) == {"dcor"}
+    assert (by_probe.idxmin(axis=1) == "reg_gdp").sum() == 4
