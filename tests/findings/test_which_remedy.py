@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from frhsic_core.paper.experiments import every_method
-from frhsic_core.paper.experiments.remedies import DATASETS
+from frhsic_core.paper.experiments.remedies import DATASETS, tree
 from frhsic_core.paper.experiments.remedies.tables import (
     TOLERANCE,
     at_equal_score,
@@ -193,3 +193,12 @@ def test_one_person_makes_the_gdp_of_logits_huge(methods: pd.DataFrame) -> None:
     assert set(own.index[huge]) == {43, 46}
     assert (own.loc[~huge, "gdp_reference"] < 1).all()
     assert (own["gdp_sample"] < 0.1).all()
+
+
+def test_the_leaves_of_the_tree_are_ordered_as_the_chapter_says(rows: pd.DataFrame) -> None:
+    """With S less is left than without it, scores are better than X, and every remedy helps."""
+    found = tree.evidence(rows, stored_rows("every_method"))
+    assert max(found.values()) < 80
+    assert max(found["adjust_rank"], found["adjust_mean"]) < 25 < found["correlation_remover"]
+    assert found["correlation_remover"] < found["project"] < found["kernel_eraser"]
+    assert found["encoder"] < 25

@@ -308,7 +308,7 @@ def strongest(rows: pd.DataFrame | None = None) -> pd.DataFrame:
     """Return the mean of the study's rows at the strongest setting of each method, by ``method`` and ``dataset``.
 
     The strongest setting of a closed form is its largest strength, whatever it costs in quality. A network has one
-    setting, its matched λ. The bounded-R² ridge regression is left out: it is a prediction, and its strength is a bound.
+    setting, its matched λ. The bounded-R² ridge regression is left out, because its strength is a bound.
     """
     rows = stored_rows("every_method") if rows is None else rows
     rows = rows[rows["method"] != "frrm"]
