@@ -47,7 +47,8 @@
     document.querySelectorAll(".bd-article table, .bd-article pre, .bd-article div.math, .bd-article .output").forEach((box) => {
       if ((box.scrollWidth > box.clientWidth + 1 || box.scrollHeight > box.clientHeight + 1) && !box.hasAttribute("tabindex")) box.tabIndex = 0;
     });
-    const tables = [...document.querySelectorAll(".bd-article .cell_output table")];
+    // A browser can measure what is folded as well: a table takes the room only when it is open.
+    const tables = [...document.querySelectorAll(".bd-article .cell_output table")].filter((table) => !table.closest("details:not([open])"));
     if (tables.some((table) => table.scrollWidth > table.clientWidth + 1)) document.body.classList.add("broad-page");
     // The bibliography says it is a list, and its entries do not say that they are items.
     document.querySelectorAll(".citation-list[role=list]").forEach((list) => list.removeAttribute("role"));
