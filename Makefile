@@ -27,7 +27,7 @@ book: setup  ## build the book: _build/html/index.html (SOLUTIONS=no: without so
 	@echo "The book is built: _build/html/index.html"
 
 test: setup  ## run all tests: library, doctests, and notebooks against their stored outputs
-	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile tests frhsic_core \
+	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile --no-loadscope-reorder tests frhsic_core \
 	  --nbval --nbval-current-env --nbval-sanitize-with tests/nbval.cfg notebooks
 
 mutants: setup  ## change the code on purpose and count the changes that the tests notice

@@ -6,6 +6,7 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Callable, Generator
+from pathlib import Path
 from typing import NamedTuple
 
 # Before torch is imported: on a small machine the default thread count makes small tensors up to ninety times slower.
@@ -67,8 +68,38 @@ PARTS = {
 }
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what this machine cannot run, and note the part of the project for the report at the end."""
+# The files that take longest, the longest first. The first one builds the book.
+LONGEST = (
+    "tests/book/test_browser.py",
+    "tests/cli/test_experiments.py",
+    "tests/test_contributing.py",
+    "tests/paper/claims/test_ledger.py",
+    "tests/cli/test_audit.py",
+    "tests/paper/runs/test_runner.py",
+    "tests/paper/runs/test_workers.py",
+)
+
+
+def in_turn(items: list[pytest.Item]) -> list[pytest.Item]:
+    """Return the tests in an order in which several workers end at about the same time.
+
+    A worker runs whole files. The longest come first, then the notebooks, then the short files. Files that read the
+    built book come last: earlier, they would wait until another worker has built it.
+    """
+    root = Path(__file__).resolve().parents[1]
+    turns = {root / name: turn - len(LONGEST) for turn, name in enumerate(LONGEST)}
+    readers = {item.path for item in items if "built_book" in getattr(item, "fixturenames", ())}
+
+    def turn(item: pytest.Item) -> int:
+        return turns.get(item.path, 2 if item.path in readers else int(item.path.suffix != ".ipynb"))
+
+    return sorted(items, key=turn)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Skip what this machine cannot run, note the part of the project, and put the tests of workers in turn."""
+    if hasattr(config, "workerinput"):
+        items[:] = in_turn(items)
     available = {name: part.available() for name, part in PARTS.items()}
     for item in items:
         for name, part in PARTS.items():

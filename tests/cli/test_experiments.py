@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -18,9 +19,9 @@ import frhsic_core
 import frhsic_core.paper.claims as ledger_module
 from frhsic_core import atomic_files
 from frhsic_core.cli.experiments import register
-from frhsic_core.paper.experiments import presets
+from frhsic_core.paper.experiments import how_fast, presets
 from frhsic_core.paper.runs import runner
-from frhsic_core.paper.runs.plan import Experiment, Task
+from frhsic_core.paper.runs.plan import Experiment, Study, Task
 from frhsic_core.paper.runs.result_files import sha256, write_sidecar
 from frhsic_core.paper.runs.runner import run_experiment
 from frhsic_core.paper.runs.store import ResultStore
@@ -66,14 +67,30 @@ def test_run_tables_status(small, tmp_path) -> None:
     assert "linear probe" in probes.output
 
 
+def least(plan: Experiment | Study) -> Experiment | Study:
+    """Return a plan with all its methods, options and protocols, but for one λ, one split and one epoch."""
+    if isinstance(plan, Study):
+        return plan
+    parts = [
+        replace(part, also=(), lams=part.lams[:1], splits=part.splits[:1], epochs=1) for part in (plan, *plan.also)
+    ]
+    return replace(parts[0], also=tuple(parts[1:]))
+
+
 @pytest.mark.timeout(900)  # it runs every experiment
-def test_reproduce_runs_everything_and_keeps_its_time(small, tmp_path) -> None:
+def test_reproduce_runs_everything_and_keeps_its_time(small, tmp_path, monkeypatch) -> None:
     late = small.invoke(app, ["reproduce", "--preset", "smoke", "--minutes", "0", "--device", "cpu"])
     assert late.exit_code == 3
     assert "no time left" in late.output
+    for name, plan in presets.EXPERIMENTS.items():
+        monkeypatch.setitem(presets.EXPERIMENTS, name, lambda preset, plan=plan: least(plan(preset)))
+    monkeypatch.setattr(how_fast, "PATIENCE", 0.0)  # no time is measured twice
     done = small.invoke(app, ["reproduce", "--preset", "smoke", "--device", "cpu"])
     assert done.exit_code == 0, done.output
-    assert (tmp_path / "_build" / "results" / "main_smoke.parquet").exists()
+    written = {
+        path.stem for path in (tmp_path / "_build" / "results").glob("*.*") if path.suffix in (".parquet", ".csv")
+    }
+    assert {plan("smoke").name for plan in presets.EXPERIMENTS.values()} <= written
 
 
 @pytest.mark.parametrize(

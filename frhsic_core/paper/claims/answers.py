@@ -96,6 +96,7 @@ def query(function: Query | None = None, *, kind: str = MEASURED) -> Any:
     return answered
 
 
+@cache
 def queries() -> dict[str, Query]:
     """Return every query by name, after importing the modules that answer them."""
     own = [f"frhsic_core.paper.claims.{name}" for name in ("settings", "stored")]
