@@ -237,17 +237,17 @@ def test_every_page(page: Any, address: str, built_book: Path) -> None:
     dark: list[str] = []
     # Source listings share one template, pages of modules another: the first stand for all.
     for here in [name for name in names if name not in repeated]:
-        page.goto("about:blank")  # on a change of size, the scripts of the last page would look for what was removed
-        page.set_viewport_size({"width": 390, "height": 844})
+        page.set_viewport_size({"width": 1280, "height": 900})
         page.goto(f"{address}/{here}", wait_until="load")
         maths = page.evaluate(MATHS)
         formulas += maths["set"]
         if maths["wrong"] or maths["red"] or maths["math"] != maths["set"]:
             trouble.append(f"{here}: formulas {maths}")
+        trouble += [f"{here}: {line}" for line in layout_trouble(page)]
+        page.set_viewport_size({"width": 390, "height": 844})
         trouble += [f"{here}: wide: {line}" for line in page.evaluate(WIDE)]
         trouble += [f"{here}: phone: {line}" for line in layout_trouble(page)]
         page.set_viewport_size({"width": 1280, "height": 900})
-        trouble += [f"{here}: {line}" for line in layout_trouble(page)]
         if here not in (listings[0], *STANDING_FOR_ALL):
             page.evaluate(REMOVE, REPEATED)
         page.evaluate(axe)
