@@ -37,9 +37,9 @@ AXE_RULES = {
     "runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]},
     "rules": {"color-contrast": {"enabled": False}},  # CONTRAST looks at it
 }
-# Contrast is slow to measure. It depends on the text's color, size and weight and on what lies behind it, so texts that
-# agree in these are of one kind, and a kind that has passed is not measured again, on this page or a later one. Up to
-# three texts of a kind are measured, since axe passes over some, such as a text that is switched off.
+# Contrast is slow to measure. It depends on the color of a text and on what lies behind it; large text needs less.
+# Texts that agree in these are of one kind, and a kind that has passed is not measured again, on this page or a later
+# one. Up to three texts of a kind are measured, since axe passes over some, such as a text that is switched off.
 CONTRAST = """async (passed) => {
   const known = new Set(passed), grounds = new Map(), kinds = new Map();
   const nothing = "rgba(0, 0, 0, 0),none,1,none,normal,static";
@@ -59,7 +59,8 @@ CONTRAST = """async (passed) => {
     const box = node.getBoundingClientRect(), style = getComputedStyle(node);
     const away = box.width < 2 || box.height < 2 || box.right <= 0 || box.bottom + scrollY <= 0;
     if (away || !node.checkVisibility({ visibilityProperty: true })) return;
-    const kind = `${style.color},${style.fontSize},${style.fontWeight},${style.textShadow}${ground(node)}`;
+    const large = Math.ceil(parseFloat(style.fontSize) * 72) / 96 >= (style.fontWeight >= 700 ? 14 : 18);
+    const kind = `${style.color},${large},${style.textShadow}${ground(node)}`;
     if (known.has(kind)) return;
     if (!kinds.has(kind)) kinds.set(kind, []);
     if (kinds.get(kind).length < 3) kinds.get(kind).push(node);
@@ -237,17 +238,17 @@ def test_every_page(page: Any, address: str, built_book: Path) -> None:
     dark: list[str] = []
     # Source listings share one template, pages of modules another: the first stand for all.
     for here in [name for name in names if name not in repeated]:
-        page.goto("about:blank")  # on a change of size, the scripts of the last page would look for what was removed
-        page.set_viewport_size({"width": 390, "height": 844})
+        page.set_viewport_size({"width": 1280, "height": 900})
         page.goto(f"{address}/{here}", wait_until="load")
         maths = page.evaluate(MATHS)
         formulas += maths["set"]
         if maths["wrong"] or maths["red"] or maths["math"] != maths["set"]:
             trouble.append(f"{here}: formulas {maths}")
+        trouble += [f"{here}: {line}" for line in layout_trouble(page)]
+        page.set_viewport_size({"width": 390, "height": 844})
         trouble += [f"{here}: wide: {line}" for line in page.evaluate(WIDE)]
         trouble += [f"{here}: phone: {line}" for line in layout_trouble(page)]
         page.set_viewport_size({"width": 1280, "height": 900})
-        trouble += [f"{here}: {line}" for line in layout_trouble(page)]
         if here not in (listings[0], *STANDING_FOR_ALL):
             page.evaluate(REMOVE, REPEATED)
         page.evaluate(axe)
