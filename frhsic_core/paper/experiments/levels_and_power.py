@@ -76,13 +76,13 @@ def plan(preset: str) -> Study:
             units += units_of(**common, test="ksg", draws=KSG_DRAWS, permutations=PERMUTATIONS)
             single = tuple(f"factor {factor:g}" for factor in FACTORS)
             units += units_of(**common | {"n": 200}, test=single, draws=DRAWS[kind], permutations=PERMUTATIONS)
-    for kind, laws in GIVEN.items():
-        common = {"kind": kind, "law": laws, "permutations": PERMUTATIONS}
-        units += units_of(**common, n=GIVEN_SIZES[kind], test=GIVEN_TESTS, draws=GIVEN_DRAWS[kind])
+    for kind, cases in GIVEN.items():
+        given = {"kind": kind, "law": cases, "permutations": PERMUTATIONS}
+        units += units_of(**given, n=GIVEN_SIZES[kind], test=GIVEN_TESTS, draws=GIVEN_DRAWS[kind])
         if kind == "given level":
-            units += units_of(**common, test="aggregated", **GIVEN_LARGE)
-    for kind, laws in GIVEN.items():  # last: they need causal-learn
-        units += units_of(kind=kind, law=laws, n=KCI_SIZE, test="kci", draws=GIVEN_DRAWS[kind], permutations=0)
+            units += units_of(**given, test="aggregated", **GIVEN_LARGE)
+    for kind, cases in GIVEN.items():  # last: they need causal-learn
+        units += units_of(kind=kind, law=cases, n=KCI_SIZE, test="kci", draws=GIVEN_DRAWS[kind], permutations=0)
     return Study(name, name, units)
 
 
