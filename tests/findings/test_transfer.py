@@ -198,7 +198,7 @@ def test_at_ten_a_fresh_head_finds_less_on_frhsics_than_on_reg_gdps_on_all_datas
     assert all(beyond(fresh(), "excess", d, "reg_gdp", 10.0) == -1 for d in DATASETS)
 
 
-def test_dcors_excess_is_much_like_frhsics() -> None:
+def test_dcors_excess_is_larger_on_acs_income_and_smaller_on_compas() -> None:
     signs = {d: beyond(fresh(), "excess", d, "dcor", 10.0) for d in DATASETS}
     assert signs == {"adult": 0, "acs_income": -1, "meps": 0, "crime": 0, "compas": 1}
 
