@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated
 
@@ -76,7 +77,7 @@ def show(results: object) -> None:
                     row["dtype"],
                     f"{seconds:.4g}",
                     f"{row['ratio']:.3g}",
-                    f"{row['mebibytes']:,.0f}",
+                    "–" if math.isnan(row["mebibytes"]) else f"{row['mebibytes']:,.0f}",
                 )
             )
     print_table(("part", "n or models", "implementation", "dtype", "seconds", "ratio", "MiB"), lines)

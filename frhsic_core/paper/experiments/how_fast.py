@@ -1,7 +1,9 @@
 """How fast is exact HSIC: seconds and memory beside other libraries, and the limits of the device.
 
 ``frhsic bench`` measures the machine that it runs on. Each unit times all implementations of one computation in turns,
-in one process, after one call of each to warm up, and stores medians, so that a ratio compares like with like:
+in one process, after one call of each to warm up, and stores medians, so that a ratio compares like with like. On the
+CPU and from 1,000 samples, the first call of each runs in a process of its own, which measures its memory. A call of
+more than five seconds is not repeated. The computations are:
 
 - ``gradient``: HSIC and its gradient in Z, n × 50 in float32, against the trace of four matrices;
 - ``value``: one statistic in float64, against hyppo, dcor, causal-learn and the trace, on the CPU;
@@ -23,9 +25,9 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Callable
-from contextlib import suppress
-from functools import cache
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -45,6 +47,8 @@ PERMUTATIONS = 100
 SIGMA_Z, SIGMA_S = 10.0, 1.5
 # After this many seconds nothing is repeated: the call that was to warm up is the measurement.
 PATIENCE = 5.0
+# The matrices of fewer samples are too small to be seen in the memory of a process.
+ALONE = 1_000
 _ON_Z = {"on": "representation"}
 FORMS: dict[str, tuple[str, dict[str, Any]]] = {
     "no penalty": ("unfair", {}),
@@ -90,16 +94,8 @@ def plan_bench_gpu(preset: str) -> Study:
 
 def measure_unit_bench_cpu(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
     """Measure a unit with one CPU thread, whatever the device."""
-    import torch
-    from threadpoolctl import threadpool_limits
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with threadpool_limits(1):
-            return _measured(unit, "cpu")
-    finally:
-        torch.set_num_threads(before)
+    with _one_thread():
+        return _measured(unit, "cpu")
 
 
 def measure_unit_bench_gpu(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
@@ -116,11 +112,29 @@ def _measured(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
             with suppress(Exception):
                 call()
     calls, facts = part(unit, device)
-    rows = [{**facts, **row} for row in _timed(calls, device)]
+    alone = device == "cpu" and unit.get("n", 0) >= ALONE
+    first_call = partial(_first_call_alone, unit) if alone else lambda name: _first_call(calls[name], device)
+    rows = [{**facts, **row} for row in _timed(calls, device, first_call)]
+    if device == "cpu" and not alone:  # a process that has computed before says nothing about memory
+        rows = [{**row, "mebibytes": math.nan} for row in rows]
     import torch
 
     threads = torch.get_num_threads() if device == "cpu" else 0
     return [{**row, "threads": threads} for row in rows]
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    import torch
+    from threadpoolctl import threadpool_limits
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with threadpool_limits(1):
+            yield
+    finally:
+        torch.set_num_threads(before)
 
 
 # Implementations -----------------------------------------------------------------------------------------------------
@@ -342,14 +356,16 @@ _PARTS: dict[str, Callable[[dict[str, Any], str], tuple[Calls, dict[str, Any]]]]
 # Timing --------------------------------------------------------------------------------------------------------------
 
 
-def _timed(calls: Calls, device: str, *, rounds: int = 15) -> list[dict[str, Any]]:
+def _timed(
+    calls: Calls, device: str, first_call: Callable[[str], tuple[float, float, float]], *, rounds: int = 15
+) -> list[dict[str, Any]]:
     """Return, for each implementation, the median of its seconds over rounds in turns, and the memory of one call."""
     first = {}
     memory = {}
     values = {}
-    for name, call in calls.items():
+    for name in calls:
         try:
-            memory[name], first[name], values[name] = _first_call(call, device)
+            memory[name], first[name], values[name] = first_call(name)
         except Exception as error:  # another library that does not work here is left out, as one that is missing
             if name.startswith(OURS) or name in FORMS:
                 raise
@@ -397,6 +413,27 @@ def _first_call(call: Callable[[], Any], device: str) -> tuple[float, float, flo
         value = call()
         seconds = _clock(device) - begin
     return peak.mebibytes, seconds, float(value) if isinstance(value, float) else math.nan
+
+
+def _first_call_alone(unit: dict[str, Any], name: str) -> tuple[float, float, float]:
+    """Return the same of an implementation on the CPU, in a process of its own.
+
+    A process that has computed before reuses memory that it freed and never gave back. There, a call seems to need less
+    than it does.
+    """
+    script = f"from {__name__} import _print_first_call; _print_first_call({unit!r}, {name!r})"
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    if run.returncode:
+        raise RuntimeError((run.stderr.strip() or f"exit status {run.returncode}").splitlines()[-1])
+    memory, seconds, value = map(float, run.stdout.splitlines()[-1].split())
+    return memory, seconds, value
+
+
+def _print_first_call(unit: dict[str, Any], name: str) -> None:
+    part = _PARTS[unit["part"]]
+    with _one_thread():
+        part({**unit, "n": 64}, "cpu")[0][name]()  # imports belong to no measurement
+        print(*_first_call(part(unit, "cpu")[0][name], "cpu"))
 
 
 class _peak:
