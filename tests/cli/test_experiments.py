@@ -19,7 +19,8 @@ import frhsic_core
 import frhsic_core.paper.claims as ledger_module
 from frhsic_core import atomic_files
 from frhsic_core.cli.experiments import register
-from frhsic_core.paper.experiments import how_fast, presets
+from frhsic_core.paper.experiments import presets
+from frhsic_core.paper.experiments.how_fast import timing
 from frhsic_core.paper.runs import runner
 from frhsic_core.paper.runs.plan import Experiment, Study, Task
 from frhsic_core.paper.runs.result_files import sha256, write_sidecar
@@ -84,7 +85,7 @@ def test_reproduce_runs_everything_and_keeps_its_time(small, tmp_path, monkeypat
     assert "no time left" in late.output
     for name, plan in presets.EXPERIMENTS.items():
         monkeypatch.setitem(presets.EXPERIMENTS, name, lambda preset, plan=plan: least(plan(preset)))
-    monkeypatch.setattr(how_fast, "PATIENCE", 0.0)  # no time is measured twice
+    monkeypatch.setattr(timing, "PATIENCE", 0.0)  # no time is measured twice
     done = small.invoke(app, ["reproduce", "--preset", "smoke", "--device", "cpu"])
     assert done.exit_code == 0, done.output
     written = {

@@ -5,11 +5,20 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import pandas as pd
 import pytest
 import torch
 
-from frhsic_core.paper.experiments import how_fast
-from frhsic_core.paper.experiments.how_fast import OURS, TRACE, measure_unit_bench_cpu, rates, smallest_seconds
+from frhsic_core.paper.experiments.how_fast import (
+    OURS,
+    TRACE,
+    implementations,
+    measure_unit_bench_cpu,
+    measure_unit_bench_gpu,
+    rates,
+    smallest_seconds,
+    timing,
+)
 
 
 def test_implementations_agree_and_are_timed() -> None:
@@ -20,9 +29,9 @@ def test_implementations_agree_and_are_timed() -> None:
 
 
 def test_the_gradient_of_the_trace_is_that_of_the_library() -> None:
-    z, s = how_fast._sample(100, "cpu", "float64")
+    z, s = implementations._sample(100, "cpu", "float64")
     gradients = []
-    for function in (how_fast._ours, how_fast._trace):
+    for function in (implementations._ours, implementations._trace):
         at = z.clone().requires_grad_()
         gradients += torch.autograd.grad(function(at, s), at)
     torch.testing.assert_close(*gradients, rtol=1e-9, atol=1e-14)
@@ -32,8 +41,8 @@ def test_another_library_that_fails_is_left_out() -> None:
     def broken() -> None:
         raise RuntimeError("no compiler")
 
-    def timed(calls: how_fast.Calls) -> list[dict[str, Any]]:
-        return how_fast._timed(calls, "cpu", lambda name: how_fast._first_call(calls[name], "cpu"), rounds=2)
+    def timed(calls: implementations.Calls) -> list[dict[str, Any]]:
+        return timing.timed(calls, "cpu", lambda name: timing.first_call_of(calls[name], "cpu"), rounds=2)
 
     with pytest.warns(UserWarning, match="KeOps is left out"):
         rows = timed({OURS: lambda: 1.0, "KeOps": broken})
@@ -53,17 +62,17 @@ def test_memory_does_not_depend_on_what_ran_before() -> None:
 
 def test_what_fails_in_its_own_process_says_why() -> None:
     with pytest.raises(RuntimeError, match="KeyError: 'KeOps'"):
-        how_fast._first_call_alone({"part": "gradient", "n": 64}, "KeOps")
+        timing.first_call_alone({"part": "gradient", "n": 64}, "KeOps")
 
 
 def test_a_gpu_study_needs_a_gpu() -> None:
     with pytest.raises(ValueError, match="device is 'cpu'"):
-        how_fast.measure_unit_bench_gpu({"part": "gradient", "n": 20_000}, "cpu")
+        measure_unit_bench_gpu({"part": "gradient", "n": 20_000}, "cpu")
 
 
 def test_rates_and_limits() -> None:
     rows = measure_unit_bench_cpu({"part": "limit"}, "cpu")
-    found = rates(how_fast.pd.DataFrame([{"part": "limit", **row} for row in rows]))
+    found = rates(pd.DataFrame([{"part": "limit", **row} for row in rows]))
     seconds = {row["implementation"]: row["seconds"] for row in rows}
     assert found["product float32"] == pytest.approx(2 * 1024**3 / seconds["product float32"])
     assert found["product float64"] == pytest.approx(2 * 1024**3 / 16 / seconds["product float64"])
