@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 _HOME = {
-    "Audit": "predictions",
+    "Audit": "results",
     "RepresentationAudit": "representation",
     "audit": "predictions",
     "audit_representation": "representation",
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from frhsic_core.audit.metrics import equalized_odds_gap as equalized_odds_gap
     from frhsic_core.audit.metrics import parity_gap as parity_gap
     from frhsic_core.audit.metrics import parity_scorer as parity_scorer
-    from frhsic_core.audit.predictions import Audit as Audit
     from frhsic_core.audit.predictions import audit as audit
     from frhsic_core.audit.representation import RepresentationAudit as RepresentationAudit
     from frhsic_core.audit.representation import audit_representation as audit_representation
+    from frhsic_core.audit.results import Audit as Audit

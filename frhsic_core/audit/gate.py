@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from frhsic_core.audit.predictions import MEASURES, Audit
+from frhsic_core.audit.results import MEASURES, Audit
 from frhsic_core.audit.sentences import number, short
 from frhsic_core.choices import one_of
 

@@ -14,7 +14,7 @@ from frhsic_core.audit.curve import Array, Curve
 from frhsic_core.audit.sentences import number, short
 
 if TYPE_CHECKING:
-    from frhsic_core.audit.predictions import AttributeAudit
+    from frhsic_core.audit.results import AttributeAudit
 
 WIDTH, HEIGHT = 560, 400
 _LEFT, _RIGHT, _TOP = 62, 14, 16

@@ -33,7 +33,7 @@ from frhsic_core.registry import labels
 if TYPE_CHECKING:
     from frhsic_core.audit.curve import Curve
     from frhsic_core.audit.gate import Verdict
-    from frhsic_core.audit.predictions import AttributeAudit, Audit
+    from frhsic_core.audit.results import AttributeAudit, Audit
 
 FORMAT = 1
 EFFECTS = {
@@ -204,7 +204,7 @@ def _attribute(audit: Audit, attribute: AttributeAudit) -> str:
 
 
 def _numbers(audit: Audit, attribute: AttributeAudit) -> str:
-    from frhsic_core.audit.predictions import MEASURES
+    from frhsic_core.audit.results import MEASURES
 
     rows = []
     for measure, meaning in MEASURES.items():
@@ -351,7 +351,7 @@ def _curve_dict(curve: Curve) -> dict[str, Any]:
 
 def as_dict(audit: Audit, verdicts: Sequence[Verdict] = ()) -> dict[str, Any]:
     """Return an audit as JSON values; ``format`` is raised when a name changes its meaning."""
-    from frhsic_core.audit.predictions import MEASURES
+    from frhsic_core.audit.results import MEASURES
 
     entries = []
     for attribute in audit.attributes:

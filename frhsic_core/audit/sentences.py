@@ -9,7 +9,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from frhsic_core.audit.curve import Curve
-    from frhsic_core.audit.predictions import AttributeAudit, Audit
+    from frhsic_core.audit.results import AttributeAudit, Audit
 
 _SUBJECT = {"scores": "Scores", "hard": "Shares of positive predictions", "values": "Predictions"}
 # Bounds of the distance correlation between which a dependence is called by a word.

@@ -17,7 +17,7 @@ from frhsic_core.paper.runs.plan import Study, units_of
 
 if TYPE_CHECKING:
     from frhsic_core.audit.curve import Curve
-    from frhsic_core.audit.predictions import Audit
+    from frhsic_core.audit.results import Audit
 
 LEAST_ROWS = 20
 _EXAMPLES = (("adult", "education-num"), ("compas", "priors_count"), ("crime", ""))
