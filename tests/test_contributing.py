@@ -118,7 +118,7 @@ def test_a_method_is_three_files(extended: Path) -> None:
 def test_a_dataset_is_three_files(extended: Path) -> None:
     command = "from frhsic_core.cli import command; command()(['data', 'card', 'wages'], standalone_mode=False)"
     shown = run(extended, "-c", command)
-    assert "One invented person." in shown
+    assert "an invented person" in shown
     assert "Invented wages" in shown
 
 

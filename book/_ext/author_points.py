@@ -5,6 +5,9 @@
 names of chapters that show it; ``:file:`` a test or stored data that shows it; ``:question:`` what is asked while
 nothing shows it. A point with evidence in the repository is "shown" and says what was found. Any other is "being
 checked" and shows only its question.
+
+The text of a point has at least three paragraphs: what differs, the evidence, and a suggestion or a question. Further
+paragraphs are details, which are folded with the certificates.
 """
 
 from __future__ import annotations
@@ -30,7 +33,9 @@ class AuthorPoint(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Return a box whose class says the standing."""
         self.env.note_reread()
-        evidence = self.evidence()
+        certificates = self.certificates()
+        places = self.places()
+        evidence = certificates or places
         standing = "shown" if evidence else "being checked"
         title = nodes.paragraph("", "", nodes.strong("", self.arguments[0]))
         title += nodes.inline("", standing, classes=["standing"])
@@ -38,27 +43,57 @@ class AuthorPoint(SphinxDirective):
         box = nodes.container("", title, nodes.paragraph("", "", place), is_div=True)
         box["classes"] = ["author-point", standing.replace(" ", "-")]
         if evidence:
-            box += self.parse_content_to_nodes()
-            box += nodes.paragraph("", "", nodes.strong("", "Evidence"))
-            box += nodes.bullet_list("", *[nodes.list_item("", nodes.paragraph("", "", part)) for part in evidence])
+            paragraphs = self.parse_content_to_nodes()
+            if len(paragraphs) < 3 or not paragraphs[2].astext().startswith(("Suggestion:", "Question:")):
+                raise self.error(
+                    f"The third paragraph of “{self.arguments[0]}” must start with Suggestion: or Question:."
+                )
+            for label, paragraph in zip(("What differs. ", "Evidence. "), paragraphs, strict=False):
+                paragraph.insert(0, nodes.strong("", label))
+            box += paragraphs[:3]
+            if places:
+                box += nodes.paragraph("", "", nodes.Text("Shown in: "), *_separated(places))
+            box += self.folded(paragraphs[3:], certificates)
         elif "question" in self.options:
             box += nodes.paragraph("", "", nodes.strong("", "We ask: "), nodes.Text(self.options["question"]))
         else:
             raise self.error(f"The point “{self.arguments[0]}” has no evidence yet. Give it a :question:.")
         return [box]
 
-    def evidence(self) -> list[nodes.Node]:
-        """Return the recorded certificates, the chapters and the files that exist."""
-        found: list[nodes.Node] = []
-        for words in filter(None, map(str.strip, self.options.get("claim", "").split(";"))):
-            for row in recorded():
-                if words in row["claim"]:
-                    text = f"certificate of {row['statement']}, “{row['claim']}”: {row['verdict']} ({row['evidence']})"
-                    found.append(nodes.Text(text))
+    def certificates(self) -> list[str]:
+        """Return one line for each recorded certificate that the point names."""
+        return [
+            f"{row['statement']}, “{row['claim']}”: {row['verdict']} ({row['evidence']})"
+            for words in filter(None, map(str.strip, self.options.get("claim", "").split(";")))
+            for row in recorded()
+            if words in row["claim"]
+        ]
+
+    def places(self) -> list[nodes.Node]:
+        """Return the chapters and the files that exist."""
         documents = [f"notebooks/{name}" for name in self.options.get("chapter", "").split()]
-        found += [link(document, self.env.docname) for document in documents if document in self.env.found_docs]
+        found = [link(document, self.env.docname) for document in documents if document in self.env.found_docs]
         files = self.options.get("file", "").split()
         return found + [nodes.literal(name, name) for name in files if (ROOT / name).is_file()]
+
+    def folded(self, details: list[nodes.Node], certificates: list[str]) -> list[nodes.Node]:
+        """Return the details and the certificates in a box that a reader can open."""
+        count = f"{len(certificates)} certificate{'s' * (len(certificates) > 1)}"
+        title = " and ".join(["Details"] * bool(details) + [count] * bool(certificates))
+        if not title:
+            return []
+        (box,) = self.parse_text_to_nodes(f":::{{dropdown}} {title}\n:::")
+        box += details
+        if certificates:
+            items = [nodes.list_item("", nodes.paragraph("", line)) for line in certificates]
+            box += nodes.bullet_list("", *items)
+        return [box]
+
+
+def _separated(parts: list[nodes.Node]) -> list[nodes.Node]:
+    """Return the parts with a semicolon between them."""
+    joined = [node for part in parts for node in (nodes.Text("; "), part)]
+    return joined[1:]
 
 
 def setup(app: Any) -> dict[str, bool]:

@@ -38,14 +38,33 @@
     });
   }
 
+  // A box that scrolls takes the keyboard, and only while it scrolls.
+  const reached = new WeakSet();
+  function reach(box) {
+    const scrolls = box.scrollWidth > box.clientWidth + 1 || box.scrollHeight > box.clientHeight + 1;
+    if (scrolls && !box.hasAttribute("tabindex")) {
+      box.tabIndex = 0;
+      reached.add(box);
+    } else if (!scrolls && reached.delete(box)) {
+      box.removeAttribute("tabindex");
+    }
+  }
+  const BOXES = ".bd-article :is(table, pre, div.math, .output)";
+  const sizes = new ResizeObserver((entries) => {
+    const changed = entries.flatMap(({ target }) => [target, target.parentElement]);
+    new Set(changed.filter((box) => box && box.matches(BOXES))).forEach(reach);
+  });
+
   function prepare() {
     document.querySelectorAll("nav details > summary").forEach((arrow) => {
       const entry = arrow.closest("li");
       const link = entry && entry.querySelector("a");
       if (!arrow.textContent.trim()) arrow.setAttribute("aria-label", `Chapters of ${link ? link.textContent.trim() : "this part"}`);
     });
-    document.querySelectorAll(".bd-article table, .bd-article pre, .bd-article div.math, .bd-article .output").forEach((box) => {
-      if ((box.scrollWidth > box.clientWidth + 1 || box.scrollHeight > box.clientHeight + 1) && !box.hasAttribute("tabindex")) box.tabIndex = 0;
+    document.querySelectorAll(BOXES).forEach((box) => {
+      reach(box);
+      // What is in a box can grow while the box keeps its size, and a box can change without the window.
+      [box, ...box.children].forEach((part) => sizes.observe(part));
     });
     // The bibliography says it is a list, and its entries do not say that they are items.
     document.querySelectorAll(".citation-list[role=list]").forEach((list) => list.removeAttribute("role"));
@@ -56,7 +75,7 @@
     showCurrentChapter();
     if (window.MathJax && MathJax.startup) MathJax.startup.promise.then(fitFormulas);
   });
-  window.addEventListener("resize", () => { prepare(); fitFormulas(); });
+  window.addEventListener("resize", fitFormulas);
   // What is folded has no width: it is fitted when it opens.
-  document.addEventListener("toggle", () => { prepare(); fitFormulas(); }, true);
+  document.addEventListener("toggle", fitFormulas, true);
 })();

@@ -28,7 +28,7 @@
       const longest = Math.max(...body.map((text) => text.length));
       if (words > body.length / 2) cells.forEach((cell) => cell.classList.add("words"));
       if (longest < 20) cells.forEach((cell) => cell.classList.add("name"));
-      else cells.at(-1).style.minWidth = `${Math.min(17, 4 + longest / 12)}rem`;
+      else if (!table.classList.contains("fits")) cells.at(-1).style.minWidth = `${Math.min(17, 4 + longest / 12)}rem`;
     }
   }
 

@@ -194,10 +194,9 @@ def card(
     console = _console()
     it = CARDS[name]
     console.rule(DATASETS[name].full_title or DATASETS[name].title)
-    texts = {"what": it.measured, "by": it.by, "S": it.sensitive, "Y": it.target, "terms": it.terms}
-    for label, text in texts.items():
-        console.print(f"{label:<6}{text}", markup=False)
-    for label, entries in (("known problems", it.problems), ("cannot be concluded from it", it.not_for)):
+    for text in (it.measured, it.by, it.sensitive, it.target, it.terms):
+        console.print(text, markup=False)
+    for label, entries in (("Known problems", it.problems), ("Limits of what the data show", it.not_for)):
         console.print(f"{label}:", markup=False)
         for entry in entries:
             console.print(f"  - {entry}", markup=False)

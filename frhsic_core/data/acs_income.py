@@ -144,18 +144,25 @@ RECIPE = Recipe(
         )
     ),
     card=Card(
-        measured="One employed Californian (17 or older) of the American Community Survey of 2018.",
-        by="US Census Bureau; the task was defined by Ding, Hardt, Miller and Schmidt (2021), package folktables.",
-        sensitive="Age in years (AGEP), top-coded at 94.",
-        target="Yearly income above 50,000 dollars of 2018.",
-        problems=(
-            "The nine features are codes used as numbers: occupation (more than 500 codes) and birthplace (more than "
-            "200) become magnitudes without meaning.",
-            "20,000 rows are drawn; from the 40 % extract these are other rows than from the official file.",
-            "The extract has no survey weights, so no statement about California's population follows.",
+        measured="Each row is an employed Californian (17 or older) in the American Community Survey of 2018.",
+        by=(
+            "The US Census Bureau collected the data. Ding, Hardt, Miller and Schmidt (2021) defined the task in their "
+            "package folktables."
         ),
-        terms="Public use microdata of the Census Bureau: free use, no attempt to identify anyone.",
-        not_for=("other states or years", "the effect of age on pay"),
+        sensitive="S is the age in years (AGEP). The highest ages are recorded as 94.",
+        target="Y is 1 if the yearly income is above 50,000 dollars of 2018.",
+        problems=(
+            "The nine features are codes that are used as numbers. The codes of occupations (more than 500) and of "
+            "birthplaces (more than 200) become magnitudes without meaning.",
+            "The recipe draws 20,000 rows at random. The rows drawn from the 40 % extract are not the rows drawn from "
+            "the official file.",
+            "The extract has no survey weights, so it supports no statement about the population of California.",
+        ),
+        terms=(
+            "The data are public use microdata of the Census Bureau. Their use is free, but nobody may try to identify "
+            "a person."
+        ),
+        not_for=("Nothing follows about other states or years.", "The data do not show the effect of age on pay."),
         facts={"year": 2018, "income_cut": 50_000},
     ),
 )

@@ -69,16 +69,25 @@ RECIPE = Recipe(
     sensitive=both(SENSITIVE),
     sources=both(tuple(Source("official", file, read, (SAMPLE,), 15) for file in (OFFICIAL_ZIP, OFFICIAL_CSV))),
     card=Card(
-        measured="One employed Californian (17 or older) of the American Community Survey of 2018.",
-        by="US Census Bureau; the task was defined by Ding, Hardt, Miller and Schmidt (2021), package folktables.",
-        sensitive="Age in years (AGEP), top-coded at 94.",
-        target="A way to work of more than 20 minutes.",
-        problems=(
-            "Place of living, place of work and occupation are codes used as numbers.",
-            "People who work at home have no travel time and count as not above 20 minutes.",
+        measured="Each row is an employed Californian (17 or older) in the American Community Survey of 2018.",
+        by=(
+            "The US Census Bureau collected the data. Ding, Hardt, Miller and Schmidt (2021) defined the task in their "
+            "package folktables."
         ),
-        terms="Public use microdata of the Census Bureau: free use, no attempt to identify anyone.",
-        not_for=("other states or years", "the effect of age on commuting"),
+        sensitive="S is the age in years (AGEP). The highest ages are recorded as 94.",
+        target="Y is 1 if the way to work takes more than 20 minutes.",
+        problems=(
+            "The place of living, the place of work and the occupation are codes that are used as numbers.",
+            "People who work at home have no travel time. Their Y is 0, as for a way of at most 20 minutes.",
+        ),
+        terms=(
+            "The data are public use microdata of the Census Bureau. Their use is free, but nobody may try to identify "
+            "a person."
+        ),
+        not_for=(
+            "Nothing follows about other states or years.",
+            "The data do not show the effect of age on commuting.",
+        ),
         facts={"year": 2018, "minutes": MINUTES},
     ),
 )

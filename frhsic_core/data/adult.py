@@ -92,18 +92,25 @@ RECIPE = Recipe(
         "reference": (Source("official", FILE, read, (32_561,), 107),),
     },
     card=Card(
-        measured="One working adult (17 or older) of the US Current Population Survey of 1994.",
-        by="US Census Bureau; extracted by Barry Becker and Ronny Kohavi (1996), kept by the UCI repository.",
-        sensitive="Age in years, top-coded at 90.",
-        target="Yearly income above 50,000 dollars of 1994.",
-        problems=(
-            '7 % of rows miss a category ("?"): work class and occupation, or the country of birth.',
-            "The paper prints n ≈ 30,000 and d = 107: the first belongs to complete rows, the second to all rows.",
-            "fnlwgt says how many people a row stands for; the recipe feeds it to the model as a feature.",
-            "The threshold of 50,000 dollars is high for 1994; results change with it (Ding et al., 2021).",
+        measured="Each row is a working adult (17 or older) in the US Current Population Survey of 1994.",
+        by=(
+            "The US Census Bureau collected the data. Barry Becker and Ronny Kohavi extracted them in 1996, and the "
+            "UCI repository distributes them."
         ),
-        terms="CC BY 4.0 (UCI).",
-        not_for=("incomes of today", "pay at equal work: hours, occupation and family position are entangled with age"),
+        sensitive="S is the age in years. Ages above 90 are recorded as 90.",
+        target="Y is 1 if the yearly income is above 50,000 dollars of 1994.",
+        problems=(
+            'In 7 % of rows a category is missing ("?"): the work class and the occupation, or the country of birth.',
+            "The paper prints n ≈ 30,000 and d = 107. This n belongs to the complete rows, and this d to all rows.",
+            "The column fnlwgt says how many people a row represents. The recipe uses it as a feature of the model.",
+            "The threshold of 50,000 dollars is high for 1994. Results change with the threshold (Ding et al., 2021).",
+        ),
+        terms="The UCI repository distributes the data under the license CC BY 4.0.",
+        not_for=(
+            "Nothing follows about incomes of today.",
+            "Nothing follows about pay for equal work, because working hours, occupation and position in the family "
+            "vary with age.",
+        ),
         facts={"income_cut": 50_000},
     ),
 )

@@ -80,20 +80,29 @@ RECIPE = Recipe(
     sensitive=both("age"),
     sources=both((Source("official", FILE, read, (7_214, 6_172), 16),)),
     card=Card(
-        measured="One defendant scored by the COMPAS tool in Broward County, Florida, in 2013 and 2014.",
-        by="ProPublica (Larson, Mattu, Kirchner and Angwin, 2016), from public records.",
-        sensitive="Age in years, as of April 2016 (see below).",
-        target="A new charge within two years, as recorded by ProPublica.",
-        problems=(
-            "People screened too late to be followed for two years are in it only if they were charged again: the rate "
-            "of Y is 45 % where about 36 % would be right (Barenstein, 2019).",
-            "The column age is the age when the data were collected: in 99 % of rows it fits mid-April 2016, in none "
-            "the day of the screening, one to four years before.",
-            "A new charge is not a new offence: policing differs between people and places.",
-            "Younger defendants are charged again more often: the attribute to be hidden is itself a strong predictor.",
-            "The raw file holds names and birth dates of real people. The loader reads only the columns it uses.",
+        measured=(
+            "Each row is a defendant in Broward County, Florida, who was scored by the COMPAS tool in 2013 or 2014."
         ),
-        terms="Public records published by ProPublica without a stated licence: do not redistribute rows.",
-        not_for=("building or defending a risk score", "other counties or years", "guilt"),
+        by="ProPublica (Larson, Mattu, Kirchner and Angwin, 2016) compiled the data from public records.",
+        sensitive="S is the age in years in April 2016 (see the known problems).",
+        target="Y is 1 if ProPublica recorded a new charge within two years.",
+        problems=(
+            "Some people were screened too late to be followed for two years. They are in the file only if they were "
+            "charged again. The rate of Y is therefore 45 %, although about 36 % would be right (Barenstein, 2019).",
+            "The column age contains the age when the data were collected. In 99 % of rows it is the age in the middle "
+            "of April 2016. In no row is it the age on the day of the screening, which was one to four years earlier.",
+            "A new charge is not the same as a new offense, because policing differs between people and places.",
+            "Younger defendants are charged again more often, so the attribute to be hidden is itself a strong "
+            "predictor.",
+            "The raw file contains names and birth dates of real people. The loader reads only the columns it uses.",
+        ),
+        terms=(
+            "ProPublica published these public records without a stated license. Do not redistribute rows of the file."
+        ),
+        not_for=(
+            "The data are no basis for building or defending a risk score.",
+            "Nothing follows about other counties or years.",
+            "The data do not show who is guilty.",
+        ),
     ),
 )

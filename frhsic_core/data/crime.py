@@ -102,20 +102,31 @@ RECIPE = Recipe(
     sensitive=SENSITIVE,
     sources=both((Source("official", FILE, read, (1_994,), 99),)),
     card=Card(
-        measured="One of 1,994 US communities: 1990 census and police survey, 1995 crime reports.",
-        by="Michael Redmond (2009), from US Census, LEMAS and FBI sources; kept by the UCI repository.",
-        sensitive="text: share of Black residents (racepctblack); reference: people per household (householdsize).",
-        target="Violent crimes per resident, rescaled to [0, 1].",
-        problems=(
-            "The released code takes S by position and gets household size; racepctblack, the next column, stays in X.",
-            "Every variable is cut at three standard deviations and kept to two digits: ties, and piles at 0 and 1.",
-            "The other columns determine racepctblack almost linearly (95 % of its variance).",
-            "Communities without a count of rapes, many of them in the Midwest, were left out by the donor.",
+        measured=(
+            "Each row is one of 1,994 US communities. It combines the census and the police survey of 1990 with the "
+            "crime reports of 1995."
         ),
-        terms="CC BY 4.0 (UCI).",
+        by=(
+            "Michael Redmond compiled the table in 2009 from data of the US Census, LEMAS and the FBI. The UCI "
+            "repository distributes it."
+        ),
+        sensitive=(
+            "In the text variant S is the share of Black residents (racepctblack). In the reference variant S is the "
+            "number of people per household (householdsize)."
+        ),
+        target="Y is the number of violent crimes per resident, rescaled to [0, 1].",
+        problems=(
+            "The released code selects S by its position and gets household size. The next column, racepctblack, "
+            "stays in X.",
+            "Every variable is cut at three standard deviations and given with two digits. Many values are therefore "
+            "tied, and many are exactly 0 or 1.",
+            "The other columns determine racepctblack almost linearly: they explain 95 % of its variance.",
+            "The donor left out the communities without a count of rapes. Many of these are in the Midwest.",
+        ),
+        terms="The UCI repository distributes the data under the license CC BY 4.0.",
         not_for=(
-            "persons: the rows are places (ecological fallacy)",
-            "crime rather than recorded crime: police practice differs between places",
+            "Nothing follows about persons, because the rows are places (ecological fallacy).",
+            "Nothing follows about crime that was not recorded, because police practice differs between places.",
         ),
     ),
 )

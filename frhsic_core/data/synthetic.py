@@ -165,52 +165,70 @@ def gaussian_pair(n: int, *, rho: float = 0.5, seed: int = 42, generator: torch.
     )
 
 
-_TERMS = "None: a probability law has no owner."
+_TERMS = "There are no conditions of use, because a probability law has no owner."
 PEOPLE = Law(
     draw=people,
     card=Card(
-        measured="A test score, two habits that reveal the age, an age between 20 and 70, and an outcome; 1,000 rows.",
-        by="This book: its running example.",
-        sensitive="age.",
-        target="y, hired or not; it depends on the skill behind the test score and, less, on age.",
-        problems=("Three features: a real table has more ways to reveal an age.",),
+        measured=(
+            "Each of the 1,000 rows is an invented person with a test score, two habits that reveal the age, an age "
+            "between 20 and 70, and an outcome."
+        ),
+        by="This book draws the data. They are its running example.",
+        sensitive="S is the age in years.",
+        target=(
+            "Y says whether the person was hired. It depends on the skill behind the test score and, to a smaller "
+            "degree, on the age."
+        ),
+        problems=("The data have three features. A real table has more columns that reveal an age.",),
         terms=_TERMS,
-        not_for=("claims about real people",),
+        not_for=("Nothing follows about real people.",),
     ),
 )
 SYNTHETIC = Law(
     draw=classification,
     card=Card(
-        measured="S ~ U(0,1), X = (S + N(0, 0.3²), N(0,1)), Y ~ Bernoulli(sigmoid(X₁)); 5,000 rows.",
-        by="The paper; with the default seed, the rows of its authors' script.",
-        sensitive="s.",
-        target="y; the best rule predicts 1 whenever X₁ > 0, which is nearly always.",
-        problems=("A constant predictor scores .62 on the last 1,000 rows, more than the best rule (.605).",),
+        measured=(
+            "Each of the 5,000 rows is a draw with S ~ U(0,1), X = (S + N(0, 0.3²), N(0,1)) and "
+            "Y ~ Bernoulli(sigmoid(X₁))."
+        ),
+        by="The paper defines the distribution. With the default seed, the rows are those of its authors' script.",
+        sensitive="S is the uniform variable s.",
+        target="Y is the binary variable y. The best rule predicts 1 if X₁ > 0, which is nearly always the case.",
+        problems=("On the last 1,000 rows a constant predictor has accuracy .62. The best rule has only .605.",),
         terms=_TERMS,
-        not_for=("methods that differ by less than chance on 1,000 rows",),
+        not_for=("Nothing follows about methods whose difference on 1,000 rows is within chance.",),
     ),
 )
 RUNTIME = Law(
     draw=classification,
     card=Card(
-        measured="The law of the synthetic validation with 20,000 rows (the figure goes from 500 to 20,000).",
-        by="The paper.",
-        sensitive="s.",
-        target="y.",
-        problems=("Two features: time spent in the encoder is smaller than on any real dataset.",),
+        measured=(
+            "Each of the 20,000 rows is a draw from the distribution of the synthetic validation. The figure of the "
+            "paper uses 500 to 20,000 rows."
+        ),
+        by="The paper defines the distribution.",
+        sensitive="S is the uniform variable s.",
+        target="Y is the binary variable y.",
+        problems=("The data have two features, so the encoder takes less time than on any real dataset.",),
         terms=_TERMS,
-        not_for=("the cost on wide data",),
+        not_for=("Nothing follows about the cost on data with many features.",),
     ),
 )
 GAUSSIAN_PAIR = Law(
     draw=gaussian_pair,
     card=Card(
-        measured="(Z, S) standard Gaussian with correlation ρ (default 0.5).",
-        by="The paper's convergence figure; exact values: frhsic_core.laws.",
-        sensitive="s.",
-        target="None in the paper; y is Z itself.",
-        problems=("Smooth, light-tailed, without ties: kinder than any of the five real datasets.",),
+        measured="Each row is a draw of a standard Gaussian pair (Z, S) with correlation ρ (0.5 by default).",
+        by=(
+            "The paper uses this distribution in its convergence figure. The module frhsic_core.laws computes its "
+            "exact values."
+        ),
+        sensitive="S is the second variable of the pair.",
+        target="The paper has no target for this distribution. Here Y is Z itself.",
+        problems=(
+            "The distribution is smooth, has light tails and gives no ties. Estimation is therefore easier than on any "
+            "of the five real datasets.",
+        ),
         terms=_TERMS,
-        not_for=("rates on discrete or heavy-tailed S",),
+        not_for=("Nothing follows about rates for an attribute that is discrete or has heavy tails.",),
     ),
 )

@@ -15,6 +15,11 @@ if TYPE_CHECKING:
 DATASET_TITLES = titles((*PAPER_DATASETS, "synthetic"))
 METHOD_LABELS = labels(METHODS)
 NAMES = DATASET_TITLES | METHOD_LABELS
+#: Words for the columns of the paper's datasets that are sensitive attributes.
+ATTRIBUTE_NAMES = dict.fromkeys(("age", "AGEP", "AGE15X"), "age") | {
+    "racepctblack": "share of Black residents",
+    "householdsize": "household size",
+}
 
 
 def table(

@@ -297,6 +297,28 @@ def test_formulas_and_tables_fit_or_scroll_in_their_box(page: Any, address: str)
         assert narrow == [], name
 
 
+def test_boxes_take_the_keyboard_while_they_scroll(page: Any, address: str) -> None:
+    """A box that starts or stops to scroll after the page was loaded, with the window or without it, is noticed."""
+    wrong = """() => {
+      const scrolls = (box) => box.scrollWidth > box.clientWidth + 1 || box.scrollHeight > box.clientHeight + 1;
+      return [...document.querySelectorAll(".bd-article table, .bd-article pre")]
+        .filter((box) => (box.tabIndex === 0) !== scrolls(box)).map((box) => box.textContent.trim().slice(0, 40)); }"""
+    width = "(width) => { document.querySelector('.bd-article').style.maxWidth = width; }"
+    for name in ("bandwidth_trap", "ledger"):
+        page.set_viewport_size({"width": 390, "height": 844})
+        page.goto(f"{address}/notebooks/{name}.html", wait_until="load")
+        page.evaluate("document.querySelectorAll('.bd-article details').forEach((box) => { box.open = true; })")
+        page.wait_for_timeout(200)
+        assert page.evaluate(wrong) == [], name
+        page.set_viewport_size({"width": 1280, "height": 900})
+        page.wait_for_timeout(200)
+        assert page.evaluate(wrong) == [], name
+        page.evaluate(width, "300px")
+        page.wait_for_timeout(200)
+        assert page.evaluate(wrong) == [], name
+        assert page.locator(".bd-article table[tabindex]").count() > 0
+
+
 MERGED = """<!doctype html><html><head><link rel="stylesheet" href="../_static/book.css">
 <script src="../_static/tables.js"></script></head><body><article class="bd-article"><div class="cell_output"><table>
 <thead><tr><th></th><th></th><th colspan="2">ours</th></tr>
@@ -451,6 +473,9 @@ def test_rows_of_the_ledger_are_cards_on_a_phone(page: Any, address: str) -> Non
     assert max(tall) < 30  # nothing but the border and the padding is empty
     page.set_viewport_size({"width": 1280, "height": 900})
     assert page.locator("table.card-table thead").first.is_visible()
+    wide = page.evaluate("[...document.querySelectorAll('table.fits')].map((t) => t.scrollWidth - t.clientWidth)")
+    assert len(wide) == 2
+    assert max(wide) <= 1  # no sideways scroll on a desk either
 
 
 def test_long_tables_are_searched_and_sorted(page: Any, address: str, built_book: Path) -> None:

@@ -293,7 +293,7 @@ def test_pages_of_modules_that_are_gone_are_removed(extension, tmp_path: Path) -
 
 
 def test_a_point_without_evidence_is_a_question() -> None:
-    """Every point either names evidence that exists, or says what is asked."""
+    """Every point names evidence that exists or says what is asked, and is short."""
     text = (ROOT / "book" / "for_the_authors.md").read_text(encoding="utf-8")
     points = re.findall(r"`{5}\{author-point\} (.*?)\n(.*?)`{5}", text, flags=re.DOTALL)
     assert len(points) > 20
@@ -301,6 +301,9 @@ def test_a_point_without_evidence_is_a_question() -> None:
         chapters = " ".join(re.findall(r"(?m)^:chapter: (.*)$", body)).split()
         shown = [name for name in chapters if (ROOT / "notebooks" / f"{name}.md").is_file()]
         assert shown or ":claim:" in body or ":file:" in body or ":question:" in body, title
+        differs, evidence, asked = body.strip().split("\n\n")[1:4]  # the options come first
+        assert asked.startswith(("*Suggestion:*", "*Question:*")), title
+        assert max(len(part.split()) for part in (differs, evidence)) <= 70, f"Fold the details of “{title}”."
 
 
 def test_the_learning_goals_belong_to_the_sessions() -> None:
