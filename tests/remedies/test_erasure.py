@@ -211,6 +211,30 @@ def test_held_out_people_stay_bounded(seed: int, rounds: int) -> None:
     assert (abs(z - own.mean(0)) <= 1e4 * np.where(spread > 1e-12, spread, 0.0) + 1e-12).all()
 
 
+def test_what_the_training_samples_do_not_have_changes_nothing() -> None:
+    X, s, new = one_hot()
+    scale = np.where(X.std(0) > 0, X.std(0), 1.0)
+    values, vectors = np.linalg.eigh(np.cov(((X - X.mean(0)) / scale).T))
+    outside = vectors[:, values < 1e-10]
+    assert outside.shape[1] == 3  # two groups that sum to one, and a category that nobody has
+    moved = new + (np.random.default_rng(0).normal(size=(6, 3)) @ outside.T) * scale
+    reduced = KernelEraser(n_components=21).fit(X, sensitive_features=s)
+    np.testing.assert_allclose(reduced.transform(moved), reduced.transform(new), atol=1e-8)
+    unseen = new.copy()
+    unseen[:, 15] = 7.0
+    whole = KernelEraser(n_components=40, rounds=2).fit(X, sensitive_features=s)
+    np.testing.assert_array_equal(whole.transform(unseen), whole.transform(new))
+
+
+def test_a_later_round_does_not_scale_up_what_has_almost_no_variance() -> None:
+    """S explains two columns of X almost completely, and the second column of new people does not fit to the first."""
+    rng = np.random.default_rng(0)
+    s = rng.uniform(20, 70, 800)
+    X = np.column_stack([s / 10 + rng.normal(size=800), rng.normal(size=800), s, s**2])
+    eraser = KernelEraser(rounds=2).fit(X, sensitive_features=s)
+    assert abs(eraser.transform(X[:5] * [1, 1, 1, 0.1])).max() < 1e4
+
+
 def test_units_do_not_decide_which_columns_exist() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 3))
