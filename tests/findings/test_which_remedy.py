@@ -187,12 +187,12 @@ def test_a_closed_form_is_faster_than_a_penalized_network(strong: pd.DataFrame) 
     assert (seconds["leace_z"] / seconds["unfair"]).between(2, 3).all()
 
 
-def test_one_person_makes_the_gdp_of_logits_huge(methods: pd.DataFrame) -> None:
-    own = methods[(methods["name"] == "kernel_null") & (methods["dataset"] == "adult")].set_index("split")
-    huge = own["spread"] > 1e9
-    assert set(own.index[huge]) == {43, 46}
-    assert (own.loc[~huge, "gdp_reference"] < 1).all()
-    assert (own["gdp_sample"] < 0.1).all()
+def test_no_person_makes_the_gdp_of_logits_huge(methods: pd.DataFrame) -> None:
+    """One person of Adult had a logit of 4e14 as long as the kernel eraser kept axes without variance."""
+    erased = methods[methods["name"].isin(("kernel_null", "hsic_eraser"))]
+    assert len(erased) == 100
+    assert (erased["spread"] < 20).all()
+    assert (erased["gdp_reference"] < 1).all()
 
 
 def test_the_leaves_of_the_tree_are_ordered_as_the_chapter_says(rows: pd.DataFrame) -> None:
