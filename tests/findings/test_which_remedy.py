@@ -195,6 +195,16 @@ def test_no_person_makes_the_gdp_of_logits_huge(methods: pd.DataFrame) -> None:
     assert (erased["gdp_reference"] < 1).all()
 
 
+def test_the_kernel_null_space_is_close_to_the_limit_on_adult(methods: pd.DataFrame) -> None:
+    table = every_method.matched(methods, "gdp_sample")
+    own = table[(table["dataset"] == "adult") & (table["name"] == "kernel_null")]
+    assert own["lam"].tolist().count(0.5) == 4
+    assert (own.loc[own["lam"] == 0.5, "share"] > 0.9).all()
+    rows = methods[(methods["dataset"] == "adult") & methods["split"].isin(own["split"])]
+    kept = rows[(rows["name"] == "kernel_null") & (rows["lam"] == 1.0)]["performance"].mean()
+    assert 0.010 < 1 - kept / rows[rows["name"] == "unfair"]["performance"].mean() < 0.012
+
+
 def test_the_leaves_of_the_tree_are_ordered_as_the_chapter_says(rows: pd.DataFrame) -> None:
     """With S less is left than without it, scores are better than X, and every remedy helps."""
     found = tree.evidence(rows, stored_rows("every_method"))
