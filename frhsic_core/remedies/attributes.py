@@ -97,10 +97,11 @@ def split_columns(X: Any, s: ArrayLike | None, columns: Sequence[Any] | None) ->
     return np.delete(X, names, axis=1), X[:, names]
 
 
-def standardized(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return mean and standard deviation of each column; the deviation of a constant column is one."""
-    spread = values.std(0)
-    return values.mean(0), np.where(spread > 0, spread, 1.0)
+def standardized(values: np.ndarray, *, constant: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
+    """Return mean and standard deviation of each column, with ``constant`` as the deviation of a constant column."""
+    mean, spread = values.mean(0), values.std(0)
+    # The deviation of a constant such as 0.1 is not zero, but a rounding error of its mean.
+    return mean, np.where(spread > 1e-12 * abs(mean), spread, constant)
 
 
 class AttributeBasis:

@@ -95,14 +95,18 @@ def leace_projection(
     return mean, coloring @ kept @ kept.T @ whitening, correlations
 
 
-def retained_map(projection: np.ndarray, covariance: np.ndarray, strength: float) -> np.ndarray:
+def retained_map(projection: np.ndarray, x: np.ndarray, strength: float) -> np.ndarray:
     """Return I − strength · projection, with zeros for the columns of which only rounding errors would be left.
 
-    A learner that scales its columns would otherwise turn these errors, which still follow S, into a feature.
+    These are the columns that are erased completely, and those that do not vary in the samples x, to which the
+    projection adds rounding errors. A learner that scales its columns would turn the errors, which still follow S, into
+    a feature. It would also turn what a new sample has in such a column into a huge number.
     """
     kept = np.eye(len(projection)) - strength * projection
-    left = np.einsum("ij,jk,ik->i", kept, covariance, kept)
-    kept[left <= 1e-16 * covariance.diagonal()] = 0.0
+    before = x.var(0)
+    # From the samples: a product with the covariance would have errors as large as the limit.
+    left = (x @ kept.T).var(0)
+    kept[(left <= 1e-16 * before) | (before <= _RANK * before.max())] = 0.0
     return kept
 
 
@@ -241,7 +245,7 @@ class AttributeEraser(_Remedy):
         offset, scale = standardized(X)
         x = (X - offset) / scale
         _, projection, self.correlations_ = leace_projection(x, phi, min_correlation=_least(self.min_correlation))
-        self.retained_ = scale[:, None] * retained_map(projection, x.T @ x / len(x), self.strength) / scale
+        self.retained_ = scale[:, None] * retained_map(projection, x, self.strength) / scale
         self.n_erased_ = round(float(np.trace(projection)))
         return self
 
@@ -274,7 +278,8 @@ class KernelEraser(_Remedy):
     basis, strength, n_basis, min_correlation, sensitive_columns, random_state
         As in :class:`AttributeEraser`. The strength mixes the features with the erased ones.
     n_components : int
-        Number m of random features in each round.
+        Number m of random features in each round. If X has more columns, it is first reduced to m principal components.
+        A component or a column without variance becomes a column of zeros, for new samples too.
     rounds : int
         Number of erasures.
 
@@ -318,7 +323,7 @@ class KernelEraser(_Remedy):
         self.rounds_: list[_Round] = []
         z = X
         for _ in range(self.rounds):
-            step = _Round(z, self.n_components, rng=rng)
+            step = _Round(z, self.n_components, first=not self.rounds_, rng=rng)
             if phi is not None:
                 step.erase(z, phi, self.strength, _least(self.min_correlation))
             self.rounds_.append(step)
@@ -327,7 +332,7 @@ class KernelEraser(_Remedy):
         return self
 
     def transform(self, X: Any) -> np.ndarray:
-        """Return the erased features, ``(n, d + n_components)`` for one round."""
+        """Return the erased features, ``(n, min(d, n_components) + n_components)`` for one round."""
         z, _ = self._read(X, None)
         for step in self.rounds_:
             z = step(z)
@@ -337,14 +342,19 @@ class KernelEraser(_Remedy):
 class _Round:
     """One round of the kernel eraser: principal components, random features, erasure."""
 
-    def __init__(self, x: np.ndarray, features: int, *, rng: np.random.Generator) -> None:
-        self.offset, scale = standardized(x)
-        # A direction with no variance left carries rounding errors only: it must not be scaled up again.
-        self.scale = np.where(scale > 1e-9 * scale.max(), scale, np.inf)
+    def __init__(self, x: np.ndarray, features: int, *, first: bool, rng: np.random.Generator) -> None:
+        # Columns without variance become zero, for new samples too.
+        self.offset, self.scale = standardized(x, constant=np.inf)
+        if not first:  # the columns of X have units of their own, but those of a later round can be compared
+            spread = x.std(0)
+            self.scale = np.where(spread > math.sqrt(_RANK) * spread.max(), self.scale, np.inf)
         self.axes = None
         x = (x - self.offset) / self.scale
-        if x.shape[1] > features:  # of a later round: as many components as new features
-            self.axes = np.linalg.eigh(x.T @ x / len(x))[1][:, ::-1][:, :features]
+        if x.shape[1] > features:  # as many components as new features
+            values, axes = np.linalg.eigh(x.T @ x / len(x))
+            # An axis without variance, as dependent columns have, is zero: it would show rounding errors, and of a new
+            # sample what the training samples do not have.
+            self.axes = np.where(values > _RANK * values[-1], axes, 0.0)[:, ::-1][:, :features]
             x = x @ self.axes
         rows = x[np.linspace(0, len(x) - 1, min(len(x), 500)).astype(int)]
         squares = ((rows[:, None] - rows[None]) ** 2).sum(-1)
@@ -358,7 +368,7 @@ class _Round:
         """Fit the erasure of this round's features."""
         z = self(x)
         self.mean, projection, _ = leace_projection(z, phi, min_correlation=min_correlation)
-        self.retained = retained_map(projection, np.cov(z.T, bias=True), strength)
+        self.retained = retained_map(projection, z, strength)
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         x = (x - self.offset) / self.scale

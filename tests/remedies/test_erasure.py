@@ -148,6 +148,104 @@ def test_rounds_remove_more() -> None:
     assert found[1] < found[0] - 0.1 < audit_representation(X[test], age[test]).nonlinear_r2.item() - 0.2
 
 
+def one_hot(n: int = 800) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return X with dependent columns, S, and new people off the span of X, the first of an unseen category.
+
+    Both one-hot groups sum to one, and the second group repeats in part what the first says.
+    """
+    rng = np.random.default_rng(0)
+    s = rng.uniform(20, 70, n)
+    first = rng.integers(0, 12, n)
+    second = np.where(rng.random(n) < 0.5, first % 6, rng.integers(0, 6, n))
+    numbers = np.column_stack([s / 10 + rng.normal(size=n), rng.normal(size=(n, 2))])
+    X = np.column_stack([numbers, np.eye(13)[first], np.eye(6)[second]])
+    new = np.column_stack([numbers[:6], np.eye(13)[[12, 0, 1, 2, 3, 4]], np.eye(6)])
+    new[-1, 3:] = 1.0  # every category at once, as a table with several answers may have
+    return X, s, new
+
+
+@pytest.mark.parametrize("constant", [0.0, 0.1])  # the mean of the second has rounding errors
+@pytest.mark.parametrize(
+    "eraser",
+    [
+        AttributeEraser(),
+        AttributeEraser("bins", min_correlation=0.0),
+        KernelEraser(n_components=21),  # of 22 columns, 19 of which are independent
+        KernelEraser(n_components=21, rounds=3),
+        KernelEraser(n_components=40),
+        KernelEraser(n_components=21, min_correlation=0.0),
+    ],
+)
+def test_no_column_of_rounding_errors_is_left(eraser: Any, constant: float) -> None:
+    """A learner scales columns: errors of 1e-15 that follow S, or that a new person leaves, would become features."""
+    X, s, new = one_hot()
+    X[:, 15] += constant
+    new[:, 15] += constant
+    own = eraser.fit(X, sensitive_features=s).transform(X)
+    z = eraser.transform(new)
+    same = np.ptp(own, axis=0) == 0
+    assert same.any() or getattr(eraser, "rounds", 1) > 1  # the unseen category at least
+    np.testing.assert_array_equal(z[:, same], np.broadcast_to(own[0, same], z[:, same].shape))
+    scaled = own[:, ~same].std(0)
+    assert scaled.min() > 1e-6
+    assert (abs(z[:, ~same] - own[:, ~same].mean(0)) / scaled).max() < 1e3
+    correlations = np.corrcoef(own[:, ~same].T, s)[-1, :-1]
+    assert abs(correlations).max() < 0.1
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("rounds", [1, 2, 3])
+def test_held_out_people_stay_bounded(seed: int, rounds: int) -> None:
+    """Random dependent columns with units of 1e-6 to 1e6, and people who do not keep to the dependence."""
+    rng = np.random.default_rng(seed)
+    rank = int(rng.integers(3, 10))
+    mixing = rng.normal(size=(rank, 30)) * 10.0 ** rng.uniform(-6, 6, 30)
+    X = rng.normal(size=(500, rank)) @ mixing
+    s = X[:, 0] / X[:, 0].std() + rng.normal(size=500)
+    new = X[:20] + rng.normal(size=(20, 30)) * X.std(0)
+    eraser = KernelEraser(n_components=25, rounds=rounds, random_state=seed).fit(X, sensitive_features=s)
+    own, z = eraser.transform(X), eraser.transform(new)
+    spread = own.std(0)
+    assert own.shape[1] == eraser.n_features_out_ == 50
+    assert abs(z).max() < 1e4
+    assert (abs(z - own.mean(0)) <= 1e4 * np.where(spread > 1e-12, spread, 0.0) + 1e-12).all()
+
+
+def test_what_the_training_samples_do_not_have_changes_nothing() -> None:
+    X, s, new = one_hot()
+    scale = np.where(X.std(0) > 0, X.std(0), 1.0)
+    values, vectors = np.linalg.eigh(np.cov(((X - X.mean(0)) / scale).T))
+    outside = vectors[:, values < 1e-10]
+    assert outside.shape[1] == 3  # two groups that sum to one, and a category that nobody has
+    moved = new + (np.random.default_rng(0).normal(size=(6, 3)) @ outside.T) * scale
+    reduced = KernelEraser(n_components=21).fit(X, sensitive_features=s)
+    np.testing.assert_allclose(reduced.transform(moved), reduced.transform(new), atol=1e-8)
+    unseen = new.copy()
+    unseen[:, 15] = 7.0
+    whole = KernelEraser(n_components=40, rounds=2).fit(X, sensitive_features=s)
+    np.testing.assert_array_equal(whole.transform(unseen), whole.transform(new))
+
+
+def test_a_later_round_does_not_scale_up_what_has_almost_no_variance() -> None:
+    """S explains two columns of X almost completely, and the second column of new people does not fit to the first."""
+    rng = np.random.default_rng(0)
+    s = rng.uniform(20, 70, 800)
+    X = np.column_stack([s / 10 + rng.normal(size=800), rng.normal(size=800), s, s**2])
+    eraser = KernelEraser(rounds=2).fit(X, sensitive_features=s)
+    assert abs(eraser.transform(X[:5] * [1, 1, 1, 0.1])).max() < 1e4
+
+
+def test_units_do_not_decide_which_columns_exist() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    s = X[:, 0] + rng.normal(size=300)
+    found = [
+        KernelEraser(n_components=20, rounds=2).fit(X * unit, sensitive_features=s).transform(X * unit)
+        for unit in ([1, 1, 1], [1, 1e12, 1e-12])
+    ]
+    np.testing.assert_allclose(*found, atol=1e-6)
+
+
 def test_mixed_and_several_attributes(sample: Any) -> None:
     X, age = sample
     rng = np.random.default_rng(0)
