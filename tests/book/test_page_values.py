@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from pathlib import Path
 
@@ -130,6 +131,20 @@ def test_the_counts_of_the_ledger_are_of_measured_lines() -> None:
     judged = values["reproduced"] + values["undecided"] + values["contradicted"]
     assert judged + measured["cannot be judged"] == values["measured"]
     assert values["open"] == measured["cannot be judged"]
+
+
+def test_the_formal_proofs_are_counted_as_on_the_map_of_theorems() -> None:
+    """Lemmas of Theorem 5.1 and the step to Corollary 5.2 are no proofs of these statements."""
+    proofs = page_values.proof_values()["proofs"]
+    with (ROOT / "book" / "proofs" / "statements.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    whole = {row["statement"] for row in rows if not row["marker"].startswith(("lemma of", "step to"))}
+    assert proofs["statements"] == len(whole - {"Spectral theorem"})
+    cells = nbformat.read(ROOT / "notebooks" / "theorem_map.ipynb", as_version=4).cells
+    printed = "".join(output.get("text", "") for cell in cells for output in cell.get("outputs", ()))
+    found = re.search(r"(\d+) statements: \d+ proved in a chapter, (\d+) of them also formally", printed)
+    assert found
+    assert [int(number) for number in found.groups()] == [proofs["all"], proofs["statements"]]
 
 
 def test_numbers_for_the_authors() -> None:
