@@ -210,10 +210,10 @@ def author_values() -> dict[str, Any]:
     adult = sweep[sweep["dataset"] == "adult"].iloc[0]
     cleaned = json.loads(book_folder("data_summaries", "adult-text.json").read_text(encoding="utf-8"))
     shares = {}
-    for protocol, form in (("text", "product"), ("reference", "joint")):
+    for protocol in PROTOCOLS:
         rows = arm_rows("multi_sensitive", dataset="adult", protocol=protocol)
         columns = ["gdp_reference_age", "gdp_reference_hours"]
-        shares[protocol] = f"{100 * order_share(rows, form, 'sum', lam=50.0, columns=columns)['all']:.0f} %"
+        shares[protocol] = f"{100 * order_share(rows, 'joint', 'sum', lam=50.0, columns=columns)['all']:.0f} %"
     printed = printed_arms("tab:multi_s")["gdp_age"].xs(("adult", "sum"), level=("dataset", "arm"))
     shares |= {f"sum_{lam:g}": f"{printed[lam]:.3f}".removeprefix("0") for lam in (10.0, 50.0)}
     return {
