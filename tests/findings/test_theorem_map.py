@@ -8,7 +8,6 @@ from frhsic_core.paper.runs.stored import book_folder
 from frhsic_core.paper.statements.overview import standings
 from frhsic_core.paper.statements.sentences import failing
 
-
 RECORDS = json.loads(book_folder("claims", "verdicts.json").read_text(encoding="utf-8"))
 
 
