@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
-import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,8 +59,8 @@ class Facts:
 
     @property
     def minutes(self) -> int:
-        """Reading time, rounded up to five minutes."""
-        return max(5, 5 * math.ceil(self.seconds / 300))
+        """Reading time in whole minutes, at least one, so that the chapters of a part add up to its time."""
+        return max(1, round(self.seconds / 60))
 
 
 def in_view(text: str) -> tuple[str, int, int]:
@@ -156,14 +155,14 @@ def tables_in(cell: dict[str, Any]) -> int:
 
 
 def hours(seconds: float) -> str:
-    """Return a time in words.
+    """Return a time in words, to the nearest five minutes or, from an hour and a half on, to a tenth of an hour.
 
     Examples
     --------
     >>> hours(3000), hours(16_000)
     ('50 minutes', '4.4 hours')
     """
-    return f"{5 * math.ceil(seconds / 300)} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
+    return f"{5 * round(seconds / 300)} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
 
 
 def link(document: str, here: str) -> nodes.Node:
@@ -211,7 +210,8 @@ class PartChapters(SphinxDirective):
         whole = sum(f.seconds for page in half.items for f in self.facts_of(str(page)).values())
         own = sum(f.seconds for f in found.values())
         name = str(half.caption).partition(":")[0]
-        words = f"This part takes about {hours(own)} to read. All parts under “{name}” take {hours(whole)}. {RULE}"
+        times = f"This part takes about {hours(own)} to read. All parts under “{name}” take about {hours(whole)}."
+        words = f"{times} {RULE}"
         return [table(["chapter", "to read"], rows, "part-chapters"), nodes.paragraph(words, words)]
 
 

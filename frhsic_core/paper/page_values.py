@@ -9,8 +9,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pandas as pd
-
 from frhsic_core.kernels import Gaussian
 from frhsic_core.laws import GaussianPair
 from frhsic_core.paper.claims import CONTRADICTED, MEASURED, VERDICTS, ledger, swapped
@@ -22,6 +20,7 @@ from frhsic_core.paper.experiments.paired_tests import main_family, main_rows
 from frhsic_core.paper.experiments.variants import CHOICE_DATASETS
 from frhsic_core.paper.experiments.variants.recommended import CANDIDATES, RECOMMENDED, comparisons, verdicts
 from frhsic_core.paper.runs.stored import book_folder, stored_rows
+from frhsic_core.paper.statements.formal import formally_proved
 from frhsic_core.paper.statements.registry import statements
 from frhsic_core.paper.statements.sentences import counts
 from frhsic_core.paper.statements.spectral import best_m
@@ -156,12 +155,10 @@ def listed(names: list[str]) -> str:
 
 
 def proof_values() -> dict[str, Any]:
-    """Count the statements that a proof assistant checked, and the strengths that a recorded certificate may have."""
-    rows = pd.read_csv(book_folder("proofs", "statements.csv"))
-    # A lemma on the way to a statement, or a step that takes another statement for granted, is not its proof.
-    part = rows["proved"].str.startswith("a lemma") | rows["marker"].str.contains("given")
-    proved = set(rows.loc[~part, "statement"]) & set(statements())
-    return {"proofs": {"statements": len(proved), "strengths": len({c["evidence"] for c in recorded()})}}
+    """Count the statements, those that a proof assistant checked, and the strengths of recorded certificates."""
+    strengths = {certificate["evidence"] for certificate in recorded()}
+    counted = {"all": len(statements()), "statements": len(formally_proved()), "strengths": len(strengths)}
+    return {"proofs": counted}
 
 
 def runtime_values() -> dict[str, Any]:
@@ -213,10 +210,10 @@ def author_values() -> dict[str, Any]:
     adult = sweep[sweep["dataset"] == "adult"].iloc[0]
     cleaned = json.loads(book_folder("data_summaries", "adult-text.json").read_text(encoding="utf-8"))
     shares = {}
-    for protocol, form in (("text", "product"), ("reference", "joint")):
+    for protocol in PROTOCOLS:
         rows = arm_rows("multi_sensitive", dataset="adult", protocol=protocol)
         columns = ["gdp_reference_age", "gdp_reference_hours"]
-        shares[protocol] = f"{100 * order_share(rows, form, 'sum', lam=50.0, columns=columns)['all']:.0f} %"
+        shares[protocol] = f"{100 * order_share(rows, 'joint', 'sum', lam=50.0, columns=columns)['all']:.0f} %"
     printed = printed_arms("tab:multi_s")["gdp_age"].xs(("adult", "sum"), level=("dataset", "arm"))
     shares |= {f"sum_{lam:g}": f"{printed[lam]:.3f}".removeprefix("0") for lam in (10.0, 50.0)}
     return {

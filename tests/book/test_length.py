@@ -50,7 +50,7 @@ def test_a_chapter_is_counted(chapter_facts, tmp_path: Path) -> None:
     assert (found.cells, found.executed, found.figures, found.errors, found.words) == (3, 3, 1, 0, 400)
     assert (found.tables, found.code) == (1, 3)
     assert found.seconds == pytest.approx(60 * 400 / 180 + 30 + 30 + 3 * 2)
-    assert found.minutes == 5
+    assert found.minutes == 3
 
 
 @pytest.mark.parametrize(
@@ -70,6 +70,26 @@ def test_a_chapter_is_counted(chapter_facts, tmp_path: Path) -> None:
 )
 def test_a_page_is_counted(chapter_facts, text: str, counts: tuple[int, ...]) -> None:
     assert tuple(chapter_facts.counted_text(text).values()) == counts
+
+
+def test_the_chapters_of_a_part_add_up_to_its_time(chapter_facts) -> None:
+    """The sum of the rows, as printed, is the time of the part but for rounding: half a minute for each row."""
+    for half in yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))["parts"][:2]:
+        for part in half["chapters"]:
+            names = [entry["file"] for entry in part["sections"]]
+            files = [next(p for end in ("ipynb", "md") if (p := ROOT / f"{name}.{end}").is_file()) for name in names]
+            found = [chapter_facts.facts(path) for path in files]
+            number, unit = chapter_facts.hours(sum(f.seconds for f in found)).split()
+            shown = float(number) * (60 if unit == "hours" else 1)
+            assert shown == pytest.approx(sum(f.minutes for f in found), abs=3 + len(found) / 2), part["file"]
+
+
+def test_the_first_card_names_the_time_of_its_pages(chapter_facts) -> None:
+    """Half an hour is this page, the audit and the remedies."""
+    chapters = ("audit_your_model", "which_remedy")
+    pages = [ROOT / "book" / "intro.md", *(ROOT / "notebooks" / f"{name}.ipynb" for name in chapters)]
+    assert "{grid-item-card} Half an hour\n" in pages[0].read_text(encoding="utf-8")
+    assert 25 < sum(chapter_facts.facts(page).seconds for page in pages) / 60 < 40
 
 
 def test_the_core_is_read_in_five_hours(chapter_facts, halves) -> None:

@@ -52,6 +52,12 @@ def test_every_cell_was_run_in_order_without_errors(text: Path) -> None:
             assert not [output for output in cell.outputs if output.output_type == "error"]
 
 
+@pytest.mark.parametrize("text", TEXTS, ids=lambda path: path.stem)
+def test_a_chapter_begins_with_its_answer(text: Path) -> None:
+    below = text.read_text(encoding="utf-8").split("\n# ", 1)[1].split("\n\n")
+    assert re.match(r"\*\*The answer first\.\*\*|```\{admonition\} The answer first", below[1]), below[1][:80]
+
+
 def code_of(text: Path) -> list[str]:
     return [cell.source for cell in jupytext.read(text).cells if cell.cell_type == "code"]
 

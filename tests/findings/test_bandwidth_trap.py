@@ -80,6 +80,12 @@ def test_ten_runs_of_each_setting(summary) -> None:
     assert (summary["runs"] == 10).all()
 
 
+def test_every_form_but_the_last_was_trained_with_five_rules(summary) -> None:
+    rules = summary.groupby(level="form", sort=False).size()
+    assert rules.pop("the estimators' default") == 2
+    assert (rules == 5).all()
+
+
 def test_the_former_default_at_500_is_never_outside_and_always_constant(summary) -> None:
     former = summary.loc["the estimators' default"]
     assert (former["once"] == 0).all()

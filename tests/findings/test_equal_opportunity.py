@@ -162,6 +162,7 @@ def test_as_released_dp_is_lower_on_compas_from_one_on_by_the_signed_rank_test_a
 
 
 def test_as_released_dp_is_lower_on_adult_at_500_alone(ahead) -> None:
+    assert ahead("adult", RELEASED, "dp") == {500.0}
     assert ahead("adult", RELEASED, "dp", "p_corrected_holm") == {500.0}
 
 
@@ -170,6 +171,12 @@ def test_with_the_same_bandwidths_eo_is_ahead_on_adult(ahead, lost_accuracy) -> 
     assert ahead("adult", MEDIANS, "eo_medians", "p_corrected") == {5.0, 10.0, 50.0, 100.0}
     assert ahead("adult", MEDIANS, "eo_medians", "p_corrected_holm") == {5.0, 50.0}
     assert max(lost_accuracy("adult", "eo_medians", lam) for lam in (1.0, 5.0, 10.0)) < 0.002
+
+
+def test_with_the_same_bandwidths_eo_is_not_better_on_adult_at_500(verdicts) -> None:
+    at_500 = verdicts["adult", MEDIANS].loc[500.0]
+    assert at_500["verdict"] == "undecided"
+    assert at_500["wins"] < 25 / 2
 
 
 def test_with_the_same_bandwidths_no_lead_on_compas_survives_the_correction(ahead, lost_accuracy) -> None:

@@ -42,10 +42,13 @@ def test_the_share_of_the_limit(large) -> None:
         assert max(limits.values()) / large.loc[(precision, OURS), "seconds"] == pytest.approx(share, abs=0.03)
 
 
-def test_the_trace_takes_more_than_eight_times_as_long(cpu) -> None:
+def test_the_trace_takes_many_times_as_long_and_the_factor_grows(cpu) -> None:
     found = ratios(cpu, "gradient").set_index(["n", "implementation"])["ratio"]
     assert found[1024, TRACE] > 8.0
     assert found[1024, TRACE] > found[256, TRACE] > 3.0
+    values = ratios(cpu, "value").set_index(["n", "implementation"])["ratio"].xs(TRACE, level="implementation")
+    assert values.is_monotonic_increasing
+    assert len(values) > 1
 
 
 def test_one_thread_and_medians_of_several_rounds(cpu) -> None:

@@ -68,6 +68,14 @@ def test_the_released_estimate_is_reproduced(rows, authors) -> None:
     assert (both["mi_reference"] - both["mi"]).abs().median() < 0.005
 
 
+def test_on_adult_and_crime_the_released_estimate_falls_to_zero_for_the_adversarial_methods(rows) -> None:
+    means = rows.groupby(["dataset", "method", "lam"])["mi_reference"].mean().unstack("lam")
+    for dataset in ("adult", "crime"):
+        found = means.loc[[(dataset, "adv"), (dataset, "laftr")]].drop(columns=0.0)
+        assert (found.loc[:, 0.5:] == 0).all(axis=None)
+        assert found.loc[(dataset, "adv"), 0.01] > 0.03  # not zero at every λ
+
+
 def test_the_released_estimate_has_its_zero_well_below_zero_and_the_others_about_there(rows) -> None:
     zeros = rows.groupby("dataset")[["mi_closed_zero", "mi_standardised_zero", "mi_probe_zero"]].mean()
     assert (zeros["mi_closed_zero"] < -0.08).all()

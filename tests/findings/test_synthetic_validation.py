@@ -94,6 +94,12 @@ def test_nine_pairs_of_kernels_and_four_dimensions(ablation) -> None:
     assert cell_table(ablation).index.droplevel(["arm", "signal"]).nunique() == 12
 
 
+def test_1200_models_have_the_penalty_and_400_have_none(ablation) -> None:
+    none = ablation[ablation["lam"] == 0]
+    assert (len(ablation) - len(none), len(none)) == (1200, 400)
+    assert (none.groupby(["dimension", "signal", "arm"]).size() == 25).all()
+
+
 def test_ours_collapse_in_some_cells_and_not_in_others(ablation) -> None:
     collapsed = cell_table(ablation).xs("paper", level="signal")["constant_models"]
     assert collapsed.groupby("arm").min().eq(0.0).all()

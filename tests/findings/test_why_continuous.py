@@ -4,6 +4,16 @@ from __future__ import annotations
 
 import torch
 
+from frhsic_core import Gaussian
+
+
+def test_a_fast_wave_is_far_below_the_floor_of_a_few_hundred_people(printed) -> None:
+    """Under independence the biased estimate has mean (1 − E k)(1 − E l)/n; for the fair coin Z, E k is a half."""
+    grid = torch.linspace(0, 1, 401, dtype=torch.float64).unsqueeze(-1)
+    floor = 0.5 * (1 - Gaussian(0.2)(grid).mean().item()) / 400
+    fast = printed.table("why_continuous", "periods k").loc["16"].astype(float)
+    assert 0 < fast["HSIC, bandwidth .2"] < floor / 10
+
 
 def test_a_wave_that_is_slow_for_its_bins_cannot_hide() -> None:
     grid = (torch.arange(4096, dtype=torch.float64) + 0.5) / 4096

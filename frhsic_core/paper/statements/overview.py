@@ -24,7 +24,7 @@ from frhsic_core.paper.statements.sentences import FAILS, failing
 VERDICTS = {
     "holds": "holds",
     "no counterexample": "searched",
-    "holds; a sentence near it fails": "sentence",
+    "holds; a sentence in or near it fails": "sentence",
     "needs a further condition": "condition",
 }
 _PAGE_PROOF = re.compile(r"^% proof of (\w[\w-]* (?:[\w.]*\d|bound))(?:, (.*))?$", re.MULTILINE)
@@ -73,6 +73,11 @@ class Standing:
         return bool(self.here) or self.formal not in ("", "parts")
 
     @property
+    def evidence_words(self) -> tuple[str, ...]:
+        """The evidence as a table shows it: a formal proof of parts is not a proof of the statement."""
+        return tuple("proof of parts" if e == "proof" and self.formal == "parts" else e for e in self.evidence)
+
+    @property
     def link(self) -> str:
         """Address of its box from a chapter of the book."""
         return f"{self.statement.chapter}.html#{self.statement.anchor}"
@@ -96,7 +101,7 @@ def standings(rows: Iterable[Mapping[str, Any]]) -> list[Standing]:
         Certificates on record, as in ``book/claims/verdicts.json``.
     """
     rows = list(rows)
-    broken = {n for s in failing(rows) if s.kind == "numbered statement" for n in s.statements}
+    broken = {n for s in failing(rows) if s.itself for n in s.statements}
     found = []
     for number, statement in statements().items():
         own = [row for row in rows if row["statement"] == number]
@@ -108,7 +113,7 @@ def standings(rows: Iterable[Mapping[str, Any]]) -> list[Standing]:
         if number in broken:
             verdict = "needs a further condition"
         elif any(row["verdict"] == FAILS for row in own):
-            verdict = "holds; a sentence near it fails"
+            verdict = "holds; a sentence in or near it fails"
         else:
             verdict = "holds" if one.proved or not statement.needs_verdict else "no counterexample"
         found.append(Standing(statement, here, formal, one.evidence, verdict))
@@ -123,7 +128,7 @@ def overview_table(found: Iterable[Standing]) -> list[dict[str, str]]:
             "proved in the paper": {"no": "–"}.get(one.statement.paper_proof, one.statement.paper_proof),
             "here": one.here or "–",
             "formally": one.formal or "–",
-            "evidence": ", ".join(one.evidence),
+            "evidence": ", ".join(one.evidence_words),
             "verdict": one.verdict,
         }
         for one in found
@@ -252,7 +257,7 @@ def _box(one: Standing) -> str:
 def map_html(found: Iterable[Standing]) -> str:
     """Return the picture of all statements as inline SVG with its legend: each box is a link to its chapter.
 
-    The color of a box is the verdict. A thick frame marks a statement whose proof Coq has checked (broken: lemmas of
+    The color of a box is the verdict. A thick frame marks a statement whose proof Coq has checked (broken: parts of
     the proof only), a dotted frame one that the book does not prove. An arrow leads from a statement to one whose proof
     uses it.
     """
@@ -265,7 +270,7 @@ def map_html(found: Iterable[Standing]) -> str:
     present = [words for words in VERDICTS if any(one.verdict == words for one in found)]
     keys = [(VERDICTS[words], words) for words in present]
     keys.append(("formal", "proof checked by a proof assistant"))
-    keys.append(("parts", "lemmas of the proof checked"))
+    keys.append(("parts", "parts of the proof checked"))
     if any(not one.proved and one.statement.needs_verdict for one in found):
         keys.append(("unproved", "not proved in this book"))
     legend = "".join(f'<span><span class="key {kind}"></span>{words}</span>' for kind, words in keys)

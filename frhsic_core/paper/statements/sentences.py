@@ -49,6 +49,9 @@ class Sentence:
         When it holds, or what holds instead.
     certificates : tuple of str
         Beginnings or parts of the claims that concern it.
+    itself : bool
+        Whether the sentence is what its statements state, and not a further sentence in them or near them. True for
+        every numbered statement, and for a remark whose main claim fails.
     """
 
     key: str
@@ -58,6 +61,7 @@ class Sentence:
     sentence: str
     holds: str
     certificates: tuple[str, ...]
+    itself: bool
 
 
 @cache
@@ -79,6 +83,7 @@ def sentences() -> tuple[Sentence, ...]:
             sentence=row["sentence"],
             holds=row["holds"],
             certificates=tuple(json.loads(row["certificates"])),
+            itself=row["itself"] == "yes",
         )
         for row in csv.DictReader(text.splitlines())
     )

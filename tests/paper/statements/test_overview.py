@@ -77,7 +77,10 @@ def test_proofs_stand_in_the_chapter_of_the_statement() -> None:
 def test_verdicts_follow_from_the_certificates(found: list[overview.Standing]) -> None:
     verdict = {one.statement.number: one.verdict for one in found}
     assert verdict["Theorem 5.1"] == verdict["Lemma B.1"] == "needs a further condition"
-    assert verdict["Theorem 4.7"] == "holds; a sentence near it fails"
+    assert verdict["Theorem 4.7"] == verdict["Remark B.3"] == "holds; a sentence in or near it fails"
+    # Remark G.4 is a bound of its own: its certificate breaks the remark, and not a sentence beside it.
+    assert verdict["Remark G.4"] == verdict["Corollary G.3"] == "needs a further condition"
+    assert all(one.here.startswith("for ") for one in found if one.verdict == "needs a further condition")
     assert verdict["Theorem 4.3"] == "holds"
     nothing = {one.statement.number: one.verdict for one in overview.standings([])}
     assert set(nothing.values()) == {"holds"}
@@ -100,3 +103,7 @@ def test_the_table_has_a_row_for_each_statement(found: list[overview.Standing]) 
     rows = overview.overview_table(found)
     assert list(rows[0]) == ["statement", "proved in the paper", "here", "formally", "evidence", "verdict"]
     assert all(row["verdict"] in overview.VERDICTS for row in rows)
+    for row in rows:
+        checked = row["formally"] not in ("–", "parts")
+        assert ("proof" in row["evidence"].split(", ")) == checked, row["statement"]
+        assert ("proof of parts" in row["evidence"].split(", ")) == (row["formally"] == "parts"), row["statement"]
