@@ -82,6 +82,17 @@ def test_no_helper_is_defined_in_two_chapters() -> None:
 
 
 @pytest.mark.parametrize("text", TEXTS, ids=lambda path: path.stem)
+def test_what_is_folded_has_a_title_of_its_own(text: Path) -> None:
+    folded = {"hide-cell", "hide-output"}
+    cells = [cell for cell in jupytext.read(text).cells if folded & set(cell.metadata.get("tags", ()))]
+    prompts = [cell.metadata.get("mystnb", {}) for cell in cells]
+    titles = [prompt.get("code_prompt_show") for prompt in prompts]
+    assert all(titles), f"{text.stem}: say in code_prompt_show what the folded cell shows."
+    assert titles == [prompt.get("code_prompt_hide") for prompt in prompts]
+    assert len(set(titles)) == len(titles), f"{text.stem}: two folded cells have the same title."
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=lambda path: path.stem)
 def test_new_runs_lie_inside_the_stored_intervals(text: Path) -> None:
     executed = nbformat.read(text.with_suffix(".ipynb"), as_version=4)
     for cell in executed.cells:
