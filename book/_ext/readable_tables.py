@@ -21,7 +21,7 @@ TITLES |= {key: row.label for key, row in METHODS.items() if key != "dcor"}  # d
 TITLES |= {key: row.label for key, row in MEASURES.items() if key.startswith(("gdp_", "linear_", "nonlinear_"))}
 # A key that is also a word (adult, crime) is replaced only where keys fill the cell.
 UNUSUAL = {key: title for key, title in TITLES.items() if "_" in key}
-SUBSCRIPT = re.compile(r"(?<![\w.])([A-Za-zα-ω]\u0302?)_(?:[({]([^)}]+)[)}]|(\w))(?!\w)")
+SUBSCRIPT = re.compile(r"(?<![\w.])([A-Za-zα-ω]\u0302?)_(?:[({]([^)}]+)[)}]|(\w|out|anchor))(?!\w)")
 # A fraction needs brackets in the exponent, unless it is negative: n^-1/2 is a rate, and n^2/3 is a third of n².
 POWER = re.compile(r"(?<=\w)\^(?:\(([^)]+)\)|([-−]\d+/\d+|[-−]?\d+(?:\.\d+)?|\w))(?![\w.]*\d)")
 WORD = re.compile(r"(?<![\w])(" + "|".join(GREEK) + r")(?=_|\b)(?![a-z])")

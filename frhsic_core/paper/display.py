@@ -20,16 +20,12 @@ NAMES = DATASET_TITLES | METHOD_LABELS
 ATTRIBUTE_NAMES = dict.fromkeys(("age", "AGEP", "AGE15X"), "age") | {
     "racepctblack": "share of Black residents",
     "householdsize": "household size",
+    "capital-gain": "capital gain",
+    "capital-loss": "capital loss",
+    "hours-per-week": "hours per week",
+    "gaussian": "Gaussian noise",  # the fifth column of the paper's experiment with several attributes
 }
 KERNEL_NAMES = {"gaussian": "Gaussian", "laplacian": "Laplacian", "imq": "inverse multiquadric"}
-#: Names of estimators of dependence, by the keys that stored results have.
-ESTIMATOR_NAMES = {
-    "hsic_biased": "HSIC, biased",
-    "hsic_unbiased": "HSIC, unbiased",
-    "eipm": "EIPM",
-    "eipm_squared": "EIPM, squared",
-    "eipm_distinct": "EIPM, distinct pairs",
-}
 # Keys inside a sentence. "Synthetic" and measures without an underscore are ordinary words as well.
 _IN_TEXT = {key: name for key, name in NAMES.items() if key != "synthetic"}
 _IN_TEXT |= {key: row.label for key, row in MEASURES.items() if "_" in key}
