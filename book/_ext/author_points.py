@@ -17,6 +17,7 @@ from typing import Any
 from chapter_facts import ROOT, link
 from docutils import nodes
 from docutils.parsers.rst import directives
+from readable_tables import readable_nodes
 from sphinx.util.docutils import SphinxDirective
 
 from frhsic_core.paper.claims.stored import recorded
@@ -85,7 +86,7 @@ class AuthorPoint(SphinxDirective):
         (box,) = self.parse_text_to_nodes(f":::{{dropdown}} {title}\n:::")
         box += details
         if certificates:
-            items = [nodes.list_item("", nodes.paragraph("", line)) for line in certificates]
+            items = [nodes.list_item("", nodes.paragraph("", "", *readable_nodes(line))) for line in certificates]
             box += nodes.bullet_list("", *items)
         return [box]
 

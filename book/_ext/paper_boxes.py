@@ -2,7 +2,7 @@
 
 Chapters write a title such as ``Theorem 4.5 of the paper, cor:hsic-mmd-equivalence``. The page shows "Theorem 4.5 of
 the paper", references to the box read "Theorem 4.5", and the contents at the left list the numbers of each chapter.
-Boxes of our own have a title and no number, because readers would take their numbers for the paper's.
+Boxes of our own have no number, because readers would take it for the paper's. They show their kind and title.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 from docutils import nodes
 
-FROM_PAPER = re.compile(r"\bof the paper\b|\bthe paper's\b", re.IGNORECASE)
+FROM_PAPER = re.compile(r"\b(?:of|in) the paper\b|\bthe paper['’]s\b", re.IGNORECASE)
 ONE_NUMBER = re.compile(
     r"^((?:Theorem|Proposition|Corollary|Lemma|Remark|Definition) (?:[A-Z]\.)?\d[\d.]*\d|\w+ [A-Z]\.\d+) of the paper"
 )
@@ -31,7 +31,7 @@ def without_labels(title: str) -> str:
     >>> without_labels("HSIC for equal opportunity (the paper's sec:eo)")
     'HSIC for equal opportunity (in the paper)'
     """
-    title = re.sub(r"\(the paper's \w+:[\w-]+\)", "(in the paper)", title)
+    title = re.sub(r"\(the paper['’]s \w+:[\w-]+\)", "(in the paper)", title)  # the page has curly quotes
     title = re.sub(r"\bTable tab:[\w-]+", "A table of the paper", title)
     # Two labels joined by "and" leave nothing behind.
     title = re.sub(LABEL.pattern + r"(?: and \w+:[\w-]+)?", "", title)
@@ -69,14 +69,18 @@ def _retitle(app: Any, doctree: nodes.document) -> None:
         title = next(iter(box.findall(nodes.title)), None)
         if title is None:
             continue
-        words = re.sub(r"^\s*\((.*)\)\s*$", r"\1", title.astext(), flags=re.DOTALL)
+        words = title.astext().strip()
         if LABEL.search(words):
             words = without_labels(words)
             title[:] = [nodes.Text(words)]
-        box["classes"].append("from-paper" if FROM_PAPER.search(words) else "our-own")
+        kind = str(box.get("realtype", "box")).title()
+        from_paper = bool(FROM_PAPER.search(words))
+        box["classes"].append("from-paper" if from_paper else "our-own")
+        if not from_paper and kind != "Remark":
+            title.insert(0, nodes.Text(f"{kind}: "))
         statements += filter(None, [paper_number(words)])
         known = app.env.proof_list.get(box.get("label", ""), {})
-        known["name"] = paper_number(words) or f"{str(box.get('realtype', 'box')).title()} “{words}”"
+        known["name"] = paper_number(words) or f"{kind} “{words}”"
     app.env.paper_statements = {**getattr(app.env, "paper_statements", {}), app.env.docname: statements}
 
 
@@ -122,8 +126,14 @@ def _number_contents(app: Any, pagename: str, templatename: str, context: dict[s
     context["generate_toctree_html"] = with_numbers
 
 
+def _bare_titles(app: Any, config: Any) -> None:
+    # By default titles are in parentheses, after a number that this book does not show.
+    config.proof_title_format = "%t"
+
+
 def setup(app: Any) -> dict[str, bool]:
     """Retitle when a page has been read, rename references once they are resolved, number the contents at the end."""
+    app.connect("config-inited", _bare_titles)
     app.connect("doctree-read", _retitle)
     app.connect("env-purge-doc", _forget)
     app.connect("env-merge-info", _merge)

@@ -124,11 +124,29 @@ def test_a_box_has_the_paper_s_number_only(extension) -> None:
     assert boxes.without_labels("Figures 3 and 4 of the paper, fig:pareto and fig:pareto_crime") == (
         "Figures 3 and 4 of the paper"
     )
+    assert boxes.without_labels("For equal opportunity (the paper’s sec:eo)") == "For equal opportunity (in the paper)"
     assert boxes.paper_number(title) == "Lemma B.2"
     assert boxes.paper_number("Theorem 4.5 of the paper, cor:hsic-mmd-equivalence") == "Theorem 4.5"
     assert boxes.paper_number("Figures 3 and 4 of the paper") is None
     assert boxes.paper_number("What holds") is None
     assert boxes.short_numbers(["Definition 2.1", "Theorem 4.5", "Corollary 4.6"]) == "Thm 4.5, Cor 4.6"
+
+
+@pytest.mark.parametrize(
+    ("kind", "title", "shown"),
+    [
+        ("proposition", "Two ways to a small HSIC", "Proposition: Two ways to a small HSIC"),
+        ("remark", "One identity", "One identity"),
+        ("theorem", "Theorem 3.2 of the paper, thm:joint", "Theorem 3.2 of the paper"),
+        ("definition", "The paper’s objective, eq:objective", "The paper’s objective"),
+    ],
+)
+def test_a_box_of_ours_shows_its_kind(extension, kind: str, title: str, shown: str) -> None:
+    box = nodes.container("", nodes.title("", title), classes=["proof", kind], realtype=kind)
+    page = nodes.document(None, None)
+    page += box
+    extension("paper_boxes")._retitle(SimpleNamespace(env=SimpleNamespace(proof_list={}, docname="a")), page)
+    assert box[0].astext() == shown
 
 
 def test_no_label_of_the_paper_is_left_in_a_title(extension) -> None:
@@ -242,6 +260,19 @@ def test_tables_show_formulas_and_names(extension) -> None:
     assert tables.readable("O(n^3) at lambda_S, 10^-59") == "O(n<sup>3</sup>) at λ<sub>S</sub>, 10<sup>−59</sup>"
     assert tables.readable("λ̂_1 of T_S, not snake_case") == "λ̂<sub>1</sub> of T<sub>S</sub>, not snake_case"
     assert tables.readable("people, of whom few") == "people, of whom few"
+    # An entity stays one, and "rises" is no British spelling.
+    assert tables.readable("the smoothers&#x27; n^2/3 rises") == "the smoothers&#x27; n<sup>2</sup>/3 rises"
+    parts = tables.readable_nodes("λ̂_1 > mu_K at n^(-1/5), uncentred")
+    assert [type(part).__name__ for part in parts] == [
+        "Text",
+        "subscript",
+        "Text",
+        "subscript",
+        "Text",
+        "superscript",
+        "Text",
+    ]
+    assert "".join(part.astext() for part in parts) == "λ̂1 > μK at n−1/5, uncentered"
     html = "<style>a_b</style><table><td class='n_1'>lambda</td><td><code>lambda</code></td><td>crime</td></table>"
     assert tables.readable_table(html) == html.replace(">lambda</td>", ">λ</td>").replace("crime", "Crime")
 

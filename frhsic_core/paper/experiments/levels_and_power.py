@@ -32,6 +32,8 @@ ALPHA = 0.05
 # α(B + 1) is a whole number, so that the exact tests have level α and not a little less.
 PERMUTATIONS = 199
 LAWS = ("normal", "cauchy", "discrete", "lognormal")
+#: Names of the laws in tables, where they are not their keys.
+LAW_NAMES = {"cauchy": "Cauchy", "lognormal": "log-normal"}
 ALTERNATIVES = ("linear", "sin 1", "sin 2", "sin 3", "sin 4", "heteroscedastic", "circle", "high-dimensional")
 TESTS = {"level": ("gamma", "spectral", "permutation", "aggregated"), "power": ("permutation", "aggregated", "dcor")}
 SIZES = {"level": (50, 200, 1000), "power": (200, 500)}

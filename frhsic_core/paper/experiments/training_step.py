@@ -10,6 +10,7 @@ import statistics
 from typing import TYPE_CHECKING, Any
 
 from frhsic_core.paper.runs.plan import Study, units_of
+from frhsic_core.registry import METHODS
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -30,6 +31,14 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "laftr": ("laftr", {}),
     "mmd_binned": ("mmd_binned", {}),
     "dcor": ("dcor", {}),
+}
+#: Names of the cases in tables: the words of ``how_fast`` for the forms of FRHSIC, else the label of the method.
+LABELS = {case: METHODS[method].label for case, (method, _) in CASES.items()} | {
+    "frhsic fixed bandwidth": "FRHSIC, fixed bandwidth",
+    "frhsic every batch": "FRHSIC, bandwidth of every batch",
+    "frhsic standardised": "FRHSIC, standardized",
+    "frhsic recommended": "FRHSIC, whitened",
+    "frhsic recommended, on both": "FRHSIC, whitened, on Z and output",
 }
 ROWS, FEATURES, BATCH = 26_048, 107, 256
 EPOCHS = 3

@@ -176,7 +176,7 @@ def draw_equal(table: pd.DataFrame, rows: pd.DataFrame) -> Figure:
                           markersize=9 if family == "ours" else 6.5, zorder=3 if family == "ours" else 2,
                           markerfacecolor=OKABE_ITO[color] if filled else "white")  # fmt: skip
         axis.set_title("S is used to predict" if needs_s else "S is not used to predict", fontsize=11)
-        axis.set_xlabel("dependence on age at equal score (dCor)", fontsize=9)
+        axis.set_xlabel("dependence on age at equal quality (dCor)", fontsize=9)
         axis.set_yticks(range(len(names)), [title(name) for name in names])
         axis.set_ylim(-0.6, len(names) - 0.4)
     axes[0].set_xlim(left=0)

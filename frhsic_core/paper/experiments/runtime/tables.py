@@ -18,6 +18,8 @@ BARS = 1.0
 LOOPS = {"text": "loop, 32 anchors", "reference": "loop, all anchors"}
 # The released code sums the product of both centred matrices under autograd.
 PLAIN = ("frhsic", "plain, centred")
+#: Names of forms in figures, where they are not the stored words.
+FORM_NAMES = {"plain, centred": "plain, centered"}
 DEVICES = {"cuda": "GPU", "cpu": "CPU"}
 
 
