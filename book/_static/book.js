@@ -38,16 +38,10 @@
     });
   }
 
-  // A box that scrolls takes the keyboard, and only while it scrolls.
-  const reached = new WeakSet();
+  // A box that scrolls takes the keyboard.
   function reach(box) {
     const scrolls = box.scrollWidth > box.clientWidth + 1 || box.scrollHeight > box.clientHeight + 1;
-    if (scrolls && !box.hasAttribute("tabindex")) {
-      box.tabIndex = 0;
-      reached.add(box);
-    } else if (!scrolls && reached.delete(box)) {
-      box.removeAttribute("tabindex");
-    }
+    if (scrolls && !box.hasAttribute("tabindex")) box.tabIndex = 0;
   }
   const BOXES = ".bd-article :is(table, pre, div.math, .output)";
   const sizes = new ResizeObserver((entries) => {
@@ -75,7 +69,8 @@
     showCurrentChapter();
     if (window.MathJax && MathJax.startup) MathJax.startup.promise.then(fitFormulas);
   });
-  window.addEventListener("resize", fitFormulas);
+  // An observer does not report what is folded, so boxes are also looked at when the window changes.
+  window.addEventListener("resize", () => { document.querySelectorAll(BOXES).forEach(reach); fitFormulas(); });
   // What is folded has no width: it is fitted when it opens.
   document.addEventListener("toggle", fitFormulas, true);
 })();
