@@ -63,6 +63,8 @@ def readable(text: str) -> str:
 
 def readable_nodes(text: str) -> list[nodes.Node]:
     """Return plain text in the form of :func:`readable`, as nodes of a page."""
+    # After “ a straight quote would be taken for a closing one.
+    text = re.sub(r"(?<!\w)'([^']+)'(?!\w)", r"‘\1’", text)
     kinds = {"sub": nodes.subscript, "sup": nodes.superscript}
     pieces = re.split(r"<(sub|sup)>(.*?)</\1>", readable(escape(text, quote=False)))
     found: list[nodes.Node] = []

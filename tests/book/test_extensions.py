@@ -262,7 +262,7 @@ def test_tables_show_formulas_and_names(extension) -> None:
     assert tables.readable("people, of whom few") == "people, of whom few"
     # An entity stays one, and "rises" is no British spelling.
     assert tables.readable("the smoothers&#x27; n^2/3 rises") == "the smoothers&#x27; n<sup>2</sup>/3 rises"
-    parts = tables.readable_nodes("λ̂_1 > mu_K at n^(-1/5), uncentred")
+    parts = tables.readable_nodes("“'only' λ̂_1” > mu_K at n^(-1/5), uncentred")
     assert [type(part).__name__ for part in parts] == [
         "Text",
         "subscript",
@@ -272,7 +272,7 @@ def test_tables_show_formulas_and_names(extension) -> None:
         "superscript",
         "Text",
     ]
-    assert "".join(part.astext() for part in parts) == "λ̂1 > μK at n−1/5, uncentered"
+    assert "".join(part.astext() for part in parts) == "“‘only’ λ̂1” > μK at n−1/5, uncentered"
     html = "<style>a_b</style><table><td class='n_1'>lambda</td><td><code>lambda</code></td><td>crime</td></table>"
     assert tables.readable_table(html) == html.replace(">lambda</td>", ">λ</td>").replace("crime", "Crime")
 
