@@ -168,7 +168,7 @@ def embedded(data: dict[str, Any]) -> str:
 def representation_parts() -> tuple[str, str]:
     """Return the choices of the picture of the running example, and its data."""
     data = representation_data()
-    views = {"stretched": "every direction stretched to variance one", "as it is": "as it is"}
+    views = {"stretched": "stretched to variance one", "as it is": "as it is"}
     inputs = (
         slider("representation", STEP)
         + choice("representation", "form", "penalty", {key: form["title"] for key, form in data["forms"].items()})

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import io
+import itertools
 import json
 import re
 from pathlib import Path
@@ -23,6 +24,8 @@ FOLDER = Path("book", "generated", "gallery")
 WIDTH = 400  # pixels: a column of the gallery at twice its size on a phone
 COLORS = 48
 SHORTEST = 20  # characters of a sentence that describes a picture
+LONG_ENOUGH = 36  # characters from which the words for an axis describe the picture
+AXIS = re.compile(r"(Horizontal|Vertical): |The (horizontal|vertical) ax[ei]s .*")
 
 
 class thumbnail(nodes.General, nodes.Element):
@@ -42,7 +45,10 @@ def figures(path: Path) -> list[tuple[str, str, bytes]]:
 
 
 def first_sentence(caption: str) -> str:
-    """Return the first sentence of a caption, and the next one if the first is only a name.
+    """Return the first sentence of a caption that says what the picture shows.
+
+    A sentence that only names an axis is skipped. One that describes what is measured loses the name of its axis. A
+    first sentence that is only a name is kept with the next one.
 
     Examples
     --------
@@ -50,8 +56,15 @@ def first_sentence(caption: str) -> str:
     'HSIC of the pair at $\\\\rho=.5$.'
     >>> first_sentence("COMPAS. Accuracy against GDP. Bars are deviations.")
     'COMPAS. Accuracy against GDP.'
+    >>> first_sentence("Horizontal: the sample size n. Vertical: the mean absolute error over 500 samples. It falls.")
+    'The mean absolute error over 500 samples.'
     """
-    first, *others = re.split(r"(?<=[.?!])\s+(?=[A-Z$*“\"])", caption)
+    sentences = re.split(r"(?<=[.?!])\s+(?=[A-Z$*“\"])", caption)
+    leading = list(itertools.takewhile(AXIS.match, sentences))
+    described = max((AXIS.sub("", sentence, count=1) for sentence in leading), key=len, default="")
+    if len(described) >= LONG_ENOUGH:
+        return described if described[1:2].isupper() else described[0].upper() + described[1:]
+    first, *others = [sentence for sentence in sentences if not AXIS.match(sentence)] or sentences
     return first if len(first) >= SHORTEST or not others else f"{first} {others[0]}"
 
 

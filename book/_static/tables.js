@@ -3,6 +3,7 @@
 (function () {
   "use strict";
   const LONG = 24; // rows from which a table gets a search field
+  const TEXT = 32; // characters of a cell from which a table holds text
 
   // The cells of each column as a reader sees them: a cell that spans several rows belongs to each of them.
   function columnsOf(table) {
@@ -20,15 +21,23 @@
     return columns.filter(Boolean);
   }
 
+  // The path of a file may break after a slash.
+  function breakPath(cell) {
+    const text = cell.firstChild;
+    if (text?.nodeType !== Node.TEXT_NODE || !/^\s*[\w.]+(\/[\w.]+)+\s*$/.test(text.data)) return;
+    text.replaceWith(...text.data.split(/(?<=\/)/).flatMap((part, k) => (k ? [document.createElement("wbr"), part] : [part])));
+  }
+
   function alignColumns(table) {
     for (const cells of columnsOf(table)) {
       const body = cells.filter((cell) => cell.closest("tbody")).map((cell) => cell.textContent.trim()).filter((text) => text.length > 1);
       if (!body.length) continue;
       const words = body.filter((text) => !/\d/.test(text) || /[a-z]{3}/i.test(text)).length;
+      cells.forEach(breakPath);
       const longest = Math.max(...body.map((text) => text.length));
       if (words > body.length / 2) cells.forEach((cell) => cell.classList.add("words"));
       if (longest < 20) cells.forEach((cell) => cell.classList.add("name"));
-      else if (!table.classList.contains("fits")) cells.at(-1).style.minWidth = `${Math.min(17, 4 + longest / 12)}rem`;
+      else if (!table.classList.contains("fits")) cells.at(-1).style.setProperty("--room", `${Math.min(17, 4 + longest / 12)}rem`);
     }
   }
 
@@ -37,22 +46,31 @@
     return x - y || a.localeCompare(b, "en", { numeric: true });
   }
 
+  // One row of headings and no merged cells, which sorting and cards would tear apart.
+  function isPlain(table) {
+    const merged = "[rowspan]:not([rowspan='1']), tbody [colspan]:not([colspan='1'])";
+    return table.tBodies.length === 1 && table.tHead?.rows.length === 1 && !table.querySelector(merged);
+  }
+
+  // On a phone the rows of a table with much text can be cards: book.css shows the name of its column before each cell.
+  function nameCells(table) {
+    const names = [...(table.tHead?.rows[0].cells ?? [])].map((cell) => cell.textContent.trim());
+    const rows = [...(table.tBodies[0]?.rows ?? [])];
+    const holdsText = rows.some((row) => [...row.cells].some((cell) => cell.textContent.trim().length >= TEXT));
+    if (!isPlain(table) || !(holdsText || (rows.length >= LONG && names.length > 4))) return;
+    table.classList.add("can-be-cards");
+    rows.forEach((row) => [...row.cells].forEach((cell, column) => { cell.dataset.column = names[column]; }));
+  }
+
   function makeSearchable(table) {
     const body = table.tBodies[0], head = table.tHead;
-    if (!body || !head || head.rows.length !== 1 || body.rows.length < LONG) return;
-    if (table.querySelector("[rowspan]:not([rowspan='1']), tbody [colspan]:not([colspan='1'])")) return; // sorting would tear merged cells apart
+    if (!isPlain(table) || body.rows.length < LONG) return;
     const rows = [...body.rows], label = document.createElement("label");
     label.className = "table-search";
     label.innerHTML = "Search this table <input type=search><output></output>";
     const [field, count] = label.children;
     table.before(label);
     if (rows.length > 2 * LONG) table.classList.add("long-table");
-    // On a phone every row is a card: book.css shows the name of its column before each cell.
-    const names = [...head.rows[0].cells].map((cell) => cell.textContent.trim());
-    if (names.length > 4) {
-      table.classList.add("card-table");
-      rows.forEach((row) => [...row.cells].forEach((cell, column) => { cell.dataset.column = names[column]; }));
-    }
     field.oninput = () => {
       const words = field.value.toLowerCase().split(/\s+/);
       rows.forEach((row) => { row.hidden = !words.every((word) => row.textContent.toLowerCase().includes(word)); });
@@ -76,8 +94,23 @@
     });
   }
 
+  // A table that is a little too wide is set smaller, and on a phone it becomes cards if it can. All others scroll.
+  const phone = window.matchMedia("(max-width: 600px)");
+  function fit(table) {
+    const isWide = () => table.scrollWidth > table.clientWidth + 1;
+    table.classList.remove("tight", "tighter", "card-table");
+    if (phone.matches && table.matches(".can-be-cards") && isWide()) table.classList.add("card-table");
+    for (const size of ["tight", "tighter"]) if (isWide()) table.classList.add(size);
+    if (isWide()) table.classList.remove("tight", "tighter");
+  }
+  const fitTables = () => document.querySelectorAll(".bd-article table:not(.explorer table)").forEach(fit);
+
   window.addEventListener("load", () => {
     document.querySelectorAll(".bd-article .cell_output table").forEach(alignColumns);
+    document.querySelectorAll(".bd-article table:not(.explorer table)").forEach(nameCells);
     document.querySelectorAll(".bd-article table").forEach(makeSearchable);
+    fitTables();
   });
+  window.addEventListener("resize", fitTables);
+  document.addEventListener("toggle", fitTables, true); // what is folded has no width
 })();

@@ -297,8 +297,33 @@ def test_formulas_and_tables_fit_or_scroll_in_their_box(page: Any, address: str)
         assert narrow == [], name
 
 
+<<<<<<< HEAD
 def test_boxes_that_start_to_scroll_take_the_keyboard(page: Any, address: str) -> None:
     """A box that starts to scroll after the page was loaded, with the window or without it, is noticed."""
+=======
+def test_tables_fit_a_desk_and_text_is_on_cards_on_a_phone(page: Any, address: str) -> None:
+    """A table that is a little too wide is set smaller, down to 11 px; on a phone a table of text becomes cards."""
+    found = """() => [...document.querySelectorAll(".bd-article table")].map((table) => [
+      table.textContent.trim().slice(0, 40), table.scrollWidth - table.clientWidth, table.clientWidth,
+      parseFloat(getComputedStyle(table).fontSize), table.matches(".card-table")])"""
+    for name, width in (("notebooks/results", 1400), ("book/unusual_input", 1400), ("book/intro", 390)):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.goto(f"{address}/{name}.html", wait_until="load")
+        page.evaluate("document.querySelectorAll('.bd-article details').forEach((box) => { box.open = true; })")
+        page.wait_for_timeout(300)
+        tables = [table for table in page.evaluate(found) if table[2] > 0]
+        assert [table[0] for table in tables if table[1] > 1] == [], name
+        assert min(table[3] for table in tables) > 11
+        assert any(table[4] for table in tables) == (width == 390), name
+    # Words in figures are no smaller than on half a desk: the figure scrolls in its own box.
+    page.goto(f"{address}/notebooks/results.html", wait_until="load")
+    box = page.locator("#fig-forest a.image-reference")
+    assert box.locator("img").bounding_box()["width"] > 500 > box.bounding_box()["width"]
+
+
+def test_boxes_take_the_keyboard_while_they_scroll(page: Any, address: str) -> None:
+    """A box that starts or stops to scroll after the page was loaded, with the window or without it, is noticed."""
+>>>>>>> wt-looks
     wrong = """() => {
       const scrolls = (box) => box.scrollWidth > box.clientWidth + 1 || box.scrollHeight > box.clientHeight + 1;
       return [...document.querySelectorAll(".bd-article table, .bd-article pre")]
@@ -389,7 +414,7 @@ def test_figures_link_to_their_full_size(page: Any, address: str) -> None:
     page.goto(f"{address}/notebooks/results.html", wait_until="load")
     picture = page.locator("a.image-reference img").first
     assert len(picture.get_attribute("alt")) > 10
-    small = picture.bounding_box()["width"]
+    small = page.locator("a.image-reference").first.bounding_box()["width"]
     picture.click()
     page.wait_for_url("**/_images/*")
     assert page.locator("img").evaluate("i => i.naturalWidth") > 2 * small
@@ -473,7 +498,7 @@ def test_rows_of_the_ledger_are_cards_on_a_phone(page: Any, address: str) -> Non
     assert len(tall) > 24
     assert max(tall) < 30  # nothing but the border and the padding is empty
     page.set_viewport_size({"width": 1280, "height": 900})
-    assert page.locator("table.card-table thead").first.is_visible()
+    assert page.locator("table.can-be-cards thead:visible").count() > 0
     wide = page.evaluate("[...document.querySelectorAll('table.fits')].map((t) => t.scrollWidth - t.clientWidth)")
     assert len(wide) == 2
     assert max(wide) <= 1  # no sideways scroll on a desk either

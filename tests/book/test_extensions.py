@@ -295,6 +295,13 @@ def test_a_small_picture_is_light(extension, tmp_path: Path) -> None:
     caption = "Where $n^{-1/2}$ holds. The band is one standard deviation."
     assert gallery.first_sentence(caption) == "Where $n^{-1/2}$ holds."
     assert gallery.first_sentence("COMPAS. Accuracy against GDP. Bars.") == "COMPAS. Accuracy against GDP."
+    shown = [
+        (path.stem, gallery.first_sentence(caption))
+        for path in (ROOT / "notebooks").glob("*.ipynb")
+        for _, caption, _ in gallery.figures(path)
+    ]
+    assert len(set(shown)) == len(shown)  # no two pictures of a chapter have the same words
+    assert not [words for _, words in shown if gallery.AXIS.match(words)]
     found = gallery.figures(ROOT / "notebooks" / "why_continuous.ipynb")
     assert found
     name, _, picture = found[0]
