@@ -297,10 +297,6 @@ def test_formulas_and_tables_fit_or_scroll_in_their_box(page: Any, address: str)
         assert narrow == [], name
 
 
-<<<<<<< HEAD
-def test_boxes_that_start_to_scroll_take_the_keyboard(page: Any, address: str) -> None:
-    """A box that starts to scroll after the page was loaded, with the window or without it, is noticed."""
-=======
 def test_tables_fit_a_desk_and_text_is_on_cards_on_a_phone(page: Any, address: str) -> None:
     """A table that is a little too wide is set smaller, down to 11 px; on a phone a table of text becomes cards."""
     found = """() => [...document.querySelectorAll(".bd-article table")].map((table) => [
@@ -321,9 +317,8 @@ def test_tables_fit_a_desk_and_text_is_on_cards_on_a_phone(page: Any, address: s
     assert box.locator("img").bounding_box()["width"] > 500 > box.bounding_box()["width"]
 
 
-def test_boxes_take_the_keyboard_while_they_scroll(page: Any, address: str) -> None:
-    """A box that starts or stops to scroll after the page was loaded, with the window or without it, is noticed."""
->>>>>>> wt-looks
+def test_boxes_that_start_to_scroll_take_the_keyboard(page: Any, address: str) -> None:
+    """A box that starts to scroll after the page was loaded, with the window or without it, is noticed."""
     wrong = """() => {
       const scrolls = (box) => box.scrollWidth > box.clientWidth + 1 || box.scrollHeight > box.clientHeight + 1;
       return [...document.querySelectorAll(".bd-article table, .bd-article pre")]
