@@ -132,7 +132,7 @@ class Joint:
 
 @dataclass(frozen=True)
 class Audit:
-    """The result of :func:`audit`. It prints as sentences, and a notebook shows it as a report.
+    """The result of :func:`frhsic_core.audit.audit`. It prints as sentences, and a notebook shows it as a report.
 
     Attributes
     ----------

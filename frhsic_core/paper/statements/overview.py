@@ -74,7 +74,7 @@ class Standing:
 
     @property
     def evidence_words(self) -> tuple[str, ...]:
-        """The evidence as a table shows it: a formal proof of parts is not a proof of the statement."""
+        """Evidence as a table shows it. A formal proof of parts is not a proof of the statement."""
         return tuple("proof of parts" if e == "proof" and self.formal == "parts" else e for e in self.evidence)
 
     @property
