@@ -32,7 +32,7 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "mmd_binned": ("mmd_binned", {}),
     "dcor": ("dcor", {}),
 }
-#: Names of the cases in tables: the words of ``how_fast`` for the forms of FRHSIC, else the label of the method.
+# Names of the cases in tables: the words of ``how_fast`` for the forms of FRHSIC, else the label of the method.
 LABELS = {case: METHODS[method].label for case, (method, _) in CASES.items()} | {
     "frhsic fixed bandwidth": "FRHSIC, fixed bandwidth",
     "frhsic every batch": "FRHSIC, bandwidth of every batch",
