@@ -24,6 +24,7 @@
   // A formula that is a little too wide is set smaller; one that is much too wide scrolls in its own box.
   function fitFormulas() {
     document.querySelectorAll(".math > mjx-container").forEach((box) => {
+      if (!box.firstElementChild) return; // MathJax is not done, and this is called again when it is
       const holder = box.parentElement, inText = holder.tagName === "SPAN"; // the theme cuts formulas in the text
       const room = inText ? blockOf(holder).clientWidth : box.clientWidth;
       const width = () => (inText ? box.firstElementChild.getBoundingClientRect().width : box.scrollWidth);
