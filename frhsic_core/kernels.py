@@ -331,10 +331,10 @@ def multi_scale_pair(widest: Tensor) -> tuple[Tensor, Tensor]:
 def _powers(widest: Tensor) -> Iterator[Tensor]:
     """Yield the powers 4, 16 and 64 of a Gram matrix.
 
-    What lies below the fourth root of the smallest number is raised to it, as in :func:`exponential`: its fourth power
-    would be a subnormal number, which makes every later operation slow.
+    What lies below the fourth root of twice the smallest number is raised to it, as in :func:`exponential`: its fourth
+    power would be a subnormal number, which makes every later operation slow. The factor two is for rounding.
     """
-    lowest = torch.finfo(widest.dtype).tiny ** 0.25
+    lowest = (2.0 * torch.finfo(widest.dtype).tiny) ** 0.25
     for _ in range(3):
         widest = widest.clamp_min(lowest)
         square = widest * widest

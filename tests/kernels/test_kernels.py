@@ -19,6 +19,7 @@ from frhsic_core.kernels import (
     Linear,
     MultiScale,
     Product,
+    _powers,
     median_bandwidth,
     squared_distances,
 )
@@ -114,9 +115,10 @@ def test_bandwidths_may_differ_along_the_batch(generator: torch.Generator) -> No
 
 
 def test_multi_scale_powers_are_never_subnormal() -> None:
-    gram = MultiScale(0.01)(torch.linspace(0, 3, 200).unsqueeze(-1))
-    assert gram.min() > torch.finfo(torch.float32).tiny
-    assert gram.min() < 1e-9
+    for dtype, least in ((torch.float32, -19), (torch.float64, -154)):
+        for power in _powers(torch.logspace(least, 0, 500, dtype=dtype)):
+            assert power.min() >= torch.finfo(dtype).tiny
+            assert power.max() == 1.0
 
 
 def test_far_from_the_origin_distances_keep_their_digits() -> None:

@@ -11,8 +11,10 @@ import pytest
 import sklearn
 from sklearn.multiclass import OneVsRestClassifier
 
-from frhsic_core.learning import FairClassifier, FairEncoder, FairRegressor
+from frhsic_core.learning import FairClassifier, FairEncoder, FairRegressor, Trainer, make_penalty
+from frhsic_core.learning.data import TrainingData
 from frhsic_core.learning.estimators.columns import columns_of, fit_columns, fit_scaling, quantiles, scaled
+from frhsic_core.learning.estimators.early_stopping import EarlyStopping, hold_out
 
 pytestmark = [
     pytest.mark.filterwarnings(f"ignore::frhsic_core.learning.estimators.{name}Warning")
@@ -159,6 +161,16 @@ def test_early_stopping_keeps_the_best_state() -> None:
     assert short.score(new_X[1000:], new_y[1000:]) > long.score(new_X[1000:], new_y[1000:]) + 0.05
     with pytest.raises(ValueError, match="early_stopping holds out"):
         FairRegressor(early_stopping=True, **QUICK).fit(X[:500], y[:500], sensitive_features=s[:500])
+
+
+def test_early_stopping_restores_what_it_measured() -> None:
+    train, rest = hold_out(TrainingData.from_arrays(*noise(1000), task="regression"), seed=0)
+    trainer = Trainer(train, penalty=make_penalty("unfair"), lam=0.0, seeds=0, epochs=100, learning_rate=1e-2)
+    stopping = EarlyStopping(trainer, rest)
+    trainer.fit(callback=stopping)
+    assert stopping.objective() > stopping.best
+    stopping.restore()
+    assert stopping.objective() == pytest.approx(stopping.best, rel=1e-12)
 
 
 def test_many_classes_and_the_advice() -> None:
