@@ -1,4 +1,4 @@
-# The two main commands are `make book` (build the book) and `make test` (run all checks). Both set up .venv first.
+# The two main commands are `make book` (build the book) and `make test` (run the checks). Both set up .venv first.
 SHELL := /bin/bash
 PYTHON ?= python3
 JOBS ?= 2
@@ -11,7 +11,7 @@ export OMP_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 export PYDEVD_DISABLE_FILE_VALIDATION := 1
 
-.PHONY: help setup book test mutants audit-book notebooks pdf serve lint format bench proofs wheel clean distclean
+.PHONY: help setup book test test-all mutants audit-book notebooks pdf serve lint format bench proofs wheel clean distclean
 .DEFAULT_GOAL := help
 
 help:  ## show this list
@@ -26,9 +26,13 @@ book: setup  ## build the book: _build/html/index.html (SOLUTIONS=no: without so
 	@test -f _build/html/index.html || { echo "The build wrote no _build/html/index.html. Check that the version of jupyter-book is below 2." >&2; exit 1; }
 	@echo "The book is built: _build/html/index.html"
 
-test: setup  ## run all tests: library, doctests, and notebooks against their stored outputs
-	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile --no-loadscope-reorder tests frhsic_core \
-	  --nbval --nbval-current-env --nbval-sanitize-with tests/nbval.cfg notebooks
+PYTEST := $(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile --no-loadscope-reorder
+
+test: setup  ## run the tests: library, doctests, pages, and notebooks against their stored outputs
+	$(PYTEST) -m "not slow" tests frhsic_core --nbval --nbval-current-env --nbval-sanitize-with tests/nbval.cfg notebooks
+
+test-all: test  ## run all tests: those of `make test`, then those that take long and rarely fail
+	$(PYTEST) -m slow tests
 
 mutants: setup  ## change the code on purpose and count the changes that the tests notice
 	$(BIN)/python tests/mutants/run.py --jobs $(JOBS)

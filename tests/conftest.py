@@ -125,11 +125,14 @@ def pytest_sessionfinish(session: pytest.Session) -> Generator[None, None, None]
         counts[PARTS[name].tests if name else "", reason] += 1
         if name and PARTS[name].available():
             avoidable.append(f"  {report.nodeid} ({reason}, although {PARTS[name].present})")
-    if counts:
+    without_slow = "not slow" in session.config.option.markexpr
+    if counts or without_slow:
         terminal.write_line("Not tested here:")
     for (tests, reason), count in sorted(counts.items(), reverse=True):
         which = f"{count} {'' if tests else 'other '}test{'s' * (count > 1)}{tests and f' of {tests}'}"
         terminal.write_line(f"  {which} ({reason})")
+    if without_slow:
+        terminal.write_line("  what takes long and rarely fails (run `make test-all`)")
     if avoidable and os.environ.get("FRHSIC_CI"):
         terminal.write_line("These tests must not be skipped:", red=True)
         terminal.write_line("\n".join(avoidable))

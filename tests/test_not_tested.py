@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -31,8 +32,12 @@ def test_of_something_else():
 
 def test_that_passes():
     pass
+
+@pytest.mark.slow
+def test_that_takes_long():
+    pass
 """
-SETTINGS = "[pytest]\naddopts = -ra -p no:cacheprovider\nmarkers =\n  cuda\n  data\n  browser\n"
+SETTINGS = "[pytest]\naddopts = -ra -p no:cacheprovider\nmarkers =\n  cuda\n  data\n  browser\n  slow\n"
 
 
 def last_lines(folder: Path, *options: str, **environment: str) -> tuple[int, list[str]]:
@@ -72,5 +77,19 @@ def test_a_skip_that_can_be_avoided_fails(tmp_path: Path, strict: bool) -> None:
     assert named == strict
 
 
-def test_continuous_integration_asks_for_it() -> None:
-    assert "FRHSIC_CI=1 make test" in (Path(__file__).parents[1] / ".ci" / "run").read_text(encoding="utf-8")
+@pytest.mark.parametrize("options", [(), ("-p", "xdist", "-n", "2")])
+def test_slow_tests_are_named_when_they_are_left_out(tmp_path: Path, options: tuple[str, ...]) -> None:
+    _, lines = last_lines(tmp_path, *options, "-m", "not slow")
+    assert lines[-1] == "  what takes long and rarely fails (run `make test-all`)"
+    _, lines = last_lines(tmp_path, *options)
+    assert not any("long" in line for line in lines)
+
+
+def test_every_test_belongs_to_one_of_the_two_commands() -> None:
+    """Continuous integration runs both, strictly; the second starts with the first, which make then runs once."""
+    root = Path(__file__).parents[1]
+    assert "FRHSIC_CI=1 make test test-all" in (root / ".ci" / "run").read_text(encoding="utf-8")
+    makefile = (root / "Makefile").read_text(encoding="utf-8")
+    rules = dict(re.findall(r"^(test(?:-all)?: \w+) .*\n\t(.*)$", makefile, re.MULTILINE))
+    assert '-m "not slow" tests frhsic_core' in rules["test: setup"]
+    assert rules["test-all: test"].endswith("-m slow tests")
