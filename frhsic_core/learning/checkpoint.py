@@ -25,8 +25,7 @@ def read_checkpoint(path: str | os.PathLike[str], trainer: Trainer) -> None:
     """
     advice = "delete it to start again"
     step = trainer.step
-    # Checkpoints of format 1 do not say which data they belong to.
-    state = read_state(path, what="a checkpoint", advice=advice, oldest=2, map_location=step.device)
+    state = read_state(path, what="a checkpoint", advice=advice, map_location=step.device)
     missing = [name for name in ("belongs_to", *_state(trainer)) if name not in state]
     if missing:
         raise ValueError(f"the checkpoint {path} has no {', '.join(missing)}: {advice}.")

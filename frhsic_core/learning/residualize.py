@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import torch
 from torch import Tensor
 
@@ -32,8 +30,6 @@ class Residualizer:
         Penalty of the kernel ridge, relative to the number of centers.
     centers : int
         Number of centers of the kernel ridge (Nyström).
-    centres : int, optional
-        Old spelling of ``centers``.
 
     Examples
     --------
@@ -43,12 +39,7 @@ class Residualizer:
     True
     """
 
-    def __init__(
-        self, form: str = "linear", *, ridge: float = 1e-3, centers: int = 200, centres: int | None = None
-    ) -> None:
-        if centres is not None:
-            warnings.warn("centres is now called centers: use the new name.", DeprecationWarning, stacklevel=2)
-            centers = centres
+    def __init__(self, form: str = "linear", *, ridge: float = 1e-3, centers: int = 200) -> None:
         one_of("form", form, FORMS)
         if not ridge > 0 or centers < 1:
             raise ValueError(f"ridge is {ridge} and centers is {centers}: both must be positive.")

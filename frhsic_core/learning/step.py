@@ -24,7 +24,7 @@ from frhsic_core.learning.stack import ModelStack
 class Step:
     """The training step of a stack, with everything that it changes.
 
-    The trainer calls :meth:`begin_epoch` and then ``step(number, refresh=...)`` for each mini-batch of the epoch.
+    The trainer calls :meth:`begin_epoch` and then ``step(number, epoch=...)`` for each mini-batch of the epoch.
 
     Parameters
     ----------
@@ -84,18 +84,20 @@ class Step:
         # A captured step can read device memory only: the order of the epoch, and where in it the mini-batch begins.
         self._order = torch.zeros(len(lam), data.n, dtype=torch.int64, device=self.device)
         self._start = torch.zeros((), dtype=torch.int64, device=self.device)
+        self._n = data.n
         self._number = 0
+        self._reported_sigma: Tensor | None = None
         self.sums = torch.zeros(3, len(lam), dtype=data.x.dtype, device=self.device)
         self.recapture()
 
     @property
     def steps_per_epoch(self) -> int:
         """Number of mini-batches in an epoch, including a short last one."""
-        return -(-self.data.n // self.batch_size)
+        return -(-self._n // self.batch_size)
 
     def length(self, number: int) -> int:
         """Return the number of samples in mini-batch ``number`` of an epoch."""
-        return min(self.batch_size, self.data.n - number * self.batch_size)
+        return min(self.batch_size, self._n - number * self.batch_size)
 
     def begin_epoch(self, order: Tensor, *, number: int = 0) -> None:
         """Set the order of the samples, ``(models, n)``, and start at mini-batch ``number``."""
@@ -104,10 +106,16 @@ class Step:
         if number == 0:
             self.sums.zero_()
 
-    def __call__(self, number: int, *, refresh: bool) -> None:
-        """Train all models on mini-batch ``number``; ``refresh`` recomputes the bandwidth of the penalty first."""
+    def __call__(self, number: int, *, epoch: int) -> None:
+        """Train all models on mini-batch ``number``; the policy of the penalty decides whether σ_Z is renewed first."""
+        policy = self.penalty.policy
+        length = self.length(number)
         self._number = number
-        self._run(self.length(number), refresh)
+        self._reported_sigma = None
+        if policy is not None and length < self.batch_size and policy.refreshes(epoch + 1, 0):
+            # The bandwidth of a short mini-batch is noisy and is replaced at the next step: do not report it.
+            self._reported_sigma = self.penalty.get_buffer("sigma_z").clone()
+        self._run(length, policy is not None and policy.refreshes(epoch, number))
 
     def recapture(self) -> None:
         """Forget captured graphs, which is needed after the optimizer has got new tensors."""
@@ -191,16 +199,15 @@ class Step:
         return _mean((batch.output - batch.y).square(), batch.weights)
 
     @torch.no_grad()
-    def ratio(self, sigma: Tensor | None = None) -> Tensor | None:
+    def ratio(self) -> Tensor | None:
         """Return median(|z − z'|)/σ_Z of each model over 256 samples, or None without a kernel on Z.
 
-        It is NaN for a model with too few samples that count for the penalty. ``sigma`` replaces the bandwidths in
-        force, ``(models,)``.
+        It is NaN for a model with too few samples that count for the penalty.
         """
-        rows = torch.linspace(0, self.data.n - 1, min(256, self.data.n), device=self.device).long()
+        rows = torch.linspace(0, self._n - 1, min(256, self._n), device=self.device).long()
         batch = self._batch_of(rows + self._first)
         weights, enough = self.penalty.row_weights(batch)
-        ratio = self.penalty.ratio(batch.z, weights, sigma=sigma)
+        ratio = self.penalty.ratio(batch.z, weights, sigma=self._reported_sigma)
         return ratio if ratio is None or enough is None else ratio.masked_fill(~enough, torch.nan)
 
     def _descend(

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -251,27 +251,19 @@ class Trainer:
         self.step.begin_epoch(order, number=self.batch)
         if self.decay:
             self.step.set_learning_rate(self.step.learning_rate * max(1.0 - self.epoch / self.epochs, 0.0))
-        policy = self.penalty.policy
-        sigma = None
         while self.batch < self.steps_per_epoch:
-            short = self.step.length(self.batch) < self.step.batch_size
-            if short and policy is not None and policy.refreshes(self.epoch + 1, 0):
-                # The bandwidth of a short mini-batch is noisy and is replaced at the next step: do not report it.
-                sigma = cast(Tensor, self.penalty.sigma_z).clone()
-            self.step(self.batch, refresh=policy is not None and policy.refreshes(self.epoch, self.batch))
-            self.batch += 1
             if interrupted:
-                break
-        if self.batch < self.steps_per_epoch:
-            return False
-        self._record_epoch(sigma)
+                return False
+            self.step(self.batch, epoch=self.epoch)
+            self.batch += 1
+        self._record_epoch()
         return True
 
     @torch.no_grad()
-    def _record_epoch(self, sigma: Tensor | None = None) -> None:
-        """Append the epoch to the history; ``sigma`` replaces the bandwidths in force in the reported ratio."""
+    def _record_epoch(self) -> None:
+        """Append the epoch to the history, and warn when Z has left the range of its kernel."""
         loss, penalty, metric = self.step.sums / self.data.n
-        ratio = self.step.ratio(sigma)
+        ratio = self.step.ratio()
         unknown = torch.full_like(loss, torch.nan)
         bandwidth = getattr(self.penalty, "sigma_z", unknown)
         values = torch.stack([loss, penalty, unknown if ratio is None else ratio, metric, bandwidth]).cpu()

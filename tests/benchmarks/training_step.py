@@ -66,8 +66,7 @@ def measure(
         for name, trainer in trainers.items():
             begin = time.thread_time()
             for number in range(steps):
-                policy = trainer.penalty.policy
-                trainer.step(number, refresh=policy is not None and policy.refreshes(turn, number))
+                trainer.step(number, epoch=turn)
             if turn:  # the first turn warms up
                 spent[name].append((time.thread_time() - begin) / steps)
     ratios = {name: [a / b for a, b in zip(values, spent["Unfair"], strict=True)] for name, values in spent.items()}

@@ -147,24 +147,17 @@ def test_each_damage_has_a_message(written: Path, tmp_path: Path) -> None:
         path.write_bytes(content)
         with pytest.raises(ValueError, match=rf"{text}.*delete it to start again"):
             make().fit(checkpoint=path)
-    old = {
-        key: value for key, value in read_state(written, what="", advice="", oldest=2).items() if key != "belongs_to"
-    }
     for state, text in (
-        (old, "lost its checksum"),
-        (old | {"format": 1}, "format 1, but this version reads format 2"),
-        (torch.ones(2), "no format number"),
-        ({"model": torch.ones(2)}, "no format number"),
-        ({"format": 3}, "newer version"),
-        ({"format": 2, "code": Path}, r"not a checkpoint \(UnpicklingError\)"),
+        ({"model": torch.ones(2), "format": 1}, "format 1, but this version"),
+        ({"code": Path}, r"not a checkpoint \(UnpicklingError\)"),
     ):
-        torch.save(state, path)
+        write_state(path, state)
         with pytest.raises(ValueError, match=text):
             make().fit(checkpoint=path)
 
 
 def test_a_missing_key_is_named(written: Path, tmp_path: Path) -> None:
-    state = read_state(written, what="", advice="", oldest=2)
+    state = read_state(written, what="", advice="")
     del state["format"]
     assert len(state) == 10
     for name in state:

@@ -101,9 +101,9 @@ class Recorded:
             here.append((out.detach() > 0).cpu())
             return out
 
-        def recorded_step(this: Step, number: int, *, refresh: bool) -> None:
+        def recorded_step(this: Step, number: int, *, epoch: int) -> None:
             here.clear()
-            step(this, number, refresh=refresh)
+            step(this, number, epoch=epoch)
             self.signs.append(list(here))
             self.parameters.append([p.detach().cpu().clone() for p in this.model.parameters()])
 

@@ -44,9 +44,9 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     run = Step.__call__
     seen: list[int] = []
 
-    def watched(step: Step, number: int, *, refresh: bool) -> None:
+    def watched(step: Step, number: int, *, epoch: int) -> None:
         seen.append(torch.get_num_threads())
-        run(step, number, refresh=refresh)
+        run(step, number, epoch=epoch)
 
     monkeypatch.setattr(Step, "__call__", watched)
     return seen

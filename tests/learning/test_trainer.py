@@ -70,8 +70,8 @@ def after_step(monkeypatch: pytest.MonkeyPatch, number: int, signals: int) -> No
     run = Step.__call__
     count = [0]
 
-    def interrupting(step: Step, batch: int, *, refresh: bool) -> None:
-        run(step, batch, refresh=refresh)
+    def interrupting(step: Step, batch: int, *, epoch: int) -> None:
+        run(step, batch, epoch=epoch)
         count[0] += 1
         if count[0] == number:
             for _ in range(signals):

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-from warnings import warn  # by name, because the package has a submodule called warnings
-
 from frhsic_core.learning.estimators.fair import FairClassifier as FairClassifier
 from frhsic_core.learning.estimators.fair import FairEncoder as FairEncoder
 from frhsic_core.learning.estimators.fair import FairRegressor as FairRegressor
@@ -18,10 +15,3 @@ from frhsic_core.learning.estimators.warnings import SmallBatchWarning as SmallB
 from frhsic_core.learning.estimators.warnings import UndertrainedWarning as UndertrainedWarning
 from frhsic_core.learning.estimators.warnings import UnmetRuleWarning as UnmetRuleWarning
 from frhsic_core.learning.estimators.warnings import UnpenalizedWarning as UnpenalizedWarning
-
-
-def __getattr__(name: str) -> Any:
-    if name == "UnpenalisedWarning":
-        warn("UnpenalisedWarning is now called UnpenalizedWarning: use the new name.", DeprecationWarning, stacklevel=2)
-        return UnpenalizedWarning
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

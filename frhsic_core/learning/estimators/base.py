@@ -61,7 +61,15 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     encoder_: nn.Sequential
     head_: nn.Linear
-    _needed: tuple[str, ...] = ("n_features_in_", "offset_", "scale_", "task_", "lam_")  # of every saved estimator
+    _needed: tuple[str, ...] = (
+        "n_features_in_",
+        "columns_",
+        "scaling_",
+        "offset_",
+        "scale_",
+        "task_",
+        "lam_",
+    )  # of every saved estimator
 
     def __init__(
         self,
@@ -257,9 +265,7 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def _forward(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Check and scale X; return Z ``(n, d)`` and the head's output ``(n,)``, float64."""
         check_is_fitted(self)
-        # Models that were saved before there was a choice are scaled by minimum and maximum.
-        scaling = getattr(self, "scaling_", "minmax")
-        return self._outputs(scaled(read_columns(self, X), scaling, self.offset_, self.scale_))
+        return self._outputs(scaled(read_columns(self, X), self.scaling_, self.offset_, self.scale_))
 
     @torch.no_grad()
     def _outputs(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -230,9 +230,9 @@ def _by_name(s: Any, X: Any, rows: int, *, name: str = "sensitive_features") -> 
 
 def read_columns(estimator: Any, X: Any) -> np.ndarray:
     """Return X as the numbers that a fitted estimator was trained on, before scaling."""
-    plan = getattr(estimator, "columns_", None)
+    plan = estimator.columns_
     options: dict[str, Any] = {"dtype": np.float64, "reset": False}
-    if plan is None:  # also a model that was saved before there were categories
+    if plan is None:
         return validate_data(estimator, X, **options)
     if any("levels" in entry for entry in plan) and not isinstance(X, pd.DataFrame):
         raise ValueError("X has no column names, but the model was fitted with categories: pass a DataFrame.")

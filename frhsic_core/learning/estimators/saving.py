@@ -70,7 +70,7 @@ def load_estimator(cls: type[E], path: str | os.PathLike[str]) -> E:
         or something is missing or not a number in it; the message says which.
     """
     advice = "pass a file that save() wrote"
-    state = read_state(path, what="a saved estimator", advice=advice, oldest=1)
+    state = read_state(path, what="a saved estimator", advice=advice)
     try:
         return _rebuilt(cls, state, path)
     except (KeyError, TypeError, AttributeError, RuntimeError, json.JSONDecodeError) as error:
@@ -84,8 +84,7 @@ def _rebuilt(cls: type[E], state: dict[str, Any], path: str | os.PathLike[str]) 
         raise ValueError(
             f"{path} contains {record['class']}, not {cls.__name__}: load it with the class that saved it."
         )
-    # Files from before there was a choice hold models whose X is scaled by minimum and maximum.
-    estimator = cls(**{"scaling": "minmax", **_restored(record["parameters"])})
+    estimator = cls(**_restored(record["parameters"]))
     for name, value in record["fitted"].items():
         setattr(estimator, name, _restored(value))
     networks: dict[str, dict[str, torch.Tensor]] = {"encoder_": {}, "head_": {}}

@@ -1,7 +1,8 @@
 """FRHSIC and the methods it is compared with, as penalties with one interface."""
 
+from frhsic_core.joint.contraction import whiten
 from frhsic_core.learning.penalties.adversarial import ADV, LAFTR
-from frhsic_core.learning.penalties.base import KernelPenalty, Penalty, Unfair, whiten
+from frhsic_core.learning.penalties.base import KernelPenalty, Penalty, Unfair
 from frhsic_core.learning.penalties.dcor import DCor
 from frhsic_core.learning.penalties.frem import FREM
 from frhsic_core.learning.penalties.frhsic import FRHSIC

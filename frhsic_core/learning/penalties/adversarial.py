@@ -8,8 +8,9 @@ import torch
 from torch import Tensor
 
 from frhsic_core.choices import one_of
+from frhsic_core.joint.contraction import weighted_mean
 from frhsic_core.learning.data import Batch
-from frhsic_core.learning.penalties.base import Penalty, Setup, weighted_mean
+from frhsic_core.learning.penalties.base import Penalty, Setup
 from frhsic_core.learning.penalties.mmd_binned import bin_rows
 from frhsic_core.learning.stack import StackedLinear, StackedMLP
 

@@ -21,6 +21,7 @@ from frhsic_core.joint.contraction import (
     inner_product,
     own_product,
     smallest_own,
+    weighted_mean,
 )
 from frhsic_core.joint.fused_batch import can_fuse_batch, fused_batch_term, fused_output_term
 from frhsic_core.kernels import (
@@ -35,7 +36,7 @@ from frhsic_core.kernels import (
 )
 from frhsic_core.learning.bandwidth import BandwidthPolicy
 from frhsic_core.learning.data import Batch
-from frhsic_core.learning.penalties.base import KernelPenalty, Setup, counted, weighted_mean
+from frhsic_core.learning.penalties.base import KernelPenalty, Setup, counted
 from frhsic_core.learning.penalties.conditional import CONDITIONS, conditional_terms, prepare_given
 
 FORMS = ("biased", "unbiased", "normalized")
@@ -177,12 +178,6 @@ class FRHSIC(KernelPenalty):
                 raise ValueError("categorical needs attributes='product' or 'sum': one kernel for each column.")
             self.categorical = tuple(int(a) for a in categorical)
 
-    def settings(self) -> dict[str, object]:
-        said = super().settings()
-        if self.output_weight == 1.0:  # a checkpoint from before this setting existed can still be resumed
-            del said["output_weight"]
-        return said
-
     def prepare(self, setup: Setup) -> None:
         super().prepare(setup)
         s = setup.s
@@ -253,8 +248,10 @@ class FRHSIC(KernelPenalty):
 
     def _fuses(self, z: Tensor, weights: Tensor | None) -> bool:
         """Return whether the fused kernels compute this penalty: equal weights, and Gaussian kernels on both sides."""
+        if not z.is_cuda or weights is not None or self.estimator == "unbiased":
+            return False
         gaussian = self.kernel == self.kernel_s == "gaussian" and self.attributes != "product" and not self.categorical
-        return weights is None and gaussian and self.estimator != "unbiased" and can_fuse_batch(z)
+        return gaussian and can_fuse_batch(z)
 
     def _fused_terms(self, batch: Batch, frame: Frame, factor: float) -> list[GradientTerm | Tensor]:
         terms: list[GradientTerm | Tensor] = []

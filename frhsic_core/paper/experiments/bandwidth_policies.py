@@ -50,8 +50,8 @@ def measure_unit(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
     from frhsic_core.audit.representation import audit_representation
     from frhsic_core.conditional import gdp
     from frhsic_core.data import load_dataset, stack_splits
+    from frhsic_core.joint.contraction import RIDGE
     from frhsic_core.learning import FRHSIC, EscapeWarning, Trainer
-    from frhsic_core.learning.penalties.base import RIDGE
 
     seeds = list(SPLITS[: unit.get("splits")])
     options = {"n": unit["n"]} if "n" in unit else {}

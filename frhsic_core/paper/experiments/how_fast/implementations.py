@@ -207,13 +207,12 @@ def _training(unit: dict[str, Any], device: str) -> tuple[Calls, dict[str, Any]]
             widths=(50, unit["d"]), device=device,
         )  # fmt: skip
         trainer.step.begin_epoch(random_order(torch.tensor(seeds, device=device), epoch=0, n=n))
-        policy = trainer.penalty.policy
         epoch = iter(range(10**9))
 
         def run() -> None:
             number = next(epoch)
             for step in range(steps):
-                trainer.step(step, refresh=policy is not None and policy.refreshes(number, step))
+                trainer.step(step, epoch=number)
             trainer.step.begin_epoch(random_order(torch.tensor(seeds, device=device), epoch=0, n=n))
 
         for _ in range(3):  # eagerly, captured, replayed
