@@ -1,7 +1,7 @@
 """Compare the bounds of Theorem 4.7 on the five datasets, with the features as Z.
 
 Each unit draws samples of a dataset at random, scales their features to [0, 1] and averages the printed bound and its
-sharper forms over twenty heads; see :func:`~frhsic_core.paper.statements.sharper.compare_bounds`.
+sharper forms over twenty heads; see :func:`~frhsic_core.paper.statements.parity_gap.compare_bounds`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def measure_unit(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
     import torch
 
     from frhsic_core.data import load_dataset
-    from frhsic_core.paper.statements.sharper import compare_bounds
+    from frhsic_core.paper.statements.parity_gap import compare_bounds
 
     data = load_dataset(unit["dataset"], unit["variant"])
     drawn = torch.randperm(data.n, generator=torch.Generator().manual_seed(0))[: unit["rows"]].numpy()

@@ -28,8 +28,7 @@ from frhsic_core.paper.runs.runner import run_experiment
 from frhsic_core.paper.runs.runner import run_experiment as run_study
 from frhsic_core.paper.runs.store import ResultStore
 from frhsic_core.paper.runs.store import ResultStore as StudyStore
-from frhsic_core.paper.statements.gap_remarks import group_means, head_bound
-from frhsic_core.paper.statements.sharper import compare_bounds
+from frhsic_core.paper.statements.parity_gap import compare_bounds, group_means, head_bound
 
 
 @pytest.fixture(scope="module")

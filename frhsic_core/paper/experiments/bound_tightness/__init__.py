@@ -114,7 +114,7 @@ def gap_of_heads(z: Tensor, output: Tensor, side: dict[str, Any], *, sigma_z: Te
     bound, ``coco_squared``/λ̂_m its sharper form; ``best_hsic`` and ``best_coco`` are bound plus unresolved rest at the
     best m ≤ kept. ``informative_hsic`` and ``informative_coco`` count the m whose bound is below the variance of the
     head. For the trained head: ``head_left_m`` and ``head_bound_m`` (see
-    :mod:`frhsic_core.paper.statements.sharper`; squares of both sides) and its ``head_variance``.
+    :mod:`frhsic_core.paper.statements.parity_gap`; squares of both sides) and its ``head_variance``.
     """
     import torch
 
