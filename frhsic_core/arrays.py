@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,38 @@ import torch
 from torch import Tensor
 
 ArrayLike = Any  # tensor, NumPy array, pandas Series or DataFrame, or nested sequence of numbers
+RandomState = Any  # None, a whole number, numpy.random.Generator or RandomState, or torch.Generator
 
 
 class RowLabelWarning(UserWarning):
     """Two pandas objects have different row labels and are matched by position."""
+
+
+def as_generator(random_state: RandomState) -> torch.Generator | None:
+    """Return the torch generator that ``random_state`` stands for, and None for None.
+
+    A whole number seeds a new generator. NumPy's generators give the seed of a new one by a draw, so that a second call
+    with the same object continues its stream.
+
+    Examples
+    --------
+    >>> torch.randint(100, (3,), generator=as_generator(0))
+    tensor([44, 39, 33])
+    """
+    if random_state is None or isinstance(random_state, torch.Generator):
+        return random_state
+    if isinstance(random_state, Integral) and not isinstance(random_state, bool):
+        seed = int(random_state)
+    elif isinstance(random_state, np.random.Generator):
+        seed = int(random_state.integers(2**62))
+    elif isinstance(random_state, np.random.RandomState):
+        seed = int(random_state.randint(2**31 - 1))
+    else:
+        raise TypeError(
+            f"random_state is {random_state!r}: give a whole number (the result is then repeatable), a NumPy or torch "
+            "generator, or None."
+        )
+    return torch.Generator().manual_seed(seed)
 
 
 def as_tensor(x: ArrayLike, *, name: str = "x") -> Tensor:

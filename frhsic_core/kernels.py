@@ -15,7 +15,7 @@ from typing import Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-from frhsic_core.arrays import ArrayLike, as_sample, as_tensor, binary_scale
+from frhsic_core.arrays import ArrayLike, RandomState, as_generator, as_sample, as_tensor, binary_scale
 from frhsic_core.memory import require_memory
 
 
@@ -57,7 +57,7 @@ def median_bandwidth(
     x: ArrayLike,
     *,
     max_points: int | None = 1000,
-    generator: torch.Generator | None = None,
+    random_state: RandomState = None,
     power: int = 2,
     method: str = "exact",
     check_finite: bool = True,
@@ -76,7 +76,7 @@ def median_bandwidth(
         ``(..., n, d)`` or ``(n,)``.
     max_points : int or None
         Number of rows used; ``None`` uses all of them, with O(n²) memory.
-    generator : torch.Generator, optional
+    random_state : int, numpy.random.Generator or torch.Generator, optional
         With it, the rows are a random subset, the same for every batch element. Without it, they are evenly spaced, so
         that the result is repeatable.
     power : int
@@ -109,6 +109,7 @@ def median_bandwidth(
     x = as_sample(as_tensor(x, name="x").detach(), name="x", check_finite=check_finite)
     n = x.shape[-2]
     if max_points is not None and n > max_points:
+        generator = as_generator(random_state)
         if generator is None:
             index = torch.linspace(0, n - 1, max_points, device=x.device, dtype=torch.float64).round().long()
         else:

@@ -84,7 +84,7 @@ def _test(rows: NDArray[np.intp], z: Array, s: Array, given: Array | None, seed:
     if len(rows) < 4:  # weights can leave hardly any row
         return Test(1.0, len(rows), 0, "aggregated")
     generator = torch.Generator().manual_seed(seed)
-    found = hsic_test(z, s, given=given, method="aggregated", n_permutations=permutations, generator=generator)
+    found = hsic_test(z, s, given=given, method="aggregated", n_permutations=permutations, random_state=generator)
     return Test(float(found.pvalue), len(rows), permutations, "aggregated")
 
 
@@ -98,7 +98,7 @@ def effect_sizes(z: Array, s: Array, *, weight: Array | None = None, seed: int =
     s = s[:, np.ptp(s, axis=0) > 0] if len(s) else s[:, :0]
     if s.shape[1] == 0 or len(s) < 10:  # a rare value can be absent from the sample
         return {}
-    audited = audit_representation(z, s, max_rows=KERNEL_ROWS, seed=seed)
+    audited = audit_representation(z, s, max_rows=KERNEL_ROWS, random_state=seed)
     middle = audited.bandwidths.index(1.0)
     few = min(audited.rows, len(z))
     first = np.linspace(0, len(z) - 1, few).round().astype(int)

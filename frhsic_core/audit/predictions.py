@@ -32,7 +32,7 @@ def audit(
     positive: Any = None,
     level: float = 0.95,
     unit: str = "people",
-    seed: int = 0,
+    random_state: int = 0,
 ) -> Audit:
     """Measure how much predictions depend on sensitive attributes, without cutting the attributes into groups.
 
@@ -65,7 +65,7 @@ def audit(
         Coverage of bands and intervals.
     unit : str
         What a row is, for the sentences: people, communities, contracts.
-    seed : int
+    random_state : int
         Seed of everything random.
 
     Returns
@@ -86,7 +86,7 @@ def audit(
     if not 0.5 <= level < 1.0:
         raise ValueError(f"level is {level}: coverage lies between 0.5 and 1, such as 0.95.")
     columns = read_columns(y_pred, sensitive_features, y_true, control_features, sample_weight, positive)
-    return audit_columns(columns, level=level, unit=unit, seed=seed)
+    return audit_columns(columns, level=level, unit=unit, random_state=random_state)
 
 
 def audit_columns(
@@ -94,7 +94,7 @@ def audit_columns(
     *,
     level: float = 0.95,
     unit: str = "people",
-    seed: int = 0,
+    random_state: int = 0,
     notes: tuple[str, ...] = (),
     source: str = "",
 ) -> Audit:
@@ -106,7 +106,7 @@ def audit_columns(
         weight = columns.weight.values
         usable &= np.nan_to_num(weight) > 0
     label, task = _label(columns.label), _task(scores[usable])
-    work = _Work(columns, scores, usable, weight, label, task, level, seed)
+    work = _Work(columns, scores, usable, weight, label, task, level, random_state)
     attributes = tuple(work.attribute(column) for column in columns.sensitive)
     smallest = min(attribute.rows for attribute in attributes)
     if smallest < 200:
@@ -122,7 +122,7 @@ def audit_columns(
         controls=tuple(column.name for column in columns.controls),
         task=task,
         level=level,
-        seed=seed,
+        seed=random_state,
         notes=notes,
         source=source,
         unit=unit,

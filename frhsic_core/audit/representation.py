@@ -99,7 +99,7 @@ def audit_representation(
     folds: int = 5,
     max_rows: int = 2000,
     chunk: int = 8,
-    seed: int = 0,
+    random_state: int = 0,
 ) -> RepresentationAudit:
     """Measure how strongly Z depends on S, with kernel statistics, probes and the predictions.
 
@@ -125,7 +125,7 @@ def audit_representation(
         Number of evenly spaced rows for the statistics that need a Gram matrix.
     chunk : int
         Number of models that are computed at a time.
-    seed : int
+    random_state : int
         Seed of the random features and the folds, the same for every model.
 
     Returns
@@ -173,8 +173,12 @@ def audit_representation(
         sb = s[block]
         values = _kernel_statistics(zb[:, keep], sb[:, keep], tuple(bandwidths))
         values += [distance_correlation(zb[:, keep], sb[:, keep], squared=True, estimator="unbiased")]
-        values += [probe_r2(linear_features(zb), sb, folds=folds, seed=seed, each=True)]
-        values += [probe_r2(random_features(zb, features=features, seed=seed), sb, folds=folds, seed=seed, each=True)]
+        values += [probe_r2(linear_features(zb), sb, folds=folds, seed=random_state, each=True)]
+        values += [
+            probe_r2(
+                random_features(zb, features=features, seed=random_state), sb, folds=folds, seed=random_state, each=True
+            )
+        ]
         if f is not None:
             values += [torch.stack([gdp(f[block], sb[..., a]) for a in range(sb.shape[-1])], dim=-1)]
         parts.append([value.double().cpu() for value in values])

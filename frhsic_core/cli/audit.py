@@ -126,7 +126,7 @@ def _audit(
     if table.sampled:
         notes = (f"The file has {table.rows:,} rows; a random sample of {len(data):,} was audited (seed {seed}).",)
     with waiting(f"Auditing {len(data):,} rows ..."):
-        result = audit_columns(columns, unit=unit, seed=seed, notes=notes, source=predictions.name)
+        result = audit_columns(columns, unit=unit, random_state=seed, notes=notes, source=predictions.name)
         verdicts = decide(result, thresholds)
     written = save(result, out, verdicts=verdicts, json_path=json)
     shown = console()

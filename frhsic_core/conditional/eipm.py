@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.utils.checkpoint import checkpoint
 
-from frhsic_core.arrays import ArrayLike, as_pair, require_value
+from frhsic_core.arrays import ArrayLike, RandomState, as_generator, as_pair, require_value
 from frhsic_core.conditional.smoothing import (
     Bandwidth,
     as_queries,
@@ -188,7 +188,7 @@ def eipm(
     bandwidth: Bandwidth = "silverman",
     power: int = 1,
     anchors: int | Tensor | None = None,
-    generator: torch.Generator | None = None,
+    random_state: RandomState = None,
     mask: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     epsilon: float = 1e-10,
@@ -223,7 +223,7 @@ def eipm(
         Average of the MMD or of its square.
     anchors : int or Tensor, optional
         Number of rows at which to condition, or their row numbers ``(m,)`` or ``(..., m)``; all rows by default.
-    generator : torch.Generator, optional
+    random_state : int, numpy.random.Generator or torch.Generator, optional
         Draws the anchors without replacement, the same for every batch element; without one they are evenly spaced.
     mask, sample_weight : array_like, optional
         Rows to use, and their weights, ``(..., n)``. Anchors are drawn among the rows kept.
@@ -250,7 +250,7 @@ def eipm(
         raise ValueError(f"power is {power!r}: pass 1 to average the MMD, or 2 to average its square.")
     z, s = as_pair(z, s, min_rows=2, check_finite=check_finite)
     q = row_weights(z, mask, sample_weight, check_finite=check_finite)
-    rows = _anchor_rows(anchors, z.shape[-2], q, generator, z.device)
+    rows = _anchor_rows(anchors, z.shape[-2], q, as_generator(random_state), z.device)
     values = z.shape[-2] if rows is None else rows.shape[-1]
     require_weights(s, values, batch=_batch(z, s), advice="Pass a number of anchors, such as 200.")
     weights, partner = leave_one_out_at(rows, s, resolve_bandwidth(bandwidth, s, q), q)

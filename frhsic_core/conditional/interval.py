@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from frhsic_core.arrays import ArrayLike, binary_scale
+from frhsic_core.arrays import ArrayLike, RandomState, as_generator, binary_scale
 from frhsic_core.conditional.gdp import REFERENCE_CONSTANT, Options, Plan, average, plan
 from frhsic_core.conditional.smoothing import log_kernel
 
@@ -55,7 +55,7 @@ def gdp_interval(
     n_bootstrap: int = 1000,
     level: float = 0.95,
     method: str = "basic",
-    generator: torch.Generator | None = None,
+    random_state: RandomState = None,
     **options: Any,
 ) -> GDPInterval:
     """Compute a bootstrap interval for ``gdp``; the same rows are resampled for every batch element.
@@ -80,7 +80,7 @@ def gdp_interval(
         Nominal coverage, between 0 and 1.
     method : {"basic", "percentile"}
         See above.
-    generator : torch.Generator, optional
+    random_state : int, numpy.random.Generator or torch.Generator, optional
         Source of the resampled rows; without one, a generator seeded with 0, so that the answer is repeatable.
     **options
         ``weights``, ``bandwidth``, ``grid``, ``reference``, ``mask``, ``sample_weight`` and ``check_finite``, as in
@@ -94,7 +94,7 @@ def gdp_interval(
     Examples
     --------
     >>> s = torch.linspace(0, 1, 200, dtype=torch.float64)
-    >>> result = gdp_interval(s**2, s, n_bootstrap=200, generator=torch.Generator().manual_seed(0))
+    >>> result = gdp_interval(s**2, s, n_bootstrap=200, random_state=torch.Generator().manual_seed(0))
     >>> bool(result.lower < result.estimate < result.upper)
     True
     """
@@ -107,6 +107,7 @@ def gdp_interval(
     with torch.no_grad():
         task = plan(y_pred, s, Options(**options))
         estimate = average(task)
+        generator = as_generator(random_state)
         if generator is None:
             generator = torch.Generator().manual_seed(0)
         replicates = torch.cat([_replicates(task, c) for c in _counts(task, n_bootstrap, generator)], dim=-1)

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from numbers import Integral
+from typing import Any
 
 import numpy as np
 
@@ -20,9 +21,6 @@ from frhsic_core.choices import one_of
 from frhsic_core.data.dataset import Dataset, FileRecord
 from frhsic_core.data.fetching import Folders, locate
 from frhsic_core.data.recipes import Card, Law, Recipe, Source, assemble
-
-if TYPE_CHECKING:
-    import torch
 
 VARIANTS = tuple(registry.VARIANTS)
 REAL: dict[str, Recipe] = {key: registry.resolve(row.recipe) for key, row in registry.DATASETS.items() if row.real}
@@ -49,8 +47,7 @@ def load_dataset(
     variant: str = "text",
     *,
     n: int | None = None,
-    seed: int = 42,
-    generator: torch.Generator | None = None,
+    random_state: Any = 42,
     sensitive: str | Sequence[str] | None = None,
     keep_sensitive: bool = False,
     drop: Sequence[str] = (),
@@ -76,10 +73,8 @@ def load_dataset(
         missing values), Crime (the sensitive attribute) and MEPS (the panel).
     n : int, optional
         Number of rows to draw: from the distribution of a synthetic dataset, or without replacement from a real one.
-    seed : int
-        Seed of NumPy's legacy generator, which the authors use, for these draws.
-    generator : torch.Generator, optional
-        Draw from it instead of using ``seed``.
+    random_state : int, numpy.random.Generator or torch.Generator
+        Source of these draws. A whole number seeds NumPy's legacy generator, which the authors use.
     sensitive : str or sequence of str, optional
         Sensitive columns other than the default. Several columns give ``s`` the shape (n, p). A one-hot encoded
         variable may be named as a whole (``"sex"``).
@@ -132,7 +127,7 @@ def load_dataset(
     files: tuple[FileRecord, ...] = ()
     if name in LAWS:
         rows = n or registry.DATASETS[name].rows
-        table = LAWS[name].draw(rows, seed=seed, generator=generator, **settings)
+        table = LAWS[name].draw(rows, random_state=random_state, **settings)
     else:
         chosen = sources_of(name, variant, source)
         found = locate(
@@ -153,7 +148,7 @@ def load_dataset(
         return dataset
     if n > dataset.n:
         raise ValueError(f"n is {n:,}, but {name} has only {dataset.n:,} rows.")
-    return dataset.take(_subsample(dataset.n, n, seed, generator), why=f"{n:,} drawn without replacement")
+    return dataset.take(_subsample(dataset.n, n, random_state), why=f"{n:,} drawn without replacement")
 
 
 def sources_of(name: str, variant: str, source: str = "auto") -> tuple[Source, ...]:
@@ -167,16 +162,20 @@ def _check_settings(name: str, settings: dict[str, Any]) -> None:
     known = []
     if name in LAWS:
         parameters = inspect.signature(LAWS[name].draw).parameters
-        known = [key for key in parameters if key not in ("n", "seed", "generator")]
+        known = [key for key in parameters if key not in ("n", "random_state")]
     unknown = sorted(set(settings) - set(known))
     if unknown:
         takes = f"it takes {', '.join(known)}" if known else "it takes none"
         raise TypeError(f"{name} has no setting {', '.join(unknown)}: {takes}.")
 
 
-def _subsample(rows: int, n: int, seed: int, generator: torch.Generator | None) -> np.ndarray:
-    if generator is None:
-        return np.random.RandomState(seed).choice(rows, n, replace=False)
+def _subsample(rows: int, n: int, random_state: Any) -> np.ndarray:
+    if random_state is None or isinstance(random_state, Integral):
+        return np.random.RandomState(random_state).choice(rows, n, replace=False)
     import torch
 
+    from frhsic_core.arrays import as_generator
+
+    generator = as_generator(random_state)
+    assert generator is not None
     return torch.randperm(rows, generator=generator, device=generator.device)[:n].cpu().numpy()

@@ -125,7 +125,7 @@ class Law:
     Parameters
     ----------
     draw : callable
-        ``draw(n, seed=..., generator=..., **settings)`` returns a `Table`.
+        ``draw(n, random_state=..., **settings)`` returns a `Table`.
     card : Card
         The description of the dataset.
     """

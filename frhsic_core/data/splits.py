@@ -28,14 +28,14 @@ class SplitIndices:
     test: np.ndarray
 
 
-def split_indices(n: int, *, seed: int = 42, fractions: Sequence[float] = TRAIN_TEST) -> SplitIndices:
+def split_indices(n: int, *, random_state: int = 42, fractions: Sequence[float] = TRAIN_TEST) -> SplitIndices:
     """Split n rows as the authors do: permute them, then cut at int(fraction · n).
 
     Parameters
     ----------
     n : int
         Number of rows.
-    seed : int
+    random_state : int
         Seed of NumPy's legacy generator; the paper's five splits are 42 to 46.
     fractions : sequence of float
         Two (train, test) or three (train, validation, test) shares that sum to one.
@@ -47,7 +47,7 @@ def split_indices(n: int, *, seed: int = 42, fractions: Sequence[float] = TRAIN_
 
     Examples
     --------
-    >>> split = split_indices(10, seed=42)
+    >>> split = split_indices(10, random_state=42)
     >>> split.train.tolist(), split.test.tolist()
     ([8, 1, 5, 0, 7, 2, 9, 4], [3, 6])
     """
@@ -60,7 +60,7 @@ def split_indices(n: int, *, seed: int = 42, fractions: Sequence[float] = TRAIN_
         raise ValueError(
             f"{n} rows are too few for fractions {tuple(fractions)}: the training and the test part need a row."
         )
-    order = np.random.RandomState(seed).permutation(n)
+    order = np.random.RandomState(random_state).permutation(n)
     parts = np.split(order, np.cumsum(sizes))
     middle = parts[1] if len(parts) == 3 else order[:0]
     return SplitIndices(parts[0], middle, parts[-1])
@@ -159,7 +159,7 @@ def stack_splits(
         raise TypeError(f"dtype is {dtype}: a floating dtype is needed.")
     x, s, y, weights = dataset.tensors(device=device, dtype=_widest(device))
     arrays = {"x": x, "s": s, "y": y} | ({} if weights is None else {"weights": weights})
-    splits = [split_indices(dataset.n, seed=seed, fractions=fractions) for seed in seeds]
+    splits = [split_indices(dataset.n, random_state=seed, fractions=fractions) for seed in seeds]
     parts = ("train", "validation", "test") if len(splits[0].validation) else ("train", "test")
     rows = {
         part: torch.as_tensor(np.stack([getattr(split, part) for split in splits]), device=x.device) for part in parts

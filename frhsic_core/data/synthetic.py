@@ -15,7 +15,8 @@ r"""Draw the synthetic datasets of the paper and the running example of the book
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from numbers import Integral
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,18 +24,23 @@ import pandas as pd
 from frhsic_core.choices import one_of
 from frhsic_core.data.recipes import Card, Law, Table
 
-if TYPE_CHECKING:
-    import torch
-
 SIGNALS = ("paper", "strong")
 
 
 class _Draws:
-    """Draws from a seed (NumPy's legacy generator, as the authors use it) or from a torch generator."""
+    """Draws from a whole number (NumPy's legacy generator, as the authors use it) or from a generator."""
 
-    def __init__(self, seed: int, generator: torch.Generator | None) -> None:
-        self.generator = generator
-        self.legacy = np.random.RandomState(seed)
+    def __init__(self, random_state: Any) -> None:
+        self.generator: Any = None
+        if random_state is None or isinstance(random_state, Integral):
+            self.legacy = np.random.RandomState(random_state)
+            self.notes = [f"NumPy legacy generator, seed {random_state}."]
+        else:
+            from frhsic_core.arrays import as_generator
+
+            self.generator = as_generator(random_state)
+            self.legacy = np.random.RandomState(0)
+            self.notes = []
 
     def _draw(self, legacy: Callable[..., np.ndarray], name: str, n: int) -> np.ndarray:
         if self.generator is None:
@@ -69,13 +75,13 @@ def log_odds(x1: np.ndarray, x2: np.ndarray, *, signal: str = "paper") -> np.nda
     return x1 if signal == "paper" else 4.0 * (x1 - 0.5) + 2.0 * x2
 
 
-def classification(n: int, *, signal: str = "paper", seed: int = 42, generator: torch.Generator | None = None) -> Table:
+def classification(n: int, *, signal: str = "paper", random_state: Any = 42) -> Table:
     """Draw the classification task of the synthetic validation and of the runtime figure.
 
-    With ``generator=None``, ``seed=42`` and 5,000 rows the sample equals that of the authors' script, row by row.
+    With ``random_state=42`` and 5,000 rows the sample equals that of the authors' script, row by row.
     ``signal="strong"`` changes only the label.
     """
-    draws = _Draws(seed, generator)
+    draws = _Draws(random_state)
     s = draws.uniform(n)
     x1 = s + 0.3 * draws.normal(n)
     x2 = draws.normal(n)
@@ -88,7 +94,7 @@ def classification(n: int, *, signal: str = "paper", seed: int = 42, generator: 
         sensitive="s",
         source=f"a probability law: S ~ U(0,1), X = (S + N(0, 0.09), N(0,1)), Y ~ Bernoulli(sigmoid({label}))",
         steps=[("rows drawn", n)],
-        notes=[] if generator is not None else [f"NumPy legacy generator, seed {seed}."],
+        notes=draws.notes,
     )
 
 
@@ -124,9 +130,9 @@ def accuracy_levels(signal: str = "paper") -> dict[str, float]:
     }
 
 
-def people(n: int, *, seed: int = 0, generator: torch.Generator | None = None) -> Table:
+def people(n: int, *, random_state: Any = 0) -> Table:
     """Draw the running example of the book: people with an age, a skill and an outcome."""
-    draws = _Draws(seed, generator)
+    draws = _Draws(random_state)
     t = draws.uniform(n)
     skill = draws.normal(n)
     columns = {
@@ -143,15 +149,15 @@ def people(n: int, *, seed: int = 0, generator: torch.Generator | None = None) -
         sensitive="age",
         source="a probability law: age ~ U(20, 70), skill ~ N(0, 1), and four columns that depend on them",
         steps=[("rows drawn", n)],
-        notes=[] if generator is not None else [f"NumPy legacy generator, seed {seed}."],
+        notes=draws.notes,
     )
 
 
-def gaussian_pair(n: int, *, rho: float = 0.5, seed: int = 42, generator: torch.Generator | None = None) -> Table:
+def gaussian_pair(n: int, *, rho: float = 0.5, random_state: Any = 42) -> Table:
     """Draw the ρ-Gaussian pair (Z, S) of the convergence figure."""
     if not -1.0 <= rho <= 1.0:
         raise ValueError(f"rho is {rho}: a correlation must lie in [-1, 1].")
-    draws = _Draws(seed, generator)
+    draws = _Draws(random_state)
     z = draws.normal(n)
     s = rho * z + np.sqrt(1.0 - rho**2) * draws.normal(n)
     return Table(

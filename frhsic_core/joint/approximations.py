@@ -10,7 +10,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from frhsic_core.arrays import ArrayLike, as_pair
+from frhsic_core.arrays import ArrayLike, RandomState, as_generator, as_pair
 from frhsic_core.kernels import Gaussian, InverseMultiquadric, Kernel, Laplacian, Product, resolve_kernel
 
 
@@ -21,7 +21,7 @@ def random_feature_hsic(
     kernel_z: Kernel | None = None,
     kernel_s: Kernel | None = None,
     features: int = 256,
-    generator: torch.Generator | None = None,
+    random_state: RandomState = None,
 ) -> Tensor:
     """Return the biased HSIC with both kernels replaced by random Fourier features (Rahimi and Recht, 2007).
 
@@ -38,7 +38,7 @@ def random_feature_hsic(
         Default: Gaussian at the median bandwidth of each batch element.
     features : int
         D, the number of frequencies for each side; all batch elements share them.
-    generator : torch.Generator, optional
+    random_state : int, numpy.random.Generator or torch.Generator, optional
         Source of the frequencies; without one, a fixed seed, so that the answer is repeatable.
 
     Returns
@@ -57,6 +57,7 @@ def random_feature_hsic(
     if features < 1:
         raise ValueError(f"features is {features}: at least 1 frequency is needed.")
     z, s = as_pair(z, s)
+    generator = as_generator(random_state)
     if generator is None:
         generator = torch.Generator().manual_seed(0)
     phi = _fourier(z, _frequencies(resolve_kernel(kernel_z, z), z, features, generator))
@@ -71,7 +72,7 @@ def nystrom_hsic(
     kernel_z: Kernel | None = None,
     kernel_s: Kernel | None = None,
     landmarks: int = 100,
-    generator: torch.Generator | None = None,
+    random_state: RandomState = None,
 ) -> Tensor:
     """Return the biased HSIC with both Gram matrices replaced by Nyström approximations from m landmark rows.
 
@@ -89,7 +90,7 @@ def nystrom_hsic(
         Default: Gaussian at the median bandwidth of each batch element.
     landmarks : int
         m; n or more means all rows. Batch elements and both sides use the same row numbers.
-    generator : torch.Generator, optional
+    random_state : int, numpy.random.Generator or torch.Generator, optional
         Source of the landmark rows; without one, evenly spaced rows, which is a poor choice for sorted periodic data.
 
     Returns
@@ -109,6 +110,7 @@ def nystrom_hsic(
     z, s = as_pair(z, s)
     n = z.shape[-2]
     m = min(landmarks, n)
+    generator = as_generator(random_state)
     if generator is None:
         index = torch.linspace(0, n - 1, m, dtype=torch.float64).round().long()
     else:

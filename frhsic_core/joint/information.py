@@ -19,7 +19,7 @@ from scipy.spatial import cKDTree
 from scipy.special import digamma
 from torch import Tensor
 
-from frhsic_core.arrays import ArrayLike, as_pair, binary_scale
+from frhsic_core.arrays import ArrayLike, RandomState, as_generator, as_pair, binary_scale
 
 _VARIANTS = ("ksg1", "ksg2")
 _JITTER = 1e-10  # of a column's standard deviation: far below any spacing that carries information
@@ -35,7 +35,7 @@ def mutual_information(
     variant: str = "ksg1",
     clip: bool = False,
     standardize: bool = True,
-    generator: torch.Generator | None = None,
+    random_state: RandomState = None,
 ) -> Tensor:
     """Estimate the mutual information I(Z; S) in nats from k nearest neighbors (Kraskov et al., 2004).
 
@@ -60,7 +60,7 @@ def mutual_information(
         Return zero for a negative estimate.
     standardize : bool
         Divide each column by its standard deviation first, so that the answer does not depend on units.
-    generator : torch.Generator, optional
+    random_state : int, numpy.random.Generator or torch.Generator, optional
         Source of the jitter that separates ties, see Notes; without one a fixed seed, so that the answer repeats.
 
     Returns
@@ -91,7 +91,7 @@ def mutual_information(
     n = z.shape[-2]
     if not 1 <= k < n:
         raise ValueError(f"k is {k} but there are {n} rows: k must lie between 1 and {n - 1}.")
-    rng = np.random.default_rng(_seed(generator))
+    rng = np.random.default_rng(_seed(as_generator(random_state)))
     batch = torch.broadcast_shapes(z.shape[:-2], s.shape[:-2])
     z_rows = z.detach().expand(*batch, *z.shape[-2:]).reshape(-1, n, z.shape[-1]).double().cpu().numpy()
     s_rows = s.detach().expand(*batch, *s.shape[-2:]).reshape(-1, n, s.shape[-1]).double().cpu().numpy()

@@ -18,7 +18,7 @@ from scipy.optimize import linprog
 from scipy.sparse import coo_array
 from torch import Tensor
 
-from frhsic_core.arrays import ArrayLike, as_tensor
+from frhsic_core.arrays import ArrayLike, RandomState, as_generator, as_tensor
 from frhsic_core.kernels import Kernel, euclidean_distances
 
 Gram = Kernel | ArrayLike  # a kernel, or its matrix on the support
@@ -165,10 +165,9 @@ class FiniteLaw:
         return cls(z, np.arange(len(q)) if s_values is None else s_values, np.multiply.outer(p, q))
 
     @classmethod
-    def random(
-        cls, nz: int, ns: int, *, generator: torch.Generator | None = None, d: int = 1, exact: bool = False
-    ) -> Self:
+    def random(cls, nz: int, ns: int, *, random_state: RandomState = None, d: int = 1, exact: bool = False) -> Self:
         """Draw a law: normal values, probabilities uniform on the simplex (Fractions with ``exact``)."""
+        generator = as_generator(random_state)
         where = generator.device if generator is not None else None
         z = torch.randn(nz, d, generator=generator, dtype=torch.float64, device=where).cpu()
         s = torch.randn(ns, generator=generator, dtype=torch.float64, device=where).cpu()
@@ -221,12 +220,13 @@ class FiniteLaw:
         self,
         n: int,
         *,
-        generator: torch.Generator | None = None,
+        random_state: RandomState = None,
         dtype: torch.dtype = torch.float64,
         device: torch.device | str | None = None,
         batch: Sequence[int] = (),
     ) -> tuple[Tensor, Tensor]:
         """Draw ``z`` ``(*batch, n, d)`` and ``s`` ``(*batch, n)`` (``(*batch, n, p)`` for vector values)."""
+        generator = as_generator(random_state)
         where = generator.device if generator is not None else device
         cumulative = torch.as_tensor(self.probabilities.astype(np.float64).ravel().cumsum(), device=where)
         uniform = torch.rand(*batch, n, generator=generator, dtype=torch.float64, device=where)

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from frhsic_core.arrays import ArrayLike, as_tensor
+from frhsic_core.arrays import ArrayLike, RandomState, as_generator, as_tensor
 from frhsic_core.kernels import Gaussian
 from frhsic_core.laws import formulas, mercer
 from frhsic_core.laws.heads import Head, KernelHead, LinearHead, gaussian_bandwidth
@@ -247,13 +247,14 @@ class JointGaussian(ABC):
         self,
         n: int,
         *,
-        generator: torch.Generator | None = None,
+        random_state: RandomState = None,
         dtype: torch.dtype = torch.float64,
         device: torch.device | str | None = None,
         batch: Sequence[int] = (),
     ) -> tuple[Tensor, Tensor]:
         """Draw ``z`` of shape ``(*batch, n, d)`` and ``s`` of shape ``(*batch, n)``; O(nd²) time, O(nd) memory."""
         # Drawn where the generator lives, then moved: the same stream for every device.
+        generator = as_generator(random_state)
         where = generator.device if generator is not None else device
 
         def normal(*shape: int) -> Tensor:
@@ -287,7 +288,7 @@ class GaussianPair(JointGaussian):
     >>> law, kernel = GaussianPair(0.5), Gaussian(1.0)
     >>> round(law.hsic(kernel, kernel), 12), round(law.expected_mmd(kernel), 12)
     (0.010763320144, 0.199520696644)
-    >>> z, s = law.sample(5, generator=torch.Generator().manual_seed(0))
+    >>> z, s = law.sample(5, random_state=torch.Generator().manual_seed(0))
     >>> tuple(z.shape), tuple(s.shape)
     ((5, 1), (5,))
     """
@@ -356,7 +357,7 @@ class GaussianVector(JointGaussian):
     >>> law = GaussianVector([0.3, 0.4])
     >>> round(law.maximal_correlation, 12)
     0.5
-    >>> z, s = law.sample(6, batch=(2,), generator=torch.Generator().manual_seed(0))
+    >>> z, s = law.sample(6, batch=(2,), random_state=torch.Generator().manual_seed(0))
     >>> tuple(z.shape), tuple(s.shape)
     ((2, 6, 2), (2, 6))
     """

@@ -209,7 +209,7 @@ def select_lambda(
     penalty: str | Penalty = "frhsic",
     task: str = "classification",
     sample_weight: ArrayLike | None = None,
-    seed: int = 0,
+    random_state: int = 0,
     device: torch.device | str = "auto",
     dtype: torch.dtype = torch.float32,
     callback: Callable[..., Any] | None = None,
@@ -228,7 +228,7 @@ def select_lambda(
         Grid, rule and validation; by default one split.
     penalty, task, sample_weight, device, dtype
         As in ``Trainer``. The weights also count in the performance.
-    seed : int
+    random_state : int
         Seed of the split, of the models (all start with the same weights) and of the test.
     callback : callable, optional
         Function that is passed to ``Trainer.fit``.
@@ -256,7 +256,7 @@ def select_lambda(
             f"{data.n} rows leave {held} for validation: at least {FEWEST_ROWS} are needed to choose λ. Give lam a "
             "number, or raise validation_fraction."
         )
-    order = torch.randperm(data.n, generator=torch.Generator().manual_seed(seed))
+    order = torch.randperm(data.n, generator=torch.Generator().manual_seed(random_state))
     if isinstance(penalty, str):
         penalty = make_penalty(penalty, protocol=options.get("protocol", "recommended"))
     stacks: list[TrainedStack] = []
@@ -267,13 +267,15 @@ def select_lambda(
         train = torch.cat([order[:begin], order[begin + held :]]).sort().values
         part = data.part(train).to(dtype=dtype, device=resolve_device(device))
         part.require_variation()
-        stack = Trainer(part, penalty=penalty, lam=selection.lams, seeds=seed, **options).fit(callback=callback)
+        stack = Trainer(part, penalty=penalty, lam=selection.lams, seeds=random_state, **options).fit(callback=callback)
         if stack.interrupted and stacks:
             stacks[0].interrupted = True  # half-trained models are no evidence: the finished splits decide
             break
         stacks.append(stack)
         part = data.part(validation)
-        tables.append(validation_table(stack, part, selection=selection, condition=penalty.condition, seed=seed))
+        tables.append(
+            validation_table(stack, part, selection=selection, condition=penalty.condition, random_state=random_state)
+        )
         if stack.interrupted:
             break
     choice = choose_lambda(pooled_table(tables), selection=selection)
@@ -290,7 +292,7 @@ def validation_table(
     sample_weight: ArrayLike | None = None,
     condition: str | None = None,
     selection: LambdaSelection | Mapping[str, Any] | None = None,
-    seed: int = 0,
+    random_state: int = 0,
     **changes: Any,
 ) -> pd.DataFrame:
     """Judge every model of a stack on samples that it was not trained on; return one row for each model.
@@ -315,7 +317,7 @@ def validation_table(
         TrainingData; ``gdp`` is still that of all samples.
     selection : LambdaSelection or dict, optional
         Options of the test: ``max_rows``, ``n_permutations`` and ``alpha``, which can also be passed by name.
-    seed : int
+    random_state : int
         Seed of the permutations.
     """
     selection = LambdaSelection.of(selection, **changes)
@@ -354,7 +356,7 @@ def validation_table(
             method="permutation",
             n_permutations=selection.n_permutations,
             alpha=selection.alpha,
-            generator=torch.Generator().manual_seed(seed),
+            random_state=torch.Generator().manual_seed(random_state),
         )
         attribute = s[keep].expand(len(z), -1, -1)
         if given is None:

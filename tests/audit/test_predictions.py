@@ -146,7 +146,7 @@ def test_missing_values_are_counted_and_compared(data: pd.DataFrame) -> None:
 
 
 def test_hard_labels_regression_and_embeddings() -> None:
-    data = people(120, seed=3)
+    data = people(120, random_state=3)
     hard = audit((data["p"] > 0.4).map({True: "yes", False: "no"}), sensitive_features=data["age"], positive="yes")
     assert hard.task == "hard"
     assert "Shares of positive predictions" in str(hard)

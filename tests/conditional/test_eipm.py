@@ -102,7 +102,7 @@ def test_eipm_of_a_gaussian_pair_goes_to_the_smoothed_criterion(generator):
         s = torch.randn(n, generator=generator, dtype=torch.float64)
         z = rho * s + math.sqrt(1 - rho**2) * torch.randn(n, generator=generator, dtype=torch.float64)
         for g, gamma in enumerate(gammas):
-            values[r, g] = eipm(z, s, kernel_z=Gaussian(1.0), bandwidth=gamma, anchors=200, generator=generator)
+            values[r, g] = eipm(z, s, kernel_z=Gaussian(1.0), bandwidth=gamma, anchors=200, random_state=generator)
     error = values.std(0) / math.sqrt(replicates)
     limits = torch.tensor([smoothed_criterion(gamma, 1) for gamma in gammas], dtype=torch.float64)
     # At finite n the variance of the smoothed mean adds a little, the more the smaller the bandwidth.
@@ -247,11 +247,11 @@ def test_anchors(generator):
     assert eipm(z, s, anchors=8, **options) == eipm(z, s, anchors=8, **options)
     drawn = torch.randperm(30, generator=torch.Generator().manual_seed(1))[:8]
     torch.testing.assert_close(
-        eipm(z, s, anchors=8, generator=torch.Generator().manual_seed(1), **options),
+        eipm(z, s, anchors=8, random_state=torch.Generator().manual_seed(1), **options),
         eipm(z, s, anchors=drawn, **options),
     )
     # Over many draws the anchors average to the full sum.
-    draws = torch.stack([eipm(z, s, anchors=8, generator=generator, **options) for _ in range(400)])
+    draws = torch.stack([eipm(z, s, anchors=8, random_state=generator, **options) for _ in range(400)])
     full = eipm(z, s, **options)
     assert abs(draws.mean() - full) < 4 * draws.std() / 20
 
@@ -262,7 +262,7 @@ def test_anchors_are_drawn_among_the_rows_kept(generator):
     mask[[3, 8, 9, 20, 29]] = True
     options = {"kernel_z": Gaussian(1.0), "bandwidth": 0.3, "mask": mask}
     for draw in (None, generator):
-        torch.testing.assert_close(eipm(z, s, anchors=5, generator=draw, **options), eipm(z, s, **options))
+        torch.testing.assert_close(eipm(z, s, anchors=5, random_state=draw, **options), eipm(z, s, **options))
 
 
 @pytest.mark.parametrize("kernel", [Gaussian(1.0), Laplacian(1.0), InverseMultiquadric(0.7)])

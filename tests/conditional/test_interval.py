@@ -28,7 +28,7 @@ def sample(generator, *shape):
 def test_replicates_are_gdp_with_counts_as_weights(generator, options):
     """Two replicates, recomputed one by one from the same draws."""
     y, s = sample(generator, 30)
-    result = gdp_interval(y, s, n_bootstrap=2, generator=torch.Generator().manual_seed(3), **options)
+    result = gdp_interval(y, s, n_bootstrap=2, random_state=torch.Generator().manual_seed(3), **options)
     drawn = torch.randint(30, (2, 30), generator=torch.Generator().manual_seed(3))
     values = torch.stack([gdp(y[rows], s[rows], **options) for rows in drawn])
     torch.testing.assert_close(result.standard_error, values.std(), rtol=1e-8, atol=1e-12)
@@ -42,7 +42,7 @@ def test_interval_covers_roughly_at_its_level(generator):
     y = rho * s + math.sqrt(1 - rho**2) * noise
     truth = rho * math.sqrt(2 / math.pi) / (1 + h * h)
     for method in ("basic", "percentile"):
-        result = gdp_interval(y, s, bandwidth=h, n_bootstrap=150, level=0.9, method=method, generator=generator)
+        result = gdp_interval(y, s, bandwidth=h, n_bootstrap=150, level=0.9, method=method, random_state=generator)
         covered = ((result.lower <= truth) & (truth <= result.upper)).double().mean().item()
         assert 0.80 <= covered <= 0.97
         torch.testing.assert_close(result.estimate, gdp(y, s, bandwidth=h))
@@ -57,7 +57,7 @@ def test_interval_is_repeatable_and_takes_masks(generator):
     assert first.lower == second.lower
     assert first.upper == second.upper
     torch.testing.assert_close(first.estimate, gdp(y, s, mask=keep))
-    other = gdp_interval(y, s, mask=keep, n_bootstrap=50, generator=generator)
+    other = gdp_interval(y, s, mask=keep, n_bootstrap=50, random_state=generator)
     assert other.upper != first.upper
 
 

@@ -169,7 +169,7 @@ def test_the_synthetic_sample_is_that_of_the_authors() -> None:
 @pytest.mark.parametrize("seeded", [True, False])
 def test_the_classification_law(seeded: bool) -> None:
     generator = None if seeded else torch.Generator().manual_seed(1)
-    data = load_dataset("runtime", generator=generator)
+    data = load_dataset("runtime", random_state=generator)
     assert stats.kstest(data.s, "uniform").pvalue > 0.001
     assert stats.kstest((data.X[:, 0] - data.s) / 0.3, "norm").pvalue > 0.001
     assert stats.kstest(data.X[:, 1], "norm").pvalue > 0.001
@@ -180,7 +180,7 @@ def test_the_classification_law(seeded: bool) -> None:
 
 @pytest.mark.parametrize("rho", [-0.9, 0.0, 0.5, 1.0])
 def test_the_gaussian_pair(rho: float) -> None:
-    data = load_dataset("gaussian_pair", n=20_000, rho=rho, generator=torch.Generator().manual_seed(2))
+    data = load_dataset("gaussian_pair", n=20_000, rho=rho, random_state=torch.Generator().manual_seed(2))
     assert abs(np.corrcoef(data.X[:, 0], data.s)[0, 1] - rho) < 0.02
     assert abs(data.s.var() - 1) < 0.05
     np.testing.assert_array_equal(data.y, data.X[:, 0])
@@ -189,7 +189,7 @@ def test_the_gaussian_pair(rho: float) -> None:
 @pytest.mark.parametrize("seeded", [True, False])
 def test_the_running_example(seeded: bool) -> None:
     generator = None if seeded else torch.Generator().manual_seed(4)
-    data = load_dataset("people", n=20_000, generator=generator)
+    data = load_dataset("people", n=20_000, random_state=generator)
     assert data.feature_names == ("test_score", "habit_1", "habit_2")
     t = (data.s - 20) / 50
     assert stats.kstest(t, "uniform").pvalue > 0.001
@@ -207,11 +207,11 @@ def test_the_running_example(seeded: bool) -> None:
 
 
 def test_draws_repeat_and_differ() -> None:
-    first, again, other = (load_dataset("synthetic", n=50, seed=seed) for seed in (1, 1, 2))
+    first, again, other = (load_dataset("synthetic", n=50, random_state=seed) for seed in (1, 1, 2))
     np.testing.assert_array_equal(first.X, again.X)
     assert not np.array_equal(first.X, other.X)
     state = torch.get_rng_state()
-    load_dataset("synthetic", n=50, generator=torch.Generator().manual_seed(3))
+    load_dataset("synthetic", n=50, random_state=torch.Generator().manual_seed(3))
     assert torch.equal(state, torch.get_rng_state())
 
 

@@ -31,7 +31,7 @@ def test_a_subsample_is_that_of_its_seed_and_keeps_rows_together(folders: Folder
     whole = load_dataset("adult", "reference", folders=folders, download=False)
     np.testing.assert_array_equal(whole.weights, [1000, 2000, 3000, 1500])
     for seed in range(3):
-        part = load_dataset("adult", "reference", folders=folders, download=False, n=3, seed=seed)
+        part = load_dataset("adult", "reference", folders=folders, download=False, n=3, random_state=seed)
         rows = np.random.RandomState(seed).choice(4, 3, replace=False)
         for name in ("X", "s", "y", "weights"):
             np.testing.assert_array_equal(getattr(part, name), getattr(whole, name)[rows])

@@ -27,19 +27,19 @@ def test_the_split_is_that_of_the_released_code() -> None:
     for repeat, seed in enumerate(REFERENCE_SEEDS):
         np.random.seed(42 + repeat)  # noqa: NPY002 - the very calls of the released code
         order = np.random.permutation(1994)  # noqa: NPY002
-        split = split_indices(1994, seed=seed)
+        split = split_indices(1994, random_state=seed)
         np.testing.assert_array_equal(split.train, order[: int(0.8 * 1994)])
         np.testing.assert_array_equal(split.test, order[int(0.8 * 1994) :])
         assert split.validation.size == 0
     order = np.random.RandomState(43).permutation(6172)
-    three = split_indices(6172, seed=43, fractions=(0.7, 0.15, 0.15))
+    three = split_indices(6172, random_state=43, fractions=(0.7, 0.15, 0.15))
     assert len(three.validation) == 925  # the rows of the paper's test of independence on COMPAS
     np.testing.assert_array_equal(np.concatenate([three.train, three.validation, three.test]), order)
 
 
 @given(st.integers(10, 500), st.integers(0, 2**32 - 1), st.sampled_from([(0.8, 0.2), (0.7, 0.15, 0.15), (0.5, 0.5)]))
 def test_parts_are_disjoint_and_complete(n: int, seed: int, fractions: tuple[float, ...]) -> None:
-    split = split_indices(n, seed=seed, fractions=fractions)
+    split = split_indices(n, random_state=seed, fractions=fractions)
     together = np.concatenate([split.train, split.validation, split.test])
     np.testing.assert_array_equal(np.sort(together), np.arange(n))
 
@@ -62,7 +62,7 @@ def test_a_stack_equals_each_split_scaled_by_scikit_learn(p: int, scaling: str) 
     stack = stack_splits(data, seeds=(42, 7, 9), fractions=(0.6, 0.2, 0.2), scaling=scaling, dtype=torch.float64)  # type: ignore[arg-type]
     assert len(stack) == 3
     for index, seed in enumerate((42, 7, 9)):
-        split = split_indices(data.n, seed=seed, fractions=(0.6, 0.2, 0.2))
+        split = split_indices(data.n, random_state=seed, fractions=(0.6, 0.2, 0.2))
         for key, array in (("x", data.X), ("s", data.s.reshape(data.n, -1))):
             scaler = MinMaxScaler().fit(array[split.train] if scaling == "train" else array)
             for part in ("train", "validation", "test"):
@@ -79,7 +79,7 @@ def test_a_stack_equals_each_split_scaled_by_scikit_learn(p: int, scaling: str) 
 
 def test_scaling_never_sees_the_test_part() -> None:
     data = _data()
-    rows = split_indices(data.n, seed=42).test
+    rows = split_indices(data.n, random_state=42).test
     x = data.X.copy()
     x[rows[0], 2] = 1e9
     changed = Dataset("toy", x, data.s, data.y, "classification", data.feature_names, ("s",), data.provenance)
@@ -94,7 +94,7 @@ def test_targets_and_weights_are_not_scaled() -> None:
     x, y, w = np.arange(n)[:, None], np.linspace(5.0, 50.0, n), np.linspace(2.0, 20.0, n)
     data = Dataset("toy", x, x[:, 0], y, "regression", ("x",), ("s",), Provenance("toy", "text", "made"), weights=w)
     stack = stack_splits(data, seeds=[3], dtype=torch.float64)
-    train = split_indices(n, seed=3).train
+    train = split_indices(n, random_state=3).train
     np.testing.assert_array_equal(stack.y_train[0], y[train])
     np.testing.assert_array_equal(stack.weights_train[0], w[train])
 

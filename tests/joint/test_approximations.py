@@ -27,7 +27,7 @@ def test_random_features_average_to_the_biased_hsic(kernel, generator) -> None:
     z, s = sample(0, n=100)
     values = torch.stack(
         [
-            random_feature_hsic(z, s, kernel_z=kernel, kernel_s=Gaussian(1.0), features=50, generator=generator)
+            random_feature_hsic(z, s, kernel_z=kernel, kernel_s=Gaussian(1.0), features=50, random_state=generator)
             for _ in range(200)
         ]
     )
@@ -44,7 +44,7 @@ def test_the_error_of_random_features_falls_as_the_root(kernel, generator) -> No
 
     def error(features: int) -> float:
         draws = [
-            random_feature_hsic(z, s, kernel_z=kernel, kernel_s=kernel, features=features, generator=generator)
+            random_feature_hsic(z, s, kernel_z=kernel, kernel_s=kernel, features=features, random_state=generator)
             for _ in range(30)
         ]
         return (torch.stack(draws) / exact - 1).square().mean().sqrt().item()
@@ -75,7 +75,7 @@ def test_measured_error_of_landmarks(kernel, tolerance: float, generator) -> Non
 
     def error(landmarks: int) -> float:
         values = [
-            nystrom_hsic(z, s, kernel_z=kernel, kernel_s=kernel, landmarks=landmarks, generator=generator)
+            nystrom_hsic(z, s, kernel_z=kernel, kernel_s=kernel, landmarks=landmarks, random_state=generator)
             for _ in range(5)
         ]
         return max(abs(value / exact - 1).item() for value in values)

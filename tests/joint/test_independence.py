@@ -38,7 +38,7 @@ def rejections(seed: int, n: int, repetitions: int, *, method: str, d: int = 1, 
     count = 0
     for part in range(0, repetitions, 100):  # blocks keep the memory small
         z, s = pairs(1000 * seed + part, n, d=d, rho=rho, batch=(100,))
-        count += int(hsic_test(z, s, method=method, generator=generator, **settings).reject.sum())
+        count += int(hsic_test(z, s, method=method, random_state=generator, **settings).reject.sum())
     return count
 
 
@@ -75,7 +75,7 @@ def test_power_at_correlation_three_tenths(method: str, record_property) -> None
 def test_integer_ages_keep_the_level(method: str) -> None:
     generator = torch.Generator().manual_seed(0)
     z, s = pairs(6, 60, batch=(400,))
-    result = hsic_test(z.round(), (40 + 3 * s).round(), method=method, n_permutations=19, generator=generator)
+    result = hsic_test(z.round(), (40 + 3 * s).round(), method=method, n_permutations=19, random_state=generator)
     low, high = binomial_interval(400)
     assert low <= int(result.reject.sum()) <= high
 
@@ -175,7 +175,7 @@ def test_permutation_p_value_equals_a_loop(d: int, p: int) -> None:
     s = torch.randn(2, 30, p, generator=g, dtype=torch.float64) + 0.4 * z[..., :1]
     kernels = {"kernel_z": Gaussian(3.0 * d**0.5), "kernel_s": Gaussian(3.0 * p**0.5)}
     result = hsic_test(
-        z, s, method="permutation", n_permutations=199, generator=torch.Generator().manual_seed(14), **kernels
+        z, s, method="permutation", n_permutations=199, random_state=torch.Generator().manual_seed(14), **kernels
     )
     keys = torch.rand(2, 199, 30, generator=torch.Generator().manual_seed(14), dtype=torch.float64)
     for i in range(2):

@@ -58,7 +58,7 @@ def test_the_test_is_a_loop_over_factors_and_orders(d: int) -> None:
     z = normal(2, 15, d) + 0.7 * s
     orders = random_orders((1, 39, 15), torch.Generator().manual_seed(3))[0]
     scores, largest = by_hand(z, s, orders)
-    result = hsic_test(z, s, method="aggregated", n_permutations=39, generator=torch.Generator().manual_seed(3))
+    result = hsic_test(z, s, method="aggregated", n_permutations=39, random_state=torch.Generator().manual_seed(3))
     assert result.statistic.item() == pytest.approx(largest[0], rel=1e-6)
     assert result.pvalue.item() == (largest >= largest[0] - 1e-9).mean()
     assert result.threshold.item() == pytest.approx(np.sort(largest[1:])[-2], rel=1e-6)
@@ -131,7 +131,7 @@ def test_kernels_without_a_bandwidth_give_the_permutation_test() -> None:
     s = normal(15, 30, 1)
     z = normal(16, 30, 2) + 0.4 * s
     options = {"kernel_z": Distance(), "kernel_s": Distance(), "n_permutations": 99}
-    result = hsic_test(z, s, method="aggregated", generator=torch.Generator().manual_seed(1), **options)
+    result = hsic_test(z, s, method="aggregated", random_state=torch.Generator().manual_seed(1), **options)
     assert result.factors == (1.0,)
     orders = random_orders((1, 99, 30), torch.Generator().manual_seed(1))[0]
     null = torch.stack([hsic(z, s[order], kernel_z=Distance(), kernel_s=Distance()) for order in orders])
@@ -176,6 +176,6 @@ def test_an_empty_batch_is_empty() -> None:
 def test_each_sample_of_a_batch_is_standardized_alone() -> None:
     s = normal(17, 2, 20, 1)
     z = s + normal(18, 2, 20, 1)
-    both = hsic_test(z, s, method="aggregated", n_permutations=39, generator=torch.Generator().manual_seed(2))
-    first = hsic_test(z[0], s[0], method="aggregated", n_permutations=39, generator=torch.Generator().manual_seed(2))
+    both = hsic_test(z, s, method="aggregated", n_permutations=39, random_state=torch.Generator().manual_seed(2))
+    first = hsic_test(z[0], s[0], method="aggregated", n_permutations=39, random_state=torch.Generator().manual_seed(2))
     assert both.statistic[0].item() == pytest.approx(first.statistic.item())

@@ -63,7 +63,7 @@ def test_the_aggregated_test_is_a_loop_over_orders_within_groups() -> None:
     ])  # fmt: skip
     root = np.cbrt(values)
     largest = ((root - root.mean(0)) / root.std(0)).max(1)
-    result = hsic_test(z, s, given=code, n_permutations=19, generator=torch.Generator().manual_seed(4))
+    result = hsic_test(z, s, given=code, n_permutations=19, random_state=torch.Generator().manual_seed(4))
     assert result.method == "aggregated"
     assert result.statistic.item() == pytest.approx(largest[0], rel=1e-6)
     assert result.pvalue.item() == (largest >= largest[0] - 1e-9).mean()
@@ -182,7 +182,7 @@ def test_signs_of_residual_products_by_hand() -> None:
     matrix = k * l * Gaussian(spread)(u) / n
     result = hsic_test(
         z, s, given=c, method="permutation", kernel_z=Gaussian(sigmas[0]), kernel_s=Gaussian(sigmas[1]),
-        n_permutations=59, generator=torch.Generator().manual_seed(5),
+        n_permutations=59, random_state=torch.Generator().manual_seed(5),
     )  # fmt: skip
     assert result.statistic.item() == pytest.approx(matrix.sum().item(), rel=1e-5)
     signs = torch.randint(0, 2, (n, 59), generator=torch.Generator().manual_seed(5)).double() * 2 - 1

@@ -156,7 +156,7 @@ def test_permuted_bins_keep_the_level(method: str, monkeypatch: pytest.MonkeyPat
     g = torch.Generator().manual_seed(8)
     z, s = torch.randn(2, draws, 51, 1, generator=g, dtype=torch.float64).sort(-2).values.unbind()
     s = s.gather(1, random_orders((draws, 1, 51), g).squeeze(1).unsqueeze(-1))
-    rejected = int(hsic_test(z, s, method=method, n_permutations=19, generator=g).reject.sum())
+    rejected = int(hsic_test(z, s, method=method, n_permutations=19, random_state=g).reject.sum())
     low, high = stats.binom.interval(0.99, draws, 0.05)
     assert low <= rejected <= high
 

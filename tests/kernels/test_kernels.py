@@ -193,9 +193,9 @@ def test_median_bandwidth_of_many_ties_is_the_mean_distance() -> None:
 def test_median_bandwidth_subsample(generator: torch.Generator) -> None:
     x = torch.randn(5000, 2, generator=generator, dtype=torch.float64)
     exact = np.median(pdist(x[:4000].numpy()))
-    seeded = [median_bandwidth(x, generator=torch.Generator().manual_seed(1)).item() for _ in range(2)]
+    seeded = [median_bandwidth(x, random_state=torch.Generator().manual_seed(1)).item() for _ in range(2)]
     assert seeded[0] == seeded[1]
-    assert seeded[0] != median_bandwidth(x, generator=torch.Generator().manual_seed(2)).item()
+    assert seeded[0] != median_bandwidth(x, random_state=torch.Generator().manual_seed(2)).item()
     assert seeded[0] == pytest.approx(exact, rel=0.05)
     assert median_bandwidth(x).item() == pytest.approx(exact, rel=0.05)
     with pytest.raises(ValueError, match="at least 2"):

@@ -23,7 +23,7 @@ THIRD = Fraction(1, 3)
 
 
 def random_law(seed: int, nz: int = 4, ns: int = 3, d: int = 2, exact: bool = False) -> FiniteLaw:
-    return FiniteLaw.random(nz, ns, d=d, exact=exact, generator=torch.Generator().manual_seed(seed))
+    return FiniteLaw.random(nz, ns, d=d, exact=exact, random_state=torch.Generator().manual_seed(seed))
 
 
 def brute_force_hsic(p: np.ndarray, k: np.ndarray, l: np.ndarray) -> object:
@@ -260,19 +260,19 @@ def test_xor_and_parity() -> None:
 
 def test_sample_follows_the_table(generator: torch.Generator) -> None:
     law = random_law(12, nz=3, ns=2, d=2)
-    z, s = law.sample(200_000, generator=generator)
+    z, s = law.sample(200_000, random_state=generator)
     assert z.shape == (200_000, 2)
     assert s.shape == (200_000,)
     for i, t in np.ndindex(3, 2):
         hit = ((z == law.z_points[i]).all(-1) & (s == law.s_points[t, 0])).double()
         p = float(law.probabilities[i, t])
         assert abs(hit.mean().item() - p) < 5.0 * math.sqrt(p * (1 - p) / 200_000)
-    z, s = law.sample(6, batch=(2, 3), generator=generator, dtype=torch.float32)
+    z, s = law.sample(6, batch=(2, 3), random_state=generator, dtype=torch.float32)
     assert z.shape == (2, 3, 6, 2)
     assert s.shape == (2, 3, 6)
     assert z.dtype == s.dtype == torch.float32
     wide = FiniteLaw([0, 1], [[0.0, 1.0], [2.0, 3.0]], [[0.5, 0.0], [0.0, 0.5]])
-    z, s = wide.sample(50, generator=generator)
+    z, s = wide.sample(50, random_state=generator)
     assert s.shape == (50, 2)
     assert torch.equal(s[:, 0], 2 * z[:, 0])
     single = FiniteLaw([0], [[1.0]], [[1.0]])

@@ -143,7 +143,7 @@ def test_nothing_cancels_and_the_quadrature_keeps_its_promise(rho: float, a: flo
 def test_monte_carlo_agrees_within_five_standard_errors(generator: torch.Generator) -> None:
     law, a, b = GaussianPair(0.6), 0.8, 1.3
     kernel_z, kernel_s = Gaussian(a), Gaussian(b)
-    z, s = law.sample(4, batch=(400_000,), generator=generator)
+    z, s = law.sample(4, batch=(400_000,), random_state=generator)
     z = z.squeeze(-1)
     k = gauss(z[:, 0] - z[:, 1], a)
     paired, half, apart = gauss(s[:, 0] - s[:, 1], b), gauss(s[:, 0] - s[:, 2], b), gauss(s[:, 2] - s[:, 3], b)
@@ -172,7 +172,7 @@ def test_monte_carlo_agrees_within_five_standard_errors(generator: torch.Generat
 def test_eipm_limit_is_where_the_weighted_sample_goes(generator: torch.Generator) -> None:
     """One large sample, Nadaraya–Watson weights around a few points, the V-statistic of each."""
     law, gamma, n = GaussianPair(0.7), 0.5, 4000
-    z, s = law.sample(n, generator=generator)
+    z, s = law.sample(n, random_state=generator)
     gram = ONE(z)
     for at in (0.0, 1.5):
         weights = gauss(s - at, gamma)
@@ -184,7 +184,7 @@ def test_eipm_limit_is_where_the_weighted_sample_goes(generator: torch.Generator
 
 def test_null_mean_of_the_biased_statistic(generator: torch.Generator) -> None:
     law, n = GaussianPair(0.0), 12
-    z, s = law.sample(n, batch=(40_000,), generator=generator)
+    z, s = law.sample(n, batch=(40_000,), random_state=generator)
     k, l = gauss(z - z.mT, 0.7), gauss(s[..., None] - s[..., None, :], 1.5)
     centered = k - k.mean(-1, keepdim=True) - k.mean(-2, keepdim=True) + k.mean((-1, -2), keepdim=True)
     statistic = (centered * l).mean((-1, -2)) * n
@@ -270,11 +270,11 @@ def test_balls_enclose_the_floats() -> None:
 
 def test_sample_shapes_moments_and_streams(generator: torch.Generator) -> None:
     law = GaussianPair(-0.4)
-    z, s = law.sample(50_000, batch=(2, 3), generator=generator, dtype=torch.float32)
+    z, s = law.sample(50_000, batch=(2, 3), random_state=generator, dtype=torch.float32)
     assert z.shape == (2, 3, 50_000, 1)
     assert s.shape == (2, 3, 50_000)
     assert z.dtype == s.dtype == torch.float32
-    z, s = law.sample(400_000, generator=generator)
+    z, s = law.sample(400_000, random_state=generator)
     assert z.dtype == torch.float64
     z = z.squeeze(-1)
     within(z, 0.0)
@@ -282,8 +282,8 @@ def test_sample_shapes_moments_and_streams(generator: torch.Generator) -> None:
     within(z * z, 1.0)
     within(s * s, 1.0)
     within(z * s, -0.4)
-    first = law.sample(5, generator=torch.Generator().manual_seed(3))
-    second = law.sample(5, generator=torch.Generator().manual_seed(3), device="cpu")
+    first = law.sample(5, random_state=torch.Generator().manual_seed(3))
+    second = law.sample(5, random_state=torch.Generator().manual_seed(3), device="cpu")
     assert torch.equal(first[0], second[0])
     assert torch.equal(first[1], second[1])
     assert law.sample(3)[0].shape == (3, 1)

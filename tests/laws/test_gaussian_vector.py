@@ -84,7 +84,7 @@ def test_hsic_and_conditional_mmd_are_integrals_over_frequencies() -> None:
 
 def test_monte_carlo_in_three_dimensions(generator: torch.Generator) -> None:
     law = GaussianVector(CROSS, COVARIANCE)
-    z, s = law.sample(4, batch=(300_000,), generator=generator)
+    z, s = law.sample(4, batch=(300_000,), random_state=generator)
 
     def k(i: int, j: int) -> torch.Tensor:
         return torch.exp(-0.5 * ((z[:, i] - z[:, j]) ** 2).sum(-1) / 1.7**2)
@@ -105,14 +105,14 @@ def test_monte_carlo_in_three_dimensions(generator: torch.Generator) -> None:
 
 def test_sample_has_the_stated_covariance(generator: torch.Generator) -> None:
     law = GaussianVector(CROSS, COVARIANCE)
-    z, s = law.sample(200_000, generator=generator)
+    z, s = law.sample(200_000, random_state=generator)
     both = torch.cat([z, s[:, None]], dim=-1)
     full = np.block([[COVARIANCE, CROSS[:, None]], [CROSS[None, :], np.ones((1, 1))]])
     for i in range(4):
         within(both[:, i], 0.0)
         for j in range(4):
             within(both[:, i] * both[:, j], full[i, j])
-    z, s = law.sample(7, batch=(2, 5), generator=generator, dtype=torch.float32)
+    z, s = law.sample(7, batch=(2, 5), random_state=generator, dtype=torch.float32)
     assert z.shape == (2, 5, 7, 3)
     assert s.shape == (2, 5, 7)
     assert z.dtype == s.dtype == torch.float32

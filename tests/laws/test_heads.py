@@ -75,7 +75,7 @@ def test_monte_carlo_of_covariances_with_the_attribute(generator: torch.Generato
         (GaussianVector([0.5, -0.6], COVARIANCE), VECTOR_HEAD),
         (GaussianVector([0.5, -0.6], COVARIANCE), LinearHead([2.0, -1.0], bias=3.0)),
     ):
-        z, s = law.sample(400_000, generator=generator)
+        z, s = law.sample(400_000, random_state=generator)
         x, w = normal_grid(2001)
         gap = law.conditional_gap(head, x)
         for g in (torch.sin, torch.cos, torch.square):

@@ -152,8 +152,8 @@ def test_a_selection_is_checked_when_it_is_made() -> None:
 def test_options_may_come_as_one_object() -> None:
     x, y, s = toy()
     selection = LambdaSelection(lams=[1.0, 0.0], n_permutations=19, repeats=2)
-    one = select_lambda(x, y, s, selection=selection, seed=3, **OPTIONS)
-    other = select_lambda(x, y, s, lams=[1.0, 0.0], n_permutations=19, repeats=2, seed=3, **OPTIONS)
+    one = select_lambda(x, y, s, selection=selection, random_state=3, **OPTIONS)
+    other = select_lambda(x, y, s, lams=[1.0, 0.0], n_permutations=19, repeats=2, random_state=3, **OPTIONS)
     pd.testing.assert_frame_equal(one.choice.table, other.choice.table)
     with pytest.raises(ValueError, match="one dataset"):
         select_lambda(x.unsqueeze(0).repeat(2, 1, 1), y, s, **OPTIONS)
@@ -178,7 +178,7 @@ def test_bad_rules_are_named() -> None:
 
 def test_the_path_is_one_stack_and_sees_no_validation_row() -> None:
     x, y, s = toy()
-    path = select_lambda(x, y, s, lams=[1.0, 0.0], seed=3, n_permutations=19, **OPTIONS)
+    path = select_lambda(x, y, s, lams=[1.0, 0.0], random_state=3, n_permutations=19, **OPTIONS)
     held = path.validation_rows
     assert len(held) == 120
     assert path.choice.table["lam"].to_list() == [0.0, 1.0]
@@ -189,7 +189,7 @@ def test_the_path_is_one_stack_and_sees_no_validation_row() -> None:
     # Whatever stands in the validation rows, the models are the same.
     other_y, other_x = y.clone(), x.clone()
     other_y[held], other_x[held] = 1 - y[held], 0.5
-    again = select_lambda(other_x, other_y, s, lams=[1.0, 0.0], seed=3, n_permutations=19, **OPTIONS)
+    again = select_lambda(other_x, other_y, s, lams=[1.0, 0.0], random_state=3, n_permutations=19, **OPTIONS)
     torch.testing.assert_close(again.stack.output(x), path.stack.output(x), rtol=0, atol=0)
 
 
@@ -205,7 +205,7 @@ def test_several_splits_are_averaged_over_disjoint_parts() -> None:
         held = order[60 * part : 60 * part + 60].sort().values
         train = torch.tensor(np.setdiff1d(np.arange(400), held))
         stack = Trainer(x[train], y[train], s[train], penalty="frhsic", lam=[0.0, 10.0], seeds=3, **training).fit()
-        found.append(validation_table(stack, x[held], y[held], s[held], n_permutations=19, seed=3))
+        found.append(validation_table(stack, x[held], y[held], s[held], n_permutations=19, random_state=3))
     for name in ("performance", "normalized_hsic", "gdp"):
         np.testing.assert_allclose(got[name], np.mean([each[name] for each in found], axis=0), rtol=1e-6)
     errors = np.array([each["standard_error"] for each in found])
@@ -243,9 +243,9 @@ def test_the_table_against_each_statistic_by_itself() -> None:
     x, y, s = toy()
     stack = Trainer(x, y, s, lam=[0.0, 3.0], **OPTIONS).fit()
     x, y, s = toy(200, seed=1)
-    got = validation_table(stack, x, y, s, n_permutations=99, seed=5)
+    got = validation_table(stack, x, y, s, n_permutations=99, random_state=5)
     same = torch.Generator().manual_seed(5)
-    test = hsic_test(stack.encode(x), s, method="permutation", n_permutations=99, generator=same)
+    test = hsic_test(stack.encode(x), s, method="permutation", n_permutations=99, random_state=same)
     for i in range(2):
         z, logits = stack.encode(x)[i], stack.output(x)[i]
         row = got.iloc[i]

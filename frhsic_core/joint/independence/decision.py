@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from frhsic_core.arrays import ArrayLike, as_pair, require_same_rows
+from frhsic_core.arrays import ArrayLike, RandomState, as_generator, as_pair, require_same_rows
 from frhsic_core.choices import one_of
 from frhsic_core.joint.contraction import center
 from frhsic_core.joint.given import read_given
@@ -91,7 +91,7 @@ def hsic_test(
     kernel_s: Kernel | None = None,
     n_permutations: int = 500,
     clusters: ArrayLike | None = None,
-    generator: torch.Generator | None = None,
+    random_state: RandomState = None,
     alpha: float = 0.05,
 ) -> IndependenceTest:
     """Test whether Z and S are independent, or independent given C.
@@ -148,7 +148,7 @@ def hsic_test(
         household. Whole clusters of equal size exchange their S, and rows keep their order within a cluster. This is
         exact if clusters are independent of each other and clusters of one size have the same distribution. A cluster
         whose size is unique stays where it is. Only with permutations.
-    generator : torch.Generator, optional
+    random_state : int, numpy.random.Generator or torch.Generator, optional
         Source of the permutations; without one, a fixed seed is used, so that the result is repeatable.
     alpha : float
         Level, in (0, 1).
@@ -237,6 +237,7 @@ def hsic_test(
     with torch.no_grad():
         # A p-value must not depend on the precision of the training loop that asks for it.
         z, s = z.double(), s.double()
+        generator = as_generator(random_state)
         if generator is None:
             generator = torch.Generator(device=z.device).manual_seed(0)
         request = _Request(method, n_permutations, generator, alpha, strata)

@@ -195,7 +195,7 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         with bar(type(self).__name__) as callback:
             if lam == "auto":
                 path = select_lambda(
-                    data, selection=LambdaSelection.of(self.selection), penalty=penalty, seed=seed,
+                    data, selection=LambdaSelection.of(self.selection), penalty=penalty, random_state=seed,
                     device=self.device, dtype=dtype, callback=callback, **settings | {"epochs": -(-epochs // 2)},
                 )  # fmt: skip
                 if path.stack.interrupted:

@@ -74,7 +74,7 @@ def estimates(
     )
 
     # All drawn at once and on the CPU: the same samples whatever the device and the chunks.
-    sample = GaussianPair(rho).sample(n, generator=torch.Generator().manual_seed(seed), batch=(replications,))
+    sample = GaussianPair(rho).sample(n, random_state=torch.Generator().manual_seed(seed), batch=(replications,))
     found: dict[str, list[torch.Tensor]] = {name: [] for name in names}
     rows = 2_000_000 if device.startswith("cuda") else 20_000  # more would not stay in the cache of a CPU
     for z, s in zip(*(part.split(max(1, rows // n)) for part in sample), strict=True):

@@ -44,7 +44,7 @@ def measure_unit(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
     from frhsic_core.learning import EscapeWarning, Trainer, make_penalty
 
     n = unit.get("n", PEOPLE)
-    people, others = (load_dataset("people", n=n, seed=seed) for seed in (0, 1))
+    people, others = (load_dataset("people", n=n, random_state=seed) for seed in (0, 1))
     settings, lams = FORMS[unit["form"]]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", EscapeWarning)  # that Z leaves the range of a kernel is part of the picture

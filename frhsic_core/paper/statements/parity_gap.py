@@ -332,7 +332,7 @@ def proof_chain(*, quick: bool) -> list[Certificate]:
 def on_the_gaussian_law(*, quick: bool) -> list[Certificate]:
     """Check both inequalities for a sample of the Gaussian law and f = k(1, ·), at m = 1, 2, 4, 8."""
     n = 200 if quick else 1000
-    z, s = GaussianPair(0.5).sample(n, generator=torch.Generator().manual_seed(0))
+    z, s = GaussianPair(0.5).sample(n, random_state=torch.Generator().manual_seed(0))
     kernel = Gaussian(1.0)
     found = gap_spectrum(z, s, anchors=[[1.0]], coefficients=[1.0], kernel_z=kernel, kernel_s=kernel)
     return [

@@ -144,7 +144,7 @@ def _chunks(
     law: GaussianPair, n: int, replications: int, generator: torch.Generator
 ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
     """Draw all samples at once and yield them in chunks that stay in the cache."""
-    sample = law.sample(n, generator=generator, batch=(replications,))
+    sample = law.sample(n, random_state=generator, batch=(replications,))
     yield from zip(*(part.split(max(1, 20_000 // n)) for part in sample), strict=True)
 
 
@@ -457,7 +457,7 @@ def degeneracy(*, quick: bool) -> list[Certificate]:
 def gaussian_null(*, quick: bool) -> list[Certificate]:
     """Check the means of n·HSIC_b and of the unbiased form for the Gaussian law at ρ = 0."""
     n, draws = 64, 500 if quick else 4000
-    z, s = GaussianPair(0.0).sample(n, generator=torch.Generator().manual_seed(22), batch=(draws,))
+    z, s = GaussianPair(0.0).sample(n, random_state=torch.Generator().manual_seed(22), batch=(draws,))
     kernel = Gaussian(1.0)
     expected = GaussianPair(0.0).null_mean(kernel, kernel, n=n)
     certificates = []

@@ -232,7 +232,7 @@ def linear_encoders(*, quick: bool) -> list[Certificate]:
             ("the printed bound", uniform_bound, 4_000_000, False),
             ("the proved bound", proved_bound, 1_000_000, True),
         ):
-            frequencies = law.draw(n, 100 if quick else 200, generator=generator)
+            frequencies = law.draw(n, 100 if quick else 200, random_state=generator)
             found = linear_class(law, frequencies, radius=RADIUS, step=step)
             complexity = class_complexity(law, frequencies, n=n)
             first = informative_size(
@@ -272,7 +272,7 @@ def steps_of_the_proof(*, quick: bool) -> list[Certificate]:
         worst = torch.maximum(worst, replaced_row(*values, other=other, kernel=Gaussian(1.0)).max())
     law = two_column_inputs(columns=1, points=11)
     n = 20
-    frequencies = law.draw(n, 40 * count, generator=generator)
+    frequencies = law.draw(n, 40 * count, random_state=generator)
     gram = law.encoded_gram(torch.ones(1, 1, dtype=torch.float64))[0]
     population = (gram * law.population).sum().item()
     drawn = torch.cat([(gram * law.empirical(part)).sum((-2, -1)) for part in frequencies.split(2000)])
@@ -293,7 +293,7 @@ def one_encoder(*, quick: bool) -> list[Certificate]:
     """Check the proved bound for a single encoder, at the size from which it says something."""
     law = two_column_inputs(columns=1, points=11)
     n = informative_size(complexity_root_n=0.0, delta=DELTA, bound=proved_bound)
-    frequencies = law.draw(n, 1000 if quick else 4000, generator=torch.Generator().manual_seed(59))
+    frequencies = law.draw(n, 1000 if quick else 4000, random_state=torch.Generator().manual_seed(59))
     gram = law.encoded_gram(torch.ones(1, 1, dtype=torch.float64))[0]
     gaps = (gram * law.contrast(frequencies)).sum((-2, -1)).abs()
     bound = proved_bound(n, complexity=0.0, delta=DELTA)
@@ -305,7 +305,7 @@ def mlp_encoders(*, quick: bool) -> list[Certificate]:
     """Check Theorem 5.1 for a two-layer network: ascent from below, the bound for any class from above."""
     generator = torch.Generator().manual_seed(52)
     law, n = two_column_inputs(columns=2, points=3), 20_000
-    frequencies = law.draw(n, 100 if quick else 200, generator=generator)
+    frequencies = law.draw(n, 100 if quick else 200, random_state=generator)
     found = mlp_class(law, frequencies, radius=3.0, steps=20 if quick else 60, generator=generator)
     # G_n ≥ 0 for every class that holds a fixed encoder, so B_n is at least its first two terms.
     least = uniform_bound(n, complexity=0.0, delta=DELTA, constants=_constants(law))
@@ -343,7 +343,7 @@ def learned_encoder(law: FiniteInputs, frequencies: Tensor, *, choose: str, step
 def _bridge(seed: int, *, quick: bool) -> list[Certificate]:
     generator = torch.Generator().manual_seed(seed)
     law, n = two_column_inputs(columns=2, points=5), 4_000_000
-    frequencies = law.draw(n, 100 if quick else 200, generator=generator)
+    frequencies = law.draw(n, 100 if quick else 200, random_state=generator)
     complexity = class_complexity(law, frequencies, n=n)
     bound = uniform_bound(n, complexity=complexity, delta=DELTA, constants=_constants(law))
     certificates = []
@@ -374,7 +374,10 @@ def root_n() -> list[Certificate]:
     sizes = torch.tensor([1e3, 1e4, 1e5, 1e6])
     draws = 4000
     suprema = torch.stack(
-        [linear_class(law, law.draw(int(n), draws, generator=generator), radius=RADIUS, step=0.01).upper for n in sizes]
+        [
+            linear_class(law, law.draw(int(n), draws, random_state=generator), radius=RADIUS, step=0.01).upper
+            for n in sizes
+        ]
     )
     return [
         slope_certificate(
@@ -391,7 +394,7 @@ def restated(*, quick: bool) -> list[Certificate]:
     """Check Proposition G.2, which is Theorem 5.1 again, on its own draws and for every encoder at once."""
     generator = torch.Generator().manual_seed(54)
     law, n = two_column_inputs(columns=2, points=5), 20_000
-    gaps = any_class(law, law.draw(n, 100 if quick else 400, generator=generator))
+    gaps = any_class(law, law.draw(n, 100 if quick else 400, random_state=generator))
     bound = uniform_bound(n, complexity=0.0, delta=DELTA, constants=_constants(law))
     claim = "coverage, any encoders at all on finitely many inputs, unit kernels, complexity left out"
     return [_coverage(claim, gaps, bound, n=n)]
@@ -418,13 +421,13 @@ def train_to_test(*, quick: bool) -> list[Certificate]:
     generator = torch.Generator().manual_seed(55)
     law, n, m = two_column_inputs(columns=2, points=5), 40_000_000, 2
     draws = 100 if quick else 200
-    train = law.draw(n, draws, generator=generator)
+    train = law.draw(n, draws, random_state=generator)
     complexity = class_complexity(law, train, n=n)
     penalty = uniform_bound(n, complexity=complexity, delta=DELTA, constants=_constants(law))
     grid, _ = parameter_grid(2, radius=RADIUS, step=0.25)
     grid = grid[torch.linalg.vector_norm(grid, dim=-1) <= RADIUS]
     index = (law.empirical(train).flatten(1) @ law.encoded_gram(grid).flatten(1).T - grid.norm(dim=-1)).argmin(1)
-    test = law.draw(n, draws, generator=generator)
+    test = law.draw(n, draws, random_state=generator)
     gram = law.encoded_gram(grid)[index]
     trained = (law.empirical(train) * gram).sum((-2, -1))
     tested = (law.empirical(test) * gram).sum((-2, -1))

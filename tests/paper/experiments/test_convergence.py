@@ -37,7 +37,7 @@ def test_features_are_the_kernel(bandwidth: float) -> None:
 
 @pytest.mark.parametrize("n", [30, 250])
 def test_hsic_from_features(n: int) -> None:
-    z, s = LAW.sample(n, generator=torch.Generator().manual_seed(n), batch=(3,))
+    z, s = LAW.sample(n, random_state=torch.Generator().manual_seed(n), batch=(3,))
     found = v_statistic_hsic(gaussian_features(z.squeeze(-1), 1.0), gaussian_features(s, 1.0))
     for value, estimator in zip(found, ("biased", "unbiased"), strict=True):
         exact = hsic(z, s, kernel_z=KERNEL, kernel_s=KERNEL, estimator=estimator)
@@ -46,7 +46,7 @@ def test_hsic_from_features(n: int) -> None:
 
 @pytest.mark.parametrize("gamma", [1.0, 0.3, 0.05, 0.01])
 def test_eipm_from_features_with_rows_that_stand_alone(gamma: float) -> None:
-    z, s = LAW.sample(120, generator=torch.Generator().manual_seed(5), batch=(2,))
+    z, s = LAW.sample(120, random_state=torch.Generator().manual_seed(5), batch=(2,))
     squared = squared_mmd_at_rows(gaussian_features(z.squeeze(-1), 1.0), s, gamma)
     for power, value in ((1, mean_mmd(squared)), (2, squared.mean(-1))):
         exact = eipm(z, s, kernel_z=KERNEL, bandwidth=gamma, power=power)
@@ -55,7 +55,7 @@ def test_eipm_from_features_with_rows_that_stand_alone(gamma: float) -> None:
 
 def test_estimates_do_not_depend_on_the_chunks() -> None:
     one = convergence.estimates(30, replications=5, seed=1, names=("hsic_biased", "eipm_n"))
-    z, s = LAW.sample(30, generator=torch.Generator().manual_seed(1), batch=(5,))
+    z, s = LAW.sample(30, random_state=torch.Generator().manual_seed(1), batch=(5,))
     exact = eipm(z, s, kernel_z=KERNEL, bandwidth=30**-0.2)
     np.testing.assert_allclose(one["eipm_n"], exact.numpy(), rtol=1e-9)
     np.testing.assert_allclose(one["hsic_biased"], hsic(z, s, kernel_z=KERNEL, kernel_s=KERNEL).numpy(), rtol=1e-9)
@@ -63,7 +63,7 @@ def test_estimates_do_not_depend_on_the_chunks() -> None:
 
 def test_a_rule_is_the_librarys_estimate_at_its_bandwidth() -> None:
     found = convergence.estimates(27, replications=2, seed=3, names=tuple(convergence.RULES), rho=0.0)
-    z, s = GaussianPair(0.0).sample(27, generator=torch.Generator().manual_seed(3), batch=(2,))
+    z, s = GaussianPair(0.0).sample(27, random_state=torch.Generator().manual_seed(3), batch=(2,))
     for name, gamma in (("eipm_n", 27**-0.2), ("eipm_third", 1 / 3)):
         expected = eipm(z, s, kernel_z=KERNEL, bandwidth=gamma)
         np.testing.assert_allclose(found[name], expected.numpy(), rtol=1e-9)
@@ -84,11 +84,11 @@ def test_a_printed_study_by_hand(monkeypatch) -> None:
     monkeypatch.setattr(convergence, "PROXY_N", 60)
     found = convergence.printed_studies(9, studies=2)
     for study in range(2):
-        sample = LAW.sample(60, generator=torch.Generator().manual_seed(9), batch=(2,))
+        sample = LAW.sample(60, random_state=torch.Generator().manual_seed(9), batch=(2,))
         proxy = hsic(sample[0][study], sample[1][study], kernel_z=KERNEL, kernel_s=KERNEL).item()
         errors = []
         for i, n in enumerate((20, 40)):
-            z, s = LAW.sample(n, generator=torch.Generator().manual_seed(10 + i), batch=(6,))
+            z, s = LAW.sample(n, random_state=torch.Generator().manual_seed(10 + i), batch=(6,))
             values = hsic(z, s, kernel_z=KERNEL, kernel_s=KERNEL)[3 * study : 3 * study + 3]
             errors.append((values - proxy).abs().mean().item())
         assert found["slope_hsic"][study] == pytest.approx(np.log(errors[1] / errors[0]) / np.log(2), rel=1e-9)

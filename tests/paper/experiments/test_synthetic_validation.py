@@ -48,7 +48,7 @@ def test_levels_of_the_papers_law_by_adaptive_quadrature() -> None:
 
 
 def test_levels_of_the_strong_law_by_simulation() -> None:
-    table = classification(400_000, signal="strong", seed=1)
+    table = classification(400_000, signal="strong", random_state=1)
     x1, x2, y = table.columns["x1"], table.columns["x2"], table.y > 0.5
     found = accuracy_levels("strong")
     assert found["majority"] == pytest.approx(0.5, abs=1e-6)  # the law is symmetric

@@ -32,7 +32,7 @@ def test_convergence_measures_against_what_it_is_told() -> None:
 
 def test_estimates_are_the_librarys_on_the_laws_sample() -> None:
     found = rates.hsic_convergence((12,), replications=2, generator=torch.Generator().manual_seed(4))
-    z, s = rates.LAW.sample(12, generator=torch.Generator().manual_seed(4), batch=(2,))
+    z, s = rates.LAW.sample(12, random_state=torch.Generator().manual_seed(4), batch=(2,))
     expected = hsic(z, s, kernel_z=rates.KERNEL, kernel_s=rates.KERNEL)
     assert found.estimates[0] == pytest.approx(expected.numpy(), rel=1e-12)
 

@@ -41,7 +41,7 @@ def test_contrast_is_the_difference_of_two_hsics(generator: torch.Generator) -> 
 
 def test_frequencies_have_the_right_mean_and_size(generator: torch.Generator) -> None:
     law = two_column_inputs(columns=1)
-    drawn = law.draw(1000, 400, generator=generator)
+    drawn = law.draw(1000, 400, random_state=generator)
     assert torch.allclose(drawn.sum(1), torch.ones(400, dtype=torch.float64))
     assert torch.allclose((drawn * 1000).round(), drawn * 1000)
     assert (drawn.mean(0) - law.probabilities).abs().max() < 5 * (0.1 * 0.9 / 400_000) ** 0.5
@@ -61,7 +61,7 @@ def test_the_grid_covers_the_ball(columns: int, generator: torch.Generator) -> N
 @pytest.mark.parametrize("columns", [1, 2])
 def test_the_bracket_holds_a_finer_grid_and_random_encoders(columns: int, generator: torch.Generator) -> None:
     law = two_column_inputs(columns=columns, points=4)
-    frequencies = law.draw(60, 20, generator=generator)
+    frequencies = law.draw(60, 20, random_state=generator)
     coarse = linear_class(law, frequencies, radius=1.5, step=0.1)
     fine = linear_class(law, frequencies, radius=1.5, step=0.02)
     assert (coarse.lower <= fine.upper).all()
@@ -76,7 +76,7 @@ def test_the_bracket_holds_a_finer_grid_and_random_encoders(columns: int, genera
 
 def test_ascent_beats_random_networks_and_stays_below_the_bound_for_any_class(generator: torch.Generator) -> None:
     law = two_column_inputs(points=3)
-    frequencies = law.draw(100, 5, generator=generator)
+    frequencies = law.draw(100, 5, random_state=generator)
     found = mlp_class(law, frequencies, radius=3.0, generator=generator)
     assert (found.lower <= found.upper).all()
     inner = torch.randn(300, 2, 4, generator=generator, dtype=torch.float64)
@@ -133,7 +133,7 @@ def test_replacing_a_row_moves_a_coin_the_most(generator: torch.Generator) -> No
 
 def test_coverage_fails_for_a_bound_that_is_too_small(generator: torch.Generator) -> None:
     law = two_column_inputs(columns=1)
-    gaps = linear_class(law, law.draw(100, 200, generator=generator), radius=2.0, step=0.01).upper
+    gaps = linear_class(law, law.draw(100, 200, random_state=generator), radius=2.0, step=0.01).upper
     small = _coverage("x", gaps, torch.quantile(gaps, 0.8).item())
     assert small.verdict == "fails as stated"
     # 95 of 100 hits do not show a coverage of 95 %: the lower end of the interval decides.
@@ -143,7 +143,7 @@ def test_coverage_fails_for_a_bound_that_is_too_small(generator: torch.Generator
 
 def test_complexity_of_the_class_is_that_of_the_rows(generator: torch.Generator) -> None:
     law = two_column_inputs()
-    frequencies = law.draw(40, 1, generator=generator)
+    frequencies = law.draw(40, 1, random_state=generator)
     rows = law.x.repeat_interleave((frequencies[0] * 40).round().long(), 0)
     expected = linear_complexity(rows, radius=2.0, dimension=1).item()
     assert class_complexity(law, frequencies, n=40) == pytest.approx(expected, rel=1e-12)
@@ -151,7 +151,7 @@ def test_complexity_of_the_class_is_that_of_the_rows(generator: torch.Generator)
 
 def test_the_adversary_is_the_worst_choice(generator: torch.Generator) -> None:
     law = two_column_inputs()
-    frequencies = law.draw(100, 50, generator=generator)
+    frequencies = law.draw(100, 50, random_state=generator)
     gaps = {}
     for choose in ("objective", "worst"):
         empirical, population = learned_encoder(law, frequencies, choose=choose, step=0.2)
@@ -164,14 +164,14 @@ def test_the_adversary_is_the_worst_choice(generator: torch.Generator) -> None:
 
 def test_the_bound_for_any_class_is_reached_by_the_entries_of_one_sign(generator: torch.Generator) -> None:
     law = two_column_inputs(points=3)
-    frequencies = law.draw(100, 5, generator=generator)
+    frequencies = law.draw(100, 5, random_state=generator)
     positive = law.contrast(frequencies).clamp_min(0.0).sum((-2, -1))
     assert torch.allclose(any_class(law, frequencies), positive, atol=1e-14)
 
 
 def test_a_coarse_grid_still_brackets(generator: torch.Generator) -> None:
     law = two_column_inputs(columns=1, points=6, bandwidth=0.2)
-    frequencies = law.draw(60, 20, generator=generator)
+    frequencies = law.draw(60, 20, random_state=generator)
     coarse = linear_class(law, frequencies, radius=2.0, step=0.5)
     fine = linear_class(law, frequencies, radius=2.0, step=0.01)
     assert (fine.lower <= coarse.upper).all()

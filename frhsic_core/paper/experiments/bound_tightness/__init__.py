@@ -227,11 +227,11 @@ def rational_values(dataset: str, variant: str, n: int) -> list[Fraction]:
         return [Fraction(float(v)).limit_denominator(10_000) for v in np.asarray(values).ravel()]
 
     if dataset == "synthetic":  # a law: its range is known
-        return exact(load_dataset(dataset, variant, n=n, seed=42).s)
+        return exact(load_dataset(dataset, variant, n=n, random_state=42).s)
     whole = exact(load_dataset(dataset, variant).s)
     low = min(whole)
     high = max(whole)
-    return [(v - low) / (high - low) for v in exact(load_dataset(dataset, variant, n=n, seed=42).s)]
+    return [(v - low) / (high - low) for v in exact(load_dataset(dataset, variant, n=n, random_state=42).s)]
 
 
 def exact_matrix(values: Sequence[Fraction], sigma: Fraction) -> Any:

@@ -45,7 +45,7 @@ def sample(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, str]:
         return data.data[:, 1:], data.target.astype(float), data.data[:, 0], "regression"
     from frhsic_core.data import load_dataset
 
-    table = load_dataset(name, n=min(MOST_ROWS, DATASET_ROWS[name].rows), seed=0)
+    table = load_dataset(name, n=min(MOST_ROWS, DATASET_ROWS[name].rows), random_state=0)
     return table.X, table.y, table.s, table.task
 
 

@@ -141,7 +141,11 @@ def drawn_splits(signals: Sequence[str], draws: Sequence[int], *, n: int, device
     from frhsic_core.data import load_dataset
     from frhsic_core.data.splits import SplitStack
 
-    parts = [load_dataset("synthetic", n=n, seed=seed, signal=signal).tensors() for signal in signals for seed in draws]
+    parts = [
+        load_dataset("synthetic", n=n, random_state=seed, signal=signal).tensors()
+        for signal in signals
+        for seed in draws
+    ]
     x, s, y = (torch.stack(values).to(device, torch.float32) for values in zip(*(p[:3] for p in parts), strict=True))
     cut = int(TRAIN_SHARE * n)
     return SplitStack(
