@@ -172,7 +172,7 @@ def gap_spectrum(
 
     Examples
     --------
-    >>> z, s = GaussianPair(0.5).sample(50, generator=torch.Generator().manual_seed(0))
+    >>> z, s = GaussianPair(0.5).sample(50, random_state=torch.Generator().manual_seed(0))
     >>> found = gap_spectrum(z, s, anchors=[[1.0]], coefficients=[1.0])
     >>> chain = [found.mean_squares[:4], found.worst_heads(4), found.coco_bounds[:4], found.bounds[:4]]
     >>> [bool((left <= right).all()) for left, right in zip(chain, chain[1:])]
@@ -349,7 +349,7 @@ def on_the_gaussian_law(*, quick: bool) -> list[Certificate]:
 def how_much_sharper(*, quick: bool) -> list[Certificate]:
     """Compare the bounds for f = k(0, ·) on a sample of the Gaussian law."""
     n = 300 if quick else 800
-    z, s = GaussianPair(0.5).sample(n, generator=torch.Generator().manual_seed(1))
+    z, s = GaussianPair(0.5).sample(n, random_state=torch.Generator().manual_seed(1))
     kernel = Gaussian(1.0)
     found = gap_spectrum(z, s, anchors=[[0.0]], coefficients=[1.0], kernel_z=kernel, kernel_s=kernel)
     printed = (found.bounds + found.remainders).min().item()
@@ -404,7 +404,7 @@ def compare_bounds(
 
     Examples
     --------
-    >>> row = compare_bounds(*GaussianPair(0.5).sample(200, generator=torch.Generator().manual_seed(0)))
+    >>> row = compare_bounds(*GaussianPair(0.5).sample(200, random_state=torch.Generator().manual_seed(0)))
     >>> row["left"] <= row["best_coco"] <= row["best_hsic"] <= 0.25 < row["printed"]
     True
     """
@@ -470,7 +470,7 @@ def head_bound(
 
     Examples
     --------
-    >>> z, s = GaussianPair(0.5).sample(60, generator=torch.Generator().manual_seed(0))
+    >>> z, s = GaussianPair(0.5).sample(60, random_state=torch.Generator().manual_seed(0))
     >>> found = head_bound(z[:, 0], z, s, m=2)
     >>> found["left"] <= found["bound"]
     True
@@ -507,7 +507,7 @@ def head_bound(
 def linear_head(*, quick: bool) -> list[Certificate]:
     """Bound the gap of the linear head f(z) = z on a sample of the Gaussian law, at m = 1 and m = 2."""
     n = 300 if quick else 800
-    z, s = GaussianPair(0.5).sample(n, generator=torch.Generator().manual_seed(1))
+    z, s = GaussianPair(0.5).sample(n, random_state=torch.Generator().manual_seed(1))
     kernel = Gaussian(1.0)
     certificates = []
     for m in (1, 2):
@@ -609,7 +609,7 @@ def _stored_bounds() -> dict[str, tuple[float, float]]:
 def non_vacuity(*, quick: bool) -> list[Certificate]:
     """Compare the right side at full resolution with 1/4, the largest value that the left side can take."""
     n = 300 if quick else 1500
-    z, s = GaussianPair(0.5).sample(n, generator=torch.Generator().manual_seed(1))
+    z, s = GaussianPair(0.5).sample(n, random_state=torch.Generator().manual_seed(1))
     found = gap_spectrum(z, s, anchors=[[0.0]], coefficients=[1.0], kernel_z=Gaussian(1.0), kernel_s=Gaussian(1.0))
     kept = int((found.eigenvalues > 1e-6 * found.eigenvalues[0]).sum())
     totals = found.bounds + (found.gap.square().mean() - found.mean_squares)
@@ -640,7 +640,7 @@ def non_vacuity(*, quick: bool) -> list[Certificate]:
 def term_by_term(*, quick: bool) -> list[Certificate]:
     """Compare λ̂_m of the theorem (centred matrix) with λ_m of Corollary 4.6 (uncentred operator)."""
     n = 1000 if quick else 2000
-    _, s = GaussianPair(0.0).sample(n, generator=torch.Generator().manual_seed(2))
+    _, s = GaussianPair(0.0).sample(n, random_state=torch.Generator().manual_seed(2))
     gram = Gaussian(1.0)(s.unsqueeze(-1))
     plain = torch.linalg.eigvalsh(gram / n).flip(-1)
     centered = torch.linalg.eigvalsh(center(gram) / n).flip(-1)

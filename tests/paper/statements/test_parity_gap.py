@@ -175,7 +175,7 @@ def test_the_steps_written_out_with_projections(generator: torch.Generator) -> N
 
 @pytest.fixture
 def found(generator: torch.Generator) -> GapSpectrum:
-    z, s = GaussianPair(0.6).sample(60, generator=generator)
+    z, s = GaussianPair(0.6).sample(60, random_state=generator)
     return gap_spectrum(z, s, anchors=[[0.5], [-1.0]], coefficients=[1.0, -0.4], kernel_z=Gaussian(1.0))
 
 
@@ -189,7 +189,7 @@ def test_the_bounds_are_ordered(found: GapSpectrum) -> None:
 
 
 def test_weighted_gap_is_hsic_of_the_head_with_a_linear_kernel(generator: torch.Generator) -> None:
-    z, s = GaussianPair(0.6).sample(30, generator=generator)
+    z, s = GaussianPair(0.6).sample(30, random_state=generator)
     kernel = Gaussian(1.0)
     found = gap_spectrum(z, s, anchors=[[0.3]], coefficients=[2.0], kernel_z=kernel, kernel_s=kernel)
     values = 2.0 * kernel(z, torch.tensor([[0.3]], dtype=z.dtype))
@@ -197,7 +197,7 @@ def test_weighted_gap_is_hsic_of_the_head_with_a_linear_kernel(generator: torch.
 
 
 def test_coco_is_attained_by_the_leading_singular_function(generator: torch.Generator) -> None:
-    z, s = GaussianPair(0.6).sample(25, generator=generator)
+    z, s = GaussianPair(0.6).sample(25, random_state=generator)
     kernel = Gaussian(1.0)
     n = len(z)
     h = torch.eye(n, dtype=z.dtype) - 1.0 / n
@@ -210,7 +210,7 @@ def test_coco_is_attained_by_the_leading_singular_function(generator: torch.Gene
 
 
 def test_worst_head_is_reached_by_no_random_head_and_by_its_own_maximiser(generator: torch.Generator) -> None:
-    z, s = GaussianPair(0.6).sample(15, generator=generator)
+    z, s = GaussianPair(0.6).sample(15, random_state=generator)
     kernel = Gaussian(1.0)
     coefficients = torch.randn(500, 15, generator=generator, dtype=z.dtype)
     many = gap_spectrum(z.expand(500, 15, 1), s.expand(500, 15), anchors=z.expand(500, 15, 1),
@@ -224,7 +224,7 @@ def test_worst_head_is_reached_by_no_random_head_and_by_its_own_maximiser(genera
 
 
 def test_one_anchor_is_one_head(generator: torch.Generator) -> None:
-    z, s = GaussianPair(0.6).sample(80, generator=generator)
+    z, s = GaussianPair(0.6).sample(80, random_state=generator)
     kernel = Gaussian(1.0)
     row = compare_bounds(z, s, anchors=[[0.4]], kernel_z=kernel, kernel_s=kernel, cutoff=1e-3)
     found = gap_spectrum(z, s, anchors=[[0.4]], coefficients=[1.0], kernel_z=kernel, kernel_s=kernel)
@@ -240,7 +240,7 @@ def test_one_anchor_is_one_head(generator: torch.Generator) -> None:
 
 def test_order_on_independent_and_dependent_samples(generator: torch.Generator) -> None:
     for rho in (0.0, 0.9):
-        z, s = GaussianPair(rho).sample(150, generator=generator)
+        z, s = GaussianPair(rho).sample(150, random_state=generator)
         row = compare_bounds(z, s)
         assert row["projected"] <= row["left"] <= row["best_coco"] <= row["best_hsic"]
         assert row["weighted"] <= row["coco_squared"] <= row["hsic"]
@@ -249,14 +249,14 @@ def test_order_on_independent_and_dependent_samples(generator: torch.Generator) 
 @pytest.mark.parametrize("head", [torch.sign, torch.sin, lambda z: z**3, torch.zeros_like])
 @pytest.mark.parametrize("m", [1, 3])
 def test_holds_for_any_head(head, m: int, generator: torch.Generator) -> None:
-    z, s = GaussianPair(0.7).sample(80, generator=generator)
+    z, s = GaussianPair(0.7).sample(80, random_state=generator)
     found = head_bound(head(z[:, 0]), z, s, m=m)
     assert found["left"] <= found["bound"] + 1e-15
     assert found["bound"] == pytest.approx((found["fit"] + found["remainder"]) ** 2)
 
 
 def test_ridge_fit_against_a_linear_solve(generator: torch.Generator) -> None:
-    z, s = GaussianPair(0.7).sample(40, generator=generator)
+    z, s = GaussianPair(0.7).sample(40, random_state=generator)
     kernel, ridge = Gaussian(1.0), 0.01
     found = head_bound(z[:, 0], z, s, m=1, kernel_z=kernel, kernel_s=kernel, ridges=torch.tensor([ridge]))
     gram, delta = kernel(z), z[:, 0] - z[:, 0].mean()
@@ -267,7 +267,7 @@ def test_ridge_fit_against_a_linear_solve(generator: torch.Generator) -> None:
 
 
 def test_a_head_in_the_rkhs_loses_little(generator: torch.Generator) -> None:
-    z, s = GaussianPair(0.7).sample(60, generator=generator)
+    z, s = GaussianPair(0.7).sample(60, random_state=generator)
     kernel = Gaussian(1.0)
     found = head_bound(kernel(z, z[:1])[:, 0], z, s, m=1, kernel_z=kernel, kernel_s=kernel)
     gram = kernel(s.unsqueeze(-1))
@@ -314,7 +314,7 @@ def test_the_stored_bounds_are_those_of_the_book(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("m", [1, 3])
 def test_the_fit_is_paid_with_the_m_th_eigenvalue(m: int, generator: torch.Generator) -> None:
-    z, s = GaussianPair(0.7).sample(50, generator=generator)
+    z, s = GaussianPair(0.7).sample(50, random_state=generator)
     kernel = Gaussian(1.0)
     options = {"kernel_z": kernel, "kernel_s": kernel}
     found = head_bound(z[:, 0], z, s, m=m, ridges=torch.tensor([0.01]), **options)
