@@ -48,7 +48,7 @@ class _Draws:
         import torch
 
         draw = getattr(torch, name)
-        return draw(n, random_state=self.generator, dtype=torch.float64, device=self.generator.device).cpu().numpy()
+        return draw(n, generator=self.generator, dtype=torch.float64, device=self.generator.device).cpu().numpy()
 
     def uniform(self, n: int) -> np.ndarray:
         return self._draw(self.legacy.uniform, "rand", n)
