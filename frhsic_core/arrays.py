@@ -52,6 +52,23 @@ def as_generator(random_state: RandomState) -> torch.Generator | None:
     return torch.Generator().manual_seed(seed)
 
 
+def fix_signs(vectors: Tensor) -> Tensor:
+    """Return the columns, each with the sign that makes the first of its largest entries positive.
+
+    The sign of an eigenvector or a singular vector is the solver's choice and differs between processors. Entries whose
+    sizes differ by less than a millionth count as equally large, so that rounding does not decide which one is first.
+
+    Examples
+    --------
+    >>> fix_signs(torch.tensor([[-0.8, 0.6], [0.6, 0.8]]))
+    tensor([[ 0.8000,  0.6000],
+            [-0.6000,  0.8000]])
+    """
+    size = vectors.abs()
+    first = (size >= (1.0 - 1e-6) * size.amax(-2, keepdim=True)).int().argmax(-2, keepdim=True)
+    return torch.where(vectors.gather(-2, first) < 0, -vectors, vectors)
+
+
 def as_tensor(x: ArrayLike, *, name: str = "x") -> Tensor:
     """Convert ``x`` to a floating tensor without looking at its values.
 

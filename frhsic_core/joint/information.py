@@ -19,7 +19,7 @@ from scipy.spatial import cKDTree
 from scipy.special import digamma
 from torch import Tensor
 
-from frhsic_core.arrays import ArrayLike, RandomState, as_generator, as_pair, binary_scale
+from frhsic_core.arrays import ArrayLike, RandomState, as_generator, as_pair, binary_scale, fix_signs
 
 _VARIANTS = ("ksg1", "ksg2")
 _JITTER = 1e-10  # of a column's standard deviation: far below any spacing that carries information
@@ -172,7 +172,7 @@ def principal_components(z: Tensor, *, share: float = 0.95, least: int = 2, most
         return z, torch.full(z.shape[:-2], z.shape[-1], device=z.device)
     values, vectors = torch.linalg.eigh(z.mT @ z / z.shape[-2])
     values = values.flip(-1).clamp_min(0.0)
-    vectors = vectors.flip(-1)
+    vectors = fix_signs(vectors.flip(-1))
     explained = values.cumsum(-1) / values.sum(-1, keepdim=True)
     number = ((explained < share).sum(-1) + 1).clamp(least, most)
     kept = torch.arange(most, device=z.device) < number.unsqueeze(-1)

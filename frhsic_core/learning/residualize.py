@@ -52,7 +52,7 @@ class Residualizer:
         """Fit on training samples ``x (..., n, d)`` and ``s (..., n, p)`` or ``(..., n)`` of one or more splits."""
         x, s = as_pair(x, s, names=("X", "s"), min_rows=2)
         if self.form == "kernel":
-            rank = s[..., 0].argsort(dim=-1)
+            rank = s[..., 0].argsort(dim=-1, stable=True)
             place = torch.linspace(0, s.shape[-2] - 1, min(self.centers, s.shape[-2]), device=s.device).round().long()
             index = rank[..., place].unsqueeze(-1).expand(*s.shape[:-2], len(place), s.shape[-1])
             self._center_points = s.gather(-2, index)

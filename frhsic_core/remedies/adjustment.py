@@ -8,6 +8,7 @@ from typing import Any, Self, cast
 
 import numpy as np
 import pandas as pd
+import torch
 from scipy.special import expit, logit
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor, RandomForestRegressor
@@ -17,7 +18,7 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from frhsic_core.arrays import ArrayLike
+from frhsic_core.arrays import ArrayLike, fix_signs
 from frhsic_core.choices import one_of
 from frhsic_core.learning.estimators.input import require_labels, require_numbers
 from frhsic_core.remedies.attributes import (
@@ -208,6 +209,7 @@ class AttributeGuess:
         """Fit on training samples and return their out-of-bag ĝ."""
         centered = phi - phi.mean(0)
         values, vectors = np.linalg.eigh(centered.T @ centered / len(phi))
+        vectors = fix_signs(torch.from_numpy(vectors)).numpy()
         kept = values > 1e-6 * values[-1]
         target = centered @ vectors[:, kept] / np.sqrt(values[kept])
         with warnings.catch_warnings():

@@ -169,7 +169,7 @@ class RemedyComparison:
             Compare only remedies that need S to predict (True), or only those that do not (False).
         """
         rows = self.table if needs_s is None else self.table[self.table["needs_s"] == needs_s]
-        return rows[non_dominated(rows["score"], rows["dcor"])].sort_values("score", ascending=False)
+        return rows[non_dominated(rows["score"], rows["dcor"])].sort_values("score", ascending=False, kind="stable")
 
     def best(self, *, within: float = 0.02, needs_s: bool | None = None) -> pd.Series:
         """Return the remedy with the least distance correlation whose score is at most ``within`` below the best."""
@@ -199,7 +199,7 @@ class RemedyComparison:
                 linestyle="--" if needs else "-", color=colors[keys.index(str(remedy)) % len(colors)],
                 markerfacecolor="white" if needs else None, label=f"{REMEDIES[str(remedy)][0]}, {model}",
             )  # fmt: skip
-        frontier = self.frontier().sort_values("dcor")
+        frontier = self.frontier().sort_values("dcor", kind="stable")
         ax.plot(frontier["dcor"], frontier["score"], color="gray", linewidth=5, alpha=0.25, zorder=0)
         ax.set(xlabel="dependence on S (distance correlation)", ylabel=f"held-out {self.score_name}")
         ax.legend(fontsize=7, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5), title="hollow: needs S")
@@ -207,7 +207,7 @@ class RemedyComparison:
 
     def shown(self) -> pd.DataFrame:
         """Return the table with readable columns, the best scores first."""
-        rows = self.table.sort_values("score", ascending=False)
+        rows = self.table.sort_values("score", ascending=False, kind="stable")
         named = {
             "remedy": [REMEDIES[key][0] for key in rows["remedy"]],
             "learner": rows["learner"].to_numpy(),

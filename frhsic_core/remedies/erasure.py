@@ -8,10 +8,11 @@ from numbers import Real
 from typing import Any, Self
 
 import numpy as np
+import torch
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from frhsic_core.arrays import ArrayLike
+from frhsic_core.arrays import ArrayLike, fix_signs
 from frhsic_core.choices import one_of
 from frhsic_core.remedies.attributes import (
     BASES,
@@ -354,12 +355,18 @@ class _Round:
             values, axes = np.linalg.eigh(x.T @ x / len(x))
             # An axis without variance, as dependent columns have, is zero: it would show rounding errors, and of a new
             # sample what the training samples do not have.
+            axes = fix_signs(torch.from_numpy(axes)).numpy()
             self.axes = np.where(values > _RANK * values[-1], axes, 0.0)[:, ::-1][:, :features]
+        # Drawn for the columns and then projected, the random features depend on the space of the axes only, not on the
+        # choice of axes within it, which is the solver's where variances are equal.
+        directions = rng.normal(size=(x.shape[1], features))
+        if self.axes is not None:
+            directions = self.axes.T @ directions
             x = x @ self.axes
         rows = x[np.linspace(0, len(x) - 1, min(len(x), 500)).astype(int)]
         squares = ((rows[:, None] - rows[None]) ** 2).sum(-1)
         median = float(np.sqrt(np.median(squares[squares > 0]))) if (squares > 0).any() else 1.0
-        self.frequencies = rng.normal(size=(x.shape[1], features)) / median
+        self.frequencies = directions / median
         self.phases = rng.uniform(0, 2 * np.pi, features)
         self.mean = np.zeros(x.shape[1] + features)
         self.retained: np.ndarray | None = None

@@ -124,6 +124,8 @@ def clouds(rows: pd.DataFrame, *, people: int = PEOPLE) -> dict[tuple[str, float
             z = part[["z_1", "z_2"]].to_numpy()
             z = z - z.mean(0)
             _, spread, axes = np.linalg.svd(z / np.sqrt(len(z)), full_matrices=False)
+            # The solver chooses the sign of an axis; the larger entry of each is made positive.
+            axes = axes * np.sign(np.take_along_axis(axes, np.abs(axes).argmax(1)[:, None], 1))
             stretched = z @ axes.T / spread
             if before is None:
                 before = _by_age(stretched, part["age"].to_numpy())
