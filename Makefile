@@ -34,8 +34,8 @@ test: setup  ## run the tests: library, doctests, pages, and notebooks against t
 test-all: test  ## run all tests: those of `make test`, then those that take long and rarely fail
 	$(PYTEST) -m slow tests
 
-mutants: setup  ## change the code on purpose and count the changes that the tests notice
-	$(BIN)/python tests/mutants/run.py --jobs $(JOBS)
+mutants: setup  ## change the code on purpose and count the changes that the tests notice (SEED=1 COUNT=120: drawn at random)
+	$(BIN)/python tests/mutants/run.py --jobs $(JOBS) $(if $(SEED),--seed $(SEED)) $(if $(COUNT),--count $(COUNT))
 
 audit-book: setup  ## change stored columns and printed numbers in memory and list what notices
 	$(BIN)/python book/_ext/audit_book.py

@@ -1,11 +1,18 @@
 """Change the code on purpose, one mutant at a time, and count how many changes the tests notice.
 
-Usage: ``python tests/mutants/run.py [--jobs N] [--only joint] [--out FILE]``, or ``make mutants``.
+Usage: ``python tests/mutants/run.py [--jobs N] [--only joint] [--out FILE] [--seed 1 --count 120]``, or
+``make mutants`` and ``make mutants SEED=1 COUNT=120``.
 
-A mutant is a table ``[[mutant]]`` in ``tests/mutants/*.toml`` with the keys ``file``, ``old`` (which occurs exactly
-once in the file), ``new``, ``tests`` (arguments of pytest) and ``about`` (one sentence). ``equivalent`` says why no
-test can notice the change; such a mutant is run, too, but not counted. Each worker changes a copy of the tree in a
-temporary folder. Only the standard library and pytest are needed.
+With a seed, the mutants are drawn at random from the syntax tree of the library (see draw.py), and the tests of the
+same folder and the module's doctests should notice them. A drawn mutant that no test can notice is a table
+``[[equivalent]]`` in ``tests/mutants/equivalent.toml`` with the keys ``file``, ``before`` and ``after`` (the changed
+lines, as the list of survivors prints them) and ``reason``. It is not run.
+
+Without a seed, they are the tables ``[[mutant]]`` in ``tests/mutants/written.toml``, which no draw can give: pages,
+scripts and whole steps. Each has the keys ``file``, ``old`` (which occurs exactly once in the file), ``new``,
+``tests`` (arguments of pytest) and ``about`` (one sentence).
+
+Each worker changes a copy of the tree in a temporary folder. Only the standard library and pytest are needed.
 """
 
 from __future__ import annotations
@@ -22,6 +29,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import textwrap
 import threading
 import time
 import tomllib
@@ -30,6 +38,10 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))  # pytest and the tests import this file by its path
+
+import draw
 
 ROOT = Path(__file__).resolve().parents[2]
 REQUIRED = 0.92
@@ -44,30 +56,73 @@ ENVIRONMENT = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 class Mutant:
     """One change of one file, and the tests that should fail because of it."""
 
-    area: str
     file: str
     old: str
     new: str
     tests: tuple[str, ...]
     about: str
-    equivalent: str = ""
+    start: int = -1  # where the change is; -1 if ``old`` occurs only once
+    folder: tuple[str, ...] = ()  # the tests of the unchanged code that give the time limit
 
     @property
     def key(self) -> str:
         """Return the name of the mutant in the file of results."""
-        parts = (self.file, self.old, self.new, *self.tests)
+        parts = (self.file, str(self.start), self.old, self.new, *self.tests)
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+    @property
+    def basis(self) -> str:
+        """Return the arguments of pytest that must succeed without the change."""
+        return " ".join(self.folder or self.tests)
+
+    def apply(self, text: str) -> str:
+        """Return the changed text of the file."""
+        at = text.index(self.old) if self.start < 0 else self.start
+        return text[:at] + self.new + text[at + len(self.old) :]
+
+    def lines(self, text: str) -> tuple[int, str, str]:
+        """Return the number of the first changed line, and the changed lines before and after, without indentation."""
+        at = text.index(self.old) if self.start < 0 else self.start
+        first = text.rindex("\n", 0, at) + 1 if "\n" in text[:at] else 0
+        last = text.find("\n", at + len(self.old))
+        last = len(text) if last < 0 else last
+        after = text[first:at] + self.new + text[at + len(self.old) : last]
+        return text.count("\n", 0, first) + 1, tidy(text[first:last]), tidy(after)
+
+
+def tidy(lines: str) -> str:
+    """Return lines of code without their indentation, so that they can be found again when they are moved."""
+    return "\n".join(line.strip() for line in lines.strip().splitlines())
+
+
+def drawn(root: Path, *, seed: int, count: int, only: str = "") -> tuple[list[Mutant], list[tuple[Mutant, str]]]:
+    """Draw mutants of the library; return those to run, and those that are equivalent with the reason."""
+    path = root / "tests" / "mutants" / "equivalent.toml"
+    tables = tomllib.loads(path.read_text(encoding="utf-8")).get("equivalent", []) if path.is_file() else []
+    reasons = {(table["file"], tidy(table["before"]), tidy(table["after"])): table["reason"] for table in tables}
+    mutants, equivalent = [], []
+    for change in draw.draw(root, seed=seed, count=count, only=only):
+        # What `make test` leaves out takes too long for each mutant.
+        tests = ("-m", "not slow", *draw.tests_of(root, change))
+        folder = ("-m", "not slow", *draw.folder_of(root, change))
+        mutant = Mutant(change.file, change.old, change.new, tests, change.kind, change.start, folder)
+        _, before, after = mutant.lines((root / change.file).read_text(encoding="utf-8"))
+        if reason := reasons.get((change.file, before, after)):
+            equivalent.append((mutant, reason))
+        else:
+            mutants.append(mutant)
+    return mutants, equivalent
 
 
 def load(root: Path = ROOT, only: str = "") -> list[Mutant]:
     """Read the mutants and check that each can be applied."""
     mutants = []
     faults = []
-    for path in sorted((root / "tests" / "mutants").glob("*.toml")):
+    for path in sorted((root / "tests" / "mutants").glob("written*.toml")):
         for number, table in enumerate(tomllib.loads(path.read_text(encoding="utf-8")).get("mutant", []), start=1):
             where = f"{path.name}, mutant {number}"
             try:
-                mutant = Mutant(area=path.stem, **(table | {"tests": tuple(table["tests"])}))
+                mutant = Mutant(**(table | {"tests": tuple(table["tests"])}))
             except (KeyError, TypeError) as error:
                 faults.append(f"{where}: {error}")
                 continue
@@ -86,7 +141,7 @@ def load(root: Path = ROOT, only: str = "") -> list[Mutant]:
     faults += [f"written twice: {mutant.file}, {mutant.about}" for mutant in mutants if keys[mutant.key] > 1]
     if faults:
         raise SystemExit("\n".join(["These mutants must be corrected:", *faults]))
-    return [mutant for mutant in mutants if only in mutant.area or only in mutant.file]
+    return [mutant for mutant in mutants if only in mutant.file]
 
 
 def fingerprint(root: Path) -> str:
@@ -183,7 +238,7 @@ class Runner:
         path = copy / mutant.file
         original = path.read_text(encoding="utf-8")
         try:
-            write(path, original.replace(mutant.old, mutant.new))
+            write(path, mutant.apply(original))
             status, output, seconds = self.pytest(copy, mutant.tests, limit)
         finally:
             write(path, original)
@@ -218,7 +273,7 @@ def run(root: Path, mutants: list[Mutant], results: Results, *, jobs: int, limit
     seconds: dict[str, float] = results.content["tests"]
     known = results.content["mutants"]
     left = [mutant for mutant in mutants if mutant.key not in known]
-    sets = sorted({mutant.tests for mutant in left if " ".join(mutant.tests) not in seconds})
+    sets = sorted({mutant.folder or mutant.tests for mutant in left if mutant.basis not in seconds})
     faults: list[str] = []
     print(f"{len(mutants)} mutants, {len(mutants) - len(left)} of them known from {results.path}", flush=True)
     if not left:
@@ -235,12 +290,12 @@ def run(root: Path, mutants: list[Mutant], results: Results, *, jobs: int, limit
                         faults.append(f"{tasks[task]} {fault}")
                     else:
                         results.add("tests", tasks[task], took)
-                left = [mutant for mutant in left if " ".join(mutant.tests) in seconds]
+                left = [mutant for mutant in left if mutant.basis in seconds]
                 # Longest first, so that no worker waits long for the last one.
-                left.sort(key=lambda mutant: -seconds[" ".join(mutant.tests)])
+                left.sort(key=lambda mutant: -seconds[mutant.basis])
                 # A mutant that needs much longer than the unchanged code has been noticed.
                 runs = {
-                    pool.submit(runner.mutant, mutant, min(limit, 30 + 4 * seconds[" ".join(mutant.tests)])): mutant
+                    pool.submit(runner.mutant, mutant, min(limit, 30 + 4 * seconds[mutant.basis])): mutant
                     for mutant in left
                 }
                 for number, one in enumerate(as_completed(runs), start=1):
@@ -255,40 +310,41 @@ def run(root: Path, mutants: list[Mutant], results: Results, *, jobs: int, limit
     return faults
 
 
-def report(mutants: list[Mutant], known: dict[str, dict[str, object]]) -> Iterator[str]:
-    """Yield the lines of the table, the survivors and the score."""
+def report(root: Path, mutants: list[Mutant], known: dict[str, dict[str, object]]) -> Iterator[str]:
+    """Yield the lines of the table by folder and the survivors."""
     outcome = {mutant: str(known[mutant.key]["outcome"]) for mutant in mutants}
-    width = max(len(mutant.file) for mutant in mutants)
-    yield f"\n{'file':{width}}  mutants  killed  timed out  survived  equivalent"
-    for file in [*sorted({mutant.file for mutant in mutants}), "all"]:
-        chosen = [mutant for mutant in mutants if file in (mutant.file, "all")]
-        counts = Counter(outcome[mutant] for mutant in chosen if not mutant.equivalent)
-        numbers = (counts["killed"], counts["timed out"], counts["survived"], sum(bool(m.equivalent) for m in chosen))
-        yield "{:{}}  {:7}  {:6}  {:9}  {:8}  {:10}".format(file, width, len(chosen), *numbers)
+    folder = {mutant: str(Path(mutant.file).parent) for mutant in mutants}
+    width = max(map(len, folder.values()))
+    yield f"\n{'folder':{width}}  mutants  killed  timed out  survived"
+    for name in [*sorted(set(folder.values())), "all"]:
+        counts = Counter(outcome[mutant] for mutant in mutants if name in (folder[mutant], "all"))
+        numbers = (counts.total(), counts["killed"], counts["timed out"], counts["survived"])
+        yield "{:{}}  {:7}  {:6}  {:9}  {:8}".format(name, width, *numbers)
     for mutant in mutants:
         if outcome[mutant] == "survived":
-            yield f"\nSurvived: {mutant.file}: {mutant.about}\n  - {mutant.old.strip()}\n  + {mutant.new.strip()}"
-            yield f"  {'Equivalent: ' + mutant.equivalent if mutant.equivalent else 'Tests: ' + ' '.join(mutant.tests)}"
-        elif mutant.equivalent:
-            yield f"\nMarked as equivalent, but {outcome[mutant]}: {mutant.file}: {mutant.about}"
-
-
-def score(mutants: list[Mutant], known: dict[str, dict[str, object]]) -> tuple[int, int]:
-    """Return how many mutants were noticed, and how many could have been."""
-    counted = [mutant for mutant in mutants if not mutant.equivalent]
-    return sum(known[mutant.key]["outcome"] != "survived" for mutant in counted), len(counted)
+            line, before, after = mutant.lines((root / mutant.file).read_text(encoding="utf-8"))
+            yield f"\nSurvived: {mutant.file}:{line}: {mutant.about}"
+            yield textwrap.indent(before, "  - ") + "\n" + textwrap.indent(after, "  + ")
+            if not mutant.folder:
+                yield f"  Tests: {' '.join(mutant.tests)}"
 
 
 def main(words: list[str] | None = None, root: Path = ROOT) -> int:
     """Run the mutants, print the score; return 1 if it is too low and 2 if the tests fail without a mutant."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="mutants that run at the same time")
-    parser.add_argument("--only", default="", help="mutants whose area (name of the .toml) or file contains this")
+    parser.add_argument("--only", default="", help="mutants whose file contains this, such as a folder")
+    parser.add_argument("--seed", type=int, help="draw mutants at random instead of running the written ones")
+    parser.add_argument("--count", type=int, default=60, help="number of mutants to draw, equivalent ones included")
     parser.add_argument("--timeout", type=float, default=900.0, help="most seconds of one run of pytest")
     default = root / "_build" / "mutants.json"
     parser.add_argument("--out", type=Path, default=default, help="file of results; another run resumes from it")
     arguments = parser.parse_args(words)
-    mutants = load(root, arguments.only)
+    equivalent: list[tuple[Mutant, str]] = []
+    if arguments.seed is None:
+        mutants = load(root, arguments.only)
+    else:
+        mutants, equivalent = drawn(root, seed=arguments.seed, count=arguments.count, only=arguments.only)
     if not mutants:
         raise SystemExit(f"No mutant matches --only {arguments.only}")
     results = Results(arguments.out, fingerprint(root))
@@ -300,13 +356,16 @@ def main(words: list[str] | None = None, root: Path = ROOT) -> int:
     known = results.content["mutants"]
     tried = [mutant for mutant in mutants if mutant.key in known]
     if tried:
-        print(*report(tried, known), sep="\n")
+        print(*report(root, tried, known), sep="\n")
+    for mutant, reason in equivalent:
+        line, _, after = mutant.lines((root / mutant.file).read_text(encoding="utf-8"))
+        print(f"\nEquivalent: {mutant.file}:{line}: {reason}\n" + textwrap.indent(after, "  + "))
     if faults:
         print("\nThese tests do not pass with the unchanged code:", *faults, sep="\n", file=sys.stderr)
         print(f"{len(mutants) - len(tried)} of {len(mutants)} mutants were not tried.", file=sys.stderr)
         return 2
-    killed, counted = score(mutants, known)
-    share = killed / max(counted, 1)
+    killed, counted = sum(known[mutant.key]["outcome"] != "survived" for mutant in mutants), len(mutants)
+    share = killed / counted
     print(f"\nThe tests notice {killed} of {counted} mutants ({share:.1%}; required {REQUIRED:.0%}).")
     return int(killed < REQUIRED * counted)
 

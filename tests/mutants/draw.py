@@ -1,0 +1,274 @@
+"""Draw changes of the library at random from its syntax tree.
+
+A change is one of seven kinds: a comparison, an arithmetic operator, a constant, a boolean operator, a branch that is
+never taken, two arguments swapped, and a keyword argument dropped. A kind is drawn first, then one of its places, so
+that tables of numbers do not outweigh everything else. The draw depends on the seed and on the sources alone.
+
+Left out is what no test on a CPU can or should notice: Triton code and branches for CUDA, annotations, decorators,
+the words of errors, warnings and other texts, the number of threads, and the sizes and colors of figures (the
+notebooks compare those).
+"""
+
+from __future__ import annotations
+
+import ast
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+KINDS = ("comparison", "arithmetic", "constant", "boolean", "branch", "swap", "keyword")
+NOT_DRAWN = ("/fused", "/figures/", "/cli/bench.py", "/paper/live.py")
+
+# A boundary is moved only beside an integer: for real numbers equality has probability zero.
+BOUNDARY = {ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">"}
+NEGATION = {
+    ast.Lt: ">=",
+    ast.LtE: ">",
+    ast.Gt: "<=",
+    ast.GtE: "<",
+    ast.Eq: "!=",
+    ast.NotEq: "==",
+    ast.Is: "is not",
+    ast.IsNot: "is",
+    ast.In: "not in",
+    ast.NotIn: "in",
+}
+ARITHMETIC = {ast.Add: "-", ast.Sub: "+", ast.Mult: "/", ast.Div: "*", ast.FloorDiv: "/", ast.Mod: "*", ast.Pow: "*"}
+# The order of their arguments does not matter, or a swap is an error on every call.
+SYMMETRIC = {"max", "min", "maximum", "minimum", "hypot", "allclose", "isclose", "logaddexp", "isinstance", "hasattr"}
+WORDS = {"stacklevel", "help", "title", "caption", "n_jobs"}
+
+
+@dataclass(frozen=True)
+class Change:
+    """Replace ``old`` at a position of the text of ``file`` by ``new``."""
+
+    file: str
+    kind: str
+    function: str
+    start: int
+    old: str
+    new: str
+
+    def apply(self, text: str) -> str:
+        """Return the changed text."""
+        end = self.start + len(self.old)
+        if text[self.start : end] != self.old:
+            raise ValueError(f"{self.file} has changed since the mutants were drawn")
+        return text[: self.start] + self.new + text[end:]
+
+
+class _Places:
+    """Collect the changes that one module allows."""
+
+    def __init__(self, file: str, text: str):
+        self.file = file
+        self.text = text
+        # The syntax tree counts bytes of UTF-8 within a line; positions here count characters of the file.
+        self.lines = text.splitlines(keepends=True)
+        self.starts = [0]
+        for line in self.lines:
+            self.starts.append(self.starts[-1] + len(line))
+        self.found: list[Change] = []
+        self.function = ""
+
+    def position(self, line: int, column: int) -> int:
+        return self.starts[line - 1] + len(self.lines[line - 1].encode()[:column].decode())
+
+    def span(self, node: ast.AST) -> tuple[int, int]:
+        return self.position(node.lineno, node.col_offset), self.position(node.end_lineno, node.end_col_offset)
+
+    def source(self, node: ast.AST) -> str:
+        start, end = self.span(node)
+        return self.text[start:end]
+
+    def add(self, kind: str, start: int, end: int, new: str) -> None:
+        self.found.append(Change(self.file, kind, self.function, start, self.text[start:end], new))
+
+    def between(self, left: ast.AST, right: ast.AST, kind: str, old: str, new: str) -> None:
+        """Replace the operator between two operands."""
+        start, end = self.span(left)[1], self.span(right)[0]
+        at = self.text[start:end].find(old)
+        if at >= 0 and self.text[start:end].count(old) == 1:
+            self.add(kind, start + at, start + at + len(old), new)
+
+    def visit(self, node: ast.AST) -> None:
+        if isinstance(node, ast.Raise | ast.JoinedStr) or (isinstance(node, ast.Call) and self.called(node) == "warn"):
+            return
+        if isinstance(node, ast.If | ast.IfExp | ast.While):
+            test = self.source(node.test)
+            if "cuda" in test or "TYPE_CHECKING" in test or "__name__" in test:
+                return
+        outer = self.function
+        if isinstance(node, ast.FunctionDef):
+            if "cuda" in node.name:
+                return
+            self.function = node.name
+        if method := getattr(self, f"_{type(node).__name__.lower()}", None):
+            method(node)
+        for name, value in ast.iter_fields(node):
+            if name in ("annotation", "returns", "decorator_list"):
+                continue
+            for child in value if isinstance(value, list) else [value]:
+                if isinstance(child, ast.AST):
+                    self.visit(child)
+        self.function = outer
+
+    @staticmethod
+    def called(node: ast.Call) -> str:
+        return getattr(node.func, "attr", getattr(node.func, "id", ""))
+
+    @staticmethod
+    def is_text(node: ast.AST) -> bool:
+        return isinstance(node, ast.JoinedStr | ast.List | ast.Tuple | ast.ListComp) or (
+            isinstance(node, ast.Constant) and isinstance(node.value, str)
+        )
+
+    @staticmethod
+    def is_integer(node: ast.AST) -> bool:
+        return isinstance(node, ast.Constant) and type(node.value) is int
+
+    def _compare(self, node: ast.Compare) -> None:
+        operands = [node.left, *node.comparators]
+        symbols = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
+        symbols |= {ast.Is: "is", ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in"}
+        for operator, left, right in zip(node.ops, operands, operands[1:], strict=False):
+            kind = type(operator)
+            table = BOUNDARY if kind in BOUNDARY and (self.is_integer(left) or self.is_integer(right)) else NEGATION
+            self.between(left, right, "comparison", symbols[kind], table[kind])
+
+    def _binop(self, node: ast.BinOp) -> None:
+        symbols = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%"}
+        symbols[ast.Pow] = "**"
+        kind = type(node.op)
+        # Joined texts, lists and paths are no arithmetic: the changed code would only raise an error.
+        if kind in ARITHMETIC and not self.is_text(node.left) and not self.is_text(node.right):
+            self.between(node.left, node.right, "arithmetic", symbols[kind], ARITHMETIC[kind])
+
+    def _augassign(self, node: ast.AugAssign) -> None:
+        symbols = {ast.Add: ("+=", "-="), ast.Sub: ("-=", "+="), ast.Mult: ("*=", "/="), ast.Div: ("/=", "*=")}
+        if type(node.op) in symbols and not self.is_text(node.value):
+            self.between(node.target, node.value, "arithmetic", *symbols[type(node.op)])
+
+    def _constant(self, node: ast.Constant) -> None:
+        value = node.value
+        if isinstance(value, bool):
+            new = str(not value)
+        elif isinstance(value, int):
+            new = str(value + 1)
+        elif isinstance(value, float):
+            new = repr(2 * value) if value else "0.5"
+        else:
+            return
+        self.add("constant", *self.span(node), new)
+
+    def _boolop(self, node: ast.BoolOp) -> None:
+        old, new = ("and", "or") if isinstance(node.op, ast.And) else ("or", "and")
+        for left, right in zip(node.values, node.values[1:], strict=False):
+            self.between(left, right, "boolean", old, new)
+
+    def _unaryop(self, node: ast.UnaryOp) -> None:
+        if isinstance(node.op, ast.Not):
+            start, _ = self.span(node)
+            self.add("boolean", start, self.span(node.operand)[0], "")
+
+    def _if(self, node: ast.If) -> None:
+        self.add("branch", *self.span(node.test), "False")
+
+    _ifexp = _if
+
+    def _call(self, node: ast.Call) -> None:
+        name = self.called(node)
+        arguments = node.args
+        if len(arguments) > 1 and name not in SYMMETRIC and not any(isinstance(a, ast.Starred) for a in arguments[:2]):
+            (start, middle), (resume, end) = self.span(arguments[0]), self.span(arguments[1])
+            first, second = self.text[start:middle], self.text[resume:end]
+            if first != second:
+                self.add("swap", start, end, second + self.text[middle:resume] + first)
+        for keyword in node.keywords:
+            if keyword.arg and keyword.arg not in WORDS:
+                start, end = self.span(keyword)
+                # With the comma that follows, or without one before the closing bracket.
+                rest = self.text[end:]
+                comma = len(rest) - len(rest.lstrip())
+                self.add("keyword", start, end + comma + 1 if rest[comma] == "," else end, "")
+
+
+def places(file: str, text: str) -> list[Change]:
+    """Return every change that the module allows, in the order of the tree."""
+    found = _Places(file, text)
+    found.visit(ast.parse(text))
+    return found.found
+
+
+def all_places(root: Path, only: str = "") -> Iterator[Change]:
+    """Yield every change of the library, module by module."""
+    for path in sorted((root / "frhsic_core").rglob("*.py")):
+        file = path.relative_to(root).as_posix()
+        if only in file and not any(name in file for name in NOT_DRAWN):
+            yield from places(file, path.read_text(encoding="utf-8"))
+
+
+def draw(root: Path, *, seed: int, count: int, only: str = "") -> list[Change]:
+    """Return ``count`` different changes, or all of them if there are fewer."""
+    source = random.Random(seed)
+    by_kind: dict[str, list[Change]] = {kind: [] for kind in KINDS}
+    for change in all_places(root, only):
+        by_kind[change.kind].append(change)
+    for changes in by_kind.values():
+        source.shuffle(changes)
+    drawn = []
+    while len(drawn) < count and any(by_kind.values()):
+        kind = source.choice([kind for kind in KINDS if by_kind[kind]])
+        change = by_kind[kind].pop()
+        if is_code(change.apply((root / change.file).read_text(encoding="utf-8"))):
+            drawn.append(change)
+    return drawn
+
+
+def is_code(text: str) -> bool:
+    """Whether a text can be compiled: a dropped keyword may leave none."""
+    try:
+        ast.parse(text)
+    except SyntaxError:
+        return False
+    return True
+
+
+def folder_of(root: Path, change: Change) -> tuple[str, ...]:
+    """Return the tests and doctests of the folder of a changed module, which take at least as long as its own."""
+    module = Path(change.file).relative_to("frhsic_core")
+    folder = module.parent
+    while not (root / "tests" / folder).is_dir():
+        folder = folder.parent
+    if folder == Path():  # not the whole suite
+        return tests_of(root, change)
+    return f"tests/{folder.as_posix()}", f"frhsic_core/{folder.as_posix()}"
+
+
+def tests_of(root: Path, change: Change) -> tuple[str, ...]:
+    """Return what should notice a change: the module's doctests, then the test files of the same folder.
+
+    The module's own test file comes first, then the files that name the changed function, then the others. A module
+    outside of every folder has the test files outside of every folder, and those of its name in any folder.
+    """
+    module = Path(change.file).relative_to("frhsic_core")
+    folder = root / "tests" / module.parent
+    while not folder.is_dir():
+        folder = folder.parent
+    nested = folder / module.stem  # tests/kernels for kernels.py
+    files = set(folder.glob("test_*.py") if folder == root / "tests" else folder.rglob("test_*.py"))
+    files |= set(nested.glob("test_*.py"))
+    if folder == root / "tests":
+        files |= set(folder.rglob(f"test_{module.stem}.py"))
+    own = {f"test_{'_'.join(module.with_suffix('').parts[k:])}" for k in range(len(module.parts))}
+    own.add(f"test_{module.parent.name}")
+
+    def turn(path: Path) -> tuple[int, str]:
+        if path.stem in own or path.parent == nested:
+            return 0, path.name
+        named = change.function and change.function in path.read_text(encoding="utf-8")
+        return 1 if named else 2, path.name
+
+    return (change.file, *(path.relative_to(root).as_posix() for path in sorted(files, key=turn)))
