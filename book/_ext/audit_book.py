@@ -140,11 +140,11 @@ def sentences_with(names: set[str]) -> list[str]:
 
 def columns() -> list[Change]:
     """Return the numeric columns of every stored result that vary and do not name a row."""
-    from frhsic_core.paper.experiments.presets import EXPERIMENTS
+    from frhsic_core.paper.experiments.presets import PLANS
     from frhsic_core.paper.runs.stored import stored_rows
 
     found = []
-    for name in EXPERIMENTS:
+    for name in PLANS:
         rows = stored_rows(name)
         numeric = [column for column in rows.columns if pd.api.types.is_float_dtype(rows[column])]
         found += [Change(name, column) for column in numeric if column not in KEYS and rows[column].nunique() > 1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
@@ -12,8 +13,8 @@ import typer
 from frhsic_core.choices import one_of
 from frhsic_core.cli.printing import print_contradicted, print_heading, print_lines, print_pareto, time_text
 from frhsic_core.cli.terminal import INTERRUPTED, fail, print_table, waiting
-from frhsic_core.paper.experiments.main_table import DEPENDENCE, beside_paper, pareto_table
-from frhsic_core.paper.experiments.presets import EXPERIMENTS, PRESETS, experiment_for
+from frhsic_core.paper.experiments.main import DEPENDENCE, beside_paper, pareto_table
+from frhsic_core.paper.experiments.presets import EXPERIMENTS, PRESETS, experiment_for, plans_for
 from frhsic_core.paper.runs.plan import Experiment, Study, keys_of
 from frhsic_core.paper.runs.store import ResultStore
 from frhsic_core.paper.runs.stored import book_folder
@@ -56,7 +57,9 @@ def _results(folder: Path, name: str) -> ResultStore:
 
 
 def run(
-    experiment: Annotated[str, typer.Argument(help=f"One of: {', '.join(EXPERIMENTS)}.")] = "main",
+    experiment: Annotated[
+        str, typer.Argument(help=f"One of: {', '.join(EXPERIMENTS)}; or one of its tables.")
+    ] = "main",
     preset: Preset = "full",
     store: Place = None,
     device: Device = "auto",
@@ -76,7 +79,7 @@ def run(
     Exit status: 0 done; 2 wrong arguments or no access to the results; 3 work left; 4 failure; 130 Ctrl-C.
     """
     try:
-        chosen = experiment_for(
+        plans = plans_for(
             experiment,
             preset,
             protocols=tuple(protocol or ()) or None,
@@ -84,10 +87,12 @@ def run(
             methods=tuple(method or ()) or None,
             splits=splits,
         )
-        status = _run(
-            chosen, _folder(store, preset), device=device, minutes=minutes, threads=threads,
-            workers=workers, dask=dask,
-        )  # fmt: skip
+        begin = time.monotonic()
+        status = 0
+        for plan in plans:
+            left = None if minutes is None else max(0.0, minutes - (time.monotonic() - begin) / 60)
+            options = {"device": device, "minutes": left, "threads": threads, "workers": workers, "dask": dask}
+            status = max(status, _run(plan, _folder(store, preset), **options))
     except KeyboardInterrupt:
         raise fail(RESUME, status=INTERRUPTED) from None
     except ModuleNotFoundError as error:
@@ -171,22 +176,22 @@ def tables(
 
 
 def status(store: Place = None) -> None:
-    """Show the progress of each experiment and preset: results stored, results required, time spent and devices.
+    """Show the progress of each stored table and preset: results stored, results required, time spent and devices.
 
     Results are trained models, or measured units of a study.
 
     Exit status: 0 shown; 2 the results cannot be found or read.
     """
-    headings = ("experiment", "preset", "stored", "of", "jobs left", "training", "evaluation", "devices")
+    headings = ("table", "preset", "stored", "of", "jobs left", "training", "evaluation", "devices")
     rows = []
     try:
         if store is not None and not store.is_dir():
             raise ValueError(f"store is {store}, which is not a folder: give a folder with results.")
-        for name in EXPERIMENTS:
+        for table in [table for tables in EXPERIMENTS.values() for table in tables]:
             for preset in PRESETS:
-                counts, spent, environments = _progress(experiment_for(name, preset), _folder(store, preset))
+                counts, spent, environments = _progress(experiment_for(table, preset), _folder(store, preset))
                 devices = ", ".join(sorted({environment["device"] for environment in environments}))
-                rows.append((name, preset, *counts, *map(time_text, spent), devices))
+                rows.append((table, preset, *counts, *map(time_text, spent), devices))
     except (ValueError, OSError) as error:
         raise fail(error) from None
     print_table(headings, rows, fold={"devices": None}, drop=("devices", "evaluation", "training", "of"))
@@ -223,8 +228,6 @@ def reproduce(
 
     Exit status: the largest one of frhsic run. Wrong arguments and Ctrl-C stop the command at once.
     """
-    import time
-
     begin = time.monotonic()
     worst = 0
     for name in EXPERIMENTS:

@@ -15,8 +15,7 @@ from frhsic_core.paper.claims import CONTRADICTED, MEASURED, VERDICTS, ledger, s
 from frhsic_core.paper.claims.stored import authors_file, recorded, two_grids
 from frhsic_core.paper.claims.verdicts import COMPATIBLE
 from frhsic_core.paper.experiments.eo_and_several.tables import arm_rows, order_share, printed_arms
-from frhsic_core.paper.experiments.main_table import pareto_table
-from frhsic_core.paper.experiments.paired_tests import main_family, main_rows
+from frhsic_core.paper.experiments.main import main_family, main_rows, pareto_table
 from frhsic_core.paper.experiments.variants import CHOICE_DATASETS
 from frhsic_core.paper.experiments.variants.recommended import CANDIDATES, RECOMMENDED, comparisons, verdicts
 from frhsic_core.paper.runs.stored import book_folder, stored_rows
@@ -90,7 +89,7 @@ def rank_values() -> dict[str, Any]:
 def _verdict_counts(table: Any) -> dict[str, int]:
     """Count verdicts of the corrected t-test, and those of the signed-rank test under names that end in ``_plain``."""
     values = {}
-    for verdict in ("ahead", "behind", "undecided"):
+    for verdict in ("better", "worse", "not_significant"):
         values[verdict] = int((table["verdict_corrected"] == verdict).sum())
         values[f"{verdict}_plain"] = int((table["verdict"] == verdict).sum())
     return values
@@ -129,14 +128,14 @@ def recommended_values() -> dict[str, Any]:
         "choice_datasets": len(CHOICE_DATASETS),
         "dimensions": form.widths[-1],
         "comparisons": len(own) // len(counts),
-        "behind": int((own["verdict_corrected"] == "behind").sum()),
+        "worse": int((own["verdict_corrected"] == "worse").sum()),
     }
     for short, against in (("published", "published"), ("narrow", "four dimensions")):
         values[short] = {
             name: {
-                "ahead": int(counts.loc[(against, measure), "ahead"]),
-                "behind": int(counts.loc[(against, measure), "behind"]),
-                "unseen": int(counts.loc[(against, measure), "ahead, unseen"]),
+                "better": int(counts.loc[(against, measure), "better"]),
+                "worse": int(counts.loc[(against, measure), "worse"]),
+                "unseen": int(counts.loc[(against, measure), "better, unseen"]),
             }
             for name, measure in MEASURES.items()
         }

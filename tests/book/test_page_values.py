@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from frhsic_core.paper import page_values
-from frhsic_core.paper.experiments.paired_tests import family, headline
+from frhsic_core.paper.experiments.main import family, headline
 from frhsic_core.paper.experiments.runtime.tables import speed_up
 from frhsic_core.paper.experiments.shared.pareto import Frontiers, named
 from frhsic_core.paper.experiments.variants.recommended import RECOMMENDED, RIVALS, rival_rows
@@ -83,12 +83,12 @@ def test_paired_values_are_those_of_the_chapter_and_fit_the_words() -> None:
         table = headline(protocol)
         for name, measure in MEASURES.items():
             line, found = table.loc[(measure, "naup")], paired[protocol][name]
-            for verdict in ("ahead", "behind", "undecided"):
+            for verdict in ("better", "worse", "not_significant"):
                 assert (found[verdict], found[f"{verdict}_plain"]) == (line[f"{verdict}_corrected"], line[verdict])
-            assert found["undecided_plain"] < found["undecided"]
-            assert found["undecided"] > paired["comparisons"] / 2
-    assert paired["text"]["gdp"]["ahead"] > paired["text"]["gdp"]["behind"]
-    assert paired["reference"]["gdp"]["ahead"] < paired["reference"]["gdp"]["behind"]
+            assert found["not_significant_plain"] < found["not_significant"]
+            assert found["not_significant"] > paired["comparisons"] / 2
+    assert paired["text"]["gdp"]["better"] > paired["text"]["gdp"]["worse"]
+    assert paired["reference"]["gdp"]["better"] < paired["reference"]["gdp"]["worse"]
 
 
 def test_recommended_values_are_those_of_single_families_and_fit_the_words() -> None:
@@ -99,14 +99,14 @@ def test_recommended_values_are_those_of_single_families_and_fit_the_words() -> 
     for against, group in (("published", RIVALS[:6]), ("narrow", RIVALS[6:])):
         names = (RECOMMENDED, *group)
         table = family(rows, measure="nonlinear_r2", summary="naup", method=RECOMMENDED, methods=names)
-        assert found[against]["probe"]["ahead"] == (table["p_corrected_holm"] < 0.05)[table["mean"] > 0].sum()
+        assert found[against]["probe"]["better"] == (table["p_corrected_holm"] < 0.05)[table["mean"] > 0].sum()
         assert found["comparisons"] == len(table)
-    assert found["behind"] == 0
+    assert found["worse"] == 0
     assert found["dimensions"] == 4
     # A Z of four dimensions for all methods removes most of the lead by the probe, and none of that by GDP.
-    assert found["narrow"]["probe"]["ahead"] <= found["published"]["probe"]["ahead"] / 2
-    assert found["narrow"]["gdp"]["ahead"] >= 0.8 * found["published"]["gdp"]["ahead"]
-    assert found["published"]["probe"]["ahead"] == found["comparisons"]
+    assert found["narrow"]["probe"]["better"] <= found["published"]["probe"]["better"] / 2
+    assert found["narrow"]["gdp"]["better"] >= 0.8 * found["published"]["gdp"]["better"]
+    assert found["published"]["probe"]["better"] == found["comparisons"]
 
 
 def test_times_are_compared_like_with_like() -> None:

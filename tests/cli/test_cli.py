@@ -80,7 +80,8 @@ from frhsic_core.paper.experiments import presets
 from frhsic_core.paper.runs import runner
 from frhsic_core.paper.runs.plan import Experiment, Task
 task = Task("synthetic", "text", "text", (("n", 200),))
-presets.EXPERIMENTS = {"main": lambda preset: Experiment(
+presets.EXPERIMENTS = {"main": ("main",)}
+presets.PLANS = {"main": lambda preset: Experiment(
     "main_smoke", (task,), ("unfair", "reg_gdp"), (1.0,), (42,), epochs=1)}
 from frhsic_core.cli import experiments as commands
 commands.EXPERIMENTS = presets.EXPERIMENTS

@@ -43,7 +43,8 @@ SMALL = Experiment(
 @pytest.fixture
 def small(monkeypatch, tmp_path):
     """Shrink the smoke preset to two models and work in an empty folder."""
-    monkeypatch.setitem(presets.EXPERIMENTS, "main", lambda preset: SMALL)
+    monkeypatch.setitem(presets.EXPERIMENTS, "main", ("main",))
+    monkeypatch.setitem(presets.PLANS, "main", lambda preset: SMALL)
     monkeypatch.chdir(tmp_path)
     return CliRunner()
 
@@ -83,15 +84,16 @@ def test_reproduce_runs_everything_and_keeps_its_time(small, tmp_path, monkeypat
     late = small.invoke(app, ["reproduce", "--preset", "smoke", "--minutes", "0", "--device", "cpu"])
     assert late.exit_code == 3
     assert "no time left" in late.output
-    for name, plan in presets.EXPERIMENTS.items():
-        monkeypatch.setitem(presets.EXPERIMENTS, name, lambda preset, plan=plan: least(plan(preset)))
+    monkeypatch.setitem(presets.EXPERIMENTS, "main", ("main", "live"))
+    for name, plan in presets.PLANS.items():
+        monkeypatch.setitem(presets.PLANS, name, lambda preset, plan=plan: least(plan(preset)))
     monkeypatch.setattr(timing, "PATIENCE", 0.0)  # no time is measured twice
     done = small.invoke(app, ["reproduce", "--preset", "smoke", "--device", "cpu"])
     assert done.exit_code == 0, done.output
     written = {
         path.stem for path in (tmp_path / "_build" / "results").glob("*.*") if path.suffix in (".parquet", ".csv")
     }
-    assert {plan("smoke").name for plan in presets.EXPERIMENTS.values()} <= written
+    assert {plan("smoke").name for plan in presets.PLANS.values()} <= written
 
 
 @pytest.mark.parametrize(
@@ -243,7 +245,8 @@ def test_without_pyarrow_a_run_keeps_its_parts_and_tables_say_what_to_install(tm
         "from frhsic_core import cli\n"
         "from frhsic_core.paper.experiments import presets\n"
         "from frhsic_core.paper.runs.plan import Experiment, Task\n"
-        "presets.EXPERIMENTS['main'] = lambda preset: Experiment('main_smoke', "
+        "presets.EXPERIMENTS['main'] = ('main',)\n"
+        "presets.PLANS['main'] = lambda preset: Experiment('main_smoke', "
         "(Task('synthetic', 'text', 'text', (('n', 200),)),), ('unfair', 'reg_gdp'), (1.0,), (42,), epochs=1)\n"
         "sys.argv = ['frhsic', *sys.argv[1:]]\n"
         "cli.main()\n"
@@ -300,7 +303,7 @@ def test_the_ledger_is_short_unless_asked(judged) -> None:
 def test_status_names_every_experiment_in_a_narrow_terminal(small, tmp_path) -> None:
     narrow = {"COLUMNS": "80", "TTY_COMPATIBLE": "1", "TERM": "dumb"}
     shown = small.invoke(app, ["status", "--store", str(tmp_path)], env=narrow).output
-    for name in presets.EXPERIMENTS:
+    for name in [table for tables in presets.EXPERIMENTS.values() for table in tables]:
         assert f" {name} " in shown
     assert max(map(len, shown.splitlines())) <= 80
 

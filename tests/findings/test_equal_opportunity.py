@@ -175,7 +175,7 @@ def test_with_the_same_bandwidths_eo_is_ahead_on_adult(ahead, lost_accuracy) -> 
 
 def test_with_the_same_bandwidths_eo_is_not_better_on_adult_at_500(verdicts) -> None:
     at_500 = verdicts["adult", MEDIANS].loc[500.0]
-    assert at_500["verdict"] == "undecided"
+    assert at_500["verdict"] == "not_significant"
     assert at_500["wins"] < 25 / 2
 
 
@@ -265,7 +265,7 @@ def against_sum(several):
 
 def test_at_equal_lambda_the_sum_is_ahead_wherever_a_difference_is_found(against_sum) -> None:
     for (_, scale, _), t in against_sum.items():
-        winners = set(t["verdict"]) - {"undecided"}
+        winners = set(t["verdict"]) - {"not_significant"}
         assert winners <= {"sum"} if scale == 1.0 else "sum" not in winners
     assert (against_sum["joint", 1.0, "hours"]["p_corrected_holm"] < 0.05).sum() >= 3
 

@@ -41,7 +41,7 @@ def test_stored_with_equal_bandwidths_the_penalty_on_positives_is_ahead_on_adult
     assert (table["verdict"] == "eo_medians").all()
     assert (table["p_corrected"] < 0.05).all()
     released = compare_arms(rows, "eo", "dp", column="eo_gdp_reference", lams=(0.1, 1.0, 10.0, 50.0))
-    assert (released["verdict"] == "undecided").all()
+    assert (released["verdict"] == "not_significant").all()
 
 
 def test_stored_as_released_the_penalty_on_positives_is_never_ahead_on_compas() -> None:

@@ -73,7 +73,7 @@ def test_one_quantity_is_printed_twice_with_two_values(table: pd.DataFrame) -> N
 
 def test_places_are_those_of_the_main_table(table: pd.DataFrame) -> None:
     """The ledger and the main table compare on one grid: the same places by nAUP."""
-    from frhsic_core.paper.experiments.main_table import MAIN_METHODS, pareto_table, places, summaries
+    from frhsic_core.paper.experiments.main import MAIN_METHODS, pareto_table, places, summaries
     from frhsic_core.paper.runs.stored import stored_rows
 
     rows = stored_rows("main")

@@ -6,14 +6,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from frhsic_core.paper.experiments.main_table import MAIN_METHODS, areas_by_measure, comparisons, pareto_table
-from frhsic_core.paper.experiments.paired_tests import (
+from frhsic_core.paper.experiments.main import (
     CONVENTIONS,
+    MAIN_METHODS,
     SUMMARIES,
+    areas_by_measure,
+    comparisons,
     equivalence,
     headline,
     main_family,
     main_rows,
+    pareto_table,
 )
 from frhsic_core.paper.experiments.presets import GRIDS
 from frhsic_core.paper.experiments.variants import recommended
@@ -128,7 +131,7 @@ def test_under_the_text_protocol_frem_keeps_most_of_unfairs_gdp_on_the_classific
 
 def test_three_of_the_five_wins_by_the_papers_gdp_are_against_frem() -> None:
     found = main_family("text", measure="gdp_reference")
-    won = found.loc[found["verdict_corrected"] == "ahead", "rival"]
+    won = found.loc[found["verdict_corrected"] == "better", "rival"]
     assert len(won) == 5
     assert (won == "frem").sum() == 3
 
@@ -145,37 +148,37 @@ def by_naup(counts) -> dict[str, pd.DataFrame]:
 
 def test_by_naup_of_gdp_the_two_protocols_point_in_opposite_directions(by_naup) -> None:
     text, reference = by_naup["text"].loc[OF_GDP], by_naup["reference"].loc[OF_GDP]
-    assert (text["ahead_corrected"] > text["behind_corrected"]).all()
-    assert (reference["ahead_corrected"] < reference["behind_corrected"]).all()
+    assert (text["better_corrected"] > text["worse_corrected"]).all()
+    assert (reference["better_corrected"] < reference["worse_corrected"]).all()
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_by_naup_of_gdp_more_than_half_of_the_comparisons_are_not_significant(by_naup, protocol: str) -> None:
-    assert (by_naup[protocol].loc[OF_GDP, "undecided_corrected"] > 15).all()
+    assert (by_naup[protocol].loc[OF_GDP, "not_significant_corrected"] > 15).all()
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_by_what_can_be_read_from_the_representation_frhsic_is_ahead_more_often(by_naup, protocol: str) -> None:
     found = by_naup[protocol].loc[OF_REPRESENTATION]
-    assert (found["ahead_corrected"] > found["behind_corrected"]).all()
+    assert (found["better_corrected"] > found["worse_corrected"]).all()
 
 
 def test_on_meps_every_rival_is_better_by_gdp_in_the_reference() -> None:
     found = main_family("reference", measure="gdp_reference")
-    assert set(found.loc[found["dataset"] == "meps", "verdict_corrected"]) == {"behind"}
+    assert set(found.loc[found["dataset"] == "meps", "verdict_corrected"]) == {"worse"}
 
 
 def test_by_what_can_be_read_from_the_representation_it_is_behind_in_none_in_the_reference(by_naup) -> None:
-    assert (by_naup["reference"].loc[OF_REPRESENTATION, "behind_corrected"] == 0).all()
+    assert (by_naup["reference"].loc[OF_REPRESENTATION, "worse_corrected"] == 0).all()
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_by_the_matched_dependence_nearly_every_comparison_by_gdp_is_open(counts, protocol: str) -> None:
     matched = counts[protocol].xs("matched", level="summary").loc[OF_GDP]
-    assert (matched["undecided_corrected"] >= 28).all()
-    assert (matched["behind"] > matched["ahead"]).all()
+    assert (matched["not_significant_corrected"] >= 28).all()
+    assert (matched["worse"] > matched["better"]).all()
     found = main_family(protocol, measure="gdp_reference", summary="matched").set_index(["dataset", "rival"])
-    assert found.loc[("adult", "reg_gdp"), "verdict_corrected"] == "behind"
+    assert found.loc[("adult", "reg_gdp"), "verdict_corrected"] == "worse"
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -183,7 +186,7 @@ def test_by_the_matched_dependence_nearly_every_comparison_by_gdp_is_open(counts
 @pytest.mark.parametrize("measure", CONVENTIONS)
 def test_the_two_tests_never_contradict_each_other(protocol: str, summary: str, measure: str) -> None:
     found = main_family(protocol, measure=measure, summary=summary)
-    cautious = found[found["verdict_corrected"] != "undecided"]
+    cautious = found[found["verdict_corrected"] != "not_significant"]
     assert (cautious["verdict"] == cautious["verdict_corrected"]).all()
 
 
@@ -230,11 +233,11 @@ def record() -> pd.DataFrame:
 
 
 def test_the_recommended_form_is_significantly_worse_than_no_rival(record) -> None:
-    assert (record["behind"] == 0).all()
+    assert (record["worse"] == 0).all()
 
 
 def test_the_dimension_explains_most_of_its_advantage_by_the_probe_and_little_by_gdp(record) -> None:
-    ahead = record["ahead"].unstack("measure")
+    ahead = record["better"].unstack("measure")
     assert ahead.loc["published", "nonlinear_r2"] == 30
     assert ahead.loc["four dimensions", "nonlinear_r2"] < 15
     by_gdp = ahead[["gdp_reference", "gdp_sample"]]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from frhsic_core.paper.claims.answers import queries
-from frhsic_core.paper.experiments.paired_tests import (
+from frhsic_core.paper.experiments.main import (
     CONVENTIONS,
     TOLERANCES,
     differences,
@@ -26,8 +26,8 @@ def test_family_of_the_main_sweep() -> None:
     assert len(table) == 30
     assert set(table["splits"]) == {25}
     decided = table["p_holm"] < 0.05
-    assert (table.loc[decided & (table["effect"] > 0), "verdict"] == "ahead").all()
-    assert (table.loc[~decided, "verdict"] == "undecided").all()
+    assert (table.loc[decided & (table["effect"] > 0), "verdict"] == "better").all()
+    assert (table.loc[~decided, "verdict"] == "not_significant").all()
     assert table["p_holm"].to_numpy() == pytest.approx(holm(table["p"].to_numpy()))
 
 
@@ -36,12 +36,12 @@ def test_what_the_main_sweep_says() -> None:
     counts = headline("reference")
     assert len(counts) == 2 * len(CONVENTIONS)
     gdp, probe, hsic = (counts.loc[(name, "naup")] for name in ("gdp_reference", "nonlinear_r2", "normalized_hsic_1"))
-    assert gdp["behind"] > 2 * gdp["ahead"]
-    assert probe["ahead"] > 5 * max(1, probe["behind"])
-    assert hsic["behind"] == 0
+    assert gdp["worse"] > 2 * gdp["better"]
+    assert probe["better"] > 5 * max(1, probe["worse"])
+    assert hsic["worse"] == 0
     meps = family(main_rows("reference"), measure="gdp_reference", summary="naup").query("dataset == 'meps'")
-    assert (meps["verdict"] == "behind").all()
-    assert (meps["verdict_corrected"] == "behind").all()
+    assert (meps["verdict"] == "worse").all()
+    assert (meps["verdict_corrected"] == "worse").all()
 
 
 def test_small_differences_are_often_resolved() -> None:

@@ -7,8 +7,7 @@ from functools import cache
 import pandas as pd
 import pytest
 
-from frhsic_core.paper.experiments.main_table import PARETO_METHODS
-from frhsic_core.paper.experiments.paired_tests import CONVENTIONS, family
+from frhsic_core.paper.experiments.main import CONVENTIONS, PARETO_METHODS, family
 from frhsic_core.paper.experiments.variants import BEST, DEFAULT, RETUNED, UNSEEN, best_rows, recommended
 from frhsic_core.paper.experiments.variants.tables import (
     MEASURES,
@@ -163,8 +162,8 @@ def compared(name: str, measure: str, against: str = "published") -> pd.DataFram
 def counted(name: str, measure: str, against: str = "published") -> pd.Series:
     """Return how often the setting is ahead and behind, by both tests."""
     found = compared(name, measure, against)
-    signed_rank = found["verdict"].value_counts().reindex(["ahead", "behind"], fill_value=0)
-    corrected = found["verdict_corrected"].value_counts().reindex(["ahead", "behind"], fill_value=0)
+    signed_rank = found["verdict"].value_counts().reindex(["better", "worse"], fill_value=0)
+    corrected = found["verdict_corrected"].value_counts().reindex(["better", "worse"], fill_value=0)
     return pd.concat([signed_rank, corrected.add_suffix("_corrected")])
 
 
@@ -172,22 +171,22 @@ def counted(name: str, measure: str, against: str = "published") -> pd.Series:
 @pytest.mark.parametrize("measure", FOUR)
 def test_the_picked_variant_is_ahead_of_most_rivals(against: str, measure: str) -> None:
     line = counted(CHOSEN, measure, against)
-    assert line["behind_corrected"] == 0
-    assert line["ahead_corrected"] >= 6
-    assert line["ahead"] > 5 * line["behind"] - 5
-    assert line["ahead"] >= 20
+    assert line["worse_corrected"] == 0
+    assert line["better_corrected"] >= 6
+    assert line["better"] > 5 * line["worse"] - 5
+    assert line["better"] >= 20
 
 
 def test_the_published_form_is_behind_more_often_than_ahead_by_gdp() -> None:
     old = counted("frhsic", "gdp_reference")
-    assert old["behind"] > old["ahead"]
-    assert old["behind_corrected"] > old["ahead_corrected"]
+    assert old["worse"] > old["better"]
+    assert old["worse_corrected"] > old["better_corrected"]
 
 
 def test_on_crime_alone_the_picked_variant_is_behind_four_rivals_by_gdp() -> None:
     assert CONVENTIONS["gdp_reference"] == "GDP, as in the paper"
     found = compared(CHOSEN, "gdp_reference")
-    behind = found[found["verdict"] == "behind"]
+    behind = found[found["verdict"] == "worse"]
     assert set(behind["dataset"]) == {"crime"}
     assert set(behind["rival"]) == {"dcor", "frem", "mmd_binned", "reg_gdp"}
 
@@ -195,24 +194,24 @@ def test_on_crime_alone_the_picked_variant_is_behind_four_rivals_by_gdp() -> Non
 def test_by_the_probe_the_picked_variant_is_behind_on_compas_alone() -> None:
     assert CONVENTIONS["nonlinear_r2"] == "nonlinear probe R²"
     found = compared(CHOSEN, "nonlinear_r2")
-    assert set(found.loc[found["verdict"] == "behind", "dataset"]) == {"compas"}
+    assert set(found.loc[found["verdict"] == "worse", "dataset"]) == {"compas"}
 
 
 def test_the_defaults_lead_by_the_probe_is_mostly_the_doing_of_its_narrow_z() -> None:
     wide = counted(DEFAULT.name, "nonlinear_r2")
     narrow = counted(DEFAULT.name, "nonlinear_r2", "narrow")
-    assert wide["ahead_corrected"] == 30
-    assert (narrow["ahead_corrected"], narrow["behind_corrected"]) == (5, 1)
+    assert wide["better_corrected"] == 30
+    assert (narrow["better_corrected"], narrow["worse_corrected"]) == (5, 1)
 
 
 @pytest.mark.parametrize("measure", FOUR)
 def test_among_narrow_rivals_the_default_is_ahead_more_often_than_behind(measure: str) -> None:
     found = counted(DEFAULT.name, measure, "narrow")
-    assert found["ahead"] > found["behind"]
+    assert found["better"] > found["worse"]
 
 
 def test_the_published_form_with_a_narrow_z_is_behind_most_rivals_by_gdp() -> None:
-    assert counted("frhsic:narrow", "gdp_reference", "narrow")["behind"] > 20
+    assert counted("frhsic:narrow", "gdp_reference", "narrow")["worse"] > 20
 
 
 def test_in_bad_company_two_methods_change_places(rows, fair) -> None:
@@ -240,19 +239,19 @@ def test_the_rule_gives_the_recommended_form() -> None:
 
 def test_the_recommended_form_is_significantly_behind_no_rival(judged: pd.DataFrame) -> None:
     own = judged.loc["recommended"]
-    assert own["behind"].sum() == 0
-    assert (own[["ahead", "undecided", "behind"]].sum(axis=1) == 30).all()
-    assert (own.loc["published", "ahead"] >= 14).all()
-    assert own.loc[("published", "nonlinear_r2"), "ahead"] == 30
-    assert own.loc["four dimensions", "ahead"].min() >= 10
+    assert own["worse"].sum() == 0
+    assert (own[["better", "not_significant", "worse"]].sum(axis=1) == 30).all()
+    assert (own.loc["published", "better"] >= 14).all()
+    assert own.loc[("published", "nonlinear_r2"), "better"] == 30
+    assert own.loc["four dimensions", "better"].min() >= 10
 
 
 def test_it_is_ahead_more_often_than_the_former_default(judged: pd.DataFrame) -> None:
-    assert (judged.loc["recommended", "ahead"] >= judged.loc["former default", "ahead"]).all()
-    assert judged.loc["former default", "behind"].sum() == 1
+    assert (judged.loc["recommended", "better"] >= judged.loc["former default", "better"]).all()
+    assert judged.loc["former default", "worse"].sum() == 1
 
 
 def test_several_scales_bring_no_significant_lead(judged: pd.DataFrame) -> None:
-    difference = judged.loc["multi-scale twin", "ahead"] - judged.loc["recommended", "ahead"]
+    difference = judged.loc["multi-scale twin", "better"] - judged.loc["recommended", "better"]
     assert difference.max() <= 1
-    assert judged.loc["multi-scale twin", "behind"].sum() == 0
+    assert judged.loc["multi-scale twin", "worse"].sum() == 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from frhsic_core.paper.experiments.paired_tests import family
+from frhsic_core.paper.experiments.main import family
 from frhsic_core.paper.experiments.presets import experiment_for
 from frhsic_core.paper.experiments.shared.paired import holm
 from frhsic_core.paper.experiments.variants import (

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from frhsic_core.paper.claims.answers import CHECKED, Answer, query
-from frhsic_core.paper.experiments.main_table import MAIN_METHODS, MIDDLE, PARETO_METHODS, pareto_table
+from frhsic_core.paper.experiments.main import MAIN_METHODS, MIDDLE, PARETO_METHODS, pareto_table
 from frhsic_core.paper.experiments.presets import GRIDS
 from frhsic_core.paper.runs.stored import book_folder, paper_table, reference_sweep
 

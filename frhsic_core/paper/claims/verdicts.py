@@ -312,7 +312,7 @@ def calibration() -> pd.DataFrame:
     from the other twenty splits; then the share of matched points and areas of the block outside. Were the intervals
     right, ``FALSE_RATE``.
     """
-    from frhsic_core.paper.experiments.main_table import MAIN_METHODS, frontiers, matched_draws
+    from frhsic_core.paper.experiments.main import MAIN_METHODS, frontiers, matched_draws
     from frhsic_core.paper.experiments.presets import DATASETS
 
     lines: Counter[tuple[str, str]] = Counter()

@@ -5,10 +5,10 @@ answers. A folder is used where one file would be too long: the plan and the mea
 tables and queries in ``tables``, calculations with torch in a module named after them. ``shared`` has what several
 experiments need.
 
-``def plan(preset)`` makes a module the experiment of its own name. ``def plan_NAME(preset)`` makes it the experiment
-NAME, so that a chapter can report several. ``measure`` and ``measure_unit`` are named in the same way. Experiments are
-found by these lines of their source: there is no list to extend, and nothing is imported before it is needed. Plans
-and the keys of stored rows contain the name of an experiment, and ``module_of`` turns it into code.
+The experiment has the name of its module. It has one stored table or several: ``def plan(preset)`` plans the table of
+the same name, ``def plan_NAME(preset)`` the table NAME. ``measure`` and ``measure_unit`` are named in the same way.
+Experiments are found by these lines of their source: there is no list to extend, and nothing is imported before it is
+needed. Plans and the keys of stored rows contain the name of a table, and ``module_of`` turns it into code.
 """
 
 from __future__ import annotations
@@ -19,13 +19,12 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
-__all__ = ["homes", "module_of", "query_modules"]
+__all__ = ["homes", "module_of", "query_modules", "tables_by_experiment"]
 
 _PLAN = re.compile(r"^def plan(?:_(\w+))?\(", re.MULTILINE)
-# The place of a module in ``frhsic reproduce``; modules without one come last, in alphabetical order.
-_ORDER = re.compile(r"^ORDER = (\d+)$", re.MULTILINE)
+# ``frhsic reproduce`` runs these first, since others read their tables. The remaining modules follow by name.
+_FIRST = ("main", "variants")
 _QUERY = re.compile(r"^@query\b", re.MULTILINE)
-_LAST = 1000
 
 
 @cache
@@ -42,19 +41,41 @@ def _sources() -> dict[str, str]:
 
 @cache
 def homes() -> dict[str, str]:
-    """Return the dotted module of every experiment by name, in the order in which ``frhsic reproduce`` runs them.
+    """Return the dotted module of every stored table by name, in the order in which ``frhsic reproduce`` runs them.
 
     Examples
     --------
     >>> homes()["multi_sensitive"]
     'frhsic_core.paper.experiments.eo_and_several'
     """
-    found = []
-    for module, text in _sources().items():
-        order = _ORDER.search(text)
-        place = int(order[1]) if order else _LAST
-        found += [(place, name or module.rpartition(".")[2], module) for name in _PLAN.findall(text)]
-    return {name: module for _, name, module in sorted(found, key=lambda line: line[0])}
+    found = {}
+    for module in sorted(_sources(), key=_rank):
+        for name in _PLAN.findall(_sources()[module]):
+            found[name or _short(module)] = module
+    return found
+
+
+def _short(module: str) -> str:
+    return module.rpartition(".")[2]
+
+
+def _rank(module: str) -> tuple[int, str]:
+    name = _short(module)
+    return (_FIRST.index(name) if name in _FIRST else len(_FIRST), name)
+
+
+def tables_by_experiment() -> dict[str, tuple[str, ...]]:
+    """Return the names of the stored tables of every experiment, in the order of :func:`homes`.
+
+    Examples
+    --------
+    >>> tables_by_experiment()["lambda_selection"]
+    ('lambda_selection', 'lambda_levels')
+    """
+    found: dict[str, list[str]] = {}
+    for table, module in homes().items():
+        found.setdefault(_short(module), []).append(table)
+    return {name: tuple(tables) for name, tables in found.items()}
 
 
 def query_modules() -> list[str]:
@@ -63,7 +84,7 @@ def query_modules() -> list[str]:
 
 
 def module_of(name: str) -> ModuleType | SimpleNamespace:
-    """Return ``plan``, ``measure`` and ``measure_unit`` of an experiment as attributes of one object.
+    """Return ``plan``, ``measure`` and ``measure_unit`` of a table as attributes of one object.
 
     Examples
     --------

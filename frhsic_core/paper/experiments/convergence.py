@@ -20,7 +20,6 @@ import numpy as np
 from frhsic_core.paper.claims.answers import TAIL, Answer, Interval, query, rows_of
 from frhsic_core.paper.runs.plan import Study, units_of
 
-ORDER = 9
 RHO = 0.5
 SIGMA = 1.0
 SIZES = (50, 100, 200, 500, 1_000, 2_000, 5_000)

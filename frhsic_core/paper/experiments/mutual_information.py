@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from frhsic_core.paper.claims.answers import RUNS, Answer, data_note, few_runs, joined, query, rows_of
-from frhsic_core.paper.experiments.main_table import pareto_table
+from frhsic_core.paper.experiments.main import pareto_table
 from frhsic_core.paper.experiments.presets import DATASETS, GRIDS, LIVE, METHODS, SPLITS, smoke
 from frhsic_core.paper.experiments.shared.paired import t_interval
 from frhsic_core.paper.runs.plan import Experiment, Task
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from frhsic_core.data.splits import SplitStack
     from frhsic_core.learning.stack import TrainedStack
 
-ORDER = 7
 NEIGHBOURS = 5
 
 ESTIMATES = labels(("mi_reference", "mi_strict", "mi_standardised", "mi_output", "mi_probe"))

@@ -6,14 +6,16 @@ import difflib
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
-from frhsic_core.paper.experiments import homes, module_of
+from frhsic_core.paper.experiments import homes, module_of, tables_by_experiment
 from frhsic_core.paper.runs.plan import Experiment, Settings, Study, Task
 from frhsic_core.registry import PAPER_METHODS as METHODS
 from frhsic_core.registry import SWEEP_DATASETS as DATASETS
 
 __all__ = [
-    "DATASETS", "EXPERIMENTS", "GRIDS", "LIVE", "METHODS", "PRESETS", "SPLITS", "experiment_for", "settings", "smoke",
+    "DATASETS", "EXPERIMENTS", "GRIDS", "LIVE", "METHODS", "PLANS", "PRESETS", "SPLITS", "experiment_for", "plans_for",
+    "settings", "smoke",
 ]  # fmt: skip
 
 PRESETS = ("smoke", "text", "full")
@@ -64,12 +66,37 @@ def smoke(
 
 
 def _plan(name: str, preset: str) -> Experiment | Study:
-    """Return the plan of an experiment, whose module is imported now."""
+    """Return the plan of a table, whose module is imported now."""
     plan: Experiment | Study = module_of(name).plan(preset)
     return plan
 
 
-EXPERIMENTS: dict[str, Callable[[str], Experiment | Study]] = {name: partial(_plan, name) for name in homes()}
+#: The tables of each experiment, and the plan of each table.
+EXPERIMENTS: dict[str, tuple[str, ...]] = tables_by_experiment()
+PLANS: dict[str, Callable[[str], Experiment | Study]] = {name: partial(_plan, name) for name in homes()}
+
+
+def plans_for(name: str, preset: str = "full", **restriction: Any) -> list[Experiment | Study]:
+    """Return the plans of all tables of an experiment, or the plan of the one table that is named.
+
+    ``restriction`` is passed to :func:`experiment_for`. Tables that cannot be restricted in this way are left out, as
+    long as one table can.
+
+    Examples
+    --------
+    >>> [plan.name for plan in plans_for("main")], [plan.name for plan in plans_for("main", datasets=("compas",))]
+    (['main', 'live'], ['main'])
+    """
+    plans = []
+    errors = []
+    for table in EXPERIMENTS.get(name, (name,)):
+        try:
+            plans.append(experiment_for(table, preset, **restriction))
+        except ValueError as error:
+            errors.append(error)
+    if not plans:
+        raise errors[0]
+    return plans
 
 
 def experiment_for(
@@ -81,7 +108,7 @@ def experiment_for(
     methods: tuple[str, ...] | None = None,
     splits: int | None = None,
 ) -> Experiment | Study:
-    """Return an experiment in a preset, restricted to some protocols, datasets, methods or splits.
+    """Return the plan of a table in a preset, restricted to some protocols, datasets, methods or splits.
 
     Models that a smaller selection trained are not trained again by a larger one.
 
@@ -90,13 +117,13 @@ def experiment_for(
     >>> len(experiment_for("main", "full", protocols=("reference",), splits=5).keys())
     1920
     """
-    if name not in EXPERIMENTS:
-        close = difflib.get_close_matches(name, EXPERIMENTS, n=1)
+    if name not in PLANS:
+        close = difflib.get_close_matches(name, [*EXPERIMENTS, *PLANS], n=1)
         hint = f" Did you mean {close[0]!r}?" if close else ""
         raise ValueError(f"There is no experiment {name!r}.{hint} There are: {', '.join(EXPERIMENTS)}.")
     if preset not in PRESETS:
         raise ValueError(f"preset is {preset!r}: choose one of {', '.join(PRESETS)}.")
-    experiment = EXPERIMENTS[name](preset)
+    experiment = PLANS[name](preset)
     if isinstance(experiment, Study):
         if protocols or datasets or methods or splits is not None:
             raise ValueError(

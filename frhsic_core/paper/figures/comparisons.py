@@ -22,19 +22,19 @@ from frhsic_core.paper.figures.plots import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-VERDICT_COLORS = {"ahead": OKABE_ITO["bluish green"], "behind": OKABE_ITO["vermillion"], "undecided": "#e8e8e8"}
+VERDICT_COLORS = {"better": OKABE_ITO["bluish green"], "worse": OKABE_ITO["vermillion"], "not_significant": "#e8e8e8"}
 # Used where only the signed-rank test, which assumes independent splits, finds a difference.
-PALE_COLORS = {"ahead": "#b3e2d5", "behind": "#f6d3b8", "undecided": "#e8e8e8"}
-WORDS = {"ahead": "better", "behind": "worse", "undecided": "no significant difference"}
+PALE_COLORS = {"better": "#b3e2d5", "worse": "#f6d3b8", "not_significant": "#e8e8e8"}
+WORDS = {"better": "better", "worse": "worse", "not_significant": "no significant difference"}
 
 
 # The segments of a bar: verdict of the corrected test, verdict of the signed-rank test, color and words.
 SEGMENTS = (
-    ("ahead", "ahead", VERDICT_COLORS["ahead"], "better"),
-    ("undecided", "ahead", PALE_COLORS["ahead"], "better by the signed-rank test only"),
-    ("undecided", "undecided", VERDICT_COLORS["undecided"], "not significant"),
-    ("undecided", "behind", PALE_COLORS["behind"], "worse by the signed-rank test only"),
-    ("behind", "behind", VERDICT_COLORS["behind"], "worse"),
+    ("better", "better", VERDICT_COLORS["better"], "better"),
+    ("not_significant", "better", PALE_COLORS["better"], "better by the signed-rank test only"),
+    ("not_significant", "not_significant", VERDICT_COLORS["not_significant"], "not significant"),
+    ("not_significant", "worse", PALE_COLORS["worse"], "worse by the signed-rank test only"),
+    ("worse", "worse", VERDICT_COLORS["worse"], "worse"),
 )
 
 
@@ -63,7 +63,7 @@ def draw_forest(
             part = table[table["dataset"] == dataset].set_index("rival")
             unit = 1.0 if scale is None else scale[title][dataset]
             for line in part.itertuples():
-                significant = line.verdict_corrected != "undecided"
+                significant = line.verdict_corrected != "not_significant"
                 color = VERDICT_COLORS[line.verdict_corrected] if significant else OKABE_ITO["gray"]
                 half = line.half if "half" in part else corrected_half_width(line.sd, line.splits)
                 axis.errorbar(
@@ -79,9 +79,9 @@ def draw_forest(
             axis.grid(axis="x", linewidth=0.4, alpha=0.5)
         axes[-1, column].set_xlabel(xlabel if isinstance(xlabel, str) else xlabel[title], fontsize=9)
     marks = [
-        Line2D([], [], color=VERDICT_COLORS["ahead"], marker="o", label="FRHSIC significantly better"),
+        Line2D([], [], color=VERDICT_COLORS["better"], marker="o", label="FRHSIC significantly better"),
         Line2D([], [], color=OKABE_ITO["gray"], marker="o", markerfacecolor="white", label="not significant"),
-        Line2D([], [], color=VERDICT_COLORS["behind"], marker="o", label="FRHSIC significantly worse"),
+        Line2D([], [], color=VERDICT_COLORS["worse"], marker="o", label="FRHSIC significantly worse"),
     ]
     figure.legend(handles=marks, loc="lower center", ncol=3, frameon=False, fontsize=9)
     figure.tight_layout(rect=(0, 0.32 / figure.get_figheight(), 1, 1))
@@ -100,7 +100,8 @@ def verdict_segments(table: pd.DataFrame) -> list[int]:
 
     Examples
     --------
-    >>> verdict_segments(pd.DataFrame({"verdict_corrected": ["ahead", "undecided"], "verdict": ["ahead", "behind"]}))
+    >>> cautious, plain = ["better", "not_significant"], ["better", "worse"]
+    >>> verdict_segments(pd.DataFrame({"verdict_corrected": cautious, "verdict": plain}))
     [1, 0, 0, 1, 0]
     """
     counts = [
@@ -156,7 +157,7 @@ def draw_verdicts(tables: Mapping[str, pd.DataFrame]) -> Figure:
     for axis, (title, table) in zip(axes.flat, tables.items(), strict=False):
         for line in table.itertuples():
             x, y = rivals.index(line.rival), order.index(line.dataset)
-            cautious = line.verdict_corrected != "undecided"
+            cautious = line.verdict_corrected != "not_significant"
             color = VERDICT_COLORS[line.verdict_corrected] if cautious else PALE_COLORS[line.verdict]
             axis.add_patch(Rectangle((x, y), 1, 1, facecolor=color, edgecolor="white", linewidth=1.5))
             if cautious:
@@ -171,10 +172,10 @@ def draw_verdicts(tables: Mapping[str, pd.DataFrame]) -> Figure:
         axis.tick_params(length=0)
         axis.spines[:].set_visible(False)
         axis.set_title(title, fontsize=11)
-    sides = ("ahead", "behind")
+    sides = ("better", "worse")
     key = [Patch(facecolor=VERDICT_COLORS[v], edgecolor="black", label=f"{WORDS[v]}, corrected test") for v in sides]
     key += [Patch(facecolor=PALE_COLORS[v], label=f"{WORDS[v]}, signed-rank test only") for v in sides]
-    key.append(Patch(facecolor=PALE_COLORS["undecided"], label=WORDS["undecided"]))
+    key.append(Patch(facecolor=PALE_COLORS["not_significant"], label=WORDS["not_significant"]))
     figure.tight_layout()
     if len(tables) < axes.size:
         axes.flat[len(tables)].legend(handles=key, loc="center", frameon=False, fontsize=9.5)

@@ -15,7 +15,7 @@ from scipy import stats
 from frhsic_core.paper.claims import answers
 from frhsic_core.paper.claims import verdicts as module
 from frhsic_core.paper.claims.answers import Answer, NotRun, few_runs, one_run, predicted, weights
-from frhsic_core.paper.experiments import main_table, presets
+from frhsic_core.paper.experiments import main, presets
 from frhsic_core.paper.experiments.shared.pareto import Frontiers
 
 RUNS = np.array([0.3, 1.1, -0.4, 0.9])
@@ -124,7 +124,7 @@ def normal_sweep(*_: object) -> Frontiers:
     """Return a sweep without structure: 25 independent splits of every method, all within the band."""
     rng = np.random.default_rng(normal_sweep.seed)
     normal_sweep.seed += 1
-    methods = main_table.MAIN_METHODS
+    methods = main.MAIN_METHODS
     shape = (len(methods), 3, 25)
     dependence = 0.5 + 0.01 * rng.normal(size=shape) + np.array([0.4, 0.2, 0.0])[:, None]
     lams = np.tile([1.0, 10.0, 100.0], (len(methods), 1))
@@ -134,10 +134,10 @@ def normal_sweep(*_: object) -> Frontiers:
 
 def test_the_rule_errs_as_often_as_it_says_on_normal_runs(monkeypatch) -> None:
     normal_sweep.seed = 0
-    monkeypatch.setattr(main_table, "frontiers", normal_sweep)
+    monkeypatch.setattr(main, "frontiers", normal_sweep)
     monkeypatch.setattr(presets, "DATASETS", ("one", "two", "three"))
     found = module.calibration.__wrapped__()
-    methods = len(main_table.MAIN_METHODS)
+    methods = len(main.MAIN_METHODS)
     assert set(found["judged"]) == {2 * 3 * 15 * methods}
     for name in ("performance", "GDP"):
         assert module.FALSE_RATE / 2 < found.loc[name, "share"] < 2 * module.FALSE_RATE

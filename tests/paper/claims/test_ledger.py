@@ -31,8 +31,7 @@ from frhsic_core.paper.claims import (
 from frhsic_core.paper.claims import verdicts as module
 from frhsic_core.paper.claims.answers import Answer, queries, query, rows_of, weights
 from frhsic_core.paper.claims.rules import RULES, half_unit, parsed
-from frhsic_core.paper.experiments.main_table import frontiers, matched_draws
-from frhsic_core.paper.experiments.paired_tests import FIVE_RANGE
+from frhsic_core.paper.experiments.main import FIVE_RANGE, frontiers, matched_draws
 from frhsic_core.paper.runs.stored import book_folder
 
 QUERIES = queries()

@@ -12,7 +12,7 @@ import pytest
 
 import frhsic_core.paper as paper
 from frhsic_core.paper.experiments import homes, module_of, query_modules
-from frhsic_core.paper.experiments.presets import EXPERIMENTS, experiment_for
+from frhsic_core.paper.experiments.presets import EXPERIMENTS, PLANS, experiment_for, plans_for
 from frhsic_core.paper.runs.plan import Experiment
 
 FOLDER = Path(paper.__file__).parent
@@ -20,8 +20,6 @@ SLICE = textwrap.dedent(
     """
     from frhsic_core.paper.claims.answers import Answer, query
     from frhsic_core.paper.runs.plan import Experiment, Task
-
-    ORDER = 0
 
     def plan(preset):
         return Experiment("brand_new", (Task("synthetic", "text", "text"),), ("unfair",), (), (42,))
@@ -46,7 +44,7 @@ def test_a_new_module_is_found_without_a_list(tmp_path: Path) -> None:
     script = (
         "import frhsic_core; from frhsic_core.paper.experiments.presets import EXPERIMENTS, experiment_for\n"
         f"assert frhsic_core.__file__.startswith({str(tmp_path)!r})\n"
-        "assert list(EXPERIMENTS)[:2] == ['brand_new', 'brand_new_live'], list(EXPERIMENTS)\n"
+        "assert EXPERIMENTS['brand_new'] == ('brand_new', 'brand_new_live'), EXPERIMENTS\n"
         "assert experiment_for('brand_new_live', 'text').name == 'brand_new'\n"
         "from frhsic_core.paper.claims.verdicts import answer_of\n"
         "assert answer_of('brand_new_answer', '{}').values == {'any': 7.0}"
@@ -55,12 +53,23 @@ def test_a_new_module_is_found_without_a_list(tmp_path: Path) -> None:
 
 
 def test_names_keep_their_order_and_resolve() -> None:
-    assert list(EXPERIMENTS) == list(homes())
+    assert list(PLANS) == list(homes())
     assert list(homes())[:3] == ["main", "live", "variants"]
+    assert [table for tables in EXPERIMENTS.values() for table in tables] == list(homes())
+    assert list(EXPERIMENTS)[2:] == sorted(list(EXPERIMENTS)[2:])
     for name in homes():
         assert callable(module_of(name).plan)
         for preset in ("smoke", "text", "full"):
             assert experiment_for(name, preset).keys()
+
+
+def test_an_experiment_has_its_tables_and_a_table_can_be_named_alone() -> None:
+    assert [plan.name for plan in plans_for("lambda_selection")] == ["lambda_selection", "lambda_levels"]
+    assert [plan.name for plan in plans_for("lambda_levels")] == ["lambda_levels"]
+    # A restriction leaves out the tables that it does not concern, and is refused if it concerns none.
+    assert [plan.name for plan in plans_for("lambda_selection", datasets=("crime",))] == ["lambda_selection"]
+    with pytest.raises(ValueError, match="dataset nowhere"):
+        plans_for("lambda_selection", datasets=("nowhere",))
 
 
 def test_a_name_is_resolved_to_its_code() -> None:
@@ -83,9 +92,9 @@ def test_every_measurement_that_a_plan_names_exists() -> None:
 
 def test_finding_and_planning_import_no_torch() -> None:
     script = (
-        "import sys; from frhsic_core.paper.experiments.presets import EXPERIMENTS\n"
+        "import sys; from frhsic_core.paper.experiments.presets import PLANS\n"
         "assert 'scipy' not in sys.modules\n"
-        "[build('full') for build in EXPERIMENTS.values()]\n"
+        "[build('full') for build in PLANS.values()]\n"
         "from frhsic_core.paper.claims.answers import queries; queries()\n"
         "assert 'torch' not in sys.modules"
     )

@@ -173,7 +173,7 @@ def fabricated() -> pd.DataFrame:
 def test_arms_are_compared_split_by_split_with_scipy_s_test() -> None:
     rows = fabricated()
     table = compare_arms(rows, "a", "b", column="gdp", lams=(1.0, 10.0)).set_index("lam")
-    assert table["verdict"].to_dict() == {1.0: "undecided", 10.0: "a"}
+    assert table["verdict"].to_dict() == {1.0: "not_significant", 10.0: "a"}
     a, b = (rows[(rows["arm"] == arm) & (rows["lam"] == 10.0)]["gdp"].to_numpy() for arm in "ab")
     assert table.loc[10.0, "p"] == pytest.approx(stats.wilcoxon(a, b).pvalue)
     assert table.loc[10.0, "mean"] == pytest.approx(0.1)
@@ -183,7 +183,7 @@ def test_arms_are_compared_split_by_split_with_scipy_s_test() -> None:
         expected = sorted([min(1.0, 2 * low), min(1.0, max(2 * low, high))])
         assert sorted(table[adjusted]) == pytest.approx(expected)
     half = compare_arms(rows, "a", "b", column="gdp", lams=(10.0,), second_scale=0.5)
-    assert half["verdict"].tolist() == ["undecided"]
+    assert half["verdict"].tolist() == ["not_significant"]
     assert half["mean"].iloc[0] == pytest.approx(0.0, abs=1e-12)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from frhsic_core.paper.experiments.main_table import (
+from frhsic_core.paper.experiments.main import (
     DEPENDENCE,
     areas_by_measure,
     beside_paper,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from frhsic_core.paper.experiments.paired_tests import (
+from frhsic_core.paper.experiments.main import (
     per_split,
 )
 from frhsic_core.paper.experiments.shared.paired import (

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from frhsic_core.paper.experiments.main_table import MAIN_METHODS, PARETO_METHODS, pareto_table
+from frhsic_core.paper.experiments.main import MAIN_METHODS, PARETO_METHODS, pareto_table
 from frhsic_core.paper.experiments.presets import GRIDS
 from frhsic_core.paper.experiments.shared.pareto import (
     Frontiers,

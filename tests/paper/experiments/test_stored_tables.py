@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from frhsic_core.paper.experiments import bandwidth_policies, parity_gap_bounds, reference_check, training_step
-from frhsic_core.paper.experiments.presets import EXPERIMENTS, PRESETS, experiment_for
+from frhsic_core.paper.experiments.presets import PLANS, PRESETS, experiment_for
 from frhsic_core.paper.runs import jobs
 from frhsic_core.paper.runs.runner import run_experiment
 from frhsic_core.paper.runs.store import Part, ResultStore
@@ -19,7 +19,7 @@ TABLES = sorted(path.stem for path in book_folder("results").iterdir() if path.s
 
 
 def test_every_stored_table_belongs_to_an_experiment() -> None:
-    planned = {experiment_for(name, preset).name for name in EXPERIMENTS for preset in PRESETS}
+    planned = {experiment_for(name, preset).name for name in PLANS for preset in PRESETS}
     assert set(TABLES) <= planned
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from frhsic_core.paper.experiments.main_table import pareto_table
+from frhsic_core.paper.experiments.main import pareto_table
 from frhsic_core.paper.experiments.shared.paired import corrected_half_width
 from frhsic_core.paper.figures import comparisons as plots_comparisons
 from frhsic_core.paper.figures import plots
@@ -84,10 +84,10 @@ def test_letters_keep_their_size_on_the_page() -> None:
 def verdicts() -> pd.DataFrame:
     """One family: decided by both tests, by one, by none."""
     lines = [
-        ("adult", "frem", 0.2, "ahead", "ahead"),
-        ("adult", "reg_gdp", -0.1, "behind", "undecided"),
-        ("acs_income", "frem", 0.05, "undecided", "undecided"),
-        ("acs_income", "reg_gdp", -0.3, "behind", "behind"),
+        ("adult", "frem", 0.2, "better", "better"),
+        ("adult", "reg_gdp", -0.1, "worse", "not_significant"),
+        ("acs_income", "frem", 0.05, "not_significant", "not_significant"),
+        ("acs_income", "reg_gdp", -0.3, "worse", "worse"),
     ]
     table = pd.DataFrame(lines, columns=["dataset", "rival", "median", "verdict", "verdict_corrected"])
     return table.assign(mean=table["median"], sd=0.1, splits=25)
@@ -111,7 +111,7 @@ def test_bars_count_every_comparison_once() -> None:
     figure = plots_comparisons.draw_counts({"text": {"GDP": verdicts()}})
     assert [patch.get_width() for patch in figure.axes[0].patches] == [1, 0, 1, 1, 1]
     with pytest.raises(ValueError, match="corrected test"):
-        plots_comparisons.verdict_segments(verdicts().assign(verdict="undecided"))
+        plots_comparisons.verdict_segments(verdicts().assign(verdict="not_significant"))
 
 
 def test_a_frontier_ends_below_unfair_and_marks_what_leaves() -> None:
@@ -138,7 +138,7 @@ def test_verdicts_tell_the_two_tests_apart() -> None:
     figure = plots_comparisons.draw_verdicts({"GDP": verdicts()})
     cells = {(p.get_x(), p.get_y()): p.get_facecolor() for p in figure.axes[0].patches if p.get_width() == 1}
     assert cells == {
-        (0, 0): colors["ahead"], (1, 0): pale["behind"], (0, 1): pale["undecided"], (1, 1): colors["behind"],
+        (0, 0): colors["better"], (1, 0): pale["worse"], (0, 1): pale["not_significant"], (1, 1): colors["worse"],
     }  # fmt: skip
     assert [text.get_text() for text in figure.axes[0].texts] == ["+0.20", "−0.10", "+0.05", "−0.30"]
 
@@ -181,7 +181,7 @@ def test_figures_come_from_the_store_without_torch(tiny: Experiment, tiny_store,
     script = (
         "import sys, matplotlib; matplotlib.use('Agg')\n"
         "from frhsic_core.paper.runs.store import ResultStore\n"
-        "from frhsic_core.paper.experiments.main_table import pareto_table\n"
+        "from frhsic_core.paper.experiments.main import pareto_table\n"
         "from frhsic_core.cli import experiments as commands\n"
         "from frhsic_core.paper.figures import plots\n"
         "rows = ResultStore(sys.argv[1], 'tiny').read()\n"

@@ -26,7 +26,6 @@ from frhsic_core.paper.runs.plan import Experiment, Study, Task, units_of
 if TYPE_CHECKING:
     from torch import Tensor
 
-ORDER = 11
 LAMS = (0.1, 1.0, 10.0, 100.0, 1000.0)
 SUBSAMPLE = 1500  # rows of the paper's two figures; of the first a fifth tests
 CUTOFF = 1e-6

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from frhsic_core.data.splits import SplitStack
     from frhsic_core.learning.stack import TrainedStack
 
-ORDER = 3
 # The text names four λ. The released script of equal opportunity has 5 as well, that of several attributes all seven.
 
 GRIDS = {"text": (0.1, 1.0, 10.0, 50.0), "full": (0.1, 1.0, 5.0, 10.0, 50.0, 100.0, 500.0)}

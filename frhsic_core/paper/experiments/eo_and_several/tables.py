@@ -55,7 +55,7 @@ def compare_arms(
 
     ``second_scale`` is the λ of the second arm in units of the first's: 0.5 compares a sum of two criteria at equal
     weight. A line has both means, the fields of :class:`~frhsic_core.paper.experiments.shared.paired.Paired`,
-    ``p_holm`` and ``verdict``, which is the arm that is ahead at 5 % after Holm, or ``"undecided"``;
+    ``p_holm`` and ``verdict``, which is the arm that is ahead at 5 % after Holm, or ``"not_significant"``;
     ``p_corrected_holm`` is the same adjustment of the corrected resampled t-test, which allows for splits that share
     rows and is the stricter of the two.
     """
@@ -68,7 +68,7 @@ def compare_arms(
         pairs.append(({"lam": lam, "first": a.mean(), "second": b.mean()}, a.to_numpy(), b.to_numpy()))
     table = compare_all(pairs, higher=False)
     ahead = np.where(table["effect"] > 0, first, second)
-    return table.assign(verdict=np.where(table["p_holm"] < 0.05, ahead, "undecided"))
+    return table.assign(verdict=np.where(table["p_holm"] < 0.05, ahead, "not_significant"))
 
 
 def matched_arms(rows: pd.DataFrame, arms: Sequence[str], *, column: str, band: float = BAND) -> pd.DataFrame:

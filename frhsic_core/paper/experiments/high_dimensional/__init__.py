@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from frhsic_core.data.splits import SplitStack
     from frhsic_core.learning.stack import TrainedStack
 
-ORDER = 10
 COORDINATES = (1, 2, 3, 4, 5, 8, 12)
 #: Rows of a sample, and how many samples: one estimate of EIPM takes n² exponentials for each of its bandwidths.
 SIZES = {256: 200, 500: 100, 1_000: 48, 2_000: 24}

@@ -31,7 +31,6 @@ from frhsic_core.paper.experiments.how_fast.implementations import TRACE as TRAC
 from frhsic_core.paper.experiments.how_fast.timing import first_call_alone, first_call_of, one_thread, timed
 from frhsic_core.paper.runs.plan import Settings, Study, units_of
 
-ORDER = 9
 MILLION = 1_000_000
 # The matrices of fewer samples are too small to be seen in the memory of a process.
 ALONE = 1_000

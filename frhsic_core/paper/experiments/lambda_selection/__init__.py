@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from frhsic_core.data.splits import SplitStack
     from frhsic_core.learning.stack import TrainedStack
 
-ORDER = 4
 FRACTIONS = (0.7, 0.15, 0.15)
 # The paper's experiment has three splits, 42 to 44.
 SPLITS = {"text": tuple(range(42, 45)), "full": tuple(range(42, 52))}

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from frhsic_core.data.dataset import Dataset
     from frhsic_core.learning.penalties import Penalty
 
-ORDER = 8
 SIZES = (500, 1_000, 2_000, 5_000, 10_000, 20_000)
 FULL = (256, 512, 1_024, 2_048, 4_096, 8_192)
 DIMENSIONS = (1, 2, 3, 4, 5)

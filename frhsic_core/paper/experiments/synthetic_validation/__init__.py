@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from frhsic_core.data.splits import SplitStack
     from frhsic_core.learning.stack import TrainedStack
 
-ORDER = 5
 SIGNALS = ("paper", "strong")
 ROWS = 5000
 DRAWS = 25

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from frhsic_core.learning.stack import TrainedStack
     from frhsic_core.paper.experiments.transfer.fresh_heads import Prediction
 
-ORDER = 6
 HEADS = ("linear", "mlp", "forest", "svm")
 LAMS = (10.0, 100.0)
 # FRHSIC where neither scale nor bandwidth can be evaded, with the head's output penalised as well.

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     import numpy as np
     from torch import Tensor
 
-ORDER = 2
 BASE: dict[str, Any] = {
     "estimator": "normalized",
     "scale": "standardize",

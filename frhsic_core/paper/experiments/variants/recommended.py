@@ -43,7 +43,6 @@ from frhsic_core.paper.experiments.variants import (
 from frhsic_core.paper.runs.plan import Experiment, Task
 from frhsic_core.registry import PARETO_METHODS
 
-ORDER = 3
 MEASURES = ("gdp_reference", "gdp_sample", "nonlinear_r2")
 RIVALS = (
     *(method for method in PARETO_METHODS if method != "frhsic"),
@@ -172,9 +171,9 @@ def comparisons() -> pd.DataFrame:
 
     Each form is compared with the six published rivals, and with the six with a Z of four dimensions, by each measure;
     Holm's correction over the thirty comparisons of such a family. The columns are those of
-    :func:`frhsic_core.paper.experiments.paired_tests.family`, with ``form``, ``measure`` and ``against``.
+    :func:`frhsic_core.paper.experiments.main.family`, with ``form``, ``measure`` and ``against``.
     """
-    from frhsic_core.paper.experiments.paired_tests import family
+    from frhsic_core.paper.experiments.main import family
     from frhsic_core.paper.runs.stored import stored_rows
 
     best = stored_rows("variants_best")
@@ -196,10 +195,10 @@ def verdicts(table: pd.DataFrame) -> pd.DataFrame:
     groups = table.groupby(["form", "against", "measure"], sort=False)
     columns = {
         word: groups["verdict_corrected"].apply(lambda found, word=word: int((found == word).sum()))
-        for word in ("ahead", "undecided", "behind")
+        for word in ("better", "not_significant", "worse")
     }
     unseen = table[~table["dataset"].isin(CHOICE_DATASETS)].groupby(["form", "against", "measure"], sort=False)
-    for word in ("ahead", "behind"):
+    for word in ("better", "worse"):
         found = unseen["verdict_corrected"].apply(lambda found, word=word: int((found == word).sum()))
         columns[f"{word}, unseen"] = found
     return pd.DataFrame(columns)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from frhsic_core.paper.experiments.main_table import PARETO_METHODS, extremes
-from frhsic_core.paper.experiments.paired_tests import CONVENTIONS, family, verdict_counts
+from frhsic_core.paper.experiments.main import CONVENTIONS, extremes, family, verdict_counts
 from frhsic_core.paper.experiments.presets import experiment_for
 from frhsic_core.paper.experiments.shared.pareto import sweeps_of
 from frhsic_core.paper.experiments.variants import (
@@ -22,6 +21,7 @@ from frhsic_core.paper.experiments.variants import (
 from frhsic_core.paper.runs.plan import Experiment
 from frhsic_core.paper.runs.store import ResultStore
 from frhsic_core.paper.runs.stored import book_folder, stored_rows
+from frhsic_core.registry import PARETO_METHODS
 
 # GDP as the paper computes it and as it defines it; then the representation, by a probe and by the criterion itself.
 MEASURES = ("gdp_reference", "gdp_sample", "nonlinear_r2", "normalized_hsic_1")
