@@ -75,7 +75,12 @@ def test_stack_of_25_equals_25_runs(name: str) -> None:
             [*alone.model.named_parameters(), *alone.penalty.named_parameters()],
             strict=True,
         ):
-            torch.testing.assert_close(stack[i], lone[0], rtol=0, atol=1e-9, msg=lambda m, key=key: f"{key}: {m}")
+            # A bias of a unit that is linear on all rows shifts the adversary's output, which is standardized: its
+            # gradient is zero up to the rounding of a sum over the batch, and Adam divides this by 1e-8 in every step.
+            idle = together.step.learning_rate * BATCH * torch.finfo(torch.float64).eps / 1e-8
+            shifts = key.startswith(("reader", "witness")) and key.endswith("bias")
+            atol = 1e-9 + shifts * idle * together.epoch * together.steps_per_epoch
+            torch.testing.assert_close(stack[i], lone[0], rtol=0, atol=atol, msg=lambda m, key=key: f"{key}: {m}")
         assert_same_history(together, i, alone)
 
 
