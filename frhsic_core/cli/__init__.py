@@ -39,7 +39,6 @@ def command() -> typer.Typer:
     importlib.import_module("frhsic_core.cli.audit").register(app)
     importlib.import_module("frhsic_core.cli.statements").register(app)
     importlib.import_module("frhsic_core.cli.experiments").register(app)
-    importlib.import_module("frhsic_core.cli.bench").register(app)
     return app
 
 

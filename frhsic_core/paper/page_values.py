@@ -165,7 +165,7 @@ def runtime_values() -> dict[str, Any]:
 
     ``loop``: as in the released code (FREM loops over all rows); ``product``: both in this library's form.
     """
-    rows = stored_rows("runtime")
+    rows = stored_rows("cost")
     rows = rows[(rows["part"] == "epoch") & (rows["mode"] == "eager") & (rows["n"] == 20_000)]
     seconds = rows.groupby(["device", "method", "form"])["seconds"].median()
     gpu = seconds["cuda"]

@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 from frhsic_core.paper import page_values
+from frhsic_core.paper.experiments.cost.tables import speed_up
 from frhsic_core.paper.experiments.main import family, headline
-from frhsic_core.paper.experiments.runtime.tables import speed_up
 from frhsic_core.paper.experiments.shared.pareto import Frontiers, named
 from frhsic_core.paper.experiments.variants.recommended import RECOMMENDED, RIVALS, rival_rows
 from frhsic_core.paper.runs.stored import stored_rows
@@ -110,7 +110,7 @@ def test_recommended_values_are_those_of_single_families_and_fit_the_words() -> 
 
 
 def test_times_are_compared_like_with_like() -> None:
-    rows, times = stored_rows("runtime"), page_values.runtime_values()["runtime"]
+    rows, times = stored_rows("cost"), page_values.runtime_values()["runtime"]
     own = {"library, all anchors": ("frhsic", "library"), "loop, all anchors": ("frhsic", "plain, centred")}
     for name, form, device in (
         ("loop", "loop, all anchors", "cuda"),

@@ -20,7 +20,7 @@ import frhsic_core.paper.claims as ledger_module
 from frhsic_core import atomic_files
 from frhsic_core.cli.experiments import register
 from frhsic_core.paper.experiments import presets
-from frhsic_core.paper.experiments.how_fast import timing
+from frhsic_core.paper.experiments.cost import libraries
 from frhsic_core.paper.runs import runner
 from frhsic_core.paper.runs.plan import Experiment, Study, Task
 from frhsic_core.paper.runs.result_files import sha256, write_sidecar
@@ -87,7 +87,7 @@ def test_reproduce_runs_everything_and_keeps_its_time(small, tmp_path, monkeypat
     monkeypatch.setitem(presets.EXPERIMENTS, "main", ("main", "live"))
     for name, plan in presets.PLANS.items():
         monkeypatch.setitem(presets.PLANS, name, lambda preset, plan=plan: least(plan(preset)))
-    monkeypatch.setattr(timing, "PATIENCE", 0.0)  # no time is measured twice
+    monkeypatch.setattr(libraries, "PATIENCE", 0.0)  # no time is measured twice
     done = small.invoke(app, ["reproduce", "--preset", "smoke", "--device", "cpu"])
     assert done.exit_code == 0, done.output
     written = {

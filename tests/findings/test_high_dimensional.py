@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from frhsic_core.paper.experiments.runtime.tables import seconds_table, speed_up
+from frhsic_core.paper.experiments.cost.tables import seconds_table, speed_up
 from frhsic_core.paper.runs.stored import stored_rows
 
 DIMENSIONS = range(1, 6)
@@ -18,7 +18,7 @@ EIPM = ("eipm", "0.5")
 
 @pytest.fixture(scope="module")
 def timed() -> pd.DataFrame:
-    return stored_rows("runtime")
+    return stored_rows("cost")
 
 
 @pytest.fixture(scope="module")

@@ -24,9 +24,9 @@ def test_stored_errors_say_what_the_chapter_says() -> None:
 
 
 def test_stored_times_are_flat_in_the_dimension() -> None:
-    from frhsic_core.paper.experiments.runtime.tables import seconds_table, speed_up
+    from frhsic_core.paper.experiments.cost.tables import seconds_table, speed_up
 
-    rows = stored_rows("runtime")
+    rows = stored_rows("cost")
     times = seconds_table(rows, part="dimension", by="d")
     gpu = times[times["device"] == "cuda"].pivot(index=["mode", "method", "form"], columns="d", values="median")
     assert gpu.notna().all(axis=None)

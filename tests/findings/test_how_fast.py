@@ -5,7 +5,8 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from frhsic_core.paper.experiments.how_fast import FORMS, OURS, TRACE, ratios, smallest_seconds
+from frhsic_core.paper.experiments.cost.libraries import OURS, PENALTIES, TRACE
+from frhsic_core.paper.experiments.cost.tables import ratios, smallest_seconds
 from frhsic_core.paper.experiments.levels_and_power import FACTORS, LAWS, level_interval, rates
 from frhsic_core.paper.runs.stored import stored_rows
 
@@ -15,12 +16,12 @@ GRADIENT = f"{OURS}, with gradient"
 
 @pytest.fixture(scope="module")
 def cpu() -> pd.DataFrame:
-    return stored_rows("bench_cpu")
+    return stored_rows("cost").query("device == 'cpu' and implementation.notna()")
 
 
 @pytest.fixture(scope="module")
 def gpu() -> pd.DataFrame:
-    return stored_rows("bench_gpu")
+    return stored_rows("cost").query("device == 'cuda' and implementation.notna()")
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +73,7 @@ def test_the_trace_on_a_gpu_takes_more_than_200_times_as_long(gpu) -> None:
 
 
 def test_the_forms_of_a_training_step(cpu, gpu) -> None:
-    many = ratios(gpu, "training", to=next(iter(FORMS))).set_index(["d", "implementation"])["ratio"]
+    many = ratios(gpu, "training", to=next(iter(PENALTIES))).set_index(["d", "implementation"])["ratio"]
     whitened = ["FRHSIC, whitened", "FRHSIC, whitened, on Z and output"]
     assert (many[4] < 2.0).all()
     assert (many[50].drop(whitened) < 2.0).all()
@@ -81,7 +82,7 @@ def test_the_forms_of_a_training_step(cpu, gpu) -> None:
     order = ["no penalty", "FRHSIC, fixed bandwidth", "FRHSIC, bandwidth of every batch", "FRHSIC, standardized"]
     added = many[50][[*order, whitened[0]]].diff()
     assert added.idxmax() == whitened[0]
-    one = ratios(cpu, "training", to=next(iter(FORMS)))
+    one = ratios(cpu, "training", to=next(iter(PENALTIES)))
     assert {4, 50} == set(one["d"])
     assert (one["ratio"] < 4.0).all()
 

@@ -178,9 +178,9 @@ def test_another_methods_number_is_rarely_reproduced(label: str) -> None:
 
 def test_a_study_setting_is_read_from_its_rows() -> None:
     ask = QUERIES["row_setting"]
-    assert ask(experiment="runtime", name="n", end="max", where={"part": "epoch"}).values["any"] == 20_000
+    assert ask(experiment="cost", name="n", end="max", where={"part": "epoch"}).values["any"] == 20_000
     with pytest.raises(ValueError, match="one value"):
-        ask(experiment="runtime", name="n", end="only", where={"part": "epoch"})
+        ask(experiment="cost", name="n", end="only", where={"part": "epoch"})
 
 
 def test_settings_are_not_read_from_plans() -> None:

@@ -166,7 +166,7 @@ def dataset_fact(dataset: str, what: str, printed: str) -> str:
 
 
 def cost_order(forms: list[str], printed: str) -> str:
-    rows = pd.read_csv(BOOK / "results" / "runtime.csv", low_memory=False)
+    rows = pd.read_csv(BOOK / "results" / "cost.csv", low_memory=False)
     rows = rows[(rows["part"] == "operations") & (rows["n"] <= 4096) & rows["anchors"].isna()]
     wanted = [float(part.partition("^")[2][0]) for part in printed.split(" vs ")]
     for form, power in zip(forms, wanted, strict=True):

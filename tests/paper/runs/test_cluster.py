@@ -46,6 +46,6 @@ def test_a_killed_worker_costs_no_row(tmp_path, tiny: Experiment, tiny_store: Re
 def test_what_a_cluster_cannot_do_is_refused(tmp_path, tiny: Experiment) -> None:
     store = ResultStore(tmp_path, "tiny")
     with pytest.raises(ValueError, match="--dask"):
-        run_experiment(Study("s", "runtime", ()), store, dask="tcp://nowhere:1")
+        run_experiment(Study("s", "cost", ()), store, dask="tcp://nowhere:1")
     with pytest.raises(ValueError, match="--minutes"):
         run_experiment(tiny, store, dask="tcp://nowhere:1", minutes=1.0)

@@ -1,7 +1,7 @@
 """A vector S: what it does to the estimators, to the power of a test, and to what training reaches.
 
 The paper's appendix on high-dimensional attributes (``sec:highdim_S``) compares times (they are in
-:mod:`frhsic_core.paper.experiments.runtime`, part ``dimension``) and says that the conditional route loses
+:mod:`frhsic_core.paper.experiments.cost`, part ``dimension``) and says that the conditional route loses
 statistically. Units of part
 
 - ``error``: estimators of HSIC and of the conditional integral against exact values, S Gaussian with p coordinates;
@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from frhsic_core.paper.experiments.cost import ADULT_ROWS, DIMENSIONS, LAM, SIGMA_S, SMOOTHING, attributes
 from frhsic_core.paper.experiments.presets import settings
-from frhsic_core.paper.experiments.runtime import ADULT_ROWS, DIMENSIONS, LAM, SIGMA_S, SMOOTHING, attributes
 from frhsic_core.paper.runs.jobs import Samples, run_job
 from frhsic_core.paper.runs.plan import Job, Recipe, Settings, Study, Task, units_of
 

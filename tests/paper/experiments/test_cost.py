@@ -1,8 +1,9 @@
-"""The runtime study: plain and library forms are the same numbers, operations are counted right, units go through."""
+"""The cost: plain and library forms are the same numbers, operations are counted right, calls are timed in turns."""
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,28 +14,28 @@ from frhsic_core.conditional import eipm
 from frhsic_core.joint.hsic import hsic
 from frhsic_core.kernels import Gaussian
 from frhsic_core.learning import FREM, FRHSIC, Trainer
-from frhsic_core.paper.experiments import runtime
-from frhsic_core.paper.experiments.presets import experiment_for
-from frhsic_core.paper.experiments.runtime.plain_forms import (
-    FORMS,
+from frhsic_core.paper.experiments import cost
+from frhsic_core.paper.experiments.cost import libraries
+from frhsic_core.paper.experiments.cost.libraries import OURS, TRACE
+from frhsic_core.paper.experiments.cost.plain_forms import (
     LoopFREM,
     OperationCount,
     TraceFRHSIC,
     count_operations,
     loop_eipm,
     plain_gram,
-    time_evaluation,
     trace_hsic,
 )
-from frhsic_core.paper.experiments.runtime.tables import (
-    cost_exponents,
+from frhsic_core.paper.experiments.cost.tables import (
     counted_exponent,
     loglog_exponent,
+    ratios,
     seconds_table,
+    smallest_seconds,
     speed_up,
 )
-from frhsic_core.paper.runs.runner import run_experiment as run_study
-from frhsic_core.paper.runs.store import ResultStore as StudyStore
+from frhsic_core.paper.runs.runner import run_experiment
+from frhsic_core.paper.runs.store import ResultStore
 
 
 def sample(n: int = 40, d: int = 3) -> tuple[torch.Tensor, torch.Tensor]:
@@ -107,44 +108,40 @@ def test_counted_operations_have_the_orders_of_the_algorithms() -> None:
     assert count_operations("eipm_loop", 512) == pytest.approx(count_operations("eipm_product", 512), rel=0.05)
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_an_evaluation_is_timed(form: str) -> None:
-    found, anchors = time_evaluation(form, 64, "cpu", repeats=2)
-    assert len(found) == 2
-    assert min(found) > 0
-    assert anchors == (64 if form in ("hsic", "hsic_trace", "eipm_product") else 32)
-
-
-def test_smoke_runs_from_end_to_end(tmp_path) -> None:
-    study = experiment_for("runtime", "smoke")
-    store = StudyStore(tmp_path, study.name)
-    assert run_study(study, store, device="cpu").left == 0
+def test_smoke_runs_from_end_to_end(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(libraries, "PATIENCE", 0.0)
+    study = cost.plan_cost_cpu("smoke")
+    store = ResultStore(tmp_path, study.name)
+    assert run_experiment(study, store, device="cpu").left == 0
     rows = store.read()
     assert (rows.loc[rows["part"] != "operations", "seconds"] > 0).all()
-    assert (rows["part"] == "epoch").sum() == 3 * runtime.EPOCHS
+    assert (rows["part"] == "epoch").sum() == 3 * cost.EPOCHS
+    assert (ratios(rows, "training", to="no penalty")["implementation"] == list(libraries.PENALTIES)).all()
 
 
 def test_devices_are_kept_apart() -> None:
-    cuda, cpu = runtime.plan("full"), runtime.plan_runtime_cpu("full")
+    cpu, cuda = cost.plan_cost_cpu("full"), cost.plan_cost_gpu("full")
     assert cuda.name == cpu.name
     assert not cuda.keys() & cpu.keys()
-    timed = next(unit for unit in cuda.units if dict(unit).get("device") == "cuda")
-    with pytest.raises(ValueError, match="run runtime_cpu"):
-        runtime.measure_unit(dict(timed), "cpu")
-    assert experiment_for("runtime", "text").keys() < cuda.keys()
+    for build, whole in ((cost.plan_cost_cpu, cpu), (cost.plan_cost_gpu, cuda)):
+        assert build("text").keys() < whole.keys()
+    for part in ("epoch", "gradient"):
+        unit = next(unit for unit in map(dict, cuda.units) if unit["part"] == part)
+        with pytest.raises(ValueError, match="the device is cpu"):
+            cost.measure_unit(unit, "cpu")
 
 
 def test_scaled_epochs_say_so(monkeypatch) -> None:
-    monkeypatch.setattr(runtime, "LOOP_STEPS", {"loop, 32 anchors": 1})
+    monkeypatch.setattr(cost, "LOOP_STEPS", {"loop, 32 anchors": 1})
     unit = {"part": "epoch", "device": "cpu", "mode": "eager", "method": "frem", "form": "loop, 32 anchors", "n": 700}
-    rows = runtime.measure_unit(unit, "cpu")
+    rows = cost.measure_unit(unit, "cpu")
     assert {row["steps"] for row in rows} == {1}
     assert {row["epoch_steps"] for row in rows} == {3}
 
 
 @pytest.mark.data
 def test_attributes_are_the_named_ones() -> None:
-    data = runtime.attributes(5)
+    data = cost.attributes(5)
     assert data.sensitive_names == ("age", "capital-gain", "capital-loss", "hours-per-week", "gaussian")
     assert data.n == 2000
     assert not set(data.sensitive_names) & set(data.feature_names)
@@ -177,15 +174,56 @@ def test_tables_by_hand() -> None:
     assert high - low < 1e-6
 
 
-def test_the_last_doubling_by_hand() -> None:
-    sizes = (256, 512, 1024, 2048, 4096)
-    timed = [
-        {"part": "full_batch", "device": "cpu", "form": "x", "n": n, "seconds": t, "anchors": np.nan}
-        | {"mode": np.nan, "method": np.nan}
-        for n, t in zip(sizes, (1.0, 1.0, 1.0, 2.0, 16.0), strict=True)
-    ]
-    counted = [{"part": "operations", "form": "x", "n": n, "operations": n**2, "anchors": np.nan} for n in sizes]
-    found = cost_exponents(pd.DataFrame(timed + counted)).iloc[0]
-    assert found["last doubling"] == pytest.approx(3)
-    assert found["operations"] == pytest.approx(2)
-    assert found["largest n"] == 4096
+def test_the_limits_of_a_gpu() -> None:
+    once = smallest_seconds(1000, precision="tf32")
+    thrice = smallest_seconds(2000, precision="tf32x3")
+    assert thrice["products"] == pytest.approx(12 * once["products"])
+    assert thrice["exponentials"] == pytest.approx(4 * once["exponentials"])
+
+
+def measured(n: int) -> dict[str, dict[str, Any]]:
+    rows = cost.measure_unit({"part": "gradient", "device": "cpu", "n": n}, "cpu")
+    return {row["implementation"]: row for row in rows}
+
+
+def test_implementations_agree_and_are_timed() -> None:
+    rows = measured(128)
+    assert rows[OURS]["value"] == pytest.approx(rows[TRACE]["value"], rel=1e-3)
+    assert all(math.isnan(row["mebibytes"]) for row in rows.values())
+    assert all(row["seconds"] > 0 and 1 <= row["repeats"] <= 15 and row["threads"] == 1 for row in rows.values())
+
+
+def test_the_gradient_of_the_trace_is_that_of_the_library() -> None:
+    z, s = libraries.sample(100, "cpu", "float64")
+    gradients = []
+    for function in (libraries.by_library, libraries.by_trace):
+        at = z.clone().requires_grad_()
+        gradients += torch.autograd.grad(function(at, s), at)
+    torch.testing.assert_close(*gradients, rtol=1e-9, atol=1e-14)
+
+
+def test_another_library_that_fails_is_left_out() -> None:
+    def broken() -> None:
+        raise RuntimeError("no compiler")
+
+    def timed(calls: libraries.Calls) -> list[dict[str, Any]]:
+        return libraries.timed(calls, "cpu", lambda name: libraries.first_call_of(calls[name], "cpu"), rounds=2)
+
+    with pytest.warns(UserWarning, match="hyppo is left out"):
+        rows = timed({OURS: lambda: 1.0, "hyppo": broken})
+    assert [row["implementation"] for row in rows] == [OURS]
+    with pytest.raises(RuntimeError, match="no compiler"):
+        timed({OURS: broken})
+
+
+def test_memory_does_not_depend_on_what_ran_before() -> None:
+    used = torch.ones(2**24)  # 64 MiB: most allocators keep them when they are freed
+    del used
+    matrix = 1_024**2 * 4 / 2**20
+    # K, H, L and the three products of the trace exist at once, and the gradient needs some more.
+    assert 6 * matrix <= measured(1_024)[TRACE]["mebibytes"] <= 24 * matrix
+
+
+def test_what_fails_in_its_own_process_says_why() -> None:
+    with pytest.raises(RuntimeError, match="KeyError: 'nothing'"):
+        libraries.first_call_alone({"part": "gradient", "n": 64}, "nothing")

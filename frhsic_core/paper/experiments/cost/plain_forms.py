@@ -1,16 +1,15 @@
-"""FREM and FRHSIC as one would write them down first, and one evaluation of HSIC and EIPM on a whole sample.
+"""FREM and FRHSIC as one would write them down first, and the operations of one evaluation on a whole sample.
 
 The plain forms are a loop over anchors, a trace of four matrices, and plain autograd. The library has each of them as
 one inner product with a Gram matrix and a gradient written out. Timing both separates what an *algorithm* costs from
-what an *implementation* of it costs. The values are the same (``tests/paper/experiments/test_runtime.py``).
+what an *implementation* of it costs. The values are the same (``tests/paper/experiments/test_cost.py``).
 
-An evaluation on a whole sample is timed, and its arithmetic operations are counted as they happen. Time has constants,
-caches and launches in it; the number of operations has none of them and is the same everywhere.
+Arithmetic operations are counted as they happen. Time has constants, caches and launches in it; the number of
+operations has none of them and is the same everywhere.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -23,12 +22,10 @@ from frhsic_core.joint.hsic import hsic
 from frhsic_core.kernels import Gaussian, median_bandwidth
 from frhsic_core.learning.data import Batch, TrainingData
 from frhsic_core.learning.penalties import Penalty
-from frhsic_core.paper.experiments.shared.timing import wait
 
 WIDTH = 50  # dimension of Z, as in the paper's networks
 SMOOTHING = 0.5
 ANCHORS = 32
-PART = 32  # anchors of a long loop that are timed
 
 
 def plain_gram(x: Tensor, bandwidth: float | Tensor) -> Tensor:
@@ -159,7 +156,7 @@ def _loop(z: Tensor, s: Tensor, anchors: int) -> Tensor:
 
 
 # Name: how it is computed, and whether over all rows as anchors or over 32.
-FORMS: dict[str, tuple[Callable[[Tensor, Tensor, int], Tensor], bool]] = {
+EVALUATIONS: dict[str, tuple[Callable[[Tensor, Tensor, int], Tensor], bool]] = {
     "hsic": (_hsic, True),
     "hsic_trace": (_trace, True),
     "eipm_loop": (_loop, True),
@@ -169,20 +166,13 @@ FORMS: dict[str, tuple[Callable[[Tensor, Tensor, int], Tensor], bool]] = {
 }
 
 
-def _sample(n: int, device: str) -> tuple[Tensor, Tensor]:
-    generator = torch.Generator().manual_seed(n)
-    s = torch.rand(n, 1, generator=generator)
-    z = torch.randn(n, WIDTH, generator=generator) / WIDTH**0.5 + s
-    return z.to(device), s.to(device)
-
-
 def count_operations(form: str, n: int, *, anchors: int | None = None) -> int:
     """Count the operations of one evaluation at n rows, with 32 or n anchors by default.
 
     Shapes decide them, so tensors without numbers in them (torch's meta device) are enough, and large n costs nothing.
     """
-    evaluate, everything = FORMS[form]
-    z, s = _sample(n, "meta")
+    evaluate, everything = EVALUATIONS[form]
+    z, s = torch.empty(n, WIDTH, device="meta"), torch.empty(n, 1, device="meta")
     count = anchors or (n if everything else min(ANCHORS, n))
 
     def operations(rows: int) -> int:
@@ -194,40 +184,3 @@ def count_operations(form: str, n: int, *, anchors: int | None = None) -> int:
         return operations(count)
     # Every anchor of the loop costs the same.
     return operations(1) + (count - 1) * (operations(2) - operations(1))
-
-
-def time_evaluation(form: str, n: int, device: str, *, repeats: int = 5, most: float = 1.0) -> tuple[list[float], int]:
-    """Return the seconds of single evaluations, and the number of anchors that were timed.
-
-    A loop over n anchors is timed over 32 of them and scaled, the Gram matrices apart. At most ``repeats`` evaluations,
-    and no second one after ``most`` seconds.
-    """
-    evaluate, everything = FORMS[form]
-    z, s = _sample(n, device)
-    count = n if everything else min(ANCHORS, n)
-    part = min(count, PART) if evaluate is _loop else count
-
-    def once() -> float:
-        wait(device)
-        begin = time.perf_counter()
-        if evaluate is not _loop:
-            evaluate(z, s, count)
-            wait(device)
-            return time.perf_counter() - begin
-        # Everything but the turns of the loop, then a part of the turns by themselves.
-        grams = plain_gram(z, 1.0), plain_gram(s, SMOOTHING)
-        wait(device)
-        middle = time.perf_counter()
-        loop_eipm(*grams, part)
-        wait(device)
-        return middle - begin + (time.perf_counter() - middle) * count / part
-
-    with torch.no_grad():
-        evaluate(*_sample(64, device), 32)  # libraries set themselves up at the first call
-        begin = time.perf_counter()
-        found = [once()]
-        if time.perf_counter() - begin < most:  # else too long to be repeated: the first evaluation is the measurement
-            found = []
-            while len(found) < repeats and time.perf_counter() - begin < most * repeats:
-                found.append(once())
-    return found, part

@@ -1,4 +1,4 @@
-"""Tables and queries of the runtime study: seconds and their ratios, exponents of the cost; torch is not needed."""
+"""Tables and queries of the cost: seconds and their ratios, exponents, limits of a GPU; torch is not needed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 
 from frhsic_core.paper.claims.answers import Answer, Interval, query, rows_of
-from frhsic_core.paper.experiments.runtime import DIMENSIONS
+from frhsic_core.paper.experiments.cost import DIMENSIONS
+from frhsic_core.paper.experiments.cost.libraries import OURS
 
 Case = tuple[str, str]  # method and form
 #: The error bars of the runtime figure are mean ± this many standard deviations over repeats, as in the paper's.
@@ -21,15 +22,17 @@ PLAIN = ("frhsic", "plain, centred")
 #: Names of forms in figures, where they are not the stored words.
 FORM_NAMES = {"plain, centred": "plain, centered"}
 DEVICES = {"cuda": "GPU", "cpu": "CPU"}
+# In a second, by the data sheet: dense float16 products with tensor cores; 132 multiprocessors, each with 16 special
+# function units at 1.98 GHz.
+H200 = {"products": 989e12, "exponentials": 132 * 16 * 1.98e9}
 
 
 def seconds_table(rows: pd.DataFrame, *, part: str = "epoch", by: str = "n") -> pd.DataFrame:
-    """Return median, quartiles, mean and sd of the timed repeats: one line per device, mode, method, form and size."""
+    """Return median, mean and sd of the timed repeats: one line per device, mode, method, form and size."""
     kept = rows[rows["part"] == part]
     names = [name for name in ("device", "mode", "method", "form", by) if kept[name].notna().all()]
     groups = kept.groupby(names, sort=False)["seconds"]
     table = groups.agg(["median", "mean", "std", "size"]).rename(columns={"std": "sd", "size": "repeats"})
-    table["low"], table["high"] = groups.quantile(0.25), groups.quantile(0.75)
     return table.reset_index()
 
 
@@ -91,35 +94,41 @@ def counted_exponent(rows: pd.DataFrame, form: str, *, by: str = "n") -> float:
     return math.log(y / x) / math.log(b / a)
 
 
-def cost_exponents(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return for each form of a full-batch evaluation the exponent of its operations and of its seconds by device.
+def ratios(rows: pd.DataFrame, part: str, *, to: str = OURS) -> pd.DataFrame:
+    """Return how many times as long each implementation takes as ``to``, in each unit of a part on one device.
 
-    ``seconds`` is fitted over the four largest sizes; ``last doubling`` is log₂ of the last two medians' ratio, where a
-    device that was waiting for launches begins to compute.
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"part": "value", "unit": "u", "implementation": ["a", "b"], "seconds": [1.0, 3.0]})
+    >>> ratios(rows, "value", to="a")["ratio"].tolist()
+    [1.0, 3.0]
     """
-    lines = []
-    times = seconds_table(rows, part="full_batch")
-    for (device, form), part in times.groupby(["device", "form"], sort=False):
-        tail = part.sort_values("n").tail(4)
-        slope, (low, high) = loglog_exponent(tail["n"].tolist(), tail["median"].tolist())
-        lines.append(
-            {
-                "form": form,
-                "device": device,
-                "operations": counted_exponent(rows, str(form)),
-                "seconds": slope,
-                "low": low,
-                "high": high,
-                "last doubling": math.log2(tail["median"].iloc[-1] / tail["median"].iloc[-2]),
-                "largest n": int(tail["n"].max()),
-                "at the largest": float(tail["median"].iloc[-1]),
-            }
-        )
-    return pd.DataFrame(lines)
+    kept = rows[rows["part"] == part].reset_index(drop=True)
+    base = kept[kept["implementation"] == to].set_index("unit")["seconds"]
+    return kept.assign(ratio=kept["seconds"] / kept["unit"].map(base))
+
+
+def smallest_seconds(n: int, *, precision: str) -> dict[str, float]:
+    """Return the least seconds of HSIC of n rows of 50 columns on an H200, by what limits it; all pairs are counted.
+
+    A pair needs two exponentials, and a product of 64 columns (to which the kernels pad 50), three times for
+    ``"tf32x3"``. With symmetric tiles half of each would do.
+
+    Examples
+    --------
+    >>> {name: round(seconds, 2) for name, seconds in smallest_seconds(1_000_000, precision="tf32x3").items()}
+    {'products': 0.39, 'exponentials': 0.48}
+    """
+    pairs = float(n) ** 2
+    products = 3 if precision == "tf32x3" else 1
+    return {
+        "products": pairs * 2.0 * 64.0 * products / H200["products"],
+        "exponentials": pairs * 2.0 / H200["exponentials"],
+    }
 
 
 def _ratios(top: Case, bottom: Case, *, part: str, at: dict[str, float]) -> dict[str, tuple[float, Interval]]:
-    rows = rows_of("runtime", part)
+    rows = rows_of("cost", part)
     here = [device for device in DEVICES if (rows["device"] == device).any()]
     return {device: speed_up(rows, top, bottom, device=device, part=part, at=at) for device in here}
 
@@ -170,7 +179,7 @@ def dimension_speed_up(end: str) -> Answer:
 @query
 def epoch_seconds(method: str, form: str, n: int) -> Answer:
     """Return the median seconds of an epoch on our devices; not comparable with another machine's."""
-    table = seconds_table(rows_of("runtime"))
+    table = seconds_table(rows_of("cost", "epoch"))
     table = table[(table["method"] == method) & (table["form"] == form) & (table["n"] == n)]
     found = table[table["mode"] == "eager"].set_index("device")["median"]
     first = next(device for device in DEVICES if device in found)
@@ -181,7 +190,7 @@ def epoch_seconds(method: str, form: str, n: int) -> Answer:
 @query
 def cost_order(forms: list[str]) -> Answer:
     """Return the exponents of the operations counted, in n; with ``/anchors`` in the number of anchors."""
-    rows = rows_of("runtime", "operations")
+    rows = rows_of("cost", "operations")
     values = []
     for form in forms:
         name, _, by = form.partition("/")
@@ -194,7 +203,7 @@ def cost_order(forms: list[str]) -> Answer:
 @query
 def epoch_order(method: str, form: str) -> Answer:
     """Return the exponent in n of the seconds of an epoch of mini-batches, from the four largest n, on each device."""
-    table = seconds_table(rows_of("runtime"))
+    table = seconds_table(rows_of("cost", "epoch"))
     table = table[(table["method"] == method) & (table["form"] == form) & (table["mode"] == "eager")]
     found = {}
     for device, part in table.groupby("device", sort=False):
