@@ -49,11 +49,8 @@ GIVEN = {
     "given power": ("labels alike", "labels opposite", "alike", "opposite", "square", "wave"),
 }
 GIVEN_TESTS = ("aggregated", "gamma")
-GIVEN_SIZES = {"given level": (100, 400), "given power": (100, 400)}
+GIVEN_SIZE = 100
 GIVEN_DRAWS = {"given level": 1000, "given power": 300}
-# At this size blocks of rows share a sign, or bins of rows are permuted.
-GIVEN_LARGE = {"n": 2000, "draws": 400}
-KCI_SIZE = 100
 _ENTRIES = {"cuda": 2**27, "cpu": 2**22}  # of the Gram matrices of a batch
 
 
@@ -80,11 +77,9 @@ def plan(preset: str) -> Study:
             units += units_of(**common | {"n": 200}, test=single, draws=DRAWS[kind], permutations=PERMUTATIONS)
     for kind, cases in GIVEN.items():
         given = {"kind": kind, "law": cases, "permutations": PERMUTATIONS}
-        units += units_of(**given, n=GIVEN_SIZES[kind], test=GIVEN_TESTS, draws=GIVEN_DRAWS[kind])
-        if kind == "given level":
-            units += units_of(**given, test="aggregated", **GIVEN_LARGE)
+        units += units_of(**given, n=GIVEN_SIZE, test=GIVEN_TESTS, draws=GIVEN_DRAWS[kind])
     for kind, cases in GIVEN.items():  # last: they need causal-learn
-        units += units_of(kind=kind, law=cases, n=KCI_SIZE, test="kci", draws=GIVEN_DRAWS[kind], permutations=0)
+        units += units_of(kind=kind, law=cases, n=GIVEN_SIZE, test="kci", draws=GIVEN_DRAWS[kind], permutations=0)
     return Study(name, name, units)
 
 
@@ -193,7 +188,7 @@ def _pvalues(
     from frhsic_core.joint import hsic_test
     from frhsic_core.kernels import Distance, Gaussian, median_bandwidth
 
-    options: dict[str, Any] = {"n_permutations": permutations, "generator": generator, "alpha": ALPHA}
+    options: dict[str, Any] = {"n_permutations": permutations, "random_state": generator, "alpha": ALPHA}
     if test == "kci":
         assert given is not None
         return _kci(z, s, given)
