@@ -168,7 +168,7 @@ def search(*, quick: bool) -> list[Certificate]:
             {name: at_every_ridge(step) for name, step in STEPS.items()},
             prepare=every_ridge,
             instances=360 if quick else 7_000,
-            generator=torch.Generator().manual_seed(31),
+            random_state=31,
             kernels=(kernel,),
         )
         assumptions = () if kernel == "linear" else ("characteristic kernels",)

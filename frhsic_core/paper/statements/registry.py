@@ -170,40 +170,44 @@ def about(number: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     return decorate
 
 
-def check(number: str, *, name: str | None = None) -> Callable[[Check], Check]:
-    """Register the decorated function as a check of a statement.
+def check(*numbers: str, name: str | None = None) -> Callable[[Check], Check]:
+    """Register the decorated function as a check of a statement, or of several that say the same.
 
     Parameters
     ----------
-    number : str
-        Printed number of the statement, a row of ``statements.csv``.
+    *numbers : str
+        Printed numbers of the statements, rows of ``statements.csv``.
     name : str, optional
         Name of the check in the record; by default the name of the function.
 
     Returns
     -------
     callable
-        The check takes ``quick`` (keyword, default False) even if the function does not.
+        The check of the first statement. It takes ``quick`` (keyword, default False) even if the function does not.
 
     Raises
     ------
     ValueError
-        If ``number`` is not in ``statements.csv``.
+        If a number is not in ``statements.csv``.
     """
-    if number not in statements():
-        raise ValueError(f"{number!r} is not a row of statements.csv: add it there, or correct the number.")
+    for number in numbers:
+        if number not in statements():
+            raise ValueError(f"{number!r} is not a row of statements.csv: add it there, or correct the number.")
 
     def decorate(function: Check) -> Check:
         takes_quick = "quick" in inspect.signature(function).parameters
-        stamped = about(number)(function)
 
-        @functools.wraps(function)
-        def run(*, quick: bool = False) -> list[Certificate]:
-            return stamped(quick=quick) if takes_quick else stamped()
+        def stamped(number: str) -> Check:
+            @functools.wraps(function)
+            def run(*, quick: bool = False) -> list[Certificate]:
+                return about(number)(function)(**({"quick": quick} if takes_quick else {}))
 
-        run.__name__ = name or function.__name__
-        _REGISTERED.append((number, run))
-        return run
+            run.__name__ = name or function.__name__
+            _REGISTERED.append((number, run))
+            return run
+
+        first, *_ = [stamped(number) for number in numbers]
+        return first
 
     return decorate
 

@@ -24,6 +24,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from frhsic_core.arrays import RandomState, as_generator
 from frhsic_core.kernels import Gaussian, InverseMultiquadric, Kernel, Laplacian, Linear
 from frhsic_core.paper.statements import Certificate, about, check, inequality
 from frhsic_core.paper.statements.deviations import Deviations, deviations_of_joint
@@ -123,17 +124,18 @@ class Instances:
         return deviations_of_joint(self.joint, self.gram_z, self.gram_s)
 
 
-def random_instances(count: int, *, generator: torch.Generator) -> Instances:
+def random_instances(count: int, *, random_state: RandomState) -> Instances:
     """Draw ``count`` laws, spread evenly over ``FAMILIES`` and over the kernels; float64 on the CPU.
 
     O(count) time: no loop over instances.
 
     Examples
     --------
-    >>> batch = random_instances(80, generator=torch.Generator().manual_seed(0))
+    >>> batch = random_instances(80, random_state=0)
     >>> tuple(batch.joint.shape), bool((batch.joint.sum((-2, -1)) - 1).abs().max() < 1e-12)
     ((80, 6, 6), True)
     """
+    generator = as_generator(random_state)
 
     def uniform(*shape: int) -> Tensor:
         return torch.rand(*shape, generator=generator, dtype=torch.float64)
@@ -212,7 +214,7 @@ SEARCHED: list[Searched] = []
 
 @cache
 def _laws(count: int, seed: int) -> Instances:
-    return random_instances(count, generator=torch.Generator().manual_seed(seed))
+    return random_instances(count, random_state=seed)
 
 
 def search(searched: Searched, *, count: int = COUNT, seed: int = 0, scale: float = 1.0) -> Certificate:
@@ -535,7 +537,7 @@ def _samples(count: int, n: int, d: int, kernel: str, generator: torch.Generator
 
 
 def awkward_samples(
-    count: int, *, generator: torch.Generator, kernels: tuple[str, ...] = SAMPLE_KERNELS
+    count: int, *, random_state: RandomState, kernels: tuple[str, ...] = SAMPLE_KERNELS
 ) -> Iterator[SampleBatch]:
     """Yield batches of awkward samples, ``count`` in all, over sizes from 2 to 24 rows and one or three columns.
 
@@ -543,10 +545,11 @@ def awkward_samples(
 
     Examples
     --------
-    >>> batches = list(awkward_samples(120, generator=torch.Generator().manual_seed(0)))
+    >>> batches = list(awkward_samples(120, random_state=0))
     >>> sum(len(batch.z) for batch in batches), sorted({batch.z.shape[1] for batch in batches})
     (120, [2, 3, 4, 6, 10, 24])
     """
+    generator = as_generator(random_state)
     settings = [(n, d, kernel) for n in SIZES for d in (1, 3) for kernel in kernels]
     for index, (n, d, kernel) in enumerate(settings):
         share = count // len(settings) + (index < count % len(settings))
@@ -559,7 +562,7 @@ def worst_excess(
     *,
     prepare: Callable[[SampleBatch], Any],
     instances: int,
-    generator: torch.Generator,
+    random_state: RandomState,
     kernels: tuple[str, ...] = SAMPLE_KERNELS,
 ) -> dict[str, Worst]:
     """Return, for each step, the largest excess over all samples and the sample it belongs to.
@@ -572,7 +575,7 @@ def worst_excess(
         Computes once per batch what the steps share.
     instances : int
         Number of samples.
-    generator : torch.Generator
+    random_state : int or torch.Generator
         Source of the samples.
     kernels : tuple of str
         Which of ``SAMPLE_KERNELS`` the samples get.
@@ -580,12 +583,12 @@ def worst_excess(
     Examples
     --------
     >>> worst = worst_excess({"z is bounded by 9": lambda b: (b.z.abs() - 9.0).amax((-2, -1))},
-    ...     prepare=lambda batch: batch, instances=24, generator=torch.Generator().manual_seed(0))
+    ...     prepare=lambda batch: batch, instances=24, random_state=0)
     >>> worst["z is bounded by 9"].excess < 0
     True
     """
     found: dict[str, Worst] = {}
-    for batch in awkward_samples(instances, generator=generator, kernels=kernels):
+    for batch in awkward_samples(instances, random_state=random_state, kernels=kernels):
         prepared = prepare(batch)
         for name, step in steps.items():
             excess = step(prepared)

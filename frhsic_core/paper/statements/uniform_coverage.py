@@ -21,15 +21,16 @@ from typing import Any
 
 import numpy as np
 import torch
+from scipy import stats
 from torch import Tensor
 
+from frhsic_core.arrays import RandomState, as_generator
 from frhsic_core.joint.contraction import contraction_weights
 from frhsic_core.joint.hsic import hsic
 from frhsic_core.kernels import Gaussian
 from frhsic_core.paper.statements import Certificate, check, inequality
 from frhsic_core.paper.statements.concentration import (
     Constants,
-    clopper_pearson,
     informative_size,
     linear_complexity,
     proved_bound,
@@ -57,6 +58,11 @@ class FiniteInputs:
     kernel_z: Gaussian
     kernel_s: Gaussian
 
+    @property
+    def constants(self) -> Constants:
+        """ν and ℓ of the kernels."""
+        return Constants.of(self.kernel_z, self.kernel_s)
+
     @cached_property
     def gram_s(self) -> Tensor:
         """Gram matrix on the points of S, ``(N, N)``."""
@@ -67,9 +73,9 @@ class FiniteInputs:
         """A with HSIC(h) = Σ k(h(x_i), h(x_j))·A_ij, ``(N, N)``."""
         return contraction_weights(self.gram_s, weights=self.probabilities)
 
-    def draw(self, n: int, draws: int, *, generator: torch.Generator) -> Tensor:
+    def draw(self, n: int, draws: int, *, random_state: RandomState) -> Tensor:
         """Return the relative frequencies of ``draws`` samples of size n, ``(draws, N)``; O(N·draws), whatever n is."""
-        seed = int(torch.randint(2**62, (), generator=generator))
+        seed = int(torch.randint(2**62, (), generator=as_generator(random_state)))
         probabilities = self.probabilities.numpy()
         counts = np.random.default_rng(seed).multinomial(n, probabilities / probabilities.sum(), size=draws)
         return torch.as_tensor(counts, dtype=self.x.dtype) / n
@@ -156,14 +162,14 @@ def mlp_class(
     hidden: int = 4,
     restarts: int = 4,
     steps: int = 60,
-    generator: torch.Generator,
+    random_state: RandomState,
 ) -> Supremum:
     """Bracket the supremum over h(x) = v·tanh(Wx), ‖v‖ ≤ radius, ‖W‖_F ≤ radius: ascent below, :func:`any_class` above.
 
     The lower side is a lower bound by optimisation (Adam from several starts, parameters normalised onto their balls),
     not the supremum itself.
     """
-    contrast = law.contrast(frequencies)
+    generator, contrast = as_generator(random_state), law.contrast(frequencies)
     draws, columns = len(frequencies), law.x.shape[-1]
     inner = torch.randn(draws, restarts, columns, hidden, generator=generator, dtype=law.x.dtype)
     outer = torch.randn(draws, restarts, hidden, 1, generator=generator, dtype=law.x.dtype)
@@ -194,10 +200,6 @@ def class_complexity(law: FiniteInputs, frequencies: Tensor, *, n: int, radius: 
     return linear_complexity(rows, radius=radius, dimension=1).mean().item() * rows.shape[-2] / math.sqrt(n)
 
 
-def _constants(law: FiniteInputs) -> Constants:
-    return Constants.of(law.kernel_z, law.kernel_s)
-
-
 def _coverage(
     claim: str, gaps: Tensor, bound: float, *, delta: float = DELTA, corrected: bool = False, **details: Any
 ) -> Certificate:
@@ -207,7 +209,7 @@ def _coverage(
             f"The bound is {bound:.3g}: at {trivial_bound()} or more, coverage cannot fail. Use more rows."
         )
     hits = int((gaps <= bound).sum())
-    low, high = clopper_pearson(hits, len(gaps))
+    low, high = stats.binomtest(hits, len(gaps)).proportion_ci()
     quantile = torch.quantile(gaps, 1.0 - delta).item()
     return inequality(claim, middle=1.0 - delta, upper=low, evidence="statistical", corrected=corrected,
                       assumptions=ASSUMPTIONS,
@@ -236,12 +238,12 @@ def linear_encoders(*, quick: bool) -> list[Certificate]:
             found = linear_class(law, frequencies, radius=RADIUS, step=step)
             complexity = class_complexity(law, frequencies, n=n)
             first = informative_size(
-                complexity_root_n=complexity * math.sqrt(n), delta=DELTA, constants=_constants(law), bound=bound
+                complexity_root_n=complexity * math.sqrt(n), delta=DELTA, constants=law.constants, bound=bound
             )
             certificates.append(
                 _coverage(
                     f"coverage of {name}, linear encoders with {columns} parameter(s), supremum rigorous", found.upper,
-                    bound(n, complexity=complexity, delta=DELTA, constants=_constants(law)), corrected=corrected, n=n,
+                    bound(n, complexity=complexity, delta=DELTA, constants=law.constants), corrected=corrected, n=n,
                     complexity=complexity, **{"largest supremum, reached by an encoder": found.lower.max().item(),
                     "first n at which the bound beats the trivial one": first})
             )  # fmt: skip
@@ -293,7 +295,7 @@ def one_encoder(*, quick: bool) -> list[Certificate]:
     """Check the proved bound for a single encoder, at the size from which it says something."""
     law = two_column_inputs(columns=1, points=11)
     n = informative_size(complexity_root_n=0.0, delta=DELTA, bound=proved_bound)
-    frequencies = law.draw(n, 1000 if quick else 4000, random_state=torch.Generator().manual_seed(59))
+    frequencies = law.draw(n, 1000 if quick else 4000, random_state=59)
     gram = law.encoded_gram(torch.ones(1, 1, dtype=torch.float64))[0]
     gaps = (gram * law.contrast(frequencies)).sum((-2, -1)).abs()
     bound = proved_bound(n, complexity=0.0, delta=DELTA)
@@ -306,9 +308,9 @@ def mlp_encoders(*, quick: bool) -> list[Certificate]:
     generator = torch.Generator().manual_seed(52)
     law, n = two_column_inputs(columns=2, points=3), 20_000
     frequencies = law.draw(n, 100 if quick else 200, random_state=generator)
-    found = mlp_class(law, frequencies, radius=3.0, steps=20 if quick else 60, generator=generator)
+    found = mlp_class(law, frequencies, radius=3.0, steps=20 if quick else 60, random_state=generator)
     # G_n ≥ 0 for every class that holds a fixed encoder, so B_n is at least its first two terms.
-    least = uniform_bound(n, complexity=0.0, delta=DELTA, constants=_constants(law))
+    least = uniform_bound(n, complexity=0.0, delta=DELTA, constants=law.constants)
     return [
         _coverage(claim, gaps, least, n=n)
         for claim, gaps in (
@@ -340,30 +342,19 @@ def learned_encoder(law: FiniteInputs, frequencies: Tensor, *, choose: str, step
     return empirical.gather(1, index).squeeze(1), population.gather(1, index).squeeze(1)
 
 
-def _bridge(seed: int, *, quick: bool) -> list[Certificate]:
-    generator = torch.Generator().manual_seed(seed)
+@check("Corollary 5.2", "Corollary G.3")
+def learned_encoders(*, quick: bool) -> list[Certificate]:
+    """Compare population and empirical HSIC of an encoder that was chosen from the sample."""
     law, n = two_column_inputs(columns=2, points=5), 4_000_000
-    frequencies = law.draw(n, 100 if quick else 200, random_state=generator)
+    frequencies = law.draw(n, 100 if quick else 200, random_state=56)
     complexity = class_complexity(law, frequencies, n=n)
-    bound = uniform_bound(n, complexity=complexity, delta=DELTA, constants=_constants(law))
+    bound = uniform_bound(n, complexity=complexity, delta=DELTA, constants=law.constants)
     certificates = []
     for choose, what in (("objective", "the penalised objective"), ("worst", "an adversary who knows the law")):
         empirical, population = learned_encoder(law, frequencies, choose=choose, step=0.1)
         claim = f"population HSIC is at most empirical HSIC plus the bound, encoder chosen by {what}"
         certificates.append(_coverage(claim, population - empirical, bound, n=n))
     return certificates
-
-
-@check("Corollary 5.2")
-def learned_encoders(*, quick: bool) -> list[Certificate]:
-    """Compare population and empirical HSIC of an encoder that was chosen from the sample."""
-    return _bridge(56, quick=quick)
-
-
-@check("Corollary G.3", name="learned_encoders")
-def restated_learned_encoders(*, quick: bool) -> list[Certificate]:
-    """Check the same corollary, stated again in the appendix, on draws of its own."""
-    return _bridge(57, quick=quick)
 
 
 @check("Corollary 5.3")
@@ -395,7 +386,7 @@ def restated(*, quick: bool) -> list[Certificate]:
     generator = torch.Generator().manual_seed(54)
     law, n = two_column_inputs(columns=2, points=5), 20_000
     gaps = any_class(law, law.draw(n, 100 if quick else 400, random_state=generator))
-    bound = uniform_bound(n, complexity=0.0, delta=DELTA, constants=_constants(law))
+    bound = uniform_bound(n, complexity=0.0, delta=DELTA, constants=law.constants)
     claim = "coverage, any encoders at all on finitely many inputs, unit kernels, complexity left out"
     return [_coverage(claim, gaps, bound, n=n)]
 
@@ -423,7 +414,7 @@ def train_to_test(*, quick: bool) -> list[Certificate]:
     draws = 100 if quick else 200
     train = law.draw(n, draws, random_state=generator)
     complexity = class_complexity(law, train, n=n)
-    penalty = uniform_bound(n, complexity=complexity, delta=DELTA, constants=_constants(law))
+    penalty = uniform_bound(n, complexity=complexity, delta=DELTA, constants=law.constants)
     grid, _ = parameter_grid(2, radius=RADIUS, step=0.25)
     grid = grid[torch.linalg.vector_norm(grid, dim=-1) <= RADIUS]
     index = (law.empirical(train).flatten(1) @ law.encoded_gram(grid).flatten(1).T - grid.norm(dim=-1)).argmin(1)

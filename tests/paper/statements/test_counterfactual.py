@@ -58,7 +58,7 @@ def test_certificates_hold(check) -> None:
 
 
 def test_the_search_would_see_a_confounded_model() -> None:
-    table, p_s, p_u = random_models(2000, generator=torch.Generator().manual_seed(0))
+    table, p_s, p_u = random_models(2000, random_state=0)
     excess = fair_excess(table, p_s, p_u)
     assert int(excess.isfinite().sum()) > 500
     assert excess.max() < 1e-15

@@ -134,7 +134,7 @@ BROKEN: dict[str, Callable[[GapSpectrum], Tensor]] = {
 
 @pytest.fixture(scope="module")
 def searched() -> dict[str, Worst]:
-    return search_steps(BROKEN, instances=1200, generator=torch.Generator().manual_seed(5))
+    return search_steps(BROKEN, instances=1200, random_state=5)
 
 
 @pytest.mark.parametrize("name", list(BROKEN))

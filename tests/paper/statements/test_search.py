@@ -87,7 +87,7 @@ def test_expected_mmd_may_not_be_squared_inside() -> None:
 
 
 def test_instances_are_what_they_promise(generator: torch.Generator) -> None:
-    x = random_instances(1600, generator=generator)
+    x = random_instances(1600, random_state=generator)
     assert torch.allclose(x.joint.sum((-2, -1)), torch.ones(1600, dtype=torch.float64))
     assert (x.joint >= 0).all()
     for gram in (x.gram_z, x.gram_s):
@@ -110,14 +110,14 @@ def test_instances_are_what_they_promise(generator: torch.Generator) -> None:
 
 
 def test_same_seed_same_laws() -> None:
-    a, b = (random_instances(16, generator=torch.Generator().manual_seed(5)) for _ in range(2))
+    a, b = (random_instances(16, random_state=5) for _ in range(2))
     assert torch.equal(a.joint, b.joint)
     assert torch.equal(a.gram_s, b.gram_s)
 
 
 def test_every_corner_is_visited(generator: torch.Generator) -> None:
     seen = set()
-    for batch in awkward_samples(1200, generator=generator):
+    for batch in awkward_samples(1200, random_state=generator):
         for z, s in zip(batch.z, batch.s, strict=True):
             distinct = len(torch.unique(s))
             seen.add("constant s" if distinct == 1 else "tied s" if distinct < len(s) else "distinct s")
@@ -132,7 +132,7 @@ def test_every_corner_is_visited(generator: torch.Generator) -> None:
 
 
 def test_same_seed_same_samples() -> None:
-    first, second = (next(awkward_samples(24, generator=torch.Generator().manual_seed(3))) for _ in range(2))
+    first, second = (next(awkward_samples(24, random_state=3)) for _ in range(2))
     assert torch.equal(first.z, second.z)
     assert torch.equal(first.bandwidth_s, second.bandwidth_s)
 
@@ -142,7 +142,7 @@ def test_worst_excess_names_the_sample_and_counts_nan_as_a_violation(generator: 
         {"spread": lambda b: b.s.amax((-2, -1)) - b.s.amin((-2, -1)), "nan": lambda b: b.s[:, 0, 0] * torch.nan},
         prepare=lambda batch: batch,
         instances=240,
-        generator=generator,
+        random_state=generator,
     )
     s = worst["spread"].instance["s"]
     assert max(s) - min(s) == worst["spread"].excess
@@ -210,7 +210,7 @@ SPECTRAL = ("_upper", "_projected_head", "_gdp")
 
 @pytest.fixture(scope="module")
 def laws() -> tuple[module.Instances, list[dict]]:
-    x = random_instances(WRITTEN, generator=torch.Generator().manual_seed(3))
+    x = random_instances(WRITTEN, random_state=3)
     expected = []
     for i in range(WRITTEN):
         z, s = features(x.gram_z[i]), features(x.gram_s[i])
@@ -236,7 +236,7 @@ def test_sides_are_those_of_the_statement(searched: Searched, laws: tuple[module
 
 def test_a_linear_kernel_attains_the_local_forms() -> None:
     """One feature carries everything: E[k(S, s₀)Δ(S)] = s₀·E[SΔ(S)], so both sides are k(s₀, s₀)·HSIC."""
-    x = random_instances(400, generator=torch.Generator().manual_seed(4))
+    x = random_instances(400, random_state=4)
     s = torch.linspace(-1.0, 1.0, module.SIZE, dtype=torch.float64)
     x = replace(x, gram_s=torch.outer(s, s).expand_as(x.gram_s))
     for name in ("_one_point", "_two_points"):
