@@ -11,7 +11,7 @@ export OMP_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 export PYDEVD_DISABLE_FILE_VALIDATION := 1
 
-.PHONY: help setup book test test-all mutants audit-book notebooks pdf serve lint format bench proofs wheel clean distclean
+.PHONY: help setup book test test-all portable mutants audit-book notebooks pdf serve lint format bench proofs wheel clean distclean
 .DEFAULT_GOAL := help
 
 help:  ## show this list
@@ -33,6 +33,9 @@ test: setup  ## run the tests: library, doctests, pages, and notebooks against t
 
 test-all: test  ## run all tests: those of `make test`, then those that take long and rarely fail
 	$(PYTEST) -m slow tests
+
+portable: setup  ## run the numerical tests as an old, a middle and a new processor
+	@JOBS=$(JOBS) .ci/portable
 
 mutants: setup  ## change the code on purpose and count the changes that the tests notice (SEED=1 COUNT=120: drawn at random)
 	$(BIN)/python tests/mutants/run.py --jobs $(JOBS) $(if $(SEED),--seed $(SEED)) $(if $(COUNT),--count $(COUNT))
