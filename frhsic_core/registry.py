@@ -26,7 +26,7 @@ OKABE_ITO = {
 }
 _C = OKABE_ITO
 
-# --- protocols and variants ----------------------------------------------------------------------------------------
+# --- protocols ----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -55,12 +55,6 @@ PROTOCOLS: dict[str, Protocol] = {
         Protocol("text", "The settings that the paper states.", activate_output=True),
         Protocol("reference", "The settings of the authors' released code."),
     )
-}
-
-#: Which rows and which sensitive attribute a dataset has. The keys are part of stored rows.
-VARIANTS: dict[str, str] = {
-    "text": "the data as the paper describes them",
-    "reference": "the data as the authors' released code prepares them",
 }
 
 # --- methods -------------------------------------------------------------------------------------------------------
@@ -240,8 +234,6 @@ class DatasetRow:
 
 
 _D = "frhsic_core.data"
-_L = f"{_D}.synthetic"
-_T = f"{_D}.small_tables"
 
 DATASETS: dict[str, DatasetRow] = {
     row.key: row
@@ -262,14 +254,20 @@ DATASETS: dict[str, DatasetRow] = {
         ),
         DatasetRow("compas", "COMPAS", 6_172, f"{_D}.compas:RECIPE", _C["vermillion"], "o", paper=True),
         DatasetRow("acs_travel", "ACS Travel Time", 20_000, f"{_D}.acs_travel:RECIPE", _C["gray"], "8"),
-        DatasetRow("affairs", "Affairs", 6_366, f"{_T}:AFFAIRS", _C["blue"], "<", full_title="Affairs (Fair, 1978)"),
-        DatasetRow("pension", "401(k)", 9_275, f"{_T}:PENSION", _C["bluish green"], ">", full_title="401(k) pensions"),
-        DatasetRow("wage", "Wages", 935, f"{_T}:WAGE", _C["orange"], "d", full_title="Wages of young men (wage2)"),
+        DatasetRow(
+            "affairs", "Affairs", 6_366, f"{_D}.affairs:RECIPE", _C["blue"], "<", full_title="Affairs (Fair, 1978)"
+        ),
+        DatasetRow(
+            "pension", "401(k)", 9_275, f"{_D}.pension:RECIPE", _C["bluish green"], ">", full_title="401(k) pensions"
+        ),
+        DatasetRow(
+            "wage", "Wages", 935, f"{_D}.wage:RECIPE", _C["orange"], "d", full_title="Wages of young men (wage2)"
+        ),
         DatasetRow(
             "fertility",
             "Fertility",
             4_168,
-            f"{_T}:FERTILITY",
+            f"{_D}.fertility:RECIPE",
             _C["vermillion"],
             "H",
             full_title="Fertility in Botswana",
@@ -278,28 +276,17 @@ DATASETS: dict[str, DatasetRow] = {
             "synthetic",
             "Synthetic",
             5_000,
-            f"{_L}:SYNTHETIC",
+            f"{_D}.synthetic:LAW",
             _C["black"],
             "*",
             real=False,
             full_title="Synthetic validation",
         ),
-        DatasetRow("runtime", "Runtime task", 20_000, f"{_L}:RUNTIME", _C["sky blue"], "P", real=False),
-        DatasetRow(
-            "gaussian_pair",
-            "Gaussian pair",
-            5_000,
-            f"{_L}:GAUSSIAN_PAIR",
-            _C["yellow"],
-            "X",
-            real=False,
-            full_title="ρ-Gaussian pair",
-        ),
         DatasetRow(
             "people",
             "People",
             1_000,
-            f"{_L}:PEOPLE",
+            f"{_D}.people:LAW",
             _C["sky blue"],
             "1",
             real=False,

@@ -22,6 +22,7 @@ from frhsic_core.data.recipes import Law, Recipe
 from frhsic_core.learning import make_penalty
 from frhsic_core.learning.penalties import Penalty
 from frhsic_core.learning.protocols import METHODS, PROTOCOLS, architecture
+from frhsic_core.paper.datasets import sources_of
 from frhsic_core.paper.figures.plots import DATASET_TITLES, STYLES, dataset_style
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -81,7 +82,7 @@ def test_a_protocol_sets_the_arguments_of_the_penalty_and_the_encoder() -> None:
 
 @pytest.mark.parametrize("name", registry.REAL_DATASETS)
 def test_the_size_of_a_dataset_is_what_its_recipe_promises(name: str) -> None:
-    promised = {source.counts[-1] for source in loading.REAL[name].sources["reference"]}
+    promised = {source.counts[-1] for source in sources_of(name, "reference")}
     assert registry.DATASETS[name].rows in promised
 
 

@@ -12,11 +12,11 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, Trans
 from frhsic_core.choices import one_of
 from frhsic_core.cli.terminal import fail, print_table
 from frhsic_core.data.dataset import Dataset
-from frhsic_core.data.fetching import Folders, find_local
-from frhsic_core.data.files import CorruptFile, DataError, RawFile
+from frhsic_core.data.files import CorruptFile, DataError, Folders, RawFile, find_local
 from frhsic_core.data.files import verify as verify_bytes
-from frhsic_core.data.loading import CARDS, LAWS, REAL, VARIANTS, available_datasets, load_dataset, sources_of
-from frhsic_core.data.summaries import summarize
+from frhsic_core.data.loading import CARDS, LAWS, REAL, available_datasets, load_dataset
+from frhsic_core.paper.datasets import VARIANTS, load_variant, recipe_of, sources_of, variants_of
+from frhsic_core.paper.summaries import summarize
 from frhsic_core.registry import DATASETS
 
 app = typer.Typer(
@@ -71,7 +71,7 @@ def _wanted(names: list[str] | None) -> list[tuple[str, str]]:
     chosen = names or list(REAL)
     for name in chosen:
         _check("dataset", name, available_datasets())
-    return [(name, variant) for name in chosen for variant in (VARIANTS if name in REAL else ("text",))]
+    return [(name, variant) for name in chosen for variant in variants_of(name)]
 
 
 def _paths(name: str, variant: str, folders: Folders) -> list[tuple[RawFile, Path]]:
@@ -87,7 +87,7 @@ def list_datasets() -> None:
     folders = Folders.from_environment()
     rows = []
     for name in REAL:
-        for variant in VARIANTS:
+        for variant in variants_of(name):
             sources = sources_of(name, variant)
             located = None
             status = f"missing: frhsic data fetch {name}"
@@ -101,7 +101,8 @@ def list_datasets() -> None:
                 shown = next(s for s in sources if s.file is located.file)
                 status = f"verified, in {located.origin}"
             rows.append((
-                name, variant, f"{shown.counts[-1]:,}", str(shown.d), REAL[name].task, REAL[name].sensitive[variant],
+                name, variant, f"{shown.counts[-1]:,}", str(shown.d), REAL[name].task,
+                recipe_of(name, variant).sensitive,
                 f"{shown.kind}: {shown.file.name}", status,
             ))  # fmt: skip
     for name in LAWS:
@@ -129,7 +130,8 @@ def fetch(names: Names = None) -> None:
     for name, variant in _wanted(names):
         try:
             with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as progress:
-                data = load_dataset(name, variant, progress=_Bar(progress, name))
+                bar = {"progress": _Bar(progress, name)} if name in REAL else {}
+                data = load_variant(name, variant, **bar)
             console.print(f"{name} ({variant}): {_origin(data)}", markup=False)
         except DataError as error:
             failed = True
@@ -157,7 +159,7 @@ def verify(names: Names = None) -> None:
             continue
         wrong = {path: problem for file, path in local if (problem := _problem(file, path))}
         try:
-            data = load_dataset(name, variant, download=False)
+            data = load_variant(name, variant, **({"download": False} if name in REAL else {}))
             if not wrong:
                 console.print(f"ok       {what}: n={data.n:,}, d={data.d}, {_origin(data)}", markup=False)
         except (DataError, OSError) as error:
@@ -201,7 +203,7 @@ def card(
         for entry in entries:
             console.print(f"  - {entry}", markup=False)
     try:
-        data = load_dataset(name, variant, download=False)
+        data = load_variant(name, variant, **({"download": False} if name in REAL else {}))
     except DataError as error:
         local = _paths(name, variant, Folders.from_environment())
         reason = f"not usable: {error}" if local else f"missing. Download them with: frhsic data fetch {name}"

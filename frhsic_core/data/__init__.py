@@ -1,16 +1,13 @@
-"""Load the five real datasets and the synthetic distributions of the paper, and split them.
+"""Load real datasets with a numeric sensitive attribute, and two synthetic ones.
 
->>> from frhsic_core.data import load_dataset, stack_splits
->>> stack = stack_splits(load_dataset("synthetic"))
->>> tuple(stack.x_train.shape)
-(5, 4000, 2)
+>>> from frhsic_core.data import load_dataset
+>>> load_dataset("people").feature_names
+('test_score', 'habit_1', 'habit_2')
 """
 
 from frhsic_core.data.dataset import Dataset, FileRecord, Provenance
-from frhsic_core.data.fetching import Folders
-from frhsic_core.data.files import CorruptFile, DataError, DataUnavailable, FormatError
+from frhsic_core.data.files import CorruptFile, DataError, DataUnavailable, Folders, FormatError
 from frhsic_core.data.loading import available_datasets, load_dataset
-from frhsic_core.data.splits import SplitIndices, SplitStack, split_indices, stack_splits
 
 __all__ = [
     "CorruptFile",
@@ -21,10 +18,6 @@ __all__ = [
     "Folders",
     "FormatError",
     "Provenance",
-    "SplitIndices",
-    "SplitStack",
     "available_datasets",
     "load_dataset",
-    "split_indices",
-    "stack_splits",
 ]

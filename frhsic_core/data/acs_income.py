@@ -11,13 +11,14 @@ import numpy as np
 import pandas as pd
 
 from frhsic_core.data.files import CorruptFile, Link, RawFile, member_of, open_archive, readable_gzip
-from frhsic_core.data.recipes import Card, Recipe, Source, Table, both, numeric, require_columns
+from frhsic_core.data.recipes import Card, Recipe, Source, Table, filtered, numeric, require_columns
 
 SENSITIVE = "AGEP"
 FEATURES = ("COW", "SCHL", "MAR", "OCCP", "POBP", "RELP", "WKHP", "SEX", "RAC1P")
 EXTRACT_TARGET = "PINCP_gt_50000"
 OFFICIAL = (SENSITIVE, *FEATURES, "PINCP", "PWGTP")
 MEMBER = "psam_p06.csv"
+INCOME_CUT = 50_000
 SAMPLE = 20_000
 SAMPLE_SEED = 42
 #: Rows of the task before sampling, for all of California and the 40 % of it that the extract holds.
@@ -71,44 +72,45 @@ OFFICIAL_CSV = RawFile(
 )
 
 
-def _sampled(columns: pd.DataFrame, y: np.ndarray, weights: np.ndarray | None, steps: list, source: str) -> Table:
+def sampled(values: pd.DataFrame, steps: list[tuple[str, int]]) -> pd.DataFrame:
+    """Return 20,000 rows drawn without replacement, or all if there are not more."""
+    if len(values) <= SAMPLE:
+        return values
+    steps.append((f"drawn without replacement, seed {SAMPLE_SEED}", SAMPLE))
+    return values.iloc[np.random.RandomState(SAMPLE_SEED).choice(len(values), SAMPLE, replace=False)]
+
+
+def _table(values: pd.DataFrame, y: pd.Series, steps: list[tuple[str, int]], source: str) -> Table:
     notes = [
         "The nine codes are used as numbers, as in the paper's code: an occupation becomes a magnitude.",
         "Text and released code agree on this dataset; which 20,000 rows were drawn depends on the file sampled from.",
     ]
-    if len(columns) > SAMPLE:
-        rows = np.random.RandomState(SAMPLE_SEED).choice(len(columns), SAMPLE, replace=False)
-        columns, y = columns.iloc[rows], y[rows]
-        weights = None if weights is None else weights[rows]
-        steps = [*steps, (f"drawn without replacement, seed {SAMPLE_SEED}", len(columns))]
-    if weights is None:
+    weighted = "PWGTP" in values
+    if not weighted:
         notes.append("The extract carries no survey weights (PWGTP); the official file does.")
+    values = sampled(values, steps)
     return Table(
-        columns=columns.reset_index(drop=True),
-        y=np.asarray(y, dtype=np.float64),
-        task="classification",
-        sensitive=SENSITIVE,
+        columns=values[[SENSITIVE, *FEATURES]].fillna(0.0).reset_index(drop=True),
+        y=y[values.index].to_numpy(np.float64),
         source=source,
         steps=steps,
         notes=notes,
-        weights=weights,
+        weights=values["PWGTP"].to_numpy() if weighted else None,
     )
 
 
-def read_extract(path: Path, variant: str) -> Table:
-    """Read the 40 % extract, whose rows are already filtered, and draw 20,000; both variants are the same."""
+def read_extract(path: Path) -> Table:
+    """Read the 40 % extract, whose rows are already filtered, and draw 20,000."""
     needed = [SENSITIVE, *FEATURES, EXTRACT_TARGET]
     with readable_gzip(path):
         raw = pd.read_csv(path, skipinitialspace=True).rename(columns=str.strip)
     require_columns(raw.columns, needed, file=path.name)
     values = numeric(raw[needed], file=path.name)
     steps = [("rows of the 40 % extract (the task's filter already applied)", len(values))]
-    columns = values[[SENSITIVE, *FEATURES]]
-    source = "a 40 % extract of the ACSIncome task, California 2018"
-    return _sampled(columns, values[EXTRACT_TARGET].to_numpy(), None, steps, source)
+    return _table(values, values[EXTRACT_TARGET], steps, "a 40 % extract of the ACSIncome task, California 2018")
 
 
-def read_official(path: Path, variant: str) -> Table:
+def read_official(path: Path) -> Table:
     """Read the Census Bureau's person file, apply the filter of ACSIncome and draw 20,000.
 
     The filter of Ding et al. (2021): older than 16, income above 100 dollars, at least one hour a week, weight at
@@ -117,31 +119,23 @@ def read_official(path: Path, variant: str) -> Table:
     """
     values = read_person_file(path, OFFICIAL)
     steps = [("rows of the person file", len(values))]
-    keep = pd.Series(True, index=values.index)
-    for what, condition in (
-        ("older than 16", values["AGEP"] > 16),
-        ("income above 100 dollars", values["PINCP"] > 100),
-        ("at least one hour of work a week", values["WKHP"] > 0),
-        ("weight at least 1", values["PWGTP"] >= 1),
-    ):
-        keep &= condition
-        steps.append((what, int(keep.sum())))
-    values = values[keep]
-    columns = values[[SENSITIVE, *FEATURES]].fillna(0.0)
-    y = (values["PINCP"] > 50_000).to_numpy()
-    weights = values["PWGTP"].to_numpy()
-    return _sampled(columns, y, weights, steps, "the official person file, California 2018")
+    filters = {
+        "older than 16": values["AGEP"] > 16,
+        "income above 100 dollars": values["PINCP"] > 100,
+        "at least one hour of work a week": values["WKHP"] > 0,
+        "weight at least 1": values["PWGTP"] >= 1,
+    }
+    values = values[filtered(filters, steps)]
+    return _table(values, values["PINCP"] > INCOME_CUT, steps, "the official person file, California 2018")
 
 
 RECIPE = Recipe(
     task="classification",
-    sensitive=both(SENSITIVE),
-    sources=both(
-        (
-            Source("official", OFFICIAL_ZIP, read_official, (TASK_ROWS, SAMPLE), 9),
-            Source("official", OFFICIAL_CSV, read_official, (TASK_ROWS, SAMPLE), 9),
-            Source("extract", EXTRACT, read_extract, (EXTRACT_ROWS, SAMPLE), 9),
-        )
+    sensitive=SENSITIVE,
+    sources=(
+        Source("official", OFFICIAL_ZIP, read_official, (TASK_ROWS, SAMPLE), 9),
+        Source("official", OFFICIAL_CSV, read_official, (TASK_ROWS, SAMPLE), 9),
+        Source("extract", EXTRACT, read_extract, (EXTRACT_ROWS, SAMPLE), 9),
     ),
     card=Card(
         measured="Each row is an employed Californian (17 or older) in the American Community Survey of 2018.",
@@ -163,6 +157,6 @@ RECIPE = Recipe(
             "a person."
         ),
         not_for=("Nothing follows about other states or years.", "The data do not show the effect of age on pay."),
-        facts={"year": 2018, "income_cut": 50_000},
+        facts={"year": 2018, "income_cut": INCOME_CUT},
     ),
 )

@@ -10,11 +10,10 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
-from frhsic_core.data.acs_income import MEMBER, SAMPLE, SAMPLE_SEED, URL, check_person_file, read_person_file
+from frhsic_core.data.acs_income import MEMBER, SAMPLE, URL, check_person_file, read_person_file, sampled
 from frhsic_core.data.files import Link, RawFile
-from frhsic_core.data.recipes import Card, Recipe, Source, Table, both
+from frhsic_core.data.recipes import Card, Recipe, Source, Table, filtered
 
 SENSITIVE = "AGEP"
 FEATURES = (
@@ -30,33 +29,24 @@ OFFICIAL_ZIP = RawFile("acs_income", "csv_pca.zip", links=(Link(URL),), check=_C
 OFFICIAL_CSV = RawFile("acs_income", f"2018/1-Year/{MEMBER}", check=_CHECK)
 
 
-def read(path: Path, variant: str) -> Table:
-    """Read the person file, apply the filter of ACSTravelTime and draw 20,000; both variants are the same.
+def read(path: Path) -> Table:
+    """Read the person file, apply the filter of ACSTravelTime and draw 20,000.
 
     The filter: older than 16, weight at least 1, employed and at work (ESR is 1). A missing code becomes 0, as in
     folktables (see ``acs_income``).
     """
     values = read_person_file(path, COLUMNS)
     steps = [("rows of the person file", len(values))]
-    keep = pd.Series(True, index=values.index)
-    for what, condition in (
-        ("older than 16", values["AGEP"] > 16),
-        ("weight at least 1", values["PWGTP"] >= 1),
-        ("employed and at work", values["ESR"] == 1),
-    ):
-        keep &= condition
-        steps.append((what, int(keep.sum())))
-    values = values[keep]
-    if len(values) > SAMPLE:
-        rows = np.random.RandomState(SAMPLE_SEED).choice(len(values), SAMPLE, replace=False)
-        values = values.iloc[rows]
-        steps.append((f"drawn without replacement, seed {SAMPLE_SEED}", len(values)))
+    filters = {
+        "older than 16": values["AGEP"] > 16,
+        "weight at least 1": values["PWGTP"] >= 1,
+        "employed and at work": values["ESR"] == 1,
+    }
+    values = sampled(values[filtered(filters, steps)], steps)
     return Table(
         columns=values[[SENSITIVE, *FEATURES]].fillna(0.0).reset_index(drop=True),
         # folktables compares NaN, the people who work at home, with 20: they count as not above.
         y=(values[TARGET] > MINUTES).to_numpy(np.float64),
-        task="classification",
-        sensitive=SENSITIVE,
         source="the official person file, California 2018",
         steps=steps,
         notes=["The codes are used as numbers, as in folktables: an occupation becomes a magnitude."],
@@ -66,8 +56,8 @@ def read(path: Path, variant: str) -> Table:
 
 RECIPE = Recipe(
     task="classification",
-    sensitive=both(SENSITIVE),
-    sources=both(tuple(Source("official", file, read, (SAMPLE,), 15) for file in (OFFICIAL_ZIP, OFFICIAL_CSV))),
+    sensitive=SENSITIVE,
+    sources=tuple(Source("official", file, read, (SAMPLE,), 15) for file in (OFFICIAL_ZIP, OFFICIAL_CSV)),
     card=Card(
         measured="Each row is an employed Californian (17 or older) in the American Community Survey of 2018.",
         by=(

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from frhsic_core.data.files import FormatError, Link, RawFile
-from frhsic_core.data.recipes import Card, Recipe, Source, Table, both, numeric, one_hot, require_columns
+from frhsic_core.data.recipes import Card, Recipe, Source, Table, numeric, one_hot, require_columns
 
 COLUMNS = (
     "age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation", "relationship",
@@ -19,14 +19,6 @@ CATEGORICAL = (
     "workclass", "education", "marital-status", "occupation", "relationship", "race", "sex", "native-country",
 )  # fmt: skip
 MISSING = "?"
-
-#: Attributes of the experiment with a high-dimensional S, one more for each dimension. The paper names the first row;
-#: the released code takes columns by position from a block without age, which are those of the second row (they stay
-#: in X there: ``keep_sensitive=True, drop=("age",)``). A fifth, Gaussian column is added by the experiment itself.
-HIGH_DIMENSIONAL = {
-    "text": ("age", "capital-gain", "capital-loss", "hours-per-week"),
-    "reference": ("fnlwgt", "capital-loss", "hours-per-week", "workclass_?"),
-}
 
 FILE = RawFile(
     dataset="adult",
@@ -41,11 +33,11 @@ FILE = RawFile(
 )
 
 
-def read(path: Path, variant: str) -> Table:
+def read(path: Path, *, keep_missing: bool = False) -> Table:
     """Read ``adult.data`` and encode its categories.
 
-    Rows with a missing category ("?") are dropped for ``"text"`` and kept for ``"reference"``. The file has no header,
-    a blank after each comma and an empty last line.
+    Rows with a missing category ("?") are dropped, unless ``keep_missing`` makes "?" a level of its own. The file has
+    no header, a blank after each comma and an empty last line.
     """
     raw = pd.read_csv(path, header=None, skipinitialspace=True, dtype="str", keep_default_na=False, comment="|")
     if raw.shape[1] != len(COLUMNS):
@@ -60,37 +52,29 @@ def read(path: Path, variant: str) -> Table:
         odd = income[~income.isin(("<=50K", ">50K"))].iloc[0]
         raise FormatError(f"{path.name}: income is {odd!r} in some row; expected '<=50K' or '>50K'.")
     steps = [("rows of adult.data", len(raw))]
-    if variant == "text":
+    if keep_missing:
+        steps.append(('"?" kept as a level of its own', len(raw)))
+    else:
         complete = (raw != MISSING).all(axis=1)
         raw, income = raw[complete], income[complete]
         steps.append(('rows without "?"', len(raw)))
-        notes = ["The paper prints d = 107 for the complete rows; they have 103 columns (107 belongs to all rows)."]
-    else:
-        steps.append(('"?" kept as a level of its own', len(raw)))
-        notes = ['The released code meant to drop rows with "?" but its marker never matches, so all rows stay.']
-    notes.append("fnlwgt, the sampling weight of the survey, is a feature here, as in the paper's recipe.")
     numbers = numeric(raw[["age", *NUMERIC]], file=path.name)
     dummies, groups = one_hot(raw, CATEGORICAL)
     return Table(
         columns=pd.concat([numbers, dummies], axis=1),
         y=np.asarray(income == ">50K", dtype=np.float64),
-        task="classification",
-        sensitive="age",
         source="the original file adult.data",
         groups=groups,
         steps=steps,
-        notes=notes,
+        notes=["fnlwgt, the sampling weight of the survey, is a feature here, as in the paper's recipe."],
         weights=numbers["fnlwgt"].to_numpy(),
     )
 
 
 RECIPE = Recipe(
     task="classification",
-    sensitive=both("age"),
-    sources={
-        "text": (Source("official", FILE, read, (32_561, 30_162), 103),),
-        "reference": (Source("official", FILE, read, (32_561,), 107),),
-    },
+    sensitive="age",
+    sources=(Source("official", FILE, read, (32_561, 30_162), 103),),
     card=Card(
         measured="Each row is a working adult (17 or older) in the US Current Population Survey of 1994.",
         by=(

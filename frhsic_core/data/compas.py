@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from frhsic_core.data.files import Link, RawFile
-from frhsic_core.data.recipes import Card, Recipe, Source, Table, both, numeric, one_hot, require_columns
+from frhsic_core.data.recipes import Card, Recipe, Source, Table, filtered, numeric, one_hot, require_columns
 
 NUMERIC = (
     "juv_fel_count", "juv_misd_count", "juv_other_count", "priors_count", "days_b_screening_arrest",
@@ -27,8 +27,8 @@ FILE = RawFile(
 )
 
 
-def read(path: Path, variant: str) -> Table:
-    """Read the used columns of the two-year file and apply ProPublica's filter; both variants are the same.
+def read(path: Path) -> Table:
+    """Read the used columns of the two-year file and apply ProPublica's filter.
 
     The filter keeps screenings within 30 days of the arrest, drops unknown recidivism (-1), ordinary traffic charges
     ("O") and missing scores.
@@ -47,24 +47,19 @@ def read(path: Path, variant: str) -> Table:
     raw = raw.apply(lambda column: column.str.strip())
     numbers = numeric(raw[["age", *NUMERIC, "is_recid", "two_year_recid"]], file=path.name, missing=("NA", "NaN", ""))
     steps = [("rows of the two-year file", len(raw))]
-    filters = (
-        ("screened within 30 days of the arrest", numbers["days_b_screening_arrest"].between(-30, 30)),
-        ("recidivism known", numbers["is_recid"] != -1),
-        ("no ordinary traffic charge", raw["c_charge_degree"] != "O"),
-        ("a score is given", raw["score_text"].notna() & (raw["score_text"] != "N/A")),
-        ("no missing value in a used column", numbers.notna().all(axis=1) & raw[list(CATEGORICAL)].notna().all(axis=1)),
-    )
-    keep = pd.Series(True, index=raw.index)
-    for what, condition in filters:
-        keep &= condition
-        steps.append((what, int(keep.sum())))
+    filters = {
+        "screened within 30 days of the arrest": numbers["days_b_screening_arrest"].between(-30, 30),
+        "recidivism known": numbers["is_recid"] != -1,
+        "no ordinary traffic charge": raw["c_charge_degree"] != "O",
+        "a score is given": raw["score_text"].notna() & (raw["score_text"] != "N/A"),
+        "no missing value in a used column": numbers.notna().all(axis=1) & raw[list(CATEGORICAL)].notna().all(axis=1),
+    }
+    keep = filtered(filters, steps)
     raw, numbers = raw[keep], numbers[keep]
     dummies, groups = one_hot(raw, CATEGORICAL)
     return Table(
         columns=pd.concat([numbers[["age", *NUMERIC]], dummies], axis=1),
         y=numbers["two_year_recid"].to_numpy(),
-        task="classification",
-        sensitive="age",
         source="the original file compas-scores-two-years.csv",
         groups=groups,
         steps=steps,
@@ -77,8 +72,8 @@ def read(path: Path, variant: str) -> Table:
 
 RECIPE = Recipe(
     task="classification",
-    sensitive=both("age"),
-    sources=both((Source("official", FILE, read, (7_214, 6_172), 16),)),
+    sensitive="age",
+    sources=(Source("official", FILE, read, (7_214, 6_172), 16),),
     card=Card(
         measured=(
             "Each row is a defendant in Broward County, Florida, who was scored by the COMPAS tool in 2013 or 2014."

@@ -1,8 +1,4 @@
-"""Communities and Crime: violent crimes per person in 1,994 US communities. S is racial composition, or household size.
-
-The paper's text names racial composition. The released code takes the column at position 6, which is
-``householdsize``; ``racepctblack`` is the next column and stays among the features. This module offers both by name.
-"""
+"""Communities and Crime: violent crimes per person in 1,994 US communities. S is the share of Black residents."""
 
 from __future__ import annotations
 
@@ -11,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from frhsic_core.data.files import FormatError, Link, RawFile
-from frhsic_core.data.recipes import Card, Recipe, Source, Table, both, numeric
+from frhsic_core.data.recipes import Card, Recipe, Source, Table, numeric
 
 # The data file has no header; these are the names of its documentation, in order.
 _NAMES = """
@@ -38,7 +34,7 @@ _NAMES = """
 COLUMNS = tuple(_NAMES.split())
 IDENTIFIERS = ("state", "county", "community", "communityname", "fold")
 TARGET = "ViolentCrimesPerPop"
-SENSITIVE = {"text": "racepctblack", "reference": "householdsize"}
+SENSITIVE = "racepctblack"
 LARGEST_MISSING_SHARE = 0.2
 
 FILE = RawFile(
@@ -56,7 +52,7 @@ FILE = RawFile(
 )
 
 
-def read(path: Path, variant: str) -> Table:
+def read(path: Path, *, sensitive: str = SENSITIVE) -> Table:
     """Read ``communities.data``, drop identifiers and sparse columns, and fill missing values with medians.
 
     A column is sparse if more than 20 % of its values are missing. Medians are taken over all rows, as the paper says;
@@ -70,7 +66,6 @@ def read(path: Path, variant: str) -> Table:
     raw.columns = list(COLUMNS)
     predictive = [name for name in COLUMNS if name not in IDENTIFIERS]
     values = numeric(raw[predictive], file=path.name, missing=("?",))
-    sensitive = SENSITIVE[variant]
     steps = [("rows of communities.data", len(values))]
     values = values[values[[sensitive, TARGET]].notna().all(axis=1)]
     steps.append((f"{sensitive} and {TARGET} given", len(values)))
@@ -86,21 +81,15 @@ def read(path: Path, variant: str) -> Table:
     return Table(
         columns=features,
         y=values[TARGET].to_numpy(),
-        task="regression",
-        sensitive=sensitive,
         source="the original file communities.data",
         steps=steps,
-        notes=[
-            "The paper's text names racial composition as S; its released code uses householdsize and leaves "
-            "racepctblack in X. variant='text' and variant='reference' are these two."
-        ],
     )
 
 
 RECIPE = Recipe(
     task="regression",
     sensitive=SENSITIVE,
-    sources=both((Source("official", FILE, read, (1_994,), 99),)),
+    sources=(Source("official", FILE, read, (1_994,), 99),),
     card=Card(
         measured=(
             "Each row is one of 1,994 US communities. It combines the census and the police survey of 1990 with the "

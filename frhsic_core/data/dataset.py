@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
-
-if TYPE_CHECKING:
-    import torch
 
 Task = Literal["classification", "regression"]
 
@@ -29,8 +26,8 @@ class Provenance:
 
     Parameters
     ----------
-    dataset, variant : str
-        The key, and ``"text"`` (as the paper describes the data) or ``"reference"`` (as its released code does).
+    dataset : str
+        The key.
     source : str
         A description: the original file, an extract of it, or a probability law.
     files : tuple of FileRecord
@@ -38,31 +35,24 @@ class Provenance:
     steps : tuple of (str, int)
         Each filter in order with the number of rows left after it; the first entry is the raw count.
     notes : tuple of str
-        Differences between the paper's text, its code and these data.
+        Remarks about the source and the recipe.
+    variant : str
+        The variant, where a dataset has several; otherwise empty.
     """
 
     dataset: str
-    variant: str
     source: str
     files: tuple[FileRecord, ...] = ()
     steps: tuple[tuple[str, int], ...] = ()
     notes: tuple[str, ...] = ()
+    variant: str = ""
 
     def __str__(self) -> str:
-        lines = [f"{self.dataset} ({self.variant}): {self.source}"]
+        lines = [f"{self.dataset}{self.variant and f' ({self.variant})'}: {self.source}"]
         lines += [f"  file {f.name}, sha256 {f.sha256[:12]}…, from {f.origin}" for f in self.files]
         lines += [f"  {rows:>7,} rows  {what}" for what, rows in self.steps]
         lines += [f"  note: {note}" for note in self.notes]
         return "\n".join(lines)
-
-
-class SampleTensors(NamedTuple):
-    """A `Dataset` as tensors: ``x`` (n, d), ``s`` (n,) or (n, p), ``y`` (n,), ``weights`` (n,) or None."""
-
-    x: torch.Tensor
-    s: torch.Tensor
-    y: torch.Tensor
-    weights: torch.Tensor | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,38 +145,8 @@ class Dataset:
         weights = None if self.weights is None else self.weights[rows]
         return replace(self, X=self.X[rows], s=self.s[rows], y=self.y[rows], weights=weights, provenance=provenance)
 
-    def tensors(self, *, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> SampleTensors:
-        """Return ``x, s, y, weights`` as new tensors on ``device`` (default CPU) in ``dtype`` (default float64).
-
-        Examples
-        --------
-        >>> from frhsic_core.data import load_dataset
-        >>> x, s, y, weights = load_dataset("synthetic", n=100).tensors()
-        >>> tuple(x.shape), tuple(s.shape), x.dtype, weights is None
-        ((100, 2), (100,), torch.float64, True)
-        """
-        import torch
-
-        def convert(array: np.ndarray) -> torch.Tensor:
-            return torch.tensor(array, dtype=dtype or torch.float64, device=device)
-
-        weights = None if self.weights is None else convert(self.weights)
-        return SampleTensors(convert(self.X), convert(self.s), convert(self.y), weights)
-
     def __repr__(self) -> str:
         return (
-            f"Dataset({self.name!r}, {self.provenance.variant!r}, n={self.n:,}, d={self.d}, {self.task}, "
+            f"Dataset({self.name!r}, n={self.n:,}, d={self.d}, {self.task}, "
             f"S={self.sensitive_name!r}, source={self.provenance.source!r})"
         )
-
-
-def as_dict(provenance: Provenance) -> dict[str, Any]:
-    """Return a provenance as plain lists and strings, ready for JSON."""
-    return {
-        "dataset": provenance.dataset,
-        "variant": provenance.variant,
-        "source": provenance.source,
-        "files": [{"name": f.name, "sha256": f.sha256} for f in provenance.files],
-        "steps": [[what, rows] for what, rows in provenance.steps],
-        "notes": list(provenance.notes),
-    }

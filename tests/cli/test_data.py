@@ -9,8 +9,9 @@ from typer.testing import CliRunner
 
 from frhsic_core.cli.data import app
 from frhsic_core.data import available_datasets
-from frhsic_core.data.loading import CARDS, REAL, VARIANTS
-from frhsic_core.data.summaries import file_name
+from frhsic_core.data.loading import CARDS, REAL
+from frhsic_core.paper.datasets import VARIANTS, sources_of, variants_of
+from frhsic_core.paper.summaries import file_name
 from frhsic_core.registry import DATASETS, PAPER_DATASETS
 
 ROOT = Path(__file__).parents[2]
@@ -43,10 +44,10 @@ def test_list_never_cuts_a_name(width: int) -> None:
 def test_verify_fails_for_local_files_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     missing = run(app, ["verify"])
     assert missing.exit_code == 0
-    assert missing.output.count("missing ") == len(REAL) * len(VARIANTS)
+    assert missing.output.count("missing ") == sum(len(variants_of(name)) for name in REAL)
     assert "failed " not in missing.output
     assert run(app, ["verify", "synthetic"]).exit_code == 0
-    path = REAL["crime"].sources["text"][0].file.under(tmp_path)
+    path = REAL["crime"].sources[0].file.under(tmp_path)
     path.parent.mkdir()
     path.write_text("half of it")
     monkeypatch.setenv("FRHSIC_DATA", str(tmp_path))
@@ -59,7 +60,7 @@ def test_verify_fails_for_local_files_only(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_verify_removes_a_broken_file_from_the_cache(tmp_path: Path) -> None:
-    path = REAL["compas"].sources["text"][0].file.under(tmp_path / "cache")
+    path = REAL["compas"].sources[0].file.under(tmp_path / "cache")
     path.parent.mkdir(parents=True)
     path.write_text("<html>no</html>")
     result = run(app, ["verify", "compas"])
@@ -70,7 +71,7 @@ def test_verify_removes_a_broken_file_from_the_cache(tmp_path: Path) -> None:
 
 
 def test_a_file_that_cannot_be_read_is_no_traceback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = REAL["crime"].sources["text"][0].file.under(tmp_path)
+    path = REAL["crime"].sources[0].file.under(tmp_path)
     path.parent.mkdir()
     path.write_text("secret")
     monkeypatch.setenv("FRHSIC_DATA", str(tmp_path))
@@ -129,7 +130,7 @@ def test_an_unknown_variant_is_a_sentence() -> None:
 
 
 def test_no_raw_file_of_a_dataset_is_in_the_repository() -> None:
-    raw_names = {Path(source.file.name).name for name in REAL for v in VARIANTS for source in REAL[name].sources[v]}
+    raw_names = {Path(source.file.name).name for name in REAL for v in VARIANTS for source in sources_of(name, v)}
     places = [ROOT / part for part in ("book", "notebooks", "frhsic_core", "tests")]
     found = [path for place in places for path in place.rglob("*") if path.name in raw_names]
     assert found == []

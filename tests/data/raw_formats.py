@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from frhsic_core.data import acs_income, compas, crime, meps
+from frhsic_core.paper.datasets import REFERENCE_FEATURES, VISITS_IN_EXTRACT
 
 ADULT_LINES = (
     "25, Private, 1000, Bachelors, 13, Never-married, Sales, Not-in-family, White, Male, 0, 0, 40, Atlantis, <=50K",
@@ -99,7 +100,7 @@ def acs_zip(path: Path, frame: pd.DataFrame) -> Path:
 def meps_frame(rows: int = 60) -> pd.DataFrame:
     """Return invented persons of two panels with every column the three recipes use."""
     rng = np.random.RandomState(2)
-    names = {*meps.PANEL_19_FEATURES, *meps.REFERENCE_FEATURES, *meps.VISITS, *meps.VISITS_IN_EXTRACT}
+    names = {*meps.PANEL_19_FEATURES, *REFERENCE_FEATURES, *meps.VISITS, *VISITS_IN_EXTRACT}
     frame = pd.DataFrame({name: rng.randint(0, 6, size=rows) for name in sorted(names)})
     frame[meps.SENSITIVE] = rng.randint(0, 86, size=rows)
     frame[meps.WEIGHT] = rng.uniform(0, 9_000, size=rows).round(3)

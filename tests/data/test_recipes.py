@@ -14,7 +14,7 @@ from frhsic_core.data.recipes import Source
 
 
 def test_adult_text_drops_rows_with_a_question_mark(tmp_path: Path) -> None:
-    table = adult.read(raw.adult(tmp_path / "adult.data"), "text")
+    table = adult.read(raw.adult(tmp_path / "adult.data"))
     assert table.steps == [("rows of adult.data", 4), ('rows without "?"', 2)]
     assert table.columns["age"].tolist() == [25, 33]
     assert table.y.tolist() == [0, 1]
@@ -24,7 +24,7 @@ def test_adult_text_drops_rows_with_a_question_mark(tmp_path: Path) -> None:
 
 
 def test_adult_reference_keeps_the_question_mark_as_a_level(tmp_path: Path) -> None:
-    table = adult.read(raw.adult(tmp_path / "adult.data"), "reference")
+    table = adult.read(raw.adult(tmp_path / "adult.data"), keep_missing=True)
     assert len(table.columns) == 4
     assert table.columns["workclass_?"].tolist() == [0, 1, 0, 0]
     assert table.columns["native-country_?"].tolist() == [0, 0, 0, 1]
@@ -33,7 +33,7 @@ def test_adult_reference_keeps_the_question_mark_as_a_level(tmp_path: Path) -> N
 
 def test_adult_one_hot_columns_are_those_of_pandas(tmp_path: Path) -> None:
     path = raw.adult(tmp_path / "adult.data")
-    ours = adult.read(path, "reference").columns
+    ours = adult.read(path, keep_missing=True).columns
     frame = pd.read_csv(path, header=None, names=list(adult.COLUMNS), skipinitialspace=True)
     theirs = pd.get_dummies(frame[list(adult.CATEGORICAL)], columns=list(adult.CATEGORICAL), dtype=float)
     pd.testing.assert_frame_equal(ours[list(theirs.columns)], theirs)
@@ -43,9 +43,9 @@ def test_adult_one_hot_columns_are_those_of_pandas(tmp_path: Path) -> None:
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 @pytest.mark.parametrize("pad", ["", "   "])
 def test_adult_ignores_line_ends_blanks_the_comment_line_and_final_dots(tmp_path: Path, end: str, pad: str) -> None:
-    plain = adult.read(raw.adult(tmp_path / "plain"), "reference")
+    plain = adult.read(raw.adult(tmp_path / "plain"), keep_missing=True)
     lines = ["|1x3 Cross validator"] + [pad + line.replace(", ", f"{pad}, {pad}") + "." for line in raw.ADULT_LINES]
-    odd = adult.read(raw.adult(tmp_path / "odd", lines=lines, end=end), "reference")
+    odd = adult.read(raw.adult(tmp_path / "odd", lines=lines, end=end), keep_missing=True)
     pd.testing.assert_frame_equal(odd.columns, plain.columns)
     np.testing.assert_array_equal(odd.y, plain.y)
 
@@ -53,18 +53,18 @@ def test_adult_ignores_line_ends_blanks_the_comment_line_and_final_dots(tmp_path
 def test_adult_with_a_column_missing_or_text_for_a_number_says_so(tmp_path: Path) -> None:
     short = [line.rsplit(",", 1)[0] for line in raw.ADULT_LINES]
     with pytest.raises(FormatError, match="has 14 columns instead of 15"):
-        adult.read(raw.adult(tmp_path / "short", lines=short), "text")
+        adult.read(raw.adult(tmp_path / "short", lines=short))
     wrong = [raw.ADULT_LINES[0].replace("1000", "many")]
     with pytest.raises(FormatError, match="column fnlwgt contains 'many' in 1 rows"):
-        adult.read(raw.adult(tmp_path / "wrong", lines=wrong), "text")
+        adult.read(raw.adult(tmp_path / "wrong", lines=wrong))
     with pytest.raises(FormatError, match="income is '40K'"):
-        adult.read(raw.adult(tmp_path / "label", lines=[raw.ADULT_LINES[0].replace("<=50K", "40K")]), "text")
+        adult.read(raw.adult(tmp_path / "label", lines=[raw.ADULT_LINES[0].replace("<=50K", "40K")]))
 
 
 def test_compas_applies_the_filter_and_reads_no_name(tmp_path: Path) -> None:
     path = tmp_path / "compas.csv"
     raw.compas_frame().to_csv(path, index=False)
-    table = compas.read(path, "text")
+    table = compas.read(path)
     assert [rows for _, rows in table.steps] == [6, 4, 3, 2, 2, 2]
     assert table.columns["age"].tolist() == [20, 45]
     assert table.y.tolist() == [1, 0]
@@ -77,23 +77,23 @@ def test_compas_ignores_crlf_and_blanks_and_wants_every_column(tmp_path: Path) -
     plain, odd = tmp_path / "plain.csv", tmp_path / "odd.csv"
     raw.compas_frame().to_csv(plain, index=False)
     odd.write_bytes(plain.read_text().replace(",", " , ").replace("\n", "\r\n").encode())
-    pd.testing.assert_frame_equal(compas.read(odd, "text").columns, compas.read(plain, "text").columns)
+    pd.testing.assert_frame_equal(compas.read(odd).columns, compas.read(plain).columns)
     raw.compas_frame().drop(columns=["priors_count", "age"]).to_csv(plain, index=False)
     with pytest.raises(FormatError, match="lacks the columns age, priors_count"):
-        compas.read(plain, "text")
+        compas.read(plain)
 
 
 def test_crime_ignores_blanks_around_values(tmp_path: Path) -> None:
     path = raw.crime_file(tmp_path / "communities.data", raw.crime_table())
-    plain = crime.read(path, "text")
+    plain = crime.read(path)
     path.write_text(path.read_text().replace(",", "  ,  "))
-    pd.testing.assert_frame_equal(crime.read(path, "text").columns, plain.columns)
+    pd.testing.assert_frame_equal(crime.read(path).columns, plain.columns)
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_crime_drops_sparse_columns_and_fills_the_rest_with_medians(tmp_path: Path, end: str) -> None:
     table = raw.crime_table()
-    result = crime.read(raw.crime_file(tmp_path / "communities.data", table, end=end), "text")
+    result = crime.read(raw.crime_file(tmp_path / "communities.data", table, end=end))
     assert "PolicCars" not in result.columns
     assert not {*crime.IDENTIFIERS, crime.TARGET} & set(result.columns)
     assert result.columns.shape == (10, 128 - 5 - 1 - 1)
@@ -101,35 +101,24 @@ def test_crime_drops_sparse_columns_and_fills_the_rest_with_medians(tmp_path: Pa
     np.testing.assert_array_equal(result.y, table[crime.TARGET].astype(float))
 
 
-def test_crime_variants_differ_in_the_sensitive_attribute_only(tmp_path: Path) -> None:
-    path = raw.crime_file(tmp_path / "communities.data", raw.crime_table())
-    text, reference = crime.read(path, "text"), crime.read(path, "reference")
-    assert (text.sensitive, reference.sensitive) == ("racepctblack", "householdsize")
-    pd.testing.assert_frame_equal(text.columns, reference.columns)
-    # the position that the released code uses, and its neighbour
-    assert crime.COLUMNS[6] == "householdsize"
-    assert crime.COLUMNS[7] == "racepctblack"
-    assert len(crime.COLUMNS) == len(set(crime.COLUMNS)) == 128
-
-
 def test_crime_keeps_a_column_with_exactly_a_fifth_missing_and_refuses_text(tmp_path: Path) -> None:
     table = raw.crime_table()
     table.loc[:1, "PolicBudgPerPop"] = "?"
     table.loc[:2, "LemasSwornFT"] = "?"
-    result = crime.read(raw.crime_file(tmp_path / "communities.data", table), "text")
+    result = crime.read(raw.crime_file(tmp_path / "communities.data", table))
     assert "PolicBudgPerPop" in result.columns
     assert "LemasSwornFT" not in result.columns
     table.loc[3, "population"] = "lots"
     with pytest.raises(FormatError, match="column population contains 'lots'"):
-        crime.read(raw.crime_file(tmp_path / "communities.data", table), "text")
+        crime.read(raw.crime_file(tmp_path / "communities.data", table))
     with pytest.raises(FormatError, match="has 127 columns"):
-        crime.read(raw.crime_file(tmp_path / "communities.data", table.iloc[:, :-1]), "text")
+        crime.read(raw.crime_file(tmp_path / "communities.data", table.iloc[:, :-1]))
 
 
 def test_acs_official_filter_is_that_of_folktables(tmp_path: Path) -> None:
     folktables = pytest.importorskip("folktables")
     frame = raw.acs_official()
-    ours = acs_income.read_official(raw.acs_zip(tmp_path / "csv_pca.zip", frame), "text")
+    ours = acs_income.read_official(raw.acs_zip(tmp_path / "csv_pca.zip", frame))
     features, label, _ = folktables.ACSIncome.df_to_numpy(frame)
     assert 0 < len(features) < len(frame)
     np.testing.assert_array_equal(ours.columns[list(folktables.ACSIncome.features)].to_numpy(), features)
@@ -144,10 +133,17 @@ def test_acs_official_bounds_and_the_weights_of_a_sample(tmp_path: Path, monkeyp
     for row, (name, value) in enumerate(outside.items()):
         frame.loc[row, name] = value
     path = raw.acs_zip(tmp_path / "csv_pca.zip", frame)
-    np.testing.assert_array_equal(acs_income.read_official(path, "text").weights, range(5, 13))
+    np.testing.assert_array_equal(acs_income.read_official(path).weights, range(5, 13))
     monkeypatch.setattr(acs_income, "SAMPLE", 3)
     rows = np.random.RandomState(42).choice(8, 3, replace=False)
-    np.testing.assert_array_equal(acs_income.read_official(path, "text").weights, 5 + rows)
+    np.testing.assert_array_equal(acs_income.read_official(path).weights, 5 + rows)
+
+
+def test_acs_official_income_threshold(tmp_path: Path) -> None:
+    """Exactly 50,000 dollars is not above the threshold, and the next dollar is."""
+    frame = raw.acs_official(3).assign(AGEP=40, WKHP=40, PWGTP=1, PINCP=[49_999, 50_000, 50_001])
+    table = acs_income.read_official(raw.acs_zip(tmp_path / "csv_pca.zip", frame))
+    assert table.y.tolist() == [0, 0, 1]
 
 
 def test_acs_official_is_found_where_folktables_keeps_it(tmp_path: Path) -> None:
@@ -168,17 +164,17 @@ def test_acs_extract_draws_the_rows_of_the_legacy_generator(tmp_path: Path, monk
     frame[acs_income.EXTRACT_TARGET] = (frame[acs_income.EXTRACT_TARGET] > 50_000).astype(int)
     path = raw.gzipped_csv(tmp_path / "extract.csv.gz", frame, end="\r\n")
     monkeypatch.setattr(acs_income, "SAMPLE", 100)
-    table = acs_income.read_extract(path, "text")
+    table = acs_income.read_extract(path)
     rows = np.random.RandomState(42).choice(len(frame), 100, replace=False)
     np.testing.assert_array_equal(table.columns["AGEP"], frame["AGEP"].to_numpy()[rows])
     np.testing.assert_array_equal(table.y, frame[acs_income.EXTRACT_TARGET].to_numpy()[rows])
     with pytest.raises(FormatError, match="lacks the columns OCCP"):
-        acs_income.read_extract(raw.gzipped_csv(path, frame.drop(columns="OCCP")), "text")
+        acs_income.read_extract(raw.gzipped_csv(path, frame.drop(columns="OCCP")))
 
 
 def test_meps_joined_keeps_complete_rows_of_panel_19(tmp_path: Path) -> None:
     frame = raw.meps_frame()
-    table = meps.read_joined(raw.gzipped_csv(tmp_path / "joined.csv.gz", frame), "text")
+    table = meps.read_joined(raw.gzipped_csv(tmp_path / "joined.csv.gz", frame))
     wanted = frame[(frame["PANEL"] == 19) & (frame[[*meps.PANEL_19_FEATURES, meps.SENSITIVE]] >= 0).all(axis=1)]
     assert 0 < len(wanted) < 30
     np.testing.assert_array_equal(table.columns["AGE15X"], wanted["AGE15X"])
@@ -187,37 +183,15 @@ def test_meps_joined_keeps_complete_rows_of_panel_19(tmp_path: Path) -> None:
     assert table.columns.shape[1] == 19
 
 
-def test_meps_two_panels_uses_discharges_and_counts_codes_as_the_label_does(tmp_path: Path) -> None:
-    frame = raw.meps_frame()
-    table = meps.read_two_panels(raw.gzipped_csv(tmp_path / "two.csv.gz", frame), "reference")
-    wanted = frame[(frame[[*meps.TWO_PANEL_FEATURES, meps.SENSITIVE]] >= 0).all(axis=1)]
-    np.testing.assert_array_equal(table.y, wanted[list(meps.VISITS_IN_EXTRACT)].sum(axis=1) >= 10)
-    assert table.columns.shape == (len(wanted), 17)
-    with pytest.raises(FormatError, match="lacks the columns IPDIS15"):
-        meps.read_two_panels(raw.gzipped_csv(tmp_path / "x.csv.gz", frame.drop(columns="IPDIS15")), "reference")
-
-
-@pytest.mark.parametrize(("variant", "d"), [("text", 18), ("reference", 19)])
-def test_meps_official_transport_file(tmp_path: Path, variant: str, d: int) -> None:
+def test_meps_is_the_same_from_the_official_file_and_from_the_extract(tmp_path: Path) -> None:
     frame = raw.meps_frame()
     path = raw.meps_zip(tmp_path / "h181ssp.zip", frame)
     meps.OFFICIAL.check(path)  # type: ignore[misc]
-    table = meps.read_official(path, variant)
-    rows = frame[frame["PANEL"] == 19] if variant == "text" else frame
-    features = meps.PANEL_19_FEATURES if variant == "text" else meps.REFERENCE_FEATURES
-    wanted = rows[(rows[[*features, meps.SENSITIVE]] >= 0).all(axis=1)]
-    np.testing.assert_array_equal(table.columns.to_numpy(), wanted[[meps.SENSITIVE, *features]].to_numpy())
-    np.testing.assert_array_equal(table.y, wanted[meps.EXACT_LABEL])
-    np.testing.assert_allclose(table.weights, wanted[meps.WEIGHT], rtol=1e-12)  # type: ignore[arg-type]
-    assert table.columns.shape[1] == d + 1
-
-
-def test_meps_text_is_the_same_from_the_official_file_and_from_the_extract(tmp_path: Path) -> None:
-    frame = raw.meps_frame()
-    official = meps.read_official(raw.meps_zip(tmp_path / "h181ssp.zip", frame), "text")
-    joined = meps.read_joined(raw.gzipped_csv(tmp_path / "joined.csv.gz", frame[frame["PANEL"] == 19]), "text")
+    official = meps.read_official(path)
+    joined = meps.read_joined(raw.gzipped_csv(tmp_path / "joined.csv.gz", frame[frame["PANEL"] == 19]))
     np.testing.assert_array_equal(official.columns, joined.columns)
     np.testing.assert_array_equal(official.y, joined.y)
+    np.testing.assert_allclose(official.weights, joined.weights, rtol=1e-12)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("keep", [0.3, 0.9, 0.999])
@@ -226,12 +200,12 @@ def test_a_truncated_gzip_is_named_as_such(tmp_path: Path, keep: float) -> None:
     whole = path.read_bytes()
     path.write_bytes(whole[: int(keep * len(whole))])
     with pytest.raises(CorruptFile, match="not a complete gzip file"):
-        meps.read_joined(path, "text")
+        meps.read_joined(path)
 
 
 def test_a_recipe_that_gives_other_counts_is_refused(tmp_path: Path) -> None:
     path = raw.adult(tmp_path / "adult.data")
-    table = adult.read(path, "text")
+    table = adult.read(path)
     d = table.columns.shape[1] - 1
     Source("official", adult.FILE, adult.read, (4, 2), d).check(table)
     for counts, features in (((4, 3), d), ((2, 4), d), ((4, 2), d + 1), ((4,), d), ((5, 2), d)):

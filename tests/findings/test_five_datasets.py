@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from frhsic_core.data.summaries import load_summary
 from frhsic_core.paper.runs.stored import book_folder
+from frhsic_core.paper.summaries import load_summary
 
 DATASETS = ("adult", "acs_income", "meps", "crime", "compas")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from frhsic_core.data.synthetic import accuracy_levels
+from frhsic_core.paper.datasets import accuracy_levels
 from frhsic_core.paper.experiments import synthetic_validation as slice_
 from frhsic_core.paper.experiments.synthetic_validation.tables import (
     along_lambda,

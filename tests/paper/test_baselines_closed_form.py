@@ -6,12 +6,21 @@ import numpy as np
 import pytest
 import torch
 
-from frhsic_core.data import load_dataset
-from frhsic_core.data.splits import stack_splits
+from frhsic_core.data import Dataset, Provenance, load_dataset
+from frhsic_core.data.recipes import Draws
+from frhsic_core.paper.datasets import gaussian_pair
 from frhsic_core.paper.experiments.baselines import evaluated, measure_unit, plan
 from frhsic_core.paper.experiments.presets import experiment_for
 from frhsic_core.paper.runs.metrics import gdp_conventions
+from frhsic_core.paper.splits import stack_splits
 from frhsic_core.registry import CLOSED_FORMS, METHODS, SWEEP_DATASETS, resolve
+
+
+def pair(n: int) -> Dataset:
+    """Return a regression on a Gaussian pair with correlation 0.8."""
+    table = gaussian_pair(n, Draws(42), rho=0.8)
+    s, z = table.columns.to_numpy().T
+    return Dataset("pair", z[:, None], s, z, "regression", ("z",), ("s",), Provenance("pair", table.source))
 
 
 @pytest.fixture(scope="module")
@@ -35,8 +44,9 @@ def test_the_strongest_depends_less_than_a_linear_model(splits, method: str) -> 
 
 
 def test_the_bounded_ridge_is_a_regression() -> None:
-    pair = stack_splits(load_dataset("gaussian_pair", n=400, rho=0.8), seeds=(42,))
-    gaps = [evaluated(*resolve(CLOSED_FORMS["frrm"].fit)(pair, 0, bound), pair)["gdp_sample"] for bound in (0.0, 1.0)]
+    splits = stack_splits(pair(400), seeds=(42,))
+    fit = resolve(CLOSED_FORMS["frrm"].fit)
+    gaps = [evaluated(*fit(splits, 0, bound), splits)["gdp_sample"] for bound in (0.0, 1.0)]
     assert gaps[0] < 0.5 * gaps[1]
 
 

@@ -262,7 +262,8 @@ def adversary(method: str, what: str) -> Answer:
 @query(kind=IMPLEMENTED)
 def training_range() -> Answer:
     """Return the smallest and largest training value of X and S after scaling, on a draw of the synthetic law."""
-    from frhsic_core.data import load_dataset, stack_splits
+    from frhsic_core.data import load_dataset
+    from frhsic_core.paper.splits import stack_splits
 
     stack = stack_splits(load_dataset("synthetic", n=200), seeds=(42,))
     low = min(float(stack.x_train.min()), float(stack.s_train.min()))
@@ -272,9 +273,10 @@ def training_range() -> Answer:
 @query(kind=IMPLEMENTED)
 def noise_spread(column: str, power: int = 1) -> Answer:
     """Return the spread (its ``power``) of the noise in a feature of the synthetic law, from 200,000 draws."""
+    from frhsic_core.data.recipes import Draws
     from frhsic_core.data.synthetic import classification
 
-    columns = classification(200_000).columns
+    columns = classification(200_000, Draws(42)).columns
     noise = columns["x1"] - columns["s"] if column == "x1" else columns["x2"]
     spread = float(noise.std()) ** power
     # The standard error of a normal sample's sd is sd/√(2n).

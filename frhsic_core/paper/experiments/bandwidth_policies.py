@@ -49,13 +49,14 @@ def measure_unit(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
 
     from frhsic_core.audit.representation import audit_representation
     from frhsic_core.conditional import gdp
-    from frhsic_core.data import load_dataset, stack_splits
     from frhsic_core.joint.contraction import RIDGE
     from frhsic_core.learning import FRHSIC, EscapeWarning, Trainer
+    from frhsic_core.paper.datasets import load_variant
+    from frhsic_core.paper.splits import stack_splits
 
     seeds = list(SPLITS[: unit.get("splits")])
     options = {"n": unit["n"]} if "n" in unit else {}
-    splits = stack_splits(load_dataset(unit["dataset"], unit["variant"], **options), seeds=seeds, device=device)
+    splits = stack_splits(load_variant(unit["dataset"], unit["variant"], **options), seeds=seeds, device=device)
     penalty = FRHSIC(bandwidth=unit["policy"], **FORMS[unit["form"]])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", EscapeWarning)  # whether Z escapes is what is measured

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import torch
 
-    from frhsic_core.data.splits import SplitStack
+    from frhsic_core.paper.splits import SplitStack
 
 Fitted = tuple[np.ndarray, np.ndarray]
 SPLITS = tuple(range(42, 47))
@@ -39,11 +39,11 @@ def plan(preset: str) -> Study:
 
 def measure_unit(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
     """Return a row for each strength of a method on one split, with the columns of the main sweep."""
-    from frhsic_core.data import load_dataset
-    from frhsic_core.data.splits import stack_splits
+    from frhsic_core.paper.datasets import load_variant
+    from frhsic_core.paper.splits import stack_splits
 
     synthetic = unit["dataset"] == "synthetic"
-    data = load_dataset(unit["dataset"], "text" if synthetic else "reference", n=500 if synthetic else None)
+    data = load_variant(unit["dataset"], "text" if synthetic else "reference", n=500 if synthetic else None)
     splits = stack_splits(data, seeds=(unit["split"],))
     row = CLOSED_FORMS[unit["method"]]
     fit = resolve(row.fit)

@@ -28,7 +28,7 @@ from frhsic_core.registry import CLOSED_FORMS, METHODS, PAPER_METHODS, SWEEP_DAT
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from frhsic_core.data.splits import SplitStack
+    from frhsic_core.paper.splits import SplitStack
 
 WHITENED = "frhsic_whitened"  # the recommended form
 NETWORKS = (*PAPER_METHODS, WHITENED)
@@ -76,11 +76,11 @@ def plan(preset: str) -> Study:
 
 def measure_unit(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
     """Return a row for each split of one method: at the matched λ of a network, at all strengths of a closed form."""
-    from frhsic_core.data import load_dataset
-    from frhsic_core.data.splits import stack_splits
+    from frhsic_core.paper.datasets import load_variant
+    from frhsic_core.paper.splits import stack_splits
 
     synthetic = unit["dataset"] == "synthetic"
-    data = load_dataset(unit["dataset"], "text" if synthetic else "reference", n=500 if synthetic else None)
+    data = load_variant(unit["dataset"], "text" if synthetic else "reference", n=500 if synthetic else None)
     splits = stack_splits(data, seeds=SPLITS)
     found = _networks(unit, splits) if unit["method"] in NETWORKS else _closed_forms(unit, splits)
     rows = []

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from frhsic_core.data.dataset import Dataset
-    from frhsic_core.data.splits import SplitStack
     from frhsic_core.learning.stack import TrainedStack
+    from frhsic_core.paper.splits import SplitStack
 
 NEIGHBOURS = 5
 

@@ -19,8 +19,8 @@ from frhsic_core.paper.runs.store import Part, rows_of_models
 
 if TYPE_CHECKING:
     from frhsic_core.data.dataset import Dataset
-    from frhsic_core.data.splits import SplitStack
     from frhsic_core.learning import Trainer
+    from frhsic_core.paper.splits import SplitStack
 
 _DEVICES = "choose auto, cpu or cuda, or for one GPU of several cuda:0, cuda:1 and so on"
 
@@ -99,16 +99,16 @@ class Samples:
 
     def dataset(self, task: Task) -> Dataset:
         """Return the data of a task."""
-        from frhsic_core.data import load_dataset
+        from frhsic_core.paper.datasets import load_variant
 
         key = (task.dataset, task.variant, task.options)
         if self._loaded is None or self._loaded[0] != key:
-            self._loaded = (key, load_dataset(task.dataset, task.variant, **dict(task.options)))
+            self._loaded = (key, load_variant(task.dataset, task.variant, **dict(task.options)))
         return self._loaded[1]
 
     def splits(self, job: Job) -> SplitStack:
         """Return the splits of a stack, on the device."""
-        from frhsic_core.data.splits import stack_splits
+        from frhsic_core.paper.splits import stack_splits
 
         task = job.recipe.task
         data = self.dataset(task)
@@ -182,7 +182,7 @@ def trainer_of(job: Job, splits: SplitStack, *, device: str) -> Trainer:
 
 
 def _train(job: Job, samples: Samples, deadline: float) -> Part:
-    from frhsic_core.data.dataset import as_dict
+    from frhsic_core.paper.datasets import as_dict
     from frhsic_core.paper.runs.metrics import evaluate
 
     recipe = job.recipe

@@ -13,8 +13,8 @@ from frhsic_core.audit.representation import audit_representation
 from frhsic_core.conditional import gdp
 
 if TYPE_CHECKING:
-    from frhsic_core.data.splits import SplitStack
     from frhsic_core.learning.stack import TrainedStack
+    from frhsic_core.paper.splits import SplitStack
 
 AUDIT_ROWS = 1000  # rows of the test part behind HSIC and distance correlation
 

@@ -323,9 +323,9 @@ def fetch_missing_data(wanted: Iterable[tuple[str, str]], *, say: Callable[[str]
 
     A failed download is reported; the jobs that need the data fail with the list of sources that were tried.
     """
-    from frhsic_core.data.fetching import Folders, find_local
-    from frhsic_core.data.files import DataError
-    from frhsic_core.data.loading import REAL, VARIANTS, load_dataset, sources_of
+    from frhsic_core.data.files import DataError, Folders, find_local
+    from frhsic_core.data.loading import REAL
+    from frhsic_core.paper.datasets import VARIANTS, load_variant, sources_of
 
     folders = Folders.from_environment()
     given_up: set[str] = set()
@@ -341,7 +341,7 @@ def fetch_missing_data(wanted: Iterable[tuple[str, str]], *, say: Callable[[str]
             if sources:
                 say(f"  {file.name} from {' or '.join(sources)} to {file.under(folders.cache)}")
         try:
-            data = load_dataset(name, variant, progress=_Announced(say))
+            data = load_variant(name, variant, progress=_Announced(say))
         except (DataError, OSError):  # the jobs that need the data report it in full
             given_up.add(name)
             say(f"  The download failed. Run frhsic data fetch {name} for the reasons and for a manual download.")

@@ -11,9 +11,11 @@ import pytest
 from scipy import integrate, stats
 
 from frhsic_core.data import load_dataset
-from frhsic_core.data.synthetic import accuracy_levels, classification
+from frhsic_core.data.recipes import Draws
+from frhsic_core.data.synthetic import classification
 from frhsic_core.joint import hsic
 from frhsic_core.kernels import Gaussian
+from frhsic_core.paper.datasets import accuracy_levels
 from frhsic_core.paper.experiments import synthetic_validation as slice_
 from frhsic_core.paper.experiments.presets import experiment_for
 from frhsic_core.paper.experiments.synthetic_validation import drawn_splits, train_draws
@@ -48,7 +50,7 @@ def test_levels_of_the_papers_law_by_adaptive_quadrature() -> None:
 
 
 def test_levels_of_the_strong_law_by_simulation() -> None:
-    table = classification(400_000, signal="strong", random_state=1)
+    table = classification(400_000, Draws(1), signal="strong")
     x1, x2, y = table.columns["x1"], table.columns["x2"], table.y > 0.5
     found = accuracy_levels("strong")
     assert found["majority"] == pytest.approx(0.5, abs=1e-6)  # the law is symmetric

@@ -11,11 +11,20 @@ from sklearn.linear_model import LinearRegression
 from sklearn.metrics import accuracy_score, log_loss
 from sklearn.model_selection import cross_val_predict
 
-from frhsic_core.data import load_dataset
-from frhsic_core.data.splits import stack_splits
+from frhsic_core.data import Dataset, Provenance, load_dataset
+from frhsic_core.data.recipes import Draws
 from frhsic_core.joint import distance_correlation, normalized_hsic
 from frhsic_core.learning import Trainer
+from frhsic_core.paper.datasets import gaussian_pair, load_variant
 from frhsic_core.paper.runs.metrics import evaluate, gdp_conventions
+from frhsic_core.paper.splits import stack_splits
+
+
+def pair(n: int) -> Dataset:
+    """Return a regression on a Gaussian pair with correlation 0.8."""
+    table = gaussian_pair(n, Draws(42), rho=0.8)
+    s, z = table.columns.to_numpy().T
+    return Dataset("pair", z[:, None], s, z, "regression", ("z",), ("s",), Provenance("pair", table.source))
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +127,7 @@ def test_a_diverged_model_is_nan_and_its_neighbours_are_not(trained) -> None:
 
 
 def test_regression_measures_outputs_as_they_are() -> None:
-    splits = stack_splits(load_dataset("gaussian_pair", n=300, rho=0.8), seeds=(42,))
+    splits = stack_splits(pair(300), seeds=(42,))
     stack = Trainer(
         splits.x_train, splits.y_train, penalty="unfair", seeds=[0], task="regression", epochs=3, device="cpu"
     ).fit()
@@ -138,7 +147,7 @@ def test_conventions_differ_where_the_law_of_s_is_uneven() -> None:
 
 
 def test_several_attributes_report_the_worst_parity() -> None:
-    data = load_dataset("synthetic", n=300, sensitive=("s", "x2"), keep_sensitive=True)
+    data = load_variant("synthetic", n=300, sensitive=("s", "x2"), keep_sensitive=True)
     splits = stack_splits(data, seeds=(42,))
     stack = Trainer(splits.x_train, splits.y_train, penalty="unfair", seeds=[0], epochs=2, device="cpu").fit()
     found = evaluate(stack, splits)

@@ -220,17 +220,17 @@ def plan_bandwidth_scaling(preset: str) -> Study:
 
 def rational_values(dataset: str, variant: str, n: int) -> list[Fraction]:
     """Return n values of S (seed 42) as rationals, scaled to [0, 1] by the range of the whole dataset."""
-    from frhsic_core.data import load_dataset
+    from frhsic_core.paper.datasets import load_variant
 
     def exact(values: Any) -> list[Fraction]:
         return [Fraction(float(v)).limit_denominator(10_000) for v in np.asarray(values).ravel()]
 
     if dataset == "synthetic":  # a law: its range is known
-        return exact(load_dataset(dataset, variant, n=n, random_state=42).s)
-    whole = exact(load_dataset(dataset, variant).s)
+        return exact(load_variant(dataset, variant, n=n, random_state=42).s)
+    whole = exact(load_variant(dataset, variant).s)
     low = min(whole)
     high = max(whole)
-    return [(v - low) / (high - low) for v in exact(load_dataset(dataset, variant, n=n, random_state=42).s)]
+    return [(v - low) / (high - low) for v in exact(load_variant(dataset, variant, n=n, random_state=42).s)]
 
 
 def exact_matrix(values: Sequence[Fraction], sigma: Fraction) -> Any:

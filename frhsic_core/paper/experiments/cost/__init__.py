@@ -142,19 +142,18 @@ def measure_unit(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
 
 
 def _measure_epochs(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
-    import torch
-
     from frhsic_core.data import load_dataset
     from frhsic_core.paper.experiments.cost.libraries import timed_epochs
+    from frhsic_core.paper.splits import tensors_of
 
     n: int = unit["n"]
     if unit["part"] == "epoch":
-        data = load_dataset("runtime", n=min(n, LOOP_STEPS.get(unit["form"], 10**9) * BATCH))
+        data = load_dataset("synthetic", n=min(n, LOOP_STEPS.get(unit["form"], 10**9) * BATCH))
         penalty = penalty_of(unit["method"], unit["form"])
     else:
         data = attributes(unit["d"], n=n)
         penalty = penalty_of(unit["method"], unit["form"], sigma_s=SIGMA_S)
-    x, s, y, _ = data.tensors(dtype=torch.float64)
+    x, s, y, _ = tensors_of(data)
     x, s = ((v - v.amin(0)) / (v.amax(0) - v.amin(0)).clamp_min(1e-12) for v in (x, s))
     seconds = timed_epochs(
         x, y, s, penalty=penalty, lam=LAM[unit["part"]], seeds=42, task=data.task, protocol="text", batch_size=BATCH,
@@ -198,7 +197,7 @@ def attributes(d: int, *, n: int | None = ADULT_ROWS) -> Dataset:
     import numpy as np
 
     from frhsic_core.data import load_dataset
-    from frhsic_core.data.adult import HIGH_DIMENSIONAL
+    from frhsic_core.paper.datasets import HIGH_DIMENSIONAL
 
     names = HIGH_DIMENSIONAL["text"][:d]
     data = load_dataset("adult", n=n, sensitive=names)

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from frhsic_core.data.dataset import Dataset
-    from frhsic_core.data.splits import SplitStack
     from frhsic_core.learning.stack import TrainedStack
+    from frhsic_core.paper.splits import SplitStack
 
 # The text names four λ. The released script of equal opportunity has 5 as well, that of several attributes all seven.
 

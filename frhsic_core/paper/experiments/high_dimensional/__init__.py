@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from frhsic_core.data.dataset import Dataset
-    from frhsic_core.data.splits import SplitStack
     from frhsic_core.learning.stack import TrainedStack
+    from frhsic_core.paper.splits import SplitStack
 
 COORDINATES = (1, 2, 3, 4, 5, 8, 12)
 #: Rows of a sample, and how many samples: one estimate of EIPM takes n² exponentials for each of its bandwidths.
@@ -76,7 +76,7 @@ class _Columns(Samples):
 
     def splits(self, job: Job) -> SplitStack:
         """Return the splits of a stack on the device."""
-        from frhsic_core.data.splits import SplitStack
+        from frhsic_core.paper.splits import SplitStack
 
         data = self.dataset(job.recipe.task)
         columns = {"x": data.X, "s": data.s.reshape(data.n, -1), "y": data.y}

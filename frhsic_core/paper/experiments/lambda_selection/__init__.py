@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from frhsic_core.data.dataset import Dataset
-    from frhsic_core.data.splits import SplitStack
     from frhsic_core.learning.stack import TrainedStack
+    from frhsic_core.paper.splits import SplitStack
 
 FRACTIONS = (0.7, 0.15, 0.15)
 # The paper's experiment has three splits, 42 to 44.

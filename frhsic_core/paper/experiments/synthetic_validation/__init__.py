@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from frhsic_core.data.dataset import Dataset
-    from frhsic_core.data.splits import SplitStack
     from frhsic_core.learning.stack import TrainedStack
+    from frhsic_core.paper.splits import SplitStack
 
 SIGNALS = ("paper", "strong")
 ROWS = 5000
@@ -138,13 +138,11 @@ def drawn_splits(signals: Sequence[str], draws: Sequence[int], *, n: int, device
     import torch
 
     from frhsic_core.data import load_dataset
-    from frhsic_core.data.splits import SplitStack
+    from frhsic_core.paper.splits import SplitStack, tensors_of
 
-    parts = [
-        load_dataset("synthetic", n=n, random_state=seed, signal=signal).tensors()
-        for signal in signals
-        for seed in draws
-    ]
+    parts = []
+    for signal in signals:
+        parts += [tensors_of(load_dataset("synthetic", n=n, random_state=seed, signal=signal)) for seed in draws]
     x, s, y = (torch.stack(values).to(device, torch.float32) for values in zip(*(p[:3] for p in parts), strict=True))
     cut = int(TRAIN_SHARE * n)
     return SplitStack(

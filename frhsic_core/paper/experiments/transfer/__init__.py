@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from frhsic_core.data.dataset import Dataset
-    from frhsic_core.data.splits import SplitStack
     from frhsic_core.learning.stack import TrainedStack
     from frhsic_core.paper.experiments.transfer.fresh_heads import Prediction
+    from frhsic_core.paper.splits import SplitStack
 
 HEADS = ("linear", "mlp", "forest", "svm")
 LAMS = (10.0, 100.0)

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.preprocessing import MinMaxScaler
 
-from frhsic_core.data import Dataset, Provenance, load_dataset, split_indices, stack_splits
-from frhsic_core.data.splits import REFERENCE_SEEDS
+from frhsic_core.data import Dataset, Provenance, load_dataset
+from frhsic_core.paper.splits import REFERENCE_SEEDS, split_indices, stack_splits
 
 
 def _data(n: int = 200, *, p: int = 1, weights: bool = False, seed: int = 0) -> Dataset:
@@ -19,7 +19,7 @@ def _data(n: int = 200, *, p: int = 1, weights: bool = False, seed: int = 0) -> 
     s = rng.randint(17, 91, size=n) if p == 1 else rng.normal(size=(n, p))
     return Dataset(
         "toy", x, s, rng.randint(0, 2, n), "classification", tuple("abcd"), tuple(f"s{i}" for i in range(p)),
-        Provenance("toy", "text", "made"), weights=rng.uniform(size=n) if weights else None,
+        Provenance("toy", "made"), weights=rng.uniform(size=n) if weights else None,
     )  # fmt: skip
 
 
@@ -92,7 +92,7 @@ def test_scaling_never_sees_the_test_part() -> None:
 def test_targets_and_weights_are_not_scaled() -> None:
     n = 10
     x, y, w = np.arange(n)[:, None], np.linspace(5.0, 50.0, n), np.linspace(2.0, 20.0, n)
-    data = Dataset("toy", x, x[:, 0], y, "regression", ("x",), ("s",), Provenance("toy", "text", "made"), weights=w)
+    data = Dataset("toy", x, x[:, 0], y, "regression", ("x",), ("s",), Provenance("toy", "made"), weights=w)
     stack = stack_splits(data, seeds=[3], dtype=torch.float64)
     train = split_indices(n, random_state=3).train
     np.testing.assert_array_equal(stack.y_train[0], y[train])

@@ -157,7 +157,7 @@ def stack_splits(
     dtype = dtype or torch.float32
     if not dtype.is_floating_point:
         raise TypeError(f"dtype is {dtype}: a floating dtype is needed.")
-    x, s, y, weights = dataset.tensors(device=device, dtype=_widest(device))
+    x, s, y, weights = tensors_of(dataset, device=device, dtype=_widest(device))
     arrays = {"x": x, "s": s, "y": y} | ({} if weights is None else {"weights": weights})
     splits = [split_indices(dataset.n, random_state=seed, fractions=fractions) for seed in seeds]
     parts = ("train", "validation", "test") if len(splits[0].validation) else ("train", "test")
@@ -174,6 +174,19 @@ def stack_splits(
             for part in parts:
                 tensors[f"{key}_{part}"][index] = ((values[rows[part][index]] - shift) / stretch).to(dtype)
     return SplitStack(**tensors, seeds=seeds, task=dataset.task, name=dataset.name)
+
+
+def tensors_of(
+    dataset: Dataset, *, device: torch.device | str | None = None, dtype: torch.dtype | None = None
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor | None]:
+    """Return x, s, y and the weights (or None) as new tensors on ``device`` in ``dtype`` (default float64)."""
+    import torch
+
+    def convert(array: np.ndarray) -> torch.Tensor:
+        return torch.tensor(array, dtype=dtype or torch.float64, device=device)
+
+    weights = None if dataset.weights is None else convert(dataset.weights)
+    return convert(dataset.X), convert(dataset.s), convert(dataset.y), weights
 
 
 def _widest(device: Any) -> torch.dtype:

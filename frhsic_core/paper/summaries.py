@@ -1,7 +1,7 @@
 """Summarize a dataset by aggregates that show no single row and leave out small cells.
 
 The book's chapter on the data uses stored summaries, so that it can be built without the data.
-``python -m frhsic_core.data.summaries FOLDER`` writes them again from the local data.
+``python -m frhsic_core.paper.summaries FOLDER`` writes them again from the local data.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from frhsic_core.data.dataset import Dataset, as_dict
-from frhsic_core.data.files import DataUnavailable, partial
-from frhsic_core.data.loading import REAL, VARIANTS, load_dataset
+from frhsic_core.atomic_files import write_atomically
+from frhsic_core.data.dataset import Dataset
+from frhsic_core.data.files import DataUnavailable
+from frhsic_core.paper.datasets import VARIANTS, as_dict, load_variant, sources_of
 from frhsic_core.registry import PAPER_DATASETS
 
 SMALLEST_CELL = 20
@@ -162,10 +163,10 @@ def live_summary(name: str, variant: str) -> dict[str, Any] | None:
     Nothing is downloaded. Where an official file gives other rows than the extract (ACS Income, MEPS), the extract is
     used, because the book's summaries belong to it.
     """
-    kinds = {source.kind for source in REAL[name].sources[variant]}
+    kinds = {source.kind for source in sources_of(name, variant)}
     try:
         return summarize(
-            load_dataset(name, variant, download=False, source="extract" if "extract" in kinds else "auto")
+            load_variant(name, variant, download=False, source="extract" if "extract" in kinds else "auto")
         )
     except DataUnavailable:
         return None
@@ -179,8 +180,8 @@ def write_summaries(folder: Path) -> list[Path]:
             summary = live_summary(name, variant)
             if summary is not None:
                 target = folder / file_name(name, variant)
-                with partial(target) as temporary:
-                    temporary.write_text(json.dumps(summary, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+                text = json.dumps(summary, indent=1, ensure_ascii=False) + "\n"
+                write_atomically(target, lambda file, text=text: file.write(text.encode()))
                 written.append(target)
     return written
 

@@ -10,8 +10,8 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 from frhsic_core.data import Dataset, Provenance, load_dataset
-from frhsic_core.data.loading import REAL, VARIANTS
-from frhsic_core.data.summaries import SMALLEST_CELL, differences, live_summary, load_summary, summarize
+from frhsic_core.paper.datasets import VARIANTS, recipe_of
+from frhsic_core.paper.summaries import SMALLEST_CELL, differences, live_summary, load_summary, summarize
 from frhsic_core.registry import PAPER_DATASETS
 
 STORED = Path(__file__).parents[2] / "book" / "data_summaries"
@@ -24,7 +24,7 @@ def test_a_summary_against_plain_numpy_and_scikit_learn() -> None:
     x = np.column_stack([s + rng.normal(0, 5, 500), rng.normal(size=500), np.ones(500)])
     y = (rng.uniform(size=500) < s / 80).astype(float)
     w = rng.randint(0, 3, size=500).astype(float)
-    data = Dataset("toy", x, s, y, "classification", tuple("abc"), ("s",), Provenance("toy", "text", "made"), weights=w)
+    data = Dataset("toy", x, s, y, "classification", tuple("abc"), ("s",), Provenance("toy", "made"), weights=w)
     summary = summarize(data)
     assert summary["x_explains_s"] == pytest.approx(LinearRegression().fit(x, s).score(x, s), abs=1e-4)
     pairs = (s[:, None] == s[None, :]).mean()
@@ -42,7 +42,7 @@ def test_a_summary_against_plain_numpy_and_scikit_learn() -> None:
 
 
 def test_a_summary_leaves_out_small_cells() -> None:
-    data = load_dataset("gaussian_pair", n=200)
+    data = load_dataset("synthetic", n=450)
     counts = summarize(data)["bins"]["counts"]
     assert None in counts
     assert min(count for count in counts if count is not None) >= SMALLEST_CELL
@@ -64,7 +64,7 @@ def test_differences_are_found() -> None:
 def test_every_summary_is_stored_and_holds_aggregates_only(name: str, variant: str) -> None:
     summary = load_summary(name, variant, folder=STORED)
     assert (summary["name"], summary["variant"]) == (name, variant)
-    assert summary["sensitive"] == REAL[name].sensitive[variant]
+    assert summary["sensitive"] == recipe_of(name, variant).sensitive
     cells = summary["bins"]["counts"]
     assert sum(count for count in cells if count) <= summary["n"]
     assert all(count is None or count >= SMALLEST_CELL for count in cells)
