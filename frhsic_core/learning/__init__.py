@@ -30,7 +30,6 @@ _EXPORTS = {
     "history": ("History", "Progress", "progress_bar"),
     "penalties": ("ADV", "FREM", "FRHSIC", "LAFTR", "DCor", "MMDBinned", "Penalty", "RegGDP", "Unfair", "whiten"),
     "protocols": ("METHODS", "PROTOCOLS", "make_penalty"),
-    "residualize": ("Residualizer",),
     "selection": ("LambdaChoice", "LambdaSelection", "choose_lambda", "select_lambda"),
     "stack": ("ModelStack", "StackedLinear", "StackedMLP", "TrainedStack"),
     "trainer": ("Trainer",),

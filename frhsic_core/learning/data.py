@@ -9,7 +9,8 @@ uninterrupted run.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import torch
@@ -182,25 +183,16 @@ class TrainingData:
 
     def part(self, rows: Tensor) -> TrainingData:
         """Return the given rows of every dataset."""
-        return TrainingData(
-            self.x[:, rows],
-            self.y[:, rows],
-            None if self.s is None else self.s[:, rows],
-            None if self.sample_weight is None else self.sample_weight[:, rows],
-            self.task,
-            None if self.control is None else self.control[:, rows],
-        )
+        return self._each(lambda values: values[:, rows])
 
     def to(self, *, dtype: torch.dtype, device: torch.device | str) -> TrainingData:
         """Return the data in another dtype and on another device."""
+        return self._each(lambda values: values.to(dtype=dtype, device=device))
 
-        def moved(values: Tensor) -> Tensor:
-            return values.to(dtype=dtype, device=device)
-
-        s = None if self.s is None else moved(self.s)
-        weights = None if self.sample_weight is None else moved(self.sample_weight)
-        control = None if self.control is None else moved(self.control)
-        return TrainingData(moved(self.x), moved(self.y), s, weights, self.task, control)
+    def _each(self, function: Callable[[Tensor], Tensor]) -> TrainingData:
+        """Return the data with a function applied to each of its tensors."""
+        tensors = {name: value for name, value in vars(self).items() if isinstance(value, Tensor)}
+        return replace(self, **{name: function(value) for name, value in tensors.items()})
 
 
 def _fingerprint(values: Tensor | None) -> str:

@@ -95,25 +95,17 @@ class Progress:
 
 
 @contextmanager
-def progress_bar(description: str = "training") -> Iterator[Callable[[Progress], None]]:
+def progress_bar(description: str = "training", *, late: bool = False) -> Iterator[Callable[[Progress], None] | None]:
     """Return a callback for ``Trainer.fit`` that draws a progress bar with the time left.
 
-    Use it as ``with progress_bar("adult, frhsic") as callback: Trainer(...).fit(callback=callback)``. The bar
-    stops at the end of the block.
-    """
-    with _bar() as bar:
-        task = bar.add_task(description, total=None, note="")
-        yield lambda progress: _draw(bar, task, progress)
-
-
-@contextmanager
-def late_progress_bar(description: str = "training") -> Iterator[Callable[[Progress], None] | None]:
-    """Return a callback that draws a progress bar on a terminal as soon as the training will take some seconds.
-
-    Without a terminal, or without rich, there is no callback (None) and nothing is drawn.
+    Use it as ``with progress_bar("adult, frhsic") as callback: Trainer(...).fit(callback=callback)``. The bar stops at
+    the end of the block. With ``late=True`` it appears on a terminal as soon as the training will take some seconds;
+    without a terminal, or without rich, there is no callback (None) then, and nothing is drawn.
     """
     bar: Any = None
-    if sys.stderr.isatty():
+    if not late:
+        bar = _bar()
+    elif sys.stderr.isatty():
         with suppress(ImportError):
             bar = _bar(stderr=True)
     if bar is None:
@@ -122,11 +114,14 @@ def late_progress_bar(description: str = "training") -> Iterator[Callable[[Progr
     tasks: list[Any] = []
 
     def callback(progress: Progress) -> None:
-        if not tasks and progress.seconds + progress.seconds_left > PATIENCE and progress.seconds > 0.2 * PATIENCE:
+        known = progress.seconds + progress.seconds_left > PATIENCE and progress.seconds > 0.2 * PATIENCE
+        if not tasks and (known or not late):
             bar.start()
             tasks.append(bar.add_task(description, total=None, note=""))
         if tasks:
-            _draw(bar, tasks[0], progress)
+            history = progress.history
+            note = f"loss {history['loss'][-1].mean():.4f}  {history.metric_name} {history['metric'][-1].mean():.4f}"
+            bar.update(tasks[0], completed=progress.epoch, total=progress.epochs, note=note)
 
     try:
         yield callback
@@ -148,9 +143,3 @@ def _bar(*, stderr: bool = False) -> Any:
         TextColumn("{task.fields[note]}"),
         console=Console(stderr=True) if stderr else None,
     )
-
-
-def _draw(bar: Any, task: Any, progress: Progress) -> None:
-    history = progress.history
-    note = f"loss {history['loss'][-1].mean():.4f}  {history.metric_name} {history['metric'][-1].mean():.4f}"
-    bar.update(task, completed=progress.epoch, total=progress.epochs, note=note)

@@ -37,8 +37,7 @@ RULES = ("independence", "practical", "tradeoff")
 DEPENDENCES = ("normalized_hsic", "hsic", "gdp")
 LEAST_TOLERANCE = 0.01  # tolerance="auto" always allows this much
 FEWEST_ROWS = 20  # with fewer validation samples a test has almost no power
-MOST_SPLITS = 4  # at most this many splits with repeats="auto"
-ENOUGH_ROWS = 2000  # validation samples that repeats="auto" and validation_fraction="auto" aim at
+ENOUGH_ROWS = 2000  # validation samples that validation_fraction="auto" aims at
 LEAST_HELD_OUT = 0.15  # shares of the samples between which validation_fraction="auto" stays
 MOST_HELD_OUT = 0.3
 
@@ -74,10 +73,9 @@ class LambdaSelection:
     validation_fraction : float or "auto"
         Share of the samples that is held out, at random. ``"auto"`` holds out 2,000 samples, but at least 15 % and at
         most 30 % of all.
-    repeats : int or "auto"
-        Number of splits with disjoint validation parts. Performance and dependence are averaged over them, because
-        with one small part the choice varies with the split. ``"auto"`` is one split if ``validation_fraction`` is
-        ``"auto"`` or the rule uses a test, and otherwise as many as hold out 2,000 samples together, at most four.
+    repeats : int
+        Number of splits with disjoint validation parts. Performance and dependence are averaged over them; with one
+        small part the choice varies with the split.
     max_rows : int
         Number of validation samples, evenly spaced, for HSIC and its test. GDP and the performance use all.
     n_permutations : int
@@ -96,7 +94,7 @@ class LambdaSelection:
     tolerance: float | str = "auto"
     dependence: str = "normalized_hsic"
     validation_fraction: float | str = "auto"
-    repeats: int | str = "auto"
+    repeats: int = 1
     max_rows: int = 1000
     n_permutations: int = 199
 
@@ -117,13 +115,12 @@ class LambdaSelection:
             raise ValueError(f"tolerance is {self.tolerance!r}: give a number that is zero or positive, or 'auto'.")
         require_count("max_rows", self.max_rows)
         require_count("n_permutations", self.n_permutations)
-        if self.repeats != "auto":
-            require_count("repeats", self.repeats, alternative=", or 'auto'")
-            if self.validation_fraction != "auto" and float(self.repeats) * float(self.validation_fraction) > 1:
-                raise ValueError(
-                    f"repeats is {self.repeats} and validation_fraction is {self.validation_fraction}: the validation "
-                    "parts would need more than all samples. Lower one of them."
-                )
+        require_count("repeats", self.repeats)
+        if self.validation_fraction != "auto" and self.repeats * float(self.validation_fraction) > 1:
+            raise ValueError(
+                f"repeats is {self.repeats} and validation_fraction is {self.validation_fraction}: together they need "
+                "more than all samples. Lower one of them."
+            )
 
     @classmethod
     def of(cls, selection: LambdaSelection | Mapping[str, Any] | None, **changes: Any) -> Self:
@@ -146,16 +143,7 @@ class LambdaSelection:
         """Return the share of the given number of samples that is held out."""
         if self.validation_fraction != "auto":
             return float(self.validation_fraction)
-        most = MOST_HELD_OUT if self.repeats == "auto" else min(MOST_HELD_OUT, 1.0 / float(self.repeats))
-        return min(most, max(LEAST_HELD_OUT, ENOUGH_ROWS / rows))
-
-    def splits(self, held_out: int) -> int:
-        """Return the number of splits if each of them holds out the given number of samples."""
-        if self.repeats != "auto":
-            return int(self.repeats)
-        if self.rule != "tradeoff" or self.validation_fraction == "auto":
-            return 1
-        return min(MOST_SPLITS, -(-ENOUGH_ROWS // held_out), int(1 / float(self.validation_fraction)))
+        return min(MOST_HELD_OUT, 1.0 / self.repeats, max(LEAST_HELD_OUT, ENOUGH_ROWS / rows))
 
 
 @dataclass(frozen=True)
@@ -205,13 +193,9 @@ def select_lambda(
     y: ArrayLike | None = None,
     s: ArrayLike | None = None,
     *,
-    selection: LambdaSelection | Mapping[str, Any] = LambdaSelection(repeats=1),  # noqa: B008  # it is frozen
+    selection: LambdaSelection | Mapping[str, Any] | None = None,
     penalty: str | Penalty = "frhsic",
-    task: str = "classification",
-    sample_weight: ArrayLike | None = None,
     random_state: int = 0,
-    device: torch.device | str = "auto",
-    dtype: torch.dtype = torch.float32,
     callback: Callable[..., Any] | None = None,
     **options: Any,
 ) -> LambdaPath:
@@ -224,17 +208,17 @@ def select_lambda(
     x, y, s : array_like
         Training data, scaled: ``(n, d)``, ``(n,)`` and ``(n,)`` or ``(n, p)``. A
         :class:`~frhsic_core.learning.data.TrainingData` as ``x`` is used without further checks.
-    selection : LambdaSelection or dict
-        Grid, rule and validation; by default one split.
-    penalty, task, sample_weight, device, dtype
-        As in ``Trainer``. The weights also count in the performance.
+    selection : LambdaSelection or dict, optional
+        Grid, rule and validation.
+    penalty : str or Penalty
+        As in ``Trainer``.
     random_state : int
         Seed of the split, of the models (all start with the same weights) and of the test.
     callback : callable, optional
         Function that is passed to ``Trainer.fit``.
     **options
         Values of :class:`LambdaSelection` (``lams``, ``rule``, ...), which replace those of ``selection``, and settings
-        of ``Trainer`` (``protocol``, ``epochs``, ``batch_size``, ...).
+        of ``Trainer`` (``task``, ``sample_weight``, ``epochs``, ...). The weights also count in the performance.
 
     Returns
     -------
@@ -243,11 +227,13 @@ def select_lambda(
     """
     changes = {each.name: options.pop(each.name) for each in fields(LambdaSelection) if each.name in options}
     selection = LambdaSelection.of(selection, **changes)
+    where = {"dtype": options.pop("dtype", torch.float32), "device": resolve_device(options.pop("device", "auto"))}
     if isinstance(x, TrainingData):
         data = x
     else:
         require_same_rows(x, s, names=("X", "s"), stacklevel=2)
-        data = TrainingData.from_arrays(x, y, s, sample_weight=sample_weight, task=task, dtype=torch.float64)
+        described = {name: options.pop(name) for name in ("task", "sample_weight") if name in options}
+        data = TrainingData.from_arrays(x, y, s, dtype=torch.float64, **described)
     held = int(selection.share(data.n) * data.n)
     if data.datasets != 1:
         raise ValueError(f"X has shape {tuple(data.x.shape)}: λ is chosen for one dataset, (n, d), at a time.")
@@ -261,21 +247,20 @@ def select_lambda(
         penalty = make_penalty(penalty, protocol=options.get("protocol", "recommended"))
     stacks: list[TrainedStack] = []
     tables: list[pd.DataFrame] = []
-    for split in range(selection.splits(held)):
+    for split in range(selection.repeats):
         begin = split * held
-        validation = order[begin : begin + held].sort().values
-        train = torch.cat([order[:begin], order[begin + held :]]).sort().values
-        part = data.part(train).to(dtype=dtype, device=resolve_device(device))
-        part.require_variation()
-        stack = Trainer(part, penalty=penalty, lam=selection.lams, seeds=random_state, **options).fit(callback=callback)
+        validation = data.part(order[begin : begin + held].sort().values)
+        train = data.part(torch.cat([order[:begin], order[begin + held :]]).sort().values).to(**where)
+        train.require_variation()
+        stack = Trainer(train, penalty=penalty, lam=selection.lams, seeds=random_state, **options).fit(
+            callback=callback
+        )
         if stack.interrupted and stacks:
             stacks[0].interrupted = True  # half-trained models are no evidence: the finished splits decide
             break
         stacks.append(stack)
-        part = data.part(validation)
-        tables.append(
-            validation_table(stack, part, selection=selection, condition=penalty.condition, random_state=random_state)
-        )
+        judged = {"selection": selection, "condition": penalty.condition, "random_state": random_state}
+        tables.append(validation_table(stack, validation, **judged))
         if stack.interrupted:
             break
     choice = choose_lambda(pooled_table(tables), selection=selection)

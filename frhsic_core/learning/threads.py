@@ -8,10 +8,8 @@ from contextlib import contextmanager
 
 import torch
 
-# Steps of the recommended penalty were timed on two cores that other programs used too. Two threads took 2.7 times as
-# long as one for one model with mini-batches of 256 (65 thousand elements), 1.4 times for a stack of 7 (0.5 million),
-# 2.2 times for one model with mini-batches of 1,024 (1.0 million) and 1.2 times for a stack of 25 (1.6 million). A
-# second thread therefore needs two million elements. On idle cores it may pay earlier; that was not measured.
+# On two cores that other programs used too, two threads were slower than one for every step with fewer than two million
+# elements. On idle cores a second thread may pay earlier.
 ELEMENTS_PER_THREAD = 1 << 20
 
 _lock = threading.Lock()

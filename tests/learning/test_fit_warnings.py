@@ -23,7 +23,7 @@ from frhsic_core.learning.estimators import (
 )
 from frhsic_core.learning.estimators.input import number_of_epochs
 from frhsic_core.learning.estimators.warnings import far_values, warn_if_no_gain
-from frhsic_core.learning.history import COLUMNS, History, Progress, late_progress_bar
+from frhsic_core.learning.history import COLUMNS, History, Progress, progress_bar
 from frhsic_core.learning.trainer import Trainer
 
 SHORT = {"epochs": 25, "learning_rate": 5e-2, "widths": (8, 2), "random_state": 0, "device": "cpu"}
@@ -234,14 +234,14 @@ class Terminal:
 def test_progress_appears_on_a_terminal_when_it_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y, s = people(100, 0)
     trainer = Trainer(X, y, s, epochs=2, widths=(4, 2), device="cpu")
-    with late_progress_bar("model") as callback:
+    with progress_bar("model", late=True) as callback:
         assert callback is None  # no terminal here
     monkeypatch.setenv("TERM", "xterm")
     for patience, drawn in ((1e6, False), (0.0, True)):
         terminal = Terminal()
         monkeypatch.setattr(sys, "stderr", terminal)
         monkeypatch.setattr("frhsic_core.learning.history.PATIENCE", patience)
-        with late_progress_bar("model") as callback:
+        with progress_bar("model", late=True) as callback:
             trainer.epochs += 2
             trainer.fit(callback=callback)
         assert ("model" in terminal.text) is drawn
@@ -257,7 +257,7 @@ def test_progress_is_judged_by_the_time_left(
     terminal = Terminal()
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys, "stderr", terminal)
-    with late_progress_bar("model") as callback:
+    with progress_bar("model", late=True) as callback:
         assert callback is not None
         callback(Progress(1, 10, spent, left, history))
     assert ("model" in terminal.text) is drawn

@@ -16,7 +16,6 @@ from frhsic_core.learning import (
     FairClassifier,
     FairEncoder,
     FairRegressor,
-    Residualizer,
     Trainer,
     make_penalty,
     select_lambda,
@@ -98,6 +97,5 @@ def test_the_choice_of_lambda_and_the_residuals() -> None:
     x, y, s = sample()
     options = {"lams": [0.0, 1.0], "n_permutations": 9, "device": "cpu", **QUICK}
     assert_untouched(lambda: select_lambda(x, y, s, **options))
-    assert_untouched(lambda: Residualizer("kernel").fit_transform(x, s))
     auto = FairClassifier("auto", selection={"lams": [0.0, 1.0], "n_permutations": 9}, device="cpu", **QUICK)
     assert_untouched(lambda: auto.fit(x, y, sensitive_features=s))

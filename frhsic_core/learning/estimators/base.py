@@ -45,7 +45,7 @@ from frhsic_core.learning.estimators.warnings import (
     warn_of_missing_attribute,
     warn_of_outliers,
 )
-from frhsic_core.learning.history import late_progress_bar, progress_bar
+from frhsic_core.learning.history import progress_bar
 from frhsic_core.learning.penalties import Penalty
 from frhsic_core.learning.protocols import architecture, make_penalty
 from frhsic_core.learning.selection import LambdaPath, LambdaSelection, select_lambda
@@ -191,8 +191,7 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         }
         path: LambdaPath | None = None
         lam = self.lam if penalized else 0.0
-        bar = progress_bar if self.verbose else late_progress_bar
-        with bar(type(self).__name__) as callback:
+        with progress_bar(type(self).__name__, late=not self.verbose) as callback:
             if lam == "auto":
                 path = select_lambda(
                     data, selection=LambdaSelection.of(self.selection), penalty=penalty, random_state=seed,

@@ -72,10 +72,9 @@ class FRHSIC(KernelPenalty):
     O(m²d) time and O(m²) memory for a batch of m rows; the gradient is written out.
 
     The default is the **recommended form**, whitened FRHSIC: the biased HSIC of Z, whitened in the batch, with a moving
-    average of the bandwidth, plus the biased HSIC of the head's output with a linear kernel. A rule that was fixed
-    before training chose it from 24 forms on two datasets. On 25 splits of five datasets it was significantly behind no
-    rival, by GDP and by a nonlinear probe (the chapter on variants says how it was chosen). The encoder should have a
-    low-dimensional Z, such as 4. The paper's own forms are ``protocol="text"`` and ``"reference"`` of ``make_penalty``.
+    average of the bandwidth, plus the biased HSIC of the head's output with a linear kernel. The chapter on variants
+    shows how it was chosen. The encoder should have a low-dimensional Z, such as 4. The paper's own forms are
+    ``protocol="text"`` and ``"reference"`` of ``make_penalty``.
 
     λ means the same here, in :class:`frhsic_core.HSICLoss` and in the estimators. A loss ``task + lam * FRHSIC()`` is
 
@@ -106,11 +105,9 @@ class FRHSIC(KernelPenalty):
     attributes : {"joint", "product", "sum"}
         For several attributes: one Gaussian on the vector, a product of Gaussians, or a sum of criteria.
     scale : {"whiten", "standardize", None, "minmax"}
-        Scaling of Z in the batch. On ten splits of Adult at λ = 500 and with the normalized form, the median distance
-        of standardized Z often left [1/3, 3] bandwidths, or Z collapsed, and whitened Z with the bandwidth of every
-        single batch collapsed. Whitening with a moving average did neither (see the chapter on the bandwidth trap). It
-        needs batches of several times as many rows as Z has columns, and a Z with no more dimensions than X can fill;
-        otherwise the remaining directions, which are scaled up, keep the attribute.
+        Scaling of Z in the batch. The chapter on the bandwidth trap compares them. Whitening needs batches of several
+        times as many rows as Z has columns, and a Z with no more dimensions than X can fill; otherwise the remaining
+        directions, which are scaled up, keep the attribute.
     reference : {"product", "uniform"}
         Compare with P_Z ⊗ P_S, or, by weighting rows with the inverse density of S, with P_Z ⊗ Unif(S): rare values of
         S then count as much as common ones (the paper's minority-protection remark).
