@@ -8,7 +8,7 @@ import math
 import time
 import warnings
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -51,6 +51,12 @@ REMEDIES: dict[str, tuple[str, bool]] = {
     "adjust_mean": ("scores, mean adjusted", True),
     "adjust_rank": ("scores, ranks adjusted", True),
 }
+#: The baseline of the remedies that need S to predict: a model that sees S and is not changed.
+AWARE = "none_with_s"
+LABELS = {key: label for key, (label, _) in REMEDIES.items()} | {AWARE: "no remedy, S is a feature"}
+TEST_SHARE = 0.3
+STRENGTHS = (0.5, 1.0)
+LAMS = (0.3, 1.0, 5.0, 20.0)
 MEASURES = ("score", "dcor", "gdp", "linear_r2", "nonlinear_r2", "cpu_seconds")
 _PREPARED = {
     "leace": lambda t: AttributeEraser("linear", strength=t),
@@ -111,7 +117,11 @@ def fit_predict(
     found = []
     for strength in strengths:
         start = time.process_time()
-        if remedy == "encoder":
+        if remedy == AWARE:
+            wrapper = AdjustedRegressor if task == "regression" else AdjustedClassifier
+            aware = wrapper(learner(name, task), strength=0.0, use_attributes=True).fit(X, y, sensitive_features=s)
+            value = predicted(aware, new, sensitive_features=new_s)
+        elif remedy == "encoder":
             kind = FairRegressor if task == "regression" else FairClassifier
             model = kind(strength, random_state=seed, device="cpu")
             value = predicted(model.fit(X, y, sensitive_features=attribute_matrix(s)), new)
@@ -160,24 +170,33 @@ class RemedyComparison:
         """R² or AUC."""
         return "R²" if self.task == "regression" else "AUC"
 
+    def _league(self, needs_s: bool | None) -> pd.DataFrame:
+        return self.table if needs_s is None else self.table[self.table["needs_s"] == needs_s]
+
     def frontier(self, *, needs_s: bool | None = None) -> pd.DataFrame:
         """Return the rows that no other row beats in both score and distance correlation, the highest score first.
 
         Parameters
         ----------
         needs_s : bool, optional
-            Compare only remedies that need S to predict (True), or only those that do not (False).
+            Compare only models that need S to predict (True), or only those that do not (False).
         """
-        rows = self.table if needs_s is None else self.table[self.table["needs_s"] == needs_s]
+        rows = self._league(needs_s)
         return rows[non_dominated(rows["score"], rows["dcor"])].sort_values("score", ascending=False, kind="stable")
 
     def best(self, *, within: float = 0.02, needs_s: bool | None = None) -> pd.Series:
-        """Return the remedy with the least distance correlation whose score is at most ``within`` below the best."""
-        rows = self.table[self.table["remedy"] != "none"]
-        rows = rows if needs_s is None else rows[rows["needs_s"] == needs_s]
-        close = rows[rows["score"] >= self.table["score"].max() - within]
-        if close.empty:
-            raise ValueError(f"no remedy is within {within} of the best score: use a larger number.")
+        """Return the row with the least distance correlation whose score is at most ``within`` below the best.
+
+        With ``needs_s`` both the candidates and the best score are those of the models that need S to predict (True),
+        or of those that do not (False). A model without a remedy is a candidate too: if it is the answer, no remedy is
+        needed, or none helps.
+        """
+        if not within >= 0:
+            raise ValueError(f"within is {within}: it must be zero or positive.")
+        rows = self._league(needs_s)
+        if rows.empty:
+            raise ValueError(f"no model with needs_s={needs_s} was compared: add such a remedy to remedies.")
+        close = rows[rows["score"] >= rows["score"].max() - within]
         return close.loc[close["dcor"].idxmin()]
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -191,13 +210,13 @@ class RemedyComparison:
         colors = [color for name, color in OKABE_ITO.items() if name != "yellow"]
         keys = list(dict.fromkeys(self.table["remedy"]))
         for (remedy, model), rows in self.table.groupby(["remedy", "learner"], sort=False):
-            needs = REMEDIES[str(remedy)][1]
+            needs = bool(rows["needs_s"].iloc[0])
             rows = rows.sort_values("strength")
             ax.errorbar(
                 rows["dcor"], rows["score"], rows["score_half"], rows["dcor_half"],
                 marker={"linear": "o", "boosting": "s"}.get(str(model), "*"), markersize=6, linewidth=1, elinewidth=0.5,
                 linestyle="--" if needs else "-", color=colors[keys.index(str(remedy)) % len(colors)],
-                markerfacecolor="white" if needs else None, label=f"{REMEDIES[str(remedy)][0]}, {model}",
+                markerfacecolor="white" if needs else None, label=f"{LABELS[str(remedy)]}, {model}",
             )  # fmt: skip
         frontier = self.frontier().sort_values("dcor", kind="stable")
         ax.plot(frontier["dcor"], frontier["score"], color="gray", linewidth=5, alpha=0.25, zorder=0)
@@ -209,7 +228,7 @@ class RemedyComparison:
         """Return the table with readable columns, the best scores first."""
         rows = self.table.sort_values("score", ascending=False, kind="stable")
         named = {
-            "remedy": [REMEDIES[key][0] for key in rows["remedy"]],
+            "remedy": [LABELS[key] for key in rows["remedy"]],
             "learner": rows["learner"].to_numpy(),
             "strength": rows["strength"].to_numpy(),
             "needs S to predict": np.where(rows["needs_s"], "yes", "no"),
@@ -247,21 +266,16 @@ class RemedyComparison:
 
     def __str__(self) -> str:
         splits = self.splits["split"].nunique()
-        lines = [f"{len(self.table)} remedies on {splits} splits{', interrupted' if self.interrupted else ''}."]
-        top = self.table.loc[self.table["score"].idxmax()]
-        lines.append(
-            f"Best {self.score_name} {top['score']:.3f} ({REMEDIES[top['remedy']][0]}, {top['learner']}), "
-            f"dCor {top['dcor']:.3f}."
-        )
+        lines = [f"{len(self.table)} settings on {splits} splits{', interrupted' if self.interrupted else ''}."]
         for needs, words in ((False, "without S to predict"), (True, "with S to predict")):
-            try:
-                row = self.best(needs_s=needs)
-            except ValueError:
-                lines.append(f"No remedy {words} is within 0.02 of it.")
+            rows = self._league(needs)
+            if rows.empty:
                 continue
+            row = self.best(needs_s=needs)
             lines.append(
-                f"Within 0.02 of it, {words}: {REMEDIES[row['remedy']][0]}, {row['learner']}, strength "
-                f"{row['strength']:g}: {self.score_name} {row['score']:.3f}, dCor {row['dcor']:.3f}."
+                f"Among the models {words}, the best {self.score_name} is {rows['score'].max():.3f}. Within 0.02 of "
+                f"it, {LABELS[row['remedy']]} ({row['learner']}, strength {row['strength']:g}) depends least on S: "
+                f"{self.score_name} {row['score']:.3f}, dCor {row['dcor']:.3f}."
             )
         return " ".join(lines)
 
@@ -285,20 +299,19 @@ def compare_remedies(
     y: Any,
     *,
     sensitive_features: ArrayLike,
-    remedies: Sequence[str] | None = None,
+    remedies: Sequence[str] | Mapping[str, Sequence[float]] | None = None,
     learners: Sequence[str] = LEARNERS,
-    strengths: Sequence[float] = (0.5, 1.0),
-    lams: Sequence[float] = (0.3, 1.0),
     n_splits: int = 5,
-    test_size: float = 0.3,
     random_state: int = 0,
-    verbose: bool = False,
-    progress: Callable[[str], None] | None = None,
+    progress: bool | Callable[[str], None] = False,
 ) -> RemedyComparison:
     """Fit remedies × learners × strengths on several splits of your data, and measure them on held-out samples.
 
     The cost is that of all fits: for 5,000 samples about half a minute for each split, most of it for the trained
     encoders; leave ``"encoder"`` out of ``remedies`` to save it. Ctrl-C ends the comparison and returns what is done.
+
+    A strength t below 1 of a remedy that changes X is a blend of predictions, (1 − t) · without + t · with the remedy:
+    a learner could undo a weaker change of X. Adjusted scores are moved by t. The strength of an encoder is its λ.
 
     Parameters
     ----------
@@ -309,24 +322,17 @@ def compare_remedies(
         Numbers for a regression, two classes for a classification. The larger class counts as positive.
     sensitive_features : array_like
         ``(n,)``, ``(n, p)`` or a frame with numeric and categorical columns.
-    remedies : sequence of str, optional
-        Keys of ``frhsic_core.remedies.comparison.REMEDIES``, all by default. ``"none"`` is always added.
+    remedies : sequence or mapping of str, optional
+        Keys of ``frhsic_core.remedies.comparison.REMEDIES``, all by default. A mapping gives the strengths of each.
+        ``"none"`` is always added, and for remedies that need S to predict a model without a remedy that sees S.
     learners : sequence of {"linear", "boosting"}
         What is trained after, or before, each remedy.
-    strengths : sequence of float
-        Strengths of the remedies, from 0 to 1.
-    lams : sequence of float
-        λ of the trained encoders.
     n_splits : int
-        Number of random splits into training and test samples.
-    test_size : float
-        Share of the test samples.
+        Number of random splits into 70 % training and 30 % test samples.
     random_state : int
         Seed of the splits and of the encoders.
-    verbose : bool
-        Print a line for each split.
-    progress : callable, optional
-        Receives the same lines.
+    progress : bool or callable
+        Print a line for each split, or pass it to a function.
 
     Returns
     -------
@@ -343,26 +349,22 @@ def compare_remedies(
     >>> found.table[["remedy", "strength", "needs_s"]].values.tolist()
     [['none', 0.0, False], ['leace', 0.5, False], ['leace', 1.0, False]]
     """
-    keys = [key for key in REMEDIES if remedies is None or key in remedies or key == "none"]
     for key in remedies or ():
         one_of("remedy", key, REMEDIES)
     for key in learners:
         one_of("learner", key, LEARNERS)
+    plan = _plan(remedies, learners)
     require_same_rows(X, y, names=("X", "y"))
     require_same_rows(X, sensitive_features, names=("X", "sensitive_features"))
     table = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
-    target, task = _read_target(y, test_size=test_size)
+    target, task = _read_target(y)
     if len(target) != len(table):
         raise ValueError(f"y has {len(target)} rows but X has {len(table)}: both need one row per sample.")
     frame = read_attributes(sensitive_features, len(table))
     require_variation(frame)
-    plan: list[tuple[str, str, list[float]]] = []
-    for key in keys:
-        grid = {"none": [0.0], "encoder": [float(lam) for lam in lams]}.get(key, [float(t) for t in strengths])
-        plan += [(key, name, grid) for name in (["network"] if key == "encoder" else learners)]
     splitter = ShuffleSplit if task == "regression" else StratifiedShuffleSplit
-    splits = splitter(n_splits, test_size=test_size, random_state=random_state).split(table, target)
-    say = progress or (print if verbose else (lambda line: None))
+    splits = splitter(n_splits, test_size=TEST_SHARE, random_state=random_state).split(table, target)
+    report = progress if callable(progress) else print if progress else lambda line: None
     found: list[dict[str, Any]] = []
     done: list[list[dict[str, Any]]] = []
     interrupted = False
@@ -375,21 +377,27 @@ def compare_remedies(
             new = np.asarray(prepare.transform(table.iloc[test]), dtype=np.float64)
             parts = [frame.iloc[rows].reset_index(drop=True) for rows in (train, test)]
             scale = float(target[train].std())
+            plain: dict[str, np.ndarray] = {}
             for key, name, grid in plan:
+                blended = key in _PREPARED
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")  # the table shows what a fit was worth
                     fits = fit_predict(
-                        key, name, grid, (seen, target[train], parts[0]), (new, parts[1]),
+                        key, name, [1.0] if blended else grid, (seen, target[train], parts[0]), (new, parts[1]),
                         task=task, seed=random_state + number,
                     )  # fmt: skip
+                if key == "none":
+                    plain[name] = fits[0][1]
+                if blended:
+                    fits = [(t, (1.0 - t) * plain[name] + t * value, cost) for t in grid for _, value, cost in fits]
                 for strength, predicted, seconds in fits:
                     row: dict[str, Any] = {"remedy": key, "learner": name, "strength": strength, "split": number}
-                    row |= {"needs_s": REMEDIES[key][1], "cpu_seconds": seconds}
+                    row |= {"needs_s": key == AWARE or REMEDIES[key][1], "cpu_seconds": seconds}
                     found.append(row | measured(predicted, target[test], parts[1], task=task, scale=scale))
             done.append(found)
             spent = time.monotonic() - begin
             left = spent / (number + 1) * (n_splits - number - 1)
-            say(f"split {number + 1} of {n_splits}: {len(found)} fits, {spent:.0f} s, about {left:.0f} s left")
+            report(f"split {number + 1} of {n_splits}: {len(found)} fits, {spent:.0f} s, about {left:.0f} s left")
     except KeyboardInterrupt:
         if not done and not found:
             raise
@@ -401,7 +409,7 @@ def compare_remedies(
         )
         done = done or [found]
     rows = pd.DataFrame([row for part in done for row in part])
-    return RemedyComparison(rows, summarized(rows, test_share=test_size), task, interrupted)
+    return RemedyComparison(rows, summarized(rows, test_share=TEST_SHARE), task, interrupted)
 
 
 def summarized(rows: pd.DataFrame, *, test_share: float) -> pd.DataFrame:
@@ -422,7 +430,21 @@ def summarized(rows: pd.DataFrame, *, test_share: float) -> pd.DataFrame:
     return table
 
 
-def _read_target(y: Any, *, test_size: float) -> tuple[np.ndarray, str]:
+def _plan(remedies: Any, learners: Sequence[str]) -> list[tuple[str, str, list[float]]]:
+    """Return remedy, learner and strengths of each fit, the models without a remedy first."""
+    keys = [key for key in REMEDIES if remedies is None or key in remedies or key == "none"]
+    if any(REMEDIES[key][1] for key in keys):
+        keys.insert(1, AWARE)
+    given = remedies if isinstance(remedies, Mapping) else {}
+    plan = []
+    for key in keys:
+        default = {"none": (0.0,), AWARE: (0.0,), "encoder": LAMS}.get(key, STRENGTHS)
+        grid = [float(strength) for strength in (default if key in ("none", AWARE) else given.get(key, default))]
+        plan += [(key, name, grid) for name in (["network"] if key == "encoder" else learners)]
+    return plan
+
+
+def _read_target(y: Any) -> tuple[np.ndarray, str]:
     """Return the target as numbers, and the task; two classes become 0 and 1."""
     values = np.asarray(y)
     if values.ndim == 2 and values.shape[1] == 1:
@@ -442,7 +464,7 @@ def _read_target(y: Any, *, test_size: float) -> tuple[np.ndarray, str]:
         )
     if kind == "binary":
         # Both parts of every split need both classes, and out-of-fold scores need two samples of each.
-        least = math.ceil(max(1.0 / test_size, 2.0 / (1.0 - test_size)))
+        least = math.ceil(max(1.0 / TEST_SHARE, 2.0 / (1.0 - TEST_SHARE)))
         if counts.min() < least:
             rare = distinct.tolist()[counts.argmin()]
             raise ValueError(

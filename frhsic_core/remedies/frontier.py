@@ -55,15 +55,13 @@ class AttainableFrontier:
 
 
 def attainable_frontier(
-    y_pred: ArrayLike,
     y_true: ArrayLike,
+    y_pred: ArrayLike,
     *,
     sensitive_features: ArrayLike,
     task: str = "regression",
     parity: str = "distribution",
-    strengths: Sequence[float] = tuple(np.linspace(0.0, 1.0, 11)),
-    basis: str = "spline",
-    n_basis: int = 8,
+    strengths: Sequence[float] = tuple(np.linspace(0.0, 1.0, 11).tolist()),
     random_state: int = 0,
 ) -> AttainableFrontier:
     """Estimate the best score at each level of dependence from the best predictions that you have.
@@ -73,10 +71,10 @@ def attainable_frontier(
 
     Parameters
     ----------
-    y_pred : array_like
-        ``(n,)``: out-of-fold predictions (probabilities of a classifier) of a good model that **sees S**.
     y_true : array_like
         ``(n,)``: the target; 0 and 1 for a classification.
+    y_pred : array_like
+        ``(n,)``: out-of-fold predictions (probabilities of a classifier) of a good model that **sees S**.
     sensitive_features : array_like
         ``(n,)``, ``(n, p)`` or a frame with any columns.
     task : {"regression", "classification"}
@@ -85,8 +83,6 @@ def attainable_frontier(
         Which dependence is limited.
     strengths : sequence of float
         Points of the frontier: t = 1 − √α, from 0 (f itself) to 1 (parity).
-    basis, n_basis
-        Functions of S along which the mean is fitted, as in ``AttributeEraser``.
     random_state : int
         Seed of the halves.
 
@@ -119,7 +115,7 @@ def attainable_frontier(
     half = np.random.default_rng(random_state).permutation(len(f)) % 2 == 0
     moved = {}
     for fit, use in ((half, ~half), (~half, half)):
-        functions = AttributeBasis(basis, n_basis).fit(frame[fit])
+        functions = AttributeBasis().fit(frame[fit])
         # Probabilities are predictions for the squared error, so they are adjusted as they are and not as logits.
         adjustment = Adjustment(_METHOD[parity], 1.0, classifier=False)
         adjustment.fit(f[fit], functions.transform(frame[fit]), frame[fit].reset_index(drop=True))
@@ -138,7 +134,7 @@ def attainable_frontier(
             {
                 "strength": float(t),
                 "error": float(np.mean((y - g) ** 2)),
-                "least_error": least + t**2 * unfairness,
+                "least_error": float(least + t**2 * unfairness),
                 "score": score_of(g, y, task=task),
                 **dependence_of(g, s, scale=1.0 if task == "classification" else float(y.std())),
             }

@@ -13,7 +13,7 @@ import frhsic_core.remedies.comparison as comparison
 from frhsic_core import distance_correlation, gdp
 from frhsic_core.learning import InterruptedWarning
 from frhsic_core.remedies import attainable_frontier, compare_remedies
-from frhsic_core.remedies.comparison import REMEDIES, non_dominated, summarized
+from frhsic_core.remedies.comparison import AWARE, REMEDIES, RemedyComparison, non_dominated, summarized
 from frhsic_core.remedies.measures import dependence_of
 
 
@@ -37,9 +37,11 @@ def found(people: Any) -> comparison.RemedyComparison:
 
 def test_every_remedy_lowers_the_dependence(found: Any) -> None:
     full = found.table[found.table["strength"] != 0.5].set_index("remedy")
-    assert set(full.index) == set(REMEDIES) - {"encoder"}
+    assert set(full.index) == (set(REMEDIES) | {AWARE}) - {"encoder"}
     plain = full.loc["none"]
     assert plain["dcor"] > 0.5
+    assert full.loc[AWARE, "needs_s"]
+    full = full.drop(AWARE)
     assert (full.drop("none")["dcor"] < 0.6 * plain["dcor"]).all()
     assert full["needs_s"].to_dict() == {key: REMEDIES[key][1] for key in full.index}
     assert found.task == "regression"
@@ -75,6 +77,34 @@ def test_frontier_and_best(found: Any) -> None:
     assert not found.best(within=10.0, needs_s=False)["needs_s"]
     with pytest.raises(ValueError, match="within"):
         found.best(within=-1.0)
+
+
+def test_no_remedy_is_a_candidate_and_each_league_has_its_own_baseline() -> None:
+    rows = [
+        ("none", 0.0, False, 0.63, 0.24),  # better than the only remedy by both numbers
+        ("leace", 1.0, False, 0.62, 0.26),
+        (AWARE, 0.0, True, 0.80, 0.60),  # sees S, so that no model without S comes close
+        ("adjust_mean", 1.0, True, 0.79, 0.10),
+    ]
+    table = pd.DataFrame(rows, columns=["remedy", "strength", "needs_s", "score", "dcor"]).assign(learner="linear")
+    found = RemedyComparison(table.assign(split=0), table, "classification")
+    assert found.best(needs_s=False)["remedy"] == "none"
+    assert found.best(needs_s=True)["remedy"] == "adjust_mean"
+    assert found.best(within=0.0)["remedy"] == AWARE
+    assert "no remedy (linear, strength 0) depends least on S" in str(found)
+    with pytest.raises(ValueError, match="needs_s=True"):
+        RemedyComparison(table, table[~table["needs_s"]], "classification").best(needs_s=True)
+
+
+def test_a_strength_blends_predictions(people: Any) -> None:
+    """A linear learner would undo an invertible change of X; half of the blend lies between the two models."""
+    X, y, s = people
+    grid = {"leace_spline": [0.0, 0.5, 1.0]}
+    found = compare_remedies(X, y, sensitive_features=s["age"], remedies=grid, learners=["linear"], n_splits=1)
+    rows = found.table.set_index(["remedy", "strength"])
+    none, half, whole = (rows.loc[("leace_spline", t)] for t in (0.0, 0.5, 1.0))
+    np.testing.assert_allclose(none[["score", "dcor"]], rows.loc[("none", 0.0), ["score", "dcor"]])
+    assert whole["dcor"] < 0.8 * half["dcor"] < 0.8 * 0.98 * none["dcor"]
 
 
 def test_non_dominated_by_brute_force() -> None:
@@ -114,8 +144,7 @@ def test_classification_and_the_encoder(people: Any, monkeypatch: Any) -> None:
     lines: list[str] = []
     result = compare_remedies(
         X[["skill", "years"]].fillna(0.0), np.where(y > np.median(y), "high", "low"), sensitive_features=s["age"],
-        remedies=["encoder", "adjust_mean"], learners=["linear"], strengths=[1.0], lams=[1.0], n_splits=1,
-        progress=lines.append,
+        remedies={"encoder": [1.0], "adjust_mean": [1.0]}, learners=["linear"], n_splits=1, progress=lines.append,
     )  # fmt: skip
     assert result.task == "classification"
     assert set(result.table["learner"]) == {"linear", "network"}
@@ -179,10 +208,8 @@ def test_the_smallest_class_that_is_accepted() -> None:
     """Both parts of every split have both classes, and every remedy can be fitted."""
     x = np.random.default_rng(0).normal(size=(60, 2))
     y = np.arange(60) < 4
-    remedies = [key for key in REMEDIES if key != "encoder"]
-    found = compare_remedies(
-        x, y, sensitive_features=x[:, 0], remedies=remedies, learners=["linear"], strengths=[1.0], n_splits=3
-    )
+    remedies = {key: [1.0] for key in REMEDIES if key != "encoder"}
+    found = compare_remedies(x, y, sensitive_features=x[:, 0], remedies=remedies, learners=["linear"], n_splits=3)
     assert np.isfinite(found.splits["score"]).all()
 
 
@@ -195,7 +222,7 @@ def test_frontier_of_a_gaussian_is_the_formula(parity: str) -> None:
     rng = np.random.default_rng(0)
     s, x, noise = rng.normal(size=(3, 3000))
     f = 0.8 * s + x
-    found = attainable_frontier(f, f + noise, sensitive_features=s, parity=parity, strengths=(0, 0.25, 0.5, 1))
+    found = attainable_frontier(f + noise, f, sensitive_features=s, parity=parity, strengths=(0, 0.25, 0.5, 1))
     np.testing.assert_allclose(found.unfairness, 0.64, rtol=0.1)
     table = found.table
     np.testing.assert_allclose(table["error"], 1 + table["strength"] ** 2 * 0.64, rtol=0.06)
@@ -215,7 +242,7 @@ def test_frontier_rejects_bad_input() -> None:
         ("0 and 1", [1.0, 2.0], "classification"),
     ):
         with pytest.raises(ValueError, match=message):
-            attainable_frontier([0.0, 1.0], y_true, sensitive_features=[0.0, 1.0], task=task)
+            attainable_frontier(y_true, [0.0, 1.0], sensitive_features=[0.0, 1.0], task=task)
 
 
 def test_a_constant_prediction_depends_on_nothing() -> None:

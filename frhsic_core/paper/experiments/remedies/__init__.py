@@ -268,6 +268,6 @@ def measure_unit_attainable(unit: dict[str, Any], device: str) -> list[dict[str,
         found.append((score_of(scores, y, task=task), name, scores))
     _, name, scores = max(found, key=lambda line: line[0])
     frontier = attainable_frontier(
-        scores, y, sensitive_features=s, task=task, parity=unit["parity"], strengths=tuple(np.linspace(0, 1, 6))
+        y, scores, sensitive_features=s, task=task, parity=unit["parity"], strengths=tuple(np.linspace(0, 1, 6))
     )
     return [{"learner": name, **row} for row in frontier.table.round(6).to_dict("records")]
