@@ -183,6 +183,9 @@ def test_what_is_an_outlier() -> None:
     unknown = far_values(np.r_[score, np.full(10, -9999.0)])  # a code for "unknown", 2 % of the rows
     assert unknown is not None
     assert unknown[0].tolist() == [-9999.0]
+    narrow = far_values(np.r_[score / 1e6, 0.9])  # the width of the column does not matter
+    assert narrow is not None
+    assert narrow[0].tolist() == [0.9]
     for fine in (
         score, rng.lognormal(0, 2, size=1000), rng.pareto(1, size=2000), rng.poisson(0.01, size=1000).astype(float),
         np.r_[np.zeros(999), 1.0], np.r_[np.zeros(50), np.ones(50)], np.ones(10), np.array([1.0, 2.0]),

@@ -510,6 +510,9 @@ def test_attribute_bandwidths() -> None:
         penalty = on_z(bandwidth_s=rule)
         penalty.setup(data, dataset=torch.tensor([1, 0, 1]), generators=[], representation=3)
         torch.testing.assert_close(penalty.sigma_s[:, 0], expected[[1, 0, 1]])
+    for rule in (0.0, -0.5, float("nan")):
+        with pytest.raises(ValueError, match="bandwidth_s is"):
+            on_z(bandwidth_s=rule).setup(data, dataset=torch.tensor([0]), generators=[], representation=3)
 
 
 def test_bins_agree_with_numpy() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor, nn
@@ -173,3 +176,42 @@ def test_two_runs_are_identical() -> None:
     first, second = (train(x, y, s, FRHSIC(), steps=8, lam=2.0, seeds=[1, 2]) for _ in range(2))
     for a, b in zip(first.model.parameters(), second.model.parameters(), strict=True):
         assert torch.equal(a, b)
+
+
+def test_the_order_is_that_of_splitmix64() -> None:
+    """The published generator (Steele, Lea and Flood, 2014) in whole numbers of Python, which do not overflow."""
+    mask, golden = (1 << 64) - 1, 0x9E3779B97F4A7C15
+
+    def mix(x: int) -> int:
+        x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & mask
+        x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & mask
+        return x ^ (x >> 31)
+
+    def signed(x: int) -> int:
+        return x - (1 << 64) if x >> 63 else x
+
+    for seed, epoch in ((0, 0), (42, 3), (2**31, 100)):
+        key = mix((mix((seed + golden) & mask) + 2 * epoch + 1) & mask)
+        hashes = [signed(mix((key + golden * i) & mask)) for i in range(1, 51)]
+        expected = sorted(range(50), key=hashes.__getitem__)
+        assert random_order(torch.tensor([seed]), epoch=epoch, n=50)[0].tolist() == expected
+
+
+@pytest.mark.parametrize("protocol", ["recommended", "text", "reference"])
+def test_one_mini_batch_passes_at_most_seven_modules(protocol: str) -> None:
+    x = torch.rand(300, 2, generator=torch.Generator().manual_seed(0))
+    trainer = Trainer(x, (x.sum(-1) > 1).float(), x[:, 0], lam=[1.0], protocol=protocol, device="cpu")
+    trainer.step.begin_epoch(random_order(torch.tensor([0]), epoch=0, n=300))
+    modules = set()
+
+    def note(frame: Any, event: str, _: Any) -> None:
+        if event == "call" and "frhsic_core" in frame.f_code.co_filename:
+            modules.add(frame.f_code.co_filename)
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        trainer.step(0, epoch=0)
+    finally:
+        sys.setprofile(before)
+    assert 4 <= len(modules) <= 7, sorted(modules)
