@@ -29,7 +29,6 @@ from frhsic_core.atomic_files import move_into_place, remove_unfinished, write_a
 CONNECT_SECONDS = 5.0
 READ_SECONDS = 30.0
 INDEX_SECONDS = 120.0
-LARGEST_MEMBER = 4 << 30  # no member of our archives has more than 4 GiB
 
 
 class DataError(RuntimeError):
@@ -364,25 +363,15 @@ def _reason(error: BaseException) -> str:
 
 
 def member_of(archive: zipfile.ZipFile, name: str) -> zipfile.ZipInfo:
-    """Return the only member whose path ends in ``name``; refuse paths that point outside the archive."""
+    """Return the only member whose path ends in ``name``; where it would be extracted to does not matter."""
     wanted = PurePosixPath(name).parts
-    found = []
-    for info in archive.infolist():
-        path = PurePosixPath(info.filename.replace("\\", "/"))
-        if info.is_dir() or path.parts[-len(wanted) :] != wanted:
-            continue
-        if path.is_absolute() or ".." in path.parts or ":" in path.parts[0]:
-            raise CorruptFile(
-                f"The archive contains {info.filename!r}, which points outside it. Nothing was extracted."
-            )
-        found.append(info)
+    files = [info for info in archive.infolist() if not info.is_dir()]
+    found = [info for info in files if PurePosixPath(info.filename).parts[-len(wanted) :] == wanted]
     if len(found) != 1:
         listed = ", ".join(archive.namelist()[:8])
         raise CorruptFile(
             f"The archive has {len(found)} members named {name!r}, but exactly one is needed. It contains {listed}."
         )
-    if found[0].file_size > LARGEST_MEMBER:
-        raise CorruptFile(f"{name!r} in the archive is too large: {found[0].file_size:,} bytes.")
     return found[0]
 
 
