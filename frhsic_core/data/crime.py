@@ -55,7 +55,7 @@ FILE = RawFile(
 def read(path: Path, *, sensitive: str = SENSITIVE) -> Table:
     """Read ``communities.data``, drop identifiers and sparse columns, and fill missing values with medians.
 
-    A column is sparse if more than 20 % of its values are missing. Medians are taken over all rows, as the paper says;
+    A column is sparse if more than 20 % of its values are missing. Medians are taken over all rows, as in the paper;
     in the real file only one value is missing.
     """
     raw = pd.read_csv(path, header=None, skipinitialspace=True, keep_default_na=False, na_values=["?"])

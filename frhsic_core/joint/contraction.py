@@ -252,7 +252,7 @@ class GradientTerm:
 
 @dataclass(frozen=True)
 class Frame:
-    """Rows ``u (..., n, d)`` made from ``at``, and the way back of a gradient; for functions of distances between rows.
+    """Rows ``u (..., n, d)`` made from ``at``, and how a gradient returns to ``at``; for functions of distances.
 
     With ``back`` the rows are scaled to a size near one, and ``back`` turns a gradient in ``u`` into one in ``at``,
     linearly. Without it ``u`` is ``at`` itself. ``u`` is part of no graph.
@@ -493,7 +493,7 @@ def whitened_frame(z: Tensor, weights: Tensor | None = None) -> Frame:
         done = _Whitening.of(z, _column(weights))
 
     def back(gradient: Tensor) -> Tensor:
-        return done.pull_back(gradient.double(), of_distances=True).to(gradient.dtype)
+        return done.gradient_in_z(gradient.double(), of_distances=True).to(gradient.dtype)
 
     return Frame(z, done.white.to(z.dtype), back)
 
@@ -566,7 +566,7 @@ class _Whitening:
         inverse = torch.linalg.solve_triangular(factor, eye.expand_as(factor), upper=False)
         return cls(centered, p, inverse, centered @ inverse.mT)
 
-    def pull_back(self, gradient: Tensor, *, of_distances: bool) -> Tensor:
+    def gradient_in_z(self, gradient: Tensor, *, of_distances: bool) -> Tensor:
         """Return the gradient in Z from one in U; ``of_distances`` says that it is one of a function of distances."""
         inner = gradient.mT @ self.white
         if not of_distances:
@@ -596,4 +596,4 @@ class _Whiten(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        return _Whitening(*ctx.saved_tensors).pull_back(gradient, of_distances=False), None
+        return _Whitening(*ctx.saved_tensors).gradient_in_z(gradient, of_distances=False), None

@@ -70,7 +70,7 @@ class FixedBandwidth(BandwidthPolicy):
 
 @dataclass(frozen=True)
 class EveryEpochs(BandwidthPolicy):
-    """Take the median of the first mini-batch of every ``epochs``-th epoch, as the paper's text says."""
+    """Take the median of the first mini-batch of every ``epochs``-th epoch, as in the paper's text."""
 
     epochs: int = 20
 

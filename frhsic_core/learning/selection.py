@@ -173,7 +173,7 @@ class LambdaChoice:
 
 @dataclass(frozen=True)
 class LambdaPath:
-    """A choice of λ, the stack of models behind it (in the order of the table) and the validation samples."""
+    """A choice of λ, the models that were compared (in the order of the table) and the validation samples."""
 
     choice: LambdaChoice
     stack: TrainedStack

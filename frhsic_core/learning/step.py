@@ -150,17 +150,17 @@ class Step:
             self._descend(loss.sum(), self._adversary_weights, self.adversary_optimizer)
         task = self._task_loss(batch)
         total = task
-        pulls: list[GradientTerm] = []
+        known: list[GradientTerm] = []
         values: list[Tensor] = []
         for term in self.penalty.terms(batch, refresh=refresh):
             if isinstance(term, GradientTerm):  # its gradient is known, so it needs no graph
-                pulls.append(term.times(self.lam))
+                known.append(term.times(self.lam))
                 values.append(term.value)
             else:
                 total = torch.addcmul(total, self.lam, term)
                 values.append(term.detach())
         # The models share no weights: the gradient of the sum over models is the gradient of each model's own loss.
-        self._descend(total.sum(), self._weights, self.optimizer, pulls)
+        self._descend(total.sum(), self._weights, self.optimizer, known)
         with torch.no_grad():
             penalty = sum(values[1:], values[0]) if values else torch.zeros_like(task)
             self.sums.add_(torch.stack([task, penalty, self._metric(batch)]), alpha=float(length))
@@ -215,11 +215,11 @@ class Step:
         loss: Tensor,
         weights: list[torch.nn.Parameter],
         optimizer: torch.optim.Adam,
-        pulls: Sequence[GradientTerm] = (),
+        known: Sequence[GradientTerm] = (),
     ) -> None:
         """Make one step along the gradient of ``loss`` plus the gradients that are known already."""
         gradients = torch.autograd.grad(
-            [loss, *(pull.at for pull in pulls)], weights, [None, *(pull.gradient for pull in pulls)]
+            [loss, *(term.at for term in known)], weights, [None, *(term.gradient for term in known)]
         )
         for weight, gradient in zip(weights, gradients, strict=True):
             weight.grad = gradient

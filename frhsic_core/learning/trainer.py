@@ -243,7 +243,7 @@ class Trainer:
         return self.trained(interrupted=bool(interrupted))
 
     def _train_epoch(self, interrupted: list[int]) -> bool:
-        """Train the rest of the current epoch and record it; return False if Ctrl-C came before its end."""
+        """Train the remainder of the current epoch and record it; return False if Ctrl-C came before its end."""
         # Each model has its own order of the samples. It depends on the model's seed and the epoch alone, so an epoch
         # that was interrupted continues with the mini-batches that are still missing.
         seeds = torch.tensor(self.seeds, device=self.lam.device)

@@ -34,7 +34,7 @@ from frhsic_core.remedies.erasure import require_strength
 
 METHODS = ("mean", "rank", "project")
 _LOGIT = 15.0  # probabilities of exactly 0 and 1 count as this logit
-_SAMPLES = 2000  # calibration samples behind the conditional ranks
+_SAMPLES = 2000  # calibration samples for the conditional ranks
 _ANCHORS = 200  # values of S at which quantiles are averaged
 _CHUNK = 1000
 _LEVELS = np.linspace(0.0, 1.0, 201)

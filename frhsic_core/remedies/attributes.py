@@ -198,7 +198,7 @@ class AttributeBasis:
 
 
 def _spline(column: np.ndarray, size: int) -> SplineTransformer | None:
-    """Return cubic B-splines with distinct knots, or None for two values, where a line says everything."""
+    """Return cubic B-splines with distinct knots, or None for two values, where a line is exact."""
     distinct = np.unique(column)
     degree = min(3, len(distinct) - 1)
     knots = np.unique(np.quantile(column, np.linspace(0, 1, max(2, size - degree + 1))))

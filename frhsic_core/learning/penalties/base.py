@@ -224,7 +224,7 @@ class KernelPenalty(Penalty):
         self.register_buffer("sigma_z", setup.data.x.new_zeros(setup.models))
 
     def scaled(self, z: Tensor, weights: Tensor | None = None) -> Tensor:
-        """Return Z scaled as ``scale`` says, by the rows that count; mean and variance are weighted."""
+        """Return Z scaled by ``scale``, with the rows that count; mean and variance are weighted."""
         if self.scale == "standardize":
             return standardize(z, weights)
         if self.scale == "whiten":

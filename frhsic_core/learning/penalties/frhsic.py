@@ -201,7 +201,7 @@ class FRHSIC(KernelPenalty):
         conditional = self._given is not None
         fused = self._fuses(z, weights) and not conditional
         if self.on != "output" or refresh:
-            # A frame's way back is that of a function of distances, which these two kernels are.
+            # A frame returns gradients of functions of distances, which these two kernels are.
             frame = self.frame(z, weights) if self.kernel in ("gaussian", "imq") and not conditional else None
             z = self.scaled(z, weights) if frame is None else frame.u
             known = None
