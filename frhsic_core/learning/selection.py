@@ -10,7 +10,7 @@ dimension of Z.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Self
 
 import numpy as np
@@ -259,7 +259,7 @@ def select_lambda(
             stacks[0].interrupted = True  # half-trained models are no evidence: the finished splits decide
             break
         stacks.append(stack)
-        judged = {"selection": selection, "condition": penalty.condition, "random_state": random_state}
+        judged = asdict(selection) | {"condition": penalty.condition, "random_state": random_state}
         tables.append(validation_table(stack, validation, **judged))
         if stack.interrupted:
             break
@@ -276,9 +276,8 @@ def validation_table(
     *,
     sample_weight: ArrayLike | None = None,
     condition: str | None = None,
-    selection: LambdaSelection | Mapping[str, Any] | None = None,
     random_state: int = 0,
-    **changes: Any,
+    **options: Any,
 ) -> pd.DataFrame:
     """Judge every model of a stack on samples that it was not trained on; return one row for each model.
 
@@ -300,12 +299,12 @@ def validation_table(
         ``"positives"`` measures the dependence among samples with y = 1 only (equal opportunity). ``"labels"`` and
         ``"controls"`` measure ``hsic``, ``normalized_hsic`` and the test given y or given the control features of a
         TrainingData; ``gdp`` is still that of all samples.
-    selection : LambdaSelection or dict, optional
-        Options of the test: ``max_rows``, ``n_permutations`` and ``alpha``, which can also be passed by name.
     random_state : int
         Seed of the permutations.
+    **options
+        Options of the test: ``max_rows``, ``n_permutations`` and ``alpha`` of :class:`LambdaSelection`.
     """
-    selection = LambdaSelection.of(selection, **changes)
+    selection = LambdaSelection.of(None, **options)
     if isinstance(x, TrainingData):
         data = x
     else:

@@ -204,9 +204,9 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             model = {"penalty": penalty, "lam": float(lam), "seeds": seed, **settings}
             if not self.early_stopping:
                 return Trainer(data.to(dtype=dtype, device=device), **model).fit(callback=callback), 0, path
-            train, rest = hold_out(data, seed=seed)
+            train, held_out = hold_out(data, seed=seed)
             trainer = Trainer(train.to(dtype=dtype, device=device), **model)
-            stopping = EarlyStopping(trainer, rest.to(dtype=dtype, device=device), then=callback)
+            stopping = EarlyStopping(trainer, held_out.to(dtype=dtype, device=device), then=callback)
             interrupted = trainer.fit(callback=stopping).interrupted
             stopping.restore()
             return trainer.trained(interrupted=interrupted), 0, path

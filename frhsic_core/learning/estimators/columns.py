@@ -7,7 +7,8 @@ A DataFrame may have columns of text, categories and truth values, and any X may
 * A category becomes one column for each of its levels. A level that was not seen in training is zero in all of them.
   Missing is a level of its own if it occurs in training.
 
-What is fitted is plain data (lists, numbers and text), so that it can be saved as JSON.
+This part is our own, because a ColumnTransformer can be saved only as a pickle and its medians know no sample weights.
+What is fitted here is plain data (lists, numbers and text), which is saved as JSON.
 """
 
 from __future__ import annotations

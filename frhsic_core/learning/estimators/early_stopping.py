@@ -1,4 +1,7 @@
-"""Early stopping: keep the model with the lowest objective, with the task loss on samples that were held out."""
+"""Early stopping: keep the model with the lowest objective, with the task loss on samples that were held out.
+
+This part is our own, because the objective includes the penalty, which scikit-learn's estimators do not have.
+"""
 
 from __future__ import annotations
 
@@ -33,9 +36,9 @@ def hold_out(data: TrainingData, *, seed: int) -> tuple[TrainingData, TrainingDa
             "are needed: use early_stopping=False."
         )
     order = torch.randperm(data.n, generator=torch.Generator().manual_seed(seed))
-    train, rest = data.part(order[held:].sort().values), data.part(order[:held].sort().values)
+    train = data.part(order[held:].sort().values)
     train.require_variation()
-    return train, rest
+    return train, data.part(order[:held].sort().values)
 
 
 class EarlyStopping:

@@ -1,4 +1,8 @@
-"""Reading and checking the parameters of an estimator and the data that are passed to its ``fit``."""
+"""Reading and checking the parameters of an estimator and the data that are passed to its ``fit``.
+
+scikit-learn checks shapes and numbers. The checks here are our own where its message does not name the column, the
+value or the call that a user needs.
+"""
 
 from __future__ import annotations
 
