@@ -8,7 +8,7 @@ import pytest
 
 from frhsic_core import Gaussian
 from frhsic_core.laws import GaussianPair, KernelHead
-from frhsic_core.paper.experiments.bound_tightness.tables import (
+from frhsic_core.paper.experiments.bound_tightness import (
     TRIVIAL,
     head_table,
     scaling_table,
@@ -179,3 +179,13 @@ def test_the_authors_slopes_are_near_float32_and_far_from_float64(fitted, author
     ours = fitted.xs("reference", level="variant").loc[theirs.index]
     assert ((theirs - ours["float32, relative"]).abs() < 0.25).all()
     assert ((theirs - ours["float64, relative"]).abs() > 1).all()
+
+
+def test_the_spectrum_ends_at_the_enclosed_smallest_eigenvalue() -> None:
+    rows = stored_rows("bandwidth_scaling")
+    exact = rows[rows["precision"] == "exact"]
+    assert (exact["log10_smallest_upper"] - exact["log10_smallest"]).max() < 1e-3
+    ends = rows[rows["what"] == "spectrum"].groupby("sigma")["log10_exact"].min()
+    smallest = exact[exact["dataset"] == "adult"].set_index("sigma")["log10_smallest"]
+    assert len(ends) == 3
+    assert np.allclose(ends, smallest[ends.index], rtol=0, atol=1e-3)

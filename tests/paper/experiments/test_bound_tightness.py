@@ -11,24 +11,20 @@ import torch
 from frhsic_core.kernels import Gaussian
 from frhsic_core.paper.experiments import bound_tightness
 from frhsic_core.paper.experiments.bound_tightness import (
+    bound_curves,
     exact_matrix,
     float_eigenvalues,
     gap_of_heads,
-    sensitive_side,
-    smallest_enclosed,
-)
-from frhsic_core.paper.experiments.bound_tightness.tables import (
-    bound_curves,
     head_table,
     scaling_table,
+    sensitive_spectrum,
+    smallest_enclosed,
     tightness_table,
     with_bounds,
 )
 from frhsic_core.paper.runs.runner import run_experiment
-from frhsic_core.paper.runs.runner import run_experiment as run_study
 from frhsic_core.paper.runs.store import ResultStore
-from frhsic_core.paper.runs.store import ResultStore as StudyStore
-from frhsic_core.paper.statements.parity_gap import compare_bounds, group_means, head_bound
+from frhsic_core.paper.statements.parity_gap import compare_bounds
 
 
 @pytest.fixture(scope="module")
@@ -39,41 +35,17 @@ def sample() -> tuple[torch.Tensor, torch.Tensor]:
     return torch.stack([s + 0.3 * noise[:, 0], noise[:, 1]], dim=-1), s
 
 
-def test_measurement_agrees_with_the_theory_modules(sample) -> None:
-    """Bounds, COCO, best m and the trained head against functions written for one sample, with full decompositions."""
+def test_sides_of_the_theorem_for_one_sample(sample) -> None:
     z, s = sample
-    side = sensitive_side(s)
-    kernels = {"kernel_z": Gaussian(1.0), "kernel_s": Gaussian(side["sigma"])}
-    found = gap_of_heads(z, z.sum(-1), side, sigma_z=1.0)
-    other = compare_bounds(z, s, anchors=z[:64], **kernels)
+    spectrum = sensitive_spectrum(s)
+    found = gap_of_heads(z, z[:, 0], s, sigma_z=1.0)
+    other = compare_bounds(z, s, anchors=z[:64], kernel_z=Gaussian(1.0))
     for name in ("left", "projected", "weighted", "hsic", "coco_squared", "best_hsic", "best_coco"):
         assert found[name] == pytest.approx(other[name], rel=1e-8), name
-    assert side["kept"] == other["kept"]
-    assert found["hsic"] / side["numbers"]["smallest_64"] == pytest.approx(other["printed"], rel=1e-6)
-    for m in (1, 2, 4):
-        head = head_bound(z.sum(-1), z, s, m=m, **kernels)
-        assert found[f"head_left_{m}"] == pytest.approx(head["left"], rel=1e-8)
-        assert found[f"head_bound_{m}"] == pytest.approx(head["bound"], rel=1e-8)
-    assert found["head_variance"] == pytest.approx(head["variance"])
-
-
-def test_group_means_are_the_projection_at_full_rank(sample) -> None:
-    z, s = sample
-    side = sensitive_side(s)
-    gram = Gaussian(1.0)(z)[:, :64]
-    expected = torch.stack([group_means(column, s) for column in gram.T]).square().mean().item()
-    found = gap_of_heads(z, z[:, 0], side, sigma_z=1.0)
-    assert found["grouped"] == pytest.approx(expected, rel=1e-10)
+    assert spectrum["kept_64"] == other["kept"]
+    assert found["hsic"] / spectrum["smallest_64"] == pytest.approx(other["printed"], rel=1e-6)
     assert found["projected"] < found["grouped"] < found["left"] < found["left_max"]
-    assert side["numbers"]["distinct"] == len(torch.unique(s))
-    assert side["numbers"]["rank"] < side["numbers"]["distinct"]
-
-
-def test_counts_of_informative_directions(sample) -> None:
-    z, s = sample
-    side = sensitive_side(s)
-    found = gap_of_heads(z, z[:, 0], side, sigma_z=1.0)
-    bounds = [found["hsic"] / side["numbers"][f"eigenvalue_{m}"] for m in range(1, side["kept"] + 1)]
+    bounds = [found["hsic"] / spectrum[f"eigenvalue_{m}"] for m in range(1, int(spectrum["kept_64"]) + 1)]
     assert found["informative_hsic"] == sum(bound < found["left"] for bound in bounds)
     assert found["informative_coco"] >= found["informative_hsic"]
 
@@ -133,8 +105,8 @@ def test_scaling_smoke_and_the_theory_modules_enclosure(tmp_path) -> None:
     from frhsic_core.paper.statements.spectral import enclosed_eigenvalues
 
     study = bound_tightness.plan_bandwidth_scaling("smoke")
-    store = StudyStore(tmp_path, study.name)
-    assert not run_study(study, store, device="cpu").failed
+    store = ResultStore(tmp_path, study.name)
+    assert not run_experiment(study, store, device="cpu").failed
     rows = store.read()
     exact = rows[rows["precision"] == "exact"].iloc[0]
     points = bound_tightness.rational_values("synthetic", "text", 12)
