@@ -7,7 +7,7 @@ from typing import Any
 
 import matplotlib as mpl
 
-from frhsic_core.paper.experiments.running_example import FORMS, TITLES, clouds, gauges
+from frhsic_core.paper.experiments.running_example import PENALTIES, TITLES, clouds, gauges
 from frhsic_core.paper.runs.stored import stored_rows
 from frhsic_core.registry import labels
 
@@ -29,7 +29,7 @@ def representation_data() -> dict[str, Any]:
     ages = rows[(rows["form"] == "paper") & (rows["lam"] == 0.0)].sort_values("person")["age"].head(PEOPLE)
     color = mpl.colormaps["viridis"]
     forms = {}
-    for form, (_, lams) in FORMS.items():
+    for form, (_, lams) in PENALTIES.items():
         frames = [
             {
                 "lam": lam,

@@ -9,7 +9,7 @@ from scipy.stats import binom
 from frhsic_core import gdp
 from frhsic_core.audit.binning import group_means
 from frhsic_core.audit.curve import BINS, cut, fit_curve, smoother
-from frhsic_core.paper.experiments import audit_coverage as study
+from frhsic_core.paper.experiments import levels_and_coverage as study
 
 
 def test_a_smoother_is_a_weighted_least_squares_fit() -> None:
@@ -107,7 +107,7 @@ def test_the_gap_below_is_a_quantile_over_people() -> None:
 def test_band_and_interval_cover(law: str, shape: str) -> None:
     """A small part of the stored study: 60 draws; a coverage of .95 gives fewer than this once in 10,000 tries."""
     unit = {"kind": "curve", "law": law, "shape": shape, "score": "probability", "n": 300, "draws": 60}
-    found = study.measure_unit(unit, "cpu")[0]
+    found = study.measure_unit_audit_coverage(unit, "cpu")[0]
     least = binom.ppf(1e-4, 60, 0.95)
     assert found["band"] >= least
     assert found["interval"] >= least
@@ -116,7 +116,7 @@ def test_band_and_interval_cover(law: str, shape: str) -> None:
 
 def test_the_true_gdp_of_the_study() -> None:
     generator = np.random.default_rng(0)
-    for law in study.LAWS:
+    for law in study.ATTRIBUTES:
         s = study.attribute(law, 400_000, generator)
         mean = study.conditional_mean(law, "slope", s)
         assert np.abs(mean - mean.mean()).mean() == pytest.approx(study.true_gdp(law, "slope"), rel=0.01)

@@ -588,11 +588,11 @@ def test_explorers_start_again_and_can_be_linked_to(page: Any, address: str) -> 
 
 
 def test_the_representation_shows_the_stored_gauges(page: Any, address: str) -> None:
-    from frhsic_core.paper.experiments.running_example import FORMS
+    from frhsic_core.paper.experiments.running_example import PENALTIES
 
     root = explorer(page, address, "representation")
     forms = root.evaluate("r => r.data.forms")
-    for form, (_, lams) in FORMS.items():
+    for form, (_, lams) in PENALTIES.items():
         root.locator("select[name=form]").select_option(form)
         for step, lam in enumerate(lams):
             root.locator("input[name=step]").fill(str(step))

@@ -7,7 +7,7 @@ import pytest
 
 from frhsic_core.paper.experiments.cost.libraries import OURS, PENALTIES, TRACE
 from frhsic_core.paper.experiments.cost.tables import ratios, smallest_seconds
-from frhsic_core.paper.experiments.levels_and_power import FACTORS, LAWS, level_interval, rates
+from frhsic_core.paper.experiments.levels_and_coverage import FACTORS, LAWS, level_interval, rates
 from frhsic_core.paper.runs.stored import stored_rows
 
 MILLION = 1_000_000

@@ -73,6 +73,7 @@ def test_eipm_at_a_fixed_bandwidth_is_a_root_n_estimator_of_a_number_that_is_not
     assert abs(last.mean() / truth(name) - 1) > 0.15
     low, high = slope(name, limit)
     assert low < -0.5 < high
+    assert slope(name, truth(name), 0)[0] > -0.15  # it does not approach the truth
 
 
 @pytest.mark.parametrize("name", ["hsic_biased", "hsic_unbiased", "eipm_n_half"])

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from frhsic_core import hsic_test
-from frhsic_core.paper.experiments.levels_and_power import _kci, _sample_given
+from frhsic_core.paper.experiments.levels_and_coverage import _kci, _sample_given
 
 
 @pytest.fixture(scope="module")

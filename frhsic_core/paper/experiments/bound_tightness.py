@@ -221,7 +221,7 @@ def smallest_enclosed(matrix: Any) -> tuple[float, float]:
     """Return log₁₀ of a lower and an upper bound of the smallest eigenvalue of a positive definite ball matrix.
 
     1/‖A⁻¹‖_F ≤ λ_min ≤ yᵀAy/yᵀy with y = A⁻²e_i: one inverse, O(k³) ball operations. NaN when the balls have grown too
-    wide to say anything.
+    wide for an answer.
 
     Examples
     --------
@@ -371,7 +371,7 @@ def head_table(rows: pd.DataFrame, *, kernel: str = "median") -> pd.DataFrame:
 
 
 def scaling_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return log₁₀ λ̂_S and the rank behind it, by precision and cut-off, for each dataset and bandwidth."""
+    """Return log₁₀ λ̂_S and how many eigenvalues are kept, by precision and cut-off, for each dataset and bandwidth."""
     rows = rows[rows["what"] == "smallest"].assign(way=rows["precision"] + ", " + rows["cut"])
     return rows.pivot(index=["dataset", "variant", "sigma"], columns="way", values=["log10_smallest", "kept"])
 

@@ -14,7 +14,7 @@ import pandas as pd
 from frhsic_core.paper.runs.plan import Study, units_of
 
 #: The forms of the penalty by name, with the λ that take each of them from no effect to a large one.
-FORMS: dict[str, tuple[dict[str, Any], tuple[float, ...]]] = {
+PENALTIES: dict[str, tuple[dict[str, Any], tuple[float, ...]]] = {
     "paper": (
         {"protocol": "text"},
         (0.0, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0),
@@ -29,9 +29,9 @@ PEOPLE = 1_000
 def plan(preset: str) -> Study:
     """Return one unit for each form; its λ are one stack."""
     if preset == "smoke":
-        units = units_of(form=tuple(FORMS), n=200, epochs=2)
+        units = units_of(form=tuple(PENALTIES), n=200, epochs=2)
         return Study("running_example_smoke", "running_example", units)
-    return Study("running_example", "running_example", units_of(form=tuple(FORMS)))
+    return Study("running_example", "running_example", units_of(form=tuple(PENALTIES)))
 
 
 def measure_unit(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
@@ -45,7 +45,7 @@ def measure_unit(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
 
     n = unit.get("n", PEOPLE)
     people, others = (load_dataset("people", n=n, random_state=seed) for seed in (0, 1))
-    settings, lams = FORMS[unit["form"]]
+    settings, lams = PENALTIES[unit["form"]]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", EscapeWarning)  # that Z leaves the range of a kernel is part of the picture
         trained = Trainer(

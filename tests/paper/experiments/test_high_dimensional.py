@@ -12,7 +12,6 @@ from frhsic_core.conditional import eipm
 from frhsic_core.joint.hsic import hsic
 from frhsic_core.kernels import Gaussian, squared_distances
 from frhsic_core.laws import GaussianPair
-from frhsic_core.paper.experiments import high_dimensional
 from frhsic_core.paper.experiments.high_dimensional import vector_attribute
 from frhsic_core.paper.experiments.high_dimensional.vector_attribute import (
     eipm_values,
@@ -26,8 +25,8 @@ from frhsic_core.paper.experiments.high_dimensional.vector_attribute import (
 )
 from frhsic_core.paper.experiments.presets import experiment_for
 from frhsic_core.paper.experiments.shared.fourier_features import gaussian_features
-from frhsic_core.paper.runs.runner import run_experiment as run_study
-from frhsic_core.paper.runs.store import ResultStore as StudyStore
+from frhsic_core.paper.runs.runner import run_experiment
+from frhsic_core.paper.runs.store import ResultStore
 
 
 def sample(n: int = 60, p: int = 3, count: int = 2) -> tuple[torch.Tensor, torch.Tensor]:
@@ -134,14 +133,6 @@ def test_permutation_tests_have_their_level() -> None:
 
 def test_smoke_runs_from_end_to_end(tmp_path) -> None:
     study = experiment_for("high_dimensional", "smoke")
-    store = StudyStore(tmp_path, study.name)
-    assert run_study(study, store, device="cpu").left == 0
+    store = ResultStore(tmp_path, study.name)
+    assert run_experiment(study, store, device="cpu").left == 0
     assert set(store.read()["part"]) == {"error", "power"}
-
-
-@pytest.mark.data
-def test_training_measures_every_attribute() -> None:
-    rows = high_dimensional.train("frhsic, fixed", 2, lams=(10.0,), splits=(42,), epochs=1, device="cpu")
-    assert [row["attribute"] for row in rows] == ["all", *high_dimensional.NAMES]
-    assert 0 < rows[0]["accuracy"] < 1
-    assert all(0 <= row["gdp_sample"] < 0.5 for row in rows[1:])

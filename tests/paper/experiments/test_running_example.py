@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from frhsic_core.paper.experiments.running_example import FORMS, PEOPLE, clouds, gauges
+from frhsic_core.paper.experiments.running_example import PENALTIES, PEOPLE, clouds, gauges
 from frhsic_core.paper.runs.stored import stored_rows
 
 
 def test_every_model_has_all_people() -> None:
     rows = stored_rows("running_example")
     counts = rows.groupby(["form", "lam"])["person"].nunique()
-    assert set(counts.index) == {(form, lam) for form, (_, lams) in FORMS.items() for lam in lams}
+    assert set(counts.index) == {(form, lam) for form, (_, lams) in PENALTIES.items() for lam in lams}
     assert set(counts) == {PEOPLE}
 
 
@@ -32,7 +32,7 @@ def test_gauges_are_those_of_one_model_alone() -> None:
 def test_stretched_clouds_have_variance_one_and_turn_little() -> None:
     rows = stored_rows("running_example")
     points = clouds(rows)
-    lams = FORMS["paper"][1]
+    lams = PENALTIES["paper"][1]
     for lam in lams:
         np.testing.assert_allclose(np.cov(points["paper", lam]["stretched"].T, bias=True), np.eye(2), atol=1e-9)
     first, second = (points["paper", lam]["stretched"] for lam in lams[2:4])

@@ -16,19 +16,21 @@ from frhsic_core.data.synthetic import classification
 from frhsic_core.joint import hsic
 from frhsic_core.kernels import Gaussian
 from frhsic_core.paper.datasets import accuracy_levels
-from frhsic_core.paper.experiments import synthetic_validation as slice_
+from frhsic_core.paper.experiments import synthetic_validation as study_of_draws
 from frhsic_core.paper.experiments.presets import experiment_for
-from frhsic_core.paper.experiments.synthetic_validation import drawn_splits, train_draws
-from frhsic_core.paper.experiments.synthetic_validation.tables import (
+from frhsic_core.paper.experiments.synthetic_validation import (
+    VARIANTS,
     along_lambda,
     cell_table,
     compared_cells,
     dimension_steps,
+    drawn_splits,
     falling,
     is_constant,
+    train_draws,
 )
-from frhsic_core.paper.runs.runner import run_experiment as run_study
-from frhsic_core.paper.runs.store import ResultStore as StudyStore
+from frhsic_core.paper.runs.runner import run_experiment
+from frhsic_core.paper.runs.store import ResultStore
 from frhsic_core.paper.runs.stored import book_folder
 
 
@@ -81,10 +83,10 @@ def test_draw_42_is_the_authors_sample_cut_as_they_cut_it() -> None:
 
 def test_a_draw_is_trained_alike_alone_and_in_a_stack() -> None:
     """A model does not depend on its neighbours, and its extra columns are what they are called."""
-    shared = {"dimension": 2, "n": 200, "device": "cpu", "epochs": 3}
-    arm = slice_.ARMS["reference"]
-    both = pd.DataFrame(train_draws(arm, lams=(0.0, 5.0), signals=("paper", "strong"), draws=(42, 43), **shared))
-    alone = pd.DataFrame(train_draws(arm, lams=(5.0,), signals=("strong",), draws=(43,), **shared))
+    two = replace(VARIANTS["reference"], dimension=2, epochs=3, lams=(0.0, 5.0))
+    one = replace(two, lams=(5.0,))
+    both = pd.DataFrame(train_draws(two, signals=("paper", "strong"), draws=(42, 43), n=200, device="cpu"))
+    alone = pd.DataFrame(train_draws(one, signals=("strong",), draws=(43,), n=200, device="cpu"))
     same = both[(both["signal"] == "strong") & (both["draw"] == 43) & (both["lam"] == 5.0)]
     numbers = [name for name in alone.columns if name != "signal"]
     np.testing.assert_allclose(same[numbers].to_numpy(float), alone[numbers].to_numpy(float), rtol=2e-3, atol=2e-5)
@@ -96,8 +98,8 @@ def test_unit_hsic_is_the_librarys() -> None:
     """``hsic_unit`` of an untrained-like encoder equals a direct computation on its test rows."""
     from frhsic_core.learning import Trainer, make_penalty
 
-    arm = slice_.ARMS["text"]
-    row = train_draws(arm, dimension=2, lams=(1.0,), signals=("paper",), draws=(42,), n=150, device="cpu", epochs=1)[0]
+    training = replace(VARIANTS["text"], dimension=2, lams=(1.0,), epochs=1)
+    row = train_draws(training, signals=("paper",), draws=(42,), n=150, device="cpu")[0]
     splits = drawn_splits(["paper"], [42], n=150, device="cpu")
     trained = Trainer(
         splits.x_train, splits.y_train, splits.s_train, penalty=make_penalty("frhsic", protocol="text"), lam=[1.0],
@@ -109,50 +111,53 @@ def test_unit_hsic_is_the_librarys() -> None:
 
 
 def test_warnings_of_the_training_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    trained = slice_.run_job
+    trained = study_of_draws.run_job
 
     def warned(job, **options):
         part = trained(job, **options)
         return replace(part, provenance={**part.provenance, "notes": ["UserWarning: Z is far away"]})
 
-    settings = {"dimension": 2, "lams": (1.0,), "signals": ("paper",), "draws": (42,), "n": 100, "epochs": 1}
-    quiet = train_draws(slice_.ARMS["text"], device="cpu", **settings)
-    monkeypatch.setattr(slice_, "run_job", warned)
-    loud = train_draws(slice_.ARMS["text"], device="cpu", **settings)
+    training = replace(VARIANTS["text"], dimension=2, lams=(1.0,), epochs=1)
+    settings = {"signals": ("paper",), "draws": (42,), "n": 100, "device": "cpu"}
+    quiet = train_draws(training, **settings)
+    monkeypatch.setattr(study_of_draws, "run_job", warned)
+    loud = train_draws(training, **settings)
     assert "notes" not in quiet[0]
     assert loud == [quiet[0] | {"notes": "UserWarning: Z is far away"}]
 
 
-@pytest.mark.parametrize(("name", "arms"), [("synthetic", slice_.ARMS), ("ablation", slice_.ABLATION_ARMS)])
-def test_smoke_run_end_to_end(name: str, arms: dict, tmp_path) -> None:
+@pytest.mark.parametrize(
+    ("name", "variants"), [("synthetic", VARIANTS), ("ablation", study_of_draws.ABLATION_VARIANTS)]
+)
+def test_smoke_run_end_to_end(name: str, variants: dict, tmp_path) -> None:
     study = experiment_for(name, "smoke")
-    store = StudyStore(tmp_path, study.name)
-    report = run_study(study, store, device="cpu")
+    store = ResultStore(tmp_path, study.name)
+    report = run_experiment(study, store, device="cpu")
     assert not report.failed
     assert report.left == 0
     rows = store.read()
-    assert set(rows["arm"]) == set(arms)
+    assert set(rows["variant"]) == set(variants)
     assert rows["gdp_reference"].notna().all()
     if name == "synthetic":
-        assert len(along_lambda(rows)) == len(slice_.ARMS) * 2 * len(slice_.LAMS)
+        assert len(along_lambda(rows)) == len(VARIANTS) * 2 * len(study_of_draws.LAMS)
     else:
         assert set(compared_cells(rows)["comparison"]) == {"laplacian, gaussian", "imq, gaussian"}
 
 
 def test_plans_are_the_papers() -> None:
-    full = slice_.plan_ablation("full")
-    assert {unit[1][1] for unit in full.units} == set(slice_.KERNELS)
+    full = study_of_draws.plan_ablation("full")
+    assert {unit[1][1] for unit in full.units} == set(study_of_draws.KERNELS)
     printed = pd.read_csv(book_folder("claims", "cells.csv")).query("place == 'tab:ablation_kernel'")["claim"]
     pairs = {tuple(part.split("=")[1] for part in claim.split(", ")[-1].split(";")[:2]) for claim in printed}
-    assert pairs <= {cell[:2] for cell in slice_.cells()}
+    assert pairs <= {cell[:2] for cell in study_of_draws.cells()}
     assert {dict(unit)["dimension"] for unit in full.units} == {2, 8, 32, 64}
-    assert slice_.plan_synthetic("text").keys() < slice_.plan_synthetic("full").keys()
-    assert slice_.plan_ablation("text").keys() < full.keys()
+    assert study_of_draws.plan_synthetic("text").keys() < study_of_draws.plan_synthetic("full").keys()
+    assert study_of_draws.plan_ablation("text").keys() < full.keys()
 
 
 def _cells(**values: list[float]) -> pd.DataFrame:
     lines = [
-        {"arm": "a", "signal": "s", "kernel_z": kz, "kernel_s": "gaussian", "dimension": dimension, "lam": 5.0,
+        {"variant": "a", "signal": "s", "kernel_z": kz, "kernel_s": "gaussian", "dimension": dimension, "lam": 5.0,
          "draw": draw, "gdp_reference": value, "performance": 0.6, "constant": 0.6, "linear_r2": 0.0,
          "nonlinear_r2": 0.0, "positive": 1.0}
         for name, column in values.items()
@@ -177,7 +182,7 @@ def test_tables_on_values_known_by_hand() -> None:
 def test_falling_counts_what_it_says() -> None:
     lines = [(1, lam, value) for lam, value in enumerate([3.0, 2.0, 1.0])]
     lines += [(2, lam, value) for lam, value in enumerate([3.0, 1.0, 2.0])]
-    rows = pd.DataFrame(lines, columns=["draw", "lam", "gdp_reference"]).assign(arm="a", signal="s")
+    rows = pd.DataFrame(lines, columns=["draw", "lam", "gdp_reference"]).assign(variant="a", signal="s")
     found = falling(rows.assign(hsic_unit=-rows["lam"])).loc[("a", "s")]
     assert (found["runs"], found["steps"], bool(found["mean_falls"])) == (0.5, 0.75, True)
     assert found["together"] == pytest.approx((1.0 + 0.5) / 2)

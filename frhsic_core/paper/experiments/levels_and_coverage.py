@@ -1,32 +1,34 @@
-"""Measure how often each test of independence rejects: independent samples (level) and dependent ones (power).
+"""Measure how often the tests reject, and how often the audit's band and interval contain the truth.
 
-Levels at α = .05 are measured on normal, Cauchy, discrete (tied) and log-normal samples of 50, 200 and 1,000 rows, and
-of 2,000 rows for the aggregated test. The power is measured on the alternatives of ``ALTERNATIVES``, beside
-distance correlation and a nearest-neighbor estimate of mutual information, both with permutations.
+Table ``levels_and_power``: the share of rejections of independent samples (level) and of dependent ones (power) at
+α = .05. Levels are measured on normal, Cauchy, discrete (tied) and log-normal samples. The power is measured on the
+alternatives of ``ALTERNATIVES``, beside distance correlation and a nearest-neighbor estimate of mutual information,
+both with permutations. The tests of independence given C are measured in the same way, on samples in which Z and S
+depend on C (``GIVEN``). The kernel conditional independence test of causal-learn (KCI) is measured on the same samples;
+its units fail where causal-learn is not installed.
 
-The tests of independence given C are measured in the same way, on samples in which Z and S depend on C (``GIVEN``).
-The kernel conditional independence test of causal-learn (KCI) is measured on the same samples; its units fail where
-causal-learn is not installed.
-
-The package's statistics are enough: ``python -m frhsic_core.paper.experiments.levels_and_power FOLDER --device cuda``
-runs the study without the command-line extras. Each unit is stored when it is done, and the same command resumes.
+Table ``audit_coverage``: in how many samples of a distribution with a known curve E[score | S] the band of the audit
+contains the whole curve, and the interval contains GDP. The attributes include tied and heavy-tailed ones, the scores
+include hard labels.
 """
 
 from __future__ import annotations
 
 import math
-import sys
 import zlib
-from pathlib import Path
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
-from frhsic_core.paper.runs.plan import Study, units_of
+from frhsic_core.paper.runs.plan import Settings, Study, units_of
 
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
+
+    from frhsic_core.audit.curve import Array
 
 ALPHA = 0.05
 # α(B + 1) is a whole number, so that the exact tests have level α and not a little less.
@@ -51,10 +53,18 @@ GIVEN = {
 GIVEN_TESTS = ("aggregated", "gamma")
 GIVEN_SIZE = 100
 GIVEN_DRAWS = {"given level": 1000, "given power": 300}
+# The audit: distributions of S, shapes of the curve, and the nominal coverage.
+ATTRIBUTES = ("ages", "five values", "Cauchy", "normal", "log-normal")
+SHAPES = ("flat", "weak", "slope", "wave")
+AUDIT_SIZES = (200, 2000, 20_000)
+AUDIT_DRAWS = 200
+COVERAGE = 0.95
+ERROR_DRAWS = 500  # draws of the error process inside one fit; the audit uses more
+_TRUTH = 400_000
 _ENTRIES = {"cuda": 2**27, "cpu": 2**22}  # of the Gram matrices of a batch
 
 
-def plan(preset: str) -> Study:
+def plan_levels_and_power(preset: str) -> Study:
     """Return one unit for each kind, law, size and test; ``smoke`` has few draws of small samples."""
     name = "levels_and_power"
     if preset == "smoke":
@@ -83,7 +93,7 @@ def plan(preset: str) -> Study:
     return Study(name, name, units)
 
 
-def measure_unit(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
+def measure_unit_levels_and_power(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
     """Return how many of the draws one test rejects."""
     import torch
 
@@ -254,28 +264,94 @@ def level_interval(draws: int, *, confidence: float = 0.99) -> tuple[float, floa
     return float(low) / draws, float(high) / draws
 
 
-def main(arguments: list[str]) -> int:
-    """Run the study with the packages of the library alone, and print its tables."""
-    import argparse
-
-    from frhsic_core.paper.runs.runner import run_experiment
-    from frhsic_core.paper.runs.store import ResultStore
-
-    parser = argparse.ArgumentParser(description="Measure levels and power of the tests of independence.")
-    parser.add_argument("folder", type=Path, help="folder of the results")
-    parser.add_argument("--preset", default="full", help="smoke or full")
-    parser.add_argument("--device", default="auto", help="auto, cpu or cuda")
-    parser.add_argument("--threads", type=int, default=1, help="CPU threads of torch")
-    given = parser.parse_args(arguments)
-    study = plan(given.preset)
-    store = ResultStore(given.folder, study.name)
-    report = run_experiment(study, store, device=given.device, threads=given.threads, say=print)
-    store.compact(study)
-    for kind in ("level", "power", *GIVEN):
-        if (table := rates(store.read(), kind)).size:
-            print(kind, table.round(3).to_string(), sep="\n")
-    return report.exit_status
+def plan_audit_coverage(preset: str) -> Study:
+    """Return one unit for each attribute, shape and size; ``smoke`` has few draws of small samples."""
+    name = "audit_coverage"
+    units: tuple[Settings, ...] = ()
+    if preset == "smoke":
+        units += units_of(kind="curve", law=("ages", "Cauchy"), shape="slope", score="probability", n=200, draws=4)
+        return Study(f"{name}_smoke", name, units)
+    sizes = {"n": AUDIT_SIZES, "draws": AUDIT_DRAWS}
+    units += units_of(kind="curve", law=ATTRIBUTES, shape=SHAPES, score="probability", **sizes)
+    units += units_of(kind="curve", law=("ages", "Cauchy"), shape=("flat", "slope"), score="hard", **sizes)
+    return Study(name, name, units)
 
 
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+def attribute(law: str, n: int, generator: np.random.Generator) -> Array:
+    """Return a sample of S."""
+    normal = generator.standard_normal(n)
+    if law == "ages":
+        return np.round(40.0 + 15.0 * normal)
+    if law == "five values":
+        return np.clip(np.round(1.2 * normal), -2.0, 2.0)
+    if law == "Cauchy":
+        return normal / generator.standard_normal(n)
+    return np.exp(1.2 * normal) if law == "log-normal" else normal
+
+
+def conditional_mean(law: str, shape: str, s: Array) -> Array:
+    """Return E[score | S = s]."""
+    x = {"ages": (s - 40.0) / 15.0, "Cauchy": s / 2.0, "log-normal": np.log(s) / 1.2 if law == "log-normal" else s}
+    t = 2.5 * np.tanh(x.get(law, s) / 2.5)
+    height = {
+        "flat": np.zeros_like(t),
+        "weak": 0.02 * np.tanh(t),
+        "slope": 0.2 * np.tanh(t / 2.0),
+        "wave": 0.1 * np.sin(2 * t),
+    }
+    return 0.4 + height[shape]
+
+
+@cache
+def true_gdp(law: str, shape: str) -> float:
+    """Return E|E[f | S] − E f| by averaging over equally likely values of S."""
+    from scipy import stats
+
+    at = (np.arange(_TRUTH) + 0.5) / _TRUTH
+    normal = stats.norm.ppf(at)
+    values = {
+        "ages": np.round(40.0 + 15.0 * normal),
+        "five values": np.clip(np.round(1.2 * normal), -2.0, 2.0),
+        "Cauchy": stats.cauchy.ppf(at),
+        "log-normal": np.exp(1.2 * normal),
+    }.get(law, normal)
+    mean = conditional_mean(law, shape, values)
+    return float(np.abs(mean - mean.mean()).mean())
+
+
+def scores(unit: dict[str, Any], draw: int) -> tuple[Array, Array]:
+    """Return the scores and the attribute of one draw."""
+    seed = zlib.crc32(f"{unit['law']} {unit['shape']} {unit['score']} {unit['n']}".encode())
+    generator = np.random.default_rng([seed, draw])
+    s = attribute(unit["law"], unit["n"], generator)
+    p = conditional_mean(unit["law"], unit["shape"], s)
+    if unit["score"] == "hard":
+        return (generator.random(len(s)) < p).astype(np.float64), s
+    return generator.beta(4.0 * p, 4.0 * (1.0 - p)), s
+
+
+def measure_unit_audit_coverage(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
+    """Return in how many of the draws the band and the interval contain the truth."""
+    from frhsic_core.audit.curve import cut, fit_curve
+
+    truth = true_gdp(unit["law"], unit["shape"])
+    found = {"band": 0, "interval": 0, "above": 0, "below": 0}
+    widths = []
+    for draw in range(unit["draws"]):
+        f, s = scores(unit, draw)
+        curve = fit_curve(f, cut(s), level=COVERAGE, draws=ERROR_DRAWS, seed=draw)
+        mean = conditional_mean(unit["law"], unit["shape"], curve.s)
+        found["band"] += bool(((curve.low <= mean) & (mean <= curve.high))[curve.inside].all())
+        found["above"] += curve.gdp_low > truth + 1e-12
+        found["below"] += curve.gdp_high < truth
+        widths.append(curve.gdp_high - curve.gdp_low)
+    found["interval"] = unit["draws"] - found["above"] - found["below"]
+    return [found | {"truth": truth, "width": float(np.mean(widths))}]
+
+
+def coverage(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the share of draws in which band and interval contain the truth, and the width of the interval."""
+    table = rows[["score", "law", "shape", "n"]].assign(
+        band=rows["band"] / rows["draws"], interval=rows["interval"] / rows["draws"], width=rows["width"]
+    )
+    return table.sort_values(["score", "law", "shape", "n"], ignore_index=True)

@@ -1,4 +1,4 @@
-"""Levels and power: the samples are those that are named, the tests are told apart, the study runs without extras."""
+"""Levels, power and coverage: the samples are those that are named, and rejections and coverage are counted."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ import torch
 from scipy import stats
 
 from frhsic_core.joint import distance_correlation, mutual_information
-from frhsic_core.paper.experiments import levels_and_power as study
-from frhsic_core.paper.runs.plan import Unit
+from frhsic_core.paper.experiments import levels_and_coverage as study
+from frhsic_core.paper.runs.plan import Study
+from frhsic_core.paper.runs.runner import run_experiment
 from frhsic_core.paper.runs.store import ResultStore
+from frhsic_core.paper.runs.stored import stored_rows
 
 
 def stacked(law: str, n: int, draws: int = 40) -> tuple[np.ndarray, np.ndarray]:
@@ -71,7 +73,7 @@ def test_units_share_their_samples_and_count_rejections(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(study, "_pvalues", fake)
     unit = {"kind": "level", "law": "normal", "n": 20, "draws": 4, "permutations": 19}
-    rows = [study.measure_unit(unit | {"test": test}, "cpu") for test in ("gamma", "aggregated")]
+    rows = [study.measure_unit_levels_and_power(unit | {"test": test}, "cpu") for test in ("gamma", "aggregated")]
     assert rows[0] == [{"rejected": 2, "rate": 0.5}]
     assert torch.equal(seen[0], seen[1])
 
@@ -97,20 +99,33 @@ def test_samples_given_c_are_what_they_are_called(kind: str, law: str) -> None:
 
 
 def test_the_full_plan_has_every_cell() -> None:
-    cells = pd.DataFrame([dict(settings) for settings in study.plan("full").units])
+    cells = pd.DataFrame([dict(settings) for settings in study.plan_levels_and_power("full").units])
     assert (cells[cells["kind"] == "level"]["draws"] >= 2000).all()
     laws = cells.groupby("kind")["law"].nunique().to_dict()
     assert laws == {"level": 4, "power": 8, "given level": 7, "given power": 6}
-    assert len({Unit("levels_and_power", settings).key for settings in study.plan("full").units}) == len(cells)
 
 
-def test_the_smoke_preset_runs_resumes_and_prints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = [str(tmp_path), "--preset", "smoke", "--device", "cpu"]
-    assert study.main(arguments) == 0
-    rows = ResultStore(tmp_path, "levels_and_power_smoke").read()
+def smoke_rows(plan: Study, folder: Path) -> pd.DataFrame:
+    store = ResultStore(folder, plan.name)
+    assert not run_experiment(plan, store, device="cpu", threads=1).failed
+    return store.read()
+
+
+def test_a_smoke_run_of_the_tests(tmp_path: Path) -> None:
+    rows = smoke_rows(study.plan_levels_and_power("smoke"), tmp_path)
     assert list(study.rates(rows, "level").columns) == ["gamma", "spectral", "permutation", "aggregated"]
     assert list(study.rates(rows, "power").index) == [("linear", 40), ("sin 2", 40)]
     assert list(study.rates(rows, "given level").index) == [("labels", 40), ("linear", 40)]
-    capsys.readouterr()
-    assert study.main(arguments) == 0
-    assert "[1/" not in capsys.readouterr().out
+
+
+def test_a_smoke_run_of_the_audit(tmp_path: Path) -> None:
+    found = study.coverage(smoke_rows(study.plan_audit_coverage("smoke"), tmp_path))
+    assert found[["band", "interval"]].isin([0.0, 0.25, 0.5, 0.75, 1.0]).all(axis=None)
+    assert list(found["law"]) == ["Cauchy", "ages"]
+
+
+def test_one_combination_alone_covers_too_rarely_beyond_chance() -> None:
+    rows = stored_rows("audit_coverage").set_index(["law", "shape", "score", "n"])
+    assert set(rows.index.get_level_values("n")) == {200, 2000, 20_000}
+    chance = stats.binom.cdf(rows["band"], rows["draws"], study.COVERAGE) * len(rows)
+    assert list(rows.index[chance < 0.05]) == [("log-normal", "wave", "probability", 200)]
