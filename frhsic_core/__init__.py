@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.2.0"
 
 _EXPORTS = {
+    "bounds": ("gdp_bound", "hsic_bound"),
     "kernels": (
         "Categorical",
         "Distance",
@@ -75,6 +76,7 @@ def __dir__() -> list[str]:
 
 if TYPE_CHECKING:
     from frhsic_core.audit import RepresentationAudit, audit_representation
+    from frhsic_core.bounds import gdp_bound, hsic_bound
     from frhsic_core.conditional import conditional_mmd, demographic_parity, eipm, gdp, gdp_interval
     from frhsic_core.data import load_dataset
     from frhsic_core.joint import (

@@ -26,11 +26,13 @@ MAY_USE = {
     "joint": STATISTICS,
     "conditional": STATISTICS,
     "laws": STATISTICS,
+    "bounds": {"joint", *STATISTICS},
     "audit": {"joint", "conditional", "atomic_files", *STATISTICS, *FACTS},
     "learning": {"audit", "joint", "conditional", "atomic_files", *STATISTICS, *FACTS},
     "remedies": {"audit", "learning", "joint", "conditional", *STATISTICS, *FACTS},
     "data": {"arrays", "atomic_files", *FACTS},
     "paper": {
+        "bounds",
         "remedies",
         "audit",
         "learning",
