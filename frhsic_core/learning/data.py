@@ -8,10 +8,8 @@ uninterrupted run.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -124,12 +122,6 @@ class TrainingData:
         """Number of sensitive attributes p."""
         return 0 if self.s is None else self.s.shape[-1]
 
-    @cached_property
-    def fingerprint(self) -> dict[str, str]:
-        """dtype, shape and hash of x, y, s and sample_weight, to recognize the data; about a second for a gigabyte."""
-        names = ("x", "y", "s", "sample_weight") + (() if self.control is None else ("control",))
-        return {name: _fingerprint(getattr(self, name)) for name in names}
-
     @classmethod
     def from_arrays(
         cls,
@@ -193,13 +185,6 @@ class TrainingData:
         """Return the data with a function applied to each of its tensors."""
         tensors = {name: value for name, value in vars(self).items() if isinstance(value, Tensor)}
         return replace(self, **{name: function(value) for name, value in tensors.items()})
-
-
-def _fingerprint(values: Tensor | None) -> str:
-    if values is None:
-        return "None"
-    array = values.detach().cpu().contiguous().numpy()
-    return f"{array.dtype} {array.shape} with hash {hashlib.sha256(array.data).hexdigest()[:16]}"
 
 
 def _read(value: ArrayLike, name: str, dtype: torch.dtype, device: torch.device | str) -> Tensor:

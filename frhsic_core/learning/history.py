@@ -54,14 +54,6 @@ class History:
             raise KeyError(f"{name!r} is not in the history: choose one of {', '.join(COLUMNS)} or {self.metric_name}.")
         return torch.stack(self.rows[name]) if self.rows[name] else torch.zeros(0, 0, dtype=torch.float64)
 
-    def state_dict(self) -> dict[str, Tensor]:
-        """Return the columns as tensors, for a checkpoint."""
-        return {name: self[name] for name in COLUMNS}
-
-    def load_state_dict(self, state: dict[str, Tensor]) -> None:
-        """Replace the columns by those of a checkpoint."""
-        self.rows = {name: list(state[name].to("cpu").unbind(0)) for name in COLUMNS}
-
 
 @dataclass(frozen=True)
 class Progress:

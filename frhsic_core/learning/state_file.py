@@ -1,4 +1,4 @@
-"""Files of tensors and plain values that are used only if they are undamaged: checkpoints and saved estimators.
+"""Files of tensors and plain values that are used only if they are undamaged, such as saved estimators.
 
 A file has one line of text with the number and the SHA-256 of the bytes that follow, and these are what ``torch.save``
 writes. This part is our own, because ``torch.load`` takes most flipped bits for data, and a pickle can run code.
@@ -30,9 +30,7 @@ def write_state(path: str | os.PathLike[str], state: dict[str, Any]) -> None:
     write_atomically(path, lambda file: file.write(head + b"\n" + content))
 
 
-def read_state(
-    path: str | os.PathLike[str], *, what: str, advice: str, map_location: torch.device | str = "cpu"
-) -> dict[str, Any]:
+def read_state(path: str | os.PathLike[str], *, what: str, advice: str) -> dict[str, Any]:
     """Read a file of :func:`write_state` with ``weights_only=True``, so that a file from elsewhere cannot run code.
 
     Parameters
@@ -41,8 +39,6 @@ def read_state(
         The file.
     what, advice : str
         What the file should be, and what to do if it is not, for the messages.
-    map_location : torch.device or str
-        Device of the tensors.
 
     Raises
     ------
@@ -58,7 +54,7 @@ def read_state(
     if head != _first_line(content):
         raise ValueError(f"{path} is damaged (its checksum is wrong): {advice}.")
     try:
-        state = torch.load(io.BytesIO(content), map_location=map_location, weights_only=True)
+        state = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
     except Exception as error:  # torch raises many kinds of errors for the archives of others
         # Not chained, because torch's own message advises to read the file as a pickle, which would run its code.
         raise ValueError(f"{path} is not {what} ({type(error).__name__}): {advice}.") from None

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import copy
-import os
 import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -17,7 +15,6 @@ from torch import Tensor
 
 from frhsic_core.arrays import ArrayLike
 from frhsic_core.learning.bandwidth import guard
-from frhsic_core.learning.checkpoint import read_checkpoint, write_checkpoint
 from frhsic_core.learning.data import TrainingData, random_order
 from frhsic_core.learning.history import History, Progress
 from frhsic_core.learning.penalties import Penalty
@@ -194,14 +191,8 @@ class Trainer:
         """Number of mini-batches in an epoch, including a short last one."""
         return self.step.steps_per_epoch
 
-    def fit(
-        self,
-        *,
-        callback: Callback | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        checkpoint_every: int = 20,
-    ) -> TrainedStack:
-        """Train until ``epochs`` epochs are done, starting from the state of this trainer or of its checkpoint.
+    def fit(self, *, callback: Callback | None = None) -> TrainedStack:
+        """Train until ``epochs`` epochs are done, starting from the state of this trainer.
 
         On the CPU the training uses one thread unless the stack is large (:mod:`frhsic_core.learning.threads`).
 
@@ -209,12 +200,6 @@ class Trainer:
         ----------
         callback : callable, optional
             Function that is called with a ``Progress`` after each epoch. If it returns ``True``, training stops.
-        checkpoint : path, optional
-            File that is read first if it exists, and written every ``checkpoint_every`` epochs, at the end and on
-            interruption. A damaged file is an error, and so is one of other data or settings; only the number of epochs
-            and the device may differ.
-        checkpoint_every : int
-            Number of epochs between two checkpoints.
 
         Returns
         -------
@@ -223,8 +208,6 @@ class Trainer:
             later call of ``fit`` then resumes, with exactly the result of an uninterrupted run. A second Ctrl-C raises
             ``KeyboardInterrupt`` at once.
         """
-        if checkpoint is not None and Path(checkpoint).exists():
-            read_checkpoint(checkpoint, self)
         begin = time.perf_counter()
         first = self.epoch
         stopped = False
@@ -232,14 +215,10 @@ class Trainer:
             while self.epoch < self.epochs and not stopped and not interrupted:
                 if not self._train_epoch(interrupted):
                     break
-                if checkpoint is not None and (self.epoch % checkpoint_every == 0 or self.epoch == self.epochs):
-                    write_checkpoint(checkpoint, self)
                 if callback is not None:
                     spent = time.perf_counter() - begin
                     left = spent / (self.epoch - first) * (self.epochs - self.epoch)
                     stopped = callback(Progress(self.epoch, self.epochs, spent, left, self.history)) is True
-            if checkpoint is not None and (interrupted or stopped):
-                write_checkpoint(checkpoint, self)
         return self.trained(interrupted=bool(interrupted))
 
     def _train_epoch(self, interrupted: list[int]) -> bool:

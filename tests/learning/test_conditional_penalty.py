@@ -212,4 +212,3 @@ def test_messages() -> None:
     with pytest.raises(ValueError, match="unbiased"):
         penalty(batch(numbers, normal(12, 1, 30, 2)), refresh=True)
     assert data(control=CONTROLS["numbers"]).part(torch.arange(5)).control.shape == (1, 5, 2)
-    assert replace(numbers, control=None).fingerprint.keys() != numbers.fingerprint.keys()

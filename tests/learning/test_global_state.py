@@ -58,17 +58,16 @@ def test_the_check_can_fail() -> None:
 
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.cuda)])
 @pytest.mark.parametrize("method", METHODS)
-def test_training(method: str, device: str, tmp_path: Path) -> None:
+def test_training(method: str, device: str) -> None:
     x, y, s = sample()
 
     def train() -> None:
         trainer = Trainer(x, y, s, penalty=make_penalty(method), lam=[0.0, 1.0], seeds=[1, 2], device=device, **QUICK)
-        stack = trainer.fit(checkpoint=tmp_path / "run.pt")
+        stack = trainer.fit()
         stack.lone(1)
         stack.output(x)
 
     assert_untouched(train)
-    assert_untouched(train)  # resumed from the checkpoint
 
 
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.cuda)])

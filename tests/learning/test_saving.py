@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -195,3 +197,64 @@ def test_what_does_not_fit_is_refused(stored: Path, tmp_path: Path, change: dict
     with pytest.raises(ValueError, match=text):
         FairRegressor.load(changed(stored, tmp_path, **change))
     FairRegressor.load(changed(stored, tmp_path))
+
+
+# Interrupted writes ---------------------------------------------------------------------------------------------------
+
+
+class Failing:
+    """A file whose first write stores a part and then fails; later writes succeed, as after Ctrl-C."""
+
+    def __init__(self, file: Any, error: BaseException) -> None:
+        self.file = file
+        self.error = error
+        self.failed = False
+
+    def __enter__(self) -> Failing:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.file.close()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.file, name)
+
+    def write(self, data: Any) -> None:
+        if self.failed:
+            self.file.write(data)
+            return
+        self.failed = True
+        self.file.write(bytes(data)[:100])
+        raise self.error
+
+
+def raising(error: BaseException) -> Callable[..., Any]:
+    def function(*_: Any, **__: Any) -> Any:
+        raise error
+
+    return function
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError("No space left on device")])
+@pytest.mark.parametrize("point", ["torch.save", "mkstemp", "write", "fsync", "replace"])
+def test_a_failed_write_leaves_the_old_file(
+    point: str, error: BaseException, stored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The error comes out as it is, the old file stays, and nothing else is left in the folder."""
+    path = tmp_path / "model.pt"
+    before = stored.read_bytes()
+    path.write_bytes(before)
+    model = FairRegressor.load(path)
+    if point == "torch.save":
+        monkeypatch.setattr(torch.serialization, "_save", raising(error))
+    elif point == "write":
+        fdopen = os.fdopen
+        monkeypatch.setattr(os, "fdopen", lambda *args: Failing(fdopen(*args), error))
+    else:
+        monkeypatch.setattr(tempfile if point == "mkstemp" else os, point, raising(error))
+    with pytest.raises(type(error)) as caught:
+        model.save(path)
+    assert caught.value is error
+    monkeypatch.undo()
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["model.pt"]

@@ -71,7 +71,7 @@ class Penalty(nn.Module):
     """A penalty on the dependence of Z (or of the head's output) on S: ``batch -> (models,)``, differentiable.
 
     Subclasses override :meth:`forward` or, if gradients are known, :meth:`terms`; and :meth:`prepare` if something is
-    fitted to the training data. State that a checkpoint must keep is a buffer or a parameter. A step must not wait for
+    fitted to the training data. State that changes is a buffer or a parameter. A step must not wait for
     the device and must not use Python's random numbers, because it is captured once and replayed.
 
     Parameters
@@ -155,7 +155,7 @@ class Penalty(nn.Module):
         return "" if self.condition is None else f"condition={self.condition!r}"
 
     def settings(self) -> dict[str, object]:
-        """Return the public settings in words, for checkpoints and records: plain values, and functions by name."""
+        """Return the public settings in words, for records: plain values, and functions by name."""
         named = {name: value for name, value in sorted(vars(self).items()) if _is_setting(name, value)}
         return {
             name: f"{value.__module__}.{value.__qualname__}" if hasattr(value, "__qualname__") else repr(value)
