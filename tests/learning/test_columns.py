@@ -1,4 +1,4 @@
-"""Columns of X that are not plain numbers: categories, missing values, extreme values; early stopping; many classes."""
+"""Columns of X that are not plain numbers: categories, missing values, extreme values; many classes."""
 
 from __future__ import annotations
 
@@ -11,10 +11,8 @@ import pytest
 import sklearn
 from sklearn.multiclass import OneVsRestClassifier
 
-from frhsic_core.learning import FairClassifier, FairEncoder, FairRegressor, Trainer, make_penalty
-from frhsic_core.learning.data import TrainingData
+from frhsic_core.learning import FairClassifier, FairEncoder, FairRegressor
 from frhsic_core.learning.estimators.columns import columns_of, fit_columns, fit_scaling, quantiles, scaled
-from frhsic_core.learning.estimators.early_stopping import EarlyStopping, hold_out
 
 pytestmark = [
     pytest.mark.filterwarnings(f"ignore::frhsic_core.learning.estimators.{name}Warning")
@@ -79,7 +77,6 @@ def test_categories_and_missing_values_are_saved(kind: type, tmp_path: Path) -> 
     model.save(tmp_path / "model.pt")
     again = kind.load(tmp_path / "model.pt")
     np.testing.assert_array_equal(again.transform(frame), model.transform(frame))
-    assert again.scaling == "robust"
 
 
 def test_unseen_levels_and_missing_values_at_prediction() -> None:
@@ -132,7 +129,7 @@ def test_robust_scaling() -> None:
     x = np.column_stack([rng.normal(10, 3, size=1001), np.arange(1001) < 20, np.full(1001, 7.0)])
     spoilt = x.copy()
     spoilt[0, 0] = 1e9
-    u, v = (scaled(each, "robust", *fit_scaling(each, "robust")) for each in (x, spoilt))
+    u, v = (scaled(each, *fit_scaling(each)) for each in (x, spoilt))
     assert np.abs(u - v)[1:].max() < 0.01
     assert v[0, 0] < 25
     assert 0.4 < u[:, 0].std() < 0.5  # about half a standard normal
@@ -141,36 +138,7 @@ def test_robust_scaling() -> None:
     assert (u[:, 2] == 0).all()
 
 
-# Early stopping and many classes -------------------------------------------------------------------------------------
-
-
-def noise(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(1)
-    X = rng.normal(size=(n, 20))
-    return X, X[:, 0] + rng.normal(scale=3.0, size=n), rng.uniform(size=n)
-
-
-def test_early_stopping_keeps_the_best_state() -> None:
-    """Twenty columns of noise: a long training overfits, and the held-out samples end it."""
-    X, y, s = noise(1000)
-    new_X, new_y, _ = noise(4000)
-    options: dict[str, Any] = {"lam": 0.0, "epochs": 200, "learning_rate": 1e-2, "random_state": 0, "device": "cpu"}
-    long = FairRegressor(**options).fit(X, y, sensitive_features=s)
-    short = FairRegressor(early_stopping=True, **options).fit(X, y, sensitive_features=s)
-    assert len(short.history_) < 200
-    assert short.score(new_X[1000:], new_y[1000:]) > long.score(new_X[1000:], new_y[1000:]) + 0.05
-    with pytest.raises(ValueError, match="early_stopping holds out"):
-        FairRegressor(early_stopping=True, **QUICK).fit(X[:500], y[:500], sensitive_features=s[:500])
-
-
-def test_early_stopping_restores_what_it_measured() -> None:
-    train, rest = hold_out(TrainingData.from_arrays(*noise(1000), task="regression"), seed=0)
-    trainer = Trainer(train, penalty=make_penalty("unfair"), lam=0.0, seeds=0, epochs=100, learning_rate=1e-2)
-    stopping = EarlyStopping(trainer, rest)
-    trainer.fit(callback=stopping)
-    assert stopping.objective() > stopping.best
-    stopping.restore()
-    assert stopping.objective() == pytest.approx(stopping.best, rel=1e-12)
+# Many classes --------------------------------------------------------------------------------------------------------
 
 
 def test_many_classes_and_the_advice() -> None:

@@ -161,7 +161,7 @@ def changed(stored: Path, tmp_path: Path, **changes: Any) -> Path:
 
 @pytest.mark.parametrize(
     "name",
-    ["json", "tensors", "kind", "class", "parameters", "fitted", "n_features_in_", "columns_", "scaling_", "offset_",
+    ["json", "tensors", "kind", "class", "parameters", "fitted", "n_features_in_", "columns_", "offset_",
      "scale_", "task_", "lam_",
      "target_offset_", "target_scale_", "encoder_.0.weight", "encoder_.2.bias", "head_.weight"],
 )  # fmt: skip

@@ -24,7 +24,6 @@ from torch import nn
 
 from frhsic_core.learning.data import TrainingData
 from frhsic_core.learning.estimators.columns import columns_of, fit_columns, fit_scaling, scaled
-from frhsic_core.learning.estimators.early_stopping import EarlyStopping, hold_out
 from frhsic_core.learning.estimators.input import (
     DTYPES,
     LEARNING_RATE,
@@ -64,7 +63,6 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     _needed: tuple[str, ...] = (
         "n_features_in_",
         "columns_",
-        "scaling_",
         "offset_",
         "scale_",
         "task_",
@@ -81,8 +79,6 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         epochs: int | str = "auto",
         batch_size: int = 256,
         learning_rate: float = LEARNING_RATE,
-        early_stopping: bool = False,
-        scaling: str = "robust",
         widths: Sequence[int] = (50, 4),
         random_state: Any = None,
         device: str = "auto",
@@ -97,8 +93,6 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self.epochs = epochs
         self.batch_size = batch_size
         self.learning_rate = learning_rate
-        self.early_stopping = early_stopping
-        self.scaling = scaling
         self.widths = widths
         self.random_state = random_state
         self.device = device
@@ -130,17 +124,13 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         batch_size = min(int(self.batch_size), len(X))
         columns = fit_columns(X, weights)
         numbers = columns_of(X, columns)
-        if self.scaling == "minmax":
-            given_names = getattr(self, "feature_names_in_", None) if columns is None else None
-            names = range(numbers.shape[1]) if given_names is None else given_names
-            warn_of_outliers(numbers, names, what="X", stacklevel=3)
         if s is not None and penalized:
-            warn_of_outliers(s, range(s.shape[1]), what="sensitive_features", stacklevel=3)
+            warn_of_outliers(s, stacklevel=3)
             share = float(y.mean()) if penalty.condition == "positives" else 1.0
             warn_if_small_batch(batch_size * share, batch_size=batch_size, stacklevel=3)
 
-        offset, scale = fit_scaling(numbers, self.scaling, weights)
-        x = scaled(numbers, self.scaling, offset, scale)
+        offset, scale = fit_scaling(numbers, weights)
+        x = scaled(numbers, offset, scale)
         target_offset, target_scale = 0.0, 1.0
         if task == "regression":
             y, target_offset, target_scale = standardized(y, weights)
@@ -156,7 +146,6 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         # Everything is trained: only now replace the attributes of an earlier fit.
         self._keep(stack, index)
         self.columns_ = columns
-        self.scaling_ = self.scaling
         self.offset_ = offset
         self.scale_ = scale
         if task == "regression":
@@ -201,15 +190,9 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                     return path.stack, path.index, path  # no second training after Ctrl-C
                 lam = path.choice.lam
             device = resolve_device(self.device)
-            model = {"penalty": penalty, "lam": float(lam), "seeds": seed, **settings}
-            if not self.early_stopping:
-                return Trainer(data.to(dtype=dtype, device=device), **model).fit(callback=callback), 0, path
-            train, held_out = hold_out(data, seed=seed)
-            trainer = Trainer(train.to(dtype=dtype, device=device), **model)
-            stopping = EarlyStopping(trainer, held_out.to(dtype=dtype, device=device), then=callback)
-            interrupted = trainer.fit(callback=stopping).interrupted
-            stopping.restore()
-            return trainer.trained(interrupted=interrupted), 0, path
+            here = data.to(dtype=dtype, device=device)
+            trainer = Trainer(here, penalty=penalty, lam=float(lam), seeds=seed, **settings)
+            return trainer.fit(callback=callback), 0, path
 
     def _keep(self, stack: TrainedStack, index: int) -> None:
         """Keep the networks and the history of one model of a stack."""
@@ -264,7 +247,7 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def _forward(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Check and scale X; return Z ``(n, d)`` and the head's output ``(n,)``, float64."""
         check_is_fitted(self)
-        return self._outputs(scaled(read_columns(self, X), self.scaling_, self.offset_, self.scale_))
+        return self._outputs(scaled(read_columns(self, X), self.offset_, self.scale_))
 
     @torch.no_grad()
     def _outputs(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -309,8 +292,8 @@ def _training_data(
 ) -> TrainingData:
     """Return checked arrays as one dataset, with the attributes scaled to [0, 1]."""
     if s is not None:
-        low, width = fit_scaling(s, "minmax")
-        s = (s - low) / width
+        width = np.ptp(s, axis=0)
+        s = (s - s.min(0)) / np.where(width > 0, width, 1.0)  # a constant attribute is refused below
 
     def dataset(values: np.ndarray) -> torch.Tensor:
         return torch.from_numpy(np.ascontiguousarray(values, dtype=np.float64)).unsqueeze(0)

@@ -19,7 +19,6 @@ import numpy as np
 import pandas as pd
 
 MOST_LEVELS = 100  # a column of text with more levels is an identifier or free text
-SCALINGS = ("robust", "minmax")
 
 Plan = list[dict[str, Any]]
 """One entry per column of X, ``{"median", "missing"}`` for numbers and ``{"levels", "missing"}`` for categories."""
@@ -131,16 +130,12 @@ def quantiles(values: np.ndarray, shares: tuple[float, ...], weights: np.ndarray
     return values[order][places]
 
 
-def fit_scaling(x: np.ndarray, scaling: str, weights: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Return offset and scale of each column; ``"minmax"`` ignores the weights.
+def fit_scaling(x: np.ndarray, weights: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Return offset and scale of each column.
 
-    ``"robust"`` has the median and twice the standard deviation of a normal distribution with the same interquartile
-    range, or twice the standard deviation where half of the values are equal. The scale of a constant column is 1.
+    They are the median and twice the standard deviation of a normal distribution with the same interquartile range, or
+    twice the standard deviation where half of the values are equal. The scale of a constant column is 1.
     """
-    if scaling == "minmax":
-        low = x.min(0)
-        width = np.ptp(x, axis=0)
-        return low, np.where(width > 0, width, 1.0)
     first, median, third = np.stack([quantiles(column, (0.25, 0.5, 0.75), weights) for column in x.T], axis=1)
     mean = np.average(x, axis=0, weights=weights)
     deviation = np.sqrt(np.average((x - mean) ** 2, axis=0, weights=weights))
@@ -148,11 +143,10 @@ def fit_scaling(x: np.ndarray, scaling: str, weights: np.ndarray | None = None) 
     return median, np.where(spread > 0, 2.0 * spread, 1.0)
 
 
-def scaled(x: np.ndarray, scaling: str, offset: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """Return the input of the encoder: ``(x − offset)/scale``, and its inverse hyperbolic sine for ``"robust"``.
+def scaled(x: np.ndarray, offset: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """Return the input of the encoder: the inverse hyperbolic sine of ``(x − offset)/scale``.
 
     The inverse hyperbolic sine is the identity near zero and a logarithm far from it, so an extreme value neither
     squeezes the others together nor dominates them.
     """
-    u = (x - offset) / scale
-    return np.arcsinh(u) if scaling == "robust" else u
+    return np.arcsinh((x - offset) / scale)

@@ -69,15 +69,6 @@ class FairClassifier(ClassifierMixin, _WithPositiveClass):
     learning_rate : float, default 0.005
         Learning rate of Adam in the first epoch. It falls linearly to zero. With a smaller one, ``epochs="auto"`` makes
         as many more steps.
-    early_stopping : bool, default False
-        Hold out a tenth of the samples, keep the state with the lowest objective on them, and stop when it has not
-        fallen for a quarter of the epochs. It needs 1,000 samples. Switch it on if you set ``epochs`` to a large number
-        and the model may overfit, or if time matters more than the last samples. The cost is a tenth of the samples,
-        and a λ that has less time to act. With ``lam="auto"`` it applies to the last fit, after λ is chosen.
-    scaling : {"robust", "minmax"}, default "robust"
-        How the columns of X are scaled. ``"robust"`` subtracts the median, divides by twice the interquartile range (as
-        a standard deviation) and takes the inverse hyperbolic sine, so that extreme values do no harm. ``"minmax"``
-        scales to [0, 1], as in the paper.
     widths : tuple of int, default (50, 4)
         Width of each layer of the encoder. The last width is the dimension of Z. Keep it low: mini-batches should have
         many times as many samples, and directions of Z that the task does not need are filled by the attribute.
@@ -100,9 +91,9 @@ class FairClassifier(ClassifierMixin, _WithPositiveClass):
     positive_class_ : label
         The class that counted as y = 1 in training.
     encoder_, head_ : nn.Sequential, nn.Linear
-        Plain PyTorch modules, float64. Their input is ``arcsinh((X - offset_) / scale_)``, or with
-        ``scaling="minmax"`` the same without arcsinh, after categories and missing values have become numbers
-        (``columns_``). The head's output is the logit of ``positive_class_``.
+        Plain PyTorch modules, float64. Their input is ``arcsinh((X - offset_) / scale_)``, after
+        categories and missing values have become numbers (``columns_``): the median is subtracted, and the inverse
+        hyperbolic sine keeps extreme values from doing harm. The head's output is the logit of ``positive_class_``.
     lam_ : float
         The λ of the model.
     lambda_choice_ : LambdaChoice or None
@@ -140,8 +131,6 @@ class FairClassifier(ClassifierMixin, _WithPositiveClass):
         epochs: int | str = "auto",
         batch_size: int = 256,
         learning_rate: float = LEARNING_RATE,
-        early_stopping: bool = False,
-        scaling: str = "robust",
         widths: Sequence[int] = (50, 4),
         random_state: Any = None,
         device: str = "auto",
@@ -152,8 +141,8 @@ class FairClassifier(ClassifierMixin, _WithPositiveClass):
         # scikit-learn reads the parameters from this signature, so the base class cannot provide it.
         super().__init__(
             lam, method=method, protocol=protocol, penalty_settings=penalty_settings, epochs=epochs,
-            batch_size=batch_size, learning_rate=learning_rate, early_stopping=early_stopping, scaling=scaling,
-            widths=widths, random_state=random_state, device=device, dtype=dtype, selection=selection, verbose=verbose,
+            batch_size=batch_size, learning_rate=learning_rate, widths=widths, random_state=random_state,
+            device=device, dtype=dtype, selection=selection, verbose=verbose,
         )  # fmt: skip
         self.positive_class = positive_class
 
@@ -299,8 +288,6 @@ class FairEncoder(_WithPositiveClass):
         epochs: int | str = "auto",
         batch_size: int = 256,
         learning_rate: float = LEARNING_RATE,
-        early_stopping: bool = False,
-        scaling: str = "robust",
         widths: Sequence[int] = (50, 8),
         random_state: Any = None,
         device: str = "auto",
@@ -311,8 +298,8 @@ class FairEncoder(_WithPositiveClass):
         # scikit-learn reads the parameters from this signature, so the base class cannot provide it.
         super().__init__(
             lam, method=method, protocol=protocol, penalty_settings=penalty_settings, epochs=epochs,
-            batch_size=batch_size, learning_rate=learning_rate, early_stopping=early_stopping, scaling=scaling,
-            widths=widths, random_state=random_state, device=device, dtype=dtype, selection=selection, verbose=verbose,
+            batch_size=batch_size, learning_rate=learning_rate, widths=widths, random_state=random_state,
+            device=device, dtype=dtype, selection=selection, verbose=verbose,
         )  # fmt: skip
         self.task = task
         self.positive_class = positive_class

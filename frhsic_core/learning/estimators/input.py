@@ -21,7 +21,7 @@ from frhsic_core.arrays import ArrayLike, as_tensor, require_same_rows
 from frhsic_core.choices import one_of
 from frhsic_core.joint.given import read_given
 from frhsic_core.joint.mixed import read_mixed
-from frhsic_core.learning.estimators.columns import SCALINGS, coded, columns_of, has_categories
+from frhsic_core.learning.estimators.columns import coded, columns_of, has_categories
 from frhsic_core.learning.estimators.warnings import PositiveClassWarning
 from frhsic_core.learning.protocols import METHODS, make_penalty
 from frhsic_core.learning.selection import LambdaSelection
@@ -277,7 +277,6 @@ def check_parameters(model: Any) -> None:
         if not isinstance(width, Integral) or width < 1:
             raise ValueError(f"widths is {widths!r}: all must be positive whole numbers, such as (50, 4).")
     one_of("dtype", model.dtype, DTYPES)
-    one_of("scaling", model.scaling, SCALINGS)
     _check_device(model.device)
     _check_seed(model.random_state)
     settings = model.penalty_settings

@@ -7,7 +7,6 @@ are those of the model, for the advice. A function ``warn_if_...`` returns wheth
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -63,7 +62,7 @@ class PositiveClassWarning(UserWarning):
 
 
 class OutlierWarning(UserWarning):
-    """A few values lie so far out that min-max scaling squeezes all others together."""
+    """A few values of the attribute lie so far out that scaling to [0, 1] squeezes all others together."""
 
 
 def warn_of_missing_attribute(name: str, *, lam: float | str, stacklevel: int) -> None:
@@ -227,24 +226,19 @@ def far_values(column: np.ndarray) -> tuple[np.ndarray, float] | None:
     return np.unique(far), float((others[-1] - others[0]) / width)
 
 
-def warn_of_outliers(values: np.ndarray, names: Iterable[Any], *, what: str, stacklevel: int) -> None:
-    """Warn (:class:`OutlierWarning`) about the columns of ``values (n, d)`` with outliers; ``what`` names the array."""
+def warn_of_outliers(s: np.ndarray, *, stacklevel: int) -> None:
+    """Warn (:class:`OutlierWarning`) about the attributes ``(n, p)`` that have values far from all others."""
     found = []
-    for name, column in zip(names, values.T, strict=True):
+    for number, column in enumerate(s.T):
         outliers = far_values(column)
         if outliers is not None:
             shown = ", ".join(f"{value:g}" for value in outliers[0][:3]) + (" ..." if len(outliers[0]) > 3 else "")
-            found.append(f"column {_shown(name)} ({shown}; the others fill {max(outliers[1], 1e-4):.2%} of the range)")
+            found.append(f"column {number} ({shown}; the others fill {max(outliers[1], 1e-4):.2%} of the range)")
     if found:
-        more = f" and {len(found) - 5} more" if len(found) > 5 else ""
         warnings.warn(
-            f"{what} has values far from all others in {', '.join(found[:5])}{more}. Columns are scaled to [0, 1] by "
-            "minimum and maximum, so the other values of such a column become almost equal. Correct, clip or drop the "
-            "far values, and put a code for 'unknown' into a column of its own.",
+            f"sensitive_features has values far from all others in {', '.join(found)}. Attributes are scaled to [0, 1] "
+            "by minimum and maximum, so the other values of such a column become almost equal. Correct, clip or drop "
+            "the far values, and put a code for 'unknown' into a column of its own.",
             OutlierWarning,
             stacklevel=stacklevel + 1,
         )
-
-
-def _shown(name: Any) -> str:
-    return repr(str(name)) if isinstance(name, str) else str(name)
