@@ -46,13 +46,6 @@ def test_a_file_that_is_no_model_gives_no_advice_to_unpickle(tmp_path: Path) -> 
     assert caught.value.__suppress_context__ or caught.value.__context__ is None
 
 
-def test_parameters() -> None:
-    with pytest.raises(ValueError, match="lam is None"):
-        fit(lam=None)
-    with pytest.raises(ValueError, match=r"\['lambdas'\]: choose from lams"):
-        fit(lam="auto", selection={"lambdas": [0.0, 1.0]})
-
-
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
 def test_no_cuda_device() -> None:
     with pytest.raises(ValueError, match="no CUDA device"):
