@@ -39,9 +39,9 @@ _EXPORTS = {
         "mutual_information",
         "normalized_hsic",
     ),
-    "conditional": ("conditional_mmd", "demographic_parity", "eipm", "gdp", "gdp_interval"),
+    "conditional": ("eipm", "gdp", "gdp_curve"),
     "learning": ("FairClassifier", "FairEncoder", "FairRegressor"),
-    "audit": ("RepresentationAudit", "audit_representation"),
+    "auditing": ("RepresentationAudit", "audit", "audit_representation"),
     "data": ("load_dataset",),
     "remedies": (
         "AdjustedClassifier",
@@ -53,7 +53,7 @@ _EXPORTS = {
         "compare_remedies",
     ),
 }
-_MODULES = ("audit", "conditional", "data", "joint", "kernels", "laws", "learning", "paper", "registry", "remedies")
+_MODULES = ("auditing", "conditional", "data", "joint", "kernels", "laws", "learning", "paper", "registry", "remedies")
 _HOME = {name: module for module, names in _EXPORTS.items() for name in names}
 
 __all__ = sorted([*_HOME, *_MODULES])
@@ -75,9 +75,9 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
-    from frhsic_core.audit import RepresentationAudit, audit_representation
+    from frhsic_core.auditing import RepresentationAudit, audit, audit_representation
     from frhsic_core.bounds import gdp_bound, hsic_bound
-    from frhsic_core.conditional import conditional_mmd, demographic_parity, eipm, gdp, gdp_interval
+    from frhsic_core.conditional import eipm, gdp, gdp_curve
     from frhsic_core.data import load_dataset
     from frhsic_core.joint import (
         HSICLoss,

@@ -157,6 +157,19 @@ def require_value(value: Tensor, name: str) -> Tensor:
     return value
 
 
+def like_input(value: Tensor, *given: ArrayLike) -> Any:
+    """Return a statistic in the kind of its input: the tensor where a tensor was given, else a float or an array.
+
+    Examples
+    --------
+    >>> like_input(torch.tensor(0.5), [1.0, 2.0]), like_input(torch.tensor(0.5), torch.ones(2))
+    (0.5, tensor(0.5000))
+    """
+    if any(isinstance(x, Tensor) for x in given):
+        return value
+    return value.item() if value.ndim == 0 else value.numpy()
+
+
 def as_sample(x: ArrayLike, *, name: str = "z", min_rows: int = 1, check_finite: bool = True) -> Tensor:
     """Return ``x`` as a ``(..., n, d)`` floating tensor with at least ``min_rows`` rows and no NaN.
 

@@ -27,14 +27,14 @@ MAY_USE = {
     "conditional": STATISTICS,
     "laws": STATISTICS,
     "bounds": {"joint", *STATISTICS},
-    "audit": {"joint", "conditional", "atomic_files", *STATISTICS, *FACTS},
-    "learning": {"audit", "joint", "conditional", "atomic_files", *STATISTICS, *FACTS},
-    "remedies": {"audit", "learning", "joint", "conditional", *STATISTICS, *FACTS},
+    "auditing": {"joint", "conditional", "atomic_files", *STATISTICS, *FACTS},
+    "learning": {"auditing", "joint", "conditional", "atomic_files", *STATISTICS, *FACTS},
+    "remedies": {"auditing", "learning", "joint", "conditional", *STATISTICS, *FACTS},
     "data": {"arrays", "atomic_files", *FACTS},
     "paper": {
         "bounds",
         "remedies",
-        "audit",
+        "auditing",
         "learning",
         "joint",
         "conditional",
@@ -44,7 +44,7 @@ MAY_USE = {
         *STATISTICS,
         *FACTS,
     },
-    "cli": {"paper", "remedies", "audit", "learning", "data", "joint", "conditional", *STATISTICS, *FACTS},
+    "cli": {"paper", "remedies", "auditing", "learning", "data", "joint", "conditional", *STATISTICS, *FACTS},
 }
 # What the library imports with. The packages after the first five belong to `load_dataset` and to the command.
 FIVE = {"numpy", "scipy", "torch", "sklearn", "pandas"}

@@ -24,7 +24,7 @@ def audit(
         list[str] | None, typer.Option(help="Column of a legitimate factor to adjust for. Can be repeated.")
     ] = None,
     weight: Annotated[str | None, typer.Option(help="Column of the weights of the rows.")] = None,
-    positive: Annotated[
+    positive_class: Annotated[
         str | None, typer.Option(help="The label (or hard prediction) that counts as 1, if it is a word.")
     ] = None,
     out: Annotated[Path, typer.Option(help="The report. JSON and Markdown are written beside it.")] = Path(
@@ -50,7 +50,7 @@ def audit(
     """
     try:
         status = _audit(
-            predictions, score or [], sensitive or [], label, control or [], weight, positive, out, json,
+            predictions, score or [], sensitive or [], label, control or [], weight, positive_class, out, json,
             fail_above or [], unit, max_rows, seed,
         )  # fmt: skip
     except KeyboardInterrupt:
@@ -85,7 +85,7 @@ def _audit(
     label: str | None,
     control: list[str],
     weight: str | None,
-    positive: str | None,
+    positive_class: str | None,
     out: Path,
     json: Path | None,
     fail_above: list[str],
@@ -93,7 +93,7 @@ def _audit(
     max_rows: int,
     seed: int,
 ) -> int:
-    from frhsic_core.audit.files import read_table
+    from frhsic_core.auditing._input import read_columns, read_table
 
     score, sensitive = list(dict.fromkeys(score)), list(dict.fromkeys(sensitive))
     for name in sensitive:
@@ -103,13 +103,12 @@ def _audit(
     with waiting(f"Reading {predictions.name} ..."):
         roles = [*score, *sensitive, *([label] if label else []), *control, *([weight] if weight else [])]
         # Without the two that are needed the reader answers with the names of the columns.
-        table = read_table(predictions, roles if score and sensitive else [], max_rows=max_rows, seed=seed)
+        table = read_table(predictions, roles if score and sensitive else [], max_rows=max_rows, random_state=seed)
     import torch
 
-    from frhsic_core.audit.columns import read_columns
-    from frhsic_core.audit.gate import decide, exit_status, parse_threshold
-    from frhsic_core.audit.predictions import audit_columns
-    from frhsic_core.audit.report import save
+    from frhsic_core.auditing._predictions import audit_columns
+    from frhsic_core.auditing._report import save
+    from frhsic_core.auditing._results import decide, exit_status, parse_threshold
 
     torch.set_num_threads(1)  # the matrices are small: on several threads the same audit takes longer
     thresholds = [parse_threshold(text) for text in fail_above]
@@ -120,7 +119,7 @@ def _audit(
         data[label] if label else None,
         data[control] if control else None,
         data[weight] if weight else None,
-        positive,
+        positive_class,
     )
     notes: tuple[str, ...] = ()
     if table.sampled:

@@ -56,7 +56,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_three_files_are_written(report: Path) -> None:
     page = report.read_text(encoding="utf-8")
     value = json.loads(report.with_suffix(".json").read_text(encoding="utf-8"))
-    assert value["format"] == 1
+    assert value["format"] == 2
     assert [entry["name"] for entry in value["attributes"]] == ["age", "<script>"]
     assert {verdict["outcome"] for verdict in value["verdicts"]} == {"below"}
     for sentence in value["attributes"][0]["sentences"][:3]:
@@ -134,7 +134,7 @@ def test_exit_codes(tmp_path: Path) -> None:
     middle = 0.5 * (value["low"] + value["high"])
     undecided = run(tmp_path, None, *options, "--fail-above", f"gdp[age]={middle}")
     assert undecided.exit_code == 3
-    assert "cannot be told from the threshold" in texts(undecided)
+    assert "is not significantly different from the threshold" in texts(undecided)
     for wrong in (["--fail-above", "gdp"], ["--fail-above", "equal_opportunity=0.1"], ["--fail-above", "gdp[x]=1"]):
         assert run(tmp_path, None, *options, *wrong).exit_code == 2
     unnamed = run(tmp_path, None, "--score", "p")
@@ -150,7 +150,7 @@ def test_exit_codes(tmp_path: Path) -> None:
         ({"age": [*range(79), "old"]}, "mixes numbers and words"),
         ({"age": 30}, "is constant"),
         ({"p": np.inf}, "no finite value"),
-        ({"p": "high"}, "--positive"),
+        ({"p": "high"}, "--positive-class"),
         ({"p": "0,3"}, "decimal point"),
         ({"p": "30 %"}, "decimal point"),
         ({"age": [*range(79), 1e300]}, "too large"),
@@ -225,7 +225,7 @@ def test_an_unexpected_error_is_not_a_verdict(tmp_path: Path, monkeypatch: pytes
     def broken(*_: Any, **__: Any) -> None:
         raise RuntimeError("broken")
 
-    monkeypatch.setattr("frhsic_core.audit.predictions.audit_columns", broken)
+    monkeypatch.setattr("frhsic_core.auditing._predictions.audit_columns", broken)
     result = run(tmp_path, table(), "--score", "p", "--sensitive", "age")
     assert result.exit_code == 2
     assert "Please report it" in texts(result)

@@ -5,18 +5,15 @@ from __future__ import annotations
 import pytest
 import torch
 
-from frhsic_core.conditional import conditional_mmd, demographic_parity, eipm, gdp
+from frhsic_core.conditional import eipm, gdp
 from frhsic_core.kernels import Gaussian
 
 STEPS = {
     "frem": lambda z, s, r, m: eipm(z, s, kernel_z=Gaussian(1.0), bandwidth=0.5, anchors=r, **m),
     "eipm, all rows, rule": lambda z, s, r, m: eipm(z, s, kernel_z=Gaussian(1.0), power=2, **m),
     "eipm, spaced anchors": lambda z, s, r, m: eipm(z, s, kernel_z=Gaussian(1.0), bandwidth=(0.5,), anchors=9, **m),
-    "conditional mmd": lambda z, s, r, m: conditional_mmd(z, s, kernel_z=Gaussian(1.0), bandwidth=0.5, **m),
-    "reg gdp": lambda z, s, r, m: gdp(z.sum(-1), s, reference=True, grid=30, bandwidth=0.2, **m),
-    "gdp": lambda z, s, r, m: gdp(z.sum(-1), s, **m),
-    "gdp, density": lambda z, s, r, m: gdp(z.sum(-1), s, weights="density", bandwidth="jiang", **m),
-    "parity": lambda z, s, r, m: demographic_parity(z.sum(-1), (s > 0.5).double(), **m),
+    "gdp": lambda z, s, r, m: gdp(z.sum(-1), s, estimator="authors", **m),
+    "gdp as a penalty": lambda z, s, r, m: gdp(z.sum(-1), s, estimator="authors", grid=30, bandwidth=0.2, **m),
 }
 
 
@@ -58,3 +55,15 @@ def test_a_step_is_captured_and_has_the_value_of_the_cpu(generator, name, masked
     graph.replay()
     torch.testing.assert_close(value.detach().cpu(), expected.detach(), rtol=1e-9, atol=1e-12)
     torch.testing.assert_close(gradient.cpu(), expected_gradient, rtol=1e-7, atol=1e-10)
+
+
+@pytest.mark.cuda
+def test_the_curve_of_a_tensor_on_cuda_has_the_value_and_gradient_of_the_cpu(generator):
+    s = torch.rand(4, 64, generator=generator, dtype=torch.float64)
+    y = (torch.randn(4, 64, generator=generator, dtype=torch.float64) + s).requires_grad_()
+    moved = y.detach().cuda().requires_grad_()
+    value = gdp(moved, s.cuda())
+    assert value.device.type == "cuda"
+    torch.testing.assert_close(value.detach().cpu(), gdp(y, s).detach())
+    (gradient,) = torch.autograd.grad(value.sum(), moved)
+    torch.testing.assert_close(gradient.cpu(), torch.autograd.grad(gdp(y, s).sum(), y)[0])

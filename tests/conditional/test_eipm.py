@@ -1,4 +1,4 @@
-"""EIPM and the conditional MMD integral: loop-free against the loop, against the Gaussian law, and their gradients."""
+"""EIPM: loop-free against the loop, against the Gaussian law, and its gradients."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from frhsic_core.conditional import conditional_mmd, eipm, nadaraya_watson_weights
+from frhsic_core.conditional import eipm
+from frhsic_core.conditional._smoothing import weights_at
 from frhsic_core.kernels import Distance, Gaussian, InverseMultiquadric, Laplacian, median_bandwidth
 
 
@@ -111,73 +112,13 @@ def test_eipm_of_a_gaussian_pair_goes_to_the_smoothed_criterion(generator):
     assert bool((values.mean(0)[:2] + 6 * error[:2] < 0.199520696643811).all())
 
 
-def test_conditional_mmd_of_a_gaussian_pair(generator):
-    n, rho, gamma = 1500, 0.5, 0.15
-    s = torch.randn(n, generator=generator, dtype=torch.float64)
-    z = rho * s + math.sqrt(1 - rho**2) * torch.randn(n, generator=generator, dtype=torch.float64)
-    values = {
-        name: conditional_mmd(z, s, kernel_z=Gaussian(1.0), bandwidth=gamma, estimator=name).item()
-        for name in ("biased", "unbiased")
-    }
-    limit = smoothed_criterion(gamma, 2)
-    assert values["unbiased"] == pytest.approx(limit, abs=0.006)
-    assert values["biased"] > values["unbiased"]
-    at = [-1.0, 0.5]
-    curve = conditional_mmd(z, s, kernel_z=Gaussian(1.0), bandwidth=gamma, at=at, estimator="unbiased")
-    shrink = 1 / (1 + gamma**2)
-    expected = [gaussian_mmd(rho * a * shrink, 1 - rho**2 + rho**2 * gamma**2 * shrink) for a in at]
-    np.testing.assert_allclose(curve.numpy(), expected, atol=0.02)
-
-
-def test_unbiased_conditional_mmd_has_mean_zero_at_independence(generator):
-    s = torch.rand(300, 30, generator=generator, dtype=torch.float64)
-    z = torch.randn(300, 30, 2, generator=generator, dtype=torch.float64)
-    values = conditional_mmd(z, s, kernel_z=Gaussian(1.0), bandwidth=0.1, estimator="unbiased")
-    biased = conditional_mmd(z, s, kernel_z=Gaussian(1.0), bandwidth=0.1)
-    error = (values.std() / math.sqrt(300)).item()
-    assert abs(values.mean().item()) < 3.5 * error
-    assert biased.mean().item() > 20 * error
-
-
-@pytest.mark.parametrize("estimator", ["biased", "unbiased"])
-def test_conditional_mmd_equals_the_sums(generator, estimator):
-    z, s = sample(generator, n=9)
-    q = torch.rand(9, generator=generator, dtype=torch.float64)
-    q = (q / q.sum()).numpy()
-    kernel = Gaussian(0.9)(z).numpy()
-    weights = nadaraya_watson_weights(s, s, bandwidth=0.2, sample_weight=q).numpy()
-
-    def pairs(a, b):
-        every = [(j, l) for j in range(9) for l in range(9) if estimator == "biased" or j != l]
-        return sum(a[j] * b[l] * kernel[j, l] for j, l in every) / sum(a[j] * b[l] for j, l in every)
-
-    curve = [pairs(w, w) - 2 * pairs(w, q) + pairs(q, q) for w in weights]
-    options = {"kernel_z": Gaussian(0.9), "bandwidth": 0.2, "sample_weight": q, "estimator": estimator}
-    np.testing.assert_allclose(conditional_mmd(z, s, at=s, **options).numpy(), curve, atol=1e-13)
-    assert conditional_mmd(z, s, **options).item() == pytest.approx(q @ np.array(curve), abs=1e-13)
-
-
-def test_two_groups_give_the_conditional_integral_of_a_finite_attribute(generator):
-    s = (torch.arange(20) < 6).double()
-    z = torch.randn(20, 2, generator=generator, dtype=torch.float64) + s.unsqueeze(-1)
-    kernel = Gaussian(1.0)
-    gram = kernel(z)
-    mmd = gram[:6, :6].mean() + gram[6:, 6:].mean() - 2 * gram[:6, 6:].mean()
-    # Two groups: the conditional integral is π₀π₁·MMD²(P₀, P₁).
-    torch.testing.assert_close(conditional_mmd(z, s, kernel_z=kernel, bandwidth=0.01), 0.3 * 0.7 * mmd)
-
-
 def test_plain_weights_mix_leave_one_out_weights_and_the_row_itself(generator):
     z, s = sample(generator, n=8)
-    plain = nadaraya_watson_weights(s, s, bandwidth=0.3)
+    plain = weights_at(s[:, None], s[:, None], 0.3, None)
     share = plain.diagonal()
-    contrast = plain - 1 / 8
     itself = torch.eye(8, dtype=torch.float64)
     loo = (plain - share.unsqueeze(-1) * itself) / (1 - share).unsqueeze(-1)
     gram = Gaussian(1.0)(z)
-    torch.testing.assert_close(
-        conditional_mmd(z, s, kernel_z=Gaussian(1.0), bandwidth=0.3), torch.diag(contrast @ gram @ contrast.T).mean()
-    )
     torch.testing.assert_close(
         eipm(z, s, kernel_z=Gaussian(1.0), bandwidth=0.3, power=2),
         torch.diag((loo - 1 / 8) @ gram @ (loo - 1 / 8).T).mean(),
@@ -189,12 +130,11 @@ def test_properties(seed, power, shift):
     z, s = sample(torch.Generator().manual_seed(seed), n=10, d=2)
     options = {"kernel_z": Gaussian(1.0), "bandwidth": 0.3}
     order = torch.randperm(10, generator=torch.Generator().manual_seed(seed))
-    for statistic in (lambda z, s: eipm(z, s, power=power, **options), lambda z, s: conditional_mmd(z, s, **options)):
-        value = statistic(z, s)
-        assert value >= 0
-        assert value <= 4
-        torch.testing.assert_close(statistic(z[order], s[order]), value, rtol=1e-8, atol=1e-11)
-        torch.testing.assert_close(statistic(z + shift, s - shift), value, rtol=1e-6, atol=1e-9)
+    value = eipm(z, s, power=power, **options)
+    assert value >= 0
+    assert value <= 4
+    torch.testing.assert_close(eipm(z[order], s[order], power=power, **options), value, rtol=1e-8, atol=1e-11)
+    torch.testing.assert_close(eipm(z + shift, s - shift, power=power, **options), value, rtol=1e-6, atol=1e-9)
     # Jensen: the mean MMD never exceeds the root of the mean MMD².
     assert eipm(z, s, **options) <= eipm(z, s, power=2, **options).sqrt() + 1e-12
 
@@ -210,13 +150,6 @@ def test_batch_is_a_loop(generator, kernel):
             for b in range(3):
                 one = {k: v[a, b] if k == "mask" else v for k, v in extra.items()}
                 torch.testing.assert_close(values[a, b], eipm(z[a, b], s[a, b], kernel_z=kernel, bandwidth=0.3, **one))
-    for estimator in ("biased", "unbiased"):
-        options = {"kernel_z": kernel, "bandwidth": 0.3, "estimator": estimator}
-        values = conditional_mmd(z, s, mask=mask, **options)
-        torch.testing.assert_close(values[1, 2], conditional_mmd(z[1, 2], s[1, 2], mask=mask[1, 2], **options))
-        if kernel is not None:  # the median bandwidth sees the rows left out too
-            kept = mask[1, 2]
-            torch.testing.assert_close(values[1, 2], conditional_mmd(z[1, 2][kept], s[1, 2][kept], **options))
 
 
 def test_one_attribute_serves_a_stack_of_representations(generator):
@@ -277,8 +210,6 @@ def test_gradients(generator, kernel, power):
     options = {"kernel_z": kernel, "bandwidth": 0.3}
     assert torch.autograd.gradcheck(lambda z: eipm(z, s, power=power, **options), z)
     assert torch.autograd.gradcheck(lambda z: eipm(z, s, power=power, mask=mask, anchors=3, **options), z)
-    for estimator in ("biased", "unbiased"):
-        assert torch.autograd.gradcheck(lambda z, e=estimator: conditional_mmd(z, s, estimator=e, **options), z)
 
 
 def test_gradient_in_the_attribute(generator):
@@ -297,23 +228,13 @@ def test_a_constant_representation_has_value_zero_and_a_finite_gradient(kernel, 
         value = eipm(z, s, kernel_z=kernel, bandwidth=0.3, power=power)
         assert value.item() == pytest.approx(0.0, abs=1e-6)
         assert bool(torch.isfinite(torch.autograd.grad(value, z)[0]).all())
-    for estimator in ("biased", "unbiased"):
-        value = conditional_mmd(z, s, kernel_z=kernel, bandwidth=0.3, estimator=estimator)
-        assert value.item() == pytest.approx(0.0, abs=1e-6)
-        assert bool(torch.isfinite(torch.autograd.grad(value, z)[0]).all())
 
 
 def test_constant_attribute_and_isolated_rows_have_values():
     z = torch.randn(6, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    constant = conditional_mmd(z, torch.ones(6), bandwidth=0.5)
-    assert constant.item() == pytest.approx(0.0, abs=1e-12)
-    lonely = torch.arange(6.0) * 1e8
-    for value in (
-        eipm(z, lonely, bandwidth=1e-6),
-        conditional_mmd(z, lonely, bandwidth=1e-6),
-        conditional_mmd(z, lonely, bandwidth=1e-6, estimator="unbiased"),
-    ):
-        assert bool(torch.isfinite(value))
+    # Without row i itself the weights of a constant attribute are 1/5: each MMD is that of one row and all.
+    assert 0 < eipm(z, torch.ones(6), bandwidth=0.5).item() < 0.5
+    assert bool(torch.isfinite(eipm(z, torch.arange(6.0) * 1e8, bandwidth=1e-6)))
 
 
 def test_masks_that_keep_nothing_or_one_row_are_zero_without_checks(generator):
@@ -344,14 +265,13 @@ def test_a_wide_representation_is_not_slow_and_not_nan(generator):
 def test_float32_and_numpy_and_pandas(generator):
     z, s = sample(generator)
     value = eipm(z, s, bandwidth=0.3)
-    torch.testing.assert_close(eipm(z.numpy(), s.numpy(), bandwidth=0.3), value)
-    torch.testing.assert_close(eipm(pd.DataFrame(z.numpy()), pd.Series(s.numpy()), bandwidth=0.3), value)
+    assert eipm(z.numpy(), s.numpy(), bandwidth=0.3) == pytest.approx(value.item(), rel=1e-12)
+    assert eipm(pd.DataFrame(z.numpy()), pd.Series(s.numpy()), bandwidth=0.3) == pytest.approx(value.item(), rel=1e-12)
     single = eipm(z.float(), s.float(), bandwidth=0.3)
     assert single.dtype == torch.float32
     assert single.item() == pytest.approx(value.item(), abs=1e-4)
-    flat = conditional_mmd(z[:, 0], s, bandwidth=0.3)
-    torch.testing.assert_close(flat, conditional_mmd(z[:, :1], s[:, None], bandwidth=0.3))
-    assert eipm([1, 0, 1, 1], [True, False, True, True], bandwidth=1.0).dtype == torch.float64
+    torch.testing.assert_close(eipm(z[:, 0], s, bandwidth=0.3), eipm(z[:, :1], s[:, None], bandwidth=0.3))
+    assert isinstance(eipm([1, 0, 1, 1], [True, False, True, True], bandwidth=1.0), float)
 
 
 @pytest.mark.parametrize(
@@ -366,8 +286,12 @@ def test_float32_and_numpy_and_pandas(generator):
         (lambda: eipm([1.0, 2.0], [1.0, 2.0], anchors=torch.ones(2)), TypeError, "pass row numbers, a count or None"),
         (lambda: eipm([1.0, 2.0], [1.0, 2.0], kernel_z=1.0), TypeError, r"kernel_z is 1.0"),
         (lambda: eipm([1.0, 2.0], [1.0, 2.0], bandwidth=0), ValueError, "bandwidth is 0: it must be a positive"),
-        (lambda: conditional_mmd([1.0, 2.0], [1.0, 2.0], estimator="exact"), ValueError, "'biased' or 'unbiased'"),
-        (lambda: conditional_mmd([1.0, 2.0], [1.0, 2.0], at=[[1.0, 2.0]]), ValueError, r"at has shape \(1, 2\)"),
+        (lambda: eipm([1.0, 2.0], [1.0, 2.0], bandwidth=None), ValueError, "bandwidth is None: it must be"),
+        (lambda: eipm([1.0, 2.0], [1.0, 2.0], bandwidth=(1, 2)), ValueError, "2 entries but s has 1 columns"),
+        (lambda: eipm([1.0, 2.0], [1.0, 2.0], bandwidth="wide"), ValueError, "'wide': .*'jiang', 'silverman', 'scott'"),
+        (lambda: eipm([1.0, 2.0], [1.0, 2.0], mask=[0, 0]), ValueError, "mask keeps no row"),
+        (lambda: eipm([1.0, 2.0], [1.0, 2.0], mask=[1]), ValueError, "one value for each of the 2 rows"),
+        (lambda: eipm([1.0, 2.0], [1.0, 2.0], sample_weight=[1, -1]), ValueError, "negative values"),
     ],
 )
 def test_errors_say_what_to_do(call, error, text):

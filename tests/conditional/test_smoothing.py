@@ -5,14 +5,38 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import gaussian_kde
 
-from frhsic_core.conditional import leave_one_out_weights, nadaraya_watson_weights, smoothing_bandwidth
+from frhsic_core.conditional._smoothing import leave_one_out_at, resolve_bandwidth, row_weights, weights_at
+
+
+def column(s):
+    s = torch.as_tensor(s)
+    return s.unsqueeze(-1) if s.ndim == 1 else s
+
+
+def plain(at, s, *, bandwidth, mask=None, sample_weight=None):
+    """Nadaraya–Watson weights of all rows of S."""
+    at, s = column(at), column(s)
+    q = row_weights(s, mask, sample_weight)
+    return weights_at(at, s, resolve_bandwidth(bandwidth, s, q), q)
+
+
+def leave_one_out(s, *, bandwidth, anchors=None, mask=None):
+    s = column(s)
+    q = row_weights(s, mask, None)
+    return leave_one_out_at(anchors, s, resolve_bandwidth(bandwidth, s, q), q)[0]
+
+
+def rule_of(s, rule="silverman", **options):
+    s = column(s)
+    return torch.as_tensor(
+        resolve_bandwidth(rule, s, row_weights(s, options.get("mask"), options.get("sample_weight")))
+    )
 
 
 def loop_weights(at, s, h, q, leave_out=None):
@@ -32,7 +56,7 @@ def test_weights_equal_the_loop(generator, p):
     at = torch.randn(5, p, generator=generator, dtype=torch.float64)
     q = torch.rand(12, generator=generator, dtype=torch.float64)
     h = [0.4, 0.7, 1.1][:p]
-    weights = nadaraya_watson_weights(at, s, bandwidth=tuple(h), sample_weight=q)
+    weights = plain(at, s, bandwidth=tuple(h), sample_weight=q)
     for i in range(5):
         expected = loop_weights(at[i].tolist(), s.tolist(), h, q.tolist())
         np.testing.assert_allclose(weights[i].numpy(), expected, rtol=1e-11, atol=1e-15)
@@ -40,20 +64,20 @@ def test_weights_equal_the_loop(generator, p):
 
 def test_leave_one_out_equals_the_loop_for_all_rows_and_for_anchors(generator):
     s = torch.randn(10, 1, generator=generator, dtype=torch.float64)
-    weights = leave_one_out_weights(s, bandwidth=0.5)
+    weights = leave_one_out(s, bandwidth=0.5)
     for i in range(10):
         expected = loop_weights(s[i].tolist(), s.tolist(), [0.5], [1.0] * 10, leave_out=i)
         np.testing.assert_allclose(weights[i].numpy(), expected, rtol=1e-12, atol=1e-300)
     anchors = torch.tensor([7, 2])
-    torch.testing.assert_close(leave_one_out_weights(s, bandwidth=0.5, anchors=anchors), weights[anchors])
+    torch.testing.assert_close(leave_one_out(s, bandwidth=0.5, anchors=anchors), weights[anchors])
 
 
 def test_anchors_may_differ_between_batch_elements(generator):
     s = torch.randn(3, 10, 1, generator=generator, dtype=torch.float64)
     anchors = torch.tensor([[0, 1], [2, 3], [9, 4]])
-    weights = leave_one_out_weights(s, bandwidth=0.5, anchors=anchors)
+    weights = leave_one_out(s, bandwidth=0.5, anchors=anchors)
     for b in range(3):
-        torch.testing.assert_close(weights[b], leave_one_out_weights(s[b], bandwidth=0.5)[anchors[b]])
+        torch.testing.assert_close(weights[b], leave_one_out(s[b], bandwidth=0.5)[anchors[b]])
 
 
 @given(
@@ -66,29 +90,29 @@ def test_weights_are_always_a_probability(s, at, h, dtype):
     # A sample that consists of subnormal numbers is refused.
     s = torch.tensor([value if abs(value) > 1e-30 else 0.0 for value in s], dtype=dtype)
     for weights in (
-        nadaraya_watson_weights(torch.tensor([at], dtype=dtype), s, bandwidth=h),
-        leave_one_out_weights(s, bandwidth=h),
+        plain(torch.tensor([at], dtype=dtype), s, bandwidth=h),
+        leave_one_out(s, bandwidth=h),
     ):
         assert bool((weights >= 0).all())
         torch.testing.assert_close(weights.sum(-1), torch.ones_like(weights[..., 0]))
 
 
 def test_a_value_far_from_all_data_gets_the_nearest_row():
-    weights = nadaraya_watson_weights([1e8, -1e8], [0.0, 1.0, 2.0], bandwidth=1e-3)
+    weights = plain(torch.tensor([1e8, -1e8]).double(), torch.arange(3.0).double(), bandwidth=1e-3)
     torch.testing.assert_close(weights, torch.tensor([[0, 0, 1], [1, 0, 0]], dtype=torch.float64))
 
 
 def test_a_mask_is_the_subset(generator):
     s = torch.randn(9, 2, generator=generator, dtype=torch.float64)
     keep = torch.tensor([1, 0, 1, 1, 0, 1, 1, 0, 1], dtype=torch.bool)
-    weights = nadaraya_watson_weights(s[:3], s, bandwidth=0.3, mask=keep)
-    torch.testing.assert_close(weights[:, keep], nadaraya_watson_weights(s[:3], s[keep], bandwidth=0.3))
+    weights = plain(s[:3], s, bandwidth=0.3, mask=keep)
+    torch.testing.assert_close(weights[:, keep], plain(s[:3], s[keep], bandwidth=0.3))
     assert bool((weights[:, ~keep] == 0).all())
-    torch.testing.assert_close(smoothing_bandwidth(s, mask=keep), smoothing_bandwidth(s[keep]), rtol=1e-12, atol=0.0)
+    torch.testing.assert_close(rule_of(s, mask=keep), rule_of(s[keep]), rtol=1e-12, atol=0.0)
 
 
 def test_a_mask_that_keeps_one_row_leaves_no_row_to_weigh():
-    weights = leave_one_out_weights([0.0, 1.0, 2.0], bandwidth=1.0, mask=[True, False, False])
+    weights = leave_one_out(torch.arange(3.0).double(), bandwidth=1.0, mask=[True, False, False])
     torch.testing.assert_close(weights[0], torch.zeros(3, dtype=torch.float64))
 
 
@@ -98,66 +122,23 @@ def test_rules_are_those_of_scipy(generator, rule, weighted):
     s = torch.randn(40, 1, generator=generator, dtype=torch.float64) * 3
     q = torch.rand(40, generator=generator, dtype=torch.float64) if weighted else None
     kde = gaussian_kde(s.T.numpy(), bw_method=rule, weights=None if q is None else q.numpy())
-    np.testing.assert_allclose(
-        smoothing_bandwidth(s, rule=rule, sample_weight=q).numpy(), np.sqrt(np.diag(kde.covariance)), rtol=1e-12
-    )
+    np.testing.assert_allclose(rule_of(s, rule, sample_weight=q).numpy(), np.sqrt(np.diag(kde.covariance)), rtol=1e-12)
 
 
 def test_the_rule_of_jiang_ignores_the_scale():
     s = np.arange(1000.0)
-    assert smoothing_bandwidth(s, rule="jiang").item() == pytest.approx((3 * 1000 / 4) ** (-1 / 5), rel=1e-12)
-    assert smoothing_bandwidth(1e3 * s, rule="jiang") == smoothing_bandwidth(s, rule="jiang")
+    assert rule_of(s, "jiang").item() == pytest.approx((3 * 1000 / 4) ** (-1 / 5), rel=1e-12)
+    assert rule_of(1e3 * s, "jiang") == rule_of(s, "jiang")
 
 
 def test_a_constant_attribute_has_a_bandwidth():
-    assert smoothing_bandwidth(np.full(5, 3.0)).item() > 0
-    assert smoothing_bandwidth([2.0]).item() > 0
+    assert rule_of(np.full(5, 3.0)).item() > 0
+    assert rule_of(np.array([2.0])).item() > 0
 
 
 def test_batches_are_loops_and_bandwidths_may_differ(generator):
     s = torch.randn(4, 8, 1, generator=generator, dtype=torch.float64)
     h = torch.tensor([0.1, 0.5, 1.0, 2.0], dtype=torch.float64)
-    weights = leave_one_out_weights(s, bandwidth=h)
+    weights = leave_one_out(s, bandwidth=h)
     for b in range(4):
-        torch.testing.assert_close(weights[b], leave_one_out_weights(s[b], bandwidth=h[b].item()))
-
-
-def test_numpy_and_pandas_and_integers():
-    s = [18, 18, 40, 65]
-    expected = leave_one_out_weights(torch.tensor(s, dtype=torch.float64), bandwidth=5.0)
-    for given_ in (np.array(s), pd.Series(s), torch.tensor(s), pd.DataFrame({"age": s})):
-        torch.testing.assert_close(leave_one_out_weights(given_, bandwidth=5.0), expected)
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "text"),
-    [
-        (lambda: leave_one_out_weights([1.0]), ValueError, "s has 1 rows: at least 2 are needed"),
-        (
-            lambda: leave_one_out_weights([1.0, 2.0], bandwidth=0.0),
-            ValueError,
-            "bandwidth is 0.0: it must be a positive",
-        ),
-        (lambda: leave_one_out_weights([1.0, 2.0], bandwidth=-1), ValueError, "bandwidth is -1: it must be a positive"),
-        (
-            lambda: leave_one_out_weights([1.0, 2.0], bandwidth="wide"),
-            ValueError,
-            "'wide': .*'jiang', 'silverman', 'scott'",
-        ),
-        (lambda: leave_one_out_weights([1.0, 2.0], bandwidth=None), ValueError, "bandwidth is None: it must be"),
-        (lambda: leave_one_out_weights([1.0, 2.0], bandwidth=(1, 2)), ValueError, "2 entries but s has 1 columns"),
-        (lambda: leave_one_out_weights([1.0, math.nan]), ValueError, "s has 1 NaN or infinite values"),
-        (
-            lambda: nadaraya_watson_weights([[1.0, 2.0]], [1.0, 2.0]),
-            ValueError,
-            r"at has shape \(1, 2\): pass \(m, 1\)",
-        ),
-        (lambda: nadaraya_watson_weights([1.0], [[1.0, 2.0]]), ValueError, r"pass \(m, 2\), one column for each"),
-        (lambda: leave_one_out_weights([1.0, 2.0], mask=[0, 0]), ValueError, "mask keeps no row"),
-        (lambda: leave_one_out_weights([1.0, 2.0], mask=[1]), ValueError, "one value for each of the 2 rows"),
-        (lambda: leave_one_out_weights([1.0, 2.0], sample_weight=[1, -1]), ValueError, "negative values"),
-    ],
-)
-def test_errors_say_what_to_do(call, error, text):
-    with pytest.raises(error, match=text):
-        call()
+        torch.testing.assert_close(weights[b], leave_one_out(s[b], bandwidth=h[b].item()))

@@ -218,4 +218,4 @@ def test_principal_components_can_leave_out_what_a_head_can_multiply(generator) 
     assert abs(ksg_information(standardized(components), unit).strict.item()) < 0.06
     head = ksg_information(standardized(hidden.unsqueeze(-1)), unit).strict.item()
     assert head == pytest.approx(0.5 * np.log(1 + tau**-2), abs=0.08)
-    assert gdp(z[0, :, 2] / delta, s[0], bandwidth=0.1).item() == pytest.approx(np.sqrt(2 / np.pi), abs=0.06)
+    assert gdp(z[0, :, 2] / delta, s[0]).item() == pytest.approx(np.sqrt(2 / np.pi), abs=0.06)

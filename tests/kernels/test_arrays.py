@@ -143,7 +143,7 @@ def test_the_same_labels_in_another_order_are_refused() -> None:
         with pytest.raises(ValueError, match=advice):
             statistic(frame["p"], sorted_age)
         aligned = statistic(frame["p"], sorted_age.loc[frame.index])
-        assert torch.equal(aligned, statistic(frame["p"].to_numpy(), frame["age"].to_numpy()))
+        assert aligned == statistic(frame["p"].to_numpy(), frame["age"].to_numpy())
         statistic(frame["p"].to_numpy(), sorted_age)  # only one has labels: nothing to contradict
     with pytest.raises(ValueError, match="s and mask have the same row labels in another order"):
         gdp(frame["p"], frame["age"], mask=(sorted_age > 30))
@@ -154,7 +154,7 @@ def test_other_labels_are_reported_and_taken_by_position() -> None:
     with pytest.warns(RowLabelWarning, match=r"different row labels \(first rows: 5 and 0\).*by position") as caught:
         found = gdp(p, age)
     assert caught[0].filename == __file__  # the caller's line, not ours
-    assert torch.equal(found, gdp(p.to_numpy(), age.to_numpy()))
+    assert found == gdp(p.to_numpy(), age.to_numpy())
     with pytest.warns(RowLabelWarning, match=r"rows 1: 1 and 2"):  # every label of the first is one of the second
         gdp(p.set_axis([1, 1, 2]), age.set_axis([1, 2, 3]))
     with pytest.raises(ValueError, match="s has 2 rows but z has 3"):

@@ -9,7 +9,6 @@ import torch
 
 import frhsic_core as fc
 from frhsic_core import memory
-from frhsic_core.conditional import leave_one_out_weights, nadaraya_watson_weights
 from frhsic_core.memory import blocks, free_memory, require_memory
 
 
@@ -57,14 +56,11 @@ def test_free_memory_is_known_here_and_small_calls_do_not_ask(monkeypatch: pytes
     [
         (lambda z, s: fc.khgr(z, s, ridge=0.1), "khgr needs whole matrices"),
         (fc.coco, "coco needs whole matrices"),
-        (fc.conditional_mmd, "at="),
         (fc.eipm, "anchors"),
         (lambda z, s: fc.hsic(z, s, kernel_z=fc.Gaussian(1.0), kernel_s=fc.Gaussian(1.0)), "chunk_size"),
         (lambda z, s: fc.normalized_hsic(z, s, kernel_z=fc.Gaussian(1.0), kernel_s=fc.Gaussian(1.0)), "chunk_size"),
         (fc.distance_correlation, "chunk_size"),
         (lambda z, s: fc.median_bandwidth(z, max_points=None), "max_points"),
-        (lambda z, s: nadaraya_watson_weights(s, s), "fewer values"),
-        (lambda z, s: leave_one_out_weights(s), "anchors"),
     ],
 )
 def test_what_does_not_fit_says_what_to_do(call, advice: str) -> None:
@@ -86,16 +82,12 @@ def test_what_is_advised_fits_and_is_the_same(monkeypatch: pytest.MonkeyPatch) -
         "distance_correlation": lambda: fc.distance_correlation(z, s),
         "distance_correlation, unbiased": lambda: fc.distance_correlation(z, s, squared=True, estimator="unbiased"),
         "eipm": lambda: fc.eipm(z, s, anchors=8, **smoothing),
-        "conditional_mmd": lambda: fc.conditional_mmd(z, s, at=[0.0, 1.0], **smoothing).sum(),
-        "unbiased": lambda: fc.conditional_mmd(z, s, at=[0.0, 1.0], estimator="unbiased", **smoothing).sum(),
-        "gdp": lambda: fc.gdp(z[:, 0], s, bandwidth=0.4),
     }
     dense = {name: call() for name, call in calls.items()}
-    for module in ("joint.hsic", "joint.distance", "conditional.eipm"):
+    for module in ("joint.hsic", "joint.distance", "conditional._eipm"):
         monkeypatch.setattr(sys.modules[f"frhsic_core.{module}"], "DENSE_ROWS", 5)
     monkeypatch.setattr(sys.modules["frhsic_core.joint.streaming"], "DEFAULT_CHUNK", 64)
-    monkeypatch.setattr(sys.modules["frhsic_core.conditional.eipm"], "_BLOCK", 64**2)
-    monkeypatch.setattr(sys.modules["frhsic_core.conditional.gdp"], "_BLOCK", 200 * 64)
+    monkeypatch.setattr(sys.modules["frhsic_core.conditional._eipm"], "_BLOCK", 64**2)
     monkeypatch.setattr(memory, "_SMALL", 0)
     monkeypatch.setattr(memory, "free_memory", lambda device: 200 * 10 * 8 * 6)
     for name, call in calls.items():

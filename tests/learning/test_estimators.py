@@ -23,7 +23,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from frhsic_core import gdp, normalized_hsic
-from frhsic_core.audit.representation import audit_representation
+from frhsic_core.auditing import audit_representation
 from frhsic_core.learning import (
     FRHSIC,
     METHODS,
@@ -178,7 +178,7 @@ def test_pipeline_and_grid_search_route_the_attribute(toy: Any) -> None:
     X, y, s = toy
 
     def less_gap(y_true: Any, y_pred: Any, *, sensitive_features: Any) -> float:
-        return np.mean(y_true == y_pred) - gdp((y_pred == "yes").astype(float), sensitive_features).item()
+        return np.mean(y_true == y_pred) - gdp((y_pred == "yes").astype(float), sensitive_features)
 
     with sklearn.config_context(enable_metadata_routing=True):
         model = FairClassifier(**QUICK).set_fit_request(sensitive_features=True)

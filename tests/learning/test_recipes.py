@@ -88,7 +88,7 @@ def test_the_readme_on_adult() -> None:
     from sklearn.model_selection import train_test_split
 
     from frhsic_core import FairClassifier, load_dataset
-    from frhsic_core.audit.representation import audit_representation
+    from frhsic_core.auditing import audit_representation
 
     data = load_dataset("adult")
     X, X_test, y, y_test, s, s_test = train_test_split(data.X, data.y, data.s, train_size=12000, random_state=0)

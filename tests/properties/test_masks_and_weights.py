@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 import frhsic_core as fc
-from frhsic_core.conditional import nadaraya_watson_weights, smoothing_bandwidth
+from frhsic_core.conditional._smoothing import resolve_bandwidth, row_weights
 
 KERNELS: dict[str, Any] = {"kernel_z": fc.Gaussian(1.0), "kernel_s": fc.Laplacian(0.8)}
 SMOOTHING: dict[str, Any] = {"kernel_z": fc.Gaussian(1.0), "bandwidth": 0.4}
@@ -49,31 +49,13 @@ MASKED: dict[str, Statistic] = {
     "HSICLoss normalized": loss("normalized", kernel_s=fc.Gaussian(0.7)),
     "eipm": lambda z, s, **options: fc.eipm(z, s, **SMOOTHING, **options),
     "eipm squared": lambda z, s, **options: fc.eipm(z, s, power=2, **SMOOTHING, **options),
-    "conditional_mmd": lambda z, s, **options: fc.conditional_mmd(z, s, **SMOOTHING, **options),
-    "conditional_mmd unbiased": lambda z, s, **options: fc.conditional_mmd(
-        z, s, estimator="unbiased", **SMOOTHING, **options
-    ),
-    "conditional_mmd curve": lambda z, s, **options: fc.conditional_mmd(
-        z, s[:, :1], at=[0.0, 1.5], **SMOOTHING, **options
-    ),
-    "gdp sample": gdp(bandwidth=0.4),
-    "gdp uniform": gdp(bandwidth=0.4, weights="uniform"),
-    "gdp density": gdp(bandwidth=0.4, weights="density"),
-    "gdp reference": gdp(reference=True),
-    # Where no row is near, the constant in the denominator counts against the number of rows.
-    "gdp reference far away": gdp(reference=True, grid=torch.tensor([-3.0, 4.0], dtype=torch.float64)),
-    "gdp_interval": lambda z, s, **options: (
-        fc.gdp_interval(z[:, 0], s[:, :1], bandwidth=0.4, n_bootstrap=2, **options).estimate
-    ),
-    "demographic_parity": lambda z, s, **options: fc.demographic_parity(z[:, 0], (s[:, 0] > 0).double(), **options),
-    "nadaraya_watson_weights": lambda z, s, **options: (
-        nadaraya_watson_weights(torch.zeros(1, 2), s, bandwidth=0.4, **options) @ z
-    ),
+    "gdp": gdp(),
+    "gdp of the authors": gdp(estimator="authors"),
 }
 # The unbiased HSIC takes no weights. Elsewhere a repeated row is another row: it is left out by itself, it makes a pair
-# with its copy, or it counts against a constant.
+# with its copy, or it counts against a constant or in the choice of a bandwidth.
 NO_WEIGHTS = ["hsic unbiased", "hsic unbiased streamed", "HSICLoss unbiased"]
-NO_REPETITION = ["eipm", "eipm squared", "conditional_mmd unbiased", "gdp reference", "gdp reference far away"]
+NO_REPETITION = ["eipm", "eipm squared", "gdp", "gdp of the authors"]
 WEIGHTED = {name: statistic for name, statistic in MASKED.items() if name not in (*NO_WEIGHTS, *NO_REPETITION)}
 
 
@@ -91,10 +73,9 @@ def sample(n: int = 30) -> tuple[Tensor, Tensor, Tensor, Tensor]:
 def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Run each statistic as it is, and with limits so small that it goes block by block."""
     if request.param == "by block":
-        for module in ("joint.hsic", "joint.distance", "conditional.eipm"):
+        for module in ("joint.hsic", "joint.distance", "conditional._eipm"):
             monkeypatch.setattr(sys.modules[f"frhsic_core.{module}"], "DENSE_ROWS", 5)
-        monkeypatch.setattr(sys.modules["frhsic_core.conditional.eipm"], "_BLOCK", 49)
-        monkeypatch.setattr(sys.modules["frhsic_core.conditional.gdp"], "_BLOCK", 150)
+        monkeypatch.setattr(sys.modules["frhsic_core.conditional._eipm"], "_BLOCK", 49)
     return request.param
 
 
@@ -148,8 +129,12 @@ def test_a_sum_over_attributes_takes_masks_and_weights(chunk_size: int | None) -
 
 
 def test_rules_for_the_bandwidth_take_masks_and_weights() -> None:
+    def rule(s: Tensor, name: str = "silverman", **weights: Any) -> Tensor:
+        q = row_weights(s, weights.get("mask"), weights.get("sample_weight"))
+        return torch.as_tensor(resolve_bandwidth(name, s, q))
+
     _, s, mask, counts = sample()
-    close(smoothing_bandwidth(s, rule="scott", mask=mask), smoothing_bandwidth(s[mask], rule="scott"))
-    weighted = smoothing_bandwidth(s, mask=mask, sample_weight=counts)
-    close(weighted, smoothing_bandwidth(s[mask], sample_weight=counts[mask]))
-    assert not torch.allclose(weighted, smoothing_bandwidth(s, mask=mask), rtol=1e-4)
+    close(rule(s, "scott", mask=mask), rule(s[mask], "scott"))
+    weighted = rule(s, mask=mask, sample_weight=counts)
+    close(weighted, rule(s[mask], sample_weight=counts[mask]))
+    assert not torch.allclose(weighted, rule(s, mask=mask), rtol=1e-4)

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from frhsic_core import hsic
-from frhsic_core.audit import audit_representation
+from frhsic_core.auditing import audit_representation
 from frhsic_core.kernels import Linear
 from frhsic_core.learning import MissingAttributeWarning
 from frhsic_core.remedies import AttributeEraser, CorrelationRemover, KernelEraser

@@ -43,7 +43,7 @@ class FairClassifier(ClassifierMixin, _WithPositiveClass):
     It minimizes cross-entropy + λ · penalty. The default penalty is whitened FRHSIC, the recommended form of
     :class:`frhsic_core.learning.FRHSIC`: the HSIC of whitened Z, which rescaling, collapsing or shearing Z cannot
     evade, and that of the logits with a linear kernel. Measure the remaining dependence with
-    :func:`frhsic_core.audit.representation.audit_representation`.
+    :func:`frhsic_core.audit_representation`.
 
     Parameters
     ----------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from frhsic_core.conditional.smoothing import leave_one_out_at
+from frhsic_core.conditional._smoothing import leave_one_out_at
 from frhsic_core.joint.contraction import GradientTerm, GramFunction, gram_term
 from frhsic_core.kernels import Gaussian
 from frhsic_core.learning.bandwidth import BandwidthPolicy

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from frhsic_core.choices import one_of
-from frhsic_core.conditional.smoothing import weights_at
+from frhsic_core.conditional._smoothing import weights_at
 from frhsic_core.joint.contraction import weighted_mean
 from frhsic_core.learning.data import Batch
 from frhsic_core.learning.penalties.base import Penalty, Setup, counted_range

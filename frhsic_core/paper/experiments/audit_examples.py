@@ -16,8 +16,8 @@ import pandas as pd
 from frhsic_core.paper.runs.plan import Study, units_of
 
 if TYPE_CHECKING:
-    from frhsic_core.audit.curve import Curve
-    from frhsic_core.audit.results import Audit
+    from frhsic_core.auditing import Audit
+    from frhsic_core.conditional import Curve
 
 LEAST_ROWS = 20
 _EXAMPLES = (("adult", "education-num"), ("compas", "priors_count"), ("crime", ""))
@@ -63,7 +63,7 @@ def predictions(unit: dict[str, Any]) -> dict[str, Any]:
 
 def measure_unit(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
     """Return a row for each bin of each curve of the audit."""
-    from frhsic_core.audit.predictions import audit
+    from frhsic_core import audit
 
     found = audit(**predictions(unit))
     return [row for kind, curve in curves(found).items() for row in _rows(found, kind, curve)]
@@ -112,9 +112,11 @@ def joined(curve: Curve) -> Curve:
 
 def stored_curve(rows: pd.DataFrame, dataset: str, kind: str = "score") -> Curve:
     """Return a curve from its stored rows."""
-    from frhsic_core.audit.curve import Curve
+    from frhsic_core.conditional import Curve
 
     part = rows[(rows["dataset"] == dataset) & (rows["curve"] == kind)].sort_values("s")
+    if "alpha" not in part:  # measured when the column had the coverage
+        part = part.assign(alpha=1.0 - part["level"])
     values: dict[str, Any] = {}
     for entry in fields(Curve):
         column = part[entry.name].to_numpy()

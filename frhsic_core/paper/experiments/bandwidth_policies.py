@@ -47,7 +47,7 @@ def measure_unit(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
     """Train one form with one policy and return one row for each split."""
     import torch
 
-    from frhsic_core.audit.representation import audit_representation
+    from frhsic_core.auditing import audit_representation
     from frhsic_core.conditional import gdp
     from frhsic_core.joint.contraction import RIDGE
     from frhsic_core.learning import FRHSIC, EscapeWarning, Trainer
@@ -82,7 +82,7 @@ def measure_unit(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
         "normalized_hsic": audit.normalized_hsic[:, at_median],
         "floor": audit.floor[:, at_median],
         "probe_r2": audit.nonlinear_r2,
-        "gdp_reference": gdp(logits.double(), splits.s_test.double(), reference=True),
+        "gdp_reference": gdp(logits.double(), splits.s_test.double(), estimator="authors"),
     }
     ridge = RIDGE if penalty.scale == "whiten" else float("nan")
     return [

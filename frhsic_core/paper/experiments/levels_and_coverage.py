@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-    from frhsic_core.audit.curve import Array
+    from frhsic_core.conditional._curve import Array
 
 ALPHA = 0.05
 # α(B + 1) is a whole number, so that the exact tests have level α and not a little less.
@@ -332,14 +332,14 @@ def scores(unit: dict[str, Any], draw: int) -> tuple[Array, Array]:
 
 def measure_unit_audit_coverage(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
     """Return in how many of the draws the band and the interval contain the truth."""
-    from frhsic_core.audit.curve import cut, fit_curve
+    from frhsic_core.conditional._curve import Smoother
 
     truth = true_gdp(unit["law"], unit["shape"])
     found = {"band": 0, "interval": 0, "above": 0, "below": 0}
     widths = []
     for draw in range(unit["draws"]):
         f, s = scores(unit, draw)
-        curve = fit_curve(f, cut(s), level=COVERAGE, draws=ERROR_DRAWS, seed=draw)
+        curve = Smoother(s).curve(f, alpha=1.0 - COVERAGE, draws=ERROR_DRAWS, random_state=draw)
         mean = conditional_mean(unit["law"], unit["shape"], curve.s)
         found["band"] += bool(((curve.low <= mean) & (mean <= curve.high))[curve.inside].all())
         found["above"] += curve.gdp_low > truth + 1e-12

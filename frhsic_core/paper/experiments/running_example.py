@@ -88,7 +88,7 @@ def gauges(rows: pd.DataFrame) -> pd.DataFrame:
     """
     import torch
 
-    from frhsic_core.audit.representation import audit_representation
+    from frhsic_core.auditing import audit_representation
 
     frames = []
     for form, models in rows.groupby("form"):

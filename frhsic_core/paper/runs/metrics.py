@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from frhsic_core.audit.representation import audit_representation
+from frhsic_core.auditing import audit_representation
 from frhsic_core.conditional import gdp
+from frhsic_core.paper.smoothed_gdp import smoothed_gdp
 
 if TYPE_CHECKING:
     from frhsic_core.learning.stack import TrainedStack
@@ -43,10 +44,10 @@ def gdp_conventions(output: Tensor, s: Tensor, *, task: str) -> dict[str, Tensor
     """
     f = torch.sigmoid(output) if task == "classification" else output
     return {
-        "gdp_reference": gdp(output, s, reference=True, check_finite=False),
-        "gdp_uniform": gdp(f, s, weights="uniform", bandwidth=0.1, check_finite=False),
-        "gdp_sample": gdp(f, s, weights="sample", bandwidth=0.1, check_finite=False),
-        "gdp_density": gdp(f, s, weights="density", bandwidth="jiang", check_finite=False),
+        "gdp_reference": gdp(output, s, estimator="authors", check_finite=False),
+        "gdp_uniform": smoothed_gdp(f, s, average="uniform", bandwidth=0.1),
+        "gdp_sample": smoothed_gdp(f, s, bandwidth=0.1),
+        "gdp_density": smoothed_gdp(f, s, average="density", bandwidth="jiang"),
     }
 
 
@@ -92,7 +93,7 @@ def evaluate(
     attributes = _columns(splits.s_test)[which]
     metrics = _predictions(output, splits.y_test[which], attributes, task=trained.task)
     size = chunk or (64 if z.device.type == "cuda" else 8)
-    audit = audit_representation(z, attributes, max_rows=rows, chunk=size)
+    audit = audit_representation(z, attributes, max_rows=rows, chunk_size=size)
     # Stored rows have one of the floors, and no numbers of single attributes.
     stored = {
         name: value for name, value in audit.as_dict().items() if not name.startswith("floor") and "[" not in name

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from frhsic_core.audit.curve import cut, fit_curve
+from frhsic_core import gdp_curve
 from frhsic_core.paper.experiments import audit_examples
 from frhsic_core.paper.runs.runner import run_experiment
 from frhsic_core.paper.runs.store import ResultStore
@@ -25,7 +25,7 @@ def test_a_smoke_run(tmp_path: Path) -> None:
 def test_joined_bins_keep_every_row() -> None:
     generator = np.random.default_rng(0)
     s = np.round(generator.normal(40, 15, 700))
-    curve = fit_curve(np.tanh(s / 50), cut(s))
+    curve = gdp_curve(np.tanh(s / 50), s)
     joined = audit_examples.joined(curve)
     assert joined.rows.min() >= audit_examples.LEAST_ROWS
     assert joined.rows.sum() == 700

@@ -126,21 +126,22 @@ def measure_equal_opportunity(trained: TrainedStack, splits: SplitStack, data: D
     ``eo_gdp_reference`` (logits, 50 equally spaced values: the paper's), ``eo_gdp_uniform`` and ``eo_gdp_sample``
     (probabilities; the last is the definition), ``eo_positive`` the share of them predicted positive, and, of as many
     of them as every split has, the probes, distance correlation and normalised HSIC of
-    :func:`frhsic_core.audit.representation.audit_representation` under the prefix ``eo_``.
+    :func:`frhsic_core.audit_representation` under the prefix ``eo_``.
     """
     import torch
 
-    from frhsic_core.audit.representation import audit_representation
+    from frhsic_core.auditing import audit_representation
     from frhsic_core.conditional import gdp
+    from frhsic_core.paper.smoothed_gdp import smoothed_gdp
 
     with torch.no_grad():
         z, output, s, alive = _on_test_part(trained, splits)
         kept = splits.y_test[list(trained.dataset)] > 0.5
         probability = torch.sigmoid(output)
         found = {
-            "eo_gdp_reference": gdp(output, s, reference=True, mask=kept, check_finite=False),
-            "eo_gdp_uniform": gdp(probability, s, weights="uniform", bandwidth=0.1, mask=kept, check_finite=False),
-            "eo_gdp_sample": gdp(probability, s, weights="sample", bandwidth=0.1, mask=kept, check_finite=False),
+            "eo_gdp_reference": gdp(output, s, estimator="authors", mask=kept, check_finite=False),
+            "eo_gdp_uniform": smoothed_gdp(probability, s, average="uniform", bandwidth=0.1, mask=kept),
+            "eo_gdp_sample": smoothed_gdp(probability, s, bandwidth=0.1, mask=kept),
             "eo_positive": ((output > 0) & kept).double().sum(-1) / kept.sum(-1).clamp_min(1),
         }
         rows = kept.double().argsort(dim=-1, descending=True, stable=True)[:, : positives_in(data, s.shape[-1])]
@@ -148,7 +149,7 @@ def measure_equal_opportunity(trained: TrainedStack, splits: SplitStack, data: D
             torch.take_along_dim(z, rows.unsqueeze(-1), 1),
             torch.take_along_dim(s, rows, 1).unsqueeze(-1),
             max_rows=1000,
-            chunk=64 if z.device.type == "cuda" else 8,
+            chunk_size=64 if z.device.type == "cuda" else 8,
         ).as_dict()
         for name in ("linear_r2", "nonlinear_r2", "distance_correlation", "normalized_hsic_1"):
             found[f"eo_{name}"] = torch.tensor(audit[name])
@@ -174,9 +175,9 @@ def measure_multi_sensitive(trained: TrainedStack, splits: SplitStack, data: Dat
     """
     import torch
 
-    from frhsic_core.audit.probes import linear_features, probe_r2, random_features
-    from frhsic_core.conditional import gdp
+    from frhsic_core.auditing._representation import linear_features, probe_r2, random_features
     from frhsic_core.paper.runs.metrics import gdp_conventions
+    from frhsic_core.paper.smoothed_gdp import smoothed_gdp
 
     with torch.no_grad():
         z, output, s, alive = _on_test_part(trained, splits)
@@ -185,7 +186,7 @@ def measure_multi_sensitive(trained: TrainedStack, splits: SplitStack, data: Dat
         for a, name in enumerate(names):
             values = gdp_conventions(output, s[..., a], task=trained.task)
             found |= {f"{convention}_{name}": value for convention, value in values.items()}
-        found["gdp_sample_pair"] = gdp(torch.sigmoid(output), s, bandwidth=0.1, check_finite=False)
+        found["gdp_sample_pair"] = smoothed_gdp(torch.sigmoid(output), s, bandwidth=0.1)
         parts: dict[str, list[Tensor]] = {}
         for block in torch.arange(len(z)).split(64 if z.device.type == "cuda" else 8):
             part = z[block].double()

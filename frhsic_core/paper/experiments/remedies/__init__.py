@@ -49,11 +49,21 @@ def sample(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, str]:
     return table.X, table.y, table.s, table.task
 
 
+def _smoothed(predicted: np.ndarray, s: np.ndarray) -> float:
+    """Return the stored GDP: by kernel smoothing at Silverman's bandwidth, of at most 2,000 samples."""
+    from frhsic_core.paper.smoothed_gdp import smoothed_gdp
+
+    if predicted.std() <= 1e-12 * max(1.0, float(np.abs(predicted).max())):
+        return 0.0
+    rows = np.linspace(0, len(s) - 1, min(len(s), 2000)).round().astype(int)
+    return max(smoothed_gdp(predicted[rows], column[rows]).item() for column in s.T if np.ptp(column[rows]) > 0)
+
+
 def measure_unit(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
     """Return a row for each method, learner and strength of one group on one split."""
     from sklearn.model_selection import train_test_split
 
-    from frhsic_core.remedies.attributes import read_attributes
+    from frhsic_core.remedies.attributes import attribute_matrix, read_attributes
     from frhsic_core.remedies.comparison import ADJUSTED, LEARNERS, REMEDIES, fit_predict, measured
 
     X, y, s, task = sample(unit["dataset"])
@@ -66,7 +76,9 @@ def measure_unit(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
 
     def add(method: str, learner: str, strength: float, needs_s: bool, predicted: np.ndarray, seconds: float) -> None:
         row = {"method": method, "learner": learner, "strength": strength, "needs_s": needs_s, "cpu_seconds": seconds}
-        found = measured(predicted, y[test], frames[1], task=task, scale=float(y[train].std()))
+        scale = float(y[train].std())
+        found = measured(predicted, y[test], frames[1], task=task, scale=scale)
+        found["gdp"] = _smoothed(predicted / (scale if task == "regression" else 1.0), attribute_matrix(frames[1]))
         rows.append(row | {name: round(value, 6) for name, value in found.items()} | {"task": task})
 
     with warnings.catch_warnings():

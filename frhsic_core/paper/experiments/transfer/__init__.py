@@ -97,14 +97,15 @@ def _columns(
     import torch
 
     from frhsic_core.conditional import gdp
+    from frhsic_core.paper.smoothed_gdp import smoothed_gdp
 
     y = y.double()
     hit = (prediction.label == y).double() if task == "classification" else (prediction.label - y).square()
     values = {
         "performance": hit.mean(-1),
-        "gdp_mixed": gdp(prediction.score, s, reference=True, check_finite=False),
-        "gdp_sample": gdp(prediction.probability, s, weights="sample", bandwidth=0.1, check_finite=False),
-        "gdp_uniform": gdp(prediction.probability, s, weights="uniform", bandwidth=0.1, check_finite=False),
-        "gdp_label": gdp(prediction.label, s, weights="sample", bandwidth=0.1, check_finite=False),
+        "gdp_mixed": gdp(prediction.score, s, estimator="authors", check_finite=False),
+        "gdp_sample": smoothed_gdp(prediction.probability, s, bandwidth=0.1),
+        "gdp_uniform": smoothed_gdp(prediction.probability, s, average="uniform", bandwidth=0.1),
+        "gdp_label": smoothed_gdp(prediction.label, s, bandwidth=0.1),
     }
     return {f"{name}_{what}": torch.where(alive, value, torch.nan).cpu().numpy() for what, value in values.items()}

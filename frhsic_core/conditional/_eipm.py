@@ -7,7 +7,6 @@ a loop over anchors, as FREM's description suggests, does the same work one row 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -15,16 +14,14 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.utils.checkpoint import checkpoint
 
-from frhsic_core.arrays import ArrayLike, RandomState, as_generator, as_pair, require_value
-from frhsic_core.conditional.smoothing import (
+from frhsic_core.arrays import ArrayLike, RandomState, as_generator, as_pair, like_input, require_value
+from frhsic_core.conditional._smoothing import (
     Bandwidth,
-    as_queries,
     leave_one_out_at,
     require_weights,
     resolve_bandwidth,
     row_weights,
     take_rows,
-    weights_at,
 )
 from frhsic_core.kernels import Gaussian, Kernel, gaussian_gram, resolve_kernel
 from frhsic_core.memory import DENSE_ROWS, blocks
@@ -90,7 +87,7 @@ def squared_mmd(z: Tensor, contrast: Tensor, kernel: Kernel) -> Tensor:
     """
     needs_gradient = torch.is_grad_enabled() and (z.requires_grad or contrast.requires_grad)
     if z.shape[-2] > DENSE_ROWS:
-        squared = _forms_by_block(z, [(contrast, contrast)], kernel)[0]
+        squared = _forms_by_block(z, contrast, kernel)
     elif isinstance(kernel, Gaussian) and needs_gradient and _covers(z.shape[:-2], contrast.shape[:-2]):
         bandwidth = kernel.bandwidth
         scale = bandwidth[..., None, None].to(z) if isinstance(bandwidth, Tensor) else bandwidth
@@ -101,35 +98,24 @@ def squared_mmd(z: Tensor, contrast: Tensor, kernel: Kernel) -> Tensor:
     return squared.clamp_min(0.0)
 
 
-def _forms_by_block(
-    z: Tensor, pairs: Sequence[tuple[Tensor, Tensor]], kernel: Kernel, *, hollow: bool = False
-) -> list[Tensor]:
-    """Return ``a_i' K b_i`` for each pair of ``(..., m, n)`` tensors, from blocks of K that are dropped after use.
+def _forms_by_block(z: Tensor, contrast: Tensor, kernel: Kernel) -> Tensor:
+    """Return ``v_i' K v_i`` for each row of ``(..., m, n)``, from blocks of K that are dropped after use.
 
-    ``hollow`` leaves the diagonal of K out. With a gradient each block is computed again in the backward pass.
+    With a gradient each block is computed again in the backward pass.
     """
-    n = z.shape[-2]
-    batch = _batch(z, *[a for a, _ in pairs])
-    size = max(1, int((_BLOCK / max(1, batch)) ** 0.5))
-    needs_gradient = torch.is_grad_enabled() and (z.requires_grad or any(a.requires_grad for a, _ in pairs))
+    size = max(1, int((_BLOCK / max(1, _batch(z, contrast))) ** 0.5))
+    needs_gradient = torch.is_grad_enabled() and (z.requires_grad or contrast.requires_grad)
 
     def part(rows: slice, columns: slice, diagonal: bool) -> Tensor:
         gram = kernel(z[..., rows, :]) if diagonal else kernel(z[..., rows, :], z[..., columns, :])
-        if hollow and diagonal:
-            gram = gram.masked_fill(torch.eye(gram.shape[-1], dtype=torch.bool, device=gram.device), 0.0)
-        forms = []
-        for a, b in pairs:
-            form = ((a[..., rows] @ gram) * b[..., columns]).sum(-1)
-            if not diagonal:
-                form = form + (form if a is b else ((b[..., rows] @ gram) * a[..., columns]).sum(-1))
-            forms.append(form)
-        return torch.stack(torch.broadcast_tensors(*forms))
+        form = ((contrast[..., rows] @ gram) * contrast[..., columns]).sum(-1)
+        return form if diagonal else 2.0 * form
 
     total: Tensor | float = 0.0
-    for block in blocks(n, size):
+    for block in blocks(z.shape[-2], size):
         total = total + (checkpoint(part, *block, use_reentrant=False) if needs_gradient else part(*block))
     assert isinstance(total, Tensor)
-    return list(total)
+    return total
 
 
 def _batch(*tensors: Tensor) -> int:
@@ -193,17 +179,15 @@ def eipm(
     sample_weight: ArrayLike | None = None,
     epsilon: float = 1e-10,
     check_finite: bool = True,
-) -> Tensor:
+) -> Any:
     """Estimate the expected MMD between P(Z | S) and P(Z), as FREM does, without a loop.
 
-    ``EIPM = Σ_i a_i (v_i' K v_i)^{power/2}``, ``v_ij = w_ij − q_j``, with w the leave-one-out Nadaraya–Watson weights
-    (``leave_one_out_weights``), q the row weights (1/n) and a the same weights over the anchors. ``power=1`` is
-    E[MMD] (equation after ``eq:GDP`` and the code of the paper), ``power=2`` is the integral of MMD² (appendix D,
-    ``app:frem_anchors``, prints this one). For power 1 the root of x is taken as ``x/√(x + ε)``: zero at zero, within
-    √ε of √x, and with a finite gradient at zero.
-
-    At a fixed bandwidth the value converges at root-n, but to the smoothed criterion: for the Gaussian pair with ρ = .5
-    and σ_Z = 1 to .158 at bandwidth .5, where E[MMD] is .1995.
+    ``EIPM = Σ_i a_i (v_i' K v_i)^{power/2}``, ``v_ij = w_ij − q_j``, with the leave-one-out Nadaraya–Watson weights
+    ``w_ij ∝ 1[j ≠ i] q_j exp(−(S_i − S_j)²/2γ²)``, the row weights q (1/n), and the same over the anchors a.
+    ``power=1`` is E[MMD] (equation after ``eq:GDP`` and the code of the paper), ``power=2`` is the integral of MMD²,
+    which appendix D prints (``app:frem_anchors``). For power 1 the root of x is taken as ``x/√(x + ε)``: zero at zero,
+    within √ε of √x, and with a finite gradient at zero. At a fixed bandwidth the value converges at root-n, but to the
+    smoothed criterion.
 
     O(n²d + mn²) time for m anchors: with a few anchors about one HSIC. O(n² + mn) memory up to 4,096 rows and O(mn)
     above, so a large sample needs ``anchors``.
@@ -218,7 +202,8 @@ def eipm(
         Kernel on Z; ``None`` is the Gaussian kernel at the median bandwidth, per batch element, detached, over all
         rows, masked or not.
     bandwidth : float, str, Tensor or tuple
-        Smoothing bandwidth γ over S, as in :func:`~frhsic_core.conditional.nadaraya_watson_weights`; FREM uses 0.5.
+        Smoothing bandwidth γ over S; FREM uses 0.5. A number, one number for each attribute, a tensor with the batch
+        shape, or the name of a rule: ``"silverman"``, ``"scott"`` or ``"jiang"``.
     power : {1, 2}
         Average of the MMD or of its square.
     anchors : int or Tensor, optional
@@ -234,20 +219,21 @@ def eipm(
 
     Returns
     -------
-    Tensor
-        EIPM with the batch shape, never negative.
+    float, array or Tensor
+        EIPM with the batch shape, never negative; a tensor if an argument was one.
 
     Examples
     --------
     >>> from frhsic_core.kernels import Gaussian
     >>> z = [0.0, 0.2, 1.0, 1.3]
-    >>> round(eipm(z, [0.0, 0.0, 1.0, 1.0], kernel_z=Gaussian(1.0), bandwidth=0.1).item(), 4)
+    >>> round(eipm(z, [0.0, 0.0, 1.0, 1.0], kernel_z=Gaussian(1.0), bandwidth=0.1), 4)
     0.4612
-    >>> round(eipm([1.0, 1.0, 1.0], [0.0, 0.5, 1.0]).item(), 12)
+    >>> round(eipm([1.0, 1.0, 1.0], [0.0, 0.5, 1.0]), 12)
     0.0
     """
     if power not in (1, 2):
         raise ValueError(f"power is {power!r}: pass 1 to average the MMD, or 2 to average its square.")
+    given = (z, s)
     z, s = as_pair(z, s, min_rows=2, check_finite=check_finite)
     q = row_weights(z, mask, sample_weight, check_finite=check_finite)
     rows = _anchor_rows(anchors, z.shape[-2], q, as_generator(random_state), z.device)
@@ -261,101 +247,7 @@ def eipm(
         require_value(squared, "eipm")
     value = squared if power == 2 else squared * torch.rsqrt(squared + epsilon)
     if q is None:
-        return value.mean(-1)
+        return like_input(value.mean(-1), *given)
     share = q if rows is None else take_rows(q.unsqueeze(-1), rows).squeeze(-1)
     total = share.sum(-1)
-    return (share * value).sum(-1) / torch.where(total > 0, total, 1.0)
-
-
-def conditional_mmd(
-    z: ArrayLike,
-    s: ArrayLike,
-    *,
-    kernel_z: Kernel | None = None,
-    bandwidth: Bandwidth = "silverman",
-    at: ArrayLike | None = None,
-    estimator: str = "biased",
-    mask: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
-    check_finite: bool = True,
-) -> Tensor:
-    """Estimate the integral ``E_S[MMD²(P(Z | S), P(Z))]``, or MMD² as a curve over the values ``at``.
-
-    At a value s, with Nadaraya–Watson weights w(s) and row weights q, ``MMD²(s) = (w − q)' K (w − q)``; the integral is
-    ``Σ_i q_i MMD²(S_i)``. This is the middle of the two-sided bound of Theorem 4.5 (``cor:hsic-mmd-equivalence``).
-
-    Three things set it apart from ``eipm(power=2)``: the weights at S_i keep row i (``w = (1 − a)·w_loo + a·e_i`` with
-    a the share of row i), so that one formula serves observed and unobserved values and is a function of the two
-    empirical laws alone; every row is averaged, with no anchors; and ``estimator="unbiased"`` exists. Both have the
-    same limit.
-
-    ``"biased"`` is never negative but adds about ``Σ_j w_j²·(1 − mean kernel)`` to MMD²(s): the variance of a smoothed
-    mean, not dependence, and large at small bandwidths. ``"unbiased"`` uses pairs of distinct rows only, each of the
-    three sums divided by the weight of its pairs: at independence it has mean zero given S, and may be negative. The
-    smoothing bias of the bandwidth remains in both.
-
-    O(n²d + mn²) time for m values (m = n for the integral); O(n² + mn) memory up to 4,096 rows and O(mn) above.
-
-    Parameters
-    ----------
-    z, s : array_like
-        ``(..., n, d)`` and ``(..., n)`` or ``(..., n, p)``, at least two rows.
-    kernel_z, bandwidth, mask, sample_weight, check_finite
-        As in :func:`eipm`.
-    at : array_like, optional
-        Values of S, ``(m,)`` or ``(..., m, p)``: return the curve instead of the integral.
-    estimator : {"biased", "unbiased"}
-        See above.
-
-    Returns
-    -------
-    Tensor
-        The integral with the batch shape, or the curve ``(..., m)``.
-
-    Examples
-    --------
-    >>> from frhsic_core.kernels import Gaussian
-    >>> z, s = [0.0, 0.2, 1.0, 1.3], [0.0, 0.0, 1.0, 1.0]
-    >>> conditional_mmd(z, s, kernel_z=Gaussian(1.0), bandwidth=0.1, at=[0.0, 1.0]).round(decimals=4)
-    tensor([0.2035, 0.2035], dtype=torch.float64)
-    """
-    if estimator not in ("biased", "unbiased"):
-        raise ValueError(f"estimator is {estimator!r}: it must be 'biased' or 'unbiased'.")
-    z, s = as_pair(z, s, min_rows=2, check_finite=check_finite)
-    q = row_weights(z, mask, sample_weight, check_finite=check_finite)
-    query = s if at is None else as_queries(at, s)
-    advice = "Pass some values of S as at=, or a random subset of the rows."
-    require_weights(s, query.shape[-2], batch=_batch(z, s), advice=advice)
-    weights = weights_at(query, s, resolve_bandwidth(bandwidth, s, q), q)
-    kernel = resolve_kernel(kernel_z, z, name="kernel_z", check_finite=False)
-    marginal = _marginal(z, q).unsqueeze(-2)
-    if estimator == "biased":
-        curve = squared_mmd(z, weights - marginal, kernel)
-    else:
-        curve = _distinct(weights, marginal, z, kernel)
-    if check_finite:
-        require_value(curve, "conditional_mmd")
-    if at is not None:
-        return curve
-    return curve.mean(-1) if q is None else (q * curve).sum(-1)
-
-
-def _distinct(w: Tensor, q: Tensor, z: Tensor, kernel: Kernel) -> Tensor:
-    """Return MMD² from pairs of distinct rows: within the conditional, across, within the marginal."""
-    if z.shape[-2] > DENSE_ROWS:
-        ww, wq, qq = _forms_by_block(z, [(w, w), (w, q), (q, q)], kernel, hollow=True)
-    else:
-        gram = kernel(z)
-        off = gram - torch.diag_embed(gram.diagonal(dim1=-2, dim2=-1))
-        w_off, q_off = w @ off, q @ off
-        ww, wq, qq = (w_off * w).sum(-1), (w_off * q).sum(-1), (q_off * q).sum(-1)
-
-    def mean(total: Tensor, overlap: Tensor) -> Tensor:
-        return total / (1.0 - overlap).clamp_min(1e-6)
-
-    concentration = (w * w).sum(-1)
-    within = mean(ww, concentration)
-    across = mean(wq, (w * q).sum(-1))
-    overall = mean(qq, (q * q).sum(-1))
-    # All weight on one row leaves no pair within the conditional law: nothing is known there, and the value is zero.
-    return (within - 2.0 * across + overall) * (concentration < 1.0 - 1e-6)
+    return like_input((share * value).sum(-1) / torch.where(total > 0, total, 1.0), *given)

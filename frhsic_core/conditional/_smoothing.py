@@ -1,4 +1,4 @@
-"""Smoothing over the sensitive attribute: bandwidths, Nadaraya–Watson weights and leave-one-out weights.
+"""Smooth over the sensitive attribute with kernel weights: bandwidths, Nadaraya–Watson and leave-one-out weights.
 
 The conditional route never observes the law of Z at one exact value of S. It replaces P(Z | S = s) by the sample with
 weights
@@ -16,7 +16,7 @@ import math
 import torch
 from torch import Tensor
 
-from frhsic_core.arrays import ArrayLike, as_mask, as_sample, as_tensor, as_weights, binary_scale
+from frhsic_core.arrays import ArrayLike, as_mask, as_tensor, as_weights, binary_scale
 from frhsic_core.kernels import squared_distances
 from frhsic_core.memory import require_memory
 
@@ -52,7 +52,18 @@ def row_weights(
 
 
 def resolve_bandwidth(bandwidth: Bandwidth, s: Tensor, q: Tensor | None) -> float | Tensor:
-    """Return the bandwidth as a float or as a tensor ``(..., 1)`` or ``(..., p)``; see :func:`smoothing_bandwidth`."""
+    """Return the bandwidth as a float or as a tensor ``(..., 1)`` or ``(..., p)``.
+
+    A number, one number for each attribute, a tensor with the batch shape, or the name of a rule. With p attributes,
+    standard deviations d_a and n rows (weighted rows count as Kish's effective number) the rules are
+
+    * ``"silverman"``: ``d_a (n(p+2)/4)^(−1/(p+4))``;
+    * ``"scott"``: ``d_a n^(−1/(p+4))``;
+    * ``"jiang"``: ``(n(p+2)/4)^(−1/(p+4))``, which the code of Jiang et al. (2022) uses: Silverman's factor without the
+      standard deviation. It supposes S scaled to [0, 1] and is wide there; on raw ages it is far too narrow.
+
+    All shrink like n^(−1/5) at p = 1, the rate at which the conditional criteria converge.
+    """
     if isinstance(bandwidth, Tensor):
         # Tensors are trusted: looking at their values would make a training step wait for the GPU.
         return bandwidth.to(dtype=s.dtype, device=s.device).unsqueeze(-1)
@@ -102,53 +113,6 @@ def _rule(name: str, s: Tensor, q: Tensor | None) -> float | Tensor:
     return factor * torch.where(deviation > 0, deviation, torch.ones_like(deviation))
 
 
-def smoothing_bandwidth(
-    s: ArrayLike,
-    *,
-    rule: str = "silverman",
-    mask: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
-    check_finite: bool = True,
-) -> Tensor:
-    """Return the bandwidth for smoothing over S by a named rule, one for each attribute, never zero or NaN.
-
-    With p attributes, standard deviations d_a and n rows (weighted rows count as Kish's effective number):
-
-    * ``"silverman"``: ``d_a (n(p+2)/4)^(−1/(p+4))``;
-    * ``"scott"``: ``d_a n^(−1/(p+4))``;
-    * ``"jiang"``: ``(n(p+2)/4)^(−1/(p+4))``, that is ``(3n/4)^(−1/5)`` for one attribute. This is what the code of
-      Jiang et al. (2022) uses: Silverman's factor without the standard deviation. It supposes S scaled to [0, 1] and is
-      wide there (.27 at n = 1000); on raw ages it is far too narrow.
-
-    All shrink like n^(−1/5) at p = 1, the rate at which the conditional criteria converge. O(np) time.
-
-    Parameters
-    ----------
-    s : array_like
-        ``(n,)`` or ``(..., n, p)``.
-    rule : {"silverman", "scott", "jiang"}
-        See above.
-    mask, sample_weight : array_like, optional
-        Rows to use, and their weights, ``(..., n)``.
-    check_finite : bool
-        Switch the checks of values off where a training step must not wait for the GPU.
-
-    Returns
-    -------
-    Tensor
-        ``(..., p)``; carries no gradient.
-
-    Examples
-    --------
-    >>> smoothing_bandwidth([0.0, 1.0, 2.0, 3.0], rule="jiang").round(decimals=4)
-    tensor([0.8027], dtype=torch.float64)
-    """
-    s = as_sample(s, name="s", check_finite=check_finite)
-    q = row_weights(s, mask, sample_weight, check_finite=check_finite)
-    bandwidth = torch.as_tensor(_rule(rule, s.detach(), q))
-    return bandwidth.expand(torch.broadcast_shapes(bandwidth.shape, (s.shape[-1],))).clone()
-
-
 def require_weights(s: Tensor, values: int, *, batch: int | None = None, advice: str) -> None:
     """Raise an error with advice if the weights of all rows at a number of values of S do not fit into memory."""
     n = s.shape[-2]
@@ -181,13 +145,34 @@ def weigh_logits(logits: Tensor, q: Tensor | None) -> Tensor:
 
 
 def weights_at(at: Tensor, s: Tensor, h: float | Tensor, q: Tensor | None) -> Tensor:
-    """Return Nadaraya–Watson weights for checked input; zero throughout where q is."""
+    """Return Nadaraya–Watson weights ``(..., m, n)`` of the rows at each value in ``at``; zero throughout where q is.
+
+    A softmax of the log-kernel: a value far from all data gets the nearest observations, never 0/0. O(mnp) time.
+
+    Examples
+    --------
+    >>> at, s = torch.tensor([[0.0], [1e6]]), torch.tensor([[0.0], [1.0], [2.0]])
+    >>> weights_at(at, s, 1.0, None).round(decimals=4)
+    tensor([[0.5741, 0.3482, 0.0777],
+            [0.0000, 0.0000, 1.0000]])
+    """
     weights = torch.softmax(weigh_logits(log_kernel(at, s, h), q), dim=-1)
     return weights if q is None else weights * (q > 0).unsqueeze(-2)
 
 
 def leave_one_out_at(anchors: Tensor | None, s: Tensor, h: float | Tensor, q: Tensor | None) -> tuple[Tensor, Tensor]:
-    """Return leave-one-out weights at the rows ``anchors`` (all if ``None``), and whether each has another row."""
+    """Return Nadaraya–Watson weights at the rows ``anchors`` (all if ``None``), and whether each has another row.
+
+    Row i itself is left out of its own weights: the smoothed conditional law of FREM (Kong et al., 2025; appendix D of
+    the paper, ``app:frem_anchors``). A lonely row gets its nearest neighbors. O(mnp) time, O(mn) memory.
+
+    Examples
+    --------
+    >>> leave_one_out_at(None, torch.tensor([[0.0], [1.0], [2.0]]), 1.0, None)[0].round(decimals=4)
+    tensor([[0.0000, 0.8176, 0.1824],
+            [0.5000, 0.0000, 0.5000],
+            [0.1824, 0.8176, 0.0000]])
+    """
     n = s.shape[-2]
     if anchors is None:
         at, itself = s, torch.eye(n, dtype=torch.bool, device=s.device)
@@ -209,102 +194,3 @@ def take_rows(x: Tensor, index: Tensor) -> Tensor:
     batch = torch.broadcast_shapes(x.shape[:-2], index.shape[:-1])
     index = index.expand(*batch, index.shape[-1]).unsqueeze(-1).expand(*batch, index.shape[-1], x.shape[-1])
     return x.expand(*batch, *x.shape[-2:]).gather(-2, index)
-
-
-def as_queries(at: ArrayLike, s: Tensor, *, name: str = "at") -> Tensor:
-    """Return the values at which to condition as ``(..., m, p)`` in the dtype and device of ``s``."""
-    query = as_tensor(at, name=name).to(dtype=s.dtype, device=s.device)
-    if query.ndim == 1 and s.shape[-1] == 1:
-        query = query.unsqueeze(-1)
-    if query.ndim < 2 or query.shape[-1] != s.shape[-1]:
-        raise ValueError(
-            f"{name} has shape {tuple(query.shape)}: pass (m, {s.shape[-1]}), one column for each attribute of s"
-            + (", or (m,)." if s.shape[-1] == 1 else ".")
-        )
-    return query
-
-
-def nadaraya_watson_weights(
-    at: ArrayLike,
-    s: ArrayLike,
-    *,
-    bandwidth: Bandwidth = "silverman",
-    mask: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
-    check_finite: bool = True,
-) -> Tensor:
-    """Return Nadaraya–Watson weights ``w_j(s)`` of the rows of S at each value in ``at``; each row sums to one.
-
-    ``w_j(s) = q_j k_h(s, S_j) / Σ_l q_l k_h(s, S_l)`` with the product Gaussian kernel k_h. Computed as a softmax of
-    the log-kernel, so a value far from all data gets the nearest observations, never 0/0. O(mnp) time, O(mn) memory.
-
-    Parameters
-    ----------
-    at : array_like
-        Values of S to condition on, ``(m,)`` or ``(..., m, p)``.
-    s : array_like
-        ``(n,)`` or ``(..., n, p)``.
-    bandwidth : float, str, Tensor or tuple
-        A number, a rule of ``smoothing_bandwidth``, a tensor with the batch shape, or one number per attribute.
-    mask, sample_weight : array_like, optional
-        Rows to use, and their weights, ``(..., n)``.
-    check_finite : bool
-        Switch the checks of values off where a training step must not wait for the GPU.
-
-    Returns
-    -------
-    Tensor
-        ``(..., m, n)``.
-
-    Examples
-    --------
-    >>> nadaraya_watson_weights([0.0, 1e6], [0.0, 1.0, 2.0], bandwidth=1.0).round(decimals=4)
-    tensor([[0.5741, 0.3482, 0.0777],
-            [0.0000, 0.0000, 1.0000]], dtype=torch.float64)
-    """
-    s = as_sample(s, name="s", check_finite=check_finite)
-    at = as_queries(at, s)
-    require_weights(s, at.shape[-2], advice="Pass fewer values in at.")
-    q = row_weights(s, mask, sample_weight, check_finite=check_finite)
-    return weights_at(at, s, resolve_bandwidth(bandwidth, s, q), q)
-
-
-def leave_one_out_weights(
-    s: ArrayLike,
-    *,
-    bandwidth: Bandwidth = "silverman",
-    anchors: Tensor | None = None,
-    mask: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
-    check_finite: bool = True,
-) -> Tensor:
-    """Return Nadaraya–Watson weights at the observed ``S_i`` with row i itself left out.
-
-    ``w_ij = 1[j ≠ i] q_j k_h(S_i, S_j) / Σ_{l≠i} q_l k_h(S_i, S_l)``: the smoothed conditional law of FREM (Kong et
-    al., 2025; appendix D, ``app:frem_anchors``). A lonely row gets its nearest neighbours. O(mnp) time, O(mn) memory.
-
-    Parameters
-    ----------
-    s : array_like
-        ``(n,)`` or ``(..., n, p)``, at least two rows.
-    bandwidth, mask, sample_weight, check_finite
-        As in :func:`nadaraya_watson_weights`.
-    anchors : Tensor, optional
-        Row numbers i, ``(m,)`` or ``(..., m)``; all rows by default.
-
-    Returns
-    -------
-    Tensor
-        ``(..., m, n)``; a row is zero where the mask leaves nothing but the anchor.
-
-    Examples
-    --------
-    >>> leave_one_out_weights([0.0, 1.0, 2.0], bandwidth=1.0).round(decimals=4)
-    tensor([[0.0000, 0.8176, 0.1824],
-            [0.5000, 0.0000, 0.5000],
-            [0.1824, 0.8176, 0.0000]], dtype=torch.float64)
-    """
-    s = as_sample(s, name="s", min_rows=2, check_finite=check_finite)
-    require_weights(s, s.shape[-2] if anchors is None else anchors.shape[-1], advice="Pass some rows as anchors.")
-    q = row_weights(s, mask, sample_weight, check_finite=check_finite)
-    return leave_one_out_at(anchors, s, resolve_bandwidth(bandwidth, s, q), q)[0]

@@ -1,4 +1,4 @@
-"""Write an audit as one self-contained HTML page, as JSON and as Markdown.
+"""Write an audit as one self-contained HTML page with inline SVG, as JSON and as Markdown.
 
 The page has no script and loads nothing. A content security policy forbids both, so that text from the data could do
 nothing even if it were not escaped.
@@ -6,6 +6,7 @@ nothing even if it were not escaped.
 
 from __future__ import annotations
 
+import html
 import json
 import math
 import os
@@ -18,12 +19,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from frhsic_core.atomic_files import write_together
-from frhsic_core.audit.measures import KHGR_RIDGE
-from frhsic_core.audit.pictures import clean, curve_svg
-from frhsic_core.audit.sentences import (
+from frhsic_core.auditing._measures import KHGR_RIDGE, Effect, Groups, gap_below, largest_gap
+from frhsic_core.auditing._results import MEASURES
+from frhsic_core.auditing._sentences import (
     attribute_sentences,
     number,
     other_sentences,
+    p_value,
     percent,
     short,
     value_name,
@@ -31,23 +33,22 @@ from frhsic_core.audit.sentences import (
 from frhsic_core.registry import labels
 
 if TYPE_CHECKING:
-    from frhsic_core.audit.curve import Curve
-    from frhsic_core.audit.gate import Verdict
-    from frhsic_core.audit.results import AttributeAudit, Audit
+    from frhsic_core.auditing._results import AttributeAudit, Audit, Verdict
+    from frhsic_core.conditional._curve import Array, Curve
 
-FORMAT = 1
+FORMAT = 2
 EFFECTS = {
     "normalized_hsic": "normalized HSIC",
     "distance_correlation": "distance correlation",
     "khgr": f"kernel HGR (ridge {KHGR_RIDGE:g})",
     **labels(("linear_r2", "nonlinear_r2")),
 }
-CONVENTIONS = {
-    "sample": "smoothed, averaged over people (frhsic_core.gdp)",
-    "density": "smoothed, averaged over the estimated density",
-    "uniform": "smoothed, averaged evenly over the range",
-    "reference": "the released code of the FRHSIC paper (S scaled to [0, 1])",
-}
+WIDTH, HEIGHT = 560, 400
+_LEFT, _RIGHT, _TOP = 62, 14, 16
+_SPLIT, _FLOOR = 282, 346  # the curve ends and the density starts; the density ends
+_POINTS = 160
+_INTERVALS = 40
+_LETTER, _TILTED = 10, 60  # width of a letter on a narrow screen; more height for tilted names
 STYLE = """
 .frhsic-audit { --ink: #1a1a1a; --soft: #555; --paper: #fff; --rule: #d4d4d4; --blue: #0060a0; --people: #8a8a8a;
   --orange: #b35c00; --good: #1a6b2f; --bad: #a11b1b; color: var(--ink); background: var(--paper);
@@ -85,7 +86,7 @@ html[data-theme=dark] .frhsic-audit { --ink: #e8e8e8; --soft: #b4b4b4; --paper: 
 .frhsic-audit details { margin: .8rem 0; border: 1px solid var(--rule); border-radius: 4px; padding: .4rem .8rem; }
 .frhsic-audit summary { cursor: pointer; font-weight: 600; }
 .frhsic-audit .below { color: var(--good); } .frhsic-audit .above { color: var(--bad); }
-.frhsic-audit .undecided { color: var(--orange); }
+.frhsic-audit .inconclusive { color: var(--orange); }
 @media (max-width: 30rem) { .frhsic-audit { padding: .7rem; }
   .frhsic-audit ul { padding-left: 1.2rem; } .frhsic-audit svg text { font-size: 17px; }
   .frhsic-audit th, .frhsic-audit td { padding: .25rem .2rem; font-size: .8rem; } }
@@ -149,7 +150,7 @@ def fragment(audit: Audit, verdicts: Sequence[Verdict] = ()) -> str:
 def _attribute(audit: Audit, attribute: AttributeAudit) -> str:
     name = short(attribute.name)
     curve = attribute.curve
-    level = percent(curve.level)
+    level = percent(1.0 - curve.alpha)
     score = f"mean {short(attribute.score)}"
     parts = [f"<h2>{clean(name)}</h2>", _list(attribute_sentences(audit, attribute))]
     if curve.smooth and not attribute.categories:
@@ -190,7 +191,8 @@ def _attribute(audit: Audit, attribute: AttributeAudit) -> str:
     pictures = []
     for key, labeled in attribute.labels.items():
         axis = "mean error" if key == "calibration" else score
-        pictures.append(_figure(curve_svg(attribute, labeled, label=axis, title=captions[key]), captions[key]))
+        picture = curve_svg(attribute, labeled, label=axis, title=captions[key])
+        pictures.append(_figure(picture, f"{captions[key]} {_limits(labeled)}"))
     if pictures:
         parts.append(_details("With labels: equal opportunity, equalized odds and calibration", "".join(pictures)))
     parts.append(_details("All numbers", _numbers(audit, attribute)))
@@ -203,43 +205,35 @@ def _attribute(audit: Audit, attribute: AttributeAudit) -> str:
     return "\n".join(parts)
 
 
-def _numbers(audit: Audit, attribute: AttributeAudit) -> str:
-    from frhsic_core.audit.results import MEASURES
-
-    rows = []
-    for measure, meaning in MEASURES.items():
-        found = attribute.interval(measure)
-        if found is not None:
-            value, low, high = map(number, found)
-            rows.append((f"{measure}: {meaning}", value, f"{low} to {high}"))
-    parts = [_table(("measure", "value", f"{percent(audit.level)} interval"), rows)]
-    test = attribute.test
-    parts.append(
-        f"<p>Test of independence ({clean(test.method)}, {test.rows:,} rows, {test.permutations:,} permutations): p = "
-        f"{number(test.pvalue)}.</p>"
+def _limits(curve: Curve) -> str:
+    """Return how large the gap of a curve would be by chance, and how much it is smoothed."""
+    width = (
+        f" The curve is smoothed over {percent(2.0 * curve.bandwidth)} of the central range." if curve.smooth else ""
     )
-    if attribute.label_test is not None:
-        given = attribute.label_test
-        parts.append(
-            f"<p>Test given the label, equalized odds ({clean(given.method)}, {given.rows:,} rows): p = "
-            f"{number(given.pvalue)}.</p>"
-        )
-    if attribute.given is not None:
-        given = attribute.given.test
-        parts.append(
-            f"<p>Test given the control features ({clean(given.method)}, {given.rows:,} rows): p = "
-            f"{number(given.pvalue)}.</p>"
-        )
+    verdict = " The gap is not distinguishable from chance." if curve.is_flat else ""
+    return f"Mean gap {number(curve.gdp)}; chance alone gives about {number(curve.floor)}.{verdict}{width}"
+
+
+def _numbers(audit: Audit, attribute: AttributeAudit) -> str:
+    rows = []
+    for name, meaning in MEASURES.items():
+        found = attribute.measure(name)
+        if found is not None:
+            value, low, high, floor = map(number, found)
+            rows.append((f"{name}: {meaning}", value, f"{low} to {high}", floor))
+    parts = [_table(("measure", "value", f"{percent(1.0 - audit.alpha)} interval", "by chance"), rows)]
+    tests = {"of independence": attribute.test, "given the label, equalized odds": attribute.label_test}
+    tests["given the control features"] = attribute.given.test if attribute.given else None
+    for name, test in tests.items():
+        if test is not None:
+            parts.append(f"<p>Test {name} ({clean(test.method)}, {test.rows:,} rows): {p_value(test)}.</p>")
     parts.append(_effects(attribute.effects))
     explained = percent(attribute.curve.explained)
     parts.append(f"<p>The curve explains {explained} of the variance of {clean(short(attribute.score))}.</p>")
-    if attribute.conventions:
-        others = [(CONVENTIONS[key], number(value)) for key, value in attribute.conventions.items()]
-        parts.append("<h3>GDP in other conventions</h3>" + _table(("convention", "GDP"), others))
     return "".join(parts)
 
 
-def _effects(effects: dict[str, Any]) -> str:
+def _effects(effects: dict[str, Effect]) -> str:
     rows = [
         (EFFECTS[key], number(effect.value), number(effect.floor), f"{effect.rows:,}")
         for key, effect in effects.items()
@@ -255,17 +249,31 @@ def _certain(difference: float) -> str:
 def _groups(attribute: AttributeAudit) -> str:
     rows = []
     for groups in attribute.groups:
-        low, high = (value_name(attribute, s) for s in groups.where)
+        low, high = (value_name(attribute, ends[groups.where]) for ends in (groups.first, groups.last))
         rows.append((
             str(groups.groups), number(groups.gdp), number(groups.difference), _certain(groups.range),
             f"{_certain(groups.inside)} ({low} to {high})" if groups.inside else _certain(0.0), percent(groups.hidden),
         ))  # fmt: skip
     head = ("groups", "GDP", "largest difference of groups", "along the curve", "inside one group", "variance hidden")
-    return _table(head, rows)
+    middle = attribute.groups[len(attribute.groups) // 2]
+    level = percent(1.0 - attribute.curve.alpha)
+    each = [
+        (
+            f"{value_name(attribute, a)} to {value_name(attribute, b)}",
+            f"{n:,.0f}",
+            number(mean),
+            f"{number(x)} to {number(y)}",
+        )
+        for a, b, n, mean, x, y in zip(
+            middle.first, middle.last, middle.rows, middle.means, middle.low, middle.high, strict=True
+        )
+    ]
+    name = short(attribute.name)
+    return _table(head, rows) + _table((name, "rows", f"mean {short(attribute.score)}", f"{level} interval"), each)
 
 
 def _method(audit: Audit) -> str:
-    level = percent(audit.level)
+    level = percent(1.0 - audit.alpha)
     weights = f" Rows are weighted by {short(audit.weight)}." if audit.weight else ""
     said = [
         "GDP is E|E[f | S] − E f|: the distance between the mean prediction at a person's value of the attribute and "
@@ -282,7 +290,7 @@ def _method(audit: Audit) -> str:
         "A number below a threshold does not make a decision fair. The audit describes these rows only, and only "
         "the attributes that were named.",
     ]
-    return _list(said) + f'<p class="soft">frhsic-core {_version()}, seed {audit.seed}.</p>'
+    return _list(said) + f'<p class="soft">frhsic-core {_version()}, random_state {audit.random_state}.</p>'
 
 
 def _version() -> str:
@@ -312,7 +320,7 @@ def escape_markdown(text: object) -> str:
 
 def markdown(audit: Audit, verdicts: Sequence[Verdict] = ()) -> str:
     """Return a summary in Markdown: the verdicts, the sentences and one table."""
-    marks = {"below": "✅", "above": "❌", "undecided": "❔"}
+    marks = {"below": "✅", "above": "❌", "inconclusive": "❔"}
     lines = [f"## {escape_markdown(title(audit))}", ""]
     lines += [f"- {marks[verdict.outcome]} {escape_markdown(verdict)}" for verdict in verdicts]
     lines += [""] if verdicts else []
@@ -346,21 +354,18 @@ def _json(value: Any) -> Any:
 
 
 def _curve_dict(curve: Curve) -> dict[str, Any]:
-    return asdict(curve) | {"largest": asdict(curve.largest()), "gap_below_90": curve.gap_below(0.9)}
+    more = {"largest": asdict(largest_gap(curve)), "gap_below_90": gap_below(curve, 0.9), "is_flat": curve.is_flat}
+    return asdict(curve) | more
 
 
 def as_dict(audit: Audit, verdicts: Sequence[Verdict] = ()) -> dict[str, Any]:
     """Return an audit as JSON values; ``format`` is raised when a name changes its meaning."""
-    from frhsic_core.audit.results import MEASURES
-
     entries = []
     for attribute in audit.attributes:
         entry = {item.name: getattr(attribute, item.name) for item in fields(attribute)}
         entry["sentences"] = attribute_sentences(audit, attribute)
         entry["measures"] = {
-            name: dict(zip(("value", "low", "high"), found, strict=True))
-            for name in MEASURES
-            if (found := attribute.interval(name)) is not None
+            name: found._asdict() for name in MEASURES if (found := attribute.measure(name)) is not None
         }
         entry["curve"] = _curve_dict(attribute.curve)
         entry["test"] = asdict(attribute.test)
@@ -385,7 +390,19 @@ def as_dict(audit: Audit, verdicts: Sequence[Verdict] = ()) -> dict[str, Any]:
         "joint": audit.joint and asdict(audit.joint),
         "missing": [asdict(entry) for entry in audit.missing],
     }
-    for name in ("rows", "scores", "label", "weight", "controls", "task", "level", "seed", "notes", "source", "unit"):
+    for name in (
+        "rows",
+        "scores",
+        "label",
+        "weight",
+        "controls",
+        "task",
+        "alpha",
+        "random_state",
+        "notes",
+        "source",
+        "unit",
+    ):
         value[name] = getattr(audit, name)
     return _json(value)
 
@@ -418,3 +435,191 @@ def save(
     }
     write_together({place: partial(_write, text.encode("utf-8", errors="replace")) for place, text in files.items()})
     return list(files)
+
+
+def clean(text: object) -> str:
+    """Return text for HTML and SVG: escaped, and without characters that XML does not allow."""
+    plain = "".join(c if c >= " " and c not in "\x7f￾￿" and not "\ud800" <= c <= "\udfff" else "�" for c in str(text))
+    return html.escape(plain, quote=True)
+
+
+def ticks(low: float, high: float, count: int = 5) -> list[float]:
+    """Return round numbers between two ends.
+
+    Examples
+    --------
+    >>> ticks(17, 71)
+    [20.0, 40.0, 60.0]
+    """
+    span = high - low
+    if not (math.isfinite(span) and span > 0):
+        return [low]
+    raw = span / count
+    size = 10.0 ** math.floor(math.log10(raw))
+    step = next(factor * size for factor in (1.0, 2.0, 5.0, 10.0) if factor * size >= raw * 0.999)
+    first = math.ceil(low / step - 1e-9)
+    last = math.floor(high / step + 1e-9)
+    return [k * step for k in range(first, last + 1)]
+
+
+def _tick(value: float, step: float) -> str:
+    digits = max(0, -math.floor(math.log10(step) + 1e-9)) if 0 < step < 1 else 0
+    if max(abs(value), step) >= 1e6 or digits > 5:
+        return f"{value:.3g}"
+    return f"{value:,.{digits}f}"
+
+
+def density(curve: Curve) -> tuple[Array, Array]:
+    """Return the edges of intervals over the range of the band, and the density of people in each."""
+    s = curve.s[curve.inside]
+    edges = np.linspace(s[0], s[-1], _INTERVALS + 1)
+    below = np.cumsum(curve.share) - 0.5 * curve.share
+    return edges, np.diff(np.interp(edges, curve.s, below)) / np.diff(edges)
+
+
+class _Frame:
+    """The two panels of a picture: the curve above, the density below, on one horizontal axis."""
+
+    def __init__(self, x: tuple[float, float], y: tuple[float, float]) -> None:
+        self.x0, self.x1 = x if x[1] > x[0] else (x[0] - 0.5, x[0] + 0.5)
+        margin = 0.06 * (y[1] - y[0]) or 0.5
+        self.y0, self.y1 = y[0] - margin, y[1] + margin
+
+    def x(self, s: float) -> float:
+        return _LEFT + (s - self.x0) / (self.x1 - self.x0) * (WIDTH - _LEFT - _RIGHT)
+
+    def y(self, value: float) -> float:
+        return _SPLIT - 8 - (value - self.y0) / (self.y1 - self.y0) * (_SPLIT - 8 - _TOP)
+
+    def line(self, xs: Sequence[float] | Array, ys: Sequence[float] | Array) -> str:
+        return " ".join(f"{self.x(a):.1f},{self.y(b):.1f}" for a, b in zip(xs, ys, strict=True))
+
+    def vertical_axis(self, label: str) -> list[str]:
+        found = ticks(self.y0, self.y1)
+        step = found[1] - found[0] if len(found) > 1 else 1.0
+        parts = []
+        for value in found:
+            at = self.y(value)
+            parts.append(f'<line class="grid" x1="{_LEFT}" x2="{WIDTH - _RIGHT}" y1="{at:.1f}" y2="{at:.1f}"/>')
+            parts.append(f'<text x="{_LEFT - 6}" y="{at + 4:.1f}" text-anchor="end">{_tick(value, step)}</text>')
+        middle = (_TOP + _SPLIT) / 2
+        parts.append(
+            f'<text class="label" transform="translate(14 {middle:.0f}) rotate(-90)" text-anchor="middle">'
+            f"{clean(label)}</text>"
+        )
+        return parts
+
+    def horizontal_axis(self, label: str) -> list[str]:
+        found = ticks(self.x0, self.x1)
+        step = found[1] - found[0] if len(found) > 1 else 1.0
+        parts = [f'<line class="axis" x1="{_LEFT}" x2="{WIDTH - _RIGHT}" y1="{_FLOOR}" y2="{_FLOOR}"/>']
+        for value in found:
+            text = _tick(value, step)
+            parts.append(f'<text x="{self.x(value):.1f}" y="{_FLOOR + 17}" text-anchor="middle">{text}</text>')
+        parts.append(_axis_label(label))
+        return parts
+
+
+def _axis_label(label: str, extra: int = 0) -> str:
+    middle = (_LEFT + WIDTH - _RIGHT) / 2
+    return f'<text class="label" x="{middle:.0f}" y="{HEIGHT + extra - 14}" text-anchor="middle">{clean(label)}</text>'
+
+
+def _svg(parts: list[str], title: str, extra: int = 0) -> str:
+    return (
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT + extra}" role="img" aria-label="{clean(title)}" '
+        f'preserveAspectRatio="xMidYMid meet">{"".join(parts)}</svg>'
+    )
+
+
+def curve_svg(attribute: AttributeAudit, curve: Curve, *, label: str, title: str, groups: Groups | None = None) -> str:
+    """Return the curve with its band above the density of S; with ``groups`` also their means."""
+    if attribute.categories or not curve.smooth:
+        return _levels_svg(attribute, curve, label=label, title=title)
+    inside = np.flatnonzero(curve.inside)
+    shown = inside[np.unique(np.linspace(0, len(inside) - 1, _POINTS).round().astype(int))]
+    s, mean, low, high = curve.s[shown], curve.mean[shown], curve.low[shown], curve.high[shown]
+    bottom, top = min(float(low.min()), curve.center), max(float(high.max()), curve.center)
+    frame = _Frame((float(s[0]), float(s[-1])), (bottom, top))
+    parts = frame.vertical_axis(label)
+    band = frame.line(s, high) + " " + frame.line(s[::-1], low[::-1])
+    if groups is not None:
+        for left, right, value in zip(groups.first, groups.last, groups.means, strict=True):
+            a, b = frame.x(max(left, frame.x0)), frame.x(min(right, frame.x1))
+            at = frame.y(float(value))
+            parts.append(f'<line class="group" x1="{a:.1f}" x2="{b:.1f}" y1="{at:.1f}" y2="{at:.1f}"/>')
+            parts.append(f'<line class="edge" x1="{b:.1f}" x2="{b:.1f}" y1="{_TOP}" y2="{_SPLIT - 8}"/>')
+    parts.append(f'<polygon class="band" points="{band}"/>')
+    center = frame.y(curve.center)
+    parts.append(f'<line class="center" x1="{_LEFT}" x2="{WIDTH - _RIGHT}" y1="{center:.1f}" y2="{center:.1f}"/>')
+    parts.append(f'<polyline class="curve" points="{frame.line(s, mean)}"/>')
+    edges, heights = density(curve)
+    tallest = float(heights.max()) or 1.0
+    parts.append('<g class="people">')  # one opacity for all bars hides their seams
+    for left, right, height in zip(edges[:-1], edges[1:], heights, strict=True):
+        a, b = frame.x(left), frame.x(right)
+        size = float(height) / tallest * (_FLOOR - _SPLIT - 6)
+        parts.append(f'<rect x="{a:.1f}" y="{_FLOOR - size:.1f}" width="{b - a + 0.3:.1f}" height="{size:.1f}"/>')
+    parts.append("</g>")
+    parts += frame.horizontal_axis(short(attribute.name))
+    return _svg(parts, title)
+
+
+def _levels_svg(attribute: AttributeAudit, curve: Curve, *, label: str, title: str) -> str:
+    """Return a point with its interval for every level, above the share of people in it."""
+    bottom, top = min(float(curve.low.min()), curve.center), max(float(curve.high.max()), curve.center)
+    count = len(curve.s)
+    frame = _Frame((-0.6, count - 0.4), (bottom, top))
+    parts = frame.vertical_axis(label)
+    center = frame.y(curve.center)
+    parts.append(f'<line class="center" x1="{_LEFT}" x2="{WIDTH - _RIGHT}" y1="{center:.1f}" y2="{center:.1f}"/>')
+    tallest = float(curve.share.max())
+    every = max(1, math.ceil(count / 12))
+    for k in range(count):
+        x = frame.x(k)
+        low, high, mean = (frame.y(float(values[k])) for values in (curve.low, curve.high, curve.mean))
+        parts.append(f'<line class="interval" x1="{x:.1f}" x2="{x:.1f}" y1="{low:.1f}" y2="{high:.1f}"/>')
+        parts.append(f'<circle class="point" cx="{x:.1f}" cy="{mean:.1f}" r="4"/>')
+        size = float(curve.share[k]) / tallest * (_FLOOR - _SPLIT - 6)
+        width = 0.7 * (frame.x(1) - frame.x(0))
+        parts.append(
+            f'<rect class="people" x="{x - width / 2:.1f}" y="{_FLOOR - size:.1f}" width="{width:.1f}" '
+            f'height="{size:.1f}"/>'
+        )
+    names = [attribute.categories[int(s)] if attribute.categories else number(float(s)) for s in curve.s]
+    names = [name if len(name) <= 12 else name[:11] + "…" for name in names]
+    tilted = max(map(len, names[::every])) * _LETTER > every * (frame.x(1) - frame.x(0))
+    turn, anchor, extra = (" rotate(-35)", "end", _TILTED) if tilted else ("", "middle", 0)
+    for k in range(0, count, every):
+        place = f"translate({frame.x(k):.1f} {_FLOOR + 17}){turn}"
+        parts.append(f'<text transform="{place}" text-anchor="{anchor}">{clean(names[k])}</text>')
+    parts.append(f'<line class="axis" x1="{_LEFT}" x2="{WIDTH - _RIGHT}" y1="{_FLOOR}" y2="{_FLOOR}"/>')
+    parts.append(_axis_label(short(attribute.name), extra))
+    return _svg(parts, title, extra)
+
+
+def draw(attribute: AttributeAudit, ax: Any = None, *, groups: int | None = None) -> Any:
+    """Draw the curve of one attribute on matplotlib axes; ``groups`` adds the means of 2, 4 or 10 groups."""
+    if ax is None:
+        import matplotlib.pyplot as plt
+
+        ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")[1]
+    curve = attribute.curve
+    inside = curve.inside
+    s = curve.s[inside]
+    if groups is not None:
+        found = next(entry for entry in attribute.groups if entry.groups == groups)
+        bars = {"color": "#e69f00", "alpha": 0.35, "edgecolor": "#e69f00", "label": f"means of {groups} groups"}
+        ax.bar(found.first, found.means, width=found.last - found.first, align="edge", **bars)
+    if curve.smooth and not attribute.categories:
+        ax.fill_between(s, curve.low[inside], curve.high[inside], color="#0072b2", alpha=0.25, linewidth=0)
+        ax.plot(s, curve.mean[inside], color="#0072b2", linewidth=2, label="curve with its band")
+        ax.set_xlim(s[0], s[-1])
+    else:
+        reach = np.stack([curve.mean - curve.low, curve.high - curve.mean])
+        ax.errorbar(range(len(s)), curve.mean, yerr=reach, fmt="o", color="#0072b2", label="mean with its interval")
+        names = [attribute.categories[int(k)] for k in s] if attribute.categories else [number(k) for k in s]
+        ax.set_xticks(range(len(s)), names)
+    ax.axhline(curve.center, color="0.4", linewidth=1, linestyle="--", label="overall mean")
+    ax.set(xlabel=short(attribute.name), ylabel=f"mean {short(attribute.score)}")
+    return ax

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from frhsic_core.audit import files
-from frhsic_core.audit.files import FileError, read_table
+from frhsic_core.auditing import _input as files
+from frhsic_core.auditing._input import FileError, read_table
 
 FRAME = pd.DataFrame({"p": [0.1, 0.2, 0.3], "age": [20, 30, 40], "other": ["a", "b", "c"]})
 
@@ -52,7 +52,7 @@ def test_a_long_file_is_sampled_evenly_in_bounded_memory(tmp_path: Path, monkeyp
     assert max(held) <= 3500
     again = read_table(tmp_path / "long.csv", ["k"], max_rows=2000)
     np.testing.assert_array_equal(again.data["k"], kept)
-    other = read_table(tmp_path / "long.csv", ["k"], max_rows=2000, seed=1)
+    other = read_table(tmp_path / "long.csv", ["k"], max_rows=2000, random_state=1)
     assert set(other.data["k"]) != set(kept)
 
 

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from frhsic_core.auditing._measures import Test, certain_difference, extremes, gap_below, largest_gap
+
 if TYPE_CHECKING:
-    from frhsic_core.audit.curve import Curve
-    from frhsic_core.audit.results import AttributeAudit, Audit
+    from frhsic_core.auditing._results import AttributeAudit, Audit
+    from frhsic_core.conditional import Curve
 
 _SUBJECT = {"scores": "Scores", "hard": "Shares of positive predictions", "values": "Predictions"}
 # Bounds of the distance correlation between which a dependence is called by a word.
@@ -50,9 +52,10 @@ def percent(share: float) -> str:
     return f"{share:.0%}" if share >= 0.0995 or share == 0 else f"{share:.1%}"
 
 
-def is_flat(curve: Curve) -> bool:
-    """Return whether a constant lies inside the band, so that no difference is certain."""
-    return curve.certain_difference() == 0.0
+def p_value(test: Test) -> str:
+    """Return the p-value, and whether the number of permutations allows no smaller one."""
+    limit = f", the smallest possible with {test.permutations} permutations" if test.is_smallest else ""
+    return f"p = {number(test.pvalue)}{limit}"
 
 
 def value_name(attribute: AttributeAudit, s: float) -> str:
@@ -75,12 +78,13 @@ def trend(audit: Audit, attribute: AttributeAudit) -> str:
     curve = attribute.curve
     name = short(attribute.name)
     what = subject(audit, attribute)
-    if is_flat(curve):
+    difference = certain_difference(curve)
+    if difference == 0.0:
         if attribute.test.pvalue > 0.05:
             return f"No dependence on {name} was found: a constant lies inside the band of the curve."
         return f"{what} depend on {name}, but no difference of the mean between two values of {name} is certain."
-    low, high = curve.extremes()
-    size = number(curve.certain_difference())
+    low, high = extremes(curve)
+    size = number(difference)
     ends = sorted((low, high), key=lambda k: curve.s[k])
     places = [value_name(attribute, curve.s[k]) for k in ends]
     means = [number(float(curve.mean[k])) for k in ends]
@@ -101,20 +105,20 @@ def attribute_sentences(audit: Audit, attribute: AttributeAudit) -> list[str]:
     said = [trend(audit, attribute)]
     said.append(
         f"For 90% of {people} the gap, the distance of the mean at their {name} from the overall mean, is at most "
-        f"{number(curve.gap_below(0.9))}."
+        f"{number(gap_below(curve, 0.9))}."
     )
     test = attribute.test
     if test.pvalue <= 0.05:
-        said.append(f"The dependence is more than chance would give (p = {number(test.pvalue)}).")
+        said.append(f"The dependence is more than chance would give ({p_value(test)}).")
     else:
-        said.append(f"Chance alone could give a dependence of this size (p = {number(test.pvalue)}).")
-    level = percent(audit.level)
+        said.append(f"Chance alone could give a dependence of this size ({p_value(test)}).")
+    level = percent(1.0 - audit.alpha)
     said.append(
         f"The mean gap over all {people} (GDP) is {number(curve.gdp)}, with a {level} interval from "
         f"{number(curve.gdp_low)} to {number(curve.gdp_high)}. Without any dependence the estimate would be about "
         f"{number(curve.floor)}."
     )
-    if not is_flat(curve) or test.pvalue <= 0.05:
+    if certain_difference(curve) > 0.0 or test.pvalue <= 0.05:
         said.append(f"The gap is largest around {_where(audit, attribute, curve)}")
     strength = attribute.effects.get("distance_correlation")
     probe = attribute.effects.get("nonlinear_r2")
@@ -131,7 +135,7 @@ def attribute_sentences(audit: Audit, attribute: AttributeAudit) -> list[str]:
 
 
 def _where(audit: Audit, attribute: AttributeAudit, curve: Curve) -> str:
-    region = curve.largest()
+    region = largest_gap(curve)
     side = "above" if region.gap > 0 else "below"
     certain = region.gap_low > 0 or region.gap_high < 0
     doubt = (
@@ -149,41 +153,42 @@ def _where(audit: Audit, attribute: AttributeAudit, curve: Curve) -> str:
 
 
 def _hidden(attribute: AttributeAudit) -> list[str]:
-    if not attribute.groups or is_flat(attribute.curve):
+    """Return what a table of groups shows of the scores, and what it hides of the curve."""
+    if not attribute.groups or certain_difference(attribute.curve) == 0.0:
         return []
-    four = next((groups for groups in attribute.groups if groups.groups >= 3), attribute.groups[-1])
-    low, high = (value_name(attribute, s) for s in four.where)
-    name = short(attribute.name)
+    table = next((groups for groups in attribute.groups if groups.groups >= 3), attribute.groups[-1])
+    low, high = (value_name(attribute, ends[table.where]) for ends in (table.first, table.last))
     hidden = "Inside the groups no difference is certain."
-    if four.inside > 0:
-        moved = number(four.inside)
+    if table.inside > 0:
+        moved = number(table.inside)
         hidden = f"Inside the group from {low} to {high} alone the mean moves by {moved}, which the table hides."
     return [
-        f"A table with {four.groups} groups of {name} would show a largest difference of {number(four.difference)}; "
-        f"along the curve it is {number(four.range)}. " + hidden
+        f"A table with {table.groups} groups of {short(attribute.name)} shows a largest difference of "
+        f"{number(table.difference)} between two groups; along the curve it is {number(table.range)}. " + hidden
     ]
 
 
 def _label_sentences(audit: Audit, attribute: AttributeAudit) -> list[str]:
     said = []
     name = short(attribute.name)
-    for measure, people in (
-        ("equal_opportunity", f"Among {audit.unit} with label 1"),
-        ("label_0", f"Among {audit.unit} with label 0"),
-    ):
+    for measure, label in (("equal_opportunity", 1), ("label_0", 0)):
         if measure in attribute.labels:
             curve = attribute.labels[measure]
-            said.append(f"{people} the mean gap along {name} is {_interval(curve)}.")
+            verdict = " This is not distinguishable from chance." if curve.is_flat else ""
+            said.append(
+                f"Among the {curve.n:,} {audit.unit} with label {label} the mean gap along {name} is "
+                f"{_interval(curve)}.{verdict}"
+            )
     if attribute.label_test is not None:
         test = attribute.label_test
         verdict = "is more than chance would give" if test.pvalue <= 0.05 else "could be chance"
-        said.append(f"The dependence that is left given the label {verdict} (p = {number(test.pvalue)}).")
+        said.append(f"The dependence that is left given the label {verdict} ({p_value(test)}).")
     if "calibration" in attribute.labels:
         curve = attribute.labels["calibration"]
-        region = curve.largest()
+        region = largest_gap(curve)
         place = value_name(attribute, region.at)
         side = "too low" if region.gap > 0 else "too high"
-        if is_flat_at(curve, 0.0):
+        if curve.is_flat:
             said.append(f"No error of the mean prediction is certain at any {name}: zero lies inside the band.")
         else:
             said.append(
@@ -193,14 +198,10 @@ def _label_sentences(audit: Audit, attribute: AttributeAudit) -> list[str]:
     return said
 
 
-def is_flat_at(curve: Curve, value: float) -> bool:
-    """Return whether the band contains ``value`` everywhere."""
-    inside = curve.inside
-    return bool(((curve.low <= value) & (value <= curve.high))[inside].all())
-
-
 def _interval(curve: Curve) -> str:
-    return f"{number(curve.gdp)} ({percent(curve.level)} interval {number(curve.gdp_low)} to {number(curve.gdp_high)})"
+    level = percent(1.0 - curve.alpha)
+    ends = f"{number(curve.gdp_low)} to {number(curve.gdp_high)}"
+    return f"{number(curve.gdp)} ({level} interval {ends}; chance alone gives about {number(curve.floor)})"
 
 
 def _given_sentences(audit: Audit, attribute: AttributeAudit) -> list[str]:
@@ -210,8 +211,8 @@ def _given_sentences(audit: Audit, attribute: AttributeAudit) -> list[str]:
     controls = " and ".join(map(short, given.controls))
     verdict = "is more than chance would give" if given.test.pvalue <= 0.05 else "could be chance"
     said = (
-        f"Given {controls}, the mean gap along {short(attribute.name)} that is left is {_interval(given.curve)}; the "
-        f"dependence that is left {verdict} (p = {number(given.test.pvalue)})."
+        f"Given {controls}, the mean gap along {short(attribute.name)} that is left is {_interval(given.curve)}. The "
+        f"dependence that is left {verdict} ({p_value(given.test)})."
     )
     if given.test.pvalue <= 0.05:
         said += f" It is largest around {_where(audit, attribute, given.curve)}"
@@ -228,9 +229,7 @@ def other_sentences(audit: Audit) -> list[str]:
         )
         strength = audit.joint.effects.get("distance_correlation")
         size = "" if strength is None else f"; the distance correlation is {number(strength.value)}"
-        said.append(
-            f"Taken together, the dependence on {names} is {verdict} (p = {number(audit.joint.test.pvalue)}){size}."
-        )
+        said.append(f"Taken together, the dependence on {names} is {verdict} ({p_value(audit.joint.test)}){size}.")
     for entry in audit.missing:
         count = entry.missing + entry.infinite
         what = "infinite" if entry.missing == 0 else "missing" if entry.infinite == 0 else "missing or infinite"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 
 import numpy as np
@@ -10,22 +9,20 @@ import pandas as pd
 import pytest
 import torch
 
-import frhsic_core
-import frhsic_core.audit
-from frhsic_core.audit.adjust import residuals
-from frhsic_core.audit.columns import CATEGORIES, as_column, read_columns
-from frhsic_core.audit.gate import decide, exit_status, parse_threshold
-from frhsic_core.audit.measures import sample_rows
-from frhsic_core.audit.metrics import (
+from frhsic_core import audit, gdp_curve
+from frhsic_core.auditing import (
+    Audit,
     calibration_gap,
     equal_opportunity_gap,
     equalized_odds_gap,
-    parity_gap,
-    parity_scorer,
+    gap_scorer,
+    gdp_score,
 )
-from frhsic_core.audit.predictions import Audit, audit
-from frhsic_core.audit.report import escape_markdown
-from frhsic_core.audit.sentences import number
+from frhsic_core.auditing._input import CATEGORIES, as_column, read_columns
+from frhsic_core.auditing._measures import gap_below, group_table, largest_gap, residuals, sample_rows
+from frhsic_core.auditing._report import escape_markdown
+from frhsic_core.auditing._results import exit_status, parse_threshold
+from frhsic_core.auditing._sentences import number
 
 
 def people(n: int = 240, seed: int = 0) -> pd.DataFrame:
@@ -61,18 +58,23 @@ def full(data: pd.DataFrame) -> Audit:
     )
 
 
-def test_the_module_and_the_function_have_one_name(data: pd.DataFrame) -> None:
-    from frhsic_core import audit as callable_module
-    from frhsic_core.audit import audit_representation
+def test_wrong_calls_name_the_right_one(data: pd.DataFrame) -> None:
+    for call in (lambda: audit(data["p"], data["age"]), lambda: audit(data["y"], data["p"], sensitive_features=1)):
+        with pytest.raises(TypeError, match=r"audit\(y_pred, sensitive_features=age"):
+            call()
+    with pytest.raises(TypeError, match="needs sensitive_features by name"):
+        audit(data["p"])
+    with pytest.raises(ValueError, match="alpha is"):
+        audit(data["p"], sensitive_features=data["age"], alpha=0.95)
 
-    assert frhsic_core.audit.audit_representation is audit_representation
-    assert callable_module is frhsic_core.audit
-    assert callable(callable_module)
-    assert "sensitive_features" in inspect.signature(callable_module).parameters
-    with pytest.raises(ValueError, match="level"):
-        callable_module(data["p"], sensitive_features=data["age"], level=2.0)
-    with pytest.raises(AttributeError, match="nothing"):
-        _ = frhsic_core.audit.nothing
+
+def test_the_main_numbers_are_attributes(full: Audit, data: pd.DataFrame) -> None:
+    one = audit(data["p"], sensitive_features=data["age"])
+    assert one.gdp == one["age"].gdp == one["age"].curve.gdp
+    assert one.interval == (one.curve.gdp_low, one.curve.gdp_high)
+    assert (one.pvalue, one.floor) == (one["age"].test.pvalue, one["age"].curve.floor)
+    with pytest.raises(ValueError, match=r"result\['age'\].gdp"):
+        _ = full.gdp
 
 
 def test_everything_is_measured(full: Audit, data: pd.DataFrame) -> None:
@@ -82,7 +84,7 @@ def test_everything_is_measured(full: Audit, data: pd.DataFrame) -> None:
     assert set(age.labels) == {"equal_opportunity", "label_0", "calibration"}
     assert set(age.effects) == {"normalized_hsic", "distance_correlation", "khgr", "linear_r2", "nonlinear_r2"}
     assert [groups.groups for groups in age.groups] == [2, 4, 10]
-    assert age.interval("equalized_odds")[0] == max(age.labels[k].gdp for k in ("equal_opportunity", "label_0"))
+    assert age.measure("equalized_odds").value == max(age.labels[k].gdp for k in ("equal_opportunity", "label_0"))
     # The scores depend on age through experience only: given experience little is left.
     assert age.given is not None
     assert age.given.curve.gdp < 0.2 * age.curve.gdp
@@ -102,10 +104,11 @@ def test_it_says_so_in_sentences(full: Audit) -> None:
     text = str(full)
     assert "Scores rise by" in text
     assert "For 90% of people" in text
-    assert "more than chance would give (p = 0.005)" in text
+    assert "more than chance would give (p = 0.005, the smallest possible with 199 permutations)" in text
+    assert "chance alone gives about" in text
     assert "Given experience" in text
     assert "Taken together" in text
-    assert "groups of age would show" in text
+    assert "groups of age shows a largest difference" in text
     assert "240 rows" in repr(full)
 
 
@@ -146,8 +149,10 @@ def test_missing_values_are_counted_and_compared(data: pd.DataFrame) -> None:
 
 
 def test_hard_labels_regression_and_embeddings() -> None:
-    data = people(120, random_state=3)
-    hard = audit((data["p"] > 0.4).map({True: "yes", False: "no"}), sensitive_features=data["age"], positive="yes")
+    data = people(120, seed=3)
+    hard = audit(
+        (data["p"] > 0.4).map({True: "yes", False: "no"}), sensitive_features=data["age"], positive_class="yes"
+    )
     assert hard.task == "hard"
     assert "Shares of positive predictions" in str(hard)
     values = audit(1e4 * data["p"], sensitive_features=data["age"], y_true=1.1e4 * data["p"], unit="contracts")
@@ -155,13 +160,13 @@ def test_hard_labels_regression_and_embeddings() -> None:
     assert "Predictions rise" in str(values)
     assert "too low" in str(values)
     assert "contracts" in str(values)
-    assert values["age"].interval("equal_opportunity") is None
+    assert values["age"].measure("equal_opportunity") is None
     noise = np.random.default_rng(0).normal(size=120)
     embedding = audit(np.column_stack([noise, data["p"]]), sensitive_features=data["age"])
     assert embedding.task == "embedding"
     assert embedding["age"].score == "score_1"
     assert embedding["age"].columns["score_1"] > embedding["age"].columns["score_0"]
-    assert embedding["age"].curve.level == pytest.approx(0.975)
+    assert embedding["age"].curve.alpha == pytest.approx(0.025)
 
 
 def test_a_constant_score_has_no_gap(data: pd.DataFrame) -> None:
@@ -202,7 +207,7 @@ def test_rows_names_and_weights_are_checked(data: pd.DataFrame) -> None:
     with pytest.raises(ValueError, match="same row labels in another order"):
         audit(data["p"], sensitive_features=data["age"][::-1])
     with pytest.raises(ValueError, match="at most two values"):
-        audit(data["sex"], sensitive_features=data["age"], positive="x")
+        audit(data["sex"], sensitive_features=data["age"], positive_class="x")
 
 
 def test_words_dates_and_ordered_categories_become_numbers() -> None:
@@ -219,7 +224,7 @@ def test_words_dates_and_ordered_categories_become_numbers() -> None:
 
 def test_a_weighted_sample_has_the_weighted_mean() -> None:
     values = np.arange(2000.0)
-    rows = sample_rows(2000, 2000, weight=values, seed=1)
+    rows = sample_rows(2000, 2000, weight=values, random_state=1)
     assert len(set(rows)) == len(rows)
     assert values[rows].mean() == pytest.approx(np.average(values, weights=values), rel=0.03)
     assert len(sample_rows(5000, 100)) == 100
@@ -252,12 +257,12 @@ def test_residuals_are_cross_fitted() -> None:
 def test_gate(full: Audit) -> None:
     gap = full["age"].curve
     below, above = gap.gdp_high + 0.01, gap.gdp_low - 0.01
-    statuses = {exit_status(decide(full, [parse_threshold(f"gdp[age]={value}")])) for value in (below, above, gap.gdp)}
+    statuses = {exit_status(full.check(f"gdp[age]={value}")) for value in (below, above, gap.gdp)}
     assert statuses == {0, 1, 3}
     between = 0.5 * (gap.gdp_low + gap.gdp)
-    assert exit_status(decide(full, [parse_threshold(f"gdp[age]={between}")])) == 3
-    assert exit_status(decide(full, [parse_threshold(f"gdp[age]={below}"), parse_threshold("calibration=0")])) != 0
-    verdicts = decide(full, [parse_threshold("gdp=1")])
+    assert exit_status(full.check(f"gdp[age]={between}")) == 3
+    assert exit_status(full.check(f"gdp[age]={below}", "calibration=0")) != 0
+    verdicts = full.check("gdp=1")
     assert [verdict.attribute for verdict in verdicts] == ["age", "sex"]
     assert "is below" in str(verdicts[0])
     for text, fragment in (("gdp", "write a measure"), ("gdp=x", "write a measure"), ("gpd=1", "did you mean 'gdp'")):
@@ -268,16 +273,16 @@ def test_gate(full: Audit) -> None:
 def test_a_measure_that_was_not_measured_is_an_error(data: pd.DataFrame) -> None:
     plain = audit(data["p"][:60], sensitive_features=data["age"][:60])
     with pytest.raises(ValueError, match="needs --label"):
-        decide(plain, [parse_threshold("equal_opportunity=0.1")])
+        plain.check("equal_opportunity=0.1")
     assert "only 60 rows" in str(plain)
 
 
 def test_metrics_are_the_numbers_of_the_audit(full: Audit, data: pd.DataFrame) -> None:
     options = {"sensitive_features": data["age"], "sample_weight": data["w"]}
     y, p = data["y"], data["p"]
-    assert parity_gap(y, p, **options) == pytest.approx(full["age"].curve.gdp)
+    assert gdp_score(y, p, **options) == pytest.approx(full["age"].curve.gdp)
     assert equal_opportunity_gap(y, p, **options) == pytest.approx(full["age"].labels["equal_opportunity"].gdp)
-    assert equalized_odds_gap(y, p, **options) == pytest.approx(full["age"].interval("equalized_odds")[0])
+    assert equalized_odds_gap(y, p, **options) == pytest.approx(full["age"].measure("equalized_odds").value)
     assert calibration_gap(y, p, **options) == pytest.approx(full["age"].labels["calibration"].gdp)
 
 
@@ -287,7 +292,7 @@ def test_a_scorer_in_a_cross_validation(data: pd.DataFrame) -> None:
     from sklearn.model_selection import cross_validate
 
     with sklearn.config_context(enable_metadata_routing=True):
-        scoring = {"gap": parity_scorer(response_method="predict_proba")}
+        scoring = {"gap": gap_scorer(response_method="predict_proba")}
         found = cross_validate(
             LogisticRegression(),
             data[["experience"]],
@@ -303,14 +308,14 @@ def test_inside_a_metric_frame(data: pd.DataFrame) -> None:
     """Of fairlearn: the numeric attribute is a sample parameter, the frame groups by the categorical one."""
     fairlearn = pytest.importorskip("fairlearn.metrics")
     frame = fairlearn.MetricFrame(
-        metrics=parity_gap,
+        metrics=gdp_score,
         y_true=data["y"],
         y_pred=data["p"],
         sensitive_features=data["sex"],
         sample_params={"sensitive_features": data["age"]},
     )
     women = data["sex"] == "f"
-    expected = parity_gap(None, data["p"][women], sensitive_features=data["age"][women])
+    expected = gdp_score(None, data["p"][women], sensitive_features=data["age"][women])
     assert frame.by_group["f"] == pytest.approx(expected)
 
 
@@ -327,3 +332,43 @@ def test_a_dependence_without_a_certain_place_is_said() -> None:
     assert "depend on age, but no difference of the mean" in said[0]
     where = next(sentence for sentence in said if sentence.startswith("The gap is largest"))
     assert "This is not certain" in where
+
+
+def test_where_the_gap_is_largest() -> None:
+    s = np.repeat(np.arange(100.0), 20)
+    f = np.where((s >= 60) & (s < 80), 1.0, 0.0) + 0.01 * np.random.default_rng(6).normal(size=2000)
+    region = largest_gap(gdp_curve(f, s))
+    assert 55 <= region.low <= 66
+    assert 74 <= region.high <= 84
+    assert region.rows == (np.floor(region.high) - np.ceil(region.low) + 1) * 20
+    assert region.share == pytest.approx(region.rows / 2000)
+    assert region.gap > 0.7
+
+
+def test_the_gap_below_is_a_quantile_over_people() -> None:
+    s = np.repeat([0.0, 1.0, 2.0], [5, 5, 90])
+    f = np.repeat([1.0, -1.0, 0.0], [5, 5, 90])
+    curve = gdp_curve(f, s)
+    assert gap_below(curve, 0.9) == pytest.approx(0.0)
+    assert gap_below(curve, 0.95) == pytest.approx(1.0)
+
+
+def test_groups_hide_a_wave() -> None:
+    s = np.linspace(0, 1, 4000)
+    f = np.cos(8 * np.pi * s)
+    curve = gdp_curve(f, s)
+    four = group_table(f, s, curve, 4)
+    assert four.groups == 4
+    assert four.difference < 0.05
+    assert four.inside > 1.8
+    assert four.hidden > 0.95
+    np.testing.assert_allclose(four.share, 0.25, atol=0.01)
+    line = group_table(s, s, gdp_curve(s, s), 2)
+    assert line.difference == pytest.approx(0.5, abs=0.01)
+    assert line.hidden == pytest.approx(0.25, abs=0.01)
+    assert line.gdp == pytest.approx(0.25, abs=0.01)
+
+
+def test_tied_values_make_fewer_groups() -> None:
+    s = np.repeat([0.0, 1.0, 2.0], [80, 10, 10])
+    assert group_table(s, s, gdp_curve(s, s), 10).groups <= 3

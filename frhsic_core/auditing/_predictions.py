@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from frhsic_core.audit.adjust import design, residuals
-from frhsic_core.audit.binning import GROUPS, group_means
-from frhsic_core.audit.columns import MIN_ROWS, Column, Columns, read_columns
-from frhsic_core.audit.curve import Bins, Curve, cut, fit_curve
-from frhsic_core.audit.measures import Effect, Test, conditional_test, effect_sizes, independence_test
-from frhsic_core.audit.results import AttributeAudit, Audit, Given, Joint, Missing
-from frhsic_core.conditional.gdp import gdp
+from frhsic_core.auditing._input import MIN_ROWS, Column, Columns, read_columns
+from frhsic_core.auditing._measures import (
+    GROUPS,
+    Effect,
+    Test,
+    design,
+    effect_sizes,
+    group_table,
+    independence_test,
+    residuals,
+)
+from frhsic_core.auditing._results import AttributeAudit, Audit, Given, Joint, Missing
+from frhsic_core.conditional._curve import Curve, Smoother
 
 Array = NDArray[np.float64]
 
@@ -24,21 +29,21 @@ _LABEL_ROWS = 50  # fewer people with a label have no curve
 
 def audit(
     y_pred: Any,
-    *,
-    sensitive_features: Any,
+    *misplaced: Any,
+    sensitive_features: Any = None,
     y_true: Any = None,
     control_features: Any = None,
     sample_weight: Any = None,
-    positive: Any = None,
-    level: float = 0.95,
+    positive_class: Any = None,
+    alpha: float = 0.05,
     unit: str = "people",
     random_state: int = 0,
 ) -> Audit:
     """Measure how much predictions depend on sensitive attributes, without cutting the attributes into groups.
 
-    The curve E[prediction | S = s] has a band that covers the whole curve with probability ``level``, and GDP, the mean
-    distance of this curve from the overall mean, has an interval. A test says whether the dependence is more than
-    chance, and effect sizes say how strong it is. The curve and GDP use all rows. The test, the probes and the kernel
+    The curve E[prediction | S = s] has a band that covers the whole curve with probability 1 − ``alpha``. GDP, the mean
+    distance of this curve from the overall mean, has an interval. A test shows whether the dependence is more than
+    chance, and effect sizes show how strong it is. The curve and GDP use all rows. The test, the probes and the kernel
     statistics use random samples of at most 2,000, 20,000 and 2,000 rows; each number is reported with its rows.
 
     Rows without a score or a weight are left out everywhere, and rows without an attribute are left out of the audit of
@@ -59,10 +64,10 @@ def audit(
         Legitimate factors. The audit is then repeated on what they leave of the predictions.
     sample_weight : array_like, optional
         ``(n,)``: weights of the rows, such as exposure or survey weights.
-    positive : object, optional
+    positive_class : object, optional
         The value of ``y_true`` (or of hard labels) that counts as 1, if it is a word.
-    level : float
-        Coverage of bands and intervals.
+    alpha : float
+        One minus the coverage of bands and intervals.
     unit : str
         What a row is, for the sentences: people, communities, contracts.
     random_state : int
@@ -71,7 +76,8 @@ def audit(
     Returns
     -------
     Audit
-        Prints as sentences; ``.table()``, ``.as_dict()``, ``.plot()``, ``.to_html()`` and ``.save(path)``.
+        ``.gdp``, ``.interval``, ``.pvalue`` and the other main numbers (of several attributes ``result["age"].gdp``).
+        It prints as sentences; ``.table()``, ``.as_dict()``, ``.plot()``, ``.to_html()`` and ``.save(path)``.
 
     Examples
     --------
@@ -80,19 +86,24 @@ def audit(
     >>> age = generator.uniform(20, 70, 400)
     >>> score = 0.3 + 0.2 * (age > 45) + 0.1 * generator.random(400)
     >>> result = audit(score, sensitive_features=pd.Series(age, name="age"))
-    >>> result["age"].curve.gdp > 0.08, result["age"].test.pvalue <= 0.05
+    >>> result.gdp > 0.08, result.pvalue <= 0.05
     (True, True)
     """
-    if not 0.5 <= level < 1.0:
-        raise ValueError(f"level is {level}: coverage lies between 0.5 and 1, such as 0.95.")
-    columns = read_columns(y_pred, sensitive_features, y_true, control_features, sample_weight, positive)
-    return audit_columns(columns, level=level, unit=unit, random_state=random_state)
+    if misplaced or sensitive_features is None:
+        raise TypeError(
+            "audit takes the predictions alone by position and needs sensitive_features by name: "
+            "audit(y_pred, sensitive_features=age, y_true=label)."
+        )
+    if not 0.0 < alpha <= 0.5:
+        raise ValueError(f"alpha is {alpha}: it lies between 0 and 0.5, such as 0.05 for a coverage of 95 %.")
+    columns = read_columns(y_pred, sensitive_features, y_true, control_features, sample_weight, positive_class)
+    return audit_columns(columns, alpha=alpha, unit=unit, random_state=random_state)
 
 
 def audit_columns(
     columns: Columns,
     *,
-    level: float = 0.95,
+    alpha: float = 0.05,
     unit: str = "people",
     random_state: int = 0,
     notes: tuple[str, ...] = (),
@@ -106,7 +117,7 @@ def audit_columns(
         weight = columns.weight.values
         usable &= np.nan_to_num(weight) > 0
     label, task = _label(columns.label), _task(scores[usable])
-    work = _Work(columns, scores, usable, weight, label, task, level, random_state)
+    work = _Work(columns, scores, usable, weight, label, task, alpha, random_state)
     attributes = tuple(work.attribute(column) for column in columns.sensitive)
     smallest = min(attribute.rows for attribute in attributes)
     if smallest < 200:
@@ -121,8 +132,8 @@ def audit_columns(
         weight=columns.weight.name if columns.weight else "",
         controls=tuple(column.name for column in columns.controls),
         task=task,
-        level=level,
-        seed=random_state,
+        alpha=alpha,
+        random_state=random_state,
         notes=notes,
         source=source,
         unit=unit,
@@ -174,8 +185,8 @@ class _Work:
     weight: Array | None
     label: Column | None
     task: str
-    level: float
-    seed: int
+    alpha: float
+    random_state: int
 
     def attribute(self, column: Column) -> AttributeAudit:
         """Return the audit of one attribute."""
@@ -186,10 +197,9 @@ class _Work:
             raise ValueError(
                 f"{column.name!r} is constant: nothing can depend on it. Check the column, or leave it out."
             )
-        bins = cut(s, nominal=bool(column.categories))
         weight = self._weight(rows)
         z = self.scores[rows]
-        curve, best, each = self._curves(z, bins, weight)
+        curve, best, each = self._curves(z, s, weight, nominal=bool(column.categories))
         attribute = _matrix(column, s)
         test, effects = self._strength(z, attribute, weight)
         f = z[:, best]
@@ -201,7 +211,8 @@ class _Work:
             if told.sum() >= _LABEL_ROWS and np.ptp(s[told]) > 0:
                 part = None if weight is None else weight[told]
                 y = self.label.values[rows][told, None]
-                label_test = conditional_test(z[told], attribute[told], y, weight=part, seed=self.seed)
+                options: dict[str, Any] = {"weight": part, "random_state": self.random_state}
+                label_test = independence_test(z[told], attribute[told], given=y, **options)
         return AttributeAudit(
             name=column.name,
             categories=column.categories,
@@ -211,8 +222,7 @@ class _Work:
             columns=each,
             test=test,
             effects=effects,
-            groups=() if column.categories else tuple(group_means(curve, groups) for groups in GROUPS),
-            conventions={} if column.categories else _conventions(f, bins, weight),
+            groups=() if column.categories else tuple(group_table(f, s, curve, k, weight=weight) for k in GROUPS),
             labels=labels,
             label_test=label_test,
             given=self._given(rows, column, best) if self.columns.controls else None,
@@ -242,19 +252,22 @@ class _Work:
     def _weight(self, rows: NDArray[np.intp]) -> Array | None:
         return None if self.weight is None else self.weight[rows]
 
-    def _curves(self, z: Array, bins: Bins, weight: Array | None) -> tuple[Curve, int, dict[str, float]]:
+    def _curves(
+        self, z: Array, s: Array, weight: Array | None, *, nominal: bool
+    ) -> tuple[Curve, int, dict[str, float]]:
         """Return the curve of the score that depends most, its number, and GDP of each score in its own deviation."""
         count = z.shape[1]
+        smoother = Smoother(s, weight=weight, nominal=nominal)
         # The largest of several intervals: each at a higher level, so that all of them hold together.
-        level = 1.0 - (1.0 - self.level) / count
-        curves = [fit_curve(z[:, k], bins, weight=weight, level=level, seed=self.seed) for k in range(count)]
+        options: dict[str, Any] = {"alpha": self.alpha / count, "random_state": self.random_state}
+        curves = [smoother.curve(z[:, k], **options) for k in range(count)]
         sizes = [curve.gdp / (float(z[:, k].std()) or 1.0) for k, curve in enumerate(curves)]
         best = int(np.argmax(sizes))
         names = [column.name for column in self.columns.scores]
         return curves[best], best, dict(zip(names, sizes, strict=True)) if count > 1 else {}
 
     def _strength(self, z: Array, s: Array, weight: Array | None) -> tuple[Test, dict[str, Effect]]:
-        options: dict[str, Any] = {"weight": weight, "seed": self.seed}
+        options: dict[str, Any] = {"weight": weight, "random_state": self.random_state}
         deviation = z.std(0)
         z = z / np.where(deviation > 0, deviation, 1.0) if z.shape[1] > 1 else z
         return independence_test(z, s, **options), effect_sizes(z, s, **options)
@@ -269,14 +282,8 @@ class _Work:
             if part.sum() < _LABEL_ROWS or np.ptp(s[part]) == 0:
                 return None
             weight = self._weight(rows)
-            return fit_curve(
-                values[part],
-                cut(s[part], nominal=nominal),
-                weight=None if weight is None else weight[part],
-                center=center,
-                level=self.level,
-                seed=self.seed,
-            )
+            smoother = Smoother(s[part], weight=None if weight is None else weight[part], nominal=nominal)
+            return smoother.curve(values[part], center=center, alpha=self.alpha, random_state=self.random_state)
 
         if self.label.categories and self.task != "embedding":
             found["equal_opportunity"] = curve(y == 1.0, f, None)
@@ -295,19 +302,14 @@ class _Work:
         self._require(rows, f"{', '.join(names)}, {column.name}")
         weight = self._weight(rows)
         s = column.values[rows]
-        left = residuals(self.scores[rows, best], design(controls, rows), weight=weight, seed=self.seed)
-        curve = fit_curve(
-            left,
-            cut(s, nominal=bool(column.categories)),
-            weight=weight,
-            center=0.0,
-            level=self.level,
-            seed=self.seed,
-        )
+        options: dict[str, Any] = {"weight": weight, "random_state": self.random_state}
+        left = residuals(self.scores[rows, best], design(controls, rows), **options)
+        smoother = Smoother(s, weight=weight, nominal=bool(column.categories))
+        curve = smoother.curve(left, center=0.0, alpha=self.alpha, random_state=self.random_state)
         given = np.concatenate([_matrix(control, control.values[rows]) for control in controls], axis=1)
         deviation = given.std(0)
         given = given / np.where(deviation > 0, deviation, 1.0)
-        test = conditional_test(self.scores[rows], _matrix(column, s), given, weight=weight, seed=self.seed)
+        test = independence_test(self.scores[rows], _matrix(column, s), given=given, **options)
         return Given(names, curve, test)
 
 
@@ -317,23 +319,3 @@ def _matrix(column: Column, values: Array) -> Array:
         return values[:, None]
     present = np.unique(values)
     return (values[:, None] == present).astype(np.float64)
-
-
-def _conventions(f: Array, bins: Bins, weight: Array | None) -> dict[str, float]:
-    """Return GDP by the smoothing of :func:`frhsic_core.gdp`, from the bins and the bandwidth of all rows."""
-    w = np.ones(len(f)) if weight is None else weight
-    mass = np.bincount(bins.index, w)
-    means = np.bincount(bins.index, w * f) / np.where(mass > 0, mass, 1.0)
-    at = bins.values
-    rows = w.sum() ** 2 / (w * w).sum()
-    center = float(mass @ at / mass.sum())
-    deviation = float(np.sqrt(mass @ (at - center) ** 2 / mass.sum() * rows / max(rows - 1.0, 1.0)))
-    silverman = deviation * (rows * 0.75) ** -0.2 or 1.0
-    low, high = at[0], at[-1]
-    found: Mapping[str, Any] = {
-        "sample": gdp(means, at, sample_weight=mass, bandwidth=silverman),
-        "density": gdp(means, at, sample_weight=mass, bandwidth=silverman, weights="density"),
-        "uniform": gdp(means, at, sample_weight=mass, bandwidth=silverman, weights="uniform"),
-        "reference": gdp(means, (at - low) / (high - low), sample_weight=mass, reference=True),
-    }
-    return {name: float(value) for name, value in found.items()}

@@ -1,9 +1,16 @@
-"""Read the columns of an audit: names, numbers, categories, and how many values are missing."""
+"""Read what an audit needs: columns with their names, numbers, categories and missing values; CSV and parquet files.
+
+Of a file only the columns that are needed are kept. A file with more rows than the limit is read to its end in parts,
+and a uniform random sample of its rows is kept, so the memory is bounded.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import difflib
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -69,7 +76,9 @@ class Columns:
         return [*self.scores, *self.sensitive, *others[: self.label is not None], *self.controls, *others[1:]]
 
 
-def as_columns(given: Any, *, argument: str, default: str, categorical: bool, positive: Any = None) -> list[Column]:
+def as_columns(
+    given: Any, *, argument: str, default: str, categorical: bool, positive_class: Any = None
+) -> list[Column]:
     """Return the columns of an array, a Series, a DataFrame, a mapping or a tensor.
 
     Parameters
@@ -82,7 +91,7 @@ def as_columns(given: Any, *, argument: str, default: str, categorical: bool, po
         Name of a column that has none.
     categorical : bool
         Whether words are allowed.
-    positive : object, optional
+    positive_class : object, optional
         The value of a two-valued column that counts as 1.
 
     Examples
@@ -115,17 +124,17 @@ def as_columns(given: Any, *, argument: str, default: str, categorical: bool, po
     if not series:
         raise ValueError(f"{argument} has no columns: pass at least one.")
     return [
-        as_column(one, name=name, categorical=categorical, positive=positive)
+        as_column(one, name=name, categorical=categorical, positive_class=positive_class)
         for one, name in zip(series, names, strict=True)
     ]
 
 
-def as_column(series: pd.Series, *, name: str, categorical: bool, positive: Any = None) -> Column:
+def as_column(series: pd.Series, *, name: str, categorical: bool, positive_class: Any = None) -> Column:
     """Return one column as numbers; see :func:`as_columns`."""
     if series.isna().all():
         raise ValueError(f"{name!r} has no value in any of its {len(series):,} rows: check the name of the column.")
-    if positive is not None:
-        return _two_valued(series, name, positive)
+    if positive_class is not None:
+        return _two_valued(series, name, positive_class)
     if pd.api.types.is_datetime64_any_dtype(series):
         days = (series - pd.Timestamp(0, tz=series.dt.tz)) / pd.Timedelta(days=1)
         return _numeric(1970.0 + days.to_numpy(np.float64) / 365.2425, name)
@@ -154,7 +163,7 @@ def as_column(series: pd.Series, *, name: str, categorical: bool, positive: Any 
     if not categorical:
         raise ValueError(
             f"{name!r} has words, such as {example!r}, where numbers are needed. If it has two values, name the one "
-            "that counts as 1: positive= in Python, --positive on the command line."
+            "that counts as 1: positive_class= in Python, --positive-class on the command line."
         )
     text = series.astype("string")
     kinds = sorted(text.dropna().unique())
@@ -185,14 +194,14 @@ def _categories(codes: Array, names: tuple[str, ...], name: str) -> Column:
     return Column(name, np.where(codes < 0, np.nan, codes), names, int((codes < 0).sum()))
 
 
-def _two_valued(series: pd.Series, name: str, positive: Any) -> Column:
+def _two_valued(series: pd.Series, name: str, positive_class: Any) -> Column:
     kinds = series.dropna().unique()
-    yes = np.array([str(kind) == str(positive) for kind in kinds])
+    yes = np.array([str(kind) == str(positive_class) for kind in kinds])
     if not yes.any() or len(kinds) > 2:
         shown = ", ".join(repr(str(kind)) for kind in kinds[:5])
         raise ValueError(
-            f"{name!r} needs at most two values, one of them {str(positive)!r}, but it has {len(kinds):,}: {shown}. "
-            "Leave positive out for numbers."
+            f"{name!r} needs at most two values, one of them {str(positive_class)!r}, but it has {len(kinds):,}: "
+            f"{shown}. Leave positive_class out for numbers."
         )
     values = (series == kinds[yes][0]).to_numpy(np.float64)
     return _numeric(np.where(series.isna(), np.nan, values), name)
@@ -204,20 +213,24 @@ def read_columns(
     y_true: Any = None,
     control_features: Any = None,
     sample_weight: Any = None,
-    positive: Any = None,
+    positive_class: Any = None,
 ) -> Columns:
-    """Check the arguments of :func:`frhsic_core.audit.audit` and return them as columns of one length."""
-    for other, name in ((sensitive_features, "sensitive_features"), (y_true, "y_true"), (sample_weight, "weights")):
+    """Check the arguments of :func:`frhsic_core.audit` and return them as columns of one length."""
+    for other, name in (
+        (sensitive_features, "sensitive_features"),
+        (y_true, "y_true"),
+        (sample_weight, "sample_weight"),
+    ):
         require_same_rows(y_pred, other, names=("y_pred", name), stacklevel=4)
     words = _has_words(y_pred)
     scores = as_columns(
-        y_pred, argument="y_pred", default="score", categorical=False, positive=positive if words else None
+        y_pred, argument="y_pred", default="score", categorical=False, positive_class=positive_class if words else None
     )
     sensitive = as_columns(sensitive_features, argument="sensitive_features", default="sensitive", categorical=True)
     label = controls = weight = None
     if y_true is not None:
-        marked = positive if _has_words(y_true) else None
-        label = as_columns(y_true, argument="y_true", default="label", categorical=False, positive=marked)
+        marked = positive_class if _has_words(y_true) else None
+        label = as_columns(y_true, argument="y_true", default="label", categorical=False, positive_class=marked)
         if len(label) > 1:
             raise ValueError(f"y_true has {len(label)} columns: pass one label for each row.")
     if control_features is not None:
@@ -255,3 +268,176 @@ def _has_words(given: Any) -> bool:
     if pd.api.types.is_numeric_dtype(series) or pd.api.types.is_bool_dtype(series):
         return False
     return bool(pd.to_numeric(series.astype(object), errors="coerce").isna().sum() > series.isna().sum())
+
+
+# Files ---------------------------------------------------------------------------------------------------------------
+
+MAX_ROWS = 5_000_000
+_PART = 250_000
+_CELLS = 5_000_000  # of a CSV file, in one part
+_DELIMITERS = (",", ";", "\t", "|")
+_PARQUET = (".parquet", ".pq")
+_OTHER = {".xlsx": "Excel", ".xls": "Excel", ".json": "JSON", ".feather": "Feather", ".dta": "Stata", ".sav": "SPSS"}
+
+
+class FileError(ValueError):
+    """A file cannot be audited; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """The columns that were asked for, and the number of rows of the file."""
+
+    data: pd.DataFrame
+    rows: int
+
+    @property
+    def sampled(self) -> bool:
+        """Whether the rows are a sample of the file."""
+        return self.rows > len(self.data)
+
+
+def read_table(
+    path: str | os.PathLike[str],
+    columns: Sequence[str],
+    *,
+    max_rows: int = MAX_ROWS,
+    random_state: int = 0,
+) -> Table:
+    """Read the named columns of a file.
+
+    Parameters
+    ----------
+    path : path
+        A CSV file (comma, semicolon, tab or bar; also compressed, as in ``.csv.gz``), or a parquet file.
+    columns : sequence of str
+        Names of the columns to read; without any, the error lists the columns of the file.
+    max_rows : int
+        Keep a uniform sample of this many rows if the file has more.
+    random_state : int
+        Seed of the sample.
+
+    Raises
+    ------
+    FileError
+        If the file cannot be read, or a column is missing or occurs twice.
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise FileError(f"{path} is a folder: pass a CSV or parquet file.")
+    if not path.exists():
+        raise FileError(f"{path} does not exist: check the name of the file.")
+    suffix = path.suffix.lower()
+    if suffix in _OTHER:
+        raise FileError(f"{path.name} has the format of {_OTHER[suffix]}: save it as CSV or parquet first.")
+    wanted = list(dict.fromkeys(columns))
+    try:
+        if suffix in _PARQUET:
+            return _collect(_parquet_parts(path, wanted), max_rows, random_state)
+        return _collect(_csv_parts(path, wanted), max_rows, random_state)
+    except UnicodeDecodeError as error:
+        raise FileError(f"{path.name} is not written in UTF-8 (byte {error.start}): save it as UTF-8.") from error
+    except (pd.errors.ParserError, pd.errors.EmptyDataError, EOFError, OSError) as error:
+        if isinstance(error, PermissionError):
+            raise FileError(f"{path} may not be read: ask for the permission, or copy the file.") from error
+        raise FileError(f"{path.name} could not be read as a table ({str(error).strip()}): check the file.") from error
+
+
+def _require(names: list[str], wanted: list[str], where: str) -> None:
+    shown = ", ".join(repr(name[:60]) for name in names[:40]) + (", …" if len(names) > 40 else "")
+    if not wanted:
+        raise FileError(
+            f"{where} has the columns {shown}: name that of the predictions (--score) and that of the attribute "
+            "(--sensitive)."
+        )
+    for name in wanted:
+        count = names.count(name)
+        if count > 1:
+            raise FileError(f"{where} has {count} columns named {name!r}: rename all but one.")
+        if count == 0:
+            close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+            stripped = [known for known in names if known.strip().lower() == name.strip().lower()]
+            close = stripped[:1] or close
+            hint = f" (did you mean {close[0]!r}?)" if close else ""
+            raise FileError(f"{where} has no column {name!r}{hint}: its columns are {shown}.")
+
+
+def _header(path: Path) -> tuple[list[str], str]:
+    """Return the names of the columns of a CSV file and its delimiter, the one that gives most columns."""
+    best: tuple[list[str], str] = ([], ",")
+    for delimiter in _DELIMITERS:
+        options = {"header": None, "nrows": 1, "dtype": str, "keep_default_na": False, "encoding": "utf-8-sig"}
+        try:
+            names = [str(name) for name in pd.read_csv(path, sep=delimiter, **options).iloc[0]]
+        except pd.errors.ParserError:
+            continue
+        if len(names) > len(best[0]):
+            best = (names, delimiter)
+    return best
+
+
+def _csv_parts(path: Path, wanted: list[str]) -> Iterator[pd.DataFrame]:
+    names, delimiter = _header(path)
+    _require(names, wanted, path.name)
+    places = [names.index(name) for name in wanted]
+    # All columns are parsed, in parts of bounded size: asked for some columns only, the reader accepts lines with too
+    # many cells, and a comma inside a number would move all cells after it.
+    rows = max(1, min(_PART, _CELLS // len(names)))
+    options = {"sep": delimiter, "header": None, "skiprows": 1, "chunksize": rows, "encoding": "utf-8-sig"}
+    try:
+        reader = pd.read_csv(path, low_memory=False, skipinitialspace=True, **options)
+    except pd.errors.EmptyDataError:  # nothing after the header
+        return
+    with reader:
+        for part in reader:
+            if part.iloc[:, len(names) :].notna().any(axis=None):
+                raise FileError(
+                    f"{path.name} has more cells in a row than names in its header: put text that contains "
+                    f"{delimiter!r} in quotes."
+                )
+            yield part.reindex(columns=places).set_axis(wanted, axis=1)
+
+
+def _parquet_parts(path: Path, wanted: list[str]) -> Iterator[pd.DataFrame]:
+    try:
+        import pyarrow.lib
+        import pyarrow.parquet as parquet
+    except ImportError:
+        raise FileError(f"{path.name} is a parquet file: install pyarrow (pip install pyarrow), or save CSV.") from None
+    try:
+        with parquet.ParquetFile(path) as file:
+            _require(list(file.schema_arrow.names), wanted, path.name)
+            for batch in file.iter_batches(batch_size=_PART, columns=wanted):
+                yield batch.to_pandas()[wanted]
+    except pyarrow.lib.ArrowInvalid as error:
+        raise FileError(f"{path.name} could not be read as parquet ({error}): check the file.") from error
+
+
+def _collect(parts: Iterable[pd.DataFrame], max_rows: int, random_state: int) -> Table:
+    """Join the parts; of more than ``max_rows`` rows keep those with the smallest random keys, in their order."""
+    generator = np.random.default_rng(random_state)
+    kept: list[pd.DataFrame] = []
+    keys: list[np.ndarray] = []
+    rows = held = 0
+    for part in parts:
+        rows += len(part)
+        kept.append(part)
+        keys.append(generator.random(len(part)))
+        held += len(part)
+        if held > max_rows + max(max_rows // 4, _PART):
+            kept, keys = _smallest(kept, keys, max_rows)
+            held = max_rows
+    if not kept or rows == 0:
+        raise FileError("the file has a header but no rows: check the file.")
+    if held > max_rows:
+        kept, keys = _smallest(kept, keys, max_rows)
+    return Table(pd.concat(kept, ignore_index=True) if len(kept) > 1 else kept[0].reset_index(drop=True), rows)
+
+
+def _smallest(
+    kept: list[pd.DataFrame], keys: list[np.ndarray], rows: int
+) -> tuple[list[pd.DataFrame], list[np.ndarray]]:
+    data = pd.concat(kept, ignore_index=True)
+    key = np.concatenate(keys)
+    chosen = np.sort(np.argpartition(key, rows)[:rows])
+    return [data.iloc[chosen].reset_index(drop=True)], [key[chosen]]

@@ -11,9 +11,8 @@ import torch
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import PredefinedSplit, cross_val_predict
 
-from frhsic_core import Gaussian, distance_correlation, gdp, median_bandwidth, normalized_hsic
-from frhsic_core.audit import audit_representation
-from frhsic_core.audit.probes import RIDGES, linear_features, probe_r2, random_features
+from frhsic_core import Gaussian, audit_representation, distance_correlation, gdp, median_bandwidth, normalized_hsic
+from frhsic_core.auditing._representation import RIDGES, linear_features, probe_r2, random_features
 
 
 def sample(n: int = 300, d: int = 4, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
@@ -55,6 +54,9 @@ def test_the_numbers_are_those_of_the_library() -> None:
     assert audit.gdp is not None
     assert audit.gdp.item() == pytest.approx(gdp(probability, s).item(), rel=1e-9)
     assert audit_representation(z, s).gdp is None
+    plain = audit_representation(z.numpy(), s.numpy(), predictions=probability.numpy())
+    assert isinstance(plain.gdp, float)
+    assert plain.as_dict() == pytest.approx(audit.as_dict(), rel=1e-9)
 
 
 def test_the_floor_is_the_mean_over_permutations() -> None:
@@ -92,7 +94,7 @@ def test_the_kernel_statistics_use_evenly_spaced_rows() -> None:
 def test_a_stack_is_each_model_by_itself() -> None:
     pairs = [sample(seed=seed) for seed in range(5)]
     z, s = torch.stack([z for z, _ in pairs]), torch.stack([s for _, s in pairs])
-    stack = audit_representation(z, s, predictions=z[..., 0], chunk=2)
+    stack = audit_representation(z, s, predictions=z[..., 0], chunk_size=2)
     for i in range(5):
         alone = audit_representation(z[i], s[i], predictions=z[i, :, 0])
         for name, value in alone.as_dict().items():
@@ -180,6 +182,3 @@ def test_bad_input() -> None:
         probe_r2(torch.zeros(1, 40, 2), torch.zeros(1, 40, 1), folds=30)
     z = torch.randn(2, 30, 3, generator=torch.Generator().manual_seed(0))
     assert random_features(z, features=10).shape == (2, 30, 13)
-
-
-# Whitening, the penalty's answer to the thin direction ---------------------------------------------------------------

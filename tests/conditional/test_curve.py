@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from frhsic_core import gdp
-from frhsic_core.audit.binning import group_means
-from frhsic_core.audit.curve import BINS, cut, fit_curve, smoother
+from frhsic_core import gdp_curve
+from frhsic_core.conditional._curve import BINS, Smoother, local_polynomial
 from frhsic_core.paper.experiments import levels_and_coverage as study
 
 
@@ -17,7 +16,7 @@ def test_a_smoother_is_a_weighted_least_squares_fit() -> None:
     t = np.sort(generator.random(40))
     mass = generator.random(40)
     y = generator.random(40)
-    fit = smoother(t, mass, np.full(40, 0.35), 2) @ y
+    fit = local_polynomial(t, mass, np.full(40, 0.35), 2) @ y
     for k in (0, 17, 39):
         kernel = np.maximum(0.0, 1 - ((t - t[k]) / 0.35) ** 2) * mass
         root = np.sqrt(kernel)
@@ -30,14 +29,12 @@ def test_levels_are_group_means_and_gdp_is_their_mean_distance() -> None:
     s = generator.integers(0, 5, 300).astype(float)
     f = generator.random(300) + s
     w = generator.random(300)
-    curve = fit_curve(f, cut(s), weight=w)
+    curve = gdp_curve(f, s, sample_weight=w)
     means = np.array([np.average(f[s == k], weights=w[s == k]) for k in range(5)])
     np.testing.assert_allclose(curve.mean, means)
     overall = np.average(f, weights=w)
     assert curve.center == pytest.approx(overall)
     assert curve.gdp == pytest.approx(np.average(np.abs(means[s.astype(int)] - overall), weights=w))
-    # For groups far apart the smoothing of the library's statistic does nothing.
-    assert curve.gdp == pytest.approx(gdp(f, s, bandwidth=0.01, sample_weight=w).item())
 
 
 def test_integer_weights_are_repeated_rows() -> None:
@@ -45,8 +42,8 @@ def test_integer_weights_are_repeated_rows() -> None:
     s = generator.normal(size=150)
     f = np.sin(s)
     w = generator.integers(1, 4, 150).astype(float)
-    weighted = fit_curve(f, cut(s), weight=w)
-    repeated = fit_curve(np.repeat(f, w.astype(int)), cut(np.repeat(s, w.astype(int))))
+    weighted = gdp_curve(f, s, sample_weight=w)
+    repeated = gdp_curve(np.repeat(f, w.astype(int)), np.repeat(s, w.astype(int)))
     assert weighted.gdp == pytest.approx(repeated.gdp, abs=0.01)
     assert weighted.center == pytest.approx(repeated.center)
     assert weighted.n == 150
@@ -56,7 +53,7 @@ def test_integer_weights_are_repeated_rows() -> None:
 def test_many_rows_are_binned_and_the_answer_stays() -> None:
     generator = np.random.default_rng(3)
     s = generator.normal(size=20_000)
-    curve = fit_curve(np.tanh(s), cut(s))
+    curve = gdp_curve(np.tanh(s), s)
     assert len(curve.s) <= BINS
     truth = np.abs(np.tanh(s) - np.tanh(s).mean()).mean()
     assert curve.gdp == pytest.approx(truth, rel=0.01)
@@ -68,8 +65,8 @@ def test_units_change_nothing() -> None:
     generator = np.random.default_rng(4)
     s = generator.normal(size=300)
     f = generator.normal(size=300) + s
-    first = fit_curve(f, cut(s))
-    second = fit_curve(1e200 * f, cut(1e3 * s + 7))
+    first = gdp_curve(f, s)
+    second = gdp_curve(1e200 * f, 1e3 * s + 7)
     assert second.gdp / 1e200 == pytest.approx(first.gdp)
     assert second.gdp_low / 1e200 == pytest.approx(first.gdp_low)
     np.testing.assert_allclose(second.gap_high / 1e200, first.gap_high, rtol=1e-6, atol=1e-9)
@@ -78,28 +75,9 @@ def test_units_change_nothing() -> None:
 def test_residuals_are_measured_from_zero() -> None:
     generator = np.random.default_rng(5)
     s = generator.normal(size=500)
-    off = fit_curve(np.full(500, 0.3), cut(s), center=0.0)
+    off = Smoother(s).curve(np.full(500, 0.3), center=0.0)
     assert off.gdp == pytest.approx(0.3)
-    assert fit_curve(np.full(500, 0.3), cut(s)).gdp == pytest.approx(0.0, abs=1e-12)
-
-
-def test_where_the_gap_is_largest() -> None:
-    s = np.repeat(np.arange(100.0), 20)
-    f = np.where((s >= 60) & (s < 80), 1.0, 0.0) + 0.01 * np.random.default_rng(6).normal(size=2000)
-    region = fit_curve(f, cut(s)).largest()
-    assert 55 <= region.low <= 66
-    assert 74 <= region.high <= 84
-    assert region.rows == (np.floor(region.high) - np.ceil(region.low) + 1) * 20
-    assert region.share == pytest.approx(region.rows / 2000)
-    assert region.gap > 0.7
-
-
-def test_the_gap_below_is_a_quantile_over_people() -> None:
-    s = np.repeat([0.0, 1.0, 2.0], [5, 5, 90])
-    f = np.repeat([1.0, -1.0, 0.0], [5, 5, 90])
-    curve = fit_curve(f, cut(s))
-    assert curve.gap_below(0.9) == pytest.approx(0.0)
-    assert curve.gap_below(0.95) == pytest.approx(1.0)
+    assert gdp_curve(np.full(500, 0.3), s).gdp == pytest.approx(0.0, abs=1e-12)
 
 
 @pytest.mark.parametrize("law", ["ages", "Cauchy"])
@@ -120,24 +98,3 @@ def test_the_true_gdp_of_the_study() -> None:
         s = study.attribute(law, 400_000, generator)
         mean = study.conditional_mean(law, "slope", s)
         assert np.abs(mean - mean.mean()).mean() == pytest.approx(study.true_gdp(law, "slope"), rel=0.01)
-
-
-def test_groups_hide_a_wave() -> None:
-    s = np.linspace(0, 1, 4000)
-    f = np.cos(8 * np.pi * s)
-    curve = fit_curve(f, cut(s))
-    four = group_means(curve, 4)
-    assert four.groups == 4
-    assert four.difference < 0.05
-    assert four.inside > 1.8
-    assert four.hidden > 0.95
-    np.testing.assert_allclose(four.shares, 0.25, atol=0.01)
-    line = group_means(fit_curve(s, cut(s)), 2)
-    assert line.difference == pytest.approx(0.5, abs=0.01)
-    assert line.hidden == pytest.approx(0.25, abs=0.01)
-    assert line.gdp == pytest.approx(0.25, abs=0.01)
-
-
-def test_tied_values_make_fewer_groups() -> None:
-    s = np.repeat([0.0, 1.0, 2.0], [80, 10, 10])
-    assert group_means(fit_curve(s, cut(s)), 10).groups <= 3

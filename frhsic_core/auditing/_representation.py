@@ -6,6 +6,7 @@ variance, or in what a head makes of Z. The audit therefore measures Z in four d
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,33 +14,36 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from frhsic_core.arrays import ArrayLike, as_pair, as_tensor, require_same_rows
-from frhsic_core.audit.probes import linear_features, probe_r2, random_features
-from frhsic_core.conditional.gdp import gdp
+from frhsic_core.arrays import ArrayLike, as_pair, as_tensor, binary_scale, like_input, require_same_rows
+from frhsic_core.conditional import gdp
 from frhsic_core.joint.contraction import center, inverse_root, own_product, smallest_own
 from frhsic_core.joint.distance import distance_correlation
 from frhsic_core.kernels import Gaussian, default_kernel, median_bandwidth
 
 BANDWIDTHS = (0.5, 1.0, 2.0)
+RIDGES = (1e-6, 1e-3, 1e-1)  # of the probes, relative to the mean of the Gram matrix's diagonal
 
 
 @dataclass(frozen=True)
 class RepresentationAudit:
-    """The result of :func:`audit_representation`; tensors have the batch shape and are float64 on the CPU.
+    """The result of :func:`audit_representation`.
+
+    The numbers have the batch shape. They are tensors, float64 on the CPU, if the input had a tensor, and floats or
+    arrays otherwise.
 
     Attributes
     ----------
-    normalized_hsic : Tensor
+    normalized_hsic : float, array or Tensor
         ``(..., 3)``: normalized HSIC with σ_Z at each of ``bandwidths`` times the median distance.
-    floor : Tensor
+    floor : float, array or Tensor
         ``(..., 3)``: the mean of that number if the rows of S are shuffled, which is what independence would give.
-    distance_correlation : Tensor
+    distance_correlation : float, array or Tensor
         Squared, bias-corrected: about zero under independence.
-    linear_r2, nonlinear_r2 : Tensor
+    linear_r2, nonlinear_r2 : float, array or Tensor
         Cross-fitted R² of predicting S from Z; the largest over the attributes. Below zero: worse than the mean.
-    gdp : Tensor or None
+    gdp : float, array, Tensor or None
         GDP of the predictions, where they were given; the largest over the attributes.
-    each : dict of str to Tensor
+    each : dict
         ``linear_r2``, ``nonlinear_r2`` and ``gdp`` of every single attribute, ``(..., p)``.
     attributes : tuple of str
         Names of the attributes: the columns of a DataFrame, otherwise numbers.
@@ -49,13 +53,13 @@ class RepresentationAudit:
         Number of rows behind the kernel statistics; the probes and GDP use all rows.
     """
 
-    normalized_hsic: Tensor
-    floor: Tensor
-    distance_correlation: Tensor
-    linear_r2: Tensor
-    nonlinear_r2: Tensor
-    gdp: Tensor | None
-    each: dict[str, Tensor]
+    normalized_hsic: Any
+    floor: Any
+    distance_correlation: Any
+    linear_r2: Any
+    nonlinear_r2: Any
+    gdp: Any
+    each: dict[str, Any]
     attributes: tuple[str, ...]
     bandwidths: tuple[float, ...]
     rows: int
@@ -76,7 +80,7 @@ class RepresentationAudit:
         if len(self.attributes) > 1:
             for name, measured in self.each.items():
                 values |= {f"{name}[{which}]": measured[..., a] for a, which in enumerate(self.attributes)}
-        return {name: value.item() if value.ndim == 0 else value.tolist() for name, value in values.items()}
+        return {name: value.tolist() if hasattr(value, "tolist") else value for name, value in values.items()}
 
     def __str__(self) -> str:
         lines = []
@@ -98,14 +102,14 @@ def audit_representation(
     features: int = 300,
     folds: int = 5,
     max_rows: int = 2000,
-    chunk: int = 8,
+    chunk_size: int = 8,
     random_state: int = 0,
 ) -> RepresentationAudit:
     """Measure how strongly Z depends on S, with kernel statistics, probes and the predictions.
 
     Normalized HSIC at three bandwidths; the bias-corrected distance correlation; the cross-fitted R² of a linear ridge
     and of a ridge on random Fourier features; GDP. O(r²d) for r = ``max_rows`` and O(nF²) for F features, for each
-    model; models are taken ``chunk`` at a time.
+    model; models are taken ``chunk_size`` at a time.
 
     Parameters
     ----------
@@ -115,15 +119,15 @@ def audit_representation(
     s : array_like
         ``(n,)``, ``(n, p)`` for all models, or with the leading dimensions of ``z``. No attribute may be constant.
     predictions : array_like, optional
-        ``(..., n)``: probabilities (or real predictions) for GDP with sample weights and Silverman's bandwidth. With
-        several attributes the largest GDP is reported.
+        ``(..., n)``: probabilities (or real predictions) for :func:`~frhsic_core.gdp`. With several attributes the
+        largest GDP is reported.
     bandwidths : sequence of float
         Bandwidths of the kernel on Z, in units of the median distance of its rows. S has its default kernel.
     features, folds : int
         Number of random features, and of parts for cross-fitting.
     max_rows : int
         Number of evenly spaced rows for the statistics that need a Gram matrix.
-    chunk : int
+    chunk_size : int
         Number of models that are computed at a time.
     random_state : int
         Seed of the random features and the folds, the same for every model.
@@ -144,9 +148,10 @@ def audit_representation(
     """
     for other, name in ((z, "z"), (s, "s")):
         require_same_rows(other, predictions, names=(name, "predictions"))
-    given = s
+    given = (z, s, predictions)
+    names = _attribute_names(s)
     z, s = as_pair(z, s, min_rows=2 * folds)
-    names = _attribute_names(given, s.shape[-1])
+    names = names or tuple(map(str, range(s.shape[-1])))
     constant = (s == s[..., :1, :]).all(-2).reshape(-1, s.shape[-1]).any(0)
     if bool(constant.any()):
         which = names[int(constant.nonzero()[0])]
@@ -155,6 +160,7 @@ def audit_representation(
     s = s.to(z)
     batch = z.shape[:-2]
     n, d = z.shape[-2:]
+    own = s
     s = s.expand(*batch, *s.shape[-2:]).reshape(-1, n, s.shape[-1])
     z = z.reshape(-1, n, d)
     f = None
@@ -165,45 +171,42 @@ def audit_representation(
                 f"predictions has shape {tuple(f.shape)}: pass one number for each of the {n} rows. Of two class "
                 "probabilities pass the second, predict_proba(X)[:, 1]."
             )
-        f = (f.squeeze(-1) if f.ndim > len(batch) + 1 else f).expand(*batch, n).reshape(-1, n)
+        f = (f.squeeze(-1) if f.ndim > len(batch) + 1 else f).expand(*batch, n)
     keep = torch.linspace(0, n - 1, min(n, max_rows), device=z.device).round().long()
     parts: list[list[Tensor]] = []
-    for block in torch.arange(len(z)).split(chunk):
+    for block in torch.arange(len(z)).split(chunk_size):
         zb = z[block]
         sb = s[block]
         values = _kernel_statistics(zb[:, keep], sb[:, keep], tuple(bandwidths))
         values += [distance_correlation(zb[:, keep], sb[:, keep], squared=True, estimator="unbiased")]
-        values += [probe_r2(linear_features(zb), sb, folds=folds, seed=random_state, each=True)]
-        values += [
-            probe_r2(
-                random_features(zb, features=features, seed=random_state), sb, folds=folds, seed=random_state, each=True
-            )
-        ]
-        if f is not None:
-            values += [torch.stack([gdp(f[block], sb[..., a]) for a in range(sb.shape[-1])], dim=-1)]
+        for view in (linear_features(zb), random_features(zb, features=features, random_state=random_state)):
+            values += [probe_r2(view, sb, folds=folds, random_state=random_state, each=True)]
         parts.append([value.double().cpu() for value in values])
     joined = [torch.cat(column).reshape((*batch, *column[0].shape[1:])) for column in zip(*parts, strict=True)]
-    each = dict(zip(("linear_r2", "nonlinear_r2", "gdp"), joined[3:], strict=False))
+    each = dict(zip(("linear_r2", "nonlinear_r2"), joined[3:], strict=True))
+    if f is not None:
+        each["gdp"] = torch.stack([gdp(f, own[..., a]) for a in range(own.shape[-1])], dim=-1).double().cpu()
+    largest = {name: like_input(value.amax(-1), *given) for name, value in each.items()}
     return RepresentationAudit(
-        normalized_hsic=joined[0],
-        floor=joined[1],
-        distance_correlation=joined[2],
-        linear_r2=each["linear_r2"].amax(-1),
-        nonlinear_r2=each["nonlinear_r2"].amax(-1),
-        gdp=each["gdp"].amax(-1) if f is not None else None,
-        each=each,
+        normalized_hsic=like_input(joined[0], *given),
+        floor=like_input(joined[1], *given),
+        distance_correlation=like_input(joined[2], *given),
+        linear_r2=largest["linear_r2"],
+        nonlinear_r2=largest["nonlinear_r2"],
+        gdp=largest.get("gdp"),
+        each={name: like_input(value, *given) for name, value in each.items()},
         attributes=names,
         bandwidths=tuple(float(b) for b in bandwidths),
         rows=len(keep),
     )
 
 
-def _attribute_names(s: ArrayLike, attributes: int) -> tuple[str, ...]:
+def _attribute_names(s: ArrayLike) -> tuple[str, ...]:
     columns = getattr(s, "columns", None)
     if columns is not None:
         return tuple(map(str, columns))
     name = getattr(s, "name", None)
-    return (str(name),) if attributes == 1 and name is not None else tuple(map(str, range(attributes)))
+    return () if name is None else (str(name),)
 
 
 def _kernel_statistics(z: Tensor, s: Tensor, factors: tuple[float, ...]) -> list[Tensor]:
@@ -227,3 +230,105 @@ def _kernel_statistics(z: Tensor, s: Tensor, factors: tuple[float, ...]) -> list
 
 def _trace(gram: Tensor) -> Tensor:
     return gram.diagonal(dim1=-2, dim2=-1).sum(-1)
+
+
+def linear_features(z: Tensor) -> Tensor:
+    """Return Z ``(..., n, d)`` with mean zero and variance one per coordinate; constant coordinates become zero."""
+    z = z / binary_scale(z)
+    z = z - z.mean(-2, keepdim=True)
+    spread = z.square().mean(-2, keepdim=True).sqrt()
+    floor = 1e-9 * spread.amax(-1, keepdim=True)
+    return torch.where(spread > floor, z / torch.where(spread > floor, spread, 1.0), torch.zeros_like(z))
+
+
+def random_features(z: Tensor, *, features: int = 300, random_state: int = 0) -> Tensor:
+    """Return linear features, and random Fourier features cos(w·z/σ + b), of Z; ``(..., n, d + features)``.
+
+    Half of the random features use Z standardized by coordinate. The other half use whitened Z, in which a direction of
+    low variance counts as much as any other; a penalized encoder can hide there what a head amplifies later. σ is the
+    median distance.
+    """
+    linear = linear_features(z)
+    generator = torch.Generator().manual_seed(random_state)
+    parts = [linear]
+    for view in (linear, _whitened(linear)):
+        width = features // 2
+        directions = torch.randn(z.shape[-1], width, generator=generator, dtype=torch.float64).to(z)
+        phases = (2 * math.pi * torch.rand(width, generator=generator, dtype=torch.float64)).to(z)
+        sigma = median_bandwidth(view, check_finite=False)[..., None, None]
+        parts.append(torch.cos((view / sigma) @ directions + phases))
+    return torch.cat(parts, dim=-1)
+
+
+def _whitened(z: Tensor) -> Tensor:
+    """Return Z with variance one along every principal axis; axes below 1e-6 of the largest are left out.
+
+    The result is rotated back to the coordinates of Z: the sign of an eigenvector is the solver's choice, and the
+    random features of a sample should not depend on the machine.
+    """
+    covariance = z.mT @ z / z.shape[-2]
+    values, vectors = torch.linalg.eigh(covariance)
+    kept = values > 1e-6 * values[..., -1:].clamp_min(torch.finfo(z.dtype).tiny)
+    scale = torch.where(kept, values, torch.ones_like(values)).rsqrt() * kept
+    return ((z @ vectors) * scale.unsqueeze(-2)) @ vectors.mT
+
+
+def probe_r2(features: Tensor, s: Tensor, *, folds: int = 5, random_state: int = 0, each: bool = False) -> Tensor:
+    r"""Return the cross-fitted R² of a ridge regression of S on the features, the largest over the attributes.
+
+    .. math:: R^2 = 1 - \frac{\sum_i (s_i - \hat s_{-k(i)}(z_i))^2}{\sum_i (s_i - \bar s)^2}
+
+    Each row is predicted by a regression that did not see its fold; the ridge is the best of three. One Gram matrix for
+    each fold, the training one by subtraction: O(nF² + folds·F³).
+
+    Parameters
+    ----------
+    features : Tensor
+        ``(models, n, F)``.
+    s : Tensor
+        ``(models, n, p)``.
+    folds : int
+        Number of random parts of equal size.
+    random_state : int
+        Seed of the random parts.
+    each : bool
+        Return the R² of each attribute, ``(models, p)``.
+
+    Returns
+    -------
+    Tensor
+        ``(models,)``, the largest over the attributes; zero where an attribute is constant.
+
+    Examples
+    --------
+    >>> x = torch.linspace(-1, 1, 100, dtype=torch.float64).reshape(1, 100, 1)
+    >>> round(probe_r2(x, 3 * x + 1).item(), 4)
+    1.0
+    """
+    n = features.shape[-2]
+    if not 2 <= folds <= n // 2:
+        raise ValueError(f"folds is {folds} for {n} rows: use at least 2 folds of at least 2 rows each.")
+    order = torch.randperm(n, generator=torch.Generator().manual_seed(random_state)).to(features.device)
+    design = torch.cat([torch.ones_like(features[..., :1]), features], dim=-1)
+    s = s / binary_scale(s, dim=-2)  # R² has no units, but its sums of squares have
+    s = s - s.mean(-2, keepdim=True)
+    parts = [(design[:, rows], s[:, rows]) for rows in order.chunk(folds)]
+    grams = [x.mT @ x for x, _ in parts]
+    cross = [x.mT @ target for x, target in parts]
+    gram = sum(grams, torch.zeros_like(grams[0]))
+    moment = sum(cross, torch.zeros_like(cross[0]))
+    size = gram.diagonal(dim1=-2, dim2=-1).mean(-1)[:, None, None]
+    ridge = torch.eye(gram.shape[-1], dtype=gram.dtype, device=gram.device)
+    ridge[0, 0] = 1e-9  # the mean is not shrunk
+    best = None
+    for strength in RIDGES:
+        residual = torch.zeros_like(s[:, 0])
+        for (x, target), own_gram, own_cross in zip(parts, grams, cross, strict=True):
+            factor, _ = torch.linalg.cholesky_ex(gram - own_gram + strength * size * ridge)
+            coefficients = torch.cholesky_solve(moment - own_cross, factor)
+            residual = residual + (target - x @ coefficients).square().sum(-2)
+        total = s.square().sum(-2)
+        r2 = torch.where(total > 0, 1.0 - residual / torch.where(total > 0, total, 1.0), torch.zeros_like(total))
+        best = r2 if best is None else torch.maximum(best, r2)
+    assert best is not None
+    return best if each else best.amax(-1)
