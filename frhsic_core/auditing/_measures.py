@@ -187,7 +187,8 @@ def group_table(f: Array, s: Array, curve: Curve, groups: int, *, weight: Array 
         order = np.argsort(s)
         below = np.cumsum(w[order])
         edges = s[order][np.searchsorted(below, inner * below[-1])]
-    _, group = np.unique(np.searchsorted(np.unique(edges), s, side="left"), return_inverse=True)
+    edges = np.unique(edges[edges > s.min()])
+    _, group = np.unique(np.searchsorted(edges, s, side="left"), return_inverse=True)
     count = int(group.max()) + 1
     mass = np.bincount(group, w)
     share = mass / mass.sum()

@@ -342,6 +342,11 @@ class Verdict:
             return "below"
         return "above" if self.low > self.threshold.value else "inconclusive"
 
+    @property
+    def status(self) -> int:
+        """The exit status of the command: 0 below, 1 above, 3 inconclusive."""
+        return STATUS[self.outcome]
+
     def __str__(self) -> str:
         from frhsic_core.auditing._sentences import number, short
 
@@ -395,5 +400,5 @@ def decide(audit: Audit, thresholds: Iterable[Threshold]) -> list[Verdict]:
 
 def exit_status(verdicts: Iterable[Verdict]) -> int:
     """Return 1 if a number is above its threshold, 3 if one is inconclusive, 0 otherwise."""
-    outcomes = {verdict.outcome for verdict in verdicts}
-    return next((STATUS[outcome] for outcome in ("above", "inconclusive") if outcome in outcomes), 0)
+    statuses = {verdict.status for verdict in verdicts}
+    return next((status for status in (1, 3) if status in statuses), 0)

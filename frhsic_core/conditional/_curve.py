@@ -28,6 +28,7 @@ BINS = 256
 LEVELS = 20  # an attribute with at most this many distinct values is not smoothed
 TRIM = 0.01  # the band covers the values of S between the quantiles TRIM and 1 − TRIM
 DRAWS = 2000
+_CHANCE = 200  # draws of a flat curve
 # Bandwidths in units of the central part of S, from its quantile .05 to .95.
 _BANDWIDTHS = (0.03, 0.05, 0.075, 0.11, 0.17, 0.25, 0.4, 0.6, 1.0, 1.6, 3.0)
 # The curve is fitted at this multiple of the best bandwidth: the score is flat, and its minimum is often far to the
@@ -67,7 +68,7 @@ class Curve:
     gdp, gdp_low, gdp_high : float
         E_S|E[f | S] − center| and its interval.
     floor : float
-        The mean of the GDP estimate if the curve were flat: what chance alone gives.
+        The mean of the GDP estimate if the curve were flat, which chooses its bandwidth too: what chance alone gives.
     explained : float
         Share of the variance of f that the curve explains.
     alpha : float
@@ -180,23 +181,34 @@ class Smoother:
         means = self._sum(self.weight * f) / self.mass
         return means, self._sum(self.weight * (f - means[self.index]) ** 2) / self.mass.sum()
 
-    def _bandwidth(self, means: Array, within: float) -> float:
-        """Return half of the bandwidth with the least cross-validation score of a local linear fit."""
+    def _bandwidth(self, means: Array, within: float) -> Array:
+        """Return half of the bandwidth with the least cross-validation score of a local linear fit, of ``(..., m)``."""
         rows = self.effective.sum()
-        best = (np.inf, _BANDWIDTHS[-1])
+        scores = []
         for bandwidth in _BANDWIDTHS:
             fit = self._matrix(bandwidth, 1)
-            residual = within + float(self.share @ (means - fit @ means) ** 2)
-            score = residual / max(1.0 - float(np.trace(fit)) / rows, 1e-3) ** 2
-            best = min(best, (score, bandwidth))
-        return min(_UNDERSMOOTH * best[1], _widest(rows))
+            residual = within + (means - means @ fit.T) ** 2 @ self.share
+            scores.append(residual / max(1.0 - float(np.trace(fit)) / rows, 1e-3) ** 2)
+        best = np.array(_BANDWIDTHS)[np.argmin(scores, axis=0)]
+        return np.minimum(_UNDERSMOOTH * best, _widest(rows))
 
     def _fit(self, means: Array, within: float) -> tuple[float, Array]:
         """Return the bandwidth, and the matrix that maps the means of the bins to the curve."""
         if not self.smooth:
             return 0.0, np.eye(len(means))
-        bandwidth = self._bandwidth(means, within)
+        bandwidth = float(self._bandwidth(means, within))
         return bandwidth, self._matrix(bandwidth, 2)
+
+    def _by_chance(self, error: Array, within: float, center: float | None, generator: np.random.Generator) -> float:
+        """Return the mean GDP of flat curves with these standard errors of the bins, each with its own bandwidth."""
+        noise = generator.standard_normal((_CHANCE, len(error))) * error
+        fitted = noise.copy()
+        if self.smooth:
+            chosen = self._bandwidth(noise, within)
+            for bandwidth in np.unique(chosen):
+                fitted[chosen == bandwidth] = noise[chosen == bandwidth] @ self._matrix(float(bandwidth), 2).T
+        middle = (noise @ self.share)[:, None] if center is None else 0.0
+        return float((np.abs(fitted - middle) @ self.share).mean())
 
     def gdp(self, f: Array, *, center: float | None = None) -> tuple[float, Array]:
         """Return GDP of one column of scores, and its gradient in the scores at a fixed bandwidth."""
@@ -284,7 +296,7 @@ class Smoother:
             gdp=gdp * unit,
             gdp_low=max(0.0, gdp - float(np.quantile(above, 1.0 - 0.5 * alpha))) * unit,
             gdp_high=max(gdp, gdp - float(np.quantile(below, 0.5 * alpha))) * unit,
-            floor=float((np.abs(process_gap) @ share).mean()) * unit,
+            floor=self._by_chance(error, within, center, generator) * unit,
             explained=float(share @ (fitted - overall) ** 2) / total if total > 0 else 0.0,
             alpha=alpha,
             n=len(f),

@@ -267,6 +267,15 @@ def test_the_authors_estimator_equals_the_loop_with_its_constant(generator):
             assert gdp(y, s, estimator="authors").item() == found
 
 
+def test_the_authors_constant_counts_the_rows_kept(generator):
+    y, s = sample(generator, 40)
+    s = torch.cat([0.1 * s, 2.0 + s])  # the constant counts in the hole
+    y = torch.cat([y, y + 1.0])
+    keep = torch.arange(80) % 4 != 0
+    found = gdp(y, s, estimator="authors", mask=keep)
+    torch.testing.assert_close(found, gdp(y[keep], s[keep], estimator="authors"), rtol=1e-11, atol=0.0)
+
+
 def test_several_attributes_have_product_weights(generator):
     s = torch.randn(20, 2, generator=generator, dtype=torch.float64)
     y = torch.randn(20, generator=generator, dtype=torch.float64)

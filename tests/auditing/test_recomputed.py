@@ -1,0 +1,190 @@
+"""Every number of a report, recomputed by code that shares nothing with the library, on several tables."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from scipy.spatial.distance import pdist, squareform
+
+from frhsic_core import audit, gdp
+from frhsic_core.auditing._sentences import number
+
+NAMES = ("ages", "incomes", "five values", "weighted", "many values")
+
+
+def table(name: str) -> pd.DataFrame:
+    generator = np.random.default_rng(NAMES.index(name))
+    n = 250  # every value has a bin of its own
+    s = {
+        "incomes": np.exp(generator.normal(10, 1, n)).round(2),
+        "five values": generator.integers(1, 6, n).astype(float),
+        "many values": generator.normal(size=n),
+    }.get(name, np.round(generator.gamma(6, 5, n) + 17))
+    rank = stats.rankdata(s) / n
+    p = np.clip(0.3 + 0.3 * np.sin(3 * rank) * rank + 0.15 * generator.normal(size=n), 0.01, 0.99)
+    weight = generator.uniform(0.2, 3.0, n) if name == "weighted" else np.ones(n)
+    return pd.DataFrame({"p": p, "s": s, "y": (generator.random(n) < p).astype(int), "w": weight})
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def case(request: pytest.FixtureRequest):
+    data = table(request.param)
+    weight = data["w"] if request.param == "weighted" else None
+    return data, audit(data["p"], sensitive_features=data["s"], y_true=data["y"], sample_weight=weight)
+
+
+def curve_by_hand(f: np.ndarray, s: np.ndarray, w: np.ndarray, bandwidth: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the local quadratic fit at every distinct value, one weighted least squares problem at a time."""
+    values = np.unique(s)
+    mass = np.array([w[s == v].sum() for v in values])
+    means = np.array([np.average(f[s == v], weights=w[s == v]) for v in values])
+    if bandwidth == 0.0:
+        return mass, means
+    rows = np.array([w[s == v].sum() ** 2 / (w[s == v] ** 2).sum() for v in values])
+    low, middle, high = np.quantile(s, [0.1, 0.5, 0.9])
+    t = np.arcsinh((values - middle) / (high - low))
+    below = np.cumsum(mass) / mass.sum() - 0.5 * mass / mass.sum()
+    central = np.interp(0.95, below, t) - np.interp(0.05, below, t)
+    needed = min(max(30, 0.02 * rows.sum()), 0.5 * rows.sum())
+    fitted = []
+    for k in range(len(values)):
+        distance = np.abs(t - t[k])
+        order = np.argsort(distance, kind="stable")
+        held, count = 0.0, 0
+        while count < len(order) and held + rows[order[count]] < needed:
+            held += rows[order[count]]
+            count += 1
+        reach = 1.1 * distance[order[min(max(count, 6), len(order) - 1)]]
+        width = max(bandwidth * central, reach)
+        root = np.sqrt(np.maximum(0.0, 1 - (distance / width) ** 2) * mass)
+        design = np.vander((t - t[k]) / width, 3)
+        fitted.append(np.linalg.lstsq(root[:, None] * design, root * means, rcond=None)[0][-1])
+    return mass, np.array(fitted)
+
+
+def check_curve(curve, f: np.ndarray, s: np.ndarray, w: np.ndarray, center: float | None = None) -> None:
+    mass, fitted = curve_by_hand(f, s, w, curve.bandwidth)
+    share = mass / mass.sum()
+    middle = np.average(f, weights=w) if center is None else center
+    np.testing.assert_allclose(curve.s, np.unique(s))
+    np.testing.assert_allclose(curve.mean, fitted, atol=2e-6)
+    assert curve.center == pytest.approx(middle)
+    assert curve.gdp == pytest.approx(share @ np.abs(fitted - middle), abs=2e-6)
+    assert curve.gdp_low <= curve.gdp <= curve.gdp_high
+    assert curve.rows.tolist() == [(s == v).sum() for v in np.unique(s)]
+    assert curve.n == len(f)
+
+
+def test_the_curves_and_gdp(case) -> None:
+    data, found = case
+    f, s, w, y = (data[name].to_numpy(float) for name in ("p", "s", "w", "y"))
+    attribute = found["s"]
+    check_curve(attribute.curve, f, s, w)
+    check_curve(attribute.labels["equal_opportunity"], f[y == 1], s[y == 1], w[y == 1])
+    check_curve(attribute.labels["label_0"], f[y == 0], s[y == 0], w[y == 0])
+    check_curve(attribute.labels["calibration"], y - f, s, w, center=0.0)
+    odds = [attribute.labels[key].gdp for key in ("equal_opportunity", "label_0")]
+    assert attribute.measure("equalized_odds").value == max(odds)
+
+
+def test_the_groups_are_those_of_pandas(case) -> None:
+    data, found = case
+    overall = np.average(data["p"], weights=data["w"])
+    for groups, asked in zip(found["s"].groups, (2, 4, 10), strict=True):
+        if (data["w"] == 1).all():
+            codes = pd.qcut(data["s"], asked, labels=False, duplicates="drop")
+        else:
+            order = data.sort_values("s")
+            edges = [order["s"][(order["w"].cumsum() >= order["w"].sum() * k / asked)].iloc[0] for k in range(1, asked)]
+            edges = [edge for edge in edges if edge > data["s"].min()]
+            codes = data["s"].map(lambda value: sum(value > edge for edge in sorted(set(edges))))  # noqa: B023
+        parts = [part for _, part in data.groupby(codes.to_numpy())]
+        assert groups.groups == len(parts)
+        means = [np.average(part["p"], weights=part["w"]) for part in parts]
+        np.testing.assert_allclose(groups.means, means)
+        assert groups.rows.tolist() == [len(part) for part in parts]
+        assert groups.first.tolist() == [part["s"].min() for part in parts]
+        assert groups.last.tolist() == [part["s"].max() for part in parts]
+        assert groups.difference == pytest.approx(max(means) - min(means))
+        share = [part["w"].sum() / data["w"].sum() for part in parts]
+        assert groups.gdp == pytest.approx(sum(q * abs(m - overall) for q, m in zip(share, means, strict=True)))
+        if (data["w"] == 1).all():
+            for k, part in enumerate(parts):
+                low, high = stats.t.interval(0.95, len(part) - 1, part["p"].mean(), stats.sem(part["p"]))
+                assert (groups.low[k], groups.high[k]) == (pytest.approx(low), pytest.approx(high))
+
+
+def test_the_report_shows_the_groups_of_the_scores(case) -> None:
+    _, found = case
+    groups = found["s"].groups[1]
+    page = re.sub(r"<[^>]+>", " ", found.to_html())
+    for k in range(groups.groups):
+        shown = f"{groups.rows[k]:,.0f} {number(groups.means[k])} {number(groups.low[k])} to {number(groups.high[k])}"
+        assert shown in " ".join(page.split())
+    sentence = next((said for said in found.sentences if said.startswith("A table with")), None)
+    table_of = next(one for one in found["s"].groups if one.groups >= 3)
+    assert sentence is None or f"largest difference of {number(table_of.difference)} between" in sentence
+
+
+def test_what_is_said_about_people(case) -> None:
+    """The gap of nine people in ten, and the people around the largest gap."""
+    data, found = case
+    curve = found["s"].curve
+    gap = dict(zip(curve.s, np.abs(curve.gap), strict=True))
+    people = data.assign(gap=data["s"].map(gap)).sort_values("gap")
+    reached = people["w"].cumsum() / people["w"].sum() >= 0.9 - 1e-12
+    assert f"is at most {number(people['gap'][reached].iloc[0])}" in str(found)
+    said = next((said for said in found.sentences if said.startswith("The gap is largest")), None)
+    if said is not None:
+        entry = found.as_dict()["attributes"][0]["curve"]["largest"]
+        there = data["s"].between(entry["low"] - 1e-9, entry["high"] + 1e-9)
+        assert f"{there.sum():,} people" in said
+        assert entry["share"] == pytest.approx(data["w"][there].sum() / data["w"].sum())
+
+
+def test_label_curves_show_what_chance_gives(case) -> None:
+    _, found = case
+    for said in found.sentences:
+        if said.startswith("Among the"):
+            label = "equal_opportunity" if "label 1" in said else "label_0"
+            curve = found["s"].labels[label]
+            assert f"chance alone gives about {number(curve.floor)}" in said
+            assert f"{curve.n:,} people" in said
+            flat = bool(((curve.gap_low <= 0) & (curve.gap_high >= 0))[curve.inside].all())
+            assert ("not distinguishable from chance" in said) == flat
+
+
+def test_the_chance_level_is_that_of_shuffled_scores() -> None:
+    data = table("ages")
+    found = audit(data["p"], sensitive_features=data["s"])
+    generator = np.random.default_rng(0)
+    noise = data["p"].to_numpy() - pd.Series(found.curve.mean, index=found.curve.s)[data["s"]].to_numpy()
+    shuffled = [gdp(generator.permutation(noise), data["s"]) for _ in range(200)]
+    assert found.floor == pytest.approx(np.mean(shuffled), rel=0.25)
+
+
+def test_the_effect_sizes(case) -> None:
+    data, found = case
+    if (data["w"] != 1).any():
+        return  # a weighted audit measures them on a random part of the rows
+    f, s = data["p"].to_numpy(), data["s"].to_numpy()
+    a, b = (squareform(pdist(x[:, None])) for x in (f, s))
+    centered = [x - x.mean(0) - x.mean(1)[:, None] + x.mean() for x in (a, b)]
+    covariance, *own = [(x * y).mean() for x, y in ((centered[0], centered[1]), (centered[0],) * 2, (centered[1],) * 2)]
+    effects = found["s"].effects
+    assert effects["distance_correlation"].value == pytest.approx(np.sqrt(covariance / np.sqrt(own[0] * own[1])))
+    grams = []
+    for distances in (a, b):
+        off = np.sort(distances[np.triu_indices(len(f), 1)])
+        sigma = off[(len(off) - 1) // 2] or off.mean()
+        gram = np.exp(-0.5 * (distances / sigma) ** 2)
+        grams.append(gram - gram.mean(0) - gram.mean(1)[:, None] + gram.mean())
+    value = (grams[0] * grams[1]).sum() / np.sqrt((grams[0] ** 2).sum() * (grams[1] ** 2).sum())
+    assert effects["normalized_hsic"].value == pytest.approx(value, rel=1e-6)
+    assert effects["normalized_hsic"].floor == pytest.approx(
+        np.trace(grams[0]) * np.trace(grams[1]) / 249 / np.sqrt((grams[0] ** 2).sum() * (grams[1] ** 2).sum())
+    )
