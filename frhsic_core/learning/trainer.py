@@ -42,7 +42,7 @@ class Trainer:
         :class:`~frhsic_core.learning.data.TrainingData` as ``x`` is used without further checks; it also holds y, s,
         the weights, the task, the dtype and the device.
     penalty : str or Penalty
-        Key of a method (``unfair frhsic frem reg_gdp adv mmd_binned laftr dcor``) with the settings of ``protocol``, or
+        Key of a method, a row of ``frhsic_core.registry.METHODS``, with the settings of ``protocol``; or
         a penalty, which is copied.
     lam : float or sequence of float
         λ ≥ 0, one value for all models or one for each model.

@@ -260,7 +260,6 @@ def test_weights_that_cannot_be_used(toy: Any, wrong: np.ndarray) -> None:
         ({"penalty_settings": "positives"}, ValueError, "penalty_settings is 'positives': give a dictionary"),
         ({"selection": "tradeoff"}, ValueError, "selection is 'tradeoff'"),
         ({"selection": {"lambdas": [0.0]}}, ValueError, r"\['lambdas'\]: choose from lams"),
-        ({"protocol": "mine"}, ValueError, "protocol is 'mine'"),
     ],
 )
 def test_bad_input_is_named(toy: Any, change: dict[str, Any], error: type[Exception], text: str) -> None:

@@ -28,12 +28,11 @@ pytestmark = [
 QUICK = {"widths": (8, 3), "epochs": 4, "batch_size": 64, "device": "cpu", "random_state": 0}
 
 
-@pytest.mark.parametrize("protocol", ["recommended", "text"])
-def test_save_and_load(toy: Any, tmp_path: Path, protocol: str) -> None:
+def test_save_and_load(toy: Any, tmp_path: Path) -> None:
     X, y, s = toy
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     selection = {"lams": (0.0, 1.0), "n_permutations": 19}
-    model = FairClassifier("auto", selection=selection, protocol=protocol, **QUICK)
+    model = FairClassifier("auto", selection=selection, **QUICK)
     model.fit(frame, y, sensitive_features=s).save(tmp_path / "model.pt")
     loaded = FairClassifier.load(tmp_path / "model.pt")
     np.testing.assert_array_equal(loaded.predict_proba(frame), model.predict_proba(frame))

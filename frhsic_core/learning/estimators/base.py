@@ -46,7 +46,7 @@ from frhsic_core.learning.estimators.warnings import (
 )
 from frhsic_core.learning.history import progress_bar
 from frhsic_core.learning.penalties import Penalty
-from frhsic_core.learning.protocols import architecture, make_penalty
+from frhsic_core.learning.protocols import make_penalty
 from frhsic_core.learning.selection import LambdaPath, LambdaSelection, select_lambda
 from frhsic_core.learning.stack import ModelStack, TrainedStack
 from frhsic_core.learning.threads import cpu_threads
@@ -74,7 +74,6 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         lam: float | str = 1.0,
         *,
         method: str = "frhsic",
-        protocol: str = "recommended",
         penalty_settings: dict[str, Any] | None = None,
         epochs: int | str = "auto",
         batch_size: int = 256,
@@ -88,7 +87,6 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     ) -> None:
         self.lam = lam
         self.method = method
-        self.protocol = protocol
         self.penalty_settings = penalty_settings
         self.epochs = epochs
         self.batch_size = batch_size
@@ -171,7 +169,6 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """Return a trained stack, the index of the wanted model in it, and how λ was chosen (if it was)."""
         dtype = DTYPES[self.dtype]
         settings: dict[str, Any] = {
-            "protocol": self.protocol,
             "epochs": epochs,
             "batch_size": int(self.batch_size),
             "learning_rate": self.learning_rate,
@@ -240,7 +237,7 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     def _penalty(self, added: dict[str, Any]) -> Penalty:
         """Return the penalty; ``added`` are settings that the data imply, unless the user has set them."""
-        return make_penalty(self.method, protocol=self.protocol, **(added | dict(self.penalty_settings or {})))
+        return make_penalty(self.method, **(added | dict(self.penalty_settings or {})))
 
     # Using ------------------------------------------------------------------------------------------------------------
 
@@ -272,8 +269,7 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def _networks(self) -> tuple[nn.Sequential, nn.Linear]:
         """Return encoder and head without weights, float64."""
         n_features = len(self.offset_)
-        shape = architecture(self.protocol)
-        stack = ModelStack(1, n_features, widths=tuple(self.widths), dtype=torch.float64, **shape)
+        stack = ModelStack(1, n_features, widths=tuple(self.widths), dtype=torch.float64)
         return stack.encoder.lone(0), stack.head.lone(0)
 
     @property

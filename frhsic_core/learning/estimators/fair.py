@@ -54,9 +54,7 @@ class FairClassifier(ClassifierMixin, _WithPositiveClass):
         the samples of this class only. The default is the last class of an ordered categorical, and otherwise the last
         label in sorted order: 1 for 0 and 1, but "declined" for "approved" and "declined". Set it if labels are text.
     method : str, default "frhsic"
-        ``frhsic``, ``frem``, ``reg_gdp``, ``adv``, ``mmd_binned``, ``laftr``, ``dcor`` or ``unfair``.
-    protocol : {"recommended", "text", "reference"}, default "recommended"
-        Settings of the method; see :mod:`frhsic_core.learning.protocols`.
+        A key of ``frhsic_core.registry.METHODS``: ``"unfair"``, FRHSIC or one of its rivals.
     penalty_settings : dict, optional
         Single settings of the penalty, such as ``{"condition": "positives"}`` for equal opportunity,
         ``{"condition": "labels"}`` for equalized odds, ``{"attributes": "sum"}`` for several attributes, or
@@ -126,7 +124,6 @@ class FairClassifier(ClassifierMixin, _WithPositiveClass):
         *,
         positive_class: Any = None,
         method: str = "frhsic",
-        protocol: str = "recommended",
         penalty_settings: dict[str, Any] | None = None,
         epochs: int | str = "auto",
         batch_size: int = 256,
@@ -140,7 +137,7 @@ class FairClassifier(ClassifierMixin, _WithPositiveClass):
     ) -> None:
         # scikit-learn reads the parameters from this signature, so the base class cannot provide it.
         super().__init__(
-            lam, method=method, protocol=protocol, penalty_settings=penalty_settings, epochs=epochs,
+            lam, method=method, penalty_settings=penalty_settings, epochs=epochs,
             batch_size=batch_size, learning_rate=learning_rate, widths=widths, random_state=random_state,
             device=device, dtype=dtype, selection=selection, verbose=verbose,
         )  # fmt: skip
@@ -283,7 +280,6 @@ class FairEncoder(_WithPositiveClass):
         task: str = "auto",
         positive_class: Any = None,
         method: str = "frhsic",
-        protocol: str = "recommended",
         penalty_settings: dict[str, Any] | None = None,
         epochs: int | str = "auto",
         batch_size: int = 256,
@@ -297,7 +293,7 @@ class FairEncoder(_WithPositiveClass):
     ) -> None:
         # scikit-learn reads the parameters from this signature, so the base class cannot provide it.
         super().__init__(
-            lam, method=method, protocol=protocol, penalty_settings=penalty_settings, epochs=epochs,
+            lam, method=method, penalty_settings=penalty_settings, epochs=epochs,
             batch_size=batch_size, learning_rate=learning_rate, widths=widths, random_state=random_state,
             device=device, dtype=dtype, selection=selection, verbose=verbose,
         )  # fmt: skip

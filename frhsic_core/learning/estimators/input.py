@@ -285,7 +285,7 @@ def check_parameters(model: Any) -> None:
             f"penalty_settings is {settings!r}: give a dictionary, such as {{'condition': 'positives'}}, or None."
         )
     # A model without a penalty may share the settings of the models that it is compared with.
-    make_penalty(model.method, protocol=model.protocol, **(settings or {} if model.method != "unfair" else {}))
+    make_penalty(model.method, **(settings or {} if model.method != "unfair" else {}))
     LambdaSelection.of(model.selection)
 
 
