@@ -9,6 +9,7 @@ from typing import Any, Self, cast
 import numpy as np
 import pandas as pd
 import torch
+from scipy.optimize import brentq
 from scipy.special import expit, logit
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor, RandomForestRegressor
@@ -118,8 +119,8 @@ class Adjustment:
         if self.method == "rank":
             self._fit_ranks(score - phi @ self.beta, frame)
             if self.classifier:
-                mapped = self._mapped(score, frame, phi)
-                self.constant = float(flat_offset_to(mapped, expit(score).mean()))
+                mapped, mean = self._mapped(score, frame, phi), expit(score).mean()
+                self.constant = float(brentq(lambda c: expit(mapped + c).mean() - mean, -4 * _LOGIT, 4 * _LOGIT))
         return self
 
     def __call__(self, score: np.ndarray, phi: np.ndarray, frame: pd.DataFrame | None) -> np.ndarray:
@@ -228,15 +229,6 @@ class AttributeGuess:
     @staticmethod
     def _columns(values: np.ndarray) -> np.ndarray:
         return values.reshape(len(values), -1)
-
-
-def flat_offset_to(score: np.ndarray, mean: float) -> float:
-    """Return the constant c for which the mean of σ(score + c) is ``mean``, by bisection."""
-    low, high = -2 * _LOGIT, 2 * _LOGIT
-    for _ in range(80):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if expit(score + middle).mean() < mean else (low, middle)
-    return 0.5 * (low + high)
 
 
 class _Adjusted(BaseEstimator):

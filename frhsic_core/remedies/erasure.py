@@ -187,7 +187,8 @@ class AttributeEraser(_Remedy):
     basis : {"linear", "spline", "bins", "fourier"}
         The functions φ. Categorical attributes become indicators in each of them.
     strength : float
-        0 leaves X unchanged, 1 removes everything.
+        0 leaves X unchanged, 1 removes everything. A learner can undo a strength below 1, because the map is then
+        invertible: to give up less score, blend the predictions with and without the eraser.
     n_basis : int
         Number of functions for each numeric attribute.
     min_correlation : float or "auto"
