@@ -8,10 +8,15 @@ everything else becomes float64. A statistic is computed in this dtype and retur
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import math
+import os
+import sys
 import warnings
+from collections.abc import Callable
 from numbers import Integral
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -19,6 +24,8 @@ from torch import Tensor
 
 ArrayLike = Any  # tensor, NumPy array, pandas Series or DataFrame, or nested sequence of numbers
 RandomState = Any  # None, a whole number, numpy.random.Generator or RandomState, or torch.Generator
+_LIBRARY = os.path.dirname(__file__) + os.sep
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class RowLabelWarning(UserWarning):
@@ -67,6 +74,37 @@ def fix_signs(vectors: Tensor) -> Tensor:
     size = vectors.abs()
     first = (size >= (1.0 - 1e-6) * size.amax(-2, keepdim=True)).int().argmax(-2, keepdim=True)
     return torch.where(vectors.gather(-2, first) < 0, -vectors, vectors)
+
+
+def same_kind(function: Function) -> Function:
+    """Make a statistic return floats and NumPy arrays, unless one of its samples is a tensor.
+
+    The samples are the positional arguments. Tensors without a batch dimension become floats, and those inside a named
+    tuple or a dataclass are converted one by one.
+
+    Examples
+    --------
+    >>> double = same_kind(lambda x: 2 * as_tensor(x).sum())
+    >>> double([1, 2]), double(torch.ones(3))
+    (6.0, tensor(6.))
+    """
+
+    @functools.wraps(function)
+    def public(*args: Any, **options: Any) -> Any:
+        result = function(*args, **options)
+        samples = (*args, *(options[name] for name in ("z", "s", "x") if name in options))
+        return result if any(isinstance(sample, Tensor) for sample in samples) else _plain(result)
+
+    return public  # type: ignore[return-value]
+
+
+def _plain(result: Any) -> Any:
+    if isinstance(result, Tensor):
+        return result.item() if result.ndim == 0 else result.detach().cpu().numpy()
+    if dataclasses.is_dataclass(result):
+        values = {field.name: getattr(result, field.name) for field in dataclasses.fields(result)}
+        return dataclasses.replace(result, **{name: _plain(value) for name, value in values.items()})  # type: ignore[type-var]
+    return result
 
 
 def as_tensor(x: ArrayLike, *, name: str = "x") -> Tensor:
@@ -264,7 +302,7 @@ def as_pair(
     return z, s
 
 
-def require_same_rows(a: ArrayLike, b: ArrayLike, *, names: tuple[str, str], stacklevel: int = 3) -> None:
+def require_same_rows(a: ArrayLike, b: ArrayLike, *, names: tuple[str, str]) -> None:
     """Raise an error if two pandas objects have the same row labels in another order; warn if the labels differ.
 
     Rows are matched by position, but pandas users expect them to be matched by label. Only two arguments that both have
@@ -276,8 +314,6 @@ def require_same_rows(a: ArrayLike, b: ArrayLike, *, names: tuple[str, str], sta
         Any two arguments; only Series and DataFrames are checked.
     names : tuple of str
         Names of the arguments in messages.
-    stacklevel : int
-        Stack level of the warning.
 
     Examples
     --------
@@ -303,8 +339,18 @@ by position: bring them into one order, s.loc[z.index], or pass .to_numpy() wher
         f"{names[0]} and {names[1]} have different row labels ({where}: {shown}) and are matched by position: if that "
         "is right, pass .to_numpy(); if not, select the same rows of both.",
         RowLabelWarning,
-        stacklevel=stacklevel + 1,
+        stacklevel=_callers_level(),
     )
+
+
+def _callers_level() -> int:
+    """Return the stack level, from a function of this module, of the first line outside the library."""
+    level = 1
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_LIBRARY):
+        frame = frame.f_back
+        level += 1
+    return level
 
 
 def _label(value: Any) -> str:
@@ -335,3 +381,55 @@ def as_weights(weights: ArrayLike, z: Tensor, *, name: str = "sample_weight") ->
     if bool((total == 0).any()):
         raise ValueError(f"{name} sums to zero: at least one row needs a positive weight.")
     return w / total
+
+
+def read_mixed(s: ArrayLike, *, name: str = "s") -> tuple[ArrayLike, tuple[int, ...]]:
+    """Return ``s`` with its categorical columns as codes, and the places of these columns.
+
+    A column of text, categories or other objects is categorical. Numbers, booleans, dates and tensors are returned as
+    they are.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table, places = read_mixed(pd.DataFrame({"age": [30, 40], "sex": ["f", "m"]}))
+    >>> table.to_numpy().tolist(), places
+    ([[30.0, 0.0], [40.0, 1.0]], (1,))
+    """
+    if isinstance(s, Tensor) or (isinstance(s, np.ndarray) and s.dtype.kind not in "OUS"):
+        return s, ()
+    import pandas as pd
+
+    if not hasattr(s, "iloc"):
+        array = np.asarray(s)
+        if array.dtype.kind not in "OUS" or array.ndim not in (1, 2):
+            return s, ()
+        table = pd.DataFrame(array).infer_objects()
+    else:
+        table = s.to_frame() if s.ndim == 1 else s
+    places = tuple(i for i in range(table.shape[1]) if _is_categorical(table.iloc[:, i]))
+    if not places:
+        return s, ()
+    columns = [_codes(table.iloc[:, i], name) if i in places else table.iloc[:, i] for i in range(table.shape[1])]
+    coded = pd.concat([pd.Series(column, index=table.index).astype(np.float64) for column in columns], axis=1)
+    return coded if hasattr(s, "iloc") else coded.to_numpy(), places
+
+
+def _is_categorical(column: Any) -> bool:
+    import pandas as pd
+
+    types = pd.api.types
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return True
+    if types.is_numeric_dtype(column) or types.is_datetime64_any_dtype(column) or types.is_timedelta64_dtype(column):
+        return False
+    return bool(pd.to_numeric(column, errors="coerce").isna().any())  # numbers that are stored as objects stay numbers
+
+
+def _codes(column: Any, name: str) -> np.ndarray:
+    import pandas as pd
+
+    codes, _ = pd.factorize(column, sort=False)
+    if (codes < 0).any():
+        raise ValueError(f"{name} has {int((codes < 0).sum())} missing values: drop those rows or name a category.")
+    return codes.astype(np.float64)

@@ -10,13 +10,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
+from scipy.spatial.distance import pdist
 from torch import Tensor
 
-from frhsic_core.arrays import ArrayLike, RandomState, as_generator, as_sample, as_tensor, binary_scale
+from frhsic_core.arrays import ArrayLike, RandomState, as_generator, as_sample, as_tensor, binary_scale, same_kind
+from frhsic_core.choices import one_of
 from frhsic_core.memory import require_memory
+
+_MEDIAN_ADVICE = "Pass a kernel with a bandwidth, a smaller max_points or fewer batch elements."
 
 
 def squared_distances(x: Tensor, y: Tensor | None = None) -> Tensor:
@@ -53,6 +59,7 @@ def euclidean_distances(x: Tensor, y: Tensor | None = None) -> Tensor:
     return torch.cdist(x / unit, y / unit, compute_mode="donot_use_mm_for_euclid_dist") * unit
 
 
+@same_kind
 def median_bandwidth(
     x: ArrayLike,
     *,
@@ -68,14 +75,15 @@ def median_bandwidth(
     paper's released code. When more than half of the pairs coincide (an attribute with few values) the median is zero,
     and the mean of the distances is used instead. A constant sample gives one (more if its values are above 1e7, or 1e3
     in float32); every kernel matrix is then constant and HSIC is zero. Multiplying ``x`` by a power of two multiplies
-    the result by it, at every magnitude. The result carries no gradient. O(min(n, max_points)²·d) time.
+    the result by it, at every magnitude. The result carries no gradient. O(min(n, max_points)²·d) time; one column
+    takes O(n log n).
 
     Parameters
     ----------
     x : array_like
         ``(..., n, d)`` or ``(n,)``.
     max_points : int or None
-        Number of rows used; ``None`` uses all of them, with O(n²) memory.
+        Number of rows used; ``None`` uses all of them, with O(n²) memory for several columns.
     random_state : int, numpy.random.Generator or torch.Generator, optional
         With it, the rows are a random subset, the same for every batch element. Without it, they are evenly spaced, so
         that the result is repeatable.
@@ -91,12 +99,12 @@ def median_bandwidth(
 
     Returns
     -------
-    Tensor
+    Tensor, array or float
         Bandwidths with the batch shape of ``x``.
 
     Examples
     --------
-    >>> median_bandwidth([0.0, 1.0, 3.0]).item()
+    >>> median_bandwidth([0.0, 1.0, 3.0])
     2.0
     """
     if method not in ("exact", "batch"):
@@ -107,20 +115,75 @@ def median_bandwidth(
         assert isinstance(x, Tensor)
         return _batch_median(x.detach(), max_points)
     x = as_sample(as_tensor(x, name="x").detach(), name="x", check_finite=check_finite)
+    if max_points is not None and x.shape[-2] > max_points:
+        generator = as_generator(random_state)
+        if generator is not None:
+            index = torch.randperm(x.shape[-2], generator=generator, device=generator.device)[:max_points]
+            x = x.index_select(-2, index.to(x.device))
+    return median_distance(x, max_points=max_points, power=power)
+
+
+def median_distance(x: Tensor, *, max_points: int | None = 1000, power: int = 2) -> Tensor:
+    """Return :func:`median_bandwidth` of a checked sample ``(..., n, d)``."""
+    x = x.detach()
     n = x.shape[-2]
     if max_points is not None and n > max_points:
-        generator = as_generator(random_state)
-        if generator is None:
-            index = torch.linspace(0, n - 1, max_points, device=x.device, dtype=torch.float64).round().long()
-        else:
-            index = torch.randperm(n, generator=generator, device=generator.device)[:max_points].to(x.device)
+        index = torch.linspace(0, n - 1, max_points, device=x.device, dtype=torch.float64).round().long()
         x = x.index_select(-2, index)
-    advice = "Pass a kernel with a bandwidth, a smaller max_points or fewer batch elements."
-    require_memory(x, x.shape[-2], batch=x.shape[:-2].numel(), copies=4, advice=advice)
     unit = binary_scale(x)
     x = x / unit
+    if x.ndim == 2 and x.device.type == "cpu" and len(x) > 1:
+        rows = x.double().numpy()
+        if rows.shape[1] == 1:
+            median, mean = _median_of_column(np.sort(rows[:, 0]))
+        else:
+            require_memory(x, len(x), copies=2, advice=_MEDIAN_ADVICE)
+            distances = pdist(rows, "euclidean" if power == 2 else "cityblock")
+            mean = distances.mean()
+            distances.partition((len(distances) - 1) // 2)
+            median = distances[(len(distances) - 1) // 2]
+        found = torch.tensor([median, mean], dtype=torch.float64).to(x.dtype)
+        return _usable(found[0], found[1], unit[0, 0])
+    require_memory(x, x.shape[-2], batch=x.shape[:-2].numel(), copies=4, advice=_MEDIAN_ADVICE)
     distances = torch.cdist(x, x, p=float(power), compute_mode="donot_use_mm_for_euclid_dist")
     return _median_of_pairs(distances, own=True, unit=unit[..., 0, 0])
+
+
+def _median_of_column(x: NDArray[np.float64]) -> tuple[float, float]:
+    """Return the lower median and the mean of the distances between sorted numbers; O(n log n) time, O(n) memory.
+
+    The number of distances up to t is a sum of places in the sorted numbers. An interval that holds the median is made
+    smaller until it holds few distances, and one of them is selected.
+    """
+    n = len(x)
+    pairs = n * (n - 1) // 2
+    wanted = (pairs + 1) // 2
+    mean = float((2 * np.arange(n) - (n - 1)) @ (x - x[0])) / pairs
+    after = np.arange(1, n + 1)
+    low, high = 0.0, float(x[-1] - x[0])
+    low_place, high_place = np.searchsorted(x, x, side="right"), np.full(n, n)
+    low_count, high_count = int((low_place - after).sum()), pairs
+    if low_count >= wanted:
+        return 0.0, mean
+    bisect = False
+    while high_count - low_count > max(8 * n, 2**14):
+        share = 0.5 if bisect else (wanted - low_count) / (high_count - low_count)
+        middle = low + (high - low) * min(max(share, 0.01), 0.99)
+        bisect = not bisect
+        if not low < middle < high:
+            return high, mean  # all that is left is one number
+        place = np.searchsorted(x, x + middle, side="right")
+        count = int((place - after).sum())
+        if count >= wanted:
+            high, high_place, high_count = middle, place, count
+        else:
+            low, low_place, low_count = middle, place, count
+    many = high_place - low_place
+    first = np.repeat(np.arange(n), many)
+    second = np.arange(many.sum()) - np.repeat(np.cumsum(many) - many, many) + np.repeat(low_place, many)
+    distances = x[second] - x[first]
+    place = wanted - low_count - 1
+    return float(np.partition(distances, place)[place]), mean
 
 
 def median_of_exponents(exponents: Tensor, *, max_points: int | None) -> Tensor:
@@ -155,12 +218,19 @@ def _median_of_pairs(distances: Tensor, *, own: bool, squared: bool = False, uni
     median = flat.kthvalue(place, dim=-1).values  # a selection, not a sort
     mean = (flat.sqrt() if squared else flat).sum(-1) / count
     median = median.sqrt() if squared else median
+    if unit is not None:
+        return _usable(median, mean, unit)
     tiny = torch.finfo(distances.dtype).tiny ** (0.25 if squared else 1.0)
     bandwidth = torch.where(median > tiny, median, mean)
-    if unit is None:
-        return torch.where(bandwidth > tiny, bandwidth, torch.ones_like(bandwidth))
+    return torch.where(bandwidth > tiny, bandwidth, torch.ones_like(bandwidth))
+
+
+def _usable(median: Tensor, mean: Tensor, unit: Tensor) -> Tensor:
+    """Return the median in units of ``unit``, the mean where it is zero, and the stand-in of a constant sample."""
+    tiny = torch.finfo(median.dtype).tiny
+    bandwidth = torch.where(median > tiny, median, mean)
     # The mean of a constant sample is rounded: the stand-in must be far above that, and far below its square.
-    rounding = torch.finfo(distances.dtype).eps ** 0.5 * unit
+    rounding = torch.finfo(median.dtype).eps ** 0.5 * unit
     return torch.where(bandwidth > tiny, bandwidth * unit, rounding.clamp_min(1.0))
 
 
@@ -491,23 +561,51 @@ class Product:
         return root.item() if root.ndim == 0 else root
 
 
-def default_kernel(x: Tensor, *, check_finite: bool = True) -> Kernel:
+def default_kernel(x: Tensor) -> Kernel:
     """Return the kernel that ``None`` stands for everywhere: Gaussian at the median bandwidth of each batch element."""
-    return Gaussian(median_bandwidth(x, check_finite=check_finite))
+    return Gaussian(median_distance(x))
 
 
-def resolve_kernel(kernel: Kernel | None, x: Tensor, *, name: str = "kernel", check_finite: bool = True) -> Kernel:
-    """Return ``kernel``, or the :func:`default_kernel` of ``x`` for ``None``.
+def resolve_kernel(
+    kernel: Kernel | str | None, x: Tensor, *, name: str = "kernel", categorical: tuple[int, ...] = ()
+) -> Kernel:
+    """Return the kernel for a checked sample: an object as it is, a name or ``None`` at the median bandwidth.
+
+    Parameters
+    ----------
+    kernel : Kernel, str or None
+        ``None`` is Gaussian; for a sample with categorical columns it is the product over the columns of Gaussians and
+        of :class:`Categorical`. A product of characteristic kernels is characteristic, so it detects dependence on
+        combinations of the columns too.
+    x : Tensor
+        ``(..., n, d)``, for the bandwidth.
+    name : str
+        Name of the argument in messages.
+    categorical : tuple of int
+        Places of the columns that are codes of categories.
 
     Examples
     --------
-    >>> resolve_kernel(None, torch.tensor([[0.0], [1.0], [3.0]])).bandwidth.item()
+    >>> resolve_kernel("laplacian", torch.tensor([[0.0], [1.0], [3.0]])).bandwidth.item()
     2.0
     """
+    if kernel is None and categorical:
+        factors = [
+            Categorical() if i in categorical else default_kernel(column) for i, column in enumerate(x.split(1, dim=-1))
+        ]
+        return factors[0] if len(factors) == 1 else Product(factors)
     if kernel is None:
-        return default_kernel(x, check_finite=check_finite)
+        return default_kernel(x)
+    if isinstance(kernel, str):
+        kind = KERNELS[one_of(name, kernel, KERNELS)]
+        if not issubclass(kind, _BandwidthKernel):
+            return kind()
+        return kind(median_distance(x, power=1 if kind is Laplacian else 2))
     if not callable(kernel):
-        raise TypeError(f"{name} is {kernel!r}: pass a kernel object such as Gaussian(1.0), or None for the default.")
+        raise TypeError(
+            f"{name} is {kernel!r}: pass a kernel such as Gaussian(1.0), a name such as 'gaussian', or None for the "
+            "default."
+        )
     return kernel
 
 
@@ -525,13 +623,13 @@ def without_units(x: Tensor, kernel: Kernel) -> Tensor:
     return x
 
 
-def product_kernel(s: Tensor, *, check_finite: bool = True) -> Product:
+def product_kernel(s: Tensor) -> Product:
     """Return the product over the columns of ``s`` of their default kernels.
 
     The paper's kernel for several attributes (its appendix on multiple sensitive attributes). A product of
     characteristic kernels is characteristic on the product space, so it detects joint dependence on all attributes.
     """
-    return Product([default_kernel(column, check_finite=check_finite) for column in s.split(1, dim=-1)])
+    return Product([default_kernel(column) for column in s.split(1, dim=-1)])
 
 
 @dataclass(frozen=True)
@@ -563,3 +661,15 @@ class Categorical:
     @property
     def lipschitz(self) -> float:
         return math.inf
+
+
+KERNELS: dict[str, type[Any]] = {
+    "gaussian": Gaussian,
+    "multi_scale": MultiScale,
+    "laplacian": Laplacian,
+    "imq": InverseMultiquadric,
+    "linear": Linear,
+    "distance": Distance,
+    "categorical": Categorical,
+}
+"""The kernels that can be given by name, at the median bandwidth of the sample."""

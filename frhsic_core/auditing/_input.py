@@ -221,7 +221,7 @@ def read_columns(
         (y_true, "y_true"),
         (sample_weight, "sample_weight"),
     ):
-        require_same_rows(y_pred, other, names=("y_pred", name), stacklevel=4)
+        require_same_rows(y_pred, other, names=("y_pred", name))
     words = _has_words(y_pred)
     scores = as_columns(
         y_pred, argument="y_pred", default="score", categorical=False, positive_class=positive_class if words else None

@@ -213,7 +213,7 @@ def _kernel_statistics(z: Tensor, s: Tensor, factors: tuple[float, ...]) -> list
     """Return normalized HSIC and its exact mean over permutations of the rows, ``(models, factors)`` each."""
     n = z.shape[-2]
     sigma = median_bandwidth(z, check_finite=False)
-    gram_s = default_kernel(s, check_finite=False)(s)
+    gram_s = default_kernel(s)(s)
     centered_s = center(gram_s)
     own_s = own_product(gram_s, centered_s)
     smallest = smallest_own(z, rows=n)

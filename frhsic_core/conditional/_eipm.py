@@ -242,7 +242,7 @@ def eipm(
     weights, partner = leave_one_out_at(rows, s, resolve_bandwidth(bandwidth, s, q), q)
     # An anchor with no other row has no conditional law: no contrast.
     contrast = (weights - _marginal(z, q).unsqueeze(-2)) * partner
-    squared = squared_mmd(z, contrast, resolve_kernel(kernel_z, z, name="kernel_z", check_finite=False))
+    squared = squared_mmd(z, contrast, resolve_kernel(kernel_z, z, name="kernel_z"))
     if check_finite:
         require_value(squared, "eipm")
     value = squared if power == 2 else squared * torch.rsqrt(squared + epsilon)

@@ -24,7 +24,7 @@ AUTHORS_CONSTANT = 1e-10  # the authors divide the kernel weights by their sum p
 
 def as_predictions(y_pred: ArrayLike, s: ArrayLike, check_finite: bool) -> tuple[Tensor, Tensor]:
     """Return ``y_pred`` as ``(..., n)`` and ``s`` as ``(..., n, p)``."""
-    require_same_rows(y_pred, s, names=("y_pred", "s"), stacklevel=4)
+    require_same_rows(y_pred, s, names=("y_pred", "s"))
     # NumPy, not a tensor, where no tensor was given: the other argument then decides the dtype.
     y = y_pred if isinstance(y_pred, Tensor) else as_tensor(y_pred, name="y_pred").numpy()
     if y.ndim >= 2 and y.shape[-1] != 1:

@@ -9,18 +9,19 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from frhsic_core.arrays import ArrayLike, as_pair, require_value
+from frhsic_core.arrays import ArrayLike, as_pair, require_value, same_kind
 from frhsic_core.joint.contraction import center
 from frhsic_core.kernels import Kernel, resolve_kernel
 from frhsic_core.memory import require_memory
 
 
+@same_kind
 def coco(
     z: ArrayLike,
     s: ArrayLike,
     *,
-    kernel_z: Kernel | None = None,
-    kernel_s: Kernel | None = None,
+    kernel_z: Kernel | str | None = None,
+    kernel_s: Kernel | str | None = None,
 ) -> Tensor:
     """Return the constrained covariance, the largest singular value of the cross-covariance operator.
 
@@ -32,29 +33,30 @@ def coco(
     ----------
     z, s : array_like
         ``(..., n, d)`` and ``(..., n, p)`` or ``(..., n)``.
-    kernel_z, kernel_s : Kernel, optional
-        Default: Gaussian at the median bandwidth of each batch element.
+    kernel_z, kernel_s : Kernel or str, optional
+        A kernel or its name, as in :func:`frhsic_core.hsic`.
 
     Returns
     -------
-    Tensor
+    Tensor, array or float
         Batch shape; zero when either argument is constant.
 
     Examples
     --------
     >>> from frhsic_core.kernels import Linear
-    >>> round(coco([0.0, 1.0, 2.0], [0.0, 1.0, 4.0], kernel_z=Linear(), kernel_s=Linear()).item(), 4)  # |covariance|
+    >>> round(coco([0.0, 1.0, 2.0], [0.0, 1.0, 4.0], kernel_z=Linear(), kernel_s=Linear()), 4)  # |covariance|
     1.3333
     """
     return _singular_values(z, s, kernel_z, kernel_s, count=1)[..., 0]
 
 
+@same_kind
 def cross_covariance_spectrum(
     z: ArrayLike,
     s: ArrayLike,
     *,
-    kernel_z: Kernel | None = None,
-    kernel_s: Kernel | None = None,
+    kernel_z: Kernel | str | None = None,
+    kernel_s: Kernel | str | None = None,
 ) -> Tensor:
     """Return all n singular values of the empirical cross-covariance operator, largest first.
 
@@ -68,7 +70,7 @@ def cross_covariance_spectrum(
 
     Returns
     -------
-    Tensor
+    Tensor or array
         ``(..., n)``.
 
     Examples
@@ -82,14 +84,14 @@ def cross_covariance_spectrum(
 
 
 def both_eigensystems(
-    z: Tensor, s: Tensor, kernel_z: Kernel | None, kernel_s: Kernel | None, name: str
+    z: Tensor, s: Tensor, kernel_z: Kernel | str | None, kernel_s: Kernel | str | None, name: str
 ) -> tuple[tuple[Tensor, Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]:
     """Return :func:`centered_eigensystem` of both Gram matrices, or say why ``name`` cannot have them."""
     batch = torch.broadcast_shapes(z.shape[:-2], s.shape[:-2]).numel()
     advice = f"{name} needs whole matrices and O(n³) time: pass a random subset of the rows."
     require_memory(z, z.shape[-2], batch=batch, copies=12, advice=advice)
-    gram_z = require_value(resolve_kernel(kernel_z, z)(z), name)
-    gram_s = require_value(resolve_kernel(kernel_s, s)(s), name)
+    gram_z = require_value(resolve_kernel(kernel_z, z, name="kernel_z")(z), name)
+    gram_s = require_value(resolve_kernel(kernel_s, s, name="kernel_s")(s), name)
     return centered_eigensystem(gram_z), centered_eigensystem(gram_s)
 
 
@@ -113,7 +115,7 @@ def first_order(centered: Tensor, directions: Tensor) -> Tensor:
 
 
 def _singular_values(
-    z: ArrayLike, s: ArrayLike, kernel_z: Kernel | None, kernel_s: Kernel | None, *, count: int | None
+    z: ArrayLike, s: ArrayLike, kernel_z: Kernel | str | None, kernel_s: Kernel | str | None, *, count: int | None
 ) -> Tensor:
     z, s = as_pair(z, s)
     n = z.shape[-2]

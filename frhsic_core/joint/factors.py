@@ -15,6 +15,9 @@ tests ask for 1e-10.
 
 from __future__ import annotations
 
+import copy
+import dataclasses
+import itertools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -25,6 +28,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from frhsic_core.joint.contraction import inverse_root, smallest_own
+from frhsic_core.joint.streaming import kernel_at
 from frhsic_core.kernels import Categorical, Gaussian, InverseMultiquadric, Kernel, Linear, MultiScale, Product
 
 # From this many rows thin matrices are faster than two Gram matrices.
@@ -45,6 +49,7 @@ _EIGENVALUE = 1e-14
 # Coefficients below this are rounding: of the largest one, and of the largest one that centering keeps.
 _ROUNDING = 1e-15
 _COEFFICIENT = 1e-15
+_FEW_PAIRS = 12  # features whose products are listed one by one
 _BLOCK = 2**13  # rows whose features are held at once
 
 
@@ -85,7 +90,10 @@ class ChebyshevFactor(Factor):
 
     def functions(self, x: Tensor) -> Tensor:
         """Return T_first, …, at each row."""
-        t = (x[..., 0] - self.middle) / self.half
+        return self.polynomials((x[..., 0] - self.middle) / self.half)
+
+    def polynomials(self, t: Tensor) -> Tensor:
+        """Return T_first, …, at numbers in [−1, 1]."""
         return _polynomials(t, len(self.root) + self.first)[self.first :].movedim(0, -1)
 
     def slope(self, x: Tensor) -> Tensor:
@@ -163,7 +171,13 @@ def factor(kernel: Kernel, x: Tensor) -> Factor | None:
         return LinearFactor(torch.eye(x.shape[1], dtype=x.dtype, device=x.device)) if x.shape[1] <= most else None
     profile = _profile(kernel)
     if x.shape[1] == 1 and profile is not None:
-        found = interpolated(lambda t: profile((t - t.mT).square()), x.amin(), x.amax(), most=most)
+        low, high = x.aminmax()
+        half = 0.5 * (high - low)
+        # About nine degrees for each bandwidth in half the range are needed: fewer than six never suffice.
+        narrow = _narrowest(kernel)
+        found = None
+        if 6.0 * float(half) <= most * narrow:
+            found = interpolated(lambda t: profile((half * (t - t.unsqueeze(-1))).square()), low, high, most=most)
         if found is not None:
             return found
     bound = getattr(kernel, "bound", None)
@@ -190,10 +204,15 @@ def _profile(kernel: Kernel) -> Callable[[Tensor], Tensor] | None:
     return None
 
 
+def _narrowest(kernel: Kernel) -> float:
+    """Return the bandwidth of the finest scale of a kernel that has a profile."""
+    return float(kernel.bandwidth) * (0.25 if isinstance(kernel, MultiScale) else 1.0)  # type: ignore[attr-defined]
+
+
 def interpolated(
     gram: Callable[[Tensor], Tensor], low: Tensor, high: Tensor, *, most: int, centered: bool = True
 ) -> ChebyshevFactor | None:
-    """Factor a smooth kernel on an interval; ``gram`` gives its matrix for nodes ``(m, 1)``.
+    """Factor a smooth kernel on an interval; ``gram`` gives its matrix for nodes ``(m,)`` in units of the interval.
 
     The number of nodes doubles until the last coefficients are rounding. ``centered`` leaves the constant out.
     """
@@ -206,7 +225,7 @@ def interpolated(
         # T_k at the nodes is the cosine of whole multiples of π/2m, which are reduced before they are rounded.
         multiple = torch.outer(torch.arange(nodes), 2 * torch.arange(nodes) + 1) % (4 * nodes)
         transform = torch.cos(multiple.to(low) * (0.5 * math.pi / nodes))
-        table = gram((middle + half * transform[1]).unsqueeze(-1))
+        table = gram(transform[1])
         transform = transform * (2.0 / nodes)
         transform[0] *= 0.5
         table = transform @ table @ transform.mT
@@ -313,6 +332,35 @@ class ThinPair:
             means.append(sums / total)
         return cls(z, s, factor_z, factor_s, weights, total, *means)
 
+    @classmethod
+    def uncentered(cls, z: Tensor, s: Tensor, factor_z: Factor, factor_s: Factor) -> ThinPair:
+        """Take the features as they are."""
+        zeros = [z.new_zeros(features.root.shape[0]) for features in (factor_z, factor_s)]
+        return cls(z, s, factor_z, factor_s, None, z.new_tensor(float(len(z))), *zeros)
+
+    def reduced(self, share: float) -> ThinPair:
+        """Return the principal components of both sets of features, without those that hold ``share`` of the variance.
+
+        Few rows are in the tails, so that a sample needs fewer features than its kernel does.
+        """
+        _, *own = self.products(own=True)
+        found = []
+        for features, covariance in zip((self.factor_z, self.factor_s), own, strict=True):
+            values, vectors = torch.linalg.eigh(covariance)
+            kept = values.clamp_min(0.0).cumsum(0) > share * values.sum()
+            smaller = copy.copy(features)
+            smaller.root = features.root @ vectors[:, kept]
+            found.append(smaller)
+        return dataclasses.replace(self, factor_z=found[0], factor_s=found[1])
+
+    def rows_z(self, rows: Tensor) -> Tensor:
+        """Return the centered features of some rows of Z."""
+        return (self.factor_z.functions(self.z[rows]) - self.mean_z) @ self.factor_z.root
+
+    def rows_s(self, rows: Tensor) -> Tensor:
+        """Return the centered features of some rows of S."""
+        return (self.factor_s.functions(self.s[rows]) - self.mean_s) @ self.factor_s.root
+
     def blocks(self) -> Iterator[tuple[slice, Tensor, Tensor, Tensor | None]]:
         """Yield rows, their centered functions of Z and of S, and their weights as a column."""
         for start in range(0, len(self.z), _BLOCK):
@@ -343,6 +391,37 @@ class ThinPair:
         if exact:
             return cross, own_z, own_s
         return root_z.mT @ cross @ root_s, root_z.mT @ own_z @ root_z, root_s.mT @ own_s @ root_s
+
+
+class PairsFactor(Factor):
+    """Products of all pairs of a few centered features, for the square of a kernel."""
+
+    def __init__(self, features: Factor, mean: Tensor) -> None:
+        row, column = torch.triu_indices(features.rank, features.rank, device=mean.device)
+        super().__init__(torch.diag(torch.where(row == column, 1.0, 2.0).to(mean).sqrt()))
+        self.features = features
+        self.mean = mean
+        self.places = row, column
+
+    def functions(self, x: Tensor) -> Tensor:
+        """Return the products of the centered features of each row."""
+        centered = (self.features.functions(x) - self.mean) @ self.features.root
+        return centered[..., self.places[0]] * centered[..., self.places[1]]
+
+
+def squared_factor(pair: ThinPair, side: str) -> Factor | None:
+    """Factor K̃ ∘ K̃, the squares of the entries of a centered Gram matrix, from the features of K̃."""
+    features, mean, x = (pair.factor_z, pair.mean_z, pair.z) if side == "z" else (pair.factor_s, pair.mean_s, pair.s)
+    if features.rank <= _FEW_PAIRS:
+        return PairsFactor(features, mean)
+    if not isinstance(features, ChebyshevFactor):
+        return None
+
+    def gram(t: Tensor) -> Tensor:
+        centered = (features.polynomials(t) - mean) @ features.root
+        return (centered @ centered.mT).square()
+
+    return interpolated(gram, x.amin(), x.amax(), most=2 * LARGEST_RANK, centered=False)
 
 
 class _Thin(torch.autograd.Function):
@@ -425,20 +504,20 @@ def thin_hsic(
     estimator: str = "biased",
     row_weights: Tensor | None = None,
 ) -> Tensor | None:
-    """Return HSIC of one sample ``(n, d)`` and ``(n, p)`` in O(n r²) time, or ``None`` if a rank is too large.
+    """Return HSIC in O(n r²) time, or ``None`` if a rank is too large; batch elements are taken one after another.
 
     The result is differentiable in samples of one column.
 
     Parameters
     ----------
     z, s : Tensor
-        One sample.
+        ``(..., n, d)`` and ``(..., n, p)``.
     kernel_z, kernel_s : Kernel
-        Kernels with one bandwidth each.
+        Kernels with one bandwidth, or with one per batch element.
     estimator : {"biased", "unbiased", "normalized"}
         As in :func:`frhsic_core.hsic` and :func:`frhsic_core.normalized_hsic`.
     row_weights : Tensor, optional
-        ``(n,)``: probabilities, or a 0/1 mask for the unbiased form.
+        ``(..., n)``: probabilities, or a 0/1 mask for the unbiased form.
 
     Examples
     --------
@@ -449,16 +528,22 @@ def thin_hsic(
     >>> bool((thin / dependence(x, x.sin(), kernel_z=kernel, kernel_s=kernel) - 1).abs() < 1e-12)
     True
     """
-    factors = thin_factors(z, s, kernel_z, kernel_s)
-    if factors is None:
-        return None
-    weights = None if row_weights is None else row_weights.double()
-    return _Thin.apply(z, s, weights, factors, estimator)
+    batch = torch.broadcast_shapes(z.shape[:-2], s.shape[:-2])
+    z, s = z.expand(*batch, *z.shape[-2:]), s.expand(*batch, *s.shape[-2:])
+    weights = None if row_weights is None else row_weights.double().expand(*batch, z.shape[-2])
+    values = []
+    for i in itertools.product(*map(range, batch)):
+        factors = thin_factors(z[i], s[i], kernel_at(kernel_z, i, batch), kernel_at(kernel_s, i, batch))
+        if factors is None:
+            return None
+        values.append(_Thin.apply(z[i], s[i], None if weights is None else weights[i], factors, estimator))
+    return torch.stack(values).reshape(batch) if values else None
 
 
 def thin_factors(z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel) -> tuple[Factor, Factor] | None:
     """Return the factors of both samples, or ``None`` if thin matrices do not serve."""
-    if len(z) < THIN_ROWS:
+    # On a GPU fused kernels serve several columns.
+    if len(z) < THIN_ROWS or (z.is_cuda and max(z.shape[1], s.shape[1]) > 1):
         return None
     found = []
     # S has few columns, so that its factor says "no" first.

@@ -1,4 +1,18 @@
-"""Read what is conditioned on: groups of rows, continuous columns, or both.
+r"""HSIC given a third variable: how strongly Z depends on S among samples with the same C.
+
+For a discrete C it is the mean of the criterion of the groups by their share,
+
+.. math:: \mathrm{HSIC}(Z, S \mid C) = \sum_c P(C = c)\, \mathrm{HSIC}(Z, S \mid C = c) .
+
+For a continuous C there are no groups. With φ̃ = φ(Z) − E[φ(Z)|C] and ψ̃ = ψ(S) − E[ψ(S)|C], the conditional means by
+kernel ridge regression, and the features χ of a Gaussian kernel on C, it is ‖E[φ̃ ⊗ ψ̃ ⊗ χ(C)]‖². This is zero exactly
+where E[φ̃ ⊗ ψ̃ | C] is zero, for characteristic kernels. (A kernel on pairs (Z, C) without the residuals would not be
+zero under Z ⟂ S | C if S depends on C.)
+
+Both are Σ_ij K_ij A_ij with a matrix A that is a linear function of the Gram matrix L of S, ``A = operator(L)``, and
+⟨K, operator(L)⟩ is symmetric and non-negative for K = L. So one engine serves both: the gradient in K is A, and the
+normalized form is a correlation of K and L in this inner product, between 0 and 1 by Cauchy and Schwarz. Nothing here
+waits for the device.
 
 Conditioning on C and on a one-to-one function of C is the same. Labels are therefore read as codes of groups, and a
 continuous column as the normal scores of its ranks: an outlier of C then has no more influence than another row.
@@ -6,6 +20,7 @@ continuous column as the normal scores of its ranks: an outlier of C then has no
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,11 +30,25 @@ from scipy.special import ndtri
 from scipy.stats import rankdata
 from torch import Tensor
 
-from frhsic_core.arrays import ArrayLike
+from frhsic_core.arrays import ArrayLike, as_mask, as_pair, as_weights, require_value, same_kind
+from frhsic_core.choices import one_of
+from frhsic_core.joint.contraction import GramFunction, inner_product, inverse_root, smallest_own, through_gram
+from frhsic_core.kernels import Categorical, Gaussian, Kernel, median_distance, resolve_kernel
+from frhsic_core.memory import require_memory
 
 # A numeric column with at most this many values, of at least so many rows each on average, is a set of labels.
 LABELS = 20
 ROWS_PER_LABEL = 5
+FORMS = ("biased", "unbiased", "normalized")
+# Features of C in a regression, and its ridge for features of size one and weights that sum to one.
+GIVEN_FEATURES = 32
+RIDGE = 1e-3
+
+Operator = Callable[[Tensor], Tensor]
+"""``L -> A`` with HSIC(Z, S | C) = ⟨K, A⟩; linear, symmetric and non-negative."""
+
+
+# Reading C ----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -130,3 +159,249 @@ def _values(column: Any, name: str) -> tuple[np.ndarray, bool]:
     if not np.isfinite(values).all():
         raise ValueError(f"{name} has infinite values: drop those rows first.")
     return values, pd.api.types.is_integer_dtype(series)
+
+
+# Its kernel and features --------------------------------------------------------------------------------------------
+
+
+def spaced_rows(n: int, count: int) -> Tensor:
+    """Return ``count`` evenly spaced rows of n, or all of them."""
+    return torch.linspace(0, n - 1, min(n, count), dtype=torch.float64).round().long()
+
+
+class Features:
+    """F(x) = k(x, X_m)·k(X_m, X_m)^(−1/2) for any rows of a sample; FFᵀ is the Gram matrix if all rows are landmarks.
+
+    Parameters
+    ----------
+    kernel : callable
+        The kernel.
+    x : Tensor
+        ``(n, d)``, the sample.
+    landmarks : int
+        m, the number of evenly spaced rows X_m.
+    """
+
+    def __init__(self, kernel: Callable[..., Tensor], x: Tensor, landmarks: int) -> None:
+        self.kernel = kernel
+        self.x = x
+        self.landmarks = x[spaced_rows(len(x), landmarks).to(x.device)]
+        values, vectors = torch.linalg.eigh(kernel(self.landmarks))
+        # Directions that rounding alone has made are dropped.
+        kept = values > 1e-10 * values.amax()
+        self.root = vectors * torch.where(kept, values.clamp_min(1e-300).rsqrt(), 0.0)
+
+    def __call__(self, rows: Tensor) -> Tensor:
+        """Return the features of these rows, ``(rows, m)``."""
+        return self.kernel(self.x[rows], self.landmarks) @ self.root
+
+
+@dataclass(frozen=True)
+class GivenKernel:
+    """The kernel on C: Gaussian on the normal scores, times one plus it for rows of one group.
+
+    Rows are ``[scores, code]``. Rows of different groups have kernel zero, so that each group has a regression of its
+    own, with a constant.
+    """
+
+    gaussian: Gaussian
+    mixed: bool
+
+    def __call__(self, x: Tensor, y: Tensor | None = None) -> Tensor:
+        gram = self.gaussian(x[..., :-1], None if y is None else y[..., :-1])
+        if not self.mixed:
+            return gram
+        return (1.0 + gram) * Categorical()(x[..., -1:], None if y is None else y[..., -1:])
+
+
+def given_kernel(c: Tensor, *, mixed: bool, scale: float = 1.0) -> GivenKernel:
+    """Return the kernel on rows of C ``[scores, code]`` at a multiple of the median bandwidth of the scores."""
+    rows = c[spaced_rows(len(c), 1024).to(c.device), :-1]
+    return GivenKernel(Gaussian(scale * median_distance(rows, max_points=None)), mixed)
+
+
+# HSIC given C -------------------------------------------------------------------------------------------------------
+
+
+def group_operator(
+    codes: Tensor, weights: Tensor | None = None, *, unbiased: bool = False, minimum_rows: int = 2
+) -> Operator:
+    """Return the operator of a discrete C: centering within groups, and the share of each group.
+
+    Parameters
+    ----------
+    codes : Tensor
+        ``(..., m)``: the group of each row, as whole numbers or as a float.
+    weights : Tensor, optional
+        ``(..., m)``, summing to one; biased form only.
+    unbiased : bool
+        Whether to use the unbiased estimator in each group of at least four rows.
+    minimum_rows : int
+        Groups with fewer rows count as zero.
+    """
+    same = codes.unsqueeze(-1) == codes.unsqueeze(-2)
+    count = same.sum(-1)
+    fewest = max(minimum_rows, 4) if unbiased else minimum_rows
+
+    def by_weight(gram: Tensor) -> Tensor:
+        member = same.to(gram.dtype)
+        w = torch.full_like(member[..., 0], 1.0 / member.shape[-1]) if weights is None else weights
+        share = (member @ w.unsqueeze(-1)).clamp_min(1e-30)  # of the group of each row, (..., m, 1)
+        row = (gram * member) @ w.unsqueeze(-1) / share
+        grand = member @ (w.unsqueeze(-1) * row) / share
+        row = torch.sub(row, grand, alpha=0.5)
+        # Rows i and j are of one group, so the share is that of either.
+        factor = member * (w.unsqueeze(-1) / share) * w.unsqueeze(-2) * (count >= fewest).unsqueeze(-1)
+        return factor * (gram - row - row.mT)
+
+    def without_diagonal(gram: Tensor) -> Tensor:
+        member = same.to(gram.dtype)
+        n = count.to(gram.dtype).unsqueeze(-1)
+        eye = torch.eye(member.shape[-1], dtype=torch.bool, device=gram.device)
+        hollow = (gram * member).masked_fill(eye, 0.0)
+        row = hollow.sum(-1, keepdim=True) / (n - 2).clamp_min(1.0)
+        grand = member @ row / (n - 1).clamp_min(1.0)
+        factor = (count >= fewest).unsqueeze(-1) / ((n - 3).clamp_min(1.0) * member.shape[-1])
+        return (factor * member * (hollow - row - row.mT + grand)).masked_fill(eye, 0.0)
+
+    return without_diagonal if unbiased else by_weight
+
+
+def smooth_operator(features: Tensor, local: Tensor, weights: Tensor | None = None) -> Operator:
+    """Return the operator of a continuous C: residuals of a ridge regression on features of C, and a kernel on C.
+
+    Parameters
+    ----------
+    features : Tensor
+        ``(..., m, r)``: features of C.
+    local : Tensor
+        ``(..., m, m)``: a positive kernel on C.
+    weights : Tensor, optional
+        ``(..., m)``, summing to one.
+    """
+    m = features.shape[-2]
+    w = torch.full_like(features[..., 0], 1.0 / m) if weights is None else weights
+    column = w.unsqueeze(-1)
+    mean = (column * features).sum(-2, keepdim=True)
+    centered = features - mean
+    weighted = (column * centered).mT
+    eye = torch.eye(features.shape[-1], dtype=features.dtype, device=features.device)
+    factor, _ = torch.linalg.cholesky_ex(weighted @ centered + RIDGE * eye)
+    half = torch.linalg.solve_triangular(factor, weighted, upper=False)
+    hat = torch.linalg.solve_triangular(factor.mT, half, upper=True)  # coefficients of a function of the rows
+    pairs = local * column * column.mT
+
+    def residual(matrix: Tensor) -> Tensor:
+        """Return the residuals of each column of a matrix."""
+        return matrix - column.mT @ matrix - centered @ (hat @ matrix)
+
+    def transposed(matrix: Tensor) -> Tensor:
+        return matrix - column * matrix.sum(-2, keepdim=True) - hat.mT @ (centered.mT @ matrix)
+
+    def operator(gram: Tensor) -> Tensor:
+        inner = pairs * residual(residual(gram).mT)
+        result = transposed(transposed(inner).mT)
+        return 0.5 * (result + result.mT)
+
+    return operator
+
+
+def conditional_function(operator: Operator, gram_s: Tensor, *, normalized: bool) -> GramFunction:
+    """Return ``K -> (value, gradient)`` of ⟨K, A⟩ with A the operator of the Gram matrix of S, or of the correlation.
+
+    The correlation is ⟨K, A⟩/√(⟨K, A_K⟩⟨L, A⟩), and zero if Z or S is constant given C.
+    """
+    weights = operator(gram_s)
+    if not normalized:
+        return inner_product(weights)
+    own_s = (gram_s * weights).sum((-2, -1))
+
+    def function(gram: Tensor) -> tuple[Tensor, Tensor]:
+        own = operator(gram)
+        own_z = (gram * own).sum((-2, -1))
+        smallest = smallest_own(gram, rows=1)
+        root = inverse_root(own_z, own_s, smallest)
+        value = (gram * weights).sum((-2, -1)) * root
+        share = value / own_z.clamp_min(smallest)
+        return value, root[..., None, None] * weights - share[..., None, None] * own
+
+    return function
+
+
+def given_operator(given: Given, like: Tensor, weights: Tensor | None, *, unbiased: bool = False) -> Operator:
+    """Return the operator of the rows of one sample."""
+    codes = given.codes.to(like.device)
+    if given.discrete:
+        return group_operator(codes, weights, unbiased=unbiased)
+    if unbiased:
+        raise ValueError("estimator='unbiased' needs a discrete given: use 'biased' or 'normalized'.")
+    c = given.rows.to(like)
+    kernel = given_kernel(c, mixed=given.mixed)
+    features = Features(kernel, c, GIVEN_FEATURES)
+    return smooth_operator(features(torch.arange(len(c), device=c.device)), kernel(c), weights)
+
+
+@same_kind
+def conditional_hsic(
+    z: ArrayLike,
+    s: ArrayLike,
+    given: ArrayLike,
+    *,
+    kernel_z: Kernel | str | None = None,
+    kernel_s: Kernel | str | None = None,
+    estimator: str = "biased",
+    mask: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> Tensor:
+    """Return HSIC(Z, S | C), the criterion of equalized odds (C the label) and of parity given a legitimate factor.
+
+    See the definition at the top of :mod:`frhsic_core.joint.given`. O(n²(d + p)) time and O(n²) memory;
+    differentiable in ``z``. Use :func:`frhsic_core.hsic_test` with ``given`` for a test.
+
+    Parameters
+    ----------
+    z, s : array_like
+        ``(..., n, d)`` and ``(..., n, p)`` or ``(..., n)``.
+    given : array_like
+        C, ``(n,)`` or ``(n, columns)``. Text, booleans, categories and whole-number types are labels; floating-point
+        numbers are continuous. The rule looks at the type and not at the values, so that it is the same for each
+        mini-batch.
+    kernel_z, kernel_s : Kernel or str, optional
+        A kernel or its name, as in :func:`frhsic_core.hsic`.
+    estimator : {"biased", "unbiased", "normalized"}
+        The unbiased form is for labels, and leaves out groups with fewer than four rows.
+    mask, sample_weight : array_like, optional
+        ``(n,)``: rows to use, and their weights (not for the unbiased form).
+
+    Returns
+    -------
+    Tensor, array or float
+        Shape ``(...)``.
+
+    Examples
+    --------
+    >>> label = torch.tensor([0, 0, 0, 0, 1, 1, 1, 1])
+    >>> z = torch.tensor([0.0, 1.0, 0.0, 1.0, 5.0, 6.0, 5.0, 6.0], dtype=torch.float64)
+    >>> s = torch.tensor([0.0, 0.0, 1.0, 1.0, 9.0, 9.0, 8.0, 8.0], dtype=torch.float64)
+    >>> round(conditional_hsic(z, s, label).item(), 6)
+    0.0
+    """
+    one_of("estimator", estimator, FORMS)
+    z, s = as_pair(z, s)
+    n = z.shape[-2]
+    found = read_given(given, n, by_type=True)
+    weights = None
+    if mask is not None or sample_weight is not None:
+        if estimator == "unbiased":
+            raise ValueError("estimator='unbiased' has no form with a mask or weights: select the rows first.")
+        weights = z.new_ones(n) if sample_weight is None else as_weights(sample_weight, z)
+        if mask is not None:
+            weights = weights * as_mask(mask, z).to(z.dtype)
+        weights = weights / weights.sum(-1, keepdim=True)
+    require_memory(z, n, batch=z.shape[:-2].numel(), copies=8, advice="Use fewer rows, or a mini-batch of them.")
+    kernel_z = resolve_kernel(kernel_z, z, name="kernel_z")
+    kernel_s = resolve_kernel(kernel_s, s, name="kernel_s")
+    operator = given_operator(found, z, weights, unbiased=estimator == "unbiased")
+    function = conditional_function(operator, kernel_s(s.detach()), normalized=estimator == "normalized")
+    value = require_value(through_gram(z, kernel_z, function), "conditional_hsic")
+    return value if estimator == "unbiased" else value.clamp_min(0.0)

@@ -9,14 +9,14 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+import torch.distributed as dist
 from torch import Tensor, nn
 
-from frhsic_core.arrays import ArrayLike, as_mask, as_pair, as_weights, require_value
+from frhsic_core.arrays import ArrayLike, as_mask, as_pair, as_weights, read_mixed, require_value, same_kind
 from frhsic_core.joint.contraction import dependence, require_estimator
-from frhsic_core.joint.gather import gather_rows
-from frhsic_core.joint.hsic_given import conditional_hsic
-from frhsic_core.joint.mixed import mixed_kernel, read_mixed
-from frhsic_core.joint.streaming import fused_form, require_precision, streaming_correlation, streaming_hsic
+from frhsic_core.joint.factors import THIN_ROWS, thin_hsic
+from frhsic_core.joint.given import conditional_hsic
+from frhsic_core.joint.streaming import fused_form, streaming_correlation, streaming_hsic
 from frhsic_core.kernels import Categorical, Kernel, product_kernel, resolve_kernel, without_units
 from frhsic_core.memory import DENSE_ROWS, require_memory
 
@@ -24,18 +24,18 @@ ATTRIBUTES = ("joint", "product", "sum")
 FORMS = ("biased", "unbiased", "normalized")
 
 
+@same_kind
 def hsic(
     z: ArrayLike,
     s: ArrayLike,
     *,
-    kernel_z: Kernel | None = None,
-    kernel_s: Kernel | None = None,
+    kernel_z: Kernel | str | None = None,
+    kernel_s: Kernel | str | None = None,
     estimator: str = "biased",
     mask: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     attributes: str = "joint",
     chunk_size: int | None = None,
-    precision: str | None = None,
     check_finite: bool = True,
 ) -> Tensor:
     r"""Return the Hilbert–Schmidt independence criterion of a representation and a sensitive attribute.
@@ -50,17 +50,22 @@ def hsic(
         + \frac{\mathbf 1^\top\tilde K\mathbf 1\,\mathbf 1^\top\tilde L\mathbf 1}{(n-1)(n-2)}
         - \frac{2}{n-2}\mathbf 1^\top\tilde K\tilde L\mathbf 1\Big],\quad \tilde K = K - \mathrm{diag}(K).
 
-    Time O(n²(d + p)). Memory O(n²) up to 4,096 rows; above that, or with ``chunk_size``, exact in O(n) memory (see
-    :func:`frhsic_core.joint.streaming_hsic`).
+    Two columns of numbers, such as a score and an age, take O(n r²) time and O(n) memory, where r is the numerical rank
+    of the Gram matrices, a few tens at bandwidths near the median; so do categories and a few columns. The relative
+    error is below 1e-10 (see :mod:`frhsic_core.joint.factors`). Otherwise O(n²(d + p)) time, with O(n²) memory up to
+    4,096 rows. Above that, or with ``chunk_size``, the sum over all pairs goes block by block in O(n) memory; on a GPU
+    with Triton fused kernels do it.
 
     Parameters
     ----------
     z, s : array_like
         ``(..., n, d)`` and ``(..., n, p)`` or ``(..., n)``. A table ``s`` may have columns of text or categories beside
         numeric ones, such as sex and age.
-    kernel_z, kernel_s : Kernel, optional
-        ``None``: Gaussian at the median bandwidth, per batch element, detached. For a table with categories: the
-        product over its columns of Gaussians and of :class:`~frhsic_core.kernels.Categorical`.
+    kernel_z, kernel_s : Kernel or str, optional
+        A kernel, or its name: ``"gaussian"``, ``"laplacian"``, ``"imq"``, ``"multi_scale"``, ``"linear"``,
+        ``"distance"`` or ``"categorical"``, at the median bandwidth of each batch element, detached. ``None`` is
+        Gaussian; for a table with categories it is the product over its columns of Gaussians and of
+        :class:`~frhsic_core.kernels.Categorical`.
     estimator : {"biased", "unbiased"}
         See above; the unbiased form needs four rows.
     mask : array_like of bool, optional
@@ -72,18 +77,13 @@ def hsic(
         For p > 1: one kernel on the whole vector; a product of kernels, one per column, at their own median bandwidths;
         or the sum over columns of p separate criteria, which measures each attribute but not their combination.
     chunk_size : int, optional
-        Rows per block of the streamed computation.
-    precision : {"tf32", "tf32x3", "float32", "float64"}, optional
-        Precision of the distances in the fused kernels, which compute more than 4,096 rows on a GPU (see
-        :mod:`frhsic_core.joint.fused`); elsewhere it changes nothing. The default is float64 for samples in float64 and
-        ``"tf32x3"`` otherwise. Measured on 100,000 normal rows of 50 columns at the median bandwidth, the relative
-        error of value and gradient is 4e-7 and 6e-7 with ``"tf32x3"``, 2e-7 and 7e-5 with ``"tf32"``.
+        Rows per block; with it, the sum over all pairs is computed block by block.
     check_finite : bool
         Look for NaN, infinities and numbers beyond the range of the dtype, before and after.
 
     Returns
     -------
-    Tensor
+    Tensor, array or float
         Shape ``(...)``. With kernels that have a bandwidth the result does not depend on the units of ``z`` and ``s``.
 
     Notes
@@ -93,13 +93,12 @@ def hsic(
 
     Examples
     --------
-    >>> round(hsic([0.0, 1.0, 2.0, 3.0], [0.0, 1.0, 2.0, 3.0]).item(), 4)
+    >>> round(hsic([0.0, 1.0, 2.0, 3.0], [0.0, 1.0, 2.0, 3.0]), 4)
     0.1186
-    >>> hsic([0.0, 1.0, 2.0, 3.0], [5.0, 5.0, 5.0, 5.0]).item()
+    >>> hsic([0.0, 1.0, 2.0, 3.0], [5.0, 5.0, 5.0, 5.0])
     0.0
     """
     require_estimator(estimator)
-    require_precision(precision)
     if attributes not in ATTRIBUTES:
         raise ValueError(f"attributes is {attributes!r}: choose 'joint', 'product' or 'sum'.")
     s, categorical = read_mixed(s)
@@ -108,41 +107,49 @@ def hsic(
         raise ValueError(
             f"attributes={attributes!r} chooses the kernels on S itself: drop kernel_s, or use attributes='joint'."
         )
-    options: dict[str, Any] = {
-        "estimator": estimator,
-        "mask": mask,
-        "sample_weight": sample_weight,
-        "chunk_size": chunk_size,
-        "precision": precision,
-        "check_finite": False,
-    }
-    kernel_z = resolve_kernel(kernel_z, z, check_finite=False)
+    kernel_z = resolve_kernel(kernel_z, z, name="kernel_z")
+    weights = _row_weights(z, estimator=estimator, mask=mask, sample_weight=sample_weight)
     if attributes == "sum":
         columns = [
-            hsic(
-                z, s[..., a : a + 1], kernel_z=kernel_z, kernel_s=Categorical() if a in categorical else None, **options
-            )
-            for a in range(s.shape[-1])
-        ]
-        total = torch.stack(columns).sum(0)
-        return require_value(total, "hsic") if check_finite else total
-    if categorical and kernel_s is None:
-        kernel_s = mixed_kernel(s, categorical)
-    elif attributes == "product":
-        kernel_s = product_kernel(s, check_finite=False)
-    kernel_s = resolve_kernel(kernel_s, s, check_finite=False)
-    weights = _row_weights(z, estimator=estimator, mask=mask, sample_weight=sample_weight)
-    if chunk_size is not None or z.shape[-2] > DENSE_ROWS:
-        value = streaming_hsic(
-            z, s, kernel_z=kernel_z, kernel_s=kernel_s, estimator=estimator, row_weights=weights, chunk_size=chunk_size,
-            precision=precision,
-        )  # fmt: skip
+            _value(z, column, kernel_z, Categorical() if a in categorical else resolve_kernel(None, column),
+                   estimator, weights, chunk_size)
+            for a, column in enumerate(s.split(1, dim=-1))
+        ]  # fmt: skip
+        value = torch.stack(columns).sum(0)
     else:
+        if attributes == "product" and not categorical:
+            kernel_s = product_kernel(s)
+        kernel_s = resolve_kernel(kernel_s, s, name="kernel_s", categorical=categorical)
+        value = _value(z, s, kernel_z, kernel_s, estimator, weights, chunk_size)
+    return require_value(value, "hsic") if check_finite else value
+
+
+def _value(
+    z: Tensor,
+    s: Tensor,
+    kernel_z: Kernel,
+    kernel_s: Kernel,
+    form: str,
+    weights: Tensor | None,
+    chunk_size: int | None,
+) -> Tensor:
+    """Return HSIC in one of ``FORMS`` of checked samples: thin where the ranks are small, else dense or streamed."""
+    n = z.shape[-2]
+    options: dict[str, Any] = {"kernel_z": kernel_z, "kernel_s": kernel_s, "row_weights": weights}
+    value = None
+    if chunk_size is None and n >= THIN_ROWS:
+        value = thin_hsic(z, s, estimator=form, **options)
+    if value is None and chunk_size is None and n <= DENSE_ROWS:
         _require_dense(z, s)
-        value = dependence(z, s, kernel_z=kernel_z, kernel_s=kernel_s, estimator=estimator, row_weights=weights)
-    if check_finite:
-        require_value(value, "hsic")
-    return value.clamp_min(0.0) if estimator == "biased" else value
+        estimator = "unbiased" if form == "unbiased" else "biased"
+        value = dependence(z, s, estimator=estimator, normalized=form == "normalized", **options)
+    elif value is None and form == "normalized" and not (chunk_size is None and fused_form(z, s, kernel_z, kernel_s)):
+        value = streaming_correlation(z, s, chunk_size=chunk_size, **options)
+    elif value is None:
+        value = streaming_hsic(z, s, estimator=form, chunk_size=chunk_size, **options)
+    if form == "unbiased":
+        return value
+    return value.clamp_min(0.0) if form == "biased" else value.clamp(0.0, 1.0)
 
 
 def _require_dense(z: Tensor, s: Tensor) -> None:
@@ -173,16 +180,16 @@ def _row_weights(
     return raw / raw.sum(-1, keepdim=True)
 
 
+@same_kind
 def normalized_hsic(
     z: ArrayLike,
     s: ArrayLike,
     *,
-    kernel_z: Kernel | None = None,
-    kernel_s: Kernel | None = None,
+    kernel_z: Kernel | str | None = None,
+    kernel_s: Kernel | str | None = None,
     mask: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     chunk_size: int | None = None,
-    precision: str | None = None,
     check_finite: bool = True,
 ) -> Tensor:
     r"""Return the normalized HSIC in [0, 1], a correlation of the two centered Gram matrices (also called CKA).
@@ -194,33 +201,18 @@ def normalized_hsic(
 
     Examples
     --------
-    >>> round(normalized_hsic([0.0, 1.0, 2.0, 3.0], [0.0, 2.0, 4.0, 6.0]).item(), 6)
+    >>> round(normalized_hsic([0.0, 1.0, 2.0, 3.0], [0.0, 2.0, 4.0, 6.0]), 6)
     1.0
     """
-    require_precision(precision)
     s, categorical = read_mixed(s)
     z, s = as_pair(z, s, check_finite=check_finite)
-    kernel_z = resolve_kernel(kernel_z, z, check_finite=False)
-    if categorical and kernel_s is None:
-        kernel_s = mixed_kernel(s, categorical)
-    kernel_s = resolve_kernel(kernel_s, s, check_finite=False)
+    kernel_z = resolve_kernel(kernel_z, z, name="kernel_z")
+    kernel_s = resolve_kernel(kernel_s, s, name="kernel_s", categorical=categorical)
     weights = _row_weights(z, estimator="biased", mask=mask, sample_weight=sample_weight)
     # The ratio has no units; those of a kernel without a bandwidth would leave the range.
     z, s = without_units(z, kernel_z), without_units(s, kernel_s)
-    if chunk_size is None and z.shape[-2] <= DENSE_ROWS:
-        _require_dense(z, s)
-        value = dependence(z, s, kernel_z=kernel_z, kernel_s=kernel_s, row_weights=weights, normalized=True)
-    elif chunk_size is None and fused_form(z, s, kernel_z, kernel_s):
-        value = streaming_hsic(
-            z, s, kernel_z=kernel_z, kernel_s=kernel_s, estimator="normalized", row_weights=weights, precision=precision
-        )
-    else:
-        value = streaming_correlation(
-            z, s, kernel_z=kernel_z, kernel_s=kernel_s, row_weights=weights, chunk_size=chunk_size
-        )
-    if check_finite:
-        require_value(value, "normalized_hsic")
-    return value.clamp(0.0, 1.0)
+    value = _value(z, s, kernel_z, kernel_s, "normalized", weights, chunk_size)
+    return require_value(value, "normalized_hsic") if check_finite else value
 
 
 class HSICLoss(nn.Module):
@@ -246,7 +238,7 @@ class HSICLoss(nn.Module):
     estimator : {"biased", "unbiased", "normalized"}
         The paper's penalty is ``"biased"``; it has a floor of order 1/m that shrinks when Z collapses. ``"unbiased"``
         has no floor. ``"normalized"`` is a correlation, so shrinking Z does not lower it.
-    kernel_z, kernel_s : Kernel, optional
+    kernel_z, kernel_s : Kernel or str, optional
         ``None`` is a Gaussian at the median distance of each batch, detached, so that rescaling Z changes nothing.
     attributes : {"joint", "product", "sum"}
         As in :func:`frhsic_core.hsic`, for several attributes.
@@ -254,7 +246,7 @@ class HSICLoss(nn.Module):
         Under ``torch.distributed``, use the rows of all processes together. HSIC is not a mean over rows, so the
         average of the processes' own penalties is a different number with a larger bias. Every process returns the same
         value. Its gradient is scaled so that the averaging of DistributedDataParallel gives exactly the gradient of one
-        process on the global batch (see :mod:`frhsic_core.joint.gather`). O((Wm)²d) time on each of W processes; only
+        process on the global batch (see :func:`gather_rows`). O((Wm)²d) time on each of W processes; only
         Z and S are sent, O(Wm(d + p)).
 
     Examples
@@ -272,8 +264,8 @@ class HSICLoss(nn.Module):
         lam: float = 1.0,
         *,
         estimator: str = "biased",
-        kernel_z: Kernel | None = None,
-        kernel_s: Kernel | None = None,
+        kernel_z: Kernel | str | None = None,
+        kernel_s: Kernel | str | None = None,
         attributes: str = "joint",
         gather: bool = False,
     ) -> None:
@@ -356,3 +348,45 @@ def _gathered(
     if sample_weight is not None:
         sample_weight = gather_rows(torch.as_tensor(sample_weight).to(z).unsqueeze(-1)).squeeze(-1)
     return gather_rows(z), s, None if kept is None else kept.squeeze(-1) > 0.5, sample_weight
+
+
+class _Gather(torch.autograd.Function):
+    """Concatenate along dimension −2; backward keeps one's own rows, times the number of processes."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, sizes: tuple[int, ...], rank: int) -> Tensor:
+        largest = max(sizes)
+        padded = x.new_zeros(*x.shape[:-2], largest, x.shape[-1])
+        padded[..., : x.shape[-2], :] = x
+        parts = [torch.empty_like(padded) for _ in sizes]
+        dist.all_gather(parts, padded.contiguous())
+        ctx.start, ctx.rows, ctx.world = sum(sizes[:rank]), sizes[rank], len(sizes)
+        return torch.cat([part[..., :n, :] for part, n in zip(parts, sizes, strict=True)], dim=-2)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
+        return grad[..., ctx.start : ctx.start + ctx.rows, :] * ctx.world, None, None
+
+
+def gather_rows(x: Tensor) -> Tensor:
+    """Return the rows of all processes in the order of ranks, ``(..., n_r, d) -> (..., Σ n_r, d)``.
+
+    Every process computes the same function P of all rows, so the gradient of P in one's own rows is known without
+    further communication. It is multiplied by the number of processes W, because DistributedDataParallel averages:
+    (1/W) Σ_r W ∂P/∂z_r · ∂z_r/∂θ = ∂P/∂θ, the gradient of a single process on the global batch. Where gradients are
+    summed instead of averaged, divide the penalty by W.
+
+    The processes may have different numbers of rows. Without an initialized process group, or with one process, the
+    result is ``x`` itself.
+
+    Examples
+    --------
+    >>> gather_rows(torch.ones(2, 1)).shape
+    torch.Size([2, 1])
+    """
+    if not (dist.is_available() and dist.is_initialized()) or dist.get_world_size() == 1:
+        return x
+    mine = torch.tensor([x.shape[-2]], device=x.device)
+    counts = [torch.empty_like(mine) for _ in range(dist.get_world_size())]
+    dist.all_gather(counts, mine)
+    return _Gather.apply(x, tuple(int(c) for c in counts), dist.get_rank())

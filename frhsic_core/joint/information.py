@@ -19,7 +19,7 @@ from scipy.spatial import cKDTree
 from scipy.special import digamma
 from torch import Tensor
 
-from frhsic_core.arrays import ArrayLike, RandomState, as_generator, as_pair, binary_scale, fix_signs
+from frhsic_core.arrays import ArrayLike, RandomState, as_generator, as_pair, binary_scale, fix_signs, same_kind
 
 _VARIANTS = ("ksg1", "ksg2")
 _JITTER = 1e-10  # of a column's standard deviation: far below any spacing that carries information
@@ -27,6 +27,7 @@ _JITTER = 1e-10  # of a column's standard deviation: far below any spacing that 
 _PAIRS = {"cuda": 1 << 27, "cpu": 1 << 18}
 
 
+@same_kind
 def mutual_information(
     z: ArrayLike,
     s: ArrayLike,
@@ -65,7 +66,7 @@ def mutual_information(
 
     Returns
     -------
-    Tensor
+    Tensor, array or float
         Batch shape; exactly zero when either argument is constant.
 
     Notes

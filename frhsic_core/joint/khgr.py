@@ -12,18 +12,19 @@ import math
 import torch
 from torch import Tensor
 
-from frhsic_core.arrays import ArrayLike, as_pair
+from frhsic_core.arrays import ArrayLike, as_pair, same_kind
 from frhsic_core.joint.coco import both_eigensystems, first_order
 from frhsic_core.kernels import Kernel
 
 
+@same_kind
 def khgr(
     z: ArrayLike,
     s: ArrayLike,
     *,
     ridge: float | tuple[float, float],
-    kernel_z: Kernel | None = None,
-    kernel_s: Kernel | None = None,
+    kernel_z: Kernel | str | None = None,
+    kernel_s: Kernel | str | None = None,
 ) -> Tensor:
     """Return the Tikhonov-regularized empirical kernel HGR, in [0, 1).
 
@@ -41,12 +42,12 @@ def khgr(
     ridge : float or (float, float)
         η > 0 for both, or (η_Z, η_S), on the scale of the covariance operators: a kernel bounded by one has Σ̂ of norm
         at most one, whatever n.
-    kernel_z, kernel_s : Kernel, optional
-        Default: Gaussian at the median bandwidth of each batch element.
+    kernel_z, kernel_s : Kernel or str, optional
+        A kernel or its name, as in :func:`frhsic_core.hsic`.
 
     Returns
     -------
-    Tensor
+    Tensor, array or float
         Batch shape; zero when either argument is constant.
 
     Notes
@@ -57,7 +58,7 @@ def khgr(
     Examples
     --------
     >>> z, s = [0.0, 1.0, 2.0, 3.0], [0.0, 1.0, 4.0, 9.0]
-    >>> round(khgr(z, s, ridge=0.1).item(), 3), round(khgr(z, s, ridge=1e-8).item(), 3)
+    >>> round(khgr(z, s, ridge=0.1), 3), round(khgr(z, s, ridge=1e-8), 3)
     (0.741, 1.0)
     """
     ridge_z, ridge_s = _ridges(ridge)

@@ -17,13 +17,11 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from frhsic_core.choices import one_of
 from frhsic_core.joint.contraction import inverse_root, require_estimator, smallest_own
 from frhsic_core.kernels import Kernel
 from frhsic_core.memory import blocks
 
 DEFAULT_CHUNK = 2048
-PRECISIONS = ("tf32", "tf32x3", "float32", "float64")
 
 
 def gram_block(kernel: Kernel, x: Tensor, rows: slice, columns: slice, *, hollow: bool) -> Tensor:
@@ -110,12 +108,6 @@ def _gradient(
     return result
 
 
-def require_precision(precision: str | None) -> None:
-    """Raise an error unless ``precision`` is None or one that the fused kernels know."""
-    if precision is not None:
-        one_of("precision", precision, PRECISIONS)
-
-
 def streaming_hsic(
     z: Tensor,
     s: Tensor,
@@ -125,7 +117,6 @@ def streaming_hsic(
     estimator: str = "biased",
     row_weights: Tensor | None = None,
     chunk_size: int | None = None,
-    precision: str | None = None,
 ) -> Tensor:
     """Return the exact HSIC of any number of rows in O(n·(d + p) + chunk²) memory and O(n²(d + p)) time.
 
@@ -147,8 +138,6 @@ def streaming_hsic(
         ``(..., n)``: probabilities for the biased form, a 0/1 mask for the unbiased one.
     chunk_size : int, optional
         Number of rows in a block; the default is 2,048.
-    precision : str, optional
-        Precision of the fused kernels, as in :func:`frhsic_core.hsic`.
 
     Examples
     --------
@@ -159,14 +148,13 @@ def streaming_hsic(
     >>> bool((streamed - hsic(z, z**2, kernel_z=kernel, kernel_s=kernel)).abs() < 1e-15)
     True
     """
-    require_precision(precision)
     size = DEFAULT_CHUNK if chunk_size is None else int(chunk_size)
     if size < 1:
         raise ValueError(f"chunk_size is {chunk_size}: a block needs at least one row.")
     batch = torch.broadcast_shapes(z.shape[:-2], s.shape[:-2])
     n = z.shape[-2]
     if chunk_size is None and fused_form(z, s, kernel_z, kernel_s):
-        return _fused(z, s, batch, kernel_z, kernel_s, estimator, row_weights, precision)
+        return _fused(z, s, batch, kernel_z, kernel_s, estimator, row_weights)
     require_estimator(estimator)
     if row_weights is None:
         uniform = 1.0 if estimator == "unbiased" else 1.0 / n
@@ -223,7 +211,6 @@ def _fused(
     kernel_s: Kernel,
     form: str,
     row_weights: Tensor | None,
-    precision: str | None,
 ) -> Tensor:
     from frhsic_core.joint.fused import fused_hsic
 
@@ -233,7 +220,7 @@ def _fused(
     values = [
         fused_hsic(
             z[i], s[i], kernel_z=kernel_at(kernel_z, i, batch), kernel_s=kernel_at(kernel_s, i, batch), form=form,
-            row_weights=None if p is None else p[i], precision=precision,
+            row_weights=None if p is None else p[i],
         )
         for i in itertools.product(*map(range, batch))
     ]  # fmt: skip

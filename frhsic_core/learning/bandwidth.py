@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from frhsic_core.joint.fused_batch import can_fuse_batch, fused_batch_median
+from frhsic_core.joint.fused import can_fuse_batch, fused_batch_median
 from frhsic_core.kernels import median_bandwidth, median_of_exponents
 
 ESCAPE = 3.0  # the ratio may lie in [1/ESCAPE, ESCAPE]

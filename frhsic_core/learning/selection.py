@@ -24,7 +24,6 @@ from frhsic_core.choices import one_of
 from frhsic_core.conditional import gdp
 from frhsic_core.joint.given import Given
 from frhsic_core.joint.hsic import normalized_hsic
-from frhsic_core.joint.hsic_given import conditional_hsic
 from frhsic_core.joint.independence import hsic_test
 from frhsic_core.learning.data import TrainingData
 from frhsic_core.learning.penalties import Penalty
@@ -231,7 +230,7 @@ def select_lambda(
     if isinstance(x, TrainingData):
         data = x
     else:
-        require_same_rows(x, s, names=("X", "s"), stacklevel=2)
+        require_same_rows(x, s, names=("X", "s"))
         described = {name: options.pop(name) for name in ("task", "sample_weight") if name in options}
         data = TrainingData.from_arrays(x, y, s, dtype=torch.float64, **described)
     held = int(selection.share(data.n) * data.n)

@@ -81,7 +81,7 @@ def warn_of_missing(name: str, *, stacklevel: int) -> None:
 def split_columns(X: Any, s: ArrayLike | None, columns: Sequence[Any] | None) -> tuple[Any, ArrayLike | None]:
     """Return X without the sensitive columns, and the attributes: the given ones, or these columns."""
     if columns is None:
-        require_same_rows(X, s, names=("X", "sensitive_features"), stacklevel=4)
+        require_same_rows(X, s, names=("X", "sensitive_features"))
         return X, s
     if s is not None:
         raise ValueError("sensitive_features was given although sensitive_columns names columns of X: use one of them.")

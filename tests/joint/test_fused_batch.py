@@ -17,7 +17,7 @@ from frhsic_core.joint.contraction import (
     inner_product,
     own_product,
 )
-from frhsic_core.joint.fused_batch import can_fuse_batch, fused_batch_median, fused_batch_term, fused_output_term
+from frhsic_core.joint.fused import can_fuse_batch, fused_batch_median, fused_batch_term, fused_output_term
 from frhsic_core.kernels import Gaussian, median_bandwidth, median_of_exponents
 from frhsic_core.learning import FRHSIC
 from frhsic_core.learning.data import Batch, TrainingData

@@ -12,7 +12,7 @@ import torch.distributed as dist
 from torch import nn
 
 from frhsic_core.joint import HSICLoss
-from frhsic_core.joint.gather import gather_rows
+from frhsic_core.joint.hsic import gather_rows
 
 SIZES = (17, 12)  # unequal, as a last batch can be
 CASES = (

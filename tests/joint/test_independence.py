@@ -14,9 +14,8 @@ from scipy import stats
 
 from frhsic_core.joint.hsic import hsic
 from frhsic_core.joint.independence import IndependenceTest, hsic_test
+from frhsic_core.joint.independence.fits import GramSums, dense_sums, permutation_moments, spectral_shape
 from frhsic_core.joint.independence.permutation import low_rank_factor
-from frhsic_core.joint.independence.spectral import permutation_moments, spectral_shape
-from frhsic_core.joint.independence.sums import GramSums, dense_sums
 from frhsic_core.kernels import Distance, Gaussian, Laplacian, Linear
 
 METHODS = ["gamma", "spectral", "permutation"]

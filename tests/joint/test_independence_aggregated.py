@@ -11,8 +11,7 @@ from scipy import stats
 
 from frhsic_core.joint.hsic import hsic
 from frhsic_core.joint.independence import hsic_test
-from frhsic_core.joint.independence.aggregated import FACTORS, Windows, scaled, standardized
-from frhsic_core.joint.independence.permutation import random_orders
+from frhsic_core.joint.independence.permutation import FACTORS, Windows, random_orders, scaled, standardized
 from frhsic_core.kernels import (
     Categorical,
     Distance,

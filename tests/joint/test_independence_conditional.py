@@ -11,9 +11,8 @@ from scipy import stats
 from frhsic_core.joint.given import read_given
 from frhsic_core.joint.hsic import hsic
 from frhsic_core.joint.independence import hsic_test
-from frhsic_core.joint.independence.aggregated import FACTORS
 from frhsic_core.joint.independence.conditional import group_strata
-from frhsic_core.joint.independence.permutation import random_orders
+from frhsic_core.joint.independence.permutation import FACTORS, random_orders
 from frhsic_core.joint.independence.residual import RIDGES, SCALES, WIDE
 from frhsic_core.kernels import Gaussian, median_bandwidth
 

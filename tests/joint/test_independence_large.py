@@ -9,12 +9,12 @@ import pytest
 import torch
 from scipy import stats
 
+from frhsic_core.joint import factors
 from frhsic_core.joint.contraction import center
 from frhsic_core.joint.hsic import hsic
-from frhsic_core.joint.independence import aggregated, decision, hsic_test, permutation, sums
-from frhsic_core.joint.independence.aggregated import FACTORS, Windows
-from frhsic_core.joint.independence.permutation import bin_statistics, bins_of, random_orders
-from frhsic_core.kernels import Gaussian, Linear, median_bandwidth
+from frhsic_core.joint.independence import decision, fits, hsic_test, permutation
+from frhsic_core.joint.independence.permutation import FACTORS, Windows, bin_statistics, bins_of, random_orders
+from frhsic_core.kernels import Categorical, Gaussian, Linear, median_bandwidth
 
 SIZES: list[int] = []
 LARGE = ["gamma", "spectral", "permutation", "aggregated"]
@@ -29,11 +29,12 @@ def sample(seed: int, n: int, d: int = 1, slope: float = 0.0) -> tuple[torch.Ten
 @pytest.fixture
 def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Treat 60 rows as many, and hold few entries at a time."""
-    monkeypatch.setattr(decision, "DENSE_ROWS", 50)
-    monkeypatch.setattr(decision, "INDEXED_ROWS", 50)
-    monkeypatch.setattr(aggregated, "INDEXED_ROWS", 50)
+    for module, name in ((decision, "DENSE_ROWS"), (decision, "THIN_ROWS"), (fits, "DENSE_ROWS")):
+        monkeypatch.setattr(module, name, 50)
+    for module in (decision, permutation):
+        monkeypatch.setattr(module, "INDEXED_ROWS", 50)
     monkeypatch.setattr(permutation, "_ENTRIES", {"cpu": 700})
-    monkeypatch.setattr(sums, "_SIZE", {"cpu": 17})
+    monkeypatch.setattr(fits, "_SIZE", {"cpu": 17})
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ def test_permuted_bins_are_a_loop_over_hsic(clustered: bool, monkeypatch: pytest
     assert not constant.any()
     g = torch.Generator().manual_seed(3)
     groups = bins_of(n, g, strata)
-    orders = [permutation._bin_orders(len(rows), 6, g) for rows in groups]
+    orders = [permutation.bin_orders(len(rows), 6, g) for rows in groups]
     assert torch.cat([rows.flatten() for rows in groups]).sort().values.equal(torch.arange(n))
     for b, (w, factor) in itertools.product(range(7), enumerate(factors)):
         order = whole_order(groups, orders, b)
@@ -104,7 +105,7 @@ def test_bins_are_random_and_nearly_all_rows_move() -> None:
 def test_streamed_fits_equal_the_dense_ones(method: str, d: int, monkeypatch: pytest.MonkeyPatch) -> None:
     z, s = sample(4, 120, d, 0.2)
     streamed = hsic_test(z, s, method=method)
-    monkeypatch.setattr(decision, "DENSE_ROWS", 4096)
+    monkeypatch.setattr(fits, "DENSE_ROWS", 4096)
     dense = hsic_test(z, s, method=method)
     exact = 1e-9 if method == "gamma" or d == 1 else 0.02
     for name in ("statistic", "threshold", "pvalue"):
@@ -117,7 +118,7 @@ def test_the_trace_of_the_cube_has_the_stated_error(d: int, error: float) -> Non
     z, _ = sample(5, 500, d)
     gram = center(Gaussian(float(median_bandwidth(z)))(z))
     exact = torch.linalg.eigvalsh(gram).pow(3).sum().item()
-    assert sums.cubic_trace(lambda v: gram @ v, z).item() == pytest.approx(exact, rel=error)
+    assert fits.cubic_trace(lambda v: gram @ v, z).item() == pytest.approx(exact, rel=error)
 
 
 @pytest.mark.usefixtures("small_limits")
@@ -168,10 +169,37 @@ def test_rows_of_the_default_bandwidth_change_places_among_themselves() -> None:
     chosen, other = decision._median_strata(n)
     assert (len(chosen), len(other)) == (1000, 100)
     groups = bins_of(n, torch.Generator().manual_seed(1), [chosen, other])
-    orders = [permutation._bin_orders(len(rows), 3, torch.Generator().manual_seed(2)) for rows in groups]
+    orders = [permutation.bin_orders(len(rows), 3, torch.Generator().manual_seed(2)) for rows in groups]
     moved = s[whole_order(groups, orders, 1)]
     assert not torch.equal(moved, s)
     assert median_bandwidth(moved).item() == median_bandwidth(s).item()
+
+
+SMALL_RANK = {
+    "numbers": lambda s: (s, None),
+    "ages": lambda s: ((20 * s).round(), None),
+    "two values": lambda s: ((s > 0).double(), None),
+    "categories": lambda s: (s.round(), Categorical()),
+    "heavy tails": lambda s: (s.sinh().sinh(), None),  # narrow windows have too large a rank
+}
+
+
+@pytest.mark.parametrize("method", LARGE)
+@pytest.mark.parametrize("name", SMALL_RANK)
+def test_thin_matrices_change_no_pvalue(name: str, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    z, s = sample(13, 1100, 1, 0.05)
+    s, kernel_s = SMALL_RANK[name](s)
+    options = {"kernel_s": kernel_s, "method": method, "n_permutations": 49, "random_state": 3}
+    if method == "permutation" and name == "numbers":
+        monkeypatch.setattr(decision, "DENSE_ROWS", 1024)  # bins
+    thin = hsic_test(z, s, **options)
+    monkeypatch.setattr(factors, "THIN_ROWS", 10**9)
+    whole = hsic_test(z, s, **options)
+    assert thin.pvalue.item() == pytest.approx(whole.pvalue.item(), rel=1e-8)
+    for field in ("hsic", "statistic", "threshold"):
+        assert getattr(thin, field).item() == pytest.approx(getattr(whole, field).item(), rel=1e-8)
+    if method == "aggregated":
+        torch.testing.assert_close(thin.factor_pvalues, whole.factor_pvalues)
 
 
 def test_the_aggregated_test_of_more_than_a_thousand_rows() -> None:

@@ -178,16 +178,16 @@ def test_methods_share_one_fallback() -> None:
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=30))
 def test_median_bandwidth_is_never_zero_or_nan(values: list[int]) -> None:
-    bandwidth = median_bandwidth(np.array(values)).item()
+    bandwidth = median_bandwidth(np.array(values))
     assert math.isfinite(bandwidth)
     assert bandwidth > 0
 
 
 def test_median_bandwidth_of_many_ties_is_the_mean_distance() -> None:
     x = [0.0] * 9 + [1.0]
-    assert median_bandwidth(x).item() == pytest.approx(9 / 45)
-    assert median_bandwidth([2.0, 2.0, 2.0]).item() == 1.0
-    assert median_bandwidth([2.0]).item() == 1.0
+    assert median_bandwidth(x) == pytest.approx(9 / 45)
+    assert median_bandwidth([2.0, 2.0, 2.0]) == 1.0
+    assert median_bandwidth([2.0]) == 1.0
 
 
 def test_median_bandwidth_subsample(generator: torch.Generator) -> None:

@@ -16,7 +16,7 @@ from torch import Tensor
 
 import frhsic_core as fc
 from frhsic_core.arrays import as_tensor
-from frhsic_core.joint import cross_covariance_spectrum, nystrom_hsic, random_feature_hsic
+from frhsic_core.joint import cross_covariance_spectrum
 from frhsic_core.paper.smoothed_gdp import smoothed_gdp
 
 PAGE = Path(__file__).resolve().parents[2] / "book" / "unusual_input.md"
@@ -72,8 +72,6 @@ STATISTICS: dict[str, tuple[Statistic, float, float]] = {
     "distance_correlation": (fc.distance_correlation, 0, 0),
     "distance_correlation, chunk_size=7": (lambda z, s: fc.distance_correlation(z, s, chunk_size=7), 0, 0),
     "mutual_information, k=1": (lambda z, s: fc.mutual_information(z, s, k=1), 0, 0),
-    "random_feature_hsic": (random_feature_hsic, 0, 0),
-    "nystrom_hsic": (nystrom_hsic, 0, 0),
     "eipm": (fc.eipm, 0, 0),
     "eipm, anchors=5": (lambda z, s: fc.eipm(z, s, anchors=5), 0, 0),
     "gdp": (first_column(fc.gdp), 1, 0),

@@ -7,7 +7,7 @@ dependence that is alike for many values of C. The aggregated test uses both.
 
 Why the level is exact for a discrete C: given C, the rows of one group are i.i.d. and Z ⟂ S within it, so exchanging S
 among the rows of a group does not change the distribution. The argument of
-:mod:`frhsic_core.joint.independence.aggregated` then holds word for word with this group of permutations. Group means
+:mod:`frhsic_core.joint.independence.permutation` then holds word for word with this group of permutations. Group means
 do not change under such an exchange, so centering within groups comes first.
 """
 
@@ -16,29 +16,28 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from frhsic_core.joint.contraction import center
-from frhsic_core.joint.given import Given
-from frhsic_core.joint.independence.aggregated import (
+from frhsic_core.joint.given import Features, Given, spaced_rows
+from frhsic_core.joint.independence.fits import dense_sums, fitted_gamma, pair_sums
+from frhsic_core.joint.independence.permutation import (
     INDEXED_ROWS,
     Aggregate,
     Windows,
+    bin_orders,
+    bins_of,
     checked,
     factors_of,
+    feature_statistics,
+    indexed_statistics,
     largest_score,
+    random_orders,
+    relative_rank_test,
     scaled,
 )
-from frhsic_core.joint.independence.features import Features, spaced_rows
-from frhsic_core.joint.independence.gamma import fitted_gamma, gretton_moments
-from frhsic_core.joint.independence.permutation import bins_of, indexed_statistics, random_orders, relative_rank_test
 from frhsic_core.joint.independence.residual import residual_test
-from frhsic_core.joint.independence.spectral import permutation_moments, spectral_shape
-from frhsic_core.joint.independence.sums import dense_products, dense_sums, streamed_sums
-from frhsic_core.kernels import Gaussian, Kernel, median_bandwidth
-from frhsic_core.memory import DENSE_ROWS
+from frhsic_core.kernels import Gaussian, Kernel, median_distance
 
 # Above INDEXED_ROWS a kernel is replaced by its features at this many landmark rows: linear in n.
 LANDMARKS = 64
-_FEATURE_ROWS = 2**14  # rows whose features are held at once
 
 
 def conditional_test(
@@ -97,7 +96,7 @@ def within_kernel(kernel: Kernel | None, x: Tensor, groups: list[Tensor]) -> tup
         x[rows] -= x[rows].mean(0)
     x = torch.where(x.abs() <= rounding, 0.0, x)
     chosen = x if len(x) <= INDEXED_ROWS else x[spaced_rows(len(x), LANDMARKS).to(x.device)]
-    return x, Gaussian(median_bandwidth(chosen, max_points=None))
+    return x, Gaussian(median_distance(chosen, max_points=None))
 
 
 def group_strata(groups: list[Tensor], n: int, clusters: list[Tensor] | None) -> list[Tensor]:
@@ -162,13 +161,14 @@ def group_statistics(
         pooled = indexed_statistics(k_centered, l_centered, order) if pool else by_value[:, :0]
         return by_value.clamp_min(0.0), pooled.clamp_min(0.0), constant
     sets = bins_of(len(z), generator, strata)
-    orders = [_bin_orders(len(rows), n_permutations, generator).to(z.device) for rows in sets]
+    orders = [bin_orders(len(rows), n_permutations, generator).to(z.device) for rows in sets]
+    everything = [rows.to(z.device) for rows in groups]
     found = [
-        _feature_statistics(
+        feature_statistics(
             Features(scaled(windows_z.kernel, factor), z, LANDMARKS),
             Features(scaled(windows_s.kernel, factor), s, LANDMARKS),
-            groups,
-            sets,
+            everything,
+            [rows.to(z.device) for rows in sets],
             orders,
         )
         for factor in windows_z.factors
@@ -187,66 +187,6 @@ def _within_groups(grams: Tensor, groups: list[Tensor]) -> Tensor:
     return grams - rows - rows.mT + rows @ mean
 
 
-def _feature_statistics(
-    z: Features, s: Features, groups: list[Tensor], sets: list[Tensor], orders: list[Tensor]
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Return n times both statistics for the orders of bins, each ``(1 + B,)``, and whether Z or S is constant."""
-    device = z.x.device
-    n = len(z.x)
-    code = torch.empty(n, dtype=torch.long, device=device)
-    for g, rows in enumerate(groups):
-        code[rows.to(device)] = g
-    width = z.root.shape[-1]
-    pooled: Tensor | float = 0.0
-    by_value: Tensor | float = 0.0
-    spread = z.x.new_zeros(2)
-    size = z.x.new_zeros(2)
-    places: dict[int, list[int]] = {}
-    for i, rows in enumerate(sets):
-        for g in [int(code[rows[0, 0]])] if len(rows) > 1 else code[rows[0]].unique().tolist():
-            places.setdefault(g, []).append(i)
-    for g in sorted(places):
-        cross: Tensor | float = 0.0
-        sum_z = z.x.new_zeros(width)
-        sum_s = z.x.new_zeros(width)
-        squares = z.x.new_zeros(2)
-        count = 0
-        for i in places[g]:
-            rows = sets[i].to(device)
-            if len(rows) == 1:
-                rows = rows[:, code[rows[0]] == g]
-            bins = len(rows)
-            table = z.x.new_zeros(bins * width, bins * width)
-            for part in rows.split(max(1, _FEATURE_ROWS // bins), dim=1):
-                own = z(part.flatten()).unflatten(0, part.shape)
-                other = s(part.flatten()).unflatten(0, part.shape)
-                sum_z += own.sum((0, 1))
-                sum_s += other.sum((0, 1))
-                squares += torch.stack([own.square().sum(), other.square().sum()])
-                count += part.numel()
-                left = own.transpose(0, 1).flatten(1)
-                table.addmm_(left.mT, other.transpose(0, 1).flatten(1))
-            blocks = table.unflatten(1, (bins, width)).unflatten(0, (bins, width)).transpose(1, 2).flatten(2)
-            # Row b of Z meets row π(b) of S: a 0/1 matrix picks the blocks of each order.
-            chosen = torch.nn.functional.one_hot(orders[i], bins).to(table).flatten(1)
-            cross = cross + chosen @ blocks.flatten(0, 1)
-        cross = cross - torch.outer(sum_z, sum_s).flatten() / count
-        by_value = by_value + cross.square().sum(-1) / count
-        spread += squares - torch.stack([sum_z, sum_s]).square().sum(-1) / count
-        size += squares
-        pooled = pooled + cross
-    assert isinstance(pooled, Tensor)
-    assert isinstance(by_value, Tensor)
-    constant = (spread <= n * torch.finfo(spread.dtype).eps * size).any()
-    return by_value, pooled.square().sum(-1) / n, constant
-
-
-def _bin_orders(bins: int, count: int, generator: torch.Generator) -> Tensor:
-    """Return the identity and ``count`` random orders of the bins of one set, ``(1 + count, bins)``."""
-    drawn = random_orders((1, count, bins), generator)[0]
-    return torch.cat([torch.arange(bins, device=drawn.device).unsqueeze(0), drawn])
-
-
 def fitted_moments(
     z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel, groups: list[Tensor], method: str
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -260,23 +200,12 @@ def fitted_moments(
             continue
         rows = rows.to(z.device)
         n = len(rows)
-        cubes = method == "spectral"
-        if n <= DENSE_ROWS:
-            k, l = kernel_z(z[rows]), kernel_s(s[rows])
-            k_centered, l_centered = center(k), center(l)
-            k_sums, l_sums = dense_sums(k, k_centered, cubes=cubes), dense_sums(l, l_centered, cubes=cubes)
-            product, squares = dense_products(k_centered, l_centered)
-        else:
-            k_sums, l_sums, product, squares = streamed_sums(z[rows], s[rows], kernel_z, kernel_s, cubes=cubes)
-        if bool(k_sums.constant | l_sums.constant):
+        sums = pair_sums(z[rows], s[rows], kernel_z, kernel_s, method=method)
+        if bool(sums.k.constant | sums.l.constant):
             continue
-        if method == "gamma":
-            mean, variance = gretton_moments(k_sums, l_sums, squares)
-            shape = mean**2 / variance
-        else:
-            mean, variance = permutation_moments(k_sums, l_sums)
-            shape = spectral_shape(k_sums, l_sums)
-        moments.append(torch.stack([product.clamp_min(0.0) / n, mean, variance, 2.0 * variance**1.5 / shape.sqrt()]))
+        mean, variance, shape = sums.fitted(method)
+        third = 2.0 * variance**1.5 / shape.sqrt()
+        moments.append(torch.stack([sums.product.clamp_min(0.0) / n, mean, variance, third]))
     if not moments:
         return tuple(z.new_zeros(4).unbind())  # type: ignore[return-value]
     statistic, mean, variance, third = torch.stack(moments).sum(0).unbind()

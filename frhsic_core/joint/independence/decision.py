@@ -15,24 +15,25 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from frhsic_core.arrays import ArrayLike, RandomState, as_generator, as_pair, require_same_rows
+from frhsic_core.arrays import ArrayLike, RandomState, as_generator, as_pair, read_mixed, require_same_rows, same_kind
 from frhsic_core.choices import one_of
 from frhsic_core.joint.contraction import center
+from frhsic_core.joint.factors import THIN_ROWS, ThinPair, thin_factors
 from frhsic_core.joint.given import read_given
-from frhsic_core.joint.independence.aggregated import (
+from frhsic_core.joint.independence.conditional import conditional_test
+from frhsic_core.joint.independence.fits import dense_pair, fitted_gamma, pair_sums
+from frhsic_core.joint.independence.permutation import (
     INDEXED_ROWS,
+    NEGLIGIBLE,
     Aggregate,
     Windows,
     aggregated_test,
+    bin_statistics,
     checked,
     factors_of,
+    permutation_null,
+    relative_rank_test,
 )
-from frhsic_core.joint.independence.conditional import conditional_test
-from frhsic_core.joint.independence.gamma import fitted_gamma, gretton_moments
-from frhsic_core.joint.independence.permutation import bin_statistics, permutation_null, relative_rank_test
-from frhsic_core.joint.independence.spectral import permutation_moments, spectral_shape
-from frhsic_core.joint.independence.sums import GramSums, dense_products, dense_sums, streamed_sums
-from frhsic_core.joint.mixed import mixed_kernel, read_mixed
 from frhsic_core.joint.streaming import kernel_at
 from frhsic_core.kernels import Kernel, resolve_kernel
 from frhsic_core.memory import DENSE_ROWS
@@ -81,14 +82,15 @@ class IndependenceTest:
         return self.pvalue <= self.alpha
 
 
+@same_kind
 def hsic_test(
     z: ArrayLike,
     s: ArrayLike,
     *,
     given: ArrayLike | None = None,
     method: str | None = None,
-    kernel_z: Kernel | None = None,
-    kernel_s: Kernel | None = None,
+    kernel_z: Kernel | str | None = None,
+    kernel_s: Kernel | str | None = None,
     n_permutations: int = 500,
     clusters: ArrayLike | None = None,
     random_state: RandomState = None,
@@ -99,21 +101,23 @@ def hsic_test(
     ``"gamma"``: gamma law with mean (κ_K − μ_K)(κ_L − μ_L), κ and μ the mean diagonal and off-diagonal entries of each
     Gram matrix (for κ = 1: 1 + μ_K μ_L − μ_K − μ_L), and variance
     2(n − 4)(n − 5)/((n − 1)(n − 2)(n − 3))·n times the off-diagonal mean of (K̃ ∘ L̃)² (Gretton et al., 2007).
-    O(n²) time.
 
     ``"spectral"``: the limit law is Σ λ_i μ_j χ²_ij, with λ, μ the eigenvalues of K̃/n, L̃/n. Its cumulants are products
     of power sums of eigenvalues, that is of traces, so none is computed. The three-moment fit of Liu, Tang and Zhang
-    (2009) takes the limit's skewness, and the exact mean and variance over permutations (Kazi-Aoual et al., 1995):
-    the limit's own variance is far too large for high-dimensional Z, where the diagonal of K̃ inflates it (level .013 at
-    n = 100, d = 50). O(n³) time; O(n²) above 4,096 rows, where Σλ³ is estimated from random projections.
+    (2009) takes the limit's skewness, and the exact mean and variance over permutations (Kazi-Aoual et al., 1995): the
+    limit's own variance is far too large for high-dimensional Z, where the diagonal of K̃ inflates it.
 
-    ``"permutation"``: p = (1 + #{π : T_π ≥ T}) / (1 + B). O(Bn²) time at most; O(Bn·r_K·r_L) for Gram matrices of low
-    numerical rank, as scalar attributes have. Every batch element has its own permutations. Above 4,096 rows 32 bins of
-    rows are permuted instead of rows, at about the cost of one statistic (see :mod:`.permutation`).
+    ``"permutation"``: p = (1 + #{π : T_π ≥ T}) / (1 + B). Every batch element has its own permutations. Above 4,096
+    rows bins of rows are permuted instead of rows (see :mod:`.permutation`).
 
     ``"aggregated"``: the permutation test of the largest statistic over several multiples of both bandwidths, each
-    standardized over the same permutations (see :mod:`.aggregated`, which also proves the level). It finds dependence
-    at scales at which the median bandwidth is blind. O(Bn²) time up to 1,024 rows, then bins as above.
+    standardized over the same permutations (see :mod:`.permutation`, which also proves the level). It finds dependence
+    at scales at which the median bandwidth is blind. Above 1,024 rows bins of rows are permuted.
+
+    From 768 rows, two columns of numbers, categories and a few columns take O(n r²) time and O(n) memory for Gram
+    matrices of rank r, whatever the method (see :mod:`frhsic_core.joint.factors`). Otherwise gamma takes O(n²) time,
+    spectral O(n³) up to 4,096 rows and O(n²) above, where Σλ³ is estimated from random projections, and permutations
+    O(Bn²), or O(n²) with bins. Memory is O(n²) up to 4,096 rows (``"aggregated"``: 1,024) and O(n) above.
 
     With ``given`` the hypothesis is Z ⟂ S | C, for example equalized odds (C the label) or parity given a legitimate
     factor. ``hsic`` is then Σ_c P(C = c) HSIC(Z, S | C = c) for a discrete C (see
@@ -125,8 +129,6 @@ def hsic_test(
     Peters, 2020). Above 1,024 rows, permutation and aggregated tests with ``given`` use 64 features of each kernel, in
     O(n) time.
 
-    All methods need O(n²) memory up to 4,096 rows (``"aggregated"``: 1,024) and O(n) memory above.
-
     Parameters
     ----------
     z, s : array_like
@@ -137,10 +139,10 @@ def hsic_test(
         values that are repeated often are labels; several columns of labels form one group for each combination. Other
         numbers are continuous. A table may have columns of both kinds: each group then has regressions of its own.
     method : {"gamma", "spectral", "permutation", "aggregated"}, optional
-        See above, and Notes for the measured levels. The default is ``"gamma"``, and ``"aggregated"`` with ``given``.
-    kernel_z, kernel_s : Kernel, optional
-        Default: Gaussian at the median bandwidth of each batch element; with ``given``, at the median distance of the
-        residuals given C.
+        See above. The default is ``"gamma"``, and ``"aggregated"`` with ``given``.
+    kernel_z, kernel_s : Kernel or str, optional
+        A kernel or its name, as in :func:`~frhsic_core.hsic`. The default is Gaussian at the median bandwidth of each
+        batch element; with ``given``, at the median distance of the residuals given C.
     n_permutations : int
         B, for ``"permutation"`` and ``"aggregated"``; α(B + 1) should be a whole number or B large.
     clusters : array_like, optional
@@ -160,39 +162,8 @@ def hsic_test(
 
     Notes
     -----
-    Measured level at nominal .05 (gamma / spectral), default kernels, scalar S, Z of dimension 1, 5 and 50:
-
-    ==============================  ===========  ===========  ===========
-    law, n, repetitions             d = 1        d = 5        d = 50
-    ==============================  ===========  ===========  ===========
-    normal, 100, 4000               .059 / .052  .056 / .049  .054 / .055
-    normal, 300, 1500, 500, 500     .048 / .042  .054 / .048  .054 / .050
-    normal, S rounded, 100, 4000    .050 / .044  .052 / .048  .046 / .048
-    log-normal, 100, 4000           .050 / .045  .061 / .053  .070 / .052
-    ==============================  ===========  ===========  ===========
-
-    (3000 repetitions for the last cell.) The gamma test is honest for light tails and a little liberal for heavy tails:
-    in the last cell its plug-in variance is a quarter below the exact one over permutations. The permutation and
-    aggregated tests have level α in each of them. Power at correlation .3 between S and one coordinate of Z, gamma /
-    spectral: n = 100: .64 / .63, .47 / .45, .15 / .16; n = 300: .99 / .99, .97 / .96, .55 / .54.
-
-    Measured level at nominal .05 of 2,000 samples of scalar Z and S, B = 199 (gamma / spectral / permutation /
-    aggregated); the exact 99 % interval around .05 is .038 to .063:
-
-    ==========================  =========================  =========================  =========================
-    law                         n = 50                     n = 200                    n = 1000
-    ==========================  =========================  =========================  =========================
-    normal                      .063 / .052 / .053 / .051  .048 / .043 / .046 / .042  .045 / .042 / .044 / .045
-    Cauchy                      .057 / .046 / .050 / .046  .054 / .049 / .050 / .049  .055 / .047 / .050 / .047
-    discrete (4 and 5 values)   .062 / .056 / .053 / .052  .055 / .050 / .053 / .058  .042 / .039 / .038 / .044
-    log-normal                  .057 / .053 / .053 / .045  .051 / .042 / .046 / .052  .049 / .045 / .047 / .050
-    ==========================  =========================  =========================  =========================
-
-    The permutation test rejects 75 of 2,000 discrete samples at n = 1000, one less than the interval allows. Ties
-    can only make it conservative. The gamma fit is at the upper end for n = 50: use another method for
-    small samples. At n = 2,000, where it permutes bins, the aggregated test has .048 (normal), .051 (Cauchy), .055
-    (discrete) and .044 (log-normal).
-    ``frhsic run levels_and_power`` measures levels and power of all methods.
+    The chapter on speed shows measured levels and power of all methods, from ``frhsic run levels_and_power``. The gamma
+    fit is a little liberal for heavy tails and for small samples: use another method there.
 
     Permutation tests are exact if rows (or clusters) are independent and identically distributed, and if the kernels
     do not depend on the order of the rows. A default bandwidth comes from 1,000 evenly spaced rows at most. Where bins
@@ -241,9 +212,11 @@ def hsic_test(
         if generator is None:
             generator = torch.Generator(device=z.device).manual_seed(0)
         request = _Request(method, n_permutations, generator, alpha, strata)
-        default = kernel_s is None
-        if categorical and default:
-            kernel_s = mixed_kernel(s, categorical)
+        default = not callable(kernel_s)
+        if categorical or isinstance(kernel_s, str):
+            kernel_s = resolve_kernel(kernel_s, s, name="kernel_s", categorical=categorical)
+        if isinstance(kernel_z, str):
+            kernel_z = resolve_kernel(kernel_z, z, name="kernel_z")
         if given is not None:
             found, factors = _conditional(z, s, given, kernel_z, kernel_s, request)
             return _result(found, request, factors, dtype)
@@ -251,7 +224,7 @@ def hsic_test(
             request = replace(request, bins=_median_strata(z.shape[-2]))
         kernel_z = resolve_kernel(kernel_z, z)
         kernel_s = resolve_kernel(kernel_s, s)
-        if method == "aggregated" or z.shape[-2] > DENSE_ROWS:
+        if method == "aggregated" or z.shape[-2] >= THIN_ROWS:
             found = _one_by_one(z, s, kernel_z, kernel_s, request)
         else:
             found = _dense(z, s, kernel_z, kernel_s, request)
@@ -347,24 +320,19 @@ def _dense(z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel, request: _R
     """Return the test of a batch from its Gram matrices."""
     n = z.shape[-2]
     k, l = torch.broadcast_tensors(kernel_z(z), kernel_s(s))
-    k_centered, l_centered = center(k), center(l)
-    cubes = request.method == "spectral"
-    k_sums = dense_sums(k, k_centered, cubes=cubes)
-    l_sums = dense_sums(l, l_centered, cubes=cubes)
-    product, squares = dense_products(k_centered, l_centered)
-    constant = k_sums.constant | l_sums.constant
-    statistic = torch.where(constant, 0.0, product.clamp_min(0.0) / n)
+    sums = dense_pair(k, l, method=request.method)
+    statistic = sums.product.clamp_min(0.0) / n
+    constant = sums.k.constant | sums.l.constant
     if request.method == "permutation":
-        pvalue, threshold = permutation_null(
-            k_centered, l_centered, request.n_permutations, request.generator, request.alpha, request.strata
-        )
+        draw = (request.n_permutations, request.generator, request.alpha, request.strata)
+        pvalue, threshold = permutation_null(center(k), center(l), *draw)
     else:
-        pvalue, threshold = _fitted(statistic, k_sums, l_sums, squares, request)
+        pvalue, threshold = fitted_gamma(statistic, *sums.fitted(request.method), request.alpha)
     return checked(statistic, pvalue, threshold, constant, n)
 
 
 def _one_by_one(z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel, request: _Request) -> Aggregate:
-    """Return the test of a batch, one sample after the other, in O(n) memory."""
+    """Return the test of a batch, one sample after the other."""
     batch = torch.broadcast_shapes(z.shape[:-2], s.shape[:-2])
     z = z.expand(*batch, *z.shape[-2:])
     s = s.expand(*batch, *s.shape[-2:])
@@ -386,23 +354,24 @@ def _one(z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel, request: _Req
         if n > INDEXED_ROWS and strata is None:
             strata = request.bins
         return aggregated_test(z, s, kernel_z, kernel_s, *draw, request.alpha, strata)
-    if request.method == "permutation":
+    if request.method == "permutation" and n > DENSE_ROWS:
         single = (Windows(kernel_z, (1.0,)), Windows(kernel_s, (1.0,)))
-        strata = request.bins if strata is None else strata
-        values, constant = bin_statistics(z, s, *single, *draw, strata)
-        statistic, null = values[0, 0], values[1:, 0]
-        pvalue, threshold = relative_rank_test(statistic, null, request.alpha)
+        values, constant = bin_statistics(z, s, *single, *draw, request.bins if strata is None else strata)
+        statistic = values[0, 0]
+        pvalue, threshold = relative_rank_test(statistic, values[1:, 0], request.alpha)
         return checked(statistic, pvalue, threshold, constant[0], n)
-    k_sums, l_sums, product, squares = streamed_sums(z, s, kernel_z, kernel_s, cubes=request.method == "spectral")
-    statistic = product.clamp_min(0.0) / n
-    pvalue, threshold = _fitted(statistic, k_sums, l_sums, squares, request)
-    return checked(statistic, pvalue, threshold, k_sums.constant | l_sums.constant, n)
-
-
-def _fitted(statistic: Tensor, k: GramSums, l: GramSums, squares: Tensor, request: _Request) -> tuple[Tensor, Tensor]:
-    """Return p-value and critical value of the gamma or the spectral fit."""
-    if request.method == "gamma":
-        mean, variance = gretton_moments(k, l, squares)
-        return fitted_gamma(statistic, mean, variance, mean**2 / variance, request.alpha)
-    mean, variance = permutation_moments(k, l)
-    return fitted_gamma(statistic, mean, variance, spectral_shape(k, l), request.alpha)
+    if request.method == "permutation":
+        factors = thin_factors(z, s, kernel_z, kernel_s)
+        if factors is None:
+            return _dense(z, s, kernel_z, kernel_s, request)
+        pair = ThinPair.of(z, s, *factors).reduced(NEGLIGIBLE)
+        every = torch.arange(n, device=z.device)
+        phi, psi = pair.rows_z(every), pair.rows_s(every)
+        statistic = (phi.mT @ psi).square().sum() / n
+        constant = torch.minimum(phi.square().sum(), psi.square().sum()) <= n * n * torch.finfo(z.dtype).eps
+        pvalue, threshold = permutation_null(phi, psi, *draw, request.alpha, strata, thin=True)
+        return checked(statistic, pvalue, threshold, constant, n)
+    sums = pair_sums(z, s, kernel_z, kernel_s, method=request.method)
+    statistic = sums.product.clamp_min(0.0) / n
+    pvalue, threshold = fitted_gamma(statistic, *sums.fitted(request.method), request.alpha)
+    return checked(statistic, pvalue, threshold, sums.k.constant | sums.l.constant, n)

@@ -1,20 +1,51 @@
 """Permutation tests: n·HSIC_b under many orders of the rows of S, and the rank of the observed value among them.
 
+The *aggregated* test looks at several bandwidths with one set of permutations. A test at the median bandwidth sees
+dependence at one scale only. Here every *window* has the bandwidths of Z and S multiplied by one factor, and the
+statistic is the largest of the windows' standardized statistics.
+
+Why the level is exact for every n, kernel and distribution of i.i.d. rows:
+
+1. Let T_b be the vector of the windows' statistics after the permutation π_b of S; π_0 is the identity, the others are
+   drawn from a group of permutations. Under independence (Z, S) and (Z, π(S)) have the same distribution, so the order
+   of T_0, …, T_B is exchangeable (the group is closed under composition; Hemerik and Goeman, 2018).
+2. The median bandwidth does not change when S is permuted. Mean and standard deviation of each window are taken over
+   all of T_0, …, T_B and do not depend on their order either, so the maxima A_0, …, A_B are exchangeable as well.
+3. Hence #{b : A_b ≥ A_0} is stochastically at least uniform on 1, …, B + 1, and P(p ≤ α) ≤ ⌊α(B + 1)⌋/(B + 1) ≤ α.
+   Ties are counted against rejection.
+
+The same argument holds when "row" is replaced by "bin" or by "cluster".
+
 Small samples are permuted row by row. Large ones are put into bins, and whole bins are permuted (*cheap permutations*,
-Domingo-Enrich, Dwivedi and Mackey, 2025): the inner products of all pairs of blocks are computed in one pass over the
-two Gram matrices, and every permutation is then a sum of a few thousand numbers from a table.
+Domingo-Enrich, Dwivedi and Mackey, 2025). With thin matrices, K̃ = Φ̃Φ̃ᵀ, the cross-covariances of all pairs of bins are
+computed in one pass over the rows; every permutation is then a sum of a few of them, in O(n) time altogether. Where a
+rank is too large, the inner products of all pairs of blocks of the Gram matrices take their place, in O(n²) time.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn.functional import embedding_bag
+from torch.nn.functional import embedding_bag, one_hot
 
+from frhsic_core.joint.contraction import center
+from frhsic_core.joint.factors import ThinPair, thin_factors
+from frhsic_core.joint.independence.fits import dense_sums
+from frhsic_core.kernels import Gaussian, Kernel, Laplacian, Product
+
+# Powers of two: a Gaussian Gram matrix at half the bandwidth is the fourth power of the matrix.
+FACTORS = (4.0, 2.0, 1.0, 0.5, 0.25, 0.125)
+# Above this many rows bins are permuted instead of rows: the same power at a small part of the cost.
+INDEXED_ROWS = 1024
+_TIE = 1e-6  # of a standard deviation
 _CHUNK = 2**22  # numbers held at once: 32 MB
+_FEATURE_ROWS = 2**14  # rows whose features are held at once
+NEGLIGIBLE = 1e-12  # share of the variance of the features that a test does without
 _INDEXED = {"cuda": 2**26, "cpu": 2**17}  # the same for indexed matrices: what the cache of a CPU can hold
 # Bins of one group change places. All pairs of blocks of two groups are compared, (BINS²)² products for each pair.
 BINS = 8
@@ -22,8 +53,57 @@ GROUPS = 4
 # Entries of a stack of Gram blocks held at once; about six such stacks exist at a time.
 _ENTRIES = {"cuda": 2**25, "cpu": 2**19}
 
-Grams = Callable[..., Tensor]
-"""``(x, y=None) -> (windows, n, m)``: one Gram matrix for each bandwidth."""
+
+RowFeatures = Callable[[Tensor], Tensor]
+"""``rows -> (rows, features)``: features of some rows of a sample."""
+
+
+# Several bandwidths -------------------------------------------------------------------------------------------------
+
+
+def scaled(kernel: Kernel, factor: float) -> Kernel:
+    """Return the kernel with its bandwidths multiplied by ``factor``; one without a bandwidth is returned unchanged.
+
+    Examples
+    --------
+    >>> scaled(Gaussian(2.0), 0.5)
+    Gaussian(bandwidth=1.0)
+    """
+    if isinstance(kernel, Product):
+        return Product([scaled(part, factor) for part in kernel.factors])
+    bandwidth = getattr(kernel, "bandwidth", None)
+    return kernel if bandwidth is None else type(kernel)(bandwidth * factor)  # type: ignore[call-arg]
+
+
+def has_bandwidth(kernel: Kernel) -> bool:
+    """Return whether :func:`scaled` changes the kernel."""
+    if isinstance(kernel, Product):
+        return any(map(has_bandwidth, kernel.factors))
+    return getattr(kernel, "bandwidth", None) is not None
+
+
+@dataclass(frozen=True)
+class Windows:
+    """A kernel at several multiples of its bandwidth; the Gram matrices are stacked, ``(windows, n, m)``."""
+
+    kernel: Kernel
+    factors: tuple[float, ...]
+
+    def __call__(self, x: Tensor, y: Tensor | None = None) -> Tensor:
+        octaves = all(b == 0.5 * a for a, b in zip(self.factors, self.factors[1:], strict=False))
+        gram = scaled(self.kernel, self.factors[0])(x, y)
+        if not has_bandwidth(self.kernel):
+            return gram.expand(len(self.factors), *gram.shape)
+        grams = gram.new_empty(len(self.factors), *gram.shape)
+        grams[0] = gram
+        for i, factor in enumerate(self.factors[1:], start=1):
+            if octaves and isinstance(self.kernel, Gaussian):
+                torch.square(grams[i - 1], out=grams[i]).square_()
+            elif octaves and isinstance(self.kernel, Laplacian):
+                torch.square(grams[i - 1], out=grams[i])
+            else:
+                grams[i] = scaled(self.kernel, factor)(x, y)
+        return grams
 
 
 # The rank of the observed statistic ----------------------------------------------------------------------------------
@@ -93,18 +173,19 @@ def permutation_null(
     generator: torch.Generator,
     alpha: float,
     strata: list[Tensor] | None = None,
+    *,
+    thin: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """Return the p-value (1 + #{T_π ≥ T})/(1 + B) and the level-α critical value that it implies.
 
     Permuting the rows of S leaves K as it is and permutes L. Indexing an n × n matrix by B permutations is slow. But
-    Gram matrices of scalar attributes have a numerical rank r of a few tens, L = GGᵀ, and n²HSIC = ‖K^{1/2}G_π‖²_F:
-    permuting n × r factors and one matrix product took about a tenth of the time at n = 300. Matrices of full rank are
-    indexed.
+    Gram matrices of scalar attributes have a numerical rank r of a few tens, L = GGᵀ, and n²HSIC = ‖K^{1/2}G_π‖²_F: it
+    is enough to permute n × r factors. Matrices of full rank are indexed.
 
     Parameters
     ----------
     k, l : Tensor
-        Centred Gram matrices of one shape, ``(..., n, n)``.
+        Centered Gram matrices of one shape, ``(..., n, n)``; with ``thin`` their factors, ``(1, n, rank)``.
     n_permutations : int
         B; every batch element has its own B permutations.
     generator : torch.Generator
@@ -113,6 +194,8 @@ def permutation_null(
         Level.
     strata : list of Tensor, optional
         Clusters that change places, as in :func:`random_orders`.
+    thin : bool
+        Whether factors are given instead of matrices.
 
     Examples
     --------
@@ -120,9 +203,9 @@ def permutation_null(
     >>> permutation_null(k, k, 19, torch.Generator().manual_seed(0), 0.05)[0].item()  # two rows: every order ties
     1.0
     """
-    batch, n = k.shape[:-2], k.shape[-1]
-    k, l = k.reshape(-1, n, n), l.reshape(-1, n, n)
-    k_factor, l_factor = low_rank_factor(k), low_rank_factor(l)
+    batch, n = (() if thin else k.shape[:-2]), k.shape[-2]
+    k, l = (x.reshape(-1, n, x.shape[-1]) for x in (k, l))
+    k_factor, l_factor = (k, l) if thin else (low_rank_factor(k), low_rank_factor(l))
     if l_factor is None and k_factor is not None:  # moving the rows of either side gives the same law
         k, l, k_factor, l_factor = l, k, l_factor, k_factor
     identity = torch.arange(n, device=k.device).expand(len(k), 1, n)
@@ -140,7 +223,7 @@ def permutation_null(
 
 def _permuted(k: Tensor, l: Tensor, k_factor: Tensor | None, l_factor: Tensor | None, order: Tensor) -> Tensor:
     """Return n·HSIC_b of K̃ with the rows of S in each ``order`` ``(batch, count, n)``, as ``(batch, count)``."""
-    n, count = k.shape[-1], order.shape[1]
+    n, count = k.shape[-2], order.shape[1]
     batch = torch.arange(len(k), device=k.device)[:, None, None]
     if l_factor is None:
         moved = l[batch[..., None], order.unsqueeze(-1), order.unsqueeze(-2)]
@@ -224,31 +307,129 @@ def bins_of(n: int, generator: torch.Generator, strata: list[Tensor] | None = No
 def bin_statistics(
     z: Tensor,
     s: Tensor,
-    grams_z: Grams,
-    grams_s: Grams,
+    windows_z: Windows,
+    windows_s: Windows,
     n_permutations: int,
     generator: torch.Generator,
     strata: list[Tensor] | None = None,
 ) -> tuple[Tensor, Tensor]:
-    r"""Return n·HSIC_b of the sample and of B permutations of bins, and whether Z or S is constant.
+    """Return n·HSIC_b of the sample and of B permutations of bins, ``(1 + B, windows)``, and where one is constant.
+
+    The rows are in ``GROUPS`` groups of ``BINS`` bins, and the bins of each group are permuted. The permutations of
+    bins are a subgroup of all permutations, so the rank of the observed statistic has the exact level.
+    """
+    sets = [rows.to(z.device) for rows in bins_of(len(z), generator, strata)]
+    orders = [bin_orders(len(rows), n_permutations, generator).to(z.device) for rows in sets]
+    everything = [torch.arange(len(z), device=z.device)]
+    found: dict[float, tuple[Tensor, Tensor]] = {}
+    for factor in windows_z.factors:
+        factors = thin_factors(z, s, scaled(windows_z.kernel, factor), scaled(windows_s.kernel, factor))
+        if factors is not None:
+            pair = ThinPair.of(z, s, *factors).reduced(NEGLIGIBLE)
+            values, _, constant = feature_statistics(pair.rows_z, pair.rows_s, everything, sets, orders)
+            found[factor] = values, constant
+    left = tuple(factor for factor in windows_z.factors if factor not in found)
+    if left:
+        values, constant = _block_statistics(
+            z, s, Windows(windows_z.kernel, left), Windows(windows_s.kernel, left), sets, orders
+        )
+        found |= {factor: (values[:, i], constant[i]) for i, factor in enumerate(left)}
+    values, constant = zip(*(found[factor] for factor in windows_z.factors), strict=True)
+    return torch.stack(values, -1), torch.stack(constant)
+
+
+def feature_statistics(
+    features_z: RowFeatures, features_s: RowFeatures, groups: list[Tensor], sets: list[Tensor], orders: list[Tensor]
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return two statistics from features, each ``(1 + B,)``, and whether Z or S is constant; O(n) time.
+
+    With the cross-covariance Σ_g of the features in each group g of rows, the statistics are Σ_g n_g‖Σ_g‖² and
+    ‖Σ_g n_g Σ_g‖²/n. Both are n·HSIC_b if there is one group.
+
+    Parameters
+    ----------
+    features_z, features_s : callable
+        Features of some rows.
+    groups : list of Tensor
+        The rows of each group.
+    sets : list of Tensor
+        Bins of rows that change places, ``(bins, rows)`` each, all of one group; a set of one bin may have any rows.
+    orders : list of Tensor
+        The orders of the bins of each set, ``(1 + B, bins)``.
+    """
+    device = groups[0].device
+    n = sum(map(len, groups))
+    code = torch.empty(n, dtype=torch.long, device=device)
+    for g, rows in enumerate(groups):
+        code[rows] = g
+    places: dict[int, list[int]] = {}
+    for i, rows in enumerate(sets):
+        for g in [int(code[rows[0, 0]])] if len(rows) > 1 else code[rows[0]].unique().tolist():
+            places.setdefault(g, []).append(i)
+    widths = [features(groups[0][:1]).shape[-1] for features in (features_z, features_s)]
+    spread, size = (torch.zeros(2, dtype=torch.float64, device=device) for _ in range(2))
+    parts = []  # for each group: its number of rows, the product of its sums, and the tables of its sets
+    for g in sorted(places):
+        sums = [spread.new_zeros(width) for width in widths]
+        squares = spread.new_zeros(2)
+        count = 0
+        tables = []
+        for i in places[g]:
+            rows = sets[i]
+            if len(rows) == 1:
+                rows = rows[:, code[rows[0]] == g]
+            bins = len(rows)
+            table = spread.new_zeros(bins * widths[0], bins * widths[1])
+            for part in rows.split(max(1, _FEATURE_ROWS // bins), dim=1):
+                own, other = (
+                    features(part.flatten()).unflatten(0, part.shape) for features in (features_z, features_s)
+                )
+                for total, values in zip(sums, (own, other), strict=True):
+                    total += values.sum((0, 1))
+                squares += torch.stack([own.square().sum(), other.square().sum()])
+                count += part.numel()
+                table.addmm_(own.transpose(0, 1).flatten(1).mT, other.transpose(0, 1).flatten(1))
+            blocks = table.unflatten(1, (bins, -1)).unflatten(0, (bins, -1)).transpose(1, 2)
+            tables.append((i, blocks.flatten(2).flatten(0, 1)))
+        spread += squares - torch.stack([total.square().sum() for total in sums]) / count
+        size += squares
+        parts.append((count, torch.outer(*sums).flatten() / count, tables))
+    chunk = max(1, _CHUNK // max(1, widths[0] * widths[1]))
+    by_value, pooled = [], []
+    for start in range(0, len(orders[0]), chunk):
+        total: Tensor | float = 0.0
+        both: Tensor | float = 0.0
+        for count, outer, tables in parts:
+            cross = -outer
+            for i, blocks in tables:
+                # Bin b of Z meets bin π(b) of S: a 0/1 matrix picks the blocks of each order.
+                order = orders[i][start : start + chunk]
+                cross = cross + one_hot(order, order.shape[1]).to(blocks).flatten(1) @ blocks
+            total = total + cross.square().sum(-1) / count
+            both = both + cross
+        by_value.append(total)
+        pooled.append(torch.as_tensor(both).square().sum(-1) / n)
+    constant = (spread <= n * torch.finfo(spread.dtype).eps * size).any()
+    return torch.cat(by_value), torch.cat(pooled), constant
+
+
+def _block_statistics(
+    z: Tensor, s: Tensor, grams_z: Windows, grams_s: Windows, groups: list[Tensor], orders: list[Tensor]
+) -> tuple[Tensor, Tensor]:
+    r"""Return the result of :func:`bin_statistics` from blocks of the Gram matrices.
 
     With row sums k and l of the Gram matrices,
 
     .. math:: n^2\,\mathrm{HSIC}_\pi = \sum_{ij} K_{ij} L_{\pi(i)\pi(j)} - \frac 2n \sum_i k_i l_{\pi(i)}
         + \frac{\sum_i k_i \sum_i l_i}{n^2}.
 
-    The rows are in ``GROUPS`` groups of ``BINS`` bins, and π permutes the bins of each group. The first sum is then a
-    sum over pairs of bins (b, c) of ⟨K_bc, L_{π(b)π(c)}⟩, of which two groups have (BINS²)² different ones: a matrix
-    product of the blocks of K and L as rows. One pass over the Gram matrices, O(n²(d + p + BINS²)) time,
-    O(n(d + p) + entries) memory, where the entries of the blocks held at a time are a constant; each permutation costs
-    (BINS·GROUPS)² additions.
-
-    Returns ``(1 + B, windows)`` and ``(windows,)``. The permutations of bins are a subgroup of all permutations, so the
-    rank of the observed statistic has the exact level (see :mod:`frhsic_core.joint.independence.aggregated`).
+    The first sum is a sum over pairs of bins (b, c) of ⟨K_bc, L_{π(b)π(c)}⟩, of which two groups have (BINS²)²
+    different ones: a matrix product of the blocks of K and L as rows. One pass over the Gram matrices,
+    O(n²(d + p + BINS²)) time, O(n(d + p) + entries) memory, where the entries of the blocks held at a time are a
+    constant; each permutation costs (BINS·GROUPS)² additions.
     """
     n, device = z.shape[0], z.device
-    groups = [rows.to(device) for rows in bins_of(n, generator, strata)]
-    orders = [_bin_orders(len(rows), n_permutations, generator).to(device) for rows in groups]
+    n_permutations = len(orders[0]) - 1
     windows = grams_z(z[:1]).shape[0]
     k = torch.zeros(windows, n, dtype=torch.float64, device=device)
     l = torch.zeros_like(k)
@@ -286,7 +467,7 @@ def bin_statistics(
     return (total / n).clamp_min(0.0), constant
 
 
-def _bin_orders(bins: int, count: int, generator: torch.Generator) -> Tensor:
+def bin_orders(bins: int, count: int, generator: torch.Generator) -> Tensor:
     """Return the identity and ``count`` random orders of the bins of one group, ``(1 + count, bins)``."""
     drawn = random_orders((1, count, bins), generator)[0]
     return torch.cat([torch.arange(bins, device=drawn.device).unsqueeze(0), drawn])
@@ -306,3 +487,91 @@ def _looked_up(table: Tensor, place: Tensor) -> Tensor:
     width = table.shape[-1]
     flat = table.flatten(1).mT.contiguous()
     return embedding_bag(place + width * torch.arange(width, device=place.device), flat, mode="sum")
+
+
+# The tests ----------------------------------------------------------------------------------------------------------
+
+
+class Aggregate(NamedTuple):
+    """What the aggregated test returns for one sample; ``windows`` are adjusted p-values, ``(windows,)``."""
+
+    hsic: Tensor
+    statistic: Tensor
+    threshold: Tensor
+    pvalue: Tensor
+    windows: Tensor
+
+
+def factors_of(kernel_z: Kernel, kernel_s: Kernel, *, among: tuple[float, ...] = FACTORS) -> tuple[float, ...]:
+    """Return the multiples of the bandwidths, or one if neither kernel has a bandwidth."""
+    return among if has_bandwidth(kernel_z) or has_bandwidth(kernel_s) else (1.0,)
+
+
+def aggregated_test(
+    z: Tensor,
+    s: Tensor,
+    kernel_z: Kernel,
+    kernel_s: Kernel,
+    n_permutations: int,
+    generator: torch.Generator,
+    alpha: float,
+    strata: list[Tensor] | None = None,
+) -> Aggregate:
+    """Return the aggregated test of one sample ``(n, d)`` and ``(n, p)``."""
+    factors = factors_of(kernel_z, kernel_s)
+    windows_z, windows_s = Windows(kernel_z, factors), Windows(kernel_s, factors)
+    n = z.shape[0]
+    if n <= INDEXED_ROWS:
+        k, l = windows_z(z), windows_s(s)
+        k_centered, l_centered = center(k), center(l)
+        constant = dense_sums(k, k_centered).constant | dense_sums(l, l_centered).constant
+        order = random_orders((1, n_permutations, n), generator, strata)[0].to(z.device)
+        identity = torch.arange(n, device=z.device).unsqueeze(0)
+        values = indexed_statistics(k_centered, l_centered, torch.cat([identity, order])).clamp_min(0.0)
+    else:
+        values, constant = bin_statistics(z, s, windows_z, windows_s, n_permutations, generator, strata)
+    return largest_score(values, constant, alpha, observed=values[0, factors.index(1.0)] / n)
+
+
+def checked(statistic: Tensor, pvalue: Tensor, threshold: Tensor, constant: Tensor, n: int) -> Aggregate:
+    """Return the result of a test with one statistic; a constant argument has statistic 0 and p-value 1."""
+    statistic = torch.where(constant, 0.0, statistic)
+    pvalue = torch.where(constant, 1.0, pvalue)
+    return Aggregate(statistic / n, statistic, torch.where(constant, 0.0, threshold), pvalue, pvalue.unsqueeze(-1))
+
+
+def largest_score(values: Tensor, constant: Tensor, alpha: float, *, observed: Tensor) -> Aggregate:
+    """Return the test whose statistic is the largest standardized value of a row of ``(1 + B, windows)``.
+
+    The first row belongs to the sample, the others to its permutations. ``constant`` ``(windows,)`` says where nothing
+    varies, and ``observed`` is the biased HSIC to report.
+    """
+    values = torch.where(constant, 0.0, values)
+    scores = standardized(values)
+    statistic, null = scores.amax(-1).split([1, len(values) - 1])
+    statistic = statistic.squeeze(-1)
+    pvalue, threshold = rank_test(statistic, null, alpha, least=statistic - _TIE)
+    # Westfall and Young: each window against the same maxima, so the smallest of them is the p-value of the test.
+    windows = (scores.amax(-1).unsqueeze(-1) >= scores[0] - _TIE).double().mean(0)
+    everywhere = bool(constant.all())
+    return Aggregate(
+        hsic=observed * (not everywhere),
+        statistic=statistic * (not everywhere),
+        threshold=threshold * 0.0 if everywhere else threshold,
+        pvalue=pvalue,
+        windows=windows,
+    )
+
+
+def standardized(values: Tensor) -> Tensor:
+    """Return the cube roots of ``(1 + B, windows)`` statistics with mean 0 and variance 1 in each window.
+
+    The null distribution of a wide window is skewed like χ²₁ and that of a narrow one is almost normal. Without a
+    transformation the wide windows decide the maximum. The cube root of a gamma variable is nearly normal for every
+    shape (Wilson and Hilferty, 1931). A window in which nothing changes is zero everywhere.
+    """
+    root = values.pow(1.0 / 3.0)
+    mean = root.mean(0)
+    deviation = root.std(0, correction=0)
+    alive = deviation > _TIE * mean
+    return torch.where(alive, (root - mean) / torch.where(alive, deviation, 1.0), 0.0)

@@ -14,15 +14,9 @@ regression: the product of the two regression errors must be small against n^(�
    the null distribution in the limit (the multiplier bootstrap). It keeps the variances given C, which permuted
    residuals do not.
 
-Where it breaks: for kernels far narrower than the noise. With factors down to 1/8 the level on Z = C + |C|ε, whose
-noise vanishes at C = 0, was .25 (n = 150); with factors of 1/2 and more it was .03. Hence ``WIDE``. It also needs more
-rows for several columns of C, as every regression does.
-
-Measured at nominal .05 with n = 100, 1,000 samples (level) and 300 samples (power) of the laws of ``levels_and_power``,
-this test and, in brackets, causal-learn's KCI with its defaults: level on linear .041 (.056), sine .057 (.221),
-heteroscedastic .044 (.062), three columns .017 (.088), skewed .050 (.067) and mixed .039 (.060); power on alike .78
-(.75), opposite .63 (.63), square .43 (.44) and wave .14 (.10). On sine the fixed ridge of KCI leaves a part of the
-common cause in both residuals.
+Kernels far narrower than the noise have conditional means that no regression can follow, hence ``WIDE``. The chapter
+on speed compares levels and power with those of other tests. Several columns of C need more rows, as in every
+regression.
 
 Above 1,024 rows features are those of 64 landmark rows, and the rows of one of 256 random blocks share a sign, so that
 M is 256 × 256: O(n) time and memory.
@@ -36,19 +30,18 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from frhsic_core.joint.given import Given
-from frhsic_core.joint.independence.aggregated import (
+from frhsic_core.joint.given import Features, Given, GivenKernel, given_kernel, spaced_rows
+from frhsic_core.joint.independence.fits import fitted_gamma
+from frhsic_core.joint.independence.permutation import (
     INDEXED_ROWS,
     Aggregate,
     checked,
     factors_of,
     largest_score,
+    relative_rank_test,
     scaled,
 )
-from frhsic_core.joint.independence.features import Features, GivenKernel, given_kernel, spaced_rows
-from frhsic_core.joint.independence.gamma import fitted_gamma
-from frhsic_core.joint.independence.permutation import relative_rank_test
-from frhsic_core.kernels import Gaussian, Kernel, median_bandwidth
+from frhsic_core.kernels import Gaussian, Kernel, median_distance
 
 # Multiples of the median bandwidth of C, and ridges, from which each regression chooses.
 SCALES = (0.5, 1.0, 2.0, 4.0)
@@ -255,7 +248,7 @@ def _residual_kernel(
         return torch.zeros_like(x), Gaussian(1.0)
     rows = spaced_rows(len(x), DENSE_LANDMARKS).to(x.device)
     residual = fit.residual(x[rows], fit.regression(rows))
-    return x, Gaussian(median_bandwidth(residual, max_points=None))
+    return x, Gaussian(median_distance(residual, max_points=None))
 
 
 def _regressions(c: Tensor, mixed: bool, chunks: list[Tensor]) -> list[Regression]:

@@ -17,10 +17,9 @@ import torch
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-from frhsic_core.arrays import ArrayLike, as_tensor, require_same_rows
+from frhsic_core.arrays import ArrayLike, as_tensor, read_mixed, require_same_rows
 from frhsic_core.choices import one_of
 from frhsic_core.joint.given import read_given
-from frhsic_core.joint.mixed import read_mixed
 from frhsic_core.learning.estimators.columns import coded, columns_of, has_categories
 from frhsic_core.learning.estimators.warnings import PositiveClassWarning
 from frhsic_core.learning.protocols import METHODS, make_penalty
@@ -73,7 +72,7 @@ def read_fit(
     attribute, categorical = (None, ()) if s is None else _read_attribute(s, X, len(values))
     weights = None if sample_weight is None else _read_weights(sample_weight, len(values))
     if control is not None:
-        require_same_rows(X if hasattr(X, "iloc") else y, control, names=("X", "control_features"), stacklevel=4)
+        require_same_rows(X if hasattr(X, "iloc") else y, control, names=("X", "control_features"))
         named = _by_name(control, X, len(values), name="control_features")
         control = read_given(named, len(values), name="control_features").rows.numpy()
     return FitInput(values, target, attribute, weights, control, categorical)
@@ -160,7 +159,7 @@ def require_aligned(X: Any, y: Any, s: Any, sample_weight: Any) -> None:
     first, name = (X, "X") if hasattr(X, "iloc") else (y, "y")
     for other, what in ((y, "y"), (s, "sensitive_features"), (sample_weight, "sample_weight")):
         if what != name:
-            require_same_rows(first, other, names=(name, what), stacklevel=4)
+            require_same_rows(first, other, names=(name, what))
 
 
 def _text_columns(X: Any) -> list[str]:

@@ -1,6 +1,6 @@
 """Penalties given a third variable: equalized odds (``"labels"``), and given control features (``"controls"``).
 
-The penalty is HSIC(Z, S | C) of :mod:`frhsic_core.joint.hsic_given` on the mini-batch. C is the target y or the
+The penalty is HSIC(Z, S | C) of :mod:`frhsic_core.joint.given` on the mini-batch. C is the target y or the
 control features. Labels and discrete controls form groups, which count by their share of the batch. For a continuous C
 (the target of a regression, or a continuous control feature) features of Z and S are regressed on C within the batch:
 Z changes with every step, so a regression on older values would not follow it.
@@ -17,15 +17,18 @@ import torch
 from torch import Tensor, nn
 
 from frhsic_core.joint.contraction import GradientTerm, gram_term, inverse_root, smallest_own
-from frhsic_core.joint.given import Given, read_given
-from frhsic_core.joint.hsic_given import (
+from frhsic_core.joint.given import (
     GIVEN_FEATURES,
+    Features,
+    Given,
+    GivenKernel,
     Operator,
     conditional_function,
+    given_kernel,
     group_operator,
+    read_given,
     smooth_operator,
 )
-from frhsic_core.joint.independence.features import Features, GivenKernel, given_kernel
 from frhsic_core.kernels import Gaussian, Kernel
 from frhsic_core.learning.data import Batch, TrainingData
 

@@ -23,7 +23,7 @@ from frhsic_core.joint.contraction import (
     smallest_own,
     weighted_mean,
 )
-from frhsic_core.joint.fused_batch import can_fuse_batch, fused_batch_term, fused_output_term
+from frhsic_core.joint.fused import can_fuse_batch, fused_batch_term, fused_output_term
 from frhsic_core.kernels import (
     Categorical,
     Gaussian,

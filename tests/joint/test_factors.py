@@ -1,0 +1,178 @@
+"""Thin matrices against sums over all pairs: every form, gradients, and the samples on which a rank is too large."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from frhsic_core import (
+    Categorical,
+    Gaussian,
+    InverseMultiquadric,
+    Laplacian,
+    Linear,
+    MultiScale,
+    Product,
+    hsic,
+    normalized_hsic,
+)
+from frhsic_core.joint import factors
+from frhsic_core.joint.contraction import center, dependence
+from frhsic_core.joint.factors import ThinPair, factor, thin_hsic
+
+N = 1200
+
+
+def normal(seed: int, *shape: int) -> torch.Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def pair(seed: int = 0, strength: float = 0.4) -> tuple[torch.Tensor, torch.Tensor]:
+    s = normal(seed, N, 1)
+    return strength * s.square() + normal(seed + 1, N, 1), s
+
+
+SAMPLES = {
+    "normal": pair(),
+    "independent": pair(strength=0.0),
+    "ages": (pair()[0], (20 * pair()[1]).round()),
+    "two values": (pair()[0], (pair()[1] > 0).double()),
+    "heavy tails": (pair()[0], pair()[1].sinh()),
+    "far from the origin": (pair()[0] + 1e6, pair()[1] - 1e6),
+}
+KERNELS = {
+    "gaussian": lambda scale: Gaussian(0.7 * scale),
+    "wide": lambda scale: Gaussian(20.0 * scale),
+    "imq": lambda scale: InverseMultiquadric(scale),
+    "multi_scale": lambda scale: MultiScale(1.5 * scale),
+}
+FORMS = ("biased", "unbiased", "normalized")
+
+
+def on_all_pairs(z: torch.Tensor, s: torch.Tensor, form: str, weights=None, **kernels) -> torch.Tensor:
+    """Return the form from Gram matrices, without their constant: in a wide kernel it would leave rounding only."""
+
+    def shifted(kernel):
+        return lambda x: torch.expm1(kernel(x - x.mean(0)).log())
+
+    kernels = {name: shifted(kernel) for name, kernel in kernels.items()}
+    estimator = "unbiased" if form == "unbiased" else "biased"
+    return dependence(z, s, estimator=estimator, normalized=form == "normalized", row_weights=weights, **kernels)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("sample", SAMPLES)
+def test_every_form_is_the_sum_over_all_pairs(sample: str, name: str, form: str) -> None:
+    z, s = SAMPLES[sample]
+    kernels = {"kernel_z": KERNELS[name](z.std()), "kernel_s": KERNELS[name](s.std())}
+    found = thin_hsic(z, s, estimator=form, **kernels)
+    if (sample, name) == ("heavy tails", "imq"):  # the rank is too large
+        assert found is None
+        return
+    assert found is not None
+    expected = on_all_pairs(z, s, form, **kernels)
+    # The Gram matrix of a wide kernel is itself rounded: its entries differ from one by 1e-3.
+    assert found.item() == pytest.approx(expected.item(), rel=1e-10 if name != "wide" else 1e-8)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_weights_masks_and_gradients(form: str) -> None:
+    z, s = (x.requires_grad_() for x in pair(5))
+    kernels = {"kernel_z": Gaussian(0.8), "kernel_s": InverseMultiquadric(1.2)}
+    weights = torch.rand(N, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    weights = (weights > 0.4).double() if form == "unbiased" else weights / weights.sum()
+    estimator = "unbiased" if form == "unbiased" else "biased"
+    for w in (None, weights):
+        found = thin_hsic(z, s, estimator=form, row_weights=w, **kernels)
+        expected = dependence(z, s, estimator=estimator, normalized=form == "normalized", row_weights=w, **kernels)
+        torch.testing.assert_close(found, expected, rtol=1e-10, atol=0.0)
+        for mine, dense in zip(*(torch.autograd.grad(v, (z, s)) for v in (found, expected)), strict=True):
+            torch.testing.assert_close(mine, dense, rtol=0.0, atol=1e-10 * dense.abs().max().item())
+
+
+@pytest.mark.parametrize(
+    ("kernel", "columns"),
+    [
+        (Categorical(), lambda x: x.round()),
+        (Gaussian(1.7), lambda x: torch.cat([x, x.flip(0)], 1)),
+        (Product([Gaussian(1.0), Categorical()]), lambda x: torch.cat([x, x.flip(0).round()], 1)),
+        (Gaussian(0.01), lambda x: (3 * x).round()),
+        (Linear(), lambda x: torch.cat([x, x.flip(0), x.square()], 1)),
+    ],
+    ids=["categories", "two columns", "number and category", "few values", "linear"],
+)
+def test_categories_and_a_few_columns(kernel, columns) -> None:
+    z, s = pair(7)
+    other = columns(s)
+    found = thin_hsic(z, other, kernel_z=Gaussian(1.0), kernel_s=kernel)
+    assert found is not None
+    expected = dependence(z, other, kernel_z=Gaussian(1.0), kernel_s=kernel)
+    assert found.item() == pytest.approx(expected.item(), rel=1e-10)
+
+
+def test_worst_rows_become_pivots(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rare category that is not among the first candidates is found in the pass over all rows."""
+    monkeypatch.setattr(factors, "_CANDIDATES", 16)
+    code = torch.zeros(N, 1, dtype=torch.float64)
+    code[[3, 700]] = 1.0
+    found = factor(Categorical(), code)
+    assert found is not None
+    features = found(code)
+    torch.testing.assert_close(features @ features.mT, Categorical()(code), rtol=0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "x"),
+    [
+        (Gaussian(1e-3), normal(9, N, 1)),
+        (Gaussian(0.5), torch.tan(1.57 * torch.linspace(-1, 1, N, dtype=torch.float64))[:, None]),
+        (Gaussian(1.0), normal(9, N, 12)),
+        (Laplacian(1.0), normal(9, N, 1)),
+        (Categorical(), normal(9, N, 1)),
+    ],
+    ids=["narrow", "Cauchy", "many columns", "laplacian", "no two rows alike"],
+)
+def test_a_rank_that_is_too_large_goes_to_the_sum_over_all_pairs(kernel, x) -> None:
+    assert factor(kernel, x) is None
+    z, _ = pair(9)
+    options = {"kernel_z": Gaussian(1.0), "kernel_s": kernel}
+    assert thin_hsic(z, x, **options) is None
+    expected = hsic(z, x, chunk_size=500, **options)
+    torch.testing.assert_close(hsic(z, x, **options), expected, rtol=1e-10, atol=1e-16)
+
+
+@pytest.mark.parametrize("form", ["biased", "normalized"])
+def test_constants_have_no_dependence(form: str) -> None:
+    z, _ = pair(11)
+    constant = torch.full_like(z, 0.7)
+    for left, right in ((z, constant), (constant, z), (constant, constant)):
+        assert thin_hsic(left, right, estimator=form, kernel_z=Gaussian(1.0), kernel_s=Gaussian(1.0)).item() == 0.0
+
+
+def test_the_public_functions_use_thin_matrices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No Gram matrix is computed; the value of float32 samples is that of float64."""
+    z, s = pair(13)
+    options = {"kernel_z": Gaussian(1.0), "kernel_s": Gaussian(0.8)}
+    expected = [on_all_pairs(z, s, form, **options).item() for form in FORMS]
+    monkeypatch.setattr(Gaussian, "__call__", lambda *_: pytest.fail("a Gram matrix was computed"))
+    found = [hsic(z, s, **options), hsic(z, s, estimator="unbiased", **options), normalized_hsic(z, s, **options)]
+    assert [value.item() for value in found] == pytest.approx(expected, rel=1e-10)
+    single = hsic(z.float(), s.float(), **options)
+    assert single.dtype == torch.float32
+    assert single.item() == pytest.approx(expected[0], rel=1e-6)
+    batch = hsic(torch.stack([z, z]), s, kernel_z=Gaussian(torch.tensor([1.0, 2.0])), kernel_s=Gaussian(0.8))
+    assert batch[0].item() == pytest.approx(expected[0], rel=1e-10)
+    assert batch[1] != batch[0]
+
+
+def test_blocks_of_rows_do_not_change_the_sums(monkeypatch: pytest.MonkeyPatch) -> None:
+    z, s = pair(15)
+    whole = factor(Gaussian(1.0), z), factor(Gaussian(0.5), s)
+    expected = ThinPair.of(z, s, *whole).products(own=True)
+    monkeypatch.setattr(factors, "_BLOCK", 100)
+    for mine, other in zip(ThinPair.of(z, s, *whole).products(own=True), expected, strict=True):
+        torch.testing.assert_close(mine, other, rtol=0.0, atol=1e-12 * other.abs().max().item())
+    k, l = (center(kernel(x)) for kernel, x in ((Gaussian(1.0), z), (Gaussian(0.5), s)))
+    assert expected[0].square().sum().item() == pytest.approx((k * l).sum().item(), rel=1e-10)
+    assert expected[1].square().sum().item() == pytest.approx(k.square().sum().item(), rel=1e-10)
