@@ -21,7 +21,6 @@ from torch import Tensor
 
 from frhsic_core.arrays import ArrayLike, RandomState, as_generator, as_pair, binary_scale, fix_signs, same_kind
 
-_VARIANTS = ("ksg1", "ksg2")
 _JITTER = 1e-10  # of a column's standard deviation: far below any spacing that carries information
 # Pairs of rows held at a time: a gibibyte in double precision on a GPU, what a CPU's cache can hold elsewhere.
 _PAIRS = {"cuda": 1 << 27, "cpu": 1 << 18}
@@ -33,7 +32,6 @@ def mutual_information(
     s: ArrayLike,
     *,
     k: int = 5,
-    variant: str = "ksg1",
     clip: bool = False,
     standardize: bool = True,
     random_state: RandomState = None,
@@ -43,7 +41,7 @@ def mutual_information(
     With the maximum norm, ε_i the distance from (z_i, s_i) to its k-th neighbor, n_z(i) and n_s(i) the number of other
     points closer than ε_i in z and in s alone,
 
-        I = ψ(k) + ψ(n) − mean_i[ ψ(n_z(i) + 1) + ψ(n_s(i) + 1) ]                                    (``"ksg1"``).
+        I = ψ(k) + ψ(n) − mean_i[ ψ(n_z(i) + 1) + ψ(n_s(i) + 1) ].
 
     The estimate may be slightly negative; its error at independence is of order 1/√n. It is not differentiable. About
     O(n log n) time for few columns, O(n²) for many; O(n) memory; runs on the CPU.
@@ -54,9 +52,6 @@ def mutual_information(
         ``(..., n, d)`` and ``(..., n, p)`` or ``(..., n)``; batch elements are taken one by one.
     k : int
         Number of neighbors, from 1 to n − 1. A larger k has less variance and more bias.
-    variant : {"ksg1", "ksg2"}
-        The two estimators of the paper above: cubes with strict counts, or the rectangle around the k neighbors, with
-        closed counts and −1/k: less bias for strong dependence, more variance.
     clip : bool
         Return zero for a negative estimate.
     standardize : bool
@@ -86,60 +81,30 @@ def mutual_information(
     >>> bool(abs(mutual_information(z, s) - exact) < 0.05)
     True
     """
-    if variant not in _VARIANTS:
-        raise ValueError(f"variant is {variant!r}: choose 'ksg1' or 'ksg2'.")
     z, s = as_pair(z, s, min_rows=2)
     n = z.shape[-2]
     if not 1 <= k < n:
         raise ValueError(f"k is {k} but there are {n} rows: k must lie between 1 and {n - 1}.")
-    rng = np.random.default_rng(_seed(as_generator(random_state)))
+    generator = as_generator(random_state)
+    seed = 0 if generator is None else int(torch.randint(2**62, (), generator=generator, device=generator.device))
     batch = torch.broadcast_shapes(z.shape[:-2], s.shape[:-2])
-    z_rows = z.detach().expand(*batch, *z.shape[-2:]).reshape(-1, n, z.shape[-1]).double().cpu().numpy()
-    s_rows = s.detach().expand(*batch, *s.shape[-2:]).reshape(-1, n, s.shape[-1]).double().cpu().numpy()
-    values = [
-        _estimate(_prepare(x, standardize, rng), _prepare(y, standardize, rng), k, variant)
-        for x, y in zip(z_rows, s_rows, strict=True)
-    ]
+    samples = []
+    for i, x in enumerate((z, s)):
+        rows = standardized(x.detach(), seed=seed + i, scale=standardize).expand(*batch, *x.shape[-2:])
+        samples.append(rows.reshape(-1, *x.shape[-2:]).cpu().numpy())
+    values = [_estimate(x, y, k) for x, y in zip(*samples, strict=True)]
     result = torch.tensor(values, dtype=z.dtype, device=z.device).reshape(batch)
     return result.clamp_min(0.0) if clip else result
 
 
-def _seed(generator: torch.Generator | None) -> int:
-    if generator is None:
-        return 0
-    return int(torch.randint(2**62, (), generator=generator, device=generator.device))
-
-
-def _prepare(x: NDArray[np.float64], standardize: bool, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Center and scale one sample and separate its ties; constant columns become zero."""
-    x = x - x[:1]  # exact zeros for a constant column, which its mean would not give
-    x = x - x.mean(0) * (x != 0).any(0)
-    unit = binary_scale(torch.from_numpy(x), dim=0).numpy()
-    deviation = (x / unit).std(0) * unit[0]
-    if standardize:
-        x = x / np.where(deviation > 0, deviation, 1.0)
-        deviation = (deviation > 0).astype(np.float64)
-    ordered = np.sort(x, 0)
-    tied = (ordered[1:] == ordered[:-1]).any(0)
-    return x + _JITTER * deviation * tied * rng.standard_normal(x.shape)
-
-
-def _estimate(z: NDArray[np.float64], s: NDArray[np.float64], k: int, variant: str) -> float:
-    n = len(z)
+def _estimate(z: NDArray[np.float64], s: NDArray[np.float64], k: int) -> float:
     if not z.any() or not s.any():
         return 0.0
     joint = np.hstack([z, s])
-    distance, neighbor = cKDTree(joint).query(joint, k=k + 1, p=np.inf)
-    radius = distance[:, -1]
-    if variant == "ksg1":
-        # Strictly closer than the k-th neighbor; each count holds the point itself, hence ψ(count) = ψ(n_z + 1).
-        inside = np.nextafter(radius, 0.0)
-        return float(digamma(k) + digamma(n) - np.mean(digamma(_count(z, inside)) + digamma(_count(s, inside))))
-    extent_z = np.abs(z[neighbor] - z[:, None]).max((1, 2))
-    extent_s = np.abs(s[neighbor] - s[:, None]).max((1, 2))
-    near_z = _count(z, extent_z) - 1
-    near_s = _count(s, extent_s) - 1
-    return float(digamma(k) - 1.0 / k + digamma(n) - np.mean(digamma(near_z) + digamma(near_s)))
+    distance, _ = cKDTree(joint).query(joint, k=k + 1, p=np.inf)
+    # Strictly closer than the k-th neighbor; each count holds the point itself, hence ψ(count) = ψ(n_z + 1).
+    inside = np.nextafter(distance[:, -1], 0.0)
+    return float(digamma(k) + digamma(len(z)) - np.mean(digamma(_count(z, inside)) + digamma(_count(s, inside))))
 
 
 def _count(x: NDArray[np.float64], radius: NDArray[np.float64]) -> NDArray[np.intp]:
@@ -180,20 +145,25 @@ def principal_components(z: Tensor, *, share: float = 0.95, least: int = 2, most
     return (z @ vectors[..., :most]) * kept.unsqueeze(-2), number
 
 
-def standardized(x: Tensor, *, seed: int = 0) -> Tensor:
-    """Return columns ``(..., n, d)`` with mean 0 and variance 1; noise of 1e-10 separates ties, constants become zero.
+def standardized(x: Tensor, *, seed: int = 0, scale: bool = True) -> Tensor:
+    """Return columns ``(..., n, d)`` with mean 0 and, with ``scale``, variance 1; constants become zero.
 
-    Independent noise below every spacing leaves mutual information as it is, and the published estimator assumes that
-    no two points coincide.
+    Noise of 1e-10 standard deviations separates the ties of a column. Independent noise below every spacing leaves
+    mutual information as it is, and the published estimator assumes that no two points coincide.
     """
     x = x.double()
     # From the first row: a constant column is then exactly zero, which its mean would not give.
     x = x - x[..., :1, :]
+    unit = binary_scale(x, dim=-2)
+    x = x / unit
     spread = x.std(-2, correction=0, keepdim=True)
     alive = spread > 0
-    x = torch.where(alive, (x - x.mean(-2, keepdim=True)) / torch.where(alive, spread, 1.0), 0.0)
+    spread = torch.where(alive, spread, 1.0)
+    x = torch.where(alive, (x - x.mean(-2, keepdim=True)) / spread, 0.0)
+    tied = (x.sort(-2).values.diff(dim=-2) == 0).any(-2, keepdim=True)
     noise = torch.randn(x.shape[-2:], generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-    return x + _JITTER * alive * noise.to(x.device)
+    x = x + _JITTER * (alive & tied) * noise.to(x.device)
+    return x if scale else x * spread * unit
 
 
 @torch.no_grad()

@@ -5,8 +5,6 @@ finite sums, as Fractions where asked. The scalar formulas, for any type of numb
 in :mod:`frhsic_core.laws.formulas` and :mod:`frhsic_core.laws.mercer`. Nothing here imports the estimators.
 """
 
-import warnings
-
 from frhsic_core.laws.finite import FiniteLaw, FiniteMercer
 from frhsic_core.laws.gaussian import GaussianPair, GaussianVector, JointGaussian
 from frhsic_core.laws.heads import KernelHead, LinearHead
@@ -23,10 +21,3 @@ __all__ = [
     "LinearHead",
     "MercerSystem",
 ]
-
-
-def __getattr__(name: str) -> object:
-    if name == "CentredSpectrum":
-        warnings.warn("CentredSpectrum is deprecated: use CenteredSpectrum.", DeprecationWarning, stacklevel=2)
-        return CenteredSpectrum
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

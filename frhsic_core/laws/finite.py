@@ -7,7 +7,6 @@ rounding. If one operand holds floats, the whole computation is float64.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple, Self
@@ -308,10 +307,6 @@ class FiniteLaw:
         """Return ½Σ|D|: total variation of joint against product."""
         return _plain(abs(self.difference).sum() / 2)
 
-    def expected_total_variation(self) -> Any:
-        """Return E_S[TV(P_{Z|S}, P_Z)]; equal to :meth:`total_variation`, a decomposable class (Corollary 3.4)."""
-        return _plain((abs(self.delta).sum(0) / 2) @ self.p_s)
-
     def wasserstein(
         self, *, metric_z: ArrayLike | None = None, metric_s: ArrayLike | None = None, scale_s: float = 1.0
     ) -> float:
@@ -344,13 +339,6 @@ class FiniteLaw:
         gap, p_s = in_one_arithmetic(self.conditional_gap(head), self.p_s)
         return _plain((gap * gap) @ p_s)
 
-    def dp_gap(self, head: ArrayLike) -> Any:
-        """Return ``|E[f | S = s₁] − E[f | S = s₀]|`` for two-valued S; :meth:`gdp` is 2·P(s₀)·P(s₁) times it."""
-        if len(self.s_points) != 2:
-            raise ValueError(f"S has {len(self.s_points)} values: demographic parity compares two; use gdp.")
-        gap = self.conditional_gap(head)
-        return _plain(abs(gap[1] - gap[0]))
-
     @property
     def mutual_information(self) -> float:
         """I(Z; S) in nats."""
@@ -367,23 +355,21 @@ class FiniteLaw:
         scaled = self.difference.astype(np.float64)[held] / np.sqrt(np.multiply.outer(p_z[held], p_s))
         return float(np.linalg.svd(scaled, compute_uv=False)[0])
 
-    def mercer(self, kernel_s: Gram, *, centered: bool = False, centred: bool | None = None) -> FiniteMercer:
+    def mercer(self, kernel_s: Gram, *, centered: bool = False) -> FiniteMercer:
         """Return the eigensystem of T_S in L²(P_S), or of (I − 1⊗1)T_S(I − 1⊗1); eigenvalues above ns·eps·λ_max."""
         l, weight = self.gram_s(kernel_s).astype(np.float64), self.p_s.astype(np.float64)
         root = np.sqrt(weight)
         matrix = root[:, None] * l * root
-        if _centered(centered, centred):
+        if centered:
             centring = np.eye(len(root)) - np.outer(root, root)
             matrix = centring @ matrix @ centring
         values, vectors = np.linalg.eigh(matrix)
         keep = np.flatnonzero(values > len(root) * np.finfo(np.float64).eps * max(values[-1], 0.0))[::-1]
         return FiniteMercer(values[keep], vectors[:, keep] / root[:, None])
 
-    def delta_coefficients(
-        self, kernel_z: Gram, kernel_s: Gram, *, centered: bool = False, centred: bool | None = None
-    ) -> np.ndarray:
+    def delta_coefficients(self, kernel_z: Gram, kernel_s: Gram, *, centered: bool = False) -> np.ndarray:
         """Return ‖⟨Δ, ψ_l⟩‖² in F_Z along :meth:`mercer`: times the eigenvalues they sum to HSIC."""
-        system = self.mercer(kernel_s, centered=_centered(centered, centred))
+        system = self.mercer(kernel_s, centered=centered)
         along = (self.difference.astype(np.float64)) @ system.eigenfunctions
         return (along * (self.gram_z(kernel_z).astype(np.float64) @ along)).sum(0)
 
@@ -404,13 +390,6 @@ def _points(values: ArrayLike, count: int, name: str) -> Tensor:
     if table.ndim == 0 or table.shape[0] != count:
         raise ValueError(f"{name} has shape {table.shape} but probabilities has {count} of them: pass one for each.")
     return torch.as_tensor(table.reshape(count, -1))
-
-
-def _centered(centered: bool, centred: bool | None) -> bool:
-    if centred is None:
-        return centered
-    warnings.warn("centred= is deprecated: use centered=.", DeprecationWarning, stacklevel=3)
-    return centred
 
 
 def _plain(x: Any) -> Any:

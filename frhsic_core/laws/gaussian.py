@@ -8,7 +8,6 @@ is compared with these numbers, and nothing here imports an estimator.
 from __future__ import annotations
 
 import math
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -227,11 +226,6 @@ class JointGaussian(ABC):
         """Return the m leading eigenvalues of the centred operator, and Δ along its eigenfunctions."""
         terms = self.mean_kernel_z(kernel_z), self.coupling(kernel_z)
         return mercer.centered_spectrum(self.mercer(kernel_s), *terms, m)
-
-    def centred_spectrum(self, kernel_z: Gaussian, kernel_s: Gaussian, *, m: int) -> CenteredSpectrum:
-        """Call :meth:`centered_spectrum`; this is its old name."""
-        warnings.warn("centred_spectrum is deprecated: use centered_spectrum.", DeprecationWarning, stacklevel=2)
-        return self.centered_spectrum(kernel_z, kernel_s, m=m)
 
     def head_coefficients(self, head: KernelHead, kernel_s: Gaussian, *, m: int) -> np.ndarray:
         """Return ⟨m_f, ψ_l⟩ for l < m: E[m_f²] less their squares is r²_{m,f} of Corollary 4.6."""

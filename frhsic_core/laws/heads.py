@@ -8,7 +8,6 @@ less their mean.
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -89,7 +88,7 @@ class KernelHead:
     kernel: Gaussian
 
     def __init__(self, centers: ArrayLike, coefficients: ArrayLike, *, kernel: Gaussian) -> None:
-        c = _numbers(centers, "centres")
+        c = _numbers(centers, "centers")
         a = np.atleast_1d(_numbers(coefficients, "coefficients"))
         c = np.atleast_1d(c)[:, None] if c.ndim < 2 else c
         if c.shape[0] != a.size:
@@ -99,12 +98,6 @@ class KernelHead:
         object.__setattr__(self, "centers", tuple(map(tuple, c.tolist())))
         object.__setattr__(self, "coefficients", tuple(a.tolist()))
         object.__setattr__(self, "kernel", kernel)
-
-    @property
-    def centres(self) -> tuple[tuple[float, ...], ...]:
-        """Old name of ``centers``."""
-        warnings.warn("KernelHead.centres is deprecated: use centers.", DeprecationWarning, stacklevel=2)
-        return self.centers
 
     @property
     def dimension(self) -> int:

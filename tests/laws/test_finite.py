@@ -76,7 +76,7 @@ def test_fractions_stay_exact() -> None:
     gap = [sum(head[i] * law.delta[i, t] for i in range(4)) for t in range(3)]
     assert law.gdp(head) == sum(abs(g) * q for g, q in zip(gap, law.p_s, strict=True))
     assert law.expected_squared_gap(head) == sum(g * g * q for g, q in zip(gap, law.p_s, strict=True))
-    assert law.total_variation() == law.expected_total_variation()
+    assert law.total_variation() == (abs(law.delta).sum(0) / 2) @ law.p_s  # decomposable: Corollary 3.4
     assert isinstance(law.total_variation(), Fraction)
     assert sum(law.p_z) == sum(law.p_s) == 1
     assert (law.conditional.sum(0) == 1).all()
@@ -237,7 +237,8 @@ def test_two_groups() -> None:
     law = random_law(11, ns=2, exact=True)
     head, k, l = [0, 1, 1, 3], np.diag([1, 2, 3, 4]), [[2, 1], [1, 3]]
     p0, p1 = law.p_s
-    assert law.gdp(head) == 2 * p0 * p1 * law.dp_gap(head)
+    gap = law.conditional_gap(head)
+    assert law.gdp(head) == 2 * p0 * p1 * abs(gap[1] - gap[0])
     between = law.conditional[:, 0] - law.conditional[:, 1]
     mmd2 = sum(w * d * d for w, d in zip((1, 2, 3, 4), between, strict=True))
     assert law.hsic(k, l) == (p0 * p1) ** 2 * (2 + 3 - 2) * mmd2
@@ -298,7 +299,7 @@ def test_exact_inequalities(counts: list[list[int]]) -> None:
     law = FiniteLaw(range(len(counts)), range(3), [[Fraction(int(c), int(table.sum())) for c in row] for row in table])
     k, l = np.eye(len(counts), dtype=int), np.eye(3, dtype=int)
     assert law.hsic(k, l) >= 0
-    assert law.total_variation() == law.expected_total_variation()
+    assert law.total_variation() == (abs(law.delta).sum(0) / 2) @ law.p_s  # decomposable: Corollary 3.4
     assert law.hsic(k, l) <= law.expected_squared_mmd(k)
     assert law.joint_mmd(k, l) <= law.expected_mmd(k) + 1e-12
     head = list(range(len(counts)))
@@ -332,8 +333,6 @@ def test_other_errors() -> None:
         law.hsic(np.eye(4), np.eye(4))
     with pytest.raises(ValueError, match=r"head has shape \(2,\)"):
         law.gdp([1.0, 2.0])
-    with pytest.raises(ValueError, match="S has 3 values"):
-        law.dp_gap([1.0, 2.0, 3.0, 4.0])
     with pytest.raises(ValueError, match=r"metric has shape \(2, 2\)"):
         law.expected_wasserstein(metric_z=np.eye(2))
     with pytest.raises(ValueError, match="m is -1"):

@@ -308,20 +308,3 @@ def test_other_errors() -> None:
         law.eipm_limit(ONE, bandwidth=1.0, power=3)
     with pytest.raises(ValueError, match=r"smoothing bandwidth is -1\.0"):
         law.eipm_limit(ONE, bandwidth=-1.0)
-
-
-def test_old_spellings_warn() -> None:
-    import frhsic_core.laws as laws
-
-    law, kernel = GaussianPair(0.5), Gaussian(1.0)
-    with pytest.warns(DeprecationWarning, match="centered_spectrum"):
-        old = law.centred_spectrum(kernel, kernel, m=3)
-    assert np.array_equal(old.eigenvalues, law.centered_spectrum(kernel, kernel, m=3).eigenvalues)
-    with pytest.warns(DeprecationWarning, match="CenteredSpectrum"):
-        assert laws.CentredSpectrum is laws.CenteredSpectrum
-    with pytest.warns(DeprecationWarning, match="centers"):
-        assert laws.KernelHead([1.0], [1.0], kernel=kernel).centres == ((1.0,),)
-    finite = laws.FiniteLaw([0.0, 1.0], [0.0, 1.0], [[0.4, 0.1], [0.2, 0.3]])
-    with pytest.warns(DeprecationWarning, match="centered="):
-        system = finite.mercer(kernel, centred=True)
-    assert np.array_equal(system.eigenvalues, finite.mercer(kernel, centered=True).eigenvalues)

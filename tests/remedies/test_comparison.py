@@ -62,7 +62,7 @@ def test_the_row_without_a_remedy_is_a_plain_fit(people: Any) -> None:
     predicted = comparison.learner("linear", "regression").fit(X[train], y[train]).predict(X[test])
     row = result.splits.iloc[0]
     age = s["age"].to_numpy()[test]
-    squared = distance_correlation(predicted, age, squared=True, estimator="unbiased").item()
+    squared = float(distance_correlation(predicted, age, squared=True, estimator="unbiased"))
     np.testing.assert_allclose(row["dcor"], np.sqrt(squared))
     scaled = (age - age.mean()) / age.std()
     np.testing.assert_allclose(row["gdp"], gdp(predicted / y[train].std(), scaled))

@@ -224,7 +224,8 @@ def hsic_test(
             request = replace(request, bins=_median_strata(z.shape[-2]))
         kernel_z = resolve_kernel(kernel_z, z)
         kernel_s = resolve_kernel(kernel_s, s)
-        if method == "aggregated" or z.shape[-2] >= THIN_ROWS:
+        batched = method == "permutation" and z.ndim + s.ndim > 4  # all permutations are drawn at once
+        if method == "aggregated" or z.shape[-2] > DENSE_ROWS or (z.shape[-2] >= THIN_ROWS and not batched):
             found = _one_by_one(z, s, kernel_z, kernel_s, request)
         else:
             found = _dense(z, s, kernel_z, kernel_s, request)

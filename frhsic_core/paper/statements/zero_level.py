@@ -125,7 +125,7 @@ def definition_is_implemented() -> list[Certificate]:
     return [
         equality(
             "hsic() of a weighted sample is the defined squared norm, in rational arithmetic",
-            left=value.item(), right=float(exact), evidence="exact", tolerance=1e-12, details={"exact": str(exact)},
+            left=value, right=float(exact), evidence="exact", tolerance=1e-12, details={"exact": str(exact)},
         ),
         equality(
             "the closed form on the Gaussian pair is the defined squared norm, by quadrature",

@@ -85,7 +85,7 @@ def test_a_printed_study_by_hand(monkeypatch) -> None:
     found = convergence.printed_studies(9, studies=2)
     for study in range(2):
         sample = LAW.sample(60, random_state=torch.Generator().manual_seed(9), batch=(2,))
-        proxy = hsic(sample[0][study], sample[1][study], kernel_z=KERNEL, kernel_s=KERNEL).item()
+        proxy = float(hsic(sample[0][study], sample[1][study], kernel_z=KERNEL, kernel_s=KERNEL))
         errors = []
         for i, n in enumerate((20, 40)):
             z, s = LAW.sample(n, random_state=torch.Generator().manual_seed(10 + i), batch=(6,))

@@ -68,8 +68,8 @@ def test_stack_agrees_with_one_model_at_a_time(trained) -> None:
         assert found["gdp_sample"][i] == pytest.approx(np.abs(conditional - probability.mean()).mean(), abs=1e-5)
         rows = torch.linspace(0, len(s) - 1, 60).round().long()
         zs = z.double()[rows], torch.as_tensor(s)[rows]
-        assert found["normalized_hsic_1"][i] == pytest.approx(normalized_hsic(*zs).item(), abs=1e-5)
-        expected = distance_correlation(*zs, squared=True, estimator="unbiased").item()
+        assert found["normalized_hsic_1"][i] == pytest.approx(float(normalized_hsic(*zs)), abs=1e-5)
+        expected = float(distance_correlation(*zs, squared=True, estimator="unbiased"))
         assert found["distance_correlation"][i] == pytest.approx(expected, abs=1e-5)
 
 
