@@ -151,21 +151,26 @@ def _require_finite(x: Tensor, name: str) -> None:
     """Raise an error for NaN, infinities and magnitudes whose sums or products leave the range of the dtype."""
     if x.numel() == 0:
         return
-    # One pass and one wait for the device: NaN and infinities are passed on to both ends of the range.
-    low, high = torch.stack(torch.aminmax(x.detach())).tolist()
-    if not (math.isfinite(low) and math.isfinite(high)):
+    # One pass and one wait for the device: NaN and infinities are passed on to the largest value.
+    largest = float(torch.linalg.vector_norm(x.detach(), math.inf))
+    if not math.isfinite(largest):
         bad = int((~torch.isfinite(x)).sum())
         raise ValueError(f"{name} has {bad} NaN or infinite values: drop those rows first.")
-    largest = max(-low, high)
-    limits = torch.finfo(x.dtype)
-    if largest > limits.max / (4 * x.shape[-1] * (x.shape[-2] if x.ndim > 1 else 1)):
+    most, tiny = _limits(x.dtype)
+    if largest > most / (4 * x.shape[-1] * (x.shape[-2] if x.ndim > 1 else 1)):
         raise ValueError(
             f"{name} has values up to {largest:.1e}, too large for {x.dtype}: divide {name} by a constant first."
         )
-    if 0 < largest < limits.tiny:
+    if 0 < largest < tiny:
         raise ValueError(
             f"{name} has no value above {largest:.1e}, too small for {x.dtype}: multiply {name} by a constant first."
         )
+
+
+@functools.cache
+def _limits(dtype: torch.dtype) -> tuple[float, float]:
+    """Return the largest and the smallest normal number."""
+    return torch.finfo(dtype).max, torch.finfo(dtype).tiny
 
 
 def binary_scale(x: Tensor, *, dim: int | tuple[int, ...] = (-2, -1)) -> Tensor:
@@ -187,7 +192,8 @@ def binary_scale(x: Tensor, *, dim: int | tuple[int, ...] = (-2, -1)) -> Tensor:
 
 def require_value(value: Tensor, name: str) -> Tensor:
     """Return ``value`` if it is finite; raise an error that names the statistic otherwise."""
-    if not bool(torch.isfinite(value.detach()).all()):
+    finite = math.isfinite(value.item()) if value.ndim == 0 else bool(torch.isfinite(value.detach()).all())
+    if not finite:
         raise ValueError(
             f"{name} leaves the range of {value.dtype}: the values are too large. Divide them by a constant, or use "
             "kernels with bandwidths of their size, as the defaults have."
@@ -278,7 +284,8 @@ def as_pair(
     _require_rows(z, names[0], min_rows)
     _require_rows(s, names[1], min_rows)
     try:
-        torch.broadcast_shapes(z.shape[:-2], s.shape[:-2])
+        if z.shape[:-2] != s.shape[:-2]:
+            torch.broadcast_shapes(z.shape[:-2], s.shape[:-2])
     except RuntimeError:
         raise ValueError(
             f"{names[0]} has batch shape {tuple(z.shape[:-2])} and {names[1]} {tuple(s.shape[:-2])}: "

@@ -156,7 +156,7 @@ def standardized(x: Tensor, *, seed: int = 0, scale: bool = True) -> Tensor:
     x = x - x[..., :1, :]
     unit = binary_scale(x, dim=-2)
     x = x / unit
-    spread = x.std(-2, correction=0, keepdim=True)
+    spread = (x - x.mean(-2, keepdim=True)).square().mean(-2, keepdim=True).sqrt()
     alive = spread > 0
     spread = torch.where(alive, spread, 1.0)
     x = torch.where(alive, (x - x.mean(-2, keepdim=True)) / spread, 0.0)
