@@ -67,6 +67,42 @@ def test_agrees_with_dcor() -> None:
         )
 
 
+COLUMNS = {
+    "normal": lambda g, n: g.normal(size=(2, n)),
+    "dependent": lambda g, n: (x := g.normal(size=n), x**2 + 0.1 * g.normal(size=n)),
+    "ties": lambda g, n: g.integers(0, 4, (2, n)).astype(float),
+    "one tie each": lambda g, n: np.r_[[0.0, 0.0], g.normal(size=2 * n - 2)].reshape(2, n)[:, ::-1],
+    "heavy tails": lambda g, n: g.standard_cauchy((2, n)),
+    "far from zero": lambda g, n: 1e6 + g.normal(size=(2, n)),
+    "constant": lambda g, n: (g.normal(size=n), np.full(n, 0.7)),
+}
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+@pytest.mark.parametrize("n", [256, 257, 700])
+def test_sorted_columns_give_the_sum_over_all_pairs(name: str, n: int) -> None:
+    """Two columns are sorted instead of compared pair by pair, here also against dcor; a stack is a loop."""
+    z, s = (torch.as_tensor(x.copy()) for x in COLUMNS[name](np.random.default_rng(n), n))
+    dcor = pytest.importorskip("dcor")
+    for squared, estimator in FORMS:
+        options = {"squared": squared, "estimator": estimator}
+        for statistic in (distance_covariance, distance_correlation):
+            found, pairwise = statistic(z, s, **options), statistic(z, s, chunk_size=100, **options)
+            torch.testing.assert_close(found, pairwise, rtol=1e-9, atol=1e-12)
+            stacked = statistic(torch.stack([z[:, None], s[:, None]]), s, **options)
+            assert stacked[0] == found
+    expected = dcor.distance_covariance_sqr(z.numpy(), s.numpy())
+    assert distance_covariance(z, s, squared=True).item() == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+def test_a_gradient_of_columns_is_that_of_the_sum_over_all_pairs() -> None:
+    z, s = (torch.randn(300, generator=torch.Generator().manual_seed(i), dtype=torch.float64) for i in range(2))
+    z.requires_grad_()
+    gradients = [torch.autograd.grad(distance_covariance(z, s, chunk_size=size), z)[0] for size in (None, 100)]
+    torch.testing.assert_close(*gradients)
+    assert gradients[0].any()
+
+
 @pytest.mark.parametrize("estimator", ["biased", "unbiased"])
 def test_square_is_four_times_hsic_with_the_distance_kernel(estimator: str) -> None:
     z, s = sample(5, batch=(2, 3))

@@ -155,6 +155,22 @@ def test_median_bandwidth_is_the_lower_median_of_scipys_distances(n: int, genera
     np.testing.assert_allclose(median_bandwidth(x, power=1).numpy(), expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize("n", [2, 3, 50, 700, 1301])
+def test_median_of_one_column_is_selected_among_sorted_numbers(n: int) -> None:
+    rng = np.random.default_rng(n)
+    samples = {
+        "normal": rng.normal(size=n),
+        "heavy tails": rng.standard_cauchy(n),
+        "rounded": rng.normal(size=n).round(1),
+        "far from zero": 1e9 + rng.normal(size=n),
+        "tiny": 1e-200 * rng.normal(size=n),
+    }
+    for name, x in samples.items():
+        distances = pdist(x[:, None])
+        expected = lower_median(distances) or distances.mean() or 1.0
+        assert median_bandwidth(x, max_points=None) == pytest.approx(expected, rel=1e-12), name
+
+
 def test_batch_median_of_two_halves(generator: torch.Generator) -> None:
     """With max_points: the lower median between the halves of the first rows; close to that of all pairs."""
     x = torch.randn(256, 5, generator=generator, dtype=torch.float64)
