@@ -22,7 +22,7 @@ from torch import Tensor
 from frhsic_core.arrays import ArrayLike, as_pair, as_tensor, require_same_rows
 from frhsic_core.choices import one_of
 from frhsic_core.conditional import gdp
-from frhsic_core.joint.given import Given
+from frhsic_core.joint.given import Given, conditional_hsic
 from frhsic_core.joint.hsic import normalized_hsic
 from frhsic_core.joint.independence import hsic_test
 from frhsic_core.learning.data import TrainingData
