@@ -53,7 +53,7 @@ def _folder(store: Path | None, preset: str) -> Path:
 
 def _results(folder: Path, name: str) -> ResultStore:
     """Return a store that reports damaged and lost files on the error stream."""
-    return ResultStore(folder, name, say=lambda line: typer.echo(line, err=True))
+    return ResultStore(folder, name, log=lambda line: typer.echo(line, err=True))
 
 
 def run(
@@ -118,14 +118,14 @@ def _run(
 
     results = _results(folder, chosen.name)
     report = run_experiment(
-        chosen, results, device=device, threads=threads, minutes=minutes, workers=workers, dask=dask, say=typer.echo
+        chosen, results, device=device, threads=threads, minutes=minutes, workers=workers, dask=dask, log=typer.echo
     )
     if isinstance(chosen, Study):
         results.compact(chosen)
     elif importlib.util.find_spec("pyarrow") is not None:
         results.compact()
     elif report.jobs:
-        typer.echo(f"The results stay in {results.parts}. To merge them: pip install 'frhsic-core[experiments]'.")
+        typer.echo(f"The results stay in {results.database}. To export them: pip install 'frhsic-core[experiments]'.")
     typer.echo(str(report))
     return report.exit_status
 

@@ -22,10 +22,10 @@ from frhsic_core.cli.experiments import register
 from frhsic_core.paper.experiments import presets
 from frhsic_core.paper.experiments.cost import libraries
 from frhsic_core.paper.runs import runner
+from frhsic_core.paper.runs import store as store_module
 from frhsic_core.paper.runs.plan import Experiment, Study, Task
-from frhsic_core.paper.runs.result_files import sha256, write_sidecar
 from frhsic_core.paper.runs.runner import run_experiment
-from frhsic_core.paper.runs.store import ResultStore
+from frhsic_core.paper.runs.store import ResultStore, sha256, write_sidecar
 from frhsic_core.paper.runs.stored import book_folder
 
 app = typer.Typer()
@@ -143,22 +143,25 @@ def test_a_device_is_checked_once_before_any_stack(small, tmp_path, experiment, 
 
 def test_a_full_disk_in_the_middle_keeps_what_is_finished(small, tmp_path, monkeypatch) -> None:
     arguments = ["run", "main", "--preset", "smoke", "--device", "cpu", "--store", str(tmp_path / "results")]
-    flush, calls = os.fsync, []
+    write = ResultStore.write
 
-    def full(handle: int) -> None:
-        calls.append(handle)
-        if len(calls) > 1:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        flush(handle)
+    def full(self: ResultStore, part: object) -> None:
+        write(self, part)
+        monkeypatch.setattr(atomic_files.os, "fsync", refuse)  # the disk of the export
+        monkeypatch.setattr(store_module, "_SCHEMA", "PRAGMA max_page_count = 1")  # and that of the next job
 
-    monkeypatch.setattr(atomic_files.os, "fsync", full)
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(ResultStore, "write", full)
     result = small.invoke(app, arguments)
     assert isinstance(result.exception, SystemExit)
     assert result.exit_code == 2
     assert "disk is full" in result.output
     assert "Finished results are kept" in result.output
     assert "[Errno" not in result.output
-    monkeypatch.setattr(atomic_files.os, "fsync", flush)
+    monkeypatch.undo()
+    monkeypatch.setitem(presets.EXPERIMENTS, "main", lambda preset: SMALL)
     again = small.invoke(app, arguments)
     assert "1 stack to train" in again.output
     assert again.exit_code == 0
@@ -173,11 +176,12 @@ def test_a_store_that_can_only_be_read_serves_what_only_reads(small, tmp_path, m
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
     monkeypatch.setattr(atomic_files.tempfile, "mkstemp", refuse)
+    monkeypatch.setattr(Path, "mkdir", refuse)
     for arguments in (["status", *place], ["tables", "main_smoke", *place], run):
         assert small.invoke(app, arguments).exit_code == 0, arguments
     elsewhere = small.invoke(app, [*run[:-1], str(tmp_path / "other")])
     assert elsewhere.exit_code == 2
-    assert "read-only" in elsewhere.output
+    assert "Read-only" in elsewhere.output
 
 
 def test_a_table_that_cannot_be_written_or_read_is_a_sentence(small, tmp_path, monkeypatch) -> None:
@@ -221,24 +225,21 @@ def test_a_lost_table_is_reported_and_computed_again(small, tmp_path, experiment
     assert (tmp_path / table).read_bytes() == before
 
 
-def test_a_damaged_part_is_named_and_trained_again(small, tmp_path) -> None:
+def test_a_damaged_database_is_named_and_its_jobs_are_run_again(small, tmp_path) -> None:
     place = ["--store", str(tmp_path)]
-    run = ["run", "main", "--preset", "smoke", "--device", "cpu", *place]
-    assert run_experiment(SMALL, ResultStore(tmp_path, SMALL.name), device="cpu").left == 0
-    part = next((tmp_path / "main_smoke.parts").glob("*.stack"))
-    part.write_bytes(part.read_bytes()[:100])
+    store = ResultStore(tmp_path, SMALL.name)
+    assert run_experiment(SMALL, store, device="cpu").left == 0
+    store.database.write_bytes(store.database.read_bytes()[:5000])
     status = small.invoke(app, ["status", *place])
     assert status.exit_code == 0
-    assert f"{part.name} is damaged" in status.stderr
-    part.with_name(f"{part.name}.damaged").rename(part)
-    again = small.invoke(app, run)
+    assert "main_smoke.sqlite is damaged" in status.stderr
+    again = small.invoke(app, ["run", "main", "--preset", "smoke", "--device", "cpu", *place])
     assert again.exit_code == 0
-    assert f"{part.name} is damaged" in again.stderr
-    assert "1 stack to train, 1 model" in again.stdout
+    assert "2 stacks to train, 2 models" in again.stdout
     assert "0 stacks left" in again.stdout
 
 
-def test_without_pyarrow_a_run_keeps_its_parts_and_tables_say_what_to_install(tmp_path) -> None:
+def test_without_pyarrow_a_run_keeps_its_jobs_and_tables_say_what_to_install(tmp_path) -> None:
     script = (
         "import sys\n"
         "sys.modules['pyarrow'] = None\n"
@@ -257,7 +258,7 @@ def test_without_pyarrow_a_run_keeps_its_parts_and_tables_say_what_to_install(tm
     done = subprocess.run([*command, *run, *place], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "pip install 'frhsic-core[experiments]'" in done.stdout
-    assert len(list((tmp_path / "main_smoke.parts").glob("*.stack"))) == 2
+    assert len(ResultStore(tmp_path, "main_smoke").provenance()["stacks"]) == 2
     (tmp_path / "main.parquet").write_bytes(b"any")
     write_sidecar(tmp_path / "main.json", {"experiment": "main"}, [sha256(b"any")])
     tables = subprocess.run([*command, "tables", *place], capture_output=True, text=True)

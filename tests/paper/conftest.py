@@ -33,12 +33,12 @@ SCRIPT = textwrap.dedent(
         ("unfair", "frhsic", "reg_gdp", "mmd_binned"), (1.0, 100.0), (42, 43), epochs=2,
     )
     pause = float(sys.argv[2])
-    def say(line):
+    def log(line):
         print(line, flush=True)
         time.sleep(pause)
     workers = int(sys.argv[3]) if len(sys.argv) > 3 else 1
     store = ResultStore(sys.argv[1], "tiny")
-    report = run_experiment(experiment, store, device="cpu", workers=workers, say=say)
+    report = run_experiment(experiment, store, device="cpu", workers=workers, log=log)
     print(report, flush=True)
     sys.exit(130 if report.interrupted else 0)
     """

@@ -2,7 +2,6 @@
 
 :mod:`~frhsic_core.paper.runs.plan` describes what is run, :mod:`~frhsic_core.paper.runs.jobs` runs one job,
 :mod:`~frhsic_core.paper.runs.runner` runs an experiment and resumes it, :mod:`~frhsic_core.paper.runs.store` keeps the
-rows, :mod:`~frhsic_core.paper.runs.result_files` verifies their files, and :mod:`~frhsic_core.paper.runs.stored` reads
-those of the book. The experiments are in :mod:`~frhsic_core.paper.experiments`. Planning, storing and reading never
-import torch.
+rows, and :mod:`~frhsic_core.paper.runs.stored` reads those of the book. The experiments are in
+:mod:`~frhsic_core.paper.experiments`. Planning, storing and reading never import torch.
 """

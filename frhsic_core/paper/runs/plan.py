@@ -117,7 +117,7 @@ class Recipe:
     Examples
     --------
     >>> recipe = Recipe(Task("compas", "text", "text"), "frhsic")
-    >>> recipe.key == Recipe(Task("compas", "text", "text"), "frhsic").key, recipe.key == recipe.but(epochs=1).key
+    >>> recipe.key == Recipe(Task("compas", "text", "text"), "frhsic").key, recipe.key == replace(recipe, epochs=1).key
     (True, False)
     """
 
@@ -138,10 +138,6 @@ class Recipe:
         settings = tuple(STORED_SPELLING.get(pair, pair) for pair in self.settings)
         fields = asdict(replace(self, settings=settings))
         return digest([FORMAT, {name: fields[name] for name in fields if name not in _ADDED_LATER or fields[name]}])
-
-    def but(self, **changes: Any) -> Recipe:
-        """Return the recipe with some fields changed."""
-        return replace(self, **changes)
 
     def __str__(self) -> str:
         name = self.method if not self.option else f"{self.method} ({self.option})"

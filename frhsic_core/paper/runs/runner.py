@@ -1,4 +1,8 @@
-"""Run an experiment job by job: resume, keep a time limit, report progress, use this machine or a cluster.
+"""Run an experiment: train its stacks or measure its units, store each when it is finished, and resume.
+
+Jobs run in this process, in processes of loky (the executor of joblib), or on a Dask cluster, whose client is such an
+executor too. Own parts, because the standard ones lack them: the claims that let several runners share a store, the
+search for a job that kills its process, and the time limit.
 
 On a machine that has only numpy, scipy, pandas, scikit-learn and torch, call it from Python::
 
@@ -7,34 +11,166 @@ On a machine that has only numpy, scipy, pandas, scikit-learn and torch, call it
     from frhsic_core.paper.runs.store import ResultStore
 
     experiment = experiment_for("main")
-    print(run_experiment(experiment, ResultStore("results", experiment.name), say=print))
+    print(run_experiment(experiment, ResultStore("results", experiment.name), log=print))
 
-The results stay in ``results/main.parts``. On a machine with pyarrow, ``frhsic run main --store results`` merges them.
+The results stay in ``results/main.sqlite``. On a machine with pyarrow, ``frhsic run main --store results`` exports
+them.
 """
 
 from __future__ import annotations
 
+import gc
 import math
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
 import time
-from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import closing
+from collections import Counter, deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import lru_cache, partial
+from typing import Any
 
-from frhsic_core.paper.runs.jobs import (
-    OutOfTime,
-    Samples,
-    free_memory,
-    require_known,
-    resolved_device,
-    run_job,
-    set_threads,
-)
+from frhsic_core.paper.runs.jobs import OutOfTime, Samples, resolved_device, run_job, set_threads
 from frhsic_core.paper.runs.plan import Experiment, Job, Study, Unit
 from frhsic_core.paper.runs.store import Part, ResultStore
-from frhsic_core.paper.runs.workers import chosen_workers, run_in_processes
 from frhsic_core.registry import DATASETS, METHODS
 
+Log = Callable[[str], object]
 Outcomes = Generator[tuple[Job | Unit, Part | BaseException], None, None]
+# More processes than this hardly train faster on one GPU, and each one loads the data.
+ON_ONE_GPU = 6
+# A job is given up when this many processes have died with it: it is likely to be what kills them.
+ATTEMPTS = 3
+# Jobs that a cluster holds at a time; each one is claimed with an open file.
+ON_A_CLUSTER = 256
+
+
+# Where jobs run -------------------------------------------------------------------------------------------------------
+
+
+def chosen_workers(asked: int | None, experiment: Experiment | Study, device: str, *, jobs: int) -> int:
+    """Return how many processes to use: as asked, else several on a GPU and one on a CPU.
+
+    Examples
+    --------
+    >>> from frhsic_core.paper.experiments.presets import experiment_for
+    >>> chosen_workers(None, experiment_for("main", "smoke"), "cpu", jobs=8)
+    1
+    """
+    if isinstance(experiment, Study):
+        if asked is not None and asked > 1:
+            raise ValueError(
+                f"workers is {asked}, but {experiment.name} measures units one after the other: leave out --workers."
+            )
+        return 1
+    if asked is None:
+        asked = min(ON_ONE_GPU, (os.cpu_count() or 1) // 2) if device.startswith("cuda") else 1
+    return max(1, min(asked, jobs))
+
+
+class _InThisProcess(Executor):
+    """Run each job when it is submitted."""
+
+    def submit(self, function: Callable[..., Any], /, *args: Any, **options: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        try:
+            future.set_result(function(*args, **options))
+        except Exception as error:  # one broken job (a missing file, memory) must not stop the others
+            future.set_exception(error)
+        return future
+
+
+def _start_worker(threads: int) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the calling process, which then ends this one
+    set_threads(threads)
+
+
+_samples = lru_cache(maxsize=1)(Samples)  # a process keeps the data of its last job
+
+
+def _run_with_samples(job: Job | Unit, device: str, deadline: float) -> Part:
+    try:
+        return run_job(job, samples=_samples(device), deadline=deadline)
+    finally:
+        if device.startswith("cuda"):  # a trainer and its captured graphs refer to each other: nothing else frees them
+            import torch
+
+            gc.collect()
+            torch.cuda.empty_cache()
+
+
+def _run_on_cluster(job: Job | Unit, device: str, threads: int) -> Part:
+    set_threads(threads)
+    return _run_with_samples(job, resolved_device(device), math.inf)
+
+
+@contextmanager
+def _processes(workers: int, device: str, threads: int, *, log: Log) -> Iterator[Callable[[], Executor]]:
+    """Yield a function that starts the processes, or starts new ones after one of them died; end them afterwards."""
+    if workers == 1:
+        yield _InThisProcess
+        return
+    from joblib.externals.loky import ProcessPoolExecutor
+
+    started: list[Any] = []
+
+    def start() -> Executor:
+        started.append(ProcessPoolExecutor(workers, initializer=_start_worker, initargs=(threads,)))
+        return started[-1]
+
+    with shared_gpu(device, log=log):
+        try:
+            yield start
+        finally:
+            for pool in started:
+                pool.shutdown(wait=True, kill_workers=True)
+
+
+@contextmanager
+def _cluster(address: str) -> Iterator[Callable[[], Executor]]:
+    from distributed import Client
+
+    with Client(address, timeout="30s", set_as_default=False) as client:
+        yield partial(client.get_executor, retries=ATTEMPTS)
+
+
+@contextmanager
+def shared_gpu(device: str, *, log: Log) -> Iterator[None]:
+    """Let the processes started inside the block use one GPU at the same time, by NVIDIA's Multi-Process Service.
+
+    Without the service a GPU serves one process after the other. It is started for this block in a folder of its own,
+    and only if a process that uses it is seen to work. Settings of the GPU are not changed.
+    """
+    command = shutil.which("nvidia-cuda-mps-control")
+    if not device.startswith("cuda") or command is None or "CUDA_MPS_PIPE_DIRECTORY" in os.environ:
+        yield
+        return
+    with tempfile.TemporaryDirectory(prefix="frhsic-mps-") as folder:
+        variables = {"CUDA_MPS_PIPE_DIRECTORY": folder, "CUDA_MPS_LOG_DIRECTORY": folder}
+        probe = [sys.executable, "-c", f"import torch; torch.zeros(1, device={device!r}).item()"]
+        quiet: dict[str, Any] = {"env": os.environ | variables, "capture_output": True, "timeout": 60}
+        try:
+            subprocess.run([command, "-d"], check=True, **quiet)
+            subprocess.run(probe, check=True, **quiet)
+            os.environ.update(variables)
+        except (OSError, subprocess.SubprocessError) as error:
+            log(f"The Multi-Process Service does not work here ({type(error).__name__}): processes take turns.")
+        try:
+            yield
+        finally:
+            for name in variables:
+                os.environ.pop(name, None)
+            with suppress(OSError, subprocess.SubprocessError):
+                subprocess.run([command], input=b"quit\n", **quiet)
+
+
+# The whole run --------------------------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -52,7 +188,6 @@ class Report:
     left: int = 0
     stopped: str = ""
     failed: list[str] = field(default_factory=list)
-    slowest: list[tuple[float, str]] = field(default_factory=list)
     interrupted: bool = False
 
     @property
@@ -60,31 +195,21 @@ class Report:
         """0 if all is done, 3 if jobs are left, 4 if a job failed, 130 if interrupted."""
         return 130 if self.interrupted else 4 if self.failed else 3 if self.left else 0
 
-    def interrupt(self, lost: str) -> None:
-        """Record that Ctrl-C ended the run; ``lost`` is what was in progress."""
-        self.interrupted = True
-        self.stopped = f"interrupted; {lost} lost, finished ones are kept; run the same command again to resume"
-
-    def add(self, part: Part) -> str:
-        """Count a finished job and return one line about it."""
-        provenance = part.provenance
+    def add(self, job: Job | Unit, outcome: Part | BaseException) -> str:
+        """Count a finished or failed job and return one line about it."""
+        if not isinstance(outcome, Part):
+            # What was tried and what to do often stand on the later lines of an error.
+            reason = " ".join(str(outcome).split())[:400]
+            self.failed.append(f"{job}: {type(outcome).__name__}: {reason}")
+            return f"failed: {self.failed[-1]}"
+        provenance = outcome.provenance
         training = provenance.get("seconds_training", provenance.get("seconds", 0.0))
         evaluation = provenance.get("seconds_evaluation", 0.0)
         self.jobs += 1
-        self.rows += len(part.rows)
+        self.rows += len(outcome.rows)
         self.seconds_training += training
         self.seconds_evaluation += evaluation
-        self.slowest.append((training + evaluation, str(part.job)))
-        if isinstance(part.job, Unit):
-            return f"{part.job}: {_count(len(part.rows), self.row_name)} in {training:.1f} s"
-        return f"{part.job}: {training:.1f} s training, {evaluation:.1f} s evaluation"
-
-    def fail(self, job: Job | Unit, error: BaseException) -> str:
-        """Count a failed job and return one line about it."""
-        # What was tried and what to do often stand on the later lines of an error.
-        reason = " ".join(str(error).split())[:400]
-        self.failed.append(f"{job}: {type(error).__name__}: {reason}")
-        return f"failed: {self.failed[-1]}"
+        return f"{job}: {_count(len(outcome.rows), self.row_name)} in {training + evaluation:.1f} s"
 
     def __str__(self) -> str:
         spent = f"{self.seconds_training:.1f} s"
@@ -96,7 +221,6 @@ class Report:
             f"{_count(self.jobs, self.job_name)}, {_count(self.rows, self.row_name)} finished: {spent}",
             f"{_count(self.left, self.job_name)} left" + (f" ({self.stopped})" if self.stopped else ""),
         ]
-        lines += [f"  {seconds:7.1f} s  {name}" for seconds, name in sorted(self.slowest, reverse=True)[:5]]
         return "\n".join([*lines, *(f"failed: {line}" for line in self.failed)])
 
 
@@ -109,11 +233,11 @@ def run_experiment(
     minutes: float | None = None,
     workers: int | None = None,
     dask: str | None = None,
-    say: Callable[[str], None] | None = None,
+    log: Log | None = None,
 ) -> Report:
     """Run the jobs of ``experiment`` that ``store`` does not have yet.
 
-    Each job is stored when it is finished, so a run that is killed loses only the job in progress. Run it again to
+    Each job is stored when it is finished, so a run that is killed loses only the jobs in progress. Run it again to
     resume; after the end it changes nothing. Several runners can share a store: each takes other jobs.
 
     Parameters
@@ -125,15 +249,16 @@ def run_experiment(
     device : str
         ``"auto"`` is CUDA if there is a GPU.
     threads : int, optional
-        Number of CPU threads of torch. By default it is left as it is.
+        Number of CPU threads of torch. By default it is left as it is, and 1 in other processes.
     minutes : float, optional
-        Wall-clock limit. A stack that would end after it is stopped early, and the run ends; a unit is not started.
+        Wall-clock limit. A stack that would end after it is stopped early; a unit in progress is finished.
     workers : int, optional
-        Number of processes that train stacks at the same time. By default one on a CPU and several on a GPU; see
-        :mod:`frhsic_core.paper.runs.workers`.
+        Number of processes that train stacks at the same time. By default one on a CPU and several on a GPU, because a
+        training step of a stack of small models leaves most of a GPU idle.
     dask : str, optional
-        Address of a Dask scheduler whose workers train the stacks; see :mod:`frhsic_core.paper.runs.cluster`.
-    say : callable, optional
+        Address of a Dask scheduler whose workers train the stacks. They need the package and the data, but no shared
+        disk: this process stores the results.
+    log : callable, optional
         Receives one line of text for each job.
 
     Returns
@@ -141,103 +266,113 @@ def run_experiment(
     Report
         What was done, what is left, and what failed.
     """
-    say = say or (lambda line: None)
+    log = log or (lambda line: None)
     if dask is not None and isinstance(experiment, Study):
         raise ValueError(f"{experiment.name} measures one machine and cannot run on a cluster: run it without --dask.")
-    if dask is not None and minutes is not None:
-        raise ValueError("A run on a cluster has no time limit: leave out --minutes or --dask.")
-    if dask is not None and workers is not None:
-        raise ValueError("The cluster decides how many workers there are: leave out --workers or --dask.")
+    if dask is not None and (minutes is not None or workers is not None):
+        raise ValueError("A cluster has no time limit and its own workers: leave out --minutes and --workers.")
     if threads is not None:
         set_threads(threads)
-    jobs = experiment.missing(store.done())
+    jobs: Sequence[Job | Unit] = experiment.missing(store.done())
     report = Report(experiment.job_name, experiment.row_name)
-    say(f"{experiment.name}: {_to_do(jobs)}")
+    log(f"{experiment.name}: {_to_do(jobs)}")
     if not jobs:
         return report
     # An error that every job would meet is raised once, now.
     store.require_writable()
-    outcomes: Outcomes
-    deadline = math.inf
+    begin = time.monotonic()
+    deadline = math.inf if minutes is None else begin + 60.0 * minutes
     if dask is None:
         device = resolved_device(device)
-        report.workers = chosen_workers(workers, experiment, device, jobs=len(jobs))
-        fetch_missing_data((job.data for job in jobs if job.data), say=say)
-        clock = _Clock(jobs)
-        if minutes is not None:
-            deadline = clock.begin + 60.0 * minutes
-        if report.workers > 1:
-            say(f"{report.workers} processes train at the same time on {device}")
+        report.workers = width = chosen_workers(workers, experiment, device, jobs=len(jobs))
+        fetch_missing_data((job.data for job in jobs if job.data), log=log)
+        place = _processes(width, device, threads or 1, log=log)
+        run = partial(_run_with_samples, device=device, deadline=deadline)
+        if width > 1:
+            log(f"{width} processes train at the same time on {device}")
             jobs = sorted(jobs, key=_weight, reverse=True)  # a long one at the end would leave the others idle
-            outcomes = run_in_processes(
-                jobs, store, workers=report.workers, device=device, threads=threads or 1, deadline=deadline, say=say
-            )  # fmt: skip
-        else:
-            outcomes = _run_here(
-                jobs, store, samples=Samples(device), deadline=deadline, clock=clock, report=report, say=say
-            )  # fmt: skip
     else:
-        from frhsic_core.paper.runs.cluster import run_on_workers
-
-        require_known(device)  # a worker may have a device that this machine does not have
-        clock = _Clock(jobs)
-        outcomes = run_on_workers(jobs, address=dask, device=device, threads=threads or 1)
-    with closing(outcomes):  # gives the claim back if a part cannot be written
-        try:
+        place, width = _cluster(dask), ON_A_CLUSTER
+        run = partial(_run_on_cluster, device=device, threads=threads or 1)
+    total = sum(map(_weight, jobs))
+    seen = 0.0
+    try:
+        # Closing the outcomes gives the claims back if a part cannot be written.
+        with place as start, closing(_outcomes(jobs, store, start, run, width, deadline, log)) as outcomes:
             for job, outcome in outcomes:
                 if isinstance(outcome, Part):
                     store.write(outcome)
-                    clock.finished(job)
-                    line = report.add(outcome)
-                    say(f"[{report.jobs}/{len(jobs)}] {line}; {clock}")
-                else:
-                    clock.skipped(job)
-                    say(report.fail(job, outcome))
-        except KeyboardInterrupt:
-            if report.workers == 1:
-                raise
-            report.interrupt(f"the {report.job_name}s in progress are")
-    report.seconds = time.monotonic() - clock.begin
+                line = report.add(job, outcome)
+                seen += _weight(job)
+                left = (time.monotonic() - begin) * (total - seen) / seen
+                log(f"[{report.jobs}/{len(jobs)}] {line}; about {left / 60:.0f} min left")
+    except KeyboardInterrupt:
+        report.interrupted = True
+        report.stopped = "interrupted; finished results are kept; run the same command again to resume"
+    finally:
+        _samples.cache_clear()
+    report.seconds = time.monotonic() - begin
     report.left = len(experiment.missing(store.done()))
-    if report.left and not report.stopped and report.seconds >= deadline - clock.begin:
+    if report.left and not report.stopped and not report.failed and deadline < math.inf:
         report.stopped = "time limit"
     return report
 
 
-def _run_here(
-    jobs: Sequence[Job | Unit],
+def _outcomes(
+    jobs: Iterable[Job | Unit],
     store: ResultStore,
-    *,
-    samples: Samples,
+    start: Callable[[], Executor],
+    run: Callable[[Job | Unit], Part],
+    width: int,
     deadline: float,
-    clock: _Clock,
-    report: Report,
-    say: Callable[[str], None],
+    log: Log,
 ) -> Outcomes:
-    """Yield each job with its part or its error, one after the other; a job stays claimed until the next one."""
-    for job in jobs:
-        if time.monotonic() + clock.expected(job) > deadline:
-            report.stopped = "time limit"
-            return
-        with store.claim(job) as mine:
-            if not mine or not set(job.keys) - store.done():
-                say(f"{job}: another runner has this {report.job_name}")
-                clock.skipped(job)
-                continue
-            try:
-                outcome: Part | BaseException = run_job(job, samples=samples, deadline=deadline)
-            except OutOfTime as error:
-                report.stopped = "time limit"
-                say(str(error))
+    """Yield each job with its part or its error; a job stays claimed until the caller asks for the next one.
+
+    At most ``width`` jobs are submitted at a time, so that other runners find some. When a process dies, its executor
+    is replaced, and the jobs that were running are tried alone, which shows the one that kills its process.
+    """
+    waiting = deque(jobs)
+    deaths: Counter[str] = Counter()
+    running: dict[Future[Part], tuple[Job | Unit, ExitStack]] = {}
+    executor = start()
+
+    def may_start() -> bool:
+        if not waiting or time.monotonic() >= deadline:
+            return False
+        suspects = [job for job in (waiting[0], *(job for job, _ in running.values())) if deaths[job.key]]
+        return len(running) < (1 if suspects else width)
+
+    with ExitStack() as claims:
+        while True:
+            while may_start():
+                job = waiting.popleft()
+                held = claims.enter_context(ExitStack())
+                if held.enter_context(store.claim(job)) and set(job.keys) - store.done():
+                    running[executor.submit(run, job)] = job, held
+                else:
+                    held.close()
+                    log(f"{job}: another runner has it")
+            if not running:
                 return
-            except KeyboardInterrupt:
-                report.interrupt(f"the {report.job_name} in progress is")
-                return
-            except Exception as error:  # one broken job (a missing file, memory) must not stop the others
-                outcome = error
-            finally:
-                free_memory(samples.device)
-            yield job, outcome
+            ended = wait(running, return_when=FIRST_COMPLETED).done
+            broken = any(isinstance(future.exception(), BrokenExecutor) for future in ended)
+            for future in wait(running).done if broken else ended:
+                job, held = running.pop(future)
+                error = future.exception()
+                if isinstance(error, BrokenExecutor):
+                    deaths[job.key] += 1
+                if isinstance(error, OutOfTime):
+                    log(str(error))
+                    waiting.clear()
+                elif isinstance(error, BrokenExecutor) and deaths[job.key] < ATTEMPTS:
+                    log(f"{job}: a process ended while it ran, and it is tried again")
+                    waiting.appendleft(job)
+                else:
+                    yield job, future.result() if error is None else error
+                held.close()
+            if broken:
+                executor = start()
 
 
 def _count(number: int, name: str) -> str:
@@ -252,35 +387,8 @@ def _to_do(jobs: Sequence[Job | Unit]) -> str:
     return f"{_count(len(stacks), 'stack')} to train, {_count(models, 'model')}"
 
 
-class _Clock:
-    """Estimate the time left from the time spent and the relative cost of the jobs."""
-
-    def __init__(self, jobs: Sequence[Job | Unit]) -> None:
-        self.begin = time.monotonic()
-        self.left = sum(map(_weight, jobs))
-        self.done = 0.0
-
-    def skipped(self, job: Job | Unit) -> None:
-        self.left -= _weight(job)
-
-    def finished(self, job: Job | Unit) -> None:
-        self.left -= _weight(job)
-        self.done += _weight(job)
-
-    @property
-    def seconds_per_weight(self) -> float:
-        return (time.monotonic() - self.begin) / self.done if self.done else 0.0
-
-    def expected(self, job: Job | Unit) -> float:
-        """Return half of the estimated seconds, so that a job which may still fit is tried."""
-        return 0.5 * _weight(job) * self.seconds_per_weight
-
-    def __str__(self) -> str:
-        seconds = max(self.left, 0.0) * self.seconds_per_weight
-        return f"about {seconds:.0f} s left" if seconds < 120 else f"about {seconds / 60:.0f} min left"
-
-
 def _weight(job: Job | Unit) -> float:
+    """Return the relative cost of a job."""
     if isinstance(job, Unit):
         return 1.0
     recipe = job.recipe
@@ -290,35 +398,7 @@ def _weight(job: Job | Unit) -> float:
     return steps * (40.0 + len(job.models) * METHODS[recipe.method].cost * recipe.batch_size / 256)
 
 
-class _Announced:
-    """Print the size of a download once; pooch treats it as a progress bar."""
-
-    def __init__(self, say: Callable[[str], None]) -> None:
-        self.say = say
-        self._total = 0.0
-
-    @property
-    def total(self) -> float:
-        """Bytes to download; 0 if the server does not report it."""
-        return self._total
-
-    @total.setter
-    def total(self, value: float) -> None:
-        self._total = value
-        if value:
-            self.say(f"  {value / 1e6:.1f} MB to download")
-
-    def update(self, amount: float) -> None:
-        """Do nothing, since a log has no moving bar."""
-
-    def reset(self) -> None:
-        """Do nothing."""
-
-    def close(self) -> None:
-        """Do nothing."""
-
-
-def fetch_missing_data(wanted: Iterable[tuple[str, str]], *, say: Callable[[str], None]) -> None:
+def fetch_missing_data(wanted: Iterable[tuple[str, str]], *, log: Log) -> None:
     """Download the datasets ``(name, variant)`` that are missing, and report each file, its source and its size.
 
     A failed download is reported; the jobs that need the data fail with the list of sources that were tried.
@@ -335,16 +415,16 @@ def fetch_missing_data(wanted: Iterable[tuple[str, str]], *, say: Callable[[str]
         files = [source.file for source in sources_of(name, variant)]
         if any(find_local(file, folders, []) for file in files):
             continue
-        say(f"{name} ({variant}) is missing and is downloaded now:")
+        log(f"{name} ({variant}) is missing and is downloaded now:")
         for file in files:
             sources = [link.url for link in file.links] + ([f"the wheel of {file.wheel[0]}"] if file.wheel else [])
             if sources:
-                say(f"  {file.name} from {' or '.join(sources)} to {file.under(folders.cache)}")
+                log(f"  {file.name} from {' or '.join(sources)} to {file.under(folders.cache)}")
         try:
-            data = load_variant(name, variant, progress=_Announced(say))
+            data = load_variant(name, variant)
         except (DataError, OSError):  # the jobs that need the data report it in full
             given_up.add(name)
-            say(f"  The download failed. Run frhsic data fetch {name} for the reasons and for a manual download.")
+            log(f"  The download failed. Run frhsic data fetch {name} for the reasons and for a manual download.")
             continue
         size = max(path.stat().st_size for file in files if (path := file.under(folders.cache)).exists())
-        say(f"  Downloaded and verified: {size / 1e6:.1f} MB, n = {data.n:,}")
+        log(f"  Downloaded and verified: {size / 1e6:.1f} MB, n = {data.n:,}")

@@ -1,60 +1,51 @@
-"""Store the results of an experiment in one folder: whole jobs or nothing.
+"""Store the results of an experiment: finished jobs in a SQLite file, exported to the table that the book reads.
 
-A finished job (a stack of models, or a unit of a study) is one *part*: a file that is written in full and then renamed.
-A reader or a crash therefore finds the whole part or none. A part is named after its job, so finishing a job twice
-replaces the part by itself. From time to time the parts are *compacted*:
+- ``NAME.sqlite`` has the finished jobs (stacks of models, or units of a study) that are not exported yet. A job is
+  written in one transaction, so a crash or a full disk leaves the whole job or nothing of it.
+- ``NAME.parquet`` has the exported rows of models (in a fixed order, float32 metrics), ``NAME.csv`` those of units.
+- ``NAME.json`` has the records of the exported jobs: recipes or settings, code, libraries, device, seconds. It also has
+  two checksums, which every reading verifies: ``sha256`` of its own content, and ``table_sha256`` of the table's bytes.
 
-- rows of models go to ``NAME.parquet`` (in a fixed order, float32 metrics), rows of units to ``NAME.csv``;
-- the records go to ``NAME.json`` (recipes or settings, code, libraries, device, seconds).
-
-All files have checksums (:mod:`~frhsic_core.paper.runs.result_files`). A damaged table or json file is an error. A
-damaged part is set aside, and a lost table is computed again; both are reported. A store finds out from its files which
-of the two tables it holds. The json file and the parts say what is done; only reading and compacting a table of models
-needs pyarrow.
+A damaged table or json file is an error. A damaged SQLite file is set aside, and a lost table is computed again; both
+are reported. Only exporting and reading a table of models needs pyarrow.
 """
 
 from __future__ import annotations
 
-import errno
+import hashlib
+import json
 import os
-import tempfile
+import sqlite3
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
 from copy import copy
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from frhsic_core.atomic_files import claim, lock_folder, remove_leftovers, remove_unfinished, write_atomically
-from frhsic_core.paper.runs.plan import Job, Key, Study, Unit, keys_of
-from frhsic_core.paper.runs.result_files import (
-    DamagedFile,
-    Results,
-    StoredPart,
-    StoreError,
-    read_part,
-    read_results,
-    sha256,
-    write_part,
-    write_sidecar,
-)
+from frhsic_core.paper.runs.plan import Job, Key, Study, Unit, json_sha256, keys_of
 
 TEXT = ("dataset", "variant", "sensitive", "task", "protocol", "method", "option", "recipe")
 NUMBERS = ("lam", "split", "seed")
 IDENTITY = (*TEXT, *NUMBERS)
 _ORDER = ["dataset", "variant", "protocol", "method", "option", "recipe", "lam", "split", "seed"]
-_ADVICE = {
-    errno.ENOSPC: "the disk is full. Free some space",
-    errno.EDQUOT: "the disk quota is used up. Free some space",
-    errno.EROFS: "the folder is read-only. Choose another with --store",
-    errno.EACCES: "writing there is not allowed. Choose another folder with --store",
-    errno.EPERM: "writing there is not allowed. Choose another folder with --store",
-}
+# Without rowid, the rows are in one tree, and none can be hidden by a damaged index.
+_SCHEMA = "CREATE TABLE IF NOT EXISTS jobs (key PRIMARY KEY, kind, meta, rows, sha256) WITHOUT ROWID"
+_WAIT = 60.0  # seconds to wait for another process that writes
+# Until version 3.1, pandas read 36 % of all doubles with an error in the last bit unless it was asked not to.
+_EXACT: dict[str, Any] = (
+    {"float_precision": "round_trip"} if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1) else {}
+)
+
+
+class StoreError(OSError):
+    """The store cannot be read or written; the message says why and what to do."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +95,41 @@ def rows_of_models(job: Job, labels: Mapping[str, str], metrics: Mapping[str, An
     return _typed(pd.DataFrame({**columns, **{name: np.asarray(values) for name, values in metrics.items()}}))
 
 
+class _Finished(NamedTuple):
+    """A finished job as it is stored: its key, ``"stack"`` or ``"unit"``, its record, its rows and their checksum."""
+
+    key: str
+    kind: str
+    meta: str
+    rows: str
+    sha256: str
+
+
+class _Exported(NamedTuple):
+    """The verified files of a store: content of the json file, place of the table, and its bytes if it is there."""
+
+    side: dict[str, Any]
+    table: Path
+    data: bytes | None
+
+    @property
+    def lost(self) -> bool:
+        return self.data is None and bool(self.side.get("stacks") or self.side.get("units"))
+
+    def require_table(self) -> None:
+        if self.data is None:
+            raise StoreError(f"{self.table} is missing. Restore it, or compute its rows with frhsic run.")
+
+    def rows(self) -> pd.DataFrame | None:
+        if self.lost:
+            self.require_table()
+        if self.data is None:
+            return None
+        if self.table.suffix == ".csv":
+            return pd.read_csv(BytesIO(self.data), **_EXACT)
+        return _from_parquet(self.data, self.table)
+
+
 class ResultStore:
     """A folder with the results of one experiment.
 
@@ -112,12 +138,13 @@ class ResultStore:
     root : path
         The folder; it is created when something is written.
     name : str
-        Name of the table. The files are ``NAME.parquet`` or ``NAME.csv``, ``NAME.json`` and ``NAME.parts/``.
-    say : callable, optional
-        Receives one line when a damaged part is set aside or a table is lost. By default the line is a warning.
+        Name of the table. The files are ``NAME.sqlite``, ``NAME.json``, and ``NAME.parquet`` or ``NAME.csv``.
+    log : callable, optional
+        Receives one line when a damaged file is set aside or a table is lost. By default the line is a warning.
 
     Examples
     --------
+    >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     store = ResultStore(folder, "main")
     ...     len(store.done()), len(store.read())
@@ -125,34 +152,30 @@ class ResultStore:
     """
 
     def __init__(
-        self, root: str | os.PathLike[str], name: str, *, say: Callable[[str], object] = warnings.warn
+        self, root: str | os.PathLike[str], name: str, *, log: Callable[[str], object] = warnings.warn
     ) -> None:
         self.root = Path(root)
         self.name = name
         self.sidecar = self.root / f"{name}.json"
-        self.parts = self.root / f"{name}.parts"
-        self._say = say
-        self._said: set[str] = set()
-
-    @property
-    def holds_units(self) -> bool:
-        """Whether the rows are those of a study; an empty store counts as one of models."""
-        return self.table.suffix == ".csv"
+        self.database = self.root / f"{name}.sqlite"
+        self._locks = self.root / f"{name}.locks"
+        self._log = log
+        self._logged: set[str] = set()
 
     @property
     def table(self) -> Path:
-        """The file of the compacted rows."""
+        """The file of the exported rows."""
         return self._load()[1].table
 
     # Reading ----------------------------------------------------------------------------------------------------------
 
     def done(self) -> set[Key]:
         """Return the keys of all rows in the store. Rows of a lost table are not done."""
-        side = self._provenance(*self._load())
+        side = self.provenance()
         return set().union(*map(keys_of, [*side.get("stacks", []), *side.get("units", [])]))
 
     def provenance(self) -> dict[str, Any]:
-        """Return the content of the json file, with the records of all parts merged into it."""
+        """Return the content of the json file, with the records of jobs that are not exported yet."""
         return self._provenance(*self._load())
 
     def read(self) -> pd.DataFrame:
@@ -166,23 +189,18 @@ class ResultStore:
         StoreError
             If a file is damaged, or if the table is lost.
         """
-        parts, results = self._load()
-        return self._rows(parts, results, results.rows())
+        finished, exported = self._load()
+        return self._rows(finished, exported.table, exported.rows())
 
     # Writing ----------------------------------------------------------------------------------------------------------
 
     def require_writable(self) -> None:
-        """Raise ``StoreError`` if a file of 4 KiB cannot be written, before anything is computed."""
-        with _explained(self.parts):
-            self.parts.mkdir(parents=True, exist_ok=True)
-            handle, name = tempfile.mkstemp(prefix=".probe.", dir=self.parts)
-            try:
-                os.write(handle, b"\0" * 4096)
-            finally:
-                os.close(handle)
-                os.unlink(name)
+        """Raise ``StoreError`` if a page of the SQLite file cannot be written, before anything is computed."""
+        with self._written() as database:
+            version = database.execute("PRAGMA user_version").fetchone()[0]
+            database.execute(f"PRAGMA user_version = {(version + 1) % 1000}")
 
-    def write(self, part: Part) -> Path:
+    def write(self, part: Part) -> None:
         """Add a finished job; after an error nothing of it is stored."""
         job = part.job
         meta: dict[str, Any] = {"record": {**job.record(), **part.provenance}}
@@ -191,16 +209,15 @@ class ResultStore:
             meta["recipe"] = asdict(job.recipe)
         else:
             rows = rows.assign(unit=job.key)
-        path = self.parts / f"{job.key}.{'stack' if isinstance(job, Job) else 'unit'}"
-        with _explained(path):
-            write_part(path, meta, rows)
-        return path
+        kind = "stack" if isinstance(job, Job) else "unit"
+        fields = (job.key, kind, json.dumps(meta), json.dumps(rows.to_dict("list")))
+        with self._written() as database:
+            database.execute("REPLACE INTO jobs VALUES (?, ?, ?, ?, ?)", (*fields, _seal(*fields)))
 
     def compact(self, study: Study | None = None) -> Path:
-        """Merge the parts into the table and the json file, then remove them.
+        """Merge the finished jobs into the table and the json file, then remove them from the SQLite file.
 
-        After a crash at any moment the files fit each other, the parts are still there, and the next call writes the
-        same files.
+        After a crash at any moment the files fit each other, no job is lost, and the next call writes the same files.
 
         Parameters
         ----------
@@ -209,64 +226,78 @@ class ResultStore:
         """
         with _explained(self.root), lock_folder(self.root):
             remove_unfinished(self.root, f".{self.name}.*.*")
-            parts, results = self._load()
-            if parts:
-                self._merge(parts, results, study)
-            remove_leftovers(self.parts)
-        return results.table
+            finished, exported = self._load()
+            if finished:
+                self._merge(finished, exported, study)
+                with self._written() as database:  # a job that was finished again in the meantime stays
+                    kept = [(job.key, job.sha256) for job in finished]
+                    database.executemany("DELETE FROM jobs WHERE key = ? AND sha256 = ?", kept)
+            remove_leftovers(self._locks)
+        return exported.table
 
     @contextmanager
     def claim(self, job: Job | Unit) -> Iterator[bool]:
-        """Yield True to the one runner that may run ``job``; the claim ends with the process of that runner."""
+        """Yield True to the one runner that may run ``job``; the claim ends with the process of that runner.
+
+        It is a lock of the operating system, since a row of SQLite would outlive a killed process.
+        """
         with ExitStack() as held:
-            with _explained(self.parts):
-                mine = held.enter_context(claim(self.parts / f"{job.key}.lock"))
+            with _explained(self._locks):
+                mine = held.enter_context(claim(self._locks / f"{job.key}.lock"))
             yield mine
 
     # Details ----------------------------------------------------------------------------------------------------------
 
-    def _load(self) -> tuple[list[StoredPart], Results]:
-        """Return the parts and the compacted files; parts first, since compacting removes them last."""
-        parts = self._read_parts()
-        results = read_results(self.root, self.name)
-        if not results.side and any(part.path.suffix == ".unit" for part in parts):
-            results = replace(results, table=results.table.with_suffix(".csv"))
-        return parts, results
+    @contextmanager
+    def _written(self) -> Iterator[sqlite3.Connection]:
+        """Yield the SQLite file in a transaction, which is on the disk at the end of the block."""
+        with _explained(self.database):
+            self.root.mkdir(parents=True, exist_ok=True)
+            with closing(sqlite3.connect(self.database, timeout=_WAIT)) as database, database:
+                database.execute(_SCHEMA)
+                yield database
 
-    def _read_parts(self) -> list[StoredPart]:
-        while True:
-            parts = []
-            try:
-                for path in sorted([*self.parts.glob("[!.]*.stack"), *self.parts.glob("[!.]*.unit")]):
-                    try:
-                        parts.append(read_part(path))
-                    except DamagedFile as error:
-                        self._set_aside(path, error)
-            except FileNotFoundError:  # another process has compacted the store in the meantime
-                continue
-            return parts
+    def _load(self) -> tuple[list[_Finished], _Exported]:
+        """Return the finished jobs and the exported files; jobs first, since an export removes them last."""
+        finished = self._finished()
+        exported = read_exported(self.root, self.name)
+        if not exported.side and any(job.kind == "unit" for job in finished):
+            exported = exported._replace(table=exported.table.with_suffix(".csv"))
+        return finished, exported
 
-    def _set_aside(self, path: Path, error: DamagedFile) -> None:
-        aside = path.with_name(f"{path.name}.damaged")
+    def _finished(self) -> list[_Finished]:
+        """Return the jobs that are not exported yet, without those that are damaged."""
+        if not self.database.exists() or not self.database.stat().st_size:
+            return []
+        place = f"{self.database.absolute().as_uri()}?mode=rw"
         try:
-            path.replace(aside)
-        except OSError:  # a folder that can only be read
-            done = "It is left out"
-        else:
-            done = f"It was renamed to {aside.name}"
-        self._report(f"{error} {done}, and frhsic run computes its rows again.")
+            with closing(sqlite3.connect(place, uri=True, timeout=_WAIT)) as database:
+                found = [_Finished(*row) for row in database.execute("SELECT * FROM jobs ORDER BY key")]
+                checked = database.execute("PRAGMA integrity_check").fetchone()[0]
+            whole = checked == "ok" and all(_seal(*job[:-1]) == job.sha256 for job in found)
+        except sqlite3.Error as error:
+            if getattr(error, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_CANTOPEN", "SQLITE_IOERR")):
+                raise StoreError(f"{self.database} cannot be read ({error}). Run again.") from error
+            whole = False
+        if whole:
+            return found
+        aside = self.database.with_name(f"{self.database.name}.damaged")
+        with suppress(OSError):  # in a folder that can only be read it stays where it is
+            self.database.replace(aside)
+        self._report(f"{self.database} is damaged. Its jobs are left out ({aside.name}): frhsic run runs them again.")
+        return []
 
     def _report(self, line: str) -> None:
-        if line not in self._said:
-            self._said.add(line)
-            self._say(line)
+        if line not in self._logged:
+            self._logged.add(line)
+            self._log(line)
 
-    def _merge(self, parts: Sequence[StoredPart], results: Results, study: Study | None) -> None:
-        rows = self._rows(parts, results, None if results.lost else results.rows())
-        before = self._provenance([], results)
-        after = self._provenance(parts, results)
-        if results.table.suffix == ".parquet":
-            data = _parquet(rows)
+    def _merge(self, finished: Sequence[_Finished], exported: _Exported, study: Study | None) -> None:
+        rows = self._rows(finished, exported.table, None if exported.lost else exported.rows())
+        before = self._provenance([], exported)
+        after = self._provenance(finished, exported)
+        if exported.table.suffix == ".parquet":
+            data = _to_parquet(rows)
         else:
             order = {unit.key: i for i, unit in enumerate(study.jobs())} if study else {}
             place = {key: order.get(key, len(order)) for key in rows["unit"]}
@@ -275,28 +306,26 @@ class ResultStore:
             data = rows.to_csv(index=False, lineterminator="\n").encode()
         # The old records accept the new table before it is written, so that no crash leaves a table that does not fit
         # its checksum. The new records come after the table, so that no crash leaves records without rows.
-        known = [] if results.data is None else [sha256(results.data)]
+        known = [] if exported.data is None else [sha256(exported.data)]
         write_sidecar(self.sidecar, before, [*known, sha256(data)])
-        write_atomically(results.table, lambda file: file.write(data))
+        write_atomically(exported.table, lambda file: file.write(data))
         write_sidecar(self.sidecar, after, [sha256(data)])
-        for part in parts:
-            part.path.unlink(missing_ok=True)
 
-    def _provenance(self, parts: Sequence[StoredPart], results: Results) -> dict[str, Any]:
-        if results.table.suffix == ".csv":
-            title, listed, name = "study", "units", "key"
-            side: dict[str, Any] = {title: self.name, "environments": [], listed: []}
+    def _provenance(self, finished: Sequence[_Finished], exported: _Exported) -> dict[str, Any]:
+        if exported.table.suffix == ".csv":
+            listed, name = "units", "key"
+            side: dict[str, Any] = {"study": self.name, "environments": [], listed: []}
         else:
-            title, listed, name = "experiment", "stacks", "job"
-            side = {title: self.name, "recipes": {}, "environments": [], "data": {}, listed: []}
-        if results.lost:
-            self._report(f"{results.table} is missing. Its rows are computed again unless you restore it.")
+            listed, name = "stacks", "job"
+            side = {"experiment": self.name, "recipes": {}, "environments": [], "data": {}, listed: []}
+        if exported.lost:
+            self._report(f"{exported.table} is missing. Its rows are computed again unless you restore it.")
         else:
-            side |= {key: copy(value) for key, value in results.side.items()}
+            side |= {key: copy(value) for key, value in exported.side.items()}
         records = {record[name]: record for record in side[listed]}
-        for part in parts:
-            meta = part.meta
-            record = dict(meta["record"])
+        for job in finished:
+            meta = json.loads(job.meta)
+            record = meta["record"]
             if "environment" in record:
                 if record["environment"] not in side["environments"]:
                     side["environments"].append(record["environment"])
@@ -310,12 +339,12 @@ class ResultStore:
         side[listed] = list(records.values())
         return side
 
-    def _rows(self, parts: Sequence[StoredPart], results: Results, stored: pd.DataFrame | None) -> pd.DataFrame:
+    def _rows(self, finished: Sequence[_Finished], table: Path, stored: pd.DataFrame | None) -> pd.DataFrame:
         frames = [] if stored is None else [stored]
-        new = [part.rows() for part in parts]
+        new = [pd.DataFrame(json.loads(job.rows)) for job in finished]
         if not frames and not new:
             return _typed(pd.DataFrame({name: [] for name in IDENTITY}))
-        if results.table.suffix == ".csv":
+        if table.suffix == ".csv":
             replaced = {key for rows in new for key in rows["unit"]}
             if replaced:
                 frames = [frame[~frame["unit"].isin(replaced)] for frame in frames]
@@ -327,17 +356,93 @@ class ResultStore:
         return _typed(rows[[*IDENTITY, *sorted(metrics)]])
 
 
+# Exported files -------------------------------------------------------------------------------------------------------
+
+
+def read_exported(root: Path, name: str) -> _Exported:
+    """Read the json file and the table of a store and verify both. All readings of stored results come here.
+
+    Raises
+    ------
+    StoreError
+        If a checksum does not fit or the json file of a table is missing. The message names the file.
+    """
+    sidecar = root / f"{name}.json"
+    while True:
+        raw = _bytes_of(sidecar)
+        side = {} if raw is None else _opened(raw, sidecar)
+        holds_units = "study" in side if side else (root / f"{name}.csv").exists()
+        table = root / f"{name}{'.csv' if holds_units else '.parquet'}"
+        data = _bytes_of(table)
+        accepted = side.pop("table_sha256", [])
+        if data is None or sha256(data) in accepted:
+            return _Exported(side, table, data)
+        # Between the two readings another process may have exported the store. Then the json file is a new one.
+        if _bytes_of(sidecar) == raw:
+            break
+    if raw is None:
+        raise StoreError(
+            f"{sidecar} is missing, so {table.name} cannot be verified. Restore it, or delete {table.name} to compute "
+            "its rows again."
+        )
+    raise StoreError(
+        f"{table} is damaged: its checksum is not the one in {sidecar.name}. Restore it, for example from the "
+        "repository, or delete it to compute its rows again."
+    )
+
+
+def write_sidecar(path: Path, side: Mapping[str, Any], accepted: Iterable[str]) -> None:
+    """Write a json file with its checksums; ``accepted`` are those that its table may have."""
+    content = {**side, "table_sha256": list(accepted)}
+    content["sha256"] = json_sha256(content)
+    text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+    write_atomically(path, lambda file: file.write(text.encode()))
+
+
+def sha256(data: bytes) -> str:
+    """Return the SHA-256 of some bytes in hexadecimal digits."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def _seal(*fields: str) -> str:
+    return sha256(json.dumps(fields, default=repr).encode())
+
+
+def _bytes_of(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+
+
+def _opened(raw: bytes, path: Path) -> dict[str, Any]:
+    """Return the verified content of a json file without the checksum of that content."""
+    try:
+        side = json.loads(raw.decode())
+    except ValueError:  # not JSON, or not UTF-8
+        side = None
+    if not isinstance(side, dict) or side.pop("sha256", None) != json_sha256(side):
+        raise StoreError(
+            f"{path} is damaged or has no checksum. Restore it, for example from the repository, or delete it together "
+            "with its table to compute all rows again."
+        )
+    return side
+
+
 @contextmanager
 def _explained(path: Path) -> Iterator[None]:
-    """Turn an error of the operating system into a :class:`StoreError` that says what to do."""
+    """Turn an error of the operating system or of SQLite into a :class:`StoreError` that says what to do."""
     try:
         yield
     except StoreError:
         raise
-    except OSError as error:
-        advice = _ADVICE.get(error.errno or 0, f"{error.strerror or error}. Fix this")
-        message = f"Results cannot be written to {path}: {advice} and run again. Finished results are kept."
-        raise StoreError(error.errno, message) from error
+    except (OSError, sqlite3.Error) as error:
+        reason = getattr(error, "strerror", None) or error
+        message = (
+            f"Results cannot be written to {path} ({reason}): free some space or choose another folder with --store, "
+            "then run again. Finished results are kept."
+        )
+        raise StoreError(getattr(error, "errno", 0), message) from error
 
 
 def _typed(rows: pd.DataFrame) -> pd.DataFrame:
@@ -347,15 +452,13 @@ def _typed(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.astype({name: kind for name, kind in kinds.items() if name in rows.columns})
 
 
-def _parquet(rows: pd.DataFrame) -> bytes:
+def _to_parquet(rows: pd.DataFrame) -> bytes:
     import pyarrow
     import pyarrow.parquet
 
     # From arrays, not from the frame: a frame would leave its library versions in the file, and bytes would differ.
     arrays = {
-        name: pyarrow.array(rows[name].to_numpy(), type=pyarrow.string())
-        if name in TEXT
-        else pyarrow.array(rows[name].to_numpy())
+        name: pyarrow.array(rows[name].to_numpy(), type=pyarrow.string() if name in TEXT else None)
         for name in rows.columns
     }
     # Metrics never repeat: their bytes, sorted by significance, compress better than a dictionary of them.
@@ -370,3 +473,15 @@ def _parquet(rows: pd.DataFrame) -> bytes:
         use_byte_stream_split=metrics,
     )
     return file.getvalue()
+
+
+def _from_parquet(data: bytes, path: Path) -> pd.DataFrame:
+    try:
+        import pyarrow.parquet
+    except ImportError:
+        raise StoreError(f"Reading {path.name} needs pyarrow: pip install 'frhsic-core[experiments]'.") from None
+    try:
+        return pyarrow.parquet.read_table(pyarrow.BufferReader(data)).to_pandas()
+    except (OSError, pyarrow.ArrowException) as error:  # an old version of pyarrow
+        reason = " ".join(str(error).split())
+        raise StoreError(f"{path} is not readable with pyarrow {pyarrow.__version__} ({reason}).") from None

@@ -10,8 +10,7 @@ from typing import Any
 import pandas as pd
 
 import frhsic_core
-from frhsic_core.paper.runs.result_files import read_results
-from frhsic_core.paper.runs.store import ResultStore
+from frhsic_core.paper.runs.store import ResultStore, read_exported
 
 
 def book_folder(*parts: str) -> Path:
@@ -59,9 +58,9 @@ def stored_provenance(experiment: str = "main") -> dict[str, Any]:
     StoreError
         If nothing is stored, or if a file is damaged or lost. The message names the file.
     """
-    results = read_results(book_folder("results"), experiment)
-    results.require_table()
-    return results.side
+    exported = read_exported(book_folder("results"), experiment)
+    exported.require_table()
+    return exported.side
 
 
 def reference_sweep(*, dense: bool = True) -> pd.DataFrame:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import re
 import shutil
+import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,8 +23,7 @@ import pytest
 from frhsic_core.paper.claims import settings
 from frhsic_core.paper.runs import store as store_module
 from frhsic_core.paper.runs.plan import Experiment, Study, Unit, units_of
-from frhsic_core.paper.runs.result_files import read_part, read_results
-from frhsic_core.paper.runs.store import Part, ResultStore, StoreError
+from frhsic_core.paper.runs.store import Part, ResultStore, StoreError, read_exported
 from frhsic_core.paper.runs.stored import book_folder, stored_provenance, stored_rows
 
 ROOT = Path(__file__).parents[3]
@@ -43,7 +47,7 @@ def parts(request: pytest.FixtureRequest, tiny: Experiment, part_of: Callable[..
 
 def filled(root: Path, parts: list[Part], *, compacted: int = 0) -> ResultStore:
     """Return a store with some compacted parts; the others are left as they are."""
-    store = ResultStore(root, "tiny", say=lambda line: None)
+    store = ResultStore(root, "tiny", log=lambda line: None)
     for i, part in enumerate(parts):
         if i == compacted > 0:
             store.compact()
@@ -97,55 +101,49 @@ def test_a_flipped_bit_is_an_error_or_changes_nothing(tmp_path, kind, file, part
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_part_with_a_flipped_bit_is_left_out(tmp_path, kind, parts) -> None:
-    said: list[str] = []
-    store = filled(tmp_path, parts[:2])
-    path = store.write(parts[0])
+def test_a_flipped_bit_of_the_database_never_changes_a_value(tmp_path, kind, parts) -> None:
+    """The rows are those that were written, or the file is set aside with a report and its jobs are run again."""
+    path = filled(tmp_path, parts[:2]).database
     good = path.read_bytes()
-    kept = filled(tmp_path / "kept", parts[1:2]).read()
-    for i, data in enumerate(one_bit_flips(good)):
+    rows = ResultStore(tmp_path, "tiny").read()
+    damaged = 0
+    for data in one_bit_flips(good, count=150):
         path.write_bytes(data)
-        with pytest.raises(StoreError, match=path.name):
-            read_part(path)
-        if i % 30 == 0:
-            store = ResultStore(tmp_path, "tiny", say=said.append)
-            assert store.done() == keys_of_parts(parts[1:2])
-            pd.testing.assert_frame_equal(store.read(), kept, check_exact=True)
-            assert path.with_name(f"{path.name}.damaged").read_bytes() == data
-    assert len(said) == 10
-    assert all(str(path) in line for line in said)
+        said: list[str] = []
+        store = ResultStore(tmp_path, "tiny", log=said.append)
+        if store.done() == keys_of_parts(parts[:2]):
+            pd.testing.assert_frame_equal(store.read(), rows, check_exact=True)
+            assert said == []
+            continue
+        damaged += 1
+        assert (store.done(), store.read().empty) == (set(), True)
+        assert len(said) == 1
+        assert str(path) in said[0]
+        assert path.with_name("tiny.sqlite.damaged").read_bytes() == data
+    assert damaged > 10, "the flips hit nothing that is used"
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("content", [b"", b"half", b"[]\n{}\n", b"\0" * 100])
-def test_a_part_that_is_no_part_is_set_aside_once(tmp_path, kind, parts, content) -> None:
-    filled(tmp_path, parts[:2])
-    path = ResultStore(tmp_path, "tiny").write(parts[0])
-    path.write_bytes(content)
-    with pytest.warns(UserWarning, match=f"{path.name} is damaged.*renamed to {path.name}.damaged"):
-        assert ResultStore(tmp_path, "tiny").done() == keys_of_parts(parts[1:2])
-    again = ResultStore(tmp_path, "tiny")
-    again.write(parts[0])
-    again.compact()
-    assert again.done() == keys_of_parts(parts[:2])
+@pytest.mark.parametrize("content", [b"half", b"[]\n{}\n", b"\0" * 100, b"SQLite format 3\0" + b"\0" * 5000])
+def test_a_file_that_is_no_database_is_set_aside_once(tmp_path, content) -> None:
+    store = ResultStore(tmp_path, "tiny")
+    store.database.write_bytes(content)
+    with pytest.warns(UserWarning, match=r"tiny\.sqlite is damaged"):
+        assert store.done() == set()
+    assert (tmp_path / "tiny.sqlite.damaged").read_bytes() == content
+    store.write(unit_part(STUDY.jobs()[0]))
+    assert store.done() == set(STUDY.jobs()[0].keys)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_damaged_part_in_a_folder_that_can_only_be_read_is_left_out(tmp_path, kind, parts, monkeypatch) -> None:
-    store = filled(tmp_path, parts[:2])
-    path = store.write(parts[0])
-    path.write_bytes(path.read_bytes()[:-1])
-
+def test_a_damaged_database_in_a_folder_that_can_only_be_read_is_left_out(tmp_path, monkeypatch) -> None:
     def refuse(*_: object) -> None:
         raise PermissionError
 
-    monkeypatch.setattr(Path, "replace", refuse)
     said: list[str] = []
-    store = ResultStore(tmp_path, "tiny", say=said.append)
-    for _ in range(2):
-        assert store.done() == keys_of_parts(parts[1:2])
+    store = ResultStore(tmp_path, "tiny", log=said.append)
+    store.database.write_bytes(b"half")
+    monkeypatch.setattr(Path, "replace", refuse)
+    assert [store.done(), store.done()] == [set(), set()]
     assert len(said) == 1
-    assert "left out" in said[0]
 
 
 # Lost and truncated files ---------------------------------------------------------------------------------------------
@@ -157,7 +155,7 @@ def test_rows_of_a_lost_table_are_computed_again(tmp_path, kind, parts) -> None:
     rows, table = before.read(), before.table
     table.unlink()
     said: list[str] = []
-    store = ResultStore(tmp_path, "tiny", say=said.append)
+    store = ResultStore(tmp_path, "tiny", log=said.append)
     assert store.done() == set()
     assert store.done() == set()
     assert [str(table) in line and "missing" in line for line in said] == [True]
@@ -235,12 +233,13 @@ def test_git_leaves_stored_results_as_they_are() -> None:
 # Kills ----------------------------------------------------------------------------------------------------------------
 
 KILL = """
-import os, shutil, signal, sys
+import os, pickle, shutil, signal, sqlite3, sys
 from pathlib import Path
 import pyarrow.parquet
-from frhsic_core.paper.runs.store import ResultStore
+from frhsic_core.paper.runs import store as module
 
-base, out = map(Path, sys.argv[1:])
+base, out, action = map(Path, sys.argv[1:])
+part = pickle.loads((base / "part.pickle").read_bytes())
 ended, moment = False, 0
 while not ended:
     moment += 1
@@ -249,48 +248,170 @@ while not ended:
     process = os.fork()
     if process == 0:
         calls = 0
+        def count():
+            global calls
+            calls += 1
+            if calls == moment:
+                os.kill(os.getpid(), signal.SIGKILL)
         def counted(function):
             def call(*args, **options):
-                global calls
-                calls += 1
-                if calls == moment:
-                    os.kill(os.getpid(), signal.SIGKILL)
+                count()
                 return function(*args, **options)
             return call
-        for name in ("fsync", "replace", "unlink", "rmdir"):
-            setattr(os, name, counted(getattr(os, name)))
-        ResultStore(folder, "tiny").compact()
+        connect = sqlite3.connect
+        def watched(*args, **options):
+            # The handler is called after each instruction of SQLite's virtual machine.
+            connection = connect(*args, **options)
+            connection.set_progress_handler(count, 1)
+            return connection
+        store = module.ResultStore(folder, "tiny")
+        if action.name == "write":
+            module.sqlite3.connect = watched
+            store.write(part)
+        else:
+            for name in ("fsync", "replace", "unlink", "rmdir"):
+                setattr(os, name, counted(getattr(os, name)))
+            remove = module.ResultStore._written
+            def late(self):
+                module.sqlite3.connect = watched
+                return remove(self)
+            module.ResultStore._written = late
+            store.compact()
         os._exit(0)
     ended = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 0
 """
 
 
+def killed_at_every_moment(folder: Path, base: Path, part: Part, action: str) -> list[Path]:
+    """Return copies of ``base`` in which an action was killed at its first moment, its second, and so on to its end."""
+    (folder / "out").mkdir()
+    (base / "part.pickle").write_bytes(pickle.dumps(part))
+    command = [sys.executable, "-c", KILL, str(base), str(folder / "out"), action]
+    subprocess.run(command, check=True, timeout=240)
+    copies = sorted((folder / "out").iterdir(), key=lambda path: int(path.name))
+    for copy in copies:
+        (copy / "part.pickle").unlink()
+    return copies
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("compacted", [0, 2])
-def test_a_kill_at_any_moment_of_compaction_loses_nothing(tmp_path, kind, parts, compacted) -> None:
+def test_a_kill_at_any_moment_of_an_export_loses_nothing(tmp_path, kind, parts, compacted) -> None:
     parts = parts[:3]
     expected = filled(tmp_path / "whole", parts, compacted=compacted)
     rows = sorted_rows(expected.read())
     shutil.copytree(tmp_path / "whole", tmp_path / "base")
     expected.compact()
-    (tmp_path / "out").mkdir()
-    command = [sys.executable, "-c", KILL, str(tmp_path / "base"), str(tmp_path / "out")]
-    subprocess.run(command, check=True, timeout=120)
-    folders = sorted((tmp_path / "out").iterdir())
-    # Three files are written with two calls each, then the parts and their folder are removed; the last run ends.
-    assert len(folders) == 3 * 2 + len(parts) - compacted + 1 + 1
-    for folder in folders:
-        store = ResultStore(folder, "tiny")
+    copies = killed_at_every_moment(tmp_path, tmp_path / "base", parts[0], "compact")
+    # Three files are written with two calls each, then the jobs are removed from the SQLite file; the last run ends.
+    assert len(copies) > 3 * 2 + 10
+    for copy in copies:
+        store = ResultStore(copy, "tiny")
         assert store.done() == keys_of_parts(parts)
         pd.testing.assert_frame_equal(sorted_rows(store.read()), rows, check_exact=True)
         store.compact()
         assert store.table.read_bytes() == expected.table.read_bytes()
         assert store.sidecar.read_bytes() == expected.sidecar.read_bytes()
-        for left in folder.glob(".*"):
+        for left in copy.glob(".*"):
             os.utime(left, (0, 0))
         store.compact()
-        assert {path.name for path in folder.iterdir()} == {store.table.name, "tiny.json"}
+        assert {path.name for path in copy.iterdir()} == {store.table.name, "tiny.json", "tiny.sqlite"}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("before", [0, 2])
+def test_a_kill_at_any_moment_of_a_write_leaves_the_whole_job_or_nothing(tmp_path, kind, parts, before) -> None:
+    (tmp_path / "base").mkdir()
+    filled(tmp_path / "base", parts[:before])
+    kept, all_of_them = keys_of_parts(parts[:before]), keys_of_parts(parts[: before + 1])
+    copies = killed_at_every_moment(tmp_path, tmp_path / "base", parts[before], "write")
+    found = [ResultStore(copy, "tiny").done() for copy in copies]
+    assert len(copies) > 10
+    assert all(keys in (kept, all_of_them) for keys in found)
+    assert (found[0], found[-1]) == (kept, all_of_them)
+    for copy in copies:
+        store = ResultStore(copy, "tiny")
+        store.write(parts[before])
+        assert len(store.read()) == sum(len(part.rows) for part in parts[: before + 1])
+
+
+LOOP = """
+import pickle, sys
+from pathlib import Path
+from frhsic_core.paper.runs.store import ResultStore
+parts = pickle.loads(Path(sys.argv[2]).read_bytes())
+store = ResultStore(sys.argv[1], "tiny")
+print("ready", flush=True)
+while True:
+    for i, part in enumerate(parts):
+        store.write(part)
+        print(i, flush=True)
+        if i % 2:
+            store.compact()
+"""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_two_runners_that_are_killed_at_random_lose_no_job_that_was_stored(tmp_path, kind, parts) -> None:
+    """Also the moments inside a commit of SQLite are hit, which no counter of its instructions can stop at."""
+    (tmp_path / "parts").write_bytes(pickle.dumps(parts))
+    rng = np.random.default_rng(0)
+    command = [sys.executable, "-c", LOOP, str(tmp_path / "store"), str(tmp_path / "parts")]
+    stored: set[int] = set()
+    for _ in range(3):
+        pair = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+        for process in pair:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+        time.sleep(rng.uniform(0.05, 0.4))
+        for process in pair:
+            process.kill()
+            stored |= {int(line) for line in process.communicate()[0].split()}
+        store = ResultStore(tmp_path / "store", "tiny")
+        assert keys_of_parts([parts[i] for i in stored]) <= store.done()
+        assert len(store.read()) >= sum(len(parts[i].rows) for i in stored)
+    assert stored
+
+
+# A full disk ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_full_disk_keeps_what_is_stored(tmp_path, kind, parts, monkeypatch) -> None:
+    """SQLite reports the same error when it reaches a limit of pages as when a disk is full."""
+    store = filled(tmp_path, parts[:1])
+    connect, pages = sqlite3.connect, -(-store.database.stat().st_size // 4096)
+
+    def full(*args: Any, **options: Any) -> sqlite3.Connection:
+        connection = connect(*args, **options)
+        connection.execute(f"PRAGMA max_page_count = {pages}")
+        return connection
+
+    large = replace(parts[1], provenance={**parts[1].provenance, "notes": ["x" * 50_000]})
+    monkeypatch.setattr(store_module.sqlite3, "connect", full)
+    with pytest.raises(StoreError, match=r"tiny\.sqlite .*disk is full.*free some space.*are kept"):
+        store.write(large)
+    assert store.done() == keys_of_parts(parts[:1])
+    monkeypatch.undo()
+    store.write(large)
+    assert store.done() == keys_of_parts(parts[:2])
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_file_that_may_not_grow_is_an_error_before_anything_is_computed(tmp_path) -> None:
+    """The limit is that of the operating system; the write of the first page fails."""
+    script = (
+        "import resource, signal, sys\n"
+        "from frhsic_core.paper.runs.store import ResultStore, StoreError\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
+        "try: ResultStore(sys.argv[1], 'tiny').require_writable()\n"
+        "except StoreError as error: sys.exit(0 if 'cannot be written' in str(error) else 2)\n"
+        "sys.exit(1)"
+    )
+    assert subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=False).returncode == 0
 
 
 def test_young_unfinished_files_and_those_of_other_tables_stay(tmp_path) -> None:
@@ -303,32 +424,21 @@ def test_young_unfinished_files_and_those_of_other_tables_stay(tmp_path) -> None
     assert {path.name for path in tmp_path.iterdir()} == {".other.json.abc", ".tiny.csv.new"}
 
 
-def test_an_unfinished_probe_does_not_keep_the_folder_of_parts(tmp_path, tiny: Experiment, part_of) -> None:
-    store = filled(tmp_path, [part_of(job) for job in tiny.jobs()])
-    probe = store.parts / ".probe.abc"
-    probe.touch()
-    os.utime(probe, (0, 0))
-    store.compact()
-    assert not store.parts.exists()
-
-
 # Two runners ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("moment", ["read_part", "read_results"])
 @pytest.mark.parametrize("reading", ["done", "read", "provenance"])
-def test_another_runner_compacts_in_between(tmp_path, kind, parts, monkeypatch, moment, reading) -> None:
-    """The other runner adds the last part and compacts just before a file is read."""
+def test_another_runner_exports_in_between(tmp_path, kind, parts, monkeypatch, reading) -> None:
+    """The other runner adds the last job and exports between a reading of the jobs and of the exported files."""
     store = filled(tmp_path, parts[:-1], compacted=1)
-    real = getattr(store_module, moment)
 
-    def late(*args: object) -> object:
-        monkeypatch.setattr(store_module, moment, real)
+    def late(*args: Any) -> object:
+        monkeypatch.setattr(store_module, "read_exported", read_exported)
         filled(tmp_path, parts, compacted=len(parts))
-        return real(*args)
+        return read_exported(*args)
 
-    monkeypatch.setattr(store_module, moment, late)
+    monkeypatch.setattr(store_module, "read_exported", late)
     found = getattr(store, reading)()
     if reading == "done":
         assert found == keys_of_parts(parts)
@@ -339,18 +449,21 @@ def test_another_runner_compacts_in_between(tmp_path, kind, parts, monkeypatch, 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_another_reader_sets_aside_a_part_in_between(tmp_path, kind, parts, monkeypatch) -> None:
+def test_a_job_that_is_finished_again_during_an_export_stays(tmp_path, kind, parts, monkeypatch) -> None:
     store = filled(tmp_path, parts)
-    first = min(store.parts.iterdir())
-    first.write_bytes(b"half")
+    newer = replace(parts[0], provenance={**parts[0].provenance, "notes": ["newer"]})
+    merge = ResultStore._merge
 
-    def late(path: Path) -> object:
-        monkeypatch.setattr(store_module, "read_part", read_part)
-        ResultStore(tmp_path, "tiny", say=lambda line: None).done()
-        return read_part(path)
+    def late(*args: Any) -> None:
+        merge(*args)
+        ResultStore(tmp_path, "tiny").write(newer)
 
-    monkeypatch.setattr(store_module, "read_part", late)
-    assert store.done() == {key for part in parts if not first.name.startswith(part.job.key) for key in part.job.keys}
+    monkeypatch.setattr(ResultStore, "_merge", late)
+    store.compact()
+    monkeypatch.undo()
+    notes = [record.get("notes") for kinds in ("stacks", "units") for record in store.provenance().get(kinds, [])]
+    assert notes.count(["newer"]) == 1
+    assert store.done() == keys_of_parts(parts)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -369,19 +482,6 @@ def test_a_json_file_read_before_and_a_table_after_compaction_do_not_look_damage
 
     monkeypatch.setattr(Path, "read_bytes", late)
     assert len(store.read()) == sum(len(part.rows) for part in parts)
-
-
-def test_the_first_unit_of_another_runner_does_not_disturb_a_reader(tmp_path, monkeypatch) -> None:
-    part = unit_part(STUDY.jobs()[0])
-    store = ResultStore(tmp_path, "tiny")
-
-    def late(*args: object) -> object:
-        store.write(part)
-        return read_results(*args)
-
-    monkeypatch.setattr(store_module, "read_results", late)
-    assert store.read().empty
-    assert len(store.read()) == 2
 
 
 # What reads stored results --------------------------------------------------------------------------------------------

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-import math
+import os
+import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import BrokenExecutor, Executor, Future
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from frhsic_core.data import fetching
 from frhsic_core.paper.experiments.presets import GRIDS, experiment_for
 from frhsic_core.paper.runs import runner as run_module
-from frhsic_core.paper.runs.plan import Experiment, Task
+from frhsic_core.paper.runs.plan import Experiment, Study, Task, units_of
 from frhsic_core.paper.runs.store import ResultStore, StoreError
 
 
-def wait_for_parts(store: ResultStore, count: int, process: subprocess.Popen) -> None:
+def wait_for_stacks(store: ResultStore, count: int, process: subprocess.Popen) -> None:
     for _ in range(1200):
-        if len(list(store.parts.glob("[!.]*.stack"))) >= count or process.poll() is not None:
+        if len(store.provenance()["stacks"]) >= count or process.poll() is not None:
             return
         time.sleep(0.05)
 
@@ -27,7 +35,7 @@ def wait_for_parts(store: ResultStore, count: int, process: subprocess.Popen) ->
 def test_killed_and_resumed_gives_the_same_table(tmp_path, tiny: Experiment, tiny_store: ResultStore, runner) -> None:
     store = ResultStore(tmp_path, "tiny")
     process = subprocess.Popen([*runner, str(tmp_path), "0.6"], stdout=subprocess.DEVNULL)
-    wait_for_parts(store, 2, process)
+    wait_for_stacks(store, 2, process)
     process.send_signal(signal.SIGKILL)
     process.wait()
     kept = len(store.done())
@@ -37,13 +45,12 @@ def test_killed_and_resumed_gives_the_same_table(tmp_path, tiny: Experiment, tin
     assert report.left == 0
     store.compact()
     assert store.table.read_bytes() == tiny_store.table.read_bytes()
-    assert not store.parts.exists()
 
 
 def test_running_twice_changes_nothing(tiny: Experiment, tiny_store: ResultStore) -> None:
     before = tiny_store.table.read_bytes(), tiny_store.sidecar.read_bytes()
     lines: list[str] = []
-    report = run_module.run_experiment(tiny, tiny_store, device="cpu", say=lines.append)
+    report = run_module.run_experiment(tiny, tiny_store, device="cpu", log=lines.append)
     tiny_store.compact()
     assert report.jobs == 0
     assert (tiny_store.table.read_bytes(), tiny_store.sidecar.read_bytes()) == before
@@ -95,20 +102,16 @@ def test_the_worst_outcome_decides_the_exit_status(report, status) -> None:
 
 
 def test_more_splits_train_only_what_is_new(tmp_path, tiny: Experiment) -> None:
-    from dataclasses import replace
-
     small, store = replace(tiny, methods=("unfair",), splits=(42,)), ResultStore(tmp_path, "tiny")
     assert run_module.run_experiment(small, store, device="cpu").rows == 1
     assert run_module.run_experiment(replace(small, splits=(42, 43)), store, device="cpu").rows == 1
 
 
 def test_a_time_limit_abandons_the_stack_in_flight(tmp_path, tiny: Experiment) -> None:
-    from dataclasses import replace
-
     store, lines = ResultStore(tmp_path, "tiny"), []
     endless = replace(tiny, epochs=10_000, methods=("unfair", "frhsic"))
     begin = time.monotonic()
-    report = run_module.run_experiment(endless, store, device="cpu", minutes=0.5 / 60, say=lines.append)
+    report = run_module.run_experiment(endless, store, device="cpu", minutes=0.5 / 60, log=lines.append)
     assert time.monotonic() - begin < 20
     assert report.stopped == "time limit"
     assert report.left == 2
@@ -129,8 +132,6 @@ def test_a_time_limit_is_in_minutes(tmp_path, tiny: Experiment, monkeypatch, par
 
 
 def test_a_broken_stack_does_not_cost_the_others(tmp_path, tiny: Experiment, monkeypatch) -> None:
-    from dataclasses import replace
-
     run = run_module.run_job
 
     def sometimes(job, **options):
@@ -149,10 +150,14 @@ def test_a_broken_stack_does_not_cost_the_others(tmp_path, tiny: Experiment, mon
 def test_a_full_disk_stops_before_training(tmp_path, tiny: Experiment, monkeypatch) -> None:
     from frhsic_core.paper.runs import store as store_module
 
-    def refuse(*args):
-        raise OSError(28, "No space left on device")
+    connect = sqlite3.connect
 
-    monkeypatch.setattr(store_module.os, "write", refuse)
+    def full(*args, **options):
+        connection = connect(*args, **options)
+        connection.execute("PRAGMA max_page_count = 1")
+        return connection
+
+    monkeypatch.setattr(store_module.sqlite3, "connect", full)
     monkeypatch.setattr(run_module, "run_job", lambda *a, **k: pytest.fail("trained although nothing can be stored"))
     with pytest.raises(StoreError, match="disk is full"):
         run_module.run_experiment(tiny, ResultStore(tmp_path, "tiny"), device="cpu")
@@ -172,8 +177,6 @@ def test_a_row_says_what_was_trained(tiny_store: ResultStore) -> None:
 
 
 def test_a_model_does_not_depend_on_its_stack(tmp_path, tiny: Experiment, tiny_store: ResultStore) -> None:
-    from dataclasses import replace
-
     store = ResultStore(tmp_path, "tiny")
     run_module.run_experiment(replace(tiny, methods=("frhsic",), lams=(100.0,), splits=(43,)), store, device="cpu")
     lone, rows = store.read(), tiny_store.read()
@@ -213,24 +216,35 @@ def test_wrong_arguments_are_explained(arguments, words) -> None:
         experiment_for(**{"name": "main", **arguments})
 
 
-def test_the_clock_counts_down() -> None:
+def test_a_stack_with_a_penalty_weighs_more() -> None:
     jobs = Experiment("x", (Task("compas", "text", "text"),), ("unfair", "frhsic"), (1.0,), (42,)).jobs()
-    clock = run_module._Clock(jobs)
-    clock.begin -= 10.0
-    assert clock.expected(jobs[1]) == 0.0
-    clock.finished(jobs[0])
-    assert clock.expected(jobs[1]) > 5.0, "a stack of FRHSIC costs more than one without a penalty"
-    ratio = run_module._weight(jobs[1]) / run_module._weight(jobs[0])
-    assert clock.expected(jobs[1]) == pytest.approx(5.0 * ratio, rel=0.05), "half of the time at the rate so far"
-    clock.finished(jobs[1])
-    assert str(clock) == "about 0 s left"
-    assert math.isclose(clock.left, 0.0, abs_tol=1e-6)
+    plain, penalized = map(run_module._weight, jobs)
+    assert plain < penalized
+    longer = replace(jobs[0], recipe=replace(jobs[0].recipe, epochs=400))
+    assert run_module._weight(longer) == 2 * plain
+
+
+def test_the_time_left_is_that_of_the_jobs_left(tmp_path, tiny: Experiment, monkeypatch, part_of) -> None:
+    """Each job takes ten minutes; the estimate counts the jobs that are left, weighted by their cost."""
+    now, lines = [0.0], []
+
+    def run_job(job, **options):
+        now[0] += 600.0
+        return part_of(job)
+
+    monkeypatch.setattr(run_module, "run_job", run_job)
+    monkeypatch.setattr(run_module, "_weight", lambda job: 1.0)
+    monkeypatch.setattr(run_module.time, "monotonic", lambda: now[0])
+    run_module.run_experiment(tiny, ResultStore(tmp_path, "tiny"), device="cpu", log=lines.append)
+    assert [line.rpartition("; ")[2] for line in lines[1:]] == [f"about {n} min left" for n in (30, 20, 10, 0)]
+    assert lines[1].startswith("[1/4] ")
 
 
 BARE = """
 import sys
 for name in ("typer", "rich", "pyarrow", "pooch", "matplotlib", "dask", "distributed"):
     sys.modules[name] = None
+from frhsic_core.data import fetching
 from frhsic_core.paper.experiments.presets import experiment_for
 from frhsic_core.paper.runs.runner import run_experiment
 from frhsic_core.paper.runs.store import ResultStore
@@ -247,7 +261,214 @@ def test_a_run_needs_numpy_scipy_pandas_sklearn_and_torch_alone(tmp_path) -> Non
     assert "2 stacks, 3 models finished" in done.stdout
     assert "2 units, 8 rows finished" in done.stdout
     sweep = ResultStore(tmp_path, "main_smoke")
-    assert len(list(sweep.parts.glob("*.stack"))) == 2
+    assert len(sweep.provenance()["stacks"]) == 2
     sweep.compact()
     assert len(sweep.read()) == 3
     assert len(ResultStore(tmp_path, "lambda_levels_smoke").read()) == 8
+
+
+# Processes ------------------------------------------------------------------------------------------------------------
+
+
+def workers_of(process: int) -> list[int]:
+    """Return the children of a process that run loky's workers."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            if parent == process and b"--process-name" in (entry / "cmdline").read_bytes():
+                found.append(int(entry.name))
+    return found
+
+
+@pytest.mark.skipif(not os.path.exists("/proc"), reason="needs /proc")
+def test_a_killed_process_costs_no_row(tmp_path, tiny: Experiment, tiny_store: ResultStore) -> None:
+    store = ResultStore(tmp_path, "tiny")
+    lines: list[str] = []
+
+    def kill_one() -> None:
+        while len(children := workers_of(os.getpid())) < 2:
+            time.sleep(0.01)
+        os.kill(children[0], signal.SIGKILL)
+
+    killer = threading.Thread(target=kill_one)
+    killer.start()
+    report = run_module.run_experiment(tiny, store, device="cpu", threads=1, workers=2, log=lines.append)
+    killer.join()
+    assert report.exit_status == 0
+    assert (report.workers, report.left, report.rows) == (2, 0, 14)
+    assert any("tried again" in line for line in lines)
+    assert any(line.startswith("[4/4]") for line in lines)
+    store.compact()
+    assert store.table.read_bytes() == tiny_store.table.read_bytes()
+    assert workers_of(os.getpid()) == []
+
+
+@pytest.mark.parametrize("attempts", [1, 2, 3])
+def test_only_the_job_that_kills_its_process_is_given_up(tmp_path, tiny: Experiment, monkeypatch, part_of, attempts):
+    """The first death cannot tell which of two jobs was the cause; each is then tried alone."""
+    monkeypatch.setattr(run_module, "ATTEMPTS", attempts)
+    jobs = [job for job in tiny.jobs() if job.recipe.method != "mmd_binned"]
+    store, started, submitted = ResultStore(tmp_path, "tiny"), [], []
+
+    class Pool(Executor):
+        def __init__(self) -> None:
+            started.append(self)
+            self.held: list = []
+
+        def submit(self, function, job):
+            submitted.append(job)
+            self.held.append((job, Future()))
+            alone = len(started) > 1
+            if alone or len(self.held) == 2:
+                broken = any(one.recipe.method == "frhsic" for one, _ in self.held)
+                for one, future in self.held:
+                    future.set_exception(BrokenExecutor("died")) if broken else future.set_result(part_of(one))
+                return self.held.pop()[1] if alone else future
+            return self.held[-1][1]
+
+    outcomes = dict(
+        run_module._outcomes(jobs, store, Pool, part_of, width=2, deadline=float("inf"), log=lambda line: None)
+    )
+    failed = {job.recipe.method for job, outcome in outcomes.items() if isinstance(outcome, BrokenExecutor)}
+    # With one attempt nobody is tried again, so the innocent neighbour is given up, too.
+    assert failed == ({"frhsic", "unfair"} if attempts == 1 else {"frhsic"})
+    assert len(outcomes) == 3
+    assert sum(job.recipe.method == "frhsic" for job in submitted) == attempts
+
+
+def test_a_job_that_kills_every_process_is_given_up(tmp_path, tiny: Experiment, monkeypatch) -> None:
+    monkeypatch.setattr(run_module, "_start_worker", os._exit)  # called with the number of threads: ends the process
+    small = replace(tiny, methods=("unfair", "frhsic"))
+    report = run_module.run_experiment(small, ResultStore(tmp_path, "tiny"), device="cpu", workers=2)
+    assert report.exit_status == 4
+    assert len(report.failed) == report.left == 2
+
+
+def test_ctrl_c_keeps_what_is_finished(tmp_path, runner) -> None:
+    store = ResultStore(tmp_path, "tiny")
+    process = subprocess.Popen([*runner, str(tmp_path), "0.0", "2"], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    for line in process.stdout:
+        if line.startswith("["):
+            break
+    process.send_signal(signal.SIGINT)
+    rest = process.communicate(timeout=60)[0]
+    assert process.returncode in (0, 130)
+    assert "interrupted" in rest or process.returncode == 0
+    assert len(store.done()) > 0
+
+
+def test_how_many_processes(tiny: Experiment, monkeypatch) -> None:
+    chosen_workers = run_module.chosen_workers
+    monkeypatch.setattr(os, "cpu_count", lambda: 16)
+    assert chosen_workers(None, tiny, "cpu", jobs=40) == 1
+    assert chosen_workers(None, tiny, "cuda", jobs=40) == run_module.ON_ONE_GPU
+    assert chosen_workers(None, tiny, "cuda:1", jobs=2) == 2
+    assert chosen_workers(3, tiny, "cpu", jobs=40) == 3
+    study = experiment_for("convergence", "smoke")
+    assert chosen_workers(None, study, "cuda", jobs=40) == 1
+    with pytest.raises(ValueError, match="workers is 2"):
+        chosen_workers(2, study, "cpu", jobs=4)
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    assert chosen_workers(None, tiny, "cuda", jobs=40) == 1
+
+
+# A cluster ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_killed_worker_of_a_cluster_costs_no_row(tmp_path, tiny: Experiment, tiny_store: ResultStore) -> None:
+    distributed = pytest.importorskip("distributed")
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": "CRITICAL"}
+    with distributed.LocalCluster(**options) as cluster:
+        with distributed.Client(cluster, set_as_default=False) as client:
+            pids = list(client.run(os.getpid).values())
+        killed: list[int] = []
+
+        def kill_one(line: str) -> None:
+            # After the first stack came back, while others are under way.
+            if line.startswith("[1/") and not killed:
+                killed.append(pids[0])
+                os.kill(pids[0], signal.SIGKILL)
+                time.sleep(0.2)
+
+        store = ResultStore(tmp_path, "tiny")
+        report = run_module.run_experiment(tiny, store, dask=cluster.scheduler_address, device="cpu", log=kill_one)
+    assert killed
+    assert report.left == 0
+    assert not report.failed
+    store.compact()
+    assert store.table.read_bytes() == tiny_store.table.read_bytes()
+
+
+@pytest.mark.parametrize("option", [{"minutes": 1.0}, {"workers": 2}])
+def test_what_a_cluster_cannot_do_is_refused(tmp_path, tiny: Experiment, option) -> None:
+    store = ResultStore(tmp_path, "tiny")
+    with pytest.raises(ValueError, match=f"--{next(iter(option))}"):
+        run_module.run_experiment(tiny, store, dask="tcp://nowhere:1", **option)
+    with pytest.raises(ValueError, match="--dask"):
+        run_module.run_experiment(Study("s", "cost", ()), store, dask="tcp://nowhere:1")
+
+
+# Missing data ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def lines(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
+    """Use empty data folders and return the lines of the run; no download may start before the first line."""
+    said: list[str] = []
+
+    def refuse(*_: object) -> None:
+        assert said, "a download started before it was announced"
+        raise fetching._Unreachable("no network in this test")
+
+    monkeypatch.setenv("FRHSIC_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(fetching, "_download", refuse)
+    monkeypatch.setattr(fetching, "_from_wheel", refuse)
+    monkeypatch.delenv("FRHSIC_DATA", raising=False)
+    return said
+
+
+def test_a_failed_download_is_reported_once(lines: list[str], tmp_path: Path) -> None:
+    run_module.fetch_missing_data(
+        [("synthetic", "text"), ("compas", "text"), ("compas", "reference")], log=lines.append
+    )
+    assert lines[0] == "compas (text) is missing and is downloaded now:"
+    assert "compas-scores-two-years.csv from https://" in lines[1]
+    assert lines[1].endswith(str(tmp_path / "cache" / "compas" / "compas-scores-two-years.csv"))
+    assert "frhsic data fetch compas" in lines[2]
+    assert len(lines) == 3
+
+
+def test_sweeps_and_studies_report_it(lines: list[str], tmp_path: Path) -> None:
+    sweep = Experiment("crime", (Task("crime", "text", "text"),), ("unfair",), (1.0,), (42,), epochs=1)
+    report = run_module.run_experiment(sweep, ResultStore(tmp_path, "crime"), device="cpu", log=lines.append)
+    assert len(report.failed) == 1
+    assert lines[1] == "crime (text) is missing and is downloaded now:"
+    lines.clear()
+    units = units_of(what="smallest", dataset="crime", variant="text", n=12, sigma=1.0)
+    run_module.run_experiment(
+        Study("s", "bandwidth_scaling", units), ResultStore(tmp_path, "s"), device="cpu", log=lines.append
+    )
+    assert lines[1] == "crime (text) is missing and is downloaded now:"
+
+
+@pytest.mark.data
+def test_a_download_is_reported_with_its_size(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    source = Path(os.environ["FRHSIC_DATA"]) / "compas" / "compas-scores-two-years.csv"
+    monkeypatch.delenv("FRHSIC_DATA")
+    monkeypatch.setenv("FRHSIC_CACHE", str(tmp_path))
+
+    def serve(link: object, path: Path, progress: object) -> None:
+        shutil.copy(source, path)
+
+    monkeypatch.setattr(fetching, "_download", serve)
+    said: list[str] = []
+    run_module.fetch_missing_data([("compas", "text"), ("compas", "reference")], log=said.append)
+    assert said[2:] == ["  Downloaded and verified: 2.5 MB, n = 6,172"]
+    said.clear()
+    run_module.fetch_missing_data([("compas", "text")], log=said.append)
+    assert said == []

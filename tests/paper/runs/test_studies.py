@@ -45,7 +45,6 @@ def test_units_are_measured_once_and_read_in_the_order_of_the_study(tmp_path, sq
     assert run_experiment(STUDY, store, device="cpu").jobs == 0
     assert squares.asked == [3, 1, 2]
     assert {unit["rows"] for unit in store.provenance()["units"]} == {2}
-    assert not store.parts.exists()
 
 
 def test_a_broken_unit_costs_only_itself_and_is_tried_again(tmp_path, squares) -> None:
