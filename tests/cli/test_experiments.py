@@ -161,7 +161,8 @@ def test_a_full_disk_in_the_middle_keeps_what_is_finished(small, tmp_path, monke
     assert "Finished results are kept" in result.output
     assert "[Errno" not in result.output
     monkeypatch.undo()
-    monkeypatch.setitem(presets.EXPERIMENTS, "main", lambda preset: SMALL)
+    monkeypatch.setitem(presets.EXPERIMENTS, "main", ("main",))
+    monkeypatch.setitem(presets.PLANS, "main", lambda preset: SMALL)
     again = small.invoke(app, arguments)
     assert "1 stack to train" in again.output
     assert again.exit_code == 0
