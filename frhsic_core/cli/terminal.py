@@ -34,6 +34,11 @@ def fail(message: object, *, status: int = 2) -> typer.Exit:
     return typer.Exit(status)
 
 
+def echo(text: object) -> None:
+    """Print a text without markup; the terminal breaks its lines."""
+    Console(soft_wrap=True, highlight=False).print(str(text), markup=False)
+
+
 @contextmanager
 def waiting(text: str) -> Iterator[None]:
     """Show on the error stream that a computation runs: a spinner in a terminal, one line in a file."""

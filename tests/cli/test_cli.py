@@ -83,7 +83,7 @@ task = Task("synthetic", "text", "text", (("n", 200),))
 presets.EXPERIMENTS = {"main": ("main",)}
 presets.PLANS = {"main": lambda preset: Experiment(
     "main_smoke", (task,), ("unfair", "reg_gdp"), (1.0,), (42,), epochs=1)}
-from frhsic_core.cli import experiments as commands
+from frhsic_core.cli import paper as commands
 commands.EXPERIMENTS = presets.EXPERIMENTS
 train, done = runner.run_job, []
 def once(job, **options):

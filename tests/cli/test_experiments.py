@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 import frhsic_core
 import frhsic_core.paper.claims as ledger_module
 from frhsic_core import atomic_files
-from frhsic_core.cli.experiments import register
+from frhsic_core.cli.paper import register
 from frhsic_core.paper.experiments import presets
 from frhsic_core.paper.experiments.cost import libraries
 from frhsic_core.paper.runs import runner

@@ -10,7 +10,7 @@ import torch
 import typer
 from typer.testing import CliRunner
 
-from frhsic_core.cli import statements as commands
+from frhsic_core.cli import paper as commands
 from frhsic_core.paper.statements import registry
 from frhsic_core.paper.statements.certificate import Certificate, inequality
 
@@ -150,7 +150,7 @@ def test_a_record_that_is_not_there(small: Path) -> None:
 def test_a_broken_record_is_found_before_the_checks(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = small / "verdicts.json"
     path.write_text("[{half")
-    monkeypatch.setattr(commands, "_run", lambda *_, **__: pytest.fail("the checks were run first"))
+    monkeypatch.setattr(commands, "_check", lambda *_, **__: pytest.fail("the checks were run first"))
     result = runner.invoke(app, ["--recorded", str(path)])
     assert result.exit_code == 2
     assert "verdicts.json is not a record" in result.stderr
@@ -175,7 +175,7 @@ def test_the_record_of_the_book(small: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_nothing_is_recorded_without_a_book(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commands, "_run", lambda *_, **__: pytest.fail("the checks were run first"))
+    monkeypatch.setattr(commands, "_check", lambda *_, **__: pytest.fail("the checks were run first"))
     result = runner.invoke(app, ["--record"])
     assert result.exit_code == 2
     assert "--recorded" in result.stderr

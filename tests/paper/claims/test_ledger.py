@@ -391,7 +391,7 @@ def test_printed_values_are_read() -> None:
 def test_command() -> None:
     import typer
 
-    from frhsic_core.cli.experiments import register
+    from frhsic_core.cli.paper import register
 
     app = typer.Typer()
     register(app)

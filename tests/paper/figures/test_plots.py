@@ -182,7 +182,7 @@ def test_figures_come_from_the_store_without_torch(tiny: Experiment, tiny_store,
         "import sys, matplotlib; matplotlib.use('Agg')\n"
         "from frhsic_core.paper.runs.store import ResultStore\n"
         "from frhsic_core.paper.experiments.main import pareto_table\n"
-        "from frhsic_core.cli import experiments as commands\n"
+        "from frhsic_core.cli import paper as commands\n"
         "from frhsic_core.paper.figures import plots\n"
         "rows = ResultStore(sys.argv[1], 'tiny').read()\n"
         "plots.draw_frontiers(rows).savefig(sys.argv[2] + '/frontiers.png')\n"

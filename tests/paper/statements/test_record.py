@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from frhsic_core.cli.statements import compare, read_recorded
+from frhsic_core.paper.record import compare, read_recorded
 from frhsic_core.paper.runs.stored import book_folder
 from frhsic_core.paper.statements.registry import run_checks, statements
 

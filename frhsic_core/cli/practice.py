@@ -1,16 +1,14 @@
-"""Define ``frhsic data list``, ``fetch``, ``verify`` and ``card``."""
+"""Define the commands of practice: ``frhsic data list``, ``fetch``, ``verify`` and ``card``."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
 from frhsic_core.choices import one_of
-from frhsic_core.cli.terminal import fail, print_table
+from frhsic_core.cli.terminal import echo, fail, print_table, waiting
 from frhsic_core.data.dataset import Dataset
 from frhsic_core.data.files import CorruptFile, DataError, Folders, RawFile, find_local
 from frhsic_core.data.files import verify as verify_bytes
@@ -25,38 +23,6 @@ app = typer.Typer(
     epilog="Example: frhsic data list",
 )
 Names = Annotated[list[str] | None, typer.Argument(help="Names of datasets. Default: all real datasets.")]
-
-
-class _Bar:
-    """A rich progress bar with the interface that pooch expects."""
-
-    def __init__(self, progress: Progress, label: str) -> None:
-        self.progress = progress
-        self.task = progress.add_task(label, total=None)
-
-    @property
-    def total(self) -> float | None:
-        """Return the number of bytes to download."""
-        return self.progress.tasks[self.task].total
-
-    @total.setter
-    def total(self, value: float) -> None:
-        self.progress.update(self.task, total=value)
-
-    def update(self, amount: float) -> None:
-        """Count downloaded bytes."""
-        self.progress.advance(self.task, amount)
-
-    def reset(self) -> None:
-        """Start again from zero (pooch calls this once at the end)."""
-        self.progress.reset(self.task)
-
-    def close(self) -> None:
-        """Do nothing: the display owns the bar."""
-
-
-def _console(**options: Any) -> Console:
-    return Console(soft_wrap=True, highlight=False, **options)
 
 
 def _check(what: str, given: str, known: tuple[str, ...]) -> None:
@@ -124,18 +90,14 @@ def fetch(names: Names = None) -> None:
     Exit status: 0 all datasets are available; 1 at least one is not; 2 the command is wrong.
     """
     failed = False
-    console = _console()
-    errors = _console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     for name, variant in _wanted(names):
         try:
-            with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as progress:
-                bar = {"progress": _Bar(progress, name)} if name in REAL else {}
-                data = load_variant(name, variant, **bar)
-            console.print(f"{name} ({variant}): {_origin(data)}", markup=False)
+            with waiting(f"Loading {name} ({variant}) ..."):
+                data = load_variant(name, variant)
+            echo(f"{name} ({variant}): {_origin(data)}")
         except DataError as error:
             failed = True
-            console.print(f"{name} ({variant}): not available\n{error}\n", markup=False)
+            echo(f"{name} ({variant}): not available\n{error}\n")
     if failed:
         raise typer.Exit(1)
 
@@ -148,28 +110,27 @@ def verify(names: Names = None) -> None:
     """
     failed = False
     missing = False
-    console = _console()
     folders = Folders.from_environment()
     for name, variant in _wanted(names):
         what = f"{name} ({variant})"
         local = _paths(name, variant, folders) if name in REAL else []
         if name in REAL and not local:
             missing = True
-            console.print(f"missing  {what}: no local file", markup=False)
+            echo(f"missing  {what}: no local file")
             continue
         wrong = {path: problem for file, path in local if (problem := _problem(file, path))}
         try:
             data = load_variant(name, variant, **({"download": False} if name in REAL else {}))
             if not wrong:
-                console.print(f"ok       {what}: n={data.n:,}, d={data.d}, {_origin(data)}", markup=False)
+                echo(f"ok       {what}: n={data.n:,}, d={data.d}, {_origin(data)}")
         except (DataError, OSError) as error:
             wrong = wrong or {local[0][1]: str(error)}
         for path, problem in wrong.items():
             failed = True
             removed = "" if path.exists() else f" Removed from the cache. Download again: frhsic data fetch {name}"
-            console.print(f"failed   {what}: {path}: {problem}{removed}", markup=False)
+            echo(f"failed   {what}: {path}: {problem}{removed}")
     if missing:
-        console.print("Missing files are not an error. Download them with: frhsic data fetch NAME", markup=False)
+        echo("Missing files are not an error. Download them with: frhsic data fetch NAME")
     if failed:
         raise typer.Exit(1)
 
@@ -193,31 +154,30 @@ def card(
     """Print the description of a dataset, with summary statistics if its files are available."""
     _check("variant", variant, VARIANTS)
     _check("dataset", name, available_datasets())
-    console = _console()
     it = CARDS[name]
-    console.rule(DATASETS[name].full_title or DATASETS[name].title)
+    title = DATASETS[name].full_title or DATASETS[name].title
+    echo(f"── {title} ──")
     for text in (it.measured, it.by, it.sensitive, it.target, it.terms):
-        console.print(text, markup=False)
+        echo(text)
     for label, entries in (("Known problems", it.problems), ("Limits of what the data show", it.not_for)):
-        console.print(f"{label}:", markup=False)
+        echo(f"{label}:")
         for entry in entries:
-            console.print(f"  - {entry}", markup=False)
+            echo(f"  - {entry}")
     try:
         data = load_variant(name, variant, **({"download": False} if name in REAL else {}))
     except DataError as error:
         local = _paths(name, variant, Folders.from_environment())
         reason = f"not usable: {error}" if local else f"missing. Download them with: frhsic data fetch {name}"
-        console.print(f"numbers: the files are {reason}", markup=False)
+        echo(f"numbers: the files are {reason}")
         return
     summary = summarize(data)
     s = summary["s"]
     y = summary["y"]
-    console.print(str(data.provenance), markup=False)
-    console.print(
+    echo(str(data.provenance))
+    echo(
         f"numbers ({variant}): n={data.n:,}, d={data.d}; S from {s['min']:g} to {s['max']:g}, mean {s['mean']:.3g}, "
         f"{s['distinct']:,} distinct values; mean of Y {y['mean']:.3f}; correlation of S and Y "
-        f"{summary['correlation']:.3f}; X explains {summary['x_explains_s']:.0%} of S linearly",
-        markup=False,
+        f"{summary['correlation']:.3f}; X explains {summary['x_explains_s']:.0%} of S linearly"
     )
 
 
