@@ -122,6 +122,28 @@ def rows_of(experiment: str, part: str = "") -> pd.DataFrame:
     return rows
 
 
+def computed(rows: pd.DataFrame, formula: str) -> Any:
+    """Return an expression of pandas over the columns of ``rows``: a number, yes or no, or the values in order.
+
+    A column has the mean of its values, and a single value is no list.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"n": [20, 10, 10], "error": [0.5, 1.0, 3.0]})
+    >>> computed(rows, "error"), computed(rows, "n.unique()"), computed(rows[1:], "n.unique()")
+    (1.5, (10.0, 20.0), 10.0)
+    >>> computed(rows, "(error < 1).any()")
+    True
+    """
+    found = rows.eval(formula, engine="python")
+    if isinstance(found, pd.Series):
+        found = found.mean()
+    if isinstance(found, np.ndarray):
+        values = tuple(sorted(map(float, found[~pd.isna(found)])))
+        return values if len(values) != 1 else values[0]
+    return bool(found) if isinstance(found, bool | np.bool_) else float(found)
+
+
 def joined(*notes: str) -> str:
     """Return the notes that are not empty as one."""
     return "; ".join(note for note in notes if note)

@@ -17,7 +17,7 @@ import re
 from functools import cache
 from typing import Any
 
-from frhsic_core.paper.claims.answers import IMPLEMENTED, PROTOCOLS, Answer, query, rows_of
+from frhsic_core.paper.claims.answers import IMPLEMENTED, PROTOCOLS, Answer, computed, query, rows_of
 from frhsic_core.paper.runs.stored import book_folder, stored_provenance
 
 
@@ -139,30 +139,25 @@ def run_fact(experiment: str, what: str) -> Answer:
 
 
 @query(kind=IMPLEMENTED)
-def row_setting(experiment: str, name: str, end: str, where: dict[str, Any] | None = None) -> Answer:
-    """Return a setting of a study from its stored rows: the smallest, largest, only or all of its values."""
-    rows = rows_of(experiment)
-    for column, wanted in (where or {}).items():
-        rows = rows[rows[column] == wanted]
-    values = tuple(float(v) for v in sorted(rows[name].dropna().unique()))
-    if not values or (end == "only" and len(values) > 1):
-        raise ValueError(f"{name} of {experiment} has the values {values} where {where}: one value was expected.")
-    return Answer({"any": {"min": values[0], "max": values[-1], "only": values[0], "all": values}[end]})
+def row_setting(experiment: str, rows: str, formula: str) -> Answer:
+    """Return a formula over the stored rows of a study, such as ``n.max()``; ``rows`` selects some of them."""
+    stored = rows_of(experiment)
+    return Answer({"any": computed(stored.query(rows) if rows else stored, formula)})
 
 
 @query(kind=IMPLEMENTED)
-def constant(module: str, name: str, key: str | int = "", scale: float = 1.0, shift: float = 0.0) -> Answer:
-    """Return a constant of the code, a number or a grid; with ``key``, an entry of it."""
-    value = getattr(importlib.import_module(f"frhsic_core.{module}"), name)
-    value = value if key == "" else value[key]
-    return Answer({"any": value if isinstance(value, tuple) else shift + scale * value})
-
-
-@query(kind=IMPLEMENTED)
-def default_argument(module: str, function: str, name: str) -> Answer:
-    """Return the default of an argument."""
-    called = getattr(importlib.import_module(f"frhsic_core.{module}"), function)
-    return Answer({"any": inspect.signature(called).parameters[name].default})
+def constant(path: str, scale: float = 1.0, shift: float = 0.0) -> Answer:
+    """Return a constant of the code: ``module:NAME``, an entry ``NAME[key]``, or a default ``function(argument)``."""
+    module, _, names = path.partition(":")
+    value: Any = importlib.import_module(module if module.startswith("torch") else f"frhsic_core.{module}")
+    for kind, name in re.findall(r"([.(\[]?)([^.()\[\]]+)[)\]]?", names):
+        if kind == "(":
+            value = inspect.signature(value).parameters[name].default
+        elif kind == "[":
+            value = value[int(name) if re.fullmatch(r"-?\d+", name) else name]
+        else:
+            value = getattr(value, name)
+    return Answer({"any": value if isinstance(value, tuple) else shift + scale * float(value)})
 
 
 @query
@@ -184,13 +179,6 @@ def dataset_fact(dataset: str, what: str) -> Answer:
         ]
     why = "our source lacks columns of the paper's" if lacking and what in ("n", "d") else ""
     return Answer(values, why=why)
-
-
-@query(kind=IMPLEMENTED)
-def card_fact(dataset: str, fact: str) -> Answer:
-    """Return a number from a dataset's card: the year of the survey, or the cut that defines the target."""
-    cards = importlib.import_module("frhsic_core.data.loading").CARDS
-    return Answer({"any": float(cards[dataset].facts[fact])})
 
 
 def _first(pattern: str, text: str) -> float | None:
@@ -217,17 +205,6 @@ def encoder(what: str) -> Answer:
         "head": f"{widths[-1]}-1",
         "both": f"{sizes}; {widths[-1]}-1",
     }[what]
-    return Answer({"any": found})
-
-
-@query(kind=IMPLEMENTED)
-def adam(what: str) -> Answer:
-    """Return a default of the optimizer; the trainer sets the learning rate alone."""
-    import torch
-
-    defaults = {k: v.default for k, v in inspect.signature(torch.optim.Adam).parameters.items()}
-    beta1, beta2 = defaults["betas"]
-    found = {"beta1": beta1, "beta2": beta2, "eps": defaults["eps"], "weight_decay": defaults["weight_decay"]}[what]
     return Answer({"any": found})
 
 

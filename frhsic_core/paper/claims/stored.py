@@ -1,16 +1,22 @@
-"""Queries of the ledger on data stored in ``book/claims``: the authors' runs, and recorded certificates."""
+"""Read what the authors stored: their runs in ``book/claims``, and the recorded certificates.
+
+A claim names, in columns of its row, a table of :func:`stored_table`, the rows of it, and a formula. Both are
+expressions of pandas over the table's columns (``DataFrame.query`` and ``DataFrame.eval``); a formula can also be the
+name of a function in ``FORMULAS``.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from frhsic_core.paper.claims.answers import CHECKED, Answer, query
-from frhsic_core.paper.experiments.main import MAIN_METHODS, MIDDLE, PARETO_METHODS, pareto_table
+from frhsic_core.paper.claims.answers import CHECKED, Answer, computed, query
+from frhsic_core.paper.experiments.main import MAIN_METHODS, PARETO_METHODS, pareto_table
 from frhsic_core.paper.experiments.presets import GRIDS
 from frhsic_core.paper.runs.stored import book_folder, paper_table, reference_sweep
 
@@ -25,17 +31,149 @@ def authors_file(name: str) -> pd.DataFrame:
 
 
 @cache
-def _table(grid: str) -> pd.DataFrame:
-    """Return matched points and areas: with every λ a method has (as printed), or on the common nine."""
-    lams = None if grid == "dense" else GRIDS["full"]
-    methods = {"points": PARETO_METHODS, "areas": MAIN_METHODS}
-    parts = {
-        what: pareto_table(reference_sweep(), methods=names, lams=lams, unequal_grids=True, resamples=1).set_index(
-            ["dataset", "method"]
+def stored_table(name: str) -> pd.DataFrame:
+    """Return a copied file, or a table that is derived from one."""
+    return _DERIVED[name]() if name in _DERIVED else authors_file(name)
+
+
+def stored_answer(table: str, rows: str, formula: str) -> Answer:
+    """Return a formula over some rows of a stored table, with the note of these rows if the table has one."""
+    chosen = stored_table(table)
+    chosen = chosen.query(rows) if rows else chosen
+    if chosen.empty:
+        return Answer(why="not among the stored runs")
+    if formula in FORMULAS:
+        value, note = FORMULAS[formula](chosen)
+        return Answer({"any": value}, note=note)
+    note = chosen["note"].iloc[0] if "note" in chosen and formula not in _WITHOUT_NOTE else ""
+    return Answer({"any": computed(chosen, formula)}, note=note)
+
+
+# Derived tables -------------------------------------------------------------------------------------------------------
+
+
+def _points() -> pd.DataFrame:
+    """Return matched points and areas: with every λ that a method has (as printed), and on the common nine."""
+    parts = []
+    for grid, lams in (("dense", None), ("nine", GRIDS["full"])):
+        points, areas = (
+            pareto_table(reference_sweep(), methods=methods, lams=lams, unequal_grids=True, resamples=1)
+            for methods in (PARETO_METHODS, MAIN_METHODS)
         )
-        for what, names in methods.items()
-    }
-    return parts["points"].assign(naup=parts["areas"]["naup"])
+        table = points.drop(columns="naup").merge(areas[["dataset", "method", "naup"]], how="left")
+        by_dataset = table.groupby("dataset")["naup"]
+        parts.append(
+            table.assign(
+                grid=grid,
+                naup_rank=by_dataset.rank(ascending=False),
+                naup_gap=by_dataset.transform("max") - table["naup"],
+            )
+        )
+    found = pd.concat(parts, ignore_index=True)
+    sizes = reference_sweep().groupby(["dataset", "method"]).size().rename("size").reset_index()
+    sizes = found.merge(sizes, how="left")["size"]
+    printed = (found["grid"] == "dense") & (sizes > len(GRIDS["full"]))
+    return found.assign(note=np.where(printed, "printed from " + sizes.astype(str) + " λ", ""))
+
+
+def _sweep() -> pd.DataFrame:
+    rows = authors_file("sweep")
+    return rows.assign(lowest_gdp=rows.index.isin(rows.groupby(["dataset", "method"])["gdp_mean"].idxmin()))
+
+
+def _epochs(file: str, index: str, seconds: str) -> pd.DataFrame:
+    return authors_file(file).pivot_table(index=index, columns="method", values=seconds).reset_index()
+
+
+def _slopes() -> pd.DataFrame:
+    """Return the slope of the logarithm of each estimator's mean error on that of n."""
+    means = authors_file("convergence").groupby(["estimator", "n"])["abs_error"].mean().unstack("n")
+    sizes = np.log(means.columns.to_numpy(float))
+    slopes = [float(np.polyfit(sizes, np.log(errors), 1)[0]) for errors in means.to_numpy()]
+    return pd.DataFrame({"estimator": means.index, "slope": slopes})
+
+
+def _heads() -> pd.DataFrame:
+    """Return the spread of GDP over heads, its reduction from Unfair in per cent, and its rank.
+
+    Reg-GDP, whose accuracy fell, has no rank.
+    """
+    spread = authors_file("transfer").groupby(["dataset", "method"])["gdp"].std(ddof=0).rename("sd").reset_index()
+    unfair = spread[spread["method"] == "unfair"].set_index("dataset")["sd"]
+    ranked = spread[~spread["method"].isin(["unfair", "reg_gdp"])]
+    return spread.assign(
+        reduction=100 * (1 - spread["sd"] / spread["dataset"].map(unfair)),
+        sd_rank=ranked.groupby("dataset")["sd"].rank(),
+    )
+
+
+def _joint_and_sum() -> pd.DataFrame:
+    rows = authors_file("multi_sensitive").set_index("lambda")
+    joint, summed = (rows[rows["method"] == f"FRHSIC-{form}"] for form in ("Joint", "Sum"))
+    return joint.join(summed, lsuffix="_joint", rsuffix="_sum").reset_index()
+
+
+_DERIVED: dict[str, Callable[[], pd.DataFrame]] = {
+    "points": _points,
+    "sweep": _sweep,
+    "epochs_by_size": lambda: _epochs("runtime", "n", "epoch_seconds"),
+    "epochs_by_dimension": lambda: _epochs("highdim_S", "d", "time_per_epoch_s"),
+    "slopes": _slopes,
+    "heads": _heads,
+    "joint_and_sum": _joint_and_sum,
+}
+# The number of λ behind a printed number is no note for these.
+_WITHOUT_NOTE = ("dependence.isna()", "naup_rank", "naup_gap", "naup_rank.isin([3, 4]).all()")
+
+
+# Formulas that need more than an expression ---------------------------------------------------------------------------
+
+
+def longest_grid(sweep: pd.DataFrame) -> tuple[Any, str]:
+    """Return the λ of the sweep; the longest grid where those of the methods differ."""
+    groups = sweep[sweep["method"] != "unfair"].groupby(["dataset", "method"])["lambda"]
+    grids = {tuple(sorted(lams)) for _, lams in groups}
+    return max(grids, key=len), f"{len(grids)} different grids"
+
+
+def lower_information(points: pd.DataFrame) -> tuple[Any, str]:
+    """Return whether FRHSIC's MI at its matched point is below Reg-GDP's on every dataset."""
+    information = authors_file("sweep").set_index(["dataset", "method", "lambda"])["mi"]
+    lams = points.set_index(["dataset", "method"])["lam"]
+    lower = [
+        information[name, "frhsic", lams[name, "frhsic"]] < information[name, "reg_gdp", lams[name, "reg_gdp"]]
+        for name in points["dataset"].unique()
+    ]
+    return all(lower), f"lower on {sum(lower)} of {len(lower)} datasets"
+
+
+def attributes_fall(rows: pd.DataFrame, band: float = 0.01) -> tuple[Any, str]:
+    """Return whether GDP of both attributes falls along λ in both forms, accuracy within ``band`` of Unfair."""
+    unfair = float(rows.loc[rows["method"] == "Unfair", "acc"].iloc[0])
+    found = {}
+    for name in ("FRHSIC-Joint", "FRHSIC-Sum"):
+        part = rows[rows["method"] == name].sort_values("lambda")
+        falls = (part[["gdp_age", "gdp_hours"]].diff().dropna() <= 0).all(axis=None)
+        found[name] = bool(falls and (part["acc"] >= (1 - band) * unfair).all())
+    return all(found.values()), ", ".join(f"{name}: {'yes' if yes else 'no'}" for name, yes in found.items())
+
+
+def selections_keep_performance(rows: pd.DataFrame, band: float = 0.01) -> tuple[Any, str]:
+    """Return whether every selected λ keeps the performance of the smallest λ within ``band``.
+
+    On COMPAS performance is an accuracy, on Crime an error.
+    """
+    kept = []
+    for (dataset, _), part in rows.groupby(["dataset", "repeat"]):
+        chosen = part[part["lambda"] == part["selected_lambda"]]["perf"].iloc[0]
+        first = part.sort_values("lambda")["perf"].iloc[0]
+        kept.append(chosen >= (1 - band) * first if dataset == "compas" else chosen <= (1 + band) * first)
+    return all(kept), f"{sum(kept)} of {len(kept)} selections"
+
+
+FORMULAS: dict[str, Callable[[pd.DataFrame], tuple[Any, str]]] = {
+    one.__name__: one for one in (longest_grid, lower_information, attributes_fall, selections_keep_performance)
+}
 
 
 def two_grids(method: str = "frhsic") -> pd.DataFrame:
@@ -49,187 +187,9 @@ def two_grids(method: str = "frhsic") -> pd.DataFrame:
     sizes = {"dense": sweep.loc[sweep["method"] == method, "lam"].nunique(), "nine": len(GRIDS["full"])}
     found = pd.DataFrame(dict(zip(TABLES, printed, strict=True)))
     for grid, size in sizes.items():
-        found[f"{size} λ"] = _table(grid)["dependence"].xs(method, level="method")
+        points = stored_table("points").query("grid == @grid and method == @method")
+        found[f"{size} λ"] = points.set_index("dataset")["dependence"]
     return found[found["Table 1"] != found["Pareto summary"]].reset_index()
-
-
-def _filtered(file: str, where: dict[str, Any] | None) -> pd.DataFrame:
-    rows = authors_file(file)
-    for name, wanted in (where or {}).items():
-        rows = rows[rows[name] == wanted]
-    return rows
-
-
-def _grid_note(dataset: str, method: str) -> str:
-    rows = reference_sweep()
-    count = int(((rows["dataset"] == dataset) & (rows["method"] == method)).sum())
-    return f"printed from {count} λ" if count > len(GRIDS["full"]) else ""
-
-
-STATISTICS = {
-    "mean": lambda v: float(v.mean()),
-    "median": lambda v: float(v.median()),
-    "min": lambda v: float(v.min()),
-    "max": lambda v: float(v.max()),
-    "sd": lambda v: float(v.std(ddof=0)),
-    "distinct": lambda v: float(v.nunique()),
-    "sorted": lambda v: tuple(sorted(float(x) for x in v.unique())),
-    "falls": lambda v: bool((np.diff(v.to_numpy(float)) <= 0).all()),
-    "near_zero": lambda v: bool((v <= 0.05).all()),
-    "some_zero": lambda v: bool((v <= 0.005).any()),
-    "all_ones": lambda v: bool((v == 1).all()),
-}
-
-
-@query
-def stored_value(file: str, column: str, where: dict[str, Any] | None = None, statistic: str = "mean") -> Answer:
-    """Return a statistic of a column of a file, over the rows named."""
-    rows = _filtered(file, where)
-    if rows.empty:
-        return Answer(why="not among the stored runs")
-    return Answer({"any": STATISTICS[statistic](rows[column])})
-
-
-@query
-def stored_ratio(
-    file: str, column: str, top: dict[str, Any], bottom: dict[str, Any], each: str = "", end: str = "mean"
-) -> Answer:
-    """Return the ratio of two means; with ``each``, the smallest or largest ratio over its values."""
-    above, below = (_filtered(file, where) for where in (top, bottom))
-    if each:
-        ratios = above.groupby(each)[column].mean() / below.groupby(each)[column].mean()
-        return Answer({"any": STATISTICS[end](ratios)})
-    return Answer({"any": float(above[column].mean() / below[column].mean())})
-
-
-@query
-def stored_matched(dataset: str, method: str, measure: str, grid: str = "dense", scale: float = 1.0) -> Answer:
-    """Return the matched point of the stored sweep."""
-    note = _grid_note(dataset, method) if grid == "dense" else ""
-    return Answer({"any": scale * float(_table(grid).loc[(dataset, method), measure])}, note=note)
-
-
-@query
-def stored_no_matched(dataset: str, method: str, grid: str = "dense") -> Answer:
-    """Return whether the stored sweep has no matched point."""
-    return Answer({"any": float(np.isnan(_table(grid).loc[(dataset, method), "dependence"]))})
-
-
-@query
-def stored_area(dataset: str, method: str) -> Answer:
-    """Return nAUP of the stored sweep with every λ it has, as printed."""
-    return Answer({"any": float(_table("dense").loc[(dataset, method), "naup"])}, note=_grid_note(dataset, method))
-
-
-@query
-def stored_area_rank(dataset: str, method: str, grid: str = "dense") -> Answer:
-    """Return the rank by nAUP among the six methods."""
-    areas = _table(grid)["naup"].loc[dataset].dropna()
-    return Answer({"any": float(areas.rank(ascending=False)[method])})
-
-
-@query
-def stored_area_gap(dataset: str, method: str) -> Answer:
-    """Return the distance from the best nAUP."""
-    areas = _table("dense")["naup"].loc[dataset].dropna()
-    return Answer({"any": float(areas.max() - areas[method])})
-
-
-@query
-def stored_middle_ranks(datasets: list[str], method: str) -> Answer:
-    """Return whether the rank is one of the two in the middle of six on every dataset named."""
-    places = [_table("dense")["naup"].loc[name].dropna().rank(ascending=False)[method] for name in datasets]
-    return Answer({"any": all(place in MIDDLE for place in places)})
-
-
-@query
-def stored_point(dataset: str, method: str, measure: str, lam: float | None = None, scale: float = 1.0) -> Answer:
-    """Return one model of the stored sweep, at ``lam`` or at its lowest GDP; ``measure`` is a column of the file."""
-    rows = _filtered("sweep", {"dataset": dataset, "method": method})
-    row = rows.loc[rows["gdp_mean"].idxmin()] if lam is None else rows[rows["lambda"] == lam].iloc[0]
-    return Answer({"any": scale * float(row[measure])})
-
-
-@query
-def stored_grids() -> Answer:
-    """Return the λ of the stored sweep; the longest grid where those of the methods differ."""
-    rows = authors_file("sweep")
-    grids = {tuple(sorted(part["lambda"])) for name, part in rows.groupby(["dataset", "method"]) if name[1] != "unfair"}
-    return Answer({"any": max(grids, key=len)}, note=f"{len(grids)} different grids")
-
-
-@query
-def stored_lower_information(datasets: list[str]) -> Answer:
-    """Return whether FRHSIC's stored MI at its matched point is below Reg-GDP's on every dataset named."""
-    table = _table("nine")
-    lower = []
-    for dataset in datasets:
-        found = [
-            stored_point(dataset, name, "mi", lam=float(table.loc[(dataset, name), "lam"])).values["any"]
-            for name in ("frhsic", "reg_gdp")
-        ]
-        lower.append(found[0] < found[1])
-    return Answer({"any": all(lower)}, note=f"lower on {sum(lower)} of {len(lower)} datasets")
-
-
-@query
-def stored_attributes_fall(lams: list[float], band: float = 0.01) -> Answer:
-    """Return whether GDP of both attributes falls along ``lams`` in both forms, accuracy within ``band`` of Unfair."""
-    rows = authors_file("multi_sensitive")
-    unfair = float(rows.loc[rows["method"] == "Unfair", "acc"].iloc[0])
-    found = {}
-    for name in ("FRHSIC-Joint", "FRHSIC-Sum"):
-        part = rows[(rows["method"] == name) & rows["lambda"].isin(lams)].sort_values("lambda")
-        falls = all(STATISTICS["falls"](part[column]) for column in ("gdp_age", "gdp_hours"))
-        found[name] = falls and bool((part["acc"] >= (1 - band) * unfair).all())
-    return Answer(
-        {"any": all(found.values())}, note=", ".join(f"{k}: {'yes' if v else 'no'}" for k, v in found.items())
-    )
-
-
-@query
-def stored_arm_lower(first: str, second: str, lam: float, measures: list[str]) -> Answer:
-    """Return whether the stored value of the first form is below that of the second in every column named."""
-    rows = authors_file("multi_sensitive")
-    rows = rows[rows["lambda"] == lam].set_index("method")
-    return Answer({"any": bool((rows.loc[first, measures] < rows.loc[second, measures]).all())})
-
-
-@query
-def stored_slope(estimator: str) -> Answer:
-    """Return the slope of the logarithm of the mean stored error on that of n."""
-    rows = _filtered("convergence", {"estimator": estimator})
-    means = rows.groupby("n")["abs_error"].mean()
-    return Answer({"any": float(np.polyfit(np.log(means.index.to_numpy(float)), np.log(means.to_numpy()), 1)[0])})
-
-
-@query
-def stored_bound(what: str) -> Answer:
-    """Return how often the right side of the stored bounds is below the left, or their least ratio in decades."""
-    rows = authors_file("bound_tightness")
-    if what == "violations":
-        return Answer({"any": float((rows["rhs_bound"] < rows["lhs_max"]).sum())})
-    return Answer({"any": float(np.log10(rows["rhs_bound"] / rows["lhs_mean"]).min())})
-
-
-@query
-def stored_slope_factor() -> Answer:
-    """Return the largest factor between a stored slope of λ̂_S against σ and minus one."""
-    slopes = authors_file("lambda2_vs_sigma")["slope_stored"].abs()
-    return Answer({"any": float(np.maximum(slopes, 1 / slopes).max())})
-
-
-@query
-def stored_selected_keep_performance(band: float = 0.01) -> Answer:
-    """Return whether every selected λ on Crime and COMPAS keeps the performance of the smallest λ within ``band``."""
-    kept = []
-    for (dataset, _), part in authors_file("lambda_selection").groupby(["dataset", "repeat"]):
-        if dataset == "adult":
-            continue
-        chosen = part[part["lambda"] == part["selected_lambda"]]["perf"].iloc[0]
-        first = part.sort_values("lambda")["perf"].iloc[0]
-        kept.append(chosen >= (1 - band) * first if dataset == "compas" else chosen <= (1 + band) * first)
-    return Answer({"any": all(kept)}, note=f"{sum(kept)} of {len(kept)} selections")
 
 
 WORTH_SAYING = ("fails as stated", "inconclusive", "holds as corrected", "holds")

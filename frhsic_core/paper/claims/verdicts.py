@@ -196,6 +196,8 @@ def _power(printed: str, answer: Answer, rule: str, name: str) -> float:
 
 @cache
 def _judged(grid: str) -> pd.DataFrame:
+    from frhsic_core.paper.claims.stored import stored_answer
+
     lines = []
     for claim in claims().to_dict("records"):
         answer = answer_of(claim["query"], claim["arguments"], grid=grid)
@@ -203,8 +205,8 @@ def _judged(grid: str) -> pd.DataFrame:
         shown = ""
         from_stored = "none"
         their_note = ""
-        if claim["stored_query"]:
-            theirs = answer_of(claim["stored_query"], claim["stored_arguments"])
+        if claim["stored_table"]:
+            theirs = stored_answer(claim["stored_table"], claim["stored_rows"], claim["stored_formula"])
             if not theirs.why:
                 shown = _ours(theirs)
                 agrees = judge("result", claim["value"], theirs, claim["stored_rule"])[0] == REPRODUCED

@@ -268,17 +268,3 @@ def transfer_place(datasets: list[str], method: str) -> Answer:
         return Answer({"any": None}, note="; ".join(notes))
     place, low, high = np.max(list(found.values()), axis=0)
     return Answer({"any": float(place)}, {"any": (float(low), float(high))}, note="; ".join(notes))
-
-
-@query
-def stored_transfer_place(dataset: str, method: str) -> Answer:
-    """Return the rank by spread over heads of the stored values, without Reg-GDP, whose accuracy fell."""
-    spread = authors_heads()["sd"].loc[dataset].drop(["unfair", "reg_gdp"])
-    return Answer({"any": float(spread.rank()[method])})
-
-
-@query
-def stored_transfer_reduction(dataset: str, method: str) -> Answer:
-    """Return by how many per cent the spread of the stored values is below Unfair's."""
-    spread = authors_heads()["sd"].loc[dataset]
-    return Answer({"any": float(100 * (1 - spread[method] / spread["unfair"]))})
