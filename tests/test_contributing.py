@@ -106,6 +106,18 @@ def run_tests(copy: Path, found: list[Block], *others: str) -> None:
     assert " passed" in run(copy, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests, *others)
 
 
+def judged(copy: Path, claim: str) -> list[str]:
+    """Judge one claim in the copy: printed, ours, verdict, and the authors' stored runs. All take half a minute."""
+    script = (
+        "from frhsic_core.paper.claims import verdicts\n"
+        "claims = verdicts.claims()\n"
+        f"verdicts.claims = lambda: claims[claims['id'] == '{claim}']\n"
+        "(line,) = verdicts.ledger().to_dict('records')\n"
+        "print(line['printed'], line['ours'], line['verdict'], line['from stored runs'])"
+    )
+    return run(copy, "-c", script).split()
+
+
 def test_a_method_is_three_files(extended: Path) -> None:
     script = (
         "from frhsic_core.learning import METHODS\n"
@@ -141,14 +153,12 @@ def test_an_experiment_is_five_files(copy: Path) -> None:
     chapters = [entry for half in halves for part in half["chapters"] for entry in part["sections"]]
     assert {"file": "notebooks/seed_spread"} in chapters
     assert (copy / "notebooks" / "seed_spread.md").read_text(encoding="utf-8").startswith("---\njupytext:")
-    script = (  # judge the new claim alone: all of them take half a minute
-        "from frhsic_core.paper.claims import verdicts\n"
-        "claims = verdicts.claims()\n"
-        "verdicts.claims = lambda: claims[claims['id'] == 'C900']\n"
-        "(line,) = verdicts.ledger().to_dict('records')\n"
-        "print(line['printed'], line['ours'], line['verdict'])"
-    )
-    assert run(copy, "-c", script).split() == ["3", "3", "reproduced"]
+    assert judged(copy, "C900") == ["3", "3", "reproduced", "none"]
+
+
+def test_a_claim_is_one_file(copy: Path) -> None:
+    add("Add a claim", copy, most=1)
+    assert judged(copy, "C901") == ["20000", "20000", "reproduced", "consistent"]
 
 
 def test_a_statement_is_three_files(copy: Path) -> None:
@@ -157,7 +167,8 @@ def test_a_statement_is_three_files(copy: Path) -> None:
 
 
 def test_rows_of_tables_have_every_column() -> None:
-    for section, name in (("Add an experiment", "claims.csv"), ("Add a statement", "statements.csv")):
+    tables = (("Add an experiment", "claims.csv"), ("Add a claim", "claims.csv"), ("Add a statement", "statements.csv"))
+    for section, name in tables:
         block = next(block for block in blocks(section) if block.path.endswith(name))
         with (ROOT / block.path).open(encoding="utf-8", newline="") as file:
             heading = next(csv.reader(file))

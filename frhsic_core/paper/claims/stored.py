@@ -186,9 +186,10 @@ def two_grids(method: str = "frhsic") -> pd.DataFrame:
     sweep = reference_sweep()
     sizes = {"dense": sweep.loc[sweep["method"] == method, "lam"].nunique(), "nine": len(GRIDS["full"])}
     found = pd.DataFrame(dict(zip(TABLES, printed, strict=True)))
+    points = stored_table("points")
     for grid, size in sizes.items():
-        points = stored_table("points").query("grid == @grid and method == @method")
-        found[f"{size} λ"] = points.set_index("dataset")["dependence"]
+        chosen = points[(points["grid"] == grid) & (points["method"] == method)]
+        found[f"{size} λ"] = chosen.set_index("dataset")["dependence"]
     return found[found["Table 1"] != found["Pareto summary"]].reset_index()
 
 

@@ -58,12 +58,12 @@ FALSE_RATE = 2.0 * TAIL
 
 
 def claims() -> pd.DataFrame:
-    """Return the 218 claims and 271 cells as printed, one line each, with query, rule and chapter; all text.
+    """Return the claims of the text and the cells of the tables as printed, with query, rule and chapter; all text.
 
     Examples
     --------
-    >>> claims().groupby("source").size().to_dict()
-    {'table': 271, 'text': 218}
+    >>> claims().set_index("id").loc["T001", ["claim", "value"]].to_list()
+    ['adult, unfair, acc, baseline lambda=0', '.849']
     """
     folder = book_folder("claims")
     parts = []
