@@ -176,8 +176,11 @@ def test_a_store_that_can_only_be_read_serves_what_only_reads(small, tmp_path, m
     def refuse(*_: object, **__: object) -> None:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
+    connect = store_module.sqlite3.connect
     monkeypatch.setattr(atomic_files.tempfile, "mkstemp", refuse)
-    monkeypatch.setattr(Path, "mkdir", refuse)
+    monkeypatch.setattr(  # only a reader opens the file by an address
+        store_module.sqlite3, "connect", lambda *place, **how: connect(*place, **how) if "uri" in how else refuse()
+    )
     for arguments in (["status", *place], ["tables", "main_smoke", *place], run):
         assert small.invoke(app, arguments).exit_code == 0, arguments
     elsewhere = small.invoke(app, [*run[:-1], str(tmp_path / "other")])

@@ -108,9 +108,9 @@ def _heads() -> pd.DataFrame:
 
 
 def _joint_and_sum() -> pd.DataFrame:
-    rows = authors_file("multi_sensitive").set_index("lambda")
+    rows = authors_file("multi_sensitive")
     joint, summed = (rows[rows["method"] == f"FRHSIC-{form}"] for form in ("Joint", "Sum"))
-    return joint.join(summed, lsuffix="_joint", rsuffix="_sum").reset_index()
+    return joint.merge(summed, on="lambda", suffixes=("_joint", "_sum"))
 
 
 _DERIVED: dict[str, Callable[[], pd.DataFrame]] = {

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from frhsic_core.data import fetching
+from frhsic_core.data import files
 from frhsic_core.paper.experiments.presets import GRIDS, experiment_for
 from frhsic_core.paper.runs import runner as run_module
 from frhsic_core.paper.runs.plan import Experiment, Study, Task, units_of
@@ -244,7 +244,6 @@ BARE = """
 import sys
 for name in ("typer", "rich", "pyarrow", "pooch", "matplotlib", "dask", "distributed"):
     sys.modules[name] = None
-from frhsic_core.data import fetching
 from frhsic_core.paper.experiments.presets import experiment_for
 from frhsic_core.paper.runs.runner import run_experiment
 from frhsic_core.paper.runs.store import ResultStore
@@ -423,11 +422,11 @@ def lines(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
 
     def refuse(*_: object) -> None:
         assert said, "a download started before it was announced"
-        raise fetching._Unreachable("no network in this test")
+        raise files._Unreachable("no network in this test")
 
     monkeypatch.setenv("FRHSIC_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(fetching, "_download", refuse)
-    monkeypatch.setattr(fetching, "_from_wheel", refuse)
+    monkeypatch.setattr(files, "_download", refuse)
+    monkeypatch.setattr(files, "_from_wheel", refuse)
     monkeypatch.delenv("FRHSIC_DATA", raising=False)
     return said
 
@@ -465,7 +464,7 @@ def test_a_download_is_reported_with_its_size(monkeypatch: pytest.MonkeyPatch, t
     def serve(link: object, path: Path, progress: object) -> None:
         shutil.copy(source, path)
 
-    monkeypatch.setattr(fetching, "_download", serve)
+    monkeypatch.setattr(files, "_download", serve)
     said: list[str] = []
     run_module.fetch_missing_data([("compas", "text"), ("compas", "reference")], log=said.append)
     assert said[2:] == ["  Downloaded and verified: 2.5 MB, n = 6,172"]
