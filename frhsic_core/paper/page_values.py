@@ -192,7 +192,7 @@ def ledger_values() -> dict[str, Any]:
             "lines": len(ledger()),
             "measured": len(table),
             "reproduced": agreed,
-            "undecided": int(count.get(COMPATIBLE, 0)),
+            "compatible": int(count.get(COMPATIBLE, 0)),
             "contradicted": against,
             "open": len(table) - agreed - against - int(count.get(COMPATIBLE, 0)),
             "swapped": f"{wrong:.0%}".replace("%", " %"),

