@@ -63,6 +63,8 @@ class DependenceBound:
         What must hold. The bound claims nothing if one of them fails.
     slack : float
         The part of the bound that more rows would make smaller (for HSIC, of the bound on √HSIC).
+    values : int
+        Number of groups of the attribute among the rows; 0 for HSIC.
     floor : float
         What would be left of the bound with infinitely many rows and this estimate.
     """
@@ -77,6 +79,7 @@ class DependenceBound:
     assumptions: tuple[str, ...]
     slack: float
     floor: float
+    values: int = 0
 
     def rows_needed(self, threshold: float) -> int | None:
         """Return a number of rows that would bring the bound to ``threshold`` if the estimate stayed as it is.
@@ -173,9 +176,10 @@ def gdp_bound(
     method = min(slacks, key=lambda name: slacks[name])
     slack = unit * slacks[method]
     floor = unit * estimate
+    values = int((counts > 0).sum())
     assumptions = [INDEPENDENT, FIXED.format(what="scores were" if candidates == 1 else "candidate models were")]
     if groups is None:
-        measure = f"GDP over the {len(np.unique(groups_of))} values of the attribute"
+        measure = f"GDP over the {values} values of the attribute"
     else:
         measure = f"GDP over {len(groups) + 1} bins of the attribute"
         assumptions.append("The edges of the bins were fixed before these rows were seen.")
@@ -189,7 +193,7 @@ def gdp_bound(
     # |E[f | S] − E f| averages to at most half of the range of the scores.
     bound = min(floor + slack, 0.5 * unit)
     return DependenceBound(
-        bound, unit * estimate, measure, delta, n, candidates, method, tuple(assumptions), slack, floor
+        bound, unit * estimate, measure, delta, n, candidates, method, tuple(assumptions), slack, floor, values
     )
 
 

@@ -27,7 +27,7 @@ MAY_USE = {
     "conditional": STATISTICS,
     "laws": STATISTICS,
     "bounds": {"joint", *STATISTICS},
-    "auditing": {"joint", "conditional", "atomic_files", *STATISTICS, *FACTS},
+    "auditing": {"bounds", "joint", "conditional", "atomic_files", *STATISTICS, *FACTS},
     "learning": {"auditing", "joint", "conditional", "atomic_files", *STATISTICS, *FACTS},
     "remedies": {"auditing", "learning", "joint", "conditional", *STATISTICS, *FACTS},
     "data": {"arrays", "atomic_files", *FACTS},

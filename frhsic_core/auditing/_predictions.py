@@ -20,6 +20,7 @@ from frhsic_core.auditing._measures import (
     residuals,
 )
 from frhsic_core.auditing._results import AttributeAudit, Audit, Given, Joint, Missing
+from frhsic_core.bounds import DependenceBound, gdp_bound
 from frhsic_core.conditional._curve import Curve, Smoother
 
 Array = NDArray[np.float64]
@@ -226,7 +227,15 @@ class _Work:
             labels=labels,
             label_test=label_test,
             given=self._given(rows, column, best) if self.columns.controls else None,
+            bound=self._bound(f, s, weight),
         )
+
+    def _bound(self, f: Array, s: Array, weight: Array | None) -> DependenceBound | None:
+        """Return the upper bound on GDP, where the possible values of the scores are known and all rows count alike."""
+        if weight is not None or f.min() < 0.0 or f.max() > 1.0:
+            return None
+        # The column was chosen by the rows if there are several.
+        return gdp_bound(f, sensitive_features=s, delta=self.alpha, candidates=self.scores.shape[1])
 
     def joint(self) -> Joint:
         """Return the audit of all attributes together."""

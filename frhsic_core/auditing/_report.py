@@ -368,6 +368,7 @@ def as_dict(audit: Audit, verdicts: Sequence[Verdict] = ()) -> dict[str, Any]:
             name: found._asdict() for name in MEASURES if (found := attribute.measure(name)) is not None
         }
         entry["curve"] = _curve_dict(attribute.curve)
+        entry["bound"] = attribute.bound and asdict(attribute.bound)
         entry["test"] = asdict(attribute.test)
         entry["label_test"] = attribute.label_test and asdict(attribute.label_test)
         entry["effects"] = {name: asdict(effect) for name, effect in attribute.effects.items()}

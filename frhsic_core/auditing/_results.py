@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from frhsic_core.auditing._measures import Effect, Groups, Test
+from frhsic_core.bounds import DependenceBound
 from frhsic_core.choices import one_of
 from frhsic_core.conditional import Curve
 
@@ -24,7 +25,8 @@ Array = NDArray[np.float64]
 # The numbers with an interval, which a threshold can be compared with.
 MEASURES = {
     "gdp": "mean distance between the mean score at one value of the attribute and the overall mean",
-    "equal_opportunity": "the same among people with label 1",
+    "guaranteed_gdp": "the bound that GDP over the values of the attribute does not exceed, with this confidence",
+    "equal_opportunity": "GDP among people with label 1",
     "equalized_odds": "the larger of the numbers for people with label 1 and with label 0",
     "calibration": "mean distance from zero of label minus score along the attribute",
     "gdp_given": "GDP of what is left of the scores after the control features",
@@ -99,6 +101,9 @@ class AttributeAudit:
         With labels: test of independence given the label (equalized odds, separation).
     given : Given or None
         With control features: what they leave.
+    bound : DependenceBound or None
+        An upper bound on GDP over the values of the attribute, with what it assumes. None with weights, and for scores
+        outside of [0, 1], whose possible values are not known.
     """
 
     name: str
@@ -113,6 +118,7 @@ class AttributeAudit:
     labels: dict[str, Curve] = field(default_factory=dict)
     label_test: Test | None = None
     given: Given | None = None
+    bound: DependenceBound | None = None
 
     @property
     def gdp(self) -> float:
@@ -147,6 +153,10 @@ class AttributeAudit:
 
     def measure(self, name: str) -> Measure | None:
         """Return one of the measures with its interval and what chance gives; ``None`` if it was not measured."""
+        if name == "guaranteed_gdp":
+            # Below a threshold only if the bound is; above it only if the interval of GDP is.
+            bound = self.bound and self.bound.bound
+            return None if bound is None else Measure(bound, self.curve.gdp_low, bound, self.curve.floor)
         found = [(c.gdp, c.gdp_low, c.gdp_high, c.floor) for c in self.curves(name)]
         # The larger of two numbers lies between the larger lower end and the larger upper end.
         return Measure(*(max(values) for values in zip(*found, strict=True))) if found else None
@@ -246,6 +256,11 @@ class Audit:
         return self._only.pvalue
 
     @property
+    def bound(self) -> DependenceBound | None:
+        """The upper bound on GDP of the only attribute, if there is one."""
+        return self._only.bound
+
+    @property
     def curve(self) -> Curve:
         """The curve of the mean score along the only attribute."""
         return self._only.curve
@@ -280,7 +295,7 @@ class Audit:
             for measure in MEASURES:
                 found = attribute.measure(measure)
                 if found is not None:
-                    rows = sum(curve.n for curve in attribute.curves(measure))
+                    rows = sum(curve.n for curve in attribute.curves(measure)) or attribute.rows
                     lines.append((attribute.name, measure, *found, rows))
             lines.append((attribute.name, "pvalue", attribute.test.pvalue, *[np.nan] * 3, attribute.test.rows))
             if attribute.label_test is not None:
@@ -348,8 +363,8 @@ class Verdict:
         return STATUS[self.outcome]
 
     def __str__(self) -> str:
-        from frhsic_core.auditing._sentences import number, short
-
+        sentences = _module("_sentences")
+        number, short = sentences.number, sentences.short
         words = {
             "below": "is below",
             "above": "is above",
@@ -390,7 +405,8 @@ def decide(audit: Audit, thresholds: Iterable[Threshold]) -> list[Verdict]:
         for attribute in chosen:
             found = attribute.measure(threshold.measure)
             if found is None:
-                needed = "--control" if threshold.measure == "gdp_given" else "--label with two values"
+                needs = {"gdp_given": "--control", "guaranteed_gdp": "scores from 0 to 1 without weights"}
+                needed = needs.get(threshold.measure, "--label with two values")
                 raise ValueError(
                     f"{threshold.measure} of {attribute.name!r} was not measured: it needs {needed} and enough people."
                 )

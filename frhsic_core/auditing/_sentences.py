@@ -97,6 +97,23 @@ def trend(audit: Audit, attribute: AttributeAudit) -> str:
     return f"{what} {verb} by {size} between {name} {places[0]} and {places[1]}, from {means[0]} to {means[1]}."
 
 
+def guarantee(attribute: AttributeAudit) -> list[str]:
+    """Return the sentence about the upper bound on GDP, if there is one."""
+    bound = attribute.bound
+    if bound is None:
+        return []
+    if 2 * bound.values > bound.n:
+        return [
+            f"Most people have a value of {short(attribute.name)} of their own. A guarantee then needs an assumption: "
+            "see gdp_bound with groups and variation."
+        ]
+    return [
+        f"With {percent(1.0 - bound.delta)} confidence GDP over the {bound.values} values of {short(attribute.name)} "
+        f"is at most {number(bound.bound)}. This assumes independent rows that the model was not trained on, and "
+        "nothing else."
+    ]
+
+
 def attribute_sentences(audit: Audit, attribute: AttributeAudit) -> list[str]:
     """Return the sentences about one attribute, the most important first."""
     curve = attribute.curve
@@ -118,6 +135,7 @@ def attribute_sentences(audit: Audit, attribute: AttributeAudit) -> list[str]:
         f"{number(curve.gdp_low)} to {number(curve.gdp_high)}. Without any dependence the estimate would be about "
         f"{number(curve.floor)}."
     )
+    said += guarantee(attribute)
     if certain_difference(curve) > 0.0 or test.pvalue <= 0.05:
         said.append(f"The gap is largest around {_where(audit, attribute, curve)}")
     strength = attribute.effects.get("distance_correlation")

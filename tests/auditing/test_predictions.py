@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import torch
 
-from frhsic_core import audit, gdp_curve
+from frhsic_core import audit, gdp_bound, gdp_curve
 from frhsic_core.auditing import (
     Audit,
     calibration_gap,
@@ -372,3 +372,30 @@ def test_groups_hide_a_wave() -> None:
 def test_tied_values_make_fewer_groups() -> None:
     s = np.repeat([0.0, 1.0, 2.0], [80, 10, 10])
     assert group_table(s, s, gdp_curve(s, s), 10).groups <= 3
+
+
+def test_the_guarantee_is_the_bound_of_the_values() -> None:
+    rng = np.random.default_rng(5)
+    age = rng.integers(20, 60, 400)
+    p = np.clip(0.5 + 0.004 * (age - 40) + 0.05 * rng.normal(size=400), 0.0, 1.0)
+    found = audit(p, sensitive_features=age)
+    bound = gdp_bound(p, sensitive_features=age)
+    assert found.bound == bound
+    assert any(f"at most {number(bound.bound)}" in line and "40 values" in line for line in found.sentences)
+    above, below = bound.bound + 1e-6, bound.bound - 1e-6
+    outcomes = [verdict.outcome for verdict in found.check(f"guaranteed_gdp={above}", f"guaranteed_gdp={below}")]
+    assert outcomes == ["below", "inconclusive"]
+    # The interval of GDP itself may be below where nothing is guaranteed.
+    assert found.interval[1] < below
+    assert found.as_dict()["attributes"][0]["bound"]["bound"] == bound.bound
+
+
+def test_without_known_limits_or_with_weights_nothing_is_guaranteed() -> None:
+    rng = np.random.default_rng(6)
+    age = rng.integers(20, 60, 300)
+    p = rng.uniform(size=300)
+    assert audit(10 * p, sensitive_features=age).bound is None
+    assert audit(p, sensitive_features=age, sample_weight=1 + p).bound is None
+    with pytest.raises(ValueError, match="guaranteed_gdp"):
+        audit(10 * p, sensitive_features=age).check("guaranteed_gdp=0.1")
+    assert any("needs an assumption" in line for line in audit(p, sensitive_features=rng.normal(size=300)).sentences)
