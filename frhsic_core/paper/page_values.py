@@ -19,9 +19,8 @@ from frhsic_core.paper.experiments.main import main_family, main_rows, pareto_ta
 from frhsic_core.paper.experiments.variants import CHOICE_DATASETS
 from frhsic_core.paper.experiments.variants.recommended import CANDIDATES, RECOMMENDED, comparisons, verdicts
 from frhsic_core.paper.runs.stored import book_folder, stored_rows
-from frhsic_core.paper.statements.formal import formally_proved
+from frhsic_core.paper.statements.overview import counts, formally_proved
 from frhsic_core.paper.statements.registry import statements
-from frhsic_core.paper.statements.sentences import counts
 from frhsic_core.paper.statements.spectral import best_m
 from frhsic_core.registry import titles
 

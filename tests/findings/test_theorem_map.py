@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 
 from frhsic_core.paper.runs.stored import book_folder
-from frhsic_core.paper.statements.overview import standings
-from frhsic_core.paper.statements.sentences import failing
+from frhsic_core.paper.statements.overview import failing, standings
 
 RECORDS = json.loads(book_folder("claims", "verdicts.json").read_text(encoding="utf-8"))
 

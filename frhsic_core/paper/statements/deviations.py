@@ -15,8 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from frhsic_core.kernels import Gaussian, Kernel
-from frhsic_core.laws import FiniteLaw, GaussianPair
+from frhsic_core.kernels import Gaussian
+from frhsic_core.laws import GaussianPair
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,10 @@ class Spectrum:
         """ρ_m² = Σ_{ℓ>m} ‖Δ_ℓ‖² for m = 1, …, b, the smallest tail Theorem 4.5 allows."""
         total = self.energies.flip(-1).cumsum(-1).flip(-1)
         return torch.cat([total[..., 1:], torch.zeros_like(total[..., :1])], dim=-1)
+
+    def coefficients(self, values: Tensor) -> Tensor:
+        """Return E_S[g(S)ψ_ℓ(S)] for ``values`` √p·g of shape ``(..., b)``."""
+        return torch.einsum("...s,...sl->...l", values, self.vectors)
 
 
 @dataclass(frozen=True)
@@ -178,26 +182,3 @@ def deviations_of_pair(
     gaps = means - (means @ p)[:, None]
     at = torch.tensor(c).unsqueeze(-1)
     return Deviations(torch.tensor(p), torch.tensor(gram), kernel_s(points), torch.tensor(gaps), kernel_z(at))
-
-
-def deviations_of_law(law: GaussianPair | FiniteLaw, kernel_z: Kernel, kernel_s: Kernel) -> Deviations:
-    """Return the deviations of a finite law on its own values, or of a Gaussian pair at Gauss–Hermite nodes.
-
-    A sample is the finite law with one cell for each row: ``FiniteLaw(z, s, torch.eye(n) / n)`` if no value of S
-    repeats.
-
-    Examples
-    --------
-    >>> law = FiniteLaw([0.0, 1.0], [0.0, 1.0], [[0.4, 0.1], [0.2, 0.3]])
-    >>> d = deviations_of_law(law, Gaussian(1.0), Gaussian(1.0))
-    >>> abs(d.hsic.item() - law.hsic(Gaussian(1.0), Gaussian(1.0))) < 1e-15
-    True
-    """
-    if isinstance(law, FiniteLaw):
-        arrays = (law.probabilities, law.gram_z(kernel_z), law.gram_s(kernel_s))
-        return deviations_of_joint(*(torch.tensor(array.astype(np.float64)) for array in arrays))
-    if not isinstance(kernel_z, Gaussian) or not isinstance(kernel_s, Gaussian):
-        raise TypeError(
-            "A Gaussian pair has closed forms for Gaussian kernels only: pass Gaussian(bandwidth) for both."
-        )
-    return deviations_of_pair(law, kernel_z, kernel_s)

@@ -1,24 +1,304 @@
-"""All statements at a glance: where each is proved, what was found, and a picture of what builds on what.
+"""All statements at a glance: formal proofs, failing sentences, and a picture of what builds on what.
 
 Nothing here is typed by hand. Verdicts and evidence come from the recorded certificates, formal proofs from the files
 of ``book/proofs``, and proofs in a chapter from a comment ``% proof of Theorem 4.5`` that stands above each of them.
+
+A theorem of a file of ``book/proofs`` stands between two comments, ``(* begin Theorem 4.5, upper side *)`` and
+``(* end ... *)``. The words after ``begin`` say which statement of the paper it proves, and which part. ``lemma of
+Theorem 5.1`` and ``step to Corollary 5.2`` mark theorems that prove a part of an argument only. ``.ci/proofs --record``
+compiles every file, asks Coq on which axioms each theorem rests (``Print Assumptions``), and writes the answers to
+``checked.json`` beside a hash of each file. A certificate of evidence "proof" compares the hashes with the files: after
+a change of a file, or of a file that it imports, it is inconclusive until the proofs are checked again. ``frhsic
+certify`` therefore needs no Coq.
+
+Several certificates may concern one sentence of the paper: the same theorem stated twice, two laws that break one
+remark. ``sentences.csv`` names every sentence that a certificate failed, with the certificates that concern it and the
+class it belongs to:
+
+* *numbered statement*: a theorem, proposition, corollary or lemma, as printed;
+* *sentence*: a sentence of a remark, of the text or of a caption;
+* *reading*: words that hold under one reading and fail under another;
+* *other setting*: a case of ours that the paper does not have, and so no failure of the paper.
+
+The file holds no verdict: a sentence fails when one of its certificates does.
 """
 
 from __future__ import annotations
 
+import csv
+import hashlib
+import json
+import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from html import escape
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from frhsic_core.paper.runs.stored import book_folder
+from frhsic_core.paper.statements import Certificate, check, equality
 from frhsic_core.paper.statements.certificate import EVIDENCE
-from frhsic_core.paper.statements.formal import formal_theorems, formally_proved, restrictions
 from frhsic_core.paper.statements.registry import Statement, statements
-from frhsic_core.paper.statements.sentences import FAILS, failing
+
+# Formal proofs -------------------------------------------------------------------------------------------------------
+
+CLOSED = "Closed under the global context"  # Coq's words for a theorem that rests on no axiom
+_SHOWN = re.compile(
+    r"\(\* begin (?P<mark>(?P<part>lemma of |step to )?(?P<statement>\w+ [\w.]*\d)(?:, .*?)?) \*\)"
+    r"(?P<text>.*?)\(\* end (?P=mark) \*\)",
+    re.DOTALL,
+)
+_NAME = re.compile(r"^Theorem (\w+)", re.MULTILINE)
+_IMPORTS = re.compile(r"^From Proofs Require Import ([\w\s]+)\.", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class FormalTheorem:
+    """One theorem of a file of formal proofs.
+
+    Attributes
+    ----------
+    statement : str
+        Number of the statement of the paper.
+    whole : bool
+        False for a lemma or a step of its proof.
+    file, name : str
+        File (without ``.v``) and name of the theorem.
+    words : str
+        What the comment says after the number, e.g. ``"upper side"``; the number itself where it says no more.
+    """
+
+    statement: str
+    whole: bool
+    file: str
+    name: str
+    words: str
+
+    @property
+    def full_name(self) -> str:
+        """File and name, as in ``checked.json``."""
+        return f"{self.file}.{self.name}"
+
+
+def theorems_in(folder: Path) -> tuple[FormalTheorem, ...]:
+    """Return the theorems of all files of a folder that prove a statement of the paper or a part of one."""
+    found = []
+    for path in sorted(folder.glob("*.v")):
+        for match in _SHOWN.finditer(path.read_text(encoding="utf-8")):
+            name = _NAME.search(match["text"])
+            if name is None or match["statement"] not in statements():
+                continue  # definitions, and general theorems of algebra
+            words = match["mark"].partition(", ")[2] or match["mark"]
+            found.append(FormalTheorem(match["statement"], not match["part"], path.stem, name[1], words))
+    return tuple(found)
+
+
+@cache
+def formal_theorems() -> tuple[FormalTheorem, ...]:
+    """Return the theorems of the book; none where there is no book.
+
+    Examples
+    --------
+    >>> sorted({one.file for one in formal_theorems() if one.statement == "Theorem 4.7"})
+    ['Theorem_4_7']
+    """
+    try:
+        folder = book_folder("proofs")
+    except FileNotFoundError:
+        return ()
+    return theorems_in(folder)
+
+
+def formally_proved() -> tuple[str, ...]:
+    """Return the numbers of the statements that are proved as a whole, in the order of the paper.
+
+    Examples
+    --------
+    >>> "Theorem 4.7" in formally_proved(), "Theorem 5.1" in formally_proved()
+    (True, False)
+    """
+    return tuple(n for n in statements() if any(one.whole and one.statement == n for one in formal_theorems()))
+
+
+def needed_files(folder: Path, name: str) -> set[str]:
+    """Return a file and all files that it imports, directly or not."""
+    imports = _IMPORTS.search((folder / f"{name}.v").read_text(encoding="utf-8"))
+    others = imports[1].split() if imports else []
+    return {name}.union(*(needed_files(folder, other) for other in others))
+
+
+def file_hash(folder: Path, name: str) -> str:
+    """Return the SHA-256 of a file of proofs."""
+    return hashlib.sha256((folder / f"{name}.v").read_bytes()).hexdigest()
+
+
+def axioms_of(theorem: FormalTheorem, folder: Path, record: Mapping[str, Any]) -> str | None:
+    """Return what Coq said that a theorem rests on, or None if its file has changed since, or was never checked."""
+    current = all(record["files"].get(n) == file_hash(folder, n) for n in needed_files(folder, theorem.file))
+    return record["theorems"].get(theorem.full_name) if current else None
+
+
+def restrictions(folder: Path) -> dict[str, str]:
+    """Return under which restrictions each theorem is proved, by its full name, from ``statements.csv``."""
+    with (folder / "statements.csv").open(encoding="utf-8", newline="") as file:
+        return {f"{row['file']}.{row['theorem']}": row["assumptions"] for row in csv.DictReader(file)}
+
+
+def proof_certificates(number: str, folder: Path) -> list[Certificate]:
+    """Certify that Coq accepted every theorem about a statement, and that none rests on an axiom."""
+    theorems = [one for one in theorems_in(folder) if one.statement == number]
+    path = folder / "checked.json"
+    record = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {"files": {}, "theorems": {}}
+    answers = [axioms_of(one, folder, record) for one in theorems]
+    without_axioms = float(sum(answer == CLOSED for answer in answers))
+    known = restrictions(folder)
+    scope = dict.fromkeys(words for one in theorems for words in known[one.full_name].split("; "))
+    what = "proved in Coq" if any(one.whole for one in theorems) else "parts of its proof, proved in Coq"
+    return [
+        equality(
+            f"{what}: theorems that rest on no axiom, against all theorems",
+            left=math.nan if None in answers else without_axioms,
+            right=float(len(theorems)),
+            tolerance=0.0,
+            evidence="proof",
+            assumptions=tuple(word for word in scope if not word.startswith("none")),
+            details={"theorems": {one.full_name: one.words for one in theorems}, "checked with": record.get("coq", "")},
+        )
+    ]
+
+
+def _register(number: str) -> None:
+    @check(number, name="formal_proof")
+    def run() -> list[Certificate]:
+        return proof_certificates(number, book_folder("proofs"))
+
+
+for _number in dict.fromkeys(one.statement for one in formal_theorems()):
+    _register(_number)
+
+
+# Sentences of the paper ----------------------------------------------------------------------------------------------
+
+KINDS = ("numbered statement", "sentence", "reading", "other setting")
+FAILS = "fails as stated"
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """One row of ``sentences.csv``.
+
+    Attributes
+    ----------
+    key : str
+        A short name.
+    kind : str
+        One of ``KINDS``.
+    statements : tuple of str
+        Numbers of the statements it belongs to; two where the paper says it twice.
+    place : str
+        Where it stands.
+    sentence : str
+        What it says, in our words.
+    holds : str
+        When it holds, or what holds instead.
+    certificates : tuple of str
+        Beginnings or parts of the claims that concern it.
+    itself : bool
+        Whether the sentence is what its statements state, and not a further sentence in them or near them. True for
+        every numbered statement, and for a remark whose main claim fails.
+    """
+
+    key: str
+    kind: str
+    statements: tuple[str, ...]
+    place: str
+    sentence: str
+    holds: str
+    certificates: tuple[str, ...]
+    itself: bool
+
+
+@cache
+def sentences() -> tuple[Sentence, ...]:
+    """Return the sentences in the order of the file, classes together.
+
+    Examples
+    --------
+    >>> sentences()[0].statements
+    ('Theorem 5.1', 'Corollary 5.2', 'Proposition G.2', 'Corollary G.3')
+    """
+    text = resources.files("frhsic_core.paper.statements").joinpath("sentences.csv").read_text(encoding="utf-8")
+    return tuple(
+        Sentence(
+            key=row["key"],
+            kind=row["kind"],
+            statements=tuple(row["statements"].split("; ")),
+            place=row["place"],
+            sentence=row["sentence"],
+            holds=row["holds"],
+            certificates=tuple(json.loads(row["certificates"])),
+            itself=row["itself"] == "yes",
+        )
+        for row in csv.DictReader(text.splitlines())
+    )
+
+
+def theorems() -> tuple[str, ...]:
+    """Return the numbers of the paper's theorems, propositions, corollaries and lemmas.
+
+    Examples
+    --------
+    >>> len(theorems())
+    18
+    """
+    return tuple(n for n in statements() if n.startswith(("Theorem", "Proposition", "Corollary", "Lemma")))
+
+
+def concerned(sentence: Sentence, rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the recorded certificates that concern a sentence: of its statements, with one of its texts."""
+    return [
+        row
+        for row in rows
+        if row["statement"] in sentence.statements and any(text in row["claim"] for text in sentence.certificates)
+    ]
+
+
+def failing(rows: Iterable[Mapping[str, Any]]) -> list[Sentence]:
+    """Return the sentences that a recorded certificate failed."""
+    rows = list(rows)
+    return [s for s in sentences() if any(row["verdict"] == FAILS for row in concerned(s, rows))]
+
+
+def counts(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """Count the paper's theorems, those that hold as printed, and the failing sentences of each class.
+
+    Parameters
+    ----------
+    rows : iterable of mappings
+        Certificates on record, as in ``book/claims/verdicts.json``.
+
+    Returns
+    -------
+    dict
+        ``"theorems"``, ``"theorems that hold"`` and the number of failing sentences for every one of ``KINDS``.
+    """
+    rows = list(rows)
+    found = failing(rows)
+    numbered = [row for s in found if s.kind == "numbered statement" for row in concerned(s, rows)]
+    broken = {row["statement"] for row in numbered if row["verdict"] == FAILS}
+    kinds = Counter(s.kind for s in found)
+    return {
+        "theorems": len(theorems()),
+        "theorems that hold": sum(number not in broken for number in theorems()),
+        **{kind: kinds[kind] for kind in KINDS},
+    }
+
+
+# All statements ------------------------------------------------------------------------------------------------------
 
 # What was found about a statement, and the class of its box in the picture.
 VERDICTS = {
@@ -135,52 +415,8 @@ def overview_table(found: Iterable[Standing]) -> list[dict[str, str]]:
     ]
 
 
-# Column and row of each box. Statements that build on each other stand below each other, or in adjacent columns.
-PLACES = {
-    "Theorem 3.2": (0, 0), "Definition 3.3": (1, 0), "Linear-encoder bound": (3, 0),
-    "Corollary 3.4": (0, 1), "Lemma B.1": (1, 1), "Definition 2.1": (2, 1),
-    "Proposition 3.1": (0, 2), "Proposition 4.1": (1, 2), "Theorem 4.7": (2, 2), "Proposition G.2": (3, 2),
-    "Proposition G.1": (0, 3), "Theorem 4.3": (1, 3), "Corollary G.3": (2, 3), "Theorem 5.1": (3, 3),
-    "Corollary 4.4": (0, 4), "Theorem 4.5": (1, 4), "Remark G.4": (2, 4), "Corollary 5.2": (3, 4),
-    "Remark 4.2": (0, 5), "Corollary 4.6": (1, 5), "Remark B.3": (2, 5), "Corollary 5.3": (3, 5),
-    "Lemma B.2": (0, 6), "Proposition C.1": (2, 6),
-}  # fmt: skip
 WIDTH, HEIGHT, ACROSS, DOWN, MARGIN = 96, 44, 18, 24, 12
 _ABBREVIATED = {"Theorem": "Thm", "Proposition": "Prop", "Corollary": "Cor", "Definition": "Def", "Remark": "Rem"}
-
-# Both themes of the book: the theme sets data-theme on the root of the page. Colors keep a contrast of 4.5 with text.
-STYLE = """
-.statement-map { max-width: 46rem; margin: 0 auto; }
-.statement-map svg { width: 100%; height: auto; display: block; }
-.statement-map text { font-family: inherit; fill: #1b1b1b; text-anchor: middle; }
-.statement-map .number { font-size: 13px; font-weight: 600; }
-.statement-map .words { font-size: 9.5px; }
-.statement-map rect { stroke: #555; stroke-width: 1; }
-.statement-map .holds rect { fill: #bfe3d3; } .statement-map .searched rect { fill: #e8e8e8; }
-.statement-map .sentence rect { fill: #f6dfa0; } .statement-map .condition rect { fill: #f3c2a8; }
-.statement-map .formal rect { stroke-width: 3; stroke: #0b4f8a; }
-.statement-map .parts rect { stroke-width: 3; stroke: #0b4f8a; stroke-dasharray: 7 5; }
-.statement-map .unproved rect { stroke-dasharray: 2 3; }
-.statement-map path { fill: none; stroke: #767676; stroke-width: 1.3; }
-.statement-map marker path { fill: #767676; stroke: none; }
-.statement-map a:hover rect, .statement-map a:focus rect { stroke: #000; stroke-width: 3; }
-.statement-map .legend { display: flex; flex-wrap: wrap; gap: .3rem 1.2rem; font-size: .9rem; margin-top: .6rem; }
-.statement-map .key { display: inline-block; width: 1.5em; height: 1em; vertical-align: -.1em; margin-right: .4em;
-  border: 1px solid #555; }
-.statement-map .key.holds { background: #bfe3d3; } .statement-map .key.searched { background: #e8e8e8; }
-.statement-map .key.sentence { background: #f6dfa0; } .statement-map .key.condition { background: #f3c2a8; }
-.statement-map .key.formal { border: 3px solid #0b4f8a; } .statement-map .key.parts { border: 3px dashed #0b4f8a; }
-.statement-map .key.unproved { border-style: dotted; }
-html[data-theme="dark"] .statement-map path { stroke: #a8a8a8; }
-html[data-theme="dark"] .statement-map marker path { fill: #a8a8a8; }
-html[data-theme="dark"] .statement-map rect, html[data-theme="dark"] .statement-map .key { stroke: #ddd;
-  border-color: #ddd; }
-html[data-theme="dark"] .statement-map .formal rect, html[data-theme="dark"] .statement-map .parts rect {
-  stroke: #6db6ff; }
-html[data-theme="dark"] .statement-map .key.formal, html[data-theme="dark"] .statement-map .key.parts {
-  border-color: #6db6ff; }
-html[data-theme="dark"] .statement-map a:hover rect { stroke: #fff; }
-"""
 
 
 def ancestors(number: str) -> set[str]:
@@ -206,11 +442,12 @@ def drawn_edges() -> list[tuple[str, str]]:
 
 
 @cache
-def places() -> dict[str, tuple[int, int]]:
+def places() -> dict[str, tuple[int, ...]]:
     """Return column and row of every box; statements without a place of their own follow below the others."""
-    last = max(row for _, row in PLACES.values())
-    new = [number for number in statements() if number not in PLACES]
-    return PLACES | {number: (index % 4, last + 1 + index // 4) for index, number in enumerate(new)}
+    known = {number: one.place for number, one in statements().items() if one.place}
+    last = max(row for _, row in known.values())
+    new = [number for number in statements() if number not in known]
+    return known | {number: (index % 4, last + 1 + index // 4) for index, number in enumerate(new)}
 
 
 def _corner(number: str) -> tuple[int, int]:
@@ -275,7 +512,7 @@ def map_html(found: Iterable[Standing]) -> str:
         keys.append(("unproved", "not proved in this book"))
     legend = "".join(f'<span><span class="key {kind}"></span>{words}</span>' for kind, words in keys)
     return (
-        f'<div class="statement-map"><style>{STYLE}</style>'
+        '<div class="statement-map">'
         f'<svg viewBox="0 0 {width} {height}" role="group" '
         'aria-label="The statements of the paper; an arrow leads to a statement whose proof uses another">'
         '<defs><marker id="statement-arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="6" markerHeight="6" '

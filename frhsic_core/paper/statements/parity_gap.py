@@ -327,23 +327,6 @@ def proof_chain(*, quick: bool) -> list[Certificate]:
 
 
 @check("Theorem 4.7")
-def on_the_gaussian_law(*, quick: bool) -> list[Certificate]:
-    """Check both inequalities for a sample of the Gaussian law and f = k(1, ·), at m = 1, 2, 4, 8."""
-    n = 200 if quick else 1000
-    z, s = GaussianPair(0.5).sample(n, random_state=0)
-    kernel = Gaussian(1.0)
-    found = gap_spectrum(z, s, anchors=[[1.0]], coefficients=[1.0], kernel_z=kernel, kernel_s=kernel)
-    return [
-        inequality(f"squared gap <= mean square <= bound at m = {m}, Gaussian law, f = k(1, .)",
-                   lower=found.parity_gap(m).item() ** 2, middle=found.mean_squares[m - 1].item(),
-                   upper=found.bounds[m - 1].item(), evidence="deterministic",
-                   assumptions=("rho = .5", "unit bandwidths", "distinct S"),
-                   details={"n": n, "eigenvalue": found.eigenvalues[m - 1].item(), "hsic": found.hsic.item()})
-        for m in (1, 2, 4, 8)
-    ]  # fmt: skip
-
-
-@check("Theorem 4.7")
 def how_much_sharper(*, quick: bool) -> list[Certificate]:
     """Compare the bounds for f = k(0, ·) on a sample of the Gaussian law."""
     n = 300 if quick else 800

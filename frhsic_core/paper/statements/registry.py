@@ -63,6 +63,8 @@ class Statement:
         Numbers of the statements that its proof in the paper uses.
     paper_proof : {"yes", "no", "cites another paper", "definition"}
         Whether the paper proves it.
+    place : tuple of int
+        Column and row of its box in the picture of all statements; empty for a statement without a place of its own.
     """
 
     number: str
@@ -75,6 +77,7 @@ class Statement:
     anchor: str
     builds_on: tuple[str, ...]
     paper_proof: str
+    place: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -120,6 +123,7 @@ def statements() -> dict[str, Statement]:
             anchor=row["anchor"],
             builds_on=tuple(row["builds_on"].split("; ")) if row["builds_on"] else (),
             paper_proof=row["paper_proof"],
+            place=tuple(map(int, (row["place"] or "").split())),
         )
         for row in rows
     }

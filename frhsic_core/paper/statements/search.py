@@ -28,6 +28,7 @@ from frhsic_core.arrays import RandomState, as_generator
 from frhsic_core.kernels import Gaussian, InverseMultiquadric, Kernel, Laplacian, Linear
 from frhsic_core.paper.statements import Certificate, about, check, inequality
 from frhsic_core.paper.statements.deviations import Deviations, deviations_of_joint
+from frhsic_core.paper.statements.smoothing import bilinear, fixed_head, localized, smoothed
 
 SIZE = 6  # atoms of Z and of S
 GramOf = Callable[[Tensor, Tensor], Tensor]  # (points (B, n, d), bandwidths (B,)) -> (B, n, n)
@@ -61,9 +62,8 @@ class Tempered:
     bandwidth: float | Tensor
 
     def __call__(self, x: Tensor, y: Tensor | None = None) -> Tensor:
-        other = x if y is None else y
-        weight, other_weight = (1.0 / (1.0 + points.square().sum(-1)) for points in (x, other))
-        return weight.unsqueeze(-1) * Gaussian(self.bandwidth)(x, y) * other_weight.unsqueeze(-2)
+        weight, other = (1.0 / (1.0 + points.square().sum(-1)) for points in (x, x if y is None else y))
+        return weight.unsqueeze(-1) * Gaussian(self.bandwidth)(x, y) * other.unsqueeze(-2)
 
     @property
     def bound(self) -> float:
@@ -117,6 +117,22 @@ class Instances:
     alpha: Tensor
     beta: Tensor
     family: Tensor
+
+    @property
+    def difference(self) -> Tensor:
+        """Joint law less the product of its marginals, ``(B, a, b)``."""
+        return self.joint - self.joint.sum(-1, keepdim=True) * self.joint.sum(-2, keepdim=True)
+
+    @property
+    def conditional(self) -> Tensor:
+        """P(Z | S = s) − P(Z) where s can occur, zero elsewhere, ``(B, a, b)``."""
+        p_z, p_s = self.joint.sum(-1, keepdim=True), self.joint.sum(-2, keepdim=True)
+        return torch.where(p_s > 0, self.joint / p_s.clamp_min(1e-300) - p_z, 0.0)
+
+    @property
+    def hsic(self) -> Tensor:
+        """HSIC by Definition 2.1 on the joint law, without conditioning on anything, ``(B,)``."""
+        return (self.difference * (self.gram_z @ self.difference @ self.gram_s)).sum((-2, -1))
 
     @property
     def deviations(self) -> Deviations:
@@ -278,29 +294,15 @@ def _equal(left: Tensor, right: Tensor) -> Sides:
     return torch.stack([left, right], -1), torch.stack([right, left], -1)
 
 
-def _direct_hsic(x: Instances) -> Tensor:
-    """Return HSIC by Definition 2.1 on the joint law, without conditioning on anything."""
-    difference = x.joint - x.joint.sum(-1, keepdim=True) * x.joint.sum(-2, keepdim=True)
-    return (difference * (x.gram_z @ difference @ x.gram_s)).sum((-2, -1))
-
-
-def _norm(coefficients: Tensor, gram: Tensor) -> Tensor:
-    return torch.einsum("...i,...ij,...j->...", coefficients, gram, coefficients)
-
-
-def _g(x: Instances) -> Tensor:
-    return torch.einsum("...jk,...k->...j", x.gram_s, x.beta)
-
-
 @_searched("Lemma B.2", "random laws: the double sum is HSIC")
 @_searched("Proposition 4.1", "random laws: the decomposition is HSIC")
 def _decomposition(x: Instances) -> Sides:
-    return _equal(_direct_hsic(x), x.deviations.hsic)
+    return _equal(x.hsic, x.deviations.hsic)
 
 
 @_searched("Proposition 4.1", "random laws: HSIC ≤ κ(E MMD)²")
 def _expected_mmd_bound(x: Instances) -> Sides:
-    return _direct_hsic(x), x.deviations.bound_s * x.deviations.expected_mmd**2
+    return x.hsic, x.deviations.bound_s * x.deviations.expected_mmd**2
 
 
 @_searched("Remark 4.2", "random laws: HSIC ≤ κ·EIPM² ≤ κ·E[MMD²]")
@@ -312,106 +314,92 @@ def _direction(x: Instances) -> Sides:
 
 @_searched("Theorem 4.3", "random laws: smoothed form")
 def _smoothed(x: Instances) -> Sides:
-    return x.deviations.smoothed(_g(x)), _norm(x.beta, x.gram_s) * _direct_hsic(x)
+    return smoothed(x.deviations, x.beta)
 
 
 @_searched("Theorem 4.3", "random laws: fixed-head form")
 def _fixed_head(x: Instances) -> Sides:
-    gap, norm = x.deviations.gap(x.alpha)
-    return _norm(x.joint.sum(-2) * gap, x.gram_s), norm * _direct_hsic(x)
+    return fixed_head(x.deviations, x.alpha)
 
 
 @_searched("Theorem 4.3", "random laws: bilinear form")
 def _bilinear(x: Instances) -> Sides:
-    gap, norm = x.deviations.gap(x.alpha)
-    left = (x.joint.sum(-2) * _g(x) * gap).sum(-1) ** 2
-    return left, norm * _norm(x.beta, x.gram_s) * _direct_hsic(x)
+    return bilinear(x.deviations, x.alpha, x.beta)
 
 
 @_searched("Corollary 4.4", "random laws: one point")
 def _one_point(x: Instances) -> Sides:
-    d = x.deviations
-    left = torch.stack([d.smoothed(x.gram_s[..., j]) for j in range(x.gram_s.shape[-1])], -1)
-    return left, x.gram_s.diagonal(dim1=-2, dim2=-1) * _direct_hsic(x).unsqueeze(-1)
+    return localized(x.deviations)[0]
 
 
 @_searched("Corollary 4.4", "random laws: two points")
 def _two_points(x: Instances) -> Sides:
-    d, size = x.deviations, x.gram_s.shape[-1]
-    diagonal = x.gram_s.diagonal(dim1=-2, dim2=-1)
-    pairs = [(i, j) for i in range(size) for j in range(i)]
-    left = torch.stack([d.smoothed(x.gram_s[..., i] - x.gram_s[..., j]) for i, j in pairs], -1)
-    squared = torch.stack([diagonal[..., i] + diagonal[..., j] - 2.0 * x.gram_s[..., i, j] for i, j in pairs], -1)
-    return left, squared * _direct_hsic(x).unsqueeze(-1)
+    return localized(x.deviations)[1]
 
 
 @_searched("Theorem 4.5", "random laws: lower side")
 def _lower(x: Instances) -> Sides:
-    return _direct_hsic(x), x.deviations.bound_s * x.deviations.expected_squared_mmd
+    return x.hsic, x.deviations.bound_s * x.deviations.expected_squared_mmd
 
 
 @_searched("Theorem 4.5", "random laws: upper side, every m")
-def _upper(x: Instances, *, centered: bool = False) -> Sides:
+def _upper(x: Instances) -> Sides:
     # Multiplied out: λ_m(E[MMD²] − ρ_m²) ≤ HSIC for every m, λ_m = 0 included, without dividing by rounding.
     d = x.deviations
-    spectrum = d.spectrum(centered=centered)
+    spectrum = d.spectrum()
     left = spectrum.eigenvalues * (d.expected_squared_mmd.unsqueeze(-1) - spectrum.tails)
-    return left, _direct_hsic(x).unsqueeze(-1).expand_as(left)
+    return left, x.hsic.unsqueeze(-1).expand_as(left)
 
 
 @_searched("Corollary 4.6", "random laws: projected gap, every m")
 def _projected_head(x: Instances) -> Sides:
     d = x.deviations
     spectrum, (gap, norm) = d.spectrum(), d.gap(x.alpha)
-    coefficients = torch.einsum("...s,...sl->...l", d.probabilities.sqrt() * gap, spectrum.vectors)
-    left = spectrum.eigenvalues * (coefficients**2).cumsum(-1)
-    return left, (norm * _direct_hsic(x)).unsqueeze(-1).expand_as(left)
+    left = spectrum.eigenvalues * (spectrum.coefficients(d.probabilities.sqrt() * gap) ** 2).cumsum(-1)
+    return left, (norm * x.hsic).unsqueeze(-1).expand_as(left)
 
 
 @_searched("Corollary 4.6", "random laws: GDP with its tail, every m")
 def _gdp(x: Instances) -> Sides:
     d = x.deviations
     spectrum, (gap, norm) = d.spectrum(), d.gap(x.alpha)
-    coefficients = torch.einsum("...s,...sl->...l", d.probabilities.sqrt() * gap, spectrum.vectors)
-    energy = coefficients**2
+    energy = spectrum.coefficients(d.probabilities.sqrt() * gap) ** 2
     tail = energy.sum(-1, keepdim=True) - energy.cumsum(-1)
     gdp = (d.probabilities * gap.abs()).sum(-1, keepdim=True)
     left = spectrum.eigenvalues * (gdp**2 - tail)
-    return left, (norm * _direct_hsic(x)).unsqueeze(-1).expand_as(left)
+    return left, (norm * x.hsic).unsqueeze(-1).expand_as(left)
 
 
 @_searched("Theorem 3.2", "random laws: RKHS ball, bounded functions")
 def _disintegrated(x: Instances) -> Sides:
-    p_z, p_s = x.joint.sum(-1, keepdim=True), x.joint.sum(-2, keepdim=True)
-    conditional = torch.where(p_s > 0, x.joint / p_s.clamp_min(1e-300) - p_z, 0.0)
-    contrast = p_s * conditional
+    contrast = x.joint.sum(-2, keepdim=True) * x.conditional
     ball = (contrast * (x.gram_z @ contrast @ x.gram_s)).sum((-2, -1))
-    left = torch.stack([_direct_hsic(x), (x.joint - p_z * p_s).abs().sum((-2, -1))], -1)
+    left = torch.stack([x.hsic, x.difference.abs().sum((-2, -1))], -1)
     return _equal(left, torch.stack([ball, contrast.abs().sum((-2, -1))], -1))
 
 
 @_searched("Corollary 3.4", "random laws: the bounded class splits over S")
 def _bounded_class(x: Instances) -> Sides:
-    p_z, p_s = x.joint.sum(-1, keepdim=True), x.joint.sum(-2, keepdim=True)
-    conditional = torch.where(p_s > 0, x.joint / p_s.clamp_min(1e-300) - p_z, 0.0)
-    averaged = (p_s.squeeze(-2) * conditional.abs().sum(-2)).sum(-1)
-    return _equal((x.joint - p_z * p_s).abs().sum((-2, -1)), averaged)
+    averaged = (x.joint.sum(-2) * x.conditional.abs().sum(-2)).sum(-1)
+    return _equal(x.difference.abs().sum((-2, -1)), averaged)
 
 
 @_searched("Lemma B.1", "random laws: E⟨μ_{Z|S}, f⟩ is ⟨μ_Z, f⟩")
 def _fubini(x: Instances) -> Sides:
-    # U = μ_{Z|S}, v = f: ⟨E U, f⟩ = ⟨μ_Z, f⟩ against E_S⟨U, f⟩; squares keep both sides non-negative.
+    # The gaps ⟨μ_{Z|S} − μ_Z, f⟩ average to zero; plus ⟨μ_Z, f⟩, squared, so that both sides are non-negative.
     p_z, p_s = x.joint.sum(-1), x.joint.sum(-2)
     embedded = torch.einsum("...i,...ij,...j->...", p_z, x.gram_z, x.alpha)
-    conditional = torch.where(p_s.unsqueeze(-2) > 0, x.joint / p_s.clamp_min(1e-300).unsqueeze(-2), 0.0)
-    inner = torch.einsum("...is,...ij,...j->...s", conditional, x.gram_z, x.alpha)
+    inner = torch.einsum("...is,...ij,...j->...s", x.conditional + p_z.unsqueeze(-1), x.gram_z, x.alpha)
     return _equal(embedded**2, (p_s * inner).sum(-1) ** 2)
 
 
 SIZES = (2, 3, 4, 6, 10, 24)
-SHAPES_S = ("normal", "three values", "binary", "nearly tied", "grid", "constant")
-SAMPLE_KERNELS = ("Gaussian", "tempered", "linear")
-SHAPES_Z = ("follows s", "normal", "binary", "one different row", "splits the ties", "constant")
+KERNEL_OF: dict[str, Callable[[Tensor], Kernel]] = {
+    "Gaussian": Gaussian,
+    "tempered": Tempered,
+    "linear": lambda _: Linear(),
+}
+SAMPLE_KERNELS = tuple(KERNEL_OF)
 
 
 @dataclass(frozen=True)
@@ -421,131 +409,77 @@ class SampleBatch:
     Attributes
     ----------
     z, s : Tensor
-        ``(b, n, d)`` and ``(b, n, 1)``, float64.
-    bandwidth_z, bandwidth_s : Tensor
-        ``(b,)``, from a thousandth to a thousand.
+        ``(b, n, d)`` and ``(b, n, 1)``, float64. For the linear kernel all points lie in the unit ball.
     anchors, coefficients : Tensor
         ``(b, n, d)`` and ``(b, n)``: the head.
-    kernel : str
-        One of ``SAMPLE_KERNELS``. For the linear kernel all points lie in the unit ball, so that it is at most one.
+    kernel_z, kernel_s : Kernel
+        One bandwidth for each sample, from a thousandth to a thousand.
     """
 
     z: Tensor
     s: Tensor
-    bandwidth_z: Tensor
-    bandwidth_s: Tensor
     anchors: Tensor
     coefficients: Tensor
-    kernel: str = "Gaussian"
-
-    @property
-    def kernel_z(self) -> Kernel:
-        """Kernel on Z, one bandwidth for each sample."""
-        return self._with(self.bandwidth_z)
-
-    @property
-    def kernel_s(self) -> Kernel:
-        """Kernel on S, one bandwidth for each sample."""
-        return self._with(self.bandwidth_s)
-
-    def _with(self, bandwidth: Tensor) -> Kernel:
-        if self.kernel == "linear":
-            return Linear()
-        return Gaussian(bandwidth) if self.kernel == "Gaussian" else Tempered(bandwidth)
+    kernel_z: Kernel
+    kernel_s: Kernel
 
 
 @dataclass(frozen=True)
 class Worst:
-    """The sample that came closest to breaking a step, or broke it."""
+    """The sample that came closest to breaking a step, or broke it: its excess, its values and its size."""
 
     excess: float
     instances: int
     rows: int
-    instance: Mapping[str, Any]
+    z: Tensor
+    s: Tensor
 
-    def certificate(
-        self,
-        claim: str,
-        *,
-        corrected: bool = False,
-        assumptions: tuple[str, ...] = (),
-        details: Mapping[str, Any] | None = None,
-    ) -> Certificate:
+    def certificate(self, claim: str, *, details: Mapping[str, Any] | None = None, **options: Any) -> Certificate:
         """Certify that no sample broke the step, up to rounding."""
-        return inequality(
-            claim,
-            middle=self.excess,
-            upper=0.0,
-            evidence="deterministic",
-            corrected=corrected,
-            assumptions=assumptions,
-            details={"instances": self.instances, **(details or {}), "rows": self.rows},
-        )
+        shown = {"instances": self.instances, **(details or {}), "rows": self.rows}
+        return inequality(claim, middle=self.excess, upper=0.0, evidence="deterministic", details=shown, **options)
 
 
-def _pick(kind: Tensor, options: list[Tensor]) -> Tensor:
-    """Choose for each sample one of several batches of the same shape."""
-    return torch.stack(options)[kind, torch.arange(len(kind))]
-
-
-def _samples(count: int, n: int, d: int, kernel: str, generator: torch.Generator) -> SampleBatch:
+def _samples(count: int, n: int, d: int, kernel: str, generator: torch.Generator | None) -> SampleBatch:
     def normal(*shape: int) -> Tensor:
         return torch.randn(*shape, generator=generator, dtype=torch.float64)
 
     def integers(high: int, *shape: int) -> Tensor:
         return torch.randint(high, shape, generator=generator).double()
 
-    kind_s = torch.randint(len(SHAPES_S), (count,), generator=generator)
-    kind_z = torch.randint(len(SHAPES_Z), (count,), generator=generator)
+    def one_of(*options: Tensor) -> Tensor:
+        """Choose for each sample one of several batches of the same shape."""
+        kind = torch.randint(len(options), (count,), generator=generator)
+        return torch.stack([option.expand(options[0].shape) for option in options])[kind, torch.arange(count)]
+
+    rows = torch.arange(n, dtype=torch.float64).reshape(1, n, 1)
+    constant, first = 0.0 * rows, (rows == 0).double()
     three = integers(3, count, n, 1)
-    s = _pick(
-        kind_s,
-        [
-            normal(count, n, 1),
-            three,
-            integers(2, count, n, 1),
-            three + 1e-5 * normal(count, n, 1),
-            torch.arange(n, dtype=torch.float64).reshape(1, n, 1).expand(count, n, 1),
-            torch.zeros(count, n, 1, dtype=torch.float64),
-        ],
-    )
-    spike = torch.zeros(count, n, d, dtype=torch.float64)
-    spike[:, 0] = 1.0
-    z = _pick(
-        kind_z,
-        [
-            s + 0.3 * normal(count, n, d),
-            normal(count, n, d),
-            integers(2, count, n, d),
-            spike,
-            (torch.arange(n) % 2).double().reshape(1, n, 1).expand(count, n, d),
-            torch.zeros(count, n, d, dtype=torch.float64),
-        ],
-    )
-    one_hot = torch.zeros(count, n, dtype=torch.float64)
-    one_hot[:, 0] = 1.0
-    head = torch.randint(3, (count,), generator=generator)
-    coefficients = _pick(head, [normal(count, n), one_hot, normal(count, n)])
-    anchors = _pick((head > 0).long(), [z + normal(count, n, d), z])
+    s = one_of(normal(count, n, 1), three, integers(2, count, n, 1), three + 1e-5 * normal(count, n, 1), rows, constant)
+    # Z follows S, is normal or binary, has one row of its own, splits the ties, or is constant.
+    z = one_of(s + 0.3 * normal(count, n, d), normal(count, n, d), integers(2, count, n, d), first, rows % 2, constant)
+    coefficients = one_of(normal(count, n), first[..., 0])
+    anchors = one_of(z + normal(count, n, d), z)
     log_bandwidths = 6.0 * torch.rand(2, count, generator=generator, dtype=torch.float64) - 3.0
     # Half of the samples at ordinary bandwidths: the extremes alone would make every Gram matrix trivial.
     ordinary = torch.rand(2, count, generator=generator, dtype=torch.float64) < 0.5
-    bandwidth_z, bandwidth_s = 10.0 ** torch.where(ordinary, log_bandwidths / 6.0, log_bandwidths)
+    bandwidths = 10.0 ** torch.where(ordinary, log_bandwidths / 6.0, log_bandwidths)
     if kernel == "linear":
         z, s, anchors = in_unit_ball(z), in_unit_ball(s), in_unit_ball(anchors)
-    return SampleBatch(z, s, bandwidth_z, bandwidth_s, anchors, coefficients, kernel)
+    kernel_z, kernel_s = (KERNEL_OF[kernel](bandwidth) for bandwidth in bandwidths)
+    return SampleBatch(z, s, anchors, coefficients, kernel_z, kernel_s)
 
 
-def awkward_samples(
+def difficult_samples(
     count: int, *, random_state: RandomState, kernels: tuple[str, ...] = SAMPLE_KERNELS
 ) -> Iterator[SampleBatch]:
-    """Yield batches of awkward samples, ``count`` in all, over sizes from 2 to 24 rows and one or three columns.
+    """Yield batches of difficult samples, ``count`` in all, over sizes from 2 to 24 rows and one or three columns.
 
     Each size is drawn with each of the ``kernels``.
 
     Examples
     --------
-    >>> batches = list(awkward_samples(120, random_state=0))
+    >>> batches = list(difficult_samples(120, random_state=0))
     >>> sum(len(batch.z) for batch in batches), sorted({batch.z.shape[1] for batch in batches})
     (120, [2, 3, 4, 6, 10, 24])
     """
@@ -573,12 +507,8 @@ def worst_excess(
         Functions of what ``prepare`` returns; shape ``(b, ...)``. A NaN counts as an infinite excess.
     prepare : callable
         Computes once per batch what the steps share.
-    instances : int
-        Number of samples.
-    random_state : int or torch.Generator
-        Source of the samples.
-    kernels : tuple of str
-        Which of ``SAMPLE_KERNELS`` the samples get.
+    instances, random_state, kernels
+        Number of samples, their source, and which of ``SAMPLE_KERNELS`` they get.
 
     Examples
     --------
@@ -588,23 +518,12 @@ def worst_excess(
     True
     """
     found: dict[str, Worst] = {}
-    for batch in awkward_samples(instances, random_state=random_state, kernels=kernels):
+    for batch in difficult_samples(instances, random_state=random_state, kernels=kernels):
         prepared = prepare(batch)
         for name, step in steps.items():
             excess = step(prepared)
             excess = torch.where(excess.isnan(), torch.inf, excess).reshape(len(batch.z), -1).amax(-1)
             where = int(excess.argmax())
             if name not in found or excess[where].item() > found[name].excess:
-                found[name] = Worst(
-                    excess=excess[where].item(),
-                    instances=instances,
-                    rows=batch.z.shape[1],
-                    instance={
-                        "z": batch.z[where].tolist(),
-                        "s": batch.s[where, :, 0].tolist(),
-                        "kernel": batch.kernel,
-                        "bandwidth_z": batch.bandwidth_z[where].item(),
-                        "bandwidth_s": batch.bandwidth_s[where].item(),
-                    },
-                )
+                found[name] = Worst(excess[where].item(), instances, batch.z.shape[1], batch.z[where], batch.s[where])
     return found

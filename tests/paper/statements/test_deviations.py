@@ -12,7 +12,6 @@ from frhsic_core.laws import FiniteLaw, GaussianPair, KernelHead
 from frhsic_core.paper.statements.deviations import (
     Deviations,
     deviations_of_joint,
-    deviations_of_law,
     deviations_of_pair,
 )
 from frhsic_core.paper.statements.smoothing import operator_norm
@@ -120,16 +119,9 @@ def test_finite_laws_have_the_answers_of_their_own(generator: torch.Generator) -
     joint = torch.rand(4, 5, generator=generator, dtype=torch.float64).numpy()
     law = FiniteLaw([0.0, 0.5, 1.0, 3.0], [-1.0, 0.0, 0.2, 1.0, 4.0], joint / joint.sum())
     kernel_z, kernel_s = Gaussian(0.8), Laplacian(1.5)
-    d = deviations_of_law(law, kernel_z, kernel_s)
+    arrays = (law.probabilities, law.gram_z(kernel_z), law.gram_s(kernel_s))
+    d = deviations_of_joint(*map(torch.as_tensor, arrays))
     assert d.hsic.item() == pytest.approx(law.hsic(kernel_z, kernel_s), rel=1e-12)
     assert d.expected_mmd.item() == pytest.approx(law.expected_mmd(kernel_z), rel=1e-12)
     assert d.expected_squared_mmd.item() == pytest.approx(law.expected_squared_mmd(kernel_z), rel=1e-12)
     assert operator_norm(d).item() == pytest.approx(law.coco(kernel_z, kernel_s) ** 2, rel=1e-9)
-
-
-def test_laws_dispatch() -> None:
-    pair = GaussianPair(0.4)
-    d = deviations_of_law(pair, Gaussian(1.0), Gaussian(1.0))
-    assert d.hsic.item() == pytest.approx(pair.hsic(Gaussian(1.0), Gaussian(1.0)), rel=1e-11)
-    with pytest.raises(TypeError, match="Gaussian kernels only"):
-        deviations_of_law(pair, Gaussian(1.0), Laplacian(1.0))

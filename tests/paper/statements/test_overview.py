@@ -1,9 +1,10 @@
-"""The picture and the table of all statements: dependencies, places, links and states of proof."""
+"""Formal proofs, failing sentences, and the picture and table of all statements."""
 
 from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -11,16 +12,19 @@ import pytest
 
 from frhsic_core.paper.runs.stored import book_folder
 from frhsic_core.paper.statements import overview
+from frhsic_core.paper.statements.overview import KINDS, concerned, counts, failing, sentences, theorems
 from frhsic_core.paper.statements.registry import statements
 
 ROOT = Path(__file__).resolve().parents[3]
 CHAPTERS = ROOT / "notebooks"
+PROOFS = book_folder("proofs")
 PROOF_IN_PAPER = {"yes", "no", "cites another paper", "definition"}
+ROWS = json.loads(book_folder("claims", "verdicts.json").read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")
 def found() -> list[overview.Standing]:
-    return overview.standings(json.loads(book_folder("claims", "verdicts.json").read_text(encoding="utf-8")))
+    return overview.standings(ROWS)
 
 
 @pytest.mark.parametrize("number", list(statements()))
@@ -53,9 +57,10 @@ def test_drawn_edges_leave_out_what_follows() -> None:
 
 
 def test_every_box_has_its_own_place_below_what_it_builds_on() -> None:
-    assert set(overview.PLACES) == set(statements())
-    assert len(set(overview.PLACES.values())) == len(statements())
-    assert all(overview.PLACES[used][1] < overview.PLACES[user][1] for used, user in overview.drawn_edges())
+    places = overview.places()
+    assert places == {number: one.place for number, one in statements().items()}
+    assert len(set(places.values())) == len(statements())
+    assert all(places[used][1] < places[user][1] for used, user in overview.drawn_edges())
 
 
 def test_every_statement_that_needs_a_proof_is_proved_here(found: list[overview.Standing]) -> None:
@@ -107,3 +112,109 @@ def test_the_table_has_a_row_for_each_statement(found: list[overview.Standing]) 
         checked = row["formally"] not in ("–", "parts")
         assert ("proof" in row["evidence"].split(", ")) == checked, row["statement"]
         assert ("proof of parts" in row["evidence"].split(", ")) == (row["formally"] == "parts"), row["statement"]
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(PROOFS, tmp_path / "proofs"))
+
+
+def test_at_least_ten_statements_are_proved_and_theorem_5_1_only_in_part() -> None:
+    proved = overview.formally_proved()
+    assert len(proved) >= 10
+    assert {"Theorem 3.2", "Theorem 4.5", "Theorem 4.7"} <= set(proved)
+    assert not {"Theorem 5.1", "Corollary 5.2"} & set(proved)
+    parts = {one.statement for one in overview.formal_theorems() if not one.whole}
+    assert parts == {"Theorem 5.1", "Corollary 5.2"}
+
+
+def test_the_list_beside_the_files_is_that_of_the_files() -> None:
+    assert {one.full_name for one in overview.formal_theorems()} <= set(overview.restrictions(PROOFS))
+    record = json.loads((PROOFS / "checked.json").read_text(encoding="utf-8"))
+    assert set(record["theorems"]) == set(overview.restrictions(PROOFS))
+    assert set(record["files"]) == {path.stem for path in PROOFS.glob("*.v")}
+
+
+def test_every_proof_has_a_certificate() -> None:
+    numbers = {one.statement for one in overview.formal_theorems()}
+    recorded = [row for row in ROWS if row["evidence"] == "proof"]
+    assert [row["statement"] for row in recorded] == [number for number in statements() if number in numbers]
+    assert all(row["middle"] == row["upper"] == len(row["details"]["theorems"]) for row in recorded)
+
+
+def test_a_changed_file_is_inconclusive_until_it_is_checked_again(copy: Path) -> None:
+    assert overview.proof_certificates("Theorem 4.7", copy)[0].verdict == "holds"
+    path = copy / "Sample.v"  # imported by the file of Theorem 4.7
+    path.write_text(path.read_text(encoding="utf-8") + "\n(* changed *)\n", encoding="utf-8")
+    assert overview.proof_certificates("Theorem 4.7", copy)[0].verdict == "inconclusive"
+    assert overview.proof_certificates("Theorem 3.2", copy)[0].verdict == "holds"
+
+
+def test_an_axiom_or_a_theorem_that_was_not_checked_is_noticed(copy: Path) -> None:
+    path = copy / "checked.json"
+    record = json.loads(path.read_text(encoding="utf-8"))
+    record["theorems"]["Theorem_4_7.finite_sample"] = "Axioms: excluded_middle"
+    path.write_text(json.dumps(record), encoding="utf-8")
+    assert overview.proof_certificates("Theorem 4.7", copy)[0].verdict == "fails as stated"
+    del record["theorems"]["Theorem_4_7.finite_sample"]
+    path.write_text(json.dumps(record), encoding="utf-8")
+    assert overview.proof_certificates("Theorem 4.7", copy)[0].verdict == "inconclusive"
+    path.unlink()
+    assert overview.proof_certificates("Theorem 4.7", copy)[0].verdict == "inconclusive"
+
+
+def test_only_what_stands_between_the_comments_counts(tmp_path: Path) -> None:
+    (tmp_path / "A.v").write_text(
+        "(* begin definitions for Theorem 4.7 *)\nTheorem no : True.\n(* end definitions for Theorem 4.7 *)\n"
+        "(* begin lemma of Theorem 4.5, one *)\nTheorem part : True.\n(* end lemma of Theorem 4.5, one *)\n"
+        "(* begin Theorem 4.3 *)\nTheorem whole : True.\n(* end Theorem 4.3 *)\n",
+        encoding="utf-8",
+    )
+    assert overview.theorems_in(tmp_path) == (
+        overview.FormalTheorem("Theorem 4.5", False, "A", "part", "one"),
+        overview.FormalTheorem("Theorem 4.3", True, "A", "whole", "Theorem 4.3"),
+    )
+
+
+def test_every_failing_certificate_belongs_to_one_sentence() -> None:
+    broken = [row for row in ROWS if row["verdict"] == "fails as stated"]
+    assert broken
+    for row in broken:
+        found = [s.key for s in sentences() if concerned(s, [row])]
+        assert len(found) == 1, f"{row['statement']}: {row['claim']} belongs to {found or 'no sentence'}"
+
+
+def test_every_text_of_a_sentence_finds_failing_certificates_only() -> None:
+    for s in sentences():
+        for text in s.certificates:
+            found = [row for row in ROWS if row["statement"] in s.statements and text in row["claim"]]
+            assert found, f"{s.key}: no certificate says {text!r}"
+            assert {row["verdict"] for row in found} == {"fails as stated"}, s.key
+    assert len(failing(ROWS)) == len(sentences())
+
+
+def test_rows_are_well_formed() -> None:
+    assert len({s.key for s in sentences()}) == len(sentences())
+    for s in sentences():
+        assert s.kind in KINDS
+        assert set(s.statements) <= set(statements())
+        assert s.place
+        assert s.sentence
+        assert s.holds
+        # A numbered statement fails itself; what is said beside it is no theorem.
+        assert s.kind != "numbered statement" or set(s.statements) <= set(theorems())
+        # A theorem that fails is a numbered statement; a remark can fail as a whole without a number among these.
+        assert s.itself == (s.kind == "numbered statement") or not set(s.statements) & set(theorems())
+
+
+def test_counts_follow_from_the_record() -> None:
+    found = counts(ROWS)
+    assert found["theorems"] == 18
+    assert found["theorems that hold"] == 13
+    assert found["numbered statement"] == 2
+    assert sum(found[kind] for kind in KINDS) < sum(row["verdict"] == "fails as stated" for row in ROWS)
+    # A certificate that no longer fails takes its sentence with it; no verdict is typed.
+    mended = [row | {"verdict": "holds"} if "kernels of any size" in row["claim"] else row for row in ROWS]
+    fewer = {"theorems that hold": 17, "numbered statement": 1, "sentence": found["sentence"] - 1}
+    assert counts(mended) == found | fewer
+    assert counts([])["sentence"] == 0
