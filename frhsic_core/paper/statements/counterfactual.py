@@ -12,10 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-import torch
-from torch import Tensor
-
-from frhsic_core.arrays import RandomState, as_generator
 from frhsic_core.laws import FiniteLaw
 from frhsic_core.paper.statements import Certificate, check, inequality, strict_inequality
 
@@ -152,36 +148,4 @@ def dropped_assumptions() -> list[Certificate]:
             "needed: enough heads; Z = S is counterfactually fair for the head z squared alone and dependent",
             middle=0.0, upper=float(signed.hsic()) * squared.counterfactually_fair, evidence="exact",
             details={"HSIC": str(signed.hsic())}),
-    ]  # fmt: skip
-
-
-def random_models(count: int, *, random_state: RandomState) -> tuple[Tensor, Tensor, Tensor]:
-    """Draw tables ``(count, 3, 4)`` with three values of Z, and the laws of S and U; about half are fair."""
-    generator = as_generator(random_state)
-    table = torch.randint(3, (count, 3, 4), generator=generator)
-    fair = torch.rand(count, 1, 1, generator=generator) < 0.5
-    table = torch.where(fair, table[:, :1].expand_as(table), table)
-    p_s, p_u = (torch.rand(count, size, generator=generator, dtype=torch.float64) ** 4 for size in (3, 4))
-    return table, p_s / p_s.sum(-1, keepdim=True), p_u / p_u.sum(-1, keepdim=True)
-
-
-def fair_excess(table: Tensor, p_s: Tensor, p_u: Tensor) -> Tensor:
-    """Return HSIC of each counterfactually fair model (zero by the proposition), −∞ for others; shape ``(b,)``."""
-    one_hot = torch.nn.functional.one_hot(table, 3).to(p_s)
-    joint = torch.einsum("bsuz,bs,bu->bzs", one_hot, p_s, p_u)
-    difference = joint - joint.sum(-1, keepdim=True) * joint.sum(-2, keepdim=True)
-    fair = (table == table[:, :1]).flatten(1).all(-1)
-    return torch.where(fair, difference.square().sum((-2, -1)), -torch.inf)
-
-
-@check("Proposition G.1")
-def search() -> list[Certificate]:
-    """Look for a counterfactually fair model with dependence among random ones, rare units and values included."""
-    count = 10_000
-    table, p_s, p_u = random_models(count, random_state=7)
-    excess = fair_excess(table, p_s, p_u)
-    return [
-        inequality("HSIC is zero for every counterfactually fair model among random ones", middle=excess.max().item(),
-                   upper=0.0, tolerance=1e-15, evidence="deterministic",
-                   details={"models": count, "counterfactually fair": int(excess.isfinite().sum())})
     ]  # fmt: skip

@@ -326,27 +326,6 @@ def proof_chain(*, quick: bool) -> list[Certificate]:
     ]
 
 
-@check("Theorem 4.7")
-def how_much_sharper(*, quick: bool) -> list[Certificate]:
-    """Compare the bounds for f = k(0, ·) on a sample of the Gaussian law."""
-    n = 300 if quick else 800
-    z, s = GaussianPair(0.5).sample(n, random_state=1)
-    kernel = Gaussian(1.0)
-    found = gap_spectrum(z, s, anchors=[[0.0]], coefficients=[1.0], kernel_z=kernel, kernel_s=kernel)
-    printed = (found.bounds + found.remainders).min().item()
-    sharp, index = (found.coco_bounds + found.remainders).min(-1)
-    norm = found.squared_norm.item()
-    return [
-        inequality(
-            "sharper: the best m with COCO is below the best m with HSIC and below 1/4, Gaussian law, f = k(0, .)",
-            middle=sharp.item(), upper=min(printed, trivial_gap()), evidence="deterministic", corrected=True,
-            details={"n": n, "m": int(index) + 1, "HSIC over COCO squared": (found.hsic / found.coco**2).item()}),
-        inequality("sharper: weighted gap <= squared norm times COCO squared, Gaussian law, f = k(0, .)",
-                   middle=found.weighted.item(), upper=norm * found.coco.item() ** 2, evidence="deterministic",
-                   corrected=True, details={"n": n, "HSIC form": norm * found.hsic.item()}),
-    ]  # fmt: skip
-
-
 CUTOFF = 1e-6  # relative to the largest eigenvalue, as the paper's appendix has it
 
 

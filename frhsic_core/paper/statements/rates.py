@@ -31,7 +31,6 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from frhsic_core.joint.hsic import hsic
 from frhsic_core.kernels import Gaussian
 from frhsic_core.laws import GaussianPair
 from frhsic_core.paper.runs.stored import stored_rows
@@ -304,22 +303,3 @@ def degeneracy(*, quick: bool) -> list[Certificate]:
             evidence="statistical", corrected=True,
             details={"n": n, "draws": draws, "n times variance": variance, "limit": float(off_null)}),
     ]  # fmt: skip
-
-
-@check("Definition 2.1")
-def gaussian_null(*, quick: bool) -> list[Certificate]:
-    """Check the means of n·HSIC_b and of the unbiased form for the Gaussian law at ρ = 0."""
-    n, draws = 64, 500 if quick else 4000
-    z, s = GaussianPair(0.0).sample(n, random_state=22, batch=(draws,))
-    kernel = Gaussian(1.0)
-    expected = GaussianPair(0.0).null_mean(kernel, kernel, n=n)
-    certificates = []
-    for estimator, factor, target in (("biased", n, expected), ("unbiased", 1, 0.0)):
-        values = factor * hsic(z, s, kernel_z=kernel, kernel_s=kernel, estimator=estimator)
-        certificates.append(
-            inequality(f"Gaussian law at independence: mean of the {estimator} estimator against its exact value",
-                       middle=abs(values.mean().item() - target), upper=4.0 * values.std().item() / math.sqrt(draws),
-                       evidence="statistical",
-                       details={"n": n, "draws": draws, "mean": values.mean().item(), "exact": target})
-        )  # fmt: skip
-    return certificates
