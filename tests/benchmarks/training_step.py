@@ -1,7 +1,7 @@
 """Time of an epoch with a penalty on one CPU thread, divided by that of an epoch without one, beside the targets.
 
-``python tests/benchmarks/training_step.py [--rounds 3]`` measures units of the experiment ``cost``. The cases take turns
-and the ratio is the median over rounds, because other load slows all of them.
+``python tests/benchmarks/training_step.py [--rounds 3]`` measures units of the experiment ``cost``. The cases take
+turns and the ratio is the median over rounds, because other load slows all of them.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ into one of k − 1 dimensions, small enough for balls of thousands of bits (pyt
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from contextlib import suppress
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -46,10 +46,10 @@ SIGMAS = (0.1, 0.3, 1.0, 3.0, 10.0)
 
 SCALING_DATASETS = (("adult", "reference"), ("crime", "reference"), ("crime", "text"))
 
-# Bits to begin with, for each bandwidth; they are doubled until the enclosure is tight (conditions reach 1e500).
+# Bits to begin with, for each bandwidth; they are doubled until the eigenvalues are isolated (conditions reach 1e500).
 BITS = {0.1: 1000, 0.3: 1400, 1.0: 2000, 3.0: 2500, 10.0: 3000}
-# Bandwidths at which all eigenvalues of Adult are computed, and with how many bits: its smallest is above 1e-320.
-WHOLE = {0.1: 500, 1.0: 1000, 10.0: 1500}
+# Bandwidths at which all eigenvalues of Adult are stored.
+WHOLE = (0.1, 1.0, 10.0)
 
 
 def plan(preset: str) -> Experiment:
@@ -147,7 +147,7 @@ def plan_bandwidth_scaling(preset: str) -> Study:
         for dataset, variant in chosen
         for unit in units_of(what="smallest", dataset=dataset, variant=variant, n=SUBSAMPLE, sigma=SIGMAS)
     )
-    more = units_of(what="spectrum", dataset="adult", variant="reference", n=SUBSAMPLE, sigma=tuple(WHOLE))
+    more = units_of(what="spectrum", dataset="adult", variant="reference", n=SUBSAMPLE, sigma=WHOLE)
     return Study("bandwidth_scaling", "bandwidth_scaling", units if preset == "text" else (*units, *more))
 
 
@@ -166,114 +166,44 @@ def rational_values(dataset: str, variant: str, n: int) -> list[Fraction]:
     return [(v - low) / (high - low) for v in exact(load_variant(dataset, variant, n=n, random_state=42).s)]
 
 
-def exact_matrix(values: Sequence[Fraction], sigma: Fraction) -> Any:
-    r"""Return a (k−1) × (k−1) ball matrix with the positive eigenvalues of HLH/n, for n values of which k are distinct.
-
-    With shares w_a of the distinct values, HLH/n has the positive eigenvalues of Q·(√w_a k(s_a, s_b) √w_b)·Qᵀ, the rows
-    of Q an orthonormal basis of the complement of √w (a Householder reflection). Precision is that of ``flint.ctx``.
-    """
-    from flint import arb, arb_mat
-
-    from frhsic_core.paper.statements.intervals import ball
-
-    points = sorted(set(values))
-    count = len(points)
-    roots = [ball(Fraction(values.count(point), len(values))).sqrt() for point in points]
-    x = [ball(point) for point in points]
-    width = ball(sigma)
-    # A product, not a power: a ball around zero to the second power is NaN in python-flint.
-    gram = arb_mat(
-        [
-            [p * q * (-(a - b) * (a - b) / (2 * width * width)).exp() for b, q in zip(x, roots, strict=True)]
-            for a, p in zip(x, roots, strict=True)
-        ]
-    )
-    # Householder: the reflection that sends √w to minus the first axis; its other rows are the basis.
-    normal = [roots[0] + 1, *roots[1:]]
-    square = sum((a * a for a in normal), arb(0))
-    basis = arb_mat(
-        [[(1 if i == j else 0) - 2 * normal[i] * normal[j] / square for j in range(count)] for i in range(1, count)]
-    )
-    return basis * gram * basis.transpose()
-
-
-def smallest_enclosed(matrix: Any) -> tuple[float, float]:
-    """Return log₁₀ of a lower and an upper bound of the smallest eigenvalue of a positive definite ball matrix.
-
-    1/‖A⁻¹‖_F ≤ λ_min ≤ yᵀAy/yᵀy with y = A⁻²e_i: one inverse, O(k³) ball operations. NaN when the balls have grown too
-    wide for an answer.
-
-    Examples
-    --------
-    >>> from flint import arb_mat
-    >>> [round(end, 6) for end in smallest_enclosed(arb_mat([[2, 1], [1, 2]]))]
-    [-0.022879, 0.010465]
-    """
-    from flint import arb, arb_mat
-
-    k = matrix.nrows()
-    try:
-        inverse = matrix.inv()
-    except ZeroDivisionError:  # the balls contain a singular matrix
-        return float("nan"), float("nan")
-    total = sum((inverse[i, j] * inverse[i, j] for i in range(k) for j in range(k)), arb(0))
-    largest = max(range(k), key=lambda i: float(inverse[i, i].log()))
-    y = inverse * (inverse * arb_mat([[int(i == largest)] for i in range(k)]))
-    upper = (y.transpose() * matrix * y)[0, 0] / (y.transpose() * y)[0, 0]
-    return _decades(1 / total.sqrt(), lower=True), _decades(upper, lower=False)
-
-
-def _decades(ball: Any, *, lower: bool) -> float:
-    """Return log₁₀ of one end of a ball, which may lie outside the range of a float; NaN where it is not positive."""
-    end = ball.lower() if lower else ball.upper()
-    return float(end.log()) / math.log(10) if end > 0 else math.nan
-
-
-def float_eigenvalues(values: Sequence[Fraction], sigma: float, *, single: bool) -> np.ndarray:
-    """Return the eigenvalues of HLH/n in float32 or float64, largest first."""
-    import torch
-
-    from frhsic_core.joint.contraction import center
-    from frhsic_core.kernels import Gaussian
-
-    s = torch.tensor([float(v) for v in values], dtype=torch.float32 if single else torch.float64).unsqueeze(-1)
-    return torch.linalg.eigvalsh(center(Gaussian(sigma)(s)) / len(s)).flip(0).double().numpy()
-
-
 def measure_unit_bandwidth_scaling(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
     """Measure λ̂_S by precision and cut-off, or list all eigenvalues; values as decadic logarithms, on the CPU."""
-    from flint import acb_mat, ctx
+    import torch
+
+    from frhsic_core.paper.statements.spectral import centered_eigenvalues, enclosed_eigenvalues, kept_eigenvalue
 
     values = rational_values(unit["dataset"], unit["variant"], unit["n"])
     sigma = unit["sigma"]
-    floats = {name: float_eigenvalues(values, sigma, single=name == "float32") for name in ("float32", "float64")}
-    width = Fraction(str(sigma))
-    if unit["what"] == "spectrum":
-        # An approximate solver at this precision; the smallest is checked against its enclosure by the tests.
-        with ctx.workprec(WHOLE[sigma]):
-            found = acb_mat(exact_matrix(values, width)).eig(algorithm="approx")
-            exact = sorted((float(value.real.log()) / np.log(10) for value in found), reverse=True)
-        return [
-            {"index": j + 1, "log10_exact": round(value, 4), **{f"log10_{k}": _log10(v[j]) for k, v in floats.items()}}
-            for j, value in enumerate(exact)
-        ]
+    floats = {}
+    for name in ("float32", "float64"):
+        s = torch.tensor([float(v) for v in values], dtype=getattr(torch, name))
+        floats[name] = centered_eigenvalues(s, bandwidth=sigma)
     bits = BITS[sigma]
-    low, high = math.nan, math.nan
-    while not high - low < 1e-3:
-        with ctx.workprec(bits):
-            matrix = exact_matrix(values, width)
-            low, high = smallest_enclosed(matrix)
+    exact: list[Any] = []
+    while not exact or not exact[-1] > 0:
+        with suppress(ValueError):  # too few bits: the eigenvalues are not isolated
+            exact = enclosed_eigenvalues(values, Fraction(str(sigma)), bits=bits)
         bits *= 2
-    columns = ("precision", "cut", "kept", "log10_smallest", "log10_smallest_upper", "log10_largest")
-    lines: list[tuple[Any, ...]] = []
-    for name, eigenvalues in floats.items():
-        kept = eigenvalues[eigenvalues > CUTOFF * eigenvalues[0]]
-        smallest = _log10(kept[-1])
-        lines.append((name, "relative", len(kept), smallest, smallest, _log10(eigenvalues[0])))
-    lines.append(("exact", "none", matrix.nrows(), round(low, 4), round(high, 4), _log10(floats["float64"][0])))
-    rows = [dict(zip(columns, line, strict=True)) for line in lines]
-    rows[-1]["bits"] = bits // 2
-    return rows
+    if unit["what"] == "spectrum":
+        return [
+            {"index": j + 1, "log10_exact": _decades(ball)}
+            | {f"log10_{name}": _log10(found[j].item()) for name, found in floats.items()}
+            for j, ball in enumerate(exact)
+        ]
+    rows: list[dict[str, Any]] = []
+    for name, found in floats.items():
+        smallest, kept = kept_eigenvalue(found, cut_off=CUTOFF)
+        ends = {"log10_smallest": _log10(smallest), "log10_smallest_upper": _log10(smallest)}
+        largest = {"log10_largest": _log10(found[0].item())}
+        rows.append({"precision": name, "cut": "relative", "kept": kept} | ends | largest)
+    ends = {"log10_smallest": _decades(exact[-1].lower()), "log10_smallest_upper": _decades(exact[-1].upper())}
+    whole = {"precision": "exact", "cut": "none", "kept": len(exact), "bits": bits // 2}
+    return [*rows, whole | ends | largest]
+
+
+def _decades(ball: Any) -> float:
+    """Return log₁₀ of a positive ball, which may lie outside the range of a float."""
+    return round(float(ball.log()) / math.log(10), 4)
 
 
 def _log10(value: float) -> float:

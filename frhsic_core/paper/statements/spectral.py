@@ -222,15 +222,16 @@ def kept_eigenvalue(eigenvalues: torch.Tensor, *, cut_off: float = CUT_OFF) -> t
 
 
 def enclosed_eigenvalues(points: list[Fraction], bandwidth: Fraction, *, bits: int = 400) -> list[Any]:
-    """Enclose the positive eigenvalues of HLH/n, descending, in balls of ``bits`` bits; distinct rational points.
+    """Enclose the positive eigenvalues of HLH/n, descending, in balls of ``bits`` bits, for n rational points.
 
-    The matrix is written in an orthonormal basis of the vectors of sum zero, so that the zero of the constant vector is
-    gone and the others are simple; python-flint isolates them rigorously. O(n³) operations.
+    With the shares w_a of the k distinct points, these are the eigenvalues of (√w_a k(s_a, s_b) √w_b) on the complement
+    of √w, where the zero of the constant vector is gone and the others are simple; python-flint isolates them
+    rigorously, and raises ``ValueError`` if the bits do not suffice. O(k³) operations.
 
     Returns
     -------
     list of flint.arb
-        n − 1 balls, each containing one eigenvalue.
+        k − 1 balls, each containing one eigenvalue.
 
     Examples
     --------
@@ -241,18 +242,24 @@ def enclosed_eigenvalues(points: list[Fraction], bandwidth: Fraction, *, bits: i
     from flint import acb_mat, arb, arb_mat
 
     with precision(bits):
-        n = len(points)
         sigma = ball(bandwidth)
-        x = [ball(point) for point in points]
+        shares = {point: Fraction(points.count(point), len(points)) for point in sorted(set(points))}
+        x = [ball(point) for point in shares]
+        roots = [ball(share).sqrt() for share in shares.values()]
         # A product, not a power: a ball around zero to the second power is NaN in python-flint.
-        gram = arb_mat([[(-(a - b) * (a - b) / (2 * sigma * sigma)).exp() for b in x] for a in x])
-        rows = []
-        for k in range(1, n):
-            c = 1 / arb(k * (k + 1)).sqrt()
-            rows.append([c] * k + [-k * c] + [arb(0)] * (n - k - 1))
-        basis = arb_mat(rows)
-        balls = [value.real for value in acb_mat(basis * gram * basis.transpose() / n).eig()]
-        return sorted(balls, key=lambda one: -float(one.mid()))
+        gram = arb_mat(
+            [
+                [p * q * (-(a - b) * (a - b) / (2 * sigma * sigma)).exp() for b, q in zip(x, roots, strict=True)]
+                for a, p in zip(x, roots, strict=True)
+            ]
+        )
+        # Householder: the reflection that sends √w to minus the first axis; its other rows are the basis.
+        normal = [roots[0] + 1, *roots[1:]]
+        square = sum((a * a for a in normal), arb(0))
+        places = range(len(x))
+        basis = arb_mat([[int(i == j) - 2 * normal[i] * normal[j] / square for j in places] for i in places[1:]])
+        balls = [value.real for value in acb_mat(basis * gram * basis.transpose()).eig()]
+        return sorted(balls, key=lambda one: -float(one.mid().log()) if one > 0 else math.inf)
 
 
 @check("Remark B.3")

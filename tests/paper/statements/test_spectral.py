@@ -75,6 +75,16 @@ def test_enclosures_contain_the_float_eigenvalues() -> None:
     assert all(float(ball.rad()) < 1e-80 for ball in balls)
 
 
+def test_ties_count_and_too_few_bits_are_an_error() -> None:
+    points = [Fraction(k, 4) for k in (0, 0, 0, 1, 2, 2, 4)]
+    balls = b.enclosed_eigenvalues(points, Fraction(1, 2))
+    floats = b.centered_eigenvalues(torch.tensor([float(p) for p in points], dtype=torch.float64), bandwidth=0.5)
+    assert [float(ball.mid()) for ball in balls] == pytest.approx(floats[:3].tolist(), rel=1e-12)
+    assert floats[3:].max() < 1e-15
+    with pytest.raises(ValueError, match="eigenvalues"):
+        b.enclosed_eigenvalues([Fraction(k, 39) for k in range(40)], Fraction(3), bits=64)
+
+
 def test_kept_eigenvalue_counts() -> None:
     value, rank = b.kept_eigenvalue(torch.tensor([1.0, 1e-3, 2e-6, 5e-7, 0.0], dtype=torch.float64))
     assert value == pytest.approx(2e-6)
