@@ -101,10 +101,25 @@ def same_kind(function: Function) -> Function:
 def _plain(result: Any) -> Any:
     if isinstance(result, Tensor):
         return result.item() if result.ndim == 0 else result.detach().cpu().numpy()
+    if isinstance(result, dict):
+        return {name: _plain(value) for name, value in result.items()}
     if dataclasses.is_dataclass(result):
         values = {field.name: getattr(result, field.name) for field in dataclasses.fields(result)}
         return dataclasses.replace(result, **{name: _plain(value) for name, value in values.items()})  # type: ignore[type-var]
     return result
+
+
+def as_seed(random_state: RandomState) -> int:
+    """Return the whole number that ``random_state`` stands for; a generator gives one by a draw.
+
+    Examples
+    --------
+    >>> as_seed(7)
+    7
+    """
+    if isinstance(random_state, Integral) and not isinstance(random_state, bool):
+        return int(random_state)
+    return int(torch.randint(2**31 - 1, (), generator=as_generator(random_state)))
 
 
 def as_tensor(x: ArrayLike, *, name: str = "x") -> Tensor:
@@ -199,19 +214,6 @@ def require_value(value: Tensor, name: str) -> Tensor:
             "kernels with bandwidths of their size, as the defaults have."
         )
     return value
-
-
-def like_input(value: Tensor, *given: ArrayLike) -> Any:
-    """Return a statistic in the kind of its input: the tensor where a tensor was given, else a float or an array.
-
-    Examples
-    --------
-    >>> like_input(torch.tensor(0.5), [1.0, 2.0]), like_input(torch.tensor(0.5), torch.ones(2))
-    (0.5, tensor(0.5000))
-    """
-    if any(isinstance(x, Tensor) for x in given):
-        return value
-    return value.item() if value.ndim == 0 else value.numpy()
 
 
 def as_sample(x: ArrayLike, *, name: str = "z", min_rows: int = 1, check_finite: bool = True) -> Tensor:

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from frhsic_core.arrays import RandomState, as_seed
 from frhsic_core.auditing._input import MIN_ROWS, Column, Columns, read_columns
 from frhsic_core.auditing._measures import (
     GROUPS,
     Effect,
     Test,
-    design,
     effect_sizes,
     group_table,
     independence_test,
@@ -38,7 +38,7 @@ def audit(
     positive_class: Any = None,
     alpha: float = 0.05,
     unit: str = "people",
-    random_state: int = 0,
+    random_state: RandomState = 0,
 ) -> Audit:
     """Measure how much predictions depend on sensitive attributes, without cutting the attributes into groups.
 
@@ -71,8 +71,8 @@ def audit(
         One minus the coverage of bands and intervals.
     unit : str
         What a row is, for the sentences: people, communities, contracts.
-    random_state : int
-        Seed of everything random.
+    random_state : int, numpy.random.Generator or torch.Generator
+        Source of everything random.
 
     Returns
     -------
@@ -98,7 +98,7 @@ def audit(
     if not 0.0 < alpha <= 0.5:
         raise ValueError(f"alpha is {alpha}: it lies between 0 and 0.5, such as 0.05 for a coverage of 95 %.")
     columns = read_columns(y_pred, sensitive_features, y_true, control_features, sample_weight, positive_class)
-    return audit_columns(columns, alpha=alpha, unit=unit, random_state=random_state)
+    return audit_columns(columns, alpha=alpha, unit=unit, random_state=as_seed(random_state))
 
 
 def audit_columns(
@@ -312,7 +312,8 @@ class _Work:
         weight = self._weight(rows)
         s = column.values[rows]
         options: dict[str, Any] = {"weight": weight, "random_state": self.random_state}
-        left = residuals(self.scores[rows, best], design(controls, rows), **options)
+        values = [(control.values[rows], bool(control.categories)) for control in controls]
+        left = residuals(self.scores[rows, best], values, **options)
         smoother = Smoother(s, weight=weight, nominal=bool(column.categories))
         curve = smoother.curve(left, center=0.0, alpha=self.alpha, random_state=self.random_state)
         given = np.concatenate([_matrix(control, control.values[rows]) for control in controls], axis=1)

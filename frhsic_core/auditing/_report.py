@@ -11,8 +11,9 @@ import json
 import math
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from functools import partial
+from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,53 +50,6 @@ _SPLIT, _FLOOR = 282, 346  # the curve ends and the density starts; the density 
 _POINTS = 160
 _INTERVALS = 40
 _LETTER, _TILTED = 10, 60  # width of a letter on a narrow screen; more height for tilted names
-STYLE = """
-.frhsic-audit { --ink: #1a1a1a; --soft: #555; --paper: #fff; --rule: #d4d4d4; --blue: #0060a0; --people: #8a8a8a;
-  --orange: #b35c00; --good: #1a6b2f; --bad: #a11b1b; color: var(--ink); background: var(--paper);
-  font: 16px/1.5 system-ui, sans-serif; max-width: 46rem; margin: 0 auto; padding: 1rem; box-sizing: border-box;
-  overflow-wrap: anywhere; }
-@media (prefers-color-scheme: dark) { .frhsic-audit { --ink: #e8e8e8; --soft: #b4b4b4; --paper: #16181b;
-  --rule: #44484d; --blue: #6fb7ee; --people: #8f959c; --orange: #f0a95a; --good: #7fd494; --bad: #ff9b9b; } }
-html[data-theme=light] .frhsic-audit { --ink: #1a1a1a; --soft: #555; --paper: #fff; --rule: #d4d4d4; --blue: #0060a0;
-  --people: #8a8a8a; --orange: #b35c00; --good: #1a6b2f; --bad: #a11b1b; }
-html[data-theme=dark] .frhsic-audit { --ink: #e8e8e8; --soft: #b4b4b4; --paper: #16181b; --rule: #44484d;
-  --blue: #6fb7ee; --people: #8f959c; --orange: #f0a95a; --good: #7fd494; --bad: #ff9b9b; }
-.frhsic-audit h1 { font-size: 1.6rem; line-height: 1.25; margin: 0 0 .3rem; }
-.frhsic-audit h2 { font-size: 1.25rem; margin: 2rem 0 .5rem; border-top: 1px solid var(--rule); padding-top: 1rem; }
-.frhsic-audit h3 { font-size: 1rem; margin: 1.2rem 0 .3rem; }
-.frhsic-audit p, .frhsic-audit li { margin: .3rem 0; color: var(--ink); }
-.frhsic-audit .soft, .frhsic-audit figcaption { color: var(--soft); font-size: .9rem; }
-.frhsic-audit figure { margin: 1rem 0; }
-.frhsic-audit svg { width: 100%; max-width: 38rem; height: auto; display: block; overflow: visible; }
-.frhsic-audit svg text { font: 13px system-ui, sans-serif; fill: var(--ink); }
-.frhsic-audit .grid { stroke: var(--rule); stroke-width: .7; }
-.frhsic-audit .axis { stroke: var(--ink); }
-.frhsic-audit .center { stroke: var(--soft); stroke-dasharray: 5 4; }
-.frhsic-audit .band { fill: var(--blue); opacity: .22; }
-.frhsic-audit .curve { fill: none; stroke: var(--blue); stroke-width: 2.4; }
-.frhsic-audit .interval { stroke: var(--blue); stroke-width: 2; }
-.frhsic-audit .point { fill: var(--blue); }
-.frhsic-audit .people { fill: var(--people); opacity: .6; }
-.frhsic-audit .group { stroke: var(--orange); stroke-width: 4; } .frhsic-audit .edge { stroke: var(--rule); }
-.frhsic-audit table { border-collapse: collapse; width: 100%; font-size: .9rem; color: var(--ink);
-  background: var(--paper); }
-.frhsic-audit th, .frhsic-audit td { border-bottom: 1px solid var(--rule); padding: .3rem .5rem; text-align: right;
-  color: var(--ink); background: var(--paper); }
-.frhsic-audit th, .frhsic-audit td:not(:first-child) { overflow-wrap: break-word; }
-.frhsic-audit th:first-child, .frhsic-audit td:first-child { text-align: left; }
-.frhsic-audit details { margin: .8rem 0; border: 1px solid var(--rule); border-radius: 4px; padding: .4rem .8rem; }
-.frhsic-audit summary { cursor: pointer; font-weight: 600; }
-.frhsic-audit .below { color: var(--good); } .frhsic-audit .above { color: var(--bad); }
-.frhsic-audit .inconclusive { color: var(--orange); }
-@media (max-width: 30rem) { .frhsic-audit { padding: .7rem; }
-  .frhsic-audit ul { padding-left: 1.2rem; } .frhsic-audit svg text { font-size: 17px; }
-  .frhsic-audit th, .frhsic-audit td { padding: .25rem .2rem; font-size: .8rem; } }
-@media print { .frhsic-audit { --ink: #000; --soft: #333; --paper: #fff; --rule: #bbb; --blue: #0060a0; --people: #777;
-  --orange: #b35c00; max-width: none; font-size: 11pt; }
-  .frhsic-audit figure, .frhsic-audit tr { break-inside: avoid; }
-  .frhsic-audit h2, .frhsic-audit h3, .frhsic-audit summary { break-after: avoid; }
-  .frhsic-audit details::details-content { content-visibility: visible; block-size: auto; } }
-"""
 PAGE_STYLE = """
 html { color-scheme: light dark; } body { margin: 0; background: #fff; }
 @media (prefers-color-scheme: dark) { body { background: #16181b; } }
@@ -129,7 +83,8 @@ def title(audit: Audit) -> str:
 
 def fragment(audit: Audit, verdicts: Sequence[Verdict] = ()) -> str:
     """Return the report as one HTML element with its style, as a notebook shows it."""
-    parts = [f'<style>{STYLE}</style><div class="frhsic-audit">', f"<h1>{clean(title(audit))}</h1>"]
+    style = resources.files("frhsic_core.auditing").joinpath("report.css").read_text(encoding="utf-8")
+    parts = [f'<style>{style}</style><div class="frhsic-audit">', f"<h1>{clean(title(audit))}</h1>"]
     source = f" from {short(audit.source)}" if audit.source else ""
     parts.append(f'<p class="soft">{audit.rows:,} rows{clean(source)}.</p>')
     if verdicts:
@@ -353,59 +308,25 @@ def _json(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _curve_dict(curve: Curve) -> dict[str, Any]:
-    more = {"largest": asdict(largest_gap(curve)), "gap_below_90": gap_below(curve, 0.9), "is_flat": curve.is_flat}
-    return asdict(curve) | more
-
-
 def as_dict(audit: Audit, verdicts: Sequence[Verdict] = ()) -> dict[str, Any]:
     """Return an audit as JSON values; ``format`` is raised when a name changes its meaning."""
-    entries = []
-    for attribute in audit.attributes:
-        entry = {item.name: getattr(attribute, item.name) for item in fields(attribute)}
+    value = asdict(audit)
+    for entry, attribute in zip(value["attributes"], audit.attributes, strict=True):
         entry["sentences"] = attribute_sentences(audit, attribute)
         entry["measures"] = {
             name: found._asdict() for name in MEASURES if (found := attribute.measure(name)) is not None
         }
-        entry["curve"] = _curve_dict(attribute.curve)
-        entry["bound"] = attribute.bound and asdict(attribute.bound)
-        entry["test"] = asdict(attribute.test)
-        entry["label_test"] = attribute.label_test and asdict(attribute.label_test)
-        entry["effects"] = {name: asdict(effect) for name, effect in attribute.effects.items()}
-        entry["groups"] = [asdict(groups) for groups in attribute.groups]
-        entry["labels"] = {name: _curve_dict(curve) for name, curve in attribute.labels.items()}
-        given = attribute.given
-        entry["given"] = given and {
-            "controls": given.controls,
-            "curve": _curve_dict(given.curve),
-            "test": asdict(given.test),
-        }
-        entries.append(entry)
-    value = {
-        "format": FORMAT,
-        "frhsic_core": _version(),
-        "title": title(audit),
-        "sentences": audit.sentences,
-        "verdicts": [asdict(verdict) | {"outcome": verdict.outcome} for verdict in verdicts],
-        "attributes": entries,
-        "joint": audit.joint and asdict(audit.joint),
-        "missing": [asdict(entry) for entry in audit.missing],
-    }
-    for name in (
-        "rows",
-        "scores",
-        "label",
-        "weight",
-        "controls",
-        "task",
-        "alpha",
-        "random_state",
-        "notes",
-        "source",
-        "unit",
-    ):
-        value[name] = getattr(audit, name)
-    return _json(value)
+        curves = [(entry["curve"], attribute.curve)]
+        curves += [(entry["labels"][name], curve) for name, curve in attribute.labels.items()]
+        if attribute.given is not None:
+            curves.append((entry["given"]["curve"], attribute.given.curve))
+        for numbers, curve in curves:
+            numbers["largest"] = asdict(largest_gap(curve))
+            numbers["gap_below_90"] = gap_below(curve, 0.9)
+            numbers["is_flat"] = curve.is_flat
+    first = {"format": FORMAT, "frhsic_core": _version(), "title": title(audit), "sentences": audit.sentences}
+    outcomes = [asdict(verdict) | {"outcome": verdict.outcome} for verdict in verdicts]
+    return _json(first | {"verdicts": outcomes} | value)
 
 
 def _write(content: bytes, file: Any) -> None:
@@ -599,8 +520,8 @@ def _levels_svg(attribute: AttributeAudit, curve: Curve, *, label: str, title: s
     return _svg(parts, title, extra)
 
 
-def draw(attribute: AttributeAudit, ax: Any = None, *, groups: int | None = None) -> Any:
-    """Draw the curve of one attribute on matplotlib axes; ``groups`` adds the means of 2, 4 or 10 groups."""
+def draw(attribute: AttributeAudit, ax: Any = None) -> Any:
+    """Draw the curve of one attribute on matplotlib axes."""
     if ax is None:
         import matplotlib.pyplot as plt
 
@@ -608,10 +529,6 @@ def draw(attribute: AttributeAudit, ax: Any = None, *, groups: int | None = None
     curve = attribute.curve
     inside = curve.inside
     s = curve.s[inside]
-    if groups is not None:
-        found = next(entry for entry in attribute.groups if entry.groups == groups)
-        bars = {"color": "#e69f00", "alpha": 0.35, "edgecolor": "#e69f00", "label": f"means of {groups} groups"}
-        ax.bar(found.first, found.means, width=found.last - found.first, align="edge", **bars)
     if curve.smooth and not attribute.categories:
         ax.fill_between(s, curve.low[inside], curve.high[inside], color="#0072b2", alpha=0.25, linewidth=0)
         ax.plot(s, curve.mean[inside], color="#0072b2", linewidth=2, label="curve with its band")

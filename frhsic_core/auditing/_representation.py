@@ -14,7 +14,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from frhsic_core.arrays import ArrayLike, as_pair, as_tensor, binary_scale, like_input, require_same_rows
+from frhsic_core.arrays import (
+    ArrayLike,
+    RandomState,
+    as_pair,
+    as_seed,
+    as_tensor,
+    binary_scale,
+    require_same_rows,
+    same_kind,
+)
 from frhsic_core.conditional import gdp
 from frhsic_core.joint.contraction import center, inverse_root, own_product, smallest_own
 from frhsic_core.joint.distance import distance_correlation
@@ -92,6 +101,7 @@ class RepresentationAudit:
         return "\n".join(lines)
 
 
+@same_kind
 @torch.no_grad()
 def audit_representation(
     z: ArrayLike,
@@ -103,7 +113,7 @@ def audit_representation(
     folds: int = 5,
     max_rows: int = 2000,
     chunk_size: int = 8,
-    random_state: int = 0,
+    random_state: RandomState = 0,
 ) -> RepresentationAudit:
     """Measure how strongly Z depends on S, with kernel statistics, probes and the predictions.
 
@@ -129,8 +139,8 @@ def audit_representation(
         Number of evenly spaced rows for the statistics that need a Gram matrix.
     chunk_size : int
         Number of models that are computed at a time.
-    random_state : int
-        Seed of the random features and the folds, the same for every model.
+    random_state : int, numpy.random.Generator or torch.Generator
+        Source of the random features and the folds, the same for every model.
 
     Returns
     -------
@@ -148,7 +158,7 @@ def audit_representation(
     """
     for other, name in ((z, "z"), (s, "s")):
         require_same_rows(other, predictions, names=(name, "predictions"))
-    given = (z, s, predictions)
+    seed = as_seed(random_state)
     names = _attribute_names(s)
     z, s = as_pair(z, s, min_rows=2 * folds)
     names = names or tuple(map(str, range(s.shape[-1])))
@@ -179,22 +189,22 @@ def audit_representation(
         sb = s[block]
         values = _kernel_statistics(zb[:, keep], sb[:, keep], tuple(bandwidths))
         values += [distance_correlation(zb[:, keep], sb[:, keep], squared=True, estimator="unbiased")]
-        for view in (linear_features(zb), random_features(zb, features=features, random_state=random_state)):
-            values += [probe_r2(view, sb, folds=folds, random_state=random_state, each=True)]
+        for view in (linear_features(zb), random_features(zb, features=features, random_state=seed)):
+            values += [probe_r2(view, sb, folds=folds, random_state=seed, each=True)]
         parts.append([value.double().cpu() for value in values])
     joined = [torch.cat(column).reshape((*batch, *column[0].shape[1:])) for column in zip(*parts, strict=True)]
     each = dict(zip(("linear_r2", "nonlinear_r2"), joined[3:], strict=True))
     if f is not None:
         each["gdp"] = torch.stack([gdp(f, own[..., a]) for a in range(own.shape[-1])], dim=-1).double().cpu()
-    largest = {name: like_input(value.amax(-1), *given) for name, value in each.items()}
+    largest = {name: value.amax(-1) for name, value in each.items()}
     return RepresentationAudit(
-        normalized_hsic=like_input(joined[0], *given),
-        floor=like_input(joined[1], *given),
-        distance_correlation=like_input(joined[2], *given),
+        normalized_hsic=joined[0],
+        floor=joined[1],
+        distance_correlation=joined[2],
         linear_r2=largest["linear_r2"],
         nonlinear_r2=largest["nonlinear_r2"],
         gdp=largest.get("gdp"),
-        each={name: like_input(value, *given) for name, value in each.items()},
+        each=each,
         attributes=names,
         bandwidths=tuple(float(b) for b in bandwidths),
         rows=len(keep),

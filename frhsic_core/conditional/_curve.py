@@ -227,7 +227,7 @@ class Smoother:
         center: float | None = None,
         alpha: float = 0.05,
         draws: int = DRAWS,
-        random_state: int | np.random.Generator = 0,
+        random_state: int = 0,
     ) -> Curve:
         """Estimate E[f | S = s], its simultaneous band, and GDP with an interval.
 
@@ -241,8 +241,8 @@ class Smoother:
             One minus the coverage of the bands and of the interval.
         draws : int
             Draws of the error process.
-        random_state : int or Generator
-            Source of the draws.
+        random_state : int
+            Seed of the draws.
         """
         unit = float(np.abs(f).max()) or 1.0
         means, spread = self._means(f / unit)  # squares of predictions can leave the range

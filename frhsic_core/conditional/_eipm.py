@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.utils.checkpoint import checkpoint
 
-from frhsic_core.arrays import ArrayLike, RandomState, as_generator, as_pair, like_input, require_value
+from frhsic_core.arrays import ArrayLike, RandomState, as_generator, as_pair, require_value, same_kind
 from frhsic_core.conditional._smoothing import (
     Bandwidth,
     leave_one_out_at,
@@ -166,6 +166,7 @@ def _anchor_rows(
     return order.gather(-1, position) if q is not None else order[position]
 
 
+@same_kind
 def eipm(
     z: ArrayLike,
     s: ArrayLike,
@@ -233,7 +234,6 @@ def eipm(
     """
     if power not in (1, 2):
         raise ValueError(f"power is {power!r}: pass 1 to average the MMD, or 2 to average its square.")
-    given = (z, s)
     z, s = as_pair(z, s, min_rows=2, check_finite=check_finite)
     q = row_weights(z, mask, sample_weight, check_finite=check_finite)
     rows = _anchor_rows(anchors, z.shape[-2], q, as_generator(random_state), z.device)
@@ -247,7 +247,7 @@ def eipm(
         require_value(squared, "eipm")
     value = squared if power == 2 else squared * torch.rsqrt(squared + epsilon)
     if q is None:
-        return like_input(value.mean(-1), *given)
+        return value.mean(-1)
     share = q if rows is None else take_rows(q.unsqueeze(-1), rows).squeeze(-1)
     total = share.sum(-1)
-    return like_input((share * value).sum(-1) / torch.where(total > 0, total, 1.0), *given)
+    return (share * value).sum(-1) / torch.where(total > 0, total, 1.0)

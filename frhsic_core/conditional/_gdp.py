@@ -12,10 +12,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from frhsic_core.arrays import ArrayLike, as_pair, as_tensor, like_input, require_same_rows
+from frhsic_core.arrays import ArrayLike, RandomState, as_pair, as_seed, as_tensor, require_same_rows, same_kind
 from frhsic_core.choices import one_of
 from frhsic_core.conditional._curve import Curve, Smoother
-from frhsic_core.conditional._smoothing import log_kernel, resolve_bandwidth, row_weights, weigh_logits
+from frhsic_core.conditional._smoothing import log_kernel, row_weights, weigh_logits
 
 AUTHORS_BANDWIDTH = 0.1
 AUTHORS_GRID = 50
@@ -53,13 +53,12 @@ def attribute_range(s: Tensor, q: Tensor | None) -> tuple[Tensor, Tensor]:
     return torch.where(low <= high, low, 0.0), torch.where(low <= high, high, 0.0)
 
 
+@same_kind
 def gdp(
     y_pred: ArrayLike,
     s: ArrayLike,
     *,
     estimator: str = "curve",
-    bandwidth: float | None = None,
-    grid: int | None = None,
     mask: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     check_finite: bool = True,
@@ -73,7 +72,7 @@ def gdp(
     ``"authors"`` is the number that the tables of the paper report: Nadaraya–Watson weights with bandwidth 0.1,
     averaged evenly over 50 points from the smallest to the largest S, with S scaled to [0, 1] and f on the scale of
     logits. The sum of the weights has 1e-10 added to it, which pulls the conditional mean to zero where no observation
-    is near. As a penalty during training the same code has ``grid=30, bandwidth=0.2``. O(n·grid) time.
+    is near. O(n) time.
 
     GDP depends on the scale of f: logits and probabilities give different numbers. For binary S it is
     ``2p(1 − p)·|E[f | S = 1] − E[f | S = 0]|`` with p = P(S = 1), at most half of the demographic-parity gap.
@@ -88,8 +87,6 @@ def gdp(
         One attribute, ``(..., n)`` or ``(..., n, 1)``.
     estimator : {"curve", "authors"}
         See above.
-    bandwidth, grid : float and int, optional
-        Of the authors' estimator alone.
     mask : array_like, optional
         Rows to use, ``(..., n)``; for equal opportunity the rows with y = 1.
     sample_weight : array_like, optional
@@ -117,16 +114,7 @@ def gdp(
     y, points = as_predictions(y_pred, s, check_finite)
     _single_attribute(points, "gdp")
     q = row_weights(points, mask, sample_weight, check_finite=check_finite)
-    if estimator == "authors":
-        if grid is not None and grid < 2:
-            raise ValueError(f"grid is {grid}: pass at least 2 points.")
-        width = resolve_bandwidth(AUTHORS_BANDWIDTH if bandwidth is None else bandwidth, points, q)
-        value = _authors(y, points, q, width, AUTHORS_GRID if grid is None else grid)
-    elif bandwidth is not None or grid is not None:
-        raise ValueError("bandwidth and grid belong to estimator='authors': the curve chooses its own bandwidth.")
-    else:
-        value = _from_curves(y, points.squeeze(-1), q)
-    return like_input(value, y_pred, s)
+    return _authors(y, points, q) if estimator == "authors" else _from_curves(y, points.squeeze(-1), q)
 
 
 def _from_curves(y: Tensor, s: Tensor, q: Tensor | None) -> Tensor:
@@ -161,11 +149,11 @@ def _numpy(x: Tensor) -> np.ndarray:
     return x.detach().double().cpu().numpy()
 
 
-def _authors(y: Tensor, s: Tensor, q: Tensor | None, bandwidth: float | Tensor, grid: int) -> Tensor:
+def _authors(y: Tensor, s: Tensor, q: Tensor | None) -> Tensor:
     low, high = attribute_range(s, q)
-    steps = torch.linspace(0.0, 1.0, grid, dtype=s.dtype, device=s.device)
+    steps = torch.linspace(0.0, 1.0, AUTHORS_GRID, dtype=s.dtype, device=s.device)
     at = (low + (high - low) * steps).unsqueeze(-1)
-    logits = weigh_logits(log_kernel(at, s, bandwidth), q)
+    logits = weigh_logits(log_kernel(at, s, AUTHORS_BANDWIDTH), q)
     conditional = (torch.softmax(logits, dim=-1) @ y.unsqueeze(-1)).squeeze(-1)
     total = torch.logsumexp(logits, dim=-1).exp()
     if q is not None:
@@ -181,7 +169,7 @@ def gdp_curve(
     *,
     sample_weight: ArrayLike | None = None,
     alpha: float = 0.05,
-    random_state: int | np.random.Generator = 0,
+    random_state: RandomState = 0,
 ) -> Curve:
     """Estimate the curve E[f | S = s] with a band for the whole curve, and GDP with an interval.
 
@@ -195,7 +183,7 @@ def gdp_curve(
         ``(n,)``: weights of the rows, such as exposure or survey weights.
     alpha : float
         One minus the coverage of the band and of the interval.
-    random_state : int or numpy.random.Generator
+    random_state : int, numpy.random.Generator or torch.Generator
         Source of the draws of the error process.
 
     Returns
@@ -220,4 +208,4 @@ def gdp_curve(
     q = row_weights(points, None, sample_weight)
     kept = slice(None) if q is None else np.flatnonzero(_numpy(q) > 0)
     smoother = Smoother(_numpy(points.squeeze(-1))[kept], weight=None if q is None else _numpy(q)[kept])
-    return smoother.curve(_numpy(y)[kept], alpha=alpha, random_state=random_state)
+    return smoother.curve(_numpy(y)[kept], alpha=alpha, random_state=as_seed(random_state))

@@ -13,7 +13,6 @@ STEPS = {
     "eipm, all rows, rule": lambda z, s, r, m: eipm(z, s, kernel_z=Gaussian(1.0), power=2, **m),
     "eipm, spaced anchors": lambda z, s, r, m: eipm(z, s, kernel_z=Gaussian(1.0), bandwidth=(0.5,), anchors=9, **m),
     "gdp": lambda z, s, r, m: gdp(z.sum(-1), s, estimator="authors", **m),
-    "gdp as a penalty": lambda z, s, r, m: gdp(z.sum(-1), s, estimator="authors", grid=30, bandwidth=0.2, **m),
 }
 
 

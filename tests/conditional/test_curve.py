@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from frhsic_core import gdp_curve
+from frhsic_core import gdp, gdp_curve
 from frhsic_core.conditional._curve import BINS, Smoother, local_polynomial
 from frhsic_core.paper.experiments import levels_and_coverage as study
+from frhsic_core.paper.smoothed_gdp import smoothed_gdp
 
 
 def test_a_smoother_is_a_weighted_least_squares_fit() -> None:
@@ -98,3 +99,18 @@ def test_the_true_gdp_of_the_study() -> None:
         s = study.attribute(law, 400_000, generator)
         mean = study.conditional_mean(law, "slope", s)
         assert np.abs(mean - mean.mean()).mean() == pytest.approx(study.true_gdp(law, "slope"), rel=0.01)
+
+
+@pytest.mark.parametrize("shape", ["slope", "wave"])
+def test_the_curve_has_less_error_than_the_other_estimators(shape: str) -> None:
+    """On laws with exact answers: kernel smoothing at Silverman's bandwidth, and the authors' grid."""
+    errors: dict[str, list[float]] = {"curve": [], "smoothed": [], "authors": []}
+    for law in ("ages", "Cauchy", "log-normal"):
+        truth = study.true_gdp(law, shape)
+        for draw in range(8):
+            f, s = study.scores({"law": law, "shape": shape, "score": "probability", "n": 1000}, draw)
+            errors["curve"].append(gdp(f, s) - truth)
+            errors["smoothed"].append(smoothed_gdp(f, s).item() - truth)
+            errors["authors"].append(gdp(f, (s - s.min()) / np.ptp(s), estimator="authors") - truth)
+    size = {name: float(np.sqrt(np.mean(np.square(values)))) for name, values in errors.items()}
+    assert size["curve"] < 0.7 * min(size["smoothed"], size["authors"])
