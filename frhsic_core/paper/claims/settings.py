@@ -22,9 +22,9 @@ from frhsic_core.paper.runs.stored import book_folder, stored_provenance
 
 
 @cache
-def provenance() -> dict[str, Any]:
-    """Return where the stored rows of the main sweep come from."""
-    return stored_provenance("main")
+def provenance(experiment: str = "main") -> dict[str, Any]:
+    """Return where the stored rows of a sweep come from."""
+    return stored_provenance(experiment)
 
 
 def _collapsed(values: list[Any]) -> Any:
@@ -34,17 +34,20 @@ def _collapsed(values: list[Any]) -> Any:
 
 
 @query(kind=IMPLEMENTED)
-def recipe(names: list[str], percent: bool = False) -> Answer:
-    """Return settings of the training, over every recipe of the stored sweep."""
+def recipe(names: list[str], percent: bool = False, experiment: str = "main", entry: int | None = None) -> Answer:
+    """Return settings of the training, over every recipe of a stored sweep; ``entry`` is one of a tuple."""
     values = {}
     for protocol in PROTOCOLS:
-        recipes = [r for r in provenance()["recipes"].values() if r["task"]["protocol"] == protocol]
+        recipes = [r for r in provenance(experiment)["recipes"].values() if r["task"]["protocol"] == protocol]
+        if not recipes:
+            continue
         found = [
             _collapsed([tuple(r[name]) if isinstance(r[name], list) else r[name] for r in recipes]) for name in names
         ]
         value = found[0] if len(found) == 1 else tuple(found)
-        values[protocol] = tuple(round(100 * part, 9) for part in value) if percent else value
-    return Answer(values)
+        value = tuple(round(100 * part, 9) for part in value) if percent else value
+        values[protocol] = value if entry is None else value[entry]
+    return Answer(values if len(values) > 1 else {"any": next(iter(values.values()))})
 
 
 def _value_of(text: str) -> Any:
@@ -112,37 +115,17 @@ def anchor_share() -> Answer:
 
 
 @query(kind=IMPLEMENTED)
-def run_fact(experiment: str, what: str) -> Answer:
-    """Return the λ grid, the splits or the datasets of the stored runs of an experiment, from their provenance."""
-    side = stored_provenance(experiment)
-    recipes = side["recipes"]
-    values: dict[str, Any] = {}
-    for protocol in PROTOCOLS:
-        mine = [r for r in recipes.values() if r["task"]["protocol"] == protocol]
-        stacks = [s for s in side["stacks"] if recipes[s["recipe"]]["task"]["protocol"] == protocol]
-        swept = [s for s in stacks if recipes[s["recipe"]]["method"] != "unfair"]
-        if not swept:
-            continue
-        splits = tuple(sorted({split for stack in stacks for split in stack["splits"]}))
-        values[protocol] = {
-            "lams": tuple(sorted({lam for stack in swept for lam in stack["lams"]})),
-            "splits": len(splits),
-            "seeds": splits,
-            "base_seed": splits[0],
-            "datasets": len({r["task"]["dataset"] for r in mine}),
-            "validation_percent": _collapsed([round(100 * r["fractions"][1], 9) for r in mine]),
-        }[what]
-    more = {"splits": "more repeats than printed, with the printed ones among them", "seeds": "the printed ones first"}
-    if len(values) == 1:
-        values = {"any": next(iter(values.values()))}
-    return Answer(values, note=more.get(what, ""))
+def row_setting(experiment: str, formula: str, rows: str = "", note: str = "") -> Answer:
+    """Return a formula over the stored rows of an experiment, such as ``n.max()``; ``rows`` selects some of them.
 
-
-@query(kind=IMPLEMENTED)
-def row_setting(experiment: str, rows: str, formula: str) -> Answer:
-    """Return a formula over the stored rows of a study, such as ``n.max()``; ``rows`` selects some of them."""
+    Where the rows are of two protocols, each of them has its value.
+    """
     stored = rows_of(experiment)
-    return Answer({"any": computed(stored.query(rows) if rows else stored, formula)})
+    stored = stored.query(rows) if rows else stored
+    parts = {name: stored[stored["protocol"] == name] for name in PROTOCOLS} if "protocol" in stored else {}
+    if any(part.empty for part in parts.values()) or not parts:
+        parts = {"any": stored}
+    return Answer({name: computed(part, formula) for name, part in parts.items()}, note=note)
 
 
 @query(kind=IMPLEMENTED)

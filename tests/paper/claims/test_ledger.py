@@ -238,9 +238,10 @@ def test_settings_are_not_read_from_plans() -> None:
     rows = rows_of("main")
     for protocol in ("text", "reference"):
         part = rows[(rows["protocol"] == protocol) & (rows["method"] == "frhsic")]
-        assert QUERIES["run_fact"](experiment="main", what="splits").values[protocol] == part["split"].nunique()
-        lams = QUERIES["run_fact"](experiment="main", what="lams").values[protocol]
-        assert lams == pytest.approx(sorted(part["lam"].unique()))
+        splits = QUERIES["row_setting"](experiment="main", formula="split.nunique()").values[protocol]
+        assert splits == part["split"].nunique()
+        lams = QUERIES["row_setting"](experiment="main", rows="method == 'frhsic'", formula="lam.unique()")
+        assert lams.values[protocol] == pytest.approx(sorted(part["lam"].unique()))
 
 
 def test_settings_are_those_of_the_main_sweep() -> None:
