@@ -35,8 +35,7 @@ def command() -> typer.Typer:
     """Return the command with all subcommands."""
     app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_show_locals=False)
     app.callback(epilog=f"Example: frhsic status\n\n{EXIT_STATUS}")(_options)
-    app.add_typer(importlib.import_module("frhsic_core.cli.practice").app, name="data")
-    for module in ("audit", "paper"):
+    for module in ("practice", "paper"):
         importlib.import_module(f"frhsic_core.cli.{module}").register(app)
     return app
 

@@ -1,7 +1,10 @@
-"""Define the commands of practice: ``frhsic data list``, ``fetch``, ``verify`` and ``card``."""
+"""Define the commands of practice: ``frhsic audit``, and ``frhsic data list``, ``fetch``, ``verify`` and ``card``."""
 
 from __future__ import annotations
 
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -17,7 +20,7 @@ from frhsic_core.paper.datasets import VARIANTS, load_variant, recipe_of, source
 from frhsic_core.paper.summaries import summarize
 from frhsic_core.registry import DATASETS
 
-app = typer.Typer(
+data = typer.Typer(
     no_args_is_help=True,
     help="List, download and verify the datasets.",
     epilog="Example: frhsic data list",
@@ -47,7 +50,7 @@ def _paths(name: str, variant: str, folders: Folders) -> list[tuple[RawFile, Pat
     return [(file, path) for file, path in found if path.exists()]
 
 
-@app.command("list", epilog="Example: frhsic data list")
+@data.command("list", epilog="Example: frhsic data list")
 def list_datasets() -> None:
     """List all datasets with their size, task, sensitive attribute, source and local status."""
     folders = Folders.from_environment()
@@ -81,7 +84,7 @@ def list_datasets() -> None:
     print_table(headings, rows, fold=fold, drop=("source", "task", "n", "d", "S"))
 
 
-@app.command(epilog="Example: frhsic data fetch compas crime")
+@data.command(epilog="Example: frhsic data fetch compas crime")
 def fetch(names: Names = None) -> None:
     """Download the named datasets to the cache and verify them.
 
@@ -102,7 +105,7 @@ def fetch(names: Names = None) -> None:
         raise typer.Exit(1)
 
 
-@app.command(epilog="Example: frhsic data verify adult")
+@data.command(epilog="Example: frhsic data verify adult")
 def verify(names: Names = None) -> None:
     """Check the local files: checksum, columns and number of rows. Nothing is downloaded.
 
@@ -143,7 +146,7 @@ def _problem(file: RawFile, path: Path) -> str:
     return ""
 
 
-@app.command(epilog="Example: frhsic data card adult --variant reference")
+@data.command(epilog="Example: frhsic data card adult --variant reference")
 def card(
     name: Annotated[str, typer.Argument(help="Name of a dataset; see frhsic data list.")],
     variant: Annotated[
@@ -187,3 +190,118 @@ def _origin(data: Dataset) -> str:
     record = data.provenance.files[0]
     known = "as expected" if record.hash_known_in_advance else "recorded at first use"
     return f"{record.name} from {record.origin}, sha256 {record.sha256[:12]}… {known}"
+
+
+# The audit ------------------------------------------------------------------------------------------------------------
+
+
+def audit(
+    predictions: Annotated[Path, typer.Argument(help="CSV or parquet file with one row for each person.")],
+    score: Annotated[
+        list[str] | None, typer.Option(help="Column of the predictions. Repeat it for an embedding.")
+    ] = None,
+    sensitive: Annotated[
+        list[str] | None, typer.Option(help="Column of a sensitive attribute. Can be repeated.")
+    ] = None,
+    label: Annotated[str | None, typer.Option(help="Column of the true labels.")] = None,
+    control: Annotated[
+        list[str] | None, typer.Option(help="Column of a legitimate factor to adjust for. Can be repeated.")
+    ] = None,
+    weight: Annotated[str | None, typer.Option(help="Column of the weights of the rows.")] = None,
+    positive_class: Annotated[
+        str | None, typer.Option(help="The label (or hard prediction) that counts as 1, if it is a word.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="The report. JSON and Markdown are written beside it.")] = Path(
+        "audit.html"
+    ),
+    json: Annotated[Path | None, typer.Option(help="Write the JSON to this file instead.")] = None,
+    fail_above: Annotated[
+        list[str] | None,
+        typer.Option(help="Threshold for a gate, such as gdp=0.05 or gdp\\[age]=0.05. Can be repeated."),
+    ] = None,
+    unit: Annotated[str, typer.Option(help="What a row is, for the sentences.")] = "people",
+    max_rows: Annotated[int, typer.Option(min=100, help="Audit a random sample of a larger file.")] = 5_000_000,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 0,
+) -> None:
+    """Measure how much predictions depend on age, income or another attribute, and write a report.
+
+    The attribute is not cut into groups. The report says in sentences how the predictions change along the attribute,
+    for whom the gap is largest, and whether it is more than chance.
+
+    Exit status: 0 done, and no number is above its threshold; 1 a number is above its threshold with its whole
+    interval; 2 the command is wrong, or a file cannot be read or written; 3 an interval contains its threshold, so the
+    data cannot decide.
+    """
+    score = list(dict.fromkeys(score or []))
+    sensitive = list(dict.fromkeys(sensitive or []))
+    control = control or []
+    with _as_sentences(out):
+        from frhsic_core.auditing._input import read_columns, read_table
+
+        for name in sensitive:
+            if name in score or name in control:
+                other = "--score" if name in score else "--control"
+                raise ValueError(f"{name!r} is named by --sensitive and by {other}: name two different columns.")
+        with waiting(f"Reading {predictions.name} ..."):
+            roles = [*score, *sensitive, *([label] if label else []), *control, *([weight] if weight else [])]
+            # Without the two that are needed the reader answers with the names of the columns.
+            table = read_table(predictions, roles if score and sensitive else [], max_rows=max_rows, random_state=seed)
+        import torch
+
+        from frhsic_core.auditing._predictions import audit_columns
+        from frhsic_core.auditing._report import save
+        from frhsic_core.auditing._results import decide, exit_status, parse_threshold
+
+        torch.set_num_threads(1)  # the matrices are small: on several threads the same audit takes longer
+        thresholds = [parse_threshold(text) for text in fail_above or []]
+        data = table.data
+        columns = read_columns(
+            data[score],
+            data[sensitive],
+            data[label] if label else None,
+            data[control] if control else None,
+            data[weight] if weight else None,
+            positive_class,
+        )
+        notes: tuple[str, ...] = ()
+        if table.sampled:
+            notes = (f"The file has {table.rows:,} rows; a random sample of {len(data):,} was audited (seed {seed}).",)
+        with waiting(f"Auditing {len(data):,} rows ..."):
+            result = audit_columns(columns, unit=unit, random_state=seed, notes=notes, source=predictions.name)
+            verdicts = decide(result, thresholds)
+        written = save(result, out, verdicts=verdicts, json_path=json)
+        for sentence in [*result.sentences, *map(str, verdicts)]:
+            echo(f"- {sentence}")
+        echo(f"Report: {', '.join(map(str, reversed(written)))}")
+        raise typer.Exit(exit_status(verdicts))
+
+
+@contextmanager
+def _as_sentences(out: Path) -> Iterator[None]:
+    """Turn every error into a sentence and exit status 2, since 1 and 3 have a meaning for the caller."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise typer.Exit(130) from None
+    except typer.Exit:
+        raise
+    except MemoryError:
+        raise fail("The rows do not fit into memory: pass a smaller --max-rows.") from None
+    except KeyError as error:
+        raise fail(error.args[0] if error.args else "unknown name") from None
+    except OSError as error:  # reading has errors of its own
+        raise fail(
+            f"{error.filename or out} could not be written ({error.strerror or error}): free some space, or choose "
+            "another folder with --out. No file was changed."
+        ) from None
+    except (ValueError, TypeError) as error:
+        raise fail(error) from None
+    except Exception as error:
+        traceback.print_exc()
+        raise fail(f"The audit stopped on an unexpected error ({type(error).__name__}). Please report it.") from None
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to ``app``."""
+    app.add_typer(data, name="data")
+    app.command("audit", epilog="Example: frhsic audit predictions.csv --score p --sensitive age")(audit)

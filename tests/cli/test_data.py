@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from frhsic_core.cli.practice import app
+from frhsic_core.cli.practice import data as app
 from frhsic_core.data import available_datasets
 from frhsic_core.data.loading import CARDS, REAL
 from frhsic_core.paper.datasets import VARIANTS, sources_of, variants_of

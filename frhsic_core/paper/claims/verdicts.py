@@ -36,6 +36,7 @@ from frhsic_core.paper.claims.answers import (
 )
 from frhsic_core.paper.claims.relevance import RELEVANT
 from frhsic_core.paper.claims.rules import APPROXIMATE, CORRECTED, HALF_DECADE, RULES, Decision, half_unit, parsed
+from frhsic_core.paper.experiments.presets import GRIDS
 from frhsic_core.paper.runs.provenance import code_version
 from frhsic_core.paper.runs.stored import book_folder
 
@@ -257,10 +258,9 @@ def ledger(*, verdict: str | None = None, kind: str | None = None, grid: str = F
         The λ of our sweeps, for every method and both protocols: the nine that the authors' sweep has for all methods,
         or the five that the text names.
     """
-    if verdict is not None and verdict not in VERDICTS:
-        raise ValueError(f"verdict is {verdict!r}: choose one of {', '.join(VERDICTS)}.")
-    if kind is not None and kind not in KINDS:
-        raise ValueError(f"kind is {kind!r}: choose one of {', '.join(KINDS)}.")
+    for name, given, known in (("verdict", verdict, VERDICTS), ("kind", kind, KINDS), ("grid", grid, GRIDS)):
+        if given is not None and given not in known:
+            raise ValueError(f"{name} is {given!r}: choose one of {', '.join(known)}.")
     table = _judged(grid).copy()
     for column, wanted in (("verdict", verdict), ("kind", kind)):
         table = table if wanted is None else table[table[column] == wanted].reset_index(drop=True)
