@@ -113,7 +113,7 @@ def median_bandwidth(
         raise ValueError(f"max_points is {max_points}: at least 2 rows are needed for one distance.")
     if method == "batch":
         assert isinstance(x, Tensor)
-        return _batch_median(x.detach(), max_points)
+        return batch_median(x.detach(), max_points)
     x = as_sample(as_tensor(x, name="x").detach(), name="x", check_finite=check_finite)
     if max_points is not None and x.shape[-2] > max_points:
         generator = as_generator(random_state)
@@ -195,7 +195,8 @@ def median_of_exponents(exponents: Tensor, *, max_points: int | None) -> Tensor:
     return _median_of_pairs((-2.0 * between).clamp_min_(0.0), own=False, squared=True)
 
 
-def _batch_median(x: Tensor, max_points: int | None) -> Tensor:
+def batch_median(x: Tensor, max_points: int | None) -> Tensor:
+    """Return ``median_bandwidth(x, method="batch")`` of a mini-batch ``(..., n, d)``; nothing is checked."""
     if max_points is None:
         return _median_of_pairs(squared_distances(x), own=True, squared=True)
     half = min(max_points, x.shape[-2]) // 2

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from frhsic_core.joint.fused import can_fuse_batch, fused_batch_median
-from frhsic_core.kernels import median_bandwidth, median_of_exponents
+from frhsic_core.kernels import batch_median, median_of_exponents
 
 ESCAPE = 3.0  # the ratio may lie in [1/ESCAPE, ESCAPE]
 
@@ -48,7 +48,7 @@ class BandwidthPolicy:
             return median_of_exponents(exponents, max_points=self.max_points)
         if self.max_points is not None and self.max_points <= 128 and z.shape[-2] > 1 and can_fuse_batch(z):
             return fused_batch_median(z, max_points=self.max_points)
-        return median_bandwidth(z, max_points=self.max_points, method="batch")
+        return batch_median(z.detach(), self.max_points)
 
 
 @dataclass(frozen=True)

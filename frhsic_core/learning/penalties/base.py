@@ -16,7 +16,7 @@ from frhsic_core.joint.contraction import (
     whiten,
     whitened_frame,
 )
-from frhsic_core.kernels import median_bandwidth
+from frhsic_core.kernels import batch_median
 from frhsic_core.learning.bandwidth import BandwidthPolicy, resolve_policy
 from frhsic_core.learning.data import Batch, TrainingData
 
@@ -262,5 +262,5 @@ class KernelPenalty(Penalty):
 
     @torch.no_grad()
     def ratio(self, z: Tensor, weights: Tensor | None = None, *, sigma: Tensor | None = None) -> Tensor | None:
-        median = median_bandwidth(self.scaled(z, weights), max_points=None, method="batch")
+        median = batch_median(self.scaled(z, weights), None)
         return median / (self.sigma_z if sigma is None else sigma).clamp_min(1e-30)
