@@ -135,49 +135,6 @@ METHODS: dict[str, Method] = {
     )
 }
 
-
-@dataclass(frozen=True)
-class ClosedForm:
-    """A rival that is fitted in closed form, without a network that is trained with a penalty.
-
-    Parameters
-    ----------
-    key, label : str
-        What stored rows hold, and the name in figures and tables. No key is that of a trained method.
-    fit : str
-        The function ``(splits, index, strength) -> (z_test, output_test)`` as ``"module:function"``.
-    strengths : tuple of float
-        Grid of its strength, stored in the column ``lam``.
-    needs_s : bool
-        Whether it needs S of the samples that it predicts.
-    regression_only : bool
-        Whether it has no form for a classification.
-    """
-
-    key: str
-    label: str
-    fit: str
-    strengths: tuple[float, ...] = (0.5, 1.0)
-    needs_s: bool = False
-    regression_only: bool = False
-
-
-_B = "frhsic_core.paper.experiments.baselines"
-CLOSED_FORMS: dict[str, ClosedForm] = {
-    row.key: row
-    for row in (
-        ClosedForm("linear", "linear model", f"{_B}:linear_model", (0.0,)),
-        ClosedForm("leace_z", "LEACE on Z", f"{_B}:leace_on_z", (0.0, 0.5, 1.0)),
-        ClosedForm("remover_x", "correlation remover on X", f"{_B}:remover_on_x", needs_s=True),
-        ClosedForm("kernel_null", "kernel null space", f"{_B}:kernel_null_space"),
-        ClosedForm("hsic_eraser", "iterative HSIC eraser", f"{_B}:iterative_eraser"),
-        ClosedForm("hsic_krr", "HSIC kernel ridge", f"{_B}:hsic_kernel_ridge", (1.0, 10.0, 100.0, 1000.0)),
-        ClosedForm(
-            "frrm", "bounded-R² ridge", f"{_B}:bounded_r2", (0.0, 0.05, 0.2), needs_s=True, regression_only=True
-        ),
-    )
-}
-
 #: The method without a penalty. Every comparison is with it, so most lists below leave it out.
 BASELINE = "unfair"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 import tomllib
@@ -79,6 +80,18 @@ def test_imports_point_the_right_way(path: Path) -> None:
             used = name.split(".")[1]
             if (PACKAGE / used).exists() or (PACKAGE / f"{used}.py").exists():
                 assert used == layer or used in MAY_USE[layer], f"{layer} must not import {used} ({path.name})"
+
+
+def named_modules(tree: ast.AST) -> set[str]:
+    """Return the modules of this library that strings name: a string can be imported as well as a name."""
+    strings = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    return {module for text in strings for module in re.findall(r"frhsic_core\.(\w+)", text)}
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_no_string_names_the_paper_or_the_command(path: Path) -> None:
+    if layer_of(path) not in ("paper", "cli"):
+        assert not named_modules(ast.parse(path.read_text(encoding="utf-8"))) & {"paper", "cli"}, path.name
 
 
 def test_every_package_has_a_rule_and_only_the_command_imports_the_paper() -> None:

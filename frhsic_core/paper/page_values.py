@@ -14,10 +14,9 @@ from frhsic_core.laws import GaussianPair
 from frhsic_core.paper.claims import CONTRADICTED, MEASURED, VERDICTS, ledger, swapped
 from frhsic_core.paper.claims.stored import authors_file, recorded, two_grids
 from frhsic_core.paper.claims.verdicts import COMPATIBLE
-from frhsic_core.paper.experiments.eo_and_several.tables import arm_rows, order_share, printed_arms
+from frhsic_core.paper.experiments.equal_opportunity import option_rows, order_share, printed_options
 from frhsic_core.paper.experiments.main import main_family, main_rows, pareto_table
-from frhsic_core.paper.experiments.variants import CHOICE_DATASETS
-from frhsic_core.paper.experiments.variants.recommended import CANDIDATES, RECOMMENDED, comparisons, verdicts
+from frhsic_core.paper.experiments.variants import CANDIDATES, CHOICE_DATASETS, RECOMMENDED, comparisons, verdicts
 from frhsic_core.paper.runs.stored import book_folder, stored_rows
 from frhsic_core.paper.statements.overview import counts, formally_proved
 from frhsic_core.paper.statements.registry import statements
@@ -209,10 +208,10 @@ def author_values() -> dict[str, Any]:
     cleaned = json.loads(book_folder("data_summaries", "adult-text.json").read_text(encoding="utf-8"))
     shares = {}
     for protocol in PROTOCOLS:
-        rows = arm_rows("multi_sensitive", dataset="adult", protocol=protocol)
+        rows = option_rows("multi_sensitive", dataset="adult", protocol=protocol)
         columns = ["gdp_reference_age", "gdp_reference_hours"]
         shares[protocol] = f"{100 * order_share(rows, 'joint', 'sum', lam=50.0, columns=columns)['all']:.0f} %"
-    printed = printed_arms("tab:multi_s")["gdp_age"].xs(("adult", "sum"), level=("dataset", "arm"))
+    printed = printed_options("tab:multi_s")["gdp_age"].xs(("adult", "sum"), level=("dataset", "option"))
     shares |= {f"sum_{lam:g}": f"{printed[lam]:.3f}".removeprefix("0") for lam in (10.0, 50.0)}
     return {
         "grids": {"datasets": listed(names), "pairs": "; ".join(texts)},

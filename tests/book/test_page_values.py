@@ -15,7 +15,7 @@ from frhsic_core.paper import page_values
 from frhsic_core.paper.experiments.cost.tables import speed_up
 from frhsic_core.paper.experiments.main import family, headline
 from frhsic_core.paper.experiments.shared.pareto import Frontiers, named
-from frhsic_core.paper.experiments.variants.recommended import RECOMMENDED, RIVALS, rival_rows
+from frhsic_core.paper.experiments.variants import RECOMMENDED, RIVALS, rival_rows
 from frhsic_core.paper.runs.stored import stored_rows
 from frhsic_core.paper.statements.registry import statements
 from frhsic_core.registry import PAPER_DATASETS

@@ -7,9 +7,10 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from frhsic_core.paper.claims.stored import authors_file
-from frhsic_core.paper.experiments.lambda_selection.tables import acceptance, accepted, optimism, selected, summary_of
+from frhsic_core.paper.experiments.lambda_selection import acceptance, accepted, optimism, selected, summary_of
 from frhsic_core.paper.runs.stored import stored_rows
 
 TESTS = ("released", "gamma", "spectral", "permutation")
@@ -259,3 +260,30 @@ def test_but_for_adult_the_two_parts_name_the_same_lambda_in_about_half_of_the_c
     same = table.groupby("dataset")["same"].mean()
     assert same["adult"] > 0.7
     assert same.drop("adult").max() < 0.6
+
+
+def test_stored_levels_are_those_of_the_chapter() -> None:
+    rows = stored_rows("lambda_levels")
+    assert not rows.empty
+    pooled = rows.groupby(["test", "d"])[["rejected", "draws"]].sum()
+    p = {
+        key: stats.binomtest(int(line["rejected"]), int(line["draws"]), 0.05).pvalue for key, line in pooled.iterrows()
+    }
+    assert all(value > 1e-3 for (test, _), value in p.items() if test != "released")
+    assert p["released", 1] < 1e-6
+    assert p["released", 50] < 1e-6
+    share = pooled["rejected"] / pooled["draws"]
+    assert share["released", 1] > 0.05 > share["released", 50]
+
+
+def test_stored_adult_is_rejected_on_a_thousand_rows_already_while_z_still_holds_s() -> None:
+    rows = stored_rows("lambda_selection")
+    adult = rows[(rows["dataset"] == "adult") & (rows["method"] == "frhsic")]
+    reference, text = (adult[adult["protocol"] == name] for name in ("reference", "text"))
+    assert (adult["validation_rows"] == 1000).all()
+    for test in ("released", "gamma", "spectral", "permutation"):
+        assert not accepted(reference, test=test).any()
+        assert set(text.loc[accepted(text, test=test), "lam"]) == {100.0}
+    last = text[text["lam"] == 500.0]
+    assert last["gdp_reference"].mean() < 0.05
+    assert last["nonlinear_r2"].mean() > 0.2

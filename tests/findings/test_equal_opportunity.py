@@ -5,16 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from frhsic_core.paper.experiments.eo_and_several import GRIDS
-from frhsic_core.paper.experiments.eo_and_several import GRIDS as MULTI
-from frhsic_core.paper.experiments.eo_and_several.tables import (
-    arm_rows,
-    compare_arms,
-    compare_matched,
+from frhsic_core.paper.claims.stored import authors_file
+from frhsic_core.paper.experiments.equal_opportunity import (
+    GRIDS,
+    compare_options,
     fall_shares,
+    option_rows,
     order_share,
-    printed_arms,
-    restart_spread,
+    printed_options,
     values_at,
 )
 
@@ -58,29 +56,21 @@ def test_only_the_sum_does_not_see_the_interaction(printed) -> None:
 
 @pytest.fixture(scope="module")
 def rows():
-    return {(n, p): arm_rows("equal_opportunity", dataset=n, protocol=p) for n in DATA for p in ("reference", "text")}
+    return {
+        (n, p): option_rows("equal_opportunity", dataset=n, protocol=p) for n in DATA for p in ("reference", "text")
+    }
 
 
 @pytest.fixture(scope="module")
 def differences(rows):
     """Return DP − EO for each dataset and λ: as printed (rounded to three digits), and on our 25 splits."""
-    printed = printed_arms("tab:eo")["eo_gdp"]
+    printed = printed_options("tab:eo")["eo_gdp"]
     found = {}
     for name in DATA:
         for lam in GRIDS["text"]:
-            dp, eo = (values_at(rows[name, "reference"], arm, lam, EO_GDP) for arm in ("dp", "eo"))
+            dp, eo = (values_at(rows[name, "reference"], option, lam, EO_GDP) for option in ("dp", "eo"))
             found[name, lam] = printed.loc[(name, "dp", lam)] - printed.loc[(name, "eo", lam)], dp - eo
     return found
-
-
-@pytest.fixture(scope="module")
-def restarts():
-    repeated = {n: arm_rows("equal_opportunity", dataset=n, protocol="reference", repeats=True) for n in DATA}
-    return {
-        (name, lam): restart_spread(repeated[name], "eo", "dp", lam=lam, column=EO_GDP)
-        for name in DATA
-        for lam in GRIDS["text"]
-    }
 
 
 def test_from_one_start_the_printed_differences_at_a_tenth_are_outside_two_deviations(differences) -> None:
@@ -90,51 +80,25 @@ def test_from_one_start_the_printed_differences_at_a_tenth_are_outside_two_devia
     assert {key for key, pair in differences.items() if not within(*pair)} == {("adult", 0.1), ("compas", 0.1)}
 
 
-def test_five_starts_on_each_of_five_splits(restarts) -> None:
-    assert all(len(other) == 5 and (other["runs"] == 5).all() for other in restarts.values())
-
-
-def test_other_starts_hold_the_printed_value_but_on_compas_at_one(differences, restarts) -> None:
-    rounding = 0.001
-    at_42 = {key: other.loc[42] for key, other in restarts.items()}
-    outside = {
-        key for key, it in at_42.items() if not it["low"] - rounding <= differences[key][0] <= it["high"] + rounding
-    }
-    assert outside == {("compas", 1.0)}
-    assert (restarts["compas", 1.0].loc[43:, "low"] < -0.005).all()  # the other four splits hold it
-
-
-def test_on_adult_at_fifty_the_printed_lead_belongs_to_its_splits(differences, restarts) -> None:
-    own = differences["adult", 50.0][1]
-    assert (restarts["adult", 50.0]["mean"] > 0).all()
-    assert 12 <= (own > 0).sum() <= 14
-    assert abs(own.mean()) < 0.02
-
-
-def test_on_compas_at_fifty_dp_is_lower_from_every_start(differences, restarts) -> None:
-    assert (restarts["compas", 50.0]["high"] < 0).all()
-    assert (differences["compas", 50.0][1] < 0).sum() >= 23
-
-
 @pytest.fixture(scope="module")
 def verdicts(rows):
     contrasts = (RELEASED, MEDIANS, BANDWIDTHS, TEXT)
     return {
-        (name, case): compare_arms(rows[name, case[0]], case[1], case[2], column=EO_GDP, lams=GRIDS["full"]).set_index(
-            "lam"
-        )
+        (name, case): compare_options(
+            rows[name, case[0]], case[1], case[2], column=EO_GDP, lams=GRIDS["full"]
+        ).set_index("lam")
         for name in DATA
         for case in contrasts
     }
 
 
 @pytest.fixture(scope="module")
-def ahead(verdicts):
-    """Return the λ at which an arm has the lower EO-GDP by the signed-rank test, and by a second p-value if named."""
+def better(verdicts):
+    """Return the λ at which an option has the lower EO-GDP by the signed-rank test, and by a second test if named."""
 
-    def of(name: str, case: tuple[str, str, str], arm: str, by: str | None = None) -> set[float]:
+    def of(name: str, case: tuple[str, str, str], option: str, by: str | None = None) -> set[float]:
         t = verdicts[name, case]
-        chosen = t["verdict"] == arm
+        chosen = t["verdict"] == option
         return set(t.index[chosen if by is None else chosen & (t[by] < 0.05)])
 
     return of
@@ -142,34 +106,34 @@ def ahead(verdicts):
 
 @pytest.fixture(scope="module")
 def lost_accuracy(rows):
-    def of(name: str, arm: str, lam: float, protocol: str = "reference") -> float:
+    def of(name: str, option: str, lam: float, protocol: str = "reference") -> float:
         part = rows[name, protocol]
         plain = values_at(part, "unfair", 0.0, "performance").mean()
-        return 1 - values_at(part, arm, lam, "performance").mean() / plain
+        return 1 - values_at(part, option, lam, "performance").mean() / plain
 
     return of
 
 
-def test_as_released_eo_is_never_ahead(ahead) -> None:
-    assert not ahead("adult", RELEASED, "eo")
-    assert not ahead("compas", RELEASED, "eo")
+def test_as_released_eo_is_never_better(better) -> None:
+    assert not better("adult", RELEASED, "eo")
+    assert not better("compas", RELEASED, "eo")
 
 
-def test_as_released_dp_is_lower_on_compas_from_one_on_by_the_signed_rank_test_alone(ahead) -> None:
-    assert ahead("compas", RELEASED, "dp") == {1.0, 5.0, 10.0, 50.0, 100.0, 500.0}
-    assert ahead("compas", RELEASED, "dp", "p_corrected") == {50.0}
-    assert not ahead("compas", RELEASED, "dp", "p_corrected_holm")
+def test_as_released_dp_is_lower_on_compas_from_one_on_by_the_signed_rank_test_alone(better) -> None:
+    assert better("compas", RELEASED, "dp") == {1.0, 5.0, 10.0, 50.0, 100.0, 500.0}
+    assert better("compas", RELEASED, "dp", "p_corrected") == {50.0}
+    assert not better("compas", RELEASED, "dp", "p_corrected_holm")
 
 
-def test_as_released_dp_is_lower_on_adult_at_500_alone(ahead) -> None:
-    assert ahead("adult", RELEASED, "dp") == {500.0}
-    assert ahead("adult", RELEASED, "dp", "p_corrected_holm") == {500.0}
+def test_as_released_dp_is_lower_on_adult_at_500_alone(better) -> None:
+    assert better("adult", RELEASED, "dp") == {500.0}
+    assert better("adult", RELEASED, "dp", "p_corrected_holm") == {500.0}
 
 
-def test_with_the_same_bandwidths_eo_is_ahead_on_adult(ahead, lost_accuracy) -> None:
-    assert ahead("adult", MEDIANS, "eo_medians") == {1.0, 5.0, 10.0, 50.0, 100.0}
-    assert ahead("adult", MEDIANS, "eo_medians", "p_corrected") == {5.0, 10.0, 50.0, 100.0}
-    assert ahead("adult", MEDIANS, "eo_medians", "p_corrected_holm") == {5.0, 50.0}
+def test_with_the_same_bandwidths_eo_is_better_on_adult(better, lost_accuracy) -> None:
+    assert better("adult", MEDIANS, "eo_medians") == {1.0, 5.0, 10.0, 50.0, 100.0}
+    assert better("adult", MEDIANS, "eo_medians", "p_corrected") == {5.0, 10.0, 50.0, 100.0}
+    assert better("adult", MEDIANS, "eo_medians", "p_corrected_holm") == {5.0, 50.0}
     assert max(lost_accuracy("adult", "eo_medians", lam) for lam in (1.0, 5.0, 10.0)) < 0.002
 
 
@@ -179,53 +143,33 @@ def test_with_the_same_bandwidths_eo_is_not_better_on_adult_at_500(verdicts) -> 
     assert at_500["wins"] < 25 / 2
 
 
-def test_with_the_same_bandwidths_no_lead_on_compas_survives_the_correction(ahead, lost_accuracy) -> None:
-    assert not ahead("compas", MEDIANS, "dp")
-    assert not ahead("compas", MEDIANS, "eo_medians", "p_corrected")
+def test_with_the_same_bandwidths_no_lead_on_compas_survives_the_correction(better, lost_accuracy) -> None:
+    assert not better("compas", MEDIANS, "dp")
+    assert not better("compas", MEDIANS, "eo_medians", "p_corrected")
     assert lost_accuracy("compas", "eo_medians", 50.0) > 0.1
 
 
-def test_unit_bandwidths_are_nowhere_ahead(ahead) -> None:
-    assert not any(ahead(name, BANDWIDTHS, "dp_unit") for name in DATA)
+def test_unit_bandwidths_are_nowhere_better(better) -> None:
+    assert not any(better(name, BANDWIDTHS, "dp_unit") for name in DATA)
 
 
-def test_in_the_texts_protocol_eo_is_ahead_on_adult_from_fifty_on(ahead, lost_accuracy, verdicts) -> None:
-    assert ahead("adult", TEXT, "eo") == {50.0, 100.0, 500.0}
-    assert ahead("adult", TEXT, "eo", "p_corrected_holm") == {50.0, 100.0}
+def test_in_the_texts_protocol_eo_is_better_on_adult_from_fifty_on(better, lost_accuracy, verdicts) -> None:
+    assert better("adult", TEXT, "eo") == {50.0, 100.0, 500.0}
+    assert better("adult", TEXT, "eo", "p_corrected_holm") == {50.0, 100.0}
     assert lost_accuracy("adult", "eo", 50.0, "text") < 0.01 < lost_accuracy("adult", "eo", 100.0, "text")
     at_fifty = verdicts["adult", TEXT].loc[50.0]
     assert at_fifty["first"] < 0.4 * at_fifty["second"]
 
 
-def test_in_the_texts_protocol_only_500_differs_on_compas(ahead) -> None:
-    assert not ahead("compas", TEXT, "eo")
-    assert ahead("compas", TEXT, "dp") == {500.0}
-    assert not ahead("compas", TEXT, "dp", "p_corrected_holm")
-
-
-def test_at_matched_accuracy(rows) -> None:
-    def matched(protocol: str, name: str, arm: str, lams) -> dict:
-        return compare_matched(rows[name, protocol], arm, "dp", column=EO_GDP, lams=lams)
-
-    arms = {"reference": ("eo", "eo_medians"), "text": ("eo",)}
-    grids = {"50": GRIDS["full"][:5], "500": GRIDS["full"]}
-    found = {
-        (protocol, name, grid, arm): matched(protocol, name, arm, lams)
-        for protocol in arms
-        for arm in arms[protocol]
-        for name in DATA
-        for grid, lams in grids.items()
-    }
-    same = {key for key in found if key[2] == "500" and found[key] == found[(*key[:2], "50", key[3])]}
-    assert ("text", "adult", "500", "eo") in same  # the longer grid changes nothing
-    small = {key for key, it in found.items() if key not in same and it["p_corrected"] < 0.05}
-    assert small == {("reference", "adult", "500", "eo"), ("text", "adult", "50", "eo")}
-    assert found["reference", "adult", "50", "eo_medians"]["p"] < 0.05
+def test_in_the_texts_protocol_only_500_differs_on_compas(better) -> None:
+    assert not better("compas", TEXT, "eo")
+    assert better("compas", TEXT, "dp") == {500.0}
+    assert not better("compas", TEXT, "dp", "p_corrected_holm")
 
 
 @pytest.fixture(scope="module")
 def several():
-    return {p: arm_rows("multi_sensitive", dataset="adult", protocol=p) for p in ("reference", "text")}
+    return {p: option_rows("multi_sensitive", dataset="adult", protocol=p) for p in ("reference", "text")}
 
 
 def test_joint_below_sum_at_fifty_is_the_order_of_a_minority(several) -> None:
@@ -236,25 +180,25 @@ def test_joint_below_sum_at_fifty_is_the_order_of_a_minority(several) -> None:
 
 def test_in_the_reference_protocol_these_are_the_splits_in_which_the_sum_escaped(several) -> None:
     rows = several["reference"]
-    escaped = rows.query("arm == 'sum' and lam == 50.0").set_index("split")["ratio"] > 3
+    escaped = rows.query("option == 'sum' and lam == 50.0").set_index("split")["ratio"] > 3
     lower = values_at(rows, "joint", 50.0, BOTH[0]) < values_at(rows, "sum", 50.0, BOTH[0])
     assert (lower == escaped).sum() >= 24
 
 
 def test_in_the_texts_protocol_one_run_escapes(several) -> None:
-    assert (several["text"].query("arm == 'sum' and lam == 50.0")["ratio"] > 3).sum() == 1
+    assert (several["text"].query("option == 'sum' and lam == 50.0")["ratio"] > 3).sum() == 1
 
 
 @pytest.fixture(scope="module")
 def against_sum(several):
     """Return the comparisons of a form with the sum: by scale of the sum's λ and attribute."""
     return {
-        (form, scale, attribute): compare_arms(
+        (form, scale, attribute): compare_options(
             several["reference"],
             form,
             "sum",
             column=f"gdp_reference_{attribute}",
-            lams=MULTI["full"],
+            lams=GRIDS["full"],
             second_scale=scale,
         )
         for form in ("joint", "product")
@@ -263,7 +207,7 @@ def against_sum(several):
     }
 
 
-def test_at_equal_lambda_the_sum_is_ahead_wherever_a_difference_is_found(against_sum) -> None:
+def test_at_equal_lambda_the_sum_is_better_wherever_a_difference_is_found(against_sum) -> None:
     for (_, scale, _), t in against_sum.items():
         winners = set(t["verdict"]) - {"not_significant"}
         assert winners <= {"sum"} if scale == 1.0 else "sum" not in winners
@@ -273,20 +217,20 @@ def test_at_equal_lambda_the_sum_is_ahead_wherever_a_difference_is_found(against
 def test_at_half_of_it_nothing_between_joint_and_sum_survives(against_sum) -> None:
     assert (against_sum["joint", 0.5, "age"]["p_corrected"] > 0.05).all()
     assert (against_sum["joint", 0.5, "hours"]["p_corrected"] > 0.05).all()
-    assert (against_sum["product", 0.5, "age"]["p_corrected_holm"] < 0.05).sum() >= 2  # Product is ahead
+    assert (against_sum["product", 0.5, "age"]["p_corrected_holm"] < 0.05).sum() >= 2  # Product is better
 
 
 @pytest.mark.parametrize("protocol", ["reference", "text"])
 def test_mean_gdps_fall_over_the_papers_range_in_every_form(several, protocol: str) -> None:
     for form in FORMS:
-        falls = fall_shares(several[protocol], form, columns=BOTH, lams=MULTI["text"])
+        falls = fall_shares(several[protocol], form, columns=BOTH, lams=GRIDS["text"])
         assert falls["mean falls"].all()
 
 
 def test_joint_alone_stays_within_one_per_cent_of_unfair(several) -> None:
     def worst(protocol: str, form: str, grid: str) -> float:
         rows = several[protocol]
-        means = [values_at(rows, form, lam, "performance").mean() for lam in MULTI[grid]]
+        means = [values_at(rows, form, lam, "performance").mean() for lam in GRIDS[grid]]
         return 1 - min(means) / values_at(rows, "unfair", 0.0, "performance").mean()
 
     lost = {(protocol, form): worst(protocol, form, "text") for protocol in several for form in FORMS}
@@ -295,3 +239,28 @@ def test_joint_alone_stays_within_one_per_cent_of_unfair(several) -> None:
     assert lost["reference", "product"] > 0.011
     # Beyond 50 every form ends at the majority class.
     assert min(worst("reference", form, "full") for form in FORMS) > 0.1
+
+
+@pytest.mark.parametrize(
+    ("name", "dataset"), [("equal_opportunity", "adult"), ("equal_opportunity", "compas"), ("multi_sensitive", "adult")]
+)
+def test_stored_rows_are_those_of_the_plan(name: str, dataset: str) -> None:
+    for protocol in ("reference", "text"):
+        rows = option_rows(name, dataset=dataset, protocol=protocol)
+        assert not rows.empty
+        counts = rows.groupby(["option", "lam"])["split"].nunique()
+        assert (counts == 25).all()
+        columns = [c for c in rows if c.startswith(("eo_gdp", "gdp_"))]
+        assert np.isfinite(rows[columns].to_numpy()).all()
+
+
+def test_stored_runs_of_the_sum_at_fifty_fall_into_two_groups_with_a_published_run_in_each() -> None:
+    rows = option_rows("multi_sensitive", dataset="adult", protocol="reference")
+    part = rows[(rows["option"] == "sum") & (rows["lam"] == 50.0)]
+    escaped = part["ratio"] > 3
+    assert 3 <= escaped.sum() <= 12
+    high, low = (part.loc[chosen, "gdp_reference_age"] for chosen in (escaped, ~escaped))
+    assert high.min() > 2 * low.max()
+    assert printed_options("tab:multi_s").loc[("adult", "sum", 50.0), "gdp_age"] > low.max()
+    rerun = authors_file("multi_sensitive").query("method == 'FRHSIC-Sum' and `lambda` == 50.0")
+    assert low.min() < float(rerun["gdp_age"].iloc[0]) < low.max()

@@ -6,21 +6,26 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from frhsic_core.paper.claims.answers import queries
 from frhsic_core.paper.experiments.main import (
     CONVENTIONS,
     MAIN_METHODS,
     SUMMARIES,
+    TOLERANCES,
     areas_by_measure,
     comparisons,
     equivalence,
+    family,
     headline,
     main_family,
     main_rows,
     pareto_table,
 )
-from frhsic_core.paper.experiments.presets import GRIDS
-from frhsic_core.paper.experiments.variants import recommended
-from frhsic_core.paper.runs.stored import paper_table, reference_sweep
+from frhsic_core.paper.experiments.presets import GRIDS, experiment_for
+from frhsic_core.paper.experiments.shared.paired import holm
+from frhsic_core.paper.experiments.variants import comparisons as tested
+from frhsic_core.paper.experiments.variants import verdicts
+from frhsic_core.paper.runs.stored import paper_table, reference_sweep, stored_rows
 
 PROTOCOLS = ("text", "reference")
 OF_GDP = list(CONVENTIONS)[:3]
@@ -229,7 +234,7 @@ def test_on_adult_and_meps_few_pairs_are_within_the_margin_of_gdp(equivalent, pr
 @pytest.fixture(scope="module")
 def record() -> pd.DataFrame:
     """Return the counts of the recommended form."""
-    return recommended.verdicts(recommended.comparisons()).loc["recommended"]
+    return verdicts(tested()).loc["recommended"]
 
 
 def test_the_recommended_form_is_significantly_worse_than_no_rival(record) -> None:
@@ -289,3 +294,30 @@ def test_solution_4_gdp_and_the_probe_disagree_about_reg_gdp_and_dcor(of_the_tex
     assert by_probe.loc["adult", pair].round(2).to_list() == [0.17, 0.67]
     assert set(by_probe.idxmax(axis=1)) == {"dcor"}
     assert (by_probe.idxmin(axis=1) == "reg_gdp").sum() == 4
+
+
+def test_family_of_the_main_sweep() -> None:
+    """Thirty comparisons over 25 splits; verdicts follow from the adjusted p-value and the sign."""
+    table = family(main_rows("reference"), measure="gdp_reference", summary="naup")
+    assert len(table) == 30
+    assert set(table["splits"]) == {25}
+    decided = table["p_holm"] < 0.05
+    assert (table.loc[decided & (table["effect"] > 0), "verdict"] == "better").all()
+    assert (table.loc[~decided, "verdict"] == "not_significant").all()
+    assert table["p_holm"].to_numpy() == pytest.approx(holm(table["p"].to_numpy()))
+
+
+def test_the_ledger_counts_crime_too() -> None:
+    """±.05 of GDP lies inside the range of five splits on four datasets; on Crime it is wider than that range."""
+    answer = queries()["spread_and_pairs"](measure="dependence")
+    for values in answer.values.values():
+        assert min(values[:4]) > TOLERANCES["dependence"] > values[4]
+    assert "on Crime alone" in answer.note
+    assert min(queries()["spread_and_pairs"](measure="performance").values["text"]) >= TOLERANCES["performance"]
+
+
+def test_the_stored_live_experiment_is_whole() -> None:
+    rows = stored_rows("live")
+    assert len(rows) == len(experiment_for("live").keys()) == 75
+    assert rows["performance"].between(0.5, 0.8).all()
+    assert stored_rows("never_run").empty

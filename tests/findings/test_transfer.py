@@ -8,10 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from frhsic_core.paper.experiments.transfer import FOREST_ROWS
-from frhsic_core.paper.experiments.transfer.tables import (
+from frhsic_core.paper.experiments.transfer import (
+    FOREST_ROWS,
     PAPER_LAMS,
     across_heads,
+    authors_heads,
     by_head,
     own_and_fresh,
     paired_difference,
@@ -268,3 +269,23 @@ def test_a_forest_regains_performance_on_all_but_meps(refitted) -> None:
     assert gained["crime", "reg_gdp"] < -0.02  # an error: less is better
     assert gained["crime", "frhsic"] < -0.015
     assert gained["meps", "reg_gdp"] < 0
+
+
+def test_our_mixture_is_that_of_the_authors_stored_values() -> None:
+    found = spreads("gdp_mixed").loc["adult"]
+    for name, value in authors_heads()["sd"].loc["adult"].items():
+        assert abs(found.loc[name, "sd"] - value) < 3 * found.loc[name, "sd over splits"]
+
+
+def test_the_printed_spread_is_two_units() -> None:
+    methods = ["unfair", "frhsic", "frem", "adv"]
+    mixed, one = (spreads(name).loc["adult"] for name in ("gdp_mixed", "gdp_sample"))
+    assert (mixed.loc[methods, "between"] > 0.95).all()
+    assert (one.loc[methods, "sd"] < 0.05 * mixed.loc["unfair", "sd"]).all()
+
+
+def test_every_dataset_is_stored_with_all_methods_and_splits() -> None:
+    assert set(rows()["dataset"]) == set(PAPER_LAMS)
+    counts = rows().groupby(["dataset", "method", "option", "lam"])["split"].nunique()
+    assert (counts == 5).all()
+    assert len(counts) == 5 * 15

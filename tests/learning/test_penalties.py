@@ -162,7 +162,7 @@ def test_the_recommended_form_is_two_losses(weighted: bool) -> None:
 
 def test_the_default_is_the_recommended_form_of_the_search() -> None:
     """The class, the protocol and the candidate that the rule chose are one form."""
-    from frhsic_core.paper.experiments.variants.recommended import CANDIDATES, RECOMMENDED
+    from frhsic_core.paper.experiments.variants import CANDIDATES, RECOMMENDED
 
     chosen = next(candidate for candidate in CANDIDATES if candidate.name == RECOMMENDED)
     default = FRHSIC().settings()

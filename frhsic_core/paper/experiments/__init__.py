@@ -46,7 +46,7 @@ def homes() -> dict[str, str]:
     Examples
     --------
     >>> homes()["multi_sensitive"]
-    'frhsic_core.paper.experiments.eo_and_several'
+    'frhsic_core.paper.experiments.equal_opportunity'
     """
     found = {}
     for module in sorted(_sources(), key=_rank):

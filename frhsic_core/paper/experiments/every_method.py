@@ -1,7 +1,7 @@
-"""Every method, old and new, on every dataset: what is left of the dependence when the score is kept.
+"""Every method, old and new, on every dataset of the paper: what is left of the dependence when the score is kept.
 
 The trained methods come from the stored sweeps ``main`` and ``recommended_test`` (25 splits), the closed forms from
-``baselines`` (5 splits). The study of this module adds what those sweeps do not have: the R² of gradient boosting as a
+``baselines`` (5 splits). The table ``every_method`` adds what those do not have: the R² of gradient boosting as a
 probe, and the CPU seconds of a fit. A unit is one dataset and one method. A network is trained again on the CPU at the
 λ that the stored sweeps match, which were trained on a GPU. A closed form is fitted at all of its strengths.
 
@@ -18,12 +18,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from frhsic_core.paper.experiments.baselines import evaluated
-from frhsic_core.paper.experiments.shared.paired import corrected_t, holm
+from frhsic_core.paper.experiments.closed_forms import CLOSED_FORMS, evaluated
+from frhsic_core.paper.experiments.shared.paired import corrected_t, holm, mean_of_others
 from frhsic_core.paper.experiments.shared.pareto import BAND, keeps, matched_index
+from frhsic_core.paper.experiments.variants import RECOMMENDED
 from frhsic_core.paper.runs.plan import Job, Study, units_of
 from frhsic_core.paper.runs.stored import stored_rows
-from frhsic_core.registry import CLOSED_FORMS, METHODS, PAPER_METHODS, SWEEP_DATASETS, labels, resolve, titles
+from frhsic_core.registry import METHODS, PAPER_METHODS, SWEEP_DATASETS, labels, titles
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -34,7 +35,6 @@ WHITENED = "frhsic_whitened"  # the recommended form
 NETWORKS = (*PAPER_METHODS, WHITENED)
 NARROW = ":narrow"
 SPLITS = tuple(range(42, 47))
-PROBE_ROWS = 2000
 FEWEST_SPLITS = 5
 # The two measures of the figure: what the prediction reveals, and what the representation reveals.
 SHOWN = labels(("gdp_sample", "nonlinear_r2"))
@@ -58,34 +58,55 @@ def label(name: str) -> str:
     return CLOSED_FORMS[name].label + (" *" if CLOSED_FORMS[name].needs_s else "")
 
 
-# The study ------------------------------------------------------------------------------------------------------------
+def plan_baselines(preset: str) -> Study:
+    """Return one unit for each dataset, split and closed form, the small datasets first; ``smoke`` has 500 samples."""
+    return _study("baselines", preset, tuple(CLOSED_FORMS), split=SPLITS)
 
 
 def plan(preset: str) -> Study:
     """Return one unit for each dataset and method; ``smoke`` has one method on 500 samples."""
+    return _study("every_method", preset, (*NETWORKS, *CLOSED_FORMS))
+
+
+def _study(name: str, preset: str, methods: tuple[str, ...], **splits: tuple[int, ...]) -> Study:
     if preset == "smoke":
-        return Study("every_method_smoke", "every_method", units_of(dataset="synthetic", method="remover_x"))
-    units = [
-        unit
-        for dataset in SWEEP_DATASETS
-        for unit in units_of(dataset=dataset, method=(*NETWORKS, *CLOSED_FORMS))
-        if dataset == "crime" or not getattr(CLOSED_FORMS.get(dict(unit)["method"]), "regression_only", False)
+        few = {key: values[0] for key, values in splits.items()}
+        return Study(f"{name}_smoke", name, units_of(dataset="synthetic", **few, method="remover_x"))
+    regression_only = {key for key, row in CLOSED_FORMS.items() if row.regression_only}
+    units = []
+    for dataset in SWEEP_DATASETS:
+        own = tuple(method for method in methods if dataset == "crime" or method not in regression_only)
+        units += units_of(dataset=dataset, **splits, method=own)
+    return Study(name, name, tuple(units))
+
+
+def _split_stack(dataset: str, seeds: tuple[int, ...]) -> SplitStack:
+    from frhsic_core.paper.datasets import load_variant
+    from frhsic_core.paper.splits import stack_splits
+
+    synthetic = dataset == "synthetic"
+    data = load_variant(dataset, "text" if synthetic else "reference", n=500 if synthetic else None)
+    return stack_splits(data, seeds=seeds)
+
+
+def measure_unit_baselines(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
+    """Return a row for each strength of a closed form on one split, with the columns of the main sweep."""
+    splits = _split_stack(unit["dataset"], (unit["split"],))
+    row = CLOSED_FORMS[unit["method"]]
+    return [
+        {"task": splits.task, "needs_s": row.needs_s, "lam": strength}
+        | evaluated(*row.fit(splits, 0, strength), splits)
+        for strength in row.strengths
     ]
-    return Study("every_method", "every_method", tuple(units))
 
 
 def measure_unit(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
     """Return a row for each split of one method: at the matched λ of a network, at all strengths of a closed form."""
-    from frhsic_core.paper.datasets import load_variant
-    from frhsic_core.paper.splits import stack_splits
-
-    synthetic = unit["dataset"] == "synthetic"
-    data = load_variant(unit["dataset"], "text" if synthetic else "reference", n=500 if synthetic else None)
-    splits = stack_splits(data, seeds=SPLITS)
+    splits = _split_stack(unit["dataset"], SPLITS)
     found = _networks(unit, splits) if unit["method"] in NETWORKS else _closed_forms(unit, splits)
     rows = []
     for index, lam, seconds, z, output in found:
-        part = stack_splits(data, seeds=(SPLITS[index],))
+        part = _split_stack(unit["dataset"], (SPLITS[index],))
         s = splits.s_test[index].double().cpu().numpy()
         rows.append(
             {"split": SPLITS[index], "task": splits.task, "lam": lam}
@@ -99,7 +120,6 @@ def _networks(unit: dict[str, Any], splits: SplitStack) -> list[tuple[int, float
     import torch
 
     from frhsic_core.paper.experiments.presets import experiment_for
-    from frhsic_core.paper.experiments.variants.recommended import RECOMMENDED
     from frhsic_core.paper.runs.jobs import trainer_of
 
     dataset, method = unit["dataset"], unit["method"]
@@ -125,14 +145,13 @@ def _networks(unit: dict[str, Any], splits: SplitStack) -> list[tuple[int, float
 
 def _closed_forms(unit: dict[str, Any], splits: SplitStack) -> list[tuple[int, float, float, np.ndarray, np.ndarray]]:
     row = CLOSED_FORMS[unit["method"]]
-    fit = resolve(row.fit)
     found = []
     for index in range(len(SPLITS)):
         fitted = []
         seconds = 0.0
         for strength in row.strengths:
             start = time.process_time()
-            fitted.append((strength, *fit(splits, index, strength)))
+            fitted.append((strength, *row.fit(splits, index, strength)))
             # The first strength pays for a network that the others use again: each would need it alone.
             seconds = max(seconds, time.process_time() - start)
         found += [(index, strength, seconds, z, output) for strength, z, output in fitted]
@@ -162,7 +181,7 @@ def boosting_r2(z: np.ndarray, s: np.ndarray, *, folds: int = 3, seed: int = 0) 
     from sklearn.ensemble import HistGradientBoostingRegressor
     from sklearn.model_selection import KFold, cross_val_predict
 
-    rows = np.linspace(0, len(z) - 1, min(len(z), PROBE_ROWS)).round().astype(int)
+    rows = np.linspace(0, len(z) - 1, min(len(z), 2000)).round().astype(int)
     z, s = z[rows], s[rows].reshape(len(rows), -1)
     largest = 0.0
     for column in s.T:
@@ -173,7 +192,7 @@ def boosting_r2(z: np.ndarray, s: np.ndarray, *, folds: int = 3, seed: int = 0) 
     return round(largest, 6)
 
 
-# Tables ---------------------------------------------------------------------------------------------------------------
+# Tables --------------------------------------------------------------------------------------------------------------
 
 
 def sweep_rows() -> pd.DataFrame:
@@ -182,8 +201,6 @@ def sweep_rows() -> pd.DataFrame:
     A method of the paper is there as published and with a Z of four dimensions (``name:narrow``), which is the
     dimension of the recommended form.
     """
-    from frhsic_core.paper.experiments.variants.recommended import RECOMMENDED
-
     main = stored_rows("main")
     main = main[(main["variant"] == "reference") & (main["protocol"] == "reference")]
     best = stored_rows("variants_best")
@@ -228,8 +245,8 @@ def matched(rows: pd.DataFrame, measure: str, *, band: float = BAND) -> pd.DataF
                 continue
             base = unfair.loc[whole]
             kept = [values[whole].to_numpy().T for values in (score, dependence)]
-            first, second = ((values.sum(0) - values) / (len(whole) - 1) for values in kept)  # without the split itself
-            level = (base["performance"].sum() - base["performance"].to_numpy()) / (len(whole) - 1)
+            first, second = map(mean_of_others, kept)
+            level = mean_of_others(base["performance"].to_numpy())
             place = matched_index(first, second, level, higher=higher, band=band)
             if (place < 0).any():
                 continue

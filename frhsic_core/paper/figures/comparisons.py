@@ -142,49 +142,6 @@ def draw_counts(bars: Mapping[str, Mapping[str, pd.DataFrame]]) -> Figure:
     return figure
 
 
-def draw_verdicts(tables: Mapping[str, pd.DataFrame]) -> Figure:
-    """Draw families of paired comparisons, one panel for each key of ``tables``.
-
-    A cell shows the median difference. It has a full color and a frame where the corrected resampled t-test is
-    significant after Holm's correction, a pale color where only the signed-rank test is, and is gray otherwise.
-    """
-    from matplotlib.patches import Patch, Rectangle
-
-    first = next(iter(tables.values()))
-    order = [name for name in DATASET_TITLES if name in set(first["dataset"])]
-    rivals = in_order(first["rival"])
-    figure, axes = panels(len(tables), 2, height=0.36 * len(order) + 1.35)
-    for axis, (title, table) in zip(axes.flat, tables.items(), strict=False):
-        for line in table.itertuples():
-            x, y = rivals.index(line.rival), order.index(line.dataset)
-            cautious = line.verdict_corrected != "not_significant"
-            color = VERDICT_COLORS[line.verdict_corrected] if cautious else PALE_COLORS[line.verdict]
-            axis.add_patch(Rectangle((x, y), 1, 1, facecolor=color, edgecolor="white", linewidth=1.5))
-            if cautious:
-                axis.add_patch(Rectangle((x + 0.04, y + 0.05), 0.92, 0.9, fill=False, edgecolor="black", linewidth=0.8))
-            number = f"{line.median:+.2f}".replace("-", "−")
-            axis.text(x + 0.5, y + 0.5, number, ha="center", va="center", fontsize=8)
-        axis.set_xlim(0, len(rivals))
-        axis.set_ylim(len(order), 0)
-        labels = [style_of(name).label for name in rivals]
-        axis.set_xticks([i + 0.5 for i in range(len(rivals))], labels, rotation=35, ha="right", fontsize=9)
-        axis.set_yticks([i + 0.5 for i in range(len(order))], [dataset_title(name) for name in order], fontsize=9)
-        axis.tick_params(length=0)
-        axis.spines[:].set_visible(False)
-        axis.set_title(title, fontsize=11)
-    sides = ("better", "worse")
-    key = [Patch(facecolor=VERDICT_COLORS[v], edgecolor="black", label=f"{WORDS[v]}, corrected test") for v in sides]
-    key += [Patch(facecolor=PALE_COLORS[v], label=f"{WORDS[v]}, signed-rank test only") for v in sides]
-    key.append(Patch(facecolor=PALE_COLORS["not_significant"], label=WORDS["not_significant"]))
-    figure.tight_layout()
-    if len(tables) < axes.size:
-        axes.flat[len(tables)].legend(handles=key, loc="center", frameon=False, fontsize=9.5)
-    else:
-        figure.legend(handles=key, loc="lower center", ncol=2, frameon=False, fontsize=9)
-        figure.tight_layout(rect=(0, 0.75 / figure.get_figheight(), 1, 1))
-    return figure
-
-
 def draw_changes(tables: Mapping[str, pd.DataFrame], *, xlabel: str) -> Figure:
     """Draw changes against a base as dots with bars of one standard deviation, with one panel for each measure.
 

@@ -114,12 +114,12 @@ def point(dataset: str, method: str, measure: str, lam: float, scale: float = 1.
     return found, ("performance", "gdp")[place]
 
 
-def arm_point(experiment: str, dataset: str, arm: Any, measure: str, lam: float = 0.0) -> tuple[Found, str]:
+def option_point(experiment: str, dataset: str, option: Any, measure: str, lam: float = 0.0) -> tuple[Found, str]:
     found: Found = {}
     for protocol in PROTOCOLS:
         rows = stored(experiment)
         rows = rows[(rows["dataset"] == dataset) & (rows["protocol"] == protocol) & (rows["seed"] == rows["split"])]
-        name = arm if isinstance(arm, str) else arm[protocol]
+        name = option if isinstance(option, str) else option[protocol]
         mine = rows["method"] == "unfair" if name == "unfair" else (rows["option"] == name) & (rows["lam"] == lam)
         values = rows[mine][measure].to_numpy(float)
         found[protocol] = one_run_by_hand(values, measure != "performance")
@@ -199,7 +199,7 @@ def information_lower(datasets: list[str], printed: str) -> str:
 
 
 INTERVALS: dict[str, Callable[..., tuple[Found, str]]] = {
-    one.__name__: one for one in (matched, area, point, arm_point, transfer_spread)
+    one.__name__: one for one in (matched, area, point, option_point, transfer_spread)
 }
 OTHERS: dict[str, Callable[..., str]] = {one.__name__: one for one in (dataset_fact, cost_order, information_lower)}
 

@@ -1,12 +1,141 @@
-"""The comparison of all methods: the setting is chosen on the other splits, and a method is compared with the best."""
+"""Every method on the paper's datasets: the closed forms, the choice of a setting, and the comparison with the best."""
 
 from __future__ import annotations
 
 import numpy as np
 import pandas as pd
 import pytest
+import torch
+from scipy.optimize import minimize
 
+from frhsic_core import hsic
+from frhsic_core.data import Dataset, Provenance, load_dataset
+from frhsic_core.data.recipes import Draws
+from frhsic_core.kernels import Linear
+from frhsic_core.paper.datasets import gaussian_pair
 from frhsic_core.paper.experiments import every_method
+from frhsic_core.paper.experiments.closed_forms import CLOSED_FORMS, bounded_ridge, evaluated, hsic_ridge
+from frhsic_core.paper.experiments.presets import experiment_for
+from frhsic_core.paper.runs.metrics import gdp_conventions
+from frhsic_core.paper.splits import stack_splits
+from frhsic_core.registry import METHODS, SWEEP_DATASETS
+
+
+@pytest.fixture(scope="module")
+def splits():
+    return stack_splits(load_dataset("synthetic", n=500, signal="strong"), seeds=(42,))
+
+
+def test_no_closed_form_has_the_name_of_a_trained_method() -> None:
+    assert not set(CLOSED_FORMS) & set(METHODS)
+
+
+@pytest.mark.parametrize("method", [key for key in CLOSED_FORMS if key not in ("leace_z", "frrm")])
+def test_the_strongest_depends_less_than_a_linear_model(splits, method: str) -> None:
+    row = CLOSED_FORMS[method]
+    plain = evaluated(*CLOSED_FORMS["linear"].fit(splits, 0, 0.0), splits)
+    found = evaluated(*row.fit(splits, 0, row.strengths[-1]), splits)
+    assert method == "linear" or found["gdp_sample"] < 0.8 * plain["gdp_sample"]
+
+
+def pair(n: int) -> Dataset:
+    """Return a regression on a Gaussian pair with correlation 0.8."""
+    table = gaussian_pair(n, Draws(42), rho=0.8)
+    s, z = table.columns.to_numpy().T
+    return Dataset("pair", z[:, None], s, z, "regression", ("z",), ("s",), Provenance("pair", table.source))
+
+
+def test_the_bounded_ridge_is_a_regression() -> None:
+    splits = stack_splits(pair(400), seeds=(42,))
+    fit = CLOSED_FORMS["frrm"].fit
+    gaps = [evaluated(*fit(splits, 0, bound), splits)["gdp_sample"] for bound in (0.0, 1.0)]
+    assert gaps[0] < 0.5 * gaps[1]
+
+
+def test_measures_are_those_of_the_sweep(splits) -> None:
+    z, output = CLOSED_FORMS["linear"].fit(splits, 0, 0.0)
+    found = evaluated(z, output, splits)
+    y = splits.y_test[0].numpy()
+    assert found["performance"] == pytest.approx(np.mean((output > 0) == (y > 0.5)), abs=1e-6)
+    expected = gdp_conventions(torch.from_numpy(output), splits.s_test[0].double(), task="classification")
+    assert found["gdp_reference"] == pytest.approx(expected["gdp_reference"].item(), rel=1e-5)
+
+
+def test_the_plan_and_its_smoke_version() -> None:
+    study = experiment_for("baselines")
+    assert {dict(unit)["dataset"] for unit in study.units} == set(SWEEP_DATASETS)
+    assert {dict(unit)["dataset"] for unit in study.units if dict(unit)["method"] == "frrm"} == {"crime"}
+    smoke = experiment_for("baselines", "smoke")
+    rows = every_method.measure_unit_baselines(dict(smoke.units[0]), "cpu")
+    assert [row["lam"] for row in rows] == [0.5, 1.0]
+    assert all(np.isfinite(row["nonlinear_r2"]) for row in rows)
+
+
+@pytest.fixture
+def sample() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    s = rng.normal(size=(400, 2))
+    X = rng.normal(size=(400, 4)) + s @ rng.normal(size=(2, 4))
+    y = X @ [1.0, -1.0, 0.5, 0.0] + s[:, 0] + 0.5 * rng.normal(size=400)
+    return X - X.mean(0), y - y.mean(), s - s.mean(0)
+
+
+def objective(w: torch.Tensor, X: torch.Tensor, y: torch.Tensor, s: torch.Tensor, eta: float) -> torch.Tensor:
+    """Return the penalized loss with the library's own HSIC, an independent path."""
+    f = X @ w
+    return (y - f).square().mean() + 1e-3 * w.square().sum() + eta * hsic(f, s, kernel_z=Linear(), kernel_s=Linear())
+
+
+@pytest.mark.parametrize("eta", [0.0, 1.0, 100.0])
+def test_training_reaches_the_closed_form(sample: tuple[np.ndarray, ...], eta: float) -> None:
+    X, y, s = sample
+    w = hsic_ridge(X, y, s, penalty=eta)
+    tensors = [torch.from_numpy(part) for part in (X, y, s)]
+    exact = objective(torch.from_numpy(w), *tensors, eta).item()
+    trained = torch.zeros(4, dtype=torch.float64, requires_grad=True)
+    optimizer = torch.optim.LBFGS([trained], lr=1.0, max_iter=200)
+
+    def closure() -> torch.Tensor:
+        optimizer.zero_grad()
+        loss = objective(trained, *tensors, eta)
+        loss.backward()
+        return loss
+
+    optimizer.step(closure)
+    reached = objective(trained, *tensors, eta).item()
+    assert exact <= reached * (1 + 1e-9)
+    assert reached <= 1.01 * exact
+    # Adam, as networks are trained, reaches it within one percent as well.
+    slow = torch.zeros(4, dtype=torch.float64, requires_grad=True)
+    adam = torch.optim.Adam([slow], lr=0.05)
+    for _ in range(400):
+        adam.zero_grad()
+        objective(slow, *tensors, eta).backward()
+        adam.step()
+    assert objective(slow, *tensors, eta).item() <= 1.01 * exact
+
+
+@pytest.mark.parametrize("bound", [0.0, 0.05, 0.3, 1.0])
+def test_the_bound_is_kept_and_nothing_better_keeps_it(sample: tuple[np.ndarray, ...], bound: float) -> None:
+    X, y, s = sample
+    a, b = bounded_ridge(X, y, s, bound=bound)
+    residual = X - s @ np.linalg.lstsq(s, X, rcond=None)[0]
+    share = lambda v: (s @ v).var() / ((s @ v).var() + (residual @ b).var())  # noqa: E731
+    assert share(a) <= bound + 1e-9
+    if bound in (0.05, 0.3):
+        assert share(a) == pytest.approx(bound, abs=1e-6)
+        # Brute force over α: minimize the loss with the ridge's own geometry, subject to the bound.
+        loss = lambda v: np.mean((y - residual @ b - s @ v) ** 2)  # noqa: E731
+        best = minimize(loss, a, constraints={"type": "ineq", "fun": lambda v: bound - share(v)})
+        assert loss(a) <= best.fun * 1.02
+    if bound == 1.0:
+        least = np.linalg.lstsq(np.hstack([X, s]), y, rcond=None)[0]
+        np.testing.assert_allclose(s @ a + residual @ b, np.hstack([X, s]) @ least, atol=1e-8)
+
+
+def test_bad_bound(sample: tuple[np.ndarray, ...]) -> None:
+    with pytest.raises(ValueError, match="bound"):
+        bounded_ridge(*sample, bound=2.0)
 
 
 @pytest.fixture(scope="module")

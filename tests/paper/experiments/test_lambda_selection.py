@@ -13,13 +13,13 @@ from scipy import stats
 from frhsic_core.joint import hsic_test
 from frhsic_core.joint.contraction import center
 from frhsic_core.kernels import Gaussian, median_bandwidth
-from frhsic_core.paper.experiments.lambda_selection.critical_values import (
+from frhsic_core.paper.experiments.critical_values import (
     permuted_statistics,
     released_moments,
     released_threshold,
     thresholds,
 )
-from frhsic_core.paper.experiments.lambda_selection.tables import (
+from frhsic_core.paper.experiments.lambda_selection import (
     acceptance,
     accepted,
     area_chosen,

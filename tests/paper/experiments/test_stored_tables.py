@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from frhsic_core.paper.experiments import bandwidth_policies
+from frhsic_core.paper.experiments import variants
 from frhsic_core.paper.experiments.presets import PLANS, PRESETS, experiment_for
 from frhsic_core.paper.runs.plan import Study
 from frhsic_core.paper.runs.runner import run_experiment
@@ -58,6 +58,6 @@ def test_a_smoke_run_has_the_stored_columns(name: str, tmp_path: Path) -> None:
 def test_every_form_and_policy_is_a_stack_of_ten_splits() -> None:
     rows = stored_rows("bandwidth_policies")
     counts = rows.groupby(["form", "policy"])["split"].agg(tuple)
-    assert set(counts) == {bandwidth_policies.SPLITS}
-    assert set(rows["form"]) == set(bandwidth_policies.FORMS)
-    assert set(rows["policy"]) == set(bandwidth_policies.POLICIES)
+    assert set(counts) == {variants.POLICY_SPLITS}
+    assert set(rows["form"]) == set(variants.PENALTIES)
+    assert set(rows["policy"]) == set(variants.POLICIES)

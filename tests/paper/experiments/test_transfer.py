@@ -14,10 +14,13 @@ from sklearn.svm import SVC, SVR
 from torch import nn
 
 from frhsic_core.learning.data import random_order
-from frhsic_core.paper.experiments.transfer import FOREST_ROWS, HEADS, LAMS, fresh_heads, plan
-from frhsic_core.paper.experiments.transfer.fresh_heads import forest_head, logistic_curve, neural_heads, svm_head
-from frhsic_core.paper.experiments.transfer.tables import (
+from frhsic_core.paper.experiments import fresh_heads
+from frhsic_core.paper.experiments.fresh_heads import forest_head, logistic_curve, neural_heads, svm_head
+from frhsic_core.paper.experiments.transfer import (
     CONVENTIONS,
+    FOREST_ROWS,
+    HEADS,
+    LAMS,
     PAPER_LAMS,
     across_heads,
     authors_heads,
@@ -25,6 +28,7 @@ from frhsic_core.paper.experiments.transfer.tables import (
     own_and_fresh,
     paired_difference,
     places,
+    plan,
     preserving,
     spread_table,
 )
@@ -126,8 +130,8 @@ def looped_gdp(f: np.ndarray, s: np.ndarray, *, grid: np.ndarray, constant: floa
 
 
 def test_columns_are_gdp_in_each_convention() -> None:
+    from frhsic_core.paper.experiments.fresh_heads import Prediction
     from frhsic_core.paper.experiments.transfer import _columns
-    from frhsic_core.paper.experiments.transfer.fresh_heads import Prediction
 
     rng = np.random.default_rng(1)
     s = rng.uniform(size=200)

@@ -1,4 +1,4 @@
-"""The variants: their plan, the rule that ranks them, rare values of S, and what the stored rows say."""
+"""The variants: their plans, the rule that chooses among the candidates, and rare values of S."""
 
 from __future__ import annotations
 
@@ -11,24 +11,26 @@ import torch
 
 from frhsic_core.learning.protocols import make_penalty
 from frhsic_core.paper.experiments import variants
-from frhsic_core.paper.experiments.presets import GRIDS, experiment_for
+from frhsic_core.paper.experiments.presets import GRIDS, SPLITS, experiment_for, smoke
+from frhsic_core.paper.experiments.shared.pareto import named
 from frhsic_core.paper.experiments.variants import (
     BASE,
+    CANDIDATES,
     CELLS,
     FEWEST,
+    MEASURES,
     PUBLISHED,
     RARE,
+    RECOMMENDED,
+    RIVALS,
     VARIANTS,
     cell_statistics,
+    rival_rows,
+    shortfalls,
     sweep_of,
-    variant_rows,
-)
-from frhsic_core.paper.experiments.variants.tables import (
-    MEASURES,
-    best,
-    factor_table,
-    ranking,
+    twin,
     variant_areas,
+    variant_rows,
 )
 from frhsic_core.paper.runs.plan import Task
 from frhsic_core.paper.runs.runner import run_experiment
@@ -67,52 +69,18 @@ def test_plan_has_equal_grids_and_the_papers_splits() -> None:
     assert any(network == (("widths", (50, 8)),) for _, network in sizes)
 
 
-def test_smoke_end_to_end(tmp_path: Path) -> None:
-    """A few variants are trained, stored, joined with Unfair, compared and ranked."""
+def test_a_few_variants_end_to_end(tmp_path: Path) -> None:
+    """They are trained, stored, joined with Unfair and compared."""
     few = (*VARIANTS[:3], next(v for v in VARIANTS if v.batch_size == 64), next(v for v in VARIANTS if v.widths))
-    task = Task("synthetic", "text", "reference", (("n", 300),))
-    plan = sweep_of(few, "variants_smoke", (task,), (1.0, 100.0), (42, 43), epochs=2)
-    store = ResultStore(tmp_path, "variants_smoke")
+    task = Task("synthetic", "text", "reference")
+    plan = smoke(sweep_of(few, "variants", (task,), (), ()), n=300)
+    store = ResultStore(tmp_path, plan.name)
     report = run_experiment(plan, store, device="cpu")
     assert (report.jobs, report.failed) == (6, [])
     rows = store.read()
     joined = variant_rows(rows, rows[rows["method"] == "unfair"])
     assert set(joined["name"]) == {"unfair"} | {v.name for v in few}
     assert variant_areas(joined).notna().all().all()
-    table = ranking(joined)
-    assert list(table["score"]) == sorted(table["score"])
-    assert best(joined, count=2) == tuple(table["name"][:2])
-    assert len(factor_table(joined, method="frhsic")) == 5
-
-
-def synthetic_rows(points: dict[str, list[tuple[float, float]]]) -> pd.DataFrame:
-    """Rows of one dataset: for each name, performance and dependence along two λ."""
-    base = {"dataset": "d", "variant": "reference", "protocol": "reference", "task": "classification", "split": 42}
-    base |= {"constant": 0.5, "ratio": np.nan}
-    lines = [{**base, "name": "unfair", "method": "unfair", "lam": 0.0, "performance": 0.9, "value": 1.0}]
-    for name, sweep in points.items():
-        for lam, (performance, value) in zip((1.0, 10.0), sweep, strict=True):
-            lines.append(
-                {**base, "name": name, "method": "frhsic", "lam": lam, "performance": performance, "value": value}
-            )
-    rows = pd.DataFrame(lines)
-    return rows.assign(**dict.fromkeys(MEASURES, rows["value"]))
-
-
-def test_the_rule_by_hand() -> None:
-    """Places by nAUP, plus the number of variants times the share that collapsed."""
-    rows = synthetic_rows(
-        {
-            "frhsic:good": [(0.88, 0.3), (0.85, 0.1)],
-            "frhsic:weak": [(0.80, 0.6), (0.70, 0.4)],
-            "frhsic:collapses": [(0.89, 0.3), (0.50, 0.0)],
-        }
-    )
-    table = ranking(rows).set_index("name")
-    # By nAUP alone: "good" reaches .85 at a budget of .1, "collapses" waits for .3.
-    assert table["rank"].to_dict() == {"frhsic:good": 1.0, "frhsic:collapses": 2.0, "frhsic:weak": 3.0}
-    assert table.loc["frhsic:collapses", "score"] == pytest.approx(2.0 + 3 * 0.5)
-    assert best(rows, count=2) == ("frhsic:good", "frhsic:weak")
 
 
 def brute(f: np.ndarray, right: np.ndarray, s: np.ndarray) -> dict[str, float]:
@@ -161,7 +129,95 @@ def test_minority_end_to_end(tmp_path: Path) -> None:
 
 
 def test_text_and_full_plans_differ_in_the_grid_alone() -> None:
-    """The paper's five λ are among the nine."""
     text, full = variants.plan("text"), variants.plan("full")
     assert {job.recipe.key for job in text.jobs()} == {job.recipe.key for job in full.jobs()}
     assert set(text.lams) < set(full.lams)
+
+
+# The recommended form ------------------------------------------------------------------------------------------------
+
+
+def test_candidates_are_different_and_can_be_built() -> None:
+    assert len({c.name for c in CANDIDATES}) == len({(c.settings, c.widths) for c in CANDIDATES}) == 24
+    assert RECOMMENDED in {c.name for c in CANDIDATES}
+    assert len(RIVALS) == len(set(RIVALS)) == 12
+    for candidate in CANDIDATES:
+        assert make_penalty("frhsic", protocol="reference", **dict(candidate.settings)).key == "frhsic"
+
+
+def test_a_twin_differs_in_the_kernels_alone() -> None:
+    for candidate in CANDIDATES:
+        other = twin(candidate)
+        changed = {name for name, value in candidate.settings if dict(other.settings)[name] != value}
+        assert changed == {"kernel", "kernel_s"}
+        assert other.name != candidate.name
+        assert twin(other) == candidate
+        assert other.widths == candidate.widths
+
+
+def test_the_choice_and_the_test_see_their_own_data() -> None:
+    search = experiment_for("recommended_search").jobs()
+    assert {job.recipe.task.dataset for job in search} == {"compas", "acs_income"}
+    assert {job.splits for job in search} == {SPLITS["text"]}
+    assert {job.lams for job in search} == {GRIDS["full"]}
+    assert len(search) == 2 * len(CANDIDATES)
+    test = experiment_for("recommended_test").jobs()
+    assert {job.splits for job in test} == {SPLITS["full"]}
+    assert len({job.recipe.task.dataset for job in test}) == 5
+    winner = next(candidate for candidate in CANDIDATES if candidate.name == RECOMMENDED)
+    assert {job.recipe.option for job in test} == {winner.option, twin(winner).option}
+
+
+def rows_of(points: dict[tuple[str, str], dict[str, float]]) -> pd.DataFrame:
+    """One λ for each name on each dataset, accuracy .8, with the given dependence by each measure."""
+    base = {"variant": "reference", "protocol": "reference", "task": "classification", "split": 42, "constant": 0.5}
+    lines = []
+    for dataset in ("compas", "acs_income"):
+        unfair = {"method": "unfair", "option": "", "lam": 0.0, "performance": 0.8, **dict.fromkeys(MEASURES, 1.0)}
+        low = unfair | {"method": "frem", "lam": 1.0, "performance": 0.5, **dict.fromkeys(MEASURES, 1.0)}
+        lines += [{**base, "dataset": dataset, **line} for line in (unfair, low)]
+    for (dataset, name), dependence in points.items():
+        method, _, option = name.partition(":")
+        line = {"dataset": dataset, "method": method, "option": option, "lam": 1.0, "performance": 0.8}
+        lines.append(base | line | dependence)
+    return named(pd.DataFrame(lines))
+
+
+def test_the_rule_by_hand() -> None:
+    """With one λ the area is one minus the dependence: the worst measure counts, averaged over the datasets."""
+    a, b = CANDIDATES[0].name, CANDIDATES[1].name
+    points = {}
+    for dataset, worst in (("compas", 0.5), ("acs_income", 0.3)):
+        points[dataset, "dcor"] = dict.fromkeys(MEASURES, 0.2)
+        points[dataset, a] = dict(zip(MEASURES, (0.0, 0.0, worst), strict=True))  # good by GDP alone
+        points[dataset, b] = dict.fromkeys(MEASURES, 0.3)
+    table = shortfalls(rows_of(points))
+    assert list(table.index) == [b, a]
+    assert table["score"].to_dict() == pytest.approx({a: 0.5 * (0.3 + 0.1), b: 0.1}, abs=0.01)
+
+
+def test_a_tie_goes_to_the_earlier_candidate() -> None:
+    points = {}
+    for dataset in ("compas", "acs_income"):
+        points[dataset, "dcor"] = dict.fromkeys(MEASURES, 0.2)
+        for candidate in (CANDIDATES[5], CANDIDATES[2]):
+            points[dataset, candidate.name] = dict.fromkeys(MEASURES, 0.4)
+    assert list(shortfalls(rows_of(points)).index) == [CANDIDATES[2].name, CANDIDATES[5].name]
+
+
+def test_rivals_come_from_both_sweeps() -> None:
+    main = pd.DataFrame({"method": ["unfair", "frhsic", "dcor"], "option": ""})
+    best = pd.DataFrame({"method": ["dcor", "frhsic", "frhsic"], "option": ["narrow", "narrow", "default"]})
+    same = {"variant": "reference", "protocol": "reference", "dataset": "compas"}
+    kept = named(rival_rows(main.assign(**same), best.assign(**same)))
+    assert set(kept["name"]) == {"unfair", "dcor", "dcor:narrow"}
+
+
+def test_every_candidate_trains(tmp_path: Path) -> None:
+    plan = smoke(experiment_for("recommended_search"), lams=(1.0,), epochs=1, n=200)
+    store = ResultStore(tmp_path, plan.name)
+    report = run_experiment(plan, store, device="cpu")
+    assert (report.jobs, report.failed) == (25, [])
+    rows = named(store.read())
+    assert set(rows["name"]) == {"unfair"} | {c.name for c in CANDIDATES}
+    assert np.isfinite(rows[[*MEASURES, "performance"]].to_numpy()).all()

@@ -73,7 +73,6 @@ def test_letters_keep_their_size_on_the_page() -> None:
         plots.draw_frontiers(rows), plots.draw_areas({"ours": table, "paper": table}),
         plots_comparisons.draw_forest({"text": verdicts()}, scale=unit, xlabel="GDP"),
         plots_comparisons.draw_counts({"text": {"GDP": verdicts()}}),
-        plots_comparisons.draw_verdicts({str(k): verdicts() for k in range(5)}),
     ]  # fmt: skip
     for figure in drawn:
         points = 72 * figure.get_figwidth()
@@ -129,18 +128,6 @@ def test_a_frontier_ends_below_unfair_and_marks_what_leaves() -> None:
     assert 0 < len(arrows) < len(named)
     colored = [text.get_text() for text in named if text.get_fontweight() == "bold"]
     assert colored == ["FRHSIC"]
-
-
-def test_verdicts_tell_the_two_tests_apart() -> None:
-    """Full color for the corrected test, pale for the signed-rank test alone, grey for neither."""
-    colors = {name: matplotlib.colors.to_rgba(c) for name, c in plots_comparisons.VERDICT_COLORS.items()}
-    pale = {name: matplotlib.colors.to_rgba(c) for name, c in plots_comparisons.PALE_COLORS.items()}
-    figure = plots_comparisons.draw_verdicts({"GDP": verdicts()})
-    cells = {(p.get_x(), p.get_y()): p.get_facecolor() for p in figure.axes[0].patches if p.get_width() == 1}
-    assert cells == {
-        (0, 0): colors["better"], (1, 0): pale["worse"], (0, 1): pale["not_significant"], (1, 1): colors["worse"],
-    }  # fmt: skip
-    assert [text.get_text() for text in figure.axes[0].texts] == ["+0.20", "−0.10", "+0.05", "−0.30"]
 
 
 def test_levels_take_the_colors_of_the_registry_and_draw_other_datasets_gray() -> None:

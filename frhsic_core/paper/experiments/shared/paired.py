@@ -77,6 +77,17 @@ def holm(p: np.ndarray) -> np.ndarray:
     return adjusted
 
 
+def mean_of_others(values: np.ndarray) -> np.ndarray:
+    """Return for each split (first axis) the mean over the other splits, by which a setting is chosen.
+
+    Examples
+    --------
+    >>> mean_of_others(np.array([1.0, 2.0, 6.0])).tolist()
+    [4.0, 3.5, 1.5]
+    """
+    return (values.sum(0) - values) / (len(values) - 1)
+
+
 def median_interval(difference: np.ndarray, *, resamples: int = 2000) -> tuple[float, float]:
     """Return the 95 % percentile bootstrap interval of the median difference, resampling splits."""
     difference = np.asarray(difference, float)

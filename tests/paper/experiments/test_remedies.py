@@ -7,25 +7,25 @@ import pandas as pd
 import pytest
 
 from frhsic_core.paper.experiments import every_method
-from frhsic_core.paper.experiments.remedies import tree
+from frhsic_core.paper.experiments.remedies import draw_tree, evidence, leaves, tree_text
 from frhsic_core.registry import METHODS, OKABE_ITO
 
-FOUND = {leaf.method: 10.0 + place for place, leaf in enumerate(tree.leaves())}
+FOUND = {leaf.method: 10.0 + place for place, leaf in enumerate(leaves())}
 
 
 def test_the_figure_and_the_text_have_the_same_content() -> None:
-    figure = tree.draw(FOUND)
+    figure = draw_tree(FOUND)
     drawn = [text.get_text().replace("\n", " ") for text in figure.axes[0].texts]
     plt.close(figure)
-    written = tree.text(FOUND)
-    assert len(tree.leaves()) <= 7
+    written = tree_text(FOUND)
+    assert len(leaves()) <= 7
     assert len(drawn) == 5 + 10 + 2 * len(FOUND)  # questions, answers, and two lines for each remedy
     assert all(words in written for words in drawn)
     assert f"{FOUND['project']:.0f} % of" in written
 
 
 def test_a_remedy_has_its_color_of_the_other_figures() -> None:
-    colors = {leaf.method: leaf.color for leaf in tree.leaves()}
+    colors = {leaf.method: leaf.color for leaf in leaves()}
     assert colors["encoder"] == METHODS["frhsic"].color
     assert colors["project"] == OKABE_ITO["blue"]
     assert len(set(colors.values())) == 5  # means and ranks share one
@@ -38,7 +38,7 @@ def test_the_evidence_is_the_share_that_is_left() -> None:
         for split in range(3):
             lines.append((dataset, "ours", "none", "linear", 0.0, split, 0.80, 0.4))
             lines.append((dataset, "ours", "none", "boosting", 0.0, split, 0.79, 0.8))  # is not the best
-            for leaf in tree.leaves():
+            for leaf in leaves():
                 lines.append((dataset, "ours", leaf.method, "linear", 0.5, split, 0.79, 0.2))
                 lines.append((dataset, "ours", leaf.method, "linear", 1.0, split, 0.70, 0.0))
                 lines.append((dataset, "ours", leaf.method, "boosting", 0.5, split, 0.79, 0.1))
@@ -51,8 +51,8 @@ def test_the_evidence_is_the_share_that_is_left() -> None:
          ("unfair", "b", 0.0, 0.4)], columns=["method", "dataset", "lam", "boosting_r2"],
     )  # fmt: skip
     study = study.assign(performance=0.8, gdp_sample=0.0, linear_r2=0.0, nonlinear_r2=0.0, cpu_seconds=1.0)
-    found = tree.evidence(rows, study)
-    linear = {leaf.method for leaf in tree.leaves() if leaf.linear}
+    found = evidence(rows, study)
+    linear = {leaf.method for leaf in leaves() if leaf.linear}
     assert linear == {"correlation_remover", "kernel_eraser"}
     assert found.pop("encoder") == pytest.approx(50)
     assert found == pytest.approx({method: 50.0 if method in linear else 25.0 for method in found})

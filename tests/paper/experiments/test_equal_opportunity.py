@@ -10,15 +10,12 @@ from scipy import stats
 
 from frhsic_core.learning import Trainer, make_penalty
 from frhsic_core.learning.data import Batch
-from frhsic_core.paper.experiments import eo_and_several
-from frhsic_core.paper.experiments.eo_and_several.tables import (
-    compare_arms,
-    compare_matched,
+from frhsic_core.paper.experiments import equal_opportunity
+from frhsic_core.paper.experiments.equal_opportunity import (
+    compare_options,
     fall_shares,
-    matched_arms,
     order_share,
-    printed_arms,
-    restart_spread,
+    printed_options,
 )
 from frhsic_core.paper.experiments.presets import experiment_for
 from frhsic_core.paper.runs.jobs import Samples
@@ -56,7 +53,7 @@ def trained():
 
 def test_eo_measures_are_those_of_the_positive_rows_alone(trained) -> None:
     stack, splits, data = trained
-    found = eo_and_several.measure_equal_opportunity(stack, splits, data)
+    found = equal_opportunity.measure_equal_opportunity(stack, splits, data)
     output = stack.output(splits.x_test).double().numpy()
     for model, split in enumerate(stack.dataset):
         kept = splits.y_test[split].numpy() == 1
@@ -73,12 +70,12 @@ def test_eo_measures_are_those_of_the_positive_rows_alone(trained) -> None:
 
 def test_as_many_positives_as_every_split_has(trained) -> None:
     _, splits, data = trained
-    wanted = eo_and_several.positives_in(data, splits.y_test.shape[1])
+    wanted = equal_opportunity.positives_in(data, splits.y_test.shape[1])
     assert 10 <= wanted <= int((splits.y_test > 0.5).sum(1).min())
 
 
-@pytest.mark.parametrize("arm", ["eo", "eo_medians", "dp", "dp_unit"])
-def test_each_arm_is_the_paper_s_formula_on_its_rows_with_its_bandwidths(arm: str) -> None:
+@pytest.mark.parametrize("option", ["eo", "eo_medians", "dp", "dp_unit"])
+def test_each_option_is_the_paper_s_formula_on_its_rows_with_its_bandwidths(option: str) -> None:
     generator = torch.Generator().manual_seed(0)
     m, d = 39, 3  # an odd number of pairs: one median, not two
     z = torch.randn(1, m, d, generator=generator, dtype=torch.float64)
@@ -86,14 +83,14 @@ def test_each_arm_is_the_paper_s_formula_on_its_rows_with_its_bandwidths(arm: st
     y = (torch.rand(1, m, generator=generator) < 0.5).double()
     trainer = Trainer(
         z[0].float(), y[0], s[0, :, 0], lam=1.0, device="cpu", dtype=torch.float64, protocol="reference",
-        penalty=make_penalty("frhsic", **dict(eo_and_several.ARMS[arm])), epochs=1, batch_size=m,
+        penalty=make_penalty("frhsic", **dict(equal_opportunity.OPTIONS[option])), epochs=1, batch_size=m,
     )  # fmt: skip
     batch = Batch(z, torch.zeros(1, m, dtype=torch.float64), s, y, None, torch.arange(m).unsqueeze(0))
     value = float(trainer.penalty(batch, refresh=True))
     distances = torch.pdist(z[0]), torch.pdist(s[0])
-    unit = arm in ("eo", "dp_unit")
+    unit = option in ("eo", "dp_unit")
     sigma_z, sigma_s = (1.0, 1.0) if unit else (float(v.median()) + 1e-5 for v in distances)
-    kept = (y[0] == 1).numpy() if arm.startswith("eo") else np.ones(m, bool)
+    kept = (y[0] == 1).numpy() if option.startswith("eo") else np.ones(m, bool)
 
     def gram(v: torch.Tensor, sigma: float) -> np.ndarray:
         w = v[0].numpy()[kept]
@@ -105,7 +102,7 @@ def test_each_arm_is_the_paper_s_formula_on_its_rows_with_its_bandwidths(arm: st
 
 
 def test_a_batch_with_ten_positives_has_no_penalty_and_one_with_eleven_has() -> None:
-    assert dict(eo_and_several.ARMS["eo"])["minimum_rows"] == 11
+    assert dict(equal_opportunity.OPTIONS["eo"])["minimum_rows"] == 11
     generator = torch.Generator().manual_seed(0)
     z, s = torch.randn(1, 30, 2, generator=generator), torch.rand(1, 30, 1, generator=generator)
     values = []
@@ -113,7 +110,7 @@ def test_a_batch_with_ten_positives_has_no_penalty_and_one_with_eleven_has() -> 
         y = (torch.arange(30) < positives).float().unsqueeze(0)
         trainer = Trainer(
             z[0], y[0], s[0, :, 0], lam=1.0, device="cpu", epochs=1, batch_size=30,
-            penalty=make_penalty("frhsic", **dict(eo_and_several.ARMS["eo"])),
+            penalty=make_penalty("frhsic", **dict(equal_opportunity.OPTIONS["eo"])),
         )  # fmt: skip
         batch = Batch(z, torch.zeros(1, 30), s, y, None, torch.arange(30).unsqueeze(0))
         values.append(float(trainer.penalty(batch, refresh=True)))
@@ -130,7 +127,7 @@ def test_each_attribute_is_measured_on_its_own_column(tmp_path) -> None:
         penalty=make_penalty("frhsic", **dict(job.recipe.settings)), device="cpu", protocol="reference",
     )  # fmt: skip
     stack = trainer.fit()
-    found = eo_and_several.measure_multi_sensitive(stack, splits, data)
+    found = equal_opportunity.measure_multi_sensitive(stack, splits, data)
     output = stack.output(splits.x_test).double().numpy()
     for a, name in enumerate(data.sensitive_names):
         s = splits.s_test[1].double().numpy()[:, a]
@@ -157,24 +154,30 @@ def test_the_smoke_preset_runs_and_every_model_is_measured(name: str, tmp_path) 
 
 
 def fabricated() -> pd.DataFrame:
-    """Two arms over eight splits: b is a plus .1 at λ = 10 (its 5 is a's 10), and both fall along λ."""
+    """Two options over eight splits: b is a plus .1 at λ = 10 (its 5 is a's 10), and both fall along λ."""
     lines = []
     for split in range(8):
         noise = 0.01 * np.sin(split)
-        for arm, lam, value in (("a", 1.0, 0.5), ("a", 10.0, 0.2), ("b", 1.0, 0.5), ("b", 5.0, 0.2), ("b", 10.0, 0.3)):
-            wobble = noise + (0.001 * (-1) ** split if (arm, lam) == ("b", 1.0) else 0.0)
+        for option, lam, value in (
+            ("a", 1.0, 0.5),
+            ("a", 10.0, 0.2),
+            ("b", 1.0, 0.5),
+            ("b", 5.0, 0.2),
+            ("b", 10.0, 0.3),
+        ):
+            wobble = noise + (0.001 * (-1) ** split if (option, lam) == ("b", 1.0) else 0.0)
             lines.append(
-                {"arm": arm, "lam": lam, "split": split, "gdp": value + wobble, "performance": 0.9 - lam / 200}
+                {"option": option, "lam": lam, "split": split, "gdp": value + wobble, "performance": 0.9 - lam / 200}
             )
-        lines.append({"arm": "unfair", "lam": 0.0, "split": split, "gdp": 0.6, "performance": 0.9})
+        lines.append({"option": "unfair", "lam": 0.0, "split": split, "gdp": 0.6, "performance": 0.9})
     return pd.DataFrame(lines)
 
 
-def test_arms_are_compared_split_by_split_with_scipy_s_test() -> None:
+def test_options_are_compared_split_by_split_with_scipy_s_test() -> None:
     rows = fabricated()
-    table = compare_arms(rows, "a", "b", column="gdp", lams=(1.0, 10.0)).set_index("lam")
+    table = compare_options(rows, "a", "b", column="gdp", lams=(1.0, 10.0)).set_index("lam")
     assert table["verdict"].to_dict() == {1.0: "not_significant", 10.0: "a"}
-    a, b = (rows[(rows["arm"] == arm) & (rows["lam"] == 10.0)]["gdp"].to_numpy() for arm in "ab")
+    a, b = (rows[(rows["option"] == option) & (rows["lam"] == 10.0)]["gdp"].to_numpy() for option in "ab")
     assert table.loc[10.0, "p"] == pytest.approx(stats.wilcoxon(a, b).pvalue)
     assert table.loc[10.0, "mean"] == pytest.approx(0.1)
     # Two p-values: the smaller is doubled, the larger is at least that (Holm), for both tests.
@@ -182,31 +185,9 @@ def test_arms_are_compared_split_by_split_with_scipy_s_test() -> None:
         low, high = sorted(table[raw])
         expected = sorted([min(1.0, 2 * low), min(1.0, max(2 * low, high))])
         assert sorted(table[adjusted]) == pytest.approx(expected)
-    half = compare_arms(rows, "a", "b", column="gdp", lams=(10.0,), second_scale=0.5)
+    half = compare_options(rows, "a", "b", column="gdp", lams=(10.0,), second_scale=0.5)
     assert half["verdict"].tolist() == ["not_significant"]
     assert half["mean"].iloc[0] == pytest.approx(0.0, abs=1e-12)
-
-
-def test_matched_arms_stay_within_one_per_cent_of_unfair() -> None:
-    table = matched_arms(fabricated(), ("a", "b"), column="gdp")
-    assert table["lam"].to_dict() == {"a": 1.0, "b": 1.0}  # λ = 10 loses 5 points of 90
-    wide = matched_arms(fabricated(), ("a", "b"), column="gdp", band=0.1)
-    assert wide["lam"].to_dict() == {"a": 10.0, "b": 5.0}
-
-
-def test_arms_are_compared_at_their_own_matched_points() -> None:
-    found = compare_matched(fabricated(), "a", "b", column="gdp")
-    assert (found["first_lam"], found["second_lam"]) == (1.0, 1.0)
-    assert found["mean"] == pytest.approx(0.0, abs=1e-12)
-    assert (found["wins"], found["losses"]) == (4, 4)
-
-
-def test_restarts_pair_every_run_with_the_others() -> None:
-    values = {("a", 0): 0.1, ("a", 1): 0.3, ("b", 0): 0.2, ("b", 1): 0.6}
-    rows = pd.DataFrame([{"arm": a, "seed": s, "split": 7, "lam": 1.0, "gdp": v} for (a, s), v in values.items()])
-    found = restart_spread(rows, "a", "b", lam=1.0, column="gdp").loc[7]
-    assert (found["low"], found["high"]) == pytest.approx((-0.1, 0.5))  # .2 − .3 and .6 − .1
-    assert found["mean"] == pytest.approx(0.2)
 
 
 def test_falls_and_orders_are_counted() -> None:
@@ -219,14 +200,14 @@ def test_falls_and_orders_are_counted() -> None:
 
 
 def test_printed_tables_are_whole() -> None:
-    assert len(printed_arms("tab:eo")) == 16
-    assert printed_arms("tab:multi_s").loc[("adult", "sum", 50.0)].to_dict() == {
+    assert len(printed_options("tab:eo")) == 16
+    assert printed_options("tab:multi_s").loc[("adult", "sum", 50.0)].to_dict() == {
         "acc": 0.849, "gdp_age": 0.678, "gdp_hours": 0.759,
     }  # fmt: skip
     with pytest.raises(ValueError, match="no table"):
-        printed_arms("tab:nothing")
+        printed_options("tab:nothing")
 
 
-def test_there_are_no_rows_of_an_arm_that_was_not_trained() -> None:
-    with pytest.raises(ValueError, match="arms are a, b, unfair"):
-        compare_arms(fabricated(), "a", "c", column="gdp", lams=(1.0,))
+def test_there_are_no_rows_of_an_option_that_was_not_trained() -> None:
+    with pytest.raises(ValueError, match="options are a, b, unfair"):
+        compare_options(fabricated(), "a", "c", column="gdp", lams=(1.0,))
