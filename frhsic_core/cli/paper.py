@@ -151,7 +151,7 @@ def bench(
     store: Annotated[Path, typer.Option(help="Folder of the measurements.")] = Path("_build") / "bench",
     threads: Threads = 1,
 ) -> None:
-    """Measure how fast this machine computes HSIC, beside other libraries and beside the limits of the device.
+    """Measure how fast this machine computes HSIC, beside other libraries.
 
     It is frhsic run cost_cpu, or cost_gpu on a GPU, in a folder of its own. The chapter "How fast" reads such a table.
 
