@@ -35,8 +35,8 @@ def example(printed):
 
 def test_on_the_example_each_penalty_lowers_its_own_gap(example) -> None:
     plain, eo = example.loc["positives", "0"], example.loc["positives"].drop("0")
-    assert 0.7 < 1 - eo.loc["10", "eo_gdp"] / plain["eo_gdp"] < 0.8
-    assert 0.7 < 1 - eo.loc["1", "eo_gdp"] / plain["eo_gdp"] < 0.8
+    assert 0.6 < 1 - eo.loc["10", "eo_gdp"] / plain["eo_gdp"] < 0.75
+    assert 0.6 < 1 - eo.loc["1", "eo_gdp"] / plain["eo_gdp"] < 0.75
     assert 0.005 < plain["accuracy"] - eo.loc["10", "accuracy"] < 0.015
     assert (eo["gdp"] > 0.5 * plain["gdp"]).all()
 
