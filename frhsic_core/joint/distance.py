@@ -14,13 +14,13 @@ from torch import Tensor
 
 from frhsic_core.arrays import ArrayLike, as_pair, binary_scale, require_value, same_kind
 from frhsic_core.joint.contraction import dependence, inverse_root, require_estimator, smallest_own
+from frhsic_core.joint.sorted_columns import sum_of_products, sums_of_distances
 from frhsic_core.joint.streaming import streaming_correlation, streaming_hsic
 from frhsic_core.kernels import euclidean_distances
 from frhsic_core.memory import DENSE_ROWS, require_memory
 
 # From this many rows single columns are sorted; below, all pairs are compared.
 COLUMN_ROWS = 256
-_DIRECT = 32  # rows of the smallest parts, whose pairs are compared directly
 
 
 @same_kind
@@ -167,8 +167,8 @@ def _columns(z: Tensor, s: Tensor, *, estimator: str, normalized: bool) -> Tenso
     for x, y in zip(z.expand(*batch, n).reshape(-1, n), s.expand(*batch, n).reshape(-1, n), strict=True):
         x, y = x.double(), y.double()
         x, y = x - x.mean(), y - y.mean()
-        a, b = _sums_of_distances(x), _sums_of_distances(y)
-        value = _combined(_sum_of_products(x, y), a, b, estimator)
+        a, b = sums_of_distances(x), sums_of_distances(y)
+        value = _combined(sum_of_products(x, y), a, b, estimator)
         if normalized:  # Σ|x_i − x_j|² is known without a sum over pairs
             own = [_combined(2.0 * n * v.square().sum(), c, c, estimator) for v, c in ((x, a), (y, b))]
             value = value * inverse_root(*own, smallest_own(value, rows=1))
@@ -182,55 +182,6 @@ def _combined(product: Tensor, a: Tensor, b: Tensor, estimator: str) -> Tensor:
     if estimator == "biased":
         return (product - 2.0 / n * (a @ b) + a.sum() * b.sum() / n**2) / n**2
     return (product - 2.0 / (n - 2) * (a @ b) + a.sum() * b.sum() / ((n - 1) * (n - 2))) / (n * (n - 3))
-
-
-def _sums_of_distances(x: Tensor) -> Tensor:
-    """Return Σ_j |x_i − x_j| for each i, from sorted numbers and their partial sums."""
-    ordered, order = x.sort()
-    n = len(x)
-    place = torch.arange(n, dtype=x.dtype, device=x.device)
-    sums = (2.0 * place - n + 1.0) * ordered + ordered.sum() - 2.0 * ordered.cumsum(0) + ordered
-    return torch.empty_like(x).index_copy_(0, order, sums)
-
-
-def _sum_of_products(x: Tensor, y: Tensor) -> Tensor:
-    """Return Σ_ij |x_i − x_j||y_i − y_j| in O(n log n) time.
-
-    The rows are sorted by x and halved again and again. For a row i of an upper half, the sum over the rows j of the
-    lower half of (x_i − x_j)|y_i − y_j| follows from four partial sums over the rows j with smaller y. The rows of each
-    part stay sorted by y: a stable split is enough to get from one level to the next.
-    """
-    n = len(x)
-    order = torch.argsort(x)
-    size = _DIRECT
-    while size < n:
-        size *= 2
-    rows = x.new_zeros(3, size)  # weights, x and y; rows that fill the last part have weight zero
-    rows[0, :n] = 1.0
-    rows[1, :n] = x[order]
-    rows[2, :n] = y[order]
-    total = x.new_zeros(())
-    for part in rows.view(3, -1, _DIRECT).split(2**10, dim=1):
-        weight, left, right = part.unbind()
-        products = (left.unsqueeze(-1) - left.unsqueeze(-2)).abs_()
-        products *= (right.unsqueeze(-1) - right.unsqueeze(-2)).abs_()
-        total += ((products @ weight.unsqueeze(-1)).squeeze(-1) * weight).sum()
-    place = torch.argsort(rows[2])
-    width = size
-    while width > _DIRECT:
-        upper = (place & (width // 2)) != 0
-        weight, left, right = (row[place] for row in rows)
-        lower = torch.where(upper, 0.0, weight)
-        terms = torch.stack([lower, lower * left, lower * right, lower * left * right]).view(4, -1, width)
-        below = terms.cumsum(-1)
-        one, of_x, of_y, of_both = (2.0 * below - below[..., -1:]).view(4, -1)  # smaller minus larger y
-        inner = left * right * one - right * of_x - left * of_y + of_both
-        total += 2.0 * (inner * (weight * upper)).sum()
-        parts, upper = place.view(-1, width), upper.view(-1, width)
-        halves = [parts[~upper].view(-1, width // 2), parts[upper].view(-1, width // 2)]
-        place = torch.stack(halves, 1).reshape(-1)
-        width //= 2
-    return total
 
 
 def _power_of_four(x: Tensor) -> Tensor:

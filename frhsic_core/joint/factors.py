@@ -5,7 +5,8 @@ k(x, y) = Σ_ab A_ab T_a(x) T_b(y), and the small matrix A is factored, so that 
 near the median. The constant T_0 is left out: it only adds functions of one argument to the kernel, which centering
 removes, and without it nothing cancels when the kernel is wide. Rows of a few columns, and categories, are factored by
 a pivoted Cholesky decomposition, which also gives the trace that is left. :func:`factor` returns ``None`` if the rank
-would be too large.
+would be too large. A Laplacian kernel is not smooth, but a product with its Gram matrix of one column is a recursion
+along sorted numbers (:mod:`frhsic_core.joint.sorted_columns`).
 
 With the centered features φ̃, ψ̃ and weights p, and M = Σ_i p_i φ̃_i ψ̃_iᵀ, the biased form is ‖M‖²_F, and all other forms,
 the gradient, and the sums of the tests are sums over rows of the same thin matrices. They are visited in blocks, so
@@ -28,8 +29,18 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from frhsic_core.joint.contraction import inverse_root, smallest_own
+from frhsic_core.joint.sorted_columns import laplacian_sum, laplacian_times
 from frhsic_core.joint.streaming import kernel_at
-from frhsic_core.kernels import Categorical, Gaussian, InverseMultiquadric, Kernel, Linear, MultiScale, Product
+from frhsic_core.kernels import (
+    Categorical,
+    Gaussian,
+    InverseMultiquadric,
+    Kernel,
+    Laplacian,
+    Linear,
+    MultiScale,
+    Product,
+)
 
 # From this many rows thin matrices are faster than two Gram matrices.
 THIN_ROWS = 768
@@ -533,11 +544,70 @@ def thin_hsic(
     weights = None if row_weights is None else row_weights.double().expand(*batch, z.shape[-2])
     values = []
     for i in itertools.product(*map(range, batch)):
-        factors = thin_factors(z[i], s[i], kernel_at(kernel_z, i, batch), kernel_at(kernel_s, i, batch))
-        if factors is None:
+        kernels = kernel_at(kernel_z, i, batch), kernel_at(kernel_s, i, batch)
+        own = None if weights is None else weights[i]
+        factors = thin_factors(z[i], s[i], *kernels)
+        if factors is not None:
+            value = _Thin.apply(z[i], s[i], own, factors, estimator)
+        else:
+            value = _laplacian_hsic(z[i], s[i], *kernels, own, estimator)
+        if value is None:
             return None
-        values.append(_Thin.apply(z[i], s[i], None if weights is None else weights[i], factors, estimator))
+        values.append(value)
     return torch.stack(values).reshape(batch) if values else None
+
+
+def _laplacian_hsic(
+    z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel, weights: Tensor | None, form: str
+) -> Tensor | None:
+    """Return HSIC of two columns where one kernel is Laplacian and the other is too, or has small rank; no gradient.
+
+    A product with a Laplacian Gram matrix takes O(n log n) time. ``None`` if this does not serve.
+    """
+    if not isinstance(kernel_z, Laplacian):
+        z, s, kernel_z, kernel_s = s, z, kernel_s, kernel_z
+    gradient = torch.is_grad_enabled() and (z.requires_grad or s.requires_grad)
+    if len(z) < THIN_ROWS or not isinstance(kernel_z, Laplacian) or gradient or z.shape[1] > 1:
+        return None
+    dtype = z.dtype
+    order = z[:, 0].argsort()
+    x, y = z[order, 0].double(), s[order].double()
+    n = len(x)
+    p = x.new_full((n,), 1.0 if form == "unbiased" else 1.0 / n) if weights is None else weights[order]
+    sigma = float(kernel_z.bandwidth)
+    rows_k = laplacian_times(x, p, sigma)
+    if isinstance(kernel_s, Laplacian) and y.shape[1] == 1:
+        tau = float(kernel_s.bandwidth)
+        sorted_y, place = y[:, 0].sort()
+        rows_l = torch.empty_like(p).index_copy_(0, place, laplacian_times(sorted_y, p[place], tau))
+        product = laplacian_sum(x, y[:, 0], p, sigma, tau)
+        diagonal = torch.ones_like(p)
+        own_l = laplacian_times(sorted_y, p[place], 0.5 * tau) @ p[place]
+    else:
+        features = factor(kernel_s, y)
+        if features is None:
+            return None
+        psi = features(y)
+        psi = psi - (p @ psi) / p.sum()
+        product = sum((part * laplacian_times(x, part, sigma)).sum() for part in (psi.mT * p).split(8))
+        rows_l = torch.zeros_like(p)  # the weighted features sum to zero
+        diagonal = psi.square().sum(-1)
+        own_l = ((psi.mT * p) @ psi).square().sum()
+    if form == "unbiased":
+        count = p.sum()
+        hollow_k, hollow_l = rows_k - 1.0, rows_l - diagonal
+        total = (p @ hollow_k) * (p @ hollow_l) / ((count - 1) * (count - 2))
+        value = product - p @ diagonal + total - 2.0 * (p @ (hollow_k * hollow_l)) / (count - 2)
+        return (value / (count * (count - 3))).to(dtype)
+
+    def centered(inner: Tensor, k: Tensor, l: Tensor) -> Tensor:
+        return inner + (p @ k) * (p @ l) - 2.0 * (p @ (k * l))
+
+    value = centered(product, rows_k, rows_l)
+    if form == "normalized":  # the square of a Laplacian kernel has half the bandwidth
+        own = centered(laplacian_times(x, p, 0.5 * sigma) @ p, rows_k, rows_k), centered(own_l, rows_l, rows_l)
+        value = value * inverse_root(*own, smallest_own(value, rows=1))
+    return value.to(dtype)
 
 
 def thin_factors(z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel) -> tuple[Factor, Factor] | None:
