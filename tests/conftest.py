@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import pickle
 import shutil
 from collections import Counter
 from collections.abc import Callable, Generator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 # Before torch is imported: on a small machine the default thread count makes small tensors up to ninety times slower.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -68,9 +70,11 @@ PARTS = {
 }
 
 
-# The files that take longest, the longest first. The first one builds the book.
+BOOKS = {"book", "built_book", "written_pages"}
+# The files that take longest, the longest first. The first two build the book, whole and without pages of modules.
 LONGEST = (
     "tests/book/test_browser.py",
+    "tests/book/test_pages.py",
     "tests/cli/test_experiments.py",
     "tests/test_contributing.py",
     "tests/paper/claims/test_ledger.py",
@@ -88,7 +92,7 @@ def in_turn(items: list[pytest.Item]) -> list[pytest.Item]:
     """
     root = Path(__file__).resolve().parents[1]
     turns = {root / name: turn - len(LONGEST) for turn, name in enumerate(LONGEST)}
-    readers = {item.path for item in items if "built_book" in getattr(item, "fixturenames", ())}
+    readers = {item.path for item in items if BOOKS & set(getattr(item, "fixturenames", ()))}
 
     def turn(item: pytest.Item) -> int:
         return turns.get(item.path, 2 if item.path in readers else int(item.path.suffix != ".ipynb"))
@@ -137,6 +141,39 @@ def pytest_sessionfinish(session: pytest.Session) -> Generator[None, None, None]
         terminal.write_line("These tests must not be skipped:", red=True)
         terminal.write_line("\n".join(avoidable))
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.fixture(scope="session")
+def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a temporary folder that all workers of this run share."""
+    base = tmp_path_factory.getbasetemp()
+    return base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base
+
+
+@pytest.fixture(scope="session")
+def once(shared_folder: Path) -> Callable[[str, Callable[[], Any]], Any]:
+    """Return a function that computes what takes long once for all workers: ``once(name, function)``.
+
+    The first worker computes and stores the value; the others wait for it and load it.
+    """
+
+    def load_or_compute(name: str, function: Callable[[], Any]) -> Any:
+        path = shared_folder / f"{name}.once"
+        with path.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not path.is_file():
+                path.write_bytes(pickle.dumps(function()))
+        return pickle.loads(path.read_bytes())
+
+    return load_or_compute
+
+
+@pytest.fixture(scope="session")
+def full_ledger(once: Callable[[str, Callable[[], Any]], Any]) -> Any:
+    """Return the table of all verdicts."""
+    from frhsic_core.paper.claims import ledger
+
+    return once("ledger", ledger)
 
 
 @pytest.fixture

@@ -118,6 +118,7 @@ def judged(copy: Path, claim: str) -> list[str]:
     return run(copy, "-c", script).split()
 
 
+@pytest.mark.slow
 def test_a_method_is_three_files(extended: Path) -> None:
     script = (
         "from frhsic_core.learning import METHODS\n"
@@ -127,6 +128,7 @@ def test_a_method_is_three_files(extended: Path) -> None:
     assert run(extended, "-c", script).split() == ["correlation", "Correlation", "#777777", "p"]
 
 
+@pytest.mark.slow
 def test_a_dataset_is_three_files(extended: Path) -> None:
     command = "from frhsic_core.cli import command; command()(['data', 'card', 'wages'], standalone_mode=False)"
     shown = run(extended, "-c", command)
@@ -134,6 +136,7 @@ def test_a_dataset_is_three_files(extended: Path) -> None:
     assert "Invented wages" in shown
 
 
+@pytest.mark.slow
 def test_a_forgotten_row_fails(copy: Path) -> None:
     """Without its row of the registry, the tests of the registry fail for a method and for a dataset."""
     for section in ("Add a method", "Add a dataset"):
@@ -142,6 +145,7 @@ def test_a_forgotten_row_fails(copy: Path) -> None:
         run(copy, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_registry.py", "-k", "has_a_row")
 
 
+@pytest.mark.slow
 def test_an_experiment_is_five_files(copy: Path) -> None:
     found = add("Add an experiment", copy, most=5)
     run_tests(copy, found)
@@ -156,11 +160,13 @@ def test_an_experiment_is_five_files(copy: Path) -> None:
     assert judged(copy, "C900") == ["3", "3", "reproduced", "none"]
 
 
+@pytest.mark.slow
 def test_a_claim_is_one_file(copy: Path) -> None:
     add("Add a claim", copy, most=1)
     assert judged(copy, "C901") == ["20000", "20000", "reproduced", "consistent"]
 
 
+@pytest.mark.slow
 def test_a_statement_is_three_files(copy: Path) -> None:
     found = add("Add a statement", copy, most=3)
     run_tests(copy, found)

@@ -1,15 +1,18 @@
-"""The built book, once for all tests of all workers."""
+"""The built book and its written pages, each once for all tests of all workers."""
 
 from __future__ import annotations
 
-import fcntl
 import os
+import pickle
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ("_toc.yml", "_config.yml", "CHANGELOG.md", "book/**/*", "notebooks/*.ipynb", "frhsic_core/**/*.py")
@@ -24,29 +27,72 @@ def is_fresh(page: Path) -> bool:
     return page.stat().st_mtime > max(path.stat().st_mtime for path in files if "__pycache__" not in path.parts)
 
 
-@pytest.fixture(scope="session")
-def built_book(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of HTML pages: that of ``FRHSIC_HTML``, or ``_build/html`` when it is fresh, or a new one.
-
-    A new build takes warnings as errors.
-    """
+def ready_book() -> Path | None:
+    """Return the folder of ``FRHSIC_HTML``, or ``_build/html`` when it is fresh."""
     if named := os.environ.get("FRHSIC_HTML"):
         return Path(named)
     ready = ROOT / "_build" / "html"
-    if is_fresh(ready / "index.html"):
+    return ready if is_fresh(ready / "index.html") else None
+
+
+def build(target: Path, *options: str | Path, **settings: str) -> Path:
+    """Build the book, with warnings as errors; return its folder of HTML pages."""
+    # Pages of modules that have moved since the last build would be built, and warned about.
+    shutil.rmtree(ROOT / "book" / "generated", ignore_errors=True)
+    command = [Path(sys.executable).with_name("jupyter-book"), "build", "-W", "-n", "--keep-going", *options]
+    done = subprocess.run(
+        [*command, "--path-output", target, "."],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | settings,
+    )
+    trouble = [line for line in (done.stdout + done.stderr).splitlines() if "WARNING" in line or "rror" in line]
+    assert done.returncode == 0, "the book does not build cleanly:\n" + "\n".join(trouble[-20:])
+    return target / "_build" / "html"
+
+
+@pytest.fixture(scope="session")
+def built_book(once: Callable[..., Any], shared_folder: Path) -> Path:
+    """Return the folder of HTML pages of the whole book: one that is ready, or a new one. It takes minutes."""
+    return ready_book() or once("book", lambda: build(shared_folder / "book"))
+
+
+@pytest.fixture(scope="session")
+def written_pages(once: Callable[..., Any], shared_folder: Path, values_of_pages: dict[str, Any]) -> Path:
+    """Return the folder of HTML pages without the pages of modules and the listings of their sources.
+
+    They are three quarters of the time of a build. References to modules are checked in the whole book alone.
+    """
+    if ready := ready_book():
         return ready
-    base = tmp_path_factory.getbasetemp()
-    shared = base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base
-    with (shared / "book.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        html = shared / "book" / "_build" / "html"
-        if not (html / "index.html").is_file():
-            # Pages of modules that have moved since the last build would be built, and warned about.
-            shutil.rmtree(ROOT / "book" / "generated", ignore_errors=True)
-            command = [Path(sys.executable).with_name("jupyter-book"), "build", "-W", "-n", "--keep-going"]
-            done = subprocess.run(
-                [*command, "--path-output", shared / "book", "."], cwd=ROOT, capture_output=True, text=True, check=False
-            )
-            trouble = [line for line in (done.stdout + done.stderr).splitlines() if "WARNING" in line or "rror" in line]
-            assert done.returncode == 0, "the book does not build cleanly:\n" + "\n".join(trouble[-20:])
-    return html
+
+    def written() -> Path:
+        book = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
+        book["exclude_patterns"].append("book/generated")
+        sphinx = book["sphinx"]
+        sphinx["extra_extensions"].remove("sphinx.ext.viewcode")
+        sphinx["local_extensions"] = {"without_modules": "tests/book", **sphinx["local_extensions"]}
+        sphinx["config"]["autosummary_generate"] = False
+        sphinx["config"]["nitpick_ignore_regex"].append(["py:.*", r"frhsic_core\..*"])
+        config, values = shared_folder / "written.yml", shared_folder / "values.pickle"
+        config.write_text(yaml.safe_dump(book), encoding="utf-8")
+        values.write_bytes(pickle.dumps(values_of_pages))
+        return build(shared_folder / "written", "--config", config, FRHSIC_PAGE_VALUES=str(values))
+
+    return once("written_pages", written)
+
+
+@pytest.fixture(scope="session")
+def values_of_pages(once: Callable[..., Any]) -> dict[str, Any]:
+    """Return the numbers that the pages of the book show."""
+    from frhsic_core.paper.page_values import page_values
+
+    return once("page_values", page_values)
+
+
+@pytest.fixture(scope="session", params=["written", pytest.param("whole", marks=pytest.mark.slow)])
+def book(request: pytest.FixtureRequest) -> Path:
+    """Return the folder of HTML pages: the written ones and, in the tests that take long, the whole book."""
+    return request.getfixturevalue({"written": "written_pages", "whole": "built_book"}[request.param])

@@ -19,6 +19,7 @@ def test_the_page_documents(name: str) -> None:
     assert inspect.getdoc(getattr(frhsic_core, name))
 
 
+@pytest.mark.slow
 def test_every_module_has_a_page_with_its_members(built_book: Path) -> None:
     root = Path(frhsic_core.__file__).parent
     files = [path.relative_to(root.parent).with_suffix("") for path in root.rglob("*.py")]

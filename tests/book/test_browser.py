@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CHROMIUM = next(
     (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
 )
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(900)]
 # What looks the same on every page or has thousands of pieces: some pages, rows and entries stand for all. From the
 # others the pieces are removed, since axe walks the whole page whatever it is told to leave out.
 REPEATED = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import numpy as np
@@ -122,11 +123,13 @@ def test_times_are_compared_like_with_like() -> None:
         assert float(times[name]) == pytest.approx(ratio, rel=0.05), name
 
 
-def test_the_counts_of_the_ledger_are_of_measured_lines() -> None:
-    from frhsic_core.paper.claims import counts, ledger
+def test_the_counts_of_the_ledger_are_of_measured_lines(
+    full_ledger: pd.DataFrame, values_of_pages: dict[str, Any]
+) -> None:
+    from frhsic_core.paper.claims import counts
 
-    values = page_values.ledger_values()["ledger"]
-    measured = counts(ledger())["measured"]
+    values = values_of_pages["ledger"]
+    measured = counts(full_ledger)["measured"]
     assert values["measured"] == sum(measured.values())
     assert values["compatible"] == measured["compatible, not decided"]
     judged = values["reproduced"] + values["compatible"] + values["contradicted"]

@@ -1,15 +1,17 @@
-"""Every page of the built book, read as text: links, words for pictures, sizes, and no typed results."""
+"""Every page of the built book, read as text: links, words for pictures, sizes, and no typed results.
+
+The build takes warnings as errors. `make test` builds the pages that someone wrote, `make test-all` the whole book.
+"""
 
 from __future__ import annotations
 
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
-
-from frhsic_core.paper.page_values import page_values
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.timeout(600)
@@ -39,18 +41,18 @@ class Page(HTMLParser):
             self.loaded.append(str(found["href"]))
 
 
-@pytest.fixture(scope="module")
-def pages(built_book: Path) -> dict[Path, Page]:
-    return {path: Page(path) for path in sorted(built_book.rglob("*.html")) if "_static" not in path.parts}
+@pytest.fixture(scope="session")
+def pages(book: Path) -> dict[Path, Page]:
+    return {path: Page(path) for path in sorted(book.rglob("*.html")) if "_static" not in path.parts}
 
 
-def test_every_chapter_of_the_contents_has_a_page(built_book: Path) -> None:
+def test_every_chapter_of_the_contents_has_a_page(book: Path) -> None:
     files = re.findall(r"file: ([\w/]+)", (ROOT / "_toc.yml").read_text(encoding="utf-8"))
     assert len(files) > 10
-    assert [name for name in files if not (built_book / f"{name}.html").is_file()] == []
+    assert [name for name in files if not (book / f"{name}.html").is_file()] == []
 
 
-def test_every_internal_link_and_file_exists(pages: dict[Path, Page], built_book: Path) -> None:
+def test_every_internal_link_and_file_exists(pages: dict[Path, Page], book: Path) -> None:
     broken = []
     for path, page in pages.items():
         for link in {*page.links, *page.loaded}:
@@ -59,9 +61,9 @@ def test_every_internal_link_and_file_exists(pages: dict[Path, Page], built_book
                 continue
             target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
             if not target.is_file():
-                broken.append(f"{path.relative_to(built_book)} -> {link}")
+                broken.append(f"{path.relative_to(book)} -> {link}")
             elif parts.fragment and target in pages and unquote(parts.fragment) not in pages[target].names:
-                broken.append(f"{path.relative_to(built_book)} -> {link} (no such place)")
+                broken.append(f"{path.relative_to(book)} -> {link} (no such place)")
     assert broken == []
 
 
@@ -113,14 +115,14 @@ def test_the_look_out_for_typed_results_can_fail() -> None:
     assert re.findall(r"\d*\.\d+|\d+ ?%", "accuracy .847, 6 % and Theorem") == [".847", "6 %"]
 
 
-def test_numbers_on_the_first_page_are_the_computed_ones(built_book: Path) -> None:
-    values = page_values()
+def test_numbers_on_the_first_page_are_the_computed_ones(book: Path, values_of_pages: dict[str, Any]) -> None:
+    values = values_of_pages
     wanted = {
         "intro": {str(values["ledger"]["measured"]), str(values["theorems"]["hold"]), values["runtime"]["loop"]},
         "findings": {str(values["certificates"]["total"]), values["gaussian"]["hsic"], values["runtime"]["loop"]},
     }
     for page, numbers in wanted.items():
-        text = (built_book / "book" / f"{page}.html").read_text("utf-8")
+        text = (book / "book" / f"{page}.html").read_text("utf-8")
         assert numbers <= set(re.findall(r"<strong>([^<]*)</strong>", text))
 
 

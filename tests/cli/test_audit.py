@@ -95,6 +95,7 @@ def test_the_page_escapes_everything_and_loads_nothing(report: Path) -> None:
 
 @pytest.mark.browser
 @pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1400])
 def test_the_report_in_a_browser(report: Path, width: int, scheme: str) -> None:

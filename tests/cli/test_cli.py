@@ -99,7 +99,7 @@ cli.main()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals")
-@pytest.mark.parametrize("words", [["run", "main"], ["reproduce"]], ids=" ".join)
+@pytest.mark.parametrize("words", [["run", "main"], pytest.param(["reproduce"], marks=pytest.mark.slow)], ids=" ".join)
 def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(words: list[str], tmp_path: Path) -> None:
     command = [
         sys.executable,

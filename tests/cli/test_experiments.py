@@ -79,7 +79,8 @@ def least(plan: Experiment | Study) -> Experiment | Study:
     return replace(parts[0], also=tuple(parts[1:]))
 
 
-@pytest.mark.timeout(900)  # it runs every experiment
+@pytest.mark.slow  # it runs every experiment
+@pytest.mark.timeout(900)
 def test_reproduce_runs_everything_and_keeps_its_time(small, tmp_path, monkeypatch) -> None:
     late = small.invoke(app, ["reproduce", "--preset", "smoke", "--minutes", "0", "--device", "cpu"])
     assert late.exit_code == 3
@@ -243,6 +244,7 @@ def test_a_damaged_database_is_named_and_its_jobs_are_run_again(small, tmp_path)
     assert "0 stacks left" in again.stdout
 
 
+@pytest.mark.slow
 def test_without_pyarrow_a_run_keeps_its_jobs_and_tables_say_what_to_install(tmp_path) -> None:
     script = (
         "import sys\n"

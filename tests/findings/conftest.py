@@ -5,8 +5,8 @@ The committed outputs are those of the code: CI executes the notebooks again and
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -35,20 +35,21 @@ class _Cells(HTMLParser):
             self.rows[-1][-1] += data
 
 
+@functools.cache
+def outputs_of(chapter: str) -> list[dict[str, str]]:
+    """Return what the cells of a chapter print. A notebook is read once."""
+    notebook = nbformat.read(NOTEBOOKS / f"{chapter}.ipynb", as_version=4)
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", ())]
+    return [{"text": output.get("text", ""), **output.get("data", {})} for output in outputs]
+
+
 class Printed:
     """Tables and numbers that a chapter prints."""
-
-    @staticmethod
-    def _outputs(chapter: str) -> Iterator[dict[str, str]]:
-        notebook = nbformat.read(NOTEBOOKS / f"{chapter}.ipynb", as_version=4)
-        for cell in notebook.cells:
-            for output in cell.get("outputs", ()):
-                yield {"text": output.get("text", ""), **output.get("data", {})}
 
     def table(self, chapter: str, column: str) -> pd.DataFrame:
         """Return the one table that has a column whose title contains ``column``; its first column is the index."""
         found = []
-        for output in self._outputs(chapter):
+        for output in outputs_of(chapter):
             if "text/html" in output:
                 cells = _Cells()
                 cells.feed(output["text/html"])
@@ -61,7 +62,7 @@ class Printed:
 
     def numbers(self, chapter: str, words: str) -> list[float]:
         """Return the numbers of the one printed line that starts with ``words``."""
-        lines = [line for output in self._outputs(chapter) for line in output["text"].splitlines()]
+        lines = [line for output in outputs_of(chapter) for line in output["text"].splitlines()]
         (line,) = [line for line in lines if line.startswith(words)]
         return [float(number) for number in re.findall(r"-?\d+(?:\.\d+)?", line.removeprefix(words))]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from frhsic_core.paper.claims import heading, ledger
+from frhsic_core.paper.claims import heading
 
 
 @pytest.fixture(scope="module")
-def table() -> pd.DataFrame:
-    return ledger()
+def table(full_ledger: pd.DataFrame) -> pd.DataFrame:
+    return full_ledger
 
 
 def test_few_measured_lines_are_contradicted_and_few_confirmed(table) -> None:

@@ -5,15 +5,14 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from frhsic_core.paper.claims import ledger
 from frhsic_core.paper.claims.answers import PROTOCOLS, queries
 from frhsic_core.paper.claims.stored import two_grids
 from frhsic_core.paper.runs.stored import reference_sweep
 
 
 @pytest.fixture(scope="module")
-def table() -> pd.DataFrame:
-    return ledger()
+def table(full_ledger: pd.DataFrame) -> pd.DataFrame:
+    return full_ledger
 
 
 def test_main_table_follows_from_the_stored_runs(table: pd.DataFrame) -> None:

@@ -83,6 +83,7 @@ def test_the_average_of_local_penalties_is_not_the_global_one() -> None:
 
 
 @pytest.mark.data
+@pytest.mark.slow
 def test_the_readme_on_adult() -> None:
     """Less dependence by four measures at under one point of accuracy; fewer rows than the README, same words."""
     from sklearn.model_selection import train_test_split

@@ -39,8 +39,8 @@ QUERIES = queries()
 
 
 @pytest.fixture(scope="module")
-def table() -> pd.DataFrame:
-    return ledger()
+def table(full_ledger: pd.DataFrame) -> pd.DataFrame:
+    return full_ledger
 
 
 def test_every_number_of_the_paper_is_there() -> None:
@@ -82,12 +82,11 @@ def test_every_query_is_used() -> None:
     assert set(FORMULAS) <= set(found["stored_formula"])
 
 
-def test_chapters_exist() -> None:
+def test_chapters_exist(table: pd.DataFrame) -> None:
     folder = book_folder().parent / "notebooks"
     assert all((folder / f"{name}.md").is_file() for name in set(claims()["chapter"]) - {""})
     # Where nothing was run there may be no chapter; where something was judged there is one.
-    judged = ledger()
-    assert (judged.loc[judged["verdict"] != "cannot be judged", "chapter"] != "").all()
+    assert (table.loc[table["verdict"] != "cannot be judged", "chapter"] != "").all()
 
 
 def test_every_line_has_a_verdict(table: pd.DataFrame) -> None:
@@ -249,6 +248,11 @@ def test_settings_are_those_of_the_main_sweep() -> None:
     assert answer.values == {"text": (200, 256), "reference": (200, 256)}
 
 
+@pytest.mark.slow
+def test_another_grid_changes_verdicts(table: pd.DataFrame) -> None:
+    assert (ledger(grid="text")["verdict"] != table["verdict"]).any()
+
+
 def test_another_grid_is_used_where_it_is_given() -> None:
     assert frontiers("compas", "text").lams.shape[1] == 9
     assert frontiers("compas", "text", lambda_grid="text").lams.shape[1] == 5
@@ -256,7 +260,6 @@ def test_another_grid_is_used_where_it_is_given() -> None:
     assert answer.note.startswith("5 λ")
     with pytest.raises(ValueError, match="grid is 'ten'"):
         ledger(grid="ten")
-    assert (ledger(grid="text")["verdict"] != ledger()["verdict"]).any()
 
 
 def test_intervals_by_hand() -> None:

@@ -18,7 +18,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from frhsic_core.paper.claims import claims, ledger
+from frhsic_core.paper.claims import claims
 
 BOOK = Path(__file__).resolve().parents[3] / "book"
 SEED = 2026
@@ -215,9 +215,9 @@ def drawn_lines() -> list[str]:
 
 
 @pytest.mark.parametrize("key", drawn_lines())
-def test_a_drawn_line_is_what_other_code_finds(key: str) -> None:
+def test_a_drawn_line_is_what_other_code_finds(key: str, full_ledger: pd.DataFrame) -> None:
     claim = claims().set_index("id").loc[key]
-    line = ledger().set_index("id").loc[key]
+    line = full_ledger.set_index("id").loc[key]
     arguments = json.loads(claim["arguments"])
     if claim["query"] in OTHERS:
         assert OTHERS[claim["query"]](**arguments, printed=claim["value"]) == line["verdict"]

@@ -106,6 +106,7 @@ def test_rmse_is_the_root_of_the_mean_square() -> None:
     assert rates.rmse_slope(np.array([1.0, 10.0]), errors)[0] == pytest.approx(-1.0, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_a_wrong_limit_of_eipm_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     right = rates.LAW.eipm_limit
 
