@@ -42,6 +42,7 @@ def test_ours_is_first_or_not_significantly_worse(equal: pd.DataFrame) -> None:
     assert (verdicts(equal) != "more").all()
 
 
+@pytest.mark.slow
 def test_no_other_tolerance_of_the_score_gives_another_answer(rows: pd.DataFrame) -> None:
     """However much of the score may be lost, no rival depends significantly less, even before Holm's correction."""
     found = by_tolerance(rows)

@@ -56,7 +56,10 @@ def train(x: Tensor, y: Tensor, s: Tensor, penalty: Penalty, steps: int = 50, **
 
 
 @pytest.mark.filterwarnings("ignore::frhsic_core.learning.EscapeWarning")
-@pytest.mark.parametrize("name", CASES)
+# In the reference's settings more of the runs are compared, which takes long.
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * name.endswith("reference")) for name in CASES]
+)
 def test_stack_of_25_equals_25_runs(name: str) -> None:
     """λ, seed and dataset vary along the stack; 50 steps and more in float64; parameters agree to 1e-9.
 

@@ -216,6 +216,7 @@ def test_another_library_that_fails_is_left_out() -> None:
         timed({OURS: broken})
 
 
+@pytest.mark.slow
 def test_memory_does_not_depend_on_what_ran_before() -> None:
     used = torch.ones(2**24)  # 64 MiB: most allocators keep them when they are freed
     del used

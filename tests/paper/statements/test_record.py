@@ -9,8 +9,6 @@ from frhsic_core.paper.runs.stored import book_folder
 from frhsic_core.paper.statements.registry import run_checks, statements
 
 
-# The tests of each statement run the same certificates; here their numbers are compared with the record.
-@pytest.mark.slow
 @pytest.mark.parametrize("number", list(statements()))
 def test_nothing_differs_from_the_record(number: str) -> None:
     results = list(run_checks([number], quick=True))
