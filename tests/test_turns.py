@@ -18,7 +18,7 @@ def conftest(request: pytest.FixtureRequest) -> Any:
 
 def test_files_start_in_turn(conftest: Any) -> None:
     files = {
-        "tests/book/test_pages.py": ["", "built_book", ""],
+        "tests/book/test_api_page.py": ["", "built_book", ""],
         "tests/test_short.py": ["", ""],
         "notebooks/results.ipynb": [None],
         "tests/test_contributing.py": [""],

@@ -100,7 +100,7 @@ class Curve:
 
     @property
     def is_flat(self) -> bool:
-        """Whether the band of the gap contains zero everywhere: the curve is not distinguishable from chance."""
+        """Whether the band of the gap contains zero everywhere, so that chance explains the curve."""
         rounding = 1e-12 * float(np.abs(self.mean).max() or 1.0)
         outside = (self.gap_low > rounding) | (self.gap_high < -rounding)
         return not bool(outside[self.inside].any())

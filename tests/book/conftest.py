@@ -63,7 +63,7 @@ def built_book(once: Callable[..., Any], shared_folder: Path) -> Path:
 def written_pages(once: Callable[..., Any], shared_folder: Path, values_of_pages: dict[str, Any]) -> Path:
     """Return the folder of HTML pages without the pages of modules and the listings of their sources.
 
-    They are three quarters of the time of a build. References to modules are checked in the whole book alone.
+    They are three quarters of the time of a build. References to Python objects are checked in the whole book alone.
     """
     if ready := ready_book():
         return ready
@@ -73,11 +73,13 @@ def written_pages(once: Callable[..., Any], shared_folder: Path, values_of_pages
         book["exclude_patterns"].append("book/generated")
         sphinx = book["sphinx"]
         sphinx["extra_extensions"].remove("sphinx.ext.viewcode")
-        sphinx["local_extensions"] = {"without_modules": "tests/book", **sphinx["local_extensions"]}
+        extensions = {"without_modules": "tests/book", **sphinx["local_extensions"]}
+        sphinx["local_extensions"] = {name: str(ROOT / folder) for name, folder in extensions.items()}
         sphinx["config"]["autosummary_generate"] = False
-        sphinx["config"]["nitpick_ignore_regex"].append(["py:.*", r"frhsic_core\..*"])
+        del sphinx["config"]["viewcode_follow_imported_members"]
+        sphinx["config"]["nitpick_ignore_regex"].append(["py:.*", ".*"])
         config, values = shared_folder / "written.yml", shared_folder / "values.pickle"
-        config.write_text(yaml.safe_dump(book), encoding="utf-8")
+        config.write_text(yaml.safe_dump(book, sort_keys=False), encoding="utf-8")
         values.write_bytes(pickle.dumps(values_of_pages))
         return build(shared_folder / "written", "--config", config, FRHSIC_PAGE_VALUES=str(values))
 

@@ -238,30 +238,40 @@ def is_code(text: str) -> bool:
 
 def folder_of(root: Path, change: Change) -> tuple[str, ...]:
     """Return the tests and doctests of the folder of a changed module, which take at least as long as its own."""
-    module = Path(change.file).relative_to("frhsic_core")
-    folder = module.parent
-    while not (root / "tests" / folder).is_dir():
-        folder = folder.parent
-    if folder == Path():  # not the whole suite
+    folder = _mirror(root, change)
+    if _holds_packages(root, folder):  # neither the whole suite nor all of the paper
         return tests_of(root, change)
     return f"tests/{folder.as_posix()}", f"frhsic_core/{folder.as_posix()}"
+
+
+def _mirror(root: Path, change: Change) -> Path:
+    """Return the folder of the tests of a module, relative to ``tests``."""
+    folder = Path(change.file).relative_to("frhsic_core").parent
+    while not (root / "tests" / folder).is_dir():
+        folder = folder.parent
+    return folder
+
+
+def _holds_packages(root: Path, folder: Path) -> bool:
+    """Whether subfolders of a folder of tests belong to other packages."""
+    inner = [path.name for path in (root / "tests" / folder).iterdir() if path.is_dir() and path.name[0] not in "._"]
+    return any((root / "frhsic_core" / folder / name).is_dir() for name in inner)
 
 
 def tests_of(root: Path, change: Change) -> tuple[str, ...]:
     """Return what should notice a change: the module's doctests, then the test files of the same folder.
 
     The module's own test file comes first, then the files that name the changed function, then the others. A module
-    outside of every folder has the test files outside of every folder, and those of its name in any folder.
+    beside packages has the test files beside those of the packages, and those of its name in any folder.
     """
     module = Path(change.file).relative_to("frhsic_core")
-    folder = root / "tests" / module.parent
-    while not folder.is_dir():
-        folder = folder.parent
+    tests = root / "tests"
+    folder = tests / _mirror(root, change)
     nested = folder / module.stem  # tests/kernels for kernels.py
-    files = set(folder.glob("test_*.py") if folder == root / "tests" else folder.rglob("test_*.py"))
-    files |= set(nested.glob("test_*.py"))
-    if folder == root / "tests":
-        files |= set(folder.rglob(f"test_{module.stem}.py"))
+    if _holds_packages(root, folder.relative_to(tests)):
+        files = {*folder.glob("test_*.py"), *nested.glob("test_*.py"), *tests.rglob(f"test_{module.stem}.py")}
+    else:
+        files = set(folder.rglob("test_*.py"))
     own = {f"test_{'_'.join(module.with_suffix('').parts[k:])}" for k in range(len(module.parts))}
     own.add(f"test_{module.parent.name}")
 
