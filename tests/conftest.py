@@ -80,7 +80,6 @@ LONGEST = (
     "tests/paper/claims/test_ledger.py",
     "tests/cli/test_audit.py",
     "tests/paper/runs/test_runner.py",
-    "tests/paper/runs/test_workers.py",
 )
 
 
