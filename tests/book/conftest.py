@@ -60,7 +60,7 @@ def built_book(once: Callable[..., Any], shared_folder: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def written_pages(once: Callable[..., Any], shared_folder: Path, values_of_pages: dict[str, Any]) -> Path:
+def written_pages(once: Callable[..., Any], shared_folder: Path, request: pytest.FixtureRequest) -> Path:
     """Return the folder of HTML pages without the pages of modules and the listings of their sources.
 
     They are three quarters of the time of a build. References to Python objects are checked in the whole book alone.
@@ -80,7 +80,7 @@ def written_pages(once: Callable[..., Any], shared_folder: Path, values_of_pages
         sphinx["config"]["nitpick_ignore_regex"].append(["py:.*", ".*"])
         config, values = shared_folder / "written.yml", shared_folder / "values.pickle"
         config.write_text(yaml.safe_dump(book, sort_keys=False), encoding="utf-8")
-        values.write_bytes(pickle.dumps(values_of_pages))
+        values.write_bytes(pickle.dumps(request.getfixturevalue("values_of_pages")))
         return build(shared_folder / "written", "--config", config, FRHSIC_PAGE_VALUES=str(values))
 
     return once("written_pages", written)
