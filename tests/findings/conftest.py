@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 
 import nbformat
 import pandas as pd
@@ -72,19 +70,3 @@ class Printed:
 @pytest.fixture(scope="session")
 def printed() -> Printed:
     return Printed()
-
-
-@pytest.fixture(scope="session")
-def judged_form(once: Callable[..., Any]) -> pd.DataFrame:
-    """Return how the recommended form compares with its rivals, which two chapters report."""
-    from frhsic_core.paper.experiments.variants import recommended
-
-    return once("recommended", lambda: recommended.verdicts(recommended.comparisons()))
-
-
-@pytest.fixture(scope="session")
-def headlines(once: Callable[..., Any]) -> dict[str, pd.DataFrame]:
-    """Return the counts of significant differences in the main sweep, by protocol."""
-    from frhsic_core.paper.experiments.main import headline
-
-    return once("headlines", lambda: {protocol: headline(protocol) for protocol in ("text", "reference")})
