@@ -612,8 +612,8 @@ def _laplacian_hsic(
 
 def thin_factors(z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel) -> tuple[Factor, Factor] | None:
     """Return the factors of both samples, or ``None`` if thin matrices do not serve."""
-    # On a GPU fused kernels serve several columns.
-    if len(z) < THIN_ROWS or (z.is_cuda and max(z.shape[1], s.shape[1]) > 1):
+    # On a GPU fused kernels serve several columns. Tensors without numbers, which count operations, have no rank.
+    if len(z) < THIN_ROWS or z.is_meta or (z.is_cuda and max(z.shape[1], s.shape[1]) > 1):
         return None
     found = []
     # S has few columns, so that its factor says "no" first.

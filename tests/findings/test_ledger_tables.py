@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from frhsic_core.paper.claims.answers import PROTOCOLS, queries
+from frhsic_core.paper.claims.answers import PROTOCOLS
 from frhsic_core.paper.claims.stored import two_grids
 from frhsic_core.paper.runs.stored import reference_sweep
 
@@ -90,4 +90,3 @@ def test_stored_grids_are_unequal() -> None:
     counts = sweep[sweep["method"] != "unfair"].groupby("method")["lam"].nunique()
     assert counts["frhsic"] == 18
     assert counts.drop("frhsic").max() == 9
-    assert len(queries()["stored_grids"]().values["any"]) == 18

@@ -23,7 +23,7 @@ from frhsic_core.paper.experiments.main import (
 )
 from frhsic_core.paper.experiments.presets import GRIDS, experiment_for
 from frhsic_core.paper.experiments.shared.paired import holm
-from frhsic_core.paper.experiments.variants import comparisons as tested
+from frhsic_core.paper.experiments.variants import comparisons as variant_comparisons
 from frhsic_core.paper.experiments.variants import verdicts
 from frhsic_core.paper.runs.stored import paper_table, reference_sweep, stored_rows
 
@@ -234,7 +234,7 @@ def test_on_adult_and_meps_few_pairs_are_within_the_margin_of_gdp(equivalent, pr
 @pytest.fixture(scope="module")
 def record() -> pd.DataFrame:
     """Return the counts of the recommended form."""
-    return verdicts(tested()).loc["recommended"]
+    return verdicts(variant_comparisons()).loc["recommended"]
 
 
 def test_the_recommended_form_is_significantly_worse_than_no_rival(record) -> None:

@@ -160,10 +160,10 @@ def information_gap(rows: pd.DataFrame, name: str, *, method: str = "frhsic", ot
 def rank_agreement(rows: pd.DataFrame, names: list[str]) -> pd.DataFrame:
     """Return Spearman's rank correlation of each estimate with a probe over the sweep's models, for each dataset."""
     ranks = rows.groupby(["dataset", "method", "lam"])[[*names, "nonlinear_r2"]].mean().groupby("dataset").rank()
-    lines = {
-        dataset: {name: part[name].corr(part["nonlinear_r2"]) for name in names}
-        for dataset, part in ranks.groupby("dataset")
-    }
+    lines = {}
+    for dataset, part in ranks.groupby("dataset"):
+        with np.errstate(invalid="ignore"):  # an estimate that is constant has no correlation
+            lines[dataset] = {name: part[name].corr(part["nonlinear_r2"]) for name in names}
     return pd.DataFrame(lines).T
 
 

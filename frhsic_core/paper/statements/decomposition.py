@@ -303,7 +303,9 @@ def discrete_lemma(*, quick: bool) -> list[Certificate]:
 def binary_parity() -> list[Certificate]:
     """Check section 2's "GDP reduces to DP when S is binary": true of the zero, off by 2π₀π₁ in value."""
     law, head = _law([3, 4], [2, 1], [5, 9]), [Fraction(1), Fraction(1, 4), Fraction(-2, 3)]
-    gdp, parity = law.gdp(head), law.dp_gap(head)
+    gdp = law.gdp(head)
+    first, second = law.conditional_gap(head)
+    parity = abs(second - first)
     return [
         equality("'GDP reduces to DP when S is binary': GDP is the difference of the two group means",
                  left=float(gdp), right=float(parity), evidence="exact", tolerance=0.0,

@@ -84,7 +84,8 @@ def test_gdp_and_the_integral_of_two_groups(counts: list[int], head: list[int]) 
     law = FiniteLaw(range(3), range(2), two_groups(counts))
     variance = law.p_s.prod()
     contrast = law.conditional[:, 0] - law.conditional[:, 1]
-    assert law.gdp(head) == 2 * variance * law.dp_gap(head)
+    first, second = law.conditional_gap(head)
+    assert law.gdp(head) == 2 * variance * abs(second - first)
     assert law.expected_squared_mmd(power_gram(3)) == variance * (contrast @ power_gram(3) @ contrast)
 
 
