@@ -182,8 +182,8 @@ def _median_of_column(x: NDArray[np.float64]) -> tuple[float, float]:
     first = np.repeat(np.arange(n), many)
     second = np.arange(many.sum()) - np.repeat(np.cumsum(many) - many, many) + np.repeat(low_place, many)
     distances = x[second] - x[first]
-    place = wanted - low_count - 1
-    return float(np.partition(distances, place)[place]), mean
+    rank = wanted - low_count - 1
+    return float(np.partition(distances, rank)[rank]), mean
 
 
 def median_of_exponents(exponents: Tensor, *, max_points: int | None) -> Tensor:
@@ -599,9 +599,8 @@ def resolve_kernel(
         return default_kernel(x)
     if isinstance(kernel, str):
         kind = KERNELS[one_of(name, kernel, KERNELS)]
-        if not issubclass(kind, _BandwidthKernel):
-            return kind()
-        return kind(median_distance(x, power=1 if kind is Laplacian else 2))
+        with_bandwidth = issubclass(kind, _BandwidthKernel)
+        return kind(median_distance(x, power=1 if kind is Laplacian else 2)) if with_bandwidth else kind()
     if not callable(kernel):
         raise TypeError(
             f"{name} is {kernel!r}: pass a kernel such as Gaussian(1.0), a name such as 'gaussian', or None for the "

@@ -204,8 +204,8 @@ def group_table(f: Array, s: Array, curve: Curve, groups: int, *, weight: Array 
     np.maximum.at(last, group, s)
     part = np.clip(np.searchsorted(last, curve.s, side="left"), 0, count - 1)
     spans = [certain_difference(curve, part == k) for k in range(count)]
-    smooth = np.bincount(part, curve.share * curve.mean, minlength=count)
-    smooth /= np.maximum(np.bincount(part, curve.share, minlength=count), 1e-300)
+    shares = np.maximum(np.bincount(part, curve.share, minlength=count), 1e-300)
+    smooth = np.bincount(part, curve.share * curve.mean, minlength=count) / shares
     total = float(curve.share @ (curve.mean - curve.share @ curve.mean) ** 2)
     return Groups(
         groups=count,

@@ -155,8 +155,9 @@ class AttributeAudit:
         """Return one of the measures with its interval and what chance gives; ``None`` if it was not measured."""
         if name == "guaranteed_gdp":
             # Below a threshold only if the bound is; above it only if the interval of GDP is.
-            bound = self.bound and self.bound.bound
-            return None if bound is None else Measure(bound, self.curve.gdp_low, bound, self.curve.floor)
+            if self.bound is None:
+                return None
+            return Measure(self.bound.bound, self.curve.gdp_low, self.bound.bound, self.curve.floor)
         found = [(c.gdp, c.gdp_low, c.gdp_high, c.floor) for c in self.curves(name)]
         # The larger of two numbers lies between the larger lower end and the larger upper end.
         return Measure(*(max(values) for values in zip(*found, strict=True))) if found else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
@@ -28,7 +28,7 @@ data = typer.Typer(
 Names = Annotated[list[str] | None, typer.Argument(help="Names of datasets. Default: all real datasets.")]
 
 
-def _check(what: str, given: str, known: tuple[str, ...]) -> None:
+def _check(what: str, given: str, known: Iterable[str]) -> None:
     try:
         one_of(what, given, known)
     except ValueError as error:
@@ -123,7 +123,7 @@ def verify(names: Names = None) -> None:
             continue
         wrong = {path: problem for file, path in local if (problem := _problem(file, path))}
         try:
-            data = load_variant(name, variant, **({"download": False} if name in REAL else {}))
+            data = _local(name, variant)
             if not wrong:
                 echo(f"ok       {what}: n={data.n:,}, d={data.d}, {_origin(data)}")
         except (DataError, OSError) as error:
@@ -136,6 +136,11 @@ def verify(names: Names = None) -> None:
         echo("Missing files are not an error. Download them with: frhsic data fetch NAME")
     if failed:
         raise typer.Exit(1)
+
+
+def _local(name: str, variant: str) -> Dataset:
+    """Load a dataset without downloading anything."""
+    return load_variant(name, variant, download=False) if name in REAL else load_variant(name, variant)
 
 
 def _problem(file: RawFile, path: Path) -> str:
@@ -167,7 +172,7 @@ def card(
         for entry in entries:
             echo(f"  - {entry}")
     try:
-        data = load_variant(name, variant, **({"download": False} if name in REAL else {}))
+        data = _local(name, variant)
     except DataError as error:
         local = _paths(name, variant, Folders.from_environment())
         reason = f"not usable: {error}" if local else f"missing. Download them with: frhsic data fetch {name}"

@@ -154,7 +154,7 @@ class Smoother:
             self._unit = float(np.diff(ends)[0]) or float(np.ptp(self.positions))
 
     def _sum(self, values: Array) -> Array:
-        return np.bincount(self.index, values, minlength=len(self.values))
+        return np.asarray(np.bincount(self.index, values, minlength=len(self.values)), dtype=np.float64)
 
     def _least_width(self) -> Array:
         """Return for every bin the least half width of a window with enough rows and enough distinct values."""

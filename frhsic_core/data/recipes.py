@@ -129,7 +129,7 @@ class Draws:
 
     def __init__(self, random_state: Any) -> None:
         self.torch = random_state if hasattr(random_state, "device") else None
-        self.numpy = np.random.RandomState(random_state) if isinstance(random_state, Integral) else random_state
+        self.numpy = np.random.RandomState(int(random_state)) if isinstance(random_state, Integral) else random_state
 
     def uniform(self, n: int) -> np.ndarray:
         """Return n numbers from U(0, 1)."""

@@ -170,8 +170,8 @@ def _columns(z: Tensor, s: Tensor, *, estimator: str, normalized: bool) -> Tenso
         a, b = sums_of_distances(x), sums_of_distances(y)
         value = _combined(sum_of_products(x, y), a, b, estimator)
         if normalized:  # Σ|x_i − x_j|² is known without a sum over pairs
-            own = [_combined(2.0 * n * v.square().sum(), c, c, estimator) for v, c in ((x, a), (y, b))]
-            value = value * inverse_root(*own, smallest_own(value, rows=1))
+            own_x, own_y = (_combined(2.0 * n * v.square().sum(), c, c, estimator) for v, c in ((x, a), (y, b)))
+            value = value * inverse_root(own_x, own_y, smallest_own(value, rows=1))
         values.append(value)
     return torch.stack(values).to(z.dtype).reshape(batch) if values else z.new_zeros(batch)
 

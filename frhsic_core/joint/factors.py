@@ -211,7 +211,12 @@ def _profile(kernel: Kernel) -> Callable[[Tensor], Tensor] | None:
         return lambda squared: torch.rsqrt(1.0 + squared / sigma / sigma)
     if isinstance(kernel, MultiScale):
         scales = (2.0 * sigma, sigma, 0.5 * sigma, 0.25 * sigma)
-        return lambda squared: sum(torch.exp(squared * (-0.5 / scale / scale)) for scale in scales) / 4.0
+
+        def mixture(squared: Tensor) -> Tensor:
+            parts = (torch.exp(squared * (-0.5 / scale / scale)) for scale in scales)
+            return sum(parts, squared.new_zeros(())) / 4.0
+
+        return mixture
     return None
 
 
@@ -447,8 +452,8 @@ class _Thin(torch.autograd.Function):
             value = (cross / pair.total).square().sum()
         elif form == "normalized":
             inner = cross.square().sum() / pair.total**2
-            sizes = [(own / pair.total).square().sum() for own in (own_z, own_s)]
-            ctx.root = inverse_root(*sizes, smallest_own(inner, rows=1))
+            size_z, size_s = ((own / pair.total).square().sum() for own in (own_z, own_s))
+            ctx.root = inverse_root(size_z, size_s, smallest_own(inner, rows=1))
             value = inner * ctx.root
         else:
             value = _unbiased(ctx, pair, cross)
@@ -463,7 +468,8 @@ class _Thin(torch.autograd.Function):
             for i, (x, features, own, other) in enumerate(
                 ((pair.z, pair.factor_z, phi, psi), (pair.s, pair.factor_s, psi, phi))
             ):
-                if gradients[i] is None:
+                gradient = gradients[i]
+                if gradient is None:
                     continue
                 cross = ctx.cross.mT if i == 0 else ctx.cross
                 direction = other @ cross
@@ -477,7 +483,7 @@ class _Thin(torch.autograd.Function):
                     direction = direction - ctx.share * (diagonal * own - ctx.mean[i]) + ctx.outer[i] * own
                     direction = direction * ctx.factor
                 slope = 2.0 * (features.slope(x[rows]) * direction).sum(-1, keepdim=True)
-                gradients[i][rows] = slope if weights is None else slope * weights
+                gradient[rows] = slope if weights is None else slope * weights
         typed = [None if found is None else found * grad.double() for found in gradients]
         return (*typed, None, None, None)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -183,8 +184,10 @@ class TrainingData:
 
     def _each(self, function: Callable[[Tensor], Tensor]) -> TrainingData:
         """Return the data with a function applied to each of its tensors."""
-        tensors = {name: value for name, value in vars(self).items() if isinstance(value, Tensor)}
-        return replace(self, **{name: function(value) for name, value in tensors.items()})
+        changed: dict[str, Any] = {
+            name: function(value) for name, value in vars(self).items() if isinstance(value, Tensor)
+        }
+        return replace(self, **changed)
 
 
 def _read(value: ArrayLike, name: str, dtype: torch.dtype, device: torch.device | str) -> Tensor:

@@ -197,7 +197,7 @@ def load_variant(
     'reference'
     """
     recipe = recipe_of(name, variant)
-    columns = {"sensitive": sensitive, "keep_sensitive": keep_sensitive, "drop": drop}
+    columns: dict[str, Any] = {"sensitive": sensitive, "keep_sensitive": keep_sensitive, "drop": drop}
     if isinstance(recipe, Law):
         table = draw_table(name, recipe, n or DATASETS[name].rows, random_state, options)
         data = assemble(table, recipe, name=name, **columns)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
@@ -181,7 +182,7 @@ def write_summaries(folder: Path) -> list[Path]:
             if summary is not None:
                 target = folder / file_name(name, variant)
                 text = json.dumps(summary, indent=1, ensure_ascii=False) + "\n"
-                write_atomically(target, lambda file, text=text: file.write(text.encode()))
+                write_atomically(target, methodcaller("write", text.encode()))
                 written.append(target)
     return written
 

@@ -334,8 +334,8 @@ def bin_statistics(
             z, s, Windows(windows_z.kernel, left), Windows(windows_s.kernel, left), sets, orders
         )
         found |= {factor: (values[:, i], constant[i]) for i, factor in enumerate(left)}
-    values, constant = zip(*(found[factor] for factor in windows_z.factors), strict=True)
-    return torch.stack(values, -1), torch.stack(constant)
+    each = [found[factor] for factor in windows_z.factors]
+    return torch.stack([values for values, _ in each], -1), torch.stack([constant for _, constant in each])
 
 
 def feature_statistics(
@@ -384,8 +384,8 @@ def feature_statistics(
                 own, other = (
                     features(part.flatten()).unflatten(0, part.shape) for features in (features_z, features_s)
                 )
-                for total, values in zip(sums, (own, other), strict=True):
-                    total += values.sum((0, 1))
+                for column_sums, values in zip(sums, (own, other), strict=True):
+                    column_sums += values.sum((0, 1))
                 squares += torch.stack([own.square().sum(), other.square().sum()])
                 count += part.numel()
                 table.addmm_(own.transpose(0, 1).flatten(1).mT, other.transpose(0, 1).flatten(1))
@@ -407,7 +407,7 @@ def feature_statistics(
                 cross = cross + one_hot(order, order.shape[1]).to(blocks).flatten(1) @ blocks
             total = total + cross.square().sum(-1) / count
             both = both + cross
-        by_value.append(total)
+        by_value.append(torch.as_tensor(total))
         pooled.append(torch.as_tensor(both).square().sum(-1) / n)
     constant = (spread <= n * torch.finfo(spread.dtype).eps * size).any()
     return torch.cat(by_value), torch.cat(pooled), constant

@@ -107,7 +107,7 @@ def gap_of_heads(z: Tensor, output: Tensor, s: Tensor, *, sigma_z: Tensor | floa
     from frhsic_core.kernels import Gaussian, median_bandwidth
     from frhsic_core.paper.statements.parity_gap import gap_spectrum, group_means, head_bound
 
-    kernels = {"kernel_z": Gaussian(sigma_z), "kernel_s": Gaussian(median_bandwidth(s.reshape(-1, 1)))}
+    kernels: dict[str, Any] = {"kernel_z": Gaussian(sigma_z), "kernel_s": Gaussian(median_bandwidth(s.reshape(-1, 1)))}
     anchors = z[:ANCHORS]
     one_each = torch.eye(len(anchors), dtype=z.dtype, device=z.device)
     spectrum = gap_spectrum(z, s, anchors=anchors, coefficients=one_each, **kernels)

@@ -22,7 +22,7 @@ from frhsic_core.paper.experiments.closed_forms import CLOSED_FORMS, evaluated
 from frhsic_core.paper.experiments.shared.paired import corrected_t, holm, mean_of_others
 from frhsic_core.paper.experiments.shared.pareto import BAND, keeps, matched_index
 from frhsic_core.paper.experiments.variants import RECOMMENDED
-from frhsic_core.paper.runs.plan import Job, Study, units_of
+from frhsic_core.paper.runs.plan import Job, Settings, Study, units_of
 from frhsic_core.paper.runs.stored import stored_rows
 from frhsic_core.registry import METHODS, PAPER_METHODS, SWEEP_DATASETS, labels, titles
 
@@ -73,7 +73,7 @@ def _study(name: str, preset: str, methods: tuple[str, ...], **splits: tuple[int
         few = {key: values[0] for key, values in splits.items()}
         return Study(f"{name}_smoke", name, units_of(dataset="synthetic", **few, method="remover_x"))
     regression_only = {key for key, row in CLOSED_FORMS.items() if row.regression_only}
-    units = []
+    units: list[Settings] = []
     for dataset in SWEEP_DATASETS:
         own = tuple(method for method in methods if dataset == "crime" or method not in regression_only)
         units += units_of(dataset=dataset, **splits, method=own)

@@ -238,8 +238,8 @@ def fubini() -> list[Certificate]:
     head = np.array([Fraction(2), Fraction(-1), Fraction(1, 3), Fraction(5)], dtype=object)  # values of f on the points
     # U = μ_{Z|S}: its Bochner integral is μ_Z. The inner product of two functions follows from their values and the
     # inverse of the Gram matrix; E⟨μ_{Z|S}, f⟩ is the mean of the conditional means of f, which needs no kernel.
-    inverse = fmpq_mat([[fmpq(x.numerator, x.denominator) for x in map(Fraction, row)] for row in gram]).inv()
-    inverse = np.array([[Fraction(int(x.p), int(x.q)) for x in row] for row in inverse.table()], dtype=object)
+    inverted = fmpq_mat([[fmpq(x.numerator, x.denominator) for x in map(Fraction, row)] for row in gram]).inv()
+    inverse = np.array([[Fraction(int(x.p), int(x.q)) for x in row] for row in inverted.table()], dtype=object)
     embedding = joint.sum(1) @ gram  # μ_Z as a function: its values on the points
     inner = embedding @ inverse @ head
     averaged = sum(p_s[j] * (head @ (joint[:, j] / p_s[j])) for j in range(3))

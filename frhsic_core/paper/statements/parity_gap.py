@@ -182,8 +182,7 @@ def gap_spectrum(
     n = z.shape[-2]
     points = torch.as_tensor(anchors, dtype=z.dtype, device=z.device)
     weights = torch.as_tensor(coefficients, dtype=z.dtype, device=z.device)
-    kernels = {"kernel_z": resolve_kernel(kernel_z, z), "kernel_s": resolve_kernel(kernel_s, s)}
-    kernel_z, kernel_s = kernels.values()
+    kernel_z, kernel_s = resolve_kernel(kernel_z, z), resolve_kernel(kernel_s, s)
     gram_z, gram_s, gram_points = kernel_z(z), kernel_s(s), kernel_z(points)
     values, vectors = torch.linalg.eigh((center(gram_s) if centered else gram_s) / n)
     values, vectors = values.flip(-1), vectors.flip(-1)
@@ -197,8 +196,8 @@ def gap_spectrum(
         resolved=vectors.mT @ center(gram_z) @ vectors,
         gap=head - head.mean(-1, keepdim=True),
         squared_norm=torch.einsum("...a,...ab,...b->...", weights, gram_points, weights).clamp_min(0.0),
-        hsic=hsic(z, s, **kernels),
-        coco=coco(z, s, **kernels),
+        hsic=hsic(z, s, kernel_z=kernel_z, kernel_s=kernel_s),
+        coco=coco(z, s, kernel_z=kernel_z, kernel_s=kernel_s),
         rank=(values > floor).sum(-1),
         scale=torch.where(scale > 0, scale, 1.0),
     )

@@ -51,7 +51,9 @@ def exact_hsic(joint: Exact, gram_z: Exact, gram_s: Exact) -> Fraction:
     return (difference * (gram_z @ difference @ gram_s)).sum()
 
 
-def rational_hsic(gram_z: Sequence[Sequence[Fraction]], gram_s: Sequence[Sequence[Fraction]]) -> Fraction:
+def rational_hsic(
+    gram_z: Exact | Sequence[Sequence[Fraction]], gram_s: Exact | Sequence[Sequence[Fraction]]
+) -> Fraction:
     """Return biased HSIC of a sample, in rational arithmetic: :func:`exact_hsic` of its empirical law.
 
     Examples
@@ -125,7 +127,7 @@ def definition_is_implemented() -> list[Certificate]:
     return [
         equality(
             "hsic() of a weighted sample is the defined squared norm, in rational arithmetic",
-            left=value, right=float(exact), evidence="exact", tolerance=1e-12, details={"exact": str(exact)},
+            left=float(value), right=float(exact), evidence="exact", tolerance=1e-12, details={"exact": str(exact)},
         ),
         equality(
             "the closed form on the Gaussian pair is the defined squared norm, by quadrature",

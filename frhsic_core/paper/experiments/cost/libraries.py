@@ -169,7 +169,7 @@ def _large(unit: dict[str, Any], device: str) -> tuple[Calls, dict[str, Any]]:
         from frhsic_core.joint.fused import fused_hsic
         from frhsic_core.kernels import Gaussian
 
-        kernels = {"kernel_z": Gaussian(SIGMA_Z), "kernel_s": Gaussian(SIGMA_S)}
+        kernels: dict[str, Any] = {"kernel_z": Gaussian(SIGMA_Z), "kernel_s": Gaussian(SIGMA_S)}
         ours = partial(fused_hsic, precision=unit["precision"], **kernels)
     return {
         OURS: lambda: float(ours(z, s)),
