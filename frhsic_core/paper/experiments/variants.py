@@ -39,7 +39,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from frhsic_core.paper.experiments.main import VERDICTS, family
+from frhsic_core.paper.experiments.main import family
 from frhsic_core.paper.experiments.presets import DATASETS, GRIDS, METHODS, SPLITS, smoke
 from frhsic_core.paper.experiments.shared.pareto import KEYS, named, sweeps_of
 from frhsic_core.paper.runs.plan import Experiment, Settings, Study, Task, units_of
@@ -586,6 +586,6 @@ def verdicts(table: pd.DataFrame) -> pd.DataFrame:
     """Count the verdicts of :func:`comparisons` by the corrected test; ``unseen``: on Adult, MEPS and Crime."""
     keys = [table[key] for key in ("form", "against", "measure")]
     unseen = ~table["dataset"].isin(CHOICE_DATASETS)
-    found = {verdict: table["verdict_corrected"] == verdict for verdict in VERDICTS}
+    found = {verdict: table["verdict_corrected"] == verdict for verdict in ("better", "not_significant", "worse")}
     found |= {f"{verdict}, unseen": found[verdict] & unseen for verdict in ("better", "worse")}
     return pd.DataFrame(found).groupby(keys, sort=False).sum()

@@ -146,10 +146,13 @@ def test_the_adversary_is_the_worst_choice(generator: torch.Generator) -> None:
         gaps[choose] = population - empirical
     assert (gaps["worst"] >= gaps["objective"] - 1e-15).all()
     assert (gaps["worst"] <= linear_class(law, frequencies, radius=2.0, step=0.2).upper).all()
-    # The objective pays for dependence: its encoder has a smaller HSIC_n than w = (1, 1), which has no loss.
+    # The objective pays for dependence: its encoder has no larger HSIC_n than w = (1, 1), which has no loss. It is that
+    # encoder in some samples, and then the two sums differ by rounding.
     empirical, _ = learned_encoder(law, frequencies, choose="objective", step=0.2)
     free = law.encoded_gram(torch.ones(1, 2, dtype=torch.float64))
-    assert (empirical < (free * law.empirical(frequencies)).sum((-2, -1))).all()
+    without_penalty = (free * law.empirical(frequencies)).sum((-2, -1))
+    assert (empirical <= without_penalty + 1e-15).all()
+    assert (empirical < without_penalty).double().mean() > 0.9
     with pytest.raises(ValueError, match="choose is 'best'"):
         learned_encoder(law, frequencies, choose="best", step=0.2)
 
