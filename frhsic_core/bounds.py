@@ -234,8 +234,9 @@ def hsic_bound(
 
     .. math:: \sqrt{\mathrm{HSIC}} \le \tfrac{n}{n-1}\sqrt{\mathrm{HSIC}_n} + \sqrt{3\log(K/\delta)/n}
 
-    There is no bias term, and near zero the bound falls like 1/n. It also bounds |Cov(g(Z), h(S))| ≤ ‖g‖·‖h‖·√HSIC for
-    all functions g and h of the two RKHS at once. Time and memory are those of :func:`frhsic_core.hsic`.
+    There is no bias term, and near zero the bound falls like 1/n. The covariance of g(Z) and h(S)
+    is then at most ‖g‖·‖h‖·√HSIC in absolute value, for all functions g and h of the two RKHS at once. Time and
+    memory are those of :func:`frhsic_core.hsic`.
 
     Parameters
     ----------

@@ -246,7 +246,7 @@ class HSICLoss(nn.Module):
         Under ``torch.distributed``, use the rows of all processes together. HSIC is not a mean over rows, so the
         average of the processes' own penalties is a different number with a larger bias. Every process returns the same
         value. Its gradient is scaled so that the averaging of DistributedDataParallel gives exactly the gradient of one
-        process on the global batch (see :func:`gather_rows`). O((Wm)²d) time on each of W processes; only
+        process on the global batch (see ``gather_rows``). O((Wm)²d) time on each of W processes; only
         Z and S are sent, O(Wm(d + p)).
 
     Examples

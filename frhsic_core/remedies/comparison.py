@@ -51,7 +51,7 @@ REMEDIES: dict[str, tuple[str, bool]] = {
     "adjust_mean": ("scores, mean adjusted", True),
     "adjust_rank": ("scores, ranks adjusted", True),
 }
-#: The baseline of the remedies that need S to predict: a model that sees S and is not changed.
+# The baseline of remedies that need S to predict is a model that sees S and is not changed.
 AWARE = "none_with_s"
 LABELS = {key: label for key, (label, _) in REMEDIES.items()} | {AWARE: "no remedy, S is a feature"}
 TEST_SHARE = 0.3

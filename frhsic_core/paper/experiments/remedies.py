@@ -35,7 +35,7 @@ STRENGTHS = (0.5, 1.0)
 FINER = (0.5, 0.75, 1.0)  # of adjusted scores, which are fitted once for all strengths
 BINS = 10
 MOST_ROWS = 2500  # of a table; larger ones are drawn from once, so that the study takes minutes
-#: The families of remedies: label, color and marker in a figure.
+# Label, color and marker of each family of remedies in a figure.
 FAMILIES = {
     "ours": ("this library", "blue", "o"),
     "fairlearn": ("fairlearn", "orange", "v"),

@@ -87,5 +87,5 @@ def squared_mmd_at_rows(phi: Tensor, s: Tensor, bandwidth: float, *, spread: flo
 
 
 def mean_mmd(squared: Tensor, *, epsilon: float = 1e-10) -> Tensor:
-    """Return the mean over anchors of the root, as in :func:`frhsic_core.conditional.eipm`."""
+    """Return the mean over anchors of the root, as in :func:`frhsic_core.eipm`."""
     return (squared * torch.rsqrt(squared + epsilon)).mean(-1)
