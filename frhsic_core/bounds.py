@@ -22,6 +22,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from scipy.stats import beta
 from torch import Tensor
 
@@ -270,6 +271,8 @@ def hsic_bound(
     if z.dim() != 2:
         raise ValueError(f"z has shape {tuple(z.shape)}: a bound is one of a single sample, so pass (n, d).")
     n = z.shape[0]
+    if n < 2:
+        raise ValueError(f"z has {n} rows: a bound needs at least 2.")
     value = hsic(z, s, kernel_z=kernel_z, kernel_s=kernel_s)
     estimate = max(float(value), 0.0)
     slack = math.sqrt(estimate) / (n - 1) + math.sqrt(3.0 * math.log(candidates / delta) / n)
@@ -302,7 +305,9 @@ def _read_scores(
             column = column[:, 0]
         if column.ndim != 1:
             raise ValueError(f"sensitive_features has shape {column.shape}: a bound takes one attribute, (n,).")
-        groups_of = np.unique(column, return_inverse=True)[1].reshape(-1)
+        groups_of = pd.factorize(column)[0]  # −1 stands for a missing value
+        if (groups_of < 0).any():
+            raise ValueError("sensitive_features contains missing values: remove these rows first.")
     elif isinstance(groups, int | np.integer):
         raise TypeError(
             f"groups is {groups}: bins must be fixed before the rows are seen, so pass their inner edges. Quantiles of "

@@ -208,6 +208,8 @@ def test_one_row_changes_the_covariance_operator_by_at_most_root_six() -> None:
         ({"groups": [2.0, 1.0]}, "rising order"),
         ({"bounds": (1.0, 0.0)}, "bounds"),
         ({"sensitive_features": [1, 2, 3]}, "3 rows"),
+        ({"sensitive_features": [1, np.nan]}, "missing values"),
+        ({"sensitive_features": ["a", None]}, "missing values"),
         ({"sensitive_features": [[1, 2], [3, 4]]}, "one attribute"),
     ],
 )
@@ -229,6 +231,8 @@ def test_kernels_without_a_bound_or_with_a_bandwidth_from_the_rows_are_refused()
     for kernel in (Linear(), None, Product([Linear()])):
         with pytest.raises(TypeError, match="kernel_z"):
             hsic_bound(z, z, kernel_z=kernel, kernel_s=Gaussian(1.0))
+    with pytest.raises(ValueError, match="at least 2"):
+        hsic_bound(z[:1], z[:1], kernel_z=Gaussian(1.0), kernel_s=Gaussian(1.0))
     with pytest.raises(ValueError, match="single sample"):
         hsic_bound(torch.zeros(2, 4, 1), torch.zeros(2, 4, 1), kernel_z=Gaussian(1.0), kernel_s=Gaussian(1.0))
 
