@@ -26,7 +26,7 @@ import pandas as pd
 from scipy.stats import beta
 from torch import Tensor
 
-from frhsic_core.arrays import ArrayLike, as_pair, as_tensor
+from frhsic_core.arrays import ArrayLike, as_pair, as_tensor, require_same_rows
 from frhsic_core.joint import hsic
 from frhsic_core.kernels import Categorical, Gaussian, InverseMultiquadric, Kernel, Laplacian, MultiScale, Product
 
@@ -288,6 +288,7 @@ def _read_scores(
     y_pred: ArrayLike, s: ArrayLike, groups: Sequence[float] | None, bounds: tuple[float, float]
 ) -> tuple[np.ndarray, np.ndarray, int, float, float]:
     """Return scores scaled to [0, 1], the number of each row's group, n, and the bounds of the scores."""
+    require_same_rows(y_pred, s, names=("y_pred", "sensitive_features"))
     f = _column(y_pred, "y_pred")
     low, high = (float(value) for value in bounds)
     if not (math.isfinite(low) and math.isfinite(high) and low < high):

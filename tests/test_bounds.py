@@ -243,3 +243,9 @@ def test_words_are_groups_and_frames_and_tensors_are_read() -> None:
     codes = gdp_bound(torch.tensor(f, dtype=torch.float64), sensitive_features=torch.tensor([0, 1, 0, 1]))
     assert words.bound == codes.bound == float(words)
     assert str(words).startswith("With 95 % confidence GDP over the 2 values of the attribute is at most 0.5")
+
+
+def test_rows_in_another_order_are_an_error() -> None:
+    scores = pd.Series([0.1, 0.2, 0.3], index=[0, 1, 2])
+    with pytest.raises(ValueError, match="sensitive_features"):
+        gdp_bound(scores, sensitive_features=pd.Series([1, 2, 3], index=[2, 1, 0]))
