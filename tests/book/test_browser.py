@@ -324,7 +324,7 @@ def test_boxes_that_start_to_scroll_take_the_keyboard(page: Any, address: str) -
       return [...document.querySelectorAll(".bd-article table, .bd-article pre")]
         .filter((box) => box.tabIndex !== 0 && scrolls(box)).map((box) => box.textContent.trim().slice(0, 40)); }"""
     width = "(width) => { document.querySelector('.bd-article').style.maxWidth = width; }"
-    for name in ("bandwidth_trap", "ledger"):
+    for name in ("watch_frhsic", "ledger"):
         page.set_viewport_size({"width": 390, "height": 844})
         page.goto(f"{address}/notebooks/{name}.html", wait_until="load")
         page.set_viewport_size({"width": 1280, "height": 900})
@@ -386,11 +386,11 @@ def test_wrapped_code_is_copied_as_it_was_written(page: Any, address: str, width
     """The copy button and a selection by hand give the lines of the notebook, wherever they wrap on the page."""
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.set_viewport_size({"width": width, "height": 844})
-    page.goto(f"{address}/notebooks/bandwidth_trap.html", wait_until="load")
-    notebook = json.loads((ROOT / "notebooks" / "bandwidth_trap.ipynb").read_text(encoding="utf-8"))
+    page.goto(f"{address}/notebooks/watch_frhsic.html", wait_until="load")
+    notebook = json.loads((ROOT / "notebooks" / "watch_frhsic.ipynb").read_text(encoding="utf-8"))
     sources = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
-    wanted = next(source for source in sources if "def measure" in source)
-    block = page.locator(".cell_input div.highlight", has_text="def measure").first
+    wanted = next(source for source in sources if "stacks = {" in source)
+    block = page.locator(".cell_input div.highlight", has_text="stacks = {").first
     lines = block.locator("pre").evaluate("pre => pre.clientHeight / parseFloat(getComputedStyle(pre).lineHeight)")
     assert lines > len(wanted.rstrip().split("\n")) + (2 if width == 1280 else 20)  # it does wrap, most on a phone
     block.hover()

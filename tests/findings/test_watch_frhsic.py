@@ -1,13 +1,19 @@
-"""What the chapter on training says about the stored models of the running example."""
+"""Guards the sentences of the chapter on training: the running example, the thin direction and the bandwidth trap."""
 
 from __future__ import annotations
+
+import json
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from frhsic_core.learning import FRHSIC
+from frhsic_core.learning.bandwidth import resolve_policy
 from frhsic_core.paper.experiments.running_example import gauges
-from frhsic_core.paper.runs.stored import stored_rows
+from frhsic_core.paper.runs.stored import book_folder, stored_rows
+
+UNFAIR, ESCAPED, RECOMMENDED = "no penalty", "paper, fixed", "recommended form"
 
 
 @pytest.fixture(scope="module")
@@ -48,3 +54,103 @@ def test_the_thin_direction_is_the_age() -> None:
     for lam in (3.0, 10.0):
         assert share[lam] < share[0.0]
         assert correlation[lam] > 0.8 > correlation[0.0] > 0.5
+
+
+# The bandwidth trap ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def trained(printed) -> pd.DataFrame:
+    """Return the table of the models with different bandwidths as the chapter prints it."""
+    shown = printed.table("watch_frhsic", "distance / bandwidth")
+    ratio = shown.pop(shown.columns[0]).str.split(" to ", expand=True).astype(float)
+    return shown.astype(float).set_axis(["accuracy", "gdp", "hsic", "probe"], axis=1).join(ratio)
+
+
+@pytest.fixture(scope="module")
+def renewed(trained) -> pd.DataFrame:
+    return trained[trained.index.str.startswith("paper")].drop(ESCAPED)
+
+
+def test_a_fixed_bandwidth_is_left_behind_and_the_penalty_is_near_its_floor(trained, printed) -> None:
+    (penalty, floor) = printed.numbers("watch_frhsic", "fixed bandwidth: the penalty is")
+    escaped, unfair = trained.loc[ESCAPED], trained.loc[UNFAIR]
+    assert floor < penalty < 1.5 * floor
+    assert escaped[0] > 5
+    assert 0.55 < escaped["gdp"] / unfair["gdp"] < 0.75
+    assert abs(escaped["accuracy"] - unfair["accuracy"]) < 0.011
+
+
+def test_renewed_bandwidths_end_in_range_with_less_dependence_and_less_accuracy(trained, renewed) -> None:
+    escaped, unfair = trained.loc[ESCAPED], trained.loc[UNFAIR]
+    assert len(renewed) == 2
+    assert renewed[[0, 1]].stack().between(0.5, 1.5).all()
+    assert (renewed["gdp"] < 0.5 * escaped["gdp"]).all()
+    assert (renewed["hsic"] < 0.5 * escaped["hsic"]).all()
+    assert (unfair["accuracy"] - renewed["accuracy"]).between(0.02, 0.045).all()
+
+
+def test_the_probe_orders_them_the_other_way(trained, renewed) -> None:
+    assert (renewed["probe"] > trained.loc[ESCAPED, "probe"]).all()
+
+
+def test_the_recommended_form_stays_in_range_and_is_better_at_that_accuracy(trained) -> None:
+    escaped, own = trained.loc[ESCAPED], trained.loc[RECOMMENDED]
+    assert own[[0, 1]].between(0.5, 1.5).all()
+    assert abs(own["accuracy"] - escaped["accuracy"]) < 0.011
+    assert own["gdp"] < escaped["gdp"]
+    assert own["probe"] < escaped["probe"]
+
+
+@pytest.fixture(scope="module")
+def summary() -> pd.DataFrame:
+    """Return, for each form and policy, in how many of ten runs on Adult something happened."""
+    runs = stored_rows("bandwidth_policies")
+    adult = json.loads(book_folder("data_summaries", "adult-reference.json").read_text(encoding="utf-8"))
+    outside = ~runs["ratio"].between(1 / 3, 3)
+    runs = runs.assign(
+        outside=outside,
+        once=outside | (runs["peak_ratio"] > 3),
+        constant=runs["accuracy"] < 1 - adult["y"]["mean"] + 0.005,
+        runs=1,
+    )
+    by = runs.groupby(["form", "policy"])
+    return by[["runs", "outside", "once", "constant"]].sum().assign(probe=by["probe_r2"].median())
+
+
+def test_ten_runs_of_each_setting(summary) -> None:
+    assert (summary["runs"] == 10).all()
+
+
+def test_every_form_of_the_figure_was_trained_with_five_rules(summary) -> None:
+    rules = summary.groupby(level="form", sort=False).size()
+    assert (rules.drop("the estimators' default") == 5).all()
+
+
+def test_the_published_form_leaves_its_kernels_range_or_collapses_under_every_policy(summary) -> None:
+    biased = summary.loc["biased"]
+    assert ((biased["outside"] == 10) | (biased["constant"] == 10)).all()
+
+
+def test_the_unbiased_form_stays_in_range_and_keeps_the_age(summary) -> None:
+    unbiased = summary.loc["unbiased"].drop("fixed")
+    assert (unbiased[["outside", "constant"]] == 0).all(axis=None)
+    assert (unbiased["probe"] > 0.25).all()
+
+
+def test_whitened_z_with_a_moving_average_stays_in_range_in_every_epoch(summary) -> None:
+    assert FRHSIC().scale == "whiten"
+    assert FRHSIC().policy == resolve_policy("moving_average")
+    own = summary.loc[("normalized, Z whitened", "moving_average")]
+    assert own["once"] == own["constant"] == 0
+
+
+def test_of_the_calm_forms_a_whitened_one_gives_the_probe_least(summary) -> None:
+    calm = summary[(summary["outside"] == 0) & (summary["constant"] == 0)]
+    assert calm["probe"].idxmin()[0] == "normalized, Z whitened"
+
+
+def test_standardized_z_does_not_stay_in_range(summary) -> None:
+    plain = summary.loc[("normalized, Z standardised", "every_batch")]
+    assert plain["outside"] > 5
+    assert plain["once"] == 10
