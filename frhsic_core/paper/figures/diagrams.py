@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -123,4 +124,62 @@ def draw_architecture() -> Figure:
     axis.text(7.2, 0.6, "+", ha="center", va="center", fontsize=14)
     axis.set(xlim=(0, 10.2), ylim=(0.15, 2.45))
     axis.axis("off")
+    return figure
+
+
+def _signed(value: float) -> str:
+    """Return a number with two decimals and a typographic sign; zero has no sign."""
+    return "0" if abs(value) < 0.005 else f"{value:+.2f}".replace("-", "−")
+
+
+def draw_two_orders(
+    panels: Mapping[str, Mapping[str, tuple[float, ...]]], *, columns: tuple[str, ...], corner: str = "function"
+) -> Figure:
+    """Draw tables of contrasts with two arrows: the largest of the row means, and the mean of the columns' largest.
+
+    Parameters
+    ----------
+    panels : mapping
+        Title of each panel, with a mapping from the name of a function to its contrasts, one for each column.
+    columns : tuple of str
+        Names of the columns, the values of S. They have equal weights.
+    corner : str
+        Title of the column of names.
+    """
+    import matplotlib.pyplot as plt
+
+    joint, conditional = OKABE_ITO["vermillion"], OKABE_ITO["blue"]
+    last = len(columns)
+    most = max(len(rows) for rows in panels.values())
+    figure, axes = plt.subplots(1, len(panels), figsize=(WIDTH, 0.55 * most + 1.9), dpi=DPI, layout="constrained")
+    for axis, (title, rows) in zip(axes, panels.items(), strict=True):
+        table = np.array(list(rows.values()))
+        means, largest = table.mean(1), table.max(0)
+        bottom = -len(rows)
+        axis.text(-0.95, 0.9, corner, ha="center", va="center", fontsize=8.5, color="0.35")
+        for j, name in enumerate(columns):
+            axis.text(j, 0.9, name, ha="center", va="center", fontsize=8.5, color="0.35")
+            axis.text(j, bottom, _signed(largest[j]), ha="center", va="center", color=conditional)
+            for i, value in enumerate(table[:, j]):
+                is_largest = np.isclose(value, largest[j])
+                frame = {"ec": conditional, "lw": 1.6} if is_largest else {"ec": "none"}
+                axis.add_patch(plt.Rectangle((j - 0.44, -i - 0.36), 0.88, 0.72, fc="0.94", **frame))
+                axis.text(j, -i, _signed(value), ha="center", va="center")
+        for i, name in enumerate(rows):
+            axis.text(-0.95, -i, name, ha="center", va="center", fontsize=9)
+            axis.text(last + 0.15, -i, _signed(means[i]), ha="center", va="center", color=joint)
+        axis.text(last + 0.15, 0.9, "mean", ha="center", va="center", fontsize=8.5, color=joint)
+        axis.text(-0.95, bottom, "largest", ha="center", va="center", fontsize=8.5, color=conditional)
+        # The two ends: right and then down, down and then right.
+        _arrow(axis, (last + 0.15, 1 - len(rows) - 0.35), (last + 0.15, bottom - 0.62), color=joint)
+        _arrow(axis, (last - 0.62, bottom), (last + 0.55, bottom), color=conditional)
+        axis.text(last + 0.15, bottom - 0.95, _signed(means.max()), ha="center", va="center", color=joint, size=14)
+        axis.text(last + 0.95, bottom, _signed(largest.mean()), ha="center", va="center", color=conditional, size=14)
+        axis.text(last - 0.4, bottom - 0.95, "largest mean", ha="right", va="center", fontsize=9, color=joint)
+        axis.text(
+            last + 0.95, bottom + 0.62, "mean of\nlargest", ha="center", va="center", fontsize=9, color=conditional
+        )
+        axis.set_title(title, fontsize=10)
+        axis.set(xlim=(-1.5, last + 1.4), ylim=(-most - 1.35, 1.25))
+        axis.axis("off")
     return figure
