@@ -31,7 +31,6 @@ import pandas as pd
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = (ROOT / "book" / "intro.md", ROOT / "book" / "findings.md", *sorted((ROOT / "book" / "parts").glob("*.md")))
-FILLED = (*PAGES, ROOT / "book" / "for_the_authors.md")
 CHANGE = "FRHSIC_AUDIT_CHANGE"
 # Values are multiplied by this: small, and enough to move a mean beyond its last printed digit.
 FACTOR = 1.05
@@ -130,7 +129,7 @@ def outcome() -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
 def sentences_with(names: set[str]) -> list[str]:
     """Return the sentences of the pages that show one of the page values."""
     found = []
-    for path in FILLED:
+    for path in PAGES:
         for sentence in re.split(r"(?<=[.:])\s+(?=[A-Z*{-])", path.read_text(encoding="utf-8")):
             used = set(re.findall(r"\{\{\s*([\w.]+)\s*\}\}", sentence))
             if used & names:

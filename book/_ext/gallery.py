@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from alt_text import plain
-from chapter_facts import link
 from docutils import nodes
 from PIL import Image
 from solutions import chapters
+from sphinx import addnodes
 from sphinx.util.docutils import SphinxDirective
 
 FOLDER = Path("book", "generated", "gallery")
@@ -30,6 +30,13 @@ AXIS = re.compile(r"(Horizontal|Vertical): |The (horizontal|vertical) ax[ei]s .*
 
 class thumbnail(nodes.General, nodes.Element):
     """A picture that becomes a link when addresses are known."""
+
+
+def link(document: str, here: str) -> nodes.Node:
+    """Return a link that shows the title of a page."""
+    words = nodes.inline(document, document, classes=["xref", "doc"])
+    place = {"refdomain": "std", "reftype": "doc", "reftarget": f"/{document}", "refdoc": here}
+    return addnodes.pending_xref("", words, refexplicit=False, refwarn=True, **place)
 
 
 def figures(path: Path) -> list[tuple[str, str, bytes]]:

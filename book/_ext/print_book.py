@@ -29,7 +29,7 @@ OPEN = """(left_out) => {
 }"""
 # Labels of pages. The modules are left out of every print, and these parts of the print of the core.
 MODULES = ["ch-api-modules"]
-NOT_CORE = ["part-statements", "part-experiments", "part-record", "part-reference"]
+NOT_CORE = ["part-check", "part-appendix"]
 # Tables and formulas that are wider than the paper are made smaller, since paper does not scroll.
 FIT = """() => {
   const room = document.querySelector("article section p").closest("section").clientWidth;

@@ -43,15 +43,22 @@ def test_a_picture_takes_its_caption_else_its_heading(extension) -> None:
 
 
 def test_every_claim_named_for_the_authors_is_on_record() -> None:
+    """Every point names evidence that exists, and is short."""
     rows = recorded()
     text = (ROOT / "book" / "for_the_authors.md").read_text(encoding="utf-8")
-    wanted = [
-        words.strip() for line in text.splitlines() if line.startswith(":claim:") for words in line[7:].split(";")
-    ]
-    assert len(wanted) > 10
-    assert [words for words in wanted if not any(words in row["claim"] for row in rows)] == []
-    files = [name for line in text.splitlines() if line.startswith(":file:") for name in line[6:].split()]
-    assert [name for name in files if not (ROOT / name).is_file()] == []
+    points = re.findall(r"(?m)^### (.+)\n((?:.*\n)+?)(?=^#|\Z)", text)
+    assert len(points) > 20
+    for title, body in points:
+        paper, differs, evidence, asked, *_, last = body.strip().split("\n\n")
+        assert paper.startswith("*In the paper:*"), title
+        assert asked.startswith(("*Suggestion:*", "*Question:*")), title
+        assert max(len(part.split()) for part in (differs, evidence)) <= 70, title
+        assert last.startswith("*Shown by:*"), title
+        claims = re.findall("“(.+?)”", last)
+        assert [words for words in claims if not any(words in row["claim"] for row in rows)] == [], title
+        files = re.findall("`(.+?)`", last)
+        assert claims or files, title
+        assert [name for name in files if not (ROOT / name).is_file() and not (ROOT / f"{name}.md").is_file()] == []
 
 
 def test_own_runs_are_averaged_over_splits(extension) -> None:
@@ -328,20 +335,6 @@ def test_pages_of_modules_that_are_gone_are_removed(extension, tmp_path: Path) -
         (pages / f"{name}.rst").touch()
     extension("module_pages")._remove_stale_pages(SimpleNamespace(srcdir=tmp_path), None)
     assert sorted(path.stem for path in pages.iterdir()) == ["package", "package.kept"]
-
-
-def test_a_point_without_evidence_is_a_question() -> None:
-    """Every point names evidence that exists or says what is asked, and is short."""
-    text = (ROOT / "book" / "for_the_authors.md").read_text(encoding="utf-8")
-    points = re.findall(r"`{5}\{author-point\} (.*?)\n(.*?)`{5}", text, flags=re.DOTALL)
-    assert len(points) > 20
-    for title, body in points:
-        chapters = " ".join(re.findall(r"(?m)^:chapter: (.*)$", body)).split()
-        shown = [name for name in chapters if (ROOT / "notebooks" / f"{name}.md").is_file()]
-        assert shown or ":claim:" in body or ":file:" in body or ":question:" in body, title
-        differs, evidence, asked = body.strip().split("\n\n")[1:4]  # the options come first
-        assert asked.startswith(("*Suggestion:*", "*Question:*")), title
-        assert max(len(part.split()) for part in (differs, evidence)) <= 70, f"Fold the details of “{title}”."
 
 
 def test_the_learning_goals_belong_to_the_sessions() -> None:

@@ -153,6 +153,8 @@ def test_the_formal_proofs_are_counted_as_on_the_map_of_theorems() -> None:
 
 def test_numbers_for_the_authors() -> None:
     values = page_values.author_values()
+    text = (ROOT / "book" / "for_the_authors.md").read_text(encoding="utf-8")
+    assert [part for group in values.values() for part in group.values() if str(part) not in text] == []
     assert values["grids"]["pairs"] == ".228 and .399; .329 and .517; .090 and .107"
     assert (values["data"]["adult_text"], values["data"]["adult_stored"]) == ("30,162", "32,561")
     # The shares of the splits in which Joint is below Sum are those that the chapter prints.

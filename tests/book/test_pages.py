@@ -89,10 +89,8 @@ HAND_WRITTEN = [
     "intro",
     "findings",
     "teaching",
-    "for_the_authors",
     "responsible_use",
     "explorers",
-    "execution_status",
 ]
 # What may carry digits: code, formulas, looked-up values, numbered statements and sections, versions, plain counts.
 HARMLESS = [
