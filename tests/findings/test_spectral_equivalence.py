@@ -1,14 +1,18 @@
-"""Guards the checked sentences of the chapter on the spectral equivalence."""
+"""Guards the checked sentences of the chapter on what HSIC misses."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
+from frhsic_core.kernels import Categorical, Gaussian
+from frhsic_core.laws import FiniteLaw
 from frhsic_core.paper.statements.spectral import enclosed_eigenvalues
 
 POINTS = [Fraction(i, 7) for i in range(8)]
+AGES, KERNELS = np.arange(20, 70), (Categorical(), Gaussian(15.0))
 
 
 def kept_over_cut_off(bandwidth: Fraction) -> float:
@@ -25,3 +29,49 @@ def test_at_these_bandwidths_the_value_kept_is_within_a_factor_of_a_thousand_of_
 
 def test_at_a_smaller_bandwidth_it_is_not() -> None:
     assert kept_over_cut_off(Fraction(1, 8)) > 1000
+
+
+def two_groups(young: Fraction) -> FiniteLaw:
+    """Return the applicants of the example by hand: 40 % of the young are hired and 80 % of the old."""
+    old = 1 - young
+    hired = [young * Fraction(2, 5), old * Fraction(4, 5)]
+    return FiniteLaw([0, 1], [0, 1], [[young - hired[0], old - hired[1]], hired])
+
+
+@pytest.mark.parametrize("c", [Fraction(0), Fraction(1, 2), Fraction(1)])
+def test_by_hand_hsic_is_the_eigenvalue_times_the_expected_squared_mmd(c: Fraction) -> None:
+    law, plain = two_groups(Fraction(1, 2)), [[1, 0], [0, 1]]
+    assert law.expected_squared_mmd(plain) == Fraction(8, 100)
+    assert law.hsic(plain, [[1, c], [c, 1]]) == (1 - c) / 2 * Fraction(8, 100)
+
+
+def test_the_first_exercise() -> None:
+    law, plain = two_groups(Fraction(1, 4)), [[1, 0], [0, 1]]
+    assert (law.expected_squared_mmd(plain), law.hsic(plain, plain)) == (Fraction(6, 100), Fraction(225, 10_000))
+
+
+def hiring(waves: int) -> FiniteLaw:
+    hired = 0.5 + 0.3 * np.sin(2 * np.pi * waves * (AGES - 19.5) / 50)
+    return FiniteLaw([0, 1], AGES, np.stack([1 - hired, hired]) / 50)
+
+
+def test_hsic_falls_from_a_quarter_of_the_expected_squared_mmd_to_less_than_a_hundredth() -> None:
+    shares = []
+    for waves in range(1, 9):
+        total = hiring(waves).expected_squared_mmd(KERNELS[0])
+        assert total == pytest.approx(0.09, rel=1e-12)
+        shares.append(hiring(waves).hsic(*KERNELS) / total)
+    assert shares[0] == pytest.approx(0.25, abs=0.02)
+    assert shares[-1] < 0.01
+    assert (np.diff(shares) < 0).all()
+
+
+@pytest.mark.parametrize(("waves", "largest_tail", "smallest_tail"), [(1, 0.25, 0.0), (4, 1.0, 0.95)])
+def test_for_one_wave_the_bound_comes_from_hsic_and_for_four_from_the_tail(
+    waves: int, largest_tail: float, smallest_tail: float
+) -> None:
+    law = hiring(waves)
+    tail = law.spectral_tail(*KERNELS, m=2)
+    bound = law.hsic(*KERNELS) / law.mercer(KERNELS[1]).eigenvalues[1] + tail
+    assert smallest_tail <= tail / bound < largest_tail
+    assert 1.0 <= bound / law.expected_squared_mmd(KERNELS[0]) < 1.02
