@@ -51,6 +51,18 @@ def test_unbiased_covariance_equals_the_u_statistic_over_quadruples() -> None:
     assert value == pytest.approx(total / count, abs=1e-12)
 
 
+COLUMNS = {
+    "normal": lambda g, n: g.normal(size=(2, n)),
+    "dependent": lambda g, n: (x := g.normal(size=n), x**2 + 0.1 * g.normal(size=n)),
+    "ties": lambda g, n: g.integers(0, 4, (2, n)).astype(float),
+    "one tie each": lambda g, n: np.r_[[0.0, 0.0], g.normal(size=2 * n - 2)].reshape(2, n)[:, ::-1],
+    "heavy tails": lambda g, n: g.standard_cauchy((2, n)),
+    "far from zero": lambda g, n: 1e6 + g.normal(size=(2, n)),
+    "constant": lambda g, n: (g.normal(size=n), np.full(n, 0.7)),
+}
+
+
+@pytest.mark.slow
 def test_agrees_with_dcor() -> None:
     dcor = pytest.importorskip("dcor")  # compiles itself when first imported: most of a minute in a new environment
     for seed in range(3):
@@ -67,23 +79,21 @@ def test_agrees_with_dcor() -> None:
         )
 
 
-COLUMNS = {
-    "normal": lambda g, n: g.normal(size=(2, n)),
-    "dependent": lambda g, n: (x := g.normal(size=n), x**2 + 0.1 * g.normal(size=n)),
-    "ties": lambda g, n: g.integers(0, 4, (2, n)).astype(float),
-    "one tie each": lambda g, n: np.r_[[0.0, 0.0], g.normal(size=2 * n - 2)].reshape(2, n)[:, ::-1],
-    "heavy tails": lambda g, n: g.standard_cauchy((2, n)),
-    "far from zero": lambda g, n: 1e6 + g.normal(size=(2, n)),
-    "constant": lambda g, n: (g.normal(size=n), np.full(n, 0.7)),
-}
+@pytest.mark.slow
+@pytest.mark.parametrize("name", COLUMNS)
+@pytest.mark.parametrize("n", [256, 257, 700])
+def test_sorted_columns_agree_with_dcor(name: str, n: int) -> None:
+    dcor = pytest.importorskip("dcor")
+    z, s = (torch.as_tensor(x.copy()) for x in COLUMNS[name](np.random.default_rng(n), n))
+    expected = dcor.distance_covariance_sqr((z - z.mean()).numpy(), (s - s.mean()).numpy())
+    assert distance_covariance(z, s, squared=True).item() == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
 @pytest.mark.parametrize("name", COLUMNS)
 @pytest.mark.parametrize("n", [256, 257, 700])
 def test_sorted_columns_give_the_sum_over_all_pairs(name: str, n: int) -> None:
-    """Two columns are sorted instead of compared pair by pair, here also against dcor; a stack is a loop."""
+    """Two columns are sorted instead of compared pair by pair; a stack is a loop."""
     z, s = (torch.as_tensor(x.copy()) for x in COLUMNS[name](np.random.default_rng(n), n))
-    dcor = pytest.importorskip("dcor")
     for squared, estimator in FORMS:
         options = {"squared": squared, "estimator": estimator}
         for statistic in (distance_covariance, distance_correlation):
@@ -91,8 +101,6 @@ def test_sorted_columns_give_the_sum_over_all_pairs(name: str, n: int) -> None:
             torch.testing.assert_close(found, pairwise, rtol=1e-9, atol=1e-12)
             stacked = statistic(torch.stack([z[:, None], s[:, None]]), s, **options)
             torch.testing.assert_close(stacked[0], found, rtol=1e-9, atol=1e-12)
-    expected = dcor.distance_covariance_sqr((z - z.mean()).numpy(), (s - s.mean()).numpy())
-    assert distance_covariance(z, s, squared=True).item() == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
 def test_a_gradient_of_columns_is_that_of_the_sum_over_all_pairs() -> None:

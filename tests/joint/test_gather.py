@@ -60,6 +60,7 @@ def _work(rank: int, folder: str) -> None:
     dist.destroy_process_group()
 
 
+@pytest.mark.slow
 def test_two_processes_equal_one(tmp_path: Path) -> None:
     """Loss and gradients under DistributedDataParallel equal those of one process on all rows, to 1e-6."""
     command = [sys.executable, __file__]

@@ -51,7 +51,14 @@ def binomial_interval(repetitions: int, level: float = 0.05) -> tuple[float, flo
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize(("n", "d", "repetitions"), [(100, 1, 600), (300, 1, 500), (100, 50, 500)])
+@pytest.mark.parametrize(
+    ("n", "d", "repetitions"),
+    [
+        (100, 1, 600),
+        pytest.param(300, 1, 500, marks=pytest.mark.slow),
+        pytest.param(100, 50, 500, marks=pytest.mark.slow),
+    ],
+)
 def test_level_is_inside_the_exact_99_percent_interval(method: str, n: int, d: int, repetitions: int) -> None:
     # The default kernel at n = 100; at n = 300 a fixed one, since the medians take most of the time. With 19
     # permutations the level is exactly 1/20.
@@ -61,6 +68,7 @@ def test_level_is_inside_the_exact_99_percent_interval(method: str, n: int, d: i
     assert low <= count <= high, count / repetitions
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_power_at_correlation_three_tenths(method: str, record_property) -> None:
     kernels = {"kernel_z": Gaussian(1.0), "kernel_s": Gaussian(1.0)}
@@ -79,6 +87,7 @@ def test_integer_ages_keep_the_level(method: str) -> None:
     assert low <= int(result.reject.sum()) <= high
 
 
+@pytest.mark.slow
 def test_gamma_is_liberal_for_heavy_tails_in_high_dimension_and_spectral_is_not() -> None:
     """The setting that hsic_test's notes warn of: log-normal Z in 50 dimensions, n = 100."""
     counts = {}
