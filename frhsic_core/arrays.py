@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import inspect
 import math
 import os
 import sys
@@ -76,6 +77,17 @@ def fix_signs(vectors: Tensor) -> Tensor:
     return torch.where(vectors.gather(-2, first) < 0, -vectors, vectors)
 
 
+# What users of other packages type, and the answer.
+_OTHER_WORDS = {
+    "sensitive_features": "a statistic of samples is {0}(z, s). Metrics of predictions, such as "
+    "frhsic_core.auditing.gdp_score(y_true, y_pred, sensitive_features=s), take this name.",
+    "seed": "write random_state.",
+    "generator": "write random_state.",
+    "level": "write alpha.",
+    "weights": "write sample_weight.",
+}
+
+
 def same_kind(function: Function) -> Function:
     """Make a statistic return floats and NumPy arrays, unless one of its samples is a tensor.
 
@@ -88,9 +100,12 @@ def same_kind(function: Function) -> Function:
     >>> double([1, 2]), double(torch.ones(3))
     (6.0, tensor(6.))
     """
+    known = inspect.signature(function).parameters
 
     @functools.wraps(function)
     def public(*args: Any, **options: Any) -> Any:
+        for word in _OTHER_WORDS.keys() & options.keys() - known.keys():
+            raise TypeError(f"{function.__name__} takes no {word}: {_OTHER_WORDS[word].format(function.__name__)}")
         result = function(*args, **options)
         samples = (*args, *(options[name] for name in ("z", "s", "x") if name in options))
         return result if any(isinstance(sample, Tensor) for sample in samples) else _plain(result)
