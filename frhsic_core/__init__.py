@@ -49,6 +49,8 @@ _EXPORTS = {
         "AttributeEraser",
         "CorrelationRemover",
         "KernelEraser",
+        "ScoreAdjuster",
+        "adjust_scores",
         "attainable_frontier",
         "compare_remedies",
     ),
@@ -108,6 +110,8 @@ if TYPE_CHECKING:
         AttributeEraser,
         CorrelationRemover,
         KernelEraser,
+        ScoreAdjuster,
+        adjust_scores,
         attainable_frontier,
         compare_remedies,
     )

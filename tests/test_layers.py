@@ -46,7 +46,7 @@ MAY_USE = {
         *STATISTICS,
         *FACTS,
     },
-    "cli": {"paper", "remedies", "auditing", "learning", "data", "joint", "conditional", *STATISTICS, *FACTS},
+    "cli": {"paper", "remedies", "auditing", "data", "conditional", "atomic_files", *STATISTICS, *FACTS},
 }
 # What the library imports with. The packages after the first five belong to `load_dataset` and to the command.
 FIVE = {"numpy", "scipy", "torch", "sklearn", "pandas"}

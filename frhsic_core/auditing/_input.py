@@ -343,6 +343,14 @@ def read_table(
         raise FileError(f"{path.name} could not be read as a table ({str(error).strip()}): check the file.") from error
 
 
+def read_text(path: Path) -> pd.DataFrame:
+    """Return the whole table with every cell of a CSV file as it is written, to write it again with more columns."""
+    if path.suffix.lower() in _PARQUET:
+        return pd.read_parquet(path)
+    options: dict[str, Any] = {"dtype": str, "keep_default_na": False, "encoding": "utf-8-sig"}
+    return pd.read_csv(path, sep=_header(path)[1], skipinitialspace=True, **options)
+
+
 def _require(names: list[str], wanted: list[str], where: str) -> None:
     shown = ", ".join(repr(name[:60]) for name in names[:40]) + (", …" if len(names) > 40 else "")
     if not wanted:

@@ -34,6 +34,7 @@ from frhsic_core.auditing._sentences import (
 from frhsic_core.registry import labels
 
 if TYPE_CHECKING:
+    from frhsic_core.auditing._input import Column
     from frhsic_core.auditing._results import AttributeAudit, Audit, Verdict
     from frhsic_core.conditional._curve import Array, Curve
 
@@ -83,8 +84,7 @@ def title(audit: Audit) -> str:
 
 def fragment(audit: Audit, verdicts: Sequence[Verdict] = ()) -> str:
     """Return the report as one HTML element with its style, as a notebook shows it."""
-    style = resources.files("frhsic_core.auditing").joinpath("report.css").read_text(encoding="utf-8")
-    parts = [f'<style>{style}</style><div class="frhsic-audit">', f"<h1>{clean(title(audit))}</h1>"]
+    parts = [f'<style>{_style()}</style><div class="frhsic-audit">', f"<h1>{clean(title(audit))}</h1>"]
     source = f" from {short(audit.source)}" if audit.source else ""
     parts.append(f'<p class="soft">{audit.rows:,} rows{clean(source)}.</p>')
     if verdicts:
@@ -100,6 +100,10 @@ def fragment(audit: Audit, verdicts: Sequence[Verdict] = ()) -> str:
     parts.append("<h2>How to read this</h2>" + _method(audit))
     parts.append("</div>")
     return "\n".join(parts)
+
+
+def _style() -> str:
+    return resources.files("frhsic_core.auditing").joinpath("report.css").read_text(encoding="utf-8")
 
 
 def _attribute(audit: Audit, attribute: AttributeAudit) -> str:
@@ -256,14 +260,30 @@ def _version() -> str:
 
 def page(audit: Audit, verdicts: Sequence[Verdict] = ()) -> str:
     """Return the report as a whole HTML page."""
+    return _page(title(audit), fragment(audit, verdicts))
+
+
+def change_page(score: str, changes: Sequence[tuple[Column, Curve, Curve]], said: Sequence[str]) -> str:
+    """Return a page with the curve of a score along each attribute, before and after an adjustment, in one picture."""
+    heading = f"{short(score)} before and after the adjustment"
+    parts = [f"<style>{_style()}</style>", f'<div class="frhsic-audit"><h1>{clean(heading)}</h1>{_list(said)}']
+    for column, before, after in changes:
+        name = short(column.name)
+        picture = curve_svg(column, after, label=f"mean {short(score)}", title=f"{heading}, {name}", before=before)
+        caption = f"The mean along {name} before (orange) and after (blue), each with its {percent(0.95)} band."
+        parts.append(_figure(picture, caption))
+    return _page(heading, "\n".join([*parts, "</div>"]))
+
+
+def _page(heading: str, inside: str) -> str:
     policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"  # the empty icon
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<link rel="icon" href="data:,">\n'
-        f"<title>{clean(title(audit))}</title>\n<style>{PAGE_STYLE}</style>\n</head>\n<body>\n<main>"
-        f"{fragment(audit, verdicts)}</main>\n</body>\n</html>\n"
+        f"<title>{clean(heading)}</title>\n<style>{PAGE_STYLE}</style>\n</head>\n<body>\n<main>"
+        f"{inside}</main>\n</body>\n</html>\n"
     )
 
 
@@ -454,27 +474,39 @@ def _svg(parts: list[str], title: str, extra: int = 0) -> str:
     )
 
 
-def curve_svg(attribute: AttributeAudit, curve: Curve, *, label: str, title: str, groups: Groups | None = None) -> str:
-    """Return the curve with its band above the density of S; with ``groups`` also their means."""
+def curve_svg(
+    attribute: AttributeAudit | Column,
+    curve: Curve,
+    *,
+    label: str,
+    title: str,
+    groups: Groups | None = None,
+    before: Curve | None = None,
+) -> str:
+    """Return the curve with its band above the density of S; with ``groups`` their means, or the curve ``before``."""
+    both = [curve] if before is None else [before, curve]
     if attribute.categories or not curve.smooth:
-        return _levels_svg(attribute, curve, label=label, title=title)
+        return _levels_svg(attribute, both, label=label, title=title)
+    bottom, top = _reach(both)
     inside = np.flatnonzero(curve.inside)
-    shown = inside[np.unique(np.linspace(0, len(inside) - 1, _POINTS).round().astype(int))]
-    s, mean, low, high = curve.s[shown], curve.mean[shown], curve.low[shown], curve.high[shown]
-    bottom, top = min(float(low.min()), curve.center), max(float(high.max()), curve.center)
+    s = curve.s[inside]
     frame = _Frame((float(s[0]), float(s[-1])), (bottom, top))
     parts = frame.vertical_axis(label)
-    band = frame.line(s, high) + " " + frame.line(s[::-1], low[::-1])
     if groups is not None:
         for left, right, value in zip(groups.first, groups.last, groups.means, strict=True):
             a, b = frame.x(max(left, frame.x0)), frame.x(min(right, frame.x1))
             at = frame.y(float(value))
             parts.append(f'<line class="group" x1="{a:.1f}" x2="{b:.1f}" y1="{at:.1f}" y2="{at:.1f}"/>')
             parts.append(f'<line class="edge" x1="{b:.1f}" x2="{b:.1f}" y1="{_TOP}" y2="{_SPLIT - 8}"/>')
-    parts.append(f'<polygon class="band" points="{band}"/>')
     center = frame.y(curve.center)
     parts.append(f'<line class="center" x1="{_LEFT}" x2="{WIDTH - _RIGHT}" y1="{center:.1f}" y2="{center:.1f}"/>')
-    parts.append(f'<polyline class="curve" points="{frame.line(s, mean)}"/>')
+    for one in both:
+        shown = inside[np.unique(np.linspace(0, len(inside) - 1, _POINTS).round().astype(int))]
+        at, low, high = one.s[shown], one.low[shown], one.high[shown]
+        mark = " before" if one is before else ""
+        band = frame.line(at, high) + " " + frame.line(at[::-1], low[::-1])
+        parts.append(f'<polygon class="band{mark}" points="{band}"/>')
+        parts.append(f'<polyline class="curve{mark}" points="{frame.line(at, one.mean[shown])}"/>')
     edges, heights = density(curve)
     tallest = float(heights.max()) or 1.0
     parts.append('<g class="people">')  # one opacity for all bars hides their seams
@@ -487,9 +519,16 @@ def curve_svg(attribute: AttributeAudit, curve: Curve, *, label: str, title: str
     return _svg(parts, title)
 
 
-def _levels_svg(attribute: AttributeAudit, curve: Curve, *, label: str, title: str) -> str:
-    """Return a point with its interval for every level, above the share of people in it."""
-    bottom, top = min(float(curve.low.min()), curve.center), max(float(curve.high.max()), curve.center)
+def _reach(curves: Sequence[Curve]) -> tuple[float, float]:
+    """Return the lowest and the highest number of the bands and the overall means."""
+    low = min(min(float(curve.low[curve.inside].min()), curve.center) for curve in curves)
+    return low, max(max(float(curve.high[curve.inside].max()), curve.center) for curve in curves)
+
+
+def _levels_svg(attribute: AttributeAudit | Column, curves: Sequence[Curve], *, label: str, title: str) -> str:
+    """Return a point with its interval for every level and curve, above the share of people in it."""
+    bottom, top = _reach(curves)
+    curve = curves[-1]
     count = len(curve.s)
     frame = _Frame((-0.6, count - 0.4), (bottom, top))
     parts = frame.vertical_axis(label)
@@ -498,10 +537,12 @@ def _levels_svg(attribute: AttributeAudit, curve: Curve, *, label: str, title: s
     tallest = float(curve.share.max())
     every = max(1, math.ceil(count / 12))
     for k in range(count):
-        x = frame.x(k)
-        low, high, mean = (frame.y(float(values[k])) for values in (curve.low, curve.high, curve.mean))
-        parts.append(f'<line class="interval" x1="{x:.1f}" x2="{x:.1f}" y1="{low:.1f}" y2="{high:.1f}"/>')
-        parts.append(f'<circle class="point" cx="{x:.1f}" cy="{mean:.1f}" r="4"/>')
+        for one in curves:
+            mark = "" if one is curve else " before"
+            x = frame.x(k - (0.0 if one is curve else 0.2))
+            low, high, mean = (frame.y(float(values[k])) for values in (one.low, one.high, one.mean))
+            parts.append(f'<line class="interval{mark}" x1="{x:.1f}" x2="{x:.1f}" y1="{low:.1f}" y2="{high:.1f}"/>')
+            parts.append(f'<circle class="point{mark}" cx="{x:.1f}" cy="{mean:.1f}" r="4"/>')
         size = float(curve.share[k]) / tallest * (_FLOOR - _SPLIT - 6)
         width = 0.7 * (frame.x(1) - frame.x(0))
         parts.append(

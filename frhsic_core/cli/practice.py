@@ -1,13 +1,16 @@
-"""Define the commands of practice: ``frhsic audit``, and ``frhsic data list``, ``fetch``, ``verify`` and ``card``."""
+"""Define the commands of practice: ``frhsic audit``, ``frhsic adjust`` and the group ``frhsic data``."""
 
 from __future__ import annotations
 
+import sys
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from frhsic_core.choices import one_of
@@ -281,6 +284,88 @@ def audit(
         raise typer.Exit(exit_status(verdicts))
 
 
+# The adjustment -------------------------------------------------------------------------------------------------------
+
+
+def adjust(
+    scores: Annotated[Path, typer.Argument(help="CSV or parquet file with one row for each person.")],
+    score: Annotated[str | None, typer.Option(help="Column of the scores.")] = None,
+    sensitive: Annotated[
+        list[str] | None, typer.Option(help="Column of a sensitive attribute. Can be repeated.")
+    ] = None,
+    method: Annotated[
+        str, typer.Option(help="rank (the whole distribution of the scores no longer depends) or mean.")
+    ] = "rank",
+    strength: Annotated[float, typer.Option(help="From 0 (no change) to 1 (complete).")] = 1.0,
+    out: Annotated[Path, typer.Option(help="The same table with one more column.")] = Path("adjusted.csv"),
+    save: Annotated[Path | None, typer.Option(help="Save the adjustment to this file.")] = None,
+    use: Annotated[Path | None, typer.Option(help="Apply a saved adjustment instead of fitting a new one.")] = None,
+) -> None:
+    """Make scores depend less on age, income or another attribute, from scores and attributes alone.
+
+    No labels and no model are needed. The table is written with one more column of adjusted scores, and a picture of
+    the scores before and after stands beside it. People with the same attributes keep their order.
+
+    Exit status: 0 done; 2 the command is wrong, or a file cannot be read or written.
+    """
+    sensitive = list(dict.fromkeys(sensitive or []))
+    with _as_sentences(out):
+        from frhsic_core.auditing._input import MIN_ROWS, as_columns, read_table, read_text
+
+        with waiting(f"Reading {scores.name} ..."):
+            wanted = [score, *sensitive] if score and sensitive else []
+            data = read_table(scores, wanted, max_rows=sys.maxsize).data
+            assert score is not None
+            whole = read_text(scores)
+        added = f"{score}_adjusted"
+        if added in whole:
+            raise ValueError(f"{scores.name} already has a column {added!r}: rename it, or remove it.")
+        from frhsic_core.atomic_files import write_together
+        from frhsic_core.auditing._report import change_page
+        from frhsic_core.auditing._sentences import number
+        from frhsic_core.conditional._curve import Smoother
+        from frhsic_core.remedies.scores import ScoreAdjuster
+
+        before = as_columns(data[[score]], argument="scores", default="score", categorical=False)[0]
+        columns = as_columns(data[sensitive], argument="sensitive", default="sensitive", categorical=True)
+        known = before.known
+        for column in columns:
+            known = known & column.known
+        f, frame = before.values[known], data.loc[known, sensitive].reset_index(drop=True)
+        adjuster = ScoreAdjuster.load(use) if use else ScoreAdjuster(method, strength=strength)
+        with waiting(f"Adjusting {len(f):,} scores ..."):
+            if use is None:
+                adjuster.fit(f, sensitive_features=frame)
+            new = adjuster.transform(f, sensitive_features=frame)
+        said, changes = [], []
+        for column in columns:
+            values = column.values[known]
+            if len(f) >= MIN_ROWS and len(set(values[:MIN_ROWS])) > 1:
+                smoother = Smoother(values, nominal=bool(column.categories))
+                curves = [smoother.curve(part) for part in (f, new)]
+                changes.append((column, *curves))
+                gaps = [f"{number(c.gdp)} (95% interval {number(c.gdp_low)} to {number(c.gdp_high)})" for c in curves]
+                said.append(f"The mean gap along {column.name} was {gaps[0]} and is now {gaps[1]}.")
+        if not known.all():
+            said.append(f"{(~known).sum():,} rows without a score or an attribute have no adjusted score.")
+        filled = np.full(len(data), np.nan)
+        filled[known] = new
+        table = whole.assign(**{added: filled})
+        parquet = out.suffix.lower() in (".parquet", ".pq")
+        files: dict[Path, Callable[[Any], Any]] = {
+            out: partial(table.to_parquet if parquet else table.to_csv, index=False)
+        }
+        if changes:
+            content = change_page(score, changes, said).encode()
+            files[out.with_suffix(".html")] = lambda file: file.write(content)
+        write_together(files)
+        if save is not None:
+            adjuster.save(save)
+        for sentence in said:
+            echo(f"- {sentence}")
+        echo(f"Written: {', '.join(map(str, [*files, *([save] if save else [])]))}")
+
+
 @contextmanager
 def _as_sentences(out: Path) -> Iterator[None]:
     """Turn every error into a sentence and exit status 2, since 1 and 3 have a meaning for the caller."""
@@ -303,10 +388,11 @@ def _as_sentences(out: Path) -> Iterator[None]:
         raise fail(error) from None
     except Exception as error:
         traceback.print_exc()
-        raise fail(f"The audit stopped on an unexpected error ({type(error).__name__}). Please report it.") from None
+        raise fail(f"The command stopped on an unexpected error ({type(error).__name__}). Please report it.") from None
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands to ``app``."""
     app.add_typer(data, name="data")
     app.command("audit", epilog="Example: frhsic audit predictions.csv --score p --sensitive age")(audit)
+    app.command("adjust", epilog="Example: frhsic adjust scores.csv --score p --sensitive age")(adjust)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Self, cast
 
 import numpy as np
@@ -35,10 +36,11 @@ from frhsic_core.remedies.erasure import require_strength
 
 METHODS = ("mean", "rank", "project")
 _LOGIT = 15.0  # probabilities of exactly 0 and 1 count as this logit
-_SAMPLES = 2000  # calibration samples for the conditional ranks
-_ANCHORS = 200  # values of S at which quantiles are averaged
-_CHUNK = 1000
-_LEVELS = np.linspace(0.0, 1.0, 201)
+_PLACES = 1000  # of S, at which the distribution of scores is estimated
+_LEVELS = 400  # of the scores
+_SHARES = np.linspace(0.0, 1.0, 401)  # at which quantiles are averaged
+
+Guess = Callable[[np.ndarray], np.ndarray]
 
 
 def logits(probabilities: np.ndarray) -> np.ndarray:
@@ -88,6 +90,96 @@ def flat_offset(score: np.ndarray, phi: np.ndarray) -> np.ndarray:
     return beta
 
 
+class ConditionalRanks:
+    r"""The conditional distribution of numbers r given attributes S, and its average over S as quantiles.
+
+    S is rounded to a grid that is finer than the bandwidth of its kernel, and r to at most 400 levels, so the samples
+    become a table of counts. Smoothed over S with Gaussian weights, inside equal categories, the table gives
+    F(r | s). O(n log n) for the table, O(log n) for each new number.
+    """
+
+    def fit(self, r: np.ndarray, frame: pd.DataFrame) -> ConditionalRanks:
+        """Count the samples at each place of S and level of r."""
+        self.texts = [i for i, name in enumerate(frame) if frame[name].dtype == object]
+        values = self._numbers(frame)
+        self.kinds = sorted(set(self._words(frame))) if self.texts else []
+        self.range = (values.min(0), values.max(0))
+        # Silverman's rule for p attributes.
+        self.width = 1.06 * len(r) ** (-1.0 / (4 + max(values.shape[1], 1))) * standardized(values)[1]
+        self.step = 0.125
+        while np.prod(self._sizes(), dtype=np.float64) > 1e15:
+            self.step *= 2.0
+        places, index = self._places(frame)
+        while len(places) > _PLACES:  # several attributes, or one with a few huge values
+            self.step *= 2.0
+            places, index = self._places(frame)
+        self.places = places
+        distinct = np.unique(r)
+        self.levels = distinct if len(distinct) <= _LEVELS else np.quantile(r, np.linspace(0.0, 1.0, _LEVELS))
+        self.levels = np.unique(self.levels)
+        cell = np.searchsorted(self.levels, r, side="left").clip(max=len(self.levels) - 1)
+        size = (len(places), len(self.levels))
+        self.counts = np.bincount(index * size[1] + cell, minlength=size[0] * size[1]).reshape(size).astype(np.float64)
+        share = self.counts.sum(1) / len(r)
+        table = self._table(places)
+        self.quantiles = sum(q * np.interp(_SHARES, line, self.levels) for q, line in zip(share, table, strict=True))
+        return self
+
+    def __call__(self, r: np.ndarray, frame: pd.DataFrame) -> np.ndarray:
+        """Return the averaged quantile E_S[Q(u | S)] at the rank u = F(r | s) of each number."""
+        places, index = self._places(frame)
+        right = np.searchsorted(self.levels, r, side="right").clip(1, max(len(self.levels) - 1, 1))
+        left = right - 1
+        right = np.minimum(right, len(self.levels) - 1)  # all numbers can be equal
+        gap = self.levels[right] - self.levels[left]
+        part = np.clip((r - self.levels[left]) / np.where(gap > 0, gap, 1.0), 0.0, 1.0)
+        ranks = np.empty(len(r))
+        for start in range(0, len(places), _PLACES):
+            table = self._table(places[start : start + _PLACES])
+            rows = np.flatnonzero((index >= start) & (index < start + _PLACES))
+            low, high = (table[index[rows] - start, side[rows]] for side in (left, right))
+            ranks[rows] = low + part[rows] * (high - low)
+        return np.interp(ranks, _SHARES, self.quantiles)
+
+    def _numbers(self, frame: pd.DataFrame) -> np.ndarray:
+        return frame.iloc[:, [i for i in range(frame.shape[1]) if i not in self.texts]].to_numpy(np.float64)
+
+    def _words(self, frame: pd.DataFrame) -> pd.Series:
+        """Return the categories of each row, joined."""
+        words = pd.Series("", index=frame.index)
+        for i in self.texts:
+            words = words + "\n" + frame.iloc[:, i].astype(str)
+        return words
+
+    def _sizes(self) -> tuple[int, ...]:
+        """Return the number of places of each numeric attribute, and of combinations of categories."""
+        steps = np.rint((self.range[1] - self.range[0]) / (self.step * self.width))
+        return (*(int(count) + 1 for count in steps), len(self.kinds) + 1)
+
+    def _places(self, frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+        """Return the distinct places on the grid, with the number of their categories last, and each row's place."""
+        numbers = np.clip(self._numbers(frame), *self.range)
+        grid = np.rint((numbers - self.range[0]) / (self.step * self.width)).astype(np.int64)
+        kind = np.zeros(len(frame), dtype=np.int64)
+        if self.texts:  # 0 if fit did not have this combination
+            kind = pd.Index(self.kinds).get_indexer(self._words(frame)) + 1
+        sizes = self._sizes()
+        index, codes = pd.factorize(np.ravel_multi_index((*grid.T, kind), sizes))
+        return np.column_stack(np.unravel_index(codes, sizes)), index
+
+    def _table(self, places: np.ndarray) -> np.ndarray:
+        """Return the mid-ranks F(level | place)."""
+        squares = np.zeros((len(places), len(self.places)))
+        for new, known in zip(places[:, :-1].T, self.places[:, :-1].T, strict=True):
+            squares += (self.step * (new[:, None] - known)) ** 2
+        same = places[:, -1:] == self.places[:, -1]
+        same |= ~same.any(1, keepdims=True)  # a combination that fit did not have borrows from all
+        squares = np.where(same, squares, np.inf)
+        table = np.exp(-0.5 * (squares - squares.min(1, keepdims=True))) @ self.counts
+        table /= table.sum(1, keepdims=True)
+        return np.cumsum(table, axis=1) - 0.5 * table
+
+
 class Adjustment:
     r"""Map scores along S so that their mean, or their whole distribution, depends less on S.
 
@@ -98,96 +190,52 @@ class Adjustment:
     E[f(X) φ(S)] = E[f(X) g(X)], this is the smallest change of f, in mean square, among the functions of X alone.
 
     ``"rank"`` replaces the conditional quantile by the averaged one, the Wasserstein barycenter of the conditional
-    distributions: with u = F(f | s), the new score is E_S[Q(u | S)]. F is estimated from the residuals f − m(s), with
-    Gaussian weights in the numeric attributes and equal categories. Logits of a classifier get one more constant, which
-    restores the mean probability.
+    distributions: with u = F(f | s), the new score is E_S[Q(u | S)]. F is that of the residuals f − m(s)
+    (:class:`ConditionalRanks`). Logits of a classifier get one more constant, which restores the mean probability.
+
+    With ``"mean"`` and ``"rank"`` nobody overtakes a person with the same S.
     """
 
-    def __init__(self, method: str, strength: float, *, classifier: bool) -> None:
+    def __init__(
+        self, method: str, strength: float, *, classifier: bool, basis: str = "spline", n_basis: int = 8
+    ) -> None:
         self.method = method
         self.strength = strength
         self.classifier = classifier
+        self.basis = AttributeBasis(basis, n_basis)
 
-    def fit(self, score: np.ndarray, phi: np.ndarray, frame: pd.DataFrame) -> Adjustment:
-        """Fit on out-of-fold scores (logits of a classifier), φ or ĝ, and the attributes of the same samples."""
-        phi = _with_constant(phi)
+    def fit(self, score: np.ndarray, frame: pd.DataFrame, guess: Guess | None = None) -> Adjustment:
+        """Fit on scores (logits of a classifier) and attributes; ``guess`` turns φ(S) into ĝ of the same samples."""
+        phi = self.basis.fit(frame).transform(frame)
+        phi = _with_constant(phi if guess is None else guess(phi))
         if self.classifier and self.method != "rank":
             self.beta = flat_offset(score, phi)
             return self
         self.beta = np.linalg.lstsq(phi, score, rcond=None)[0]
         self.center = float((phi @ self.beta).mean())
         if self.method == "rank":
-            self._fit_ranks(score - phi @ self.beta, frame)
+            self.ranks = ConditionalRanks().fit(score - phi @ self.beta, frame)
+            self.constant = 0.0
             if self.classifier:
                 mapped, mean = self._mapped(score, frame, phi), expit(score).mean()
                 self.constant = float(brentq(lambda c: expit(mapped + c).mean() - mean, -4 * _LOGIT, 4 * _LOGIT))
         return self
 
-    def __call__(self, score: np.ndarray, phi: np.ndarray, frame: pd.DataFrame | None) -> np.ndarray:
-        """Return the adjusted scores."""
-        phi = _with_constant(phi)
+    def __call__(self, score: np.ndarray, frame: pd.DataFrame | None, guess: np.ndarray | None = None) -> np.ndarray:
+        """Return the adjusted scores; ``guess`` is ĝ in place of φ(S)."""
+        if guess is None:
+            assert frame is not None
+            guess = self.basis.transform(frame)
+        phi = _with_constant(guess)
         if self.method == "rank":
             assert frame is not None
-            return self._ranked(score, phi, frame)
+            return (1.0 - self.strength) * score + self.strength * self._mapped(score, frame, phi)
         if self.classifier:
             return score + self.strength * phi @ self.beta
         return score - self.strength * (phi @ self.beta - self.center)
 
-    def _ranked(self, score: np.ndarray, phi: np.ndarray, frame: pd.DataFrame) -> np.ndarray:
-        mapped = self._mapped(score, frame, phi) + (self.constant if self.classifier else 0.0)
-        return (1.0 - self.strength) * score + self.strength * mapped
-
-    # The conditional distribution of the residuals ----------------------------------------------------------------
-
-    def _place(self, frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-        """Return numeric attributes in bandwidths, and a code for each combination of categories."""
-        texts = [frame.iloc[:, i].astype(str) for i in self._texts]
-        codes = pd.Series("", index=frame.index)
-        for text in texts:
-            codes = codes + "\n" + text
-        return (self._numbers(frame) - self._offset) / self._width, codes.to_numpy(object)
-
-    def _numbers(self, frame: pd.DataFrame) -> np.ndarray:
-        kept = [i for i in range(frame.shape[1]) if i not in self._texts]
-        return frame.iloc[:, kept].to_numpy(np.float64)
-
-    def _fit_ranks(self, residual: np.ndarray, frame: pd.DataFrame) -> None:
-        rows = np.linspace(0, len(residual) - 1, min(len(residual), _SAMPLES)).round().astype(int)
-        rows = rows[np.argsort(residual[rows], kind="stable")]
-        self._residual = residual[rows]
-        self._texts = [i for i, name in enumerate(frame) if frame[name].dtype == object]
-        values = self._numbers(frame)
-        self._offset, scale = standardized(values)
-        # Silverman's rule for p attributes.
-        self._width = 1.06 * len(rows) ** (-1.0 / (4 + max(values.shape[1], 1))) * scale
-        self._points = self._place(frame.iloc[rows])
-        anchors = np.linspace(0, len(rows) - 1, min(len(rows), _ANCHORS)).round().astype(int)
-        weights = self._weights(self._points[0][anchors], self._points[1][anchors])
-        middle = np.cumsum(weights, axis=1) - 0.5 * weights
-        self._quantiles = np.mean([np.interp(_LEVELS, line, self._residual) for line in middle], axis=0)
-
-    def _weights(self, numeric: np.ndarray, codes: np.ndarray) -> np.ndarray:
-        points, levels = self._points
-        squares = ((numeric[:, None] - points[None]) ** 2).sum(-1)
-        same = codes[:, None] == levels[None]
-        same |= ~same.any(1, keepdims=True)  # a combination that fit did not have borrows from all
-        squares = np.where(same, squares, np.inf)
-        weights = np.exp(-0.5 * (squares - squares.min(1, keepdims=True)))
-        return weights / weights.sum(1, keepdims=True)
-
     def _mapped(self, score: np.ndarray, frame: pd.DataFrame, phi: np.ndarray) -> np.ndarray:
-        residual = score - phi @ self.beta
-        numeric, codes = self._place(frame)
-        below = np.searchsorted(self._residual, residual, side="left")
-        upto = np.searchsorted(self._residual, residual, side="right")
-        ranks = np.empty(len(score))
-        for start in range(0, len(score), _CHUNK):
-            block = slice(start, start + _CHUNK)
-            weights = self._weights(numeric[block], codes[block])
-            total = np.hstack([np.zeros((len(weights), 1)), np.cumsum(weights, axis=1)])
-            line = np.arange(len(weights))
-            ranks[block] = 0.5 * (total[line, below[block]] + total[line, upto[block]])
-        return self.center + np.interp(ranks, _LEVELS, self._quantiles)
+        return self.center + self.constant + self.ranks(score - phi @ self.beta, frame)
 
 
 def _with_constant(phi: np.ndarray) -> np.ndarray:
@@ -294,13 +342,18 @@ class _Adjusted(BaseEstimator):
                 if folds < 2:
                     raise ValueError("y has a class with one sample: out-of-fold scores need two of each class.")
                 raw = cross_val_predict(clone(given), seen, y, cv=folds, method=how)
-            self.basis_ = AttributeBasis(self.basis, self.n_basis).fit(frame)
-            phi = self.basis_.transform(frame)
+            adjustment = Adjustment(
+                self.method,
+                float(self.strength),
+                classifier=how != "predict",
+                basis=self.basis,
+                n_basis=self.n_basis,
+            )
+            guess = None
             if self.method == "project":
                 self.guess_ = AttributeGuess()
-                phi = self.guess_.fit(X, phi)
-            adjustment = Adjustment(self.method, float(self.strength), classifier=how != "predict")
-            self.adjustment_ = adjustment.fit(self._scores(raw), phi, frame)
+                guess = partial(self.guess_.fit, X)
+            self.adjustment_ = adjustment.fit(self._scores(raw), frame, guess)
         return self
 
     def _seen(self, X: np.ndarray, frame: Any) -> np.ndarray:
@@ -324,8 +377,7 @@ class _Adjusted(BaseEstimator):
         score = self._scores(getattr(self.estimator_, how)(self._seen(X, frame)))
         if self.adjustment_ is None:
             return score
-        phi = self.guess_(X) if self.method == "project" else self.basis_.transform(frame)
-        return self.adjustment_(score, phi, frame)
+        return self.adjustment_(score, frame, self.guess_(X) if self.method == "project" else None)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -18,7 +18,7 @@ from frhsic_core.learning.estimators.warnings import MissingAttributeWarning
 BASES = ("linear", "spline", "bins", "fourier")
 
 
-def read_attributes(s: ArrayLike, rows: int) -> pd.DataFrame:
+def read_attributes(s: ArrayLike, rows: int, *, other: str = "X") -> pd.DataFrame:
     """Return the attributes as a frame with a float64 column for each number and a text column for each category.
 
     Booleans, text, objects and pandas categories are categories; everything else must be a finite number.
@@ -35,7 +35,9 @@ def read_attributes(s: ArrayLike, rows: int) -> pd.DataFrame:
             raise ValueError(f"sensitive_features has shape {values.shape}: pass one row per sample, (n,) or (n, p).")
         frame = pd.DataFrame(values)
     if len(frame) != rows:
-        raise ValueError(f"sensitive_features has {len(frame)} rows but X has {rows}: both need one row per sample.")
+        raise ValueError(
+            f"sensitive_features has {len(frame)} rows but {other} has {rows}: both need one row per sample."
+        )
     if not frame.shape[1]:
         raise ValueError("sensitive_features has no columns: at least one is needed.")
     columns = {}
@@ -139,7 +141,7 @@ class AttributeBasis:
     def fit(self, frame: pd.DataFrame) -> AttributeBasis:
         """Read scales, levels, knots and frequencies from the training samples."""
         self.names = list(frame)
-        self.levels = {name: np.unique(frame[name]) for name in frame if frame[name].dtype == object}
+        self.levels = {name: sorted(set(frame[name])) for name in frame if frame[name].dtype == object}
         self.numeric = [name for name in frame if name not in self.levels]
         values = frame[self.numeric].to_numpy(np.float64)
         self.mean, self.scale = standardized(values)
@@ -170,7 +172,7 @@ class AttributeBasis:
         values = self._clipped(frame)
         if self.kind == "spline":
             parts = [
-                (column[:, None] - mean) / scale if spline is None else spline.transform(column[:, None])
+                (column[:, None] - mean) / scale if spline is None else _transformer(*spline).transform(column[:, None])
                 for spline, column, mean, scale in zip(self.splines, values.T, self.mean, self.scale, strict=True)
             ]
         elif self.kind == "bins":
@@ -189,7 +191,7 @@ class AttributeBasis:
 
     def _indicators(self, frame: pd.DataFrame) -> list[np.ndarray]:
         return [
-            (frame[name].astype(str).to_numpy()[:, None] == levels[None].astype(str)).astype(np.float64)
+            (frame[name].to_numpy(object)[:, None] == np.array(levels, dtype=object)).astype(np.float64)
             for name, levels in self.levels.items()
         ]
 
@@ -197,17 +199,18 @@ class AttributeBasis:
         return np.hstack([(self._clipped(frame) - self.mean) / self.scale, *self._indicators(frame)])
 
 
-def _spline(column: np.ndarray, size: int) -> SplineTransformer | None:
-    """Return cubic B-splines with distinct knots, or None for two values, where a line is exact."""
+def _spline(column: np.ndarray, size: int) -> tuple[int, np.ndarray] | None:
+    """Return degree and distinct knots of cubic B-splines, or None for two values, where a line is exact."""
     distinct = np.unique(column)
     degree = min(3, len(distinct) - 1)
     knots = np.unique(np.quantile(column, np.linspace(0, 1, max(2, size - degree + 1))))
     # Many ties can leave a single knot at one end: the ends of the range are always knots.
-    knots = np.unique([distinct[0], *knots, distinct[-1]])
-    if len(distinct) <= 2:
-        return None
-    transformer = SplineTransformer(degree=degree, knots=knots[:, None], extrapolation="constant", include_bias=False)
-    return transformer.fit(column[:, None])
+    return None if len(distinct) <= 2 else (degree, np.unique([distinct[0], *knots, distinct[-1]]))
+
+
+def _transformer(degree: int, knots: np.ndarray) -> SplineTransformer:
+    options: dict[str, Any] = {"extrapolation": "constant", "include_bias": False}
+    return SplineTransformer(degree=degree, knots=knots[:, None], **options).fit(knots[:, None])
 
 
 def attribute_matrix(frame: pd.DataFrame) -> np.ndarray:

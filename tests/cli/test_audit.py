@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+from frhsic_core import adjust_scores
 from frhsic_core.cli import command
 
 CHROMIUM = next((found for name in ("chromium", "chromium-browser") if (found := shutil.which(name))), None)
@@ -239,3 +240,52 @@ def test_a_sample_of_a_longer_file_is_stated(tmp_path: Path) -> None:
     assert "The file has 150 rows; a random sample of 100" in texts(result)
     assert json.loads((tmp_path / "other.json").read_text())["rows"] == 100
     assert not (tmp_path / "r.json").exists()
+
+
+# frhsic adjust --------------------------------------------------------------------------------------------------------
+
+
+def adjust(folder: Path, *arguments: str) -> Any:
+    return CliRunner().invoke(command(), ["adjust", *arguments])
+
+
+def test_adjust_fits_saves_and_applies(tmp_path: Path) -> None:
+    data = table(300, code=[f"{k:04d}" for k in range(300)])
+    data.loc[2, "age"] = np.nan
+    source, out, saved = tmp_path / "s.csv", tmp_path / "new.csv", tmp_path / "age.adjustment"
+    data.to_csv(source, index=False)
+    columns = ["--score", "p", "--sensitive", "age"]
+    result = adjust(tmp_path, str(source), *columns, "--out", str(out), "--save", str(saved))
+    assert result.exit_code == 0, texts(result)
+    assert "mean gap along age was" in texts(result)
+    written = pd.read_csv(out, dtype={"code": str})
+    assert list(written) == [*data, "p_adjusted"]
+    assert written["code"].tolist() == data["code"].tolist()  # other columns stay as they are written
+    assert written.index[written["p_adjusted"].isna()].tolist() == [2]
+    known = written.dropna()
+    expected = adjust_scores(known["p"], sensitive_features=known["age"])
+    np.testing.assert_allclose(known["p_adjusted"], expected, rtol=1e-12)
+    page = out.with_suffix(".html").read_text(encoding="utf-8")
+    assert page.count('class="curve') == 2
+    one = tmp_path / "one.csv"
+    data.iloc[5:6].to_csv(one, index=False)
+    result = adjust(tmp_path, str(one), *columns, "--out", str(tmp_path / "o.csv"), "--use", str(saved))
+    assert result.exit_code == 0, texts(result)
+    assert pd.read_csv(tmp_path / "o.csv")["p_adjusted"][0] == pytest.approx(written["p_adjusted"][5], rel=1e-12)
+
+
+def test_adjust_answers_mistakes_in_words(tmp_path: Path) -> None:
+    source = tmp_path / "s.csv"
+    table(60).assign(p_adjusted=1).to_csv(source, index=False)
+    columns = ["--score", "p", "--sensitive", "age"]
+    for arguments, words in (
+        ([], "has the columns 'p', 'age'"),
+        (columns, "already has a column"),
+        (["--score", "y", "--sensitive", "age"], "two values"),
+        (["--score", "p", "--sensitive", "agee"], "did you mean 'age'"),
+        (["--score", "age", "--sensitive", "p", "--strength", "2"], "strength is 2"),
+        (["--score", "age", "--sensitive", "p", "--use", str(source)], "not a saved adjustment"),
+    ):
+        result = adjust(tmp_path, str(source), *arguments, "--out", str(tmp_path / "o.csv"))
+        assert (result.exit_code, words in texts(result)) == (2, True), texts(result)
+    assert not (tmp_path / "o.csv").exists()

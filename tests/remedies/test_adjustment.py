@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.special import expit
+from sklearn.base import BaseEstimator
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.model_selection import cross_val_predict, cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from frhsic_core import distance_correlation
+from frhsic_core import ScoreAdjuster, adjust_scores, distance_correlation
 from frhsic_core.learning import MissingAttributeWarning
 from frhsic_core.remedies import AdjustedClassifier, AdjustedRegressor
-from frhsic_core.remedies.adjustment import Adjustment, flat_offset
+from frhsic_core.remedies.adjustment import Adjustment, ConditionalRanks, flat_offset
 from frhsic_core.remedies.attributes import AttributeBasis, read_attributes
 
 
@@ -68,9 +70,8 @@ def test_rank_maps_groups_to_the_barycenter() -> None:
     score = np.where(group == "a", rng.normal(1.0, 1.0, 8000), rng.normal(-1.0, 3.0, 8000))
     order = rng.permutation(8000)
     frame = read_attributes(group[order], 8000)
-    phi = AttributeBasis("linear").fit(frame).transform(frame)
-    adjustment = Adjustment("rank", 1.0, classifier=False).fit(score[order], phi, frame)
-    mapped = adjustment(score[order], phi, frame)
+    adjustment = Adjustment("rank", 1.0, classifier=False, basis="linear").fit(score[order], frame)
+    mapped = adjustment(score[order], frame)
     for name in ("a", "b"):
         part = mapped[group[order] == name]
         assert abs(part.mean()) < 0.1
@@ -195,3 +196,113 @@ def test_bad_input(sample: Any) -> None:
         AdjustedClassifier().fit(X, np.arange(1200) % 3, sensitive_features=age)
     with pytest.raises(ValueError, match="two of each class"):
         AdjustedClassifier(LogisticRegression()).fit(X, np.arange(1200) == 0, sensitive_features=age)
+
+
+# Scores and attributes alone ------------------------------------------------------------------------------------------
+
+
+def scores(n: int = 1500) -> tuple[np.ndarray, pd.DataFrame]:
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({"age": rng.integers(20, 70, n).astype(float), "sex": rng.choice(["f", "m"], n)})
+    logit = (frame["age"] - 45) / 15 + (frame["sex"] == "f") + rng.normal(size=n) * (0.4 + frame["age"] / 60)
+    return expit(logit.to_numpy()), frame
+
+
+def test_ranks_are_those_of_weighted_counts() -> None:
+    """One by one: the weighted mid-rank among all samples, and the mean of weighted quantiles at that rank."""
+    rng = np.random.default_rng(0)
+    s = rng.choice([-1.0, -0.3, 0.2, 0.9, 1.7], 300)
+    r = np.round(rng.normal(size=300) * (2 + s), 1)
+    frame = read_attributes(s, 300)
+    found = ConditionalRanks().fit(r, frame)
+    width = 1.06 * 300**-0.2 * s.std()
+    # Its own grid moves every value by at most a sixteenth of the bandwidth.
+    s = np.rint((s - s.min()) / (width / 8)) * width / 8
+    levels = np.unique(r)
+
+    def ranks(at: float) -> np.ndarray:
+        weight = np.exp(-0.5 * ((s - at) / width) ** 2)
+        return np.array([(weight[r < v].sum() + 0.5 * weight[r == v].sum()) / weight.sum() for v in levels])
+
+    shares = np.linspace(0, 1, 401)
+    quantiles = np.mean([np.interp(shares, ranks(at), levels) for at in s], axis=0)
+    expected = [np.interp(ranks(at)[levels == value][0], shares, quantiles) for at, value in zip(s, r, strict=True)]
+    np.testing.assert_allclose(found(r, frame), expected, atol=1e-10)
+
+
+@pytest.mark.parametrize("method", ["rank", "mean"])
+def test_scores_alone_are_what_the_wrapper_does(method: str) -> None:
+    """A model that returns its only column, fitted before: both ways give the same numbers."""
+    from sklearn.base import ClassifierMixin
+
+    class PassThrough(ClassifierMixin, BaseEstimator):
+        def fit(self, X: Any, y: Any) -> Any:
+            self.classes_ = np.array([0, 1])
+            return self
+
+        def predict_proba(self, X: np.ndarray) -> np.ndarray:
+            return np.hstack([1 - np.asarray(X), np.asarray(X)])
+
+    p, frame = scores()
+    wrapped = AdjustedClassifier(PassThrough().fit(None, None), method=method, cv="prefit")
+    wrapped.fit(p[:, None], p > 0.5, sensitive_features=frame)
+    expected = wrapped.predict_proba(p[:, None], sensitive_features=frame)[:, 1]
+    np.testing.assert_array_equal(adjust_scores(p, sensitive_features=frame, method=method), expected)
+
+
+@pytest.mark.parametrize("unit", [1.0, 600.0])
+def test_people_of_the_same_age_keep_their_order(unit: float) -> None:
+    p, frame = scores()
+    new = adjust_scores(unit * p, sensitive_features=frame)
+    for _, rows in frame.groupby(["age", "sex"]).indices.items():
+        order = np.argsort(p[rows], kind="stable")
+        assert (np.diff(new[rows][order]) >= 0).all()
+    assert float(distance_correlation(new, frame["age"])) < 0.2 * float(distance_correlation(p, frame["age"]))
+    assert abs(new.mean() - unit * p.mean()) < 0.01 * unit
+
+
+@pytest.mark.parametrize("method", ["rank", "mean"])
+def test_a_saved_adjustment_gives_the_same_scores_one_by_one(tmp_path: Path, method: str) -> None:
+    p, frame = scores()
+    adjuster = ScoreAdjuster(method, strength=0.8).fit(p[:1000], sensitive_features=frame[:1000])
+    expected = adjuster.transform(p[1000:], sensitive_features=frame[1000:])
+    adjuster.save(tmp_path / "age.adjustment")
+    loaded = ScoreAdjuster.load(tmp_path / "age.adjustment")
+    assert loaded.get_params() == adjuster.get_params()
+    single = [loaded.transform(p[i : i + 1], sensitive_features=frame.iloc[i : i + 1])[0] for i in range(1000, 1100)]
+    np.testing.assert_allclose(single, expected[:100], rtol=1e-12)
+    outside = loaded.transform([0.5], sensitive_features=pd.DataFrame({"age": [150.0], "sex": ["x"]}))
+    assert 0 < outside[0] < 1
+    (tmp_path / "other").write_text("age")
+    with pytest.raises(ValueError, match="not a saved adjustment"):
+        ScoreAdjuster.load(tmp_path / "other")
+
+
+def test_a_million_scores_are_a_table_of_counts() -> None:
+    """The cost does not grow with pairs of samples: the table has bounded size for any number of rows."""
+    rng = np.random.default_rng(0)
+    s = rng.lognormal(size=(50_000, 3))
+    found = ConditionalRanks().fit(rng.normal(size=50_000), read_attributes(s, 50_000))
+    assert found.counts.shape[0] <= 1000
+    assert found.counts.shape[1] <= 400
+    assert found.counts.sum() == 50_000
+
+
+def test_bad_scores() -> None:
+    p, frame = scores(100)
+    for given, words in (
+        (np.where(p > 0.5, 1, 0), "two values"),
+        (np.where(p > 0.9, np.nan, p), "missing"),
+        (p[:50], "rows"),
+        (np.array(["a"] * 100), "text"),
+        (np.column_stack([p, p]), "shape"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            adjust_scores(given, sensitive_features=frame)
+    with pytest.raises(ValueError, match="at least 20"):
+        adjust_scores(p[:10], sensitive_features=frame[:10])
+    with pytest.raises(ValueError, match="constant"):
+        adjust_scores(p, sensitive_features=np.ones(100))
+    fitted = ScoreAdjuster().fit(p, sensitive_features=frame["age"])
+    with pytest.raises(ValueError, match="outside of 0 to 1"):
+        fitted.transform([7.0], sensitive_features=[30.0])

@@ -81,7 +81,8 @@ def read_fit(
 def require_numbers(y: Any, *, name: str = "y") -> None:
     """Raise ``ValueError`` for a target with text or dates where numbers are needed."""
     values = np.asarray(y).ravel()
-    text = next((value for value in values if isinstance(value, str | bytes)), None)
+    may_have_text = values.dtype.kind in "OUS"
+    text = next((value for value in values if isinstance(value, str | bytes)), None) if may_have_text else None
     if text is not None or values.dtype.kind in "Mm":
         shown = f"dates (first: {values[0]})" if text is None else f"text (first: {str(text)!r})"
         raise ValueError(

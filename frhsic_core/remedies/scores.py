@@ -1,0 +1,175 @@
+"""Repair scores along S from scores and attributes alone: no labels, no features and no model are needed."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Self
+
+import numpy as np
+import torch
+from scipy.special import expit
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from frhsic_core.arrays import ArrayLike, require_same_rows
+from frhsic_core.choices import one_of
+from frhsic_core.learning.estimators.input import require_numbers
+from frhsic_core.learning.state_file import read_state, write_state
+from frhsic_core.remedies.adjustment import Adjustment, ConditionalRanks, logits
+from frhsic_core.remedies.attributes import AttributeBasis, read_attributes, require_variation
+from frhsic_core.remedies.erasure import require_strength
+
+_FEWEST = 20
+
+
+class ScoreAdjuster(BaseEstimator):
+    """Adjust scores along S: fit on scores and attributes, save, and apply to new scores, one by one if needed.
+
+    This is the adjustment of ``AdjustedClassifier`` and ``AdjustedRegressor`` without their model. Scores from 0 to 1
+    are adjusted as logits and stay between 0 and 1; other scores keep their unit. Nobody overtakes a person with the
+    same attributes. **S is needed for every score that is adjusted.** O(n log n).
+
+    Parameters
+    ----------
+    method : {"rank", "mean"}
+        What no longer depends on S: the whole distribution of the scores, or their mean.
+    strength : float
+        0 leaves the scores unchanged, 1 adjusts them completely.
+    basis, n_basis
+        Functions of S along which the mean is flattened, as in ``AttributeEraser``.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> age = rng.uniform(20, 70, 1000)
+    >>> score = age + 10 * rng.normal(size=1000)
+    >>> adjuster = ScoreAdjuster().fit(score, sensitive_features=age)
+    >>> new = adjuster.transform([80.0, 80.0], sensitive_features=[30, 60])  # the same score at two ages
+    >>> bool(new[0] > new[1] + 20)
+    True
+    """
+
+    def __init__(self, method: str = "rank", *, strength: float = 1.0, basis: str = "spline", n_basis: int = 8) -> None:
+        self.method = method
+        self.strength = strength
+        self.basis = basis
+        self.n_basis = n_basis
+
+    def fit(self, scores: ArrayLike, *, sensitive_features: ArrayLike) -> Self:
+        """Fit on scores ``(n,)`` that the model gave to people it was not trained on, and their attributes."""
+        one_of("method", self.method, ("rank", "mean"))
+        strength = require_strength(self.strength)
+        values, frame = _read(scores, sensitive_features)
+        if len(values) < _FEWEST:
+            raise ValueError(f"scores has {len(values)} rows: at least {_FEWEST} are needed to fit an adjustment.")
+        require_variation(frame)
+        if len(np.unique(values)) <= 2:
+            raise ValueError(
+                "scores has at most two values: adjust the probabilities behind them, then apply the threshold."
+            )
+        self.probabilities_ = bool(values.min() >= 0.0 and values.max() <= 1.0)
+        adjustment = Adjustment(
+            self.method, strength, classifier=self.probabilities_, basis=self.basis, n_basis=self.n_basis
+        )
+        self.adjustment_ = adjustment.fit(logits(values) if self.probabilities_ else values, frame)
+        return self
+
+    def transform(self, scores: ArrayLike, *, sensitive_features: ArrayLike) -> np.ndarray:
+        """Return the adjusted scores; each depends on its own row only."""
+        check_is_fitted(self)
+        values, frame = _read(scores, sensitive_features)
+        if not self.probabilities_:
+            return self.adjustment_(values, frame)
+        if len(values) and not (values.min() >= 0.0 and values.max() <= 1.0):
+            raise ValueError("scores has values outside of 0 to 1, but fit had probabilities: pass the same kind.")
+        return np.asarray(expit(self.adjustment_(logits(values), frame)), dtype=np.float64)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted adjustment to a file that :meth:`load` reads without running any code in it."""
+        check_is_fitted(self)
+        parts = vars(self.adjustment_)
+        state = {name: value for name, value in parts.items() if name not in ("basis", "ranks")}
+        state |= {"functions": vars(parts["basis"]), "table": vars(parts["ranks"]) if "ranks" in parts else None}
+        write_state(path, {"kind": "scores", "parameters": self.get_params(), "state": _packed(state)})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a file of :meth:`save`."""
+        what = {"what": "a saved adjustment of scores", "advice": "save the adjustment again"}
+        found = read_state(path, **what)
+        if found.get("kind") != "scores":
+            raise ValueError(f"{path} is not {what['what']}: {what['advice']}.")
+        model = cls(**found["parameters"])
+        state = _unpacked(found["state"])
+        functions, table = state.pop("functions"), state.pop("table")
+        model.probabilities_ = state["classifier"]
+        model.adjustment_ = Adjustment(model.method, float(model.strength), classifier=state["classifier"])
+        vars(model.adjustment_).update(state)
+        model.adjustment_.basis = AttributeBasis()
+        vars(model.adjustment_.basis).update(functions)
+        if table is not None:
+            model.adjustment_.ranks = ConditionalRanks()
+            vars(model.adjustment_.ranks).update(table)
+        return model
+
+
+def adjust_scores(
+    scores: ArrayLike, *, sensitive_features: ArrayLike, method: str = "rank", strength: float = 1.0
+) -> np.ndarray:
+    """Return scores that depend less on S, from scores and attributes alone.
+
+    No labels, features or model are needed. For new people later, keep a :class:`~frhsic_core.ScoreAdjuster`, which
+    this function fits and applies to the same rows. O(n log n).
+
+    Parameters
+    ----------
+    scores : array_like
+        ``(n,)``: probabilities, which stay between 0 and 1, or scores of any unit.
+    sensitive_features : array_like
+        ``(n,)``, ``(n, p)`` or a frame with numeric and categorical columns.
+    method, strength
+        As in :class:`~frhsic_core.ScoreAdjuster`.
+
+    Examples
+    --------
+    >>> from frhsic_core import gdp
+    >>> rng = np.random.default_rng(0)
+    >>> age = rng.uniform(20, 70, 2000)
+    >>> score = 1 / (1 + np.exp(-(age - 45) / 20 - rng.normal(size=2000)))
+    >>> gdp(score, age) > 0.1, gdp(adjust_scores(score, sensitive_features=age), age) < 0.02
+    (True, True)
+    """
+    adjuster = ScoreAdjuster(method, strength=strength).fit(scores, sensitive_features=sensitive_features)
+    return adjuster.transform(scores, sensitive_features=sensitive_features)
+
+
+def _read(scores: ArrayLike, s: ArrayLike) -> tuple[np.ndarray, Any]:
+    require_same_rows(scores, s, names=("scores", "sensitive_features"))
+    require_numbers(scores, name="scores")
+    values = scores.detach().cpu().numpy() if hasattr(scores, "detach") else np.asarray(scores)
+    values = values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
+    if values.ndim != 1:
+        raise ValueError(f"scores has shape {values.shape}: pass one score for each row, (n,).")
+    values = values.astype(np.float64)
+    if missing := int((~np.isfinite(values)).sum()):
+        raise ValueError(f"scores has {missing} missing or infinite values: drop those rows first.")
+    return values, read_attributes(s, len(values), other="scores")
+
+
+def _packed(value: Any) -> Any:
+    """Return nested values with tensors in place of arrays, which a file may hold without running code."""
+    if isinstance(value, dict):
+        return {key: _packed(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_packed(entry) for entry in value]
+    if isinstance(value, np.ndarray):
+        return value.tolist() if value.dtype == object else torch.from_numpy(np.ascontiguousarray(value))
+    return value
+
+
+def _unpacked(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _unpacked(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [_unpacked(entry) for entry in value]
+    return value.numpy() if isinstance(value, torch.Tensor) else value
