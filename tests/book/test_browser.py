@@ -29,7 +29,7 @@ REPEATED = [
     "dl.py ~ dl.py ~ dl.py", "dt.sig > *", ".genindextable ~ .genindextable",
 ]  # fmt: skip
 REMOVE = "(repeated) => repeated.forEach((name) => document.querySelectorAll(name).forEach((node) => node.remove()))"
-STANDING_FOR_ALL = ("book/intro.html", "notebooks/which_hsic.html")
+STANDING_FOR_ALL = ("book/intro.html", "notebooks/disintegration.html")
 # With preload axe asks for the imports of style sheets at wrong addresses.
 AXE = """(options) => axe.run(document, { ...options, resultTypes: ['violations'], preload: false })"""
 SAMPLE = 10  # generated pages of each kind that are opened; all of them take minutes

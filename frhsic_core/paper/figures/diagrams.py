@@ -65,29 +65,47 @@ def draw_two_routes(z: np.ndarray, s: np.ndarray, *, values: tuple[float, ...], 
     return figure
 
 
-def draw_gram_matrices(z: np.ndarray, s: np.ndarray, *, sigma_z: float, sigma_s: float) -> Figure:
-    """Draw a sample and its centered Gram matrices K̃ and L̃, with the people sorted by S, and the products of entries.
+def draw_gram_matrices(
+    z: np.ndarray, s: np.ndarray, *, sigma_z: float | None = None, sigma_s: float | None = None, by: str = "people by S"
+) -> Figure:
+    """Draw the centered Gram matrices K̃ and L̃ of a sample, sorted by S, and the products of their entries.
 
     HSIC is the mean of the entries of the last picture.
+
+    Parameters
+    ----------
+    z, s : ndarray
+        ``(n,)`` each. Up to ten people have their entries printed; for more the sample is drawn beside the matrices.
+    sigma_z, sigma_s : float, optional
+        Bandwidths of Gaussian kernels. By default the kernel is one for equal values and zero otherwise.
+    by : str
+        Label of the axes of the matrices.
     """
     import matplotlib.pyplot as plt
 
-    order = np.argsort(s)
+    order = np.argsort(s, kind="stable")
     z, s = z[order], s[order]
-    figure, axes = plt.subplots(1, 4, figsize=(WIDTH, 2.35), dpi=DPI, layout="constrained")
-    axes[0].scatter(s, z, s=5, color=OKABE_ITO["blue"])
-    axes[0].set(xlabel="S", ylabel="Z", title="the sample", box_aspect=1)
+    printed = len(z) <= 10
+    panels = 3 if printed else 4
+    figure, axes = plt.subplots(1, panels, figsize=(WIDTH, 2.9 if printed else 2.35), dpi=DPI, layout="constrained")
+    if not printed:
+        axes[0].scatter(s, z, s=5, color=OKABE_ITO["blue"])
+        axes[0].set(xlabel="S", ylabel="Z", title="the sample", box_aspect=1)
     centered = []
     for x, sigma in ((z, sigma_z), (s, sigma_s)):
-        gram = np.exp(-0.5 * ((x[:, None] - x) / sigma) ** 2)
+        gap = x[:, None] - x
+        gram = (gap == 0).astype(float) if sigma is None else np.exp(-0.5 * (gap / sigma) ** 2)
         centered.append(gram - gram.mean(0) - gram.mean(1)[:, None] + gram.mean())
     both = centered[0] * centered[1]
-    for axis, matrix, title in zip(
-        axes[1:], (*centered, both), ("K̃: alike in Z", "L̃: alike in S", f"K̃∘L̃, mean {both.mean():.4f}"), strict=True
-    ):
+    names = ("K̃: alike in Z", "L̃: alike in S", f"K̃∘L̃, mean {both.mean():.4f}")
+    for axis, matrix, title in zip(axes[-3:], (*centered, both), names, strict=True):
         limit = np.abs(matrix).max()
         axis.imshow(matrix, cmap="RdBu_r", vmin=-limit, vmax=limit)
-        axis.set(title=title, xticks=[], yticks=[], xlabel="people by S")
+        axis.set(title=title, xticks=[], yticks=[], xlabel=by)
+        if printed:
+            for (i, j), value in np.ndenumerate(matrix):
+                color = "white" if abs(value) > 0.7 * limit else "black"
+                axis.text(j, i, f"{value:.4g}".replace("-", "−"), ha="center", va="center", fontsize=8, color=color)
     for axis in axes:
         axis.title.set_fontsize(9)
     return figure
