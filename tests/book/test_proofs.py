@@ -45,13 +45,52 @@ def test_every_theorem_between_markers_is_listed() -> None:
     assert {(file, name) for file, name in marked if not name.startswith("definitions")} == listed
 
 
-def test_the_page_shows_every_theorem_and_nothing_else() -> None:
+def sections() -> dict[str, tuple[str, str]]:
+    """Return the sections of the page about one statement each: the words in brackets of the heading, and the text."""
+    page = PAGE.read_text(encoding="utf-8")
+    found = re.split(r"(?m)^##+ (?:One proof, line by line: )?(.+)$", page)[1:]
+    names = {row["statement"] for row in rows("statements.csv")}
+    shown = {}
+    for heading, text in zip(found[::2], found[1::2], strict=True):
+        name, _, scope = heading.partition(" (")
+        if name in names:
+            shown[name] = (scope, text)
+    return shown
+
+
+def test_the_page_shows_a_theorem_of_every_statement_and_names_its_scope() -> None:
+    """The heading says "finite" where a theorem of the statement assumes it, and only there."""
+    listed = rows("statements.csv")
+    shown = sections()
+    assert set(shown) == {row["statement"] for row in listed}
+    for name, (scope, text) in shown.items():
+        own = [row for row in listed if row["statement"] == name]
+        assert scope, f"{name}: the heading does not say for which spaces."
+        assert bool(re.search(r"\bfinite\b", scope)) == any(re.search(r"\bfinite\b", r["assumptions"]) for r in own), (
+            name
+        )
+        included = {(file, start) for file, start, _ in INCLUDE.findall(text)}
+        assert included & {(row["file"], f"(* begin {row['marker']} *)") for row in own}, name
+
+
+def test_what_the_page_shows_is_in_the_files() -> None:
     shown = INCLUDE.findall(PAGE.read_text(encoding="utf-8"))
     assert len(shown) == PAGE.read_text(encoding="utf-8").count("{literalinclude}")
     for file, start, end in shown:
         assert source(file).count(start) == source(file).count(end) == 1
-    listed = {(row["file"], f"(* begin {row['marker']} *)") for row in rows("statements.csv")}
-    assert listed <= {(file, start) for file, start, _ in shown}
+
+
+def test_the_proof_that_is_read_is_the_proof_of_the_file() -> None:
+    """Every command that the table explains stands in the proof of Theorem 3.2, in this order."""
+    proof = source("Theorem_3_2").split("(* end Theorem 3.2 *)")[1].split("(* begin Corollary 3.4 *)")[0]
+    _, text = sections()["Theorem 3.2"]
+    quoted = re.findall(r"(?m)^\| `(.+?)` \|", text)
+    assert len(quoted) == 9
+    place = 0
+    for words in quoted:
+        for piece in words.split("…"):
+            place = proof.index(piece.strip(), place)
+        place += 1
 
 
 def test_at_least_ten_statements_of_the_paper_are_proved() -> None:
