@@ -9,6 +9,9 @@ and the linear head that was trained.
 Crime, S scaled to [0, 1]. In float32 and float64 the "smallest positive eigenvalue" needs a cut-off; with exact
 arithmetic it does not. Equal values of S make that feasible: k distinct values with shares w turn the n × n problem
 into one of k − 1 dimensions, small enough for balls of thousands of bits (python-flint).
+
+**Held-out bounds**: GDP of the held-out predictions of a model without a penalty on five datasets. The table has the
+estimate and the interval of the audit, the bound of :func:`frhsic_core.gdp_bound`, and what the paper's theorems give.
 """
 
 from __future__ import annotations
@@ -199,6 +202,65 @@ def measure_unit_bandwidth_scaling(unit: dict[str, Any], device: str) -> list[di
     ends = {"log10_smallest": _decades(exact[-1].lower()), "log10_smallest_upper": _decades(exact[-1].upper())}
     whole = {"precision": "exact", "cut": "none", "kept": len(exact), "bits": bits // 2}
     return [*rows, whole | ends | largest]
+
+
+def plan_held_out_bounds(preset: str) -> Study:
+    """Return one unit for each dataset; ``smoke`` has the running example."""
+    from frhsic_core.paper.experiments.levels_and_coverage import BOUND_DATASETS
+
+    name = "held_out_bounds"
+    if preset == "smoke":
+        return Study(f"{name}_smoke", name, units_of(dataset="people", delta=0.05))
+    return Study(name, name, units_of(dataset=BOUND_DATASETS, delta=0.05))
+
+
+def measure_unit_held_out_bounds(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
+    """Return estimate, interval and bounds of GDP for the predictions of one dataset."""
+    from frhsic_core.bounds import gdp_bound
+    from frhsic_core.conditional._curve import Smoother
+    from frhsic_core.paper.experiments.levels_and_coverage import held_out
+
+    f, s = held_out(unit["dataset"])
+    delta = unit["delta"]
+    found = gdp_bound(f, sensitive_features=s, delta=delta)
+    curve = Smoother(s).curve(f, alpha=delta, random_state=0)
+    n = len(f)
+    row = {"n": n, "values": found.values, "deviation": float(f.std()), "estimate": found.estimate}
+    row |= {"smoothed": curve.gdp, "low": curve.gdp_low, "high": curve.gdp_high, "bound": found.bound}
+    row["simple"] = n / (n - 1) * found.estimate + math.sqrt(2.0 * math.log(1.0 / delta) / n)
+    return [row | paper_bound(f, s, delta=delta)]
+
+
+def paper_bound(f: np.ndarray, s: np.ndarray, *, delta: float) -> dict[str, float]:
+    """Return the bound on GDP from Theorems 4.7 and 5.1, read as favorably as possible, and its parts.
+
+    The score is the representation of one fixed encoder, so the complexity is zero; the head has norm one; and all of
+    its gap lies along the first direction, so that there is no remainder and the eigenvalue is the largest.
+
+    Examples
+    --------
+    >>> s = np.repeat([0.0, 1.0], 50)
+    >>> found = paper_bound(0.4 + 0.2 * s, s, delta=0.05)
+    >>> found["paper"] > 0.5
+    True
+    """
+    import torch
+
+    from frhsic_core import hsic
+    from frhsic_core.kernels import Gaussian, median_bandwidth
+    from frhsic_core.paper.statements.concentration import uniform_bound
+
+    z, attribute = (torch.tensor(x, dtype=torch.float64).reshape(-1, 1) for x in (f, s))
+    kernels = {"kernel_z": Gaussian(median_bandwidth(z)), "kernel_s": Gaussian(median_bandwidth(attribute))}
+    values, counts = np.unique(s, return_counts=True)
+    gram = kernels["kernel_s"](torch.as_tensor(values).reshape(-1, 1)).numpy()
+    share = counts / len(s)
+    # The positive eigenvalues of the centered Gram matrix of all rows are those of this matrix of the values.
+    centered = gram - share @ gram - (gram @ share)[:, None] + share @ gram @ share
+    eigenvalue = float(np.linalg.eigvalsh(np.sqrt(share)[:, None] * centered * np.sqrt(share))[-1])
+    value = float(hsic(z, attribute, **kernels))
+    margin = uniform_bound(len(f), complexity=0.0, delta=delta)
+    return {"hsic": value, "eigenvalue": eigenvalue, "paper": math.sqrt((value + margin) / eigenvalue)}
 
 
 def _decades(ball: Any) -> float:

@@ -10,6 +10,10 @@ its units fail where causal-learn is not installed.
 Table ``audit_coverage``: in how many samples of a distribution with a known curve E[score | S] the band of the audit
 contains the whole curve, and the interval contains GDP. The attributes include tied and heavy-tailed ones, the scores
 include hard labels.
+
+Table ``bound_coverage``: in how many samples a bound of :mod:`frhsic_core.bounds` is at least as large as the truth,
+and how much larger. The samples come from distributions with 2 to 1,000 groups and known GDP, from the Gaussian pair,
+and from the held-out predictions of five datasets, which are resampled and so are a population with a known truth.
 """
 
 from __future__ import annotations
@@ -61,6 +65,12 @@ AUDIT_DRAWS = 200
 COVERAGE = 0.95
 ERROR_DRAWS = 500  # draws of the error process inside one fit; the audit uses more
 _TRUTH = 400_000
+# The bounds: what is bounded, the distributions, and the number of samples for each.
+BOUND_SIZES = (100, 1000, 10_000, 100_000)
+BOUND_GROUPS = (2, 30, 1000)
+BOUND_DATASETS = ("adult", "acs_income", "meps", "compas", "crime")
+BOUND_DRAWS = {"gdp": 400, "gdp of a continuous attribute": 400, "hsic": 60}
+BANDWIDTH = 0.5  # of both kernels, fixed in advance; attributes of datasets are divided by their largest value
 _ENTRIES = {"cuda": 2**27, "cpu": 2**22}  # of the Gram matrices of a batch
 
 
@@ -355,3 +365,155 @@ def coverage(rows: pd.DataFrame) -> pd.DataFrame:
         band=rows["band"] / rows["draws"], interval=rows["interval"] / rows["draws"], width=rows["width"]
     )
     return table.sort_values(["score", "law", "shape", "n"], ignore_index=True)
+
+
+def plan_bound_coverage(preset: str) -> Study:
+    """Return one unit for each bound, distribution and size; ``smoke`` has few draws of small samples."""
+    name = "bound_coverage"
+    units: tuple[Settings, ...] = ()
+    if preset == "smoke":
+        units += units_of(measure="gdp", law="slope", score="hard", groups=(2, 30), n=100, draws=5)
+        units += units_of(measure="gdp of a continuous attribute", law="slope", score="", groups=20, n=100, draws=5)
+        units += units_of(measure="hsic", law="Gaussian pair, 0.5", score="", groups=0, n=100, draws=5)
+        return Study(f"{name}_smoke", name, units)
+    for measure, draws in BOUND_DRAWS.items():
+        common = {"measure": measure, "n": BOUND_SIZES, "draws": draws}
+        if measure == "gdp":
+            laws = ("independent", "slope")
+            units += units_of(**common, law=laws, score=("hard", "probability"), groups=BOUND_GROUPS)
+        elif measure == "hsic":
+            units += units_of(**common, law=("Gaussian pair, 0", "Gaussian pair, 0.5"), score="", groups=0)
+        else:
+            units += units_of(**common, law="slope", score="", groups=20)
+        if measure != "gdp of a continuous attribute":
+            units += units_of(**common, law=BOUND_DATASETS, score="", groups=0)
+    return Study(name, name, units)
+
+
+@cache
+def held_out(dataset: str) -> tuple[Array, Array]:
+    """Return the predictions, in [0, 1], and the attribute of the half of a dataset that the model did not see."""
+    from frhsic_core.paper.experiments.audit_examples import predictions
+
+    found = predictions({"dataset": dataset, "epochs": 60, "seed": 0})
+    f, s = (np.asarray(found[name], dtype=np.float64) for name in ("y_pred", "sensitive_features"))
+    return np.clip(f, 0.0, 1.0), s
+
+
+def group_law(law: str, groups: int) -> tuple[Array, Array]:
+    """Return the masses of the groups, which fall like 1/rank, and the mean score of each.
+
+    Examples
+    --------
+    >>> mass, mean = group_law("slope", 2)
+    >>> mass.round(3).tolist(), mean.tolist()
+    ([0.667, 0.333], [0.2, 0.6])
+    """
+    mass = 1.0 / np.arange(1, groups + 1)
+    mean = np.full(groups, 0.4) if law == "independent" else np.linspace(0.2, 0.6, groups)
+    return mass / mass.sum(), mean
+
+
+def _mean_distance(mass: Array, mean: Array) -> float:
+    return float((mass * np.abs(mean - mass @ mean)).sum())
+
+
+def bound_sample(unit: dict[str, Any], generator: np.random.Generator) -> tuple[Array, Array]:
+    """Return the scores (or Z) and the attribute of one draw."""
+    n, law = unit["n"], unit["law"]
+    if law in BOUND_DATASETS:
+        f, s = held_out(law)
+        rows = generator.integers(len(f), size=n)
+        return f[rows], s[rows] / s.max()
+    if unit["measure"] == "hsic":
+        rho = float(law.rpartition(" ")[2])
+        z, noise = generator.standard_normal((2, n))
+        return z, rho * z + math.sqrt(1.0 - rho * rho) * noise
+    if unit["measure"] == "gdp":
+        mass, mean = group_law(law, unit["groups"])
+        s = generator.choice(unit["groups"], size=n, p=mass).astype(np.float64)
+        p = mean[s.astype(int)]
+    else:  # the mean score rises from 1/4 to 3/4
+        s = generator.random(n)
+        p = 0.25 + 0.5 * s
+    if unit["score"] == "hard":
+        return (generator.random(n) < p).astype(np.float64), s
+    return generator.beta(8.0 * p, 8.0 * (1.0 - p)), s
+
+
+def bound_truth(unit: dict[str, Any]) -> float:
+    """Return the population value of what is bounded.
+
+    Examples
+    --------
+    >>> bound_truth({"measure": "gdp of a continuous attribute", "law": "slope", "groups": 20})
+    0.125
+    """
+    from frhsic_core import hsic
+    from frhsic_core.kernels import Gaussian
+    from frhsic_core.laws import GaussianPair
+
+    kernel = Gaussian(BANDWIDTH)
+    if unit["law"] in BOUND_DATASETS:
+        f, s = held_out(unit["law"])
+        if unit["measure"] == "hsic":
+            return float(hsic(f, s / s.max(), kernel_z=kernel, kernel_s=kernel))
+        _, group, counts = np.unique(s, return_inverse=True, return_counts=True)
+        return _mean_distance(counts / len(s), np.bincount(group, f) / counts)
+    if unit["measure"] == "hsic":
+        return float(GaussianPair(float(unit["law"].rpartition(" ")[2])).hsic(kernel, kernel))
+    if unit["measure"] == "gdp":
+        return _mean_distance(*group_law(unit["law"], unit["groups"]))
+    return 0.125
+
+
+def measure_unit_bound_coverage(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
+    """Return in how many draws the bound and the estimate reach the truth, and their means.
+
+    ``simple`` is the mean of the bound without the variance, which is a fixed distance from n/(n − 1) times the
+    estimate.
+    """
+    from frhsic_core.bounds import gdp_bound, hsic_bound
+    from frhsic_core.kernels import Gaussian
+
+    truth = bound_truth(unit)
+    kernel = Gaussian(BANDWIDTH)
+    seed = zlib.crc32(f"{unit['measure']} {unit['law']} {unit['score']} {unit['groups']} {unit['n']}".encode())
+    n, delta = unit["n"], 1.0 - COVERAGE
+    edges = np.arange(1, unit["groups"]) / max(unit["groups"], 1)
+    bounds, estimates = [], []
+    for draw in range(unit["draws"]):
+        f, s = bound_sample(unit, np.random.default_rng([seed, draw]))
+        if unit["measure"] == "hsic":
+            found = hsic_bound(f, s, kernel_z=kernel, kernel_s=kernel, delta=delta)
+        elif unit["measure"] == "gdp":
+            found = gdp_bound(f, sensitive_features=s, delta=delta)
+        else:
+            found = gdp_bound(f, sensitive_features=s, delta=delta, groups=edges, variation=0.5)
+        bounds.append(found.bound)
+        estimates.append(found.estimate)
+    simple = n / (n - 1) * np.array(estimates) + math.sqrt(2.0 * math.log(1.0 / delta) / n)
+    return [
+        {
+            "truth": truth,
+            "covered": int((np.array(bounds) >= truth).sum()),
+            "estimate_covers": int((np.array(estimates) >= truth).sum()),
+            "bound": float(np.mean(bounds)),
+            "estimate": float(np.mean(estimates)),
+            "simple": float(np.minimum(simple, 0.5).mean()) if unit["measure"] == "gdp" else np.nan,
+        }
+    ]
+
+
+def bound_table(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return, for each bound and size, the smallest coverage over the distributions and the mean bound over truth.
+
+    The ratio is that of the means, over the distributions in which the truth is not zero.
+    """
+    rows = rows.assign(coverage=rows["covered"] / rows["draws"], alone=rows["estimate_covers"] / rows["draws"])
+    rows["ratio"] = np.where(rows["truth"] > 1e-12, rows["bound"] / rows["truth"].clip(lower=1e-12), np.nan)
+    grouped = rows.groupby(["measure", "n"])
+    table = grouped.agg(
+        settings=("covered", "size"), coverage=("coverage", "min"), alone=("alone", "min"), ratio=("ratio", "mean")
+    )
+    return table.reset_index()

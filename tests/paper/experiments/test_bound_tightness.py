@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 
-from frhsic_core.kernels import Gaussian
+from frhsic_core.kernels import Gaussian, median_bandwidth
 from frhsic_core.paper.experiments import bound_tightness
 from frhsic_core.paper.experiments.bound_tightness import (
     bound_curves,
@@ -17,7 +19,7 @@ from frhsic_core.paper.experiments.bound_tightness import (
 )
 from frhsic_core.paper.runs.runner import run_experiment
 from frhsic_core.paper.runs.store import ResultStore
-from frhsic_core.paper.statements.parity_gap import compare_bounds
+from frhsic_core.paper.statements.parity_gap import compare_bounds, gap_spectrum
 
 
 @pytest.fixture(scope="module")
@@ -78,3 +80,24 @@ def test_a_smoke_run_of_the_scaling(tmp_path) -> None:
     spectrum = rows[rows["what"] == "spectrum"]
     assert spectrum["log10_exact"].iloc[-1] == pytest.approx(exact["log10_smallest"], abs=1e-3)
     assert len(scaling_table(rows)) == 1
+
+
+def test_the_papers_bound_has_the_eigenvalue_of_all_rows(sample) -> None:
+    z, s = sample
+    f = z[:, 0].sigmoid()
+    found = bound_tightness.paper_bound(f.numpy(), s.numpy(), delta=0.05)
+    kernels = {"kernel_z": Gaussian(median_bandwidth(f[:, None])), "kernel_s": Gaussian(median_bandwidth(s[:, None]))}
+    spectrum = gap_spectrum(f[:, None], s, anchors=[[0.0]], coefficients=[1.0], **kernels)
+    assert found["eigenvalue"] == pytest.approx(spectrum.eigenvalues[0].item(), rel=1e-10)
+    assert found["hsic"] == pytest.approx(spectrum.hsic.item(), rel=1e-8)
+    margin = 8 * math.sqrt(2 * math.log(40) / 160) + 4 / 160
+    assert found["paper"] == pytest.approx(math.sqrt((found["hsic"] + margin) / found["eigenvalue"]))
+
+
+def test_a_smoke_run_of_the_held_out_bounds(tmp_path) -> None:
+    study = bound_tightness.plan_held_out_bounds("smoke")
+    store = ResultStore(tmp_path, study.name)
+    assert not run_experiment(study, store, device="cpu").failed
+    (row,) = store.read().to_dict("records")
+    assert row["low"] <= row["smoothed"] <= row["high"]
+    assert row["estimate"] < row["bound"] < row["paper"]

@@ -129,3 +129,30 @@ def test_one_combination_alone_covers_too_rarely_beyond_chance() -> None:
     assert set(rows.index.get_level_values("n")) == {200, 2000, 20_000}
     chance = stats.binom.cdf(rows["band"], rows["draws"], study.COVERAGE) * len(rows)
     assert list(rows.index[chance < 0.05]) == [("log-normal", "wave", "probability", 200)]
+
+
+def test_a_smoke_run_of_the_bounds(tmp_path: Path) -> None:
+    found = study.bound_table(smoke_rows(study.plan_bound_coverage("smoke"), tmp_path))
+    assert list(found["settings"]) == [2, 1, 1]
+    assert (found["coverage"] == 1).all()
+    assert (found["ratio"] > 1).all()
+
+
+@pytest.mark.parametrize("groups", [2, 30])
+def test_the_truth_of_the_bounds_is_the_mean_of_many_draws(groups: int) -> None:
+    """With 200,000 rows the estimate is within four standard errors, of at most .5/√n each, plus its upward bias."""
+    unit = {"measure": "gdp", "law": "slope", "score": "hard", "groups": groups, "n": 200_000}
+    f, s = study.bound_sample(unit, np.random.default_rng(0))
+    means = pd.Series(f).groupby(s).transform("mean")
+    bias = 0.5 * np.sqrt(groups / 200_000)
+    assert np.abs(means - f.mean()).mean() == pytest.approx(study.bound_truth(unit), abs=2 / np.sqrt(200_000) + bias)
+
+
+def test_every_bound_covers_in_at_least_the_stated_share_of_samples() -> None:
+    rows = stored_rows("bound_coverage")
+    assert set(rows["n"]) == set(study.BOUND_SIZES)
+    assert set(rows["groups"]) == {0, 20, *study.BOUND_GROUPS}
+    assert set(study.BOUND_DATASETS) < set(rows["law"])
+    assert (rows["covered"] >= study.COVERAGE * rows["draws"]).all()
+    # The estimate alone does not cover.
+    assert (rows["estimate_covers"] < 0.8 * rows["draws"]).any()
