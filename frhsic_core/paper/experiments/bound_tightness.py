@@ -1,9 +1,8 @@
 """How tight Theorem 4.7 is on trained models, and the smallest eigenvalue in it against the bandwidth.
 
-**Tightness**: as the paper draws it, as the theorem says it, and sharper, on test rows of Adult and Crime. The kernel
+**Tightness**: as the paper draws it and as the theorem says it, on test rows of Adult and Crime. The kernel
 on S is Gaussian at the median of the test rows; the kernel on Z is taken twice, with bandwidth one (as the released
-script has it) and with the median of the test rows (as the models were trained). Heads: k(z0, ·) for 64 test rows z0,
-and the linear head that was trained.
+script has it) and with the median of the test rows (as the models were trained). Heads: k(z0, ·) for 64 test rows z0.
 
 **Bandwidth scaling**: the smallest positive eigenvalue of the centered Gram matrix of S for 1,500 rows of Adult and of
 Crime, S scaled to [0, 1]. In float32 and float64 the "smallest positive eigenvalue" needs a cut-off; with exact
@@ -36,7 +35,6 @@ SUBSAMPLE = 1500  # rows of the paper's two figures; of the first a fifth tests
 CUTOFF = 1e-6
 ANCHORS = 64
 RESOLUTIONS = 12  # m for which λ̂_m and the resolved gap are stored
-HEAD_RESOLUTIONS = (1, 2, 4)
 ROWS = 1000  # test rows used where there are more
 
 TRIVIAL = 0.25  # the largest variance of a head with values in [0, 1]
@@ -82,33 +80,31 @@ def measure(trained: Any, splits: Any, data: Any) -> dict[str, np.ndarray]:
     from frhsic_core.kernels import median_bandwidth
 
     with torch.no_grad():
-        z, output = (torch.nan_to_num(part.double()) for part in trained.forward(splits.x_test[:, :ROWS]))
+        z = torch.nan_to_num(trained.forward(splits.x_test[:, :ROWS])[0].double())
         rows = []
         for i, split in enumerate(trained.dataset):
             row = {"test_rows": float(z.shape[1])}
             for name, sigma in (("unit", 1.0), ("median", median_bandwidth(z[i]))):
-                found = gap_of_heads(z[i], output[i], splits.s_test[split][:ROWS].double(), sigma_z=sigma)
+                found = gap_of_heads(z[i], splits.s_test[split][:ROWS].double(), sigma_z=sigma)
                 row |= {key if key.startswith(OF_S) else f"{name}_{key}": value for key, value in found.items()}
             rows.append(row)
     return {name: np.array([row[name] for row in rows]) for name in rows[0]}
 
 
-def gap_of_heads(z: Tensor, output: Tensor, s: Tensor, *, sigma_z: Tensor | float) -> dict[str, float]:
+def gap_of_heads(z: Tensor, s: Tensor, *, sigma_z: Tensor | float) -> dict[str, float]:
     r"""Return left and right sides of Theorem 4.7 for one model and one kernel on Z; O(n³) time, O(n²) memory.
 
     With δ the centered values of a head k(z0, ·) and a_j = (ê_j·δ)²/n, averaged over the anchors: ``left`` = Σ_j a_j
     over all n (what the figure draws; ``left_max`` its maximum), ``resolved_m`` = Σ_{j≤m} a_j, ``projected`` the same
     at m = kept, ``grouped`` at m = r, the variance of the means over rows with equal S. ``hsic``/λ̂_m is the theorem's
-    bound, ``coco_squared``/λ̂_m its sharper form; ``best_hsic`` and ``best_coco`` are bound plus unresolved remainder at
-    the best m ≤ kept. ``informative_hsic`` and ``informative_coco`` count the m whose bound is below the variance of
-    the head. ``kept_64`` eigenvalues of L̃/n are above the cut-off of the paper's figure; the smallest of them is
-    ``smallest_64``. For the trained head: ``head_left_m`` and ``head_bound_m`` (squares of both sides of
-    :func:`~frhsic_core.paper.statements.parity_gap.head_bound`) and its ``head_variance``.
+    bound, and ``best_hsic`` is bound plus unresolved remainder at the best m ≤ kept. ``informative_hsic`` counts the m
+    whose bound is below the variance of the head. ``kept_64`` eigenvalues of L̃/n are above the cut-off of the paper's
+    figure; the smallest of them is ``smallest_64``.
     """
     import torch
 
     from frhsic_core.kernels import Gaussian, median_bandwidth
-    from frhsic_core.paper.statements.parity_gap import gap_spectrum, group_means, head_bound
+    from frhsic_core.paper.statements.parity_gap import gap_spectrum, group_means
 
     kernels: dict[str, Any] = {"kernel_z": Gaussian(sigma_z), "kernel_s": Gaussian(median_bandwidth(s.reshape(-1, 1)))}
     anchors = z[:ANCHORS]
@@ -119,23 +115,17 @@ def gap_of_heads(z: Tensor, output: Tensor, s: Tensor, *, sigma_z: Tensor | floa
     resolved = spectrum.mean_squares.mean(0)
     found: dict[str, Any] = {
         "hsic": spectrum.hsic,
-        "coco_squared": spectrum.coco.square(),
         "left": left.mean(),
         "left_max": left.max(),
         "projected": resolved[kept - 1],
         "grouped": torch.stack([group_means(values, s) for values in spectrum.gap]).square().mean(),
-        "weighted": spectrum.weighted.mean(),
         "kept_64": kept,
         "smallest_64": spectrum.eigenvalues[kept - 1],
         **{f"eigenvalue_{m}": spectrum.eigenvalues[m - 1] for m in range(1, RESOLUTIONS + 1)},
         **{f"resolved_{m}": resolved[m - 1] for m in range(1, RESOLUTIONS + 1)},
     }
-    for name, bounds in (("hsic", spectrum.bounds), ("coco", spectrum.coco_bounds)):
-        found[f"best_{name}"] = (bounds + spectrum.remainders)[:, :kept].amin(-1).mean()
-        found[f"informative_{name}"] = (bounds[0, :kept] < left.mean()).sum()
-    for m in HEAD_RESOLUTIONS:
-        head = head_bound(output, z, s, m=m, **kernels)
-        found |= {f"head_left_{m}": head["left"], f"head_bound_{m}": head["bound"], "head_variance": head["variance"]}
+    found["best_hsic"] = (spectrum.bounds + spectrum.remainders)[:, :kept].amin(-1).mean()
+    found["informative_hsic"] = (spectrum.bounds[0, :kept] < left.mean()).sum()
     return {name: float(value) for name, value in found.items()}
 
 
@@ -274,18 +264,14 @@ def _log10(value: float) -> float:
 
 
 def with_bounds(rows: pd.DataFrame, *, kernel: str = "unit") -> pd.DataFrame:
-    """Return the rows with the columns of one kernel on Z without its prefix, and the right sides that follow.
+    """Return the rows with the columns of one kernel on Z without its prefix, and the right side that follows.
 
-    ``right_64``: HSIC over the smallest eigenvalue above the cut-off; ``right_coco``: the same with COCO².
-    ‖k(z0, ·)‖ = 1.
+    ``right_64`` is HSIC over the smallest eigenvalue above the cut-off. ‖k(z0, ·)‖ = 1.
     """
     prefix = f"{kernel}_"
     own = [name for name in rows.columns if not name.startswith(("unit_", "median_"))]
     found = rows[own].join(rows.filter(regex=f"^{prefix}").rename(columns=lambda name: name.removeprefix(prefix)))
-    return found.assign(
-        right_64=found["hsic"] / found["smallest_64"],
-        right_coco=found["coco_squared"] / found["smallest_64"],
-    )
+    return found.assign(right_64=found["hsic"] / found["smallest_64"])
 
 
 def tightness_table(rows: pd.DataFrame, *, kernel: str = "unit") -> pd.DataFrame:
@@ -297,13 +283,12 @@ def tightness_table(rows: pd.DataFrame, *, kernel: str = "unit") -> pd.DataFrame
     found = with_bounds(rows, kernel=kernel)
     found = found.assign(violations=found["projected"] > found["right_64"] * (1 + 1e-6))
     grouped = found.groupby([*GROUP, "lam"])
-    names = ["left", "projected", "grouped", "right_64", "right_coco", "best_hsic", "best_coco"]
-    medians = grouped[[*names, "informative_hsic", "informative_coco"]].median()
+    medians = grouped[["left", "projected", "grouped", "right_64", "best_hsic", "informative_hsic"]].median()
     return medians.join(grouped["violations"].sum()).join(grouped.size().rename("splits"))
 
 
 def bound_curves(rows: pd.DataFrame, *, kernel: str = "unit") -> pd.DataFrame:
-    """Return the resolved gap and both bounds against m, medians over splits: a line for each group, λ and m."""
+    """Return the resolved gap and its bound against m, medians over splits: a line for each group, λ and m."""
     found = with_bounds(rows, kernel=kernel)
     parts = []
     resolutions = sum(name.startswith("eigenvalue_") for name in found.columns)
@@ -314,23 +299,9 @@ def bound_curves(rows: pd.DataFrame, *, kernel: str = "unit") -> pd.DataFrame:
                 m=m,
                 resolved=kept[f"resolved_{m}"],
                 theorem=kept["hsic"] / kept[f"eigenvalue_{m}"],
-                coco=kept["coco_squared"] / kept[f"eigenvalue_{m}"],
             )
         )
     return pd.concat(parts).groupby([*GROUP, "lam", "m"]).median()
-
-
-def head_table(rows: pd.DataFrame, *, kernel: str = "median") -> pd.DataFrame:
-    """Return, for the trained head, resolved gap and bound as shares of its variance (medians), at m = 1, 2, 4.
-
-    A bound of 1 or more says nothing: the resolved gap is a part of the variance.
-    """
-    found = with_bounds(rows, kernel=kernel)
-    names: dict[str, str] = {}
-    for m in (1, 2, 4):
-        names |= {f"head_left_{m}": f"gap, m = {m}", f"head_bound_{m}": f"bound, m = {m}"}
-    shares = found[list(names)].div(found["head_variance"], axis=0).rename(columns=names)
-    return shares.groupby([found[key] for key in (*GROUP, "lam")]).median()
 
 
 def scaling_table(rows: pd.DataFrame) -> pd.DataFrame:

@@ -4,16 +4,9 @@ The theorem is linear algebra on the eigensystem (λ̂_j, ê_j) of L̃/n: the en
 carry the gap of the head f. It must therefore hold for every sample. Each step of the proof is a function that returns
 by how much a sample would break it, and a search looks for a sample that does.
 
-With a_j = (ê_j·δ_f)²/n the theorem says Σ_{j≤m} a_j ≤ ‖f‖²·HSIC/λ̂_m. Three steps make it sharper:
-
-* Σ_j λ̂_j a_j = ‖Σ̂_SZ f‖² ≤ ‖f‖²·COCO² ≤ ‖f‖²·HSIC: no division by λ̂_m, the whole spectrum at once, and attained by
-  the leading singular function, so COCO² is the best constant there is;
-* λ̂_m Σ_{j≤m} a_j ≤ Σ_j λ̂_j a_j, hence COCO² in place of HSIC for every m;
-* the exact worst head for a given m reaches ‖f‖²·λ_max(P_m K̃ P_m)/n: no bound over all heads is below it.
-
 Three sentences around the theorem are not right: on ties, on non-vacuity and on "term by term". Each has a
 counterexample here, beside the statement that does hold. The linear head that is actually trained is not in the RKHS of
-a Gaussian kernel, so the theorem alone says nothing about it; :func:`head_bound` bounds it.
+a Gaussian kernel, so the theorem says nothing about it; :func:`frhsic_core.gdp_bound` bounds GDP of every score.
 """
 
 from __future__ import annotations
@@ -29,7 +22,6 @@ import torch
 from torch import Tensor
 
 from frhsic_core.arrays import ArrayLike, RandomState, as_pair
-from frhsic_core.joint.coco import coco
 from frhsic_core.joint.contraction import center
 from frhsic_core.joint.hsic import hsic
 from frhsic_core.kernels import Gaussian, Kernel, resolve_kernel
@@ -56,8 +48,8 @@ class GapSpectrum:
         δ_f, the centered values of the head, ``(..., n)``.
     squared_norm : Tensor
         ‖f‖² in the RKHS of Z, ``(...)``.
-    hsic, coco : Tensor
-        Biased HSIC and the largest singular value of the cross-covariance operator, computed without the eigensystem.
+    hsic : Tensor
+        Biased HSIC, computed without the eigensystem.
     rank : Tensor
         How many eigenvalues exceed n·eps·λ̂_1.
     scale : Tensor
@@ -70,7 +62,6 @@ class GapSpectrum:
     gap: Tensor
     squared_norm: Tensor
     hsic: Tensor
-    coco: Tensor
     rank: Tensor
     scale: Tensor
 
@@ -100,31 +91,10 @@ class GapSpectrum:
         return (self.gap.square().mean(-1, keepdim=True) - self.mean_squares).clamp_min(0.0)
 
     @property
-    def weighted(self) -> Tensor:
-        """Σ_j λ̂_j (ê_j·δ_f)²/n, at most ‖f‖²·COCO²; also HSIC of f(Z) with a linear kernel on it."""
-        return (self.eigenvalues * self.scores.square()).sum(-1) / self.rows
-
-    @property
     def bounds(self) -> Tensor:
         """The theorem's ‖f‖²·HSIC/λ̂_m for m = 1 … n, infinite beyond the rank."""
-        return self._over_eigenvalues(self.hsic)
-
-    @property
-    def coco_bounds(self) -> Tensor:
-        """‖f‖²·COCO²/λ̂_m for m = 1 … n, infinite beyond the rank."""
-        return self._over_eigenvalues(self.coco.square())
-
-    def _over_eigenvalues(self, dependence: Tensor) -> Tensor:
-        bound = (self.squared_norm * dependence).unsqueeze(-1) / self.eigenvalues
+        bound = (self.squared_norm * self.hsic).unsqueeze(-1) / self.eigenvalues
         return torch.where(self.counts, bound, torch.inf)
-
-    def worst_heads(self, count: int | None = None) -> Tensor:
-        """Return λ_max(P_m K̃ P_m)/n for m = 1 … count, the largest ‖P_m δ_f‖²/n over all heads of norm one.
-
-        ``count`` is n by default. O(m³) for each m.
-        """
-        sizes = range(1, (self.rows if count is None else min(count, self.rows)) + 1)
-        return torch.stack([torch.linalg.eigvalsh(self.resolved[..., :m, :m])[..., -1] for m in sizes], -1) / self.rows
 
     @property
     def counts(self) -> Tensor:
@@ -168,15 +138,14 @@ def gap_spectrum(
     Returns
     -------
     GapSpectrum
-        Every quantity of Theorem 4.7 (``thm:hsic_gdp``) and of its sharper forms, for every m at once.
+        Every quantity of Theorem 4.7 (``thm:hsic_gdp``), for every m at once.
 
     Examples
     --------
     >>> z, s = GaussianPair(0.5).sample(50, random_state=0)
     >>> found = gap_spectrum(z, s, anchors=[[1.0]], coefficients=[1.0])
-    >>> chain = [found.mean_squares[:4], found.worst_heads(4), found.coco_bounds[:4], found.bounds[:4]]
-    >>> [bool((left <= right).all()) for left, right in zip(chain, chain[1:])]
-    [True, True, True]
+    >>> bool((found.mean_squares[:4] <= found.bounds[:4]).all())
+    True
     """
     z, s = as_pair(z, s)
     n = z.shape[-2]
@@ -197,7 +166,6 @@ def gap_spectrum(
         gap=head - head.mean(-1, keepdim=True),
         squared_norm=torch.einsum("...a,...ab,...b->...", weights, gram_points, weights).clamp_min(0.0),
         hsic=hsic(z, s, kernel_z=kernel_z, kernel_s=kernel_s),
-        coco=coco(z, s, kernel_z=kernel_z, kernel_s=kernel_s),
         rank=(values > floor).sum(-1),
         scale=torch.where(scale > 0, scale, 1.0),
     )
@@ -262,21 +230,6 @@ def division_free_excess(found: GapSpectrum) -> Tensor:
     return _allowed(found, found.eigenvalues * found.mean_squares - right) / found.scale.unsqueeze(-1)
 
 
-def weighted_excess(found: GapSpectrum) -> Tensor:
-    """Return Σ λ̂_j (ê_j·δ_f)²/n − ‖f‖²·COCO²."""
-    return (found.weighted - found.squared_norm * found.coco.square()) / found.scale
-
-
-def coco_excess(found: GapSpectrum) -> Tensor:
-    """Return λ̂_m·λ_max(P_m K̃ P_m)/n − COCO² for every m: no head of norm one exceeds the COCO form."""
-    return _allowed(found, found.eigenvalues * found.worst_heads() - found.coco.square().unsqueeze(-1))
-
-
-def order_excess(found: GapSpectrum) -> Tensor:
-    """Return COCO² − HSIC."""
-    return found.coco.square() - found.hsic
-
-
 Steps = Mapping[str, Callable[[GapSpectrum], Tensor]]
 STEPS: Steps = {
     "HSIC is the sum of eigenvalue times energy (step 1)": identity_excess,
@@ -285,11 +238,6 @@ STEPS: Steps = {
     "the squared parity gap is at most the mean square (Jensen)": jensen_excess,
     "the mean square is at most squared norm times HSIC over the m-th eigenvalue": bound_excess,
     "the same bound, multiplied by the m-th eigenvalue": division_free_excess,
-}
-SHARPER_STEPS: Steps = {
-    "the whole weighted spectrum of the gap is at most squared norm times COCO squared": weighted_excess,
-    "COCO squared over the m-th eigenvalue bounds the worst head at every m": coco_excess,
-    "COCO squared is at most HSIC": order_excess,
 }
 
 
@@ -309,174 +257,15 @@ def search_steps(steps: Steps, *, instances: int, random_state: RandomState, cen
 
 @check("Theorem 4.7")
 def proof_chain(*, quick: bool) -> list[Certificate]:
-    """Search random samples for a violation of any step of the proof, and of the sharper forms."""
+    """Search random samples for a violation of any step of the proof."""
     instances = 1_200 if quick else 10_000
-    worst = search_steps({**STEPS, **SHARPER_STEPS}, instances=instances, random_state=47)
+    worst = search_steps(STEPS, instances=instances, random_state=47)
     options: Any = {
         "assumptions": ("kernels bounded by one", "head in the RKHS of the kernel on Z"),
         "details": {"heads per instance": 2, "kernels": list(SAMPLE_KERNELS)},
     }
     claim = "no counterexample among random samples"
-    return [
-        found.certificate(f"sharper: {name}", corrected=True, **options)
-        if name in SHARPER_STEPS
-        else found.certificate(f"{name}: {claim}", **options)
-        for name, found in worst.items()
-    ]
-
-
-CUTOFF = 1e-6  # relative to the largest eigenvalue, as the paper's appendix has it
-
-
-def compare_bounds(
-    z: ArrayLike,
-    s: ArrayLike,
-    *,
-    anchors: ArrayLike | None = None,
-    kernel_z: Kernel | None = None,
-    kernel_s: Kernel | None = None,
-    cutoff: float = CUTOFF,
-) -> dict[str, float]:
-    """Average the bounds of Theorem 4.7 over the heads f = k(z0, ·), for one sample; O(n³) time, O(n²) memory.
-
-    The tightness figure of the paper keeps the eigenvalues above a relative cut-off and takes m as large as possible.
-    This function evaluates the same sample and heads also with the best m, with COCO and with the whole weighted
-    spectrum.
-
-    Parameters
-    ----------
-    z, s : array_like
-        ``(n, d)`` and ``(n,)`` or ``(n, p)``.
-    anchors : array_like, optional
-        The z0, ``(a, d)``; the first twenty rows by default.
-    kernel_z, kernel_s : Kernel, optional
-        Default: Gaussian at the median bandwidth.
-    cutoff : float
-        Eigenvalues below this share of the largest are dropped, as in the paper's figure.
-
-    Returns
-    -------
-    dict
-        ``kept`` eigenvalues; ``hsic``, ``coco_squared``; ``left`` (the mean square of δ_f), ``projected`` (of P_m δ_f
-        at m = kept); ``printed`` (HSIC/λ̂ at m = kept); ``best_hsic`` and ``best_coco`` (bound plus unresolved
-        remainder at the best m, both at least ``left``); ``weighted`` (Σλ̂_j(ê_j·δ_f)²/n, at most ``coco_squared``).
-
-    Examples
-    --------
-    >>> row = compare_bounds(*GaussianPair(0.5).sample(200, random_state=0))
-    >>> row["left"] <= row["best_coco"] <= row["best_hsic"] <= 0.25 < row["printed"]
-    True
-    """
-    z, s = as_pair(z, s)
-    points = z[:20] if anchors is None else torch.as_tensor(anchors, dtype=z.dtype, device=z.device)
-    one_each = torch.eye(len(points), dtype=z.dtype, device=z.device)
-    found = gap_spectrum(z, s, anchors=points, coefficients=one_each, kernel_z=kernel_z, kernel_s=kernel_s)
-    kept = int((found.eigenvalues > cutoff * found.eigenvalues[0]).sum())
-    best_hsic, best_coco = (
-        (bounds + found.remainders)[:, :kept].amin(-1).mean().item() for bounds in (found.bounds, found.coco_bounds)
-    )
-    return {
-        "rows": float(found.rows),
-        "kept": float(kept),
-        "hsic": found.hsic.item(),
-        "coco_squared": found.coco.square().item(),
-        "left": found.gap.square().mean().item(),
-        "projected": found.mean_squares[:, kept - 1].mean().item(),
-        "printed": found.bounds[:, kept - 1].mean().item(),
-        "best_hsic": best_hsic,
-        "best_coco": best_coco,
-        "weighted": found.weighted.mean().item(),
-    }
-
-
-def head_bound(
-    values: ArrayLike,
-    z: ArrayLike,
-    s: ArrayLike,
-    *,
-    m: int,
-    kernel_z: Kernel | None = None,
-    kernel_s: Kernel | None = None,
-    ridges: Tensor | None = None,
-) -> dict[str, float]:
-    """Bound the gap of any head, in the RKHS or not, from its values on the sample.
-
-    The head is its kernel ridge fit g = Σ_i c_i k(Z_i, ·), c = (K + nηI)⁻¹(values − mean), plus the remainder ρ:
-
-        ‖P_m δ‖/√n ≤ ‖g‖·COCO/√λ̂_m + ‖P_m ρ‖/√n ≤ ‖g‖·COCO/√λ̂_m + ‖ρ‖/√n,
-
-    and η is chosen to make the last line smallest. A linear head is not in the RKHS of a Gaussian kernel, so Theorem
-    4.7 alone says nothing about it. O(n³) time, O(n²) memory.
-
-    Parameters
-    ----------
-    values : array_like
-        f(Z_i), ``(n,)``.
-    z, s : array_like
-        The sample, ``(n, d)`` and ``(n,)`` or ``(n, p)``.
-    m : int
-        Number of sensitive directions.
-    kernel_z, kernel_s : Kernel, optional
-        Default: Gaussian at the median bandwidth.
-    ridges : Tensor, optional
-        Candidates for η; 10^−8 … 10^2 by default.
-
-    Returns
-    -------
-    dict
-        ``left`` (‖P_m δ‖²/n), ``bound`` (the square of the right side), ``fit`` and ``remainder`` (its two parts,
-        not squared), ``norm`` (‖g‖), ``ridge``, ``variance`` (‖δ‖²/n, the trivial bound).
-
-    Examples
-    --------
-    >>> z, s = GaussianPair(0.5).sample(60, random_state=0)
-    >>> found = head_bound(z[:, 0], z, s, m=2)
-    >>> found["left"] <= found["bound"]
-    True
-    """
-    z, s = as_pair(z, s)
-    n = z.shape[-2]
-    kernel_z, kernel_s = resolve_kernel(kernel_z, z), resolve_kernel(kernel_s, s)
-    head = torch.as_tensor(values, dtype=z.dtype, device=z.device)
-    delta = head - head.mean()
-    spectrum, vectors = torch.linalg.eigh(kernel_z(z))
-    spectrum = spectrum.clamp_min(0.0)
-    loadings = vectors.mT @ delta
-    grid = torch.logspace(-8.0, 2.0, 81, dtype=z.dtype) if ridges is None else torch.as_tensor(ridges, dtype=z.dtype)
-    shrunk = loadings / (spectrum + n * grid.to(z.device).unsqueeze(-1))  # Vᵀc for every η
-    norms = (spectrum * shrunk.square()).sum(-1).sqrt()
-    left_over = delta - (shrunk * spectrum) @ vectors.mT
-    sensitive, directions = torch.linalg.eigh(center(kernel_s(s)) / n)
-    eigenvalue, directions = sensitive[-m], directions[:, -m:]
-    fits = norms * coco(z, s, kernel_z=kernel_z, kernel_s=kernel_s) / eigenvalue.sqrt()
-    sizes = left_over.std(-1, correction=0)
-    best = int((fits + sizes).argmin())
-    return {
-        "left": ((directions.mT @ delta).square().sum() / n).item(),
-        "bound": (fits + sizes)[best].square().item(),
-        "fit": fits[best].item(),
-        "remainder": sizes[best].item(),
-        "norm": norms[best].item(),
-        "ridge": grid[best].item(),
-        "variance": delta.square().mean().item(),
-    }
-
-
-@check("Theorem 4.7")
-def linear_head(*, quick: bool) -> list[Certificate]:
-    """Bound the gap of the linear head f(z) = z on a sample of the Gaussian law, at m = 1 and m = 2."""
-    n = 300 if quick else 800
-    z, s = GaussianPair(0.5).sample(n, random_state=1)
-    kernel = Gaussian(1.0)
-    certificates = []
-    for m in (1, 2):
-        found = head_bound(z[:, 0], z, s, m=m, kernel_z=kernel, kernel_s=kernel)
-        certificates.append(
-            inequality(f"sharper: a linear head, outside the RKHS, by its kernel ridge fit and the remainder, m = {m}",
-                       middle=found["left"], upper=found["bound"], evidence="deterministic", corrected=True,
-                       assumptions=("head known by its values on the sample",), details={"n": n, **found})
-        )  # fmt: skip
-    return certificates
+    return [found.certificate(f"{name}: {claim}", **options) for name, found in worst.items()]
 
 
 def group_means(values: Tensor, s: Tensor) -> Tensor:
