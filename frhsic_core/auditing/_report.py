@@ -36,6 +36,7 @@ from frhsic_core.registry import labels
 if TYPE_CHECKING:
     from frhsic_core.auditing._input import Column
     from frhsic_core.auditing._results import AttributeAudit, Audit, Verdict
+    from frhsic_core.bounds import DependenceBound
     from frhsic_core.conditional._curve import Array, Curve
 
 FORMAT = 2
@@ -126,6 +127,12 @@ def _attribute(audit: Audit, attribute: AttributeAudit) -> str:
     parts.append(
         _figure(curve_svg(attribute, curve, label=score, title=f"{score} along {name}, with its band"), caption)
     )
+    if attribute.bound is not None:
+        caption = (
+            f"GDP of {name}: the estimate (point) with its {level} interval, and the bound (bar) that GDP does not "
+            "exceed with the same confidence."
+        )
+        parts.append(_figure(bound_svg(attribute, attribute.bound), caption))
     if attribute.groups and curve.smooth:
         middle = attribute.groups[len(attribute.groups) // 2]
         picture = curve_svg(
@@ -472,6 +479,33 @@ def _svg(parts: list[str], title: str, extra: int = 0) -> str:
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT + extra}" role="img" aria-label="{clean(title)}" '
         f'preserveAspectRatio="xMidYMid meet">{"".join(parts)}</svg>'
     )
+
+
+def bound_svg(attribute: AttributeAudit, bound: DependenceBound) -> str:
+    """Return the estimate, the interval and the bound of GDP on one line."""
+    low, high = attribute.interval
+    found = ticks(0.0, 1.35 * max(bound.bound, high))
+    end = 1.35 * max(bound.bound, high)
+
+    def x(value: float) -> float:
+        return _LEFT + value / end * (WIDTH - _LEFT - _RIGHT)
+
+    axis, middle = 62, 32
+    parts = [f'<line class="axis" x1="{_LEFT}" x2="{WIDTH - _RIGHT}" y1="{axis}" y2="{axis}"/>']
+    for value in found:
+        text = _tick(value, found[1] - found[0])
+        parts.append(f'<text x="{x(value):.1f}" y="{axis + 17}" text-anchor="middle">{text}</text>')
+    parts.append(
+        f'<line class="interval" x1="{x(low):.1f}" x2="{x(high):.1f}" y1="{middle}" y2="{middle}"/>'
+        f'<circle class="point" cx="{x(attribute.gdp):.1f}" cy="{middle}" r="5"/>'
+        f'<line class="group" x1="{x(bound.bound):.1f}" x2="{x(bound.bound):.1f}" y1="{middle - 14}" '
+        f'y2="{middle + 14}"/>'
+    )
+    parts.append(f'<text x="{x(attribute.gdp):.1f}" y="12" text-anchor="middle">{number(attribute.gdp)}</text>')
+    words = f"at most {number(bound.bound)}"
+    parts.append(f'<text x="{x(bound.bound) + 6:.1f}" y="{middle + 5}">{words}</text>')
+    title = f"GDP {number(attribute.gdp)}, interval {number(low)} to {number(high)}, {words}"
+    return _svg(parts, title, extra=96 - HEIGHT)
 
 
 def curve_svg(

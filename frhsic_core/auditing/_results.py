@@ -25,7 +25,6 @@ Array = NDArray[np.float64]
 # The numbers with an interval, which a threshold can be compared with.
 MEASURES = {
     "gdp": "mean distance between the mean score at one value of the attribute and the overall mean",
-    "guaranteed_gdp": "the bound that GDP over the values of the attribute does not exceed, with this confidence",
     "equal_opportunity": "GDP among people with label 1",
     "equalized_odds": "the larger of the numbers for people with label 1 and with label 0",
     "calibration": "mean distance from zero of label minus score along the attribute",
@@ -153,11 +152,6 @@ class AttributeAudit:
 
     def measure(self, name: str) -> Measure | None:
         """Return one of the measures with its interval and what chance gives; ``None`` if it was not measured."""
-        if name == "guaranteed_gdp":
-            # Below a threshold only if the bound is; above it only if the interval of GDP is.
-            if self.bound is None:
-                return None
-            return Measure(self.bound.bound, self.curve.gdp_low, self.bound.bound, self.curve.floor)
         found = [(c.gdp, c.gdp_low, c.gdp_high, c.floor) for c in self.curves(name)]
         # The larger of two numbers lies between the larger lower end and the larger upper end.
         return Measure(*(max(values) for values in zip(*found, strict=True))) if found else None
@@ -266,9 +260,12 @@ class Audit:
         """The curve of the mean score along the only attribute."""
         return self._only.curve
 
-    def check(self, *thresholds: str) -> list[Verdict]:
-        """Compare measures with thresholds such as ``"gdp=0.05"`` or, for one attribute, ``"gdp[age]=0.05"``."""
-        return decide(self, [parse_threshold(text) for text in thresholds])
+    def check(self, *thresholds: str, guaranteed: bool = False) -> list[Verdict]:
+        """Compare measures with thresholds such as ``"gdp=0.05"`` or, for one attribute, ``"gdp[age]=0.05"``.
+
+        With ``guaranteed``, GDP is below its threshold only if the bound is, and not if only the interval is.
+        """
+        return decide(self, [parse_threshold(text) for text in thresholds], guaranteed=guaranteed)
 
     @property
     def sentences(self) -> list[str]:
@@ -296,8 +293,10 @@ class Audit:
             for measure in MEASURES:
                 found = attribute.measure(measure)
                 if found is not None:
-                    rows = sum(curve.n for curve in attribute.curves(measure)) or attribute.rows
+                    rows = sum(curve.n for curve in attribute.curves(measure))
                     lines.append((attribute.name, measure, *found, rows))
+                if measure == "gdp" and attribute.bound is not None:
+                    lines.append((attribute.name, "gdp_bound", attribute.bound.bound, *[np.nan] * 3, attribute.rows))
             lines.append((attribute.name, "pvalue", attribute.test.pvalue, *[np.nan] * 3, attribute.test.rows))
             if attribute.label_test is not None:
                 test = attribute.label_test
@@ -343,18 +342,23 @@ class Threshold:
 
 @dataclass(frozen=True)
 class Verdict:
-    """One number of an audit beside its threshold."""
+    """One number of an audit beside its threshold, and the bound if a guarantee was asked for."""
 
     threshold: Threshold
     attribute: str
     estimate: float
     low: float
     high: float
+    bound: DependenceBound | None = None
 
     @property
     def outcome(self) -> str:
-        """``"below"`` or ``"above"`` if the whole interval is, ``"inconclusive"`` if it contains the threshold."""
-        if self.high <= self.threshold.value:
+        """``"below"`` or ``"above"`` if the whole interval is, ``"inconclusive"`` if it contains the threshold.
+
+        If a guarantee was asked for, ``"below"`` means that the bound is.
+        """
+        highest = self.high if self.bound is None else self.bound.bound
+        if highest <= self.threshold.value:
             return "below"
         return "above" if self.low > self.threshold.value else "inconclusive"
 
@@ -371,11 +375,23 @@ class Verdict:
             "above": "is above",
             "inconclusive": "is not significantly different from",
         }
-        return (
+        said = (
             f"{self.threshold.measure} of {short(self.attribute)} {words[self.outcome]} the threshold "
             f"{number(self.threshold.value)}: estimate {number(self.estimate)}, interval {number(self.low)} to "
-            f"{number(self.high)}."
+            f"{number(self.high)}"
         )
+        if self.bound is None:
+            return f"{said}."
+        said = said.replace(words["inconclusive"], "is not guaranteed to be below")
+        rows = self.bound.rows_needed(self.threshold.value)
+        if self.outcome == "below":
+            return f"{said}, guaranteed to be at most {number(self.bound.bound)}."
+        enough = (
+            f"About {rows:,} rows with the same scores would be enough to guarantee it."
+            if rows is not None
+            else f"No number of rows would be enough, since GDP over the values is {number(self.bound.estimate)} here."
+        )
+        return f"{said}, guaranteed to be at most {number(self.bound.bound)}. {enough}"
 
 
 def parse_threshold(text: str) -> Threshold:
@@ -398,20 +414,26 @@ def parse_threshold(text: str) -> Threshold:
     return Threshold(measure, value, attribute.removesuffix("]"))
 
 
-def decide(audit: Audit, thresholds: Iterable[Threshold]) -> list[Verdict]:
+def decide(audit: Audit, thresholds: Iterable[Threshold], *, guaranteed: bool = False) -> list[Verdict]:
     """Compare every threshold with the attributes it is for."""
     verdicts = []
     for threshold in thresholds:
+        if guaranteed and threshold.measure != "gdp":
+            raise ValueError(f"{threshold.measure} has no guaranteed bound: a guarantee is for gdp only.")
         chosen = [audit[threshold.attribute]] if threshold.attribute else audit.attributes
         for attribute in chosen:
             found = attribute.measure(threshold.measure)
             if found is None:
-                needs = {"gdp_given": "--control", "guaranteed_gdp": "scores from 0 to 1 without weights"}
-                needed = needs.get(threshold.measure, "--label with two values")
+                needed = "--control" if threshold.measure == "gdp_given" else "--label with two values"
                 raise ValueError(
                     f"{threshold.measure} of {attribute.name!r} was not measured: it needs {needed} and enough people."
                 )
-            verdicts.append(Verdict(threshold, attribute.name, found.value, found.low, found.high))
+            if guaranteed and attribute.bound is None:
+                raise ValueError(
+                    f"gdp of {attribute.name!r} has no guaranteed bound: it needs scores from 0 to 1, and no weights."
+                )
+            bound = attribute.bound if guaranteed else None
+            verdicts.append(Verdict(threshold, attribute.name, found.value, found.low, found.high, bound))
     return verdicts
 
 

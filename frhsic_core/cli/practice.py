@@ -227,6 +227,9 @@ def audit(
         list[str] | None,
         typer.Option(help="Threshold for a gate, such as gdp=0.05 or gdp\\[age]=0.05. Can be repeated."),
     ] = None,
+    guaranteed: Annotated[
+        bool, typer.Option("--guaranteed", help="Pass only if the guaranteed bound on GDP is below the threshold.")
+    ] = False,
     unit: Annotated[str, typer.Option(help="What a row is, for the sentences.")] = "people",
     max_rows: Annotated[int, typer.Option(min=100, help="Audit a random sample of a larger file.")] = 5_000_000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 0,
@@ -237,8 +240,8 @@ def audit(
     for whom the gap is largest, and whether it is more than chance.
 
     Exit status: 0 done, and no number is above its threshold; 1 a number is above its threshold with its whole
-    interval; 2 the command is wrong, or a file cannot be read or written; 3 an interval contains its threshold, so the
-    data cannot decide.
+    interval; 2 the command is wrong, or a file cannot be read or written; 3 an interval contains its threshold, or with
+    --guaranteed the bound is above it, so the data cannot decide.
     """
     score = list(dict.fromkeys(score or []))
     sensitive = list(dict.fromkeys(sensitive or []))
@@ -246,6 +249,8 @@ def audit(
     with _as_sentences(out):
         from frhsic_core.auditing._input import read_columns, read_table
 
+        if guaranteed and not fail_above:
+            raise ValueError("--guaranteed needs a threshold: add --fail-above gdp=0.05.")
         for name in sensitive:
             if name in score or name in control:
                 other = "--score" if name in score else "--control"
@@ -276,7 +281,7 @@ def audit(
             notes = (f"The file has {table.rows:,} rows; a random sample of {len(data):,} was audited (seed {seed}).",)
         with waiting(f"Auditing {len(data):,} rows ..."):
             result = audit_columns(columns, unit=unit, random_state=seed, notes=notes, source=predictions.name)
-            verdicts = decide(result, thresholds)
+            verdicts = decide(result, thresholds, guaranteed=guaranteed)
         written = save(result, out, verdicts=verdicts, json_path=json)
         for sentence in [*result.sentences, *map(str, verdicts)]:
             echo(f"- {sentence}")

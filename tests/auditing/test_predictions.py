@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
@@ -20,7 +21,7 @@ from frhsic_core.auditing import (
 )
 from frhsic_core.auditing._input import CATEGORIES, as_column, read_columns
 from frhsic_core.auditing._measures import gap_below, group_table, largest_gap, residuals, sample_rows
-from frhsic_core.auditing._report import escape_markdown
+from frhsic_core.auditing._report import bound_svg, escape_markdown
 from frhsic_core.auditing._results import exit_status, parse_threshold
 from frhsic_core.auditing._sentences import number
 
@@ -383,11 +384,40 @@ def test_the_guarantee_is_the_bound_of_the_values() -> None:
     assert found.bound == bound
     assert any(f"at most {number(bound.bound)}" in line and "40 values" in line for line in found.sentences)
     above, below = bound.bound + 1e-6, bound.bound - 1e-6
-    outcomes = [verdict.outcome for verdict in found.check(f"guaranteed_gdp={above}", f"guaranteed_gdp={below}")]
-    assert outcomes == ["below", "inconclusive"]
-    # The interval of GDP itself may be below where nothing is guaranteed.
-    assert found.interval[1] < below
+    passed, failed, never = found.check(f"gdp={above}", f"gdp={below}", "gdp=0.03", guaranteed=True)
+    assert [verdict.outcome for verdict in (passed, failed)] == ["below", "inconclusive"]
+    assert f"{bound.rows_needed(below):,} rows" in str(failed)
+    assert "would be enough" not in str(passed)
+    assert bound.rows_needed(0.03) is None
+    assert "No number of rows" in str(never)
+    # The interval of GDP itself is below where nothing is guaranteed.
+    assert [verdict.outcome for verdict in found.check(f"gdp={below}")] == ["below"]
     assert found.as_dict()["attributes"][0]["bound"]["bound"] == bound.bound
+    row = found.table().set_index("measure").loc["gdp_bound"]
+    assert row["value"] == bound.bound
+    with pytest.raises(ValueError, match="for gdp only"):
+        found.check("calibration=0.1", guaranteed=True)
+
+
+def test_the_report_draws_estimate_interval_and_bound_in_order() -> None:
+    rng = np.random.default_rng(5)
+    age = rng.integers(20, 60, 400)
+    p = np.clip(0.5 + 0.004 * (age - 40) + 0.05 * rng.normal(size=400), 0.0, 1.0)
+    found = audit(p, sensitive_features=age)
+    picture = bound_svg(found.attributes[0], found.bound)
+    root = ElementTree.fromstring(picture)
+    places = {
+        name: [float(root.find(f".//*[@class='{kind}']").get(key)) for key in keys]
+        for name, kind, keys in (("interval", "interval", ("x1", "x2")), ("estimate", "point", ("cx",)),
+                                 ("bound", "group", ("x1",)))
+    }  # fmt: skip
+    (low, high), (estimate,), (bound,) = places.values()
+    assert low < estimate < high < bound < float(root.get("viewBox").split()[2])
+    # Distances on the axis are in the same proportion as the numbers.
+    shares = [(x - estimate) / (bound - estimate) for x in (low, high)]
+    numbers = [(x - found.gdp) / (found.bound.bound - found.gdp) for x in found.interval]
+    assert shares == pytest.approx(numbers, abs=0.01)
+    assert picture in found.to_html()
 
 
 def test_without_known_limits_or_with_weights_nothing_is_guaranteed() -> None:
@@ -396,6 +426,6 @@ def test_without_known_limits_or_with_weights_nothing_is_guaranteed() -> None:
     p = rng.uniform(size=300)
     assert audit(10 * p, sensitive_features=age).bound is None
     assert audit(p, sensitive_features=age, sample_weight=1 + p).bound is None
-    with pytest.raises(ValueError, match="guaranteed_gdp"):
-        audit(10 * p, sensitive_features=age).check("guaranteed_gdp=0.1")
+    with pytest.raises(ValueError, match="no guaranteed bound"):
+        audit(10 * p, sensitive_features=age).check("gdp=0.1", guaranteed=True)
     assert any("needs an assumption" in line for line in audit(p, sensitive_features=rng.normal(size=300)).sentences)

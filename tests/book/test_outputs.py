@@ -24,7 +24,7 @@ CELL = re.compile(r"(?:" + "|".join(sorted(KEYS, key=len, reverse=True)) + r")(?
 SHOWN = {
     # The frame of an audit.
     "audit_your_model": {"by_chance", "distance_correlation", "equal_opportunity", "equalized_odds", "gdp"}
-    | {"gdp_bound", "gdp_given", "guaranteed_gdp", "normalized_hsic", "pvalue_given", "pvalue_given_label"}
+    | {"gdp_bound", "gdp_given", "normalized_hsic", "pvalue_given", "pvalue_given_label"}
     | {"test_score"},
     "five_datasets": {"x_train", "s_test"},
     "how_fast": {"frhsic_core", "dcor"},

@@ -139,6 +139,14 @@ def test_exit_codes(tmp_path: Path) -> None:
     assert "is not significantly different from the threshold" in texts(undecided)
     for wrong in (["--fail-above", "gdp"], ["--fail-above", "equal_opportunity=0.1"], ["--fail-above", "gdp[x]=1"]):
         assert run(tmp_path, None, *options, *wrong).exit_code == 2
+    # 600 rows cannot guarantee what the interval is below.
+    limit = f"gdp={value['high'] + 0.01}"
+    assert run(tmp_path, None, *options, "--fail-above", limit).exit_code == 0
+    unsure = run(tmp_path, None, *options, "--fail-above", limit, "--guaranteed")
+    assert unsure.exit_code == 3
+    assert "would be enough to guarantee it" in texts(unsure)
+    assert run(tmp_path, None, *options, "--fail-above", "gdp=0.5", "--guaranteed").exit_code == 0
+    assert run(tmp_path, None, *options, "--guaranteed").exit_code == 2
     unnamed = run(tmp_path, None, "--score", "p")
     assert unnamed.exit_code == 2
     assert "has the columns 'p', 'age', 'y'" in texts(unnamed)
