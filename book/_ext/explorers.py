@@ -22,7 +22,7 @@ RHO = ("rho", "correlation ρ", 0.0, 0.95, 0.01, 0.5, False)
 SIGMA_Z = ("sigma_z", "bandwidth σ<sub>Z</sub>", -0.5, 0.7, 0.02, 0.0, True)
 SIGMA_S = ("sigma_s", "bandwidth σ<sub>S</sub>", -0.5, 0.7, 0.02, 0.0, True)
 M = ("m", "eigenfunctions m", 1, 12, 1, 2, False)
-STEP = ("step", "weight of the penalty, λ", 0, 7, 1, 0, False)
+STEP = ("step", "weight of the penalty, λ", 0, 7, 1, 3, False)
 NOISE = ("noise", "noise", 0.0, 1.0, 0.02, 0.16, False)
 RATIO = ("ratio", "median distance over σ<sub>Z</sub>", -2, 2.5, 0.02, 0.0, True)
 
@@ -50,12 +50,7 @@ EXPLORERS = {
     "representation": Spec(
         title="A representation that depends less on age",
         inputs=(STEP,),
-        charts={
-            "300 held-out people in the representation Z. The color is the age.": "",
-            "What is measured, beside the model without a penalty.": keys(
-                ("two block", "now"), ("faint block", "λ = 0")
-            ),
-        },
+        charts={"No penalty": "", "The paper's penalty": "", "The recommended form": ""},
         values={},
         said="{sentence}",
     ),
@@ -166,15 +161,8 @@ def embedded(data: dict[str, Any]) -> str:
 
 
 def representation_parts() -> tuple[str, str]:
-    """Return the choices of the picture of the running example, and its data."""
-    data = representation_data()
-    views = {"stretched": "stretched to variance one", "as it is": "as it is"}
-    inputs = (
-        slider("representation", STEP)
-        + choice("representation", "form", "penalty", {key: form["title"] for key, form in data["forms"].items()})
-        + choice("representation", "view", "view", views)
-    )
-    return inputs, embedded(data)
+    """Return the slider of the picture of the running example, and its data."""
+    return slider("representation", STEP), embedded(representation_data())
 
 
 def scatter_parts() -> tuple[str, str]:

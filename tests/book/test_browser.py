@@ -588,21 +588,23 @@ def test_explorers_start_again_and_can_be_linked_to(page: Any, address: str) -> 
 
 
 def test_the_representation_shows_the_stored_gauges(page: Any, address: str) -> None:
-    from frhsic_core.paper.experiments.running_example import PENALTIES
+    from frhsic_core.paper.experiments.running_example import PENALTIES, gauges
+    from frhsic_core.paper.runs.stored import stored_rows
 
+    measured = gauges(stored_rows("running_example"))
     root = explorer(page, address, "representation")
-    forms = root.evaluate("r => r.data.forms")
-    for form, (_, lams) in PENALTIES.items():
-        root.locator("select[name=form]").select_option(form)
-        for step, lam in enumerate(lams):
-            root.locator("input[name=step]").fill(str(step))
-            page.wait_for_timeout(60)
-            assert root.locator("output").first.text_content() == f"{lam:g}"
-            frame = forms[form]["frames"][step]
-            shown = [float(text) for text in root.locator("text.number").all_text_contents()]
-            wanted = [frame[name] for name in ("accuracy", "normalized_hsic", "gdp", "linear_r2", "nonlinear_r2")]
-            assert shown == pytest.approx(wanted, abs=0.005)
-    assert root.locator("circle").count() > 250
+    assert root.locator("input[name=step]").input_value() == "3"
+    assert "predicts the age better than before" in value(root, "sentence")  # the surprise needs no click
+    for step, lams in enumerate(zip(*(lams for _, lams in PENALTIES.values()), strict=True)):
+        root.locator("input[name=step]").fill(str(step))
+        page.wait_for_timeout(60)
+        models = [("paper", 0.0), *zip(PENALTIES, lams, strict=True)]
+        for chart, model in enumerate(models):
+            first, *shown = root.locator("svg").nth(chart).locator("text.number").all_text_contents()
+            assert first == f"λ = {model[1]:g}"
+            wanted = measured.loc[model, ["normalized_hsic", "nonlinear_r2", "accuracy"]].tolist()
+            assert [float(text) for text in shown] == pytest.approx(wanted, abs=0.0056)
+    assert root.locator("svg").nth(1).locator("circle").count() > 250
 
 
 def test_the_statistics_of_drawn_points_are_those_of_the_library(page: Any, address: str) -> None:

@@ -123,6 +123,13 @@ def test_times_are_compared_like_with_like() -> None:
         assert float(times[name]) == pytest.approx(ratio, rel=0.05), name
 
 
+def test_the_first_page_says_what_the_example_shows() -> None:
+    """The paper's penalty lowers HSIC, and the probe predicts the age better than before."""
+    shown = page_values.example_values()["example"]
+    assert 60 <= int(shown["fell"].removesuffix(" %")) <= 90
+    assert float(shown["after"]) > float(shown["before"]) + 0.1
+
+
 def test_the_counts_of_the_ledger_are_of_measured_lines(
     full_ledger: pd.DataFrame, values_of_pages: dict[str, Any]
 ) -> None:

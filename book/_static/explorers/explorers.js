@@ -364,41 +364,41 @@
   }
 
   function representation(root, v) {
-    const data = root.data, frames = data.forms[v.form].frames, frame = frames[v.step], first = frames[0];
-    const [left, right] = root.querySelectorAll("svg");
-    root.querySelector("output").textContent = String(frame.lam);
-    root.querySelector("input[name=step]").setAttribute("aria-valuetext", `λ = ${frame.lam}`);
-    const reach = 3.2;
-    const a = axes(left, { height: 300, x: { from: -reach, to: reach, ticks: [], label: "first direction of Z" }, y: { from: -reach, to: reach, ticks: [], label: "second direction of Z" } });
-    frame.views[v.view].forEach(([x, y], i) => {
-      if (Math.abs(x) > 100 * reach || Math.abs(y) > 100 * reach) return;
-      a.dot(x / 100, y / 100, "person", 3.4).style.fill = data.colors[i];
+    const data = root.data, { paper, recommended } = data.forms, reach = 320, names = Object.keys(data.gauges);
+    const first = paper[0], shown = [first, paper[v.step], recommended[v.step]];
+    const lams = `${shown[1].lam}, and ${shown[2].lam} in the recommended form`;
+    root.querySelector("output").textContent = lams;
+    root.querySelector("input[name=step]").setAttribute("aria-valuetext", lams);
+    root.querySelectorAll("svg").forEach((svg, place) => {
+      const frame = shown[place], width = Math.max(130, svg.parentNode.clientWidth), side = Math.min(width, 230), row = 40;
+      const middle = width / 2, height = side + 14 + row * names.length;
+      svg.replaceChildren();
+      for (const [key, value] of Object.entries({ viewBox: `0 0 ${width} ${height}`, width, height })) svg.setAttribute(key, value);
+      element("rect", { x: middle - side / 2 + 0.5, y: 0.5, width: side - 1, height: side - 1, class: "frame" }, svg);
+      frame.points.forEach(([x, y], i) => {
+        if (Math.abs(x) > reach || Math.abs(y) > reach) return;
+        const at = { cx: middle + (side / 2) * (x / reach), cy: (side / 2) * (1 - y / reach), r: side > 180 ? 3.2 : 2.4 };
+        element("circle", { ...at, class: "dot person" }, svg).style.fill = data.colors[i];
+      });
+      element("text", { x: middle - side / 2 + 6, y: 16, class: "number" }, svg, `λ = ${frame.lam}`);
+      names.forEach((name, i) => {
+        const top = side + 8 + row * i, most = name === "normalized_hsic" ? first[name] : 1, room = width - 44;
+        element("text", { x: 0, y: top + 13 }, svg, data.gauges[name]);
+        element("rect", { x: 0, y: top + 18, width: Math.max(1, room * Math.min(1, frame[name] / most)), height: 11, class: `bar ${place ? "two" : "faint"}` }, svg);
+        if (place) element("rect", { x: room * (first[name] / most) - 1, y: top + 15, width: 2, height: 17, class: "bar mark" }, svg);
+        element("text", { x: width, y: top + 28, "text-anchor": "end", class: "number" }, svg, frame[name].toFixed(name === "normalized_hsic" ? 3 : 2));
+      });
     });
-    const wide = 12;
-    data.scale.forEach((color, i) => element("rect", { x: a.box.right - wide * (data.scale.length - i), y: a.box.top, width: wide, height: 8, fill: color }, left));
-    element("text", { x: a.box.right - wide * data.scale.length, y: a.box.top + 21 }, left, "age 20");
-    element("text", { x: a.box.right, y: a.box.top + 21, "text-anchor": "end" }, left, "70");
-
-    const width = Math.max(260, right.parentNode.clientWidth), names = Object.keys(data.gauges), tall = 52;
-    right.replaceChildren();
-    right.setAttribute("viewBox", `0 0 ${width} ${tall * names.length}`);
-    right.setAttribute("width", width);
-    right.setAttribute("height", tall * names.length);
-    names.forEach((name, i) => {
-      const top = tall * i, most = name === "accuracy" || name.endsWith("r2") ? 1 : 1.2 * Math.max(...frames.map((f) => f[name]));
-      const bar = (value, y, h, kind) => element("rect", { x: 0, y, width: Math.max(1, (width - 58) * value / most), height: h, class: `bar ${kind}` }, right);
-      element("text", { x: 0, y: top + 14 }, right, data.gauges[name]);
-      bar(frame[name], top + 20, 13, "two");
-      bar(first[name], top + 35, 5, "faint");
-      element("text", { x: width, y: top + 31, "text-anchor": "end", class: "number" }, right, frame[name].toFixed(name === "accuracy" ? 2 : 3));
-    });
-    const lost = first.accuracy - frame.accuracy, fell = 1 - frame.normalized_hsic / first.normalized_hsic;
-    const probe = frame.nonlinear_r2, hidden = fell > 0.3 && probe > 0.5 * first.nonlinear_r2;
+    const scale = root.querySelectorAll("svg")[0], wide = 7, left = Number(scale.getAttribute("width")) / 2 + Math.min(scale.getAttribute("width"), 230) / 2 - wide * data.scale.length - 5;
+    data.scale.forEach((color, i) => element("rect", { x: left + wide * i, y: 6, width: wide, height: 7, fill: color }, scale));
+    element("text", { x: left + wide * data.scale.length, y: 26, "text-anchor": "end" }, scale, "age 20–70");
+    const told = (form) => {
+      const fell = Math.round(100 * (1 - form.normalized_hsic / first.normalized_hsic)), more = form.nonlinear_r2 > first.nonlinear_r2;
+      return `HSIC ${fell < 0 ? `rises by ${-fell}` : `falls by ${fell}`} %, and a probe predicts the age ${more ? "better than" : "less well than"} before (R² ${form.nonlinear_r2.toFixed(2)} instead of ${first.nonlinear_r2.toFixed(2)})`;
+    };
     say(root, {
-      sentence: frame.lam === 0 ? "Without a penalty Z reveals the age: young and old people lie in different places." :
-        `HSIC fell by ${Math.round(100 * Math.max(0, fell))} % and accuracy by ${Math.max(0, 100 * lost).toFixed(1)} points. ` +
-        (hidden ? `But a probe still predicts the age (R² ${probe.toFixed(2)}): it hides in a direction of little variance.` :
-          probe > 0.15 ? `A probe still predicts part of the age (R² ${probe.toFixed(2)}).` : `A probe predicts little of the age (R² ${probe.toFixed(2)}).`),
+      sentence: v.step === 0 ? "Without a penalty Z reveals the age: young and old people lie in different places." :
+        `With the paper's penalty at λ = ${shown[1].lam}, ${told(shown[1])}. With the recommended form at λ = ${shown[2].lam}, ${told(shown[2])}.`,
     });
   }
 
