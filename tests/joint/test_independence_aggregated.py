@@ -92,6 +92,7 @@ def test_level_is_exact_also_with_ties(law: str) -> None:
     assert law == "binary" or rejected >= low
 
 
+@pytest.mark.slow
 def test_power_where_the_median_bandwidth_is_blind() -> None:
     z, s = waves(10, 20, 200, 2)
     aggregated = hsic_test(z, s, method="aggregated", n_permutations=99)

@@ -147,6 +147,7 @@ def test_large_samples_with_constants_and_batches(method: str) -> None:
     assert stack.hsic[0].item() == pytest.approx(stack.hsic[1].item(), rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_limits")
 @pytest.mark.parametrize("method", ["permutation", "aggregated"])
 def test_permuted_bins_keep_the_level(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -225,6 +226,7 @@ def test_clusters_move_whole_among_clusters_of_their_size() -> None:
     assert len({tuple(order.tolist()) for order in orders}) > 70  # of 3!·4! = 144
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["permutation", "aggregated"])
 def test_clusters_keep_the_level_where_single_rows_do_not(method: str) -> None:
     """Four records of each person: Z and S are independent, but each repeats within a person."""

@@ -294,6 +294,7 @@ def killed_at_every_moment(folder: Path, base: Path, part: Part, action: str) ->
     return copies
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("compacted", [0, 2])
@@ -353,6 +354,7 @@ while True:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_two_runners_that_are_killed_at_random_lose_no_job_that_was_stored(tmp_path, kind, parts) -> None:
     """Also the moments inside a commit of SQLite are hit, which no counter of its instructions can stop at."""

@@ -57,6 +57,7 @@ def test_running_twice_changes_nothing(tiny: Experiment, tiny_store: ResultStore
     assert lines == ["tiny: 0 stacks to train, 0 models"]
 
 
+@pytest.mark.slow
 def test_two_runners_share_one_store(tmp_path, tiny: Experiment, tiny_store: ResultStore, runner) -> None:
     commands = [
         subprocess.Popen([*runner, str(tmp_path), "0.1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -254,6 +255,7 @@ for experiment in (sweep, study):
 """
 
 
+@pytest.mark.slow
 def test_a_run_needs_numpy_scipy_pandas_sklearn_and_torch_alone(tmp_path) -> None:
     done = subprocess.run([sys.executable, "-c", BARE, str(tmp_path)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -280,6 +282,7 @@ def workers_of(process: int) -> list[int]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists("/proc"), reason="needs /proc")
 def test_a_killed_process_costs_no_row(tmp_path, tiny: Experiment, tiny_store: ResultStore) -> None:
     store = ResultStore(tmp_path, "tiny")
@@ -344,6 +347,7 @@ def test_a_job_that_kills_every_process_is_given_up(tmp_path, tiny: Experiment, 
     assert len(report.failed) == report.left == 2
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_what_is_finished(tmp_path, runner) -> None:
     store = ResultStore(tmp_path, "tiny")
     process = subprocess.Popen([*runner, str(tmp_path), "0.0", "2"], stdout=subprocess.PIPE, text=True)
