@@ -30,7 +30,7 @@ MAY_USE = {
     "laws": STATISTICS,
     "bounds": {"joint", *STATISTICS},
     "auditing": {"bounds", "joint", "conditional", "atomic_files", *STATISTICS, *FACTS},
-    "learning": {"auditing", "joint", "conditional", "atomic_files", *STATISTICS, *FACTS},
+    "learning": {"auditing", "bounds", "joint", "conditional", "atomic_files", *STATISTICS, *FACTS},
     "remedies": {"auditing", "learning", "joint", "conditional", *STATISTICS, *FACTS},
     "data": {"arrays", "atomic_files", *FACTS},
     "paper": {

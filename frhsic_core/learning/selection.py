@@ -20,6 +20,7 @@ from sklearn.isotonic import isotonic_regression
 from torch import Tensor
 
 from frhsic_core.arrays import ArrayLike, as_pair, as_tensor, require_same_rows
+from frhsic_core.bounds import gdp_bound
 from frhsic_core.choices import one_of
 from frhsic_core.conditional import gdp
 from frhsic_core.joint.given import Given, conditional_hsic
@@ -32,7 +33,7 @@ from frhsic_core.learning.stack import TrainedStack, require_count, require_lamb
 from frhsic_core.learning.threads import cpu_threads
 from frhsic_core.learning.trainer import Trainer, resolve_device
 
-RULES = ("independence", "practical", "tradeoff")
+RULES = ("independence", "practical", "tradeoff", "guarantee")
 DEPENDENCES = ("normalized_hsic", "hsic", "gdp")
 LEAST_TOLERANCE = 0.01  # tolerance="auto" always allows this much
 FEWEST_ROWS = 20  # with fewer validation samples a test has almost no power
@@ -45,7 +46,7 @@ MOST_HELD_OUT = 0.3
 class LambdaSelection:
     """How λ is chosen: the grid, the rule and the validation. All values are checked when it is created.
 
-    The three rules are:
+    The rules are:
 
     * ``"independence"`` (the paper's): the smallest λ at which the test does not reject, p > α. A larger α asks for
       more.
@@ -53,12 +54,15 @@ class LambdaSelection:
     * ``"tradeoff"``: among the λ whose performance is within ``tolerance`` of that at the smallest λ, the smallest one
       that reaches the lowest ``dependence``. Both curves are first made monotone in λ by isotonic regression, so that
       one lucky model does not decide. A larger tolerance never gives a smaller λ.
+    * ``"guarantee"``: the smallest λ whose upper bound on GDP (:func:`frhsic_core.gdp_bound`, corrected for the number
+      of λ) is at most ``guaranteed_gdp``. The chosen model is the one that was trained without the samples held out, so
+      it keeps the guarantee. It is for probabilities and one attribute, without sample weights.
 
     Parameters
     ----------
     lams : sequence of float
         The grid of λ, in any order.
-    rule : {"tradeoff", "independence", "practical"}
+    rule : {"tradeoff", "independence", "practical", "guarantee"}
         The rule above.
     alpha : float
         Level of the independence test. α(B + 1) should be a whole number for B permutations.
@@ -67,6 +71,10 @@ class LambdaSelection:
     tolerance : float or "auto"
         Performance (accuracy or R²) that the rule ``"tradeoff"`` may give up. ``"auto"`` is one standard error of the
         difference between the two models' performances on the same samples, and at least 0.01.
+    guaranteed_gdp : float
+        Largest GDP for the rule ``"guarantee"``.
+    delta : float
+        Largest probability that the guarantee does not hold.
     dependence : {"normalized_hsic", "hsic", "gdp"}
         Measure that the rule ``"tradeoff"`` lowers.
     validation_fraction : float or "auto"
@@ -91,6 +99,8 @@ class LambdaSelection:
     alpha: float = 0.05
     epsilon: float = 1e-3
     tolerance: float | str = "auto"
+    guaranteed_gdp: float = 0.1
+    delta: float = 0.05
     dependence: str = "normalized_hsic"
     validation_fraction: float | str = "auto"
     repeats: int = 1
@@ -103,7 +113,7 @@ class LambdaSelection:
         object.__setattr__(self, "lams", tuple(sorted(require_lambdas(self.lams, given=self.lams, name="lams"))))
         for name, choices in (("rule", RULES), ("dependence", DEPENDENCES)):
             one_of(name, getattr(self, name), choices)
-        for name, also in (("alpha", ""), ("validation_fraction", ", or 'auto'")):
+        for name, also in (("alpha", ""), ("delta", ""), ("validation_fraction", ", or 'auto'")):
             value = getattr(self, name)
             if (also and value == "auto") or (not isinstance(value, str) and 0 < value < 1):
                 continue
@@ -115,6 +125,16 @@ class LambdaSelection:
         require_count("max_rows", self.max_rows)
         require_count("n_permutations", self.n_permutations)
         require_count("repeats", self.repeats)
+        if not 0 < self.guaranteed_gdp <= 0.5:
+            raise ValueError(
+                f"guaranteed_gdp is {self.guaranteed_gdp}: give a number above 0 and at most 0.5, the largest GDP of "
+                "probabilities."
+            )
+        if self.rule == "guarantee" and self.repeats > 1:
+            raise ValueError(
+                f"repeats is {self.repeats}: with several splits every sample trains some of the models, and samples "
+                "that train a model cannot guarantee anything about it. The rule 'guarantee' needs repeats=1."
+            )
         if self.validation_fraction != "auto" and self.repeats * float(self.validation_fraction) > 1:
             raise ValueError(
                 f"repeats is {self.repeats} and validation_fraction is {self.validation_fraction}: together they need "
@@ -138,6 +158,11 @@ class LambdaSelection:
             raise ValueError(f"selection has no option {unknown}: choose from {', '.join(known)}.")
         return cls(**values)
 
+    def held_out(self, rows: int, *, random_state: int) -> tuple[Tensor, int]:
+        """Return all samples in random order, and how many at the start of each split are held out."""
+        order = torch.randperm(rows, generator=torch.Generator().manual_seed(random_state))
+        return order, int(self.share(rows) * rows)
+
     def share(self, rows: int) -> float:
         """Return the share of the given number of samples that is held out."""
         if self.validation_fraction != "auto":
@@ -154,7 +179,7 @@ class LambdaChoice:
     lam : float
         The chosen λ.
     rule : str
-        ``"independence"``, ``"practical"`` or ``"tradeoff"``.
+        One of the rules of :class:`LambdaSelection`.
     satisfied : bool
         False if no λ met the rule, so that the largest one was taken.
     reason : str
@@ -233,7 +258,7 @@ def select_lambda(
         require_same_rows(x, s, names=("X", "s"))
         described = {name: options.pop(name) for name in ("task", "sample_weight") if name in options}
         data = TrainingData.from_arrays(x, y, s, dtype=torch.float64, **described)
-    held = int(selection.share(data.n) * data.n)
+    order, held = selection.held_out(data.n, random_state=random_state)
     if data.datasets != 1:
         raise ValueError(f"X has shape {tuple(data.x.shape)}: λ is chosen for one dataset, (n, d), at a time.")
     if held < FEWEST_ROWS:
@@ -241,7 +266,6 @@ def select_lambda(
             f"{data.n} rows leave {held} for validation: at least {FEWEST_ROWS} are needed to choose λ. Give lam a "
             "number, or raise validation_fraction."
         )
-    order = torch.randperm(data.n, generator=torch.Generator().manual_seed(random_state))
     if isinstance(penalty, str):
         penalty = make_penalty(penalty, protocol=options.get("protocol", "recommended"))
     stacks: list[TrainedStack] = []
@@ -282,8 +306,8 @@ def validation_table(
 
     The columns are ``lam``, ``performance`` (accuracy or R²), ``standard_error`` (of the difference between this
     performance and that of the smallest λ on the same samples), ``hsic`` (biased), ``normalized_hsic``, ``gdp`` (of
-    probabilities or predictions), ``statistic`` = n·HSIC, ``threshold`` on the same scale and ``pvalue``. The cost is
-    O(B r²) for each model with r samples and B permutations.
+    probabilities or predictions), ``statistic`` = n·HSIC, ``threshold`` on the same scale and ``pvalue``. The rule
+    ``"guarantee"`` adds ``gdp_bound``. The cost is O(B r²) for each model with r samples and B permutations.
 
     Parameters
     ----------
@@ -348,7 +372,7 @@ def validation_table(
             normalized = conditional_hsic(z[:, keep], attribute, given, estimator="normalized")
         gaps = torch.stack([gdp(prediction[:, rows], s[rows, a]) for a in range(s.shape[-1])]).amax(0)
     performance, error = _performance(data.task, output, target, weight, first=int(stack.lam.cpu().argmin()))
-    return pd.DataFrame(
+    table = pd.DataFrame(
         {
             "lam": [float(str(lam)) for lam in stack.lam.cpu().numpy()],  # 0.1, not its single-precision neighbor
             "performance": performance.numpy(),
@@ -361,6 +385,12 @@ def validation_table(
             "pvalue": test.pvalue.numpy(),
         }
     )
+    if selection.rule == "guarantee":
+        if data.task != "classification" or s.shape[-1] != 1 or data.sample_weight is not None:
+            raise ValueError("rule is 'guarantee': it is for probabilities and one attribute, without sample_weight.")
+        bounded: dict[str, Any] = {"sensitive_features": s, "delta": selection.delta, "candidates": len(prediction)}
+        table["gdp_bound"] = [gdp_bound(scores, **bounded).bound for scores in prediction]
+    return table
 
 
 def pooled_table(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
@@ -412,8 +442,8 @@ def choose_lambda(
     Parameters
     ----------
     table : DataFrame
-        Columns ``lam``, ``performance`` (larger is better), ``hsic``, ``pvalue``, the measure of dependence and, for
-        ``tolerance="auto"``, optionally ``standard_error``.
+        Columns ``lam``, ``performance`` (larger is better), ``hsic``, ``pvalue``, the measure of dependence, for the
+        rule ``"guarantee"`` the column ``gdp_bound``, and for ``tolerance="auto"`` optionally ``standard_error``.
     selection : LambdaSelection or dict, optional
         The rule and its limits.
     dependence : str, optional
@@ -437,8 +467,12 @@ def choose_lambda(
         index, reason = _tradeoff(table, selection.tolerance, dependence or selection.dependence)
         satisfied = True
     else:
-        met = table["pvalue"].to_numpy() > selection.alpha
-        wanted = f"p > {selection.alpha:g}"
+        if selection.rule == "guarantee":
+            met = table["gdp_bound"].to_numpy() <= selection.guaranteed_gdp
+            wanted = f"a GDP that is guaranteed to be at most {selection.guaranteed_gdp:g}"
+        else:
+            met = table["pvalue"].to_numpy() > selection.alpha
+            wanted = f"p > {selection.alpha:g}"
         if selection.rule == "practical":
             met = met | (table["hsic"].to_numpy() < selection.epsilon)
             wanted += f" or HSIC < {selection.epsilon:g}"

@@ -22,6 +22,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
+from frhsic_core.bounds import DependenceBound, gdp_bound
 from frhsic_core.learning.data import TrainingData
 from frhsic_core.learning.estimators.columns import columns_of, fit_columns, fit_scaling, scaled
 from frhsic_core.learning.estimators.input import (
@@ -120,24 +121,26 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             added |= {"attributes": "product", "categorical": categorical}
         penalty = self._penalty(added) if penalized else make_penalty("unfair")
         batch_size = min(int(self.batch_size), len(X))
-        columns = fit_columns(X, weights)
+        seed = seed_of(self.random_state)
+        seen = self._seen(s, weights, task, rows=len(X), seed=seed)
+        fitted = slice(None) if seen.all() else seen
+        columns = fit_columns(X[fitted], weights)
         numbers = columns_of(X, columns)
         if s is not None and penalized:
             warn_of_outliers(s, stacklevel=3)
             share = float(y.mean()) if penalty.condition == "positives" else 1.0
             warn_if_small_batch(batch_size * share, batch_size=batch_size, stacklevel=3)
 
-        offset, scale = fit_scaling(numbers, weights)
+        offset, scale = fit_scaling(numbers[fitted], weights)
         x = scaled(numbers, offset, scale)
         target_offset, target_scale = 0.0, 1.0
         if task == "regression":
             y, target_offset, target_scale = standardized(y, weights)
-        data = _training_data(x, y, s if penalized else None, weights, task)
+        data = _training_data(x, y, s if penalized else None, weights, task, seen=seen)
         if control is not None:
             data = replace(data, control=torch.from_numpy(control).unsqueeze(0))
         if data.s is not None:
             data.require_variation()  # the attribute may be constant without the samples of weight zero
-        seed = seed_of(self.random_state)
         epochs = number_of_epochs(self.epochs, rows=len(x), batch_size=batch_size, learning_rate=self.learning_rate)
         stack, index, path = self._train(data, penalty, seed=seed, epochs=epochs, penalized=penalized)
 
@@ -154,6 +157,9 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self.n_epochs_ = epochs
         self.interrupted_ = stack.interrupted
         self.lambda_choice_ = None if path is None else path.choice
+        self.certificate_ = None
+        if s is not None and not seen.all() and not stack.interrupted:
+            self.certificate_ = self._certificate(x[~seen], s[~seen])
         if path is not None:
             self.lam_ = path.choice.lam
         else:
@@ -162,6 +168,37 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             self._stop(stack.history.epochs, provisional=path is not None and path.stack is stack)
         self._warn(x, y, path, steps_per_epoch=-(-len(x) // batch_size), penalized=penalized)
         return self
+
+    def _seen(self, s: np.ndarray | None, weights: np.ndarray | None, task: str, *, rows: int, seed: int) -> np.ndarray:
+        """Return which samples may take part in the training in any way, ``(n,)``: all unless a guarantee is wanted."""
+        seen = np.ones(rows, dtype=bool)
+        selection = LambdaSelection.of(self.selection)
+        if selection.rule != "guarantee":
+            return seen
+        if self.lam != "auto":
+            raise ValueError(
+                f"lam is {self.lam}, so all samples train the model, and samples that train a model cannot guarantee "
+                "anything about it. Set lam='auto', which holds samples out, or use gdp_bound with other samples."
+            )
+        if task != "classification" or not hasattr(self, "predict_proba"):
+            raise ValueError(
+                f"a {type(self).__name__} has no probabilities: the rule 'guarantee' is for FairClassifier."
+            )
+        if s is None or s.shape[1] != 1:
+            raise ValueError("sensitive_features must be one attribute: the rule 'guarantee' is for one.")
+        if weights is not None:
+            raise ValueError(
+                "sample_weight is given: the bound of the rule 'guarantee' is for samples that count alike."
+            )
+        order, held = selection.held_out(rows, random_state=seed)
+        seen[order[:held].numpy()] = False
+        return seen
+
+    def _certificate(self, x: np.ndarray, s: np.ndarray) -> DependenceBound:
+        """Return the bound on GDP of the probabilities of this model for scaled X that it was not trained on."""
+        selection = LambdaSelection.of(self.selection)
+        scores = torch.sigmoid(torch.from_numpy(self._outputs(x)[1]))
+        return gdp_bound(scores, sensitive_features=s, delta=selection.delta, candidates=len(selection.lams))
 
     def _train(
         self, data: TrainingData, penalty: Penalty, *, seed: int, epochs: int, penalized: bool
@@ -179,12 +216,15 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         lam = self.lam if penalized else 0.0
         with progress_bar(type(self).__name__, late=not self.verbose) as callback:
             if lam == "auto":
+                selection = LambdaSelection.of(self.selection)
+                # A model with a guarantee is kept as it is: after a second training nothing would be known about it.
+                final = selection.rule == "guarantee"
                 path = select_lambda(
-                    data, selection=LambdaSelection.of(self.selection), penalty=penalty, random_state=seed,
-                    device=self.device, dtype=dtype, callback=callback, **settings | {"epochs": -(-epochs // 2)},
+                    data, selection=selection, penalty=penalty, random_state=seed, device=self.device, dtype=dtype,
+                    callback=callback, **settings | {"epochs": epochs if final else -(-epochs // 2)},
                 )  # fmt: skip
-                if path.stack.interrupted:
-                    return path.stack, path.index, path  # no second training after Ctrl-C
+                if final or path.stack.interrupted:
+                    return path.stack, path.index, path  # no second training after Ctrl-C either
                 lam = path.choice.lam
             device = resolve_device(self.device)
             here = data.to(dtype=dtype, device=device)
@@ -284,12 +324,12 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
 
 def _training_data(
-    x: np.ndarray, y: np.ndarray, s: np.ndarray | None, weights: np.ndarray | None, task: str
+    x: np.ndarray, y: np.ndarray, s: np.ndarray | None, weights: np.ndarray | None, task: str, *, seen: np.ndarray
 ) -> TrainingData:
-    """Return checked arrays as one dataset, with the attributes scaled to [0, 1]."""
+    """Return checked arrays as one dataset, with the attributes of the samples ``seen`` scaled to [0, 1]."""
     if s is not None:
-        width = np.ptp(s, axis=0)
-        s = (s - s.min(0)) / np.where(width > 0, width, 1.0)  # a constant attribute is refused below
+        width = np.ptp(s[seen], axis=0)
+        s = (s - s[seen].min(0)) / np.where(width > 0, width, 1.0)  # a constant attribute is refused below
 
     def dataset(values: np.ndarray) -> torch.Tensor:
         return torch.from_numpy(np.ascontiguousarray(values, dtype=np.float64)).unsqueeze(0)

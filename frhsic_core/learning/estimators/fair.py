@@ -96,6 +96,10 @@ class FairClassifier(ClassifierMixin, _WithPositiveClass):
         The λ of the model.
     lambda_choice_ : LambdaChoice or None
         What ``lam="auto"`` tried and why it chose this λ.
+    certificate_ : DependenceBound or None
+        With ``selection={"rule": "guarantee", "guaranteed_gdp": 0.1}``, the upper bound on GDP of the probabilities,
+        from samples that took no part in the training. None without it: samples that train a model cannot guarantee
+        anything about it.
     n_epochs_ : int
         Number of epochs, given or found by ``"auto"``.
     history_ : DataFrame

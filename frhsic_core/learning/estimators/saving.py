@@ -18,6 +18,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
+from frhsic_core.bounds import DependenceBound
 from frhsic_core.learning.selection import LambdaChoice, LambdaSelection
 from frhsic_core.learning.state_file import read_state, write_state
 
@@ -106,7 +107,7 @@ def _rebuilt(cls: type[E], state: dict[str, Any], path: str | os.PathLike[str]) 
 
 
 def _plain(value: Any) -> Any:
-    """Return values that JSON does not know (tuples, tables, arrays of text, a choice of λ) under a tag."""
+    """Return values that JSON does not know (tuples, tables, arrays of text, choices, certificates) under a tag."""
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, tuple):
@@ -117,6 +118,8 @@ def _plain(value: Any) -> Any:
         return {"__array__": value.tolist(), "dtype": "object" if value.dtype.kind == "O" else str(value.dtype)}
     if isinstance(value, LambdaChoice):
         return {"__choice__": {name: _plain(item) for name, item in vars(value).items()}}
+    if isinstance(value, DependenceBound):
+        return {"__certificate__": {name: _plain(item) for name, item in vars(value).items()}}
     if isinstance(value, LambdaSelection):
         return {"__selection__": asdict(value)}
     return value
@@ -133,6 +136,8 @@ def _restored(value: Any) -> Any:
         return np.array(value["__array__"], dtype=value["dtype"])
     if "__choice__" in value:
         return LambdaChoice(**{name: _restored(item) for name, item in value["__choice__"].items()})
+    if "__certificate__" in value:
+        return DependenceBound(**{name: _restored(item) for name, item in value["__certificate__"].items()})
     if "__selection__" in value:
         return LambdaSelection(**value["__selection__"])
     return {key: _restored(item) for key, item in value.items()}

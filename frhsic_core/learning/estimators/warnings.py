@@ -185,7 +185,7 @@ def warn_of_choice(choice: Any, *, stacklevel: int) -> None:
             UnmetRuleWarning,
             stacklevel=stacklevel + 1,
         )
-    elif choice.lam == 0:
+    elif choice.lam == 0 and choice.rule != "guarantee":
         warnings.warn(
             "lam='auto' chose λ = 0, which means no penalty: every larger λ of the grid cost too much performance on "
             "the validation samples (see lambda_choice_.table). Set lam to a number, use more samples or epochs, or "
