@@ -1,7 +1,31 @@
-"""The rules of the ledger: from a printed value and ours to yes, no or *not decided*.
+r"""The rule of the ledger: from a printed value and ours to *agrees*, *disagrees* or *open*.
 
-A rule is a function of the printed text, our value and, where there is one, the interval in which a mean over as many
-runs as the paper's would lie. It returns True, False, or a sentence that says why both are possible.
+The rule was written down before it was applied to any line; the commit that adds this text comes before the commit
+that computes the verdicts, and it fixes ``HELD_OUT_SEED``, by which the lines that other code recomputes are drawn.
+
+1. *Whose runs.* The text's protocol decides what the paper's text says. The verdict of the released code's protocol
+   stands beside it in a column of its own and never changes the first. A line on ACS Income or MEPS, where our rows are
+   not those of the authors, is *other data*: it is shown, and it counts in no total.
+2. *Same splits.* The printed means are over the splits with seeds 42 to 46, which we have too. How much of the noise
+   two runs on one split share is measured on all cells of the authors' stored sweep, for each dataset, protocol and
+   measure: the 90 % quantile of the distances between their cell and our mean over the same five splits, in units of
+   the standard deviation that two independent means over five splits would have, divided by 1.645 and at most 1. True
+   differences can only raise this ratio r. With ρ = 1 − r² the printed mean is expected at our mean over all splits
+   plus ρ times the deviation of our mean over these five, with √(1 − ρ²) of the noise of a mean over five splits.
+3. *Agrees* is a test of equivalence: our value, with the error of its mean over our 25 splits, lies within the margin
+   of the print (:mod:`~frhsic_core.paper.claims.relevance`). *Disagrees* is a test of difference: a mean over as many
+   runs as the paper's would not come as far from ours as the print, rounding allowed. A limit ("at most", a range) is
+   tested on its own side. A line for which both tests reject agrees: its difference is real and too small to matter.
+4. *Errors.* Each of the two families of p-values, over all measured lines that have them, is tested by the procedure
+   of Benjamini and Hochberg at a false discovery rate of 5 %. The expected number of false verdicts is therefore at
+   most 5 % of either count, and stands beside it.
+5. *Open* is the remainder, with the number of splits that would decide it: of ours where our value is within the
+   margin, of the paper's where it is not.
+6. *Once.* Lines that ask the same question and print the same number count once in every total. Equal questions have
+   equal rules: a setting is the printed one or it is not.
+
+Statements without a number (an order, a rank, a trend) have rules of their own below, which return True, False, or a
+sentence that says why repeated runs would give both answers.
 """
 
 from __future__ import annotations
@@ -14,6 +38,8 @@ from typing import Any
 from frhsic_core.paper.claims.answers import TAIL, Interval
 
 Decision = bool | str
+# Which lines other code recomputes (tests/paper/claims): forty measured ones, drawn by this seed before any verdict.
+HELD_OUT_SEED = 20261116
 # What `certified` returns for a statement that needs a condition that the paper leaves unsaid.
 CORRECTED = "holds as corrected"
 Rule = Callable[[str, Any, Interval | None], Decision]
