@@ -157,13 +157,13 @@ def test_an_experiment_is_five_files(copy: Path) -> None:
     chapters = [entry for half in halves for part in half["chapters"] for entry in part["sections"]]
     assert {"file": "notebooks/seed_spread"} in chapters
     assert (copy / "notebooks" / "seed_spread.md").read_text(encoding="utf-8").startswith("---\njupytext:")
-    assert judged(copy, "C900") == ["3", "3", "reproduced", "none"]
+    assert judged(copy, "C900") == ["3", "3", "agrees", "none"]
 
 
 @pytest.mark.slow
 def test_a_claim_is_one_file(copy: Path) -> None:
     add("Add a claim", copy, most=1)
-    assert judged(copy, "C901") == ["20000", "20000", "reproduced", "consistent"]
+    assert judged(copy, "C901") == ["20000", "20000", "agrees", "consistent"]
 
 
 @pytest.mark.slow

@@ -189,9 +189,9 @@ def moved_prints() -> pd.DataFrame:
         if claim["id"] not in lines.index or not isinstance(number, float):
             continue
         line = lines.loc[claim["id"]]
-        if pd.isna(line["detects"]):
+        if not line["tested"] and claim["rule"] not in ("magnitude", "approximately", "equal"):
             continue  # a question of yes or no has no deviation
-        step = max(2 * half_unit(claim["value"]), 2 * line["relevant"] if line["relevant"] > 0 else 0.2 * abs(number))
+        step = max(2 * half_unit(claim["value"]), 2 * line["margin"] if line["margin"] > 0 else 0.2 * abs(number))
         answer = answer_of(claim["query"], claim["arguments"])
         moved = [number / 10, number * 10] if claim["rule"] == "magnitude" else [number - step, number + step]
         verdicts = [judge(claim["form"], repr(float(one)), answer, claim["rule"])[0] for one in moved]
@@ -223,8 +223,8 @@ def main() -> int:
     prints = moved_prints()
     for verdict, part in prints.groupby("verdict"):
         print(f"   {verdict}: {part['notices'].sum()} of {len(part)} verdicts change")
-    blind = prints[prints["verdict"].str.startswith("reproduced") & ~prints["both"]]["id"].tolist()
-    print(f"   reproduced and still so after a move: {', '.join(blind) or 'none'}")
+    blind = prints[(prints["verdict"] == "agrees") & ~prints["both"]]["id"].tolist()
+    print(f"   agree and still do after a move: {', '.join(blind) or 'none'}")
 
     every = columns()
     count = len(every) if asked.columns == 0 else min(asked.columns, len(every))

@@ -296,7 +296,9 @@ def _print_pareto(table: pd.DataFrame, *, title: str) -> None:
 
 
 def ledger(
-    verdict: Annotated[str | None, typer.Option(help="Print only claims with this verdict, such as 'differs'.")] = None,
+    verdict: Annotated[
+        str | None, typer.Option(help="Print only claims with this verdict, such as 'disagrees'.")
+    ] = None,
     kind: Annotated[
         str | None, typer.Option(help="Print only claims of this kind, such as 'measured' or 'proved or checked'.")
     ] = None,
@@ -333,9 +335,8 @@ def ledger(
     fold = {"kind": 14, "claim": None, "printed": 16, "ours": None, "verdict": 20, "note": None}
     columns = ["id", "claim", "printed", "ours", "verdict"]
     if everything or verdict is not None:
-        columns = ["id", "kind", "claim", "printed", "ours", "verdict", "detects", "from stored runs", "note"]
-        lines = lines.assign(detects=["" if pd.isna(value) else f"{value:.2g}" for value in lines["detects"]])
-        drop = ("from stored runs", "kind", "detects", "note")
+        columns = ["id", "kind", "claim", "printed", "ours", "verdict", "by the code", "from stored runs", "note"]
+        drop = ("from stored runs", "kind", "by the code", "note")
         print_table(columns, lines[columns].to_numpy().tolist(), fold=fold | {"from stored runs": None}, drop=drop)
         return
     lines = lines[lines["verdict"].isin(claims.CONTRADICTED)]
@@ -455,7 +456,7 @@ EXAMPLES: dict[Callable[..., None], str] = {
     tables: "frhsic tables --protocol text --splits 5",
     status: "frhsic status",
     reproduce: "frhsic reproduce --preset text --minutes 60",
-    ledger: "frhsic ledger --verdict differs",
+    ledger: "frhsic ledger --verdict disagrees",
     bench: "frhsic bench --preset smoke",
 }
 

@@ -11,9 +11,8 @@ from typing import Any
 
 from frhsic_core.kernels import Gaussian
 from frhsic_core.laws import GaussianPair
-from frhsic_core.paper.claims import CONTRADICTED, MEASURED, VERDICTS, ledger, swapped
+from frhsic_core.paper.claims import headline, ledger
 from frhsic_core.paper.claims.stored import authors_file, recorded, two_grids
-from frhsic_core.paper.claims.verdicts import COMPATIBLE
 from frhsic_core.paper.experiments.equal_opportunity import option_rows, order_share, printed_options
 from frhsic_core.paper.experiments.main import main_family, main_rows, pareto_table
 from frhsic_core.paper.experiments.running_example import gauges
@@ -193,21 +192,19 @@ def runtime_values() -> dict[str, Any]:
 
 
 def ledger_values() -> dict[str, Any]:
-    """Count the measured lines of the ledger by verdict: the only lines that are evidence about results."""
-    table = ledger(kind=MEASURED)
-    count = table["verdict"].value_counts()
-    agreed = sum(int(count.get(name, 0)) for name in VERDICTS if name.startswith("reproduced"))
-    against = sum(int(count.get(name, 0)) for name in CONTRADICTED)
-    wrong = swapped()["verdict"].str.startswith("reproduced").mean()
+    """Return the headline of the ledger: measured lines, each question once, and the claims that fail by name."""
+    found = headline(ledger())
+    lines = [f"{words}." for words in found.pop("failing")]
+    code = found.pop("code")
+    false = {name: f"{found.pop(name):.0f}" for name in ("false_agree", "false_disagree")}
     return {
         "ledger": {
             "lines": len(ledger()),
-            "measured": len(table),
-            "reproduced": agreed,
-            "compatible": int(count.get(COMPATIBLE, 0)),
-            "contradicted": against,
-            "open": len(table) - agreed - against - int(count.get(COMPATIBLE, 0)),
-            "swapped": f"{wrong:.0%}".replace("%", " %"),
+            **found,
+            **false,
+            **{f"code_{verdict}": count for verdict, count in code.items()},
+            "failing": len(lines),
+            **{f"fails_{number}": line for number, line in enumerate(lines, start=1)},
         }
     }
 

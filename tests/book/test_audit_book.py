@@ -57,8 +57,8 @@ def test_sentences_name_their_values() -> None:
     assert audit_book.sentences_with({"no.such.value"}) == []
 
 
-def test_reproduced_numbers_notice_a_move() -> None:
+def test_numbers_that_agree_notice_a_move() -> None:
     found = audit_book.moved_prints()
-    reproduced = found[found["verdict"].str.startswith("reproduced")]
-    assert len(reproduced) > 20
-    assert reproduced["both"].all()
+    agree = found[found["verdict"] == "agrees"]
+    assert len(agree) > 20
+    assert agree["both"].all()

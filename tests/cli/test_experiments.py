@@ -276,10 +276,10 @@ def test_without_pyarrow_a_run_keeps_its_jobs_and_tables_say_what_to_install(tmp
 @pytest.fixture
 def judged(monkeypatch):
     """Put three lines in place of the ledger."""
-    verdicts = ["reproduced", "fails", "differs"]
-    columns = ["id", "kind", "claim", "printed", "ours", "from stored runs", "note"]
+    verdicts = ["agrees", "holds as corrected", "disagrees"]
+    columns = ["id", "kind", "claim", "printed", "ours", "by the code", "from stored runs", "note"]
     lines = pd.DataFrame({name: [f"{name} {i}" for i in range(3)] for name in columns})
-    lines = lines.assign(verdict=verdicts, detects=[0.1, float("nan"), 0.2])
+    lines = lines.assign(verdict=verdicts)
     monkeypatch.setattr(
         ledger_module,
         "ledger",
@@ -292,15 +292,15 @@ def judged(monkeypatch):
 def test_the_ledger_is_short_unless_asked(judged) -> None:
     short = judged.invoke(app, ["ledger"])
     assert short.exit_code == 0, short.output
-    assert "verdicts: 1 reproduced, 1 fails, 1 differs" in short.stdout
+    assert "verdicts: 1 agrees, 1 holds as corrected, 1 disagrees" in short.stdout
     assert "id 0" not in short.stdout
-    assert short.stdout.index("id 2") < short.stdout.index("id 1")  # differs before fails
+    assert short.stdout.index("id 2") < short.stdout.index("id 1")  # disagrees first
     assert "note 1" not in short.stdout
     assert "frhsic ledger --all" in short.stdout
     assert "Judging" in short.stderr
     everything = judged.invoke(app, ["ledger", "--all"])
     assert all(f"id {i}" in everything.stdout and f"note {i}" in everything.stdout for i in range(3))
-    one = judged.invoke(app, ["ledger", "--verdict", "fails"])
+    one = judged.invoke(app, ["ledger", "--verdict", "holds as corrected"])
     assert "note 1" in one.stdout
     assert "id 2" not in one.stdout
     told = json.loads(judged.invoke(app, ["ledger", "--json"]).stdout)

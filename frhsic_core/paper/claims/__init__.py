@@ -1,9 +1,10 @@
 """The ledger: every number of the paper beside ours, with a verdict computed from data.
 
-:mod:`~frhsic_core.paper.claims.verdicts` computes the verdicts, :mod:`~frhsic_core.paper.claims.rules` has the rules
-that compare two values, :mod:`~frhsic_core.paper.claims.relevance` the differences that matter, and
-:mod:`~frhsic_core.paper.claims.answers` the register of queries. An experiment answers the
-queries on its own results (:mod:`frhsic_core.paper.experiments`); those on settings and on stored data stand here.
+:mod:`~frhsic_core.paper.claims.rules` states the rule, :mod:`~frhsic_core.paper.claims.relevance` the differences that
+matter, :mod:`~frhsic_core.paper.claims.verdicts` applies them to every line, and
+:mod:`~frhsic_core.paper.claims.simulated` tests the rule on papers whose truth is known.
+:mod:`~frhsic_core.paper.claims.answers` has the register of queries. An experiment answers the queries on its own
+results (:mod:`frhsic_core.paper.experiments`); those on settings and on stored data stand here.
 """
 
 from frhsic_core.paper.claims.answers import CHECKED, IMPLEMENTED, KINDS, MEASURED
@@ -13,18 +14,16 @@ from frhsic_core.paper.claims.verdicts import (
     FORMS,
     PAPER,
     VERDICTS,
-    calibration,
     claims,
     counts,
-    detects,
-    expected_false,
     heading,
+    headline,
+    held_out,
     judge,
     ledger,
-    swapped,
 )
 
 __all__ = [
-    "CHECKED", "CONTRADICTED", "FORMS", "IMPLEMENTED", "KINDS", "MEASURED", "PAPER", "RELEVANT", "VERDICTS",
-    "calibration", "claims", "counts", "detects", "expected_false", "heading", "judge", "ledger", "swapped",
+    "CHECKED", "CONTRADICTED", "FORMS", "IMPLEMENTED", "KINDS", "MEASURED", "PAPER", "RELEVANT", "VERDICTS", "claims",
+    "counts", "heading", "headline", "held_out", "judge", "ledger",
 ]  # fmt: skip

@@ -1,8 +1,8 @@
 """What a query of the ledger answers, and the register of queries, which claims name.
 
-An experiment registers its own queries with :func:`query`, beside its tables. Where the paper prints a mean over five
-splits and we have 25, the interval of an answer says where another mean over five splits would lie
-(:func:`predicted`); where it prints a single run, where another run would lie (:func:`one_run`).
+An experiment registers its own queries with :func:`query`, beside its tables. An answer has our value and two
+:class:`Spread`: where a number of the paper would lie, a mean over its few splits, and where our own expected value
+lies, by the error of its mean over our splits. The rule (:mod:`frhsic_core.paper.claims.rules`) tests with both.
 
 A query also says what its answer rests on, which is the *kind* of the line (``KINDS``): a setting that our code
 copied from the paper, a number measured on data or runs, or a statement that was proved or checked.
@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 
 from frhsic_core.paper.experiments import query_modules
 from frhsic_core.paper.runs.stored import book_folder, stored_rows
@@ -29,11 +30,10 @@ PROTOCOLS = ("text", "reference")
 DRAWS = 1000
 # Splits behind a mean of the paper.
 RUNS = 5
-# Share of new values that an interval leaves outside on each side: that of a normal variable beyond two sd.
+# The ends of a spread leave out on each side what a normal variable has beyond two sd.
 TAIL = math.erfc(math.sqrt(2.0)) / 2.0
-# The range of n runs leaves one new run outside with probability 2/(n + 1), whatever the distribution: from this many
-# runs on, that is at most a tenth.
-ENOUGH_FOR_RANGE = 19
+# Fewer runs have no quantiles to speak of: Student's t instead.
+ENOUGH_FOR_QUANTILES = 19
 IMPLEMENTED = "implemented as printed"
 MEASURED = "measured"
 CHECKED = "proved or checked"
@@ -44,22 +44,54 @@ FULL_GRID = "full"
 
 
 @dataclass(frozen=True)
+class Spread:
+    """A distribution with its own scale on each side of the middle: what lies beyond an end has probability ``TAIL``.
+
+    Between and beyond the ends it is Student's t with ``dof`` degrees of freedom.
+    """
+
+    low: float
+    middle: float
+    high: float
+    dof: float = math.inf
+
+    def beyond(self, limit: float) -> float:
+        """Return the probability of values on the far side of ``limit``, seen from the middle.
+
+        Examples
+        --------
+        >>> one = Spread(-2.0, 0.0, 4.0)
+        >>> round(one.beyond(4.0), 4), round(one.beyond(-1.0), 4), one.beyond(0.0)
+        (0.0228, 0.1587, 0.5)
+        """
+        distance = abs(limit - self.middle)
+        if distance == 0.0:
+            return 0.5
+        half = self.high - self.middle if limit > self.middle else self.middle - self.low
+        if half <= 0.0:
+            return 0.0
+        return float(stats.t.sf(distance / half * stats.t.isf(TAIL, self.dof), self.dof))
+
+
+@dataclass(frozen=True)
 class Answer:
     """Our value for a claim.
 
-    ``values`` are by protocol, or under ``"any"`` where there is one value for both; ``intervals`` say for the same
-    keys where a mean over as many runs as the paper's would lie. ``why`` says why the claim cannot be judged, and is
-    empty where it can be; ``note`` is what a reader should know beside the numbers. ``measure`` names the quantity, a
-    key of ``RELEVANT`` in :mod:`frhsic_core.paper.claims.relevance`. ``level`` is the probability that an interval
-    calls a value from the same distribution different.
+    ``values`` are by protocol, or under ``"any"`` where there is one value for both; ``prints`` say for the same keys
+    where a number over as many runs as the paper's would lie, ``means`` where our expected value lies. ``why`` says why
+    the claim cannot be judged, and is empty where it can be; ``note`` is what a reader should know beside the numbers.
+    ``measure`` names the quantity, a key of ``RELEVANT`` in :mod:`frhsic_core.paper.claims.relevance`. ``runs`` and
+    ``splits`` are the numbers of runs behind the paper's number and ours.
     """
 
     values: dict[str, Any] = field(default_factory=dict)
-    intervals: dict[str, Interval] = field(default_factory=dict)
+    prints: dict[str, Spread] = field(default_factory=dict)
+    means: dict[str, Spread] = field(default_factory=dict)
     why: str = ""
     note: str = ""
     measure: str = "other"
-    level: float = 2.0 * TAIL
+    runs: int = RUNS
+    splits: int = 0
 
 
 class NotRun(Exception):
@@ -154,61 +186,56 @@ def weights(splits: int, runs: int) -> np.ndarray:
     return np.random.default_rng(0).multinomial(runs, np.full(splits, 1.0 / splits), DRAWS) / runs
 
 
-def predicted(draws: np.ndarray, *, runs: int, splits: int) -> Interval:
-    """Return where another mean over ``runs`` splits would lie, from bootstrap draws of such means.
+def print_weights(splits: int, runs: int, shared: float = 0.0) -> np.ndarray:
+    """Return the share of each split in ``DRAWS`` numbers as the paper would print them.
 
-    The ends are quantiles of the draws, so that a skewed distribution has a skewed interval. They are moved away from
-    the median by √(splits/(splits − 1) · (1 + runs/splits)): the draws scatter as the sample with divisor n does, and
-    our own mean has an error too. A quantity that is never negative in the draws has no interval below zero.
+    ``shared`` is the correlation of two runs on one split. The paper's splits are our first ``runs``: its mean follows
+    ours over them as far as it is shared, and has the noise of a mean over any ``runs`` splits for the rest. The shares
+    of a draw sum to one; some can be negative.
+    """
+    drawn = weights(splits, runs)
+    own = np.where(np.arange(splits) < runs, 1.0 / runs, 0.0)
+    mean = 1.0 / splits
+    return mean + shared * (own - mean) + math.sqrt(1.0 - shared**2) * (drawn - mean)
+
+
+def spread(draws: np.ndarray, *, splits: int, runs: int | None = None, shared: float = 0.0) -> Spread:
+    """Return the spread of some draws: of numbers of the paper over ``runs`` splits, or of our mean without ``runs``.
+
+    The ends are quantiles of the draws, so that a skewed distribution has a skewed spread. They are moved away from
+    the median: the draws scatter as the sample with divisor n does, our own mean has an error in what is not shared,
+    and the scale is estimated (Student's t).
     """
     draws = draws[~np.isnan(draws)]
     if draws.size < 2:
-        return math.nan, math.nan
+        return Spread(math.nan, math.nan, math.nan)
     low, middle, high = np.quantile(draws, [TAIL, 0.5, 1.0 - TAIL])
-    stretch = math.sqrt(splits / (splits - 1) * (1.0 + runs / splits))
-    lower = middle - stretch * (middle - low)
-    if draws.min() >= 0.0:
-        lower = max(lower, 0.0)
-    return float(lower), float(middle + stretch * (high - middle))
+    own_error = 0.0 if runs is None else (1.0 - shared) / (1.0 + shared) * runs / splits
+    stretch = math.sqrt(splits / (splits - 1) * (1.0 + own_error)) * float(stats.t.isf(TAIL, splits - 1)) / 2.0
+    return Spread(
+        float(middle - stretch * (middle - low)), float(middle), float(middle + stretch * (high - middle)), splits - 1
+    )
 
 
-def few_runs(values: np.ndarray, *, runs: int) -> tuple[float, Interval]:
-    """Return the mean of a few runs and where the mean of ``runs`` others would lie if they were normal.
-
-    Five runs have no quantiles to speak of: the interval is that of Student's t, not below zero for a quantity that is
-    never negative.
+def mean_of_runs(values: np.ndarray, *, runs: int, shared: float = 0.0) -> tuple[float, Spread, Spread]:
+    """Return the mean of our runs, where a mean over ``runs`` of the paper's would lie, and where our expectation lies.
 
     Examples
     --------
-    >>> few_runs(np.array([1.0, 1.0, 1.0]), runs=1)
-    (1.0, (1.0, 1.0))
+    >>> mean, prints, means = mean_of_runs(np.array([1.0, 2.0, 3.0]), runs=3)
+    >>> mean, round(prints.high - mean, 3), round(means.high - mean, 3)
+    (2.0, 3.699, 2.616)
     """
-    from scipy import stats
-
     values = np.asarray(values, float)
     n = len(values)
-    reach = float(stats.t.isf(TAIL, n - 1) * values.std(ddof=1)) * math.sqrt(1.0 / runs + 1.0 / n)
     mean = float(values.mean())
-    low = mean - reach
-    return mean, (max(low, 0.0) if values.min() >= 0.0 else low, mean + reach)
-
-
-def one_run(values: np.ndarray, *, skewed: bool = False) -> tuple[float, Interval, float]:
-    """Return the middle of some runs, where one further run would lie, and how often it would not.
-
-    For a ``skewed`` quantity the interval is the range of the runs, which assumes no distribution, and the middle is
-    the median. Otherwise, and where there are too few runs for their range, it is the interval of :func:`few_runs`.
-
-    Examples
-    --------
-    >>> one_run(np.arange(24.0), skewed=True)
-    (11.5, (0.0, 23.0), 0.08)
-    """
-    values = np.asarray(values, float)
-    if skewed and len(values) >= ENOUGH_FOR_RANGE:
-        return float(np.median(values)), (float(values.min()), float(values.max())), 2.0 / (len(values) + 1)
-    mean, interval = few_runs(values, runs=1)
-    return mean, interval, 2.0 * TAIL
+    if n < ENOUGH_FOR_QUANTILES:
+        reach = float(stats.t.isf(TAIL, n - 1) * values.std(ddof=1))
+        found = [reach * math.sqrt(share) for share in (1.0 / runs + 1.0 / n, 1.0 / n)]
+        prints, means = (Spread(mean - one, mean, mean + one, n - 1) for one in found)
+        return mean, prints, means
+    prints = spread(print_weights(n, runs, shared) @ values, splits=n, runs=runs, shared=shared)
+    return mean, prints, spread(weights(n, n) @ values, splits=n)
 
 
 @cache

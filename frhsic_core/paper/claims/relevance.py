@@ -1,7 +1,7 @@
 """Which difference from a printed number would matter: one table, by measure, with the reason for each.
 
-A printed number is *reproduced* only if our interval could have found a difference of this size. The table was fixed
-before the verdicts were counted. Where the paper itself says which differences are small, its words decide.
+A printed number *agrees* only if our value excludes a difference of this size. The table was fixed before the verdicts
+were counted. Where the paper itself says which differences are small, its words decide.
 """
 
 from __future__ import annotations

@@ -25,8 +25,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from frhsic_core.paper.claims.answers import PROTOCOLS, Answer, one_run, query, rows_of
+from frhsic_core.paper.claims.answers import PROTOCOLS, Answer, mean_of_runs, query, rows_of
 from frhsic_core.paper.claims.relevance import RELEVANT
+from frhsic_core.paper.experiments.main import shared_noise
 from frhsic_core.paper.experiments.presets import LIVE, SPLITS, smoke
 from frhsic_core.paper.experiments.shared.paired import compare_all, corrected_scale, t_interval
 from frhsic_core.paper.experiments.shared.pareto import BAND
@@ -295,20 +296,23 @@ def printed_options(label: str) -> pd.DataFrame:
 
 @query
 def option_point(experiment: str, dataset: str, option: str | dict[str, str], measure: str, lam: float = 0.0) -> Answer:
-    """Return one option at one λ; ``option`` may differ between the protocols. The interval is that of a single run."""
+    """Return one option at one λ; ``option`` may differ between the protocols. The paper's number is a single run."""
     values = {}
-    intervals = {}
+    prints = {}
+    means = {}
     note = ""
     for protocol in PROTOCOLS:
         rows = option_rows(experiment, dataset=dataset, protocol=protocol)
         name = option if isinstance(option, str) else option[protocol]
         found = values_at(rows, name, lam, measure)
-        skewed = measure != "performance"
-        values[protocol], intervals[protocol], level = one_run(found.to_numpy(), skewed=skewed)
+        kind = "performance" if measure == "performance" else "gdp_reference"
+        shared = shared_noise(dataset, protocol, kind)
+        values[protocol], prints[protocol], means[protocol] = mean_of_runs(found.to_numpy(), runs=1, shared=shared)
         note = f"split 42 alone, reference protocol: {found.iloc[0]:.4g}; {len(found)} splits"
         escaped = int((values_at(rows, name, lam, "ratio") > ESCAPE).sum()) if name != "unfair" else 0
         note += f", Z beyond {ESCAPE:g} bandwidths at the end in {escaped} of them" if escaped else ""
-    return Answer(values, intervals, note=note, measure="gdp" if skewed else "performance", level=level)
+    measure = "performance" if measure == "performance" else "gdp"
+    return Answer(values, prints, means, note=note, measure=measure, runs=1, splits=len(found))
 
 
 def _paired(rows: pd.DataFrame, first: str, second: str, column: str, lam: float) -> tuple[float, float, float]:

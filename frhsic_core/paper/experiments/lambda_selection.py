@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from frhsic_core.paper.claims.answers import DRAWS, PROTOCOLS, TAIL, Answer, NotRun, query, rows_of
+from frhsic_core.paper.claims.answers import DRAWS, PROTOCOLS, TAIL, Answer, NotRun, Spread, query, rows_of
 from frhsic_core.paper.experiments.presets import DATASETS, GRIDS, LIVE, METHODS, smoke
 from frhsic_core.paper.experiments.shared.pareto import BAND, GRID, Frontiers, by_split, keeps, matched_chosen
 from frhsic_core.paper.runs.plan import Experiment, Study, Task, units_of
@@ -316,7 +316,7 @@ def optimism(rows: pd.DataFrame) -> pd.DataFrame:
 def _each_protocol(datasets: list[str], answer: Callable[[pd.DataFrame], tuple[Any, Any, str]]) -> Answer:
     """Answer from the rows of FRHSIC and Unfair in each protocol that has all of the datasets."""
     values = {}
-    intervals = {}
+    spreads = {}
     notes = []
     rows = rows_of("lambda_selection")
     rows = rows[rows["method"].isin(["unfair", "frhsic"]) & rows["dataset"].isin(datasets)]
@@ -325,14 +325,14 @@ def _each_protocol(datasets: list[str], answer: Callable[[pd.DataFrame], tuple[A
         if set(part.loc[part["method"] == "frhsic", "dataset"]) != set(datasets):
             notes.append(f"{protocol}: not trained yet")
             continue
-        value, interval, note = answer(part)
+        value, ends, note = answer(part)
         values[protocol] = value
-        if interval is not None:
-            intervals[protocol] = interval
+        if ends is not None:
+            spreads[protocol] = Spread(ends[0], value, ends[1])
         notes.append(f"{protocol}, {part['split'].nunique()} splits: {note}")
     if not values:
         raise NotRun(f"not run yet (no stored rows of 'lambda_selection' on {', '.join(datasets)})")
-    return Answer(values, intervals, note="; ".join(notes), measure="grid value")
+    return Answer(values, spreads, spreads, note="; ".join(notes), measure="grid value")
 
 
 @query

@@ -1,8 +1,8 @@
 """The main table, the Pareto summary, the frontiers and the paired tests: eight methods on five datasets.
 
-Every interval of the ledger here is where another mean over five splits would lie: five of our splits are drawn again
-and again, the whole summary (the choice of the matched λ included) is computed from their means, and the interval is
-given by quantiles of these draws, widened for the error of our own mean (``claims.answers.predicted``).
+Where the paper's number would lie is computed from draws of five of our splits: the whole summary (the choice of the
+matched λ included) is computed from their means (``claims.answers.spread``). The paper's own five splits are used as
+far as two runs on one split share their noise (:func:`shared_noise`).
 
 The paired tests compare methods split by split. The *family* of a Holm correction is every rival on every dataset for
 one measure of dependence, one summary and one protocol: the statements that one reads off one table.
@@ -26,11 +26,14 @@ from frhsic_core.paper.claims.answers import (
     RUNS,
     TAIL,
     Answer,
+    Spread,
     data_note,
     joined,
-    predicted,
+    mean_of_runs,
+    print_weights,
     query,
     rows_of,
+    spread,
     weights,
 )
 from frhsic_core.paper.experiments.presets import DATASETS, GRIDS, LIVE, METHODS, SPLITS, smoke
@@ -46,7 +49,7 @@ from frhsic_core.paper.experiments.shared.pareto import (
     taken,
 )
 from frhsic_core.paper.runs.plan import Experiment, Task
-from frhsic_core.paper.runs.stored import paper_table, stored_rows
+from frhsic_core.paper.runs.stored import paper_table, reference_sweep, stored_rows
 from frhsic_core.registry import DEPENDENCE, MAIN_METHODS, PAPER_DATASETS, PARETO_METHODS
 
 # The ranks that are neither among the first two nor among the last two of the six methods of the main table.
@@ -171,32 +174,70 @@ def frontiers(
     return Frontiers.from_rows(on_grid(part, GRIDS[lambda_grid]), methods=methods)
 
 
-def matched_draws(sweep: Frontiers, shares: np.ndarray) -> np.ndarray:
-    """Return performance and dependence at the matched point, ``(2, methods, draws)``; NaN where there is none."""
-    performance, dependence = (np.moveaxis(v @ shares.T, -1, 1) for v in (sweep.performance, sweep.dependence))
+@cache
+def shared_noise(dataset: str, protocol: str, measure: str) -> float:
+    """Return the correlation of the authors' runs with ours on the same splits, 1 − r²; see ``claims.rules``.
+
+    ``measure`` is ``"performance"`` or ``"gdp_reference"``. The ratio r compares the distance between a cell of the
+    authors' stored sweep and our mean over the same five splits with the standard deviation of two independent means
+    over five: its 90 % quantile over all cells by that of a normal variable, at most 1.
+    """
+    rows = main_rows(protocol)
+    cells = rows[rows["dataset"] == dataset].groupby(["method", "lam", "split"])[measure].mean().unstack("split")
+    stored = reference_sweep()
+    theirs = stored[stored["dataset"] == dataset].set_index(["method", "lam"])[measure].reindex(cells.index)
+    known = theirs.notna().to_numpy()
+    runs = cells.to_numpy(float)[known]
+    distance = np.abs(theirs.to_numpy(float)[known] - runs[:, :RUNS].mean(1))
+    # The stored means have four decimals, and a collapsed model has no spread at all.
+    distance = np.maximum(distance - 0.00005, 0.0)
+    scale = np.sqrt(2.0 * runs.var(1, ddof=1) / RUNS + 1e-12)
+    ratio = float(np.quantile(distance / scale, 0.9)) / 1.645
+    return max(0.0, 1.0 - ratio**2)
+
+
+def matched_draws(sweep: Frontiers, shares: np.ndarray, of_dependence: np.ndarray | None = None) -> np.ndarray:
+    """Return performance and dependence at the matched point, ``(2, methods, draws)``; NaN where there is none.
+
+    ``shares`` weigh the splits; dependence can have weights of its own.
+    """
+    second = shares if of_dependence is None else of_dependence
+    performance = np.moveaxis(sweep.performance @ shares.T, -1, 1)
+    dependence = np.moveaxis(sweep.dependence @ second.T, -1, 1)
     place = matched_index(performance, dependence, (shares @ sweep.unfair_performance)[None], higher=sweep.higher)
     return np.stack([taken(performance, place), taken(dependence, place)])
 
 
-@cache
-def summaries(dataset: str, protocol: str, lambda_grid: str = FULL_GRID) -> tuple[dict[str, np.ndarray], ...]:
-    """Return matched points and areas by method (3 rows): of all splits, of the draws, of the paper's own splits."""
+# The matched point's performance and dependence, and the area.
+SUMMARY_ROWS = ("performance", "gdp_reference", "gdp_reference")
+
+
+def summarized(
+    dataset: str, protocol: str, shares: tuple[np.ndarray, np.ndarray], lambda_grid: str = FULL_GRID
+) -> dict[str, np.ndarray]:
+    """Return matched points and areas by method, ``(3, draws)``, for weights of the splits in both measures."""
     sweep, wide = (
         frontiers(dataset, protocol, methods=methods, lambda_grid=lambda_grid)
         for methods in (MAIN_METHODS, PARETO_METHODS)
     )
+    points = matched_draws(wide, *shares)
+    columns = dict(zip(sweep.methods, sweep.areas(*shares).T, strict=True))
+    nothing = np.full(len(shares[0]), np.nan)
+    return {m: np.stack([*points[:, i], columns.get(m, nothing)]) for i, m in enumerate(wide.methods)}
 
-    everything = np.full((1, wide.splits), 1.0 / wide.splits)
-    first = np.zeros((1, wide.splits))
+
+@cache
+def summaries(dataset: str, protocol: str, lambda_grid: str = FULL_GRID) -> tuple[dict[str, np.ndarray], ...]:
+    """Return :func:`summarized` of all splits, of draws of the paper's numbers and of our mean, and of its splits."""
+    splits = frontiers(dataset, protocol).splits
+    shared = [shared_noise(dataset, protocol, name) for name in SUMMARY_ROWS[:2]]
+    first = np.zeros((1, splits))
     first[0, :RUNS] = 1.0 / RUNS
-    found: list[dict[str, np.ndarray]] = []
-    for shares in (everything, weights(wide.splits, RUNS), first):
-        points = matched_draws(wide, shares)
-        areas = sweep.areas(shares)
-        columns = dict(zip(sweep.methods, areas.T, strict=True))
-        nothing = np.full(len(shares), np.nan)
-        found.append({m: np.stack([*points[:, i], columns.get(m, nothing)]) for i, m in enumerate(wide.methods)})
-    return tuple(found)
+    everything = np.full((1, splits), 1.0 / splits)
+    own = weights(splits, splits)
+    prints = [print_weights(splits, RUNS, one) for one in shared]
+    pairs = ((everything, everything), (prints[0], prints[1]), (own, own), (first, first))
+    return tuple(summarized(dataset, protocol, pair, lambda_grid) for pair in pairs)
 
 
 def _note(dataset: str, same: float, *, runs: int = RUNS) -> str:
@@ -206,27 +247,36 @@ def _note(dataset: str, same: float, *, runs: int = RUNS) -> str:
     return joined(own, data_note(dataset))
 
 
-def _summarized(
+def _answered(
     dataset: str,
     lambda_grid: str,
     statistic: Callable[[dict[str, np.ndarray]], np.ndarray],
     *,
+    row: int = 2,
     measure: str = "naup",
     ranks: bool = False,
     note: str = "",
 ) -> Answer:
-    """Answer with a statistic of :func:`summaries`; the interval of ``ranks`` holds 95 % of those of the draws."""
+    """Answer with a statistic of :func:`summaries`; the spread of ``ranks`` holds 95 % of those of the draws.
+
+    ``row`` is that of :func:`summarized` whose shared noise counts.
+    """
     values = {}
-    intervals = {}
+    prints = {}
+    means = {}
     for protocol in PROTOCOLS:
-        everything, draws, first = (statistic(part) for part in summaries(dataset, protocol, lambda_grid))
+        everything, drawn, own, first = (statistic(part) for part in summaries(dataset, protocol, lambda_grid))
+        splits = frontiers(dataset, protocol).splits
         values[protocol] = float(everything[0])
-        intervals[protocol] = predicted(draws, runs=RUNS, splits=frontiers(dataset, protocol).splits)
+        shared = shared_noise(dataset, protocol, SUMMARY_ROWS[row])
+        prints[protocol] = spread(drawn, splits=splits, runs=RUNS, shared=shared)
+        means[protocol] = spread(own, splits=splits)
         if ranks:
-            low, high = np.quantile(draws, [0.025, 0.975])
-            intervals[protocol] = float(low), float(high)
+            low, high = np.quantile(drawn, [0.025, 0.975])
+            prints[protocol] = Spread(float(low), values[protocol], float(high))
     # The loop ends with the reference protocol.
-    return Answer(values, intervals, note=joined(note, _note(dataset, float(first[0]))), measure=measure)
+    note = joined(note, _note(dataset, float(first[0])))
+    return Answer(values, prints, {} if ranks else means, note=note, measure=measure, splits=splits)
 
 
 def _grid_note(lambda_grid: str) -> str:
@@ -238,7 +288,7 @@ def matched(dataset: str, method: str, measure: str, scale: float = 1.0, *, lamb
     """Return the matched point: the lowest GDP within one per cent of Unfair's performance."""
     row = ("performance", "dependence").index(measure)
     named = ("matched performance", "gdp")[row]
-    return _summarized(dataset, lambda_grid, lambda part: scale * part[method][row], measure=named)
+    return _answered(dataset, lambda_grid, lambda part: scale * part[method][row], row=row, measure=named)
 
 
 @query
@@ -251,7 +301,7 @@ def no_matched(dataset: str, method: str, *, lambda_grid: str = FULL_GRID) -> An
 @query
 def area(dataset: str, method: str, *, lambda_grid: str = FULL_GRID) -> Answer:
     """Return nAUP among the six methods of the main table."""
-    return _summarized(dataset, lambda_grid, lambda part: part[method][2])
+    return _answered(dataset, lambda_grid, lambda part: part[method][2])
 
 
 @query
@@ -266,17 +316,18 @@ def point(
 ) -> Answer:
     """Return one model of the sweep: at ``lam``, or without it at the λ with the lowest mean GDP."""
     values = {}
-    intervals = {}
+    prints = {}
+    means = {}
     for protocol in PROTOCOLS:
-        rows = rows_of("main")
-        rows = rows[(rows["dataset"] == dataset) & (rows["method"] == method) & (rows["protocol"] == protocol)]
-        rows = rows[rows["variant"] == protocol]
+        rows = main_rows(protocol)
+        rows = rows[(rows["dataset"] == dataset) & (rows["method"] == method)]
         at = rows.groupby("lam")["gdp_reference"].mean().idxmin() if lam is None else lam
         found = scale * rows[rows["lam"] == at].groupby("split")[measure].mean().to_numpy(float)
-        values[protocol] = float(found.mean())
-        intervals[protocol] = predicted(weights(len(found), runs) @ found, runs=runs, splits=len(found))
+        shared = shared_noise(dataset, protocol, measure)
+        values[protocol], prints[protocol], means[protocol] = mean_of_runs(found, runs=runs, shared=shared)
     named = "performance" if measure == "performance" else "gdp"
-    return Answer(values, intervals, note=_note(dataset, float(found[:runs].mean()), runs=runs), measure=named)
+    note = _note(dataset, float(found[:runs].mean()), runs=runs)
+    return Answer(values, prints, means, note=note, measure=named, runs=runs, splits=len(found))
 
 
 @query
@@ -286,7 +337,7 @@ def area_gap(dataset: str, method: str, *, lambda_grid: str = FULL_GRID) -> Answ
     def gap(part: dict[str, np.ndarray]) -> np.ndarray:
         return np.max([part[name][2] for name in MAIN_METHODS], axis=0) - part[method][2]
 
-    return _summarized(dataset, lambda_grid, gap, note=_grid_note(lambda_grid))
+    return _answered(dataset, lambda_grid, gap, note=_grid_note(lambda_grid))
 
 
 def places(part: dict[str, np.ndarray], method: str) -> np.ndarray:
@@ -298,7 +349,7 @@ def places(part: dict[str, np.ndarray], method: str) -> np.ndarray:
 def area_rank(dataset: str, method: str, *, lambda_grid: str = FULL_GRID) -> Answer:
     """Return the rank by nAUP among the six methods; the interval holds 95 % of the ranks of five-split means."""
     note = _grid_note(lambda_grid)
-    return _summarized(dataset, lambda_grid, lambda part: places(part, method), ranks=True, note=note)
+    return _answered(dataset, lambda_grid, lambda part: places(part, method), ranks=True, note=note)
 
 
 @query
@@ -311,9 +362,9 @@ def middle_ranks(datasets: list[str], method: str, *, lambda_grid: str = FULL_GR
     notes = []
     for protocol in PROTOCOLS:
         parts = [summaries(name, protocol, lambda_grid) for name in datasets]
-        ranks = [int(places(everything, method)[0]) for everything, _, _ in parts]
+        ranks = [int(places(part[0], method)[0]) for part in parts]
         # The datasets are independent: the share of five-split means with all ranks in the middle is a product.
-        share = math.prod(float(np.isin(places(draws, method), MIDDLE).mean()) for _, draws, _ in parts)
+        share = math.prod(float(np.isin(places(part[1], method), MIDDLE).mean()) for part in parts)
         if 2.0 * TAIL <= share <= 1.0 - 2.0 * TAIL:
             values[protocol] = f"{share:.0%} of five-split means have all ranks in the middle"
         else:

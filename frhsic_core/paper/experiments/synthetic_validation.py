@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from frhsic_core.paper.claims.answers import IMPLEMENTED, PROTOCOLS, Answer, one_run, query, rows_of
+from frhsic_core.paper.claims.answers import IMPLEMENTED, PROTOCOLS, Answer, mean_of_runs, query, rows_of
 from frhsic_core.paper.experiments.presets import settings
 from frhsic_core.paper.experiments.shared.paired import compare_all, t_interval
 from frhsic_core.paper.runs.jobs import Samples, run_job
@@ -409,17 +409,19 @@ def synthetic_accuracy() -> Answer:
     rows = rows_of("synthetic")
     rows = rows[rows["signal"] == "paper"]
     values = {}
-    intervals = {}
+    prints = {}
+    means = {}
     notes = []
     for name in PROTOCOLS:
         part = rows[rows["variant"] == name]
-        values[name], intervals[name], _ = one_run(part.groupby("draw")["performance"].mean().to_numpy())
+        runs = part.groupby("draw")["performance"].mean().to_numpy()
+        values[name], prints[name], means[name] = mean_of_runs(runs, runs=1)
         last = part[part["lam"] == part["lam"].max()]
         notes.append(f"{name}: {is_constant(last).mean():.0%} of the models at the largest λ predict one class")
     own = rows[rows["draw"] == rows["draw"].min()]["constant"].iloc[0]
     level = along_lambda(rows)["constant"].mean()
     note = f"majority rate {level:.3f}, {own:.3f} on the paper's draw; " + "; ".join(notes)
-    return Answer(values, intervals, note=note, measure="performance")
+    return Answer(values, prints, means, note=note, measure="performance", runs=1, splits=len(runs))
 
 
 @query
@@ -433,7 +435,8 @@ def ablation_cell(
     if dimension is not None:
         rows = rows[rows["dimension"] == dimension]
     values = {}
-    intervals = {}
+    prints = {}
+    means = {}
     notes = []
     for name in PROTOCOLS:
         part = rows[rows["variant"] == name]
@@ -441,9 +444,9 @@ def ablation_cell(
             notes.append(f"the {name} variant has no {kernel_z} and {kernel_s} pair")
             continue
         runs = part.groupby("draw")[COLUMNS[measure]].mean().to_numpy()
-        values[name], intervals[name], level = one_run(runs, skewed=measure == "gdp")
+        values[name], prints[name], means[name] = mean_of_runs(runs, runs=1)
         own = part[part["draw"] == part["draw"].min()][COLUMNS[measure]].mean()
         constant = is_constant(part).mean()
         notes.append(f"{name}: {own:.4f} on the paper's own sample, {constant:.0%} of the models predict one class")
     named = "gdp" if measure == "gdp" else "performance"
-    return Answer(values, intervals, note="; ".join(notes), measure=named, level=level)
+    return Answer(values, prints, means, note="; ".join(notes), measure=named, runs=1, splits=len(runs))

@@ -18,7 +18,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from frhsic_core.paper.claims.answers import IMPLEMENTED, Answer, data_note, joined, one_run, query, rows_of
+from frhsic_core.paper.claims.answers import (
+    IMPLEMENTED,
+    Answer,
+    Spread,
+    data_note,
+    joined,
+    mean_of_runs,
+    query,
+    rows_of,
+)
 from frhsic_core.paper.experiments.presets import DATASETS, LIVE, METHODS, SPLITS, settings, smoke
 from frhsic_core.paper.experiments.shared.paired import t_interval
 from frhsic_core.paper.experiments.shared.pareto import keeps, named
@@ -327,8 +336,8 @@ def transfer_spread(dataset: str, method: str) -> Answer:
     note = joined(
         "reference protocol", note, f"on one scale {one:.4f}", f"split 42 alone {values[0]:.4g}", data_note(dataset)
     )
-    mean, interval, level = one_run(values)
-    return Answer({"any": mean}, {"any": interval}, note=note, measure="gdp", level=level)
+    mean, prints, means = mean_of_runs(values, runs=1)
+    return Answer({"any": mean}, {"any": prints}, {"any": means}, note=note, measure="gdp", runs=1, splits=len(values))
 
 
 @query
@@ -346,15 +355,16 @@ def transfer_reduction(dataset: str, method: str) -> Answer:
         own, unfair = (heads_of(dataset, name, convention)["sd"] for name in (method, "unfair"))
         found[convention] = 100 * (1 - own / unfair).to_numpy(float)
     note = f"on one scale {found['gdp_sample'].mean():.0f} ± {found['gdp_sample'].std(ddof=1):.0f} over splits"
-    mean, interval, _ = one_run(found["gdp_mixed"])
-    return Answer({"any": mean}, {"any": interval}, note=note)
+    values = found["gdp_mixed"]
+    mean, prints, means = mean_of_runs(values, runs=1)
+    return Answer({"any": mean}, {"any": prints}, {"any": means}, note=note, runs=1, splits=len(values))
 
 
 @query
 def transfer_place(datasets: list[str], method: str) -> Answer:
     """Return the worst rank by spread over heads among the paper's methods that keep performance within one per cent.
 
-    On the datasets named, with logits and labels mixed as printed. The interval holds the places in single splits.
+    On the datasets named, with logits and labels mixed as printed. The spread holds the places in single splits.
     """
     rows = rows_of("transfer")
     found: dict[str, list[float]] = {}
@@ -372,4 +382,5 @@ def transfer_place(datasets: list[str], method: str) -> Answer:
     if not found:
         return Answer({"any": None}, note="; ".join(notes))
     place, low, high = np.max(list(found.values()), axis=0)
-    return Answer({"any": float(place)}, {"any": (float(low), float(high))}, note="; ".join(notes))
+    spread = Spread(float(low), float(place), float(high))
+    return Answer({"any": float(place)}, {"any": spread}, note="; ".join(notes))

@@ -167,11 +167,18 @@ class Frontiers:
         means = self.performance.mean(-1), self.dependence.mean(-1)
         return matched_index(*means, self.unfair_performance.mean(), higher=self.higher)
 
-    def areas(self, weights: np.ndarray | None = None) -> np.ndarray:
-        """Return nAUP of the means over splits, ``(methods,)``; with ``weights (..., splits)``, of weighted means."""
+    def areas(self, weights: np.ndarray | None = None, of_dependence: np.ndarray | None = None) -> np.ndarray:
+        """Return nAUP of the means over splits, ``(methods,)``; with ``weights (..., splits)``, of weighted means.
+
+        Dependence has weights of its own where they are given.
+        """
         w = np.full(self.splits, 1.0 / self.splits) if weights is None else weights
-        mean = [np.moveaxis(v @ w.T, -1, 0) if w.ndim == 2 else v @ w for v in (self.performance, self.dependence)]
-        unfair = w @ self.unfair_performance, w @ self.unfair_dependence
+        both = (w, w if of_dependence is None else of_dependence)
+        mean = [
+            np.moveaxis(v @ one.T, -1, 0) if one.ndim == 2 else v @ one
+            for v, one in zip((self.performance, self.dependence), both, strict=True)
+        ]
+        unfair = both[0] @ self.unfair_performance, both[1] @ self.unfair_dependence
         return naup(mean[0], mean[1], unfair[0], unfair[1], higher=self.higher)
 
     def summary(self, *, resamples: int = 1000) -> pd.DataFrame:

@@ -1,0 +1,147 @@
+"""Test the rule of the ledger on simulated papers, in which it is known which printed numbers are true.
+
+A simulated paper prints the matched points and areas of our own runs on five splits. The rule judges them with twenty
+other splits, so that nothing is used twice. Five of the twenty play the part of the paper's own splits: the printed
+number follows them as far as two runs on one split share their noise, as measured on the authors' stored sweep.
+
+The numbers are then printed as they are (*true*), moved up or down by a share (*shifted*), or exchanged between methods
+of one dataset (*swapped*). Every paper is judged as a whole, with its own control of the false discovery rate.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+
+import numpy as np
+import pandas as pd
+
+from frhsic_core.paper.claims.answers import RUNS, Spread, spread, weights
+from frhsic_core.paper.claims.rules import margin, p_values, threshold
+from frhsic_core.paper.claims.verdicts import AGREES, DISAGREES, OPEN, OTHER_DATASETS
+from frhsic_core.paper.experiments.main import SUMMARY_ROWS, frontiers, shared_noise, summarized
+from frhsic_core.registry import MAIN_METHODS, PAPER_DATASETS
+
+MEASURES = ("matched performance", "gdp", "naup")
+DRAWS = 300
+# What is printed: the truth, all numbers wrong by a share of themselves, or those of another method.
+CHANGES = ("true", "shifted by 10 %", "shifted by 20 %", "shifted by 50 %", "swapped")
+
+
+def _mixed(splits: int, own: np.ndarray, fresh: np.ndarray, shared: float) -> np.ndarray:
+    """Return the weights of numbers that follow the splits of ``own`` as far as noise is shared, then ``fresh``."""
+    mean = 1.0 / splits
+    return mean + shared * (own - mean) + math.sqrt(1.0 - shared**2) * (fresh - mean)
+
+
+def _block(splits: int, chosen: np.ndarray) -> np.ndarray:
+    shares = np.zeros((1, splits))
+    shares[0, chosen] = 1.0 / len(chosen)
+    return shares
+
+
+def _paper(dataset: str, protocol: str, rng: np.random.Generator) -> pd.DataFrame:
+    """Return a simulated paper on one dataset: the true print of each cell, and the two spreads that judge it."""
+    splits = frontiers(dataset, protocol).splits
+    order = rng.permutation(splits)
+    fresh, own, kept = order[:RUNS], order[RUNS : 2 * RUNS], np.sort(order[RUNS:])
+    shared = [shared_noise(dataset, protocol, name) for name in SUMMARY_ROWS[:2]]
+    printed = [_mixed(splits, _block(splits, own), _block(splits, fresh), one) for one in shared]
+
+    def on_kept(runs: int) -> np.ndarray:
+        shares = np.zeros((DRAWS, splits))
+        shares[:, kept] = weights(kept.size, runs)[:DRAWS]
+        return shares
+
+    base = _block(splits, kept)
+    drawn = [base + one * (_block(splits, own) - base) + math.sqrt(1 - one**2) * (on_kept(RUNS) - base)
+             for one in shared]  # fmt: skip
+    parts = [summarized(dataset, protocol, (pair[0], pair[1])) for pair in (printed, drawn, [on_kept(kept.size)] * 2)]
+    lines = []
+    for method in MAIN_METHODS:
+        for row, measure in enumerate(MEASURES):
+            value, prints, means = (part[method][row] for part in parts)
+            if np.isnan(value[0]) or np.isnan(prints).mean() > 0.1:
+                continue
+            scale = 100.0 if dataset == "crime" and row == 0 else 1.0
+            noise = shared[min(row, 1)]
+            lines.append(
+                {
+                    "dataset": dataset,
+                    "method": method,
+                    "measure": measure,
+                    "print": scale * value[0],
+                    "prints": spread(scale * prints, splits=kept.size, runs=RUNS, shared=noise),
+                    "means": spread(scale * means, splits=kept.size),
+                }
+            )
+    return pd.DataFrame(lines)
+
+
+def _changed(paper: pd.DataFrame, change: str, rng: np.random.Generator) -> np.ndarray:
+    """Return the printed numbers of a paper after a change."""
+    values = paper["print"].to_numpy(float)
+    if change == "swapped":
+        moved = values.copy()
+        for _, places in paper.groupby(["dataset", "measure"]).indices.items():
+            order = rng.permutation(places)
+            moved[order] = values[np.roll(order, 1)]
+        return moved
+    if change == "true":
+        return values
+    share = float(change.removeprefix("shifted by ").removesuffix(" %")) / 100.0
+    return values * (1.0 + share * rng.choice([-1.0, 1.0], len(values)))
+
+
+def judged(printed: list[str], measures: list[str], prints: list[Spread], means: list[Spread]) -> list[str]:
+    """Return the verdicts of one paper, each family of tests with its own false discovery rate."""
+    rule = "within_spread"
+    p = np.array([p_values(*one) for one in zip(printed, [rule] * len(printed), measures, prints, means, strict=True)])
+    differs, agrees = (threshold(p[:, i]) for i in (0, 1))
+    return [AGREES if b <= agrees else DISAGREES if a <= differs else OPEN for a, b in p]
+
+
+def _enough(number: float, prints: Spread) -> float:
+    """Return over how many splits a mean at this distance from ours would lie beyond two standard deviations."""
+    half = prints.high - prints.middle if number > prints.middle else prints.middle - prints.low
+    return RUNS * (half / max(abs(number - prints.middle), 1e-9)) ** 2
+
+
+@cache
+def simulated(protocol: str = "text", papers: int = 12, seed: int = 0) -> pd.DataFrame:
+    """Return the verdict on every cell of simulated papers for every change.
+
+    ``beyond`` says whether the printed number is further from the true print than the margin, ``splits`` over about
+    how many splits the paper's mean would have to be to be noticed at this distance.
+    """
+    rng = np.random.default_rng(seed)
+    found = []
+    datasets = [name for name in PAPER_DATASETS if name not in OTHER_DATASETS]
+    for number in range(papers):
+        paper = pd.concat([_paper(name, protocol, rng) for name in datasets], ignore_index=True)
+        for change in CHANGES:
+            digits = np.where((paper["dataset"] == "crime") & (paper["measure"] == MEASURES[0]), 2, 3)
+            numbers = _changed(paper, change, rng)
+            printed = [f"{number:.{digit}f}" for number, digit in zip(numbers, digits, strict=True)]
+            verdicts = judged(printed, list(paper["measure"]), list(paper["prints"]), list(paper["means"]))
+            reach = [margin(one, "within_spread", name) for one, name in zip(printed, paper["measure"], strict=True)]
+            lines = paper[["dataset", "method", "measure"]].assign(
+                paper=number,
+                change=change,
+                verdict=verdicts,
+                beyond=np.abs(numbers - paper["print"]) > reach,
+                splits=[_enough(one, prints) for one, prints in zip(numbers, paper["prints"], strict=True)],
+            )
+            found.append(lines)
+    return pd.concat(found, ignore_index=True)
+
+
+def shares(lines: pd.DataFrame) -> pd.DataFrame:
+    """Return for each change which share of the cells is noticed (*disagrees*), open, and said to agree.
+
+    Of changed cells only those beyond the margin count: within it the two numbers say the same.
+    """
+    counted = lines[(lines["change"] == "true") | lines["beyond"]]
+    table = pd.crosstab(counted["change"], counted["verdict"], normalize="index")
+    table = table.reindex(index=list(CHANGES), columns=[DISAGREES, OPEN, AGREES], fill_value=0.0)
+    return table.assign(cells=counted["change"].value_counts()).rename_axis(index=None, columns=None)
