@@ -192,20 +192,25 @@ def runtime_values() -> dict[str, Any]:
 
 
 def ledger_values() -> dict[str, Any]:
-    """Return the headline of the ledger: measured lines, each question once, and the claims that fail by name."""
-    found = headline(ledger())
+    """Return the headline of the ledger: measured lines, each question once, and the claims that fail by name.
+
+    ``verdicts`` has the verdict of every line by its id, for sentences about one of them.
+    """
+    table = ledger()
+    found = headline(table)
     lines = [f"{words}." for words in found.pop("failing")]
     code = found.pop("code")
     false = {name: f"{found.pop(name):.0f}" for name in ("false_agree", "false_disagree")}
     return {
         "ledger": {
-            "lines": len(ledger()),
+            "lines": len(table),
             **found,
             **false,
             **{f"code_{verdict}": count for verdict, count in code.items()},
             "failing": len(lines),
             **{f"fails_{number}": line for number, line in enumerate(lines, start=1)},
-        }
+        },
+        "verdicts": dict(zip(table["id"], table["verdict"], strict=True)),
     }
 
 
