@@ -1,15 +1,13 @@
 """All statements at a glance: formal proofs, failing sentences, and a picture of what builds on what.
 
-Nothing here is typed by hand. Verdicts and evidence come from the recorded certificates, formal proofs from the files
+Nothing here is typed by hand. Verdicts and evidence come from the recorded certificates, formal proofs from the list
 of ``book/proofs``, and proofs in a chapter from a comment ``% proof of Theorem 4.5`` that stands above each of them.
 
-A theorem of a file of ``book/proofs`` stands between two comments, ``(* begin Theorem 4.5, upper side *)`` and
-``(* end ... *)``. The words after ``begin`` say which statement of the paper it proves, and which part. ``lemma of
-Theorem 5.1`` and ``step to Corollary 5.2`` mark theorems that prove a part of an argument only. ``.ci/proofs --record``
-compiles every file, asks Coq on which axioms each theorem rests (``Print Assumptions``), and writes the answers to
-``checked.json`` beside a hash of each file. A certificate of evidence "proof" compares the hashes with the files: after
-a change of a file, or of a file that it imports, it is inconclusive until the proofs are checked again. ``frhsic
-certify`` therefore needs no Coq.
+``book/proofs/statements.csv`` lists the formal theorems; a marker that starts with ``lemma of`` or ``step to`` proves a
+part of an argument. ``.ci/proofs --record`` compiles every file, asks Coq on which axioms each theorem rests (``Print
+Assumptions``), and writes the answers to ``checked.json`` beside a hash of each file. A certificate of evidence "proof"
+compares the hashes with the files: after a change of a file, or of a file that it imports, it is inconclusive until the
+proofs are checked again. ``frhsic certify`` therefore needs no Coq.
 
 Several certificates may concern one sentence of the paper: the same theorem stated twice, two laws that break one
 remark. ``sentences.csv`` names every sentence that a certificate failed, with the certificates that concern it and the
@@ -47,54 +45,54 @@ from frhsic_core.paper.statements.registry import Statement, statements
 # Formal proofs -------------------------------------------------------------------------------------------------------
 
 CLOSED = "Closed under the global context"  # Coq's words for a theorem that rests on no axiom
-_SHOWN = re.compile(
-    r"\(\* begin (?P<mark>(?P<part>lemma of |step to )?(?P<statement>\w+ [\w.]*\d)(?:, .*?)?) \*\)"
-    r"(?P<text>.*?)\(\* end (?P=mark) \*\)",
-    re.DOTALL,
-)
-_NAME = re.compile(r"^Theorem (\w+)", re.MULTILINE)
 _IMPORTS = re.compile(r"^From Proofs Require Import ([\w\s]+)\.", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class FormalTheorem:
-    """One theorem of a file of formal proofs.
+    """One row of ``book/proofs/statements.csv``: a theorem of a file of formal proofs.
 
     Attributes
     ----------
     statement : str
         Number of the statement of the paper.
-    whole : bool
-        False for a lemma or a step of its proof.
-    file, name : str
+    file, theorem : str
         File (without ``.v``) and name of the theorem.
-    words : str
-        What the comment says after the number, e.g. ``"upper side"``; the number itself where it says no more.
+    marker : str
+        The words of the two comments between which it stands, e.g. ``"Theorem 4.5, upper side"``.
+    proved : str
+        What it says, in our words.
+    assumptions : str
+        For which spaces, and under which restrictions; separated by semicolons.
     """
 
     statement: str
-    whole: bool
     file: str
-    name: str
-    words: str
+    theorem: str
+    marker: str
+    proved: str
+    assumptions: str
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is no mere lemma or step of a proof."""
+        return not self.marker.startswith(("lemma of ", "step to "))
 
     @property
     def full_name(self) -> str:
         """File and name, as in ``checked.json``."""
-        return f"{self.file}.{self.name}"
+        return f"{self.file}.{self.theorem}"
+
+    @property
+    def words(self) -> str:
+        """What the marker says after the number, e.g. ``"upper side"``; the number itself where it says no more."""
+        return self.marker.partition(", ")[2] or self.marker
 
 
 def theorems_in(folder: Path) -> tuple[FormalTheorem, ...]:
-    """Return the theorems of all files of a folder that prove a statement of the paper or a part of one."""
-    found = []
-    for path in sorted(folder.glob("*.v")):
-        for match in _SHOWN.finditer(path.read_text(encoding="utf-8")):
-            name = _NAME.search(match["text"])
-            if name is None or match["statement"] not in statements():
-                continue  # definitions, and general theorems of algebra
-            words = match["mark"].partition(", ")[2] or match["mark"]
-            found.append(FormalTheorem(match["statement"], not match["part"], path.stem, name[1], words))
-    return tuple(found)
+    """Return the theorems of a folder that prove a statement of the paper or a part of one."""
+    with (folder / "statements.csv").open(encoding="utf-8", newline="") as file:
+        return tuple(FormalTheorem(**row) for row in csv.DictReader(file) if row["statement"] in statements())
 
 
 @cache
@@ -142,12 +140,6 @@ def axioms_of(theorem: FormalTheorem, folder: Path, record: Mapping[str, Any]) -
     return record["theorems"].get(theorem.full_name) if current else None
 
 
-def restrictions(folder: Path) -> dict[str, str]:
-    """Return under which restrictions each theorem is proved, by its full name, from ``statements.csv``."""
-    with (folder / "statements.csv").open(encoding="utf-8", newline="") as file:
-        return {f"{row['file']}.{row['theorem']}": row["assumptions"] for row in csv.DictReader(file)}
-
-
 def proof_certificates(number: str, folder: Path) -> list[Certificate]:
     """Certify that Coq accepted every theorem about a statement, and that none rests on an axiom."""
     theorems = [one for one in theorems_in(folder) if one.statement == number]
@@ -155,8 +147,7 @@ def proof_certificates(number: str, folder: Path) -> list[Certificate]:
     record = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {"files": {}, "theorems": {}}
     answers = [axioms_of(one, folder, record) for one in theorems]
     without_axioms = float(sum(answer == CLOSED for answer in answers))
-    known = restrictions(folder)
-    scope = dict.fromkeys(words for one in theorems for words in known[one.full_name].split("; "))
+    scope = dict.fromkeys(words for one in theorems for words in one.assumptions.split("; "))
     what = "proved in Coq" if any(one.whole for one in theorems) else "parts of its proof, proved in Coq"
     return [
         equality(
@@ -364,12 +355,11 @@ class Standing:
 
 
 def _formal_words(number: str) -> str:
+    own = [one for one in formal_theorems() if one.statement == number]
     if number not in formally_proved():
-        return "parts" if any(one.statement == number for one in formal_theorems()) else ""
-    known = restrictions(book_folder("proofs"))
-    words = {known[one.full_name].split("; ")[0] for one in formal_theorems() if one.whole and one.statement == number}
-    finite = next((word for word in sorted(words) if word.startswith("finite")), "")
-    return f"for {finite}" if finite else "yes"
+        return "parts" if own else ""
+    words = sorted(one.assumptions.split("; ")[0] for one in own if one.whole)
+    return next((f"for {word}" for word in words if word.startswith("finite")), "yes")
 
 
 def standings(rows: Iterable[Mapping[str, Any]]) -> list[Standing]:
