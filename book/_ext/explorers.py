@@ -19,9 +19,7 @@ from sphinx.util.docutils import SphinxDirective
 
 Slider = tuple[str, str, float, float, float, float, bool]  # name, label, least, most, step, start, on a log scale
 RHO = ("rho", "correlation ρ", 0.0, 0.95, 0.01, 0.5, False)
-SIGMA_Z = ("sigma_z", "bandwidth σ<sub>Z</sub>", -0.5, 0.7, 0.02, 0.0, True)
-SIGMA_S = ("sigma_s", "bandwidth σ<sub>S</sub>", -0.5, 0.7, 0.02, 0.0, True)
-M = ("m", "eigenfunctions m", 1, 12, 1, 2, False)
+M = ("m", "directions m", 1, 12, 1, 2, False)
 STEP = ("step", "weight of the penalty, λ", 0, 7, 1, 3, False)
 NOISE = ("noise", "noise", 0.0, 1.0, 0.02, 0.16, False)
 RATIO = ("ratio", "median distance over σ<sub>Z</sub>", -2, 2.5, 0.02, 0.0, True)
@@ -45,7 +43,6 @@ class Spec:
 
 
 SHAPES = ("line", "wave", "circle", "fan", "two groups", "cloud", "empty sheet")
-WIDE = {"wide kernel on S": {"sigma_s": 4}, "narrow kernel on S": {"sigma_s": 0.4}}
 EXPLORERS = {
     "representation": Spec(
         title="A representation that depends less on age",
@@ -66,41 +63,85 @@ EXPLORERS = {
         values={},
         said="{sentence}",
     ),
-    "routes": Spec(
-        title="Two routes on a Gaussian pair",
-        inputs=(RHO, SIGMA_Z, SIGMA_S, M),
-        buttons={"independent": {"rho": 0}, "strong dependence": {"rho": 0.9}, **WIDE},
-        charts={
-            "Squared MMD between the law of Z given S = s and the law of Z, for every s.": keys(
-                ("one", "MMD²(s)"), ("three dashed", "its mean, E MMD²"), ("two", "HSIC")
-            ),
-            "The bound of Theorem 4.5 for every m; press or drag to choose m.": keys(
-                ("two", "HSIC"), ("one dashed", "(E MMD)²"), ("three dashed", "E MMD²"), ("four", "bound at m")
-            ),
+    "hiring": Spec(
+        title="The two orders in the hiring table",
+        inputs=(
+            ("young", "hired young people, %", 0, 100, 1, 60, False),
+            ("old", "hired old people, %", 0, 100, 1, 40, False),
+            ("share", "share of young people, %", 5, 95, 1, 50, False),
+            ("similarity", "similarity of the ages in the kernel", 0.0, 1.0, 0.01, 0.5, False),
+        ),
+        buttons={
+            "independent": {"old": 60},
+            "few young people": {"share": 10},
+            "the kernel is blind": {"similarity": 1},
         },
-        values={"hsic": "HSIC", "expected": "(E MMD)²", "squared": "E MMD²", "bound": "HSIC/λₘ + tail"},
+        charts={
+            "The contrast of g at each age: the share of hired people there minus the share among all.": "",
+            "Average and take the largest, in both orders.": "",
+        },
+        values={},
         said="{sentence}",
     ),
-    "spectrum": Spec(
-        title="What HSIC sees of the conditional deviation",
-        inputs=(RHO, SIGMA_Z, SIGMA_S, M),
-        buttons={**WIDE, "strong dependence": {"rho": 0.9}, "narrow kernel on Z": {"sigma_z": 0.4}},
+    "waves": Spec(
+        title="Hiring in waves over age",
+        inputs=(
+            ("waves", "waves between 20 and 70", 1, 8, 1, 1, False),
+            ("bandwidth", "bandwidth of the kernel on age, years", 0.3, 1.9, 0.02, 1.18, True),
+            M,
+        ),
+        buttons={"fast waves": {"waves": 6}, "fast waves, narrow kernel": {"waves": 6, "bandwidth": 3}},
         charts={
-            "Eigenfunctions of the kernel on S.": keys(("one", "number m"), ("faint", "those before it")),
-            "Δ in their basis; press or drag to choose m.": keys(
-                ("three block", "‖Δ<sub>ℓ</sub>‖², its part of E MMD²"),
-                ("two block", "λ<sub>ℓ</sub>‖Δ<sub>ℓ</sub>‖², its part of HSIC"),
+            "Share of hired people at each age.": keys(("three", "all of it"), ("four dashed", "first m directions")),
+            "Its parts along the directions of the kernel; press or drag to choose m.": keys(
+                ("three block", "part of E MMD²"), ("two block", "part of HSIC")
             )
             + "; shaded: the tail",
         },
-        values={
-            "lambda": "λₘ",
-            "tail": "tail ρₘ²",
-            "share": "tail, share of E MMD²",
-            "total": "E MMD²",
-            "hsic": "HSIC",
+        values={"hsic": "HSIC", "squared": "E MMD²", "bound": "HSIC/λₘ + tail", "tail": "tail"},
+        said="{sentence}",
+    ),
+    "people": Spec(
+        title="Four people and the bound for a head",
+        inputs=(
+            ("first", "score at 20", 0.0, 1.0, 0.01, 0.2, False),
+            ("second", "score at 30", 0.0, 1.0, 0.01, 0.4, False),
+            ("third", "score at 40", 0.0, 1.0, 0.01, 0.6, False),
+            ("fourth", "score at 50", 0.0, 1.0, 0.01, 0.8, False),
+            ("m", "directions m", 1, 3, 1, 1, False),
+        ),
+        buttons={
+            "zigzag": {"first": 0.3, "second": 0.7, "third": 0.3, "fourth": 0.7},
+            "bend": {"first": 0.7, "second": 0.3, "third": 0.3, "fourth": 0.7},
         },
-        said="Direction {m} holds {energy} of the conditional MMD integral and enters HSIC as {weighed}.",
+        charts={
+            "The scores.": keys(("three", "people"), ("one dashed", "what m directions resolve")),
+            "The three sides of Theorem 4.7 for each m.": keys(
+                ("three", "squared mean gap"), ("one", "resolved gap"), ("two", "bound"), ("faint dashed", "variance")
+            ),
+        },
+        values={"absolute": "squared mean gap", "square": "resolved gap", "bound": "HSIC/λ̂ₘ", "variance": "variance"},
+        said="{sentence}",
+    ),
+    "samples": Spec(
+        title="How many people a bound needs",
+        inputs=(
+            ("n", "people n", 1, 7, 0.02, 3, True),
+            ("k", "encoders to choose from", 0, 6, 0.1, 0, True),
+            ("delta", "probability of failure δ", -4, -0.3, 0.02, -1.3, True),
+            ("value", "HSIC on the sample", 0.0, 0.1, 0.001, 0.01, False),
+        ),
+        buttons={"a million encoders": {"k": 1e6}, "HSIC is zero on the sample": {"value": 0}},
+        charts={
+            "Three upper bounds on HSIC; press or drag to choose n.": keys(
+                ("two", "Theorem 5.1, the paper's constants"),
+                ("four", "better constants"),
+                ("one", "root of HSIC"),
+                ("three", "HSIC on the sample"),
+            )
+        },
+        values={"printed": "paper's constants", "proved": "better constants", "root": "root of HSIC"},
+        said="{sentence}",
     ),
     "trap": Spec(
         title="The kernel trap",
@@ -208,11 +249,12 @@ def markup(name: str) -> str:
         for text, legend in spec.charts.items()
     )
     values = "".join(f'<div><dt>{text}</dt><dd data-value="{key}">–</dd></div>' for key, text in spec.values.items())
+    values = f'<dl class="values">{values}</dl>' if values else ""
     said = re.sub(r"\{(\w+)\}", r'<b data-value="\1"></b>', escape(spec.said))
     return f"""<div class="explorer" data-explorer="{name}" role="group" aria-label="{escape(spec.title)}">
 <noscript>{still}</noscript>
 <div class="inputs">{inputs}</div><div class="buttons">{buttons}</div><div class="charts">{charts}</div>
-<dl class="values">{values}</dl><p class="said" role="status">{said}</p>{extra}</div>
+{values}<p class="said" role="status">{said}</p>{extra}</div>
 """
 
 

@@ -528,7 +528,7 @@ def value(root: Any, name: str) -> str:
     return root.locator(f"[data-value={name}]").first.text_content()
 
 
-@pytest.mark.parametrize(("name", "moved"), [("routes", "hsic"), ("spectrum", "hsic"), ("trap", "penalty")])
+@pytest.mark.parametrize(("name", "moved"), [("waves", "hsic"), ("samples", "root"), ("trap", "penalty")])
 def test_explorers_answer_click_keyboard_and_drag(page: Any, address: str, name: str, moved: str) -> None:
     root = explorer(page, address, name)
     before = value(root, moved)
@@ -537,14 +537,14 @@ def test_explorers_answer_click_keyboard_and_drag(page: Any, address: str, name:
     clicked = value(root, moved)
     if name != "trap":  # its first button is where it starts
         assert clicked != before
-    slider = root.locator("input[name=rho]")
+    slider = root.locator("input").nth(1)
     slider.focus()
     for _ in range(3):
-        page.keyboard.press("ArrowUp")
+        page.keyboard.press("ArrowDown")
     page.wait_for_timeout(100)
     assert value(root, moved) != clicked
-    chart = root.locator("svg").nth(0 if name == "trap" else 1)
-    watched = "ratio" if name == "trap" else "m"
+    chart = root.locator("svg").last if name == "waves" else root.locator("svg").first
+    watched = {"trap": "ratio", "waves": "m", "samples": "n"}[name]
     control = root.locator(f"input[name={watched}]")
     start = control.input_value()
     box = chart.bounding_box()
@@ -568,19 +568,20 @@ def test_the_trap_closes_on_both_sides(page: Any, address: str) -> None:
 
 
 def test_explorers_start_again_and_can_be_linked_to(page: Any, address: str) -> None:
-    root = explorer(page, address, "routes")
+    root = explorer(page, address, "waves")
     before = value(root, "hsic")
-    root.get_by_role("button", name="strong dependence").click()
+    root.get_by_role("button", name="fast waves", exact=True).click()
     page.wait_for_timeout(100)
-    strong = value(root, "hsic")
-    assert strong != before
+    fast = value(root, "hsic")
+    assert fast != before
     page.goto(page.url)  # the address holds the setting
-    assert "routes.rho=0.9" in page.url
+    assert "waves.waves=6" in page.url
     page.wait_for_timeout(100)
-    assert value(root, "hsic") == strong
-    root.get_by_role("button", name="wide kernel on S").click()  # a preset does not add to the one before
+    assert value(root, "hsic") == fast
+    root.get_by_role("button", name="fast waves, narrow kernel").click()
+    root.get_by_role("button", name="fast waves", exact=True).click()  # a preset does not add to the one before
     page.wait_for_timeout(100)
-    assert root.locator("input[name=rho]").input_value() == "0.5"
+    assert value(root, "hsic") == fast
     root.get_by_role("button", name="start again").click()
     page.wait_for_timeout(100)
     assert value(root, "hsic") == before
@@ -679,7 +680,7 @@ def test_a_measure_that_is_zero_without_a_penalty_gives_no_ranks(page: Any, addr
 
 
 def test_explorers_are_printed_without_their_inputs(page: Any, address: str) -> None:
-    root = explorer(page, address, "routes")
+    root = explorer(page, address, "waves")
     page.emulate_media(media="print")
     assert root.locator("svg path.line").first.is_visible()
     assert not root.locator(".inputs").is_visible()
@@ -712,37 +713,73 @@ def test_frontier_ranks_change_with_the_grid(page: Any, address: str, built_book
     assert root.locator("tbody").text_content() != before
 
 
+def formula(page: Any, call: str) -> Any:
+    return json.loads(page.evaluate(f"JSON.stringify(frhsicFormulas.{call})"))
+
+
 def test_the_formulas_of_the_pictures_are_those_of_the_library(page: Any, address: str) -> None:
     from frhsic_core import Gaussian
     from frhsic_core.laws import GaussianPair
-    from frhsic_core.paper.statements.spectral import upper_bounds
 
     page.goto(f"{address}/book/explorers.html")
     for rho, sigma_z, sigma_s in itertools.product((0.0, 0.05, 0.5, 0.95), (0.32, 1.0, 5.0), (0.32, 1.0, 5.0)):
-        shown = page.evaluate(
-            """([rho, z, s]) => { const f = frhsicFormulas; return {
-              hsic: f.hsic(rho, z, s), squared: f.expectedSquaredMmd(rho, z), expected: f.expectedMmd(rho, z),
-              at: f.conditionalSquaredMmd(rho, z, 1.3), floor: f.floor(z, s, 64), slope: f.hsicSlope(rho, z, s),
-              lambda: f.eigenvalues(s, 6), energies: f.deltaCoefficients(rho, z, s, 6), tails: f.tails(rho, z, s, 6),
-              bounds: f.upperBounds(rho, z, s, 6), functions: f.eigenfunctions(s, 0.7, 6) }; }""",
-            [rho, sigma_z, sigma_s],
-        )
         law, kernel_z, kernel_s = GaussianPair(rho), Gaussian(sigma_z), Gaussian(sigma_s)
-        system, step = law.mercer(kernel_s), 1e-4
-        above, below = (GaussianPair(rho + shift).hsic(kernel_z, kernel_s) for shift in (step, -step))
-        wanted = {
-            "hsic": law.hsic(kernel_z, kernel_s),
-            "squared": law.expected_squared_mmd(kernel_z),
-            "expected": law.expected_mmd(kernel_z),
-            "at": float(law.conditional_mmd(kernel_z, 1.3)) ** 2,
-            "floor": law.null_mean(kernel_z, kernel_s, n=64) / 64,
-            "lambda": system.eigenvalues(6),
-            "energies": law.delta_coefficients(kernel_z, kernel_s, m=6),
-            "tails": [law.spectral_tail(kernel_z, kernel_s, m=m) for m in range(1, 7)],
-            "bounds": upper_bounds(law, kernel_z=kernel_z, kernel_s=kernel_s, m=6),
-            "functions": system.eigenfunctions(np.array(0.7), 6),
-        }
-        for name, expected in wanted.items():
-            where = f"{name} at {rho}, {sigma_z}, {sigma_s}"
-            np.testing.assert_allclose(shown[name], expected, rtol=1e-9, atol=1e-13, err_msg=where)
-        np.testing.assert_allclose(shown["slope"], (above - below) / (2 * step), rtol=1e-5, atol=1e-9)
+        above, below = (GaussianPair(rho + shift).hsic(kernel_z, kernel_s) for shift in (1e-4, -1e-4))
+        shown = formula(page, f"hsic({rho}, {sigma_z}, {sigma_s})")
+        np.testing.assert_allclose(shown, law.hsic(kernel_z, kernel_s), rtol=1e-9, atol=1e-13)
+        floor = law.null_mean(kernel_z, kernel_s, n=64) / 64
+        np.testing.assert_allclose(formula(page, f"floor({sigma_z}, {sigma_s}, 64)"), floor, rtol=1e-9, atol=1e-13)
+        slope = formula(page, f"hsicSlope({rho}, {sigma_z}, {sigma_s})")
+        np.testing.assert_allclose(slope, (above - below) / 2e-4, rtol=1e-5, atol=1e-9)
+
+
+def test_the_pictures_of_the_theory_have_the_exact_numbers(page: Any, address: str) -> None:
+    """The two groups, the waves over age, the four people and the sizes of samples, against laws and bounds."""
+    from frhsic_core import Gaussian, hsic_bound
+    from frhsic_core.laws import FiniteLaw, GaussianPair
+    from frhsic_core.paper.statements.concentration import proved_bound, uniform_bound
+
+    page.goto(f"{address}/book/explorers.html")
+    for share, young, old, alike in itertools.product((0.1, 0.5), (0.6, 0.9), (0.4, 0.6), (0.0, 0.5, 1.0)):
+        table = [[share * (1 - young), (1 - share) * (1 - old)], [share * young, (1 - share) * old]]
+        law, kernel_z, kernel_s = FiniteLaw([0, 1], [0, 1], table), [[0, 0], [0, 1]], [[1, alike], [alike, 1]]
+        found = formula(page, f"twoGroups({share}, {young}, {old}, {alike})")
+        assert found["meanOfSup"] == pytest.approx(law.expected_mmd(kernel_z), abs=1e-12)
+        assert found["rootHsic"] ** 2 == pytest.approx(law.hsic(kernel_z, kernel_s), abs=1e-12)
+        assert found["supOfMean"] == pytest.approx(0, abs=1e-12)
+
+    age = np.arange(20, 70)
+    for waves, bandwidth in itertools.product((1, 3, 8), (4.0, 15.0)):
+        hired = 0.5 + 0.3 * np.sin(2 * np.pi * waves * (age - 19.5) / 50)
+        law, kernel_s = FiniteLaw([0, 1], age, np.stack([1 - hired, hired]) / 50), Gaussian(bandwidth)
+        found = formula(page, f"hiringWaves({waves}, {bandwidth})")
+        np.testing.assert_allclose(found["hsic"], law.hsic(np.eye(2), kernel_s), rtol=1e-9)
+        np.testing.assert_allclose(found["squared"], law.expected_squared_mmd(np.eye(2)), rtol=1e-9)
+        np.testing.assert_allclose(found["lambda"][:6], law.mercer(kernel_s)[0][:6], rtol=1e-9)
+        tails = [law.spectral_tail(np.eye(2), kernel_s, m=m) for m in range(1, 7)]
+        np.testing.assert_allclose(found["tail"][:6], tails, rtol=1e-7, atol=1e-12)
+
+    people = np.arange(4)
+    gram = np.maximum(0, 1 - np.abs(people[:, None] - people) / 2)
+    for scores in ([0.2, 0.4, 0.6, 0.8], [0.3, 0.7, 0.3, 0.7], [0.9, 0.1, 0.35, 0.5]):
+        found = formula(page, f"fourPeople({scores})")
+        law = FiniteLaw(scores if len(set(scores)) == 4 else people, people, np.eye(4) / 4)
+        center = np.eye(4) - 1 / 4
+        values, vectors = np.linalg.eigh(center @ gram @ center / 4)
+        delta = np.array(scores) - np.mean(scores)
+        along = np.cumsum((vectors.T @ delta)[:0:-1] ** 2) / 4
+        assert found["hsic"] == pytest.approx(law.hsic(np.outer(scores, scores), gram), abs=1e-12)
+        np.testing.assert_allclose(found["square"], along, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(found["bound"], found["hsic"] / values[:0:-1], rtol=1e-9)
+        sides = np.array([found["absolute"], found["square"], found["bound"]])
+        assert (np.diff(sides, axis=0) > -1e-12).all()  # the inequality
+
+    z, s = GaussianPair(0.6).sample(500, random_state=0)
+    for candidates, delta in itertools.product((1, 200), (0.05, 0.5)):
+        kernel = Gaussian(1.0)
+        wanted = hsic_bound(z, s, kernel_z=kernel, kernel_s=kernel, delta=delta, candidates=candidates)
+        found = formula(page, f"sampleBounds({wanted.estimate}, 500, {candidates}, {delta})")
+        assert min(found["root"], 0.25) == pytest.approx(wanted.bound, rel=1e-9)
+        for name, bound in (("printed", uniform_bound), ("proved", proved_bound)):
+            size = bound(500, complexity=0.0, delta=delta / candidates)
+            assert found[name] - wanted.estimate == pytest.approx(size, rel=1e-9)

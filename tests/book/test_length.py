@@ -69,7 +69,7 @@ def test_a_page_is_counted(counter, text: str, counts: tuple[int, ...]) -> None:
 
 def test_words_before_a_picture(counter) -> None:
     found = counter.Length()
-    counter.count_text("# Title\n\nThree more words\n\n```{explorer} routes\n```\nafter", found)
+    counter.count_text("# Title\n\nThree more words\n\n```{explorer} waves\n```\nafter", found)
     assert (found.before, found.seen, found.figures) == (4, 5, 1)
 
 

@@ -171,73 +171,131 @@
     svg.onpointermove = (event) => { if (event.buttons) move(event); };
   }
 
-  const MOST = 12;
-
-  function twoRoutes(root, v, set) {
-    const hsic = F.hsic(v.rho, v.sigma_z, v.sigma_s), squared = F.expectedSquaredMmd(v.rho, v.sigma_z);
-    const expected = F.expectedMmd(v.rho, v.sigma_z) ** 2, bounds = F.upperBounds(v.rho, v.sigma_z, v.sigma_s, MOST);
-    const best = bounds.indexOf(Math.min(...bounds)) + 1;
-    const [left, right] = root.querySelectorAll("svg");
-
-    const curve = span(-3, 3, 121).map((s) => [s, F.conditionalSquaredMmd(v.rho, v.sigma_z, s)]);
-    const high = Math.max(1e-6, ...curve.map((p) => p[1])) * 1.1;
-    const a = axes(left, {
-      x: { from: -3, to: 3, ticks: [-3, -2, -1, 0, 1, 2, 3], label: "s (standard deviations)" },
-      y: { from: 0, to: high, ticks: niceTicks(high), label: "squared MMD at s" },
-    });
-    a.line(curve, "one");
-    a.level(squared, "three dashed");
-    a.level(hsic, "two");
-
-    const low = Math.max(1e-9, hsic / 3), top = Math.max(low * 100, Math.min(Math.max(...bounds), 1e4)) * 1.5;
-    const b = axes(right, {
-      x: { from: 0.5, to: MOST + 0.5, ticks: [1, 2, 4, 6, 8, 10, 12], label: "m, eigenfunctions used" },
-      y: { from: low, to: top, log: true, ticks: logTicks(low, top), label: "bound" },
-    });
-    b.level(hsic, "two");
-    b.level(expected, "one dashed");
-    b.level(squared, "three dashed");
-    bounds.forEach((value, i) => b.dot(i + 1, value, i + 1 === v.m ? "four" : "faint", i + 1 === v.m ? 6 : 4));
-    dragging(right, (px) => set("m", Math.max(1, Math.min(MOST, Math.round(0.5 + ((px - b.box.left) / (b.box.right - b.box.left)) * MOST)))));
-
-    say(root, {
-      hsic: pretty(hsic), expected: pretty(expected), squared: pretty(squared), bound: pretty(bounds[v.m - 1]),
-      sentence: v.rho === 0 ? "Z and S are independent, and all four numbers are zero." :
-        `With m = ${v.m} the bound is ${pretty(bounds[v.m - 1] / squared, 3)} times E MMD². The smallest bound is ${pretty(bounds[best - 1])}, at m = ${best}.`,
+  /* Horizontal bars between 0 and 1: [words, value, color], with a number at the end of each. */
+  function measures(svg, rows, most = 1, digits = 2) {
+    const width = Math.max(260, svg.parentNode.clientWidth), tall = 52;
+    svg.replaceChildren();
+    for (const [key, value] of Object.entries({ viewBox: `0 0 ${width} ${tall * rows.length}`, width, height: tall * rows.length })) svg.setAttribute(key, value);
+    rows.forEach(([name, value, kind], i) => {
+      element("text", { x: 0, y: tall * i + 14 }, svg, name);
+      element("rect", { x: 0, y: tall * i + 20, width: Math.max(1, (width - 58) * Math.min(1, value / most)), height: 13, class: `bar ${kind}` }, svg);
+      element("text", { x: width, y: tall * i + 31, "text-anchor": "end", class: "number" }, svg, value.toFixed(digits));
     });
   }
 
-  function spectrum(root, v, set) {
-    const lambda = F.eigenvalues(v.sigma_s, MOST), energy = F.deltaCoefficients(v.rho, v.sigma_z, v.sigma_s, MOST);
-    const total = F.expectedSquaredMmd(v.rho, v.sigma_z), tail = F.tails(v.rho, v.sigma_z, v.sigma_s, MOST);
+  /* The hiring table: the supremum of a mean, and the mean of suprema. */
+  function hiring(root, v) {
+    const found = F.twoGroups(v.share / 100, v.young / 100, v.old / 100, v.similarity);
     const [left, right] = root.querySelectorAll("svg");
-    const grid = span(-3.5, 3.5, 161), values = grid.map((s) => F.eigenfunctions(v.sigma_s, s, MOST));
-    const high = 3;
+    const reach = Math.max(0.2, 1.3 * Math.max(...found.contrasts.map(Math.abs)));
     const a = axes(left, {
-      x: { from: -3.5, to: 3.5, ticks: [-3, -2, -1, 0, 1, 2, 3], label: "s (standard deviations)" },
-      y: { from: -high, to: high, ticks: [-3, -2, -1, 0, 1, 2, 3], label: "eigenfunction" },
+      height: 220, x: { from: 0.4, to: 2.6, ticks: [], label: "" },
+      y: { from: -reach, to: reach, ticks: niceTicks(reach).flatMap((tick) => (tick ? [-tick, tick] : [0])), label: "contrast of g" },
     });
-    for (let l = 0; l < Math.min(v.m, 6); l++)
-      if (l !== v.m - 1) a.line(grid.map((s, i) => [s, Math.max(-high, Math.min(high, values[i][l]))]), "faint");
-    a.line(grid.map((s, i) => [s, Math.max(-high, Math.min(high, values[i][v.m - 1]))]), "one");
+    found.contrasts.forEach((value, i) => {
+      const y = [a.y(0), a.y(value)], x = a.x(i + 1), name = `${i ? "old" : "young"}: ${value >= 0 ? "+" : "−"}${Math.abs(value).toFixed(2)}`;
+      element("rect", { x: x - 30, width: 60, y: Math.min(...y), height: Math.max(1, Math.abs(y[0] - y[1])), class: `bar ${i ? "two" : "one"}` }, left);
+      element("text", { x, y: value < 0 ? y[1] + 15 : y[1] - 5, "text-anchor": "middle", class: "number" }, left, name);
+    });
+    measures(right, [
+      ["supremum of the mean, one function for both ages", found.supOfMean, "faint"],
+      ["√HSIC, between the two", found.rootHsic, "two"],
+      ["supremum of the mean, a function for each age", found.meanOfSup, "three"],
+      ["mean of the suprema, E MMD", found.meanOfSup, "one"],
+    ], 0.5, 3);
+    root.found = found;
+    say(root, {
+      sentence: found.meanOfSup < 1e-12 ? "Hiring does not depend on age, and all four numbers are zero." :
+        `The last two numbers agree: this is the theorem. √HSIC is ${pretty(found.rootHsic / found.meanOfSup, 2)} times as large, because the kernel on age couples the two groups.`,
+    });
+  }
 
-    const low = 1e-10, top = Math.max(1e-3, ...energy) * 3;
+  const MOST = 12;
+
+  /* Hiring in waves over age: HSIC, the expected squared MMD, and the bound of Theorem 4.5. */
+  function waves(root, v, set) {
+    const found = F.hiringWaves(v.waves, v.bandwidth), [left, right] = root.querySelectorAll("svg");
+    const most = found.lambda.slice(0, MOST).filter((x) => x > 1e-12).length, m = Math.min(v.m, most);
+    const a = axes(left, {
+      x: { from: 20, to: 69, ticks: [20, 30, 40, 50, 60], label: "age" },
+      y: { from: 0, to: 1, ticks: [0, 0.5, 1], label: "share of hired people" },
+    });
+    const points = (values) => found.ages.map((age, i) => [age, Math.max(0, Math.min(1, values[i]))]);
+    a.line(points(found.hired), "three");
+    a.line(points(found.resolved(m)), "four dashed");
+    const low = 1e-8, top = 0.3;
     const b = axes(right, {
-      x: { from: 0.4, to: MOST + 0.6, ticks: [1, 2, 4, 6, 8, 10, 12], label: "ℓ, number of the eigenfunction" },
+      x: { from: 0.4, to: MOST + 0.6, ticks: [1, 2, 4, 6, 8, 10, 12], label: "ℓ, number of the direction" },
       y: { from: low, to: top, log: true, ticks: logTicks(low, top), label: "part" },
     });
-    b.band(v.m + 0.5, MOST + 0.6, "tail");
+    b.band(m + 0.5, MOST + 0.6, "tail");
     const w = ((b.box.right - b.box.left) / (MOST + 0.2)) * 0.36;
-    energy.forEach((value, l) => {
-      b.bar(l + 1 - 0.2, w, value, "three");
-      b.bar(l + 1 + 0.2, w, value * lambda[l], "two");
+    found.energy.slice(0, MOST).forEach((value, l) => {
+      b.bar(l + 0.8, w, value, "three");
+      b.bar(l + 1.2, w, value * found.lambda[l], "two");
     });
     dragging(right, (px) => set("m", Math.max(1, Math.min(MOST, Math.round(0.4 + ((px - b.box.left) / (b.box.right - b.box.left)) * (MOST + 0.2))))));
-    const share = total === 0 ? 0 : (100 * tail[v.m - 1]) / total;
+    root.found = found;
     say(root, {
-      m: String(v.m), lambda: pretty(lambda[v.m - 1]), energy: pretty(energy[v.m - 1]), weighed: pretty(energy[v.m - 1] * lambda[v.m - 1]),
-      tail: pretty(tail[v.m - 1]), share: `${pretty(share, 2)} %`, total: pretty(total), hsic: pretty(F.hsic(v.rho, v.sigma_z, v.sigma_s)),
+      hsic: pretty(found.hsic), squared: pretty(found.squared), bound: pretty(found.bound[m - 1]), tail: pretty(found.tail[m - 1]),
+      sentence: `HSIC counts ${pretty((100 * found.hsic) / found.squared, 2)} % of the expected squared MMD. With m = ${m} the bound is ${pretty(found.bound[m - 1] / found.squared, 3)} times as large as what it bounds.`,
     });
+  }
+
+  /* Four people and their scores: the sides of Theorem 4.7. */
+  function people(root, v) {
+    const scores = [v.first, v.second, v.third, v.fourth], found = F.fourPeople(scores), [left, right] = root.querySelectorAll("svg");
+    const a = axes(left, {
+      x: { from: 17, to: 53, ticks: [20, 30, 40, 50], label: "age" }, y: { from: 0, to: 1, ticks: [0, 0.5, 1], label: "score" },
+    });
+    a.level(found.center, "faint");
+    a.line(found.resolved[v.m - 1].map((x, i) => [20 + 10 * i, Math.max(0, Math.min(1, found.center + x))]), "one dashed");
+    scores.forEach((score, i) => a.dot(20 + 10 * i, score, "three", 7));
+    const top = Math.max(0.02, ...found.bound) * 1.3, low = top / 1000;
+    const b = axes(right, {
+      x: { from: 0.5, to: 3.5, ticks: [1, 2, 3], label: "m, directions of age" },
+      y: { from: low, to: top, log: true, ticks: logTicks(low, top), label: "mean square" },
+    });
+    b.level(found.variance, "faint dashed");
+    const chain = [["absolute", "three"], ["square", "one"], ["bound", "two"]];
+    chain.forEach(([name, kind]) => {
+      b.line(found[name].map((x, i) => [i + 1, x]), kind);
+      found[name].forEach((x, i) => b.dot(i + 1, x, kind, i + 1 === v.m ? 7 : 4));
+    });
+    root.found = found;
+    say(root, {
+      absolute: pretty(found.absolute[v.m - 1]), square: pretty(found.square[v.m - 1]), bound: pretty(found.bound[v.m - 1]), variance: pretty(found.variance),
+      sentence: found.variance < 1e-12 ? "All scores are equal, and every side is zero." : found.bound[v.m - 1] > found.variance ?
+        `With m = ${v.m} the bound is above the variance of the scores, which needs no theorem: it says nothing.` :
+        `With m = ${v.m} the bound is below the variance of the scores: it says something.`,
+    });
+  }
+
+  /* How many people a bound needs. */
+  function samples(root, v, set) {
+    const [svg] = root.querySelectorAll("svg"), from = 10, to = 1e7, low = 1e-4, top = 30, names = ["printed", "proved", "root"];
+    const a = axes(svg, {
+      height: 300, x: { from, to, log: true, ticks: [10, 100, 1e3, 1e4, 1e5, 1e6, 1e7], label: "n, people in the sample" },
+      y: { from: low, to: top, log: true, ticks: [1e-4, 1e-3, 0.01, 0.1, 1, 10], label: "upper bound on HSIC" },
+    });
+    const grid = span(1, 7, 121).map((e) => Math.pow(10, e)), at = (n) => F.sampleBounds(v.value, n, v.k, v.delta), now = at(v.n);
+    a.level(0.25, "faint dashed");
+    element("text", { x: a.box.right - 4, y: a.y(0.25) - 5, "text-anchor": "end" }, svg, "1/4: no bound is needed above");
+    a.level(Math.max(low, v.value), "three");
+    const kinds = { printed: "two", proved: "four", root: "one" };
+    for (const name of names) {
+      a.line(grid.map((n) => [n, at(n)[name]]), kinds[name]);
+      a.dot(v.n, now[name], kinds[name], 6);
+    }
+    dragging(svg, (px) => set("n", Math.pow(10, Math.max(1, Math.min(7, 1 + (6 * (px - a.box.left)) / (a.box.right - a.box.left))))));
+    const needed = (name) => {
+      let less = 1, more = 1e9;
+      if (at(more)[name] > 0.25) return "more than a billion";
+      while (more - less > 1) { const middle = Math.floor((less + more) / 2); if (at(middle)[name] < 0.25) more = middle; else less = middle; }
+      return more.toLocaleString("en-US");
+    };
+    root.now = now;
+    say(root, { printed: pretty(now.printed), proved: pretty(now.proved), root: pretty(now.root), sentence: `A bound below 1/4 needs ${needed("printed")} people with the constants of the paper, ${needed("proved")} with better constants, and ${needed("root")} for the root of HSIC.` });
   }
 
   const MEDIAN = 0.9538725524; // median |z − z'| of two standard normal numbers: √2·Φ⁻¹(3/4)
@@ -488,33 +546,24 @@
     root.points.forEach(([s, z]) => a.dot(s, z, "two", 4.5));
     drawing(root, left, a);
     const s = root.points.map((p) => p[0]), z = root.points.map((p) => p[1]), enough = s.length > 5;
-    const measures = [
-      ["|correlation|", enough ? Math.abs(F.correlation(z, s)) : 0],
-      ["gap between two groups of S, in standard deviations", enough ? Math.min(1, F.binnedGap(z, s, 2)) : 0],
-      ["gap between ten groups of S, in standard deviations", enough ? Math.min(1, F.binnedGap(z, s, 10)) : 0],
-      ["distance correlation", enough ? F.distanceCorrelation(z, s) : 0],
-      ["√ normalized HSIC", enough ? Math.sqrt(F.normalizedHsic(z, s)) : 0],
+    const rows = [
+      ["|correlation|", enough ? Math.abs(F.correlation(z, s)) : 0, "one"],
+      ["gap between two groups of S, in standard deviations", enough ? Math.min(1, F.binnedGap(z, s, 2)) : 0, "one"],
+      ["gap between ten groups of S, in standard deviations", enough ? Math.min(1, F.binnedGap(z, s, 10)) : 0, "one"],
+      ["distance correlation", enough ? F.distanceCorrelation(z, s) : 0, "two"],
+      ["√ normalized HSIC", enough ? Math.sqrt(F.normalizedHsic(z, s)) : 0, "two"],
     ];
-    const width = Math.max(260, right.parentNode.clientWidth), tall = 52;
-    right.replaceChildren();
-    right.setAttribute("viewBox", `0 0 ${width} ${tall * measures.length}`);
-    right.setAttribute("width", width);
-    right.setAttribute("height", tall * measures.length);
-    measures.forEach(([name, value], i) => {
-      element("text", { x: 0, y: tall * i + 14 }, right, name);
-      element("rect", { x: 0, y: tall * i + 20, width: Math.max(1, (width - 52) * value), height: 13, class: `bar ${i < 3 ? "one" : "two"}` }, right);
-      element("text", { x: width, y: tall * i + 31, "text-anchor": "end", class: "number" }, right, value.toFixed(2));
-    });
-    root.measured = Object.fromEntries(measures);
+    measures(right, rows);
+    root.measured = Object.fromEntries(rows);
     say(root, {
-      sentence: !enough ? `${s.length} points. Add at least six.` : `${s.length} points. ` + (measures[0][1] < 0.15 && measures[4][1] > 0.25 ?
+      sentence: !enough ? `${s.length} points. Add at least six.` : `${s.length} points. ` + (rows[0][1] < 0.15 && rows[4][1] > 0.25 ?
         "The correlation is near zero, and Z depends on S all the same: distance correlation and HSIC are clearly positive." :
-        measures[0][1] > 0.5 ? "Every measure finds a dependence that is so close to a line." :
+        rows[0][1] > 0.5 ? "Every measure finds a dependence that is so close to a line." :
           "With this many points distance correlation and HSIC are not zero even for a cloud: a finite sample has a floor."),
     });
   }
 
-  const EXPLORERS = { representation, scatter, routes: twoRoutes, spectrum, trap, frontier };
+  const EXPLORERS = { representation, scatter, hiring, waves, people, samples, trap, frontier };
 
   document.querySelectorAll(".explorer").forEach((root) => { // a deferred script: the page is there
     const data = root.querySelector("script[type='application/json']");

@@ -34,105 +34,80 @@ const frhsicFormulas = (() => {
     return ((1 - meanKernel(sigmaZ)) * (1 - meanKernel(sigmaS)) * (1 - 1 / n)) / n;
   }
 
-  function expectedSquaredMmd(rho, sigmaZ) {
-    return meanKernel(sigmaZ) * excess(2 * coupling(rho, sigmaZ));
-  }
-
-  function conditionalSquaredMmd(rho, sigmaZ, s) {
-    const x = coupling(rho, sigmaZ), q = Math.sqrt(1 - x), p = Math.sqrt(1 - 2 * x);
-    const atZero = (2 * x * x * (1 + p + q)) / (p * q * (1 + p) * (1 + q) * (p + q));
-    return meanKernel(sigmaZ) * (atZero - (2 * Math.expm1((-x * s * s) / (2 * (1 - x)))) / q);
-  }
-
-  // Gauss–Legendre nodes on [−1, 1] by Newton's method
-  function legendreRule(n) {
-    const nodes = [];
-    for (let i = 0; i < n; i++) {
-      let x = Math.cos((Math.PI * (i + 0.75)) / (n + 0.5)), slope = 1;
-      for (let step = 0; step < 60; step++) {
-        let before = 1, now = x;
-        for (let k = 2; k <= n; k++) [before, now] = [now, ((2 * k - 1) * x * now - (k - 1) * before) / k];
-        slope = (n * (x * now - before)) / (x * x - 1);
-        const move = now / slope;
-        x -= move;
-        if (Math.abs(move) < 1e-16) break;
+  // Eigenvalues, largest first, and eigenvectors of a symmetric matrix, by Jacobi's rotations
+  function symmetricEigen(matrix) {
+    const n = matrix.length, a = matrix.map((row) => row.slice()), v = a.map((_, i) => a.map((_, j) => (i === j ? 1 : 0)));
+    for (let sweep = 0; sweep < 30; sweep++) {
+      let off = 0;
+      for (let p = 0; p < n; p++) for (let q = p + 1; q < n; q++) {
+        if (Math.abs(a[p][q]) < 1e-17) continue;
+        off += a[p][q] ** 2;
+        const theta = (a[q][q] - a[p][p]) / (2 * a[p][q]);
+        const t = (theta < 0 ? -1 : 1) / (Math.abs(theta) + Math.sqrt(theta * theta + 1)), c = 1 / Math.sqrt(t * t + 1), s = t * c;
+        const turn = (row, i, j, x = row[i], y = row[j]) => { row[i] = c * x - s * y; row[j] = s * x + c * y; };
+        for (const row of a) turn(row, p, q);
+        const first = a[p], second = a[q];
+        for (let k = 0, x; k < n; k++) { x = first[k]; first[k] = c * x - s * second[k]; second[k] = s * x + c * second[k]; }
+        for (const row of v) turn(row, p, q);
       }
-      nodes.push([x, 2 / ((1 - x * x) * slope * slope)]);
+      if (off < 1e-30) break;
     }
-    return nodes;
-  }
-  const RULE = legendreRule(16);
-
-  // E MMD: the root has a near-kink at s = 0, so panels shrink towards it
-  function expectedMmd(rho, sigmaZ) {
-    if (rho === 0) return 0;
-    let total = 0, right = 12;
-    for (let panel = 0; panel < 16; panel++) {
-      const left = panel === 15 ? 0 : right / 2, half = (right - left) / 2, middle = (right + left) / 2;
-      for (const [x, weight] of RULE) {
-        const s = middle + half * x;
-        const density = Math.exp(-0.5 * s * s) / Math.sqrt(2 * Math.PI);
-        total += 2 * half * weight * density * Math.sqrt(conditionalSquaredMmd(rho, sigmaZ, s));
-      }
-      right = left;
-    }
-    return total;
+    const order = a.map((_, i) => i).sort((i, j) => a[j][j] - a[i][i]);
+    return { values: order.map((i) => a[i][i]), vectors: order.map((i) => v.map((row) => row[i])) };
   }
 
-  function frequency(sigmaS) {
-    return Math.sqrt(1 + 4 / (sigmaS * sigmaS));
+  // x'Ax
+  const form = (x, a) => x.reduce((sum, xi, i) => sum + xi * x.reduce((part, xj, j) => part + a[i][j] * xj, 0), 0);
+
+  // The hiring table: the share of young people, the shares of hired young and old people, and the similarity of the ages
+  function twoGroups(share, young, old, similarity) {
+    const weights = [share, 1 - share], all = share * young + (1 - share) * old, contrasts = [young - all, old - all];
+    const weighted = contrasts.map((x, i) => x * weights[i]);
+    return {
+      contrasts, all,
+      supOfMean: Math.abs(weighted[0] + weighted[1]), // one function for both ages
+      meanOfSup: Math.abs(weighted[0]) + Math.abs(weighted[1]), // E MMD, and GDP of the prediction
+      rootHsic: Math.sqrt(Math.max(0, form(weighted, [[1, similarity], [similarity, 1]]))),
+    };
   }
 
-  // λ_1, …, λ_m in the paper's counting: entry 0 is λ_1
-  function eigenvalues(sigmaS, m) {
-    const omega = frequency(sigmaS), ratio = 4 / (sigmaS * sigmaS * (omega + 1) * (omega + 1));
-    return Array.from({ length: m }, (_, l) => (2 / (omega + 1)) * Math.pow(ratio, l));
+  // Hiring in waves over the ages from 20 to 69: both sides of Theorem 4.5 for every m
+  const known = new Map(); // one decomposition for each bandwidth
+  const AGES = Array.from({ length: 50 }, (_, i) => 20 + i);
+  function hiringWaves(waves, bandwidth) {
+    const hired = AGES.map((age) => 0.5 + 0.3 * Math.sin((2 * Math.PI * waves * (age - 19.5)) / 50));
+    const all = mean(hired), delta = hired.map((x) => x - all), n = AGES.length;
+    const kernel = AGES.map((a) => AGES.map((b) => Math.exp(-((a - b) ** 2) / (2 * bandwidth ** 2))));
+    if (!known.has(bandwidth)) known.set(bandwidth, symmetricEigen(kernel.map((row) => row.map((x) => x / n))));
+    const { values, vectors } = known.get(bandwidth);
+    const along = vectors.map((v) => v.reduce((sum, x, i) => sum + x * delta[i], 0));
+    const energy = along.map((x) => (2 * x * x) / n), squared = 2 * mean(delta.map((x) => x * x)), hsic = (2 * form(delta, kernel)) / (n * n);
+    let left = squared;
+    const tail = energy.map((x) => Math.max(0, (left -= x)));
+    const resolved = (m) => AGES.map((_, i) => all + vectors.slice(0, m).reduce((sum, v, l) => sum + along[l] * v[i], 0));
+    return { ages: AGES, hired, lambda: values, energy, tail, hsic, squared, bound: values.map((x, l) => hsic / x + tail[l]), resolved };
   }
 
-  // √(l!)·[t^l] exp(quadratic·t²/2 + linear·t)
-  function hermiteSeries(linear, quadratic, m) {
-    const series = [1, linear];
-    for (let l = 1; l < m - 1; l++)
-      series.push((linear * series[l] + quadratic * Math.sqrt(l) * series[l - 1]) / Math.sqrt(l + 1));
-    return series.slice(0, m);
+  // Four people of 20, 30, 40 and 50 years: the three sides of Theorem 4.7 for m = 1, 2, 3
+  function fourPeople(scores) {
+    const n = 4, center = mean(scores), delta = scores.map((x) => x - center);
+    const gram = delta.map((_, i) => delta.map((_, j) => Math.max(0, 1 - Math.abs(i - j) / 2)));
+    const { values, vectors } = symmetricEigen(centered(gram).map((row) => row.map((x) => x / n)));
+    const hsic = form(delta, gram) / (n * n), along = vectors.map((v) => v.reduce((sum, x, i) => sum + x * delta[i], 0));
+    const resolved = [1, 2, 3].map((m) => delta.map((_, i) => vectors.slice(0, m).reduce((sum, v, l) => sum + along[l] * v[i], 0)));
+    return {
+      center, hsic, lambda: values.slice(0, 3), resolved, variance: mean(delta.map((x) => x * x)),
+      absolute: resolved.map((x) => mean(x.map(Math.abs)) ** 2), square: resolved.map((x) => mean(x.map((y) => y * y))),
+      bound: values.slice(0, 3).map((x) => hsic / x),
+    };
   }
 
-  function eigenfunctions(sigmaS, s, m) {
-    const omega = frequency(sigmaS), envelope = Math.pow(omega, 0.25) * Math.exp(-0.25 * (omega - 1) * s * s);
-    return hermiteSeries(Math.sqrt(omega) * s, -1, m).map((value) => value * envelope);
-  }
-
-  // ‖Δ_l‖² for the first m eigenfunctions
-  function deltaCoefficients(rho, sigmaZ, sigmaS, m) {
-    const q = coupling(rho, sigmaZ);
-    if (q === 0) return new Array(m).fill(0);
-    const omega = frequency(sigmaS), b = sigmaS * sigmaS, y = q / (1 - 2 * q), x = q / (1 - q);
-    const scale = (omega + 1) * (omega + 1 + 4 * y);
-    const factor = 2 * Math.sqrt(omega / (scale * (1 - 2 * q)));
-    const own = (4 * (1 / b - y)) / scale, shared = (4 * omega * y) / scale, gap = shared * shared - own * own;
-    const legendre = [1, shared];
-    for (let l = 1; l < m - 1; l++)
-      legendre.push(((2 * l + 1) * shared * legendre[l] - l * gap * legendre[l - 1]) / (l + 1));
-    const ratio = 4 / (b * (omega + 1) * (omega + 1)), root = Math.pow(omega, 0.25);
-    const means = hermiteSeries(0, ratio, m).map((v) => root * Math.sqrt(2 / (omega + 1)) * v);
-    const tiltedFactor = root * Math.sqrt(2 / ((omega + 1 + 2 * x) * (1 - q)));
-    const tilted = hermiteSeries(0, (omega - 1 - 2 * x) / (omega + 1 + 2 * x), m).map((v) => tiltedFactor * v);
-    return means.map((mean, l) =>
-      meanKernel(sigmaZ) * Math.max(factor * legendre[l] + mean * (mean - 2 * tilted[l]), 0));
-  }
-
-  // ρ_1², …, ρ_m²: what the first 1, …, m eigenfunctions leave over
-  function tails(rho, sigmaZ, sigmaS, m) {
-    const energies = deltaCoefficients(rho, sigmaZ, sigmaS, 400);
-    const result = new Array(400).fill(0);
-    for (let l = 398; l >= 0; l--) result[l] = result[l + 1] + energies[l + 1];
-    return result.slice(0, m);
-  }
-
-  // HSIC/λ_m + ρ_m², the right side of Theorem 4.5
-  function upperBounds(rho, sigmaZ, sigmaS, m) {
-    const value = hsic(rho, sigmaZ, sigmaS), lambda = eigenvalues(sigmaS, m), tail = tails(rho, sigmaZ, sigmaS, m);
-    return lambda.map((eigenvalue, l) => value / eigenvalue + tail[l]);
+  // Upper bounds on HSIC from its value on n people, for the best of k encoders that were fixed in advance
+  function sampleBounds(value, n, k, delta) {
+    const printed = 8 * Math.SQRT2 * Math.sqrt(Math.log((2 * k) / delta) / n) + 4 / n;
+    const proved = Math.sqrt(3) * Math.sqrt(Math.log((2 * k) / delta) / n) + 2 / n;
+    const root = (n / (n - 1)) * Math.sqrt(value) + Math.sqrt((3 * Math.log(k / delta)) / n);
+    return { printed: value + printed, proved: value + proved, root: root * root };
   }
 
   // Normalised area under the Pareto envelope; methods: {name: [{u, g}]} with u in [0, 1] and g = dependence / Unfair's
@@ -202,8 +177,7 @@ const frhsicFormulas = (() => {
   }
 
   return {
-    correlation, binnedGap, distanceCorrelation, normalizedHsic,
-    meanKernel, coupling, hsic, hsicSlope, floor, expectedSquaredMmd, conditionalSquaredMmd, expectedMmd,
-    eigenvalues, eigenfunctions, deltaCoefficients, tails, upperBounds, areaUnderEnvelope,
+    correlation, binnedGap, distanceCorrelation, normalizedHsic, areaUnderEnvelope,
+    meanKernel, coupling, hsic, hsicSlope, floor, symmetricEigen, twoGroups, hiringWaves, fourPeople, sampleBounds,
   };
 })();
