@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow  # each test starts pytest in a process of its own
 TESTS = """
 import pytest
 

@@ -26,6 +26,7 @@ import pandas as pd
 from frhsic_core.paper.claims.answers import PROTOCOLS, Answer, query, rows_of
 from frhsic_core.paper.experiments.presets import SPLITS, smoke
 from frhsic_core.paper.runs.plan import Experiment, Study, Task, units_of
+from frhsic_core.registry import PAPER_DATASETS
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -196,12 +197,10 @@ def measure_unit_bandwidth_scaling(unit: dict[str, Any], device: str) -> list[di
 
 def plan_held_out_bounds(preset: str) -> Study:
     """Return one unit for each dataset; ``smoke`` has the running example."""
-    from frhsic_core.paper.experiments.levels_and_coverage import BOUND_DATASETS
-
     name = "held_out_bounds"
     if preset == "smoke":
         return Study(f"{name}_smoke", name, units_of(dataset="people", delta=0.05))
-    return Study(name, name, units_of(dataset=BOUND_DATASETS, delta=0.05))
+    return Study(name, name, units_of(dataset=PAPER_DATASETS, delta=0.05))
 
 
 def measure_unit_held_out_bounds(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:

@@ -27,6 +27,7 @@ import numpy as np
 import pandas as pd
 
 from frhsic_core.paper.runs.plan import Settings, Study, units_of
+from frhsic_core.registry import PAPER_DATASETS
 
 if TYPE_CHECKING:
     import torch
@@ -68,7 +69,6 @@ _TRUTH = 400_000
 # The bounds: what is bounded, the distributions, and the number of samples for each.
 BOUND_SIZES = (100, 1000, 10_000, 100_000)
 BOUND_GROUPS = (2, 30, 1000)
-BOUND_DATASETS = ("adult", "acs_income", "meps", "compas", "crime")
 BOUND_DRAWS = {"gdp": 400, "gdp of a continuous attribute": 400, "hsic": 60}
 BANDWIDTH = 0.5  # of both kernels, fixed in advance; attributes of datasets are divided by their largest value
 _ENTRIES = {"cuda": 2**27, "cpu": 2**22}  # of the Gram matrices of a batch
@@ -386,7 +386,7 @@ def plan_bound_coverage(preset: str) -> Study:
         else:
             units += units_of(**common, law="slope", score="", groups=20)
         if measure != "gdp of a continuous attribute":
-            units += units_of(**common, law=BOUND_DATASETS, score="", groups=0)
+            units += units_of(**common, law=PAPER_DATASETS, score="", groups=0)
     return Study(name, name, units)
 
 
@@ -421,7 +421,7 @@ def _mean_distance(mass: Array, mean: Array) -> float:
 def bound_sample(unit: dict[str, Any], generator: np.random.Generator) -> tuple[Array, Array]:
     """Return the scores (or Z) and the attribute of one draw."""
     n, law = unit["n"], unit["law"]
-    if law in BOUND_DATASETS:
+    if law in PAPER_DATASETS:
         f, s = held_out(law)
         rows = generator.integers(len(f), size=n)
         return f[rows], s[rows] / s.max()
@@ -454,7 +454,7 @@ def bound_truth(unit: dict[str, Any]) -> float:
     from frhsic_core.laws import GaussianPair
 
     kernel = Gaussian(BANDWIDTH)
-    if unit["law"] in BOUND_DATASETS:
+    if unit["law"] in PAPER_DATASETS:
         f, s = held_out(unit["law"])
         if unit["measure"] == "hsic":
             return float(hsic(f, s / s.max(), kernel_z=kernel, kernel_s=kernel))

@@ -152,7 +152,7 @@ def test_every_bound_covers_in_at_least_the_stated_share_of_samples() -> None:
     rows = stored_rows("bound_coverage")
     assert set(rows["n"]) == set(study.BOUND_SIZES)
     assert set(rows["groups"]) == {0, 20, *study.BOUND_GROUPS}
-    assert set(study.BOUND_DATASETS) < set(rows["law"])
+    assert set(study.PAPER_DATASETS) < set(rows["law"])
     assert (rows["covered"] >= study.COVERAGE * rows["draws"]).all()
     # The estimate alone does not cover.
     assert (rows["estimate_covers"] < 0.8 * rows["draws"]).any()
