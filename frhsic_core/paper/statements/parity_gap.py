@@ -28,8 +28,8 @@ from frhsic_core.kernels import Gaussian, Kernel, resolve_kernel
 from frhsic_core.laws import GaussianPair
 from frhsic_core.paper.runs.stored import book_folder
 from frhsic_core.paper.statements import Certificate, check, equality, inequality
+from frhsic_core.paper.statements.disintegration import rational_hsic
 from frhsic_core.paper.statements.search import SAMPLE_KERNELS, SampleBatch, Worst, worst_excess
-from frhsic_core.paper.statements.zero_level import rational_hsic
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ from frhsic_core.kernels import Gaussian
 from frhsic_core.laws import GaussianPair
 from frhsic_core.paper.runs.stored import stored_rows
 from frhsic_core.paper.statements import Certificate, check, equality, inequality, strict_inequality
-from frhsic_core.paper.statements.zero_level import Exact, exact_hsic, power_gram, rational_hsic
+from frhsic_core.paper.statements.disintegration import Exact, exact_hsic, power_gram, rational_hsic
 
 LAW, KERNEL = GaussianPair(0.5), Gaussian(1.0)
 CONFIDENCE = 0.99  # of slope intervals

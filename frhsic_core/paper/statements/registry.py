@@ -227,7 +227,7 @@ def checks(module: str | None = None) -> dict[str, tuple[Check, ...]]:
 
     Examples
     --------
-    >>> [one.__name__ for one in checks("zero_level")["Proposition 3.1"]]
+    >>> [one.__name__ for one in checks("disintegration")["Proposition 3.1"]]
     ['equivalence_on_all_laws', 'what_breaks_without_characteristic']
     """
     for info in pkgutil.iter_modules(importlib.import_module(_PACKAGE).__path__, prefix=f"{_PACKAGE}."):

@@ -16,8 +16,7 @@ from frhsic_core.laws import FiniteLaw, GaussianPair
 from frhsic_core.paper.statements import decomposition
 from frhsic_core.paper.statements import decomposition as f
 from frhsic_core.paper.statements.deviations import deviations_of_joint
-from frhsic_core.paper.statements.disintegration import example_law
-from frhsic_core.paper.statements.zero_level import exact_hsic, joint_laws, power_gram
+from frhsic_core.paper.statements.disintegration import exact_hsic, example_law, joint_laws, power_gram
 
 
 def test_decomposition_is_the_definition_on_every_small_law() -> None:
@@ -74,9 +73,11 @@ def two_groups(counts: list[int]) -> np.ndarray:
 
 
 @given(COUNTS, st.integers(1, 9))
-def test_two_group_formula_is_hsic(counts: list[int], tenth: int) -> None:
+def test_hsic_of_two_groups_is_a_multiple_of_their_squared_mmd(counts: list[int], tenth: int) -> None:
     joint, k, l = two_groups(counts), power_gram(3), power_gram(2, ratio=Fraction(tenth, 10))
-    assert f.two_group_hsic(joint, k, l) == exact_hsic(joint, k, l)
+    p = joint.sum(0)
+    contrast = joint[:, 0] / p[0] - joint[:, 1] / p[1]
+    assert exact_hsic(joint, k, l) == (p[0] * p[1]) ** 2 * 2 * (1 - l[0, 1]) * (contrast @ k @ contrast)
 
 
 @given(COUNTS, st.lists(st.integers(-5, 5), min_size=3, max_size=3))
@@ -90,9 +91,10 @@ def test_gdp_and_the_integral_of_two_groups(counts: list[int], head: list[int]) 
 
 
 @pytest.mark.parametrize("sign", [-1, 1])
-def test_a_wrong_formula_for_two_groups_is_noticed(monkeypatch: pytest.MonkeyPatch, sign: int) -> None:
-    right = f.two_group_hsic
-    monkeypatch.setattr(f, "two_group_hsic", lambda *law: right(*law) + Fraction(sign, 10**6))
+def test_a_wrong_integral_of_two_groups_is_noticed(monkeypatch: pytest.MonkeyPatch, sign: int) -> None:
+    right = FiniteLaw.expected_squared_mmd
+    wrong = Fraction(sign, 10**6)
+    monkeypatch.setattr(FiniteLaw, "expected_squared_mmd", lambda law, kernel: right(law, kernel) + wrong)
     verdicts = {c.claim: c.verdict for c in f.discrete_lemma(quick=True) if "two groups" in c.claim}
     assert list(verdicts.values()) == ["fails as stated"]
 

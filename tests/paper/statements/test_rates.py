@@ -10,6 +10,7 @@ import torch
 
 from frhsic_core.joint import hsic
 from frhsic_core.paper.statements import rates
+from frhsic_core.paper.statements.disintegration import rational_hsic
 from frhsic_core.paper.statements.rates import (
     GRAM_S,
     GRAM_Z,
@@ -18,7 +19,6 @@ from frhsic_core.paper.statements.rates import (
     null_mean,
     projection_variance,
 )
-from frhsic_core.paper.statements.zero_level import rational_hsic
 
 
 def test_the_two_limits_are_far_apart() -> None:
