@@ -1,6 +1,6 @@
 """Fill the MyST substitutions with the book's numbers, and link to chapters by name.
 
-``{{ gaussian.hsic }}`` is a value of :func:`frhsic_core.paper.page_values.page_values`; ``{chapter}`parity_gap``` is
+``{{ ledger.agree }}`` is a value of :func:`frhsic_core.paper.page_values.page_values`; ``{chapter}`parity_gap``` is
 short for ``{doc}`/notebooks/parity_gap```.
 """
 

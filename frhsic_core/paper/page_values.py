@@ -1,27 +1,21 @@
 """Compute the numbers that the hand-written pages of the book show.
 
-The pages write ``{{ gaussian.hsic }}``, a MyST substitution. The book's configuration fills the substitutions with
+The pages write ``{{ ledger.agree }}``, a MyST substitution. The book's configuration fills the substitutions with
 :func:`page_values`, so no result is typed by hand, and a name that does not exist fails the build.
 """
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
-from frhsic_core.kernels import Gaussian
-from frhsic_core.laws import GaussianPair
 from frhsic_core.paper.claims import headline, ledger
-from frhsic_core.paper.claims.stored import authors_file, recorded, two_grids
-from frhsic_core.paper.experiments.equal_opportunity import option_rows, order_share, printed_options
+from frhsic_core.paper.claims.stored import authors_file, recorded
 from frhsic_core.paper.experiments.main import main_family, main_rows, pareto_table
 from frhsic_core.paper.experiments.running_example import gauges
 from frhsic_core.paper.experiments.variants import CANDIDATES, CHOICE_DATASETS, RECOMMENDED, comparisons, verdicts
-from frhsic_core.paper.runs.stored import book_folder, stored_rows
+from frhsic_core.paper.runs.stored import stored_rows
 from frhsic_core.paper.statements.overview import counts, formally_proved
 from frhsic_core.paper.statements.registry import statements
-from frhsic_core.paper.statements.spectral import best_m
-from frhsic_core.registry import titles
 
 PROTOCOLS = ("text", "reference")
 # The first page has room for two of the ten measures: the authors' GDP and the R² of a nonlinear probe.
@@ -36,35 +30,6 @@ def certificate_values(rows: list[dict[str, Any]]) -> dict[str, Any]:
         "theorems": {"total": found["theorems"], "hold": found["theorems that hold"]},
         "sentences": {"fail": found["sentence"], "reading": found["reading"]},
     }
-
-
-def gaussian_values() -> dict[str, Any]:
-    """Return the exact values for a Gaussian pair with ρ = 1/2 and unit bandwidths."""
-    law = GaussianPair(0.5)
-    kernel = Gaussian(1.0)
-    m, bound = best_m(law, kernel_z=kernel, kernel_s=kernel)
-    batch = 256
-    width = 0.5
-    hsic = law.hsic(kernel, kernel)
-    floor = law.null_mean(kernel, kernel, n=batch) / batch
-    gaussian = {
-        "hsic": f"{hsic:.4f}",
-        "squared_expected_mmd": f"{law.expected_mmd(kernel) ** 2:.4f}",
-        "expected_squared_mmd": f"{law.expected_squared_mmd(kernel):.4f}",
-        "bound": f"{bound:.4f}",
-        "m": m,
-        "width": f"{width:g}",
-        "smoothed_eipm": f"{law.eipm_limit(kernel, bandwidth=width):.3f}",
-        "eipm": f"{law.expected_mmd(kernel):.3f}",
-    }
-    shown = {"batch": batch, "value": f"{floor:.4f}", "share": f"{100 * floor / hsic:.0f} %"}
-    return {"gaussian": gaussian, "floor": shown}
-
-
-def sweep_values() -> dict[str, Any]:
-    """Count the values of λ that each method has in the authors' stored sweep."""
-    sizes = authors_file("sweep").groupby(["dataset", "method"])["lambda"].nunique().groupby("method").max()
-    return {"sweep": {"frhsic_grid": int(sizes["frhsic"]), "rival_grid": int(sizes.drop(["frhsic", "unfair"]).max())}}
 
 
 def rank_values() -> dict[str, Any]:
@@ -140,17 +105,6 @@ def recommended_values() -> dict[str, Any]:
     return {"recommended": values}
 
 
-def listed(names: list[str]) -> str:
-    """Return names as a list in words.
-
-    Examples
-    --------
-    >>> listed(["Adult", "MEPS", "Crime"]), listed(["Crime"])
-    ('Adult, MEPS and Crime', 'Crime')
-    """
-    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
-
-
 def proof_values() -> dict[str, Any]:
     """Count the statements, those that a proof assistant checked, and the strengths of recorded certificates."""
     strengths = {certificate["evidence"] for certificate in recorded()}
@@ -214,38 +168,10 @@ def ledger_values() -> dict[str, Any]:
     }
 
 
-def author_values() -> dict[str, Any]:
-    """Return the numbers of the points for the authors: two grids, rows of Adult, two forms for several attributes."""
-    pairs = two_grids()
-    texts = [f"{a:.3f} and {b:.3f}".replace("0.", ".") for a, b in zip(pairs.iloc[:, 1], pairs.iloc[:, 2], strict=True)]
-    names = [titles()[dataset] for dataset in pairs["dataset"]]
-    sweep = authors_file("sweep")
-    adult = sweep[sweep["dataset"] == "adult"].iloc[0]
-    cleaned = json.loads(book_folder("data_summaries", "adult-text.json").read_text(encoding="utf-8"))
-    shares = {}
-    for protocol in PROTOCOLS:
-        rows = option_rows("multi_sensitive", dataset="adult", protocol=protocol)
-        columns = ["gdp_reference_age", "gdp_reference_hours"]
-        shares[protocol] = f"{100 * order_share(rows, 'joint', 'sum', lam=50.0, columns=columns)['all']:.0f} %"
-    printed = printed_options("tab:multi_s")["gdp_age"].xs(("adult", "sum"), level=("dataset", "option"))
-    shares |= {f"sum_{lam:g}": f"{printed[lam]:.3f}".removeprefix("0") for lam in (10.0, 50.0)}
-    return {
-        "grids": {"datasets": listed(names), "pairs": "; ".join(texts)},
-        "data": {
-            "adult_text": f"{cleaned['n']:,}",
-            "adult_stored": f"{int(adult['n']):,}",
-            "adult_columns": int(adult["d"]),
-        },
-        "several": shares,
-    }
-
-
 def page_values() -> dict[str, Any]:
     """Return every number that a page may name, as nested dictionaries."""
     return {
         **certificate_values(recorded()),
-        **gaussian_values(),
-        **sweep_values(),
         **rank_values(),
         **paired_values(),
         **recommended_values(),
@@ -253,5 +179,4 @@ def page_values() -> dict[str, Any]:
         **example_values(),
         **ledger_values(),
         **proof_values(),
-        **author_values(),
     }

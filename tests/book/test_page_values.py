@@ -40,13 +40,6 @@ def test_verdicts_are_counted_by_sentences_of_the_paper() -> None:
     }
 
 
-def test_the_gaussian_pair_has_its_closed_form() -> None:
-    """HSIC for unit bandwidths: (1/3)·(1/√(1 − 4r) − 2/√(1 − r) + 1) with r = ρ²/9."""
-    r = 0.25 / 9
-    hsic = ((1 - 4 * r) ** -0.5 - 2 * (1 - r) ** -0.5 + 1) / 3
-    assert page_values.gaussian_values()["gaussian"]["hsic"] == f"{hsic:.4f}"
-
-
 def test_the_ranks_of_the_first_page_stand_in_the_chapter() -> None:
     values = page_values.rank_values()["runs"]
     assert (values["datasets"], values["methods"], values["grid"]) == (5, 7, 9)
@@ -157,18 +150,3 @@ def test_the_formal_proofs_are_counted_as_on_the_map_of_theorems() -> None:
     found = re.search(r"(\d+) statements: \d+ proved in a chapter, (\d+) of them also formally", printed)
     assert found
     assert [int(number) for number in found.groups()] == [proofs["all"], proofs["statements"]]
-
-
-def test_numbers_for_the_authors() -> None:
-    values = page_values.author_values()
-    text = (ROOT / "book" / "for_the_authors.md").read_text(encoding="utf-8")
-    assert [part for group in values.values() for part in group.values() if str(part) not in text] == []
-    assert values["grids"]["pairs"] == ".228 and .399; .329 and .517; .090 and .107"
-    assert (values["data"]["adult_text"], values["data"]["adult_stored"]) == ("30,162", "32,561")
-    # The shares of the splits in which Joint is below Sum are those that the chapter prints.
-    cells = nbformat.read(ROOT / "notebooks" / "equal_opportunity.ipynb", as_version=4).cells
-    printed = "".join(output.get("text", "") for cell in cells for output in cell.get("outputs", ()))
-    shares = dict(re.findall(r"(\w+) protocol: Joint is below Sum at λ = 50, by both GDPs, in (\d+)%", printed))
-    assert {name: values["several"][name] for name in shares} == {name: f"{share} %" for name, share in shares.items()}
-    assert set(shares) == {"text", "reference"}
-    assert page_values.runtime_values()["runtime"]["stored"] == "24"

@@ -243,15 +243,11 @@ def noise_spread(column: str, power: int = 1) -> Answer:
 
 @query(kind=IMPLEMENTED)
 def machine(what: str) -> Answer:
-    """Return devices, hours or versions behind the stored sweep, which are facts about one machine."""
-    if what == "hours":
-        spent = sum(s["seconds_training"] + s["seconds_evaluation"] for s in provenance()["stacks"]) / 3600
-        return Answer({"any": round(spent, 2)}, why="it is a fact about the authors' machine; ours stands beside it")
-    environments = provenance()["environments"]
-    if what == "devices":
-        devices = len({e["device"] for e in environments})
-        return Answer({"any": devices}, why="it is a fact about the authors' machine; ours stands beside it")
-    one = environments[-1]
-    short = {name: ".".join(one[name].split(".")[:2]) for name in ("python", "numpy", "scikit-learn")}
-    text = f"Python {short['python']}; NumPy {short['numpy']}; scikit-learn {short['scikit-learn']}"
-    return Answer({"any": text}, why="it is a fact about the authors' software; ours stands beside it")
+    """Return no value: devices, hours and versions are facts about one machine."""
+    return Answer(why="it is a fact about the authors' machine or software")
+
+
+@query
+def not_comparable(why: str) -> Answer:
+    """Return no value, and why there is nothing to compare."""
+    return Answer(why=why)

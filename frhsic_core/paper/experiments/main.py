@@ -305,12 +305,6 @@ def area(dataset: str, method: str, *, lambda_grid: str = FULL_GRID) -> Answer:
 
 
 @query
-def no_area(dataset: str) -> Answer:
-    """Return no value: Unfair has no penalty, hence no sweep and no area, whatever was run."""
-    return Answer(why="a dash by construction: Unfair has no λ to sweep")
-
-
-@query
 def point(
     dataset: str, method: str, measure: str, lam: float | None = None, runs: int = RUNS, scale: float = 1.0
 ) -> Answer:

@@ -341,13 +341,6 @@ def transfer_spread(dataset: str, method: str) -> Answer:
 
 
 @query
-def transfer_absent(dataset: str, method: str) -> Answer:
-    """Return no value: a method without a penalty has no model at the table's λ."""
-    own = heads_of(dataset, method)["sd"].mean()
-    return Answer(why=f"a dash by construction: {method} has no λ; at its own λ = 0 the spread is {own:.4f}")
-
-
-@query
 def transfer_reduction(dataset: str, method: str) -> Answer:
     """Return by how many per cent the spread over heads is below Unfair's, split by split."""
     found = {}

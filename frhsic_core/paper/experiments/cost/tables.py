@@ -184,17 +184,6 @@ def dimension_speed_up(end: str) -> Answer:
 
 
 @query
-def epoch_seconds(method: str, form: str, n: int) -> Answer:
-    """Return the median seconds of an epoch on our devices; not comparable with another machine's."""
-    table = seconds_table(rows_of("cost", "epoch"))
-    table = table[(table["method"] == method) & (table["form"] == form) & (table["n"] == n)]
-    found = table[table["mode"] == "eager"].set_index("device")["median"]
-    first = next(device for device in DEVICES if device in found)
-    note = ", ".join(f"{found[device]:.3g} s on our {name}" for device, name in DEVICES.items() if device in found)
-    return Answer({"any": float(found[first])}, why=f"it is a fact about the authors' machine; {note}")
-
-
-@query
 def cost_order(forms: list[str]) -> Answer:
     """Return the exponents of the operations counted, in n; with ``/anchors`` in the number of anchors."""
     rows = rows_of("cost", "operations")
