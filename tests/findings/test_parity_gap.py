@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -201,3 +203,22 @@ def test_the_spectrum_ends_at_the_enclosed_smallest_eigenvalue() -> None:
     smallest = exact[exact["dataset"] == "adult"].set_index("sigma")["log10_smallest"]
     assert len(ends) == 3
     assert np.allclose(ends, smallest[ends.index], rtol=0, atol=1e-3)
+
+
+def test_the_note_for_the_authors_has_these_numbers(held) -> None:
+    text = book_folder("for_the_authors.md").read_text(encoding="utf-8")
+    both, one = math.log(2 / 0.05), math.log(1 / 0.05)
+
+    def informative(root: float, linear: float) -> int:
+        return next(n for n in range(12, 10**6) if root * math.sqrt(both / n) + linear / n < 0.25)
+
+    terms = {"printed": (8 * math.sqrt(2), 4), "proved": (2 * math.sqrt(2), 2), "with A": (math.sqrt(3), 2)}
+    sizes = [f"{root * math.sqrt(both / 1e4) + linear / 1e4:.4f}".lstrip("0") for root, linear in terms.values()]
+    first = [f"{informative(*term):,}" for term in terms.values()]
+    assert f"| {' | '.join(sizes)} |" in text
+    assert f"| {' | '.join(first)} |" in text
+    assert f"{3 * one / 1e4:.4f}".lstrip("0") in text
+    assert f"slack is {math.sqrt(2 * one / 1e4):.4f}".replace("0.", ".") in text
+    ratio = held["bound"] / held["estimate"]
+    assert f"between {ratio.min():.1f} and {ratio.max():.1f} times" in text
+    assert (held["paper"] > 0.5).all()
