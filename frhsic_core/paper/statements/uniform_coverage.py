@@ -25,15 +25,15 @@ from scipy import stats
 from torch import Tensor
 
 from frhsic_core.arrays import RandomState, as_generator
-from frhsic_core.joint.contraction import contraction_weights
-from frhsic_core.joint.hsic import hsic
+from frhsic_core.joint.contraction import center, contraction_weights
 from frhsic_core.kernels import Gaussian
-from frhsic_core.paper.statements import Certificate, check, inequality
+from frhsic_core.paper.statements import Certificate, check, equality, inequality
 from frhsic_core.paper.statements.concentration import (
     Constants,
     informative_size,
     linear_complexity,
     proved_bound,
+    root_slack,
     trivial_bound,
     uniform_bound,
 )
@@ -132,7 +132,7 @@ def parameter_grid(columns: int, *, radius: float, step: float) -> tuple[Tensor,
         lattice = torch.cartesian_prod(both, axis)
         reach = step / math.sqrt(2.0)
         return lattice[torch.linalg.vector_norm(lattice, dim=-1) <= radius + reach], reach
-    raise ValueError(f"The encoder has {columns} parameters but the grid takes one or two: use mlp_class for more.")
+    raise ValueError(f"The encoder has {columns} parameters but the grid takes one or two.")
 
 
 def linear_class(law: FiniteInputs, frequencies: Tensor, *, radius: float, step: float) -> Supremum:
@@ -152,41 +152,6 @@ def linear_class(law: FiniteInputs, frequencies: Tensor, *, radius: float, step:
 def any_class(law: FiniteInputs, frequencies: Tensor) -> Tensor:
     """Return ½Σ|M_ij|, which no encoder into any space exceeds under a kernel with values in [0, 1]."""
     return 0.5 * law.contrast(frequencies).abs().sum((-2, -1))
-
-
-def mlp_class(
-    law: FiniteInputs,
-    frequencies: Tensor,
-    *,
-    radius: float,
-    hidden: int = 4,
-    restarts: int = 4,
-    steps: int = 60,
-    random_state: RandomState,
-) -> Supremum:
-    """Bracket the supremum over h(x) = v·tanh(Wx), ‖v‖ ≤ radius, ‖W‖_F ≤ radius: ascent below, :func:`any_class` above.
-
-    The lower side is a lower bound by optimisation (Adam from several starts, parameters normalised onto their balls),
-    not the supremum itself.
-    """
-    generator, contrast = as_generator(random_state), law.contrast(frequencies)
-    draws, columns = len(frequencies), law.x.shape[-1]
-    inner = torch.randn(draws, restarts, columns, hidden, generator=generator, dtype=law.x.dtype)
-    outer = torch.randn(draws, restarts, hidden, 1, generator=generator, dtype=law.x.dtype)
-    parameters = [inner.requires_grad_(), outer.requires_grad_()]
-    optimiser = torch.optim.Adam(parameters, lr=0.1)
-    best = torch.zeros(draws, dtype=law.x.dtype)
-    for _ in range(steps):
-        w, v = (
-            radius * p / torch.linalg.matrix_norm(p, keepdim=True).clamp_min(radius) for p in parameters
-        )  # inside the ball unchanged, outside pulled back to it
-        encoded = torch.tanh(law.x @ w) @ v
-        values = (law.kernel_z(encoded) * contrast.unsqueeze(1)).sum((-2, -1)).abs()
-        best = torch.maximum(best, values.detach().amax(1))
-        optimiser.zero_grad()
-        (-values.sum()).backward()
-        optimiser.step()
-    return Supremum(best, any_class(law, frequencies))
 
 
 DELTA, RADIUS = 0.05, 2.0
@@ -250,43 +215,144 @@ def linear_encoders(*, quick: bool) -> list[Certificate]:
     return certificates
 
 
-def replaced_row(z: Tensor, s: Tensor, *, other: Tensor, kernel: Gaussian) -> Tensor:
-    """Return n·|HSIC_n(sample) − HSIC_n(sample with its first row replaced)| for batches of samples.
+def moved_covariance(gram_z: Tensor, gram_s: Tensor) -> Tensor:
+    """Return n·‖Ĉ − Ĉ'‖, where the last of n + 1 rows takes the place of the first, from Gram matrices of all rows.
 
-    ``other`` holds the new row, ``(b, 1, 2)``: its value of Z and of S.
+    The matrix D of coefficients of φ_a ⊗ ψ_b in Ĉ − Ĉ' gives ‖Ĉ − Ĉ'‖² = tr(D K D L). O(n³) for each of the batch.
     """
-    options: dict[str, Any] = {"kernel_z": kernel, "kernel_s": kernel}
-    new_z = torch.cat([other[..., :1], z[:, 1:]], 1)
-    new_s = torch.cat([other[..., 1:], s[:, 1:]], 1)
-    return z.shape[1] * (hsic(z, s, **options) - hsic(new_z, new_s, **options)).abs()
+    n = gram_z.shape[-1] - 1
+    before, after = (torch.ones(n + 1, dtype=gram_z.dtype) for _ in range(2))
+    before[-1] = after[0] = 0.0
+    old, new = (torch.diag(kept) - torch.outer(kept, kept) / n for kept in (before, after))
+    d = old - new
+    return ((d @ gram_z @ d) * gram_s).sum((-2, -1)).clamp_min(0.0).sqrt()
+
+
+def moved_hsic(gram_z: Tensor, gram_s: Tensor) -> Tensor:
+    """Return n·|HSIC_n − HSIC_n'|, where the last of n + 1 rows takes the place of the first."""
+    n = gram_z.shape[-1] - 1
+    old, new = (
+        (center(gram_z[..., kept, kept]) * gram_s[..., kept, kept]).sum((-2, -1))
+        for kept in (slice(0, n), slice(1, n + 1))
+    )
+    return (old - new).abs() / n
+
+
+def _rows(count: int, n: int, generator: torch.Generator, *, signed: bool) -> tuple[Tensor, Tensor]:
+    """Draw Gram matrices of n + 1 rows: features in a few directions of the orthant, or of the sphere if ``signed``."""
+    grams = []
+    for _ in range(2):
+        features = torch.randn(count, n + 1, 3, generator=generator, dtype=torch.float64)
+        features = features if signed else features.abs() ** 4  # most of the length along one axis
+        features = features / torch.linalg.vector_norm(features, dim=-1, keepdim=True)
+        features[:, 1:-1] = torch.where(
+            torch.rand(count, 1, 1, generator=generator) < 0.8, features[:, 1:2], features[:, 1:-1]
+        )  # in most samples the other rows agree, which makes the change largest
+        grams.append(features @ features.mT)
+    return grams[0], grams[1]
 
 
 @check("Theorem 5.1")
-def steps_of_the_proof(*, quick: bool) -> list[Certificate]:
-    """Check the two deterministic steps of the book's proof: bounded differences and bias, for unit kernels ≥ 0."""
+def bounded_difference(*, quick: bool) -> list[Certificate]:
+    """Check the first step of the proof, the exact bounded difference, on random rows and at its extreme case."""
     generator = torch.Generator().manual_seed(58)
     count = 500 if quick else 4000
-    worst = torch.zeros(())
+    worst: dict[str, float] = {"covariance": 0.0, "HSIC": 0.0, "signed": 0.0}
     for n in (2, 3, 5, 10, 40):
-        # Points far apart make the kernel nearly that of a coin, where the change is largest.
-        values = 3.0 * torch.randint(3, (2, count, n, 1), generator=generator).double()
-        other = 3.0 * torch.randint(3, (count, 1, 2), generator=generator).double()
-        worst = torch.maximum(worst, replaced_row(*values, other=other, kernel=Gaussian(1.0)).max())
-    law = two_column_inputs(columns=1, points=11)
-    n = 20
-    frequencies = law.draw(n, 40 * count, random_state=generator)
+        grams = _rows(count, n, generator, signed=False)
+        signed = _rows(count, n, generator, signed=True)
+        found = {
+            "covariance": moved_covariance(*grams),
+            "HSIC": moved_hsic(*grams),
+            "signed": moved_covariance(*signed),
+        }
+        worst = {name: max(worst[name], values.max().item()) for name, values in found.items()}
+    # Three values of Z and of S: all other rows have the first, row i moves from the second to the third.
+    n = 400
+    value = torch.ones(n + 1, dtype=torch.long)
+    value[0], value[-1] = 0, 2
+    extreme = torch.eye(3, dtype=torch.float64)[value][:, value]
+    reached = moved_covariance(extreme, extreme).item()
+    return [
+        inequality("step of the proof: one row moves n times the covariance by at most root 6, kernels in [0, 1]",
+                   middle=worst["covariance"], upper=math.sqrt(6.0), evidence="deterministic", corrected=True,
+                   details={"instances": 5 * count}),
+        equality("root 6 cannot be smaller: three values reach the share 1 - 1/n of it",
+                 left=reached, right=math.sqrt(6.0) * (1.0 - 1.0 / n), evidence="exact", corrected=True,
+                 details={"n": n}),
+        inequality("step of the proof: one row moves n times the covariance by at most root 24, signed kernels",
+                   middle=worst["signed"], upper=math.sqrt(24.0), evidence="deterministic", corrected=True,
+                   details={"instances": 5 * count}),
+        inequality("step of the proof: one row moves n times HSIC_n by at most root 6, kernels in [0, 1]",
+                   middle=worst["HSIC"], upper=math.sqrt(6.0), evidence="deterministic", corrected=True,
+                   details={"instances": 5 * count}),
+    ]  # fmt: skip
+
+
+@check("Theorem 5.1")
+def bias_step(*, quick: bool) -> list[Certificate]:
+    """Check the third step of the proof: the bias of HSIC_n, on drawn samples."""
+    law, n, draws = two_column_inputs(columns=1, points=11), 20, 20_000 if quick else 160_000
     gram = law.encoded_gram(torch.ones(1, 1, dtype=torch.float64))[0]
     population = (gram * law.population).sum().item()
+    frequencies = law.draw(n, draws, random_state=58)
     drawn = torch.cat([(gram * law.empirical(part)).sum((-2, -1)) for part in frequencies.split(2000)])
     bias = n * (drawn.mean().item() - population)
-    error = 4.0 * n * drawn.std().item() / math.sqrt(len(drawn))
+    error = 4.0 * n * drawn.std().item() / math.sqrt(draws)
     return [
-        inequality("step of the proof: replacing one row changes n times HSIC_n by at most 4, kernels in [0, 1]",
-                   middle=worst.item(), upper=4.0, evidence="deterministic", corrected=True,
-                   details={"instances": 5 * count}),
         inequality("step of the proof: n times the bias of HSIC_n lies between -1/2 and 2, kernels in [0, 1]",
                    lower=-0.5 + error, middle=bias, upper=2.0 - error, evidence="statistical", corrected=True,
-                   details={"n": n, "draws": len(drawn), "HSIC": population}),
+                   details={"n": n, "draws": draws, "HSIC": population})
+    ]  # fmt: skip
+
+
+def all_tables(n: int) -> np.ndarray:
+    """Return every 2 × 2 table of counts that sum to n, ``(tables, 4)``, in the order a, b, c, d.
+
+    Examples
+    --------
+    >>> len(all_tables(3))
+    20
+    """
+    grid = np.stack(np.meshgrid(*[np.arange(n + 1)] * 3, indexing="ij"), -1).reshape(-1, 3)
+    kept = grid[grid.sum(1) <= n]
+    return np.column_stack([kept, n - kept.sum(1)])
+
+
+def root_hsic(table: np.ndarray) -> np.ndarray:
+    """Return √HSIC = 2|ad − bc| of 2 × 2 tables of shares, for kernels 1[x = y]."""
+    a, b, c, d = np.moveaxis(table, -1, 0)
+    return 2.0 * np.abs(a * d - b * c)
+
+
+# Shares of Z = 0 and 1 for S = 0, then for S = 1: independent, dependent, and Z = S a fair coin.
+TABLES = ((0.25, 0.25, 0.25, 0.25), (0.06, 0.14, 0.24, 0.56), (0.3, 0.2, 0.1, 0.4), (0.5, 0.0, 0.0, 0.5))
+
+
+@check("Corollary 5.2")
+def root_certificate(*, quick: bool) -> list[Certificate]:
+    """Check the bound for the root of HSIC on 2 × 2 laws, with all samples: its two steps, and how often it fails."""
+    shares, failures, breaks = [], [], []
+    n = 60 if quick else 100
+    counts = all_tables(n)
+    estimates = n / (n - 1) * root_hsic(counts / n)
+    for law in TABLES:
+        weight = stats.multinomial(n, law).pmf(counts)
+        truth = float(root_hsic(np.asarray(law)))
+        shares.append((truth, float(weight @ estimates)))
+        failures.append(float(weight @ (estimates + root_slack(n, delta=DELTA) < truth)))
+        order = np.argsort(estimates)
+        quantile = estimates[order][np.searchsorted(np.cumsum(weight[order]), DELTA)]
+        breaks.append((truth - quantile) / root_slack(n, delta=DELTA))
+    truth, mean = max(shares, key=lambda pair: pair[0] - pair[1])
+    return [
+        inequality("step to the root bound: n/(n-1) times the root of HSIC_n is on average at least the root of HSIC",
+                   middle=truth, upper=mean, evidence="exact", corrected=True, details={"laws": len(TABLES)}),
+        equality("the factor n/(n-1) cannot be smaller: for a fair coin Z = S the mean is the root of HSIC",
+                 left=shares[-1][1], right=0.5, evidence="exact", corrected=True),
+        inequality("the root of HSIC exceeds its bound with probability at most delta, all samples of 2 x 2 laws",
+                   middle=max(failures), upper=DELTA, evidence="exact", corrected=True,
+                   details={"delta": DELTA, "fraction of the slack at which it breaks": max(breaks)}),
     ]  # fmt: skip
 
 
@@ -302,29 +368,22 @@ def one_encoder(*, quick: bool) -> list[Certificate]:
     return [_coverage("coverage of the proved bound, one encoder", gaps, bound, corrected=True, n=n)]
 
 
-@check("Theorem 5.1")
-def mlp_encoders(*, quick: bool) -> list[Certificate]:
-    """Check Theorem 5.1 for a two-layer network: ascent from below, the bound for any class from above."""
-    generator = torch.Generator().manual_seed(52)
-    law, n = two_column_inputs(columns=2, points=3), 20_000
-    frequencies = law.draw(n, 100 if quick else 200, random_state=generator)
-    found = mlp_class(law, frequencies, radius=3.0, steps=20 if quick else 60, random_state=generator)
+@check("Theorem 5.1", "Proposition G.2")
+def any_encoders(*, quick: bool) -> list[Certificate]:
+    """Check Theorem 5.1, and Proposition G.2, which is the same, for every encoder at once on few inputs."""
+    law, n = two_column_inputs(columns=2, points=5), 20_000
+    gaps = any_class(law, law.draw(n, 100 if quick else 400, random_state=54))
     # G_n ≥ 0 for every class that holds a fixed encoder, so B_n is at least its first two terms.
-    least = uniform_bound(n, complexity=0.0, delta=DELTA, constants=law.constants)
-    return [
-        _coverage(claim, gaps, least, n=n)
-        for claim, gaps in (
-            ("coverage, two-layer networks, supremum a lower bound by optimisation, complexity left out", found.lower),
-            ("coverage, any encoders at all on finitely many inputs, supremum an upper bound", found.upper),
-        )
-    ]
+    bound = uniform_bound(n, complexity=0.0, delta=DELTA, constants=law.constants)
+    claim = "coverage, any encoders at all on finitely many inputs, unit kernels, complexity left out"
+    return [_coverage(claim, gaps, bound, n=n)]
 
 
 def learned_encoder(law: FiniteInputs, frequencies: Tensor, *, choose: str, step: float) -> tuple[Tensor, Tensor]:
     """Return (HSIC_n, HSIC) of an encoder w·x chosen from each sample, ``(draws,)`` each.
 
     ``choose="objective"`` minimises a squared loss plus HSIC_n, as training would; ``"worst"`` takes the encoder whose
-    population dependence is most above its empirical one.
+    population dependence is most above its empirical one, and ``"worst root"`` compares the roots.
     """
     grid, _ = parameter_grid(law.x.shape[-1], radius=RADIUS, step=step)
     grid = grid[torch.linalg.vector_norm(grid, dim=-1) <= RADIUS]
@@ -333,13 +392,16 @@ def learned_encoder(law: FiniteInputs, frequencies: Tensor, *, choose: str, step
     population = (gram @ law.population.flatten()).expand_as(empirical)
     if choose == "worst":
         index = (population - empirical).argmax(1, keepdim=True)
+    elif choose == "worst root":
+        index = (population.clamp_min(0.0).sqrt() - empirical.clamp_min(0.0).sqrt()).argmax(1, keepdim=True)
     elif choose == "objective":
         target = law.x.sum(-1)
         loss = frequencies @ (law.x @ grid.T - target.unsqueeze(-1)).square()
         index = (loss + 10.0 * empirical).argmin(1, keepdim=True)
     else:
-        raise ValueError(f"choose is {choose!r}: pass 'objective' or 'worst'.")
-    return empirical.gather(1, index).squeeze(1), population.gather(1, index).squeeze(1)
+        raise ValueError(f"choose is {choose!r}: pass 'objective', 'worst' or 'worst root'.")
+    chosen = (values.gather(1, index).squeeze(1).clamp_min(0.0) for values in (empirical, population))
+    return next(chosen), next(chosen)
 
 
 @check("Corollary 5.2", "Corollary G.3")
@@ -354,6 +416,13 @@ def learned_encoders(*, quick: bool) -> list[Certificate]:
         empirical, population = learned_encoder(law, frequencies, choose=choose, step=0.1)
         claim = f"population HSIC is at most empirical HSIC plus the bound, encoder chosen by {what}"
         certificates.append(_coverage(claim, population - empirical, bound, n=n))
+    n = 20_000
+    frequencies = law.draw(n, 100 if quick else 200, random_state=57)
+    empirical, population = learned_encoder(law, frequencies, choose="worst root", step=0.1)
+    gaps = population.sqrt() - n / (n - 1) * empirical.sqrt()
+    slack = root_slack(n, delta=DELTA, parameters=2, reach=RADIUS * math.sqrt(2.0) * float(law.constants.lipschitz_z))
+    claim = "the root bound for all linear encoders at once, encoder chosen by an adversary who knows the law"
+    certificates.append(_coverage(claim, gaps, slack, corrected=True, n=n))
     return certificates
 
 
@@ -378,17 +447,6 @@ def root_n() -> list[Certificate]:
             evidence="statistical", assumptions=ASSUMPTIONS,
             details={"draws": draws, "mean suprema": suprema.mean(1).tolist()})
     ]  # fmt: skip
-
-
-@check("Proposition G.2")
-def restated(*, quick: bool) -> list[Certificate]:
-    """Check Proposition G.2, which is Theorem 5.1 again, on its own draws and for every encoder at once."""
-    generator = torch.Generator().manual_seed(54)
-    law, n = two_column_inputs(columns=2, points=5), 20_000
-    gaps = any_class(law, law.draw(n, 100 if quick else 400, random_state=generator))
-    bound = uniform_bound(n, complexity=0.0, delta=DELTA, constants=law.constants)
-    claim = "coverage, any encoders at all on finitely many inputs, unit kernels, complexity left out"
-    return [_coverage(claim, gaps, bound, n=n)]
 
 
 def projected_gap(head: Tensor, gram_s: Tensor, frequencies: Tensor, *, m: int) -> Tensor:

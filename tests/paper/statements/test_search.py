@@ -267,3 +267,15 @@ def test_violations_are_counted_in_units_of_the_left_side() -> None:
     certificate = search(Searched("Theorem 4.5", "slightly above", slightly_above), count=80)
     assert certificate.verdict == "fails as stated"
     assert certificate.details["violations"] == 40
+
+
+@pytest.mark.parametrize(("size", "violations"), [(1.0, 400), (1e-3, 0)])
+def test_a_violation_is_counted_relative_to_the_left_side_or_to_one(size: float, violations: int) -> None:
+    """Left sides of one that pass the right sides by three tolerances are violations; a thousandth of it is not."""
+
+    def sides(x: module.Instances) -> module.Sides:
+        left = torch.full_like(x.hsic, size)
+        return left, left - 3.0 * module.TOLERANCE * size
+
+    found = search(Searched("Theorem 4.5", "too small", sides), count=400)
+    assert found.details["violations"] == violations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 import torch
 
@@ -14,14 +15,16 @@ from frhsic_core.paper.statements.concentration import Constants, linear_complex
 from frhsic_core.paper.statements.parity_gap import gap_spectrum
 from frhsic_core.paper.statements.uniform_coverage import (
     _coverage,
+    all_tables,
     any_class,
     class_complexity,
     learned_encoder,
     linear_class,
-    mlp_class,
+    moved_covariance,
+    moved_hsic,
     parameter_grid,
     projected_gap,
-    replaced_row,
+    root_hsic,
     two_column_inputs,
 )
 
@@ -73,20 +76,6 @@ def test_the_bracket_holds_a_finer_grid_and_random_encoders(columns: int, genera
     assert (fine.upper <= any_class(law, frequencies)).all()
 
 
-def test_ascent_beats_random_networks_and_stays_below_the_bound_for_any_class(generator: torch.Generator) -> None:
-    law = two_column_inputs(points=3)
-    frequencies = law.draw(100, 5, random_state=generator)
-    found = mlp_class(law, frequencies, radius=3.0, random_state=generator)
-    assert (found.lower <= found.upper).all()
-    inner = torch.randn(300, 2, 4, generator=generator, dtype=torch.float64)
-    outer = torch.randn(300, 4, 1, generator=generator, dtype=torch.float64)
-    inner, outer = (3.0 * p / torch.linalg.matrix_norm(p, keepdim=True).clamp_min(3.0) for p in (inner, outer))
-    gram = law.kernel_z(torch.tanh(law.x @ inner) @ outer)
-    gaps = torch.einsum("gij,bij->bg", gram, law.contrast(frequencies)).abs()
-    assert (gaps.amax(1) <= found.lower * 1.02).all()
-    assert (gaps.amax(1) <= found.upper).all()
-
-
 def test_coverage_refuses_a_bound_that_cannot_fail() -> None:
     with pytest.raises(ValueError, match="cannot fail"):
         _coverage("x", torch.zeros(10), 0.25)
@@ -109,14 +98,6 @@ def test_projected_gap_is_that_of_the_sample(generator: torch.Generator) -> None
     for m in (1, 2, 3):
         expected = found.mean_squares[m - 1] * found.eigenvalues[m - 1] / found.squared_norm
         assert torch.allclose(projected_gap(head.unsqueeze(0), law.gram_s, frequencies, m=m)[0], expected, atol=1e-14)
-
-
-def test_replacing_a_row_moves_a_coin_the_most(generator: torch.Generator) -> None:
-    # Two rows, equal before and different after: HSIC_n goes from 0 to (1 - a)²/4 with a = exp(-9/2).
-    z = torch.zeros(1, 2, 1, dtype=torch.float64)
-    other = torch.full((1, 1, 2), 3.0, dtype=torch.float64)
-    change = replaced_row(z, z, other=other, kernel=Gaussian(1.0)).item()
-    assert change == pytest.approx(2 * (1 - math.exp(-4.5)) ** 2 / 4, rel=1e-12)
 
 
 def test_coverage_fails_for_a_bound_that_is_too_small(generator: torch.Generator) -> None:
@@ -181,7 +162,7 @@ def test_a_coarse_grid_still_brackets(generator: torch.Generator) -> None:
 
 def test_the_bridge_looks_at_population_above_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     def chosen(_law, frequencies, **_options):
-        return torch.zeros(len(frequencies)), torch.full((len(frequencies),), 0.2)
+        return torch.zeros(len(frequencies)), torch.full((len(frequencies),), 0.2)  # the root is .45
 
     monkeypatch.setattr(uniform_coverage, "learned_encoder", chosen)
     assert {c.verdict for c in uniform_coverage.learned_encoders(quick=True)} == {"fails as stated"}
@@ -214,3 +195,60 @@ def test_the_inputs_are_those_of_the_docstring() -> None:
     noise = law.s[:, 0] - law.x[:, 0] - 0.5 * law.x[:, 1] ** 2
     assert noise.tolist() == pytest.approx([-0.25, 0.25] * 9)
     assert torch.unique(law.x, dim=0).tolist() == [[a, b] for a in (-1.0, 0.0, 1.0) for b in (-1.0, 0.0, 1.0)]
+
+
+@pytest.mark.parametrize("n", [2, 3, 8])
+def test_a_replaced_row_moves_what_features_move(n: int, generator: torch.Generator) -> None:
+    """The covariance and HSIC written out with features, whose Gram matrices are those that are passed."""
+    phi, psi = torch.randn(2, n + 1, 4, generator=generator, dtype=torch.float64)
+
+    def covariance(kept: slice) -> torch.Tensor:
+        a, b = (features[kept] - features[kept].mean(0) for features in (phi, psi))
+        return torch.einsum("ia,ib->ab", a, b) / n
+
+    old, new = covariance(slice(0, n)), covariance(slice(1, n + 1))
+    found = moved_covariance(phi @ phi.mT, psi @ psi.mT)
+    assert torch.allclose(found, n * (old - new).square().sum().sqrt(), atol=1e-10)
+    change = n * (old.square().sum() - new.square().sum()).abs()
+    assert torch.allclose(moved_hsic(phi @ phi.mT, psi @ psi.mT), change, atol=1e-10)
+
+
+def test_a_smaller_constant_than_root_six_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = uniform_coverage.moved_covariance
+    monkeypatch.setattr(uniform_coverage, "moved_covariance", lambda k, l: 1.1 * right(k, l))
+    verdicts = [c.verdict for c in uniform_coverage.bounded_difference(quick=True)]
+    assert verdicts[:2] == ["fails as stated", "fails as stated"]
+
+
+def test_the_root_of_a_table_is_that_of_hsic(generator: torch.Generator) -> None:
+    counts = all_tables(5)
+    assert len(counts) == math.comb(8, 3)
+    assert (counts.sum(1) == 5).all()
+    for table in counts[::7]:
+        cells = np.repeat(np.array([[0, 0], [1, 0], [0, 1], [1, 1]]), table, axis=0)
+        z, s = (torch.tensor(column, dtype=torch.float64).unsqueeze(-1) for column in cells.T)
+        value = hsic(1e3 * z, 1e3 * s, kernel_z=Gaussian(1.0), kernel_s=Gaussian(1.0))  # far apart: 1[x = y]
+        assert root_hsic(table / 5) == pytest.approx(math.sqrt(max(value.item(), 0.0)), abs=1e-12)
+
+
+@pytest.mark.parametrize(("slack", "factor", "broken"), [(0.2, 1.0, 2), (1.0, 0.98, 0)])
+def test_a_root_bound_that_is_too_small_is_caught(monkeypatch, slack: float, factor: float, broken: int) -> None:
+    right, roots = uniform_coverage.root_slack, uniform_coverage.root_hsic
+    monkeypatch.setattr(uniform_coverage, "root_slack", lambda n, **options: slack * right(n, **options))
+    monkeypatch.setattr(uniform_coverage, "root_hsic", lambda table: roots(table) * (factor if table.ndim == 2 else 1))
+    assert uniform_coverage.root_certificate(quick=True)[broken].verdict == "fails as stated"
+
+
+def test_the_chosen_encoder_has_the_smallest_objective(generator: torch.Generator) -> None:
+    """Loss plus ten times HSIC_n of every encoder of the grid, from samples written out row by row."""
+    law = two_column_inputs(points=3)
+    frequencies = law.draw(30, 6, random_state=generator)
+    empirical, _ = learned_encoder(law, frequencies, choose="objective", step=0.5)
+    grid, _ = parameter_grid(2, radius=2.0, step=0.5)
+    grid = grid[grid.norm(dim=-1) <= 2.0]
+    for one, chosen in zip(frequencies, empirical, strict=True):
+        rows = torch.arange(18).repeat_interleave((30 * one).round().long())
+        x, s = law.x[rows], law.s[rows]
+        values = torch.stack([hsic(x @ w.unsqueeze(-1), s, kernel_z=law.kernel_z, kernel_s=law.kernel_s) for w in grid])
+        losses = torch.stack([(x @ w - x.sum(-1)).square().mean() for w in grid])
+        assert chosen == pytest.approx(values[(losses + 10 * values).argmin()].item(), abs=1e-12)

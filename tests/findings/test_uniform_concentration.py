@@ -1,14 +1,20 @@
-"""Guards the checked sentences of the chapter on rates."""
+"""Guards the checked sentences of the chapter on how much data HSIC needs."""
 
 from __future__ import annotations
+
+import itertools
+import math
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from frhsic_core import hsic_bound
+from frhsic_core.laws import GaussianPair
 from frhsic_core.paper.experiments import convergence
 from frhsic_core.paper.experiments.convergence import scaled_errors, slope_interval
 from frhsic_core.paper.runs.stored import stored_rows
+from frhsic_core.paper.statements.concentration import informative_size, proved_bound, root_slack
 from frhsic_core.paper.statements.rates import KERNEL, LAW, rmse_slope
 
 PRINTED = {"hsic": -0.46, "eipm": -0.44}
@@ -127,3 +133,37 @@ def test_at_independence_the_faster_rule_is_the_slower_one(rules: pd.DataFrame, 
     null = rules[rules["rho"] == 0.0].pivot(index="n", columns="replicate", values=name)
     slope, _ = rmse_slope(null.index.to_numpy(float), null.to_numpy())
     assert slope == pytest.approx(rate, abs=0.05)
+
+
+def test_six_of_sixteen_encodings_of_four_people_have_no_hsic() -> None:
+    ages = np.array([0, 0, 1, 1])
+    covariances = [np.cov(labels, ages)[0, 1] for labels in itertools.product((0, 1), repeat=4)]
+    assert sum(abs(value) < 1e-12 for value in covariances) == 6
+
+
+def test_the_sizes_from_which_a_bound_says_something() -> None:
+    assert informative_size(complexity_root_n=0.0) == 7_587
+    assert informative_size(complexity_root_n=0.0, bound=proved_bound) == 193
+    assert informative_size(complexity_root_n=math.sqrt(50)) == pytest.approx(6.2e6, rel=0.01)
+
+
+def test_the_solved_exercise_on_two_hundred_encoders() -> None:
+    chosen, fixed = ((0.01 + root_slack(10_000, delta=delta)) ** 2 for delta in (0.05 / 200, 0.05))
+    assert (round(chosen, 4), round(fixed, 4)) == (0.0036, 0.0016)
+
+
+def test_at_independence_ten_thousand_people_give_a_bound_near_a_thousandth() -> None:
+    found = hsic_bound(*GaussianPair(0.0).sample(10_000, random_state=7), kernel_z=KERNEL, kernel_s=KERNEL)
+    assert found.bound == pytest.approx(0.001, rel=0.2)
+
+
+def test_the_chosen_one_of_two_hundred_equal_encoders_looks_better_than_it_is() -> None:
+    """The construction of the first figure: every encoder has correlation .6 with S, and so the same HSIC."""
+    law, rng = GaussianPair(0.6), np.random.default_rng(0)
+    x = rng.standard_normal((200_000, 21))
+    s = 0.6 * math.sqrt(2) * x[:, 0] + math.sqrt(1 - 0.72) * rng.standard_normal(200_000)
+    v = rng.standard_normal(20)
+    z = (x[:, 0] + x[:, 1:] @ (v / np.linalg.norm(v))) / math.sqrt(2)
+    assert np.corrcoef(z, s)[0, 1] == pytest.approx(0.6, abs=0.01)
+    assert z.var() == pytest.approx(1.0, abs=0.02)
+    assert law.hsic(KERNEL, KERNEL) == pytest.approx(0.0166, abs=1e-4)
