@@ -7,15 +7,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.metrics import roc_auc_score
 
 from frhsic_core.arrays import RandomState, as_seed
 from frhsic_core.auditing._input import MIN_ROWS, Column, Columns, read_columns
 from frhsic_core.auditing._measures import (
     GROUPS,
+    Decisions,
     Effect,
     Test,
     effect_sizes,
     group_table,
+    impact_ratio,
     independence_test,
     residuals,
 )
@@ -25,6 +28,7 @@ from frhsic_core.conditional._curve import Curve, Smoother
 
 Array = NDArray[np.float64]
 
+_CLASSES = 20  # at most so many different whole numbers are classes
 _LABEL_ROWS = 50  # fewer people with a label have no curve
 
 
@@ -36,8 +40,10 @@ def audit(
     control_features: Any = None,
     sample_weight: Any = None,
     positive_class: Any = None,
+    threshold: float | None = None,
     alpha: float = 0.05,
     unit: str = "people",
+    model: str = "",
     random_state: RandomState = 0,
 ) -> Audit:
     """Measure how much predictions depend on sensitive attributes, without cutting the attributes into groups.
@@ -67,10 +73,15 @@ def audit(
         ``(n,)``: weights of the rows, such as exposure or survey weights.
     positive_class : object, optional
         The value of ``y_true`` (or of hard labels) that counts as 1, if it is a word.
+    threshold : float, optional
+        People with a score of at least this number are selected. The audit then has selection rates and impact ratios
+        by groups and along the attribute (the four-fifths rule), and with labels true and false positive rates.
     alpha : float
         One minus the coverage of bands and intervals.
     unit : str
         What a row is, for the sentences: people, communities, contracts.
+    model : str
+        Name and version of the model, for the report.
     random_state : int, numpy.random.Generator or torch.Generator
         Source of everything random.
 
@@ -98,17 +109,27 @@ def audit(
     if not 0.0 < alpha <= 0.5:
         raise ValueError(f"alpha is {alpha}: it lies between 0 and 0.5, such as 0.05 for a coverage of 95 %.")
     columns = read_columns(y_pred, sensitive_features, y_true, control_features, sample_weight, positive_class)
-    return audit_columns(columns, alpha=alpha, unit=unit, random_state=as_seed(random_state))
+    provenance = {"model": model} if model else {}
+    return audit_columns(
+        columns,
+        threshold=threshold,
+        alpha=alpha,
+        unit=unit,
+        random_state=as_seed(random_state),
+        provenance=provenance,
+    )
 
 
 def audit_columns(
     columns: Columns,
     *,
+    threshold: float | None = None,
     alpha: float = 0.05,
     unit: str = "people",
     random_state: int = 0,
     notes: tuple[str, ...] = (),
     source: str = "",
+    provenance: dict[str, str] | None = None,
 ) -> Audit:
     """Audit columns that were already read; see :func:`audit`."""
     scores = np.column_stack([column.values for column in columns.scores])
@@ -118,7 +139,17 @@ def audit_columns(
         weight = columns.weight.values
         usable &= np.nan_to_num(weight) > 0
     label, task = _label(columns.label), _task(scores[usable])
-    work = _Work(columns, scores, usable, weight, label, task, alpha, random_state)
+    if label is not None and not label.categories and task in ("scores", "hard"):
+        y = label.values[label.known]
+        kinds = np.unique(y)
+        if 2 < len(kinds) <= _CLASSES and (kinds == np.rint(kinds)).all():
+            raise ValueError(
+                f"{label.name!r} has {len(kinds)} values, but scores from 0 to 1 are for two classes: make a column "
+                "that is 1 for the class that the scores are about, and 0 for the others."
+            )
+    if threshold is not None and task == "embedding":
+        raise ValueError("threshold needs one column of scores: name one of them.")
+    work = _Work(columns, scores, usable, weight, label, task, threshold, alpha, random_state)
     attributes = tuple(work.attribute(column) for column in columns.sensitive)
     smallest = min(attribute.rows for attribute in attributes)
     if smallest < 200:
@@ -138,6 +169,9 @@ def audit_columns(
         notes=notes,
         source=source,
         unit=unit,
+        threshold=threshold,
+        performance=work.performance(),
+        provenance=provenance or {},
     )
 
 
@@ -186,6 +220,7 @@ class _Work:
     weight: Array | None
     label: Column | None
     task: str
+    threshold: float | None
     alpha: float
     random_state: int
 
@@ -228,7 +263,58 @@ class _Work:
             label_test=label_test,
             given=self._given(rows, column, best) if self.columns.controls else None,
             bound=self._bound(f, s, weight),
+            spread=float(f.std()),
+            decisions=None if self.threshold is None else self._decisions(rows, s, column, f),
         )
+
+    def performance(self) -> dict[str, float]:
+        """Return how good the scores are: means, and with labels of two values AUC, and accuracy at the threshold."""
+        if self.task == "embedding":
+            return {}
+        rows = np.flatnonzero(self.usable)
+        f, weight = self.scores[rows, 0], self._weight(rows)
+        found = {"mean_score": float(np.average(f, weights=weight))}
+        chosen = None if self.threshold is None else f >= self.threshold
+        if chosen is not None:
+            found["selection_rate"] = float(np.average(chosen, weights=weight))
+        if self.label is not None and self.label.categories:
+            told = self.label.known[rows]
+            y, part = self.label.values[rows][told], None if weight is None else weight[told]
+            found["mean_label"] = float(np.average(y, weights=part))
+            if 0.0 < found["mean_label"] < 1.0:
+                found["auc"] = float(roc_auc_score(y, f[told], sample_weight=part))
+            if chosen is not None:
+                found["accuracy"] = float(np.average(chosen[told] == y, weights=part))
+        return found
+
+    def _decisions(self, rows: NDArray[np.intp], s: Array, column: Column, f: Array) -> Decisions:
+        assert self.threshold is not None
+        chosen = (f >= self.threshold).astype(np.float64)
+        weight = self._weight(rows)
+        selected = self._curve_of(np.ones(len(s), dtype=bool), rows, s, column, chosen)
+        assert selected is not None
+        rates: list[Curve | None] = [None, None]
+        if self.label is not None and self.label.categories:
+            y = self.label.values[rows]
+            rates = [self._curve_of(y == value, rows, s, column, chosen) for value in (1.0, 0.0)]
+        groups = None if column.categories else group_table(chosen, s, selected, GROUPS[1], weight=weight)
+        return Decisions(selected, *rates, groups, *impact_ratio(selected))
+
+    def _curve_of(
+        self,
+        part: NDArray[np.bool_],
+        rows: NDArray[np.intp],
+        s: Array,
+        column: Column,
+        values: Array,
+        center: float | None = None,
+    ) -> Curve | None:
+        """Return the curve of values among a part of the rows; None if it has too few."""
+        if not part.all() and (part.sum() < _LABEL_ROWS or np.ptp(s[part]) == 0):
+            return None
+        weight = self._weight(rows)
+        smoother = Smoother(s[part], weight=None if weight is None else weight[part], nominal=bool(column.categories))
+        return smoother.curve(values[part], center=center, alpha=self.alpha, random_state=self.random_state)
 
     def _bound(self, f: Array, s: Array, weight: Array | None) -> DependenceBound | None:
         """Return the upper bound on GDP, where the possible values of the scores are known and all rows count alike."""
@@ -284,21 +370,12 @@ class _Work:
     def _labels(self, rows: NDArray[np.intp], s: Array, column: Column, f: Array) -> dict[str, Curve]:
         assert self.label is not None
         y = self.label.values[rows]
-        nominal = bool(column.categories)
         found = {}
-
-        def curve(part: NDArray[np.bool_], values: Array, center: float | None) -> Curve | None:
-            if part.sum() < _LABEL_ROWS or np.ptp(s[part]) == 0:
-                return None
-            weight = self._weight(rows)
-            smoother = Smoother(s[part], weight=None if weight is None else weight[part], nominal=nominal)
-            return smoother.curve(values[part], center=center, alpha=self.alpha, random_state=self.random_state)
-
         if self.label.categories and self.task != "embedding":
-            found["equal_opportunity"] = curve(y == 1.0, f, None)
-            found["label_0"] = curve(y == 0.0, f, None)
-        if self.task != "embedding":
-            found["calibration"] = curve(np.isfinite(y), np.nan_to_num(y) - f, 0.0)
+            found["equal_opportunity"] = self._curve_of(y == 1.0, rows, s, column, f)
+            found["label_0"] = self._curve_of(y == 0.0, rows, s, column, f)
+        if self.task != "embedding" and np.isfinite(y).sum() >= _LABEL_ROWS:
+            found["calibration"] = self._curve_of(np.isfinite(y), rows, s, column, np.nan_to_num(y) - f, 0.0)
         return {name: value for name, value in found.items() if value is not None}
 
     def _given(self, rows: NDArray[np.intp], column: Column, best: int) -> Given:

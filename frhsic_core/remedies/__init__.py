@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from frhsic_core.remedies.adjustment import AdjustedClassifier, AdjustedRegressor
-from frhsic_core.remedies.comparison import RemedyComparison, compare_remedies
+from frhsic_core.remedies.comparison import RemediedModel, RemedyComparison, compare_remedies
 from frhsic_core.remedies.erasure import AttributeEraser, CorrelationRemover, KernelEraser
 from frhsic_core.remedies.frontier import AttainableFrontier, attainable_frontier
 from frhsic_core.remedies.scores import ScoreAdjuster, adjust_scores
@@ -21,6 +21,7 @@ __all__ = [
     "AttributeEraser",
     "CorrelationRemover",
     "KernelEraser",
+    "RemediedModel",
     "RemedyComparison",
     "ScoreAdjuster",
     "adjust_scores",

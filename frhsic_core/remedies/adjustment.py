@@ -10,15 +10,16 @@ from typing import Any, Self, cast
 import numpy as np
 import pandas as pd
 import torch
+from scipy import sparse
 from scipy.optimize import brentq
 from scipy.special import expit, logit
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.model_selection import cross_val_predict
-from sklearn.utils import Tags
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _num_samples, check_consistent_length, check_is_fitted, validate_data
 
 from frhsic_core.arrays import ArrayLike, fix_signs
 from frhsic_core.choices import one_of
@@ -26,10 +27,14 @@ from frhsic_core.learning.estimators.input import require_labels, require_number
 from frhsic_core.remedies.attributes import (
     BASES,
     AttributeBasis,
+    Features,
     read_attributes,
+    require_score_attributes,
     require_variation,
     split_columns,
     standardized,
+    warn_of_attribute,
+    warn_of_few,
     warn_of_missing,
 )
 from frhsic_core.remedies.erasure import require_strength
@@ -254,7 +259,7 @@ class AttributeGuess:
             100, min_samples_leaf=5, max_features=0.5, oob_score=True, random_state=seed
         )
 
-    def fit(self, X: np.ndarray, phi: np.ndarray) -> np.ndarray:
+    def fit(self, X: Any, phi: np.ndarray) -> np.ndarray:
         """Fit on training samples and return their out-of-bag ĝ."""
         centered = phi - phi.mean(0)
         values, vectors = np.linalg.eigh(centered.T @ centered / len(phi))
@@ -268,10 +273,10 @@ class AttributeGuess:
         spread = guess.std(0)
         correlation = ((guess - guess.mean(0)) * target).mean(0) / np.where(spread > 0, spread, np.inf)
         # Out-of-bag predictions of noise correlate negatively with it, so the test is one-sided.
-        self.kept = correlation > 3.0 / np.sqrt(len(X))
+        self.kept = correlation > 3.0 / np.sqrt(len(phi))
         return guess[:, self.kept]
 
-    def __call__(self, X: np.ndarray) -> np.ndarray:
+    def __call__(self, X: Any) -> np.ndarray:
         return self._columns(self.forest.predict(X))[:, self.kept]
 
     @staticmethod
@@ -303,7 +308,8 @@ class _Adjusted(BaseEstimator):
         self.use_attributes = use_attributes
         self.sensitive_columns = sensitive_columns
 
-    def _read_fit(self, X: Any, y: Any, s: ArrayLike | None, **checks: Any) -> tuple[np.ndarray, np.ndarray, Any]:
+    def _read_fit(self, X: Any, y: Any, s: ArrayLike | None, **checks: Any) -> tuple[Any, np.ndarray, Any]:
+        """Return X as it was given, the target, and the attributes as a frame."""
         require_strength(self.strength)
         one_of("method", self.method, METHODS)
         one_of("basis", self.basis, BASES)
@@ -311,17 +317,30 @@ class _Adjusted(BaseEstimator):
             raise ValueError("method='project' predicts without S: use_attributes must be False.")
         if self.cv != "prefit" and (isinstance(self.cv, str | bool) or not int(self.cv) >= 2):
             raise ValueError(f"cv is {self.cv!r}: give a number of folds of at least 2, or 'prefit'.")
+        if s is not None and self.method != "project":
+            require_score_attributes(type(self).__name__)
         X, s = split_columns(X, s, self.sensitive_columns)
-        X, y = validate_data(self, X, y, dtype=np.float64, **checks)
+        y = validate_data(self, y=y, **checks)
+        X = self._checked(X, reset=True)
+        check_consistent_length(X, y)
         if s is None:
             if self.strength > 0:
                 warn_of_missing(type(self).__name__, stacklevel=4)
             return X, y, None
-        frame = read_attributes(s, len(X))
+        frame = read_attributes(s, len(y))
         require_variation(frame)
+        if self.method == "project":
+            warn_of_attribute(X, frame, stacklevel=4)
         return X, y, frame
 
-    def _fit(self, X: np.ndarray, y: np.ndarray, frame: Any, default: type, how: str) -> Self:
+    def _checked(self, X: Any, *, reset: bool) -> Any:
+        """Return X after a check of its shape and names; the estimator checks what it can take."""
+        if isinstance(X, pd.DataFrame):
+            validate_data(self, X, skip_check_array=True, reset=reset)
+            return X
+        return validate_data(self, X, dtype=None, ensure_all_finite=False, accept_sparse=True, reset=reset)
+
+    def _fit(self, X: Any, y: np.ndarray, frame: Any, default: type, how: str) -> Self:
         """Fit the estimator on all samples and the adjustment on out-of-fold scores."""
         given = default() if self.estimator is None else self.estimator
         self.inputs_ = None
@@ -352,12 +371,23 @@ class _Adjusted(BaseEstimator):
             guess = None
             if self.method == "project":
                 self.guess_ = AttributeGuess()
-                guess = partial(self.guess_.fit, X)
+                self.features_ = None if sparse.issparse(X) else Features(X)
+                guess = partial(self.guess_.fit, self._numbers(X))
             self.adjustment_ = adjustment.fit(self._scores(raw), frame, guess)
         return self
 
-    def _seen(self, X: np.ndarray, frame: Any) -> np.ndarray:
-        return X if self.inputs_ is None else np.hstack([X, self.inputs_.transform(frame)])
+    def _seen(self, X: Any, frame: Any) -> Any:
+        """Return what the estimator gets: X, and with ``use_attributes`` S as further columns."""
+        if self.inputs_ is None:
+            return X
+        more = self.inputs_.transform(frame)
+        if isinstance(X, pd.DataFrame):
+            names = [f"sensitive_{k}" for k in range(more.shape[1])]
+            return pd.concat([X, pd.DataFrame(more, index=X.index, columns=names)], axis=1)
+        return sparse.hstack([X, more]).tocsr() if sparse.issparse(X) else np.hstack([np.asarray(X), more])
+
+    def _numbers(self, X: Any) -> Any:
+        return X if self.features_ is None else self.features_(X)
 
     def _scores(self, raw: np.ndarray) -> np.ndarray:
         return np.asarray(raw, dtype=np.float64)
@@ -365,7 +395,8 @@ class _Adjusted(BaseEstimator):
     def _adjusted(self, X: Any, s: ArrayLike | None, how: str) -> np.ndarray:
         check_is_fitted(self)
         X, s = split_columns(X, s, self.sensitive_columns)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = self._checked(X, reset=False)
+        rows = _num_samples(X)
         needs = self.method != "project" and (self.adjustment_ is not None or self.inputs_ is not None)
         if s is None and needs:
             raise ValueError(
@@ -373,15 +404,18 @@ class _Adjusted(BaseEstimator):
                 "predict(X, sensitive_features=s), or set sensitive_columns. Without S "
                 "at prediction time use method='project' or AttributeEraser."
             )
-        frame = read_attributes(s, len(X)) if needs else None
+        frame = read_attributes(s, rows) if needs else None
         score = self._scores(getattr(self.estimator_, how)(self._seen(X, frame)))
         if self.adjustment_ is None:
             return score
-        return self.adjustment_(score, frame, self.guess_(X) if self.method == "project" else None)
+        return self.adjustment_(score, frame, self.guess_(self._numbers(X)) if self.method == "project" else None)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
+        if self.estimator is not None:
+            inner = get_tags(self.estimator).input_tags
+            tags.input_tags.sparse, tags.input_tags.allow_nan = inner.sparse, inner.allow_nan
         return tags
 
 
@@ -389,7 +423,8 @@ _PARAMETERS = """
     Parameters
     ----------
     estimator : estimator, optional
-        Any scikit-learn {kind}; gradient boosting by default.
+        Any scikit-learn {kind}; gradient boosting by default. It gets X as it was passed: a DataFrame with its
+        names, text and missing values, or a sparse matrix.
     method : {{"mean", "rank", "project"}}
         What no longer depends on S: with ``"mean"`` the mean of the scores, with ``"rank"`` their whole distribution
         (a conditional rank transform to the Wasserstein barycenter). Both need S of the samples that are predicted.
@@ -479,6 +514,8 @@ class AdjustedClassifier(ClassifierMixin, _Adjusted):
                 f"Only binary classification is supported. The type of the target is {type_of_target(y)}: fit one "
                 "classifier for each class against the others."
             )
+        if frame is not None:
+            warn_of_few(y, stacklevel=2)
         return self._fit(X, y, frame, HistGradientBoostingClassifier, "predict_proba")
 
     def _scores(self, raw: np.ndarray) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Sequence
 from numbers import Real
@@ -9,12 +10,15 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
 from sklearn.preprocessing import SplineTransformer
 
 from frhsic_core.arrays import ArrayLike, require_same_rows
 from frhsic_core.choices import one_of
+from frhsic_core.learning.estimators.columns import Plan, columns_of, fit_columns
 from frhsic_core.learning.estimators.warnings import MissingAttributeWarning
 
+FEW = 30  # samples of the rarer class below which scores and dependence are mostly noise
 BASES = ("linear", "spline", "bins", "fourier")
 
 
@@ -80,6 +84,88 @@ def warn_of_missing(name: str, *, stacklevel: int) -> None:
     )
 
 
+class AttributeInFeaturesWarning(UserWarning):
+    """A column of X is the sensitive attribute, so predictions need it although the remedy does not."""
+
+
+class FewSamplesWarning(UserWarning):
+    """A class has so few samples that scores and their dependence on S are mostly noise."""
+
+
+def warn_of_attribute(X: Any, frame: pd.DataFrame, *, stacklevel: int) -> None:
+    """Warn if a column of X is one of the attributes, by its values."""
+    if sparse.issparse(X):
+        return
+    table = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
+    for name in frame:
+        s = frame[name].to_numpy()
+        for place, other in enumerate(table.columns):
+            column = table.iloc[:, place]
+            if column.iloc[0] == s[0] and (column.to_numpy() == s).all():
+                warnings.warn(
+                    f"column {other!r} of X is the sensitive attribute {name!r}: the model can use it directly, and "
+                    "predictions need it of every person. Leave it out of X, unless this is what you want.",
+                    AttributeInFeaturesWarning,
+                    stacklevel=stacklevel + 1,
+                )
+                return
+
+
+def warn_of_few(y: np.ndarray, *, stacklevel: int) -> None:
+    """Warn if one of two classes is rare."""
+    kinds, counts = np.unique(y, return_counts=True)
+    if 2 <= counts.min() < FEW:
+        warnings.warn(
+            f"y has the class {kinds.tolist()[counts.argmin()]!r} only {counts.min()} times: with fewer than {FEW} "
+            "samples of a class, scores and their dependence on S are mostly noise.",
+            FewSamplesWarning,
+            stacklevel=stacklevel + 1,
+        )
+
+
+def require_score_attributes(name: str) -> None:
+    """Raise an error if scikit-learn fits a model in order to score it without S, which would give NaN scores."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        # scikit-learn turns errors in scoring into NaN, but raises if every fit fails.
+        if frame.f_code.co_name == "_fit_and_score" and "score_params" in frame.f_locals:
+            if "sensitive_features" not in (frame.f_locals["score_params"] or {}):
+                raise ValueError(
+                    f"sensitive_features is passed to fit, but {name} needs it to score as well: name the columns of X "
+                    "in sensitive_columns, or use sklearn.set_config(enable_metadata_routing=True) with "
+                    "set_fit_request(sensitive_features=True) and set_score_request(sensitive_features=True)."
+                )
+            return
+        frame = frame.f_back  # type: ignore[assignment]
+
+
+class Features:
+    """Turn a table with text, categories and missing values into numbers, as the trained encoders do.
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"age": [30.0, None, 50.0], "city": ["Oslo", "Rome", None]})
+    >>> features = Features(table)
+    >>> features.names
+    ['age', 'age_missing', 'city_Oslo', 'city_Rome', 'city_missing']
+    >>> features(table)[1].tolist()
+    [30.0, 1.0, 0.0, 1.0, 0.0]
+    """
+
+    def __init__(self, X: Any) -> None:
+        self.plan: Plan | None = fit_columns(X)
+        names = [str(name) for name in (X.columns if isinstance(X, pd.DataFrame) else range(X.shape[1]))]
+        self.names = []
+        for name, entry in zip(names, self.plan or [{}] * len(names), strict=True):
+            levels = entry.get("levels")
+            self.names += [name] if levels is None else [f"{name}_{level}" for level in levels]
+            self.names += [f"{name}_missing"] if entry.get("missing") else []
+
+    def __call__(self, X: Any) -> np.ndarray:
+        """Return the numbers ``(n, columns)``; a category that was not seen is zero in all of its columns."""
+        return columns_of(X, self.plan)
+
+
 def split_columns(X: Any, s: ArrayLike | None, columns: Sequence[Any] | None) -> tuple[Any, ArrayLike | None]:
     """Return X without the sensitive columns, and the attributes: the given ones, or these columns."""
     if columns is None:
@@ -93,10 +179,12 @@ def split_columns(X: Any, s: ArrayLike | None, columns: Sequence[Any] | None) ->
         if missing:
             raise ValueError(f"sensitive_columns has {missing[0]!r}, which is no column of X: {list(X.columns)[:8]}.")
         return X.drop(columns=names), X[names]
-    X = np.asarray(X)
+    X = X.tocsc() if sparse.issparse(X) else np.asarray(X)
     if not all(isinstance(name, int | np.integer) and -X.shape[1] <= name < X.shape[1] for name in names):
         raise ValueError(f"sensitive_columns is {names}, but X has no names: give positions below {X.shape[1]}.")
-    return np.delete(X, names, axis=1), X[:, names]
+    kept = np.delete(np.arange(X.shape[1]), names)
+    s = X[:, names]
+    return X[:, kept], s.toarray() if sparse.issparse(s) else s
 
 
 def standardized(values: np.ndarray, *, constant: float = 1.0) -> tuple[np.ndarray, np.ndarray]:

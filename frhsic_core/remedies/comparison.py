@@ -10,26 +10,33 @@ import warnings
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
-from scipy import stats
-from sklearn.base import clone
-from sklearn.compose import ColumnTransformer
+from scipy import sparse, stats
+from sklearn.base import BaseEstimator
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
-from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, RidgeCV
-from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
+from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import check_is_fitted
 
 from frhsic_core.arrays import ArrayLike, require_same_rows
+from frhsic_core.auditing import audit
 from frhsic_core.choices import one_of
 from frhsic_core.learning.estimators import FairClassifier, FairRegressor, InterruptedWarning
 from frhsic_core.remedies.adjustment import AdjustedClassifier, AdjustedRegressor
-from frhsic_core.remedies.attributes import attribute_matrix, read_attributes, require_variation
+from frhsic_core.remedies.attributes import (
+    Features,
+    attribute_matrix,
+    read_attributes,
+    require_variation,
+    warn_of_attribute,
+    warn_of_few,
+)
 from frhsic_core.remedies.erasure import AttributeEraser, CorrelationRemover, KernelEraser
 from frhsic_core.remedies.measures import dependence_of, score_of
 
@@ -56,6 +63,7 @@ AWARE = "none_with_s"
 LABELS = {key: label for key, (label, _) in REMEDIES.items()} | {AWARE: "no remedy, S is a feature"}
 TEST_SHARE = 0.3
 STRENGTHS = (0.5, 1.0)
+_CLASSES = 20  # at most so many different whole numbers can be classes
 LAMS = (0.3, 1.0, 5.0, 20.0)
 MEASURES = ("score", "dcor", "gdp", "linear_r2", "nonlinear_r2", "cpu_seconds")
 _PREPARED = {
@@ -78,6 +86,52 @@ def learner(name: str, task: str) -> Any:
     return booster(max_iter=100, learning_rate=0.06, max_leaf_nodes=15, min_samples_leaf=20, random_state=0)
 
 
+@dataclass(frozen=True)
+class FittedRemedy:
+    """One remedy with one learner, fitted on numbers; a call returns predictions (probabilities) of new samples."""
+
+    model: Any
+    change: Any  # of X, or None
+    needs_s: bool
+    task: str
+
+    def __call__(self, x: np.ndarray, s: pd.DataFrame | None) -> np.ndarray:
+        more: dict[str, Any] = {"sensitive_features": s} if self.needs_s else {}
+        if self.change is not None:
+            x, more = self.change.transform(x, **more), {}
+        if self.task == "regression":
+            return np.asarray(self.model.predict(x, **more), dtype=np.float64)
+        return np.asarray(self.model.predict_proba(x, **more)[:, 1], dtype=np.float64)
+
+
+def fit_remedy(
+    remedy: str,
+    name: str,
+    strength: float,
+    train: tuple[np.ndarray, np.ndarray, pd.DataFrame],
+    *,
+    task: str,
+    seed: int = 0,
+) -> FittedRemedy:
+    """Fit one remedy with one learner on numbers X, a target (0 and 1 for a classification) and attributes."""
+    X, y, s = train
+    needs = remedy == AWARE or REMEDIES[remedy][1]
+    change = None
+    if remedy in ADJUSTED or remedy == AWARE:
+        wrapper = AdjustedRegressor if task == "regression" else AdjustedClassifier
+        options = {"method": ADJUSTED.get(remedy, "mean"), "strength": strength, "use_attributes": needs}
+        model: Any = wrapper(learner(name, task), **options).fit(X, y, sensitive_features=s)
+    elif remedy == "encoder":
+        kind = FairRegressor if task == "regression" else FairClassifier
+        model = kind(strength, random_state=seed, device="cpu").fit(X, y, sensitive_features=attribute_matrix(s))
+    else:
+        if remedy != "none":
+            change = _PREPARED[remedy](strength)
+            X = change.fit_transform(X, sensitive_features=s)
+        model = learner(name, task).fit(X, y)
+    return FittedRemedy(model, change, needs, task)
+
+
 def fit_predict(
     remedy: str,
     name: str,
@@ -92,48 +146,19 @@ def fit_predict(
 
     Adjusted scores are fitted once for all strengths, and the time is divided by their number.
     """
-    X, y, s = train
-    new, new_s = test
-    how = "predict" if task == "regression" else "predict_proba"
-
-    def predicted(model: Any, x: np.ndarray, **more: Any) -> np.ndarray:
-        values = getattr(model, how)(x, **more)
-        return np.asarray(values if task == "regression" else values[:, 1], dtype=np.float64)
-
-    start = time.process_time()
-    if remedy in ADJUSTED:
-        wrapper = AdjustedRegressor if task == "regression" else AdjustedClassifier
-        method = ADJUSTED[remedy]
-        adjusted = wrapper(learner(name, task), method=method, use_attributes=method != "project")
-        adjusted.fit(X, y, sensitive_features=s)
-        more = {} if method == "project" else {"sensitive_features": new_s}
-        values = []
-        assert adjusted.adjustment_ is not None
-        for strength in strengths:
-            adjusted.adjustment_.strength = strength
-            values.append(predicted(adjusted, new, **more))
-        share = (time.process_time() - start) / len(values)
-        return [(t, value, share) for t, value in zip(strengths, values, strict=True)]
     found = []
+    fitted: FittedRemedy | None = None
     for strength in strengths:
         start = time.process_time()
-        if remedy == AWARE:
-            wrapper = AdjustedRegressor if task == "regression" else AdjustedClassifier
-            aware = wrapper(learner(name, task), strength=0.0, use_attributes=True).fit(X, y, sensitive_features=s)
-            value = predicted(aware, new, sensitive_features=new_s)
-        elif remedy == "encoder":
-            kind = FairRegressor if task == "regression" else FairClassifier
-            model = kind(strength, random_state=seed, device="cpu")
-            value = predicted(model.fit(X, y, sensitive_features=attribute_matrix(s)), new)
-        elif remedy == "none":
-            value = predicted(learner(name, task).fit(X, y), new)
-        else:
-            change = _PREPARED[remedy](strength)
-            seen = change.fit_transform(X, sensitive_features=s)
-            needs = REMEDIES[remedy][1]
-            changed = change.transform(new, sensitive_features=new_s) if needs else change.transform(new)
-            value = predicted(learner(name, task).fit(seen, y), changed)
+        if fitted is None or remedy not in ADJUSTED:
+            fitted = fit_remedy(remedy, name, strength or 1.0 * (remedy in ADJUSTED), train, task=task, seed=seed)
+        if remedy in ADJUSTED:
+            fitted.model.adjustment_.strength = strength
+        value = fitted(*test)
         found.append((strength, value, time.process_time() - start))
+    if remedy in ADJUSTED:
+        share = sum(seconds for *_, seconds in found) / len(found)
+        found = [(strength, value, share) for strength, value, _ in found]
     return found
 
 
@@ -157,7 +182,7 @@ class RemedyComparison:
     task : {"regression", "classification"}
         The score is R² of a regression and AUC of a classification.
     interrupted : bool
-        Whether Ctrl-C ended the comparison before all splits were done.
+        Whether Ctrl-C or ``max_seconds`` ended the comparison before all splits were done.
     """
 
     splits: pd.DataFrame
@@ -198,6 +223,33 @@ class RemedyComparison:
             raise ValueError(f"no model with needs_s={needs_s} was compared: add such a remedy to remedies.")
         close = rows[rows["score"] >= rows["score"].max() - within]
         return close.loc[close["dcor"].idxmin()]
+
+    def baseline(self, *, needs_s: bool | None = None) -> pd.Series:
+        """Return the row with the best score among the models without a remedy; ``needs_s`` as in :meth:`best`."""
+        rows = self._league(needs_s)
+        rows = rows[rows["remedy"].isin(("none", AWARE))]
+        return rows.loc[rows["score"].idxmax()]
+
+    def fit_best(
+        self, X: Any, y: Any, *, sensitive_features: ArrayLike, within: float = 0.02, needs_s: bool | None = None
+    ) -> RemediedModel:
+        """Fit the model of :meth:`best` on raw data and return it with its audit, ready to be saved with joblib.
+
+        Parameters
+        ----------
+        X, y, sensitive_features
+            As in :func:`~frhsic_core.compare_remedies`; usually the same.
+        within, needs_s
+            As in :meth:`best`.
+
+        Returns
+        -------
+        RemediedModel
+            Its ``audit_`` is that of predictions for people that the model had not seen.
+        """
+        row = self.best(within=within, needs_s=needs_s)
+        model = RemediedModel(row["remedy"], row["learner"], float(row["strength"]), task=self.task)
+        return model.fit(X, y, sensitive_features=sensitive_features)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw score against distance correlation with intervals; up and to the left is better. Needs matplotlib."""
@@ -271,10 +323,11 @@ class RemedyComparison:
             rows = self._league(needs)
             if rows.empty:
                 continue
-            row = self.best(needs_s=needs)
+            row, plain = self.best(needs_s=needs), self.baseline(needs_s=needs)
             lines.append(
-                f"Among the models {words}, the best {self.score_name} is {rows['score'].max():.3f}. Within 0.02 of "
-                f"it, {LABELS[row['remedy']]} ({row['learner']}, strength {row['strength']:g}) depends least on S: "
+                f"Among the models {words}, no remedy has {self.score_name} {plain['score']:.3f} and dCor "
+                f"{plain['dcor']:.3f}. The best {self.score_name} is {rows['score'].max():.3f}; within 0.02 of it, "
+                f"{LABELS[row['remedy']]} ({row['learner']}, strength {row['strength']:g}) depends least on S: "
                 f"{self.score_name} {row['score']:.3f}, dCor {row['dcor']:.3f}."
             )
         return " ".join(lines)
@@ -302,6 +355,8 @@ def compare_remedies(
     remedies: Sequence[str] | Mapping[str, Sequence[float]] | None = None,
     learners: Sequence[str] = LEARNERS,
     n_splits: int = 5,
+    task: str = "auto",
+    max_seconds: float | None = None,
     random_state: int = 0,
     progress: bool | Callable[[str], None] = False,
 ) -> RemedyComparison:
@@ -319,7 +374,8 @@ def compare_remedies(
         ``(n, d)``. Columns of text become indicators, and missing numbers become the median of the training samples.
         Leave S out of X: the remedies that may use S get it from ``sensitive_features``.
     y : array_like
-        Numbers for a regression, two classes for a classification. The larger class counts as positive.
+        Numbers for a regression, two classes for a classification. The larger class counts as positive. Several
+        classes are refused: compare each of them with the others.
     sensitive_features : array_like
         ``(n,)``, ``(n, p)`` or a frame with numeric and categorical columns.
     remedies : sequence or mapping of str, optional
@@ -329,6 +385,10 @@ def compare_remedies(
         What is trained after, or before, each remedy.
     n_splits : int
         Number of random splits into 70 % training and 30 % test samples.
+    task : {"auto", "regression", "classification"}
+        Set it if y has few different whole numbers that are a scale and not classes.
+    max_seconds : float, optional
+        Start no further fit after this time. Complete splits are kept; of the first split, what is done.
     random_state : int
         Seed of the splits and of the encoders.
     progress : bool or callable
@@ -354,14 +414,10 @@ def compare_remedies(
     for key in learners:
         one_of("learner", key, LEARNERS)
     plan = _plan(remedies, learners)
-    require_same_rows(X, y, names=("X", "y"))
-    require_same_rows(X, sensitive_features, names=("X", "sensitive_features"))
-    table = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
-    target, task = _read_target(y)
-    if len(target) != len(table):
-        raise ValueError(f"y has {len(target)} rows but X has {len(table)}: both need one row per sample.")
-    frame = read_attributes(sensitive_features, len(table))
-    require_variation(frame)
+    table, target, frame, task, _ = _read(X, y, sensitive_features, task)
+    warn_of_attribute(table, frame, stacklevel=2)
+    if task == "classification":
+        warn_of_few(target, stacklevel=2)
     splitter = ShuffleSplit if task == "regression" else StratifiedShuffleSplit
     splits = splitter(n_splits, test_size=TEST_SHARE, random_state=random_state).split(table, target)
     report = progress if callable(progress) else print if progress else lambda line: None
@@ -372,13 +428,14 @@ def compare_remedies(
     try:
         for number, (train, test) in enumerate(splits):
             found = []
-            prepare = _preparation(table)
-            seen = np.asarray(prepare.fit_transform(table.iloc[train]), dtype=np.float64)
-            new = np.asarray(prepare.transform(table.iloc[test]), dtype=np.float64)
+            features = Features(table.iloc[train])
+            seen, new = features(table.iloc[train]), features(table.iloc[test])
             parts = [frame.iloc[rows].reset_index(drop=True) for rows in (train, test)]
             scale = float(target[train].std())
             plain: dict[str, np.ndarray] = {}
             for key, name, grid in plan:
+                if max_seconds is not None and found and time.monotonic() - begin > max_seconds:
+                    raise TimeoutError
                 blended = key in _PREPARED
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")  # the table shows what a fit was worth
@@ -398,12 +455,13 @@ def compare_remedies(
             spent = time.monotonic() - begin
             left = spent / (number + 1) * (n_splits - number - 1)
             report(f"split {number + 1} of {n_splits}: {len(found)} fits, {spent:.0f} s, about {left:.0f} s left")
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, TimeoutError) as stopped:
         if not done and not found:
             raise
         interrupted = True
+        why = "was interrupted" if isinstance(stopped, KeyboardInterrupt) else f"took more than {max_seconds:g} s"
         warnings.warn(
-            f"the comparison was interrupted: {len(done)} of {n_splits} splits are complete and kept.",
+            f"the comparison {why}: {len(done)} of {n_splits} splits are complete and kept.",
             InterruptedWarning,
             stacklevel=2,
         )
@@ -437,6 +495,7 @@ def _plan(remedies: Any, learners: Sequence[str]) -> list[tuple[str, str, list[f
         keys.insert(1, AWARE)
     given = remedies if isinstance(remedies, Mapping) else {}
     plan = []
+    keys.sort(key=lambda key: key == "encoder")  # the most expensive last, for a limit of time
     for key in keys:
         default = {"none": (0.0,), AWARE: (0.0,), "encoder": LAMS}.get(key, STRENGTHS)
         grid = [float(strength) for strength in (default if key in ("none", AWARE) else given.get(key, default))]
@@ -444,8 +503,26 @@ def _plan(remedies: Any, learners: Sequence[str]) -> list[tuple[str, str, list[f
     return plan
 
 
-def _read_target(y: Any) -> tuple[np.ndarray, str]:
-    """Return the target as numbers, and the task; two classes become 0 and 1."""
+def _read(
+    X: Any, y: Any, s: ArrayLike, task: str
+) -> tuple[pd.DataFrame, np.ndarray, pd.DataFrame, str, np.ndarray | None]:
+    """Return X as a table, the target as numbers, the attributes, the task, and the two classes."""
+    one_of("task", task, ("auto", "regression", "classification"))
+    if sparse.issparse(X):
+        raise ValueError("X is sparse: pass X.toarray() or a DataFrame, since the remedies change all columns.")
+    require_same_rows(X, y, names=("X", "y"))
+    require_same_rows(X, s, names=("X", "sensitive_features"))
+    table = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
+    target, task, classes = _read_target(y, task)
+    if len(target) != len(table):
+        raise ValueError(f"y has {len(target)} rows but X has {len(table)}: both need one row per sample.")
+    frame = read_attributes(s, len(table))
+    require_variation(frame)
+    return table, target, frame, task, classes
+
+
+def _read_target(y: Any, task: str) -> tuple[np.ndarray, str, np.ndarray | None]:
+    """Return the target as numbers, the task and the classes; two classes become 0 and 1."""
     values = np.asarray(y)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
@@ -456,6 +533,14 @@ def _read_target(y: Any) -> tuple[np.ndarray, str]:
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         raise ValueError("y has infinite values: drop those rows first.")
     kind = type_of_target(values)
+    if kind == "multiclass" and task != "regression" and len(np.unique(values)) <= _CLASSES:
+        raise ValueError(
+            f"y has {len(np.unique(values))} different values: only two classes can be compared. Compare each class "
+            "with the others (y == value), or pass task='regression' if the values are numbers on a scale."
+        )
+    kind = "continuous" if task == "regression" and values.dtype.kind in "iuf" else kind
+    if task == "classification" and kind != "binary":
+        raise ValueError(f"y is {kind}: a classification needs two classes.")
     distinct, counts = np.unique(values, return_counts=True) if kind == "binary" else (values, np.zeros(1))
     if len(distinct) < 2 or (kind != "binary" and (values == values[0]).all()):
         shown = f" ({distinct.tolist()[0]!r})" if len(distinct) else ""
@@ -471,17 +556,99 @@ def _read_target(y: Any) -> tuple[np.ndarray, str]:
                 f"y has the class {rare!r} only {counts.min()} times: at least {least} are needed, so that every split "
                 "has both classes in both parts."
             )
-        return (values == distinct[1]).astype(np.float64), "classification"
+        return (values == distinct[1]).astype(np.float64), "classification", distinct
     if values.dtype.kind not in "iuf":
         raise ValueError(f"y is {kind}: pass numbers for a regression, or two classes for a classification.")
-    return values.astype(np.float64), "regression"
+    return values.astype(np.float64), "regression", None
 
 
-def _preparation(table: pd.DataFrame) -> Any:
-    """Return an unfitted transformer: medians for missing numbers, indicators for text."""
-    numeric = [name for name in table if pd.api.types.is_numeric_dtype(table[name])]
-    text = [name for name in table if name not in numeric]
-    encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False, min_frequency=10)
-    return clone(
-        ColumnTransformer([("numbers", SimpleImputer(strategy="median"), numeric), ("categories", encoder, text)])
-    )
+class RemediedModel(BaseEstimator):
+    """One remedy with its learner as one model, from a raw table to predictions; ``fit_best`` returns it.
+
+    Text, categories and missing values of X are read as in :func:`~frhsic_core.compare_remedies`. Save the fitted model
+    with joblib.
+
+    Parameters
+    ----------
+    remedy, learner : str
+        Keys of the comparison.
+    strength : float
+        Share of the remedy in the predictions, or λ of an encoder.
+    task : {"regression", "classification"}
+        What is predicted.
+    random_state : int
+        Seed of an encoder, and of the folds of the audit.
+
+    Attributes
+    ----------
+    audit_ : Audit
+        The audit of predictions for people that the model had not seen (5 folds).
+    needs_s_ : bool
+        Whether ``sensitive_features`` are needed to predict.
+    classes_ : ndarray or None
+        The two classes; the second counts as positive.
+    """
+
+    def __init__(
+        self, remedy: str, learner: str, strength: float, *, task: str = "classification", random_state: int = 0
+    ) -> None:
+        self.remedy = remedy
+        self.learner = learner
+        self.strength = strength
+        self.task = task
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, *, sensitive_features: ArrayLike) -> Self:
+        """Fit on a raw table, and audit predictions for people of folds that the model did not see."""
+        table, target, frame, _, self.classes_ = _read(X, y, sensitive_features, self.task)
+        self.needs_s_ = self.remedy == AWARE or REMEDIES[self.remedy][1]
+        self.names_ = [str(name) for name in table.columns]
+        folds = KFold if self.task == "regression" else StratifiedKFold
+        unseen = np.empty(len(target))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the audit shows what a fit was worth
+            for train, test in folds(5, shuffle=True, random_state=self.random_state).split(table, target):
+                self._fit(table.iloc[train], target[train], frame.iloc[train].reset_index(drop=True))
+                unseen[test] = self._scores(table.iloc[test], frame.iloc[test].reset_index(drop=True))
+            self._fit(table, target, frame)
+        named = frame.rename(columns={"0": "sensitive"})  # an array has no names
+        self.audit_ = audit(unseen, sensitive_features=named, y_true=target, random_state=self.random_state)
+        return self
+
+    def _fit(self, table: pd.DataFrame, target: np.ndarray, frame: pd.DataFrame) -> None:
+        self.features_ = Features(table)
+        x = self.features_(table)
+        options: dict[str, Any] = {"task": self.task, "seed": self.random_state}
+        blended = self.remedy in _PREPARED
+        strength = 1.0 if blended else self.strength
+        self.parts_ = [(1.0, fit_remedy(self.remedy, self.learner, strength, (x, target, frame), **options))]
+        if blended and self.strength < 1.0:
+            plain = fit_remedy("none", self.learner, 0.0, (x, target, frame), **options)
+            self.parts_ = [(self.strength, self.parts_[0][1]), (1.0 - self.strength, plain)]
+
+    def _scores(self, table: pd.DataFrame, frame: pd.DataFrame | None) -> np.ndarray:
+        x = self.features_(table)
+        return np.sum([share * part(x, frame) for share, part in self.parts_], axis=0)
+
+    def _predicted(self, X: Any, s: ArrayLike | None) -> np.ndarray:
+        check_is_fitted(self)
+        table = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
+        if [str(name) for name in table.columns] != self.names_:
+            raise ValueError(f"X has the columns {list(table.columns)[:8]}, but fit had {self.names_[:8]}.")
+        if not self.needs_s_:
+            return self._scores(table, None)
+        if s is None:
+            raise ValueError("sensitive_features is missing: this remedy needs S of every person that it predicts.")
+        return self._scores(table, read_attributes(s, len(table)))
+
+    def predict_proba(self, X: Any, *, sensitive_features: ArrayLike | None = None) -> np.ndarray:
+        """Return the probabilities of both classes."""
+        if self.task == "regression":
+            raise AttributeError("a regression has no probabilities: use predict.")
+        positive = self._predicted(X, sensitive_features)
+        return np.column_stack([1.0 - positive, positive])
+
+    def predict(self, X: Any, *, sensitive_features: ArrayLike | None = None) -> np.ndarray:
+        """Return the predictions, or the class with the larger probability."""
+        values = self._predicted(X, sensitive_features)
+        return values if self.classes_ is None else self.classes_[(values > 0.5).astype(int)]

@@ -8,19 +8,25 @@ from numbers import Real
 from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 import torch
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from frhsic_core.arrays import ArrayLike, fix_signs
 from frhsic_core.choices import one_of
+from frhsic_core.learning.estimators.columns import coded, has_categories
 from frhsic_core.remedies.attributes import (
     BASES,
     AttributeBasis,
+    Features,
     read_attributes,
+    require_score_attributes,
     require_variation,
     split_columns,
     standardized,
+    warn_of_attribute,
     warn_of_missing,
 )
 
@@ -115,6 +121,7 @@ class _Remedy(TransformerMixin, BaseEstimator):
     """What the transformers share: the parameters, reading X and S, and names of columns."""
 
     n_features_out_: int
+    _needs_attributes = False  # to transform new samples
 
     def __init__(
         self,
@@ -137,19 +144,40 @@ class _Remedy(TransformerMixin, BaseEstimator):
         require_strength(self.strength)
         one_of("basis", self.basis, BASES)
         X, s = split_columns(X, s, self.sensitive_columns)
-        X = validate_data(self, X, dtype=np.float64)
+        given = X
+        X = self._checked(X, reset=True)
+        self.features_ = Features(X)
+        self.n_features_out_ = len(self.features_.names)
         if s is None:
             if self.strength > 0:
                 warn_of_missing(type(self).__name__, stacklevel=4)
-            return X, None
+            return self.features_(X), None
         frame = read_attributes(s, len(X))
         require_variation(frame)
-        return X, frame
+        if not self._needs_attributes:
+            warn_of_attribute(given, frame, stacklevel=4)
+        return self.features_(X), frame
+
+    def _checked(self, X: Any, *, reset: bool) -> Any:
+        """Return a frame with categories as it is, and otherwise numbers, which may be missing."""
+        options: dict[str, Any] = {"dtype": np.float64, "ensure_all_finite": "allow-nan", "reset": reset}
+        if has_categories(X):
+            validate_data(self, coded(X), **options)
+            return X
+        return validate_data(self, X, **options)
 
     def _read(self, X: Any, s: ArrayLike | None) -> tuple[np.ndarray, ArrayLike | None]:
         check_is_fitted(self)
         X, s = split_columns(X, s, self.sensitive_columns)
-        return validate_data(self, X, dtype=np.float64, reset=False), s
+        X = self._checked(X, reset=False)
+        if any("levels" in entry for entry in self.features_.plan or ()) and not isinstance(X, pd.DataFrame):
+            raise ValueError("X has no text, but fit had categories: pass a DataFrame with the same columns.")
+        return self.features_(X), s
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
 
     def _fit_basis(self, frame: Any) -> AttributeBasis:
         """Return the functions φ, fitted on the attributes."""
@@ -158,9 +186,11 @@ class _Remedy(TransformerMixin, BaseEstimator):
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the columns that :meth:`transform` returns."""
         check_is_fitted(self)
-        if self.n_features_out_ != self.n_features_in_:
+        if self.n_features_out_ != len(self.features_.names):
             name = type(self).__name__.lower()
             return np.array([f"{name}{i}" for i in range(self.n_features_out_)], dtype=object)
+        if self.features_.plan is not None:
+            return np.array(self.features_.names, dtype=object)
         names = getattr(self, "feature_names_in_", None)
         if input_features is not None:
             given = np.asarray(input_features, dtype=object)
@@ -180,7 +210,8 @@ class AttributeEraser(_Remedy):
     is the smallest affine change of X after which no linear model on X can predict φ(S) (Belrose et al., 2023). With
     φ(S) = S it removes the correlation. With splines or bins it also flattens E[f(X) | S] for every *linear* f, along
     these functions. A nonlinear learner can still find S in higher moments: see :class:`KernelEraser`. With strength t
-    the covariance with φ(S) is exactly 1 − t times that of X. O(n(d + k)² + d³).
+    the covariance with φ(S) is exactly 1 − t times that of X. Text and missing values of X first become numbers:
+    indicators and medians. O(n(d + k)² + d³).
 
     Parameters
     ----------
@@ -235,7 +266,6 @@ class AttributeEraser(_Remedy):
     def fit(self, X: Any, y: Any = None, *, sensitive_features: ArrayLike | None = None) -> Self:
         """Fit on training samples; ``sensitive_features`` is ``(n,)``, ``(n, p)`` or a frame with any columns."""
         X, frame = self._read_fit(X, sensitive_features)
-        self.n_features_out_ = X.shape[1]
         self.mean_ = X.mean(0)
         self.retained_ = np.eye(X.shape[1])
         self.correlations_ = np.zeros(0)
@@ -413,6 +443,8 @@ class CorrelationRemover(_Remedy):
     True
     """
 
+    _needs_attributes = True
+
     def __init__(
         self,
         basis: str = "linear",
@@ -428,8 +460,9 @@ class CorrelationRemover(_Remedy):
 
     def fit(self, X: Any, y: Any = None, *, sensitive_features: ArrayLike | None = None) -> Self:
         """Fit on training samples; ``sensitive_features`` is ``(n,)``, ``(n, p)`` or a frame with any columns."""
+        if sensitive_features is not None:
+            require_score_attributes(type(self).__name__)
         X, frame = self._read_fit(X, sensitive_features)
-        self.n_features_out_ = X.shape[1]
         self.basis_ = None
         if frame is None:
             return self

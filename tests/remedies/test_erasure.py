@@ -226,6 +226,7 @@ def test_what_the_training_samples_do_not_have_changes_nothing() -> None:
     np.testing.assert_array_equal(whole.transform(unseen), whole.transform(new))
 
 
+@pytest.mark.filterwarnings("ignore::frhsic_core.remedies.attributes.AttributeInFeaturesWarning")
 def test_a_later_round_does_not_scale_up_what_has_almost_no_variance() -> None:
     """S explains two columns of X almost completely, and the second column of new people does not fit to the first."""
     rng = np.random.default_rng(0)

@@ -1,0 +1,246 @@
+"""Tables as people have them: text, categories, missing values, pipelines by name, sparse matrices, saved models."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from scipy import sparse
+from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_predict
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+from frhsic_core import (
+    AdjustedClassifier,
+    AttributeEraser,
+    CorrelationRemover,
+    KernelEraser,
+    audit,
+    compare_remedies,
+    gdp,
+)
+from frhsic_core.remedies.attributes import AttributeInFeaturesWarning, Features, FewSamplesWarning
+
+N = 400
+
+
+def table() -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    age = np.round(rng.uniform(20, 70, N))
+    X = pd.DataFrame({
+        "test": age / 20 + rng.normal(size=N),
+        "city": rng.choice(["Oslo", "Rome", "Bonn"], N),
+        "level": pd.Categorical(rng.choice(["low", "high"], N)),
+        "income": rng.normal(size=N),
+    })  # fmt: skip
+    y = np.where(X["test"] + (X["city"] == "Oslo") + rng.normal(size=N) > 2.5, "yes", "no")
+    X.loc[rng.random(N) < 0.1, "income"] = np.nan
+    X.loc[rng.random(N) < 0.05, "city"] = None
+    return X, y, age
+
+
+def by_name() -> Any:
+    numbers = SimpleImputer(), ["test", "income"]
+    words = OneHotEncoder(handle_unknown="ignore"), ["city", "level"]
+    columns = ColumnTransformer([("numbers", *numbers), ("words", *words)])
+    return make_pipeline(columns, LogisticRegression(max_iter=1000))
+
+
+def test_the_model_gets_the_table_as_it_is() -> None:
+    """With strength 0 the wrapper is the wrapped model; with strength 1 the mean is flat."""
+    X, y, age = table()
+    plain = by_name().fit(X, y).predict_proba(X)
+    same = AdjustedClassifier(by_name(), strength=0.0).fit(X, y, sensitive_features=age)
+    np.testing.assert_allclose(same.predict_proba(X, sensitive_features=age), plain, rtol=1e-12)
+    for method in ("mean", "rank"):
+        model = AdjustedClassifier(by_name(), method=method).fit(X, y, sensitive_features=age)
+        assert gdp(model.predict_proba(X, sensitive_features=age)[:, 1], age) < 0.3 * gdp(plain[:, 1], age)
+    project = AdjustedClassifier(by_name(), method="project").fit(X, y, sensitive_features=age)
+    assert gdp(project.predict_proba(X)[:, 1], age) < 0.7 * gdp(plain[:, 1], age)
+    # The default model takes missing numbers, and S as a further column.
+    numbers = X[["test", "income"]]
+    boosted = AdjustedClassifier(use_attributes=True).fit(numbers, y, sensitive_features=age)
+    seen = boosted.estimator_.feature_names_in_.tolist()
+    assert seen == ["test", "income", "sensitive_0"]
+    with pytest.raises(ValueError, match="feature names"):
+        project.predict(X[["city", "test", "level", "income"]])
+
+
+def test_a_fitted_pipeline_is_adjusted() -> None:
+    X, y, age = table()
+    fitted = by_name().fit(X[:200], y[:200])
+    model = AdjustedClassifier(fitted, cv="prefit").fit(X[200:], y[200:], sensitive_features=age[200:])
+    assert model.estimator_ is fitted
+    p = model.predict_proba(X[200:], sensitive_features=age[200:])[:, 1]
+    assert gdp(p, age[200:]) < 0.3 * gdp(fitted.predict_proba(X[200:])[:, 1], age[200:])
+
+
+def test_a_search_gives_scores_or_an_error_but_no_nan() -> None:
+    X, y, age = table()
+    grid = {"method": ["mean", "rank"]}
+    with pytest.raises(ValueError, match="needs it to score"):
+        GridSearchCV(AdjustedClassifier(by_name()), grid, cv=2).fit(X, y, sensitive_features=age)
+    remover = make_pipeline(CorrelationRemover(), HistGradientBoostingClassifier())
+    search = GridSearchCV(remover, {"correlationremover__strength": [0.5, 1.0]}, cv=2)
+    with pytest.raises(ValueError, match="needs it to score"):
+        search.fit(X, y, correlationremover__sensitive_features=age)
+    column = GridSearchCV(AdjustedClassifier(by_name(), sensitive_columns=["age"]), grid, cv=2)
+    scores = column.fit(X.assign(age=age), y).cv_results_["mean_test_score"]
+    assert np.isfinite(scores).all()
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = AdjustedClassifier(by_name()).set_fit_request(sensitive_features=True)
+        model = model.set_score_request(sensitive_features=True)
+        routed = GridSearchCV(model, grid, cv=2).fit(X, y, sensitive_features=age)
+    np.testing.assert_array_equal(routed.cv_results_["mean_test_score"], scores)
+    # A model that needs no S to predict is scored as any other.
+    free = GridSearchCV(AdjustedClassifier(by_name(), method="project"), {"strength": [0.5, 1.0]}, cv=2)
+    assert np.isfinite(free.fit(X, y, sensitive_features=age).cv_results_["mean_test_score"]).all()
+
+
+def test_sparse_matrices() -> None:
+    X, y, age = table()
+    numbers = Features(X)(X)
+    dense = AdjustedClassifier(LogisticRegression(), use_attributes=True).fit(numbers, y, sensitive_features=age)
+    thin = AdjustedClassifier(LogisticRegression(), use_attributes=True)
+    thin.fit(sparse.csr_matrix(numbers), y, sensitive_features=age)
+    p, q = (
+        m.predict_proba(x, sensitive_features=age) for m, x in ((dense, numbers), (thin, sparse.csr_matrix(numbers)))
+    )
+    np.testing.assert_allclose(p, q, atol=1e-4)
+    with pytest.raises(ValueError, match="X is sparse"):
+        compare_remedies(sparse.csr_matrix(numbers), y, sensitive_features=age)
+    with pytest.raises(TypeError, match=r"[Ss]parse"):
+        AttributeEraser().fit(sparse.csr_matrix(numbers), sensitive_features=age)
+
+
+@pytest.mark.parametrize("kind", [AttributeEraser, KernelEraser, CorrelationRemover])
+def test_erasers_read_the_table(kind: Any) -> None:
+    """The same as on the numbers that a reader would make of it: indicators, medians and flags of missing values."""
+    X, _, age = table()
+    by_hand = pd.get_dummies(X[["city", "level"]], dummy_na=False, dtype=float).to_numpy()
+    known = np.sort(X["income"].dropna())
+    median = known[(len(known) - 1) // 2]
+    numbers = np.column_stack([
+        X["test"], by_hand[:, :3], X["city"].isna(),
+        by_hand[:, [3, 4]], X["income"].fillna(median), X["income"].isna(),
+    ]).astype(float)  # fmt: skip
+    found, expected = kind(), kind()
+    more = {"sensitive_features": age} if kind is CorrelationRemover else {}
+    a = found.fit(X, sensitive_features=age).transform(X, **more)
+    b = expected.fit(numbers, sensitive_features=age).transform(numbers, **more)
+    if kind is not KernelEraser:
+        assert found.get_feature_names_out().tolist()[:5] == [
+            "test",
+            "city_Bonn",
+            "city_Oslo",
+            "city_Rome",
+            "city_missing",
+        ]
+        np.testing.assert_allclose(a[:, [0, 7, 8]], b[:, [0, 7, 8]], atol=1e-6)
+    assert np.isfinite(a).all()
+    new = X[:3].assign(city=["Paris", "Oslo", None])  # Paris was not seen
+    more = {"sensitive_features": age[:3]} if kind is CorrelationRemover else {}
+    assert np.isfinite(found.transform(new, **more)).all()
+    with pytest.raises(ValueError, match="feature names"):
+        found.transform(pd.DataFrame(numbers[:3, :4], columns=list("abcd")), **more)
+
+
+def test_warnings_say_what_is_wrong() -> None:
+    X, y, age = table()
+    inside = X.assign(years=age)
+    with pytest.warns(AttributeInFeaturesWarning, match="'years' of X is the sensitive attribute"):
+        AttributeEraser().fit(inside, sensitive_features=age)
+    with pytest.warns(AttributeInFeaturesWarning, match="'years'"):
+        compare_remedies(inside, y, sensitive_features=age, remedies=["leace"], learners=["linear"], n_splits=1)
+    rare = np.arange(N) % 20 == 0
+    with pytest.warns(FewSamplesWarning, match="only 20 times"):
+        AdjustedClassifier(LogisticRegression()).fit(X[["test"]], rare, sensitive_features=age)
+    with pytest.warns(FewSamplesWarning, match="only 20 times"):
+        compare_remedies(X, rare, sensitive_features=age, remedies=["leace"], learners=["linear"], n_splits=1)
+
+
+def test_three_classes_are_refused() -> None:
+    X, _, age = table()
+    y = np.arange(N) % 3
+    with pytest.raises(ValueError, match="3 different values"):
+        compare_remedies(X, y, sensitive_features=age)
+    with pytest.raises(ValueError, match="binary classification"):
+        AdjustedClassifier(by_name()).fit(X, y, sensitive_features=age)
+    with pytest.raises(ValueError, match="3 values"):
+        audit(np.linspace(0, 1, N), sensitive_features=age, y_true=y)
+    scale = compare_remedies(
+        X, y, sensitive_features=age, remedies=["leace"], learners=["linear"], n_splits=1, task="regression"
+    )
+    assert scale.task == "regression"
+
+
+@pytest.fixture(scope="module")
+def found() -> Any:
+    X, y, age = table()
+    remedies = {"leace": [0.5], "adjust_rank": [1.0], "project": [1.0]}
+    return compare_remedies(X, y, sensitive_features=age, remedies=remedies, learners=["linear"], n_splits=2)
+
+
+def test_each_league_has_its_own_baseline(found: Any) -> None:
+    assert found.baseline(needs_s=False)["remedy"] == "none"
+    assert found.baseline(needs_s=True)["remedy"] == "none_with_s"
+    assert str(found).count("no remedy has AUC") == 2
+
+
+@pytest.mark.parametrize("needs_s", [False, True])
+def test_the_best_model_is_saved_and_loaded_in_a_new_process(found: Any, tmp_path: Path, needs_s: bool) -> None:
+    X, y, age = table()
+    model = found.fit_best(X, y, sensitive_features=age, within=0.5, needs_s=needs_s)
+    assert model.needs_s_ == needs_s
+    s = {"sensitive_features": age} if needs_s else {}
+    expected = model.predict_proba(X, **s)
+    assert set(model.predict(X, **s)) == {"yes", "no"}
+    joblib.dump(model, tmp_path / "model.joblib")
+    X.to_pickle(tmp_path / "X.pkl")
+    np.save(tmp_path / "age.npy", age)
+    code = (
+        "import joblib, numpy as np, pandas as pd\n"
+        "model = joblib.load('model.joblib'); X = pd.read_pickle('X.pkl'); age = np.load('age.npy')\n"
+        f"np.save('p.npy', model.predict_proba(X{', sensitive_features=age' if needs_s else ''}))"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
+    np.testing.assert_array_equal(np.load(tmp_path / "p.npy"), expected)
+    if needs_s:
+        with pytest.raises(ValueError, match="needs S of every person"):
+            model.predict(X)
+    with pytest.raises(ValueError, match="fit had"):
+        model.predict(X[["city"]], **s)
+
+
+def test_the_audit_of_the_best_model_is_out_of_fold(found: Any) -> None:
+    """A model without a remedy: its audited scores are those of scikit-learn's cross-validation."""
+    from sklearn.model_selection import StratifiedKFold
+
+    from frhsic_core.remedies.comparison import RemediedModel, learner
+
+    X, y, age = table()
+    numbers = X[["test"]]
+    model = RemediedModel("none", "linear", 0.0).fit(numbers, y, sensitive_features=age)
+    folds = StratifiedKFold(5, shuffle=True, random_state=0)
+    p = cross_val_predict(learner("linear", "classification"), numbers, y == "yes", cv=folds, method="predict_proba")
+    assert model.audit_.gdp == pytest.approx(gdp(p[:, 1], age), abs=1e-6)
+
+
+def test_a_limit_of_time_keeps_what_is_done() -> None:
+    X, y, age = table()
+    with pytest.warns(UserWarning, match="took more than"):
+        found = compare_remedies(X, y, sensitive_features=age, n_splits=5, max_seconds=0.01)
+    assert found.interrupted
+    assert found.splits["split"].nunique() == 1
+    assert "encoder" not in set(found.table["remedy"])
