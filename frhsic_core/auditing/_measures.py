@@ -226,6 +226,57 @@ def group_table(f: Array, s: Array, curve: Curve, groups: int, *, weight: Array 
 
 
 @dataclass(frozen=True)
+class Decisions:
+    """What a threshold decides along one attribute.
+
+    Attributes
+    ----------
+    selected : Curve
+        Share of people with a score of at least the threshold, along the attribute.
+    true_positives, false_positives : Curve or None
+        The same among people with label 1 and with label 0, if there are labels of two values.
+    groups : Groups or None
+        Selection rates of four groups; None for categories, which are groups of their own.
+    impact : float
+        Impact ratio along the attribute: the lowest selection rate over the highest, where their difference is most
+        certain.
+    impact_high : float
+        The largest ratio that the band allows there.
+    """
+
+    selected: Curve
+    true_positives: Curve | None
+    false_positives: Curve | None
+    groups: Groups | None
+    impact: float
+    impact_high: float
+
+    @property
+    def group_impact(self) -> float:
+        """Impact ratio of the groups: the lowest selection rate over the highest."""
+        rates = self.selected.mean if self.groups is None else self.groups.means
+        return float(rates.min() / rates.max()) if rates.max() > 0 else 1.0
+
+
+def impact_ratio(curve: Curve) -> tuple[float, float]:
+    """Return the ratio of the lowest to the highest rate of a curve, and the largest that its band allows.
+
+    Examples
+    --------
+    >>> from frhsic_core import gdp_curve
+    >>> chosen = np.repeat([0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0], 50)
+    >>> round(impact_ratio(gdp_curve(chosen, np.repeat([30, 60], 200)))[0], 2)
+    1.0
+    """
+    low, high = extremes(curve)
+    top, least = float(curve.mean[high]), max(float(curve.mean[low]), 0.0)
+    if top <= 0.0:
+        return 1.0, 1.0
+    sure = max(float(curve.low[high]), 0.0)
+    return min(least / top, 1.0), min(float(curve.high[low]) / sure, 1.0) if sure > 0.0 else 1.0
+
+
+@dataclass(frozen=True)
 class Test:
     """A test of independence: the p-value, and the number of rows and permutations behind it."""
 

@@ -10,8 +10,9 @@ import html
 import json
 import math
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
+from datetime import UTC, datetime
 from functools import partial
 from importlib import resources
 from pathlib import Path
@@ -24,11 +25,15 @@ from frhsic_core.auditing._measures import KHGR_RIDGE, Effect, Groups, gap_below
 from frhsic_core.auditing._results import MEASURES
 from frhsic_core.auditing._sentences import (
     attribute_sentences,
+    decision_sentences,
+    magnitude,
     number,
+    other_findings,
     other_sentences,
     p_value,
     percent,
     short,
+    trend,
     value_name,
 )
 from frhsic_core.registry import labels
@@ -46,9 +51,9 @@ EFFECTS = {
     "khgr": f"kernel HGR (ridge {KHGR_RIDGE:g})",
     **labels(("linear_r2", "nonlinear_r2")),
 }
-WIDTH, HEIGHT = 560, 400
+WIDTH, HEIGHT = 640, 420
 _LEFT, _RIGHT, _TOP = 62, 14, 16
-_SPLIT, _FLOOR = 282, 346  # the curve ends and the density starts; the density ends
+_SPLIT, _FLOOR = 302, 366  # the curve ends and the density starts; the density ends
 _POINTS = 160
 _INTERVALS = 40
 _LETTER, _TILTED = 10, 60  # width of a letter on a narrow screen; more height for tilted names
@@ -83,7 +88,7 @@ def title(audit: Audit) -> str:
     return f"Audit of {scores} by {', '.join(short(attribute.name) for attribute in audit.attributes)}"
 
 
-def fragment(audit: Audit, verdicts: Sequence[Verdict] = ()) -> str:
+def fragment(audit: Audit, verdicts: Sequence[Verdict] = (), provenance: Mapping[str, str] | None = None) -> str:
     """Return the report as one HTML element with its style, as a notebook shows it."""
     parts = [f'<style>{_style()}</style><div class="frhsic-audit">', f"<h1>{clean(title(audit))}</h1>"]
     source = f" from {short(audit.source)}" if audit.source else ""
@@ -99,8 +104,27 @@ def fragment(audit: Audit, verdicts: Sequence[Verdict] = ()) -> str:
     if audit.joint is not None:
         parts.append(_details("All attributes together: numbers", _effects(audit.joint.effects)))
     parts.append("<h2>How to read this</h2>" + _method(audit))
+    facts = {**(provenance or audit.provenance), "library": f"frhsic-core {_version()}"}
+    facts["random_state"] = str(audit.random_state)
+    parts.append("<h2>Where this is from</h2>" + _list(f"{name}: {value}" for name, value in facts.items()))
     parts.append("</div>")
     return "\n".join(parts)
+
+
+def _cards(audit: Audit, attribute: AttributeAudit) -> str:
+    """Return the three main numbers: the mean gap, what is guaranteed, and how sure the dependence is."""
+    curve, bound, test = attribute.curve, attribute.bound, attribute.test
+    level = percent(1.0 - audit.alpha)
+    gap = f"mean gap (GDP), {level} interval {number(curve.gdp_low)} to {number(curve.gdp_high)}"
+    limit, why = "none", "guarantee: it needs scores from 0 to 1 without weights"
+    if bound is not None:
+        limit, why = f"≤ {number(bound.bound)}", f"guaranteed GDP, with {percent(1.0 - bound.delta)} confidence"
+        if 2 * bound.values > bound.n:
+            limit, why = "none", f"guarantee: most {audit.unit} have a value of their own"
+    sure = "more than chance would give" if test.pvalue <= 0.05 else "chance could give this"
+    cards = ((number(curve.gdp), gap), (limit, why), (f"p = {number(test.pvalue)}", sure))
+    shown = "".join(f"<div><strong>{clean(value)}</strong> <span>{clean(what)}</span></div>" for value, what in cards)
+    return f'<div class="cards">{shown}</div>'
 
 
 def _style() -> str:
@@ -112,7 +136,8 @@ def _attribute(audit: Audit, attribute: AttributeAudit) -> str:
     curve = attribute.curve
     level = percent(1.0 - curve.alpha)
     score = f"mean {short(attribute.score)}"
-    parts = [f"<h2>{clean(name)}</h2>", _list(attribute_sentences(audit, attribute))]
+    parts = [f'<h2>{clean(name)}</h2><p class="verdict">{clean(trend(audit, attribute))}</p>']
+    parts.append(_cards(audit, attribute))
     if curve.smooth and not attribute.categories:
         caption = (
             f"The mean of {short(attribute.score)} along {name} (line) with a band that contains the whole curve with "
@@ -124,17 +149,20 @@ def _attribute(audit: Audit, attribute: AttributeAudit) -> str:
             f"The mean of {short(attribute.score)} for every value of {name}, with intervals that hold together with "
             f"probability {level}; the dashed line is the overall mean. Below: how many {audit.unit} there are."
         )
-    parts.append(
-        _figure(curve_svg(attribute, curve, label=score, title=f"{score} along {name}, with its band"), caption)
-    )
+    drawn = curve_svg(attribute, curve, label=score, title=f"{score} along {name}, with its band", examples=True)
+    parts.append(_figure(drawn, caption))
+    parts.append("<h3>Is this much?</h3>" + _list(magnitude(audit, attribute)))
+    if attribute.decisions is not None:
+        parts.append(_decisions(audit, attribute))
+    parts.append("<h3>What else was found</h3>" + _list(other_findings(audit, attribute)))
     if attribute.bound is not None:
         caption = (
             f"GDP of {name}: the estimate (point) with its {level} interval, and the bound (bar) that GDP does not "
             "exceed with the same confidence."
         )
         parts.append(_figure(bound_svg(attribute, attribute.bound), caption))
-    if attribute.groups and curve.smooth:
-        middle = attribute.groups[len(attribute.groups) // 2]
+    middle = attribute.groups[len(attribute.groups) // 2] if attribute.groups else None
+    if middle is not None and curve.smooth and middle.inside > 0.0:
         picture = curve_svg(
             attribute, curve, label=score, title=f"means of {middle.groups} groups beside the curve", groups=middle
         )
@@ -169,6 +197,23 @@ def _attribute(audit: Audit, attribute: AttributeAudit) -> str:
         table = _table(("column", "GDP in standard deviations"), [(short(key), number(value)) for key, value in rows])
         parts.append(_details("Every score column", table))
     return "\n".join(parts)
+
+
+def _decisions(audit: Audit, attribute: AttributeAudit) -> str:
+    """Return what the threshold decides: sentences, the curve of selection rates, and rates by group."""
+    made = attribute.decisions
+    assert made is not None
+    said = "<h3>At the threshold</h3>" + _list(decision_sentences(audit, attribute))
+    picture = curve_svg(attribute, made.selected, label="share selected", title="share selected, with its band")
+    said += _figure(picture, f"The share of {audit.unit} with a score of at least {number(audit.threshold or 0.0)}.")
+    if made.groups is None:
+        rows = [(value_name(attribute, s), rate) for s, rate in zip(made.selected.s, made.selected.mean, strict=True)]
+    else:
+        ends = zip(made.groups.first, made.groups.last, made.groups.means, strict=True)
+        rows = [(f"{value_name(attribute, a)} to {value_name(attribute, b)}", rate) for a, b, rate in ends]
+    most = max(float(rate) for _, rate in rows)
+    cells = [(place, percent(float(rate)), number(float(rate) / most) if most else "") for place, rate in rows]
+    return said + _table((short(attribute.name), "share selected", "impact ratio"), cells)
 
 
 def _limits(curve: Curve) -> str:
@@ -256,7 +301,7 @@ def _method(audit: Audit) -> str:
         "A number below a threshold does not make a decision fair. The audit describes these rows only, and only "
         "the attributes that were named.",
     ]
-    return _list(said) + f'<p class="soft">frhsic-core {_version()}, random_state {audit.random_state}.</p>'
+    return _list(said)
 
 
 def _version() -> str:
@@ -267,7 +312,12 @@ def _version() -> str:
 
 def page(audit: Audit, verdicts: Sequence[Verdict] = ()) -> str:
     """Return the report as a whole HTML page."""
-    return _page(title(audit), fragment(audit, verdicts))
+    return _page(title(audit), fragment(audit, verdicts, dated(audit)))
+
+
+def dated(audit: Audit) -> dict[str, str]:
+    """Return where a report is from, with the date of today if the audit has none."""
+    return {"date": datetime.now(UTC).date().isoformat()} | audit.provenance
 
 
 def change_page(score: str, changes: Sequence[tuple[Column, Curve, Curve]], said: Sequence[str]) -> str:
@@ -301,15 +351,18 @@ def escape_markdown(text: object) -> str:
 
 
 def markdown(audit: Audit, verdicts: Sequence[Verdict] = ()) -> str:
-    """Return a summary in Markdown: the verdicts, the sentences and one table."""
+    """Return a model card in Markdown: where it is from, the verdicts, the sentences, one table, and the limits."""
     marks = {"below": "✅", "above": "❌", "inconclusive": "❔"}
     lines = [f"## {escape_markdown(title(audit))}", ""]
+    facts = {**dated(audit), "rows": f"{audit.rows:,}", "library": f"frhsic-core {_version()}"}
+    lines += [f"- **{name}**: {escape_markdown(value)}" for name, value in facts.items()]
+    lines.append("")
     lines += [f"- {marks[verdict.outcome]} {escape_markdown(verdict)}" for verdict in verdicts]
     lines += [""] if verdicts else []
     for attribute in audit.attributes:
-        if len(audit.attributes) > 1:
-            lines += [f"### {escape_markdown(short(attribute.name))}", ""]
-        lines += [f"- {escape_markdown(sentence)}" for sentence in attribute_sentences(audit, attribute)]
+        first, *others = attribute_sentences(audit, attribute)
+        lines += [f"### {escape_markdown(short(attribute.name))}", "", f"**{escape_markdown(first)}**", ""]
+        lines += [f"- {escape_markdown(sentence)}" for sentence in others]
         lines.append("")
     lines += [f"- {escape_markdown(sentence)}" for sentence in other_sentences(audit)]
     lines += ["", "| attribute | measure | value | interval or value by chance | rows |", "|---|---|--:|--:|--:|"]
@@ -320,7 +373,10 @@ def markdown(audit: Audit, verdicts: Sequence[Verdict] = ()) -> str:
             beside = number(row.by_chance) if math.isfinite(row.by_chance) else ""
         cells = (escape_markdown(short(row.attribute)), escape_markdown(row.measure), number(row.value), beside)
         lines.append(f"| {' | '.join(cells)} | {row.rows:,} |")
-    return "\n".join(lines) + "\n"
+    limits = (
+        "A number below a threshold does not make a decision fair. The audit describes these rows and attributes only."
+    )
+    return "\n".join([*lines, "", limits]) + "\n"
 
 
 def _json(value: Any) -> Any:
@@ -347,10 +403,13 @@ def as_dict(audit: Audit, verdicts: Sequence[Verdict] = ()) -> dict[str, Any]:
         curves += [(entry["labels"][name], curve) for name, curve in attribute.labels.items()]
         if attribute.given is not None:
             curves.append((entry["given"]["curve"], attribute.given.curve))
+        if attribute.decisions is not None:
+            entry["decisions"]["group_impact"] = attribute.decisions.group_impact
         for numbers, curve in curves:
             numbers["largest"] = asdict(largest_gap(curve))
             numbers["gap_below_90"] = gap_below(curve, 0.9)
             numbers["is_flat"] = curve.is_flat
+    value["provenance"] = dated(audit)
     first = {"format": FORMAT, "frhsic_core": _version(), "title": title(audit), "sentences": audit.sentences}
     outcomes = [asdict(verdict) | {"outcome": verdict.outcome} for verdict in verdicts]
     return _json(first | {"verdicts": outcomes} | value)
@@ -459,7 +518,7 @@ class _Frame:
         return parts
 
     def horizontal_axis(self, label: str) -> list[str]:
-        found = ticks(self.x0, self.x1)
+        found = ticks(self.x0, self.x1, 9)
         step = found[1] - found[0] if len(found) > 1 else 1.0
         parts = [f'<line class="axis" x1="{_LEFT}" x2="{WIDTH - _RIGHT}" y1="{_FLOOR}" y2="{_FLOOR}"/>']
         for value in found:
@@ -516,8 +575,12 @@ def curve_svg(
     title: str,
     groups: Groups | None = None,
     before: Curve | None = None,
+    examples: bool = False,
 ) -> str:
-    """Return the curve with its band above the density of S; with ``groups`` their means, or the curve ``before``."""
+    """Return the curve with its band above the density of S.
+
+    It may show means of ``groups``, the curve ``before``, or a few people as ``examples``.
+    """
     both = [curve] if before is None else [before, curve]
     if attribute.categories or not curve.smooth:
         return _levels_svg(attribute, both, label=label, title=title)
@@ -541,6 +604,13 @@ def curve_svg(
         band = frame.line(at, high) + " " + frame.line(at[::-1], low[::-1])
         parts.append(f'<polygon class="band{mark}" points="{band}"/>')
         parts.append(f'<polyline class="curve{mark}" points="{frame.line(at, one.mean[shown])}"/>')
+    below = np.cumsum(curve.share) - 0.5 * curve.share
+    for share in (0.1, 0.5, 0.9) if examples else ():
+        k = inside[np.abs(below[inside] - share).argmin()]
+        a, b = frame.x(float(curve.s[k])), frame.y(float(curve.mean[k]))
+        words = f"{value_name(attribute, float(curve.s[k]))}: {number(float(curve.mean[k]))}"
+        parts.append(f'<circle class="point" cx="{a:.1f}" cy="{b:.1f}" r="4.5"/>')
+        parts.append(f'<text class="example" x="{a:.1f}" y="{b - 11:.1f}" text-anchor="middle">{clean(words)}</text>')
     edges, heights = density(curve)
     tallest = float(heights.max()) or 1.0
     parts.append('<g class="people">')  # one opacity for all bars hides their seams

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from frhsic_core.auditing._measures import Effect, Groups, Test
+from frhsic_core.auditing._measures import Decisions, Effect, Groups, Test
 from frhsic_core.bounds import DependenceBound
 from frhsic_core.choices import one_of
 from frhsic_core.conditional import Curve
@@ -103,6 +103,10 @@ class AttributeAudit:
     bound : DependenceBound or None
         An upper bound on GDP over the values of the attribute, with what it assumes. None with weights, and for scores
         outside of [0, 1], whose possible values are not known.
+    spread : float
+        Standard deviation of the scores.
+    decisions : Decisions or None
+        With a threshold: selection rates, impact ratios, true and false positive rates along the attribute.
     """
 
     name: str
@@ -118,6 +122,8 @@ class AttributeAudit:
     label_test: Test | None = None
     given: Given | None = None
     bound: DependenceBound | None = None
+    spread: float = math.nan
+    decisions: Decisions | None = None
 
     @property
     def gdp(self) -> float:
@@ -199,6 +205,13 @@ class Audit:
         Where the rows came from, for the title.
     unit : str
         What a row is, for the sentences.
+    threshold : float or None
+        Scores from which on people are selected.
+    performance : dict of str to float
+        How good the scores are: ``mean_score``, and where they can be computed ``mean_label``, ``auc``, ``accuracy``
+        and ``selection_rate``.
+    provenance : dict of str to str
+        What the report is about: date, model, file with its size and SHA-256.
     """
 
     attributes: tuple[AttributeAudit, ...]
@@ -215,6 +228,9 @@ class Audit:
     notes: tuple[str, ...] = ()
     source: str = ""
     unit: str = "people"
+    threshold: float | None = None
+    performance: dict[str, float] = field(default_factory=dict)
+    provenance: dict[str, str] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> AttributeAudit:
         """Return the audit of one attribute by its name."""
@@ -304,6 +320,11 @@ class Audit:
             if attribute.given is not None:
                 test = attribute.given.test
                 lines.append((attribute.name, "pvalue_given", test.pvalue, *[np.nan] * 3, test.rows))
+            if attribute.decisions is not None:
+                made = attribute.decisions
+                chance = [np.nan, made.impact_high, np.nan, attribute.rows]
+                lines.append((attribute.name, "impact_ratio", made.impact, *chance))
+                lines.append((attribute.name, "impact_ratio_groups", made.group_impact, *[np.nan] * 3, attribute.rows))
             for name, effect in attribute.effects.items():
                 lines.append((attribute.name, name, effect.value, np.nan, np.nan, effect.floor, effect.rows))
         return pd.DataFrame(lines, columns=["attribute", "measure", "value", "low", "high", "by_chance", "rows"])
@@ -323,7 +344,7 @@ class Audit:
         return _module("_report").page(self)
 
     def to_markdown(self) -> str:
-        """Return a short summary in Markdown, for a pull request."""
+        """Return a model card in Markdown, to be pasted into the documentation of a model or a pull request."""
         return _module("_report").markdown(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:

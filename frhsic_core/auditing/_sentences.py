@@ -114,16 +114,94 @@ def guarantee(attribute: AttributeAudit) -> list[str]:
     ]
 
 
+def two_people(attribute: AttributeAudit) -> tuple[float, float] | None:
+    """Return two values of the attribute to compare: round numbers near its ends, or the lowest and highest level."""
+    curve = attribute.curve
+    if not curve.smooth:
+        low, high = extremes(curve)
+        return float(curve.s[low]), float(curve.s[high])
+    below = np.cumsum(curve.share) - 0.5 * curve.share
+    ends = np.interp([0.1, 0.9], below, curve.s)
+    digits = -math.floor(math.log10(float(np.diff(ends)[0]) / 10.0)) if ends[1] > ends[0] else 0
+    first, last = (float(round(end, digits)) for end in ends)
+    return (first, last) if first < last else None
+
+
+def magnitude(audit: Audit, attribute: AttributeAudit) -> list[str]:
+    """Return how much the gap is: against chance, against the spread of the scores, and between two people."""
+    curve = attribute.curve
+    name = short(attribute.name)
+    said = []
+    if curve.is_flat and attribute.test.pvalue > 0.05:
+        said.append("The mean gap is not distinguishable from chance.")
+    elif curve.floor > 0:
+        said.append(f"The mean gap is {number(curve.gdp / curve.floor)} times what chance alone would give.")
+    if attribute.spread > 0:
+        said.append(
+            f"It is {percent(curve.gdp / attribute.spread)} of the standard deviation of {short(attribute.score)}, and "
+            f"{name} explains {percent(curve.explained)} of its variance."
+        )
+    pair = two_people(attribute)
+    if pair is not None and certain_difference(curve) > 0.0:
+        first, last = (value_name(attribute, value) for value in pair)
+        change = float(np.subtract(*np.interp(pair[::-1], curve.s, curve.mean)))
+        size = (
+            f"{number(100.0 * abs(change))} points of 100" if audit.task in ("scores", "hard") else number(abs(change))
+        )
+        said.append(
+            f"On average, {audit.unit} with {name} {last} get {size} {'more' if change > 0 else 'less'} than "
+            f"{audit.unit} with {name} {first}."
+        )
+    return said
+
+
+def decision_sentences(audit: Audit, attribute: AttributeAudit) -> list[str]:
+    """Return what the threshold decides: impact ratios, and true and false positive rates."""
+    made = attribute.decisions
+    if made is None:
+        return []
+    name = short(attribute.name)
+    ratio = made.group_impact
+    rule = "below" if ratio < 0.8 else "not below"
+    rates = made.selected.mean if made.groups is None else made.groups.means
+    if made.groups is None:
+        places = [f"{name} {value_name(attribute, value)}" for value in made.selected.s]
+    else:
+        ends = zip(made.groups.first, made.groups.last, strict=True)
+        places = [f"{name} {value_name(attribute, a)} to {value_name(attribute, b)}" for a, b in ends]
+    low, high = int(np.argmin(rates)), int(np.argmax(rates))
+    said = [
+        f"At the threshold {number(audit.threshold or 0.0)}, {percent(float(rates[low]))} of the {audit.unit} with "
+        f"{places[low]} are selected, and {percent(float(rates[high]))} of those with {places[high]}. The impact ratio "
+        f"is {number(ratio)}, {rule} four fifths."
+    ]
+    if made.selected.smooth:
+        certain = " So it is certainly below four fifths." if made.impact_high < 0.8 else ""
+        said.append(
+            f"Along {name} the impact ratio, the lowest selection rate over the highest, is {number(made.impact)}, and "
+            f"the band allows at most {number(made.impact_high)}.{certain}"
+        )
+    for curve, what in ((made.true_positives, "true"), (made.false_positives, "false")):
+        if curve is not None:
+            said.append(f"The mean gap of the {what} positive rate along {name} is {_interval(curve)}.")
+    return said
+
+
 def attribute_sentences(audit: Audit, attribute: AttributeAudit) -> list[str]:
     """Return the sentences about one attribute, the most important first."""
+    found = [trend(audit, attribute), *magnitude(audit, attribute), *decision_sentences(audit, attribute)]
+    return found + other_findings(audit, attribute)
+
+
+def other_findings(audit: Audit, attribute: AttributeAudit) -> list[str]:
+    """Return the sentences about one attribute after the verdict, its size and the decisions."""
     curve = attribute.curve
     name = short(attribute.name)
     people = audit.unit
-    said = [trend(audit, attribute)]
-    said.append(
+    said = [
         f"For 90% of {people} the gap, the distance of the mean at their {name} from the overall mean, is at most "
         f"{number(gap_below(curve, 0.9))}."
-    )
+    ]
     test = attribute.test
     if test.pvalue <= 0.05:
         said.append(f"The dependence is more than chance would give ({p_value(test)}).")
@@ -238,8 +316,17 @@ def _given_sentences(audit: Audit, attribute: AttributeAudit) -> list[str]:
 
 
 def other_sentences(audit: Audit) -> list[str]:
-    """Return the sentences about all attributes together, missing values and notes."""
+    """Return the sentences about the scores, all attributes together, missing values and notes."""
     said = []
+    found = audit.performance
+    if "auc" in found:
+        at = f" At the threshold the accuracy is {number(found['accuracy'])}." if "accuracy" in found else ""
+        said.append(
+            f"The AUC of the scores is {number(found['auc'])}.{at} The mean score is {number(found['mean_score'])}, "
+            f"and the share of label 1 is {number(found['mean_label'])}."
+        )
+    if "selection_rate" in found:
+        said.append(f"{percent(found['selection_rate'])} of all {audit.unit} are selected.")
     if audit.joint is not None:
         names = ", ".join(map(short, audit.joint.names))
         verdict = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator
@@ -204,7 +205,9 @@ def _origin(data: Dataset) -> str:
 
 
 def audit(
-    predictions: Annotated[Path, typer.Argument(help="CSV or parquet file with one row for each person.")],
+    predictions: Annotated[
+        Path | None, typer.Argument(help="CSV or parquet file with one row for each person.")
+    ] = None,
     score: Annotated[
         list[str] | None, typer.Option(help="Column of the predictions. Repeat it for an embedding.")
     ] = None,
@@ -219,6 +222,11 @@ def audit(
     positive_class: Annotated[
         str | None, typer.Option(help="The label (or hard prediction) that counts as 1, if it is a word.")
     ] = None,
+    threshold: Annotated[
+        float | None, typer.Option(help="Select people with at least this score: selection rates and impact ratios.")
+    ] = None,
+    model: Annotated[str, typer.Option(help="Name and version of the model, for the report.")] = "",
+    demo: Annotated[bool, typer.Option("--demo", help="Audit invented people; their table is written too.")] = False,
     out: Annotated[Path, typer.Option(help="The report. JSON and Markdown are written beside it.")] = Path(
         "audit.html"
     ),
@@ -251,6 +259,14 @@ def audit(
 
         if guaranteed and not fail_above:
             raise ValueError("--guaranteed needs a threshold: add --fail-above gdp=0.05.")
+        if demo:
+            predictions = out.with_name("people.csv")
+            score, sensitive, label, threshold = ["p"], ["age"], "hired", 0.5
+            _write_people(predictions)
+            call = "--score p --sensitive age --label hired --threshold 0.5"
+            echo(f"The table of invented people is {predictions}. This is: frhsic audit {predictions} {call}")
+        if predictions is None:
+            raise ValueError("name a CSV or parquet file, or try it with --demo.")
         for name in sensitive:
             if name in score or name in control:
                 other = "--score" if name in score else "--control"
@@ -280,13 +296,31 @@ def audit(
         if table.sampled:
             notes = (f"The file has {table.rows:,} rows; a random sample of {len(data):,} was audited (seed {seed}).",)
         with waiting(f"Auditing {len(data):,} rows ..."):
-            result = audit_columns(columns, unit=unit, random_state=seed, notes=notes, source=predictions.name)
+            provenance = {"model": model} if model else {}
+            with predictions.open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            size = predictions.stat().st_size
+            provenance |= {"file": predictions.name, "size": f"{size:,} bytes", "sha256": digest}
+            options = {"threshold": threshold, "unit": unit, "random_state": seed, "provenance": provenance}
+            result = audit_columns(columns, notes=notes, source=predictions.name, **options)
             verdicts = decide(result, thresholds, guaranteed=guaranteed)
         written = save(result, out, verdicts=verdicts, json_path=json)
         for sentence in [*result.sentences, *map(str, verdicts)]:
             echo(f"- {sentence}")
         echo(f"Report: {', '.join(map(str, reversed(written)))}")
         raise typer.Exit(exit_status(verdicts))
+
+
+def _write_people(path: Path) -> None:
+    """Write the people of the running example with the scores of a model that was trained on others."""
+    import pandas as pd
+    from sklearn.linear_model import LogisticRegression
+
+    train, others = (load_dataset("people", random_state=seed) for seed in (0, 1))
+    model = LogisticRegression().fit(train.X, train.y)
+    table = pd.DataFrame(others.X, columns=list(others.feature_names))
+    table = table.assign(age=others.s, hired=others.y.astype(int), p=model.predict_proba(others.X)[:, 1])
+    table.round(4).to_csv(path, index=False)
 
 
 # The adjustment -------------------------------------------------------------------------------------------------------

@@ -34,7 +34,8 @@ def table(name: str) -> pd.DataFrame:
 def case(request: pytest.FixtureRequest):
     data = table(request.param)
     weight = data["w"] if request.param == "weighted" else None
-    return data, audit(data["p"], sensitive_features=data["s"], y_true=data["y"], sample_weight=weight)
+    given = {"sensitive_features": data["s"], "y_true": data["y"], "sample_weight": weight}
+    return data, audit(data["p"], **given, threshold=0.4)
 
 
 def curve_by_hand(f: np.ndarray, s: np.ndarray, w: np.ndarray, bandwidth: float) -> tuple[np.ndarray, np.ndarray]:
@@ -188,3 +189,76 @@ def test_the_effect_sizes(case) -> None:
     assert effects["normalized_hsic"].floor == pytest.approx(
         np.trace(grams[0]) * np.trace(grams[1]) / 249 / np.sqrt((grams[0] ** 2).sum() * (grams[1] ** 2).sum())
     )
+
+
+def test_what_the_threshold_decides(case) -> None:
+    data, found = case
+    f, s, w, y = (data[name].to_numpy(float) for name in ("p", "s", "w", "y"))
+    chosen = (f >= 0.4).astype(float)
+    made = found["s"].decisions
+    check_curve(made.selected, chosen, s, w)
+    check_curve(made.true_positives, chosen[y == 1], s[y == 1], w[y == 1])
+    check_curve(made.false_positives, chosen[y == 0], s[y == 0], w[y == 0])
+    ends = list(zip(made.groups.first, made.groups.last, strict=True))
+    parts = [(s >= a) & (s <= b) for a, b in ends]
+    assert sum(part.sum() for part in parts) == len(s)
+    rates = [np.average(chosen[part], weights=w[part]) for part in parts]
+    np.testing.assert_allclose(made.groups.means, rates)
+    assert made.group_impact == pytest.approx(min(rates) / max(rates))
+    k, j = int(np.argmin(rates)), int(np.argmax(rates))
+    verdict = "below" if min(rates) / max(rates) < 0.8 else "not below"
+    said = next(said for said in found.sentences if said.startswith("At the threshold 0.4"))
+    assert f"The impact ratio is {number(rates[k] / rates[j])}, {verdict} four fifths" in said
+    # Along the attribute: the two values between which the difference is most certain.
+    inside = made.selected.inside
+    low = np.flatnonzero(inside)[np.argmin(made.selected.high[inside])]
+    high = np.flatnonzero(inside)[np.argmax(made.selected.low[inside])]
+    mean = made.selected.mean
+    assert made.impact == pytest.approx(min(max(mean[low], 0.0) / mean[high], 1.0))
+    assert made.impact <= made.impact_high <= 1.0
+    page = " ".join(re.sub(r"<[^>]+>", " ", found.to_html()).split())
+    for rate in rates:
+        assert f"{rate:.0%} {number(rate / max(rates))}" in page
+
+
+def test_how_good_the_scores_are(case) -> None:
+    data, found = case
+    f, w, y = (data[name].to_numpy(float) for name in ("p", "w", "y"))
+    chosen = f >= 0.4
+    pairs = (f[y == 1][:, None] > f[y == 0]) + 0.5 * (f[y == 1][:, None] == f[y == 0])
+    weights = w[y == 1][:, None] * w[y == 0]
+    expected = {
+        "mean_score": np.average(f, weights=w),
+        "selection_rate": np.average(chosen, weights=w),
+        "mean_label": np.average(y, weights=w),
+        "auc": (pairs * weights).sum() / weights.sum(),
+        "accuracy": np.average(chosen == y, weights=w),
+    }
+    assert found.performance == pytest.approx(expected)
+    said = next(said for said in found.sentences if said.startswith("The AUC"))
+    for name in ("auc", "accuracy", "mean_score", "mean_label"):
+        assert number(expected[name]) in said
+
+
+def test_is_this_much(case) -> None:
+    """The gap against chance, against the spread of the scores, and between two people."""
+    data, found = case
+    curve = found.curve
+    text = str(found)
+    if not (curve.is_flat and found.pvalue > 0.05):
+        assert f"The mean gap is {number(found.gdp / found.floor)} times" in text
+    share = found.gdp / data["p"].std(ddof=0)
+    assert f"It is {share:.0%} of the standard deviation" in text
+    said = next((said for said in found.sentences if said.startswith("On average")), None)
+    if said is not None:
+        last, size, direction, first = re.search(
+            r" s (\S+) get (.+) (more|less) than people with s (\S+)\.$", said
+        ).groups()
+        last, first = (float(part.replace(",", "")) for part in (last, first))
+        change = np.interp(last, curve.s, curve.mean) - np.interp(first, curve.s, curve.mean)
+        assert size == f"{number(100 * abs(change))} points of 100"
+        assert (direction == "more") == (change > 0)
+        if curve.smooth and (data["w"] == 1).all():
+            # Both are round numbers near the ends of the middle 80 % of people.
+            ends = np.quantile(data["s"], [0.1, 0.9])
+            assert abs(first - ends[0]) + abs(last - ends[1]) < 0.35 * np.ptp(ends)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import re
 import shutil
 from html.parser import HTMLParser
 from pathlib import Path
@@ -248,6 +250,32 @@ def test_a_sample_of_a_longer_file_is_stated(tmp_path: Path) -> None:
     assert "The file has 150 rows; a random sample of 100" in texts(result)
     assert json.loads((tmp_path / "other.json").read_text())["rows"] == 100
     assert not (tmp_path / "r.json").exists()
+
+
+def test_demo_and_provenance(tmp_path: Path) -> None:
+    """The demo writes its table; the report names the file with its hash, the model, the date and the library."""
+    out = tmp_path / "r.html"
+    result = CliRunner().invoke(command(), ["audit", "--demo", "--model", "hiring 1.2", "--out", str(out)])
+    assert result.exit_code == 0, texts(result)
+    source = tmp_path / "people.csv"
+    assert f"frhsic audit {source} --score p" in texts(result)
+    data = pd.read_csv(source)
+    assert len(data) == 1000
+    value = json.loads(out.with_suffix(".json").read_text(encoding="utf-8"))
+    digest = hashlib.sha256(source.read_bytes()).hexdigest()
+    found = value["provenance"]
+    assert (found["model"], found["sha256"]) == ("hiring 1.2", digest)
+    assert found["size"] == f"{source.stat().st_size:,} bytes"
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", found["date"])
+    for text in (out.read_text(encoding="utf-8"), out.with_suffix(".md").read_text(encoding="utf-8")):
+        assert "hiring 1.2" in text
+        assert digest in text
+        assert f"frhsic-core {value['frhsic_core']}" in text
+    rates = (data["p"] >= 0.5).groupby(pd.qcut(data["age"], 4, labels=False)).mean()
+    assert value["attributes"][0]["decisions"]["group_impact"] == pytest.approx(rates.min() / rates.max())
+    assert 'class="verdict"' in out.read_text(encoding="utf-8")
+    nothing = CliRunner().invoke(command(), ["audit"])
+    assert (nothing.exit_code, "try it with --demo" in texts(nothing)) == (2, True)
 
 
 # frhsic adjust --------------------------------------------------------------------------------------------------------
