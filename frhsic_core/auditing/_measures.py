@@ -29,7 +29,7 @@ FIT_ROWS = 100_000  # for the control features
 FOLDS = 5
 _KNOTS = 6
 
-TEST_ROWS = 2000
+TEST_ROWS = 20_000  # of two columns
 PROBE_ROWS = 20_000
 KERNEL_ROWS = 2000
 KHGR_ROWS = 500
@@ -326,11 +326,13 @@ def independence_test(
     z: Array, s: Array, *, given: Array | None = None, weight: Array | None = None, random_state: int = 0
 ) -> Test:
     """Test whether scores ``(n, k)`` and attributes ``(n, p)`` are independent, or so given a third variable."""
-    rows = sample_rows(len(z), TEST_ROWS, weight=weight, random_state=random_state)
+    columns = z.shape[1] == s.shape[1] == 1
+    most = TEST_ROWS if columns else KERNEL_ROWS
+    rows = sample_rows(len(z), most, weight=weight, random_state=random_state)
     if len(rows) < 4:  # weights can leave hardly any row
         return Test(1.0, len(rows), 0, "aggregated")
-    # Up to 1,024 rows every permutation costs n²; above, all of them together cost about one statistic.
-    permutations = 199 if len(rows) <= 512 else 99 if len(rows) <= 1024 else 499
+    # With several columns and up to 1,024 rows every permutation costs n²; otherwise all of them are cheap.
+    permutations = 499 if columns or len(rows) > 1024 else 199 if len(rows) <= 512 else 99
     found = hsic_test(
         z[rows],
         s[rows],

@@ -9,9 +9,17 @@ import pytest
 import torch
 from scipy import stats
 
+from frhsic_core.joint.contraction import center
 from frhsic_core.joint.hsic import hsic
 from frhsic_core.joint.independence import hsic_test
-from frhsic_core.joint.independence.permutation import FACTORS, Windows, random_orders, scaled, standardized
+from frhsic_core.joint.independence.permutation import (
+    FACTORS,
+    Windows,
+    random_orders,
+    scaled,
+    standardized,
+    window_statistics,
+)
 from frhsic_core.kernels import (
     Categorical,
     Distance,
@@ -179,3 +187,17 @@ def test_each_sample_of_a_batch_is_standardized_alone() -> None:
     both = hsic_test(z, s, method="aggregated", n_permutations=39, random_state=torch.Generator().manual_seed(2))
     first = hsic_test(z[0], s[0], method="aggregated", n_permutations=39, random_state=torch.Generator().manual_seed(2))
     assert both.statistic[0].item() == pytest.approx(first.statistic.item())
+
+
+@pytest.mark.parametrize(("n", "kernel"), [(300, Gaussian(0.3)), (300, Laplacian(0.3)), (60, Gaussian(0.3))])
+def test_factors_give_the_statistics_of_looked_up_entries(n: int, kernel: Kernel) -> None:
+    """Gaussian windows have a low rank, those of a Laplacian do not, and few rows are looked up."""
+    draw = torch.Generator().manual_seed(0)
+    s = torch.rand(n, 1, generator=draw, dtype=torch.float64).mul(50).round()
+    z = torch.rand(n, 1, generator=draw, dtype=torch.float64) + 0.01 * s
+    k, l = (center(Windows(one, FACTORS)(x)) for one, x in ((kernel, z), (Gaussian(15.0), s)))
+    order = torch.cat([torch.arange(n).unsqueeze(0), random_orders((1, 20, n), draw)[0]])
+    expected = torch.stack(
+        [torch.stack([(a * b[p][:, p]).sum() / n for a, b in zip(k, l, strict=True)]) for p in order]
+    )
+    torch.testing.assert_close(window_statistics(k, l, order), expected, rtol=1e-9, atol=1e-11 * float(expected.max()))

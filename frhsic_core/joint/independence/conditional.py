@@ -27,11 +27,11 @@ from frhsic_core.joint.independence.permutation import (
     checked,
     factors_of,
     feature_statistics,
-    indexed_statistics,
     largest_score,
     random_orders,
     relative_rank_test,
     scaled,
+    window_statistics,
 )
 from frhsic_core.joint.independence.residual import residual_test
 from frhsic_core.kernels import Gaussian, Kernel, median_distance
@@ -157,8 +157,8 @@ def group_statistics(
             rows = rows.to(z.device)
             place[rows] = torch.arange(len(rows), device=z.device)
             own = [gram[:, rows][:, :, rows] for gram in (k_centered, l_centered)]
-            by_value += indexed_statistics(own[0], own[1], place[order[:, rows]])
-        pooled = indexed_statistics(k_centered, l_centered, order) if pool else by_value[:, :0]
+            by_value += window_statistics(own[0], own[1], place[order[:, rows]])
+        pooled = window_statistics(k_centered, l_centered, order) if pool else by_value[:, :0]
         return by_value.clamp_min(0.0), pooled.clamp_min(0.0), constant
     sets = bins_of(len(z), generator, strata)
     orders = [bin_orders(len(rows), n_permutations, generator).to(z.device) for rows in sets]
