@@ -50,8 +50,9 @@ def audit(
 
     The curve E[prediction | S = s] has a band that covers the whole curve with probability 1 − ``alpha``. GDP, the mean
     distance of this curve from the overall mean, has an interval. A test shows whether the dependence is more than
-    chance, and effect sizes show how strong it is. The curve and GDP use all rows. The test, the probes and the kernel
-    statistics use random samples of at most 2,000, 20,000 and 2,000 rows; each number is reported with its rows.
+    chance, and effect sizes show how strong it is. The curve and GDP use all rows. The test of one column and the
+    probes use a random sample of at most 20,000 rows, the kernel statistics and other tests at most 2,000; each number
+    is reported with its rows.
 
     Rows without a score or a weight are left out everywhere, and rows without an attribute are left out of the audit of
     this attribute. All of them are counted, and the mean score of the rows left out is reported.
@@ -298,7 +299,7 @@ class _Work:
             y = self.label.values[rows]
             rates = [self._curve_of(y == value, rows, s, column, chosen) for value in (1.0, 0.0)]
         groups = None if column.categories else group_table(chosen, s, selected, GROUPS[1], weight=weight)
-        return Decisions(selected, *rates, groups, *impact_ratio(selected))
+        return Decisions(selected, rates[0], rates[1], groups, *impact_ratio(selected))
 
     def _curve_of(
         self,

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from frhsic_core.atomic_files import write_together
+from frhsic_core.auditing._input import Column
 from frhsic_core.auditing._measures import KHGR_RIDGE, Effect, Groups, gap_below, largest_gap
 from frhsic_core.auditing._results import MEASURES
 from frhsic_core.auditing._sentences import (
@@ -39,7 +40,6 @@ from frhsic_core.auditing._sentences import (
 from frhsic_core.registry import labels
 
 if TYPE_CHECKING:
-    from frhsic_core.auditing._input import Column
     from frhsic_core.auditing._results import AttributeAudit, Audit, Verdict
     from frhsic_core.bounds import DependenceBound
     from frhsic_core.conditional._curve import Array, Curve
@@ -155,7 +155,7 @@ def _attribute(audit: Audit, attribute: AttributeAudit) -> str:
     if attribute.decisions is not None:
         parts.append(_decisions(audit, attribute))
     parts.append("<h3>What else was found</h3>" + _list(other_findings(audit, attribute)))
-    if attribute.bound is not None:
+    if attribute.bound is not None and 2 * attribute.bound.values <= attribute.bound.n:
         caption = (
             f"GDP of {name}: the estimate (point) with its {level} interval, and the bound (bar) that GDP does not "
             "exceed with the same confidence."
@@ -605,12 +605,15 @@ def curve_svg(
         parts.append(f'<polygon class="band{mark}" points="{band}"/>')
         parts.append(f'<polyline class="curve{mark}" points="{frame.line(at, one.mean[shown])}"/>')
     below = np.cumsum(curve.share) - 0.5 * curve.share
-    for share in (0.1, 0.5, 0.9) if examples else ():
-        k = inside[np.abs(below[inside] - share).argmin()]
-        a, b = frame.x(float(curve.s[k])), frame.y(float(curve.mean[k]))
-        words = f"{value_name(attribute, float(curve.s[k]))}: {number(float(curve.mean[k]))}"
-        parts.append(f'<circle class="point" cx="{a:.1f}" cy="{b:.1f}" r="4.5"/>')
-        parts.append(f'<text class="example" x="{a:.1f}" y="{b - 11:.1f}" text-anchor="middle">{clean(words)}</text>')
+    if examples and not isinstance(attribute, Column):
+        for share in (0.1, 0.5, 0.9):
+            k = inside[np.abs(below[inside] - share).argmin()]
+            a, b = frame.x(float(curve.s[k])), frame.y(float(curve.mean[k]))
+            words = f"{value_name(attribute, float(curve.s[k]))}: {number(float(curve.mean[k]))}"
+            parts.append(f'<circle class="point" cx="{a:.1f}" cy="{b:.1f}" r="4.5"/>')
+            parts.append(
+                f'<text class="example" x="{a:.1f}" y="{b - 11:.1f}" text-anchor="middle">{clean(words)}</text>'
+            )
     edges, heights = density(curve)
     tallest = float(heights.max()) or 1.0
     parts.append('<g class="people">')  # one opacity for all bars hides their seams

@@ -301,7 +301,12 @@ def audit(
                 digest = hashlib.file_digest(file, "sha256").hexdigest()
             size = predictions.stat().st_size
             provenance |= {"file": predictions.name, "size": f"{size:,} bytes", "sha256": digest}
-            options = {"threshold": threshold, "unit": unit, "random_state": seed, "provenance": provenance}
+            options: dict[str, Any] = {
+                "threshold": threshold,
+                "unit": unit,
+                "random_state": seed,
+                "provenance": provenance,
+            }
             result = audit_columns(columns, notes=notes, source=predictions.name, **options)
             verdicts = decide(result, thresholds, guaranteed=guaranteed)
         written = save(result, out, verdicts=verdicts, json_path=json)
@@ -376,14 +381,17 @@ def adjust(
             if use is None:
                 adjuster.fit(f, sensitive_features=frame)
             new = adjuster.transform(f, sensitive_features=frame)
-        said, changes = [], []
+        said: list[str] = []
+        changes = []
         for column in columns:
             values = column.values[known]
             if len(f) >= MIN_ROWS and len(set(values[:MIN_ROWS])) > 1:
                 smoother = Smoother(values, nominal=bool(column.categories))
-                curves = [smoother.curve(part) for part in (f, new)]
-                changes.append((column, *curves))
-                gaps = [f"{number(c.gdp)} (95% interval {number(c.gdp_low)} to {number(c.gdp_high)})" for c in curves]
+                old, now = (smoother.curve(part) for part in (f, new))
+                changes.append((column, old, now))
+                gaps = [
+                    f"{number(c.gdp)} (95% interval {number(c.gdp_low)} to {number(c.gdp_high)})" for c in (old, now)
+                ]
                 said.append(f"The mean gap along {column.name} was {gaps[0]} and is now {gaps[1]}.")
         if not known.all():
             said.append(f"{(~known).sum():,} rows without a score or an attribute have no adjusted score.")

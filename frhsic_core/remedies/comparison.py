@@ -119,7 +119,11 @@ def fit_remedy(
     change = None
     if remedy in ADJUSTED or remedy == AWARE:
         wrapper = AdjustedRegressor if task == "regression" else AdjustedClassifier
-        options = {"method": ADJUSTED.get(remedy, "mean"), "strength": strength, "use_attributes": needs}
+        options: dict[str, Any] = {
+            "method": ADJUSTED.get(remedy, "mean"),
+            "strength": strength,
+            "use_attributes": needs,
+        }
         model: Any = wrapper(learner(name, task), **options).fit(X, y, sensitive_features=s)
     elif remedy == "encoder":
         kind = FairRegressor if task == "regression" else FairClassifier
