@@ -43,7 +43,7 @@ def write(block: Block, root: Path) -> None:
         path.write_text(f"{text[:end]}\n{block.text.rstrip()},{text[end:]}", encoding="utf-8")
     elif path.name == "_toc.yml":
         text = path.read_text(encoding="utf-8")
-        end = text.index("\n", text.index("notebooks/synthetic_validation")) + 1
+        end = text.index("\n", text.index("notebooks/other_claims")) + 1
         path.write_text(text[:end] + block.text + text[end:], encoding="utf-8")
     else:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -15,13 +15,14 @@ import typer
 
 from frhsic_core.choices import one_of
 from frhsic_core.cli.terminal import INTERRUPTED, console, fail, print_table, waiting
-from frhsic_core.paper.experiments.main import DEPENDENCE, beside_paper, pareto_table
+from frhsic_core.paper.experiments.main import beside_paper, pareto_table
 from frhsic_core.paper.experiments.presets import EXPERIMENTS, PRESETS, experiment_for, plans_for
 from frhsic_core.paper.record import compare, read_recorded, record, row
 from frhsic_core.paper.runs.plan import Experiment, Study, keys_of
 from frhsic_core.paper.runs.store import ResultStore
 from frhsic_core.paper.runs.stored import book_folder
 from frhsic_core.paper.statements.registry import Check, Result, checks, find_statement, run_checks, statements
+from frhsic_core.registry import DEPENDENCE
 
 Preset = Annotated[
     str, typer.Option(help="Size: smoke (a few seconds), text (as described in the paper) or full (everything).")

@@ -83,9 +83,8 @@ def recommended_values() -> dict[str, Any]:
     choice.
     """
     form = next(candidate for candidate in CANDIDATES if candidate.name == RECOMMENDED)
-    table = comparisons()
-    own = table[table["form"] == "recommended"]
-    counts = verdicts(own).loc["recommended"]
+    own = comparisons()
+    counts = verdicts(own)
     values: dict[str, Any] = {
         "candidates": len(CANDIDATES),
         "choice_datasets": len(CHOICE_DATASETS),

@@ -369,7 +369,7 @@ def test_columns_stay_in_line_under_merged_cells(page: Any, address: str) -> Non
 
 
 def test_short_keys_in_tables_stay_whole(page: Any, address: str) -> None:
-    for name in ("notebooks/seven_rivals", "book/notation"):
+    for name in ("notebooks/results", "book/notation"):
         for width in (1280, 390):
             page.set_viewport_size({"width": width, "height": 844})
             page.goto(f"{address}/{name}.html", wait_until="load")

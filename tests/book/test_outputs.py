@@ -26,8 +26,7 @@ SHOWN = {
     "audit_your_model": {"by_chance", "distance_correlation", "equal_opportunity", "equalized_odds", "gdp"}
     | {"gdp_bound", "gdp_given", "normalized_hsic", "pvalue_given", "pvalue_given_label"}
     | {"test_score"},
-    "five_datasets": {"x_train", "s_test"},
-    "how_fast": {"frhsic_core", "dcor"},
+    "runtime": {"dcor"},
     "ledger": {"reg_gdp", "within_spread"},
     "recipes": {"sensitive_features"},
     "theorem_map": {path.stem for path in (ROOT / "frhsic_core" / "paper" / "statements").glob("*.py")},

@@ -14,7 +14,7 @@ import pytest
 
 from frhsic_core.paper import page_values
 from frhsic_core.paper.experiments.cost.tables import speed_up
-from frhsic_core.paper.experiments.main import family, headline
+from frhsic_core.paper.experiments.main import family, main_family
 from frhsic_core.paper.experiments.shared.pareto import Frontiers, named
 from frhsic_core.paper.experiments.variants import RECOMMENDED, RIVALS, rival_rows
 from frhsic_core.paper.runs.stored import stored_rows
@@ -40,46 +40,31 @@ def test_verdicts_are_counted_by_sentences_of_the_paper() -> None:
     }
 
 
-def test_the_ranks_of_the_first_page_stand_in_the_chapter() -> None:
+@pytest.mark.parametrize("protocol", ["text", "reference"])
+def test_ranks_by_hand(protocol: str) -> None:
+    """The areas of each dataset, counted method by method."""
     values = page_values.rank_values()["runs"]
     assert (values["datasets"], values["methods"], values["grid"]) == (5, 7, 9)
-    cells = nbformat.read(ROOT / "notebooks" / "results.ipynb", as_version=4).cells
-    shown = ["".join(output["data"].get("text/html", "")) for cell in cells if cell.cell_type == "code"
-             for output in cell.outputs if "data" in output]  # fmt: skip
-    (table,) = [table for table in shown if "<th>text: mean</th>" in table]
-    heads = re.findall(r"<th>(.*?)</th>", table.split("<tbody>")[0])[1:]
-
-    def mean(protocol: str, measure: str) -> str:
-        row = re.search(rf"<th>{re.escape(measure)}</th>(.*?)</tr>", table, flags=re.DOTALL)
-        assert row, f"{measure} is not in the table of ranks"
-        return re.findall(r"<td>(.*?)</td>", row[1])[heads.index(f"{protocol}: mean")]
-
-    for protocol in ("reference", "text"):
-        assert mean(protocol, "GDP, as in the paper") == values[protocol]["gdp"]
-        assert mean(protocol, "nonlinear probe R²") == values[protocol]["probe"]
-
-
-def test_ranks_of_the_text_protocol_by_hand() -> None:
-    """The areas of the second protocol, counted method by method."""
     rows = stored_rows("main")
-    rows = rows[(rows["protocol"] == "text") & (rows["variant"] == "text")]
-    places = []
-    for _, part in rows.groupby("dataset"):
-        sweep = Frontiers.from_rows(part)
-        areas = dict(zip(sweep.methods, sweep.areas(), strict=True))
-        places.append(1 + sum(area > areas["frhsic"] for area in areas.values()))
-    assert f"{np.mean(places):.1f}" == page_values.rank_values()["runs"]["text"]["gdp"]
+    rows = rows[(rows["protocol"] == protocol) & (rows["variant"] == protocol)]
+    for name, measure in MEASURES.items():
+        places = []
+        for _, part in rows.groupby("dataset"):
+            sweep = Frontiers.from_rows(part, dependence=measure)
+            areas = dict(zip(sweep.methods, sweep.areas(), strict=True))
+            places.append(1 + sum(area > areas["frhsic"] for area in areas.values()))
+        assert f"{np.mean(places):.1f}" == values[protocol][name]
 
 
 def test_paired_values_are_those_of_the_chapter_and_fit_the_words() -> None:
     """Most comparisons are undecided by the corrected test; the sign measured by GDP changes with the protocol."""
     paired = page_values.paired_values()["paired"]
     for protocol in ("text", "reference"):
-        table = headline(protocol)
         for name, measure in MEASURES.items():
-            line, found = table.loc[(measure, "naup")], paired[protocol][name]
+            table, found = main_family(protocol, measure=measure), paired[protocol][name]
             for verdict in ("better", "worse", "not_significant"):
-                assert (found[verdict], found[f"{verdict}_plain"]) == (line[f"{verdict}_corrected"], line[verdict])
+                counted = [list(table[column]).count(verdict) for column in ("verdict_corrected", "verdict")]
+                assert [found[verdict], found[f"{verdict}_plain"]] == counted
             assert found["not_significant_plain"] < found["not_significant"]
             assert found["not_significant"] > paired["comparisons"] / 2
     assert paired["text"]["gdp"]["better"] > paired["text"]["gdp"]["worse"]

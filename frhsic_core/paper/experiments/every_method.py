@@ -352,7 +352,7 @@ def draw(rows: pd.DataFrame | None = None) -> Figure:
     names.sort(key=lambda name: (name in CLOSED_FORMS, order.get(name, 2.0)))
     trained = sum(name not in CLOSED_FORMS for name in names)
     datasets = list(SWEEP_DATASETS)
-    figure, axes = plt.subplots(1, 2, figsize=(7.6, 0.6 + 0.29 * len(names)), sharey=True, layout="constrained")
+    figure, axes = plt.subplots(1, 2, figsize=(7.6, 1.3 + 0.29 * len(names)), sharey=True, layout="constrained")
     for axis, (measure, words) in zip(axes, SHOWN.items(), strict=True):
         table = found[measure]
         values = table["share"].unstack("dataset").reindex(index=names, columns=datasets)
@@ -373,5 +373,5 @@ def draw(rows: pd.DataFrame | None = None) -> Figure:
         axis.set_xticks(range(len(datasets)), titles(datasets).values(), fontsize=8, rotation=30, ha="right")
         axis.set_yticks(range(len(names)), [label(name) for name in names], fontsize=8)
         axis.tick_params(length=0)
-    figure.colorbar(image, ax=axes, shrink=0.7, label="% of the dependence without a penalty", pad=0.01)
+    figure.colorbar(image, ax=axes, shrink=0.7, label="% of Unfair's dependence", pad=0.01)
     return figure

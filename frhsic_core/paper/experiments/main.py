@@ -50,20 +50,14 @@ from frhsic_core.paper.experiments.shared.pareto import (
 )
 from frhsic_core.paper.runs.plan import Experiment, Task
 from frhsic_core.paper.runs.stored import paper_table, reference_sweep, stored_rows
-from frhsic_core.registry import DEPENDENCE, MAIN_METHODS, PAPER_DATASETS, PARETO_METHODS
+from frhsic_core.registry import MAIN_METHODS, PAPER_DATASETS, PARETO_METHODS
 
 # The ranks that are neither among the first two nor among the last two of the six methods of the main table.
 MIDDLE = (3, 4)
-CONVENTIONS = {
-    name: DEPENDENCE[name]
-    for name in ("gdp_reference", "gdp_sample", "gdp_density", "nonlinear_r2", "normalized_hsic_1")
-}
-SUMMARIES = {"naup": "nAUP", "matched": "matched dependence"}
 # Differences the paper calls practically equivalent (tex:668): of accuracy, and of GDP.
 TOLERANCES = {"performance": 0.01, "dependence": 0.05}
 # Mean of the largest minus the smallest of five standard normal draws.
 FIVE_RANGE = 2.326
-VERDICTS = ("better", "worse", "not_significant")
 
 
 def plan(preset: str) -> Experiment:
@@ -106,7 +100,7 @@ def pareto_table(
 ) -> pd.DataFrame:
     """Return matched points and nAUP for every comparison in ``rows``; see ``Frontiers.summary`` for the columns.
 
-    The utility is normalised over ``methods``; ``dependence`` is a key of ``DEPENDENCE``. ``lams`` and ``splits``
+    The utility is normalised over ``methods``; ``dependence`` is a column of the rows. ``lams`` and ``splits``
     restrict the rows (Unfair stays).
     """
     rows = on_grid(rows, lams)
@@ -136,30 +130,6 @@ def beside_paper(table: pd.DataFrame) -> pd.DataFrame:
     other = (joined["dataset"] == "crime") & (joined["variant"] != "reference")
     joined.loc[other, [name for name in joined.columns if name.startswith("paper_")]] = float("nan")
     return joined
-
-
-def areas_by_measure(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return nAUP for every measure of dependence: a line for each comparison and method, a column for each measure."""
-    columns = []
-    for measure in DEPENDENCE:
-        table = pareto_table(rows, dependence=measure, resamples=1)
-        columns.append(table[table["method"] != "unfair"].set_index([*KEYS, "method"])["naup"].rename(measure))
-    return pd.concat(columns, axis=1)
-
-
-def extremes(rows: pd.DataFrame, *, near: float = 0.005, escape: float = 3.0) -> pd.DataFrame:
-    """Return, for each comparison, method and λ, which share of models collapsed and which escaped their kernel.
-
-    A classifier has *collapsed* when its accuracy is within ``near`` of the majority rate, a regression when its error
-    is at least (1 − ``near``) of the variance of y. Z has *escaped* when its median distance is more than ``escape`` or
-    less than 1/``escape`` bandwidths at the end (NaN for methods without a kernel on Z).
-    """
-    regression = rows["task"] == "regression"
-    collapsed = (rows["performance"] - rows["constant"]).abs() <= near
-    collapsed = collapsed.where(~regression, rows["performance"] >= (1 - near) * rows["constant"])
-    outside = ((rows["ratio"] > escape) | (rows["ratio"] < 1 / escape)).where(rows["ratio"].notna())
-    shares = rows.assign(collapsed=collapsed.astype(float), escaped=outside.astype(float))
-    return shares.groupby([*KEYS, "method", "lam"])[["collapsed", "escaped"]].mean()
 
 
 @cache
@@ -401,8 +371,9 @@ def family(
     ``summary`` is ``"naup"`` (higher is better) or ``"matched"``, the matched dependence (lower is better). ``methods``
     take part in the normalisation of nAUP; the rivals are all others of them.
 
-    Beside the fields of :class:`~frhsic_core.paper.experiments.shared.paired.Paired` a line has two of ``VERDICTS`` at
-    5 % after Holm: ``verdict_corrected`` by the corrected resampled t-test, ``verdict`` by the signed-rank test.
+    Beside the fields of :class:`~frhsic_core.paper.experiments.shared.paired.Paired` a line has two
+    verdicts (``better``, ``worse`` or ``not_significant``) at 5 % after Holm: ``verdict_corrected`` by the corrected
+    resampled t-test, ``verdict`` by the signed-rank test.
     """
     pairs = []
     for dataset, sweep in sweeps_of(rows, measure, methods=methods):
@@ -423,30 +394,6 @@ def main_family(protocol: str, *, measure: str, summary: str = "naup") -> pd.Dat
     return family(main_rows(protocol), measure=measure, summary=summary)
 
 
-def verdict_counts(table: pd.DataFrame) -> dict[str, int]:
-    """Count the comparisons of a family and their verdicts; ``*_corrected`` by the corrected resampled t-test."""
-    counts = {"comparisons": len(table)}
-    for verdict in VERDICTS:
-        counts[verdict] = int((table["verdict"] == verdict).sum())
-        counts[f"{verdict}_corrected"] = int((table["verdict_corrected"] == verdict).sum())
-    return counts
-
-
-def headline(protocol: str = "reference") -> pd.DataFrame:
-    """Count how often FRHSIC is better than, worse than and not significantly different from a rival.
-
-    Thirty comparisons for each measure and summary (six rivals, five datasets), Holm within them. ``*_corrected`` are
-    the counts by the corrected resampled t-test.
-    """
-    lines = {}
-    for measure in CONVENTIONS:
-        for summary in SUMMARIES:
-            table = main_family(protocol, measure=measure, summary=summary)
-            counts = {"comparisons": len(table), "splits": int(table["splits"].min())}
-            lines[measure, summary] = counts | verdict_counts(table)
-    return pd.DataFrame(lines).T.rename_axis(["measure", "summary"])
-
-
 def differences(rows: pd.DataFrame) -> pd.DataFrame:
     """Compare every two methods at their matched points: differences of performance and dependence over splits.
 
@@ -461,7 +408,7 @@ def differences(rows: pd.DataFrame) -> pd.DataFrame:
             for quantity, values in (("performance", sweep.performance), ("dependence", sweep.dependence)):
                 a = values[i, place[i]]
                 b = values[j, place[j]]
-                outcome = compare(a, b, higher=True, resamples=1)
+                outcome = compare(a, b, higher=True)
                 own = float(np.sqrt(0.5 * (a.var(ddof=1) + b.var(ddof=1))))
                 line = {"dataset": dataset, "first": sweep.methods[i], "second": sweep.methods[j], "quantity": quantity}
                 lines.append(line | {"mean": outcome.mean, "sd": outcome.sd, "own_sd": own, "p": outcome.p,

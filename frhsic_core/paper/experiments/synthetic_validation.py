@@ -320,7 +320,7 @@ def _tested(rows: pd.DataFrame, column: str, pairs_of: Callable[[dict[Cell, np.n
     for (variant, signal), part in rows[rows["lam"] > 0].groupby(GROUP):
         values = {key: cell.sort_values("draw")[column].to_numpy(float) for key, cell in part.groupby(CELL)}
         named = [({"variant": variant, "signal": signal, "comparison": name}, a, b) for name, a, b in pairs_of(values)]
-        tables.append(compare_all(named, higher=True, resamples=200))
+        tables.append(compare_all(named, higher=True))
     shown = ["variant", "signal", "comparison", "mean", "median", "higher_in", "draws", "effect", "p", "p_holm"]
     names = {"wins": "higher_in", "splits": "draws"}
     return pd.concat(tables, ignore_index=True).rename(columns=names)[shown]

@@ -7,7 +7,7 @@ datasets, which is not among the stored results: no dataset is new to it. The ri
 datasets, five splits, nine λ; what the main sweep has already trained is read from there.
 
 **The former default**, three variants that an earlier rule had picked, and rivals retuned or with a Z of four
-dimensions (``variants_best``): five datasets, 25 splits.
+dimensions (``variants_best``): five datasets, 25 splits. The comparisons use the rivals with four dimensions.
 
 **The recommended form.** The rule and both runs were fixed before any candidate was trained. Of 24 candidates, twelve
 are the full cross of estimator, scaling of Z (whitened with a moving average of the bandwidth, or standardized with the
@@ -22,9 +22,6 @@ in the kernels alone, are then trained on all five datasets with 25 splits (``re
 took no part in the choice among the candidates, but the trial that suggested the candidates had used them. The twin is
 a control and cannot become the recommendation.
 
-**Minority**: the reference P_Z ⊗ Unif(S) of the paper's conclusion (tex:800) against P_Z ⊗ P_S, measured by cells of S
-that count alike, in the worst tenth, and on the rarest values.
-
 **Bandwidth policies**: FRHSIC on Adult at λ = 500 in six forms with five policies, on ten splits. The chapter on the
 bandwidth trap counts how often Z leaves the range of its kernel (the median distance of Z in bandwidths, ``ratio``, is
 outside [1/3, 3]) and how often the model becomes constant.
@@ -34,7 +31,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -45,9 +42,6 @@ from frhsic_core.paper.experiments.shared.pareto import KEYS, named, sweeps_of
 from frhsic_core.paper.runs.plan import Experiment, Settings, Study, Task, units_of
 from frhsic_core.paper.runs.stored import stored_rows
 from frhsic_core.registry import PARETO_METHODS
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 BASE: dict[str, Any] = {
     "estimator": "normalized",
@@ -269,88 +263,6 @@ def plan_recommended_test(preset: str) -> Experiment:
     return _plan("recommended_test", (_WINNER, twin(_WINNER)), preset, choice=False)
 
 
-# The base with a head term, and the biased form on the representation alone, each with both references.
-_REFERENCES = tuple(
-    (f"{form} {reference}", tuple((BASE | changes | {"reference": reference}).items()))
-    for form, changes in (("normalized", {}), ("biased", {"estimator": "biased", "on": "representation"}))
-    for reference in ("product", "uniform")
-)
-
-
-def plan_minority(preset: str) -> Experiment:
-    """Return both references in two forms; ``text`` and ``full`` are the same, since the paper reports none."""
-    name = "minority"
-    lams = (1.0, 5.0, 50.0, 500.0)
-    base = Experiment(name, _tasks(("compas", "adult")), ("unfair",), lams, tuple(range(42, 52)), measure=name)
-    full = replace(base, also=(replace(base, methods=("frhsic",), options=_REFERENCES),))
-    return smoke(full, lams=(10.0,)) if preset == "smoke" else full
-
-
-# Rare values of S ----------------------------------------------------------------------------------------------------
-
-CELLS = 20  # equal-width cells of S, as the uniform reference uses
-RARE = 0.1  # the rarest cells that together hold at most this share of the samples
-FEWEST = 10  # a cell with fewer test samples has no mean worth comparing
-
-
-def cell_statistics(f: Tensor, right: Tensor, s: Tensor) -> dict[str, Tensor]:
-    r"""Measure predictions ``f (models, n)`` of one test part by cells of ``s (n,)``; ``right (models, n)`` is 0 or 1.
-
-    ``cell_gap`` is the mean over equal-width cells of |mean of f in the cell − mean of f|, every cell counting alike;
-    ``people_gap`` the same with every row counting alike; ``worst_gap`` the largest gap among ten groups of equally
-    many rows; ``rare_gap`` and ``rare_performance`` the gap of, and the share right in, the rarest cells that together
-    hold at most a tenth of the rows, ``rare_share`` their share. Cells with fewer than ten rows join no mean over
-    cells, but count among the rare. O(models · n · cells).
-    """
-    import torch
-
-    overall = f.mean(-1, keepdim=True)
-    low = s.amin()
-    high = s.amax()
-    place = ((s - low) / (high - low).clamp_min(1e-30) * CELLS).long().clamp_(0, CELLS - 1)
-    member = torch.nn.functional.one_hot(place, CELLS).to(f.dtype)
-    counts = member.sum(0)
-    gaps = (f @ member / counts.clamp_min(1.0) - overall).abs()
-    counted = (counts >= FEWEST).to(f.dtype)
-    # Ties must not be cut: rows with the same S belong to one tenth, that of the middle of their ranks.
-    _, inverse, sizes = s.unique(return_inverse=True, return_counts=True)
-    middle = (sizes.cumsum(0) - 0.5 * sizes) / len(s)
-    tenth = torch.nn.functional.one_hot((10 * middle).long().clamp_(0, 9)[inverse], 10).to(f.dtype)
-    people = tenth.sum(0)
-    by_tenth = (f @ tenth / people.clamp_min(1.0) - overall).abs() * (people > 0)
-    order = counts.argsort(stable=True)
-    kept = order[counts[order].cumsum(0) <= RARE * len(s)]
-    rare = torch.isin(place, kept).to(f.dtype)
-    total = rare.sum()
-    return {
-        "cell_gap": (gaps * counted).sum(-1) / counted.sum(),
-        "people_gap": (gaps * counts * counted).sum(-1) / (counts * counted).sum(),
-        "worst_gap": by_tenth.amax(-1),
-        "rare_gap": ((f * rare).sum(-1) / total - overall.squeeze(-1)).abs(),
-        "rare_performance": (right * rare).sum(-1) / total,
-        "rare_share": (total / len(s)).expand(len(f)),
-    }
-
-
-def measure_minority(trained: Any, splits: Any, data: Any) -> dict[str, np.ndarray]:
-    """Add the columns of :func:`cell_statistics` to the rows of a stack, each model on its own split's test part."""
-    import torch
-
-    with torch.no_grad():
-        _, output = trained.forward(splits.x_test)
-        f = torch.sigmoid(output.double())
-        which = torch.tensor(trained.dataset, device=f.device)
-        found: dict[str, Tensor] = {}
-        for i in which.unique().tolist():
-            models = (which == i).nonzero().flatten()
-            y = splits.y_test[i]
-            s = splits.s_test[i].double()
-            right = ((output[models] > 0) == (y > 0.5)).double()
-            for name, value in cell_statistics(f[models], right, s).items():
-                found.setdefault(name, f.new_empty(len(f)))[models] = value
-    return {name: value.cpu().numpy() for name, value in found.items()}
-
-
 # The bandwidth policies ----------------------------------------------------------------------------------------------
 
 POLICIES = ("fixed", "every_20_epochs", "reference", "every_batch", "moving_average")
@@ -474,60 +386,6 @@ def variant_areas(rows: pd.DataFrame, *, measures: tuple[str, ...] = MEASURES) -
     return pd.DataFrame(columns)
 
 
-def factor_changes(rows: pd.DataFrame, *, measure: str) -> pd.DataFrame:
-    """Return how much nAUP changes when one setting of FRHSIC's base is changed, the largest gain first.
-
-    A line for each factor and level that was trained on every dataset: the mean and the standard deviation over the
-    splits of the difference to the base, which is averaged over the datasets in each split.
-    """
-    differences: dict[str, list[np.ndarray]] = {}
-    datasets = 0
-    for _, sweep in sweeps_of(rows, measure):
-        datasets += 1
-        single = dict(zip(sweep.methods, sweep.areas(np.eye(sweep.splits)).T, strict=True))
-        for name, values in single.items():
-            differences.setdefault(name, []).append(values - single["frhsic:base"])
-    lines = []
-    for variant in (*PUBLISHED, *VARIANTS):
-        found = differences.get(variant.name, [])
-        if variant.method == "frhsic" and variant.name != "frhsic:base" and len(found) == datasets:
-            change = np.mean(found, axis=0)
-            line = {"factor": variant.factor, "level": variant.level, "mean": change.mean(), "sd": change.std(ddof=1)}
-            lines.append(line)
-    return pd.DataFrame(lines).set_index(["factor", "level"]).sort_values("mean", ascending=False)
-
-
-# The settings of the rivals in their natural order; None is what was published.
-LEVELS: dict[str, tuple[str, str, tuple[str | None, ...], str]] = {
-    "FREM: anchors": ("frem", "anchors", ("8", "16", None, "64", "128", "all"), "32"),
-    "FREM: bandwidth on S": ("frem", "bandwidth on S", ("0.1", "0.25", None, "1"), "0.5"),
-    "FREM: bandwidth on Z": ("frem", "bandwidth on Z", ("0.5", None, "2", "median"), "1"),
-    "Reg-GDP: bandwidth on S": ("reg_gdp", "bandwidth on S", ("0.05", "0.1", None, "0.4"), "0.2"),
-    "Reg-GDP: grid points": ("reg_gdp", "points", ("10", None, "100"), "30"),
-}
-
-
-def level_tables(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Return nAUP along the levels of each rival's setting, mean and sd over the splits taken singly."""
-    single = {
-        (dataset, name): values
-        for dataset, sweep in sweeps_of(rows, "gdp_reference")
-        for name, values in zip(sweep.methods, sweep.areas(np.eye(sweep.splits)).T, strict=True)
-    }
-    tables = {}
-    for title, (method, factor, levels, published) in LEVELS.items():
-        names = [(method if level is None else f"{method}:{factor} {level}", level or published) for level in levels]
-        lines = [
-            {"dataset": dataset, "level": level, "mean": values.mean(), "sd": values.std(ddof=1), "values": values}
-            for dataset in sorted({dataset for dataset, _ in single})
-            for name, level in names
-            if (values := single.get((dataset, name))) is not None
-        ]
-        order = [level for _, level in names]
-        tables[title] = pd.DataFrame(lines).assign(level=lambda t, order=order: pd.Categorical(t["level"], order))
-    return tables
-
-
 def rival_rows(main: pd.DataFrame, best: pd.DataFrame, *, datasets: tuple[str, ...] = CHOICE_DATASETS) -> pd.DataFrame:
     """Return the rows of Unfair and of the rivals, from the main sweep and from that of the low-dimensional Z."""
     rows = pd.concat([main[main["option"] == ""], best[best["option"] == "narrow"]], ignore_index=True)
@@ -563,28 +421,25 @@ def search_table() -> pd.DataFrame:
 
 
 def comparisons() -> pd.DataFrame:
-    """Compare the recommended form, its twin and the former default with every rival on every dataset, 25 splits.
+    """Compare the recommended form with every rival on every dataset, 25 splits.
 
-    Each form is compared with the six published rivals, and with the six with a Z of four dimensions, by each measure;
-    Holm's correction over the thirty comparisons of such a family. The columns are those of
-    :func:`frhsic_core.paper.experiments.main.family`, with ``form``, ``measure`` and ``against``.
+    It is compared with the six published rivals, and with the six with a Z of four dimensions, by each measure; Holm's
+    correction over the thirty comparisons of such a family. The columns are those of
+    :func:`frhsic_core.paper.experiments.main.family`, with ``measure`` and ``against``.
     """
-    best = stored_rows("variants_best")
-    rivals = rival_rows(stored_rows("main"), best, datasets=DATASETS)
-    rows = named(pd.concat([rivals, stored_rows("recommended_test"), best[best["option"] == DEFAULT.option]]))
-    forms = {"recommended": RECOMMENDED, "multi-scale twin": twin(_WINNER).name, "former default": DEFAULT.name}
+    rivals = rival_rows(stored_rows("main"), stored_rows("variants_best"), datasets=DATASETS)
+    rows = named(pd.concat([rivals, stored_rows("recommended_test")]))
     tables = []
-    for form, name in forms.items():
-        for against, group in (("published", RIVALS[:6]), ("four dimensions", RIVALS[6:])):
-            for measure in MEASURES:
-                table = family(rows, measure=measure, summary="naup", method=name, methods=(name, *group))
-                tables.append(table.assign(form=form, measure=measure, against=against))
+    for against, group in (("published", RIVALS[:6]), ("four dimensions", RIVALS[6:])):
+        for measure in MEASURES:
+            table = family(rows, measure=measure, summary="naup", method=RECOMMENDED, methods=(RECOMMENDED, *group))
+            tables.append(table.assign(measure=measure, against=against))
     return pd.concat(tables, ignore_index=True)
 
 
 def verdicts(table: pd.DataFrame) -> pd.DataFrame:
     """Count the verdicts of :func:`comparisons` by the corrected test; ``unseen``: on Adult, MEPS and Crime."""
-    keys = [table[key] for key in ("form", "against", "measure")]
+    keys = [table[key] for key in ("against", "measure")]
     unseen = ~table["dataset"].isin(CHOICE_DATASETS)
     found = {verdict: table["verdict_corrected"] == verdict for verdict in ("better", "not_significant", "worse")}
     found |= {f"{verdict}, unseen": found[verdict] & unseen for verdict in ("better", "worse")}

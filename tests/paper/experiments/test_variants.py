@@ -1,4 +1,4 @@
-"""The variants: their plans, the rule that chooses among the candidates, and rare values of S."""
+"""The variants: their plans, and the rule that chooses among the candidates."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 
 from frhsic_core.learning.protocols import make_penalty
 from frhsic_core.paper.experiments import variants
@@ -16,15 +15,11 @@ from frhsic_core.paper.experiments.shared.pareto import named
 from frhsic_core.paper.experiments.variants import (
     BASE,
     CANDIDATES,
-    CELLS,
-    FEWEST,
     MEASURES,
     PUBLISHED,
-    RARE,
     RECOMMENDED,
     RIVALS,
     VARIANTS,
-    cell_statistics,
     rival_rows,
     shortfalls,
     sweep_of,
@@ -81,51 +76,6 @@ def test_a_few_variants_end_to_end(tmp_path: Path) -> None:
     joined = variant_rows(rows, rows[rows["method"] == "unfair"])
     assert set(joined["name"]) == {"unfair"} | {v.name for v in few}
     assert variant_areas(joined).notna().all().all()
-
-
-def brute(f: np.ndarray, right: np.ndarray, s: np.ndarray) -> dict[str, float]:
-    """Compute the statistics of one model with loops."""
-    width = (s.max() - s.min()) / CELLS
-    cell = np.minimum(((s - s.min()) / width).astype(int), CELLS - 1)
-    gaps = {c: abs(f[cell == c].mean() - f.mean()) for c in set(cell) if (cell == c).sum() >= FEWEST}
-    sizes = {c: int((cell == c).sum()) for c in range(CELLS)}
-    rare, held = [], 0
-    for c in sorted(sizes, key=lambda c: (sizes[c], c)):
-        held += sizes[c]
-        if held > RARE * len(s):
-            break
-        rare.append(c)
-    among = np.isin(cell, rare)
-    below, upto = np.array([(s < v).sum() for v in s]), np.array([(s <= v).sum() for v in s])
-    tenth = (10 * 0.5 * (below + upto) / len(s)).astype(int)
-    return {
-        "cell_gap": float(np.mean(list(gaps.values()))),
-        "people_gap": sum(gaps[c] * sizes[c] for c in gaps) / sum(sizes[c] for c in gaps),
-        "worst_gap": max(abs(f[tenth == t].mean() - f.mean()) for t in set(tenth)),
-        "rare_gap": abs(f[among].mean() - f.mean()),
-        "rare_performance": right[among].mean(),
-        "rare_share": among.mean(),
-    }
-
-
-def test_statistics_of_rare_values_by_loops() -> None:
-    """Skewed integer S, as ages are."""
-    rng = np.random.default_rng(0)
-    s = np.floor(rng.gamma(2.0, 8.0, 600)) + 18.0
-    f, right = rng.random((3, 600)), (rng.random((3, 600)) > 0.3).astype(float)
-    found = cell_statistics(torch.tensor(f), torch.tensor(right), torch.tensor(s))
-    for i in range(3):
-        for name, value in brute(f[i], right[i], s).items():
-            assert found[name][i].item() == pytest.approx(value), name
-
-
-def test_minority_end_to_end(tmp_path: Path) -> None:
-    """Both references are trained; the columns are there for every row."""
-    store = ResultStore(tmp_path, "minority_smoke")
-    assert not run_experiment(variants.plan_minority("smoke"), store, device="cpu").failed
-    rows = store.read()
-    assert set(rows["option"]) == {"", *(name for name, _ in variants._REFERENCES)}
-    assert rows[["cell_gap", "worst_gap", "rare_gap", "rare_performance"]].notna().all().all()
 
 
 def test_text_and_full_plans_differ_in_the_grid_alone() -> None:

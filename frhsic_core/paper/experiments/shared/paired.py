@@ -88,14 +88,6 @@ def mean_of_others(values: np.ndarray) -> np.ndarray:
     return (values.sum(0) - values) / (len(values) - 1)
 
 
-def median_interval(difference: np.ndarray, *, resamples: int = 2000) -> tuple[float, float]:
-    """Return the 95 % percentile bootstrap interval of the median difference, resampling splits."""
-    difference = np.asarray(difference, float)
-    index = np.random.default_rng(0).integers(0, len(difference), (resamples, len(difference)))
-    low, high = np.quantile(np.median(difference[index], axis=1), [0.025, 0.975])
-    return float(low), float(high)
-
-
 def corrected_t(difference: np.ndarray, *, test_share: float = 0.2) -> tuple[float, float]:
     r"""Return t and two-sided p of the corrected resampled t-test of Nadeau and Bengio.
 
@@ -164,8 +156,6 @@ class Paired:
     wins: int
     losses: int
     median: float
-    low: float  # 95 % bootstrap interval of the median
-    high: float
     mean: float
     sd: float  # divisor n − 1
     effect: float  # matched rank-biserial correlation, −1 to 1
@@ -173,7 +163,7 @@ class Paired:
     p_corrected: float  # corrected resampled t-test, not adjusted
 
 
-def compare(first: np.ndarray, second: np.ndarray, *, higher: bool = True, resamples: int = 2000) -> Paired:
+def compare(first: np.ndarray, second: np.ndarray, *, higher: bool = True) -> Paired:
     """Compare two methods from one value for each of the same splits; ``higher``: a higher value is better."""
     first = np.asarray(first, float)
     second = np.asarray(second, float)
@@ -187,14 +177,11 @@ def compare(first: np.ndarray, second: np.ndarray, *, higher: bool = True, resam
             "first or second holds NaN or infinity: leave these splits out of both, or replace the values."
         )
     d = first - second if higher else second - first
-    low, high = median_interval(d, resamples=resamples)
     return Paired(
         splits=len(d),
         wins=int((d > 0).sum()),
         losses=int((d < 0).sum()),
         median=float(np.median(d)),
-        low=low,
-        high=high,
         mean=float(d.mean()),
         sd=float(d.std(ddof=1)),
         effect=rank_biserial(d),
@@ -203,10 +190,8 @@ def compare(first: np.ndarray, second: np.ndarray, *, higher: bool = True, resam
     )
 
 
-def compare_all(
-    pairs: Iterable[tuple[dict[str, Any], np.ndarray, np.ndarray]], *, higher: bool, resamples: int = 2000
-) -> pd.DataFrame:
+def compare_all(pairs: Iterable[tuple[dict[str, Any], np.ndarray, np.ndarray]], *, higher: bool) -> pd.DataFrame:
     """Return a line for each pair: its labels, its comparison, and both p-values adjusted over all lines (Holm)."""
-    lines = [labels | asdict(compare(a, b, higher=higher, resamples=resamples)) for labels, a, b in pairs]
+    lines = [labels | asdict(compare(a, b, higher=higher)) for labels, a, b in pairs]
     table = pd.DataFrame(lines)
     return table.assign(p_holm=holm(table["p"]), p_corrected_holm=holm(table["p_corrected"]))

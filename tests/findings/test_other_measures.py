@@ -1,4 +1,4 @@
-"""Guards the sentences of the chapter on mutual information."""
+"""Guards the sentences of the chapter on other measures."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ import torch
 
 from frhsic_core import gdp
 from frhsic_core.joint.information import ksg_information, principal_components, standardized
-from frhsic_core.paper.experiments.mutual_information import ESTIMATES, above_zero, information_gap, rank_agreement
+from frhsic_core.paper.experiments.mutual_information import information_gap
 from frhsic_core.paper.experiments.presets import GRIDS
 from frhsic_core.paper.runs.stored import book_folder, stored_rows
+from frhsic_core.paper.statements.counterfactual import every_table
+from frhsic_core.paper.statements.khgr import search
 
 PRINTED = {
     ("adult", "frhsic"): 0.008,
@@ -35,13 +37,6 @@ def authors() -> pd.DataFrame:
     """Return the authors' stored sweep on the nine λ that all methods share."""
     found = pd.read_csv(book_folder("claims", "reference", "sweep.csv")).rename(columns={"lambda": "lam"})
     return found[found["lam"].isin([0.0, *GRIDS["full"]])]
-
-
-@pytest.mark.parametrize(("dataset", "method"), PRINTED)
-def test_the_printed_numbers_are_not_those_at_the_lambda_beside_which_they_stand(authors, dataset, method) -> None:
-    stored = authors[(authors["dataset"] == dataset) & (authors["method"] == method)].set_index("lam")["mi"]
-    at_transfer = stored[10.0 if dataset == "adult" else 100.0]
-    assert abs(at_transfer - PRINTED[dataset, method]) > 0.01
 
 
 @pytest.mark.parametrize(("dataset", "method"), PRINTED)
@@ -77,24 +72,6 @@ def test_on_adult_and_crime_the_released_estimate_falls_to_zero_for_the_adversar
         assert found.loc[(dataset, "adv"), 0.01] > 0.03  # not zero at every λ
 
 
-def test_the_released_estimate_has_its_zero_well_below_zero_and_the_others_about_there(rows) -> None:
-    zeros = rows.groupby("dataset")[["mi_closed_zero", "mi_standardised_zero", "mi_probe_zero"]].mean()
-    assert (zeros["mi_closed_zero"] < -0.08).all()
-    assert (zeros[["mi_standardised_zero", "mi_probe_zero"]].abs() < 0.01).all(axis=None)
-
-
-def test_the_inequality_is_contradicted_for_nearly_every_model_and_less_often_when_standardized(rows) -> None:
-    chance = 3 * rows.groupby("dataset")["mi_probe_zero"].transform("std")
-
-    def contradicted(name: str) -> pd.Series:
-        return (above_zero(rows, "mi_probe") - rows[name] > chance).groupby(rows["dataset"]).mean()
-
-    raw, proper = contradicted("mi_reference"), contradicted("mi_standardised")
-    assert (raw > 0.9).all()
-    assert (proper < raw).all()
-    assert (proper.drop("compas") > 0.5).all()
-
-
 @pytest.mark.parametrize("estimate", ["mi_reference", "mi_standardised"])
 def test_at_the_matched_point_frhsics_estimate_is_lower_in_every_split_on_the_papers_four(rows, estimate) -> None:
     gap = information_gap(rows, estimate).set_index("dataset").loc[PAPER_FOUR]
@@ -116,32 +93,10 @@ def test_by_a_linear_guess_it_does_not_hold_on_acs_income_and_compas(rows) -> No
 
 
 @pytest.fixture(scope="module")
-def adult_change(rows) -> dict[tuple[str, str], float]:
-    """Return the mean change from Unfair at λ = 10 on Adult, by estimate and method."""
-    part = rows[(rows["dataset"] == "adult") & rows["lam"].isin([0.0, 10.0])]
-    found = {}
-    for name in ("mi_reference", "mi_standardised", "mi_probe"):
-        wide = part.pivot(index="split", columns="method", values=name)
-        for method in ("frhsic", "reg_gdp"):
-            found[name, method] = (wide[method] - wide["unfair"]).mean()
-    return found
-
-
-def test_on_adult_the_released_estimate_rises_under_the_penalty_and_falls_on_one_scale(adult_change) -> None:
-    assert adult_change["mi_reference", "frhsic"] > 0 > adult_change["mi_standardised", "frhsic"]
-
-
-@pytest.mark.parametrize("estimate", ["mi_reference", "mi_standardised", "mi_probe"])
-def test_at_ten_reg_gdps_information_on_adult_falls_further(adult_change, estimate: str) -> None:
-    assert adult_change[estimate, "reg_gdp"] < adult_change[estimate, "frhsic"]
-
-
-@pytest.fixture(scope="module")
 def medians(rows) -> pd.DataFrame:
     """Return medians of the models without a penalty and at λ = 10."""
     chosen = rows[rows["lam"].isin([0.0, 10.0])]
-    chosen = chosen.assign(standardised=above_zero(chosen, "mi_standardised"))
-    return chosen.groupby(["dataset", "method"])[["scale", "standardised", "linear_r2"]].median().astype(float)
+    return chosen.groupby(["dataset", "method"])[["scale", "linear_r2"]].median().astype(float)
 
 
 @pytest.mark.parametrize("dataset", FIVE)
@@ -157,12 +112,6 @@ def test_a_linear_probe_still_reads_most_of_s_from_the_adversaries_but_advs_half
     assert (share.stack().drop(("adult", "adv")) > 0.75).all()
 
 
-@pytest.mark.parametrize("dataset", PAPER_FOUR)
-def test_among_the_adversaries_models_the_estimate_falls_as_the_scale_grows(rows, dataset: str) -> None:
-    part = rows[(rows["dataset"] == dataset) & rows["method"].isin(ADVERSARIES)]
-    assert part["mi_closed"].rank().corr(part["scale"].rank()) < -0.7
-
-
 def test_at_the_same_scale_the_estimate_is_zero_about_as_often_for_other_methods(rows) -> None:
     others = rows[rows["dataset"] != "compas"]
     sizes = pd.cut(others["scale"], [0, 5, 15, 50, np.inf], labels=["up to 5", "5 to 15", "15 to 50", "above 50"])
@@ -173,37 +122,6 @@ def test_at_the_same_scale_the_estimate_is_zero_about_as_often_for_other_methods
     assert zero.loc["above 50"].min() > 0.95
     assert zero.loc["up to 5"].max() < 0.3
     assert zero.loc["5 to 15", "adversaries"] > 2 * zero.loc["5 to 15", "others"]
-
-
-@pytest.fixture(scope="module")
-def adversarial(rows) -> pd.DataFrame:
-    part = rows[rows["method"].isin(ADVERSARIES)]
-    part = part.assign(standardised=above_zero(part, "mi_standardised"))
-    return part.groupby(["dataset", "method", "lam"])[["standardised", "linear_r2"]].median()
-
-
-def test_on_standardized_components_the_adversaries_estimates_stay_above_zero(adversarial, medians) -> None:
-    assert (adversarial["standardised"] > 0.04).all()
-    assert (adversarial["linear_r2"] > 0.1).all()
-    for dataset in PAPER_FOUR:
-        unfair = medians.loc[(dataset, "unfair"), "linear_r2"]
-        assert (adversarial.loc[dataset, "linear_r2"] > 0.45 * unfair).all()
-
-
-def test_laftrs_standardized_estimate_on_acs_income_falls_to_less_than_a_third(adversarial, medians) -> None:
-    laftr = adversarial["standardised"]["acs_income"]["laftr"]
-    assert laftr.min() < 0.3 * medians.loc[("acs_income", "unfair"), "standardised"]
-
-
-def test_the_standardized_estimate_follows_the_probe_better_than_the_released_one(rows) -> None:
-    agreement = rank_agreement(rows, list(ESTIMATES)).loc[FIVE]
-    assert (agreement["mi_standardised"] > agreement["mi_reference"].fillna(-1)).all()
-
-
-def test_a_linear_regression_follows_the_probe_better_on_three_of_five(rows) -> None:
-    agreement = rank_agreement(rows, list(ESTIMATES)).loc[FIVE]
-    better = agreement["mi_probe"] > agreement[["mi_reference", "mi_standardised"]].max(axis=1)
-    assert set(better[better].index) == {"adult", "acs_income", "crime"}
 
 
 def test_principal_components_can_leave_out_what_a_head_can_multiply(generator) -> None:
@@ -219,3 +137,13 @@ def test_principal_components_can_leave_out_what_a_head_can_multiply(generator) 
     head = ksg_information(standardized(hidden.unsqueeze(-1)), unit).strict.item()
     assert head == pytest.approx(0.5 * np.log(1 + tau**-2), abs=0.08)
     assert gdp(z[0, :, 2] / delta, s[0]).item() == pytest.approx(np.sqrt(2 / np.pi), abs=0.06)
+
+
+def test_every_table_of_the_small_models_is_checked() -> None:
+    found = every_table(quick=True)
+    assert found[0].details["models"] == 2 * 3**6
+    assert all(certificate.holds for certificate in found)
+
+
+def test_no_counterexample_to_the_bounds_of_khgr() -> None:
+    assert all(certificate.holds for certificate in search(quick=True))
