@@ -67,7 +67,7 @@ def paired_values() -> dict[str, Any]:
     for protocol in PROTOCOLS:
         values[protocol] = {}
         for name, measure in MEASURES.items():
-            table = main_family(protocol, measure=measure, summary="naup")
+            table = main_family(protocol, measure=measure)
             values[protocol][name] = _verdict_counts(table)
             values["comparisons"] = len(table)
             values["rivals"] = table["rival"].nunique()

@@ -78,7 +78,7 @@ def test_recommended_values_are_those_of_single_families_and_fit_the_words() -> 
     rows = named(pd.concat([rivals, stored_rows("recommended_test")]))
     for against, group in (("published", RIVALS[:6]), ("narrow", RIVALS[6:])):
         names = (RECOMMENDED, *group)
-        table = family(rows, measure="nonlinear_r2", summary="naup", method=RECOMMENDED, methods=names)
+        table = family(rows, measure="nonlinear_r2", method=RECOMMENDED, methods=names)
         assert found[against]["probe"]["better"] == (table["p_corrected_holm"] < 0.05)[table["mean"] > 0].sum()
         assert found["comparisons"] == len(table)
     assert found["worse"] == 0

@@ -294,7 +294,7 @@ def test_no_attribute_is_continuous_and_the_two_of_crime_differ(summaries) -> No
 
 def test_family_of_the_main_sweep() -> None:
     """Thirty comparisons over 25 splits; verdicts follow from the adjusted p-value and the sign."""
-    table = family(main_rows("reference"), measure=GDP, summary="naup")
+    table = family(main_rows("reference"), measure=GDP)
     assert len(table) == 30
     assert set(table["splits"]) == {25}
     decided = table["p_holm"] < 0.05

@@ -41,7 +41,6 @@ from frhsic_core.paper.experiments.shared.paired import compare, compare_all, ho
 from frhsic_core.paper.experiments.shared.pareto import (
     KEYS,
     Frontiers,
-    matched_chosen,
     matched_index,
     named,
     on_grid,
@@ -348,28 +347,18 @@ def main_rows(protocol: str) -> pd.DataFrame:
     return rows.assign(name=rows["method"])
 
 
-def per_split(sweep: Frontiers, summary: str) -> np.ndarray:
-    """Return a summary of each split's own sweep, ``(splits, methods)``; nAUP is normalised within the split."""
-    if summary == "naup":
-        return sweep.areas(np.eye(sweep.splits))
-    if summary == "matched":
-        return matched_chosen(sweep, sweep)["dependence"]
-    raise ValueError(f"summary is {summary!r}: choose 'naup' or 'matched'.")
-
-
 def family(
     rows: pd.DataFrame,
     *,
     measure: str,
-    summary: str,
     method: str = "frhsic",
     methods: tuple[str, ...] | None = PARETO_METHODS,
 ) -> pd.DataFrame:
     """Compare ``method`` with every rival on every dataset of ``rows``; p-values adjusted over all lines (Holm).
 
-    ``rows`` have one variant and protocol of each dataset and a column ``name``; ``measure`` is a column of dependence.
-    ``summary`` is ``"naup"`` (higher is better) or ``"matched"``, the matched dependence (lower is better). ``methods``
-    take part in the normalisation of nAUP; the rivals are all others of them.
+    The compared number is the nAUP of each split's own sweep, normalized within the split. ``rows`` have one variant
+    and protocol of each dataset and a column ``name``; ``measure`` is a column of dependence. ``methods`` take part in
+    the normalization; the rivals are all others of them.
 
     Beside the fields of :class:`~frhsic_core.paper.experiments.shared.paired.Paired` a line has two
     verdicts (``better``, ``worse`` or ``not_significant``) at 5 % after Holm: ``verdict_corrected`` by the corrected
@@ -377,21 +366,21 @@ def family(
     """
     pairs = []
     for dataset, sweep in sweeps_of(rows, measure, methods=methods):
-        values = dict(zip(sweep.methods, per_split(sweep, summary).T, strict=True))
+        values = dict(zip(sweep.methods, sweep.areas(np.eye(sweep.splits)).T, strict=True))
         for rival in values:
             if rival != method:
                 labels = {"dataset": dataset, "method": method, "rival": rival}
                 pairs.append((labels, values[method], values[rival]))
-    table = compare_all(pairs, higher=summary == "naup")
+    table = compare_all(pairs, higher=True)
     for verdict, p, direction in (("verdict", "p_holm", "effect"), ("verdict_corrected", "p_corrected_holm", "mean")):
         side = np.where(table[direction] > 0, "better", "worse")
         table[verdict] = np.where(table[p] < 0.05, side, "not_significant")
     return table
 
 
-def main_family(protocol: str, *, measure: str, summary: str = "naup") -> pd.DataFrame:
+def main_family(protocol: str, *, measure: str) -> pd.DataFrame:
     """Return :func:`family` of the published FRHSIC in the stored main sweep."""
-    return family(main_rows(protocol), measure=measure, summary=summary)
+    return family(main_rows(protocol), measure=measure)
 
 
 def differences(rows: pd.DataFrame) -> pd.DataFrame:

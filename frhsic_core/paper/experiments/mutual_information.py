@@ -19,7 +19,6 @@ from frhsic_core.paper.experiments.main import pareto_table
 from frhsic_core.paper.experiments.presets import DATASETS, GRIDS, LIVE, METHODS, SPLITS, smoke
 from frhsic_core.paper.experiments.shared.paired import t_interval
 from frhsic_core.paper.runs.plan import Experiment, Task
-from frhsic_core.registry import labels
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -29,8 +28,6 @@ if TYPE_CHECKING:
     from frhsic_core.paper.splits import SplitStack
 
 NEIGHBOURS = 5
-
-ESTIMATES = labels(("mi_reference", "mi_strict", "mi_standardised", "mi_output", "mi_probe"))
 
 # MI below this reads as zero in the authors' figure; GDP above this share of Unfair's as high.
 ZERO = 0.005
@@ -124,11 +121,6 @@ def _linear_guess(trained: TrainedStack, splits: SplitStack, z_test: Tensor, ali
     return torch.cat(guesses)
 
 
-def above_zero(rows: pd.DataFrame, name: str) -> pd.Series:
-    """Return an estimate less what it shows with S permuted: zero in expectation where Z and S are independent."""
-    return (rows[name] - rows[f"{name}_zero"]).astype(float)
-
-
 def at_matched_point(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the rows at each method's matched point (lowest GDP within one per cent of Unfair's performance).
 
@@ -155,16 +147,6 @@ def information_gap(rows: pd.DataFrame, name: str, *, method: str = "frhsic", ot
             line = [dataset, wide[method].mean(), wide[other].mean(), mean, mean - half, mean + half]
             lines.append([*line, int((gap < 0).sum()), len(gap)])
     return pd.DataFrame(lines, columns=columns)
-
-
-def rank_agreement(rows: pd.DataFrame, names: list[str]) -> pd.DataFrame:
-    """Return Spearman's rank correlation of each estimate with a probe over the sweep's models, for each dataset."""
-    ranks = rows.groupby(["dataset", "method", "lam"])[[*names, "nonlinear_r2"]].mean().groupby("dataset").rank()
-    lines = {}
-    for dataset, part in ranks.groupby("dataset"):
-        with np.errstate(invalid="ignore"):  # an estimate that is constant has no correlation
-            lines[dataset] = {name: part[name].corr(part["nonlinear_r2"]) for name in names}
-    return pd.DataFrame(lines).T
 
 
 @query

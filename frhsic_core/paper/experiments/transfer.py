@@ -134,7 +134,6 @@ def _columns(
 # Tables and queries --------------------------------------------------------------------------------------------------
 
 CONVENTIONS = labels(("gdp_mixed", "gdp_sample", "gdp_uniform", "gdp_label"))
-HEAD_NAMES = {"linear": "linear", "mlp": "MLP", "forest": "forest", "svm": "SVM"}
 # λ of the paper's table for Adult and Crime, of its appendix for the rest.
 PAPER_LAMS = {"adult": 10.0, "crime": 100.0, "compas": 10.0, "meps": 10.0, "acs_income": 10.0}
 _KEY = ["dataset", "name", "lam", "split"]

@@ -8,19 +8,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from frhsic_core.paper.experiments.main import (
-    per_split,
-)
 from frhsic_core.paper.experiments.shared.paired import (
     compare,
-    corrected_half_width,
+    corrected_scale,
     corrected_t,
     holm,
     rank_biserial,
     signed_rank,
     t_interval,
 )
-from frhsic_core.paper.experiments.shared.pareto import Frontiers, naup
+from frhsic_core.paper.experiments.shared.pareto import Frontiers, matched_chosen, naup
 
 
 @pytest.mark.parametrize("n", [2, 5, 12, 25])
@@ -90,7 +87,7 @@ def test_the_interval_contains_zero_where_the_corrected_test_is_not_significant(
     base = np.random.default_rng(1).normal(size=25)
     for shift in np.linspace(-2.0, 2.0, 41):
         d = base + shift
-        outside = abs(d.mean()) > corrected_half_width(d.std(ddof=1), 25)
+        outside = abs(d.mean()) > t_interval(d)[1] * corrected_scale(25)
         assert outside == (corrected_t(d)[1] < 0.05)
 
 
@@ -157,7 +154,7 @@ def tiny() -> Frontiers:
 
 def test_matched_dependence_by_hand() -> None:
     """On each split the lowest dependence within 1 %; Unfair's own where there is none."""
-    assert per_split(tiny(), "matched").tolist() == [[0.2, 0.6], [0.52, 0.7]]
+    assert matched_chosen(tiny(), tiny())["dependence"].tolist() == [[0.2, 0.6], [0.52, 0.7]]
 
 
 def test_area_of_a_split_uses_the_points_of_that_split_alone() -> None:
@@ -171,6 +168,4 @@ def test_area_of_a_split_uses_the_points_of_that_split_alone() -> None:
             sweep.unfair_dependence[k],
             higher=True,
         )
-        assert per_split(sweep, "naup")[k] == pytest.approx(alone)
-    with pytest.raises(ValueError, match="summary"):
-        per_split(sweep, "median")
+        assert sweep.areas(np.eye(2))[k] == pytest.approx(alone)

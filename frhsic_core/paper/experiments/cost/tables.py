@@ -13,9 +13,6 @@ from frhsic_core.paper.experiments.cost import DIMENSIONS
 from frhsic_core.paper.experiments.cost.libraries import OURS
 
 Case = tuple[str, str]  # method and form
-#: The error bars of the runtime figure are mean ± this many standard deviations over repeats, as in the paper's.
-BARS = 1.0
-
 LOOPS = {"text": "loop, 32 anchors", "reference": "loop, all anchors"}
 # The released code sums the product of both centred matrices under autograd.
 PLAIN = ("frhsic", "plain, centred")

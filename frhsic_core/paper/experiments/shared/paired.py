@@ -121,19 +121,6 @@ def corrected_scale(splits: int, *, test_share: float = 0.2) -> float:
     return float(np.sqrt(1.0 + splits * test_share / (1.0 - test_share)))
 
 
-def corrected_half_width(sd: Any, splits: int, *, test_share: float = 0.2) -> Any:
-    """Return the half-width of the 95 % interval that belongs to :func:`corrected_t`, from the sd of the differences.
-
-    The interval contains zero if and only if the corrected test has p > .05. ``sd`` is a number or an array.
-
-    Examples
-    --------
-    >>> round(float(corrected_half_width(1.0, 25)), 3)
-    1.111
-    """
-    return stats.t.ppf(0.975, splits - 1) * sd / np.sqrt(splits) * corrected_scale(splits, test_share=test_share)
-
-
 def t_interval(difference: np.ndarray) -> tuple[float, float]:
     """Return the mean of paired differences and the half-width of its 95 % t interval; NaN with a single one.
 
