@@ -153,8 +153,8 @@ def test_an_experiment_is_five_files(copy: Path) -> None:
     options = ["--preset", "smoke", "--device", "cpu", "--store", str(copy / "store")]
     run(copy, "-c", command, "run", "seed_spread", *options)
     assert (copy / "store" / "seed_spread_smoke.parquet").is_file()
-    halves = yaml.safe_load((copy / "_toc.yml").read_text(encoding="utf-8"))["parts"]
-    chapters = [entry for half in halves for part in half["chapters"] for entry in part["sections"]]
+    parts = yaml.safe_load((copy / "_toc.yml").read_text(encoding="utf-8"))["chapters"]
+    chapters = [entry for part in parts for entry in part["sections"]]
     assert {"file": "notebooks/seed_spread"} in chapters
     assert (copy / "notebooks" / "seed_spread.md").read_text(encoding="utf-8").startswith("---\njupytext:")
     assert judged(copy, "C900") == ["3", "3", "agrees", "none"]
