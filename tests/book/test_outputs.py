@@ -28,9 +28,9 @@ SHOWN = {
     | {"test_score"},
     "runtime": {"dcor"},
     "ledger": {"reg_gdp", "within_spread"},
-    "recipes": {"sensitive_features"},
     "theorem_map": {path.stem for path in (ROOT / "frhsic_core" / "paper" / "statements").glob("*.py")},
     "watch_frhsic": {"test_score", "habit_1", "habit_2"},
+    "which_remedy": {"adjust_scores"},
 }
 
 

@@ -1,18 +1,16 @@
-"""Guards the sentences of the chapter on equal opportunity and several attributes."""
+"""Guards the sentences on equal opportunity and several attributes in the chapter on remedies."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from frhsic_core.paper.claims.stored import authors_file
 from frhsic_core.paper.experiments.equal_opportunity import (
     GRIDS,
     compare_options,
     fall_shares,
     option_rows,
     order_share,
-    printed_options,
     values_at,
 )
 
@@ -24,34 +22,16 @@ BANDWIDTHS = ("reference", "dp_unit", "dp")
 TEXT = ("text", "eo", "dp")
 BOTH = ["gdp_reference_age", "gdp_reference_hours"]
 FORMS = ("joint", "product", "sum")
+KEYS = ("accuracy", "gdp", "eo_gdp")
 
 
-@pytest.fixture(scope="module")
-def example(printed):
-    """Return the table of the running example by the people penalized and λ."""
-    shown = printed.table("equal_opportunity", "EO-GDP").reset_index().set_index(["penalty on", "λ"]).astype(float)
-    return shown.set_axis(["accuracy", "gdp", "eo_gdp"], axis=1)
-
-
-def test_on_the_example_each_penalty_lowers_its_own_gap(example) -> None:
-    plain, eo = example.loc["positives", "0"], example.loc["positives"].drop("0")
-    assert 0.6 < 1 - eo.loc["10", "eo_gdp"] / plain["eo_gdp"] < 0.75
-    assert 0.6 < 1 - eo.loc["1", "eo_gdp"] / plain["eo_gdp"] < 0.75
-    assert 0.005 < plain["accuracy"] - eo.loc["10", "accuracy"] < 0.015
-    assert (eo["gdp"] > 0.5 * plain["gdp"]).all()
-
-
-def test_on_the_example_parity_brings_the_other_gap_back(example) -> None:
-    dp = example.loc["everyone"]
-    assert example["eo_gdp"].idxmin() == ("everyone", "0.3")
-    assert dp.loc["10", "eo_gdp"] > 4 * dp.loc["0.3", "eo_gdp"]
-    assert dp["gdp"].is_monotonic_decreasing
-
-
-def test_only_the_sum_does_not_see_the_interaction(printed) -> None:
-    values = {form: printed.numbers("equal_opportunity", f"{form:8s} HSIC") for form in ("sum", "joint", "product")}
-    assert values["sum"][0] < 3 * values["sum"][1]
-    assert min(values[form][0] / values[form][1] for form in ("joint", "product")) > 10
+def test_on_the_example_each_penalty_lowers_its_own_gap(printed) -> None:
+    names = ("no penalty", "on everyone", "on the hired")
+    found = [printed.numbers("which_remedy", f"{name:13s} accuracy") for name in names]
+    plain, everyone, hired = (dict(zip(KEYS, numbers, strict=True)) for numbers in found)
+    assert everyone["gdp"] < 0.3 * plain["gdp"] < hired["gdp"]
+    assert hired["eo_gdp"] < 0.4 * plain["eo_gdp"] < everyone["eo_gdp"]
+    assert plain["accuracy"] - hired["accuracy"] < 0.015 < plain["accuracy"] - everyone["accuracy"]
 
 
 @pytest.fixture(scope="module")
@@ -59,25 +39,6 @@ def rows():
     return {
         (n, p): option_rows("equal_opportunity", dataset=n, protocol=p) for n in DATA for p in ("reference", "text")
     }
-
-
-@pytest.fixture(scope="module")
-def differences(rows):
-    """Return DP − EO for each dataset and λ: as printed (rounded to three digits), and on our 25 splits."""
-    printed = printed_options("tab:eo")["eo_gdp"]
-    found = {}
-    for name in DATA:
-        for lam in GRIDS["text"]:
-            dp, eo = (values_at(rows[name, "reference"], option, lam, EO_GDP) for option in ("dp", "eo"))
-            found[name, lam] = printed.loc[(name, "dp", lam)] - printed.loc[(name, "eo", lam)], dp - eo
-    return found
-
-
-def test_from_one_start_the_printed_differences_at_a_tenth_are_outside_two_deviations(differences) -> None:
-    def within(gap, own) -> bool:
-        return abs(gap - own.mean()) < 2 * own.std() * np.sqrt(1 + 1 / len(own))
-
-    assert {key for key, pair in differences.items() if not within(*pair)} == {("adult", 0.1), ("compas", 0.1)}
 
 
 @pytest.fixture(scope="module")
@@ -104,37 +65,15 @@ def better(verdicts):
     return of
 
 
-@pytest.fixture(scope="module")
-def lost_accuracy(rows):
-    def of(name: str, option: str, lam: float, protocol: str = "reference") -> float:
-        part = rows[name, protocol]
-        plain = values_at(part, "unfair", 0.0, "performance").mean()
-        return 1 - values_at(part, option, lam, "performance").mean() / plain
-
-    return of
-
-
 def test_as_released_eo_is_never_better(better) -> None:
     assert not better("adult", RELEASED, "eo")
     assert not better("compas", RELEASED, "eo")
 
 
-def test_as_released_dp_is_lower_on_compas_from_one_on_by_the_signed_rank_test_alone(better) -> None:
-    assert better("compas", RELEASED, "dp") == {1.0, 5.0, 10.0, 50.0, 100.0, 500.0}
-    assert better("compas", RELEASED, "dp", "p_corrected") == {50.0}
-    assert not better("compas", RELEASED, "dp", "p_corrected_holm")
-
-
-def test_as_released_dp_is_lower_on_adult_at_500_alone(better) -> None:
-    assert better("adult", RELEASED, "dp") == {500.0}
-    assert better("adult", RELEASED, "dp", "p_corrected_holm") == {500.0}
-
-
-def test_with_the_same_bandwidths_eo_is_better_on_adult(better, lost_accuracy) -> None:
-    assert better("adult", MEDIANS, "eo_medians") == {1.0, 5.0, 10.0, 50.0, 100.0}
-    assert better("adult", MEDIANS, "eo_medians", "p_corrected") == {5.0, 10.0, 50.0, 100.0}
+def test_with_the_same_bandwidths_eo_is_better_on_adult_at_two_of_seven(better) -> None:
+    assert len(GRIDS["full"]) == 7
     assert better("adult", MEDIANS, "eo_medians", "p_corrected_holm") == {5.0, 50.0}
-    assert max(lost_accuracy("adult", "eo_medians", lam) for lam in (1.0, 5.0, 10.0)) < 0.002
+    assert better("adult", TEXT, "eo", "p_corrected_holm") == {50.0, 100.0}
 
 
 def test_with_the_same_bandwidths_eo_is_not_better_on_adult_at_500(verdicts) -> None:
@@ -143,28 +82,14 @@ def test_with_the_same_bandwidths_eo_is_not_better_on_adult_at_500(verdicts) -> 
     assert at_500["wins"] < 25 / 2
 
 
-def test_with_the_same_bandwidths_no_lead_on_compas_survives_the_correction(better, lost_accuracy) -> None:
-    assert not better("compas", MEDIANS, "dp")
-    assert not better("compas", MEDIANS, "eo_medians", "p_corrected")
-    assert lost_accuracy("compas", "eo_medians", 50.0) > 0.1
+def test_on_compas_nothing_survives_the_correction(better) -> None:
+    for case, options in ((RELEASED, ("eo", "dp")), (MEDIANS, ("eo_medians", "dp")), (TEXT, ("eo", "dp"))):
+        assert not any(better("compas", case, option, "p_corrected_holm") for option in options)
+    assert not better("compas", TEXT, "eo")
 
 
 def test_unit_bandwidths_are_nowhere_better(better) -> None:
     assert not any(better(name, BANDWIDTHS, "dp_unit") for name in DATA)
-
-
-def test_in_the_texts_protocol_eo_is_better_on_adult_from_fifty_on(better, lost_accuracy, verdicts) -> None:
-    assert better("adult", TEXT, "eo") == {50.0, 100.0, 500.0}
-    assert better("adult", TEXT, "eo", "p_corrected_holm") == {50.0, 100.0}
-    assert lost_accuracy("adult", "eo", 50.0, "text") < 0.01 < lost_accuracy("adult", "eo", 100.0, "text")
-    at_fifty = verdicts["adult", TEXT].loc[50.0]
-    assert at_fifty["first"] < 0.4 * at_fifty["second"]
-
-
-def test_in_the_texts_protocol_only_500_differs_on_compas(better) -> None:
-    assert not better("compas", TEXT, "eo")
-    assert better("compas", TEXT, "dp") == {500.0}
-    assert not better("compas", TEXT, "dp", "p_corrected_holm")
 
 
 @pytest.fixture(scope="module")
@@ -183,10 +108,6 @@ def test_in_the_reference_protocol_these_are_the_splits_in_which_the_sum_escaped
     escaped = rows.query("option == 'sum' and lam == 50.0").set_index("split")["ratio"] > 3
     lower = values_at(rows, "joint", 50.0, BOTH[0]) < values_at(rows, "sum", 50.0, BOTH[0])
     assert (lower == escaped).sum() >= 24
-
-
-def test_in_the_texts_protocol_one_run_escapes(several) -> None:
-    assert (several["text"].query("option == 'sum' and lam == 50.0")["ratio"] > 3).sum() == 1
 
 
 @pytest.fixture(scope="module")
@@ -252,15 +173,3 @@ def test_stored_rows_are_those_of_the_plan(name: str, dataset: str) -> None:
         assert (counts == 25).all()
         columns = [c for c in rows if c.startswith(("eo_gdp", "gdp_"))]
         assert np.isfinite(rows[columns].to_numpy()).all()
-
-
-def test_stored_runs_of_the_sum_at_fifty_fall_into_two_groups_with_a_published_run_in_each() -> None:
-    rows = option_rows("multi_sensitive", dataset="adult", protocol="reference")
-    part = rows[(rows["option"] == "sum") & (rows["lam"] == 50.0)]
-    escaped = part["ratio"] > 3
-    assert 3 <= escaped.sum() <= 12
-    high, low = (part.loc[chosen, "gdp_reference_age"] for chosen in (escaped, ~escaped))
-    assert high.min() > 2 * low.max()
-    assert printed_options("tab:multi_s").loc[("adult", "sum", 50.0), "gdp_age"] > low.max()
-    rerun = authors_file("multi_sensitive").query("method == 'FRHSIC-Sum' and `lambda` == 50.0")
-    assert low.min() < float(rerun["gdp_age"].iloc[0]) < low.max()

@@ -16,6 +16,7 @@ from frhsic_core.paper.experiments.remedies import (
     complete,
     evidence,
     means,
+    settings_of,
     verdicts,
 )
 from frhsic_core.paper.runs.stored import stored_rows
@@ -42,13 +43,32 @@ def test_ours_is_first_or_not_significantly_worse(equal: pd.DataFrame) -> None:
     assert (verdicts(equal) != "more").all()
 
 
+def test_ours_has_several_times_as_many_settings(rows: pd.DataFrame) -> None:
+    found = settings_of(rows)
+    for needs_s in (True, False):
+        rivals = found[needs_s].drop("ours")
+        assert (found[needs_s, "ours"] >= 4 * rivals).all()
+
+
+def test_most_wins_are_over_packages_without_a_setting_of_that_quality(equal: pd.DataFrame) -> None:
+    won = equal.loc[verdicts(equal).index][verdicts(equal) == "less"]
+    assert len(won) == 8
+    assert won["choice"].str.startswith("no remedy").sum() == 6
+
+
+def test_on_wages_with_s_fairlearn_is_level_and_cheaper(equal: pd.DataFrame) -> None:
+    part = equal[(equal["dataset"] == "wage") & equal["needs_s"]].set_index("family")
+    assert abs(part.loc["fairlearn", "difference"]) < 0.005
+    assert part.loc["fairlearn", "cpu_seconds"] < part.loc["ours", "cpu_seconds"]
+
+
 @pytest.mark.slow
-def test_no_other_tolerance_of_the_score_gives_another_answer(rows: pd.DataFrame) -> None:
+def test_no_loss_at_any_tolerance_and_most_wins_at_the_one_of_the_figure(rows: pd.DataFrame) -> None:
     """However much of the score may be lost, no rival depends significantly less, even before Holm's correction."""
     found = by_tolerance(rows)
     assert (found["more"] == 0).all()
     assert found["smallest_p"].min() > 0.3
-    assert (found["less"] >= 2).all()
+    assert found["less"].tolist() == [2, 5, 8, 5, 3]  # what is not stable: the limit of the figure has the most
     assert (found[["less", "no difference", "more"]].sum(axis=1) == 16).all()
 
 
@@ -69,16 +89,6 @@ def test_leace_flattens_linear_models_and_not_boosted_ones(rows: pd.DataFrame) -
     full = table[(table["method"] == "leace_spline") & (table["strength"] == 1.0)].set_index(["dataset", "learner"])
     for dataset in ("affairs", "pension"):
         assert full.loc[(dataset, "linear"), "dcor"] < full.loc[(dataset, "boosting"), "dcor"]
-
-
-def test_the_attainable_frontier_is_above_what_uses_no_s(rows: pd.DataFrame) -> None:
-    frontier = stored_rows("attainable")
-    assert set(frontier["dataset"]) == set(DATASETS)
-    parity = frontier[frontier["strength"] == 1.0].set_index("dataset")["score"]
-    table = means(rows)
-    without = table[~table["needs_s"] & (table["group"] == "ours") & (table["dcor"] < 0.06)]
-    best = without.groupby("dataset")["score"].max()
-    assert (best <= parity.loc[best.index] + 0.03).all()
 
 
 # Every method on the five datasets of the paper --------------------------------------------------------------------
@@ -126,6 +136,29 @@ def test_kernel_ridge_keeps_the_score_on_two_datasets(compared: dict[str, pd.Dat
         assert (table.loc["leace_z", "share"] > 0.9).all()
 
 
+def test_whitened_frhsic_leaves_less_than_the_closed_forms_with_one_exception(
+    compared: dict[str, pd.DataFrame],
+) -> None:
+    shares = compared["gdp_sample"]["share"].unstack("dataset")
+    closed = shares.loc[[name for name in CLOSED_FORMS if name in shares.index and name != "hsic_krr"]]
+    assert len(closed) >= 5
+    assert not (closed <= shares.loc[every_method.WHITENED]).any(axis=None)
+
+
+def test_where_whitened_frhsic_loses(compared: dict[str, pd.DataFrame]) -> None:
+    for measure, dataset, winner in (("gdp_sample", "meps", "dcor"), ("nonlinear_r2", "adult", "laftr")):
+        own = compared[measure].loc[every_method.WHITENED]
+        assert own.index[own["worse"]].tolist() == [dataset]
+        assert own.loc[dataset, "best"] == winner
+
+
+def test_leace_is_level_with_the_encoder_on_the_hiring_table(printed) -> None:
+    shown = printed.table("which_remedy", "dCor").set_index("remedy")[["AUC", "dCor"]].astype(float)
+    leace, encoder = shown.loc["LEACE on S"], shown.loc["trained encoder (FRHSIC)"]
+    assert leace["dCor"] <= encoder["dCor"]
+    assert 0 < encoder["AUC"] - leace["AUC"] < 0.04
+
+
 def test_a_share_and_its_test_by_hand(methods: pd.DataFrame, compared: dict[str, pd.DataFrame]) -> None:
     """Unfair is all of its own dependence, and one split of one method is chosen by a loop over its settings."""
     table = every_method.matched(methods, "gdp_sample")
@@ -152,14 +185,6 @@ def test_a_share_and_its_test_by_hand(methods: pd.DataFrame, compared: dict[str,
 @pytest.fixture(scope="module")
 def strong() -> pd.DataFrame:
     return every_method.strongest()
-
-
-def test_the_study_has_every_method_on_every_dataset(methods: pd.DataFrame) -> None:
-    rows = stored_rows("every_method")
-    assert len(rows[["dataset", "method"]].drop_duplicates()) == len(every_method.plan("full").units)
-    full = every_method.full_table(methods)
-    own = ~full.index.get_level_values("name").str.endswith(every_method.NARROW)
-    assert np.isfinite(full.loc[own, list(every_method.COLUMNS)]).all(axis=None)
 
 
 def test_boosting_finds_least_in_whitened_frhsic_on_four_datasets(strong: pd.DataFrame) -> None:

@@ -9,7 +9,6 @@ equal quality, and the setting of a family is chosen on the other splits.
 from __future__ import annotations
 
 import copy
-import textwrap
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -23,7 +22,7 @@ from frhsic_core.paper.experiments import every_method
 from frhsic_core.paper.experiments.shared.paired import corrected_t, holm, mean_of_others
 from frhsic_core.paper.runs.plan import Study, units_of
 from frhsic_core.registry import DATASETS as DATASET_ROWS
-from frhsic_core.registry import METHODS, OKABE_ITO, titles
+from frhsic_core.registry import OKABE_ITO, titles
 
 if TYPE_CHECKING:
     import torch
@@ -273,41 +272,11 @@ def penalized_network(
         return (torch.sigmoid(output) if task == "classification" else output * spread + mean).numpy()
 
 
-def plan_attainable(preset: str) -> Study:
-    """Return one unit for each table: the attainable frontier of the best model that sees age."""
-    names = ("diabetes",) if preset == "smoke" else DATASETS
-    name = "attainable_smoke" if preset == "smoke" else "attainable"
-    return Study(name, "attainable", units_of(dataset=names, parity="distribution"))
-
-
-def measure_unit_attainable(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
-    """Return the points of the attainable frontier, from out-of-fold scores of the better of the two learners."""
-    from sklearn.model_selection import cross_val_predict
-
-    from frhsic_core.remedies import attainable_frontier
-    from frhsic_core.remedies.comparison import LEARNERS, learner
-    from frhsic_core.remedies.measures import score_of
-
-    X, y, s, task = sample(unit["dataset"])
-    aware = np.column_stack([X, s])
-    found = []
-    for name in LEARNERS:
-        how = "predict" if task == "regression" else "predict_proba"
-        scores = cross_val_predict(learner(name, task), aware, y, cv=5, method=how)
-        scores = scores if task == "regression" else scores[:, 1]
-        found.append((score_of(scores, y, task=task), name, scores))
-    _, name, scores = max(found, key=lambda line: line[0])
-    frontier = attainable_frontier(
-        y, scores, sensitive_features=s, task=task, parity=unit["parity"], strengths=tuple(np.linspace(0, 1, 6))
-    )
-    return [{"learner": name, **row} for row in frontier.table.round(6).to_dict("records")]
-
-
 # Tables --------------------------------------------------------------------------------------------------------------
 
 #: How far below the best unadjusted score a remedy may lie.
 TOLERANCE = 0.03
-#: Other tolerances, which show how little the conclusion depends on this one.
+#: Other tolerances, which show what of the conclusion depends on this one.
 TOLERANCES = (0.01, 0.02, 0.03, 0.05, 0.1)
 # The labels of the methods of other packages.
 LABELS = {
@@ -404,6 +373,12 @@ def at_equal_score(rows: pd.DataFrame, *, tolerance: float = TOLERANCE) -> pd.Da
     return table
 
 
+def settings_of(rows: pd.DataFrame) -> pd.Series:
+    """Return the number of settings (method, learner and strength) of each family, by need of S and family."""
+    settings = rows[rows["method"] != "none"][["needs_s", "group", "method", "learner", "strength"]]
+    return settings.drop_duplicates().groupby(["needs_s", "group"]).size()
+
+
 def verdicts(table: pd.DataFrame) -> pd.Series:
     """Return for each comparison whether ours depends ``"less"``, ``"more"``, or does not differ significantly."""
     significant = table["p_holm"] < 0.05
@@ -413,7 +388,7 @@ def verdicts(table: pd.DataFrame) -> pd.Series:
 
 
 def by_tolerance(rows: pd.DataFrame, tolerances: tuple[float, ...] = TOLERANCES) -> pd.DataFrame:
-    """Count the verdicts for several tolerances of the score, so that no conclusion hangs on one of them.
+    """Count the verdicts for several tolerances of the score.
 
     ``smallest_p`` is the smallest p-value, before Holm's correction, of the comparisons in which a rival depends less.
     """
@@ -442,7 +417,7 @@ def draw_equal(table: pd.DataFrame, rows: pd.DataFrame) -> Figure:
     plain = means(rows[rows["method"] == "none"])
     names = [name for name in DATASETS if (table["dataset"] == name).any()][::-1]
     verdict = verdicts(table)
-    figure, axes = plt.subplots(1, 2, figsize=(7.4, 3.4), sharex=True, sharey=True, layout="constrained")
+    figure, axes = plt.subplots(2, 1, figsize=(5.6, 5.6), sharex=True, sharey=True, layout="constrained")
     for axis, needs_s in zip(axes, (False, True), strict=True):
         own = table[table["needs_s"] == needs_s]
         for place, name in enumerate(names):
@@ -460,62 +435,16 @@ def draw_equal(table: pd.DataFrame, rows: pd.DataFrame) -> Figure:
                           markersize=9 if family == "ours" else 6.5, zorder=3 if family == "ours" else 2,
                           markerfacecolor=OKABE_ITO[color] if filled else "white")  # fmt: skip
         axis.set_title("S is used to predict" if needs_s else "S is not used to predict", fontsize=11)
-        axis.set_xlabel("dependence on age at equal quality (dCor)", fontsize=9)
         axis.set_yticks(range(len(names)), [title(name) for name in names])
         axis.set_ylim(-0.6, len(names) - 0.4)
     axes[0].set_xlim(left=0)
+    axes[1].set_xlabel("dependence on age at equal quality (dCor)")
     handles = [axes[0].plot([], [], "|", color="black", markersize=14, markeredgewidth=2)[0]]
     labels = ["no remedy"]
     for label, color, marker in FAMILIES.values():
         handles.append(axes[0].plot([], [], marker, color=OKABE_ITO[color], markersize=7)[0])
         labels.append(label)
-    figure.legend(handles, labels, loc="outside lower center", ncols=6, fontsize=8, frameon=False, columnspacing=1.0)
-    return figure
-
-
-#: The groups of methods that the figure shows, with one color each.
-DRAWN = {
-    "without S: scores projected": (("project",), "blue", "o"),
-    "without S: X erased (LEACE, kernel)": (("leace", "leace_spline", "kernel_eraser", "leace_bins"), "sky blue", "s"),
-    "without S: penalized networks": (("maxcorr", "fairret"), "reddish purple", "D"),
-    "with S: scores adjusted": (("adjust_mean", "adjust_rank"), "bluish green", "^"),
-    "with S: correlation removed from X": (("correlation_remover", "residual_spline", "fairlearn"), "orange", "v"),
-    "no remedy": (("none",), "black", "*"),
-}
-
-
-def draw(rows: pd.DataFrame, attainable: pd.DataFrame | None = None) -> Figure:
-    """Draw score against dependence, one panel for each table: the mean of every setting, best settings filled.
-
-    The gray line is the attainable frontier, where it is stored. Up and to the left is better.
-    """
-    import matplotlib.pyplot as plt
-
-    from frhsic_core.remedies.comparison import non_dominated
-
-    names = [name for name in DATASETS if (rows["dataset"] == name).any()]
-    figure, axes = plt.subplots(2, 2, figsize=(7.4, 6.6), layout="constrained")
-    for axis, name in zip(axes.flat, names, strict=False):
-        part = means(rows[rows["dataset"] == name])
-        if attainable is not None:
-            curve = attainable[attainable["dataset"] == name].groupby("strength")[["score", "dcor"]].mean()
-            axis.plot(curve["dcor"], curve["score"], color="0.8", linewidth=7, zorder=0, solid_capstyle="round",
-                      label="attainable frontier (estimate)")  # fmt: skip
-        for label, (methods, color, marker) in DRAWN.items():
-            own = part[part["method"].isin(methods)]
-            best = own[non_dominated(own["score"], own["dcor"])].sort_values("dcor")
-            axis.plot(own["dcor"], own["score"], marker, color=OKABE_ITO[color], markersize=4, alpha=0.3)
-            axis.plot(best["dcor"], best["score"], f"{marker}-", color=OKABE_ITO[color], markersize=6, linewidth=1.2,
-                      label=label)  # fmt: skip
-        plain = part[part["method"] == "none"]
-        top = float(max(plain["score"].max(), part["score"].max()))
-        axis.set_ylim(top - (0.14 if part["task"].iloc[0] == "classification" else 0.25), top + 0.02)
-        axis.set_xlim(left=-0.01)
-        axis.set_title(title(name), fontsize=11)
-        axis.set_xlabel("dependence on age (dCor)", fontsize=9)
-        axis.set_ylabel("AUC" if part["task"].iloc[0] == "classification" else "R²", fontsize=9)
-    handles, labels = axes.flat[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=2, fontsize=8, frameon=False)
+    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
     return figure
 
 
@@ -524,17 +453,12 @@ def draw(rows: pd.DataFrame, attainable: pd.DataFrame | None = None) -> Figure:
 
 @dataclass(frozen=True)
 class Leaf:
-    """A remedy: its key in the stored rows, what a user types, and whether its evidence is about linear models only."""
+    """A remedy: its key in the stored rows, what a user types, its color, and whether its evidence is linear only."""
 
     method: str
     call: str
+    color: str
     linear: bool = False
-
-    @property
-    def color(self) -> str:
-        """The color of the remedy in the other figures of the chapter, or that of FRHSIC for a trained encoder."""
-        found = [OKABE_ITO[color] for methods, color, _ in DRAWN.values() if self.method in methods]
-        return found[0] if found else METHODS["frhsic"].color
 
 
 @dataclass(frozen=True)
@@ -549,30 +473,30 @@ ENCODER = "encoder"
 TREE = Question(
     "What do you hand over?",
     {
-        "scores of one model": Question(
+        "the scores of one model": Question(
             "May a score use the person's S?",
             {
                 "yes": Question(
                     "What must not change with S?",
                     {
-                        "all scores": Leaf("adjust_rank", 'Adjusted… method="rank"'),
-                        "their mean": Leaf("adjust_mean", 'Adjusted… method="mean"'),
+                        "all scores": Leaf("adjust_rank", 'adjust_scores, method="rank"', "bluish green"),
+                        "their mean": Leaf("adjust_mean", 'adjust_scores, method="mean"', "bluish green"),
                     },
                 ),
-                "no": Leaf("project", 'Adjusted… method="project"'),
+                "no": Leaf("project", 'AdjustedClassifier, method="project"', "blue"),
             },
         ),
-        "data, for other models": Question(
+        "data for other models": Question(
             "Are all other models linear?",
             {
                 "yes": Question(
-                    "Will S be known for new people?",
+                    "Is S known for new people?",
                     {
-                        "yes": Leaf("correlation_remover", "CorrelationRemover", linear=True),
-                        "no": Leaf("kernel_eraser", "KernelEraser", linear=True),
+                        "yes": Leaf("correlation_remover", "CorrelationRemover", "orange", linear=True),
+                        "no": Leaf("kernel_eraser", "KernelEraser", "sky blue", linear=True),
                     },
                 ),
-                "no": Leaf(ENCODER, "FairEncoder"),
+                "no": Leaf(ENCODER, "FairEncoder", "vermillion"),
             },
         ),
     },
@@ -628,34 +552,32 @@ def tree_text(found: dict[str, float], node: Question = TREE, *, indent: int = 0
 
 
 def draw_tree(found: dict[str, float]) -> Figure:
-    """Draw the tree from left to right, with a box for each question and a box in its color for each remedy."""
+    """Draw the tree as an indented list, narrow enough for a phone, with a bar in its color before each remedy."""
     import matplotlib.pyplot as plt
 
-    figure, axis = plt.subplots(figsize=(8.2, 4.3), layout="constrained")
-    across = (0.0, 1.15, 2.35, 3.95)  # of the questions, and of the remedies at the right
-    places = iter(range(len(leaves())))
+    figure, axis = plt.subplots(figsize=(5.4, 5.8), layout="constrained")
+    end = [0.0]
 
-    def add(node: Question | Leaf, depth: int) -> tuple[float, float]:
-        """Draw a node and what follows from it; return where it is."""
+    def add(node: Question | Leaf, depth: int, answer: str) -> float:
+        """Draw a node below the last one and what follows from it; return its height."""
+        y = end[0]
+        end[0] -= 1.65 if isinstance(node, Leaf) else 1.25
+        if answer:
+            axis.text(depth, y, f"  {answer}", style="italic", va="center")
         if isinstance(node, Leaf):
-            x, y = across[-1], -float(next(places))
-            for words, up, weight in ((node.call, "bottom", "bold"), (sentence(node, found), "top", "normal")):
-                axis.text(x - 0.6, y, words, fontsize=8.5, weight=weight, va=up, linespacing=1.4)
-            axis.plot([x - 0.66, x - 0.66], [y - 0.3, y + 0.3], color=node.color, linewidth=5, solid_capstyle="butt")
-            return x - 0.66, y
-        ends = [add(following, depth + 1) for following in node.answers.values()]
-        x, y = across[depth], float(np.mean([end[1] for end in ends]))
-        for answer, (right, height) in zip(node.answers, ends, strict=True):
-            axis.plot([x, right], [y, height], color="0.6", linewidth=1.2, zorder=0)
-            share = 0.62 / (right - x)  # the answer stands on its line, at the same distance from the question
-            axis.text(x + 0.62, y + share * (height - y), textwrap.fill(answer, 10), fontsize=8.5, style="italic",
-                      ha="center", va="center", bbox={"facecolor": "white", "edgecolor": "none", "pad": 1})  # fmt: skip
-        axis.text(x, y, textwrap.fill(node.text, 14), fontsize=9, ha="center", va="center",
-                  bbox={"boxstyle": "round,pad=0.4", "facecolor": "0.94", "edgecolor": "0.6"})  # fmt: skip
-        return x, y
+            axis.plot([depth + 0.1] * 2, [y - 0.3, y - 1.15], color=OKABE_ITO[node.color], lw=5, solid_capstyle="butt")
+            axis.text(depth + 0.25, y - 0.5, node.call, weight="bold", va="center")
+            axis.text(depth + 0.25, y - 0.98, sentence(node, found), va="center")
+            return y
+        axis.text(depth + 0.1, y - 0.55, node.text, va="center",
+                  bbox={"boxstyle": "round,pad=0.25", "facecolor": "0.94", "edgecolor": "0.6"})  # fmt: skip
+        for next_answer, following in node.answers.items():
+            height = add(following, depth + 1, next_answer)
+            axis.plot([depth + 0.4, depth + 0.4, depth + 1], [y - 0.9, height, height], color="0.6", lw=1.2, zorder=0)
+        return y
 
-    add(TREE, 0)
-    axis.set_xlim(-0.45, across[-1] + 0.75)
-    axis.set_ylim(0.5 - len(leaves()), 0.5)
+    add(TREE, 0, "")
+    axis.set_xlim(-0.1, 6.2)
+    axis.set_ylim(end[0], 0)
     axis.axis("off")
     return figure

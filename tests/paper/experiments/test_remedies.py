@@ -8,27 +8,19 @@ import pytest
 
 from frhsic_core.paper.experiments import every_method
 from frhsic_core.paper.experiments.remedies import draw_tree, evidence, leaves, tree_text
-from frhsic_core.registry import METHODS, OKABE_ITO
 
 FOUND = {leaf.method: 10.0 + place for place, leaf in enumerate(leaves())}
 
 
 def test_the_figure_and_the_text_have_the_same_content() -> None:
     figure = draw_tree(FOUND)
-    drawn = [text.get_text().replace("\n", " ") for text in figure.axes[0].texts]
+    drawn = [words for text in figure.axes[0].texts if (words := text.get_text().strip())]
     plt.close(figure)
     written = tree_text(FOUND)
     assert len(leaves()) <= 7
     assert len(drawn) == 5 + 10 + 2 * len(FOUND)  # questions, answers, and two lines for each remedy
     assert all(words in written for words in drawn)
     assert f"{FOUND['project']:.0f} % of" in written
-
-
-def test_a_remedy_has_its_color_of_the_other_figures() -> None:
-    colors = {leaf.method: leaf.color for leaf in leaves()}
-    assert colors["encoder"] == METHODS["frhsic"].color
-    assert colors["project"] == OKABE_ITO["blue"]
-    assert len(set(colors.values())) == 5  # means and ranks share one
 
 
 def test_the_evidence_is_the_share_that_is_left() -> None:
