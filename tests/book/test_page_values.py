@@ -119,7 +119,7 @@ def test_the_counts_of_the_ledger_are_of_measured_lines(
             found[line["verdict"]] += 1
     assert list(found.values()) == [values[name] for name in ("agree", "disagree", "open", "other_data", "not_judged")]
     assert values["measured"] == sum(found.values())
-    assert int(values["false_disagree"]) <= 0.05 * values["disagree"] + 0.5
+    assert 0 <= float(values["false_disagree"]) - 0.05 * values["disagree"] < 0.1
     assert [values[f"fails_{i}"][-1] for i in range(1, values["failing"] + 1)] == ["."] * 5
 
 
