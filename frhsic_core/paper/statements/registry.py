@@ -217,28 +217,19 @@ def check(*numbers: str, name: str | None = None) -> Callable[[Check], Check]:
 
 
 @cache
-def checks(module: str | None = None) -> dict[str, tuple[Check, ...]]:
+def checks() -> dict[str, tuple[Check, ...]]:
     """Return the checks of every statement, in the order of the paper.
-
-    Parameters
-    ----------
-    module : str, optional
-        Return only the checks of this module of the folder, and only the statements that it checks.
 
     Examples
     --------
-    >>> [one.__name__ for one in checks("disintegration")["Proposition 3.1"]]
-    ['equivalence_on_all_laws', 'what_breaks_without_characteristic']
+    >>> [one.__name__ for one in checks()["Theorem 3.2"]]
+    ['disintegration', 'formal_proof', 'search_disintegrated']
     """
     for info in pkgutil.iter_modules(importlib.import_module(_PACKAGE).__path__, prefix=f"{_PACKAGE}."):
         importlib.import_module(info.name)
     # Sorted by module, since modules also import each other; within a module the order is that of the file.
     ordered = sorted(_REGISTERED, key=lambda entry: entry[1].__module__)
-    table = {
-        number: tuple(one for of, one in ordered if of == number and module in (None, _module(one)))
-        for number in statements()
-    }
-    return table if module is None else {number: found for number, found in table.items() if found}
+    return {number: tuple(one for of, one in ordered if of == number) for number in statements()}
 
 
 def _module(one: Check) -> str:

@@ -110,10 +110,3 @@ def test_an_unknown_statement_cannot_be_checked(no_checks: list) -> None:
     with pytest.raises(ValueError, match=r"Theorem 0\.0"):
         registry.check("Theorem 0.0")
     assert no_checks == []
-
-
-def test_the_checks_of_one_module() -> None:
-    found = registry.checks("khgr")
-    assert {number: [check.__name__ for check in one] for number, one in found.items()} == {
-        "Proposition C.1": ["search"]
-    }
