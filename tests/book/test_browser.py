@@ -537,7 +537,7 @@ def test_explorers_answer_click_keyboard_and_drag(page: Any, address: str, name:
     clicked = value(root, moved)
     if name != "trap":  # its first button is where it starts
         assert clicked != before
-    slider = root.locator("input").nth(1)
+    slider = root.locator("input").first
     slider.focus()
     for _ in range(3):
         page.keyboard.press("ArrowDown")
