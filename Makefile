@@ -11,7 +11,7 @@ export OMP_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 export PYDEVD_DISABLE_FILE_VALIDATION := 1
 
-.PHONY: help setup book test test-all portable mutants audit-book notebooks pdf serve lint format bench proofs wheel clean distclean
+.PHONY: help setup book test test-all portable mutants audit-book notebooks pdf slides serve lint format bench proofs wheel clean distclean
 .DEFAULT_GOAL := help
 
 help:  ## show this list
@@ -48,6 +48,9 @@ notebooks: setup  ## execute all notebooks and store their outputs
 
 pdf: setup  ## print the book to _build/book.pdf (needs chromium)
 	$(BIN)/python book/_ext/print_book.py
+
+slides: setup  ## make slides from the chapters: _build/slides/index.html
+	$(BIN)/python book/_ext/make_slides.py
 
 serve: book  ## serve the book on http://localhost:8000
 	$(BIN)/python -m http.server --bind 127.0.0.1 --directory _build/html 8000

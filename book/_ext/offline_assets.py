@@ -8,16 +8,18 @@ from pathlib import Path
 from typing import Any
 
 
-def _copy_mathjax(app: Any, exception: Exception | None) -> None:
+def copy_mathjax(target: Path) -> None:
     """Copy the part of MathJax that pages load; the package's own extension would copy all of its 24 MB."""
-    if exception or app.builder.format != "html":
-        return
     package = importlib.import_module("sphinx-mathjax-offline")  # of the book extra
     source = Path(str(package.__file__)).parent / "static" / "mathjax"
-    target = Path(app.outdir) / "_static" / "mathjax"
     for folder in ("output/chtml/fonts", "input/tex/extensions"):
         shutil.copytree(source / folder, target / folder, dirs_exist_ok=True)
     shutil.copy2(source / "tex-mml-chtml.js", target)
+
+
+def _copy_mathjax(app: Any, exception: Exception | None) -> None:
+    if not exception and app.builder.format == "html":
+        copy_mathjax(Path(app.outdir) / "_static" / "mathjax")
 
 
 def _drop_thebe(app: Any, pagename: str, templatename: str, context: dict[str, Any], doctree: Any) -> None:

@@ -1,0 +1,100 @@
+"""Make slides from the chapters: ``python book/_ext/make_slides.py [--out _build/slides] [notebooks/NAME.ipynb ...]``.
+
+A chapter gives a slide with its answer, one for each statement in a box, and one for each figure. The result is a page
+of plain HTML that needs no network: arrow keys or Page Down go to the next slide, and printing gives one slide a page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import json
+import re
+from html import escape
+from pathlib import Path
+
+import nbformat
+import yaml
+from count_words import ROOT, chapters
+from gallery import figures
+from markdown_it import MarkdownIt
+from mdit_py_plugins.dollarmath import dollarmath_plugin
+from offline_assets import copy_mathjax
+from paper_boxes import without_labels
+
+STYLE = """
+html { scroll-snap-type: y mandatory; font: 1.6rem/1.4 system-ui, sans-serif; color: #1b1b1b; }
+body { margin: 0; }
+section { box-sizing: border-box; height: 100vh; padding: 4vh 6vw; display: flex; flex-direction: column;
+  justify-content: center; scroll-snap-align: start; overflow: auto; }
+h1 { font-size: 1.5em; margin: 0 0 .6em; } h2 { font-size: 1.15em; margin: 0 0 .6em; }
+img { width: 88vw; max-height: 74vh; object-fit: contain; align-self: center; }
+footer { font-size: .55em; color: #555; margin-top: auto; }
+.statement { border-left: .3em solid #0072b2; padding-left: 1em; font-size: .85em; }
+@media print { @page { size: 320mm 180mm; margin: 0; } section { break-after: page; height: 180mm; } }
+"""
+PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>{style}</style>
+<script>MathJax = {{ tex: {{ macros: {macros} }} }};</script>
+<script defer src="mathjax/tex-mml-chtml.js"></script></head><body>{slides}</body></html>
+"""
+BOX = re.compile(r"(?ms)^(`{3,})\{prf:(?:theorem|proposition|corollary|lemma)\} (.+?)\n(.*?)^\1[ \t]*$")
+MARKDOWN = MarkdownIt("commonmark").enable("table").use(
+    dollarmath_plugin, double_inline=True, renderer=lambda text, how: (r"\[{}\]" if how["display_mode"] else r"\({}\)")
+    .format(escape(text)))  # fmt: skip
+
+
+def html(text: str) -> str:
+    r"""Return MyST as HTML, with the words of its roles and without the options of its directives.
+
+    Examples
+    --------
+    >>> html("The {term}`head <Head>` maps $a<b$, see {prf:ref}`thm-4-5`.")
+    '<p>The head maps \\(a&lt;b\\), see thm-4-5.</p>\n'
+    """
+    text = re.sub(r"\{[\w:-]+\}`([^`<]*?)\s*(?:<[^`]*>)?`", r"\1", text)
+    text = re.sub(r"(?m)^(?::[\w-]+:.*|%.*|\([\w-]+\)=)\n", "", text)
+    text = re.sub(r"(?m)^(\$\$) \([\w-]+\)$", r"\1", text)
+    return MARKDOWN.render(text)
+
+
+def slides_of(path: Path) -> list[str]:
+    """Return the slides of an executed notebook."""
+    cells = nbformat.read(path, as_version=4).cells
+    prose = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    title = re.search(r"(?m)^# (.+)$", prose)
+    answer = re.search(r"\*\*The answer first\.\*\* (.+)", prose)
+    name = title[1] if title else path.stem
+    foot = f"<footer>{escape(name)}</footer>"
+    found = [f"<section><h1>{escape(name)}</h1>{html(answer[1]) if answer else ''}</section>"]
+    for box in BOX.finditer(prose):
+        words = f'<h2>{escape(without_labels(box[2]))}</h2><div class="statement">{html(box[3])}</div>'
+        found.append(f"<section>{words}{foot}</section>")
+    for _, caption, picture in figures(path):
+        first, *_ = re.split(r"(?<=[.?!])\s+(?=[A-Z])", caption)
+        source = f"data:image/png;base64,{base64.b64encode(picture).decode()}"
+        image = f'<img alt="{escape(caption, quote=True)}" src="{source}">'
+        found.append(
+            f"<section><h2>{html(first).strip().removeprefix('<p>').removesuffix('</p>')}</h2>{image}{foot}</section>"
+        )
+    return found
+
+
+def main() -> int:
+    """Write the slides of the chapters that are named, or of all."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("notebooks", nargs="*", type=Path, help="executed notebooks (default: all chapters)")
+    parser.add_argument("--out", type=Path, default=ROOT / "_build" / "slides", help="folder of the slides")
+    asked = parser.parse_args()
+    config = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
+    macros = config["sphinx"]["config"]["mathjax3_config"]["tex"]["macros"]
+    slides = [slide for path in asked.notebooks or chapters() for slide in slides_of(path)]
+    asked.out.mkdir(parents=True, exist_ok=True)
+    copy_mathjax(asked.out / "mathjax")
+    page = PAGE.format(title=escape(config["title"]), style=STYLE, macros=json.dumps(macros), slides="\n".join(slides))
+    (asked.out / "index.html").write_text(page, encoding="utf-8")
+    print(f"{len(slides)} slides: {asked.out / 'index.html'}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
