@@ -22,6 +22,7 @@ from sphinx import addnodes
 from sphinx.util import logging
 
 PAGE = "book/solutions"
+COURSES = "book/teaching"  # it keeps the solutions of its homework
 VARIABLE = "FRHSIC_SOLUTIONS"
 EMPTY = "(ch-solutions)=\n# Solutions to the exercises\n\nThis edition is for a course and has no solutions.\n"
 BOX = re.compile(r"(?ms)^(:{3,})\{dropdown\} Solutions?[ \t]*\n(.*?)^\1[ \t]*$\n?")
@@ -109,6 +110,8 @@ def _move(app: Any, docname: str, source: list[str]) -> None:
         source[0] += all_solutions([Path(app.env.doc2path(name)) for name in chapters(app)])
     elif docname == PAGE:
         source[0] = EMPTY
+    elif docname == COURSES and not shown:
+        source[0] = BOX.sub("", source[0])
     elif str(app.env.doc2path(docname)).endswith(".ipynb"):
         source[0] = stripped(source[0], docname.rpartition("/")[2], linked=shown)
 
@@ -119,6 +122,8 @@ def _strip_downloads(app: Any, exception: Exception | None) -> None:
         for path in Path(app.outdir, "_sources").rglob("*.ipynb*"):
             text = stripped(path.read_text(encoding="utf-8"), path.stem, linked=False)
             path.write_text(text, encoding="utf-8")
+        for path in Path(app.outdir, "_sources").glob(f"{COURSES}.md*"):
+            path.write_text(BOX.sub("", path.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 def _items(section: nodes.section) -> list[nodes.list_item]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import math
 import os
 import re
 import subprocess
@@ -17,6 +19,8 @@ import pytest
 from docutils import nodes
 from PIL import Image
 
+from frhsic_core import Gaussian
+from frhsic_core.laws import FiniteLaw
 from frhsic_core.paper.claims.stored import recorded
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -214,7 +218,9 @@ def published(folder: Path, solutions: str) -> dict[str, str]:
     (book / "book").mkdir(parents=True, exist_ok=True)
     chapter = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(f"# A chapter\n\n{CHAPTER}")])
     nbformat.write(chapter, book / "chapter.ipynb")
-    (book / "index.md").write_text("# Book\n\n```{toctree}\nchapter\nbook/solutions\n```\n")
+    (book / "index.md").write_text("# Book\n\n```{toctree}\nchapter\nbook/solutions\nbook/teaching\n```\n")
+    course = "# Courses\n\n:::{dropdown} Solutions\nBecause of the course.\n:::\n"
+    (book / "book" / "teaching.md").write_text(course)
     (book / "book" / "solutions.md").write_text("(ch-solutions)=\n# Solutions to the exercises\n\nTry first.\n\n")
     settings = {"extensions": ["myst_nb", "sphinx_design", "solutions"], "html_sourcelink_suffix": ""}
     settings |= {"nb_execution_mode": "off", "myst_enable_extensions": ["colon_fence"]}
@@ -233,7 +239,8 @@ def published(folder: Path, solutions: str) -> dict[str, str]:
 def test_a_course_gets_a_book_without_solutions(tmp_path: Path) -> None:
     with_solutions = published(tmp_path / "book", "yes")
     shown = {name for name, text in with_solutions.items() if "Because" in text or "becaus" in text}
-    assert shown == {"book/solutions.html", "searchindex.js", "_sources/chapter.ipynb"}
+    pages = {"book/solutions.html", "book/teaching.html", "searchindex.js"}
+    assert shown == pages | {"_sources/chapter.ipynb", "_sources/book/teaching.md"}
     assert 'id="solution-chapter-2"' in with_solutions["book/solutions.html"]
     without = published(tmp_path / "course", "no")
     assert [name for name, text in without.items() if "Because" in text or "becaus" in text] == []
@@ -342,7 +349,7 @@ def test_the_learning_goals_belong_to_the_sessions() -> None:
     pages = r"\{(?:chapter|doc)\}`(\w+)`"
     rows = re.findall(r"(?m)^\| (\d+) \| ([^|]+) \| ([^|]+) \|", text)
     sessions = {(int(number), topic): re.findall(pages, assigned) for number, topic, assigned in rows}
-    goals = text.partition("## Learning goals")[2].partition("\n## ")[0]
+    goals = text.partition("### Learning goals")[2].partition("\n## ")[0]
     listed = re.findall(r"(?m)^(\d+)\. \*\*(.+?)\.\*\* (.+)\n((?: +- .+\n)+)", goals)
     assert {(int(number), topic): re.findall(pages, assigned) for number, topic, assigned, _ in listed} == sessions
     assert len(sessions) == 12
@@ -351,6 +358,44 @@ def test_the_learning_goals_belong_to_the_sessions() -> None:
         chapters = [ROOT / "notebooks" / f"{name}.md" for name in re.findall(r"\{chapter\}`(\w+)`", assigned)]
         words = "".join(path.read_text(encoding="utf-8") for path in chapters)
         assert all(f":label: {label}" in words for label in re.findall(r"\{prf:ref\}`([\w-]+)`", found))
+
+
+def test_the_solutions_of_the_homework_are_right() -> None:
+    text = (ROOT / "book" / "teaching.md").read_text(encoding="utf-8")
+    scores, people = np.array([0.3, 0.7, 0.3, 0.7]), np.arange(4)
+    gram = np.maximum(0, 1 - np.abs(people[:, None] - people) / 2)
+    law = FiniteLaw(people, people, np.eye(4) / 4)
+    hsic = law.hsic(np.outer(scores, scores), gram)
+    center = np.eye(4) - 1 / 4
+    values = np.linalg.eigvalsh(center @ gram @ center / 4)[:0:-1]
+    assert f"={hsic:.4f}$".replace("0.", ".") in text
+    assert f"={hsic / values[0]:.4f}$".replace("0.", ".") in text
+    assert f"={hsic / values[2]:.3f}$".replace("0.", ".") in text
+    assert hsic / values[0] < scores.var() < hsic / values[2]
+    assert f"n={math.ceil(2 * math.log(20) / 0.05**2)}$" in text
+    assert f"={math.sqrt(math.log(2000) / math.log(20)):.2f}$" in text
+    encodings = [sum(bits[:3]) == sum(bits[3:]) for bits in itertools.product((0, 1), repeat=6)]
+    assert f"={sum(encodings)}$" in text
+
+    age = np.arange(20, 70)
+
+    def share(waves: int, bandwidth: float) -> float:
+        hired = 0.5 + 0.3 * np.sin(2 * np.pi * waves * (age - 19.5) / 50)
+        law = FiniteLaw([0, 1], age, np.stack([1 - hired, hired]) / 50)
+        return law.hsic(np.eye(2), Gaussian(bandwidth)) / law.expected_squared_mmd(np.eye(2))
+
+    assert [share(waves, 15.0) < 0.01 for waves in range(1, 7)] == [False] * 3 + [True] * 3
+    assert round(100 * share(4, 3.0)) == 5
+
+
+def test_slides_show_answers_statements_and_figures(extension) -> None:
+    make_slides = extension("make_slides")
+    first, *others = make_slides.slides_of(ROOT / "notebooks" / "disintegration.ipynb")
+    assert first.startswith("<section><h1>")
+    assert "answer first" not in first
+    assert any("Theorem 3.2 of the paper</h2>" in slide for slide in others)
+    assert any("data:image/png;base64," in slide for slide in others)
+    assert not [slide for slide in (first, *others) if re.search(r"\{[a-z:]+\}`|\$|:label:|src=.http", slide)]
 
 
 def test_contents_from_titles_alone_are_the_same(extension, tmp_path) -> None:
