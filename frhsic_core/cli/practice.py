@@ -260,7 +260,7 @@ def audit(
         if guaranteed and not fail_above:
             raise ValueError("--guaranteed needs a threshold: add --fail-above gdp=0.05.")
         if demo:
-            predictions = out.with_name("people.csv")
+            predictions = out.with_name(f"{out.stem}_people.csv")
             score, sensitive, label, threshold = ["p"], ["age"], "hired", 0.5
             _write_people(predictions)
             call = "--score p --sensitive age --label hired --threshold 0.5"

@@ -257,7 +257,7 @@ def test_demo_and_provenance(tmp_path: Path) -> None:
     out = tmp_path / "r.html"
     result = CliRunner().invoke(command(), ["audit", "--demo", "--model", "hiring 1.2", "--out", str(out)])
     assert result.exit_code == 0, texts(result)
-    source = tmp_path / "people.csv"
+    source = tmp_path / "r_people.csv"
     assert f"frhsic audit {source} --score p" in texts(result)
     data = pd.read_csv(source)
     assert len(data) == 1000

@@ -37,8 +37,8 @@ COMMANDS = commands(typer.main.get_command(APP))
 
 def test_every_command_is_mounted() -> None:
     assert {" ".join(path) for path in COMMANDS} == {
-        "", "audit", "bench", "certify", "data", "data list", "data fetch", "data verify", "data card", "run", "tables",
-        "status", "reproduce", "ledger",
+        "", "adjust", "audit", "bench", "certify", "data", "data list", "data fetch", "data verify", "data card",
+        "run", "tables", "status", "reproduce", "ledger",
     }  # fmt: skip
 
 
