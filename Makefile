@@ -40,7 +40,7 @@ portable: setup  ## run the numerical tests as an old, a middle and a new proces
 mutants: setup  ## change the code on purpose and count the changes that the tests notice (SEED=1 COUNT=120: drawn at random)
 	$(BIN)/python tests/mutants/run.py --jobs $(JOBS) $(if $(SEED),--seed $(SEED)) $(if $(COUNT),--count $(COUNT))
 
-audit-book: setup  ## change stored columns and printed numbers in memory and list what notices
+audit-book: setup  ## list typed numbers, and printed numbers that could change without notice
 	$(BIN)/python book/_ext/audit_book.py
 
 notebooks: setup  ## execute all notebooks and store their outputs

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCES = ("_toc.yml", "_config.yml", "CHANGELOG.md", "book/**/*", "notebooks/*.ipynb", "frhsic_core/**/*.py")
+SOURCES = ("_toc.yml", "_config.yml", "book/**/*", "notebooks/*.ipynb", "frhsic_core/**/*.py")
 
 
 def is_fresh(page: Path) -> bool:

@@ -8,9 +8,9 @@ import nbformat
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-# Each number may only fall. The goal stands behind it.
-SEEN, FOLDED, TABLES = 53_700, 60_800, 47  # goals: 30,000, 25,000 and 34
-CHAPTER, BEFORE = 3_100, 1_200  # words in view, and before the first picture; goals: 2,200 and 150
+# Each number may only fall. A goal that is not reached yet stands behind it.
+SEEN, FOLDED, TABLES = 26_000, 34_500, 12  # goal for what is folded: 25,000
+CHAPTER, BEFORE = 2_230, 380  # words in view, and before the first picture; goals: 2,200 and 150
 
 
 @pytest.fixture(scope="module")
