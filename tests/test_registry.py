@@ -23,7 +23,7 @@ from frhsic_core.learning import make_penalty
 from frhsic_core.learning.penalties import Penalty
 from frhsic_core.learning.protocols import METHODS, PROTOCOLS, architecture
 from frhsic_core.paper.datasets import sources_of
-from frhsic_core.paper.figures.plots import DATASET_TITLES, STYLES
+from frhsic_core.paper.figures.plots import DATASET_TITLES, STYLES, dataset_style
 
 ROOT = Path(__file__).resolve().parents[1]
 TABLES = {"methods": registry.METHODS, "datasets": registry.DATASETS, "measures": registry.MEASURES}
@@ -122,6 +122,8 @@ def test_figures_read_the_registry() -> None:
     assert tuple(registry.PROTOCOLS) == PROTOCOLS
     for key, row in registry.METHODS.items():
         assert tuple(STYLES[key]) == (row.label, row.color, row.marker)
+    for key, row in registry.DATASETS.items():
+        assert tuple(dataset_style(key)) == (row.title, row.color, row.marker)
 
 
 @pytest.mark.parametrize(

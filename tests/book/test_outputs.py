@@ -26,7 +26,6 @@ SHOWN = {
     "audit_your_model": {"by_chance", "distance_correlation", "equal_opportunity", "equalized_odds", "gdp"}
     | {"gdp_bound", "gdp_given", "normalized_hsic", "pvalue_given", "pvalue_given_label"}
     | {"test_score"},
-    "runtime": {"dcor"},
     "ledger": {"reg_gdp", "within_spread"},
     "theorem_map": {path.stem for path in (ROOT / "frhsic_core" / "paper" / "statements").glob("*.py")},
     "watch_frhsic": {"test_score", "habit_1", "habit_2"},

@@ -1,9 +1,9 @@
 """Every method, old and new, on every dataset of the paper: what is left of the dependence when the score is kept.
 
-The trained methods come from the stored sweeps ``main`` and ``recommended_test`` (25 splits), the closed forms from
-``baselines`` (5 splits). The table ``every_method`` adds what those do not have: the R² of gradient boosting as a
-probe, and the CPU seconds of a fit. A unit is one dataset and one method. A network is trained again on the CPU at the
-λ that the stored sweeps match, which were trained on a GPU. A closed form is fitted at all of its strengths.
+The trained methods come from the stored sweeps ``main`` and ``recommended_test`` (25 splits), the closed forms from the
+table ``every_method`` (5 splits), which also has the R² of gradient boosting as a probe and the CPU seconds of a fit. A
+unit is one dataset and one method. A network is trained again on the CPU at the λ that the stored sweeps match, which
+were trained on a GPU. A closed form is fitted at all of its strengths.
 
 CPU seconds are the processor time of one fit on one thread. The five splits of a network are trained as one stack, and
 its time is the time of the stack divided by five. A network that is trained alone takes two to three times as long, as
@@ -20,7 +20,7 @@ import pandas as pd
 
 from frhsic_core.paper.experiments.closed_forms import CLOSED_FORMS, evaluated
 from frhsic_core.paper.experiments.shared.paired import corrected_t, holm, mean_of_others
-from frhsic_core.paper.experiments.shared.pareto import BAND, keeps, matched_index
+from frhsic_core.paper.experiments.shared.pareto import BAND, matched_index
 from frhsic_core.paper.experiments.variants import RECOMMENDED
 from frhsic_core.paper.runs.plan import Job, Settings, Study, units_of
 from frhsic_core.paper.runs.stored import stored_rows
@@ -38,13 +38,6 @@ SPLITS = tuple(range(42, 47))
 FEWEST_SPLITS = 5
 # The two measures of the figure: what the prediction reveals, and what the representation reveals.
 SHOWN = labels(("gdp_sample", "nonlinear_r2"))
-# The columns of the full table. Two come from the study, the others from the sweeps.
-COLUMNS = {
-    **labels(("performance", "gdp_sample", "gdp_reference", "linear_r2", "nonlinear_r2")),
-    "boosting_r2": "boosting probe R²",
-    "dcor": "dCor",
-    "cpu_seconds": "CPU s",
-}
 
 
 def label(name: str) -> str:
@@ -58,26 +51,16 @@ def label(name: str) -> str:
     return CLOSED_FORMS[name].label + (" *" if CLOSED_FORMS[name].needs_s else "")
 
 
-def plan_baselines(preset: str) -> Study:
-    """Return one unit for each dataset, split and closed form, the small datasets first; ``smoke`` has 500 samples."""
-    return _study("baselines", preset, tuple(CLOSED_FORMS), split=SPLITS)
-
-
 def plan(preset: str) -> Study:
-    """Return one unit for each dataset and method; ``smoke`` has one method on 500 samples."""
-    return _study("every_method", preset, (*NETWORKS, *CLOSED_FORMS))
-
-
-def _study(name: str, preset: str, methods: tuple[str, ...], **splits: tuple[int, ...]) -> Study:
+    """Return one unit for each dataset and method, small datasets first; ``smoke`` has one method on 500 samples."""
     if preset == "smoke":
-        few = {key: values[0] for key, values in splits.items()}
-        return Study(f"{name}_smoke", name, units_of(dataset="synthetic", **few, method="remover_x"))
+        return Study("every_method_smoke", "every_method", units_of(dataset="synthetic", method="remover_x"))
     regression_only = {key for key, row in CLOSED_FORMS.items() if row.regression_only}
     units: list[Settings] = []
     for dataset in SWEEP_DATASETS:
-        own = tuple(method for method in methods if dataset == "crime" or method not in regression_only)
-        units += units_of(dataset=dataset, **splits, method=own)
-    return Study(name, name, tuple(units))
+        own = [name for name in (*NETWORKS, *CLOSED_FORMS) if dataset == "crime" or name not in regression_only]
+        units += units_of(dataset=dataset, method=tuple(own))
+    return Study("every_method", "every_method", tuple(units))
 
 
 def _split_stack(dataset: str, seeds: tuple[int, ...]) -> SplitStack:
@@ -87,17 +70,6 @@ def _split_stack(dataset: str, seeds: tuple[int, ...]) -> SplitStack:
     synthetic = dataset == "synthetic"
     data = load_variant(dataset, "text" if synthetic else "reference", n=500 if synthetic else None)
     return stack_splits(data, seeds=seeds)
-
-
-def measure_unit_baselines(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
-    """Return a row for each strength of a closed form on one split, with the columns of the main sweep."""
-    splits = _split_stack(unit["dataset"], (unit["split"],))
-    row = CLOSED_FORMS[unit["method"]]
-    return [
-        {"task": splits.task, "needs_s": row.needs_s, "lam": strength}
-        | evaluated(*row.fit(splits, 0, strength), splits)
-        for strength in row.strengths
-    ]
 
 
 def measure_unit(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
@@ -207,7 +179,8 @@ def sweep_rows() -> pd.DataFrame:
     narrow = best[best["option"] == "narrow"]
     test = stored_rows("recommended_test")
     test = test[test["option"] == RECOMMENDED.partition(":")[2]]
-    closed = stored_rows("baselines")
+    closed = stored_rows("every_method")
+    closed = closed[closed["method"].isin(list(CLOSED_FORMS))]
     parts = [
         main.assign(name=main["method"]),
         narrow.assign(name=narrow["method"] + NARROW),
@@ -287,40 +260,6 @@ def compared_with_best(table: pd.DataFrame, measure: str) -> pd.DataFrame:
     return found.assign(worse=(found["p_holm"] < 0.05) & (found["difference"] > 0))
 
 
-def full_table(rows: pd.DataFrame | None = None) -> pd.DataFrame:
-    """Return every method on every dataset at its matched setting (by GDP), with all columns and two verdicts.
-
-    ``worse_gdp`` and ``worse_probe`` say whether the method is significantly worse than the best of its dataset, each
-    at the setting that is matched by this measure. A number that is not stored is NaN.
-    """
-    rows = sweep_rows() if rows is None else rows
-    table = matched(rows, "gdp_sample")
-    means = table.groupby(["dataset", "name"], sort=False)
-    numbers = means[[column for column in COLUMNS if column in table]].mean()
-    numbers["splits"] = means.size()
-    numbers = numbers.join(added_rows(), how="left")
-    for short, measure in (("gdp", "gdp_sample"), ("probe", "nonlinear_r2")):
-        found = compared_with_best(matched(rows, measure), measure).set_index(["dataset", "name"])
-        numbers[f"worse_{short}"] = found["worse"].reindex(numbers.index)
-    return numbers
-
-
-def added_rows() -> pd.DataFrame:
-    """Return the boosting probe and the CPU seconds of the study, at the setting that keeps the score."""
-    rows = stored_rows("every_method")
-    sweep = sweep_rows()
-    lines = {}
-    for (dataset, name), part in rows.groupby(["dataset", "method"], sort=False):
-        unfair = sweep[(sweep["dataset"] == dataset) & (sweep["name"] == "unfair") & sweep["split"].isin(SPLITS)]
-        means = part.groupby("lam")[["performance", "gdp_sample", "boosting_r2", "cpu_seconds"]].mean()
-        higher = part["task"].iloc[0] != "regression"
-        kept = means[keeps(means["performance"], unfair["performance"].mean(), higher=higher)]
-        own = (kept if len(kept) else means).sort_values("gdp_sample").iloc[0]
-        lines[dataset, name] = {"boosting_r2": own["boosting_r2"], "cpu_seconds": own["cpu_seconds"]}
-    index = pd.MultiIndex.from_tuples(lines, names=["dataset", "name"])
-    return pd.DataFrame(list(lines.values()), index=index, columns=["boosting_r2", "cpu_seconds"])
-
-
 def strongest(rows: pd.DataFrame | None = None) -> pd.DataFrame:
     """Return the mean of the study's rows at the strongest setting of each method, by ``method`` and ``dataset``.
 
@@ -335,22 +274,19 @@ def strongest(rows: pd.DataFrame | None = None) -> pd.DataFrame:
 
 
 def draw(rows: pd.DataFrame | None = None) -> Figure:
-    """Draw the share of Unfair's dependence that is left when at most 1 % of the score may be lost.
+    """Draw the share of Unfair's dependence that is left by each trained method when at most 1 % of the score is lost.
 
     One panel for each measure of ``SHOWN``, a row for each method and a column for each dataset. Pale is little
     dependence. A method chooses its λ and the dimension of its Z (:func:`pooled`). A bold number is not significantly
-    worse than the best trained method of its column; for a closed form, which has few splits, it is a lower mean. Gray:
-    the method has no setting that keeps the score, or is not stored.
+    worse than the best method of its column. Gray: the method has no setting that keeps the score, or is not stored.
     """
     import matplotlib.pyplot as plt
 
     rows = pooled(sweep_rows() if rows is None else rows)
+    rows = rows[rows["name"].isin(NETWORKS)]
     found = {m: compared_with_best(matched(rows, m), m).set_index(["name", "dataset"]) for m in SHOWN}
-    names = [name for name in (*NETWORKS, *CLOSED_FORMS) if name != "unfair" and (rows["name"] == name).any()]
-    shares = pd.concat([table["share"].unstack("dataset") for table in found.values()], axis=1)
-    order = shares.clip(upper=1.0).fillna(1.0).mean(axis=1)
-    names.sort(key=lambda name: (name in CLOSED_FORMS, order.get(name, 2.0)))
-    trained = sum(name not in CLOSED_FORMS for name in names)
+    shares = pd.concat([table["share"].unstack("dataset") for table in found.values()], axis=1).drop(index="unfair")
+    names = list(shares.clip(upper=1.0).fillna(1.0).mean(axis=1).sort_values(kind="stable").index)
     datasets = list(SWEEP_DATASETS)
     figure, axes = plt.subplots(1, 2, figsize=(7.6, 1.3 + 0.29 * len(names)), sharey=True, layout="constrained")
     for axis, (measure, words) in zip(axes, SHOWN.items(), strict=True):
@@ -364,11 +300,9 @@ def draw(rows: pd.DataFrame | None = None) -> Figure:
                 if np.isnan(value):
                     axis.text(j, i, "–", ha="center", va="center", fontsize=8, color="0.5")
                     continue
-                own = table.loc[(name, dataset)]
-                best = own["difference"] <= 0 if name in CLOSED_FORMS else not own["worse"]
                 axis.text(j, i, f"{100 * max(value, 0.0):.0f}", ha="center", va="center", fontsize=8,
-                          weight="bold" if best else "normal", color="white" if value > 0.7 else "black")  # fmt: skip
-        axis.axhline(trained - 0.5, color="black", linewidth=1)
+                          weight="normal" if table.loc[(name, dataset), "worse"] else "bold",
+                          color="white" if value > 0.7 else "black")  # fmt: skip
         axis.set_title(words, fontsize=10)
         axis.set_xticks(range(len(datasets)), titles(datasets).values(), fontsize=8, rotation=30, ha="right")
         axis.set_yticks(range(len(names)), [label(name) for name in names], fontsize=8)

@@ -296,24 +296,6 @@ def falling(rows: pd.DataFrame, column: str = "gdp_reference") -> pd.DataFrame:
     return table
 
 
-def cell_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return means and standard deviations over draws for each variant, signal and cell of the ablations."""
-    penalised = rows[rows["lam"] > 0].assign(constant_models=is_constant(rows).astype(float))
-    grouped = penalised.groupby([*GROUP, *CELL])
-    return pd.DataFrame(
-        {
-            "accuracy": grouped["performance"].mean(),
-            "accuracy_sd": grouped["performance"].std(),
-            "majority": grouped["constant"].mean(),
-            "gdp": grouped["gdp_reference"].mean(),
-            "gdp_sd": grouped["gdp_reference"].std(),
-            "linear_r2": grouped["linear_r2"].mean(),
-            "nonlinear_r2": grouped["nonlinear_r2"].mean(),
-            "constant_models": grouped["constant_models"].mean(),
-        }
-    )
-
-
 def _tested(rows: pd.DataFrame, column: str, pairs_of: Callable[[dict[Cell, np.ndarray]], Pairs]) -> pd.DataFrame:
     """Compare pairs of cells in each variant and signal, draw by draw; Holm within variant and signal."""
     tables = []

@@ -217,8 +217,8 @@ def spread_table(rows: pd.DataFrame, *, convention: str = "gdp_sample") -> pd.Da
 def own_and_fresh(rows: pd.DataFrame) -> pd.DataFrame:
     """Return for each model GDP of its ``own`` head, the ``worst`` fresh head's and the ``excess`` of that over it.
 
-    Probabilities, as defined. The worst is over the heads that were fitted, ``heads`` of them: without the forest on
-    large datasets beyond the first λ. ``worst_three`` leaves the forest out everywhere, to compare over λ.
+    Probabilities, as defined. The worst is over the heads that were fitted: without the forest on large datasets beyond
+    the first λ.
     """
     lines = by_head(rows)
     wide = lines.pivot(index=_KEY, columns="head", values="gdp_sample")
@@ -226,8 +226,6 @@ def own_and_fresh(rows: pd.DataFrame) -> pd.DataFrame:
         {
             "own": named(rows).set_index(_KEY)["gdp_sample"].astype(float),
             "worst": wide.max(axis=1),
-            "worst_three": wide.drop(columns="forest").max(axis=1),
-            "heads": wide.notna().sum(axis=1),
         }
     )
     return found.assign(excess=found["worst"] - found["own"]).reset_index()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from frhsic_core.registry import METHODS, OKABE_ITO, titles
+from frhsic_core.registry import DATASETS, METHODS, OKABE_ITO, titles
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,6 +28,20 @@ class Style(NamedTuple):
 
 
 UNKNOWN = Style("", OKABE_ITO["gray"], "h")
+
+
+def dataset_style(name: str) -> Style:
+    """Return the style of a dataset; one that is not registered is gray.
+
+    Examples
+    --------
+    >>> dataset_style("compas").label, dataset_style("my_own").label
+    ('COMPAS', 'my own')
+    """
+    row = DATASETS.get(name)
+    if row is None:
+        return UNKNOWN._replace(label=name.replace("_", " "))
+    return Style(row.title, row.color, row.marker)
 
 
 STYLES = {key: Style(row.label, row.color, row.marker) for key, row in METHODS.items()}

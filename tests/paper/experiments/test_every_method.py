@@ -62,12 +62,12 @@ def test_measures_are_those_of_the_sweep(splits) -> None:
 
 
 def test_the_plan_and_its_smoke_version() -> None:
-    study = experiment_for("baselines")
+    study = experiment_for("every_method")
     assert {dict(unit)["dataset"] for unit in study.units} == set(SWEEP_DATASETS)
     assert {dict(unit)["dataset"] for unit in study.units if dict(unit)["method"] == "frrm"} == {"crime"}
-    smoke = experiment_for("baselines", "smoke")
-    rows = every_method.measure_unit_baselines(dict(smoke.units[0]), "cpu")
-    assert [row["lam"] for row in rows] == [0.5, 1.0]
+    smoke = experiment_for("every_method", "smoke")
+    rows = every_method.measure_unit(dict(smoke.units[0]), "cpu")
+    assert [row["lam"] for row in rows] == [0.5, 1.0] * 5  # five splits
     assert all(np.isfinite(row["nonlinear_r2"]) for row in rows)
 
 

@@ -5,8 +5,7 @@ The paper's appendix on high-dimensional attributes (``sec:highdim_S``) compares
 Units of part
 
 - ``error``: estimators of HSIC and of the conditional integral against exact values, S Gaussian with p coordinates;
-- ``power``: permutation tests at equal n;
-- ``columns``: how much each of the paper's columns of Adult adds to a distance.
+- ``power``: permutation tests at equal n.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from frhsic_core.paper.experiments.cost import attributes
 from frhsic_core.paper.runs.plan import Study, units_of
 
 COORDINATES = (1, 2, 3, 4, 5, 8, 12)
@@ -27,49 +25,27 @@ GAMMAS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0, 1.4, 2.0)
 
 
 def plan(preset: str) -> Study:
-    """Return the units; ``text`` has the paper's columns alone."""
+    """Return the units; ``text`` and ``full`` are the same, since the paper measures none of them."""
     name = "high_dimensional"
     if preset == "smoke":
         units = units_of(part="error", rho=0.5, p=(1, 3), n=64, replications=4)
         units += units_of(part="power", rho=0.3, p=2, n=32, replications=5, permutations=19)
         return Study(f"{name}_smoke", name, units)
-    columns = units_of(part="columns")
-    if preset == "text":
-        return Study(name, name, columns)
     units = ()
     for n, replications in SIZES.items():  # the null shows the floor of each estimator
         units += units_of(part="error", rho=(0.5, 0.0), p=COORDINATES, n=n, replications=replications)
     units += units_of(part="power", rho=(0.3, 0.0), p=COORDINATES, n=128, replications=400, permutations=99)
-    return Study(name, name, (*units, *columns))
+    return Study(name, name, units)
 
 
 def measure_unit(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
-    """Measure a unit of one of the three parts."""
-    if unit["part"] == "columns":
-        return column_shares()
+    """Measure a unit of one of the two parts."""
     from frhsic_core.paper.experiments.high_dimensional.vector_attribute import errors, power
 
     settings = {name: value for name, value in unit.items() if name != "part"}
     if unit["part"] == "power":
         return power(**settings, device=device)
     return errors(**settings, gammas=GAMMAS, device=device)
-
-
-def column_shares() -> list[dict[str, Any]]:
-    """Return what each scaled column adds to the squared distance of two people, and how often they agree in it."""
-    data = attributes(5, n=None)
-    s = (data.s - data.s.min(0)) / (data.s.max(0) - data.s.min(0))
-    # The mean squared difference of two draws is twice the variance.
-    variance = s.var(axis=0)
-    return [
-        {
-            "attribute": name,
-            "share": float(f"{variance[a] / variance.sum():.4g}"),
-            "sd": float(f"{variance[a] ** 0.5:.4g}"),
-            "agree": float(f"{((np.unique(s[:, a], return_counts=True)[1] / data.n) ** 2).sum():.4g}"),
-        }
-        for a, name in enumerate(data.sensitive_names)
-    ]
 
 
 def best_smoothing(rows: pd.DataFrame, estimator: str) -> pd.DataFrame:
