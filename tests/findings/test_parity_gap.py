@@ -19,6 +19,7 @@ from frhsic_core.paper.experiments.bound_tightness import (
 )
 from frhsic_core.paper.experiments.levels_and_coverage import bound_table
 from frhsic_core.paper.runs.stored import book_folder, stored_rows
+from frhsic_core.paper.statements.concentration import uniform_bound
 
 
 def test_the_four_people_have_the_numbers_of_the_text() -> None:
@@ -45,6 +46,12 @@ def test_the_papers_bound_is_off_the_scale_in_all_five_tables(held) -> None:
     assert len(held) == 5
     assert (held["paper"] > 0.5).all()
     assert (held["bound"] < 0.25).all()
+
+
+def test_the_papers_bound_is_informative_after_a_hundred_thousand_rows(held) -> None:
+    eigenvalue = held.set_index("dataset")["eigenvalue"]["adult"]
+    sizes = [math.sqrt(uniform_bound(n, complexity=0.0) / eigenvalue) for n in (100_000, 150_000)]
+    assert sizes[0] > 0.5 > sizes[1]
 
 
 def test_the_bound_is_of_the_order_of_the_estimate_and_above_the_interval(held) -> None:
