@@ -129,7 +129,8 @@ def require_score_attributes(name: str) -> None:
     while frame is not None:
         # scikit-learn turns errors in scoring into NaN, but raises if every fit fails.
         if frame.f_code.co_name == "_fit_and_score" and "score_params" in frame.f_locals:
-            if "sensitive_features" not in (frame.f_locals["score_params"] or {}):
+            own = not type(frame.f_locals.get("scorer")).__module__.startswith("sklearn")  # a function may know S
+            if not own and "sensitive_features" not in (frame.f_locals["score_params"] or {}):
                 raise ValueError(
                     f"sensitive_features is passed to fit, but {name} needs it to score as well: name the columns of X "
                     "in sensitive_columns, or use sklearn.set_config(enable_metadata_routing=True) with "

@@ -103,6 +103,9 @@ def test_a_search_gives_scores_or_an_error_but_no_nan() -> None:
         model = model.set_score_request(sensitive_features=True)
         routed = GridSearchCV(model, grid, cv=2).fit(X, y, sensitive_features=age)
     np.testing.assert_array_equal(routed.cv_results_["mean_test_score"], scores)
+    by_hand = lambda model, part, y: model.score(part, y, sensitive_features=age[part.index])  # noqa: E731
+    own = GridSearchCV(AdjustedClassifier(by_name()), grid, cv=2, scoring=by_hand).fit(X, y, sensitive_features=age)
+    np.testing.assert_array_equal(own.cv_results_["mean_test_score"], scores)
     # A model that needs no S to predict is scored as any other.
     free = GridSearchCV(AdjustedClassifier(by_name(), method="project"), {"strength": [0.5, 1.0]}, cv=2)
     assert np.isfinite(free.fit(X, y, sensitive_features=age).cv_results_["mean_test_score"]).all()
