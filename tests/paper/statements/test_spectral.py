@@ -89,3 +89,13 @@ def test_kept_eigenvalue_counts() -> None:
     value, rank = b.kept_eigenvalue(torch.tensor([1.0, 1e-3, 2e-6, 5e-7, 0.0], dtype=torch.float64))
     assert value == pytest.approx(2e-6)
     assert rank == 3
+
+
+@pytest.mark.parametrize("bandwidth", [Fraction(1, 10), Fraction(1), Fraction(10)])
+def test_the_smallest_alone_is_that_of_all_eigenvalues(bandwidth: Fraction) -> None:
+    points = [Fraction(i * i, 49) for i in range(8)] + [Fraction(0), Fraction(1)]  # with ties
+    found, expected = b.enclosed_smallest(points, bandwidth), b.enclosed_eigenvalues(points, bandwidth)[-1]
+    assert found.contains(expected)
+    assert float((found.rad() / found.mid()).abs_upper()) < 1e-8
+    with pytest.raises(ZeroDivisionError):
+        b.enclosed_smallest([Fraction(i, 39) for i in range(40)], Fraction(3), bits=64)
