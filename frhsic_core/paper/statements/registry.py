@@ -223,7 +223,7 @@ def checks() -> dict[str, tuple[Check, ...]]:
     Examples
     --------
     >>> [one.__name__ for one in checks()["Theorem 3.2"]]
-    ['disintegration', 'formal_proof', 'search_disintegrated']
+    ['disintegration', 'formal_proof']
     """
     for info in pkgutil.iter_modules(importlib.import_module(_PACKAGE).__path__, prefix=f"{_PACKAGE}."):
         importlib.import_module(info.name)

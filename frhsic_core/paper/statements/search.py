@@ -210,7 +210,7 @@ def random_instances(count: int, *, random_state: RandomState) -> Instances:
     return Instances(joint, gram_z, gram_s, alpha, beta, family)
 
 
-COUNT = 10_000  # in one batch; all sixteen searches together take about a second, so quick runs keep the full size
+COUNT = 10_000  # in one batch; all searches together take about a second, so quick runs keep the full size
 TOLERANCE = 1e-11  # absolute, for sides of order κ ≤ 10; rounding reaches about 1e-14
 
 Sides = tuple[Tensor, Tensor]
@@ -368,20 +368,6 @@ def _gdp(x: Instances) -> Sides:
     gdp = (d.probabilities * gap.abs()).sum(-1, keepdim=True)
     left = spectrum.eigenvalues * (gdp**2 - tail)
     return left, (norm * x.hsic).unsqueeze(-1).expand_as(left)
-
-
-@_searched("Theorem 3.2", "random laws: RKHS ball, bounded functions")
-def _disintegrated(x: Instances) -> Sides:
-    contrast = x.joint.sum(-2, keepdim=True) * x.conditional
-    ball = (contrast * (x.gram_z @ contrast @ x.gram_s)).sum((-2, -1))
-    left = torch.stack([x.hsic, x.difference.abs().sum((-2, -1))], -1)
-    return _equal(left, torch.stack([ball, contrast.abs().sum((-2, -1))], -1))
-
-
-@_searched("Corollary 3.4", "random laws: the bounded class splits over S")
-def _bounded_class(x: Instances) -> Sides:
-    averaged = (x.joint.sum(-2) * x.conditional.abs().sum(-2)).sum(-1)
-    return _equal(x.difference.abs().sum((-2, -1)), averaged)
 
 
 @_searched("Lemma B.1", "random laws: E⟨μ_{Z|S}, f⟩ is ⟨μ_Z, f⟩")

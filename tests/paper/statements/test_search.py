@@ -190,7 +190,6 @@ def written_out(joint: torch.Tensor, z: torch.Tensor, s: torch.Tensor, f: torch.
     resolved = (head**2).cumsum(0)
     gdp = sum(p_s[j] * gap[j].abs() for j in carried)
     m = range(len(values))
-    bounded = (joint - torch.outer(p_z, p_s)).abs().sum()
     inner = f @ (p_z @ z)
     return {
         "_decomposition": ([hsic, hsic], [hsic, hsic]),
@@ -205,8 +204,6 @@ def written_out(joint: torch.Tensor, z: torch.Tensor, s: torch.Tensor, f: torch.
         "_upper": ([values[i] * captured[i] for i in m], [hsic for _ in m]),
         "_projected_head": ([values[i] * resolved[i] for i in m], [(f @ f) * hsic for _ in m]),
         "_gdp": ([values[i] * (gdp**2 - resolved[-1] + resolved[i]) for i in m], [(f @ f) * hsic for _ in m]),
-        "_disintegrated": ([hsic, hsic, bounded, bounded],) * 2,
-        "_bounded_class": ([bounded] * 2, [bounded] * 2),
         "_fubini": ([inner**2] * 2, [inner**2] * 2),
     }  # fmt: skip
 
