@@ -30,10 +30,9 @@ import torch
 
 from frhsic_core.joint.contraction import center
 from frhsic_core.kernels import Gaussian
-from frhsic_core.laws import GaussianPair, KernelHead
+from frhsic_core.laws import GaussianPair
 from frhsic_core.paper.statements import (
     Certificate,
-    about,
     check,
     equality,
     farthest,
@@ -67,40 +66,6 @@ def upper_bounds(
         eigenvalues = law.mercer(kernel_s).eigenvalues(m)
         energies = law.delta_coefficients(kernel_z, kernel_s, m=m)
     return hsic / eigenvalues + np.maximum(total - np.cumsum(energies), 0.0)
-
-
-def best_m(law: GaussianPair, *, kernel_z: Gaussian, kernel_s: Gaussian, centered: bool = False) -> tuple[int, float]:
-    """Return the m that makes the upper bound smallest, and that bound (among the first 40)."""
-    bounds = upper_bounds(law, kernel_z=kernel_z, kernel_s=kernel_s, m=40, centered=centered)
-    index = int(bounds.argmin())
-    return index + 1, float(bounds[index])
-
-
-@about("Corollary 4.6")
-def gdp_control(law: GaussianPair, head: KernelHead, *, kernel_s: Gaussian, m: int) -> tuple[Certificate, Certificate]:
-    """Check ‖P_m m_f‖² ≤ ‖f‖²·HSIC/λ_m and GDP(f)² ≤ ‖f‖²·HSIC/λ_m + r_m² on a Gaussian pair.
-
-    Corollary 4.6 (``cor:spectral_gdp_control``) with the exact coefficients of m_f and the exact tail r_m².
-
-    Examples
-    --------
-    >>> head = KernelHead([1.0], [1.0], kernel=Gaussian(1.0))
-    >>> projected, whole = gdp_control(GaussianPair(0.5), head, kernel_s=Gaussian(1.0), m=2)
-    >>> projected.holds, whole.holds, round(whole.middle, 4), round(whole.upper, 4)
-    (True, True, 0.0136, 0.0485)
-    """
-    eigenvalue = float(law.mercer(kernel_s).eigenvalues(m)[-1])
-    coefficients = law.head_coefficients(head, kernel_s, m=m)
-    captured = float((coefficients**2).sum())
-    bound = head.norm**2 * law.hsic(head.kernel, kernel_s) / eigenvalue
-    tail = max(law.expected_squared_gap(head) - captured, 0.0)
-    details = {"rho": law.rho, "sigma_s": float(kernel_s.bandwidth), "m": m, "centres": [c[0] for c in head.centers]}
-    return (
-        inequality("Gaussian pairs: projected gap of kernel heads, every m", middle=captured,
-                   upper=bound, evidence="exact", details=details),
-        inequality("Gaussian pairs: GDP of kernel heads with its tail, every m",
-                   middle=law.gdp(head) ** 2, upper=bound + tail, evidence="exact", details=details),
-    )  # fmt: skip
 
 
 def _grid(quick: bool) -> list[tuple[GaussianPair, Gaussian, Gaussian]]:
