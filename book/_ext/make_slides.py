@@ -2,12 +2,12 @@
 
 A chapter gives a slide with its answer, one for each statement in a box, and one for each figure. The result is a page
 of plain HTML that needs no network: arrow keys or Page Down go to the next slide, and printing gives one slide a page.
+The folder ``figures`` beside it has every figure as a PNG, for slides of your own.
 """
 
 from __future__ import annotations
 
 import argparse
-import base64
 import json
 import re
 from html import escape
@@ -63,16 +63,15 @@ def slides_of(path: Path) -> list[str]:
     prose = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
     title = re.search(r"(?m)^# (.+)$", prose)
     answer = re.search(r"\*\*The answer first\.\*\* (.+)", prose)
-    name = title[1] if title else path.stem
-    foot = f"<footer>{escape(name)}</footer>"
-    found = [f"<section><h1>{escape(name)}</h1>{html(answer[1]) if answer else ''}</section>"]
+    chapter = escape(title[1] if title else path.stem)
+    foot = f"<footer>{chapter}</footer>"
+    found = [f"<section><h1>{chapter}</h1>{html(answer[1]) if answer else ''}</section>"]
     for box in BOX.finditer(prose):
         words = f'<h2>{escape(without_labels(box[2]))}</h2><div class="statement">{html(box[3])}</div>'
         found.append(f"<section>{words}{foot}</section>")
-    for _, caption, picture in figures(path):
+    for name, caption, _ in figures(path):
         first, *_ = re.split(r"(?<=[.?!])\s+(?=[A-Z])", caption)
-        source = f"data:image/png;base64,{base64.b64encode(picture).decode()}"
-        image = f'<img alt="{escape(caption, quote=True)}" src="{source}">'
+        image = f'<img alt="{escape(caption, quote=True)}" src="figures/{name}.png">'
         found.append(
             f"<section><h2>{html(first).strip().removeprefix('<p>').removesuffix('</p>')}</h2>{image}{foot}</section>"
         )
@@ -87,8 +86,11 @@ def main() -> int:
     asked = parser.parse_args()
     config = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
     macros = config["sphinx"]["config"]["mathjax3_config"]["tex"]["macros"]
-    slides = [slide for path in asked.notebooks or chapters() for slide in slides_of(path)]
-    asked.out.mkdir(parents=True, exist_ok=True)
+    paths = asked.notebooks or chapters()
+    slides = [slide for path in paths for slide in slides_of(path)]
+    (asked.out / "figures").mkdir(parents=True, exist_ok=True)
+    for name, _, picture in (figure for path in paths for figure in figures(path)):
+        (asked.out / "figures" / f"{name}.png").write_bytes(picture)
     copy_mathjax(asked.out / "mathjax")
     page = PAGE.format(title=escape(config["title"]), style=STYLE, macros=json.dumps(macros), slides="\n".join(slides))
     (asked.out / "index.html").write_text(page, encoding="utf-8")
