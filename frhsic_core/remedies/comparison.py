@@ -329,9 +329,9 @@ class RemedyComparison:
                 continue
             row, plain = self.best(needs_s=needs), self.baseline(needs_s=needs)
             lines.append(
-                f"Among the models {words}, no remedy has {self.score_name} {plain['score']:.3f} and dCor "
-                f"{plain['dcor']:.3f}. The best {self.score_name} is {rows['score'].max():.3f}; within 0.02 of it, "
-                f"{LABELS[row['remedy']]} ({row['learner']}, strength {row['strength']:g}) depends least on S: "
+                f"Among the models {words}, the one without a remedy has {self.score_name} {plain['score']:.3f} and "
+                f"dCor {plain['dcor']:.3f}. The best {self.score_name} is {rows['score'].max():.3f}; within 0.02 "
+                f"of it, {LABELS[row['remedy']]} ({row['learner']}, strength {row['strength']:g}) depends least on S: "
                 f"{self.score_name} {row['score']:.3f}, dCor {row['dcor']:.3f}."
             )
         return " ".join(lines)
