@@ -60,11 +60,15 @@ class Printed:
         frame = pd.DataFrame(rows[1:], columns=rows[0])
         return frame.set_index(frame.columns[0])
 
-    def numbers(self, chapter: str, words: str) -> list[float]:
-        """Return the numbers of the one printed line that starts with ``words``."""
+    def words(self, chapter: str, start: str) -> str:
+        """Return what follows ``start`` in the one printed line that begins with it."""
         lines = [line for output in outputs_of(chapter) for line in output["text"].splitlines()]
-        (line,) = [line for line in lines if line.startswith(words)]
-        return [float(number) for number in re.findall(r"-?\d+(?:\.\d+)?", line.removeprefix(words))]
+        (line,) = [line for line in lines if line.startswith(start)]
+        return line.removeprefix(start)
+
+    def numbers(self, chapter: str, start: str) -> list[float]:
+        """Return the numbers of the one printed line that begins with ``start``."""
+        return [float(number) for number in re.findall(r"-?\d+(?:\.\d+)?", self.words(chapter, start))]
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from frhsic_core.paper.claims.stored import authors_file
-from frhsic_core.paper.experiments.lambda_selection import acceptance, accepted, optimism, selected, summary_of
+from frhsic_core.paper.experiments.lambda_selection import accepted, chosen_elsewhere, selected, summary_of
 from frhsic_core.paper.runs.stored import stored_rows
 
 TESTS = ("released", "gamma", "spectral", "permutation")
@@ -22,21 +22,12 @@ FRHSIC = "method == 'frhsic'"
 LAST = "method == 'frhsic' and lam == 500"
 
 
-def test_the_trade_off_rule_takes_the_largest_lambda_within_two_points(printed) -> None:
-    path = printed.table("choosing_lambda", "p-value").astype(float)
-    chosen = printed.numbers("choosing_lambda", "400 people held out, chosen λ =")[0]
-    within = path["accuracy"] >= path["accuracy"].iloc[0] - 0.02
-    assert path.index[within].astype(float).max() == chosen
-    assert path["GDP"].is_monotonic_decreasing
-    assert path["normalized HSIC"].iloc[-1] > 2 * path["normalized HSIC"].min()
-
-
 def test_with_few_people_the_test_accepts_and_with_more_it_rejects_everywhere(printed) -> None:
-    choices = printed.table("choosing_lambda", "independence")
-    assert (choices["independence"] == choices["practical"]).all()
-    assert float(choices.loc["60", "independence"]) == 0.1
-    assert choices.loc[["250", "1,000"], "independence"].str.startswith("none").all()
-    assert choices["trade-off"].nunique() > 1
+    few, more, most = (printed.words("choosing_lambda", f"{n} people: ") for n in (60, 250, 1000))
+    assert few.startswith("independence 0.1, practical 0.1")
+    assert more.startswith("independence finds none, practical finds none")
+    assert most.startswith("independence finds none, practical finds none")
+    assert len({line.rpartition(" ")[2] for line in (few, more, most)}) > 1
     assert np.sqrt(0.8 * 0.2 / 60) > 0.02  # the standard error of an accuracy of .8 on 60 people
 
 
@@ -110,11 +101,6 @@ def test_the_tests_agree_where_there_is_nothing_to_select(case: tuple[str, str],
     assert share >= (0.3 if case in SMALL and test != "spectral" else 0.9)
 
 
-def test_on_compas_the_released_test_finds_nothing_where_the_permutation_test_does() -> None:
-    released, permuted = ((chosen("text", "compas", test) < 0).sum() for test in ("released", "permutation"))
-    assert released > permuted == 0
-
-
 @pytest.mark.parametrize(("protocol", "lowest", "highest"), [("text", 5, 100), ("reference", 0.5, 50)])
 def test_the_range_of_the_released_tests_selections(protocol: str, lowest: float, highest: float) -> None:
     found = np.concatenate([chosen(protocol, name, "released") for name in ("crime", "compas")])
@@ -128,37 +114,10 @@ def test_fewer_than_half_of_the_selected_models_keep_performance(protocol: str, 
     assert kept_share(protocol, "permutation") == permuted
 
 
-def test_on_crime_in_the_texts_protocol_none_does_and_most_predict_as_a_constant() -> None:
-    crime = summary("text", "crime", "released")
-    assert crime["kept"] == 0
-    assert crime["constant"] > 5
-
-
-def test_on_compas_in_the_reference_protocol_most_do() -> None:
-    crime, compas = (summary("reference", name, "released") for name in ("crime", "compas"))
-    assert compas["kept"] > 0.5 * compas["found"] > crime["kept"]
-    assert crime["constant"] + compas["constant"] == 0
-
-
 @pytest.mark.parametrize("case", LARGE)
 def test_on_the_larger_datasets_the_rule_finds_nothing_on_most_splits(case: tuple[str, str]) -> None:
     assert summary(*case)["none"] >= 6
     assert summary(*case)["kept"] == 0
-
-
-def test_one_of_the_authors_three_runs_on_adult_escaped_at_500() -> None:
-    theirs = authors_file("lambda_selection")
-    gdp = theirs[(theirs["dataset"] == "adult") & (theirs["lambda"] == 500)]["gdp"]
-    assert (gdp > 0.5).sum() == 1
-    assert (gdp < 0.1).sum() == 2
-
-
-@pytest.mark.parametrize("protocol", ["reference", "text"])
-def test_on_compas_the_most_strongly_penalized_models_are_rejected_again(protocol: str) -> None:
-    line = acceptance(part(protocol, "compas"), test="permutation").loc["compas"]
-    assert line["monotone"] <= 0.305  # shown as 30 %
-    assert line[50.0] == pytest.approx(0.9)
-    assert line[500.0] <= 0.205
 
 
 @pytest.mark.parametrize("case", LARGE)
@@ -167,15 +126,6 @@ def test_the_larger_datasets_are_rejected_on_1000_rows_and_always_on_all_rows(ca
     for test in ("released", "gamma", "spectral"):
         assert 1 - accepted(own, test=test, all_rows=False).mean() > 0.94
         assert 1 - accepted(own, test=test, all_rows=True).mean() == 1.0
-
-
-def test_on_adult_several_models_at_500_escaped_and_keep_most_of_their_gdp() -> None:
-    adult = part("reference", "adult").query(LAST)
-    escaped = adult["ratio"] > 3
-    assert 3 <= escaped.sum() <= 5
-    assert adult.loc[escaped, "gdp_reference"].min() > 0.4
-    assert adult.loc[~escaped, "gdp_reference"].max() < 0.2
-    assert adult.loc[~escaped, "nonlinear_r2"].min() > 0.15
 
 
 def test_on_adult_in_the_texts_protocol_gdp_at_500_is_near_zero_and_500_is_rejected() -> None:
@@ -198,11 +148,6 @@ def test_on_adult_the_probe_reads_about_half_of_what_it_reads_without_a_penalty(
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_with_a_tenth_of_epsilon_the_variant_is_the_test_again(case: tuple[str, str]) -> None:
-    assert summary(*case, epsilon=1e-4)["selected"] == summary(*case)["selected"]
-
-
-@pytest.mark.parametrize("case", CASES)
 def test_the_variant_keeps_performance_more_often_than_not_except_on_crime(case: tuple[str, str]) -> None:
     found = summary(*case, epsilon=1e-3)
     assert (found["kept"] > 0.5 * found["found"]) == (case[1] != "crime")
@@ -214,49 +159,10 @@ def test_on_adult_and_compas_the_variant_stops_where_gdp_is_still_most_of_unfair
     assert summary(*case, epsilon=1e-3)["gdp"] > 0.8 * unfair
 
 
-def test_on_adult_and_meps_the_variant_finds_nothing_on_nearly_half_of_the_splits() -> None:
-    assert summary("text", "adult", epsilon=1e-3)["none"] == 0
-    assert summary("reference", "adult", epsilon=1e-3)["none"] == 5
-    assert summary("reference", "meps", epsilon=1e-3)["none"] == 4
-
-
-@pytest.mark.parametrize("protocol", ["reference", "text"])
-def test_on_crime_epsilon_is_about_the_critical_value_itself(protocol: str) -> None:
-    assert summary(protocol, "crime")["selected"] == summary(protocol, "crime", epsilon=1e-3)["selected"]
-
-
-@pytest.fixture(scope="module")
-def table() -> pd.DataFrame:
-    found = optimism(real()[real()["protocol"] == "reference"])
-    gain = found["naup_test"] - found["naup_validation"]
-    return found.assign(gain=gain, moved=found["place_test"] != found["place_validation"])
-
-
-def test_frhsic_keeps_its_place_on_all_five(table) -> None:
-    assert len(table[table["method"] == "frhsic"]) == 5
-    assert not table.loc[table["method"] == "frhsic", "moved"].any()
-
-
-def test_the_optimism_is_small_and_smallest_for_frhsic(table) -> None:
-    gain = table.groupby("method")["gain"].mean()
-    assert gain.idxmin() == "frhsic"
-    assert table["gain"].max() < 0.07
-
-
-def test_between_a_sixth_and_a_third_of_the_models_inside_the_band_lie_outside_on_test(table) -> None:
+def test_the_matched_lambda_of_one_part_is_not_that_of_the_other() -> None:
+    table = chosen_elsewhere(real()[real()["protocol"] == "reference"])
+    assert table["method"].nunique() == 7
     assert table.groupby("method")["outside"].mean().between(0.15, 0.35).all()
-
-
-def test_on_compas_the_first_two_change_places_and_on_meps_the_order_is_not_to_be_relied_on(table) -> None:
-    moved = table.groupby("dataset")["moved"].sum()
-    assert set(moved[moved > 0].index) == {"meps", "compas"}
-    assert moved["compas"] == 2
-    assert moved["meps"] > 4
-    gain = table.groupby("dataset")["gain"].mean()
-    assert set(gain[gain > 0.02].index) == {"meps", "compas"}
-
-
-def test_but_for_adult_the_two_parts_name_the_same_lambda_in_about_half_of_the_cases(table) -> None:
     same = table.groupby("dataset")["same"].mean()
     assert same["adult"] > 0.7
     assert same.drop("adult").max() < 0.6
@@ -287,3 +193,15 @@ def test_stored_adult_is_rejected_on_a_thousand_rows_already_while_z_still_holds
     last = text[text["lam"] == 500.0]
     assert last["gdp_reference"].mean() < 0.05
     assert last["nonlinear_r2"].mean() > 0.2
+
+
+def test_none_of_the_six_models_that_the_authors_selected_is_within_one_per_cent() -> None:
+    """Compared with their own model at the smallest λ, which stands for Unfair in their file."""
+    theirs = authors_file("lambda_selection")
+    lost = []
+    for (dataset, _), part in theirs[theirs["dataset"] != "adult"].groupby(["dataset", "repeat"]):
+        own = part.set_index("lambda")["perf"]
+        ratio = own[part["selected_lambda"].iloc[0]] / own[0.01]
+        lost.append(ratio - 1 if dataset == "crime" else 1 - ratio)
+    assert len(lost) == 6
+    assert min(lost) > 0.01

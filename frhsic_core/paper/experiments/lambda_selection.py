@@ -7,8 +7,8 @@ how often each test rejects independent samples at 5 %, at the sizes of the pape
 (299 and 925); Z has one dimension, as an output has, or fifty, as the paper's representation has.
 
 The tables answer two questions. Which λ does the paper's rule take when its test is the released one, the corrected
-gamma fit, or a calibrated one? And how much better do methods look when λ is chosen on the part that also reports, as
-in the paper's main table, than when it is chosen on a validation part?
+gamma fit, or a calibrated one? And what becomes of a matched λ that is chosen on the validation part, instead of the
+part that also reports, as in the paper's main table?
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import pandas as pd
 
 from frhsic_core.paper.claims.answers import DRAWS, PROTOCOLS, TAIL, Answer, NotRun, Spread, query, rows_of
 from frhsic_core.paper.experiments.presets import DATASETS, GRIDS, LIVE, METHODS, smoke
-from frhsic_core.paper.experiments.shared.pareto import BAND, GRID, Frontiers, by_split, keeps, matched_chosen
+from frhsic_core.paper.experiments.shared.pareto import BAND, Frontiers, keeps, matched_chosen
 from frhsic_core.paper.runs.plan import Experiment, Study, Task, units_of
 
 if TYPE_CHECKING:
@@ -157,19 +157,6 @@ def accepted(rows: pd.DataFrame, *, test: str, all_rows: bool = False, epsilon: 
     return kept
 
 
-def acceptance(rows: pd.DataFrame, *, test: str) -> pd.DataFrame:
-    """Return the share of splits accepted at each λ, a line for each dataset; ``monotone``: splits that never go back.
-
-    Going back is to accept a λ and to reject a larger one.
-    """
-    rows = rows[rows["method"] != "unfair"]
-    rows = rows.assign(accepted=accepted(rows, test=test).to_numpy())
-    shares = rows.groupby(["dataset", "lam"])["accepted"].mean().unstack("lam")
-    paths = rows.set_index(["dataset", "split", "lam"])["accepted"].unstack("lam").sort_index(axis=1)
-    never_back = pd.Series((np.diff(paths.to_numpy().astype(int), axis=1) >= 0).all(axis=1), index=paths.index)
-    return shares.assign(monotone=never_back.groupby("dataset").mean())
-
-
 def selected(
     rows: pd.DataFrame, *, test: str, all_rows: bool = False, epsilon: float | None = None, band: float = BAND
 ) -> pd.DataFrame:
@@ -228,89 +215,29 @@ def summary_of(table: pd.DataFrame) -> dict[str, float | int | str]:
     }
 
 
-def sweep_pair(rows: pd.DataFrame) -> tuple[Frontiers, Frontiers]:
-    """Return the sweeps of one dataset measured on the validation part and on the test part."""
-    dependence = "validation_gdp_reference"
-    validation = Frontiers.from_rows(rows, dependence=dependence, performance="validation_performance")
-    return validation, Frontiers.from_rows(rows)
+def chosen_elsewhere(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return, for each dataset and method, what becomes of the matched λ that is chosen on the validation part.
 
-
-def area_chosen(choosing: Frontiers, reporting: Frontiers) -> tuple[np.ndarray, np.ndarray]:
-    r"""Return nAUP of the models that one part would choose, reported on another; ``(splits, methods)`` each.
-
-    The choosing part keeps the models that none of the same method dominates and prefers those of higher utility; the
-    reporting part measures:
-
-    .. math:: \int_0^1 u^{\text{test}}_{\lambda(g)}\,dg,\qquad \lambda(g) = \arg\max\{u^{\text{val}}_\lambda :
-        \lambda \text{ kept},\ g^{\text{test}}_\lambda \le g\},
-
-    utilities normalised on the reporting part as in :func:`frhsic_core.paper.experiments.shared.pareto.naup`. It is at
-    most nAUP of the reporting part, and nAUP with the same part twice. The second array is what a budget promised on
-    the choosing part is exceeded by on the other, ∫ max(g^test − g, 0) dg with λ(g) chosen by g^val ≤ g, over the
-    budgets for which there is a model.
-    """
-    sign = 1.0 if reporting.higher else -1.0
-    u_choose = sign * by_split(choosing.performance)
-    u = sign * by_split(reporting.performance)
-    everything = np.concatenate([u.reshape(len(u), -1), sign * reporting.unfair_performance[:, None]], axis=1)
-    low = everything.min(1)[:, None, None]
-    high = everything.max(1)[:, None, None]
-    u = (u - low) / np.where(high > low, high - low, 1.0)
-
-    def budget(sweep: Frontiers) -> np.ndarray:
-        scale = np.where(sweep.unfair_dependence > 0, sweep.unfair_dependence, 1.0)
-        return np.clip(by_split(sweep.dependence) / scale[:, None, None], 0.0, 1.0)
-
-    g = by_split(choosing.dependence)
-    lower = g[..., None, :] <= g[..., :, None]
-    better = u_choose[..., None, :] >= u_choose[..., :, None]
-    strictly = (g[..., None, :] < g[..., :, None]) | (u_choose[..., None, :] > u_choose[..., :, None])
-    kept = np.asarray(~(lower & better & strictly).any(-1))
-    trapezium = np.full(GRID.size, GRID[1] - GRID[0])
-    trapezium[[0, -1]] /= 2
-
-    def chosen(within: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the preferred model for each budget, and whether there is one."""
-        return np.where(within, u_choose[..., None], -np.inf).argmax(-2), np.asarray(within.any(-2))
-
-    place, found = chosen((budget(reporting)[..., None] <= GRID) & kept[..., None])
-    area = (np.where(found, np.take_along_axis(u, place, -1), 0.0) * trapezium).sum(-1)
-    place, found = chosen(budget(choosing)[..., None] <= GRID)
-    over = np.maximum(np.take_along_axis(budget(reporting), place, -1) - GRID, 0.0)
-    return area, (np.where(found, over, 0.0) * trapezium).sum(-1) / np.maximum((found * trapezium).sum(-1), 1e-12)
-
-
-def optimism(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return, for each dataset and method, what choosing on the test part adds; means over splits, and places.
-
-    ``gdp_test``/``gdp_validation``: test GDP at the matched λ chosen on either part; ``outside``: share of splits in
-    which the λ chosen on the validation part loses more than 1 % on the test part; ``naup_test``/``naup_validation``
-    and the places by them; ``overshoot`` of the budget; ``same``: share of splits with the same matched λ.
+    Means over splits: ``gdp_test`` and ``gdp_validation`` are the test GDP at the matched λ chosen on either part,
+    ``outside`` is the share of splits in which the λ chosen on the validation part loses more than 1 % on the test
+    part, and ``same`` the share in which both parts choose the same λ.
     """
     tables = []
     for dataset, part in rows.groupby("dataset"):
-        validation, test = sweep_pair(part)
+        validation = Frontiers.from_rows(
+            part, dependence="validation_gdp_reference", performance="validation_performance"
+        )
+        test = Frontiers.from_rows(part)
         honest = matched_chosen(validation, test)
         best = matched_chosen(test, test)
-        area, over = area_chosen(validation, test)
-        top, _ = area_chosen(test, test)
-        means = {
-            "gdp_test": best["dependence"],
-            "gdp_validation": honest["dependence"],
-            "outside": honest["loss"] > BAND,
-            "same": honest["lam"] == best["lam"],
-            "naup_test": top,
-            "naup_validation": area,
-            "overshoot": over,
+        columns = {
+            "gdp_test": best["dependence"].mean(0),
+            "gdp_validation": honest["dependence"].mean(0),
+            "outside": (honest["loss"] > BAND).mean(0),
+            "same": (honest["lam"] == best["lam"]).mean(0),
         }
-        columns = {name: values.mean(0) for name, values in means.items()}
-        tables.append(pd.DataFrame({"dataset": dataset, "method": test.methods, **columns, "splits": test.splits}))
-    table = pd.concat(tables, ignore_index=True)
-    places = table.groupby("dataset")
-    for name in ("test", "validation"):
-        table[f"place_{name}"] = places[f"naup_{name}"].rank(ascending=False, method="min").astype(int)
-        table[f"gdp_place_{name}"] = places[f"gdp_{name}"].rank(method="min").astype(int)
-    return table
+        tables.append(pd.DataFrame({"dataset": dataset, "method": test.methods, **columns}))
+    return pd.concat(tables, ignore_index=True)
 
 
 def _each_protocol(datasets: list[str], answer: Callable[[pd.DataFrame], tuple[Any, Any, str]]) -> Answer:
