@@ -12,18 +12,18 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 TOP = "the modules at the top"
 LINES = {
-    TOP: 2240,  # goal: 1,500
-    "joint": 5980,  # goal: 4,000
+    TOP: 2270,  # goal: 1,500; a wrong call of a statistic names the right one
+    "joint": 6010,  # goal: 4,000; aggregated tests of small samples are ten times as fast
     "conditional": 1040,  # goal: 1,000
     "laws": 1500,  # goal: 1,400
-    "learning": 5040,  # goal: 4,800
-    "auditing": 2880,  # goal: 2,600
-    "remedies": 1860,  # goal: 1,600
+    "learning": 5130,  # goal: 4,800; lam="auto" chooses the smallest λ with a guaranteed GDP
+    "auditing": 3300,  # goal: 2,600; decisions at a threshold, "Is this much?", a model card, the bound in the report
+    "remedies": 2410,  # goal: 1,600; adjust_scores from scores and ages alone, raw tables, fit_best
     "data": 2140,  # goal: 1,700
-    "cli": 940,  # goal: 700
-    "paper": 18230,  # goal: 12,700
+    "cli": 1080,  # goal: 700; frhsic adjust, audit --demo, --threshold and --guaranteed
+    "paper": 17710,  # goal: 12,700
 }
-LIBRARY, MODULES, TESTS = 41810, 178, 30450  # goals: 32,000, 155 and 25,000
+LIBRARY, MODULES, TESTS = 42520, 179, 30860  # goals: 32,000, 155 and 25,000
 
 
 def lines(folder: Path) -> Counter[str]:
