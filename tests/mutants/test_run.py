@@ -127,7 +127,9 @@ def test_ctrl_c_keeps_results(tmp_path: Path) -> None:
     started = tmp_path / "started"
     root = tree(tmp_path, WRONG, STARTED.replace("{started!r}", repr(str(started))))
     out = tmp_path / "out.json"
-    code = f"import sys; from pathlib import Path; sys.path.insert(0, {str(SCRIPT.parent)!r}); import run; "
+    # A process that was started in the background may ignore the signal, and its children inherit this.
+    code = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    code += f"import sys; from pathlib import Path; sys.path.insert(0, {str(SCRIPT.parent)!r}); import run; "
     # The time limit of a mutant follows from the unchanged tests; here it must not end the mutant.
     code += "pytest = run.Runner.pytest; "
     code += "run.Runner.pytest = lambda self, copy, tests, limit: pytest(self, copy, tests, 1e6); "

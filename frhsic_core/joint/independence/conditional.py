@@ -182,9 +182,9 @@ def _within_groups(grams: Tensor, groups: list[Tensor]) -> Tensor:
     member = grams.new_zeros(grams.shape[-1], len(groups))
     for g, rows in enumerate(groups):
         member[rows, g] = 1.0
-    mean = (member / member.sum(0)) @ member.mT  # the projection on functions of the group
-    rows = mean @ grams
-    return grams - rows - rows.mT + rows @ mean
+    mean = member / member.sum(0)
+    rows = member @ (mean.mT @ grams)  # group means, O(n²) for each group
+    return grams - rows - rows.mT + (rows @ mean) @ member.mT
 
 
 def fitted_moments(
