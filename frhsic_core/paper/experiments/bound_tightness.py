@@ -248,14 +248,14 @@ def paper_bound(f: np.ndarray, s: np.ndarray, *, delta: float) -> dict[str, floa
     from frhsic_core.paper.statements.concentration import uniform_bound
 
     z, attribute = (torch.tensor(x, dtype=torch.float64).reshape(-1, 1) for x in (f, s))
-    kernels = {"kernel_z": Gaussian(median_bandwidth(z)), "kernel_s": Gaussian(median_bandwidth(attribute))}
+    kernel_z, kernel_s = Gaussian(median_bandwidth(z)), Gaussian(median_bandwidth(attribute))
     values, counts = np.unique(s, return_counts=True)
-    gram = kernels["kernel_s"](torch.as_tensor(values).reshape(-1, 1)).numpy()
+    gram = kernel_s(torch.as_tensor(values).reshape(-1, 1)).numpy()
     share = counts / len(s)
     # The positive eigenvalues of the centered Gram matrix of all rows are those of this matrix of the values.
     centered = gram - share @ gram - (gram @ share)[:, None] + share @ gram @ share
     eigenvalue = float(np.linalg.eigvalsh(np.sqrt(share)[:, None] * centered * np.sqrt(share))[-1])
-    value = float(hsic(z, attribute, **kernels))
+    value = float(hsic(z, attribute, kernel_z=kernel_z, kernel_s=kernel_s))
     margin = uniform_bound(len(f), complexity=0.0, delta=delta)
     return {"hsic": value, "eigenvalue": eigenvalue, "paper": math.sqrt((value + margin) / eigenvalue)}
 

@@ -204,5 +204,4 @@ def printed_slope(estimator: str) -> Answer:
     means = Spread(mean - error, mean, mean + error)
     target = "its smoothed limit" if estimator == "eipm" else "the exact HSIC"
     note = f"interval of one study among {len(rows)}; against {target} the mean slope is {exact.mean():.3f}"
-    found = {"prints": {"any": prints}, "means": {"any": means}}
-    return Answer({"any": mean}, **found, note=note, measure="slope", runs=1, splits=len(rows))
+    return Answer({"any": mean}, {"any": prints}, {"any": means}, note=note, measure="slope", runs=1, splits=len(rows))
