@@ -145,6 +145,7 @@ def test_another_size_fails() -> None:
     assert "200 x 110 pixels instead of 200 x 100" in check.difference(png(small), png(np.ones((110, 200, 3))))
 
 
+@pytest.mark.slow
 def test_nbval_fails_on_a_changed_figure(tmp_path: Path) -> None:
     """Of two figures, the one that was stored differently fails."""
     for name in ("notebooks/conftest.py", "tests/figure_check.py"):

@@ -128,6 +128,7 @@ def declared(*extras: str) -> set[str]:
     return {imports.get(name, name.replace("-", "_")) for name in names} - FIVE
 
 
+@pytest.mark.slow
 def test_the_library_needs_five_packages_alone() -> None:
     blocked = declared() | declared("paper", "test")
     assert {"pooch", "requests", "rich", "typer", "matplotlib", "pyarrow", "flint", "folktables"} <= blocked

@@ -143,6 +143,7 @@ def test_where_packages_can_be_had_a_missing_library_is_an_error(tmp_path: Path)
     assert "install" in (tmp_path / "calls").read_text(encoding="utf-8").split("apt-get", 1)[1]
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_the_checker_accepts_a_proof_and_rejects_a_wrong_statement() -> None:
     """One file, with what it needs; `make proofs` checks them all."""

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow  # each test starts pytest several times
 SCRIPT = Path(__file__).with_name("run.py")
 
 

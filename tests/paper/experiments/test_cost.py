@@ -108,6 +108,7 @@ def test_counted_operations_have_the_orders_of_the_algorithms() -> None:
     assert count_operations("eipm_loop", 512) == pytest.approx(count_operations("eipm_product", 512), rel=0.05)
 
 
+@pytest.mark.slow
 def test_smoke_runs_from_end_to_end(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(libraries, "PATIENCE", 0.0)
     study = cost.plan_cost_cpu("smoke")

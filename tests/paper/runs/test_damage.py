@@ -320,6 +320,7 @@ def test_a_kill_at_any_moment_of_an_export_loses_nothing(tmp_path, kind, parts, 
         assert {path.name for path in copy.iterdir()} == {store.table.name, "tiny.json", "tiny.sqlite"}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("before", [0, 2])
