@@ -128,6 +128,15 @@ def test_the_faster_rule_has_the_smaller_error_from_a_few_thousand_samples(rules
     assert rmse["eipm_third"] < rmse["eipm_n"]
 
 
+@pytest.mark.parametrize("power", [1 / 3, 1 / 5])
+def test_both_bandwidths_satisfy_the_condition_on_the_rate(power: float) -> None:
+    """(log n)²/(nγ²) at γ = n^(−p) is largest where log n = 2/(1 − 2p), and it is at most 5 there."""
+    top = 2 / (1 - 2 * power)
+    logs = np.append(np.linspace(0.1, 40, 400), top)
+    ratio = logs**2 * np.exp(-(1 - 2 * power) * logs)
+    assert ratio.max() == ratio[-1] <= 5
+
+
 @pytest.mark.parametrize(("name", "rate"), [("eipm_n", -0.4), ("eipm_third", -1 / 3)])
 def test_at_independence_the_faster_rule_is_the_slower_one(rules: pd.DataFrame, name: str, rate: float) -> None:
     null = rules[rules["rho"] == 0.0].pivot(index="n", columns="replicate", values=name)
