@@ -224,7 +224,7 @@ def mean_of_runs(values: np.ndarray, *, runs: int, shared: float = 0.0) -> tuple
     --------
     >>> mean, prints, means = mean_of_runs(np.array([1.0, 2.0, 3.0]), runs=3)
     >>> mean, round(prints.high - mean, 3), round(means.high - mean, 3)
-    (2.0, 3.699, 2.616)
+    (2.0, 3.696, 2.613)
     """
     values = np.asarray(values, float)
     n = len(values)

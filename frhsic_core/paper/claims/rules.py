@@ -163,7 +163,7 @@ def p_values(printed: str, rule: str, measure: str, prints: Spread, means: Sprea
     --------
     >>> prints, means = Spread(0.46, 0.5, 0.54), Spread(0.48, 0.5, 0.52)
     >>> [round(p, 3) for p in p_values(".52", "within_spread", "gdp", prints, means)]
-    [0.33, 0.001]
+    [0.456, 0.001]
     >>> [round(p, 3) for p in p_values(".57", "within_spread", "gdp", prints, means)]
     [0.001, 0.977]
     """

@@ -118,8 +118,8 @@ def needed(printed: str, answer: Answer, rule: str, name: str) -> tuple[str, int
     >>> from frhsic_core.paper.claims.answers import Spread
     >>> spreads = {"any": Spread(0.3, 0.5, 0.7)}, {"any": Spread(0.4, 0.5, 0.6)}
     >>> wide = Answer({"any": 0.5}, *spreads, measure="gdp", splits=25)
-    >>> needed(".52", wide, "within_spread", "any"), needed(".6", wide, "within_spread", "any")
-    (('ours', 278), ("the paper's", 89))
+    >>> needed(".52", wide, "within_spread", "any"), needed(".60", wide, "within_spread", "any")
+    (('ours', 278), ("the paper's", 23))
     """
     value = float(np.max(parsed(printed)))
     means = answer.means[name]
