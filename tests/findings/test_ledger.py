@@ -77,6 +77,14 @@ def test_known_lines(table: pd.DataFrame) -> None:
     assert (line.loc[["C011", "C012", "C013", "C203", "T265"], "verdict"] == "open").all()
     # One rate, one verdict.
     assert set(line.loc[["C003", "C004", "C045"], "verdict"]) == {"holds as corrected"}
+    # Three printed values of mutual information differ from ours, and all four from the stored runs.
+    information = line.loc[["C176", "C177", "C178", "C179"]]
+    assert information["verdict"].tolist() == ["disagrees", "disagrees", "open", "disagrees"]
+    assert (information["from stored runs"] == "not").all()
+    # A range and its ends are three lines; a single run and a mean over five are two.
+    assert (line.loc[["C193", "C194", "C195", "C053", "C061"], "repeats"] == "").all()
+    # A line that names another dataset beside ACS Income and MEPS is judged.
+    assert (line.loc[["C051", "C057"], "verdict"] == "disagrees").all()
     # A dash by construction is no result.
     assert (line.loc[["T003", "T024", "T045", "T066", "T087", "T107"], "verdict"] == "cannot be judged").all()
     # 32,561 is not "about 30,000 after removing missing values"; the text's 30,162 is.

@@ -79,6 +79,11 @@ def test_at_the_matched_point_frhsics_estimate_is_lower_in_every_split_on_the_pa
     assert (gap["lower in"] == gap["splits"]).all()
 
 
+def test_on_compas_both_released_estimates_are_zero(rows) -> None:
+    gap = information_gap(rows, "mi_reference").set_index("dataset")
+    assert gap.loc["compas", ["frhsic", "reg_gdp"]].tolist() == [0, 0]
+
+
 def test_at_the_matched_point_the_nonlinear_probe_reads_less_on_all_five(rows) -> None:
     assert (information_gap(rows, "nonlinear_r2")["high"] < 0).all()
 

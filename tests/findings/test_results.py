@@ -140,6 +140,8 @@ def test_at_equal_performance_it_is_first_in_three_of_ten_columns(at_matched) ->
     assert sum(int((best == every_method.WHITENED).sum()) for best in first) == 3
     by_gdp = at_matched["gdp_sample"]["best"].groupby("dataset").first()
     assert by_gdp["compas"] == by_gdp["crime"] == "reg_gdp"
+    shares = at_matched["gdp_sample"].loc["compas"]["share"]
+    assert [round(100 * shares[name]) for name in (every_method.WHITENED, "reg_gdp")] == [50, 52]
     for table in at_matched.values():
         assert not table.loc["compas"].drop("unfair")["worse"].any()
 

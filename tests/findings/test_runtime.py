@@ -196,6 +196,8 @@ def test_the_forms_of_a_training_step(cpu, gpu) -> None:
     one = ratios(cpu, "training", to=next(iter(PENALTIES)))
     assert {4, 50} == set(one["d"])
     assert (one["ratio"] < 4.0).all()
+    on_cpu = one[one["d"] == 50].set_index("implementation")["ratio"]
+    assert on_cpu[[*order, whitened[0]]].diff().idxmax() == "FRHSIC, fixed bandwidth"
 
 
 def test_the_time_of_a_test(cpu, gpu) -> None:
