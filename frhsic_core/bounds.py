@@ -82,6 +82,11 @@ class DependenceBound:
     floor: float
     values: int = 0
 
+    @property
+    def own_values(self) -> bool:
+        """True if most rows have a value of the attribute of their own, so that the groups say nothing."""
+        return 2 * self.values > self.n
+
     def rows_needed(self, threshold: float) -> int | None:
         """Return a number of rows that would bring the bound to ``threshold`` if the estimate stayed as it is.
 

@@ -119,7 +119,7 @@ def _cards(audit: Audit, attribute: AttributeAudit) -> str:
     limit, why = "none", "guarantee: it needs scores from 0 to 1 without weights"
     if bound is not None:
         limit, why = f"≤ {number(bound.bound)}", f"guaranteed GDP, with {percent(1.0 - bound.delta)} confidence"
-        if 2 * bound.values > bound.n:
+        if bound.own_values:
             limit, why = "none", f"guarantee: most {audit.unit} have a value of their own"
     sure = "more than chance would give" if test.pvalue <= 0.05 else "chance could give this"
     cards = ((number(curve.gdp), gap), (limit, why), (f"p = {number(test.pvalue)}", sure))
@@ -155,7 +155,7 @@ def _attribute(audit: Audit, attribute: AttributeAudit) -> str:
     if attribute.decisions is not None:
         parts.append(_decisions(audit, attribute))
     parts.append("<h3>What else was found</h3>" + _list(other_findings(audit, attribute)))
-    if attribute.bound is not None and 2 * attribute.bound.values <= attribute.bound.n:
+    if attribute.bound is not None and not attribute.bound.own_values:
         caption = (
             f"GDP of {name}: the estimate (point) with its {level} interval, and the bound (bar) that GDP does not "
             "exceed with the same confidence."

@@ -391,22 +391,22 @@ class Verdict:
     def __str__(self) -> str:
         sentences = _module("_sentences")
         number, short = sentences.number, sentences.short
-        words = {
-            "below": "is below",
-            "above": "is above",
-            "inconclusive": "is not significantly different from",
-        }
+        words = {"below": "is below", "above": "is above", "inconclusive": "is not significantly different from"}
         said = (
             f"{self.threshold.measure} of {short(self.attribute)} {words[self.outcome]} the threshold "
             f"{number(self.threshold.value)}: estimate {number(self.estimate)}, interval {number(self.low)} to "
             f"{number(self.high)}"
         )
-        if self.bound is None:
+        if self.bound is None or self.outcome == "above":
             return f"{said}."
         said = said.replace(words["inconclusive"], "is not guaranteed to be below")
         rows = self.bound.rows_needed(self.threshold.value)
         if self.outcome == "below":
             return f"{said}, guaranteed to be at most {number(self.bound.bound)}."
+        if rows is None and self.bound.own_values:
+            name = short(self.attribute)
+            why = f"No guarantee is possible: most people have a value of {name} of their own. Round {name}, or"
+            return f"{said}. {why} use gdp_bound with groups and variation."
         enough = (
             f"About {rows:,} rows with the same scores would be enough to guarantee it."
             if rows is not None

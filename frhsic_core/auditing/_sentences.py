@@ -102,7 +102,7 @@ def guarantee(attribute: AttributeAudit) -> list[str]:
     bound = attribute.bound
     if bound is None:
         return []
-    if 2 * bound.values > bound.n:
+    if bound.own_values:
         return [
             f"Most people have a value of {short(attribute.name)} of their own. A guarantee then needs an assumption: "
             "see gdp_bound with groups and variation."

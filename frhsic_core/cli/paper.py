@@ -154,7 +154,7 @@ def bench(
 ) -> None:
     """Measure how fast this machine computes HSIC, beside other libraries.
 
-    It is frhsic run cost_cpu, or cost_gpu on a GPU, in a folder of its own. The chapter "How fast" reads such a table.
+    It is frhsic run cost_cpu, or cost_gpu on a GPU, in a folder of its own. The chapter about cost reads such a table.
 
     Exit status: that of frhsic run.
     """
@@ -306,7 +306,7 @@ def ledger(
     everything: Annotated[bool, typer.Option("--all", help="Print every claim, with its notes.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the claims as JSON.")] = False,
 ) -> None:
-    """Compare every number of the paper with the stored runs. Print the counts and what is contradicted.
+    """Compare every number of the paper with the stored runs. Print the counts and what disagrees.
 
     Lines are counted by kind: measured (a number from data or runs), implemented as printed (a setting that was copied
     from the paper), and proved or checked (a statement). Only measured lines are evidence about results.

@@ -338,9 +338,9 @@ def adjust(
         list[str] | None, typer.Option(help="Column of a sensitive attribute. Can be repeated.")
     ] = None,
     method: Annotated[
-        str, typer.Option(help="rank (the whole distribution of the scores no longer depends) or mean.")
-    ] = "rank",
-    strength: Annotated[float, typer.Option(help="From 0 (no change) to 1 (complete).")] = 1.0,
+        str | None, typer.Option(help="rank (the default: adjust the whole distribution of the scores) or mean.")
+    ] = None,
+    strength: Annotated[float | None, typer.Option(help="From 0 (no change) to 1 (complete, the default).")] = None,
     out: Annotated[Path, typer.Option(help="The same table with one more column.")] = Path("adjusted.csv"),
     save: Annotated[Path | None, typer.Option(help="Save the adjustment to this file.")] = None,
     use: Annotated[Path | None, typer.Option(help="Apply a saved adjustment instead of fitting a new one.")] = None,
@@ -354,6 +354,8 @@ def adjust(
     """
     sensitive = list(dict.fromkeys(sensitive or []))
     with _as_sentences(out):
+        if use is not None and not method is strength is None:
+            raise ValueError("--method and --strength belong to the fit: leave them out with --use.")
         from frhsic_core.auditing._input import MIN_ROWS, as_columns, read_table, read_text
 
         with waiting(f"Reading {scores.name} ..."):
@@ -376,10 +378,9 @@ def adjust(
         for column in columns:
             known = known & column.known
         f, frame = before.values[known], data.loc[known, sensitive].reset_index(drop=True)
-        adjuster = ScoreAdjuster.load(use) if use else ScoreAdjuster(method, strength=strength)
-        with waiting(f"Adjusting {len(f):,} scores ..."):
-            if use is None:
-                adjuster.fit(f, sensitive_features=frame)
+        adjuster = ScoreAdjuster(method or "rank", strength=1.0 if strength is None else strength)
+        with waiting(f"Adjusting {len(f):,} score{'s' * (len(f) != 1)} ..."):
+            adjuster = ScoreAdjuster.load(use) if use else adjuster.fit(f, sensitive_features=frame)
             new = adjuster.transform(f, sensitive_features=frame)
         said: list[str] = []
         changes = []

@@ -44,7 +44,7 @@ class ScoreAdjuster(BaseEstimator):
     >>> age = rng.uniform(20, 70, 1000)
     >>> score = age + 10 * rng.normal(size=1000)
     >>> adjuster = ScoreAdjuster().fit(score, sensitive_features=age)
-    >>> new = adjuster.transform([80.0, 80.0], sensitive_features=[30, 60])  # the same score at two ages
+    >>> new = adjuster.transform([50.0, 50.0], sensitive_features=[30, 60])  # high at age 30, low at age 60
     >>> bool(new[0] > new[1] + 20)
     True
     """

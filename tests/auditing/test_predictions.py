@@ -389,7 +389,13 @@ def test_the_guarantee_is_the_bound_of_the_values() -> None:
     assert f"{bound.rows_needed(below):,} rows" in str(failed)
     assert "would be enough" not in str(passed)
     assert bound.rows_needed(0.03) is None
-    assert "No number of rows" in str(never)
+    assert (never.outcome, "No number of rows" in str(never)) == ("inconclusive", True)
+    (far,) = found.check("gdp=0.02", guaranteed=True)
+    assert far.outcome == "above"
+    assert str(far).endswith(f"interval {number(far.low)} to {number(far.high)}.")
+    own = audit(p, sensitive_features=age + rng.uniform(size=400)).check("gdp=0.05", guaranteed=True)[0]
+    assert "No guarantee is possible: most people have a value of " in str(own)
+    assert str(own).endswith("use gdp_bound with groups and variation.")
     # The interval of GDP itself is below where nothing is guaranteed.
     assert [verdict.outcome for verdict in found.check(f"gdp={below}")] == ["below"]
     assert found.as_dict()["attributes"][0]["bound"]["bound"] == bound.bound

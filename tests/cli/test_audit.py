@@ -306,7 +306,7 @@ def test_adjust_fits_saves_and_applies(tmp_path: Path) -> None:
     one = tmp_path / "one.csv"
     data.iloc[5:6].to_csv(one, index=False)
     result = adjust(tmp_path, str(one), *columns, "--out", str(tmp_path / "o.csv"), "--use", str(saved))
-    assert result.exit_code == 0, texts(result)
+    assert (result.exit_code, "Adjusting 1 score ..." in texts(result)) == (0, True), texts(result)
     assert pd.read_csv(tmp_path / "o.csv")["p_adjusted"][0] == pytest.approx(written["p_adjusted"][5], rel=1e-12)
 
 
@@ -321,6 +321,8 @@ def test_adjust_answers_mistakes_in_words(tmp_path: Path) -> None:
         (["--score", "p", "--sensitive", "agee"], "did you mean 'age'"),
         (["--score", "age", "--sensitive", "p", "--strength", "2"], "strength is 2"),
         (["--score", "age", "--sensitive", "p", "--use", str(source)], "not a saved adjustment"),
+        (["--score", "age", "--sensitive", "p", "--use", "x", "--method", "rank"], "belong to the fit: leave them out"),
+        (["--score", "age", "--sensitive", "p", "--use", "x", "--strength", "1"], "belong to the fit: leave them out"),
     ):
         result = adjust(tmp_path, str(source), *arguments, "--out", str(tmp_path / "o.csv"))
         assert (result.exit_code, words in texts(result)) == (2, True), texts(result)

@@ -91,10 +91,12 @@ def test_the_model_with_a_certificate_never_saw_the_samples_of_the_certificate(d
 
 def test_a_guarantee_that_cannot_be_met_is_said_and_the_bound_is_kept(data: Data) -> None:
     x, y, s = data
-    with pytest.warns(UnmetRuleWarning, match="guaranteed to be at most 0.01"):
+    with pytest.warns(UnmetRuleWarning, match="guaranteed to be at most 0.01.*Pass larger"):
         unmet = model(guaranteed_gdp=0.01).fit(x, y, sensitive_features=s)
     assert unmet.lam_ == LAMS[-1]
     assert unmet.certificate_.bound > 0.01
+    with pytest.warns(UnmetRuleWarning, match="value of S of their own.* round S to fewer values"):
+        model(guaranteed_gdp=0.01).fit(x, y, sensitive_features=s + np.linspace(0.0, 0.5, len(s)))
 
 
 def test_more_candidates_cost_more(found, data: Data) -> None:

@@ -262,7 +262,7 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     ) -> None:
         """Warn if the training was too short, or if the model predicts one value, or no better than one value."""
         if path is not None:
-            warn_of_choice(path.choice, stacklevel=4)
+            warn_of_choice(path.choice, self.certificate_, stacklevel=4)
         if warn_if_undertrained(
             epochs=self.n_epochs_, steps_per_epoch=steps_per_epoch, learning_rate=self.learning_rate,
             penalized=penalized, stacklevel=4,

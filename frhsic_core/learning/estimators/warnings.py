@@ -175,13 +175,15 @@ def warn_if_small_batch(rows: float, *, batch_size: int, stacklevel: int) -> Non
         )
 
 
-def warn_of_choice(choice: Any, *, stacklevel: int) -> None:
+def warn_of_choice(choice: Any, certificate: Any, *, stacklevel: int) -> None:
     """Warn if ``lam="auto"`` met no rule (:class:`UnmetRuleWarning`) or chose zero (:class:`UnpenalizedWarning`)."""
     if not choice.satisfied:
+        advice = "Pass larger values as selection={'lams': ...}, use the rule 'tradeoff', or set lam to a number."
+        if certificate is not None and certificate.own_values:
+            advice = "Most samples have a value of S of their own, so hardly any λ can meet this: round S to fewer "
+            advice += "values, or use the rule 'tradeoff'."
         warnings.warn(
-            f"lam='auto' took λ = {choice.lam:g} although {choice.reason}. Pass larger values as "
-            "selection={'lams': ...}, use the rule 'tradeoff', or set lam to a number. lambda_choice_.table shows "
-            "what was tried.",
+            f"lam='auto' took λ = {choice.lam:g} although {choice.reason}. {advice} See lambda_choice_.table.",
             UnmetRuleWarning,
             stacklevel=stacklevel + 1,
         )
