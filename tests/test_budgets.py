@@ -21,9 +21,9 @@ LINES = {
     "remedies": 2410,  # goal: 1,600; adjust_scores from scores and ages alone, raw tables, fit_best
     "data": 2140,  # goal: 1,700
     "cli": 1080,  # goal: 700; frhsic adjust, audit --demo, --threshold and --guaranteed
-    "paper": 17710,  # goal: 12,700
+    "paper": 17720,  # goal: 12,700
 }
-LIBRARY, MODULES, TESTS = 42520, 179, 30860  # goals: 32,000, 155 and 25,000
+LIBRARY, MODULES, TESTS = 42530, 179, 30930  # goals: 32,000, 155 and 25,000
 
 
 def lines(folder: Path) -> Counter[str]:
