@@ -354,7 +354,7 @@ def adjust(
     """
     sensitive = list(dict.fromkeys(sensitive or []))
     with _as_sentences(out):
-        if use is not None and not method is strength is None:
+        if use is not None and (method is not None or strength is not None):
             raise ValueError("--method and --strength belong to the fit: leave them out with --use.")
         from frhsic_core.auditing._input import MIN_ROWS, as_columns, read_table, read_text
 
@@ -395,7 +395,7 @@ def adjust(
                 ]
                 said.append(f"The mean gap along {column.name} was {gaps[0]} and is now {gaps[1]}.")
         if not known.all():
-            said.append(f"{(~known).sum():,} rows without a score or an attribute have no adjusted score.")
+            said.append(f"Rows without a score or an attribute, which have no adjusted score: {(~known).sum():,}.")
         filled = np.full(len(data), np.nan)
         filled[known] = new
         table = whole.assign(**{added: filled})

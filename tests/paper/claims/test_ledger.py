@@ -7,6 +7,7 @@ import json
 import math
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -410,8 +411,8 @@ def test_matched_draws_against_a_loop() -> None:
         ("order", "O(n^2)", (2.0, 2.0), None, False),
     ],
 )
-def test_rules(rule: str, printed: str, value: object, prints: object, expected: bool) -> None:
-    assert RULES[rule](printed, value, prints) is expected  # type: ignore[arg-type]
+def test_rules(rule: str, printed: str, value: Any, prints: Spread | None, expected: bool) -> None:
+    assert RULES[rule](printed, value, prints) is expected
 
 
 @pytest.mark.parametrize(
