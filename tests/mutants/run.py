@@ -177,6 +177,7 @@ class Runner:
     def pytest(self, copy: Path, tests: tuple[str, ...], limit: float) -> tuple[int | None, str, float]:
         """Return the exit status (None after a time-out), the output and the seconds."""
         words = [sys.executable, "-m", "pytest", "-x", "-q", "--tb=line", "-p", "no:cacheprovider", *tests]
+        path = os.environ.get("PYTHONPATH", "").split(os.pathsep)  # packages may be there; the copy comes first
         start = time.perf_counter()
         with self.lock:
             if self.stopped:
@@ -188,7 +189,7 @@ class Runner:
                 stderr=subprocess.STDOUT,
                 text=True,
                 cwd=copy,
-                env=os.environ | ENVIRONMENT | {"PYTHONPATH": str(copy)},
+                env=os.environ | ENVIRONMENT | {"PYTHONPATH": os.pathsep.join([str(copy), *path])},
                 start_new_session=True,
             )
             self.running.add(process)
