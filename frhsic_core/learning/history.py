@@ -1,21 +1,13 @@
-"""The history of a training run, and progress bars.
-
-Progress bars need rich, which is imported when a bar is drawn.
-"""
+"""The history of a training run, and its progress."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any
 
 import torch
 from torch import Tensor
 
 COLUMNS = ("loss", "penalty", "ratio", "metric", "bandwidth")
-PATIENCE = 3.0  # seconds before a late progress bar appears
 
 
 @dataclass
@@ -57,7 +49,7 @@ class History:
 
 @dataclass(frozen=True)
 class Progress:
-    """The progress of a training, which a callback receives after each epoch.
+    """The progress of a training, which a callback receives after each epoch; ``callback=print`` shows it.
 
     Parameters
     ----------
@@ -81,57 +73,3 @@ class Progress:
             f"epoch {self.epoch}/{self.epochs}, loss {row['loss']:.4f}, penalty {row['penalty']:.3g}, "
             f"{self.history.metric_name} {row['metric']:.4f}, {self.seconds_left:.0f} s left"
         )
-
-
-# Progress bars --------------------------------------------------------------------------------------------------------
-
-
-@contextmanager
-def progress_bar(description: str = "training", *, late: bool = False) -> Iterator[Callable[[Progress], None] | None]:
-    """Return a callback for ``Trainer.fit`` that draws a progress bar with the time left.
-
-    Use it as ``with progress_bar("adult, frhsic") as callback: Trainer(...).fit(callback=callback)``. The bar stops at
-    the end of the block. With ``late=True`` it appears on a terminal as soon as the training will take some seconds;
-    without a terminal, or without rich, there is no callback (None) then, and nothing is drawn.
-    """
-    bar: Any = None
-    if not late:
-        bar = _bar()
-    elif sys.stderr.isatty():
-        with suppress(ImportError):
-            bar = _bar(stderr=True)
-    if bar is None:
-        yield None
-        return
-    tasks: list[Any] = []
-
-    def callback(progress: Progress) -> None:
-        known = progress.seconds + progress.seconds_left > PATIENCE and progress.seconds > 0.2 * PATIENCE
-        if not tasks and (known or not late):
-            bar.start()
-            tasks.append(bar.add_task(description, total=None, note=""))
-        if tasks:
-            history = progress.history
-            note = f"loss {history['loss'][-1].mean():.4f}  {history.metric_name} {history['metric'][-1].mean():.4f}"
-            bar.update(tasks[0], completed=progress.epoch, total=progress.epochs, note=note)
-
-    try:
-        yield callback
-    finally:
-        if tasks:
-            bar.stop()
-
-
-def _bar(*, stderr: bool = False) -> Any:
-    from rich.console import Console
-    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
-
-    return Bar(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.completed}/{task.total} epochs"),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[note]}"),
-        console=Console(stderr=True) if stderr else None,
-    )

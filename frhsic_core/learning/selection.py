@@ -278,14 +278,9 @@ def select_lambda(
         stack = Trainer(train, penalty=penalty, lam=selection.lams, seeds=random_state, **options).fit(
             callback=callback
         )
-        if stack.interrupted and stacks:
-            stacks[0].interrupted = True  # half-trained models are no evidence: the finished splits decide
-            break
         stacks.append(stack)
         judged = asdict(selection) | {"condition": penalty.condition, "random_state": random_state}
         tables.append(validation_table(stack, validation, **judged))
-        if stack.interrupted:
-            break
     choice = choose_lambda(pooled_table(tables), selection=selection)
     return LambdaPath(choice, stacks[0], order[:held].sort().values.numpy())
 

@@ -25,7 +25,6 @@ from frhsic_core.learning.threads import cpu_threads
 ACTIVATIONS: dict[str, tuple[Callable[[Tensor], Tensor], type[nn.Module]]] = {
     "selu": (F.selu, nn.SELU),
     "relu": (F.relu, nn.ReLU),
-    "tanh": (torch.tanh, nn.Tanh),
 }
 
 
@@ -94,7 +93,7 @@ class StackedMLP(nn.Module):
         Number of models.
     widths : sequence of int
         Input width, hidden widths, output width.
-    activation : {"selu", "relu", "tanh"}
+    activation : {"selu", "relu"}
         Activation between the layers.
     activate_output : bool
         Whether the activation is also applied after the last layer.
@@ -221,8 +220,6 @@ class TrainedStack:
         The task of the training.
     penalty : nn.Module
         The penalty in its final state (bandwidths, adversary).
-    interrupted : bool
-        Whether Ctrl-C ended the training early.
     """
 
     model: ModelStack
@@ -232,7 +229,6 @@ class TrainedStack:
     dataset: tuple[int, ...]
     task: str
     penalty: nn.Module = field(repr=False)
-    interrupted: bool = False
 
     @property
     def models(self) -> int:

@@ -99,12 +99,11 @@ class Step:
         """Return the number of samples in mini-batch ``number`` of an epoch."""
         return min(self.batch_size, self._n - number * self.batch_size)
 
-    def begin_epoch(self, order: Tensor, *, number: int = 0) -> None:
-        """Set the order of the samples, ``(models, n)``, and start at mini-batch ``number``."""
+    def begin_epoch(self, order: Tensor) -> None:
+        """Set the order of the samples, ``(models, n)``, and start at the first mini-batch."""
         torch.add(order, self._first, out=self._order)
-        self._start.fill_(number * self.batch_size)
-        if number == 0:
-            self.sums.zero_()
+        self._start.zero_()
+        self.sums.zero_()
 
     def __call__(self, number: int, *, epoch: int) -> None:
         """Train all models on mini-batch ``number``; the policy of the penalty decides whether σ_Z is renewed first."""

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import copy
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -67,7 +64,7 @@ class Trainer:
         Whether the learning rate falls linearly from epoch to epoch, to ``learning_rate / epochs`` in the last one.
     widths : sequence of int
         Width of each layer of the encoder. The last width is the dimension of Z.
-    activation : {"selu", "relu", "tanh"}
+    activation : {"selu", "relu"}
         Activation between the layers of the encoder.
     device : str or torch.device
         Device of the training; ``"auto"`` is CUDA if it is available.
@@ -80,8 +77,8 @@ class Trainer:
     ----------
     step : Step
         The training step, with model, penalty and optimizers.
-    epoch, batch : int
-        Number of finished epochs, and of finished mini-batches in the current epoch.
+    epoch : int
+        Number of finished epochs.
     history : History
         Loss, penalty and metric of every finished epoch.
 
@@ -167,7 +164,6 @@ class Trainer:
         self.epochs = int(epochs)
         self.decay = bool(decay)
         self.epoch = 0
-        self.batch = 0
         self.history = History(metric_name="accuracy" if data.task == "classification" else "mse")
         self.escaped = False
 
@@ -199,44 +195,35 @@ class Trainer:
         Parameters
         ----------
         callback : callable, optional
-            Function that is called with a ``Progress`` after each epoch. If it returns ``True``, training stops.
+            Function that is called with a ``Progress`` after each epoch. If it returns ``True``, training stops; a
+            later call of ``fit`` resumes, with exactly the result of an uninterrupted run.
 
         Returns
         -------
         TrainedStack
-            The trained models. Ctrl-C finishes the current step and returns them too, with ``.interrupted = True``. A
-            later call of ``fit`` then resumes, with exactly the result of an uninterrupted run. A second Ctrl-C raises
-            ``KeyboardInterrupt`` at once.
+            The trained models.
         """
         begin = time.perf_counter()
         first = self.epoch
-        stopped = False
-        with deferred_interrupt() as interrupted, cpu_threads(self._largest_tensor()):
-            while self.epoch < self.epochs and not stopped and not interrupted:
-                if not self._train_epoch(interrupted):
-                    break
+        with cpu_threads(self._largest_tensor()):
+            while self.epoch < self.epochs:
+                self._train_epoch()
                 if callback is not None:
                     spent = time.perf_counter() - begin
                     left = spent / (self.epoch - first) * (self.epochs - self.epoch)
-                    stopped = callback(Progress(self.epoch, self.epochs, spent, left, self.history)) is True
-        return self.trained(interrupted=bool(interrupted))
+                    if callback(Progress(self.epoch, self.epochs, spent, left, self.history)) is True:
+                        break
+        return self.trained()
 
-    def _train_epoch(self, interrupted: list[int]) -> bool:
-        """Train the remainder of the current epoch and record it; return False if Ctrl-C came before its end."""
-        # Each model has its own order of the samples. It depends on the model's seed and the epoch alone, so an epoch
-        # that was interrupted continues with the mini-batches that are still missing.
+    def _train_epoch(self) -> None:
+        # Each model has its own order of the samples. It depends on the model's seed and the epoch alone.
         seeds = torch.tensor(self.seeds, device=self.lam.device)
-        order = random_order(seeds, epoch=self.epoch, n=self.data.n)
-        self.step.begin_epoch(order, number=self.batch)
+        self.step.begin_epoch(random_order(seeds, epoch=self.epoch, n=self.data.n))
         if self.decay:
             self.step.set_learning_rate(self.step.learning_rate * max(1.0 - self.epoch / self.epochs, 0.0))
-        while self.batch < self.steps_per_epoch:
-            if interrupted:
-                return False
-            self.step(self.batch, epoch=self.epoch)
-            self.batch += 1
+        for number in range(self.steps_per_epoch):
+            self.step(number, epoch=self.epoch)
         self._record_epoch()
-        return True
 
     @torch.no_grad()
     def _record_epoch(self) -> None:
@@ -247,7 +234,6 @@ class Trainer:
         bandwidth = getattr(self.penalty, "sigma_z", unknown)
         values = torch.stack([loss, penalty, unknown if ratio is None else ratio, metric, bandwidth]).cpu()
         self.epoch += 1
-        self.batch = 0
         self.history.append(dict(zip(("loss", "penalty", "ratio", "metric", "bandwidth"), values, strict=True)))
         if ratio is not None and not self.escaped:
             # Without a penalty (λ = 0) a bandwidth that does not fit Z does no harm.
@@ -258,7 +244,7 @@ class Trainer:
         """Return the number of elements of the largest tensor of a step: a Gram matrix, or the output of a layer."""
         return self.models * self.step.batch_size * max(self.step.batch_size, *self.model.encoder.widths)
 
-    def trained(self, *, interrupted: bool = False) -> TrainedStack:
+    def trained(self) -> TrainedStack:
         """Return a copy of the models in their current state."""
         return TrainedStack(
             copy.deepcopy(self.model),
@@ -268,7 +254,6 @@ class Trainer:
             dataset=tuple(self.dataset.tolist()),
             task=self.data.task,
             penalty=copy.deepcopy(self.penalty),
-            interrupted=interrupted,
         )
 
 
@@ -277,26 +262,3 @@ def resolve_device(device: torch.device | str) -> torch.device:
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
     return torch.device(device)
-
-
-@contextmanager
-def deferred_interrupt() -> Iterator[list[int]]:
-    """Collect Ctrl-C in a list instead of raising in the middle of a step; a second Ctrl-C raises.
-
-    Python delivers signals to the main thread only. In other threads the list stays empty.
-    """
-    caught: list[int] = []
-    if threading.current_thread() is not threading.main_thread():
-        yield caught
-        return
-
-    def handler(number: int, frame: Any) -> None:
-        if caught:
-            raise KeyboardInterrupt
-        caught.append(number)
-
-    before = signal.signal(signal.SIGINT, handler)
-    try:
-        yield caught
-    finally:
-        signal.signal(signal.SIGINT, before)

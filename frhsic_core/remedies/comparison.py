@@ -27,7 +27,7 @@ from sklearn.utils.validation import check_is_fitted
 from frhsic_core.arrays import ArrayLike, require_same_rows
 from frhsic_core.auditing import audit
 from frhsic_core.choices import one_of
-from frhsic_core.learning.estimators import FairClassifier, FairRegressor, InterruptedWarning
+from frhsic_core.learning.estimators import FairClassifier, FairRegressor
 from frhsic_core.remedies.adjustment import AdjustedClassifier, AdjustedRegressor
 from frhsic_core.remedies.attributes import (
     Features,
@@ -466,7 +466,6 @@ def compare_remedies(
         why = "was interrupted" if isinstance(stopped, KeyboardInterrupt) else f"took more than {max_seconds:g} s"
         warnings.warn(
             f"the comparison {why}: {len(done)} of {n_splits} splits are complete and kept.",
-            InterruptedWarning,
             stacklevel=2,
         )
         done = done or [found]

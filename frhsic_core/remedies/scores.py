@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import os
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-import torch
 from scipy.special import expit
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from frhsic_core.arrays import ArrayLike, require_same_rows
+from frhsic_core.atomic_files import write_atomically
 from frhsic_core.choices import one_of
 from frhsic_core.learning.estimators.input import require_numbers
-from frhsic_core.learning.state_file import read_state, write_state
 from frhsic_core.remedies.adjustment import Adjustment, ConditionalRanks, logits
 from frhsic_core.remedies.attributes import AttributeBasis, read_attributes, require_variation
 from frhsic_core.remedies.erasure import require_strength
 
 _FEWEST = 20
+_FORMAT = "frhsic adjustment of scores 1"
 
 
 class ScoreAdjuster(BaseEstimator):
@@ -85,22 +87,25 @@ class ScoreAdjuster(BaseEstimator):
         return np.asarray(expit(self.adjustment_(logits(values), frame)), dtype=np.float64)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted adjustment to a file that :meth:`load` reads without running any code in it."""
+        """Write the fitted adjustment as JSON, which :meth:`load` reads without running any code in it."""
         check_is_fitted(self)
         parts = vars(self.adjustment_)
         state = {name: value for name, value in parts.items() if name not in ("basis", "ranks")}
         state |= {"functions": vars(parts["basis"]), "table": vars(parts["ranks"]) if "ranks" in parts else None}
-        write_state(path, {"kind": "scores", "parameters": self.get_params(), "state": _packed(state)})
+        text = json.dumps({"format": _FORMAT, "parameters": self.get_params(), "state": state}, default=_as_json)
+        write_atomically(path, lambda file: file.write(text.encode()))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a file of :meth:`save`."""
-        what = {"what": "a saved adjustment of scores", "advice": "save the adjustment again"}
-        found = read_state(path, **what)
-        if found.get("kind") != "scores":
-            raise ValueError(f"{path} is not {what['what']}: {what['advice']}.")
+        try:
+            found = json.loads(Path(path).read_text(encoding="utf-8"), object_hook=_from_json)
+        except ValueError:
+            found = None
+        if not isinstance(found, dict) or found.get("format") != _FORMAT:
+            raise ValueError(f"{path} is not a saved adjustment of scores: save the adjustment again.")
         model = cls(**found["parameters"])
-        state = _unpacked(found["state"])
+        state = found["state"]
         functions, table = state.pop("functions"), state.pop("table")
         model.probabilities_ = state["classifier"]
         model.adjustment_ = Adjustment(model.method, float(model.strength), classifier=state["classifier"])
@@ -156,20 +161,11 @@ def _read(scores: ArrayLike, s: ArrayLike) -> tuple[np.ndarray, Any]:
     return values, read_attributes(s, len(values), other="scores")
 
 
-def _packed(value: Any) -> Any:
-    """Return nested values with tensors in place of arrays, which a file may hold without running code."""
-    if isinstance(value, dict):
-        return {key: _packed(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [_packed(entry) for entry in value]
+def _as_json(value: Any) -> Any:
     if isinstance(value, np.ndarray):
-        return value.tolist() if value.dtype == object else torch.from_numpy(np.ascontiguousarray(value))
-    return value
+        return {"__array__": value.tolist(), "dtype": str(value.dtype)}
+    return value.item()  # a NumPy number
 
 
-def _unpacked(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _unpacked(entry) for key, entry in value.items()}
-    if isinstance(value, list):
-        return [_unpacked(entry) for entry in value]
-    return value.numpy() if isinstance(value, torch.Tensor) else value
+def _from_json(found: dict[str, Any]) -> Any:
+    return np.array(found["__array__"], dtype=found["dtype"]) if "__array__" in found else found

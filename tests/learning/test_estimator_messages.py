@@ -15,8 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 from frhsic_core import AdjustedClassifier, AdjustedRegressor, FairClassifier, audit_representation
 from frhsic_core.arrays import RowLabelWarning
-from frhsic_core.learning import FairEncoder, FairRegressor
-from frhsic_core.learning.estimators import ConstantPredictionWarning, UndertrainedWarning, UnpenalizedWarning
+from frhsic_core.learning import FairEncoder, FairRegressor, FitWarning
 
 
 def rows(n: int = 200) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -37,15 +36,6 @@ def test_two_columns_of_probabilities() -> None:
         audit_representation(x, s, predictions=np.zeros((200, 2)))
 
 
-def test_a_file_that_is_no_model_gives_no_advice_to_unpickle(tmp_path: Path) -> None:
-    path = tmp_path / "table.csv"
-    path.write_text("a,b\n1,2\n")
-    with pytest.raises(ValueError, match=r"a file that save\(\) wrote") as caught:
-        FairClassifier.load(path)
-    assert caught.value.__cause__ is None
-    assert caught.value.__suppress_context__ or caught.value.__context__ is None
-
-
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
 def test_no_cuda_device() -> None:
     with pytest.raises(ValueError, match="no CUDA device"):
@@ -53,7 +43,7 @@ def test_no_cuda_device() -> None:
 
 
 def test_auto_says_when_it_chose_no_penalty() -> None:
-    with pytest.warns(UnpenalizedWarning, match="chose λ = 0"):
+    with pytest.warns(FitWarning, match="chose λ = 0"):
         model = fit(lam="auto", selection={"lams": [0.0], "n_permutations": 19})
     assert model.lam_ == 0.0
 
@@ -73,9 +63,7 @@ def test_constant_predictions_are_reported() -> None:
     y = (x[:, 1] + s > 1.2).astype(int)  # the smaller class has a third of the rows
     options = {"epochs": 200, "learning_rate": 1e-2, "widths": (8, 2), "random_state": 0, "device": "cpu"}
     settings = {"estimator": "biased", "scale": None, "bandwidth": "every_batch"}
-    with pytest.warns(
-        ConstantPredictionWarning, match=r"λ = 10000\) predicts one class .* from 0\.\d\d to .*a lower lam"
-    ):
+    with pytest.warns(FitWarning, match=r"λ = 10000\) predicts one class .* from 0\.\d\d to .*a lower lam"):
         model = FairClassifier(1e4, penalty_settings=settings, **options).fit(x, y, sensitive_features=s)
     assert len(np.unique(model.predict(x))) == 1
     assert len(np.unique(FairClassifier(0.0, **options).fit(x, y, sensitive_features=s).predict(x))) == 2  # silent
@@ -86,11 +74,11 @@ def test_constant_predictions_of_a_regression_and_of_every_lambda() -> None:
     flat = {"epochs": 50, "learning_rate": 1e-2, "widths": (8, 2), "random_state": 0, "device": "cpu"}
     noise = np.random.default_rng(1).normal(size=400)
     heavy = {"method": "reg_gdp", "lam": 1e6}
-    with pytest.warns(ConstantPredictionWarning, match=r"almost one value .*a lower lam"):
+    with pytest.warns(FitWarning, match=r"almost one value .*a lower lam"):
         FairRegressor(**heavy, **{**flat, "epochs": 400, "learning_rate": 2e-3}).fit(x, noise, sensitive_features=s)
     rare = (np.arange(400) < 12).astype(int)  # 3 % positives, nothing to predict them by
     selection = {"lams": [0.1, 1.0], "n_permutations": 19}
-    with pytest.warns(ConstantPredictionWarning, match=r"one class .*every other λ.*rare class"):
+    with pytest.warns(FitWarning, match=r"one class .*every other λ.*rare class"):
         FairClassifier("auto", selection=selection, **flat).fit(x, rare, sensitive_features=s)
 
 
@@ -98,9 +86,9 @@ def test_constant_predictions_of_a_regression_and_of_every_lambda() -> None:
 def test_too_few_steps_are_reported(lam: float | str) -> None:
     selection = {"lams": [0.5], "n_permutations": 19}
     text = "2 steps .*looks fairer.* epochs=1000 or more"
-    with pytest.warns(UndertrainedWarning, match=text):
+    with pytest.warns(FitWarning, match=text):
         fit(lam=lam, epochs=2, learning_rate=1e-3, selection=selection)
-    with pytest.warns(UndertrainedWarning, match="epochs=300 or more"):
+    with pytest.warns(FitWarning, match="epochs=300 or more"):
         fit(lam=0.0, epochs=200, learning_rate=1e-3)
 
 
@@ -122,7 +110,7 @@ def test_a_third_positional_argument_is_refused() -> None:
             estimator.fit(x, y, s)
 
 
-@pytest.mark.filterwarnings("ignore::frhsic_core.learning.estimators.NoGainWarning")  # "a" is nearly all there is
+@pytest.mark.filterwarnings("ignore::frhsic_core.learning.FitWarning")  # "a" is nearly all there is
 def test_the_attribute_by_name() -> None:
     """A column of a DataFrame, or several; the name alone, without the frame or the column, is refused."""
     x, y, s = rows()
@@ -148,7 +136,7 @@ def test_a_pipeline_takes_the_attribute_by_the_name_of_its_step(tmp_path: Path) 
     pipeline = make_pipeline(make_column_transformer((StandardScaler(), ["a", "b", "c"])), FairClassifier(**options))
     pipeline.fit(frame, y, fairclassifier__sensitive_features=frame["age"])
     assert pipeline[-1].lam_ == 1.0
-    joblib.dump(pipeline, tmp_path / "pipeline.joblib")  # save() is the model's alone
+    joblib.dump(pipeline, tmp_path / "pipeline.joblib")
     again = joblib.load(tmp_path / "pipeline.joblib")
     np.testing.assert_array_equal(again.predict_proba(frame), pipeline.predict_proba(frame))
     with pytest.raises(TypeError, match=r"fairclassifier__sensitive_features=X\['age'\]"):

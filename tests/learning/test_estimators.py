@@ -1,12 +1,9 @@
-"""The scikit-learn estimators: scikit-learn's own checks, the trainer they stand on, saving, bad input, Ctrl-C."""
+"""The scikit-learn estimators: scikit-learn's own checks, the trainer they stand on, bad input."""
 
 from __future__ import annotations
 
-import os
 import pickle
-import signal
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,7 +14,7 @@ import torch
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import make_scorer
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -30,16 +27,12 @@ from frhsic_core.learning import (
     FairClassifier,
     FairEncoder,
     FairRegressor,
-    History,
+    MissingAttributeWarning,
     Trainer,
 )
-from frhsic_core.learning.estimators import InterruptedWarning, MissingAttributeWarning
 
 # Most fits below are short on purpose.
-pytestmark = [
-    pytest.mark.filterwarnings(f"ignore::frhsic_core.learning.estimators.{name}Warning")
-    for name in ("Undertrained", "NoGain", "SmallBatch")
-]
+pytestmark = pytest.mark.filterwarnings("ignore::frhsic_core.learning.FitWarning")
 # Full batches and float64: weighting a row then is repeating it, to rounding, as scikit-learn asks.
 SMALL = {"widths": (8, 2), "device": "cpu", "random_state": 0}
 CHECKED = SMALL | {"epochs": 25, "batch_size": 1000, "learning_rate": 2e-2, "dtype": "float64"}
@@ -47,8 +40,7 @@ LONGER = CHECKED | {"epochs": 60}
 QUICK = SMALL | {"widths": (8, 3), "epochs": 4, "batch_size": 64}
 
 
-@pytest.mark.filterwarnings("ignore::frhsic_core.learning.estimators.MissingAttributeWarning")
-@pytest.mark.filterwarnings("ignore::frhsic_core.learning.estimators.ConstantPredictionWarning")  # y of random signs
+@pytest.mark.filterwarnings("ignore::frhsic_core.learning.MissingAttributeWarning")
 @parametrize_with_checks([FairClassifier(**CHECKED), FairRegressor(**LONGER), FairEncoder(**CHECKED)])
 def test_scikit_learn(estimator: Any, check: Any) -> None:
     check(estimator)
@@ -287,60 +279,12 @@ def test_a_batch_larger_than_the_data_is_the_data(toy: Any) -> None:
     np.testing.assert_array_equal(whole.transform(X), larger.transform(X))
 
 
-def interrupt_when(monkeypatch: pytest.MonkeyPatch, condition: Callable[[History], bool]) -> None:
-    """Send Ctrl-C when an epoch has been recorded and the condition holds."""
-    append = History.append
-
-    def recorded(history: History, row: Any) -> None:
-        append(history, row)
-        if condition(history):
-            os.kill(os.getpid(), signal.SIGINT)
-
-    monkeypatch.setattr(History, "append", recorded)
-
-
-@pytest.mark.parametrize("lam", [1.0, "auto"])
-def test_ctrl_c_keeps_the_model_and_raises(toy: Any, lam: float | str, monkeypatch: pytest.MonkeyPatch) -> None:
-    X, y, s = toy
-    interrupt_when(monkeypatch, lambda history: history.epochs == 2)
-    model = FairClassifier(lam, selection={"n_permutations": 19}, **{**QUICK, "epochs": 50})
-    text = "after 2 of 50 epochs" + (r".*\(λ = .* is provisional\)" if lam == "auto" else "")
-    with pytest.warns(InterruptedWarning, match=text), pytest.raises(KeyboardInterrupt, match=text):
-        model.fit(X, y, sensitive_features=s)
-    assert model.interrupted_
-    assert len(model.history_) == 2
-    assert np.isfinite(model.predict_proba(X)).all()
-
-
-@pytest.mark.filterwarnings("ignore::frhsic_core.learning.estimators.InterruptedWarning")
-@pytest.mark.parametrize("jobs", [None, 1])
-def test_ctrl_c_stops_a_search(toy: Any, jobs: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A search would take a fit that returns for a finished one, and start the next candidate."""
-    X, y, s = toy
-    fits: list[int] = []
-
-    def second_fit(history: History) -> bool:
-        if history.epochs == 1:
-            fits.append(1)
-        return len(fits) >= 2
-
-    interrupt_when(monkeypatch, second_fit)
-    with sklearn.config_context(enable_metadata_routing=True):
-        model = FairClassifier(**QUICK).set_fit_request(sensitive_features=True)
-        search = GridSearchCV(model, {"lam": [0.0, 1.0, 2.0]}, cv=2, n_jobs=jobs)
-        with pytest.raises(KeyboardInterrupt):
-            search.fit(X, y, sensitive_features=s)
-        with pytest.raises(KeyboardInterrupt):
-            cross_val_score(model, X, y, params={"sensitive_features": s})
-    assert len(fits) == 3  # one whole fit and one interrupted, then one more for the cross-validation
-
-
 def test_progress_is_drawn_only_when_asked(toy: Any, capsys: pytest.CaptureFixture[str]) -> None:
     X, y, s = toy
     FairClassifier(**QUICK).fit(X, y, sensitive_features=s)
     assert capsys.readouterr().out == ""
     FairClassifier(verbose=True, **QUICK).fit(X, y, sensitive_features=s)
-    assert "4/4 epochs" in capsys.readouterr().out
+    assert "epoch 4/4" in capsys.readouterr().out
 
 
 @pytest.mark.cuda

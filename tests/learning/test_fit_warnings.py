@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-import sys
+import re
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 
 from frhsic_core import gdp
-from frhsic_core.learning import FairClassifier, FairEncoder, FairRegressor
-from frhsic_core.learning.estimators import (
-    ConstantPredictionWarning,
-    NoGainWarning,
-    OutlierWarning,
-    PositiveClassWarning,
-    SmallBatchWarning,
-    UndertrainedWarning,
-    UnmetRuleWarning,
-)
+from frhsic_core.learning import FairClassifier, FairEncoder, FairRegressor, FitWarning
 from frhsic_core.learning.estimators.input import number_of_epochs
-from frhsic_core.learning.estimators.warnings import far_values, warn_if_no_gain
-from frhsic_core.learning.history import COLUMNS, History, Progress, progress_bar
-from frhsic_core.learning.trainer import Trainer
+from frhsic_core.learning.estimators.warnings import no_gain
 
 SHORT = {"epochs": 25, "learning_rate": 5e-2, "widths": (8, 2), "random_state": 0, "device": "cpu"}
 
@@ -64,7 +52,7 @@ def test_a_default_fit_on_a_thousand_rows_has_learnt() -> None:
     model = FairClassifier(random_state=2, device="cpu").fit(X, y, sensitive_features=s)
     assert model.n_epochs_ == 100
     assert model.score(X_test, y_test) > 0.76
-    with pytest.warns(UndertrainedWarning, match=r"40 steps .* epochs=50 or more"):
+    with pytest.warns(FitWarning, match=r"40 steps .* epochs=50 or more"):
         model = FairClassifier(epochs=10, random_state=2, device="cpu").fit(X, y, sensitive_features=s)
     assert model.n_epochs_ == 10
 
@@ -75,24 +63,22 @@ def test_a_default_fit_on_a_thousand_rows_has_learnt() -> None:
 def test_no_better_than_a_constant() -> None:
     rng = np.random.default_rng(0)
     y = (rng.uniform(size=1000) < 0.45).astype(float)
-    options = {"lam": 10.0, "learning_rate": 1e-3, "stacklevel": 1}
+    options = {"lam": 10.0, "learning_rate": 1e-3}
     coin, half = rng.normal(size=1000), np.where(rng.uniform(size=1000) < 0.3, 2 * y - 1, rng.normal(size=1000))
-    with pytest.warns(NoGainWarning, match=r"λ = 10\) .*accuracy 0\.\d+.* 0\.5.*lower lam"):
-        assert warn_if_no_gain(coin, y, task="classification", **options)
-    assert not warn_if_no_gain(half, y, task="classification", **options)
+    classified = no_gain(coin, y, task="classification", **options)
+    assert re.search(r"λ = 10\) .*accuracy 0\.\d+.* 0\.5.*lower lam", classified)
+    assert no_gain(half, y, task="classification", **options) is None
     target = rng.normal(size=1000)
-    with pytest.warns(NoGainWarning, match=r"R² -?0\.0"):
-        assert warn_if_no_gain(0.001 * target, target, task="regression", **options)
-    assert not warn_if_no_gain(0.2 * target, target, task="regression", **options)
-    with pytest.warns(NoGainWarning, match="a smaller learning_rate"):
-        warn_if_no_gain(coin, y, task="classification", **{**options, "learning_rate": 100.0})
+    assert re.search(r"R² -?0\.0", no_gain(0.001 * target, target, task="regression", **options))
+    assert no_gain(0.2 * target, target, task="regression", **options) is None
+    assert "a smaller learning_rate" in no_gain(coin, y, task="classification", lam=10.0, learning_rate=100.0)
 
 
 def test_a_penalty_that_outweighs_the_task_is_told() -> None:
     """The target is the attribute itself, so that a large λ leaves nothing to predict."""
     X, _, s = people(400, 0)
     longer = SHORT | {"epochs": 150, "learning_rate": 1e-2, "widths": (16, 4)}
-    with pytest.warns(NoGainWarning, match=r"λ = 1000\)"):
+    with pytest.warns(FitWarning, match=r"λ = 1000\)"):
         model = FairClassifier(1000.0, **longer).fit(X, s > np.median(s), sensitive_features=s)
     assert len(np.unique(model.predict(X))) == 2  # both classes are predicted: no other warning would tell
 
@@ -100,7 +86,7 @@ def test_a_penalty_that_outweighs_the_task_is_told() -> None:
 def test_a_learning_rate_that_is_too_large_is_told() -> None:
     X, y, s = people(400, 0)
     y = X[:, 0] > 0.5  # the classes are not of one size
-    with pytest.warns((ConstantPredictionWarning, NoGainWarning), match="a smaller learning_rate"):
+    with pytest.warns(FitWarning, match="a smaller learning_rate"):
         FairClassifier(**SHORT | {"learning_rate": 100.0, "epochs": 10}).fit(X, y, sensitive_features=s)
 
 
@@ -115,14 +101,14 @@ def test_a_training_that_diverged_keeps_the_old_model() -> None:
 
 def test_a_small_batch_is_told() -> None:
     X, y, s = people(200, 0)
-    with pytest.warns(SmallBatchWarning, match=r"batch_size=8 .*about 8 samples"):
+    with pytest.warns(FitWarning, match=r"batch_size=8 .*about 8 samples"):
         FairClassifier(**SHORT | {"batch_size": 8, "epochs": 2, "learning_rate": 2e-2}).fit(X, y, sensitive_features=s)
     rare = np.argsort(np.argsort(X[:, 0])) >= 190  # 5 % of the rows count
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         FairClassifier(penalty_settings={"condition": "positives"}, **SHORT).fit(X, rare, sensitive_features=s)
         FairClassifier(0.0, **SHORT | {"batch_size": 8}).fit(X, y, sensitive_features=s)
-    assert [w.category for w in told].count(SmallBatchWarning) == 1
+    assert sum("batch_size" in str(w.message) for w in told) == 1
 
 
 # Equal opportunity ---------------------------------------------------------------------------------------------------
@@ -142,7 +128,7 @@ def test_the_favourable_class(kind: type) -> None:
     for model in (named, by_order):
         assert model.positive_class_ == "approved"
         np.testing.assert_array_equal(model.transform(X), numbers.transform(X))
-    with pytest.warns(PositiveClassWarning, match=r"'declined' was taken .*positive_class='approved'"):
+    with pytest.warns(FitWarning, match=r"'declined' was taken .*positive_class='approved'"):
         other = kind(**options).fit(X, words, sensitive_features=s)
     assert other.positive_class_ == "declined"
     assert not np.allclose(other.transform(X), numbers.transform(X))
@@ -151,7 +137,7 @@ def test_the_favourable_class(kind: type) -> None:
         kind(positive_class="yes", **options).fit(X, words, sensitive_features=s)
 
 
-def test_classes_and_columns_stay_sorted(tmp_path: object) -> None:
+def test_classes_and_columns_stay_sorted() -> None:
     """scikit-learn's order whatever the favourable class: classes_[1] is the second column and the positive logits."""
     X, y, s = people(300, 0)
     words = np.where(y, "approved", "declined")
@@ -161,46 +147,9 @@ def test_classes_and_columns_stay_sorted(tmp_path: object) -> None:
     assert ((model.decision_function(X) > 0) == (model.predict(X) == "declined")).all()
     numbers = FairClassifier(**SHORT).fit(X, y, sensitive_features=s)
     np.testing.assert_allclose(model.predict_proba(X)[:, 0], numbers.predict_proba(X)[:, 1])
-    model.save(f"{tmp_path}/model.pt")
-    np.testing.assert_array_equal(FairClassifier.load(f"{tmp_path}/model.pt").predict(X), model.predict(X))
     assert gdp(model.predict_proba(X)[:, 0], s, mask=words == "approved") >= 0
     with pytest.raises(ValueError, match=r"positive_class is 'approved'.* 300 values"):
         FairEncoder(positive_class="approved", **SHORT).fit(X, X[:, 0], sensitive_features=s)
-
-
-# Values far out ------------------------------------------------------------------------------------------------------
-
-
-def test_what_is_an_outlier() -> None:
-    rng = np.random.default_rng(0)
-    score = rng.normal(600, 60, size=500)
-    bad = np.r_[score, 999_999.0]
-    found = far_values(bad)
-    assert found is not None
-    values, share = found
-    assert values.tolist() == [999_999.0]
-    assert share == pytest.approx(np.ptp(score) / np.ptp(bad))
-    unknown = far_values(np.r_[score, np.full(10, -9999.0)])  # a code for "unknown", 2 % of the rows
-    assert unknown is not None
-    assert unknown[0].tolist() == [-9999.0]
-    narrow = far_values(np.r_[score / 1e6, 0.9])  # the width of the column does not matter
-    assert narrow is not None
-    assert narrow[0].tolist() == [0.9]
-    for fine in (
-        score, rng.lognormal(0, 2, size=1000), rng.pareto(1, size=2000), rng.poisson(0.01, size=1000).astype(float),
-        np.r_[np.zeros(999), 1.0], np.r_[np.zeros(50), np.ones(50)], np.ones(10), np.array([1.0, 2.0]),
-    ):  # fmt: skip
-        assert far_values(fine) is None
-
-
-def test_one_bad_cell_of_the_attribute_is_named_with_its_column() -> None:
-    X, y, s = people(300, 0)
-    with pytest.warns(OutlierWarning, match=r"sensitive_features has values far .* column 0 \(9999;"):
-        FairClassifier(**SHORT).fit(X, y, sensitive_features=np.r_[9999.0, s[1:]])
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", OutlierWarning)  # the scaling of X needs no warning
-        X[5, 0] = 999_999
-        FairClassifier(**SHORT | {"lam": 0.0}).fit(X, y)
 
 
 # Choosing λ ----------------------------------------------------------------------------------------------------------
@@ -209,61 +158,13 @@ def test_one_bad_cell_of_the_attribute_is_named_with_its_column() -> None:
 def test_an_unmet_rule_is_told() -> None:
     X, y, s = people(400, 0)
     selection = {"rule": "independence", "lams": [0.0, 0.01], "validation_fraction": 0.5, "n_permutations": 39}
-    with pytest.warns(UnmetRuleWarning, match=r"λ = 0\.01 .* p > 0\.05"):
+    with pytest.warns(FitWarning, match=r"λ = 0\.01 .* p > 0\.05"):
         model = FairClassifier("auto", selection=selection, **SHORT).fit(X, y, sensitive_features=s)
     assert not model.lambda_choice_.satisfied
-
-
-class Terminal:
-    """Standard error that says it is a terminal."""
-
-    def __init__(self) -> None:
-        self.text = ""
-
-    def write(self, text: str) -> int:
-        self.text += text
-        return len(text)
-
-    def flush(self) -> None: ...
-
-    def isatty(self) -> bool:
-        return True
-
-
-def test_progress_appears_on_a_terminal_when_it_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    X, y, s = people(100, 0)
-    trainer = Trainer(X, y, s, epochs=2, widths=(4, 2), device="cpu")
-    with progress_bar("model", late=True) as callback:
-        assert callback is None  # no terminal here
-    monkeypatch.setenv("TERM", "xterm")
-    for patience, drawn in ((1e6, False), (0.0, True)):
-        terminal = Terminal()
-        monkeypatch.setattr(sys, "stderr", terminal)
-        monkeypatch.setattr("frhsic_core.learning.history.PATIENCE", patience)
-        with progress_bar("model", late=True) as callback:
-            trainer.epochs += 2
-            trainer.fit(callback=callback)
-        assert ("model" in terminal.text) is drawn
-
-
-@pytest.mark.parametrize(("spent", "left", "drawn"), [(1.0, 9.0, True), (1.0, 1.0, False), (0.1, 9.0, False)])
-def test_progress_is_judged_by_the_time_left(
-    spent: float, left: float, drawn: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A bar appears as soon as it is known, after some tenths of a second, that the training takes three seconds."""
-    history = History()
-    history.append({name: torch.ones(1) for name in COLUMNS})
-    terminal = Terminal()
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr(sys, "stderr", terminal)
-    with progress_bar("model", late=True) as callback:
-        assert callback is not None
-        callback(Progress(1, 10, spent, left, history))
-    assert ("model" in terminal.text) is drawn
 
 
 def test_a_regression_that_learnt_nothing_is_told() -> None:
     X, _, _ = people(300, 0)
     noise = np.random.default_rng(1).normal(size=300)
-    with pytest.warns(NoGainWarning, match="R² "):
+    with pytest.warns(FitWarning, match="R² "):
         FairRegressor(0.0, **SHORT | {"epochs": 10, "learning_rate": 3e-2, "widths": (2, 1)}).fit(X[:, 2:], noise)

@@ -1,4 +1,4 @@
-"""The base class of the scikit-learn estimators: scaling, training, encoding and saving.
+"""The base class of the scikit-learn estimators: scaling, training and encoding.
 
 The columns of X become numbers and are scaled (:mod:`frhsic_core.learning.estimators.columns`). S is scaled to [0, 1]
 by the minimum and maximum of the training samples, as in the paper. The target of a regression is standardized. The
@@ -8,9 +8,8 @@ float64 on the CPU by plain PyTorch modules, so the prediction for a sample does
 
 from __future__ import annotations
 
-import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -34,22 +33,19 @@ from frhsic_core.learning.estimators.input import (
     seed_of,
     standardized,
 )
-from frhsic_core.learning.estimators.saving import load_estimator, save_estimator
 from frhsic_core.learning.estimators.warnings import (
-    InterruptedWarning,
-    warn_if_constant,
-    warn_if_no_gain,
-    warn_if_small_batch,
-    warn_if_undertrained,
-    warn_of_choice,
-    warn_of_missing_attribute,
-    warn_of_outliers,
+    FitWarning,
+    MissingAttributeWarning,
+    constant_prediction,
+    no_gain,
+    small_batch,
+    undertrained,
+    unwanted_choice,
 )
-from frhsic_core.learning.history import progress_bar
 from frhsic_core.learning.penalties import Penalty
 from frhsic_core.learning.protocols import make_penalty
 from frhsic_core.learning.selection import LambdaPath, LambdaSelection, select_lambda
-from frhsic_core.learning.stack import ModelStack, TrainedStack
+from frhsic_core.learning.stack import TrainedStack
 from frhsic_core.learning.threads import cpu_threads
 from frhsic_core.learning.trainer import Trainer, resolve_device
 
@@ -61,14 +57,6 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     encoder_: nn.Sequential
     head_: nn.Linear
-    _needed: tuple[str, ...] = (
-        "n_features_in_",
-        "columns_",
-        "offset_",
-        "scale_",
-        "task_",
-        "lam_",
-    )  # of every saved estimator
 
     def __init__(
         self,
@@ -114,7 +102,13 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             raise ValueError(f"y {what} in the {len(y)} sample(s) that count: nothing can be learned from it.")
         wanted = self.method != "unfair" and self.lam != 0
         if s is None and wanted:
-            warn_of_missing_attribute(type(self).__name__, lam=self.lam, stacklevel=3)
+            warnings.warn(
+                f"sensitive_features is missing: {type(self).__name__}(lam={self.lam!r}) is trained WITHOUT a penalty "
+                "and may depend on the attribute as much as any other model. Pass fit(X, y, sensitive_features=s), or "
+                "use lam=0.",
+                MissingAttributeWarning,
+                stacklevel=3,
+            )
         penalized = s is not None and wanted
         added: dict[str, Any] = {} if control is None else {"condition": "controls"}
         if categorical:
@@ -126,14 +120,10 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         fitted = slice(None) if seen.all() else seen
         columns = fit_columns(X[fitted], weights)
         numbers = columns_of(X, columns)
-        if s is not None and penalized:
-            warn_of_outliers(s, stacklevel=3)
-            share = float(y.mean()) if penalty.condition == "positives" else 1.0
-            warn_if_small_batch(batch_size * share, batch_size=batch_size, stacklevel=3)
-
         offset, scale = fit_scaling(numbers[fitted], weights)
         x = scaled(numbers, offset, scale)
         target_offset, target_scale = 0.0, 1.0
+        counted = float(y.mean()) if penalty.condition == "positives" else 1.0  # share of a mini-batch
         if task == "regression":
             y, target_offset, target_scale = standardized(y, weights)
         data = _training_data(x, y, s if penalized else None, weights, task, seen=seen)
@@ -155,18 +145,17 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self.task_ = task
         self.seed_ = seed
         self.n_epochs_ = epochs
-        self.interrupted_ = stack.interrupted
         self.lambda_choice_ = None if path is None else path.choice
         self.certificate_ = None
-        if s is not None and not seen.all() and not stack.interrupted:
+        if s is not None and not seen.all():
             self.certificate_ = self._certificate(x[~seen], s[~seen])
         if path is not None:
             self.lam_ = path.choice.lam
         else:
             self.lam_ = float(self.lam) if penalized else 0.0
-        if stack.interrupted:
-            self._stop(stack.history.epochs, provisional=path is not None and path.stack is stack)
-        self._warn(x, y, path, steps_per_epoch=-(-len(x) // batch_size), penalized=penalized)
+        messages = self._complaints(x, y, path, batch_size=batch_size, penalized=penalized, counted=counted)
+        for message in filter(None, messages):
+            warnings.warn(message, FitWarning, stacklevel=3)
         return self
 
     def _seen(self, s: np.ndarray | None, weights: np.ndarray | None, task: str, *, rows: int, seed: int) -> np.ndarray:
@@ -214,22 +203,21 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         }
         path: LambdaPath | None = None
         lam = self.lam if penalized else 0.0
-        with progress_bar(type(self).__name__, late=not self.verbose) as callback:
-            if lam == "auto":
-                selection = LambdaSelection.of(self.selection)
-                # A model with a guarantee is kept as it is: after a second training nothing would be known about it.
-                final = selection.rule == "guarantee"
-                path = select_lambda(
-                    data, selection=selection, penalty=penalty, random_state=seed, device=self.device, dtype=dtype,
-                    callback=callback, **settings | {"epochs": epochs if final else -(-epochs // 2)},
-                )  # fmt: skip
-                if final or path.stack.interrupted:
-                    return path.stack, path.index, path  # no second training after Ctrl-C either
-                lam = path.choice.lam
-            device = resolve_device(self.device)
-            here = data.to(dtype=dtype, device=device)
-            trainer = Trainer(here, penalty=penalty, lam=float(lam), seeds=seed, **settings)
-            return trainer.fit(callback=callback), 0, path
+        callback = print if self.verbose else None
+        if lam == "auto":
+            selection = LambdaSelection.of(self.selection)
+            # A model with a guarantee is kept as it is: after a second training nothing would be known about it.
+            final = selection.rule == "guarantee"
+            path = select_lambda(
+                data, selection=selection, penalty=penalty, random_state=seed, device=self.device, dtype=dtype,
+                callback=callback, **settings | {"epochs": epochs if final else -(-epochs // 2)},
+            )  # fmt: skip
+            if final:
+                return path.stack, path.index, path
+            lam = path.choice.lam
+        here = data.to(dtype=dtype, device=resolve_device(self.device))
+        trainer = Trainer(here, penalty=penalty, lam=float(lam), seeds=seed, **settings)
+        return trainer.fit(callback=callback), 0, path
 
     def _keep(self, stack: TrainedStack, index: int) -> None:
         """Keep the networks and the history of one model of a stack."""
@@ -241,39 +229,28 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             )
         self.encoder_ = encoder.double().cpu()
         self.head_ = head.double().cpu()
-        columns = {name: stack.history[name] for name in ("loss", "penalty", "ratio", "metric")}
-        # Before the end of the first epoch the history has no row, and no column for the model.
-        self.history_ = pd.DataFrame(
-            {name: values[:, index] if len(values) else values[:, 0:0].flatten() for name, values in columns.items()}
-        )
+        columns = ("loss", "penalty", "ratio", "metric")
+        self.history_ = pd.DataFrame({name: stack.history[name][:, index] for name in columns})
 
-    def _stop(self, epochs: int, *, provisional: bool) -> None:
-        """Report that the partly trained model is kept, and raise ``KeyboardInterrupt``."""
-        choice = f" while λ was chosen (λ = {self.lam_:g} is provisional)" if provisional else ""
-        message = (
-            f"the training was interrupted after {epochs} of {self.n_epochs_} epochs{choice}: this "
-            f"{type(self).__name__} keeps the model as it is (interrupted_ is True)."
-        )
-        warnings.warn(message, InterruptedWarning, stacklevel=4)
-        raise KeyboardInterrupt(message)
-
-    def _warn(
-        self, x: np.ndarray, y: np.ndarray, path: LambdaPath | None, *, steps_per_epoch: int, penalized: bool
-    ) -> None:
-        """Warn if the training was too short, or if the model predicts one value, or no better than one value."""
+    def _complaints(
+        self, x: np.ndarray, y: np.ndarray, path: LambdaPath | None, *, batch_size: int, penalized: bool, counted: float
+    ) -> Iterator[str | None]:
+        """Yield what is probably wrong with the model; ``counted`` is the share of samples that the penalty uses."""
+        if penalized:
+            yield small_batch(batch_size * counted, batch_size=batch_size)
         if path is not None:
-            warn_of_choice(path.choice, self.certificate_, stacklevel=4)
-        if warn_if_undertrained(
-            epochs=self.n_epochs_, steps_per_epoch=steps_per_epoch, learning_rate=self.learning_rate,
-            penalized=penalized, stacklevel=4,
-        ):  # fmt: skip
-            return
-        rows = np.linspace(0, len(x) - 1, min(len(x), 10_000)).astype(int)
-        output = self._outputs(x[rows])[1]
-        tried = None if path is None else path.stack.output(x[rows[:2000]]).double().cpu().numpy()
-        model: dict[str, Any] = {"lam": self.lam_, "learning_rate": self.learning_rate, "stacklevel": 4}
-        if not warn_if_constant(output, classes=hasattr(self, "classes_"), tried=tried, **model):
-            warn_if_no_gain(output, y[rows], task=self.task_, **model)
+            yield unwanted_choice(path.choice, self.certificate_)
+        rate = self.learning_rate
+        steps = -(-len(x) // batch_size)
+        short = undertrained(epochs=self.n_epochs_, steps_per_epoch=steps, learning_rate=rate, penalized=penalized)
+        yield short
+        if short is None:
+            rows = np.linspace(0, len(x) - 1, min(len(x), 10_000)).astype(int)
+            output = self._outputs(x[rows])[1]
+            tried = None if path is None else path.stack.output(x[rows[:2000]]).double().cpu().numpy()
+            classes = hasattr(self, "classes_")
+            flat = constant_prediction(output, classes=classes, tried=tried, lam=self.lam_, learning_rate=rate)
+            yield flat or no_gain(output, y[rows], task=self.task_, lam=self.lam_, learning_rate=rate)
 
     def _penalty(self, added: dict[str, Any]) -> Penalty:
         """Return the penalty; ``added`` are settings that the data imply, unless the user has set them."""
@@ -296,21 +273,6 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def transform(self, X: Any) -> np.ndarray:
         """Return the representation Z, ``(n, widths[-1])``."""
         return self._forward(X)[0]
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted estimator to a file of tensors and JSON, without code or pickles."""
-        save_estimator(self, path)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a file that :meth:`save` wrote; nothing in it is executed, and a damaged file is an error."""
-        return load_estimator(cls, path)
-
-    def _networks(self) -> tuple[nn.Sequential, nn.Linear]:
-        """Return encoder and head without weights, float64."""
-        n_features = len(self.offset_)
-        stack = ModelStack(1, n_features, widths=tuple(self.widths), dtype=torch.float64)
-        return stack.encoder.lone(0), stack.head.lone(0)
 
     @property
     def _n_features_out(self) -> int:

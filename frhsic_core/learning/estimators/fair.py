@@ -80,7 +80,7 @@ class FairClassifier(ClassifierMixin, _WithPositiveClass):
     selection : LambdaSelection or dict, optional
         How ``lam="auto"`` chooses λ: a :class:`frhsic_core.learning.LambdaSelection` or a dictionary of its parameters.
     verbose : bool, default False
-        Whether to draw a progress bar (needs rich). Without it, a bar appears on a terminal if the training takes long.
+        Whether to print loss, penalty and metric of every epoch, and the time left.
 
     Attributes
     ----------
@@ -104,8 +104,6 @@ class FairClassifier(ClassifierMixin, _WithPositiveClass):
         Number of epochs, given or found by ``"auto"``.
     history_ : DataFrame
         Loss, penalty, ratio and metric of every epoch.
-    interrupted_ : bool
-        Whether Ctrl-C ended the training early.
 
     Examples
     --------
@@ -120,7 +118,6 @@ class FairClassifier(ClassifierMixin, _WithPositiveClass):
     """
 
     classes_: np.ndarray
-    _needed = (*FairModel._needed, "classes_", "positive_class_")
 
     def __init__(
         self,
@@ -173,11 +170,8 @@ class FairClassifier(ClassifierMixin, _WithPositiveClass):
 
         A warning is given if the fit is probably not what you want (:mod:`frhsic_core.learning.estimators.warnings`):
         a missing attribute with λ > 0 (the model is then trained without a penalty), too few steps, a model that
-        predicts one class or is no better than that, mini-batches that are too small, ``lam="auto"`` without a useful
-        λ, or values so far out that scaling leaves nothing of their column.
-
-        Ctrl-C keeps the partly trained model on this estimator (``interrupted_`` is True), warns, and raises
-        ``KeyboardInterrupt``, so that a search or cross-validation stops too.
+        predicts one class or is no better than that, mini-batches that are too small, or ``lam="auto"`` without a
+        useful λ.
         """
         given = read_fit(self, X, y, more, sensitive_features, sample_weight, control_features)
         check_classification_targets(given.y)
@@ -230,8 +224,6 @@ class FairRegressor(RegressorMixin, FairModel):
     >>> model.fit(X, X.sum(1), sensitive_features=s).predict(X).shape
     (400,)
     """
-
-    _needed = (*FairModel._needed, "target_offset_", "target_scale_")
 
     def fit(
         self,

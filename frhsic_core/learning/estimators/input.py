@@ -21,7 +21,7 @@ from frhsic_core.arrays import ArrayLike, as_tensor, read_mixed, require_same_ro
 from frhsic_core.choices import one_of
 from frhsic_core.joint.given import read_given
 from frhsic_core.learning.estimators.columns import coded, columns_of, has_categories
-from frhsic_core.learning.estimators.warnings import PositiveClassWarning
+from frhsic_core.learning.estimators.warnings import FitWarning
 from frhsic_core.learning.protocols import METHODS, make_penalty
 from frhsic_core.learning.selection import LambdaSelection
 from frhsic_core.learning.stack import require_count, require_lambdas
@@ -346,7 +346,7 @@ def favorable_class(y: Any, classes: np.ndarray, named: Any, *, condition: str |
 
     ``y`` are the labels as given, ``classes`` their sorted values, and ``named`` is the parameter ``positive_class``.
     With the condition ``"positives"`` the choice decides whom the penalty protects. Then labels that do not show it
-    (text, or numbers other than 0 and 1, −1 and 1) give a ``PositiveClassWarning``.
+    (text, or numbers other than 0 and 1, −1 and 1) give a ``FitWarning``.
     """
     labels = classes.tolist()
     if named is not None:
@@ -361,7 +361,7 @@ def favorable_class(y: Any, classes: np.ndarray, named: Any, *, condition: str |
         warnings.warn(
             f"condition='positives' protects the samples of one class, and {labels[-1]!r} was taken because it comes "
             f"after {labels[0]!r} in sorted order. Set positive_class={labels[0]!r} or positive_class={labels[-1]!r}.",
-            PositiveClassWarning,
+            FitWarning,
             stacklevel=stacklevel + 1,
         )
     return labels[-1]

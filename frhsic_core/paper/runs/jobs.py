@@ -168,8 +168,6 @@ def _train(job: Job, samples: Samples, deadline: float) -> Part:
         warnings.simplefilter("always")
         trainer = trainer_of(job, splits, device=samples.device)
         trained = trainer.fit(callback=is_late if deadline < math.inf else None)
-    if trained.interrupted:
-        raise KeyboardInterrupt
     if trainer.epoch < recipe.epochs:
         raise OutOfTime(f"{job}: stopped at the time limit after {trainer.epoch} of {recipe.epochs} epochs.")
     training = time.perf_counter() - begin
