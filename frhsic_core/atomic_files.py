@@ -35,11 +35,11 @@ def write_together(files: Mapping[Path, Callable[[Any], Any]]) -> None:
 
     A disk that is full after the first file therefore leaves all of the old files.
     """
-    for path in files:
-        if path.is_dir():
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     unfinished: dict[str, Path] = {}
     try:
+        for path in files:
+            if path.is_dir():
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         for path, write in files.items():
             path.parent.mkdir(parents=True, exist_ok=True)
             handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
@@ -50,9 +50,12 @@ def write_together(files: Mapping[Path, Callable[[Any], Any]]) -> None:
             os.chmod(name, 0o644)  # a temporary file is readable by its owner only
         for name, path in unfinished.items():
             os.replace(name, path)
-    except BaseException:
+    except BaseException as error:
         for name in unfinished:
             Path(name).unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            why = f"{path} could not be written ({error.strerror or error}): free some space, or choose another folder."
+            raise OSError(error.errno, f"{why} No file was changed.") from None
         raise
 
 

@@ -21,12 +21,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from frhsic_core.atomic_files import write_together
-from frhsic_core.auditing._input import Column
+from frhsic_core.auditing._input import MIN_ROWS, Column
 from frhsic_core.auditing._measures import KHGR_RIDGE, Effect, Groups, gap_below, largest_gap
 from frhsic_core.auditing._results import MEASURES
 from frhsic_core.auditing._sentences import (
     attribute_sentences,
     decision_sentences,
+    interval,
     magnitude,
     number,
     other_findings,
@@ -37,6 +38,7 @@ from frhsic_core.auditing._sentences import (
     trend,
     value_name,
 )
+from frhsic_core.conditional._curve import Smoother
 from frhsic_core.registry import labels
 
 if TYPE_CHECKING:
@@ -320,16 +322,29 @@ def dated(audit: Audit) -> dict[str, str]:
     return {"date": datetime.now(UTC).date().isoformat()} | audit.provenance
 
 
-def change_page(score: str, changes: Sequence[tuple[Column, Curve, Curve]], said: Sequence[str]) -> str:
-    """Return a page with the curve of a score along each attribute, before and after an adjustment, in one picture."""
-    heading = f"{short(score)} before and after the adjustment"
-    parts = [f"<style>{_style()}</style>", f'<div class="frhsic-audit"><h1>{clean(heading)}</h1>{_list(said)}']
-    for column, before, after in changes:
+def change_report(before: Column, after: Array, columns: Sequence[Column], known: Array) -> tuple[list[str], str]:
+    """Return the sentences about an adjustment, and a page with the curves before and after in one picture.
+
+    The page is empty if the rows are too few for a curve.
+    """
+    score = short(before.name)
+    heading = f"{score} before and after the adjustment"
+    said, figures = [], []
+    for column in columns:
+        s = column.values[known]
+        if len(s) < MIN_ROWS or np.ptp(s) == 0:
+            continue
+        smoother = Smoother(s, nominal=bool(column.categories))
+        old, new = (smoother.curve(values[known]) for values in (before.values, after))
         name = short(column.name)
-        picture = curve_svg(column, after, label=f"mean {short(score)}", title=f"{heading}, {name}", before=before)
+        said.append(f"The mean gap along {name} was {interval(old)} and is now {interval(new)}.")
+        picture = curve_svg(column, new, label=f"mean {score}", title=f"{heading}, {name}", before=old)
         caption = f"The mean along {name} before (orange) and after (blue), each with its {percent(0.95)} band."
-        parts.append(_figure(picture, caption))
-    return _page(heading, "\n".join([*parts, "</div>"]))
+        figures.append(_figure(picture, caption))
+    if not known.all():
+        said.append(f"Rows without a score or an attribute, which have no adjusted score: {(~known).sum():,}.")
+    inside = f'<div class="frhsic-audit"><h1>{clean(heading)}</h1>{_list(said)}{"".join(figures)}</div>'
+    return said, _page(heading, f"<style>{_style()}</style>{inside}") if figures else ""
 
 
 def _page(heading: str, inside: str) -> str:
@@ -419,13 +434,7 @@ def _write(content: bytes, file: Any) -> None:
     file.write(content)
 
 
-def save(
-    audit: Audit,
-    path: str | os.PathLike[str],
-    *,
-    verdicts: Sequence[Verdict] = (),
-    json_path: str | os.PathLike[str] | None = None,
-) -> list[Path]:
+def save(audit: Audit, path: str | os.PathLike[str], *, verdicts: Sequence[Verdict] = ()) -> list[Path]:
     """Write the page, and the JSON and the Markdown beside it, and return their paths.
 
     Everything is rendered before the first file is written, and the files are written whole and together or not at all.
@@ -435,7 +444,7 @@ def save(
     path = path / "audit.html" if path.is_dir() else path
     page_path = path if path.suffix.lower() in (".html", ".htm") else path.with_name(path.name + ".html")
     files = {
-        Path(json_path) if json_path is not None else page_path.with_suffix(".json"): (
+        page_path.with_suffix(".json"): (
             json.dumps(as_dict(audit, verdicts), allow_nan=False, ensure_ascii=False, indent=1) + "\n"
         ),
         page_path.with_suffix(".md"): markdown(audit, verdicts),

@@ -183,7 +183,7 @@ def decision_sentences(audit: Audit, attribute: AttributeAudit) -> list[str]:
         )
     for curve, what in ((made.true_positives, "true"), (made.false_positives, "false")):
         if curve is not None:
-            said.append(f"The mean gap of the {what} positive rate along {name} is {_interval(curve)}.")
+            said.append(f"The mean gap of the {what} positive rate along {name} is {interval(curve)}.")
     return said
 
 
@@ -273,7 +273,7 @@ def _label_sentences(audit: Audit, attribute: AttributeAudit) -> list[str]:
             verdict = " This is not distinguishable from chance." if curve.is_flat else ""
             said.append(
                 f"Among the {curve.n:,} {audit.unit} with label {label} the mean gap along {name} is "
-                f"{_interval(curve)}.{verdict}"
+                f"{interval(curve)}.{verdict}"
             )
     if attribute.label_test is not None:
         test = attribute.label_test
@@ -288,13 +288,14 @@ def _label_sentences(audit: Audit, attribute: AttributeAudit) -> list[str]:
             said.append(f"No error of the mean prediction is certain at any {name}: zero lies inside the band.")
         else:
             said.append(
-                f"Predictions are on average off by {_interval(curve)} along {name}; around {place} they are "
+                f"Predictions are on average off by {interval(curve)} along {name}; around {place} they are "
                 f"{number(abs(region.gap))} {side}."
             )
     return said
 
 
-def _interval(curve: Curve) -> str:
+def interval(curve: Curve) -> str:
+    """Return the gap of a curve with its interval and what chance gives."""
     level = percent(1.0 - curve.alpha)
     ends = f"{number(curve.gdp_low)} to {number(curve.gdp_high)}"
     return f"{number(curve.gdp)} ({level} interval {ends}; chance alone gives about {number(curve.floor)})"
@@ -307,7 +308,7 @@ def _given_sentences(audit: Audit, attribute: AttributeAudit) -> list[str]:
     controls = " and ".join(map(short, given.controls))
     verdict = "is more than chance would give" if given.test.pvalue <= 0.05 else "could be chance"
     said = (
-        f"Given {controls}, the mean gap along {short(attribute.name)} that is left is {_interval(given.curve)}. The "
+        f"Given {controls}, the mean gap along {short(attribute.name)} that is left is {interval(given.curve)}. The "
         f"dependence that is left {verdict} ({p_value(given.test)})."
     )
     if given.test.pvalue <= 0.05:

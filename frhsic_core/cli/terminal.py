@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import traceback
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import typer
@@ -14,24 +15,38 @@ from rich.table import Table
 INTERRUPTED = 130
 # A column with broken lines needs at least this many characters to be readable.
 _FOLDED = 16
+_WIDE = 160  # characters of a line in a file or a pipe
 EXIT_STATUS = (
     "Exit status: 0 success; 1 a check failed or a file is not available; 2 the command is wrong, or a path cannot be "
     "read or written; 3 work remains; 4 a training run failed; 130 interrupted with Ctrl-C."
 )
 
 
-def console(*, stderr: bool = False, wide: int = 160) -> Console:
-    """Return a console as wide as the terminal, or ``wide`` columns wide for a file or a pipe."""
-    plain = Console(stderr=stderr, highlight=False)
-    return plain if plain.is_terminal else Console(stderr=stderr, highlight=False, width=wide)
-
-
 def fail(message: object, *, status: int = 2) -> typer.Exit:
     """Print an error message without a traceback, and return the exception that the command should raise."""
-    # The text of an OSError would otherwise start with a number such as "[Errno 28]".
-    text = message.strerror if isinstance(message, OSError) and not message.filename else None
-    Console(stderr=True, soft_wrap=True, highlight=False).print(text or str(message), markup=False)
+    text = message
+    if isinstance(message, OSError) and message.strerror:  # without a number such as "[Errno 28]"
+        text = f"{message.filename}: {message.strerror}" if message.filename else message.strerror
+    elif isinstance(message, KeyError):  # without quotes
+        text = message.args[0]
+    Console(stderr=True, soft_wrap=True, highlight=False).print(str(text), markup=False)
     return typer.Exit(status)
+
+
+@contextmanager
+def as_sentences() -> Iterator[None]:
+    """Turn every error of a command into a sentence and exit status 2, since 1 and 3 have a meaning for the caller."""
+    try:
+        yield
+    except typer.Exit:
+        raise
+    except MemoryError:
+        raise fail("The rows do not fit into memory: pass a smaller --max-rows.") from None
+    except (ValueError, TypeError, KeyError, OSError) as error:
+        raise fail(error) from None
+    except Exception as error:
+        traceback.print_exc()
+        raise fail(f"The command stopped on an unexpected error ({type(error).__name__}). Please report it.") from None
 
 
 def echo(text: object) -> None:
@@ -40,29 +55,27 @@ def echo(text: object) -> None:
 
 
 @contextmanager
-def waiting(text: str) -> Iterator[None]:
-    """Show on the error stream that a computation runs: a spinner in a terminal, one line in a file."""
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+def waiting(text: str) -> Iterator[Callable[[str], None]]:
+    """Show on the error stream that a computation runs: a spinner in a terminal, one line in a file.
 
+    It yields a function that shows another text in a terminal.
+    """
     errors = Console(stderr=True, soft_wrap=True, highlight=False)
     if not errors.is_terminal:
         errors.print(text, markup=False)
-        yield
+        yield lambda _: None
         return
-    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-    with Progress(*columns, console=errors, transient=True) as progress:
-        progress.add_task(text, total=None)
-        yield
+    with errors.status(escape(text)) as status:
+        yield lambda shown: status.update(escape(shown))
 
 
 def print_table(
     headings: Sequence[str],
     rows: Sequence[Sequence[str]],
     *,
-    fold: Mapping[str, int | None] | None = None,
+    fold: Sequence[str] = (),
     drop: Sequence[str] = (),
     title: str | None = None,
-    out: Console | None = None,
 ) -> None:
     """Print a table whose cells are never cut, so that a user can copy every name.
 
@@ -70,28 +83,27 @@ def print_table(
     ----------
     headings, rows
         Distinct headings, and the cells of each row.
-    fold : mapping, optional
-        Columns that may break lines, with their largest width (None: no limit but the terminal).
+    fold : sequence of str
+        Columns that may break lines.
     drop : sequence of str
         Columns to leave out, one after the other, until the table fits the terminal. A line names them.
     title : str, optional
         The title of the table.
-    out : Console, optional
-        Where to print; by default :func:`console`.
     """
-    out = out or console()
-    fold = fold or {}
+    out = Console(highlight=False)
+    if not out.is_terminal:
+        out.width = _WIDE
     columns = dict(zip(headings, zip(*rows, strict=True), strict=True)) if rows else dict.fromkeys(headings, ())
     needed = {name: max(map(cell_len, (name, *cells))) + 3 for name, cells in columns.items()}
     needed |= {name: min(needed[name], _FOLDED + 3) for name in fold}
     kept = list(headings)
-    for name in drop:
+    for name in (name for name in drop if name in kept):
         if sum(needed[kept_name] for kept_name in kept) + 1 <= out.width:
             break
         kept.remove(name)
     table = Table(title=title)
     for name in kept:
-        table.add_column(escape(name), no_wrap=name not in fold, overflow="fold", max_width=fold.get(name))
+        table.add_column(escape(name), no_wrap=name not in fold, overflow="fold")
     for row in zip(*(columns[name] for name in kept), strict=True):
         table.add_row(*map(escape, row))  # rich would read an interval in brackets as markup
     # If the table is still too wide, the terminal breaks its lines, which is better than cutting names.

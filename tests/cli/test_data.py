@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import requests
 from typer.testing import CliRunner
 
 from frhsic_core.cli.practice import data as app
 from frhsic_core.data import available_datasets
 from frhsic_core.data.loading import CARDS, REAL
-from frhsic_core.paper.datasets import VARIANTS, sources_of, variants_of
+from frhsic_core.paper.datasets import VARIANTS, sources_of
 from frhsic_core.paper.summaries import file_name
 from frhsic_core.registry import DATASETS, PAPER_DATASETS
 
@@ -41,33 +42,18 @@ def test_list_never_cuts_a_name(width: int) -> None:
         assert "80 characters: task, source" in result.output
 
 
-def test_verify_fails_for_local_files_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    missing = run(app, ["verify"])
-    assert missing.exit_code == 0
-    assert missing.output.count("missing ") == sum(len(variants_of(name)) for name in REAL)
-    assert "failed " not in missing.output
-    assert run(app, ["verify", "synthetic"]).exit_code == 0
+def test_fetch_names_a_wrong_file_and_list_calls_it_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("requests.get", refuse)
     path = REAL["crime"].sources[0].file.under(tmp_path)
     path.parent.mkdir()
     path.write_text("half of it")
     monkeypatch.setenv("FRHSIC_DATA", str(tmp_path))
-    broken = run(app, ["verify"])
+    broken = run(app, ["fetch", "crime"])
     assert broken.exit_code == 1
-    assert broken.output.count("failed   crime") == 2
+    assert broken.output.count("not available") == 2
     assert "is not the published file" in broken.output
-    assert broken.output.count("failed ") == 2
+    assert "missing: frhsic data fetch crime" in run(app, ["list"]).output
     assert path.exists()
-
-
-def test_verify_removes_a_broken_file_from_the_cache(tmp_path: Path) -> None:
-    path = REAL["compas"].sources[0].file.under(tmp_path / "cache")
-    path.parent.mkdir(parents=True)
-    path.write_text("<html>no</html>")
-    result = run(app, ["verify", "compas"])
-    assert result.exit_code == 1
-    assert "is a web page" in result.output
-    assert "Removed from the cache. Download again: frhsic data fetch compas" in result.output
-    assert not path.exists()
 
 
 def test_a_file_that_cannot_be_read_is_no_traceback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,28 +62,28 @@ def test_a_file_that_cannot_be_read_is_no_traceback(tmp_path: Path, monkeypatch:
     path.write_text("secret")
     monkeypatch.setenv("FRHSIC_DATA", str(tmp_path))
 
-    def refuse(*_: object) -> str:
+    def forbid(*_: object) -> str:
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr("frhsic_core.data.files.sha256_of", refuse)
+    monkeypatch.setattr("frhsic_core.data.files.sha256_of", forbid)
     assert "not readable: Permission denied" in run(app, ["list"]).output
-    result = run(app, ["verify", "crime"])
+    result = run(app, ["fetch", "crime"])
     assert (result.exit_code, result.output.count("Permission denied")) == (1, 2)
 
 
 @pytest.mark.data
-def test_verify_passes_on_the_real_files() -> None:
-    result = run(app, ["verify", "compas", "crime"])
+def test_real_files_are_verified() -> None:
+    result = run(app, ["fetch", "compas", "crime"])
     assert result.exit_code == 0, result.output
-    assert result.output.count("ok ") == 4
+    assert result.output.count("sha256") >= 4
+    assert run(app, ["list"]).output.count("verified, in") >= 4
+
+
+def refuse(*_: object, **__: object) -> None:
+    raise requests.ConnectionError("Failed to resolve the name")
 
 
 def test_fetch_reports_each_failure_and_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    import requests
-
-    def refuse(*_: object, **__: object) -> None:
-        raise requests.ConnectionError("Failed to resolve the name")
-
     monkeypatch.setattr(requests, "get", refuse)
     result = run(app, ["fetch", "crime"])
     assert result.exit_code == 1
@@ -113,20 +99,13 @@ def test_card_of_every_dataset(name: str) -> None:
     title = DATASETS[name].full_title or DATASETS[name].title
     for part in (title, card.terms, card.problems[0], card.not_for[0]):
         assert part in result.output
-    assert ("files are missing" in result.output) == (name in REAL)
 
 
 def test_an_unknown_name_is_an_error() -> None:
-    for command in ("card", "fetch", "verify"):
+    for command in ("card", "fetch"):
         result = run(app, [command, "adlut"])
         assert result.exit_code == 2
         assert "dataset is 'adlut' (did you mean 'adult'?): choose one of adult, acs_income" in result.output
-
-
-def test_an_unknown_variant_is_a_sentence() -> None:
-    result = run(app, ["card", "adult", "--variant", "referense"])
-    assert result.exit_code == 2
-    assert result.output.strip() == "variant is 'referense' (did you mean 'reference'?): choose one of text, reference."
 
 
 def test_no_raw_file_of_a_dataset_is_in_the_repository() -> None:

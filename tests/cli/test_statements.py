@@ -11,19 +11,20 @@ import typer
 from typer.testing import CliRunner
 
 from frhsic_core.cli import paper as commands
+from frhsic_core.cli.terminal import as_sentences
 from frhsic_core.paper.statements import registry
 from frhsic_core.paper.statements.certificate import Certificate, inequality
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDED = Path("book") / "claims" / "verdicts.json"
 app = typer.Typer()
-app.command("certify")(commands.certify)
+app.command("certify")(as_sentences()(commands.certify))
 runner = CliRunner()
 
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """Two cheap checks in place of all, and an empty working folder far from any record."""
+    """Two cheap checks in place of all, and an empty folder in place of the book."""
 
     @registry.about("Theorem 4.5")
     def sound(*, quick: bool) -> list[Certificate]:
@@ -38,7 +39,7 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setattr(registry, "checks", lambda: table)
     monkeypatch.setattr(commands, "checks", lambda: table)
     monkeypatch.delenv("FRHSIC_BOOK", raising=False)
-    monkeypatch.setattr(commands, "book_folder", no_book)
+    monkeypatch.setattr(commands, "book_folder", tmp_path.joinpath)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -52,133 +53,109 @@ def test_table(small: Path) -> None:
     assert result.exit_code == 0
     for text in ("Theorem 4.5", "one below two", "exact", "holds", "Remark B.3", "fails as stated", "-7.50e-01"):
         assert text in result.stdout
-    assert "There is no book here" in result.stderr
+    assert "No verdicts were compared" in result.stderr
 
 
-def test_json_is_a_list_with_the_promised_keys(small: Path) -> None:
-    result = runner.invoke(app, ["--json", "--quick"])
-    rows = json.loads(result.stdout)
-    assert [row["statement"] for row in rows] == ["Theorem 4.5", "Remark B.3"]
-    assert all(
-        {"statement", "label", "evidence", "verdict", "slack", "module", "test", "what"} <= set(row) for row in rows
-    )
-    assert rows[1]["slack"] == -0.5
-
-
-def test_one_statement_by_number_or_label(small: Path) -> None:
+def test_quick_and_one_statement_by_number_or_label(small: Path) -> None:
+    assert "-5.00e-01" in runner.invoke(app, ["--quick"]).stdout
     for name in ("Theorem 4.5", "cor:hsic-mmd-equivalence"):
-        rows = json.loads(runner.invoke(app, ["--json", "--statement", name]).stdout)
-        assert [row["statement"] for row in rows] == ["Theorem 4.5"]
-
-
-def test_unknown_statement(small: Path) -> None:
-    result = runner.invoke(app, ["--statement", "Theorem 9.9"])
-    assert result.exit_code == 2
-    assert "Theorem 9.9" in result.stderr
+        shown = runner.invoke(app, ["--statement", name]).stdout
+        assert "1 certificates for 1 statement in" in shown
+        assert "Remark B.3" not in shown
+    unknown = runner.invoke(app, ["--statement", "Theorem 9.9"])
+    assert (unknown.exit_code, "Theorem 9.9" in unknown.stderr) == (2, True)
 
 
 def test_record_then_compare(small: Path) -> None:
-    path = small / "verdicts.json"
-    assert runner.invoke(app, ["--record", "--recorded", str(path)]).exit_code == 0
+    path = small / "claims" / "verdicts.json"
+    assert runner.invoke(app, ["--record"]).exit_code == 0
     assert len(json.loads(path.read_text())) == 2
-    again = runner.invoke(app, ["--recorded", str(path)])
+    again = runner.invoke(app, [])
     assert again.exit_code == 0
     assert "CHANGED" not in again.stderr
     # Sizes differ between quick and full runs; verdicts do not.
-    assert runner.invoke(app, ["--quick", "--recorded", str(path)]).exit_code == 0
+    assert runner.invoke(app, ["--quick"]).exit_code == 0
 
 
 def test_recording_twice_writes_the_same_bytes(small: Path) -> None:
-    for name in ("a.json", "b.json"):
-        runner.invoke(app, ["--record", "--recorded", str(small / name)])
-    assert (small / "a.json").read_bytes() == (small / "b.json").read_bytes()
+    written = []
+    for _ in range(2):
+        runner.invoke(app, ["--record"])
+        written.append((small / "claims" / "verdicts.json").read_bytes())
+    assert written[0] == written[1]
 
 
 def test_a_changed_verdict_fails(small: Path) -> None:
-    path = small / "verdicts.json"
-    runner.invoke(app, ["--record", "--recorded", str(path)])
+    path = small / "claims" / "verdicts.json"
+    runner.invoke(app, ["--record"])
     rows = json.loads(path.read_text())
     rows[1]["verdict"] = "holds"
     path.write_text(json.dumps(rows))
-    result = runner.invoke(app, ["--recorded", str(path)])
+    result = runner.invoke(app, [])
     assert result.exit_code == 1
     assert "CHANGED: Remark B.3: one below a half" in result.stderr
-    assert runner.invoke(app, ["--statement", "Theorem 4.5", "--recorded", str(path)]).exit_code == 0
+    assert runner.invoke(app, ["--statement", "Theorem 4.5"]).exit_code == 0
 
 
 @pytest.mark.parametrize(("options", "place"), [([], None), (["--quick"], "quick")])
 def test_a_changed_number_fails(small: Path, options: list[str], place: str | None) -> None:
-    path = small / "verdicts.json"
-    runner.invoke(app, ["--record", "--recorded", str(path)])
+    path = small / "claims" / "verdicts.json"
+    runner.invoke(app, ["--record"])
     rows = json.loads(path.read_text())
     sides = rows[1] if place is None else rows[1][place]
     sides["upper"] *= 1.001
     path.write_text(json.dumps(rows))
-    result = runner.invoke(app, [*options, "--recorded", str(path)])
+    result = runner.invoke(app, [*options])
     assert result.exit_code == 1
     assert "upper was" in result.stderr
     sides["upper"] /= 1.001 * (1.0 + 1e-7)  # the last of six digits may differ by rounding
     path.write_text(json.dumps(rows))
-    assert runner.invoke(app, [*options, "--recorded", str(path)]).exit_code == 0
+    assert runner.invoke(app, [*options]).exit_code == 0
 
 
 def test_a_vanished_certificate_fails_and_a_new_one_is_named(small: Path) -> None:
-    path = small / "verdicts.json"
-    runner.invoke(app, ["--record", "--recorded", str(path)])
+    path = small / "claims" / "verdicts.json"
+    runner.invoke(app, ["--record"])
     rows = json.loads(path.read_text())
     rows[0]["claim"] = "something else"
     path.write_text(json.dumps(rows))
-    result = runner.invoke(app, ["--recorded", str(path)])
+    result = runner.invoke(app, [])
     assert result.exit_code == 1
     assert "CHANGED: Theorem 4.5: something else" in result.stderr
     assert "Not recorded yet: Theorem 4.5: one below two" in result.stderr
 
 
 def test_record_needs_all_statements(small: Path) -> None:
-    result = runner.invoke(app, ["--record", "--statement", "Theorem 4.5", "--recorded", str(small / "v.json")])
+    result = runner.invoke(app, ["--record", "--statement", "Theorem 4.5"])
     assert result.exit_code == 2
     assert "--statement" in result.stderr
-    assert not (small / "v.json").exists()
-
-
-def test_a_record_that_is_not_there(small: Path) -> None:
-    result = runner.invoke(app, ["--recorded", str(small / "nowhere.json")])
-    assert result.exit_code == 2
-    assert "nowhere.json" in result.stderr
+    assert not (small / "claims").exists()
 
 
 def test_a_broken_record_is_found_before_the_checks(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = small / "verdicts.json"
+    path = small / "claims" / "verdicts.json"
+    path.parent.mkdir()
     path.write_text("[{half")
     monkeypatch.setattr(commands, "_check", lambda *_, **__: pytest.fail("the checks were run first"))
-    result = runner.invoke(app, ["--recorded", str(path)])
+    result = runner.invoke(app, [])
     assert result.exit_code == 2
     assert "verdicts.json is not a record" in result.stderr
 
 
 def test_a_record_that_cannot_be_written(small: Path) -> None:
-    (small / "file").write_text("")
-    result = runner.invoke(app, ["--record", "--recorded", str(small / "file" / "verdicts.json")])
-    assert result.exit_code == 2
-    assert "cannot be written to" in result.stderr
-
-
-def test_the_record_of_the_book(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commands, "book_folder", small.joinpath)
-    without = runner.invoke(app, [])
-    assert without.exit_code == 0
-    assert "verdicts.json does not exist" in without.stderr
-    assert runner.invoke(app, ["--record"]).exit_code == 0
-    rows = json.loads((small / "claims" / "verdicts.json").read_text())
-    assert [row["verdict"] for row in rows] == ["holds", "fails as stated"]
-    assert "verdicts.json" not in runner.invoke(app, []).stderr
-
-
-def test_nothing_is_recorded_without_a_book(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commands, "_check", lambda *_, **__: pytest.fail("the checks were run first"))
+    (small / "claims").write_text("")
     result = runner.invoke(app, ["--record"])
     assert result.exit_code == 2
-    assert "--recorded" in result.stderr
+    assert str(small / "claims") in result.stderr
+
+
+def test_without_a_book_nothing_is_compared_or_recorded(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commands, "book_folder", no_book)
+    result = runner.invoke(app, [])
+    assert (result.exit_code, "No verdicts were compared" in result.stderr) == (0, True)
+    monkeypatch.setattr(commands, "_check", lambda *_, **__: pytest.fail("the checks were run first"))
+    result = runner.invoke(app, ["--record"])
+    assert (result.exit_code, "There is no book here" in result.stderr) == (2, True)
 
 
 def test_threads_are_put_back(small: Path) -> None:

@@ -22,7 +22,7 @@ from types import ModuleType, SimpleNamespace
 __all__ = ["homes", "module_of", "query_modules", "tables_by_experiment"]
 
 _PLAN = re.compile(r"^def plan(?:_(\w+))?\(", re.MULTILINE)
-# ``frhsic reproduce`` runs these first, since others read their tables. The remaining modules follow by name.
+# ``frhsic run all`` runs these first, since others read their tables. The remaining modules follow by name.
 _FIRST = ("main", "variants")
 _QUERY = re.compile(r"^@query\b", re.MULTILINE)
 
@@ -41,7 +41,7 @@ def _sources() -> dict[str, str]:
 
 @cache
 def homes() -> dict[str, str]:
-    """Return the dotted module of every stored table by name, in the order in which ``frhsic reproduce`` runs them.
+    """Return the dotted module of every stored table by name, in the order in which ``frhsic run all`` runs them.
 
     Examples
     --------

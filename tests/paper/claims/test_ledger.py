@@ -480,13 +480,8 @@ def test_command() -> None:
     assert shown.exit_code == 0
     assert "C197" in shown.output
     assert "C081" not in shown.output
-    told = CliRunner().invoke(app, ["ledger", "--json"])
-    content = json.loads(told.stdout)
-    assert len(content["lines"]) == len(claims())
     lines = ledger(verdict="disagrees", kind="measured")
-    assert content["measured"]["disagrees"] == (lines["repeats"] == "").sum()
-    assert content["lines"][0]["margin"] is None
-    assert CliRunner().invoke(app, ["ledger", "--kind", "nonsense"]).exit_code == 2
+    assert f"{(lines['repeats'] == '').sum()} disagrees" in " ".join(shown.output.split())
     assert CliRunner().invoke(app, ["ledger", "--verdict", "nonsense"]).exit_code == 2
 
 
