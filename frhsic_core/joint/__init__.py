@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from frhsic_core.joint.coco import centered_eigensystem, coco, cross_covariance_spectrum
-from frhsic_core.joint.contraction import center, contract, contraction_weights
+from frhsic_core.joint.contraction import center, contraction_weights
 from frhsic_core.joint.distance import distance_correlation, distance_covariance
 from frhsic_core.joint.given import conditional_hsic
 from frhsic_core.joint.hsic import HSICLoss, hsic, normalized_hsic
 from frhsic_core.joint.independence import IndependenceTest, hsic_test
 from frhsic_core.joint.information import mutual_information
-from frhsic_core.joint.khgr import khgr
+from frhsic_core.joint.operator_norms import coco, khgr
 from frhsic_core.kernels import product_kernel, resolve_kernel
 
 __all__ = [
     "HSICLoss",
     "IndependenceTest",
     "center",
-    "centered_eigensystem",
     "coco",
     "conditional_hsic",
-    "contract",
     "contraction_weights",
-    "cross_covariance_spectrum",
     "distance_correlation",
     "distance_covariance",
     "hsic",

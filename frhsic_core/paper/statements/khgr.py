@@ -17,10 +17,9 @@ import torch
 from torch import Tensor
 
 from frhsic_core.arrays import ArrayLike, as_pair
-from frhsic_core.joint.coco import coco
 from frhsic_core.joint.contraction import center
 from frhsic_core.joint.hsic import hsic
-from frhsic_core.joint.khgr import khgr
+from frhsic_core.joint.operator_norms import coco, khgr
 from frhsic_core.kernels import Kernel, resolve_kernel
 from frhsic_core.paper.statements import Certificate, check
 from frhsic_core.paper.statements.search import SAMPLE_KERNELS, SampleBatch, worst_excess

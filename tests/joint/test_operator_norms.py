@@ -1,6 +1,8 @@
-"""Regularised kHGR against a generalised eigenvalue problem, and the inequality of Proposition C.1."""
+"""COCO and kernel HGR against plain and generalized eigenvalue problems, and the inequality of Proposition C.1."""
 
 from __future__ import annotations
+
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,10 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.autograd import gradcheck
 
-from frhsic_core.joint.coco import coco
 from frhsic_core.joint.hsic import hsic
-from frhsic_core.joint.khgr import khgr
-from frhsic_core.kernels import Distance, Gaussian, InverseMultiquadric, Linear
+from frhsic_core.joint.operator_norms import coco, khgr
+from frhsic_core.kernels import Distance, Gaussian, InverseMultiquadric, Laplacian, Linear
 
 UNIT = {"kernel_z": Gaussian(1.0), "kernel_s": Gaussian(1.0)}
 
@@ -36,6 +37,27 @@ def generalised_eigenproblem(k: np.ndarray, l: np.ndarray, ridge_z: float, ridge
     right = np.block([[variance_z, zero], [zero, variance_s]])
     # The constraint matrix is singular along functions that vanish on the sample; a tiny multiple of I removes them.
     return float(scipy.linalg.eigh(left, right + 1e-12 * np.eye(2 * n), eigvals_only=True)[-1])
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(0.7), Laplacian(1.0), Linear(), Distance()], ids=repr)
+def test_coco_is_the_root_of_the_largest_eigenvalue(kernel) -> None:
+    z, s = sample(0, n=15)
+    h = np.eye(15) - np.ones((15, 15)) / 15
+    product = h @ kernel(z).numpy() @ h @ kernel(s).numpy() @ h / 15**2
+    found = coco(z, s, kernel_z=kernel, kernel_s=kernel)
+    assert found.item() == pytest.approx(np.linalg.eigvals(product).real.max() ** 0.5, rel=1e-10)
+
+
+def test_no_pair_of_unit_functions_has_a_larger_covariance() -> None:
+    z, s = sample(2)
+    value = coco(z, s, **UNIT)
+    k, l = UNIT["kernel_z"](z), UNIT["kernel_s"](s)
+    g = torch.Generator().manual_seed(3)
+    a, b = torch.randn(2, 2000, 12, generator=g, dtype=torch.float64)
+    f, h = a @ k, b @ l
+    norms = ((f * a).sum(-1) * (h * b).sum(-1)).sqrt()
+    covariance = ((f - f.mean(-1, keepdim=True)) * h).mean(-1).abs() / norms
+    assert covariance.max() <= value
 
 
 @pytest.mark.parametrize("ridge", [(0.1, 0.1), (0.01, 0.3), (1.0, 0.02)])
@@ -79,6 +101,7 @@ def test_proposition_c1_holds_for_every_sample_and_kernel(values, ridge_z, ridge
     assert 0 <= value < 1
     assert value**2 <= largest / (ridge_z * ridge_s) + 1e-12
     assert largest <= hsic(z, s, **kernels).item() + 1e-12
+    assert coco(s, z, **kernels).item() ** 2 == pytest.approx(largest, abs=1e-9)
 
 
 def test_limits_of_the_ridge() -> None:
@@ -91,33 +114,40 @@ def test_limits_of_the_ridge() -> None:
     assert values == sorted(values, reverse=True)
 
 
-def test_batch_equals_loop() -> None:
+BOTH = pytest.mark.parametrize("norm", [coco, partial(khgr, ridge=(0.1, 0.02))], ids=["coco", "khgr"])
+
+
+@BOTH
+def test_batch_equals_loop(norm) -> None:
     z, s = sample(5, batch=(2, 3))
-    value = khgr(z, s, ridge=0.1)
-    assert value.shape == (2, 3)
+    value = norm(z, s)
+    assert value.shape == norm(z, s[0, 0]).shape == (2, 3)
     for i in range(2):
         for j in range(3):
-            assert khgr(z[i, j], s[i, j], ridge=0.1).item() == pytest.approx(value[i, j].item(), rel=1e-11)
-    assert khgr(z.float(), s.float(), ridge=0.1).dtype == torch.float32
+            assert norm(z[i, j], s[i, j]).item() == pytest.approx(value[i, j].item(), rel=1e-11)
+    assert norm(z.float(), s.float()).dtype == torch.float32
 
 
-def test_gradient_with_repeated_rows() -> None:
+@BOTH
+def test_gradient_with_repeated_rows(norm) -> None:
     z, s = sample(6, n=8)
     z[3], z[5] = z[1], z[1]
     s = s.round()
     z.requires_grad_()
     s.requires_grad_()
-    assert gradcheck(lambda a, b: khgr(a, b, ridge=(0.1, 0.02), **UNIT), (z, s))
+    assert gradcheck(lambda a, b: norm(a, b, **UNIT), (z, s))
 
 
-def test_a_constant_gives_zero_and_a_finite_gradient() -> None:
+@BOTH
+def test_a_constant_gives_zero_and_a_finite_gradient(norm) -> None:
     ages = torch.tensor([30.0, 41, 41, 52, 60], dtype=torch.float64)
     constant = torch.full((5, 2), 0.3, dtype=torch.float64, requires_grad=True)
     for kernel in (None, Linear(), Distance()):
-        value = khgr(constant, ages, ridge=1e-3, kernel_z=kernel)
+        value = norm(constant, ages, kernel_z=kernel)
         (gradient,) = torch.autograd.grad(value, constant)
         assert value.item() == 0
         assert torch.equal(gradient, torch.zeros_like(gradient))
+        assert norm(ages, constant.detach(), kernel_s=kernel).item() == 0
 
 
 @pytest.mark.parametrize("ridge", [0.0, -1.0, float("nan"), (0.1, 0.0)])
@@ -133,3 +163,7 @@ def test_bad_input_is_named() -> None:
         khgr(z, s, ridge=(1.0, 1.0, 1.0))  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="ridge"):
         khgr(z, s)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"kernel_s is 1\.0"):
+        coco(z, s, kernel_s=1.0)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"s has 11 rows but z has 12"):
+        coco(z, s[:11])
