@@ -263,6 +263,14 @@ def _require_rows(x: Tensor, name: str, min_rows: int) -> None:
         raise ValueError(f"{name} has no columns: at least one is needed.")
 
 
+def batch_shape(z: Tensor, s: Tensor) -> torch.Size:
+    """Return the common batch shape of ``(..., n, d)`` and ``(..., n, p)``.
+
+    NumPy finds it, because ``torch.broadcast_shapes`` imports a computer algebra system at its first call.
+    """
+    return torch.Size(np.broadcast_shapes(z.shape[:-2], s.shape[:-2]))
+
+
 def as_pair(
     z: ArrayLike,
     s: ArrayLike,
@@ -301,9 +309,8 @@ def as_pair(
     _require_rows(z, names[0], min_rows)
     _require_rows(s, names[1], min_rows)
     try:
-        if z.shape[:-2] != s.shape[:-2]:
-            torch.broadcast_shapes(z.shape[:-2], s.shape[:-2])
-    except RuntimeError:
+        batch_shape(z, s)
+    except ValueError:
         raise ValueError(
             f"{names[0]} has batch shape {tuple(z.shape[:-2])} and {names[1]} {tuple(s.shape[:-2])}: "
             "leading dimensions must be equal or broadcast."

@@ -40,7 +40,7 @@ def free_memory(device: torch.device) -> float:
         cached = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
         return float(torch.cuda.mem_get_info(device)[0] + cached)
     found = [math.inf]
-    # Each source may be missing: the system's own number, the limit of a container, the limit of this process.
+    # Each source may be missing: the system's own number, and the limit of a container.
     with suppress(OSError, ValueError, StopIteration):
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
         available = next(line for line in lines if line.startswith("MemAvailable"))
@@ -48,14 +48,12 @@ def free_memory(device: torch.device) -> float:
     with suppress(OSError, ValueError):
         group = Path("/sys/fs/cgroup")
         found.append(float((group / "memory.max").read_text()) - float((group / "memory.current").read_text()))
-    with suppress(ImportError, OSError, ValueError):
-        import resource
-
-        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-        if limit != resource.RLIM_INFINITY:
-            pages = float(Path("/proc/self/statm").read_text().split()[0])
-            found.append(limit - pages * resource.getpagesize())
     return max(0.0, min(found))
+
+
+def fits_memory(like: Tensor, numbers: int) -> bool:
+    """Return whether this many numbers of the dtype and device of ``like`` fit into memory."""
+    return numbers <= _SMALL or numbers * like.element_size() <= free_memory(like.device)
 
 
 def require_memory(
@@ -86,12 +84,10 @@ def require_memory(
     """
     across = rows if width is None else width
     numbers = copies * batch * rows * across
-    if numbers <= _SMALL:
+    if fits_memory(like, numbers):
         return
     size = like.element_size()
     free = free_memory(like.device)
-    if numbers * size <= free:
-        return
     fit = free / (size * copies * batch)
     most = int(math.sqrt(fit)) if width is None else int(fit / width)
     raise MemoryError(

@@ -390,19 +390,6 @@ def through_gram(z: Tensor, kernel: Gram, function: GramFunction, *, factor: flo
     return term.differentiable() if isinstance(term, GradientTerm) else term
 
 
-def contract(z: Tensor, weights: Tensor, kernel: Gram) -> Tensor:
-    """Return Σ_ij k(z_i, z_j) A_ij for symmetric A, differentiable in z and in A; O(n²d).
-
-    Examples
-    --------
-    >>> contract(torch.zeros(2, 1), torch.full((2, 2), 0.25), Gaussian(1.0)).item()
-    1.0
-    """
-    if weights.requires_grad:  # the gradient in A is K itself, which autograd keeps
-        return (kernel(z) * weights).sum((-2, -1))
-    return through_gram(z, kernel, inner_product(weights))
-
-
 def dependence(
     z: Tensor,
     s: Tensor,
@@ -443,6 +430,22 @@ def dependence(
     # The statistic is symmetric: its gradient in S is that of the same statistic with the roles exchanged.
     other = through_gram(s, kernel_s, against(kernel_z(z).detach()))
     return value + (other - other.detach())
+
+
+def sum_factors(total: Tensor, estimator: str) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the factors of the row sums, of the grand sum and of the whole in :func:`from_sums`; ``total`` is Σ w."""
+    if estimator == "biased":
+        return 1.0 / total, total**-2, total**-2
+    return 1.0 / (total - 2.0), 1.0 / ((total - 1.0) * (total - 2.0)), 1.0 / (total * (total - 3.0))
+
+
+def from_sums(product: Tensor, k: Tensor, l: Tensor, weights: Tensor, *, estimator: str = "biased") -> Tensor:
+    """Return HSIC from Σ_ij w_i w_j K_ij L_ij and the row sums k_i = Σ_j w_j K_ij and l_i, without Gram matrices.
+
+    For the unbiased form the weights are zero or one, and the sums leave out i = j.
+    """
+    share, both, scale = sum_factors(weights.sum(), estimator)
+    return (product - 2.0 * share * (weights @ (k * l)) + both * (weights @ k) * (weights @ l)) * scale
 
 
 # Scaled rows ---------------------------------------------------------------------------------------------------------

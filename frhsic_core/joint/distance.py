@@ -13,11 +13,10 @@ import torch
 from torch import Tensor
 
 from frhsic_core.arrays import ArrayLike, as_pair, binary_scale, require_value, same_kind
-from frhsic_core.joint.contraction import dependence, inverse_root, require_estimator, smallest_own
+from frhsic_core.joint.contraction import from_sums, inverse_root, require_estimator, smallest_own
 from frhsic_core.joint.sorted_columns import sum_of_products, sums_of_distances
-from frhsic_core.joint.streaming import streaming_correlation, streaming_hsic
+from frhsic_core.joint.streaming import all_pairs, each_element
 from frhsic_core.kernels import euclidean_distances
-from frhsic_core.memory import DENSE_ROWS, require_memory
 
 # From this many rows single columns are sorted; below, all pairs are compared.
 COLUMN_ROWS = 256
@@ -30,8 +29,6 @@ def distance_covariance(
     *,
     squared: bool = False,
     estimator: str = "biased",
-    chunk_size: int | None = None,
-    check_finite: bool = True,
 ) -> Tensor:
     """Return the distance covariance of ``z`` and ``s`` (Székely, Rizzo and Bakirov, 2007).
 
@@ -53,10 +50,6 @@ def distance_covariance(
         Return dCov² instead of its root. The unbiased form, which may be negative, exists squared only.
     estimator : {"biased", "unbiased"}
         The unbiased form needs at least four rows.
-    chunk_size : int, optional
-        Number of rows in a block; with it, the sum over all pairs is computed block by block.
-    check_finite : bool
-        Switch the NaN check off where a training step must not wait for the GPU.
 
     Returns
     -------
@@ -68,16 +61,16 @@ def distance_covariance(
     >>> round(distance_covariance([0.0, 1.0, 2.0], [0.0, 1.0, 4.0], squared=True), 4)
     0.9877
     """
-    z, s = _read(z, s, squared=squared, estimator=estimator, check_finite=check_finite)
+    z, s = _read(z, s, squared=squared, estimator=estimator)
     # Powers of four have exact roots, so that only a result that leaves the range is lost.
     unit_z, unit_s = _power_of_four(z), _power_of_four(s)
     pair = (z / unit_z, s / unit_s)
     unit_z, unit_s = unit_z[..., 0, 0], unit_s[..., 0, 0]
-    product = _distances(*pair, estimator=estimator, chunk_size=chunk_size)
+    product = _distances(*pair, estimator=estimator)
     if not squared:
         return _root(product) * unit_z.sqrt() * unit_s.sqrt()
     product = (product.clamp_min(0.0) if estimator == "biased" else product) * unit_z * unit_s
-    return require_value(product, "dCov²") if check_finite else product
+    return require_value(product, "dCov²")
 
 
 @same_kind
@@ -87,8 +80,6 @@ def distance_correlation(
     *,
     squared: bool = False,
     estimator: str = "biased",
-    chunk_size: int | None = None,
-    check_finite: bool = True,
 ) -> Tensor:
     """Return the distance correlation, dCor² = dCov²(z, s) / √(dCov²(z, z)·dCov²(s, s)), in [0, 1].
 
@@ -104,10 +95,6 @@ def distance_correlation(
         Return dCor². The unbiased form exists squared only.
     estimator : {"biased", "unbiased"}
         The unbiased form needs at least four rows and lies in [−1, 1].
-    chunk_size : int, optional
-        Number of rows in a block; with it, the sum over all pairs is computed block by block.
-    check_finite : bool
-        Switch the NaN check off where a training step must not wait for the GPU.
 
     Returns
     -------
@@ -121,67 +108,52 @@ def distance_correlation(
     >>> round(distance_correlation([1, 2, 3, 4], [2, 4, 6, 8]), 4)
     1.0
     """
-    z, s = _read(z, s, squared=squared, estimator=estimator, check_finite=check_finite)
+    z, s = _read(z, s, squared=squared, estimator=estimator)
     # The ratio ignores units; unit scale keeps the squares below from vanishing in float32.
-    ratio = _distances(_unit_scale(z), _unit_scale(s), estimator=estimator, chunk_size=chunk_size, normalized=True)
+    ratio = _distances(_unit_scale(z), _unit_scale(s), estimator=estimator, normalized=True)
     if estimator == "unbiased":
         return ratio.clamp(-1.0, 1.0)
     ratio = ratio.clamp(0.0, 1.0)
     return ratio if squared else _root(ratio)
 
 
-def _read(z: ArrayLike, s: ArrayLike, *, squared: bool, estimator: str, check_finite: bool) -> tuple[Tensor, Tensor]:
+def _read(z: ArrayLike, s: ArrayLike, *, squared: bool, estimator: str) -> tuple[Tensor, Tensor]:
     require_estimator(estimator)
     if estimator == "unbiased" and not squared:
         raise ValueError(
             "estimator='unbiased' with squared=False: the unbiased estimate may be negative and has no root; "
             "pass squared=True, or estimator='biased'."
         )
-    return as_pair(z, s, min_rows=4 if estimator == "unbiased" else 1, check_finite=check_finite)
+    return as_pair(z, s, min_rows=4 if estimator == "unbiased" else 1)
 
 
-def _distances(z: Tensor, s: Tensor, *, estimator: str, chunk_size: int | None, normalized: bool = False) -> Tensor:
+def _distances(z: Tensor, s: Tensor, *, estimator: str, normalized: bool = False) -> Tensor:
     """Return dCov², or dCor², of checked samples: HSIC with distances in place of kernels."""
     gradient = torch.is_grad_enabled() and (z.requires_grad or s.requires_grad)
-    if chunk_size is None and z.shape[-1] == s.shape[-1] == 1 and z.shape[-2] >= COLUMN_ROWS and not gradient:
-        return _columns(z[..., 0], s[..., 0], estimator=estimator, normalized=normalized)
-    options: dict[str, Any] = {
-        "kernel_z": euclidean_distances,
-        "kernel_s": euclidean_distances,
-        "estimator": estimator,
-    }
-    if chunk_size is None and z.shape[-2] <= DENSE_ROWS:
-        batch = torch.broadcast_shapes(z.shape[:-2], s.shape[:-2]).numel()
-        require_memory(z, z.shape[-2], batch=batch, copies=6, advice="Pass chunk_size=2048 or fewer batch elements.")
-        return dependence(z, s, normalized=normalized, **options)
-    if normalized:
-        return streaming_correlation(z, s, chunk_size=chunk_size, **options)
-    return streaming_hsic(z, s, chunk_size=chunk_size, **options)
+    if z.shape[-1] == s.shape[-1] == 1 and z.shape[-2] >= COLUMN_ROWS and not gradient:
+        return _columns(z, s, estimator=estimator, normalized=normalized)
+    distances = {"kernel_z": euclidean_distances, "kernel_s": euclidean_distances}
+    return all_pairs(z, s, estimator=estimator, normalized=normalized, **distances)
 
 
 def _columns(z: Tensor, s: Tensor, *, estimator: str, normalized: bool) -> Tensor:
-    """Return dCov² or dCor² of single columns ``(..., n)``; batch elements are taken one after another."""
-    batch = torch.broadcast_shapes(z.shape[:-1], s.shape[:-1])
-    n = z.shape[-1]
-    values = []
-    for x, y in zip(z.expand(*batch, n).reshape(-1, n), s.expand(*batch, n).reshape(-1, n), strict=True):
-        x, y = x.double(), y.double()
+    """Return dCov² or dCor² of single columns ``(..., n, 1)``."""
+
+    def one(x: Tensor, y: Tensor, *_: Any) -> Tensor:
+        x, y = x[:, 0].double(), y[:, 0].double()
         x, y = x - x.mean(), y - y.mean()
-        a, b = sums_of_distances(x), sums_of_distances(y)
-        value = _combined(sum_of_products(x, y), a, b, estimator)
+        a, b, ones = sums_of_distances(x), sums_of_distances(y), torch.ones_like(x)
+        value = from_sums(sum_of_products(x, y), a, b, ones, estimator=estimator)
         if normalized:  # Σ|x_i − x_j|² is known without a sum over pairs
-            own_x, own_y = (_combined(2.0 * n * v.square().sum(), c, c, estimator) for v, c in ((x, a), (y, b)))
-            value = value * inverse_root(own_x, own_y, smallest_own(value, rows=1))
-        values.append(value)
-    return torch.stack(values).to(z.dtype).reshape(batch) if values else z.new_zeros(batch)
+            own = (
+                from_sums(2.0 * len(v) * v.square().sum(), c, c, ones, estimator=estimator) for v, c in ((x, a), (y, b))
+            )
+            value = value * inverse_root(*own, smallest_own(value, rows=1))
+        return value.to(z.dtype)
 
-
-def _combined(product: Tensor, a: Tensor, b: Tensor, estimator: str) -> Tensor:
-    """Return dCov² from Σ_ij a_ij b_ij and the sums of the rows."""
-    n = len(a)
-    if estimator == "biased":
-        return (product - 2.0 / n * (a @ b) + a.sum() * b.sum() / n**2) / n**2
-    return (product - 2.0 / (n - 2) * (a @ b) + a.sum() * b.sum() / ((n - 1) * (n - 2))) / (n * (n - 3))
+    found = each_element(one, z, s, None, None)
+    assert found is not None
+    return found
 
 
 def _power_of_four(x: Tensor) -> Tensor:

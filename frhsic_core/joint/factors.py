@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import itertools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -28,9 +27,9 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from frhsic_core.joint.contraction import inverse_root, smallest_own
+from frhsic_core.joint.contraction import from_sums, inverse_root, smallest_own, sum_factors
 from frhsic_core.joint.sorted_columns import laplacian_sum, laplacian_times
-from frhsic_core.joint.streaming import kernel_at
+from frhsic_core.joint.streaming import each_element
 from frhsic_core.kernels import (
     Categorical,
     Gaussian,
@@ -382,8 +381,8 @@ class ThinPair:
         for start in range(0, len(self.z), _BLOCK):
             rows = slice(start, start + _BLOCK)
             weights = None if self.weights is None else self.weights[rows].unsqueeze(-1)
-            own = self.factor_z.functions(self.z[rows]).sub_(self.mean_z)
-            yield rows, own, self.factor_s.functions(self.s[rows]).sub_(self.mean_s), weights
+            own = self.factor_z.functions(self.z[rows]) - self.mean_z
+            yield rows, own, self.factor_s.functions(self.s[rows]) - self.mean_s, weights
 
     def features(self) -> Iterator[tuple[slice, Tensor, Tensor, Tensor | None]]:
         """Yield the same with the centered features in place of the functions."""
@@ -441,22 +440,30 @@ def squared_factor(pair: ThinPair, side: str) -> Factor | None:
 
 
 class _Thin(torch.autograd.Function):
-    """HSIC of one pair of samples from its factors; the backward pass computes the features again."""
+    """HSIC of one pair of samples from its factors; the backward pass computes the features again.
+
+    The unbiased form does not change when functions of one argument are added to the kernel, so K may be Φ̃Φ̃ᵀ, whose
+    rows sum to zero: without its diagonal the sums of rows are −|φ̃_i|².
+    """
 
     @staticmethod
-    def forward(ctx: Any, z: Tensor, s: Tensor, weights: Tensor | None, factors: tuple[Factor, Factor], form: str):
+    def forward(
+        ctx: Any, z: Tensor, s: Tensor, factors: tuple[Factor, Factor], weights: Tensor | None, form: str
+    ) -> Tensor:
         pair = ThinPair.of(z.double(), s.double(), *factors, weights)
         cross, own_z, own_s = pair.products(own=form == "normalized")
         ctx.pair, ctx.form, ctx.cross, ctx.own = pair, form, cross, (own_z, own_s)
-        if form == "biased":
-            value = (cross / pair.total).square().sum()
-        elif form == "normalized":
-            inner = cross.square().sum() / pair.total**2
+        if form == "unbiased":
+            parts = [(phi.square().sum(-1), psi.square().sum(-1)) for _, phi, psi, _ in pair.features()]
+            d, e = (torch.cat(part) for part in zip(*parts, strict=True))
+            w = torch.ones_like(d) if weights is None else weights
+            ctx.diagonals = d, e, w
+            return from_sums(cross.square().sum() - w @ (d * e), -d, -e, w, estimator=form).to(z.dtype)
+        value = (cross / pair.total).square().sum()
+        if form == "normalized":
             size_z, size_s = ((own / pair.total).square().sum() for own in (own_z, own_s))
-            ctx.root = inverse_root(size_z, size_s, smallest_own(inner, rows=1))
-            value = inner * ctx.root
-        else:
-            value = _unbiased(ctx, pair, cross)
+            ctx.root = inverse_root(size_z, size_s, smallest_own(value, rows=1))
+            value = value * ctx.root
         return value.to(z.dtype)
 
     @staticmethod
@@ -464,6 +471,12 @@ class _Thin(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         pair, form, total = ctx.pair, ctx.form, ctx.pair.total
         gradients = [torch.empty_like(x) if ctx.needs_input_grad[i] else None for i, x in enumerate((pair.z, pair.s))]
+        share, both, scale = sum_factors(total, "unbiased" if form == "unbiased" else "biased")
+        means = []
+        if form == "unbiased":  # Σ_i w_i e_i φ̃_i, and Σ_i w_i d_i ψ̃_i
+            d, e, w = ctx.diagonals
+            parts = [((w * e)[rows] @ phi, (w * d)[rows] @ psi) for rows, phi, psi, _ in pair.features()]
+            means = [torch.stack(part).sum(0) / total for part in zip(*parts, strict=True)]
         for rows, phi, psi, weights in pair.features():
             for i, (x, features, own, other) in enumerate(
                 ((pair.z, pair.factor_z, phi, psi), (pair.s, pair.factor_s, psi, phi))
@@ -471,45 +484,18 @@ class _Thin(torch.autograd.Function):
                 gradient = gradients[i]
                 if gradient is None:
                     continue
-                cross = ctx.cross.mT if i == 0 else ctx.cross
-                direction = other @ cross
-                if form == "biased":
-                    direction = direction / total**2
-                elif form == "normalized":
-                    share = ctx.cross.square().sum() / ctx.own[i].square().sum().clamp_min(1e-300)
-                    direction = ctx.root / total**2 * (direction - share * (own @ ctx.own[i]))
-                else:
+                direction = other @ (ctx.cross.mT if i == 0 else ctx.cross)
+                if form == "normalized":
+                    ratio = ctx.cross.square().sum() / ctx.own[i].square().sum().clamp_min(1e-300)
+                    direction = ctx.root * (direction - ratio * (own @ ctx.own[i]))
+                elif form == "unbiased":
                     diagonal = other.square().sum(-1, keepdim=True)
-                    direction = direction - ctx.share * (diagonal * own - ctx.mean[i]) + ctx.outer[i] * own
-                    direction = direction * ctx.factor
-                slope = 2.0 * (features.slope(x[rows]) * direction).sum(-1, keepdim=True)
+                    sums = w @ (e if i == 0 else d)
+                    direction = direction - (1.0 + 2.0 * share) * (diagonal * own - means[i]) + both * sums * own
+                slope = 2.0 * scale * (features.slope(x[rows]) * direction).sum(-1, keepdim=True)
                 gradient[rows] = slope if weights is None else slope * weights
         typed = [None if found is None else found * grad.double() for found in gradients]
         return (*typed, None, None, None)
-
-
-def _unbiased(ctx: Any, pair: ThinPair, cross: Tensor) -> Tensor:
-    """Return the unbiased form, and keep what its gradient needs.
-
-    The form does not change when functions of one argument are added to the kernel, so K may be Φ̃Φ̃ᵀ, whose rows sum to
-    zero: without its diagonal the sums of rows are −|φ̃_i|².
-    """
-    both = cross.new_zeros(())
-    sums = [cross.new_zeros(()), cross.new_zeros(())]
-    means = [cross.new_zeros(width) for width in cross.shape]
-    for _, phi, psi, weights in pair.features():
-        d, e = phi.square().sum(-1, keepdim=True), psi.square().sum(-1, keepdim=True)
-        d_kept, e_kept = (d, e) if weights is None else (d * weights, e * weights)
-        both += (d_kept * e).sum()
-        for i, (kept, other, own) in enumerate(((d_kept, e_kept, phi), (e_kept, d_kept, psi))):
-            sums[i] += kept.sum()
-            means[i] += (other * own).sum(0)
-    count = pair.total
-    ctx.share = 1.0 + 2.0 / (count - 2.0)
-    ctx.factor = 1.0 / (count * (count - 3.0))
-    ctx.mean = [mean / count for mean in means]
-    ctx.outer = [other / ((count - 1.0) * (count - 2.0)) for other in (sums[1], sums[0])]
-    return (cross.square().sum() - ctx.share * both + ctx.outer[0] * sums[0]) * ctx.factor
 
 
 def thin_hsic(
@@ -520,6 +506,7 @@ def thin_hsic(
     kernel_s: Kernel,
     estimator: str = "biased",
     row_weights: Tensor | None = None,
+    normalized: bool = False,
 ) -> Tensor | None:
     """Return HSIC in O(n r²) time, or ``None`` if a rank is too large; batch elements are taken one after another.
 
@@ -527,14 +514,8 @@ def thin_hsic(
 
     Parameters
     ----------
-    z, s : Tensor
-        ``(..., n, d)`` and ``(..., n, p)``.
-    kernel_z, kernel_s : Kernel
-        Kernels with one bandwidth, or with one per batch element.
-    estimator : {"biased", "unbiased", "normalized"}
-        As in :func:`frhsic_core.hsic` and :func:`frhsic_core.normalized_hsic`.
-    row_weights : Tensor, optional
-        ``(..., n)``: probabilities, or a 0/1 mask for the unbiased form.
+    z, s, kernel_z, kernel_s, estimator, row_weights, normalized
+        As in :func:`frhsic_core.joint.contraction.dependence`; the normalized form is biased.
 
     Examples
     --------
@@ -545,22 +526,16 @@ def thin_hsic(
     >>> bool((thin / dependence(x, x.sin(), kernel_z=kernel, kernel_s=kernel) - 1).abs() < 1e-12)
     True
     """
-    batch = torch.broadcast_shapes(z.shape[:-2], s.shape[:-2])
-    z, s = z.expand(*batch, *z.shape[-2:]), s.expand(*batch, *s.shape[-2:])
-    weights = None if row_weights is None else row_weights.double().expand(*batch, z.shape[-2])
-    values = []
-    for i in itertools.product(*map(range, batch)):
-        kernels = kernel_at(kernel_z, i, batch), kernel_at(kernel_s, i, batch)
-        own = None if weights is None else weights[i]
-        factors = thin_factors(z[i], s[i], *kernels)
-        if factors is not None:
-            value = _Thin.apply(z[i], s[i], own, factors, estimator)
-        else:
-            value = _laplacian_hsic(z[i], s[i], *kernels, own, estimator)
-        if value is None:
-            return None
-        values.append(value)
-    return torch.stack(values).reshape(batch) if values else None
+    form = "normalized" if normalized else estimator
+
+    def one(a: Tensor, b: Tensor, kernel_a: Kernel, kernel_b: Kernel, weights: Tensor | None) -> Tensor | None:
+        weights = None if weights is None else weights.double()
+        factors = thin_factors(a, b, kernel_a, kernel_b)
+        if factors is None:
+            return _laplacian_hsic(a, b, kernel_a, kernel_b, weights, form)
+        return _Thin.apply(a, b, factors, weights, form)
+
+    return each_element(one, z, s, kernel_z, kernel_s, row_weights) if z.shape[-2] >= THIN_ROWS else None
 
 
 def _laplacian_hsic(
@@ -573,7 +548,7 @@ def _laplacian_hsic(
     if not isinstance(kernel_z, Laplacian):
         z, s, kernel_z, kernel_s = s, z, kernel_s, kernel_z
     gradient = torch.is_grad_enabled() and (z.requires_grad or s.requires_grad)
-    if len(z) < THIN_ROWS or not isinstance(kernel_z, Laplacian) or gradient or z.shape[1] > 1:
+    if not isinstance(kernel_z, Laplacian) or gradient or z.shape[1] > 1:
         return None
     dtype = z.dtype
     order = z[:, 0].argsort()
@@ -600,19 +575,12 @@ def _laplacian_hsic(
         diagonal = psi.square().sum(-1)
         own_l = ((psi.mT * p) @ psi).square().sum()
     if form == "unbiased":
-        count = p.sum()
-        hollow_k, hollow_l = rows_k - 1.0, rows_l - diagonal
-        total = (p @ hollow_k) * (p @ hollow_l) / ((count - 1) * (count - 2))
-        value = product - p @ diagonal + total - 2.0 * (p @ (hollow_k * hollow_l)) / (count - 2)
-        return (value / (count * (count - 3))).to(dtype)
-
-    def centered(inner: Tensor, k: Tensor, l: Tensor) -> Tensor:
-        return inner + (p @ k) * (p @ l) - 2.0 * (p @ (k * l))
-
-    value = centered(product, rows_k, rows_l)
+        hollow = product - p @ diagonal, rows_k - 1.0, rows_l - diagonal
+        return from_sums(*hollow, p, estimator=form).to(dtype)
+    value = from_sums(product, rows_k, rows_l, p)
     if form == "normalized":  # the square of a Laplacian kernel has half the bandwidth
-        own = centered(laplacian_times(x, p, 0.5 * sigma) @ p, rows_k, rows_k), centered(own_l, rows_l, rows_l)
-        value = value * inverse_root(*own, smallest_own(value, rows=1))
+        own_k = from_sums(laplacian_times(x, p, 0.5 * sigma) @ p, rows_k, rows_k, p)
+        value = value * inverse_root(own_k, from_sums(own_l, rows_l, rows_l, p), smallest_own(value, rows=1))
     return value.to(dtype)
 
 

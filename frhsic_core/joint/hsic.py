@@ -13,12 +13,11 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from frhsic_core.arrays import ArrayLike, as_mask, as_pair, as_weights, read_mixed, require_value, same_kind
-from frhsic_core.joint.contraction import dependence, require_estimator
-from frhsic_core.joint.factors import THIN_ROWS, thin_hsic
+from frhsic_core.joint.contraction import require_estimator
+from frhsic_core.joint.factors import thin_hsic
 from frhsic_core.joint.given import conditional_hsic
-from frhsic_core.joint.streaming import fused_form, streaming_correlation, streaming_hsic
+from frhsic_core.joint.streaming import all_pairs
 from frhsic_core.kernels import Categorical, Kernel, product_kernel, resolve_kernel, without_units
-from frhsic_core.memory import DENSE_ROWS, require_memory
 
 ATTRIBUTES = ("joint", "product", "sum")
 FORMS = ("biased", "unbiased", "normalized")
@@ -35,7 +34,6 @@ def hsic(
     mask: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     attributes: str = "joint",
-    chunk_size: int | None = None,
     check_finite: bool = True,
 ) -> Tensor:
     r"""Return the Hilbert–Schmidt independence criterion of a representation and a sensitive attribute.
@@ -53,8 +51,8 @@ def hsic(
     Two columns of numbers, such as a score and an age, take O(n r²) time and O(n) memory, where r is the numerical rank
     of the Gram matrices, a few tens at bandwidths near the median; so do categories and a few columns. Laplacian
     kernels of one column take O(n log² n). The relative error is below 1e-10 (see :mod:`frhsic_core.joint.factors`).
-    Otherwise O(n²(d + p)) time, with O(n²) memory up to 4,096 rows. Above that, or with ``chunk_size``, the sum over
-    all pairs goes block by block in O(n) memory; on a GPU with Triton fused kernels do it.
+    Otherwise O(n²(d + p)) time, with O(n²) memory up to 4,096 rows. Above that, or where whole matrices do not fit into
+    memory, the sum over all pairs goes block by block in O(n) memory; on a GPU with Triton fused kernels do it.
 
     Parameters
     ----------
@@ -76,8 +74,6 @@ def hsic(
     attributes : {"joint", "product", "sum"}
         For p > 1: one kernel on the whole vector; a product of kernels, one per column, at their own median bandwidths;
         or the sum over columns of p separate criteria, which measures each attribute but not their combination.
-    chunk_size : int, optional
-        Rows per block; with it, the sum over all pairs is computed block by block.
     check_finite : bool
         Look for NaN, infinities and numbers beyond the range of the dtype, before and after.
 
@@ -112,7 +108,7 @@ def hsic(
     if attributes == "sum":
         columns = [
             _value(z, column, kernel_z, Categorical() if a in categorical else resolve_kernel(None, column),
-                   estimator, weights, chunk_size)
+                   estimator, weights)
             for a, column in enumerate(s.split(1, dim=-1))
         ]  # fmt: skip
         value = torch.stack(columns).sum(0)
@@ -120,42 +116,25 @@ def hsic(
         if attributes == "product" and not categorical:
             kernel_s = product_kernel(s)
         kernel_s = resolve_kernel(kernel_s, s, name="kernel_s", categorical=categorical)
-        value = _value(z, s, kernel_z, kernel_s, estimator, weights, chunk_size)
+        value = _value(z, s, kernel_z, kernel_s, estimator, weights)
     return require_value(value, "hsic") if check_finite else value
 
 
-def _value(
-    z: Tensor,
-    s: Tensor,
-    kernel_z: Kernel,
-    kernel_s: Kernel,
-    form: str,
-    weights: Tensor | None,
-    chunk_size: int | None,
-) -> Tensor:
-    """Return HSIC in one of ``FORMS`` of checked samples: thin where the ranks are small, else dense or streamed."""
-    n = z.shape[-2]
-    options: dict[str, Any] = {"kernel_z": kernel_z, "kernel_s": kernel_s, "row_weights": weights}
-    value = None
-    if chunk_size is None and n >= THIN_ROWS:
-        value = thin_hsic(z, s, estimator=form, **options)
-    if value is None and chunk_size is None and n <= DENSE_ROWS:
-        _require_dense(z, s)
-        estimator = "unbiased" if form == "unbiased" else "biased"
-        value = dependence(z, s, estimator=estimator, normalized=form == "normalized", **options)
-    elif value is None and form == "normalized" and not (chunk_size is None and fused_form(z, s, kernel_z, kernel_s)):
-        value = streaming_correlation(z, s, chunk_size=chunk_size, **options)
-    elif value is None:
-        value = streaming_hsic(z, s, estimator=form, chunk_size=chunk_size, **options)
+def _value(z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel, form: str, weights: Tensor | None) -> Tensor:
+    """Return HSIC in one of ``FORMS`` of checked samples: thin where the ranks are small, else over all pairs."""
+    options: dict[str, Any] = {
+        "kernel_z": kernel_z,
+        "kernel_s": kernel_s,
+        "row_weights": weights,
+        "estimator": "unbiased" if form == "unbiased" else "biased",
+        "normalized": form == "normalized",
+    }
+    value = thin_hsic(z, s, **options)
+    if value is None:
+        value = all_pairs(z, s, **options)
     if form == "unbiased":
         return value
     return value.clamp_min(0.0) if form == "biased" else value.clamp(0.0, 1.0)
-
-
-def _require_dense(z: Tensor, s: Tensor) -> None:
-    batch = torch.broadcast_shapes(z.shape[:-2], s.shape[:-2]).numel()
-    advice = "Pass chunk_size=2048, which takes batch elements one after another, or fewer batch elements."
-    require_memory(z, z.shape[-2], batch=batch, copies=4, advice=advice)
 
 
 def _row_weights(
@@ -189,8 +168,6 @@ def normalized_hsic(
     kernel_s: Kernel | str | None = None,
     mask: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
-    chunk_size: int | None = None,
-    check_finite: bool = True,
 ) -> Tensor:
     r"""Return the normalized HSIC in [0, 1], a correlation of the two centered Gram matrices (also called CKA).
 
@@ -205,14 +182,14 @@ def normalized_hsic(
     1.0
     """
     s, categorical = read_mixed(s)
-    z, s = as_pair(z, s, check_finite=check_finite)
+    z, s = as_pair(z, s)
     kernel_z = resolve_kernel(kernel_z, z, name="kernel_z")
     kernel_s = resolve_kernel(kernel_s, s, name="kernel_s", categorical=categorical)
     weights = _row_weights(z, estimator="biased", mask=mask, sample_weight=sample_weight)
     # The ratio has no units; those of a kernel without a bandwidth would leave the range.
     z, s = without_units(z, kernel_z), without_units(s, kernel_s)
-    value = _value(z, s, kernel_z, kernel_s, "normalized", weights, chunk_size)
-    return require_value(value, "normalized_hsic") if check_finite else value
+    value = _value(z, s, kernel_z, kernel_s, "normalized", weights)
+    return require_value(value, "normalized_hsic")
 
 
 class HSICLoss(nn.Module):

@@ -19,7 +19,16 @@ from scipy.spatial import cKDTree
 from scipy.special import digamma
 from torch import Tensor
 
-from frhsic_core.arrays import ArrayLike, RandomState, as_generator, as_pair, binary_scale, fix_signs, same_kind
+from frhsic_core.arrays import (
+    ArrayLike,
+    RandomState,
+    as_generator,
+    as_pair,
+    batch_shape,
+    binary_scale,
+    fix_signs,
+    same_kind,
+)
 
 _JITTER = 1e-10  # of a column's standard deviation: far below any spacing that carries information
 # Pairs of rows held at a time: a gibibyte in double precision on a GPU, what a CPU's cache can hold elsewhere.
@@ -87,7 +96,7 @@ def mutual_information(
         raise ValueError(f"k is {k} but there are {n} rows: k must lie between 1 and {n - 1}.")
     generator = as_generator(random_state)
     seed = 0 if generator is None else int(torch.randint(2**62, (), generator=generator, device=generator.device))
-    batch = torch.broadcast_shapes(z.shape[:-2], s.shape[:-2])
+    batch = batch_shape(z, s)
     samples = []
     for i, x in enumerate((z, s)):
         rows = standardized(x.detach(), seed=seed + i, scale=standardize).expand(*batch, *x.shape[-2:])

@@ -57,9 +57,6 @@ def test_free_memory_is_known_here_and_small_calls_do_not_ask(monkeypatch: pytes
         (lambda z, s: fc.khgr(z, s, ridge=0.1), "khgr needs whole matrices"),
         (fc.coco, "coco needs whole matrices"),
         (fc.eipm, "anchors"),
-        (lambda z, s: fc.hsic(z, s, kernel_z=fc.Gaussian(1.0), kernel_s=fc.Gaussian(1.0)), "chunk_size"),
-        (lambda z, s: fc.normalized_hsic(z, s, kernel_z=fc.Gaussian(1.0), kernel_s=fc.Gaussian(1.0)), "chunk_size"),
-        (fc.distance_correlation, "chunk_size"),
         (lambda z, s: fc.median_bandwidth(z, max_points=None), "max_points"),
     ],
 )
@@ -84,7 +81,7 @@ def test_what_is_advised_fits_and_is_the_same(monkeypatch: pytest.MonkeyPatch) -
         "eipm": lambda: fc.eipm(z, s, anchors=8, **smoothing),
     }
     dense = {name: call() for name, call in calls.items()}
-    for module in ("joint.hsic", "joint.distance", "conditional._eipm"):
+    for module in ("joint.streaming", "conditional._eipm"):
         monkeypatch.setattr(sys.modules[f"frhsic_core.{module}"], "DENSE_ROWS", 5)
     monkeypatch.setattr(sys.modules["frhsic_core.joint.streaming"], "DEFAULT_CHUNK", 64)
     monkeypatch.setattr(sys.modules["frhsic_core.conditional._eipm"], "_BLOCK", 64**2)

@@ -1,6 +1,8 @@
-"""A mask is the subset of its rows, and whole weights are repeated rows: one test for every statistic that takes them.
+"""A mask is the subset of its rows, and weights are those of the rows kept: every other statistic that takes them.
 
-Kernels and bandwidths are fixed, because data-driven ones see the rows that a mask leaves out.
+Kernels and bandwidths are fixed, because data-driven ones see the rows that a mask leaves out. The forms of HSIC are in
+tests/joint/test_forms.py. Here a repeated row is another row: it is left out by itself, it makes a pair with its copy,
+or it counts in the choice of a bandwidth.
 """
 
 from __future__ import annotations
@@ -16,47 +18,20 @@ from torch import Tensor
 import frhsic_core as fc
 from frhsic_core.conditional._smoothing import resolve_bandwidth, row_weights
 
-KERNELS: dict[str, Any] = {"kernel_z": fc.Gaussian(1.0), "kernel_s": fc.Laplacian(0.8)}
 SMOOTHING: dict[str, Any] = {"kernel_z": fc.Gaussian(1.0), "bandwidth": 0.4}
 Statistic = Callable[..., Tensor]
-
-
-def loss(estimator: str, **options: Any) -> Statistic:
-    return fc.HSICLoss(2.0, estimator=estimator, kernel_z=fc.Gaussian(1.0), **options)
-
-
-def sum_of_columns(z: Tensor, s: Tensor, **options: Any) -> Tensor:
-    """attributes='sum' chooses its own bandwidths on S: columns with two values have the same ones in every subset."""
-    return fc.hsic(z, s, kernel_z=fc.Gaussian(1.0), attributes="sum", **options)
 
 
 def gdp(**fixed: Any) -> Statistic:
     return lambda z, s, **options: fc.gdp(z[:, 0], s[:, :1], **fixed, **options)
 
 
-# What takes a mask; then what takes weights that stand for repeated rows.
 MASKED: dict[str, Statistic] = {
-    "hsic": lambda z, s, **options: fc.hsic(z, s, **KERNELS, **options),
-    "hsic streamed": lambda z, s, **options: fc.hsic(z, s, chunk_size=7, **KERNELS, **options),
-    "hsic unbiased": lambda z, s, **options: fc.hsic(z, s, estimator="unbiased", **KERNELS, **options),
-    "hsic unbiased streamed": lambda z, s, **options: fc.hsic(
-        z, s, estimator="unbiased", chunk_size=7, **KERNELS, **options
-    ),
-    "normalized_hsic": lambda z, s, **options: fc.normalized_hsic(z, s, **KERNELS, **options),
-    "normalized_hsic streamed": lambda z, s, **options: fc.normalized_hsic(z, s, chunk_size=7, **KERNELS, **options),
-    "HSICLoss": loss("biased", kernel_s=fc.Gaussian(0.7)),
-    "HSICLoss unbiased": loss("unbiased", kernel_s=fc.Gaussian(0.7)),
-    "HSICLoss normalized": loss("normalized", kernel_s=fc.Gaussian(0.7)),
     "eipm": lambda z, s, **options: fc.eipm(z, s, **SMOOTHING, **options),
     "eipm squared": lambda z, s, **options: fc.eipm(z, s, power=2, **SMOOTHING, **options),
     "gdp": gdp(),
     "gdp of the authors": gdp(estimator="authors"),
 }
-# The unbiased HSIC takes no weights. Elsewhere a repeated row is another row: it is left out by itself, it makes a pair
-# with its copy, or it counts against a constant or in the choice of a bandwidth.
-NO_WEIGHTS = ["hsic unbiased", "hsic unbiased streamed", "HSICLoss unbiased"]
-NO_REPETITION = ["eipm", "eipm squared", "gdp", "gdp of the authors"]
-WEIGHTED = {name: statistic for name, statistic in MASKED.items() if name not in (*NO_WEIGHTS, *NO_REPETITION)}
 
 
 def sample(n: int = 30) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -73,9 +48,9 @@ def sample(n: int = 30) -> tuple[Tensor, Tensor, Tensor, Tensor]:
 def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Run each statistic as it is, and with limits so small that it goes block by block."""
     if request.param == "by block":
-        for module in ("joint.hsic", "joint.distance", "conditional._eipm"):
-            monkeypatch.setattr(sys.modules[f"frhsic_core.{module}"], "DENSE_ROWS", 5)
-        monkeypatch.setattr(sys.modules["frhsic_core.conditional._eipm"], "_BLOCK", 49)
+        eipm = sys.modules["frhsic_core.conditional._eipm"]
+        monkeypatch.setattr(eipm, "DENSE_ROWS", 5)
+        monkeypatch.setattr(eipm, "_BLOCK", 49)
     return request.param
 
 
@@ -90,18 +65,7 @@ def test_a_mask_is_its_rows(name: str, path: str) -> None:
     close(MASKED[name](z, s, mask=mask), MASKED[name](z[mask], s[mask]))
 
 
-@pytest.mark.parametrize("name", WEIGHTED)
-def test_whole_weights_are_repeated_rows(name: str, path: str) -> None:
-    z, s, mask, counts = sample()
-    statistic = WEIGHTED[name]
-    repeated = [x.repeat_interleave(counts, 0) for x in (z, s)]
-    close(statistic(z, s, sample_weight=counts), statistic(*repeated))
-    kept = counts * mask
-    repeated = [x.repeat_interleave(kept, 0) for x in (z, s)]
-    close(statistic(z, s, sample_weight=counts, mask=mask), statistic(*repeated))
-
-
-@pytest.mark.parametrize("name", [*NO_REPETITION, *WEIGHTED])
+@pytest.mark.parametrize("name", MASKED)
 def test_weights_are_those_of_the_rows_kept(name: str, path: str) -> None:
     z, s, mask, _ = sample()
     weights = torch.linspace(0.5, 2.0, 30, dtype=torch.float64)
@@ -111,21 +75,13 @@ def test_weights_are_those_of_the_rows_kept(name: str, path: str) -> None:
     assert not torch.allclose(found, statistic(z, s, mask=mask), rtol=1e-4)
 
 
-@pytest.mark.parametrize("chunk_size", [None, 7])
-def test_a_sum_over_attributes_takes_masks_and_weights(chunk_size: int | None) -> None:
+def test_a_sum_over_attributes_takes_masks_and_weights() -> None:
     z, s, mask, counts = sample()
     s = (s > 0).double()
-    options = {"chunk_size": chunk_size}
-    # All columns must keep both values, about equally often, so that no default bandwidth moves.
-    expected = sum(
-        fc.hsic(z[mask], s[mask][:, a], kernel_z=fc.Gaussian(1.0), kernel_s=fc.Gaussian(fc.median_bandwidth(s[:, a])))
-        for a in range(2)
-    )
-    close(sum_of_columns(z, s, mask=mask, **options), torch.as_tensor(expected))
-    both = sum_of_columns(z, s, mask=mask, sample_weight=counts, **options)
-    expected = sum(fc.hsic(z, s[:, a], kernel_z=fc.Gaussian(1.0), mask=mask, sample_weight=counts) for a in range(2))
-    close(both, torch.as_tensor(expected))
-    assert not torch.allclose(both, sum_of_columns(z, s, mask=mask), rtol=1e-4)
+    options = {"kernel_z": fc.Gaussian(1.0), "mask": mask, "sample_weight": counts}
+    found = fc.hsic(z, s, attributes="sum", **options)
+    close(found, torch.as_tensor(sum(fc.hsic(z, s[:, a], **options) for a in range(2))))
+    assert not torch.allclose(found, fc.hsic(z, s, attributes="sum", **options | {"sample_weight": None}), rtol=1e-4)
 
 
 def test_rules_for_the_bandwidth_take_masks_and_weights() -> None:
