@@ -40,11 +40,6 @@ def _folder(store: Path | None, preset: str) -> Path:
     return Path("_build") / "results" if preset == "smoke" else book_folder("results")
 
 
-def _results(folder: Path, name: str) -> ResultStore:
-    """Return a store that reports damaged and lost files on the error stream."""
-    return ResultStore(folder, name, log=lambda line: typer.echo(line, err=True))
-
-
 def run(
     experiment: Annotated[
         str, typer.Argument(help=f"One of: {', '.join(EXPERIMENTS)}; one of its tables; or all, one after the other.")
@@ -65,7 +60,6 @@ def run(
     workers: Annotated[
         int | None, typer.Option(min=1, help="Processes that train at once. Default: one on a CPU, up to six on a GPU.")
     ] = None,
-    dask: Annotated[str | None, typer.Option(help="Train on the workers of this Dask scheduler (its address).")] = None,
 ) -> None:
     """Run an experiment and store its results. A run that was stopped resumes where it was.
 
@@ -75,7 +69,7 @@ def run(
     Exit status: 0 done; 2 wrong arguments or no access to the results; 3 work left; 4 failure; 130 Ctrl-C.
     """
     restriction = {"protocols": protocol, "datasets": dataset, "methods": method}
-    options = {"device": device, "threads": threads, "workers": workers, "dask": dask}
+    options = {"device": device, "threads": threads, "workers": workers}
     status = 0
     begin = time.monotonic()
     chosen = {name: tuple(values) for name, values in restriction.items() if values}
@@ -83,13 +77,11 @@ def run(
         for name in EXPERIMENTS if experiment == "all" else (experiment,):
             for plan in plans_for(name, preset, splits=splits, **chosen):
                 left = None if minutes is None else max(0.0, minutes - (time.monotonic() - begin) / 60)
-                status = max(status, _run(plan, _results(_folder(store, preset), plan.name), minutes=left, **options))
+                status = max(
+                    status, _run(plan, ResultStore(_folder(store, preset), plan.name), minutes=left, **options)
+                )
     except KeyboardInterrupt:
         raise fail("Finished results are kept. Run the same command again to resume.", status=INTERRUPTED) from None
-    except ModuleNotFoundError as error:
-        if error.name not in ("distributed", "dask"):
-            raise
-        raise fail("--dask needs dask: pip install 'frhsic-core[experiments]'.") from None
     raise typer.Exit(status)
 
 
@@ -127,7 +119,7 @@ def status(store: Place = None) -> None:
 
 def _progress(chosen: Experiment | Study, folder: Path) -> tuple[str, ...]:
     """Return rows done, rows needed and jobs left; the minutes that *this* preset needed; the machines."""
-    results = _results(folder, chosen.name)
+    results = ResultStore(folder, chosen.name)
     done = results.done()
     needed = chosen.keys()
     side = results.provenance()
@@ -167,7 +159,7 @@ def tables(
     one_of("protocol", protocol, ("text", "reference"))
     one_of("dependence", dependence, DEPENDENCE)
     folder = store or book_folder("results")
-    rows = _results(folder, experiment).read()
+    rows = ResultStore(folder, experiment).read()
     rows = rows[(rows["protocol"] == protocol) & (rows["option"] == "")]
     stored = sorted(set(rows["split"]))
     if not stored:
@@ -280,7 +272,7 @@ def certify(
         raise fail("Proofs in interval arithmetic need python-flint: install it with pip install python-flint.")
     started = time.perf_counter()
     results = _check(numbers, quick=quick and not record_verdicts)
-    _print_results(results, time.perf_counter() - started)
+    _printResultStore(results, time.perf_counter() - started)
     if path is None:
         typer.echo("No verdicts were compared: run the command in a clone, or set FRHSIC_BOOK.", err=True)
         return
@@ -324,7 +316,7 @@ def _check(numbers: list[str], *, quick: bool) -> list[Result]:
         torch.set_num_threads(threads)
 
 
-def _print_results(results: list[Result], seconds: float) -> None:
+def _printResultStore(results: list[Result], seconds: float) -> None:
     found = [result.certificate for result in results]
     rows = [(c.statement, c.claim, c.evidence, c.verdict, f"{c.slack:.2e}") for c in found]
     headings = ("statement", "claim", "evidence", "verdict", "slack")

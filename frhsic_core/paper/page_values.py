@@ -89,7 +89,7 @@ def recommended_values() -> dict[str, Any]:
     values: dict[str, Any] = {
         "candidates": len(CANDIDATES),
         "choice_datasets": len(CHOICE_DATASETS),
-        "dimensions": form.widths[-1],
+        "dimensions": form.dimension,
         "comparisons": len(own) // len(counts),
         "worse": int((own["verdict_corrected"] == "worse").sum()),
     }

@@ -58,7 +58,9 @@ def smoothed_gdp(
     y, s = as_predictions(y_pred, s, check_finite=False)
     q = row_weights(s, mask, None, check_finite=False)
     h = resolve_bandwidth(bandwidth, s, q)
-    at = s
+    at, counts = s, None
+    if average == "sample" and q is None and s.ndim == 2:  # equal attributes have equal weights: one row stands for all
+        at, counts = s.unique(dim=0, return_counts=True)
     if average != "sample":
         low, high = attribute_range(s, q)
         count = GRID[average]
@@ -80,6 +82,8 @@ def smoothed_gdp(
         value = (torch.softmax(torch.cat(densities, dim=-1), dim=-1) * gap).sum(-1)
     elif average == "sample" and q is not None:
         value = (q * gap).sum(-1)
+    elif counts is not None:
+        value = (counts * gap).sum(-1) / counts.sum()
     else:
         value = gap.mean(-1)
     # Only the unweighted averages would still see the padding of a mask that keeps nothing.

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from frhsic_core.choices import one_of
 from frhsic_core.data.dataset import Dataset
 
 if TYPE_CHECKING:
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
 
 REFERENCE_SEEDS = (42, 43, 44, 45, 46)
 TRAIN_TEST = (0.8, 0.2)
-Scaling = Literal["train", "full", "none"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,8 +68,8 @@ def split_indices(n: int, *, random_state: int = 42, fractions: Sequence[float] 
 class SplitStack:
     """Several splits of one dataset as tensors with a leading dimension, one entry per split.
 
-    ``x_*`` is (splits, n, d), ``s_*`` is (splits, n) or (splits, n, p), ``y_*`` and ``weights_*`` are (splits, n).
-    Without a validation part or without weights, these tensors are None.
+    ``x_*`` is (splits, n, d), ``s_*`` is (splits, n) or (splits, n, p), ``y_*`` is (splits, n). Without a validation
+    part its tensors are None.
     """
 
     x_train: torch.Tensor
@@ -86,18 +84,9 @@ class SplitStack:
     x_validation: torch.Tensor | None = None
     s_validation: torch.Tensor | None = None
     y_validation: torch.Tensor | None = None
-    weights_train: torch.Tensor | None = None
-    weights_validation: torch.Tensor | None = None
-    weights_test: torch.Tensor | None = None
 
     def __len__(self) -> int:
         return len(self.seeds)
-
-    def to(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> SplitStack:
-        """Return the stack on another device or in another dtype."""
-        named = {field.name: getattr(self, field.name) for field in fields(self)}
-        tensors = {key: value for key, value in named.items() if hasattr(value, "device")}
-        return replace(self, **{key: value.to(device=device, dtype=dtype) for key, value in tensors.items()})
 
 
 def stack_splits(
@@ -105,14 +94,14 @@ def stack_splits(
     *,
     seeds: Iterable[int] = REFERENCE_SEEDS,
     fractions: Sequence[float] = TRAIN_TEST,
-    scaling: Scaling = "train",
     device: torch.device | str | None = None,
     dtype: torch.dtype | None = None,
 ) -> SplitStack:
     """Split a dataset once per seed and return all splits as one stack of tensors on a device.
 
-    Each column of X and S is mapped to (x - min) / (max - min). Time and memory O(splits · n · d); the scaling is done
-    in float64, one split at a time, and stored in ``dtype``.
+    Each column of X and S is mapped to (x - min) / (max - min) with the minimum and maximum of the training rows of
+    each split, so that test values may lie outside [0, 1]. A column that is constant on these rows is shifted but not
+    divided. Time and memory O(splits · n · d); the scaling is done in float64, one split at a time.
 
     Parameters
     ----------
@@ -122,22 +111,8 @@ def stack_splits(
         One seed for each split; the paper uses 42 to 46.
     fractions : sequence of float
         See `split_indices`.
-    scaling : {"train", "full", "none"}
-        ``"train"`` takes minimum and maximum from the training rows of each split, so that test values may lie outside
-        [0, 1]. ``"full"`` takes them from all rows, as the released code does in most of its side experiments.
-        ``"none"`` does not scale.
     device, dtype : optional
         Device (default CPU) and precision (default float32, as in the paper) of the tensors.
-
-    Returns
-    -------
-    SplitStack
-        ``x_train`` (splits, n_train, d), ``s_train``, ``y_train``, ``x_test``, ...
-
-    Notes
-    -----
-    A column that is constant on the training rows (for example a rare level that only the test part has) is shifted
-    but not divided.
 
     Examples
     --------
@@ -153,40 +128,29 @@ def stack_splits(
     seeds = tuple(int(seed) for seed in seeds)
     if not seeds:
         raise ValueError("seeds is empty: give at least one seed.")
-    one_of("scaling", scaling, ("train", "full", "none"))
-    dtype = dtype or torch.float32
-    if not dtype.is_floating_point:
-        raise TypeError(f"dtype is {dtype}: a floating dtype is needed.")
-    x, s, y, weights = tensors_of(dataset, device=device, dtype=_widest(device))
-    arrays = {"x": x, "s": s, "y": y} | ({} if weights is None else {"weights": weights})
+    x, s, y = tensors_of(dataset, device=device, dtype=_widest(device))
     splits = [split_indices(dataset.n, random_state=seed, fractions=fractions) for seed in seeds]
     parts = ("train", "validation", "test") if len(splits[0].validation) else ("train", "test")
-    rows = {
-        part: torch.as_tensor(np.stack([getattr(split, part) for split in splits]), device=x.device) for part in parts
-    }
-    tensors: dict[str, Any] = {}
-    for key, values in arrays.items():
-        for part in parts:
-            shape = (len(seeds), rows[part].shape[1], *values.shape[1:])
-            tensors[f"{key}_{part}"] = torch.empty(shape, dtype=dtype, device=x.device)
-        for index in range(len(seeds)):
-            shift, stretch = _range(values, rows["train"][index], scaling if key in ("x", "s") else "none")
+    tensors: dict[str, list[torch.Tensor]] = {f"{key}_{part}": [] for key in "xsy" for part in parts}
+    for split in splits:
+        rows = {part: torch.as_tensor(getattr(split, part), device=x.device) for part in parts}
+        for key, values in {"x": _scaled(x, rows["train"]), "s": _scaled(s, rows["train"]), "y": y}.items():
             for part in parts:
-                tensors[f"{key}_{part}"][index] = ((values[rows[part][index]] - shift) / stretch).to(dtype)
-    return SplitStack(**tensors, seeds=seeds, task=dataset.task, name=dataset.name)
+                tensors[f"{key}_{part}"].append(values[rows[part]].to(dtype or torch.float32))
+    stacked = {name: torch.stack(found) for name, found in tensors.items()}
+    return SplitStack(**stacked, seeds=seeds, task=dataset.task, name=dataset.name)  # type: ignore[arg-type]
 
 
 def tensors_of(
     dataset: Dataset, *, device: torch.device | str | None = None, dtype: torch.dtype | None = None
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor | None]:
-    """Return x, s, y and the weights (or None) as new tensors on ``device`` in ``dtype`` (default float64)."""
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Return x, s and y as new tensors on ``device`` in ``dtype`` (default float64)."""
     import torch
 
-    def convert(array: np.ndarray) -> torch.Tensor:
-        return torch.tensor(array, dtype=dtype or torch.float64, device=device)
-
-    weights = None if dataset.weights is None else convert(dataset.weights)
-    return convert(dataset.X), convert(dataset.s), convert(dataset.y), weights
+    x, s, y = (
+        torch.tensor(array, dtype=dtype or torch.float64, device=device) for array in (dataset.X, dataset.s, dataset.y)
+    )
+    return x, s, y
 
 
 def _widest(device: Any) -> torch.dtype:
@@ -196,12 +160,7 @@ def _widest(device: Any) -> torch.dtype:
     return torch.float32 if torch.device(device or "cpu").type == "mps" else torch.float64
 
 
-def _range(values: torch.Tensor, train: torch.Tensor, scaling: Scaling) -> tuple[Any, Any]:
-    import torch
-
-    if scaling == "none":
-        return 0.0, 1.0
-    fitted = values[train] if scaling == "train" else values
-    low, high = fitted.amin(dim=0), fitted.amax(dim=0)
-    width = high - low
-    return low, torch.where(width > 0, width, torch.ones_like(width))
+def _scaled(values: torch.Tensor, train: torch.Tensor) -> torch.Tensor:
+    low = values[train].amin(dim=0)
+    width = values[train].amax(dim=0) - low
+    return (values - low) / width.where(width > 0, 1.0)

@@ -198,38 +198,21 @@ def test_a_table_that_cannot_be_read_is_a_sentence(small, tmp_path) -> None:
         assert "main_smoke.parquet is damaged" in broken.output
 
 
-@pytest.mark.parametrize(
-    ("experiment", "table"), [("main", "main_smoke.parquet"), ("lambda_levels", "lambda_levels_smoke.csv")]
-)
-def test_a_lost_table_is_reported_and_computed_again(small, tmp_path, experiment, table) -> None:
+@pytest.mark.parametrize("file", ["main_smoke.parquet", "main_smoke.sqlite"])
+def test_a_damaged_file_is_named_and_can_be_deleted(small, tmp_path, file) -> None:
     place = ["--store", str(tmp_path)]
-    run = ["run", experiment, "--preset", "smoke", "--device", "cpu", *place]
-    assert small.invoke(app, run).exit_code == 0
-    before = (tmp_path / table).read_bytes()
-    (tmp_path / table).unlink()
-    status = small.invoke(app, ["status", *place])
-    assert status.exit_code == 0
-    assert f"{table} is missing" in status.stderr
-    if experiment == "main":
-        shown = small.invoke(app, ["tables", "main_smoke", *place])
-        assert shown.exit_code == 2
-        assert f"{table} is missing" in shown.stderr
+    run = ["run", "main", "--preset", "smoke", "--device", "cpu", *place]
+    assert run_experiment(SMALL, ResultStore(tmp_path, SMALL.name), device="cpu").left == 0
+    if file.endswith("parquet"):
+        assert small.invoke(app, run).exit_code == 0
+    (tmp_path / file).write_bytes((tmp_path / file).read_bytes()[:5000])
+    for arguments in (run, ["status", *place], ["tables", "main_smoke", *place]):
+        broken = small.invoke(app, arguments)
+        assert broken.exit_code == 2
+        assert f"{file} is damaged" in broken.stderr
+    for path in (file, "main_smoke.json"):
+        (tmp_path / path).unlink(missing_ok=True)
     again = small.invoke(app, run)
-    assert again.exit_code == 0
-    assert again.stderr.count(f"{table} is missing") == 1
-    assert "to train, 2 models" in again.stdout or "2 units to measure" in again.stdout
-    assert (tmp_path / table).read_bytes() == before
-
-
-def test_a_damaged_database_is_named_and_its_jobs_are_run_again(small, tmp_path) -> None:
-    place = ["--store", str(tmp_path)]
-    store = ResultStore(tmp_path, SMALL.name)
-    assert run_experiment(SMALL, store, device="cpu").left == 0
-    store.database.write_bytes(store.database.read_bytes()[:5000])
-    status = small.invoke(app, ["status", *place])
-    assert status.exit_code == 0
-    assert "main_smoke.sqlite is damaged" in status.stderr
-    again = small.invoke(app, ["run", "main", "--preset", "smoke", "--device", "cpu", *place])
     assert again.exit_code == 0
     assert "2 stacks to train, 2 models" in again.stdout
     assert "0 stacks left" in again.stdout

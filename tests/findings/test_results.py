@@ -163,67 +163,6 @@ def test_the_rule_gives_the_recommended_form() -> None:
     assert table["score"].iloc[0] < table["score"].iloc[1] - 0.02
 
 
-def test_four_rivals_had_no_other_settings() -> None:
-    tried = {variant.method for variant in variants.VARIANTS}
-    assert set(PARETO_METHODS) - tried == {"adv", "laftr", "mmd_binned", "dcor"}
-
-
-@pytest.fixture(scope="module")
-def areas() -> pd.DataFrame:
-    return variants.variant_areas(variants.floored(variants.all_rows()))
-
-
-@pytest.fixture(scope="module")
-def change(areas) -> pd.DataFrame:
-    """Return the change of nAUP against the base, averaged over both datasets."""
-    base = areas.xs("frhsic:base", level="name").reindex(areas.index, level="dataset")
-    return (areas - base).groupby("name").mean()[areas.groupby("name").size() == 2]
-
-
-def test_which_settings_matter(change) -> None:
-    both = [GDP, "gdp_sample"]
-    assert (change.loc["frhsic:where representation", both] < 0).all()
-    assert change.loc["frhsic:where representation", PROBE] > 0
-    assert change.loc["frhsic:where output", PROBE] < 0
-    for estimator in ("biased", "unbiased"):
-        assert (change.loc[f"frhsic:estimator {estimator}", both] > 0).all()
-    own = change[change.index.str.startswith("frhsic:")]
-    assert own[PROBE].idxmax() == "frhsic:scale whiten"
-    assert (change.loc["frhsic:batch 1024", both] > 0).all()
-
-
-@pytest.mark.parametrize("dataset", ["acs_income", "compas"])
-def test_anchors_change_the_area_by_less_than_the_splits_do(areas, dataset: str) -> None:
-    names = ["frem", *(f"frem:anchors {count}" for count in ("8", "16", "64", "128", "all"))]
-    found = areas.loc[dataset].loc[names, GDP]
-    rows = variants.floored(variants.all_rows())
-    single = [
-        variants.variant_areas(part, measures=(GDP,)).loc[(dataset, "frem"), GDP] for _, part in rows.groupby("split")
-    ]
-    assert found.max() - found.min() < np.std(single, ddof=1)
-    assert found.max() - found["frem"] < np.std(single, ddof=1)
-
-
-@pytest.mark.parametrize("dataset", ["acs_income", "compas"])
-@pytest.mark.parametrize("method", ["frem", "reg_gdp"])
-def test_the_published_bandwidths_on_s_are_not_the_best(areas, dataset: str, method: str) -> None:
-    found = areas.loc[dataset, GDP]
-    others = found[found.index.str.startswith(f"{method}:bandwidth on S")]
-    assert others.max() > found[method]
-
-
-def test_in_bad_company_two_methods_change_places() -> None:
-    rows, unbiased = variants.all_rows(), "frhsic:estimator unbiased"
-
-    def lead(part: pd.DataFrame) -> float:
-        found = variants.variant_areas(part, measures=(GDP,)).loc["compas"][GDP]
-        return found[unbiased] - found["frem"]
-
-    assert lead(rows[rows["name"].isin(["unfair", unbiased, *PARETO_METHODS])]) > 0
-    assert lead(rows) < 0
-    assert lead(variants.floored(rows)) > 0
-
-
 # The printed table ---------------------------------------------------------------------------------------------------
 
 
@@ -286,7 +225,7 @@ def test_no_attribute_is_continuous_and_the_two_of_crime_differ(summaries) -> No
     assert max(it["s"]["distinct"] for it in summaries.values()) == 100
     text, reference = (summaries["crime", variant] for variant in PROTOCOLS)
     assert (text["sensitive"], reference["sensitive"]) == ("racepctblack", "householdsize")
-    assert reference["mean_gap"] < 0.3 * text["mean_gap"]
+    assert abs(reference["correlation"]) < 0.1 * abs(text["correlation"])
     same = [name for name in PAPER_DATASETS if summaries[name, "text"]["n"] == summaries[name, "reference"]["n"]]
     assert set(same) == {"acs_income", "compas", "crime"}
 

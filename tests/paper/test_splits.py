@@ -56,24 +56,19 @@ def test_too_few_rows() -> None:
 
 
 @pytest.mark.parametrize("p", [1, 2])
-@pytest.mark.parametrize("scaling", ["train", "full", "none"])
-def test_a_stack_equals_each_split_scaled_by_scikit_learn(p: int, scaling: str) -> None:
-    data = _data(p=p, weights=True)
-    stack = stack_splits(data, seeds=(42, 7, 9), fractions=(0.6, 0.2, 0.2), scaling=scaling, dtype=torch.float64)  # type: ignore[arg-type]
+def test_a_stack_equals_each_split_scaled_by_scikit_learn(p: int) -> None:
+    data = _data(p=p)
+    stack = stack_splits(data, seeds=(42, 7, 9), fractions=(0.6, 0.2, 0.2), dtype=torch.float64)
     assert len(stack) == 3
     for index, seed in enumerate((42, 7, 9)):
         split = split_indices(data.n, random_state=seed, fractions=(0.6, 0.2, 0.2))
         for key, array in (("x", data.X), ("s", data.s.reshape(data.n, -1))):
-            scaler = MinMaxScaler().fit(array[split.train] if scaling == "train" else array)
+            scaler = MinMaxScaler().fit(array[split.train])
             for part in ("train", "validation", "test"):
-                rows = array[getattr(split, part)]
-                wanted = rows if scaling == "none" else scaler.transform(rows)
+                wanted = scaler.transform(array[getattr(split, part)])
                 got = getattr(stack, f"{key}_{part}")[index].reshape(wanted.shape)
                 np.testing.assert_allclose(got.numpy(), wanted, rtol=1e-9, atol=1e-9)
         np.testing.assert_array_equal(stack.y_train[index].numpy(), data.y[split.train])
-        assert data.weights is not None
-        assert stack.weights_test is not None
-        np.testing.assert_array_equal(stack.weights_test[index].numpy(), data.weights[split.test])
     assert stack.s_train.shape == ((3, 120) if p == 1 else (3, 120, 2))
 
 
@@ -86,17 +81,6 @@ def test_scaling_never_sees_the_test_part() -> None:
     before, after = stack_splits(data, seeds=(42,)), stack_splits(changed, seeds=(42,))
     assert torch.equal(before.x_train, after.x_train)
     assert float(after.x_test[0, 0, 2]) > 1e8
-    assert not torch.equal(stack_splits(changed, seeds=(42,), scaling="full").x_train, before.x_train)
-
-
-def test_targets_and_weights_are_not_scaled() -> None:
-    n = 10
-    x, y, w = np.arange(n)[:, None], np.linspace(5.0, 50.0, n), np.linspace(2.0, 20.0, n)
-    data = Dataset("toy", x, x[:, 0], y, "regression", ("x",), ("s",), Provenance("toy", "made"), weights=w)
-    stack = stack_splits(data, seeds=[3], dtype=torch.float64)
-    train = split_indices(n, random_state=3).train
-    np.testing.assert_array_equal(stack.y_train[0], y[train])
-    np.testing.assert_array_equal(stack.weights_train[0], w[train])
 
 
 def test_a_constant_column_is_shifted_not_stretched() -> None:
@@ -112,13 +96,6 @@ def test_float32_keeps_what_float64_found() -> None:
     assert torch.equal(wide.x_train.float(), narrow.x_train)
 
 
-def test_to_changes_every_tensor() -> None:
-    stack = stack_splits(_data(weights=True)).to(dtype=torch.float64)
-    assert stack.x_train.dtype == stack.s_test.dtype == torch.float64
-    assert stack.weights_train is not None
-    assert stack.weights_train.dtype == torch.float64
-
-
 @pytest.mark.cuda
 def test_a_stack_on_cuda_is_that_of_the_cpu() -> None:
     data = load_dataset("synthetic")
@@ -127,14 +104,6 @@ def test_a_stack_on_cuda_is_that_of_the_cpu() -> None:
     torch.testing.assert_close(cuda.x_train.cpu(), cpu.x_train, rtol=0, atol=1e-7)
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"seeds": ()}, ValueError, "seeds is empty"),
-        ({"scaling": "test"}, ValueError, "scaling is 'test'"),
-        ({"dtype": torch.int64}, TypeError, "floating dtype"),
-    ],
-)
-def test_what_a_stack_refuses(options: dict[str, object], error: type[Exception], message: str) -> None:
-    with pytest.raises(error, match=message):
-        stack_splits(_data(), **options)  # type: ignore[arg-type]
+def test_a_stack_without_seeds_is_refused() -> None:
+    with pytest.raises(ValueError, match="seeds is empty"):
+        stack_splits(_data(), seeds=())

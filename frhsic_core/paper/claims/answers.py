@@ -38,9 +38,6 @@ IMPLEMENTED = "implemented as printed"
 MEASURED = "measured"
 CHECKED = "proved or checked"
 KINDS = (MEASURED, IMPLEMENTED, CHECKED)
-# The λ of both protocols, the same nine for every method: the authors' sweep has these for all of its methods (and nine
-# more for FRHSIC), the main table of the book has them too. The text names five of them.
-FULL_GRID = "full"
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,8 @@ import re
 from functools import cache
 from typing import Any
 
+import pandas as pd
+
 from frhsic_core.paper.claims.answers import IMPLEMENTED, PROTOCOLS, Answer, computed, query, rows_of
 from frhsic_core.paper.runs.stored import book_folder, stored_provenance
 
@@ -25,29 +27,6 @@ from frhsic_core.paper.runs.stored import book_folder, stored_provenance
 def provenance(experiment: str = "main") -> dict[str, Any]:
     """Return where the stored rows of a sweep come from."""
     return stored_provenance(experiment)
-
-
-def _collapsed(values: list[Any]) -> Any:
-    """Return the one value that all share, or the different ones in order."""
-    different = list(dict.fromkeys(values))
-    return different[0] if len(different) == 1 else tuple(different)
-
-
-@query(kind=IMPLEMENTED)
-def recipe(names: list[str], percent: bool = False, experiment: str = "main", entry: int | None = None) -> Answer:
-    """Return settings of the training, over every recipe of a stored sweep; ``entry`` is one of a tuple."""
-    values = {}
-    for protocol in PROTOCOLS:
-        recipes = [r for r in provenance(experiment)["recipes"].values() if r["task"]["protocol"] == protocol]
-        if not recipes:
-            continue
-        found = [
-            _collapsed([tuple(r[name]) if isinstance(r[name], list) else r[name] for r in recipes]) for name in names
-        ]
-        value = found[0] if len(found) == 1 else tuple(found)
-        value = tuple(round(100 * part, 9) for part in value) if percent else value
-        values[protocol] = value if entry is None else value[entry]
-    return Answer(values if len(values) > 1 else {"any": next(iter(values.values()))})
 
 
 def _value_of(text: str) -> Any:
@@ -60,58 +39,47 @@ def _value_of(text: str) -> Any:
     return text if number is None else float(number)
 
 
+@cache
+def stacks(experiment: str = "main") -> pd.DataFrame:
+    """Return a line for each stack of a stored sweep: its recipe, the settings of its penalty, and percent of rows."""
+    lines = []
+    for stack in provenance(experiment)["stacks"]:
+        made = provenance(experiment)["recipes"][stack["recipe"]]
+        shares = made["fractions"] if len(made["fractions"]) == 3 else (made["fractions"][0], 0.0, made["fractions"][1])
+        percent = dict(zip(("train", "validation", "test"), (round(100 * share, 9) for share in shares), strict=True))
+        penalty = {name: _value_of(text) for name, text in stack["penalty"].items()}
+        # The stored sweeps have the encoder that is built when no widths are given.
+        lines.append({**made, **percent, **penalty, "protocol": made["task"]["protocol"], "dimension": _widths()[-1]})
+    return pd.DataFrame(lines)
+
+
+def _only(values: pd.Series) -> Any:
+    """Return the one value that all rows share, the different ones in order, or None if there is none."""
+    different = list(dict.fromkeys(values.dropna()))
+    return None if not different else different[0] if len(different) == 1 else tuple(different)
+
+
 @query(kind=IMPLEMENTED)
-def penalty(methods: list[str], name: str) -> Answer:
-    """Return a setting of the penalties that trained the stored sweep; open where the penalty has no such setting."""
-    recipes = provenance()["recipes"]
-    values: dict[str, Any] = {}
-    by_method: dict[str, Any] = {}
-    for protocol in PROTOCOLS:
-        found = []
-        for stack in provenance()["stacks"]:
-            made = recipes[stack["recipe"]]
-            if made["method"] in methods and made["task"]["protocol"] == protocol:
-                found.append(_value_of(stack["penalty"].get(name, "None")))
-                by_method[made["method"]] = found[-1]
-        values[protocol] = _collapsed(found)
+def stack_setting(formula: str = "", rows: str = "", experiment: str = "main", form: str = "") -> Answer:
+    """Return a setting of the training over some stacks of a stored sweep: a formula of their columns, or a text.
+
+    ``form`` is a text with columns in braces. Open where no penalty has such a setting.
+    """
+    table = stacks(experiment)
+    chosen = table.query(rows) if rows else table
+    values = {}
+    for protocol in [name for name in PROTOCOLS if (table["protocol"] == name).any()]:
+        part = chosen[chosen["protocol"] == protocol]
+        named = {name: _only(part[name]) for name in re.findall(r"{(\w+)", form)}
+        values[protocol] = form.format(**named) if form else _only(part.eval(formula, engine="python"))
     absent = [protocol for protocol, value in values.items() if value is None]
     if len(absent) == len(values):
         # Neither the text's formula nor the released code has it: there is nothing to compare.
         return Answer(
             values, why="the penalty, by the formula in the text and in the released code, has no such setting"
         )
-    notes = [f"no such setting in the {' and '.join(absent)} protocol"] if absent else []
-    if len(set(by_method.values())) > 1:
-        notes.append("by method: " + ", ".join(f"{method} {value}" for method, value in by_method.items()))
-    return Answer(values, note="; ".join(notes))
-
-
-@query(kind=IMPLEMENTED)
-def penalty_given(method: str, name: str, given: str, equals: str) -> Answer:
-    """Return a setting of a penalty in the protocols where another setting is as the text says."""
-    value = penalty([method], name).values
-    condition = penalty([method], given).values
-    values = {protocol: value[protocol] if condition[protocol] == equals else None for protocol in value}
-    others = [f"{given} is {condition[p]} in the {p} protocol" for p, found in values.items() if found is None]
-    return Answer(values, note="; ".join(others))
-
-
-@query(kind=IMPLEMENTED)
-def adversary_sizes(method: str, out: str) -> Answer:
-    """Return the widths of the adversary: from the dimension of Z through its hidden layer to its outputs."""
-    dimension = _widths()[-1]
-    hidden = penalty([method], "hidden").values
-    bins = penalty([method], "bins").values if method == "laftr" else {}
-    sizes = {p: f"{dimension}-{hidden[p]}-{bins.get(p, out) if out == 'bins' else out}" for p in hidden}
-    return Answer(sizes)
-
-
-@query(kind=IMPLEMENTED)
-def anchor_share() -> Answer:
-    """Return the share of a batch that FREM uses as anchors, in per cent."""
-    anchors = penalty(["frem"], "anchors").values
-    batch = recipe(["batch_size"]).values
-    return Answer({protocol: 100 * anchors[protocol] / batch[protocol] for protocol in anchors})
+    note = f"no such setting in the {' and '.join(absent)} protocol" if absent else ""
+    return Answer(values if len(values) > 1 else {"any": next(iter(values.values()))}, note=note)
 
 
 @query(kind=IMPLEMENTED)
@@ -129,8 +97,11 @@ def row_setting(experiment: str, formula: str, rows: str = "", note: str = "") -
 
 
 @query(kind=IMPLEMENTED)
-def constant(path: str, scale: float = 1.0, shift: float = 0.0) -> Answer:
-    """Return a constant of the code: ``module:NAME``, an entry ``NAME[key]``, or a default ``function(argument)``."""
+def constant(path: str, scale: float = 1.0, shift: float = 0.0, form: str = "") -> Answer:
+    """Return a constant of the code: ``module:NAME``, an entry ``NAME[key]``, or a default ``function(argument)``.
+
+    ``form`` is a text with the entries of a tuple in braces, and their number as ``{n}``.
+    """
     module, _, names = path.partition(":")
     value: Any = importlib.import_module(module if module.startswith("torch") else f"frhsic_core.{module}")
     for kind, name in re.findall(r"([.(\[]?)([^.()\[\]]+)[)\]]?", names):
@@ -140,6 +111,8 @@ def constant(path: str, scale: float = 1.0, shift: float = 0.0) -> Answer:
             value = value[int(name) if re.fullmatch(r"-?\d+", name) else name]
         else:
             value = getattr(value, name)
+    if form:
+        return Answer({"any": form.format(*value, n=len(value))})
     return Answer({"any": value if isinstance(value, tuple) else shift + scale * float(value)})
 
 
@@ -174,21 +147,6 @@ def _widths() -> tuple[int, ...]:
     from frhsic_core.learning.stack import ModelStack
 
     return tuple(inspect.signature(ModelStack).parameters["widths"].default)
-
-
-@query(kind=IMPLEMENTED)
-def encoder(what: str) -> Answer:
-    """Return depth, width or sizes of encoder and head."""
-    widths = _widths()
-    sizes = "-".join(map(str, ("d_X", *widths)))
-    found = {
-        "layers": len(widths),
-        "width": _collapsed(list(widths)),
-        "sizes": sizes,
-        "head": f"{widths[-1]}-1",
-        "both": f"{sizes}; {widths[-1]}-1",
-    }[what]
-    return Answer({"any": found})
 
 
 @query(kind=IMPLEMENTED)

@@ -229,13 +229,6 @@ def certificates(statement: str, contains: list[str], beside: list[str] | None =
     return Answer({"any": tuple(dict.fromkeys(certificate["verdict"] for certificate in cited))}, note=note)
 
 
-@query(kind=CHECKED)
-def exact_hsic_limit() -> Answer:
-    """Return the least value of biased HSIC: zero if it is certified in rational arithmetic to be a squared norm."""
-    answer = certificates("Definition 2.1", ["is the defined squared norm"])
-    return Answer({"any": 0.0 if answer.values["any"] == ("holds",) else None}, note=answer.note)
-
-
 BREAKS = "fraction of the bound at which coverage breaks"
 
 

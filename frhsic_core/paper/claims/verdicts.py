@@ -10,7 +10,6 @@ setting that our code copied from the paper) and *proved or checked* (a statemen
 
 from __future__ import annotations
 
-import inspect
 import json
 import math
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from frhsic_core.paper.claims.answers import FULL_GRID, KIND_OF, KINDS, MEASURED, Answer, queries
+from frhsic_core.paper.claims.answers import KIND_OF, KINDS, MEASURED, Answer, queries
 from frhsic_core.paper.claims.rules import (
     CORRECTED,
     FALSE_DISCOVERIES,
@@ -34,7 +33,6 @@ from frhsic_core.paper.claims.rules import (
     parsed,
     threshold,
 )
-from frhsic_core.paper.experiments.presets import GRIDS
 from frhsic_core.paper.runs.provenance import code_version
 from frhsic_core.paper.runs.stored import book_folder
 
@@ -91,15 +89,11 @@ def claims() -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True).fillna("")
 
 
-def answer_of(name: str, arguments: str, *, grid: str = FULL_GRID) -> Answer:
-    """Return the answer of a query; ``grid`` is given to the queries that depend on the λ grid of our sweeps."""
+def answer_of(name: str, arguments: str) -> Answer:
+    """Return the answer of a query."""
     if name not in queries():
         raise ValueError(f"There is no query {name!r}: choose one of {', '.join(sorted(queries()))}.")
-    function = queries()[name]
-    given = json.loads(arguments or "{}")
-    if "lambda_grid" in inspect.signature(function).parameters:
-        given["lambda_grid"] = grid
-    return function(**given)
+    return queries()[name](**json.loads(arguments or "{}"))
 
 
 def tested(answer: Answer, rule: str, name: str) -> bool:
@@ -175,17 +169,17 @@ def judge(form: str, printed: str, answer: Answer, rule: str, cuts: Cuts | None 
         raise ValueError(f"form is {form!r} and rule {rule!r}: choose among {FORMS} and {tuple(RULES)}.")
     if answer.why:
         return NOT_JUDGED, answer.why
-    return decide(printed, answer, rule, deciding(answer), cuts or cuts_of(FULL_GRID, "text"))
+    return decide(printed, answer, rule, deciding(answer), cuts or cuts_of("text"))
 
 
 @cache
-def answers(grid: str = FULL_GRID) -> dict[str, Answer]:
+def answers() -> dict[str, Answer]:
     """Return the answer to every claim by its id; equal questions are asked once."""
     found: dict[tuple[str, str], Answer] = {}
     for claim in claims().to_dict("records"):
         key = (claim["query"], claim["arguments"])
         if key not in found:
-            found[key] = answer_of(*key, grid=grid)
+            found[key] = answer_of(*key)
     return {c["id"]: found[c["query"], c["arguments"]] for c in claims().to_dict("records")}
 
 
@@ -208,12 +202,12 @@ def on_other_data(claim: dict[str, str]) -> bool:
 
 
 @cache
-def cuts_of(grid: str, protocol: str) -> Cuts:
+def cuts_of(protocol: str) -> Cuts:
     """Return the cuts of a protocol: over all measured lines with tests, each question once, other data left out."""
     found = []
     again = repeats()
     for claim in claims().to_dict("records"):
-        answer = answers(grid)[claim["id"]]
+        answer = answers()[claim["id"]]
         name = deciding(answer) if protocol == "text" else protocol
         if claim["id"] in again or answer.why or on_other_data(claim) or not tested(answer, claim["rule"], name):
             continue
@@ -262,18 +256,18 @@ def _stored(claim: dict[str, str]) -> tuple[str, str, str]:
 
 
 @cache
-def _judged(grid: str) -> pd.DataFrame:
+def _judged() -> pd.DataFrame:
     lines = []
     again = repeats()
     for claim in claims().to_dict("records"):
-        answer = answers(grid)[claim["id"]]
+        answer = answers()[claim["id"]]
         name = deciding(answer)
         rule = claim["rule"]
-        verdict, why = judge(claim["form"], claim["value"], answer, rule, cuts_of(grid, "text"))
+        verdict, why = judge(claim["form"], claim["value"], answer, rule, cuts_of("text"))
         other = on_other_data(claim) and verdict != NOT_JUDGED
         by_code = ""
         if "reference" in answer.values and not answer.why:
-            by_code = decide(claim["value"], answer, rule, "reference", cuts_of(grid, "reference"))[0]
+            by_code = decide(claim["value"], answer, rule, "reference", cuts_of("reference"))[0]
         by_test = not answer.why and tested(answer, rule, name)
         spreads = (answer.prints[name], answer.means[name]) if by_test else ()
         p = p_values(claim["value"], rule, answer.measure, *spreads) if by_test else (math.nan, math.nan)
@@ -306,7 +300,7 @@ def _judged(grid: str) -> pd.DataFrame:
     return table
 
 
-def ledger(*, verdict: str | None = None, kind: str | None = None, grid: str = FULL_GRID) -> pd.DataFrame:
+def ledger(*, verdict: str | None = None, kind: str | None = None) -> pd.DataFrame:
     """Return the ledger, or its lines with one verdict: printed, ours, verdict, why, and what the stored runs say.
 
     ``by the code`` is the verdict of the released code's protocol, ``repeats`` the id of the line that this one
@@ -320,14 +314,11 @@ def ledger(*, verdict: str | None = None, kind: str | None = None, grid: str = F
         One of ``VERDICTS``.
     kind : str, optional
         One of ``KINDS``.
-    grid : {"full", "text"}
-        The λ of our sweeps, for every method and both protocols: the nine that the authors' sweep has for all methods,
-        or the five that the text names.
     """
-    for name, given, known in (("verdict", verdict, VERDICTS), ("kind", kind, KINDS), ("grid", grid, GRIDS)):
+    for name, given, known in (("verdict", verdict, VERDICTS), ("kind", kind, KINDS)):
         if given is not None and given not in known:
             raise ValueError(f"{name} is {given!r}: choose one of {', '.join(known)}.")
-    table = _judged(grid).copy()
+    table = _judged().copy()
     for column, wanted in (("verdict", verdict), ("kind", kind)):
         table = table if wanted is None else table[table[column] == wanted].reset_index(drop=True)
     return table

@@ -21,7 +21,6 @@ import pandas as pd
 
 from frhsic_core import registry
 from frhsic_core.paper.claims.answers import (
-    FULL_GRID,
     PROTOCOLS,
     RUNS,
     TAIL,
@@ -132,15 +131,11 @@ def beside_paper(table: pd.DataFrame) -> pd.DataFrame:
 
 
 @cache
-def frontiers(
-    dataset: str, protocol: str, *, methods: tuple[str, ...] = MAIN_METHODS, lambda_grid: str = FULL_GRID
-) -> Frontiers:
-    """Return the sweeps of our runs of one dataset and protocol on a grid of ``presets.GRIDS``."""
-    if lambda_grid not in GRIDS:
-        raise ValueError(f"grid is {lambda_grid!r}: choose one of {', '.join(GRIDS)}.")
+def frontiers(dataset: str, protocol: str, *, methods: tuple[str, ...] = MAIN_METHODS) -> Frontiers:
+    """Return the sweeps of our runs of one dataset and protocol, the same nine λ for every method."""
     rows = rows_of("main")
     part = rows[(rows["dataset"] == dataset) & (rows["protocol"] == protocol) & (rows["variant"] == protocol)]
-    return Frontiers.from_rows(on_grid(part, GRIDS[lambda_grid]), methods=methods)
+    return Frontiers.from_rows(part, methods=methods)
 
 
 @cache
@@ -181,14 +176,9 @@ def matched_draws(sweep: Frontiers, shares: np.ndarray, of_dependence: np.ndarra
 SUMMARY_ROWS = ("performance", "gdp_reference", "gdp_reference")
 
 
-def summarized(
-    dataset: str, protocol: str, shares: tuple[np.ndarray, np.ndarray], lambda_grid: str = FULL_GRID
-) -> dict[str, np.ndarray]:
+def summarized(dataset: str, protocol: str, shares: tuple[np.ndarray, np.ndarray]) -> dict[str, np.ndarray]:
     """Return matched points and areas by method, ``(3, draws)``, for weights of the splits in both measures."""
-    sweep, wide = (
-        frontiers(dataset, protocol, methods=methods, lambda_grid=lambda_grid)
-        for methods in (MAIN_METHODS, PARETO_METHODS)
-    )
+    sweep, wide = (frontiers(dataset, protocol, methods=methods) for methods in (MAIN_METHODS, PARETO_METHODS))
     points = matched_draws(wide, *shares)
     columns = dict(zip(sweep.methods, sweep.areas(*shares).T, strict=True))
     nothing = np.full(len(shares[0]), np.nan)
@@ -196,7 +186,7 @@ def summarized(
 
 
 @cache
-def summaries(dataset: str, protocol: str, lambda_grid: str = FULL_GRID) -> tuple[dict[str, np.ndarray], ...]:
+def summaries(dataset: str, protocol: str) -> tuple[dict[str, np.ndarray], ...]:
     """Return :func:`summarized` of all splits, of draws of the paper's numbers and of our mean, and of its splits."""
     splits = frontiers(dataset, protocol).splits
     shared = [shared_noise(dataset, protocol, name) for name in SUMMARY_ROWS[:2]]
@@ -206,7 +196,7 @@ def summaries(dataset: str, protocol: str, lambda_grid: str = FULL_GRID) -> tupl
     own = weights(splits, splits)
     prints = [print_weights(splits, RUNS, one) for one in shared]
     pairs = ((everything, everything), (prints[0], prints[1]), (own, own), (first, first))
-    return tuple(summarized(dataset, protocol, pair, lambda_grid) for pair in pairs)
+    return tuple(summarized(dataset, protocol, pair) for pair in pairs)
 
 
 def _note(dataset: str, same: float, *, runs: int = RUNS) -> str:
@@ -218,7 +208,6 @@ def _note(dataset: str, same: float, *, runs: int = RUNS) -> str:
 
 def _answered(
     dataset: str,
-    lambda_grid: str,
     statistic: Callable[[dict[str, np.ndarray]], np.ndarray],
     *,
     row: int = 2,
@@ -234,7 +223,7 @@ def _answered(
     prints = {}
     means = {}
     for protocol in PROTOCOLS:
-        everything, drawn, own, first = (statistic(part) for part in summaries(dataset, protocol, lambda_grid))
+        everything, drawn, own, first = (statistic(part) for part in summaries(dataset, protocol))
         splits = frontiers(dataset, protocol).splits
         values[protocol] = float(everything[0])
         shared = shared_noise(dataset, protocol, SUMMARY_ROWS[row])
@@ -248,29 +237,28 @@ def _answered(
     return Answer(values, prints, {} if ranks else means, note=note, measure=measure, splits=splits)
 
 
-def _grid_note(lambda_grid: str) -> str:
-    return f"{len(GRIDS[lambda_grid])} λ for every method"
+_GRID_NOTE = f"{len(GRIDS['full'])} λ for every method"
 
 
 @query
-def matched(dataset: str, method: str, measure: str, scale: float = 1.0, *, lambda_grid: str = FULL_GRID) -> Answer:
+def matched(dataset: str, method: str, measure: str, scale: float = 1.0) -> Answer:
     """Return the matched point: the lowest GDP within one per cent of Unfair's performance."""
     row = ("performance", "dependence").index(measure)
     named = ("matched performance", "gdp")[row]
-    return _answered(dataset, lambda_grid, lambda part: scale * part[method][row], row=row, measure=named)
+    return _answered(dataset, lambda part: scale * part[method][row], row=row, measure=named)
 
 
 @query
-def no_matched(dataset: str, method: str, *, lambda_grid: str = FULL_GRID) -> Answer:
+def no_matched(dataset: str, method: str) -> Answer:
     """Return which share of five-split means has no matched point."""
-    shares = {name: float(np.isnan(summaries(dataset, name, lambda_grid)[1][method][0]).mean()) for name in PROTOCOLS}
+    shares = {name: float(np.isnan(summaries(dataset, name)[1][method][0]).mean()) for name in PROTOCOLS}
     return Answer(shares, note=data_note(dataset))
 
 
 @query
-def area(dataset: str, method: str, *, lambda_grid: str = FULL_GRID) -> Answer:
+def area(dataset: str, method: str) -> Answer:
     """Return nAUP among the six methods of the main table."""
-    return _answered(dataset, lambda_grid, lambda part: part[method][2])
+    return _answered(dataset, lambda part: part[method][2])
 
 
 @query
@@ -294,13 +282,13 @@ def point(
 
 
 @query
-def area_gap(dataset: str, method: str, *, lambda_grid: str = FULL_GRID) -> Answer:
+def area_gap(dataset: str, method: str) -> Answer:
     """Return how far nAUP is below the best of the six methods."""
 
     def gap(part: dict[str, np.ndarray]) -> np.ndarray:
         return np.max([part[name][2] for name in MAIN_METHODS], axis=0) - part[method][2]
 
-    return _answered(dataset, lambda_grid, gap, note=_grid_note(lambda_grid))
+    return _answered(dataset, gap, note=_GRID_NOTE)
 
 
 def places(part: dict[str, np.ndarray], method: str) -> np.ndarray:
@@ -309,14 +297,13 @@ def places(part: dict[str, np.ndarray], method: str) -> np.ndarray:
 
 
 @query
-def area_rank(dataset: str, method: str, *, lambda_grid: str = FULL_GRID) -> Answer:
+def area_rank(dataset: str, method: str) -> Answer:
     """Return the rank by nAUP among the six methods; the interval holds 95 % of the ranks of five-split means."""
-    note = _grid_note(lambda_grid)
-    return _answered(dataset, lambda_grid, lambda part: places(part, method), ranks=True, note=note)
+    return _answered(dataset, lambda part: places(part, method), ranks=True, note=_GRID_NOTE)
 
 
 @query
-def middle_ranks(datasets: list[str], method: str, *, lambda_grid: str = FULL_GRID) -> Answer:
+def middle_ranks(datasets: list[str], method: str) -> Answer:
     """Return whether the rank by nAUP is one of the two in the middle of six on every dataset named.
 
     Not decided where five-split means would give both answers.
@@ -324,7 +311,7 @@ def middle_ranks(datasets: list[str], method: str, *, lambda_grid: str = FULL_GR
     values: dict[str, bool | str] = {}
     notes = []
     for protocol in PROTOCOLS:
-        parts = [summaries(name, protocol, lambda_grid) for name in datasets]
+        parts = [summaries(name, protocol) for name in datasets]
         ranks = [int(places(part[0], method)[0]) for part in parts]
         # The datasets are independent: the share of five-split means with all ranks in the middle is a product.
         share = math.prod(float(np.isin(places(part[1], method), MIDDLE).mean()) for part in parts)
@@ -333,7 +320,7 @@ def middle_ranks(datasets: list[str], method: str, *, lambda_grid: str = FULL_GR
         else:
             values[protocol] = share > 0.5
         notes.append(f"{protocol}: place {', '.join(map(str, ranks))} of 6")
-    return Answer(values, note="; ".join([_grid_note(lambda_grid), *notes]))
+    return Answer(values, note="; ".join([_GRID_NOTE, *notes]))
 
 
 # The paired tests: which differences between methods 25 splits resolve.
@@ -432,7 +419,7 @@ def equivalence(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 @query
-def spread_and_pairs(measure: str, *, lambda_grid: str = FULL_GRID) -> Answer:
+def spread_and_pairs(measure: str) -> Answer:
     """Return the expected range of five splits at the matched points, by dataset (the median over methods).
 
     The note counts the pairs of methods within the tolerance that 25 paired splits tell apart.
@@ -445,7 +432,7 @@ def spread_and_pairs(measure: str, *, lambda_grid: str = FULL_GRID) -> Answer:
     for protocol in PROTOCOLS:
         found = []
         for dataset in titles:
-            sweep = frontiers(dataset, protocol, lambda_grid=lambda_grid)
+            sweep = frontiers(dataset, protocol)
             chosen = np.stack([getattr(sweep, measure)[i, j] for i, j in enumerate(sweep.matched) if j >= 0])
             found.append(float(np.median(chosen.std(-1, ddof=1) * FIVE_RANGE)))
         values[protocol] = tuple(found)

@@ -1,13 +1,8 @@
-r"""Variants of FRHSIC and of its rivals, the choice of the recommended form, and the bandwidth policies.
+r"""The choice of the recommended form of FRHSIC, and the bandwidth policies.
 
-**Variants.** The paper leaves these settings open (its limitations, tex:1262 and tex:1265). FRHSIC departs one setting
-at a time from a base that is neither of the published forms: the normalized HSIC of standardized Z with a bandwidth
-from every batch, plus the same criterion on the head's output. The base came from an earlier trial on all five
-datasets, which is not among the stored results: no dataset is new to it. The rivals depart from the released code. Two
-datasets, five splits, nine λ; what the main sweep has already trained is read from there.
-
-**The former default**, three variants that an earlier rule had picked, and rivals retuned or with a Z of four
-dimensions (``variants_best``): five datasets, 25 splits. The comparisons use the rivals with four dimensions.
+**Z of four dimensions.** Every method of the main table with a representation of four dimensions (``variants_best``,
+which also has rows of earlier forms that nothing reads): five datasets, 25 splits. The published settings are in the
+main sweep.
 
 **The recommended form.** The rule and both runs were fixed before any candidate was trained. Of 24 candidates, twelve
 are the full cross of estimator, scaling of Z (whitened with a moving average of the bandwidth, or standardized with the
@@ -38,24 +33,11 @@ import pandas as pd
 
 from frhsic_core.paper.experiments.main import family
 from frhsic_core.paper.experiments.presets import DATASETS, GRIDS, METHODS, SPLITS, smoke
-from frhsic_core.paper.experiments.shared.pareto import KEYS, named, sweeps_of
+from frhsic_core.paper.experiments.shared.pareto import named, sweeps_of
 from frhsic_core.paper.runs.plan import Experiment, Settings, Study, Task, units_of
 from frhsic_core.paper.runs.stored import stored_rows
 from frhsic_core.registry import PARETO_METHODS
 
-BASE: dict[str, Any] = {
-    "estimator": "normalized",
-    "scale": "standardize",
-    "bandwidth": "every_batch",
-    "on": "both",
-    "kernel": "gaussian",
-    "bandwidth_s": "median",
-    "attributes": "joint",
-    "reference": "product",
-}
-FREM: dict[str, Any] = {"smoothing": 0.5, "anchors": 32, "power": 1, "bandwidth": 1.0, "scale": None}
-REG_GDP: dict[str, Any] = {"points": 30, "smoothing": 0.2, "grid_range": "batch"}
-_BASES = {"frhsic": BASE, "frem": FREM, "reg_gdp": REG_GDP}
 CHOICE_DATASETS = ("compas", "acs_income")
 #: GDP as the paper computes it and as it defines it, and the R² of the nonlinear probe.
 MEASURES = ("gdp_reference", "gdp_sample", "nonlinear_r2")
@@ -63,84 +45,21 @@ MEASURES = ("gdp_reference", "gdp_sample", "nonlinear_r2")
 
 @dataclass(frozen=True)
 class Variant:
-    """A method in one setting."""
+    """A method in one setting: ``option`` is its name in the store, ``settings`` those of the penalty."""
 
-    option: str  # its name in the store; empty for what the main sweep trained
+    option: str
     method: str
-    factor: str  # what departs from the base, and how; for tables
-    level: str
-    settings: Settings  # every setting of the penalty
-    batch_size: int = 256
-    widths: tuple[int, ...] = ()
-    datasets: tuple[str, ...] = ()  # trained on these alone; empty for all
+    settings: Settings
+    dimension: int
 
     @property
     def name(self) -> str:
         """Method and option, as tables of sweeps name it."""
-        return f"{self.method}:{self.option}" if self.option else self.method
+        return f"{self.method}:{self.option}"
 
 
-def _changed(method: str, factor: str, level: str, **changes: Any) -> Variant:
-    base = _BASES[method]
-    unknown = sorted(set(changes) - set(base))
-    if unknown:
-        raise ValueError(f"{method} has no setting {', '.join(unknown)}: it has {', '.join(base)}.")
-    return Variant(f"{factor} {level}".strip(), method, factor, level, tuple((base | changes).items()))
-
-
-def _frhsic(factor: str, level: str, **changes: Any) -> Variant:
-    return _changed("frhsic", factor, level, **changes)
-
-
-# In the order in which they are worth having, should time run out.
-VARIANTS = (
-    _frhsic("base", ""),
-    _frhsic("where", "representation", on="representation"),
-    _frhsic("where", "output", on="output"),
-    _frhsic("estimator", "biased", estimator="biased"),
-    _frhsic("estimator", "unbiased", estimator="unbiased"),
-    _frhsic("scale", "none", scale=None),
-    _frhsic("bandwidth", "reference", bandwidth="reference"),
-    _frhsic("bandwidth", "every 20 epochs", bandwidth="every_20_epochs"),
-    _frhsic("bandwidth", "first batch", bandwidth="fixed"),
-    _frhsic("bandwidth", "moving average", bandwidth="moving_average"),
-    _frhsic("bandwidth", "half the median", bandwidth="half_every_batch"),
-    _frhsic("bandwidth", "twice the median", bandwidth="twice_every_batch"),
-    _frhsic("kernel", "imq", kernel="imq"),
-    # Two crosses: the published penalty with a bandwidth that cannot go stale, in its biased and its unbiased form.
-    _frhsic("published, every batch", "biased", estimator="biased", scale=None, on="representation"),
-    _frhsic("published, every batch", "unbiased", estimator="unbiased", scale=None, on="representation"),
-    _frhsic("scale", "whiten", scale="whiten"),
-    replace(_frhsic("batch", "1024"), batch_size=1024),
-    replace(_frhsic("dimension of Z", "8"), widths=(50, 8)),
-    *(_changed("frem", "anchors", str(a or "all"), anchors=a) for a in (8, 16, 64, 128, None)),
-    *(_changed("frem", "bandwidth on S", f"{g:g}", smoothing=g) for g in (0.1, 0.25, 1.0)),
-    *(_changed("frem", "bandwidth on Z", f"{b:g}", bandwidth=b) for b in (0.5, 2.0)),
-    _changed("frem", "bandwidth on Z", "median", bandwidth="every_batch"),
-    _changed("frem", "bandwidth on Z", "median, Z standardised", bandwidth="every_batch", scale="standardize"),
-    *(_changed("reg_gdp", "bandwidth on S", f"{h:g}", smoothing=h) for h in (0.05, 0.1, 0.4)),
-    *(_changed("reg_gdp", "points", str(p), points=p) for p in (10, 100)),
-    replace(_frhsic("batch", "64"), batch_size=64),
-    # Absolute differences of fifty coordinates make a step ten times as long: on the smaller dataset alone.
-    replace(_frhsic("kernel", "laplacian", kernel="laplacian"), datasets=("compas", "synthetic")),
-)
-# What ``FairClassifier()`` trained before the recommended form was chosen: a low-dimensional, whitened Z with a
-# bandwidth that follows slowly.
-DEFAULT = replace(_frhsic("default", "", scale="whiten", bandwidth="moving_average"), widths=(50, 4))
-# The best variants of FRHSIC, FREM and Reg-GDP by an earlier rule: mean rank by nAUP, collapsed models last.
-EARLIER = (
-    "frhsic:estimator unbiased",
-    "frhsic:estimator biased",
-    "frhsic:bandwidth first batch",
-    "frem:anchors 8",
-    "reg_gdp:bandwidth on S 0.4",
-)
 #: Every method of the main table with a Z of four dimensions.
-NARROW = tuple(
-    Variant("narrow", method, "dimension of Z", "4", (), widths=DEFAULT.widths)
-    for method in METHODS
-    if method != "unfair"
-)
+NARROW = tuple(Variant("narrow", method, (), 4) for method in METHODS if method != "unfair")
 _PUBLISHED_RIVALS = tuple(method for method in PARETO_METHODS if method != "frhsic")
 #: The six rivals as published, and the six with a Z of four dimensions.
 RIVALS = (*_PUBLISHED_RIVALS, *(v.name for v in NARROW if v.method in _PUBLISHED_RIVALS))
@@ -156,17 +75,20 @@ def _candidate(
 ) -> Variant:
     """Return a candidate; its name says everything in which it differs from another candidate."""
     policy = policy or _POLICY[scale]
-    settings: dict[str, Any] = BASE | {
+    settings: dict[str, Any] = {
         "estimator": estimator,
         "scale": scale,
         "bandwidth": policy,
         "on": "both" if head else "representation",
         "kernel": kernels,
+        "bandwidth_s": "median",
+        "attributes": "joint",
+        "reference": "product",
         "kernel_s": kernels,
         "output_weight": head or 1.0,
     }
     name = f"{estimator}, {scale}, {policy}, {kernels}, head {head:g}, dimension {dimension}"
-    return Variant(name, "frhsic", "form", name, tuple(settings.items()), widths=(50, dimension))
+    return Variant(name, "frhsic", tuple(settings.items()), dimension)
 
 
 _TWO = ("normalized", "unbiased")
@@ -190,7 +112,7 @@ def twin(form: Variant) -> Variant:
     kernels = "gaussian" if settings["kernel"] == "multi_scale" else "multi_scale"
     name = form.option.replace(settings["kernel"], kernels)
     settings |= {"kernel": kernels, "kernel_s": kernels}
-    return replace(form, option=name, level=name, settings=tuple(settings.items()))
+    return replace(form, option=name, settings=tuple(settings.items()))
 
 
 _WINNER = next(candidate for candidate in CANDIDATES if candidate.name == RECOMMENDED)
@@ -199,52 +121,27 @@ _WINNER = next(candidate for candidate in CANDIDATES if candidate.name == RECOMM
 # The plans -----------------------------------------------------------------------------------------------------------
 
 
-def _tasks(datasets: tuple[str, ...]) -> tuple[Task, ...]:
-    return tuple(Task(name, "reference", "reference") for name in datasets)
-
-
-def sweep_of(
-    variants: tuple[Variant, ...],
-    name: str,
-    tasks: tuple[Task, ...],
-    lams: tuple[float, ...],
-    splits: tuple[int, ...],
-) -> Experiment:
-    """Return one experiment that trains every variant, in their order.
-
-    The main sweep has Unfair with the same splits, seeds and encoder.
-    """
-    parts = tuple(
-        Experiment(
-            name, tuple(task for task in tasks if not v.datasets or task.dataset in v.datasets), (v.method,), lams,
-            splits, options=((v.option, v.settings),), batch_size=v.batch_size,
-            network=(("widths", v.widths),) if v.widths else (),
-        )
-        for v in variants
-    )  # fmt: skip
-    return replace(parts[0], also=parts[1:])
-
-
 def _plan(name: str, variants: tuple[Variant, ...], preset: str, *, choice: bool) -> Experiment:
     """Return the variants on the two datasets and five splits of the choice, or on five datasets and 25 splits.
 
-    ``text`` has the paper's λ (and its five splits), ``full`` nine λ.
+    ``text`` has the paper's λ (and its five splits), ``full`` nine λ. Unfair is in the main sweep, with the same
+    splits, seeds and encoder.
     """
     size = "text" if preset == "text" else "full"
     datasets, splits = (CHOICE_DATASETS, SPLITS["text"]) if choice else (DATASETS, SPLITS[size])
-    full = sweep_of(variants, name, _tasks(datasets), GRIDS[size], splits)
+    tasks = tuple(Task(dataset, "reference", "reference") for dataset in datasets)
+    parts = [
+        Experiment(name, tasks, (v.method,), GRIDS[size], splits, options=((v.option, v.settings),),
+                   network=(("widths", (50, v.dimension)),))
+        for v in variants
+    ]  # fmt: skip
+    full = replace(parts[0], also=tuple(parts[1:]))
     return smoke(full) if preset == "smoke" else full
 
 
-def plan(preset: str) -> Experiment:
-    """Return the variants: COMPAS first, then ACS Income, the important variants first within each."""
-    return _plan("variants", VARIANTS, preset, choice=True)
-
-
 def plan_variants_best(preset: str) -> Experiment:
-    """Return the variants of the earlier rule, the former default, and every method with a Z of four dimensions."""
-    earlier = [next(v for v in VARIANTS if v.name == name) for name in EARLIER]
-    return _plan("variants_best", (*earlier[:3], DEFAULT, *earlier[3:], *NARROW), preset, choice=False)
+    """Return every method with a Z of four dimensions."""
+    return _plan("variants_best", NARROW, preset, choice=False)
 
 
 def plan_recommended_search(preset: str) -> Experiment:
@@ -336,23 +233,6 @@ def measure_unit_bandwidth_policies(unit: dict[str, Any], device: str) -> list[d
 
 
 # Tables --------------------------------------------------------------------------------------------------------------
-
-
-def all_rows() -> pd.DataFrame:
-    """Return the stored variants beside the main sweep, ready for a comparison."""
-    return variant_rows(stored_rows("variants"), stored_rows("main"))
-
-
-def variant_rows(stored: pd.DataFrame, main: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of the variants with those of the main sweep on the same data, protocol, splits and λ.
-
-    The column ``name`` is the method, with its option where it has one; both tables then form one comparison.
-    """
-    main = main.merge(stored[KEYS].drop_duplicates(), on=KEYS)
-    rows = pd.concat([main, stored[stored["method"] != "unfair"]], ignore_index=True)
-    lams = set(stored.loc[stored["method"] != "unfair", "lam"])
-    kept = rows["split"].isin(stored["split"]) & (rows["lam"].isin(lams) | (rows["method"] == "unfair"))
-    return named(rows[kept])
 
 
 def floored(rows: pd.DataFrame) -> pd.DataFrame:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 AUDIT_ROWS = 1000  # rows of the test part behind HSIC and distance correlation
 
 
-def gdp_conventions(output: Tensor, s: Tensor, *, task: str) -> dict[str, Tensor]:
+def gdp_conventions(output: Tensor, s: Tensor, *, task: str, names: Collection[str] = ()) -> dict[str, Tensor]:
     """Return the GDP of a stack in four conventions; ``output (..., n)`` are logits for classification, ``s (..., n)``.
 
     ============== ============== ====================================== ==========================
@@ -33,7 +35,7 @@ def gdp_conventions(output: Tensor, s: Tensor, *, task: str) -> dict[str, Tensor
     ============== ============== ====================================== ==========================
 
     One thing changes from each row to the next; the last row changes the bandwidth as well. For a regression the
-    predictions are the outputs in all rows. O(n²) time for each model.
+    predictions are the outputs in all rows. O(n²) time for each model. ``names`` selects some of them.
 
     Examples
     --------
@@ -43,15 +45,20 @@ def gdp_conventions(output: Tensor, s: Tensor, *, task: str) -> dict[str, Tensor
     ['gdp_reference 0.961', 'gdp_uniform 0.208', 'gdp_sample 0.206', 'gdp_density 0.090']
     """
     f = torch.sigmoid(output) if task == "classification" else output
-    return {
-        "gdp_reference": gdp(output, s, estimator="authors", check_finite=False),
-        "gdp_uniform": smoothed_gdp(f, s, average="uniform", bandwidth=0.1),
-        "gdp_sample": smoothed_gdp(f, s, bandwidth=0.1),
-        "gdp_density": smoothed_gdp(f, s, average="density", bandwidth="jiang"),
+    ways = {
+        "gdp_reference": partial(gdp, output, s, estimator="authors", check_finite=False),
+        "gdp_uniform": partial(smoothed_gdp, f, s, average="uniform", bandwidth=0.1),
+        "gdp_sample": partial(smoothed_gdp, f, s, bandwidth=0.1),
+        "gdp_density": partial(smoothed_gdp, f, s, average="density", bandwidth="jiang"),
     }
+    return {name: measure() for name, measure in ways.items() if not names or name in names}
 
 
-def _prediction(output: Tensor, y: Tensor, *, task: str) -> dict[str, Tensor]:
+def prediction_metrics(
+    output: Tensor, y: Tensor, attributes: Tensor, *, task: str, names: Collection[str] = ()
+) -> dict[str, Tensor]:
+    """Return what is measured on predictions: those columns of :func:`evaluate`, or the ``names`` among them."""
+    y = y.double()
     if task == "classification":
         performance = ((output > 0) == (y > 0.5)).double().mean(-1)
         loss = F.binary_cross_entropy_with_logits(output, y, reduction="none").mean(-1)
@@ -60,13 +67,16 @@ def _prediction(output: Tensor, y: Tensor, *, task: str) -> dict[str, Tensor]:
     else:
         performance = loss = (output - y).square().mean(-1)
         constant = y.var(-1, correction=0)
-    return {
+    each = [gdp_conventions(output, s.squeeze(-1), task=task, names=names) for s in attributes.double().split(1, -1)]
+    found = {
         "performance": performance,
         "loss": loss,
         "constant": constant,
         "positive": (output > 0).double().mean(-1),
         "spread": output.std(-1, correction=0),
+        **{name: torch.stack([one[name] for one in each]).amax(0) for name in each[0]},
     }
+    return {name: value for name, value in found.items() if not names or name in names}
 
 
 @torch.no_grad()
@@ -91,7 +101,7 @@ def evaluate(
     z, output, alive = _forward(trained, splits.x_test)
     which = torch.tensor(trained.dataset, device=z.device)
     attributes = _columns(splits.s_test)[which]
-    metrics = _predictions(output, splits.y_test[which], attributes, task=trained.task)
+    metrics = prediction_metrics(output, splits.y_test[which], attributes, task=trained.task)
     size = chunk or (64 if z.device.type == "cuda" else 8)
     audit = audit_representation(z, attributes, max_rows=rows, chunk_size=size)
     # Stored rows have one of the floors, and no numbers of single attributes.
@@ -102,7 +112,7 @@ def evaluate(
     metrics["hsic_floor_1"] = audit.floor[..., audit.bandwidths.index(1.0)]
     if splits.x_validation is not None and splits.y_validation is not None and splits.s_validation is not None:
         _, output, _ = _forward(trained, splits.x_validation)
-        found = _predictions(
+        found = prediction_metrics(
             output, splits.y_validation[which], _columns(splits.s_validation)[which], task=trained.task
         )
         kept = [name for name in found if name == "performance" or name.startswith("gdp")]
@@ -122,9 +132,3 @@ def _forward(trained: TrainedStack, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 def _columns(s: Tensor) -> Tensor:
     return s.unsqueeze(-1) if s.ndim == 2 else s
-
-
-def _predictions(output: Tensor, y: Tensor, attributes: Tensor, *, task: str) -> dict[str, Tensor]:
-    each = [gdp_conventions(output, column.squeeze(-1), task=task) for column in attributes.double().split(1, dim=-1)]
-    largest = {name: torch.stack([found[name] for found in each]).amax(0) for name in each[0]}
-    return _prediction(output, y.double(), task=task) | largest

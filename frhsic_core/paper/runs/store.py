@@ -6,9 +6,8 @@
 - ``NAME.json`` has the records of the exported jobs: recipes or settings, code, libraries, device, seconds. It also has
   two checksums, which every reading verifies: ``sha256`` of its own content, and ``table_sha256`` of the table's bytes.
 
-A damaged table or json file is an error. A damaged SQLite file is set aside, and a lost table is computed again; both
-are reported. Several runners of one machine can share a folder; several machines share a Dask cluster, since SQLite
-needs a local disk. Only exporting and reading a table of models needs pyarrow.
+A damaged or lost file is an error that says what to restore or to delete. Several runners of one machine can share a
+folder on a local disk. Only exporting and reading a table of models needs pyarrow.
 """
 
 from __future__ import annotations
@@ -17,9 +16,8 @@ import hashlib
 import json
 import os
 import sqlite3
-import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from copy import copy
 from dataclasses import asdict, dataclass
 from io import BytesIO
@@ -51,17 +49,7 @@ class StoreError(OSError):
 
 @dataclass(frozen=True)
 class Part:
-    """Hold the rows of one finished job.
-
-    Parameters
-    ----------
-    job : Job or Unit
-        What was run.
-    rows : DataFrame
-        The rows: those of :func:`rows_of_models` for a stack, any columns for a unit.
-    provenance : mapping
-        Seconds, device, versions and data. They go to the json file, not to the table.
-    """
+    """Hold the rows of one finished job, and its provenance: seconds, device, versions and data, for the json file."""
 
     job: Job | Unit
     rows: pd.DataFrame
@@ -113,17 +101,7 @@ class _Exported(NamedTuple):
     table: Path
     data: bytes | None
 
-    @property
-    def lost(self) -> bool:
-        return self.data is None and bool(self.side.get("stacks") or self.side.get("units"))
-
-    def require_table(self) -> None:
-        if self.data is None:
-            raise StoreError(f"{self.table} is missing. Restore it, or compute its rows with frhsic run.")
-
     def rows(self) -> pd.DataFrame | None:
-        if self.lost:
-            self.require_table()
         if self.data is None:
             return None
         if self.table.suffix == ".csv":
@@ -140,8 +118,6 @@ class ResultStore:
         The folder; it is created when something is written.
     name : str
         Name of the table. The files are ``NAME.sqlite``, ``NAME.json``, and ``NAME.parquet`` or ``NAME.csv``.
-    log : callable, optional
-        Receives one line when a damaged file is set aside or a table is lost. By default the line is a warning.
 
     Examples
     --------
@@ -152,16 +128,12 @@ class ResultStore:
     (0, 0)
     """
 
-    def __init__(
-        self, root: str | os.PathLike[str], name: str, *, log: Callable[[str], object] = warnings.warn
-    ) -> None:
+    def __init__(self, root: str | os.PathLike[str], name: str) -> None:
         self.root = Path(root)
         self.name = name
         self.sidecar = self.root / f"{name}.json"
         self.database = self.root / f"{name}.sqlite"
         self._locks = self.root / f"{name}.locks"
-        self._log = log
-        self._logged: set[str] = set()
 
     @property
     def table(self) -> Path:
@@ -171,7 +143,7 @@ class ResultStore:
     # Reading ----------------------------------------------------------------------------------------------------------
 
     def done(self) -> set[Key]:
-        """Return the keys of all rows in the store. Rows of a lost table are not done."""
+        """Return the keys of all rows in the store."""
         side = self.provenance()
         return set().union(*map(keys_of, [*side.get("stacks", []), *side.get("units", [])]))
 
@@ -188,7 +160,7 @@ class ResultStore:
         Raises
         ------
         StoreError
-            If a file is damaged, or if the table is lost.
+            If a file is damaged or lost.
         """
         finished, exported = self._load()
         return self._rows(finished, exported.table, exported.rows())
@@ -267,7 +239,7 @@ class ResultStore:
         return finished, exported
 
     def _finished(self) -> list[_Finished]:
-        """Return the jobs that are not exported yet, without those that are damaged."""
+        """Return the jobs that are not exported yet."""
         if not self.database.exists() or not self.database.stat().st_size:
             return []
         place = f"{self.database.absolute().as_uri()}?mode=rw"
@@ -280,21 +252,12 @@ class ResultStore:
             if getattr(error, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_CANTOPEN", "SQLITE_IOERR")):
                 raise StoreError(f"{self.database} cannot be read ({error}). Run again.") from error
             whole = False
-        if whole:
-            return found
-        aside = self.database.with_name(f"{self.database.name}.damaged")
-        with suppress(OSError):  # in a folder that can only be read it stays where it is
-            self.database.replace(aside)
-        self._report(f"{self.database} is damaged. Its jobs are left out ({aside.name}): frhsic run runs them again.")
-        return []
-
-    def _report(self, line: str) -> None:
-        if line not in self._logged:
-            self._logged.add(line)
-            self._log(line)
+        if not whole:
+            raise StoreError(f"{self.database} is damaged. Delete it: frhsic run then runs its jobs again.")
+        return found
 
     def _merge(self, finished: Sequence[_Finished], exported: _Exported, study: Study | None) -> None:
-        rows = self._rows(finished, exported.table, None if exported.lost else exported.rows())
+        rows = self._rows(finished, exported.table, exported.rows())
         before = self._provenance([], exported)
         after = self._provenance(finished, exported)
         if exported.table.suffix == ".parquet":
@@ -319,10 +282,7 @@ class ResultStore:
         else:
             listed, name = "stacks", "job"
             side = {"experiment": self.name, "recipes": {}, "environments": [], "data": {}, listed: []}
-        if exported.lost:
-            self._report(f"{exported.table} is missing. Its rows are computed again unless you restore it.")
-        else:
-            side |= {key: copy(value) for key, value in exported.side.items()}
+        side |= {key: copy(value) for key, value in exported.side.items()}
         records = {record[name]: record for record in side[listed]}
         for job in finished:
             meta = json.loads(job.meta)
@@ -366,7 +326,7 @@ def read_exported(root: Path, name: str) -> _Exported:
     Raises
     ------
     StoreError
-        If a checksum does not fit or the json file of a table is missing. The message names the file.
+        If a checksum does not fit, or one of the two files is missing. The message names the file.
     """
     sidecar = root / f"{name}.json"
     while True:
@@ -376,11 +336,14 @@ def read_exported(root: Path, name: str) -> _Exported:
         table = root / f"{name}{'.csv' if holds_units else '.parquet'}"
         data = _bytes_of(table)
         accepted = side.pop("table_sha256", [])
-        if data is None or sha256(data) in accepted:
+        fits = not (side.get("stacks") or side.get("units")) if data is None else sha256(data) in accepted
+        if fits:
             return _Exported(side, table, data)
         # Between the two readings another process may have exported the store. Then the json file is a new one.
         if _bytes_of(sidecar) == raw:
             break
+    if data is None:
+        raise StoreError(f"{table} is missing. Restore it, or delete {sidecar.name} to compute its rows again.")
     if raw is None:
         raise StoreError(
             f"{sidecar} is missing, so {table.name} cannot be verified. Restore it, or delete {table.name} to compute "
@@ -454,24 +417,15 @@ def _typed(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _to_parquet(rows: pd.DataFrame) -> bytes:
-    import pyarrow
     import pyarrow.parquet
 
-    # From arrays, not from the frame: a frame would leave its library versions in the file, and bytes would differ.
-    arrays = {
-        name: pyarrow.array(rows[name].to_numpy(), type=pyarrow.string() if name in TEXT else None)
-        for name in rows.columns
-    }
+    # Without the metadata, which would leave library versions in the file, so that bytes would differ.
+    table = pyarrow.Table.from_pandas(rows, preserve_index=False).replace_schema_metadata(None)
     # Metrics never repeat: their bytes, sorted by significance, compress better than a dictionary of them.
     metrics = [name for name in rows.columns if name not in IDENTITY]
     file = BytesIO()
     pyarrow.parquet.write_table(
-        pyarrow.table(arrays),
-        file,
-        compression="zstd",
-        compression_level=9,
-        use_dictionary=list(IDENTITY),
-        use_byte_stream_split=metrics,
+        table, file, compression="zstd", use_dictionary=list(IDENTITY), use_byte_stream_split=metrics
     )
     return file.getvalue()
 

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 import frhsic_core
-from frhsic_core.paper.runs.store import ResultStore, read_exported
+from frhsic_core.paper.runs.store import ResultStore, StoreError, read_exported
 
 
 def book_folder(*parts: str) -> Path:
@@ -59,7 +59,8 @@ def stored_provenance(experiment: str = "main") -> dict[str, Any]:
         If nothing is stored, or if a file is damaged or lost. The message names the file.
     """
     exported = read_exported(book_folder("results"), experiment)
-    exported.require_table()
+    if exported.data is None:
+        raise StoreError(f"{exported.table} is missing. Compute its rows with frhsic run.")
     return exported.side
 
 

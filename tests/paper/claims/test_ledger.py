@@ -152,8 +152,8 @@ def test_the_rate_of_false_verdicts_is_that_of_the_procedure(table: pd.DataFrame
     lines = table[(table["kind"] == "measured") & (table["repeats"] == "") & table["tested"]]
     lines = lines[lines["verdict"] != "other data"]
     for column, verdict, cut in (
-        ("p_differs", "disagrees", cuts_of("full", "text").differs),
-        ("p_agrees", "agrees", cuts_of("full", "text").agrees),
+        ("p_differs", "disagrees", cuts_of("text").differs),
+        ("p_agrees", "agrees", cuts_of("text").agrees),
     ):
         p = sorted(lines[column].fillna(1.0))
         last = max(k for k, value in enumerate(p, start=1) if value <= 0.05 * k / len(p))
@@ -290,23 +290,26 @@ def test_settings_are_not_read_from_plans() -> None:
         assert lams.values[protocol] == pytest.approx(sorted(part["lam"].unique()))
 
 
-def test_settings_are_those_of_the_main_sweep() -> None:
-    answer = QUERIES["recipe"](names=["epochs", "batch_size"])
-    assert answer.values == {"text": (200, 256), "reference": (200, 256)}
-
-
-@pytest.mark.slow
-def test_another_grid_changes_verdicts(table: pd.DataFrame) -> None:
-    assert (ledger(grid="text")["verdict"] != table["verdict"]).any()
-
-
-def test_another_grid_is_used_where_it_is_given() -> None:
-    assert frontiers("compas", "text").lams.shape[1] == 9
-    assert frontiers("compas", "text", lambda_grid="text").lams.shape[1] == 5
-    answer = module.answer_of("middle_ranks", '{"datasets": ["meps"], "method": "frhsic"}', grid="text")
-    assert answer.note.startswith("5 λ")
-    with pytest.raises(ValueError, match="grid is 'ten'"):
-        ledger(grid="ten")
+def test_settings_are_those_of_the_stacks() -> None:
+    """Against the stored json file, read by hand."""
+    ask = QUERIES["stack_setting"]
+    side = json.loads(book_folder("results", "main.json").read_text(encoding="utf-8"))
+    for protocol in ("text", "reference"):
+        own = [s for s in side["stacks"] if side["recipes"][s["recipe"]]["task"]["protocol"] == protocol]
+        frem = {s["penalty"]["smoothing"] for s in own if side["recipes"][s["recipe"]]["method"] == "frem"}
+        assert {str(ask(formula="smoothing", rows="method == 'frem'").values[protocol])} == frem
+        assert ask(formula="epochs").values[protocol] == 200
+        assert ask(form="{batch_size}, {epochs}").values[protocol] == "256, 200"
+        assert ask(form="{train:g}/{test:g}").values[protocol] == "80/20"
+    assert ask(formula="bins", rows="method in ['laftr', 'mmd_binned']").values["text"] == (10.0, 4.0)
+    # A condition that holds in one protocol alone, and a setting that no penalty has.
+    edges = ask(formula="bins", rows="method == 'mmd_binned' and edges == 'width'")
+    assert edges.values == {"text": 10.0, "reference": None}
+    assert "reference" in edges.note
+    assert "no such setting" in ask(formula="policy", rows="method == 'reg_gdp'").why
+    assert (
+        QUERIES["constant"](path="learning.stack:ModelStack(widths)", form="{0}-{1}, {n}").values["any"] == "50-50, 2"
+    )
 
 
 def test_intervals_by_hand() -> None:

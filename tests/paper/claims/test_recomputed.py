@@ -240,7 +240,7 @@ def by_tests(found: Found, measure: str, printed: str) -> set[str]:
     differs = 1.0 if away <= 0 else 2 * beyond(prints, prints[1] + math.copysign(away, wanted - prints[1]))
     sides = [beyond(means, limit) if inside else 1.0 for limit, inside in (
         (wanted - reach, means[1] > wanted - reach), (wanted + reach, means[1] < wanted + reach))]  # fmt: skip
-    cuts = cuts_of("full", "text")
+    cuts = cuts_of("text")
     possible = set()
     for factor in (1 / 3, 1.0, 3.0):
         agrees = max(sides) <= factor * cuts.agrees
@@ -319,7 +319,7 @@ def test_a_held_out_line_is_what_other_code_finds(key: str, full_ledger: pd.Data
 def test_most_held_out_lines_leave_one_verdict_possible(full_ledger: pd.DataFrame) -> None:
     """The comparison above would be empty if other draws allowed every verdict."""
     lines = full_ledger[full_ledger["id"].isin(held_out()) & full_ledger["tested"]]
-    cuts = cuts_of("full", "text")
+    cuts = cuts_of("text")
     near = [
         any(cut / 3 < p < 3 * cut for p, cut in ((one["p_differs"], cuts.differs), (one["p_agrees"], cuts.agrees)))
         for one in lines.to_dict("records")

@@ -8,7 +8,6 @@ import pytest
 
 from frhsic_core.paper.experiments import variants
 from frhsic_core.paper.experiments.presets import PLANS, PRESETS, experiment_for
-from frhsic_core.paper.runs.plan import Study
 from frhsic_core.paper.runs.runner import run_experiment
 from frhsic_core.paper.runs.store import ResultStore
 from frhsic_core.paper.runs.stored import book_folder, stored_rows
@@ -32,14 +31,6 @@ def test_every_stored_row_has_provenance(name: str) -> None:
     if study:
         stored = store.read()["unit"].value_counts().to_dict()
         assert stored == {record["key"]: record["rows"] for record in records}
-
-
-@pytest.mark.parametrize("name", PLANS)
-def test_the_plan_of_a_study_has_the_keys_of_its_stored_rows(name: str) -> None:
-    """Another key would measure stored units again."""
-    plan = experiment_for(name)
-    if isinstance(plan, Study):
-        assert plan.missing(ResultStore(book_folder("results"), plan.name).done()) == []
 
 
 @pytest.mark.parametrize("name", ["bandwidth_policies"])

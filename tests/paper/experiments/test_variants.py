@@ -9,85 +9,25 @@ import pandas as pd
 import pytest
 
 from frhsic_core.learning.protocols import make_penalty
-from frhsic_core.paper.experiments import variants
 from frhsic_core.paper.experiments.presets import GRIDS, SPLITS, experiment_for, smoke
 from frhsic_core.paper.experiments.shared.pareto import named
 from frhsic_core.paper.experiments.variants import (
-    BASE,
     CANDIDATES,
     MEASURES,
     RECOMMENDED,
     RIVALS,
-    VARIANTS,
     rival_rows,
     shortfalls,
-    sweep_of,
     twin,
-    variant_areas,
-    variant_rows,
 )
-from frhsic_core.paper.runs.plan import Task
 from frhsic_core.paper.runs.runner import run_experiment
 from frhsic_core.paper.runs.store import ResultStore
-
-
-def test_every_variant_is_one_departure_with_all_settings_said() -> None:
-    """Names are unique, penalties can be built, and nothing is left to a default."""
-    assert len({(v.method, v.option) for v in VARIANTS}) == len(VARIANTS)
-    for v in VARIANTS:
-        assert make_penalty(v.method, protocol="reference", **dict(v.settings)).key == v.method
-        if v.method == "frhsic":
-            assert set(dict(v.settings)) == set(BASE)
-            changed = sum(dict(v.settings)[name] != BASE[name] for name in BASE)
-            changed += (v.batch_size != 256) + bool(v.widths)
-            expected = {"base": 0, "published, every batch": 3}
-            assert changed == expected.get(v.factor, 1)
-
-
-def test_the_rivals_published_settings_are_those_of_the_protocol() -> None:
-    """The main sweep's rows may stand for them."""
-    for method, said in (("frem", variants.FREM), ("reg_gdp", variants.REG_GDP)):
-        own = make_penalty(method, protocol="reference", **said).settings()
-        assert own == make_penalty(method, protocol="reference").settings()
-
-
-def test_plan_has_equal_grids_and_the_papers_splits() -> None:
-    """Two datasets, nine λ, five splits."""
-    plan = experiment_for("variants", "full")
-    jobs = plan.jobs()
-    assert len(jobs) == 2 * len(VARIANTS) - sum(bool(v.datasets) for v in VARIANTS)
-    assert {job.lams for job in jobs} == {GRIDS["full"]}
-    assert {job.splits for job in jobs} == {(42, 43, 44, 45, 46)}
-    sizes = {(job.recipe.batch_size, job.recipe.network) for job in jobs}
-    assert {64, 256, 1024} == {size for size, _ in sizes}
-    assert any(network == (("widths", (50, 8)),) for _, network in sizes)
-
-
-def test_a_few_variants_end_to_end(tmp_path: Path) -> None:
-    """They are trained, stored, joined with Unfair and compared."""
-    few = (*VARIANTS[:3], next(v for v in VARIANTS if v.batch_size == 64), next(v for v in VARIANTS if v.widths))
-    task = Task("synthetic", "text", "reference")
-    plan = smoke(sweep_of(few, "variants", (task,), (), ()), n=300)
-    store = ResultStore(tmp_path, plan.name)
-    report = run_experiment(plan, store, device="cpu")
-    assert (report.jobs, report.failed) == (6, [])
-    rows = store.read()
-    joined = variant_rows(rows, rows[rows["method"] == "unfair"])
-    assert set(joined["name"]) == {"unfair"} | {v.name for v in few}
-    assert variant_areas(joined).notna().all().all()
-
-
-def test_text_and_full_plans_differ_in_the_grid_alone() -> None:
-    text, full = variants.plan("text"), variants.plan("full")
-    assert {job.recipe.key for job in text.jobs()} == {job.recipe.key for job in full.jobs()}
-    assert set(text.lams) < set(full.lams)
-
 
 # The recommended form ------------------------------------------------------------------------------------------------
 
 
 def test_candidates_are_different_and_can_be_built() -> None:
-    assert len({c.name for c in CANDIDATES}) == len({(c.settings, c.widths) for c in CANDIDATES}) == 24
+    assert len({c.name for c in CANDIDATES}) == len({(c.settings, c.dimension) for c in CANDIDATES}) == 24
     assert RECOMMENDED in {c.name for c in CANDIDATES}
     assert len(RIVALS) == len(set(RIVALS)) == 12
     for candidate in CANDIDATES:
@@ -101,7 +41,7 @@ def test_a_twin_differs_in_the_kernels_alone() -> None:
         assert changed == {"kernel", "kernel_s"}
         assert other.name != candidate.name
         assert twin(other) == candidate
-        assert other.widths == candidate.widths
+        assert other.dimension == candidate.dimension
 
 
 def test_the_choice_and_the_test_see_their_own_data() -> None:

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import BrokenExecutor, Executor, Future
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +20,7 @@ import pytest
 from frhsic_core.data import files
 from frhsic_core.paper.experiments.presets import GRIDS, experiment_for
 from frhsic_core.paper.runs import runner as run_module
-from frhsic_core.paper.runs.plan import Experiment, Study, Task, units_of
+from frhsic_core.paper.runs.plan import Experiment, Task
 from frhsic_core.paper.runs.store import ResultStore, StoreError
 
 
@@ -89,17 +88,9 @@ def test_a_stack_that_another_runner_finished_is_not_trained_again(tmp_path, tin
     assert (report.jobs, report.left, report.exit_status) == (3, 0, 0)
 
 
-@pytest.mark.parametrize(
-    ("report", "status"),
-    [
-        (run_module.Report(), 0),
-        (run_module.Report(left=1), 3),
-        (run_module.Report(left=1, failed=["one"]), 4),
-        (run_module.Report(left=1, failed=["one"], interrupted=True), 130),
-    ],
-)
-def test_the_worst_outcome_decides_the_exit_status(report, status) -> None:
-    assert report.exit_status == status
+def test_the_worst_outcome_decides_the_exit_status() -> None:
+    given = ({}, {"left": 1}, {"left": 1, "failed": ["one"]}, {"left": 1, "failed": ["one"], "interrupted": True})
+    assert [run_module.Report(**one).exit_status for one in given] == [0, 3, 4, 130]
 
 
 def test_more_splits_train_only_what_is_new(tmp_path, tiny: Experiment) -> None:
@@ -217,12 +208,11 @@ def test_wrong_arguments_are_explained(arguments, words) -> None:
         experiment_for(**{"name": "main", **arguments})
 
 
-def test_a_stack_with_a_penalty_weighs_more() -> None:
-    jobs = Experiment("x", (Task("compas", "text", "text"),), ("unfair", "frhsic"), (1.0,), (42,)).jobs()
-    plain, penalized = map(run_module._weight, jobs)
-    assert plain < penalized
-    longer = replace(jobs[0], recipe=replace(jobs[0].recipe, epochs=400))
-    assert run_module._weight(longer) == 2 * plain
+def test_the_weight_of_a_stack_is_what_it_trains_on() -> None:
+    job, other = Experiment("x", (Task("compas", "text", "text"),), ("unfair", "frhsic"), (1.0, 2.0), (42,)).jobs()
+    assert run_module._weight(other) == 2 * run_module._weight(job) > 0
+    longer = replace(job, recipe=replace(job.recipe, epochs=400))
+    assert run_module._weight(longer) == 2 * run_module._weight(job)
 
 
 def test_the_time_left_is_that_of_the_jobs_left(tmp_path, tiny: Experiment, monkeypatch, part_of) -> None:
@@ -243,7 +233,7 @@ def test_the_time_left_is_that_of_the_jobs_left(tmp_path, tiny: Experiment, monk
 
 BARE = """
 import sys
-for name in ("typer", "rich", "pyarrow", "pooch", "matplotlib", "dask", "distributed"):
+for name in ("typer", "rich", "pyarrow", "pooch", "matplotlib"):
     sys.modules[name] = None
 from frhsic_core.paper.experiments.presets import experiment_for
 from frhsic_core.paper.runs.runner import run_experiment
@@ -286,7 +276,6 @@ def workers_of(process: int) -> list[int]:
 @pytest.mark.skipif(not os.path.exists("/proc"), reason="needs /proc")
 def test_a_killed_process_costs_no_row(tmp_path, tiny: Experiment, tiny_store: ResultStore) -> None:
     store = ResultStore(tmp_path, "tiny")
-    lines: list[str] = []
 
     def kill_one() -> None:
         while len(children := workers_of(os.getpid())) < 2:
@@ -295,56 +284,16 @@ def test_a_killed_process_costs_no_row(tmp_path, tiny: Experiment, tiny_store: R
 
     killer = threading.Thread(target=kill_one)
     killer.start()
-    report = run_module.run_experiment(tiny, store, device="cpu", threads=1, workers=2, log=lines.append)
+    report = run_module.run_experiment(tiny, store, device="cpu", threads=1, workers=2)
     killer.join()
-    assert report.exit_status == 0
-    assert (report.workers, report.left, report.rows) == (2, 0, 14)
-    assert any("tried again" in line for line in lines)
-    assert any(line.startswith("[4/4]") for line in lines)
+    assert report.exit_status == 3
+    assert "was killed" in report.stopped
+    kept = report.rows
+    report = run_module.run_experiment(tiny, store, device="cpu", threads=1, workers=2)
+    assert (report.exit_status, report.rows) == (0, 14 - kept)
     store.compact()
     assert store.table.read_bytes() == tiny_store.table.read_bytes()
     assert workers_of(os.getpid()) == []
-
-
-@pytest.mark.parametrize("attempts", [2, 3])
-def test_only_the_job_that_kills_its_process_is_given_up(tmp_path, tiny: Experiment, monkeypatch, part_of, attempts):
-    """The first death cannot tell which of two jobs was the cause; each is then tried alone."""
-    monkeypatch.setattr(run_module, "ATTEMPTS", attempts)
-    jobs = [job for job in tiny.jobs() if job.recipe.method != "mmd_binned"]
-    submitted = []
-
-    class Pool(Executor):
-        """Half a second after a job was submitted, all that run die if one of them is FRHSIC."""
-
-        def __init__(self) -> None:
-            self.running: list = []
-
-        def submit(self, function, job):
-            submitted.append(job.recipe.method)
-            self.running.append((job, Future()))
-            threading.Timer(0.5, self.settle).start()
-            return self.running[-1][1]
-
-        def settle(self) -> None:
-            running, self.running = self.running, []
-            died = any(job.recipe.method == "frhsic" for job, _ in running)
-            for job, future in running:
-                future.set_exception(BrokenExecutor("died")) if died else future.set_result(part_of(job))
-
-    store = ResultStore(tmp_path, "tiny")
-    found = run_module._outcomes(jobs, store, Pool, part_of, width=2, deadline=float("inf"), log=lambda line: None)
-    outcomes = {job.recipe.method: outcome for job, outcome in found}
-    assert {name for name, outcome in outcomes.items() if isinstance(outcome, BrokenExecutor)} == {"frhsic"}
-    assert len(outcomes) == 3
-    assert submitted.count("frhsic") == attempts
-
-
-def test_a_job_that_kills_every_process_is_given_up(tmp_path, tiny: Experiment, monkeypatch) -> None:
-    monkeypatch.setattr(run_module, "_start_worker", os._exit)  # called with the number of threads: ends the process
-    small = replace(tiny, methods=("unfair", "frhsic"))
-    report = run_module.run_experiment(small, ResultStore(tmp_path, "tiny"), device="cpu", workers=2)
-    assert report.exit_status == 4
-    assert len(report.failed) == report.left == 2
 
 
 @pytest.mark.slow
@@ -377,91 +326,29 @@ def test_how_many_processes(tiny: Experiment, monkeypatch) -> None:
     assert chosen_workers(None, tiny, "cuda", jobs=40) == 1
 
 
-# A cluster ------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-@pytest.mark.filterwarnings("ignore::ResourceWarning")
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_a_killed_worker_of_a_cluster_costs_no_row(tmp_path, tiny: Experiment, tiny_store: ResultStore) -> None:
-    distributed = pytest.importorskip("distributed")
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": "CRITICAL"}
-    with distributed.LocalCluster(**options) as cluster:
-        with distributed.Client(cluster, set_as_default=False) as client:
-            pids = list(client.run(os.getpid).values())
-        killed: list[int] = []
-
-        def kill_one(line: str) -> None:
-            # After the first stack came back, while others are under way.
-            if line.startswith("[1/") and not killed:
-                killed.append(pids[0])
-                os.kill(pids[0], signal.SIGKILL)
-                time.sleep(0.2)
-
-        store = ResultStore(tmp_path, "tiny")
-        report = run_module.run_experiment(tiny, store, dask=cluster.scheduler_address, device="cpu", log=kill_one)
-    assert killed
-    assert report.left == 0
-    assert not report.failed
-    store.compact()
-    assert store.table.read_bytes() == tiny_store.table.read_bytes()
-
-
-@pytest.mark.parametrize("option", [{"minutes": 1.0}, {"workers": 2}])
-def test_what_a_cluster_cannot_do_is_refused(tmp_path, tiny: Experiment, option) -> None:
-    store = ResultStore(tmp_path, "tiny")
-    with pytest.raises(ValueError, match=f"--{next(iter(option))}"):
-        run_module.run_experiment(tiny, store, dask="tcp://nowhere:1", **option)
-    with pytest.raises(ValueError, match="--dask"):
-        run_module.run_experiment(Study("s", "cost", ()), store, dask="tcp://nowhere:1")
-
-
 # Missing data ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def lines(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
-    """Use empty data folders and return the lines of the run; no download may start before the first line."""
-    said: list[str] = []
+def test_a_missing_dataset_is_announced_and_its_jobs_fail(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    lines: list[str] = []
 
     def refuse(*_: object) -> None:
-        assert said, "a download started before it was announced"
+        assert len(lines) == 2, "a download started before it was announced"
         raise files._Unreachable("no network in this test")
 
     monkeypatch.setenv("FRHSIC_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(files, "_download", refuse)
     monkeypatch.setattr(files, "_from_wheel", refuse)
     monkeypatch.delenv("FRHSIC_DATA", raising=False)
-    return said
-
-
-def test_a_failed_download_is_reported_once(lines: list[str], tmp_path: Path) -> None:
-    run_module.fetch_missing_data(
-        [("synthetic", "text"), ("compas", "text"), ("compas", "reference")], log=lines.append
-    )
-    assert lines[0] == "compas (text) is missing and is downloaded now:"
-    assert "compas-scores-two-years.csv from https://" in lines[1]
-    assert lines[1].endswith(str(tmp_path / "cache" / "compas" / "compas-scores-two-years.csv"))
-    assert "frhsic data fetch compas" in lines[2]
-    assert len(lines) == 3
-
-
-def test_sweeps_and_studies_report_it(lines: list[str], tmp_path: Path) -> None:
-    sweep = Experiment("crime", (Task("crime", "text", "text"),), ("unfair",), (1.0,), (42,), epochs=1)
+    tasks = Task("synthetic", "text", "text", (("n", 100),)), Task("crime", "text", "text")
+    sweep = Experiment("crime", tasks, ("unfair",), (1.0,), (42,), epochs=1)
     report = run_module.run_experiment(sweep, ResultStore(tmp_path, "crime"), device="cpu", log=lines.append)
-    assert len(report.failed) == 1
-    assert lines[1] == "crime (text) is missing and is downloaded now:"
-    lines.clear()
-    units = units_of(what="smallest", dataset="crime", variant="text", n=12, sigma=1.0)
-    run_module.run_experiment(
-        Study("s", "bandwidth_scaling", units), ResultStore(tmp_path, "s"), device="cpu", log=lines.append
-    )
-    assert lines[1] == "crime (text) is missing and is downloaded now:"
+    assert (report.jobs, len(report.failed)) == (1, 1)
+    assert lines[1] == f"crime (text) is missing and is downloaded to {tmp_path / 'cache'} now"
 
 
 @pytest.mark.data
-def test_a_download_is_reported_with_its_size(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_download_is_made_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     source = Path(os.environ["FRHSIC_DATA"]) / "compas" / "compas-scores-two-years.csv"
     monkeypatch.delenv("FRHSIC_DATA")
     monkeypatch.setenv("FRHSIC_CACHE", str(tmp_path))
@@ -471,8 +358,6 @@ def test_a_download_is_reported_with_its_size(monkeypatch: pytest.MonkeyPatch, t
 
     monkeypatch.setattr(files, "_download", serve)
     said: list[str] = []
-    run_module.fetch_missing_data([("compas", "text"), ("compas", "reference")], log=said.append)
-    assert said[2:] == ["  Downloaded and verified: 2.5 MB, n = 6,172"]
-    said.clear()
-    run_module.fetch_missing_data([("compas", "text")], log=said.append)
-    assert said == []
+    for _ in range(2):
+        run_module.fetch_missing_data([("compas", "text"), ("compas", "reference")], log=said.append)
+        assert len(said) == 1  # and not again

@@ -150,7 +150,7 @@ def _measure_epochs(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
     else:
         data = attributes(unit["d"], n=n)
         penalty = penalty_of(unit["method"], unit["form"], sigma_s=SIGMA_S)
-    x, s, y, _ = tensors_of(data)
+    x, s, y = tensors_of(data)
     x, s = ((v - v.amin(0)) / (v.amax(0) - v.amin(0)).clamp_min(1e-12) for v in (x, s))
     seconds = timed_epochs(
         x, y, s, penalty=penalty, lam=LAM[unit["part"]], seeds=42, task=data.task, protocol="text", batch_size=BATCH,
