@@ -493,7 +493,7 @@ def test_results_and_stored_runs_need_no_torch() -> None:
         "import sys; from frhsic_core.paper import claims as ledger;"
         "from frhsic_core.paper.claims.answers import queries; QUERIES = queries();"
         "QUERIES['matched'](dataset='compas', method='frhsic', measure='dependence');"
-        "QUERIES['penalty'](methods=['frem'], name='anchors'); QUERIES['tightness'](what='violations');"
+        "QUERIES['row_setting'](experiment='main', formula='split.nunique()'); QUERIES['tightness'](what='violations');"
         "from frhsic_core.paper.claims.stored import stored_answer;"
         "stored_answer('points', 'naup > 0', 'naup'); sys.exit('torch' in sys.modules)"
     )
