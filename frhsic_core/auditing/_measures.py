@@ -1,7 +1,8 @@
 """The parts of an audit beside its curves: groups, the test of independence, effect sizes, and control features.
 
-With many rows every dependence is significant, so an audit reports a test *and* effect sizes. Each of them is measured
-on at most the number of rows that its cost allows. The rows are a random sample, and the report names their number.
+With many rows every dependence is significant, so an audit reports a test *and* effect sizes. Tests of one column use
+all rows. Everything else is measured on at most the number of rows that its cost allows. These rows are a random
+sample, and the report names their number.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ FIT_ROWS = 100_000  # for the control features
 FOLDS = 5
 _KNOTS = 6
 
-TEST_ROWS = 20_000  # of two columns
+TEST_ROWS = 20_000  # of several columns
+PERMUTATIONS = 499
 PROBE_ROWS = 20_000
 KERNEL_ROWS = 2000
 KHGR_ROWS = 500
@@ -326,22 +328,20 @@ def independence_test(
     z: Array, s: Array, *, given: Array | None = None, weight: Array | None = None, random_state: int = 0
 ) -> Test:
     """Test whether scores ``(n, k)`` and attributes ``(n, p)`` are independent, or so given a third variable."""
-    columns = z.shape[1] == s.shape[1] == 1
-    most = TEST_ROWS if columns else KERNEL_ROWS
+    columns = max(x.shape[1] for x in (z, s, s if given is None else given))
+    most = len(z) if columns == 1 else TEST_ROWS
     rows = sample_rows(len(z), most, weight=weight, random_state=random_state)
     if len(rows) < 4:  # weights can leave hardly any row
         return Test(1.0, len(rows), 0, "aggregated")
-    # With several columns and up to 1,024 rows every permutation costs n²; otherwise all of them are cheap.
-    permutations = 499 if columns or len(rows) > 1024 else 199 if len(rows) <= 512 else 99
     found = hsic_test(
         z[rows],
         s[rows],
         given=None if given is None else given[rows],
         method="aggregated",
-        n_permutations=permutations,
+        n_permutations=PERMUTATIONS,
         random_state=random_state,
     )
-    return Test(float(found.pvalue), len(rows), permutations, "aggregated")
+    return Test(float(found.pvalue), len(rows), PERMUTATIONS, "aggregated")
 
 
 def effect_sizes(z: Array, s: Array, *, weight: Array | None = None, random_state: int = 0) -> dict[str, Effect]:

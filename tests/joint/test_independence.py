@@ -14,8 +14,8 @@ from scipy import stats
 
 from frhsic_core.joint.hsic import hsic
 from frhsic_core.joint.independence import IndependenceTest, hsic_test
+from frhsic_core.joint.independence.features import pivoted_cholesky
 from frhsic_core.joint.independence.fits import GramSums, dense_sums, permutation_moments, spectral_shape
-from frhsic_core.joint.independence.permutation import low_rank_factor
 from frhsic_core.kernels import Distance, Gaussian, Laplacian, Linear
 
 METHODS = ["gamma", "spectral", "permutation"]
@@ -177,7 +177,6 @@ def test_rank_one_spectral_law_is_chi_square_one_of_the_squared_correlation() ->
 
 @pytest.mark.parametrize(("d", "p"), [(1, 1), (20, 1), (1, 20), (20, 20)])
 def test_permutation_p_value_equals_a_loop(d: int, p: int) -> None:
-    """Low rank on both sides, on either side, on none: four ways through, one answer."""
     g = torch.Generator().manual_seed(13)
     z = torch.randn(2, 30, d, generator=g, dtype=torch.float64)
     s = torch.randn(2, 30, p, generator=g, dtype=torch.float64) + 0.4 * z[..., :1]
@@ -190,22 +189,23 @@ def test_permutation_p_value_equals_a_loop(d: int, p: int) -> None:
         observed = hsic(z[i], s[i], **kernels)
         null = torch.stack([hsic(z[i], s[i][order], **kernels) for order in keys[i].argsort(-1)])
         expected = (1 + (null >= observed).sum().item()) / 200
-        # Moving z instead of s by the same orders is another draw of the same law: only the mean is then the same.
-        if (d, p) == (1, 20):
-            assert result.pvalue[i].item() == pytest.approx(expected, abs=0.12)
-        else:
-            assert result.pvalue[i].item() == pytest.approx(expected, abs=1e-12)
-            assert result.threshold[i].item() == pytest.approx(30 * null.sort().values[-10].item(), rel=1e-8)
+        assert result.pvalue[i].item() == pytest.approx(expected, abs=1e-12)
+        assert result.threshold[i].item() == pytest.approx(30 * null.sort().values[-10].item(), rel=1e-8)
 
 
-def test_low_rank_factor_reproduces_the_gram_matrix() -> None:
-    _, s = pairs(15, 80, batch=(3,))
+def test_columns_of_a_pivoted_cholesky_decomposition_reproduce_the_gram_matrix() -> None:
+    _, s = pairs(15, 80)
     gram = Gaussian(1.0)(s)
-    factor = low_rank_factor(gram)
-    assert factor is not None
-    assert factor.shape[-1] < 40
-    torch.testing.assert_close(factor @ factor.mT, gram, rtol=0, atol=1e-10)
-    assert low_rank_factor(torch.eye(10, dtype=torch.float64).unsqueeze(0)) is None
+    columns = pivoted_cholesky(gram, share=1e-12, most=40)
+    assert columns is not None
+    assert columns.shape[1] < 40
+    left = (gram - columns @ columns.mT).diagonal().clamp_min(0.0)
+    assert left.sum() <= 1e-12 * 80 * 1.01
+    torch.testing.assert_close(columns @ columns.mT, gram, rtol=0, atol=1e-10)
+    fewer = pivoted_cholesky(gram, share=1e-3, most=40)
+    assert fewer is not None
+    assert fewer.shape[1] < columns.shape[1]
+    assert pivoted_cholesky(torch.eye(10, dtype=torch.float64), share=1e-12, most=5) is None
 
 
 def test_every_permuted_statistic_ties_when_nothing_can_change() -> None:

@@ -9,16 +9,16 @@ import pytest
 import torch
 from scipy import stats
 
-from frhsic_core.joint.contraction import center
 from frhsic_core.joint.hsic import hsic
 from frhsic_core.joint.independence import hsic_test
 from frhsic_core.joint.independence.permutation import (
     FACTORS,
-    Windows,
+    factors_of,
     random_orders,
+    row_statistics,
     scaled,
     standardized,
-    window_statistics,
+    within_groups,
 )
 from frhsic_core.kernels import (
     Categorical,
@@ -120,19 +120,13 @@ def test_skewed_windows_do_not_decide_alone() -> None:
     assert 0.4 < tails[0] / tails[1] < 2.5
 
 
-@pytest.mark.parametrize(
-    "kernel",
-    [Gaussian(0.7), Laplacian(0.7), InverseMultiquadric(0.7), Product([Gaussian(0.7), Laplacian(2.0)]), Distance()],
-    ids=repr,
-)
-def test_windows_are_the_kernel_at_each_bandwidth(kernel: Kernel) -> None:
-    x, y = normal(13, 9, 2), normal(14, 5, 2)
-    for other in (None, y):
-        stack = Windows(kernel, FACTORS)(x, other)
-        for gram, factor in zip(stack, FACTORS, strict=True):
-            torch.testing.assert_close(gram, scaled(kernel, factor)(x, other), rtol=1e-9, atol=1e-14)
-    uneven = Windows(kernel, (2.0, 1.0, 0.7))(x)
-    torch.testing.assert_close(uneven[2], scaled(kernel, 0.7)(x))
+def test_windows_scale_every_bandwidth() -> None:
+    mixed = Product([Gaussian(0.5), Categorical()])
+    assert scaled(mixed, 4.0) == Product([Gaussian(2.0), Categorical()])
+    assert scaled(InverseMultiquadric(3.0), 0.5) == InverseMultiquadric(1.5)
+    assert scaled(Distance(), 0.5) == Distance()
+    assert factors_of(mixed, Distance()) == factors_of(Distance(), Laplacian(1.0)) == FACTORS
+    assert factors_of(Distance(), Categorical()) == (1.0,)
 
 
 def test_kernels_without_a_bandwidth_give_the_permutation_test() -> None:
@@ -189,15 +183,26 @@ def test_each_sample_of_a_batch_is_standardized_alone() -> None:
     assert both.statistic[0].item() == pytest.approx(first.statistic.item())
 
 
+@pytest.mark.parametrize("count", [1, 3])
 @pytest.mark.parametrize(("n", "kernel"), [(300, Gaussian(0.3)), (300, Laplacian(0.3)), (60, Gaussian(0.3))])
-def test_factors_give_the_statistics_of_looked_up_entries(n: int, kernel: Kernel) -> None:
+def test_factors_give_the_statistics_of_the_definition(n: int, kernel: Kernel, count: int) -> None:
     """Gaussian windows have a low rank, those of a Laplacian do not, and few rows are looked up."""
     draw = torch.Generator().manual_seed(0)
     s = torch.rand(n, 1, generator=draw, dtype=torch.float64).mul(50).round()
     z = torch.rand(n, 1, generator=draw, dtype=torch.float64) + 0.01 * s
-    k, l = (center(Windows(one, FACTORS)(x)) for one, x in ((kernel, z), (Gaussian(15.0), s)))
-    order = torch.cat([torch.arange(n).unsqueeze(0), random_orders((1, 20, n), draw)[0]])
-    expected = torch.stack(
-        [torch.stack([(a * b[p][:, p]).sum() / n for a, b in zip(k, l, strict=True)]) for p in order]
+    groups = [torch.arange(g, n, count) for g in range(count)]
+    strata = [rows.unsqueeze(-1) for rows in groups]
+    k, l = (
+        within_groups(torch.stack([scaled(one, factor)(x) for factor in FACTORS]), groups)
+        for one, x in ((kernel, z), (Gaussian(15.0), s))
     )
-    torch.testing.assert_close(window_statistics(k, l, order), expected, rtol=1e-9, atol=1e-11 * float(expected.max()))
+    order = torch.cat([torch.arange(n).unsqueeze(0), random_orders((1, 20, n), draw, strata)[0]])
+    products = [[a * b[p][:, p] for a, b in zip(k, l, strict=True)] for p in order]
+    pooled = torch.tensor([[both.sum() / n for both in own] for own in products], dtype=torch.float64)
+    by_value = torch.tensor(
+        [[sum(both[rows][:, rows].sum() / len(rows) for rows in groups) for both in own] for own in products],
+        dtype=torch.float64,
+    )
+    found = row_statistics(k, l, groups, order)
+    for values, expected in zip(found, (by_value, pooled), strict=True):
+        torch.testing.assert_close(values, expected, rtol=1e-7, atol=1e-8 * float(expected.max()))

@@ -1,4 +1,4 @@
-"""Tests of large samples: bins instead of rows, streamed sums, memory, and clusters."""
+"""Tests of large samples: bins instead of rows, features instead of kernels, streamed sums, memory, and clusters."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ import pytest
 import torch
 from scipy import stats
 
-from frhsic_core.joint import factors
-from frhsic_core.joint.contraction import center
 from frhsic_core.joint.hsic import hsic
-from frhsic_core.joint.independence import decision, fits, hsic_test, permutation
-from frhsic_core.joint.independence.permutation import FACTORS, Windows, bin_statistics, bins_of, random_orders
-from frhsic_core.kernels import Categorical, Gaussian, Linear, median_bandwidth
+from frhsic_core.joint.independence import decision, features, fits, hsic_test, permutation
+from frhsic_core.joint.independence.features import CELLS, JointFeatures, cells
+from frhsic_core.joint.independence.permutation import FACTORS, bin_statistics, bins_of, random_orders
+from frhsic_core.kernels import Categorical, Gaussian, Kernel, Linear, median_bandwidth
 
 SIZES: list[int] = []
 LARGE = ["gamma", "spectral", "permutation", "aggregated"]
@@ -29,12 +28,15 @@ def sample(seed: int, n: int, d: int = 1, slope: float = 0.0) -> tuple[torch.Ten
 @pytest.fixture
 def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Treat 60 rows as many, and hold few entries at a time."""
-    for module, name in ((decision, "DENSE_ROWS"), (decision, "THIN_ROWS"), (fits, "DENSE_ROWS")):
-        monkeypatch.setattr(module, name, 50)
+    monkeypatch.setattr(fits, "DENSE_ROWS", 50)
+    monkeypatch.setattr(fits, "_ENTRIES", 700)
+    monkeypatch.setattr(decision, "THIN_ROWS", 50)
     for module in (decision, permutation):
-        monkeypatch.setattr(module, "INDEXED_ROWS", 50)
-    monkeypatch.setattr(permutation, "_ENTRIES", {"cpu": 700})
-    monkeypatch.setattr(fits, "_SIZE", {"cpu": 17})
+        monkeypatch.setattr(module, "SMALL_ROWS", 50)
+    monkeypatch.setattr(features, "CELLS", 50)
+    for module in (decision, features):
+        monkeypatch.setattr(module, "BASE_ROWS", 40)
+    monkeypatch.setattr(permutation, "_FEATURE_ROWS", 30)
 
 
 @dataclass(frozen=True)
@@ -49,54 +51,122 @@ class Recorded:
         return gram
 
 
-def whole_order(groups: list[torch.Tensor], orders: list[torch.Tensor], b: int) -> torch.Tensor:
-    order = torch.arange(sum(rows.numel() for rows in groups))
-    for rows, moved in zip(groups, orders, strict=True):
+# Features ------------------------------------------------------------------------------------------------------------
+
+
+def test_cells_hold_equal_numbers_of_rows_and_equal_values_stay_together() -> None:
+    x, _ = sample(1, 6000)
+    x[:500] = 0.25
+    base, index = cells(x)
+    assert len(base) <= CELLS
+    assert (base.diff(dim=0) > 0).all()
+    counts = torch.bincount(index)
+    assert counts.max() >= 500 > 3 * 6000 / CELLS >= counts.topk(2).values[1]
+    assert len(index[:500].unique()) == 1
+    for cell in (0, 17, len(base) - 1):
+        assert base[cell].item() == pytest.approx(x[index == cell].mean().item(), rel=1e-12)
+    moved = torch.randperm(6000, generator=torch.Generator().manual_seed(0))
+    again, other = cells(x[moved])
+    torch.testing.assert_close(again, base)
+    assert torch.equal(other, index[moved])
+
+
+def test_few_values_are_their_own_cells_and_two_columns_have_none() -> None:
+    x = (torch.arange(3000) % 70).double().unsqueeze(-1)
+    constant = torch.full_like(x, 4.0)
+    base, index = cells(torch.cat([constant, x], 1))
+    assert torch.equal(base[index], torch.cat([constant, x], 1))
+    assert cells(torch.cat([x, x * x % 7], 1)) is None
+    assert cells(constant)[0].shape == (1, 1)
+
+
+FEATURES = {
+    "a column": (lambda x: x[:, :1], [Gaussian(2.0), Gaussian(0.4)], 1e-3),
+    "ages": (lambda x: (9 * x[:, :1]).round(), [Gaussian(9.0), Gaussian(2.0)], 1e-3),
+    "categories": (lambda x: x[:, :1].round(), [Categorical(), Categorical()], 1e-9),
+    "very wide": (lambda x: x[:, :1], [Gaussian(1e4), Gaussian(2e3)], 1e-3),
+    "two columns": (lambda x: x[:, :2], [Gaussian(3.0), Gaussian(1.5)], 2e-2),
+    "linear": (lambda x: x[:, :3], [Linear(), Linear()], 1e-9),
+}
+
+
+@pytest.mark.parametrize("name", FEATURES)
+def test_features_give_the_centered_gram_matrices(name: str) -> None:
+    """The largest error of an entry, against the largest entry, after the values are put into cells."""
+    change, kernels, error = FEATURES[name]
+    x = change(sample(2, 1500, 3)[0])
+    found = JointFeatures(kernels, x)
+    if (own := cells(x)) is not None:
+        assert (own[0][own[1]] - x).abs().mean() <= 0.01 * x.std()
+        x = own[0][own[1]]
+    every = torch.arange(len(x))
+    joint = found(every)
+    for w, kernel in enumerate(kernels):
+        gram = kernel(x)
+        gram = gram - gram.mean(0) - gram.mean(1, keepdim=True) + gram.mean()
+        values = found.of(w)(every)
+        torch.testing.assert_close(values, joint @ found.maps[w], rtol=1e-6, atol=1e-7 * float(values.abs().max()))
+        values = values - values.mean(0)
+        assert ((values @ values.mT - gram).abs().max() / gram.abs().max()).item() < error
+    assert not found.constant.any()
+
+
+# Bins ----------------------------------------------------------------------------------------------------------------
+
+
+def whole_order(n: int, sets: list[torch.Tensor], orders: list[torch.Tensor], b: int) -> torch.Tensor:
+    order = torch.arange(n)
+    for rows, moved in zip(sets, orders, strict=True):
         order[rows.flatten()] = rows[moved[b]].flatten()
     return order
 
 
-@pytest.mark.parametrize("clustered", [False, True])
-def test_permuted_bins_are_a_loop_over_hsic(clustered: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(permutation, "_ENTRIES", {"cpu": 400})
-    monkeypatch.setattr(permutation, "BINS", 3)
-    monkeypatch.setattr(permutation, "GROUPS", 2)
+@pytest.mark.parametrize("kind", ["rows", "clusters", "groups"])
+def test_permuted_bins_are_a_loop_over_hsic(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(permutation, "_FEATURE_ROWS", 20)
     n = 83
     z, s = sample(1, n, 2, 0.3)
     labels = torch.cat(
         [torch.arange(20).repeat_interleave(3), 20 + torch.arange(11).repeat_interleave(2), torch.ones(1) * 99]
     )
-    strata = decision._strata(labels, n) if clustered else None
+    groups = [torch.arange(n)] if kind != "groups" else [torch.arange(0, n, 2), torch.arange(1, n, 2)]
+    strata = decision._strata(labels, n) if kind == "clusters" else [rows.unsqueeze(-1) for rows in groups]
     factors = (1.0, 0.5)
-    found, constant = bin_statistics(
-        z,
-        s,
-        Windows(Gaussian(1.0), factors),
-        Windows(Gaussian(0.7), factors),
-        6,
-        torch.Generator().manual_seed(3),
-        strata,
-    )
-    assert not constant.any()
     g = torch.Generator().manual_seed(3)
-    groups = bins_of(n, g, strata)
-    orders = [permutation.bin_orders(len(rows), 6, g) for rows in groups]
-    assert torch.cat([rows.flatten() for rows in groups]).sort().values.equal(torch.arange(n))
+    sets = bins_of(n, g, strata, bins=5)
+    orders = [permutation.bin_orders(len(rows), 6, g) for rows in sets]
+    sides = [
+        JointFeatures([Gaussian(factor * sigma) for factor in factors], x, share=1e-13)
+        for x, sigma in ((z, 1.0), (s, 0.7))
+    ]
+    found = bin_statistics(*sides, groups, sets, orders)
+    assert not found.constant.any()
     for b, (w, factor) in itertools.product(range(7), enumerate(factors)):
-        order = whole_order(groups, orders, b)
-        if clustered:  # a cluster arrives whole: its rows come from one cluster of its size
+        order = whole_order(n, sets, orders, b)
+        assert order.sort().values.equal(torch.arange(n))
+        if kind == "clusters":  # a cluster arrives whole: its rows come from one cluster of its size
             assert all(len(set(labels[order[labels == label]].tolist())) == 1 for label in labels.unique())
-        value = hsic(z, s[order], kernel_z=Gaussian(factor), kernel_s=Gaussian(0.7 * factor))
-        assert found[b, w].item() == pytest.approx(n * value.item(), rel=1e-10)
-    assert (whole_order(groups, orders, 0) == torch.arange(n)).all()
-    assert any((whole_order(groups, orders, b) != torch.arange(n)).double().mean() > 0.4 for b in range(1, 7))
+        kernels = {"kernel_z": Gaussian(factor), "kernel_s": Gaussian(0.7 * factor)}
+        moved = s[order]
+        value = sum(len(rows) * hsic(z[rows], moved[rows], **kernels).item() for rows in groups)
+        assert found.by_value[b, w].item() == pytest.approx(value, rel=1e-9)
+        if kind != "groups":
+            assert found.pooled[b, w].item() == pytest.approx(value, rel=1e-9)
+        else:
+            member = torch.eye(2, dtype=torch.float64)[torch.arange(n) % 2]
+            center = torch.eye(n, dtype=torch.float64) - member @ (member / member.sum(0)).mT
+            k, l = center @ Gaussian(factor)(z) @ center, center @ Gaussian(0.7 * factor)(moved) @ center
+            assert found.pooled[b, w].item() == pytest.approx((k * l).sum().item() / n, rel=1e-9)
+    assert (whole_order(n, sets, orders, 0) == torch.arange(n)).all()
+    assert any((whole_order(n, sets, orders, b) != torch.arange(n)).double().mean() > 0.4 for b in range(1, 7))
 
 
 def test_bins_are_random_and_nearly_all_rows_move() -> None:
-    groups = bins_of(5003, torch.Generator().manual_seed(0))
-    assert [tuple(rows.shape) for rows in groups[:-1]] == [(8, 156)] * 4
-    assert groups[-1].shape == (1, 5003 - 32 * 156)
-    assert (groups[0][0].diff() < 0).any()
+    assert [tuple(rows.shape) for rows in bins_of(5003, torch.Generator().manual_seed(0))] == [(32, 156)]
+    sets = bins_of(5003, torch.Generator().manual_seed(0), bins=8)
+    assert [tuple(rows.shape) for rows in sets] == [(8, 156)] * 4
+    assert len(torch.cat([rows.flatten() for rows in sets]).unique()) == 4 * 8 * 156
+    assert (sets[0][0].diff() < 0).any()
 
 
 @pytest.mark.usefixtures("small_limits")
@@ -107,18 +177,11 @@ def test_streamed_fits_equal_the_dense_ones(method: str, d: int, monkeypatch: py
     streamed = hsic_test(z, s, method=method)
     monkeypatch.setattr(fits, "DENSE_ROWS", 4096)
     dense = hsic_test(z, s, method=method)
-    exact = 1e-9 if method == "gamma" or d == 1 else 0.02
-    for name in ("statistic", "threshold", "pvalue"):
-        assert getattr(streamed, name).item() == pytest.approx(getattr(dense, name).item(), rel=exact)
+    # The skewness of the spectral fit comes from 25 of the 120 rows here, and it hardly moves the critical value.
+    assert streamed.threshold.item() == pytest.approx(dense.threshold.item(), rel=1e-9 if method == "gamma" else 0.1)
+    if method == "gamma":
+        assert streamed.pvalue.item() == pytest.approx(dense.pvalue.item(), rel=1e-8)
     assert streamed.statistic.item() == pytest.approx(dense.statistic.item(), rel=1e-10)
-
-
-@pytest.mark.parametrize(("d", "error"), [(1, 1e-9), (50, 2e-2)])
-def test_the_trace_of_the_cube_has_the_stated_error(d: int, error: float) -> None:
-    z, _ = sample(5, 500, d)
-    gram = center(Gaussian(float(median_bandwidth(z)))(z))
-    exact = torch.linalg.eigvalsh(gram).pow(3).sum().item()
-    assert fits.cubic_trace(lambda v: gram @ v, z).item() == pytest.approx(exact, rel=error)
 
 
 @pytest.mark.usefixtures("small_limits")
@@ -127,11 +190,10 @@ def test_no_matrix_of_all_pairs_is_ever_made(method: str) -> None:
     z, s = sample(6, 200, 2, 0.5)
     SIZES.clear()
     result = hsic_test(z, s, method=method, kernel_z=Recorded(1.0), kernel_s=Recorded(1.0), n_permutations=19)
-    assert result.hsic.item() == pytest.approx(
-        hsic(z, s, kernel_z=Gaussian(1.0), kernel_s=Gaussian(1.0)).item(), rel=1e-9
-    )
+    exact = hsic(z, s, kernel_z=Gaussian(1.0), kernel_s=Gaussian(1.0)).item()
+    assert result.hsic.item() == pytest.approx(exact, rel=1e-9 if method in LARGE[:2] else 0.25)
     assert bool(result.reject)
-    assert sum(SIZES) > 200**2 > 50 * max(SIZES)
+    assert max(SIZES) <= 50 * 50
 
 
 @pytest.mark.usefixtures("small_limits")
@@ -149,64 +211,85 @@ def test_large_samples_with_constants_and_batches(method: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("small_limits")
+@pytest.mark.parametrize("columns", [1, 2])
 @pytest.mark.parametrize("method", ["permutation", "aggregated"])
-def test_permuted_bins_keep_the_level(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_permuted_bins_keep_the_level(method: str, columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sorted rows, so that bins which are not random would be far from exchangeable."""
-    monkeypatch.setattr(permutation, "_ENTRIES", {"cpu": 2**16})
-    monkeypatch.setattr(permutation, "GROUPS", 2)
+    monkeypatch.setattr(permutation, "_FEATURE_ROWS", 1000)
+    monkeypatch.setattr(permutation, "BINS", 16)
     draws = 600
     g = torch.Generator().manual_seed(8)
-    z, s = torch.randn(2, draws, 51, 1, generator=g, dtype=torch.float64).sort(-2).values.unbind()
-    s = s.gather(1, random_orders((draws, 1, 51), g).squeeze(1).unsqueeze(-1))
+    z, s = torch.randn(2, draws, 51, columns, generator=g, dtype=torch.float64).sort(-2).values.unbind()
+    order = random_orders((draws, 1, 51), g).squeeze(1).unsqueeze(-1)
+    s = s.gather(1, order.expand(-1, -1, columns))
     rejected = int(hsic_test(z, s, method=method, n_permutations=19, random_state=g).reject.sum())
     low, high = stats.binom.interval(0.99, draws, 0.05)
     assert low <= rejected <= high
 
 
-def test_rows_of_the_default_bandwidth_change_places_among_themselves() -> None:
-    """Otherwise a permuted S would have another bandwidth, and the level would only be approximate."""
+@pytest.mark.parametrize("columns", [1, 2])
+def test_the_kernel_on_s_is_the_same_for_each_permutation(columns: int) -> None:
+    """Otherwise a permuted S would have another bandwidth or other landmarks, and the level would be approximate."""
     n = 1100
-    _, s = sample(9, n)
-    chosen, other = decision._median_strata(n)
+    s = sample(9, n, 2)[0][:, :columns]
+    chosen, other = decision._base_strata(n)
     assert (len(chosen), len(other)) == (1000, 100)
-    groups = bins_of(n, torch.Generator().manual_seed(1), [chosen, other])
-    orders = [permutation.bin_orders(len(rows), 3, torch.Generator().manual_seed(2)) for rows in groups]
-    moved = s[whole_order(groups, orders, 1)]
+    sets = bins_of(n, torch.Generator().manual_seed(1), [chosen, other])
+    orders = [permutation.bin_orders(len(rows), 3, torch.Generator().manual_seed(2)) for rows in sets]
+    order = whole_order(n, sets, orders, 1)
+    moved = s[order]
     assert not torch.equal(moved, s)
-    assert median_bandwidth(moved).item() == median_bandwidth(s).item()
+    sigma = median_bandwidth(s).item()
+    assert median_bandwidth(moved).item() == sigma
+    first, second = (JointFeatures([Gaussian(sigma)], x).of(0) for x in (s, moved))
+    grams = [found @ found.mT for found in (first(order), second(torch.arange(n)))]
+    torch.testing.assert_close(*grams, rtol=0, atol=1e-6)
 
 
-SMALL_RANK = {
+KINDS = {
     "numbers": lambda s: (s, None),
     "ages": lambda s: ((20 * s).round(), None),
     "two values": lambda s: ((s > 0).double(), None),
     "categories": lambda s: (s.round(), Categorical()),
-    "heavy tails": lambda s: (s.sinh().sinh(), None),  # narrow windows have too large a rank
+    "heavy tails": lambda s: (s.sinh().sinh(), None),
+    "two columns": lambda s: (torch.cat([s, s.flip(0)], 1), None),
 }
 
 
-@pytest.mark.parametrize("method", LARGE)
-@pytest.mark.parametrize("name", SMALL_RANK)
-def test_thin_matrices_change_no_pvalue(name: str, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    z, s = sample(13, 1100, 1, 0.05)
-    s, kernel_s = SMALL_RANK[name](s)
-    options = {"kernel_s": kernel_s, "method": method, "n_permutations": 49, "random_state": 3}
-    if method == "permutation" and name == "numbers":
-        monkeypatch.setattr(decision, "DENSE_ROWS", 1024)  # bins
-    thin = hsic_test(z, s, **options)
-    monkeypatch.setattr(factors, "THIN_ROWS", 10**9)
-    whole = hsic_test(z, s, **options)
-    assert thin.pvalue.item() == pytest.approx(whole.pvalue.item(), rel=1e-8)
-    for field in ("hsic", "statistic", "threshold"):
-        assert getattr(thin, field).item() == pytest.approx(getattr(whole, field).item(), rel=1e-8)
-    if method == "aggregated":
-        torch.testing.assert_close(thin.factor_pvalues, whole.factor_pvalues)
+@pytest.mark.parametrize("name", KINDS)
+def test_bins_and_features_give_the_pvalue_of_rows_and_kernels(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two draws of 999 permutations of one statistic: p-values and critical values differ by chance alone."""
+    z, s = sample(13, 1300, 1, 0.03)
+    s, kernel_s = KINDS[name](s)
+    options = {"kernel_s": kernel_s, "n_permutations": 999, "random_state": 3}
+    many = {method: hsic_test(z, s, method=method, **options) for method in ("permutation", "aggregated")}
+    monkeypatch.setattr(permutation, "SMALL_ROWS", 10**4)
+    monkeypatch.setattr(decision, "SMALL_ROWS", 10**4)
+    rows = hsic_test(z, s, method="permutation", **options)
+    p = rows.pvalue.item()
+    assert many["permutation"].pvalue.item() == pytest.approx(p, abs=5 * (2 * p * (1 - p) / 999) ** 0.5 + 0.002)
+    assert many["permutation"].statistic.item() == pytest.approx(rows.statistic.item(), rel=0.01)
+    assert many["permutation"].threshold.item() == pytest.approx(rows.threshold.item(), rel=0.1)
+    exact: Kernel | None = kernel_s
+    assert many["aggregated"].hsic.item() == pytest.approx(hsic(z, s, kernel_s=exact).item(), rel=0.01)
+
+
+@pytest.mark.slow
+def test_a_large_sample_has_uniform_pvalues_and_power() -> None:
+    """Twenty thousand rows in a thousand cells: p-values of independent samples are uniform, a weak slope is found."""
+    found = []
+    for seed in range(60):
+        z, s = sample(100 + seed, 20_000)
+        found.append(hsic_test(z, (30 * s).round(), method="aggregated", n_permutations=199).pvalue.item())
+    assert stats.kstest(found, "uniform").pvalue > 0.001
+    z, s = sample(14, 20_000, 1, 0.05)
+    assert hsic_test(z, s, method="aggregated", n_permutations=199).pvalue.item() == 1 / 200
 
 
 def test_the_aggregated_test_of_more_than_a_thousand_rows() -> None:
     z, s = sample(10, 1100, 1, 0.15)
     result = hsic_test(z, s, method="aggregated", n_permutations=99)
-    assert result.hsic.item() == pytest.approx(hsic(z, s).item(), rel=1e-9)
+    assert result.hsic.item() == pytest.approx(hsic(z, s).item(), rel=1e-3)
     assert bool(result.reject)
     assert result.factors == FACTORS
     assert not hsic_test(z - 0.15 * s, s, method="aggregated", n_permutations=99).reject

@@ -9,7 +9,8 @@ several bandwidths at once.
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -17,29 +18,25 @@ from torch import Tensor
 
 from frhsic_core.arrays import ArrayLike, RandomState, as_generator, as_pair, read_mixed, require_same_rows, same_kind
 from frhsic_core.choices import one_of
-from frhsic_core.joint.contraction import center
-from frhsic_core.joint.factors import THIN_ROWS, ThinPair, thin_factors
-from frhsic_core.joint.given import read_given
+from frhsic_core.joint.factors import THIN_ROWS
+from frhsic_core.joint.given import Given, read_given, spaced_rows
 from frhsic_core.joint.independence.conditional import conditional_test
-from frhsic_core.joint.independence.fits import dense_pair, fitted_gamma, pair_sums
+from frhsic_core.joint.independence.features import BASE_ROWS
+from frhsic_core.joint.independence.fits import PairSums, dense_pair, fitted_gamma, pair_sums
 from frhsic_core.joint.independence.permutation import (
-    INDEXED_ROWS,
-    NEGLIGIBLE,
-    Aggregate,
-    Windows,
-    aggregated_test,
-    bin_statistics,
-    checked,
+    SMALL_ROWS,
+    Decision,
+    decide,
     factors_of,
-    permutation_null,
-    relative_rank_test,
+    largest_score,
+    one_window,
+    permuted_statistics,
+    scaled,
 )
 from frhsic_core.joint.streaming import kernel_at
 from frhsic_core.kernels import Kernel, resolve_kernel
-from frhsic_core.memory import DENSE_ROWS
 
 _MIN_ROWS = {"gamma": 6, "spectral": 4, "permutation": 2, "aggregated": 2}
-_MEDIAN_ROWS = 1000  # the default bandwidth comes from this many rows at most
 
 
 @dataclass(frozen=True)
@@ -107,17 +104,18 @@ def hsic_test(
     (2009) takes the limit's skewness, and the exact mean and variance over permutations (Kazi-Aoual et al., 1995): the
     limit's own variance is far too large for high-dimensional Z, where the diagonal of K̃ inflates it.
 
-    ``"permutation"``: p = (1 + #{π : T_π ≥ T}) / (1 + B). Every batch element has its own permutations. Above 4,096
-    rows bins of rows are permuted instead of rows (see :mod:`.permutation`).
+    ``"permutation"``: p = (1 + #{π : T_π ≥ T}) / (1 + B). Every batch element has its own permutations.
 
     ``"aggregated"``: the permutation test of the largest statistic over several multiples of both bandwidths, each
     standardized over the same permutations (see :mod:`.permutation`, which also proves the level). It finds dependence
-    at scales at which the median bandwidth is blind. Above 1,024 rows bins of rows are permuted.
+    at scales at which the median bandwidth is blind.
 
-    From 768 rows, two columns of numbers, categories and a few columns take O(n r²) time and O(n) memory for Gram
-    matrices of rank r, whatever the method (see :mod:`frhsic_core.joint.factors`). Otherwise gamma takes O(n²) time,
-    spectral O(n³) up to 4,096 rows and O(n²) above, where Σλ³ is estimated from random projections, and permutations
-    O(Bn²), or O(n²) with bins. Memory is O(n²) up to 4,096 rows (``"aggregated"``: 1,024) and O(n) above.
+    Permutations take O(Bn²) time at most up to 512 rows. Above, bins of rows are permuted, and the kernels are
+    replaced by features, in O(n) time and memory (see :mod:`.features`): a column by the means of 1,024 cells if it has
+    more values, and several columns by kernel values at up to 512 rows. The level stays exact; ``hsic`` and
+    ``statistic`` are those of the features. From 768 rows the fits of two columns, categories and a few columns take
+    O(n r²) time and O(n) memory for Gram matrices of rank r (see :mod:`frhsic_core.joint.factors`). Otherwise gamma
+    takes O(n²) time, and spectral O(n³) up to 4,096 rows. Memory is O(n²) up to 4,096 rows and O(n) above.
 
     With ``given`` the hypothesis is Z ⟂ S | C, for example equalized odds (C the label) or parity given a legitimate
     factor. ``hsic`` is then Σ_c P(C = c) HSIC(Z, S | C = c) for a discrete C (see
@@ -126,8 +124,7 @@ def hsic_test(
     continuous C, features of Z and S are regressed on C, and random signs of the products of the residuals take the
     place of permutations (see :mod:`.residual`): the level is asymptotic, and it holds where the regressions succeed.
     No test of this hypothesis has a level that holds for all continuous distributions, and power against any (Shah and
-    Peters, 2020). Above 1,024 rows, permutation and aggregated tests with ``given`` use 64 features of each kernel, in
-    O(n) time.
+    Peters, 2020).
 
     Parameters
     ----------
@@ -167,8 +164,8 @@ def hsic_test(
 
     Permutation tests are exact if rows (or clusters) are independent and identically distributed, and if the kernels
     do not depend on the order of the rows. A default bandwidth comes from 1,000 evenly spaced rows at most. Where bins
-    are permuted, these rows are exchanged among themselves, so this holds there as well; for ``"permutation"`` with
-    1,001 to 4,096 rows, and with ``clusters``, it holds up to the sampling error of a median.
+    are permuted, these rows are exchanged among themselves, so this holds there as well; with ``clusters`` it holds up
+    to the sampling error of a median.
 
     Examples
     --------
@@ -212,37 +209,29 @@ def hsic_test(
         if generator is None:
             generator = torch.Generator(device=z.device).manual_seed(0)
         request = _Request(method, n_permutations, generator, alpha, strata)
-        default = not callable(kernel_s)
         if categorical or isinstance(kernel_s, str):
             kernel_s = resolve_kernel(kernel_s, s, name="kernel_s", categorical=categorical)
         if isinstance(kernel_z, str):
             kernel_z = resolve_kernel(kernel_z, z, name="kernel_z")
+        factors = None
         if given is not None:
             found, factors = _conditional(z, s, given, kernel_z, kernel_s, request)
-            return _result(found, request, factors, dtype)
-        if strata is None and default and z.shape[-2] > _MEDIAN_ROWS:
-            request = replace(request, bins=_median_strata(z.shape[-2]))
-        kernel_z = resolve_kernel(kernel_z, z)
-        kernel_s = resolve_kernel(kernel_s, s)
-        batched = method == "permutation" and z.ndim + s.ndim > 4  # all permutations are drawn at once
-        if method == "aggregated" or z.shape[-2] > DENSE_ROWS or (z.shape[-2] >= THIN_ROWS and not batched):
-            found = _one_by_one(z, s, kernel_z, kernel_s, request)
         else:
-            found = _dense(z, s, kernel_z, kernel_s, request)
-    factors = factors_of(kernel_z, kernel_s) if method == "aggregated" else None
-    return _result(found, request, factors, dtype)
-
-
-def _result(
-    found: Aggregate, request: _Request, factors: tuple[float, ...] | None, dtype: torch.dtype
-) -> IndependenceTest:
+            kernel_z, kernel_s = resolve_kernel(kernel_z, z), resolve_kernel(kernel_s, s)
+            if method == "aggregated":
+                factors = factors_of(kernel_z, kernel_s)
+            if not permuted and z.shape[-2] < THIN_ROWS:
+                sums = dense_pair(*torch.broadcast_tensors(kernel_z(z), kernel_s(s)), method=method)
+                found = _from_sums(sums, z.shape[-2], request)
+            else:
+                found = _each(z, s, kernel_z, kernel_s, lambda i, *sample: _one(*sample, factors, request))
     return IndependenceTest(
         hsic=found.hsic.to(dtype),
         statistic=found.statistic.to(dtype),
         threshold=found.threshold.to(dtype),
         pvalue=found.pvalue,
-        method=request.method,
-        alpha=request.alpha,
+        method=method,
+        alpha=alpha,
         factors=factors,
         factor_pvalues=None if factors is None else found.windows,
     )
@@ -255,7 +244,6 @@ class _Request:
     generator: torch.Generator
     alpha: float
     strata: list[Tensor] | None
-    bins: list[Tensor] | None = None
 
 
 def _strata(clusters: ArrayLike, n: int) -> list[Tensor]:
@@ -276,103 +264,77 @@ def _strata(clusters: ArrayLike, n: int) -> list[Tensor]:
     return strata
 
 
-def _median_strata(n: int) -> list[Tensor]:
-    """Return the rows that give the default bandwidth, and the others.
+def _base_strata(n: int) -> list[Tensor]:
+    """Return the rows that give the default bandwidth and the landmarks, and the others.
 
-    Bins are exchanged within the two parts. The bandwidth of S is then the same for each permutation, which the exact
+    Bins are exchanged within the two parts. The kernel on S is then the same for each permutation, which the exact
     level needs.
     """
-    chosen = torch.linspace(0, n - 1, _MEDIAN_ROWS, dtype=torch.float64).round().long()
     other = torch.ones(n, dtype=torch.bool)
-    other[chosen] = False
-    return [chosen.unsqueeze(-1), other.nonzero()]
+    other[spaced_rows(n, BASE_ROWS)] = False
+    return [rows for rows in ((~other).nonzero(), other.nonzero()) if len(rows)]
+
+
+def _each(
+    z: Tensor,
+    s: Tensor,
+    kernel_z: Kernel | None,
+    kernel_s: Kernel | None,
+    test: Callable[[tuple[int, ...], Tensor, Tensor, Kernel | None, Kernel | None], Decision],
+) -> Decision:
+    """Return the test of a batch, one sample after the other."""
+    batch = torch.broadcast_tensors(z[..., 0, 0], s[..., 0, 0])[0].shape
+    z = z.expand(*batch, *z.shape[-2:])
+    s = s.expand(*batch, *s.shape[-2:])
+    found = []
+    for i in itertools.product(*map(range, batch)):
+        kernels = (None if kernel is None else kernel_at(kernel, i, batch) for kernel in (kernel_z, kernel_s))
+        found.append(test(i, z[i], s[i], *kernels))
+    if not found:
+        return Decision(*4 * (z.new_empty(batch),), z.new_empty(*batch, 1))
+    return Decision(*(torch.stack(parts).reshape((*batch, *parts[0].shape)) for parts in zip(*found, strict=True)))
 
 
 def _conditional(
     z: Tensor, s: Tensor, given: ArrayLike, kernel_z: Kernel | None, kernel_s: Kernel | None, request: _Request
-) -> tuple[Aggregate, tuple[float, ...] | None]:
-    """Return the test of Z ⟂ S | C of a batch, one sample after the other, and the factors of the bandwidths."""
+) -> tuple[Decision, tuple[float, ...] | None]:
+    """Return the test of Z ⟂ S | C of a batch, and the factors of the bandwidths."""
     n = z.shape[-2]
-    batch = torch.broadcast_shapes(z.shape[:-2], s.shape[:-2])
-    z = z.expand(*batch, *z.shape[-2:])
-    s = s.expand(*batch, *s.shape[-2:])
-    samples = list(itertools.product(*map(range, batch)))
-    shared = None
-    if not (isinstance(given, Tensor) and batch and given.shape[: len(batch)] == batch and given.ndim > len(batch)):
-        shared = read_given(given, n)
-    found = []
-    for i in samples:
-        own = read_given(given[i], n) if shared is None else shared
-        kernels = [None if k is None else kernel_at(k, i, batch) for k in (kernel_z, kernel_s)]
-        found.append(
-            conditional_test(
-                z[i], s[i], own, kernels[0], kernels[1], method=request.method, n_permutations=request.n_permutations,
-                generator=request.generator, alpha=request.alpha, clusters=request.strata,
-            )
+    batch = max(z.shape[:-2], s.shape[:-2], key=len)
+    own = isinstance(given, Tensor) and batch and given.shape[: len(batch)] == batch and given.ndim > len(batch)
+    shared: Given | None = None if own else read_given(given, n)
+    factors = None
+
+    def test(i: tuple[int, ...], *sample: Tensor | Kernel | None) -> Decision:
+        nonlocal factors
+        found, factors = conditional_test(
+            *sample, read_given(given[i], n) if shared is None else shared, method=request.method,
+            n_permutations=request.n_permutations, generator=request.generator, alpha=request.alpha,
+            clusters=request.strata,
         )  # fmt: skip
-    if not found:
-        return Aggregate(*4 * (z.new_empty(batch),), z.new_empty(*batch, 1)), None
-    tests, factors = zip(*found, strict=True)
-    stacked = (torch.stack(parts).reshape((*batch, *parts[0].shape)) for parts in zip(*tests, strict=True))
-    return Aggregate(*stacked), factors[0]
+        return found
+
+    return _each(z, s, kernel_z, kernel_s, test), factors
 
 
-def _dense(z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel, request: _Request) -> Aggregate:
-    """Return the test of a batch from its Gram matrices."""
-    n = z.shape[-2]
-    k, l = torch.broadcast_tensors(kernel_z(z), kernel_s(s))
-    sums = dense_pair(k, l, method=request.method)
-    statistic = sums.product.clamp_min(0.0) / n
-    constant = sums.k.constant | sums.l.constant
-    if request.method == "permutation":
-        draw = (request.n_permutations, request.generator, request.alpha, request.strata)
-        pvalue, threshold = permutation_null(center(k), center(l), *draw)
-    else:
-        pvalue, threshold = fitted_gamma(statistic, *sums.fitted(request.method), request.alpha)
-    return checked(statistic, pvalue, threshold, constant, n)
-
-
-def _one_by_one(z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel, request: _Request) -> Aggregate:
-    """Return the test of a batch, one sample after the other."""
-    batch = torch.broadcast_shapes(z.shape[:-2], s.shape[:-2])
-    z = z.expand(*batch, *z.shape[-2:])
-    s = s.expand(*batch, *s.shape[-2:])
-    found = [
-        _one(z[i], s[i], kernel_at(kernel_z, i, batch), kernel_at(kernel_s, i, batch), request)
-        for i in itertools.product(*map(range, batch))
-    ]
-    if not found:
-        empty = z.new_empty(batch)
-        return Aggregate(empty, empty, empty, empty, empty.unsqueeze(-1))
-    return Aggregate(*(torch.stack(parts).reshape((*batch, *parts[0].shape)) for parts in zip(*found, strict=True)))
-
-
-def _one(z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel, request: _Request) -> Aggregate:
-    draw = (request.n_permutations, request.generator)
+def _one(
+    z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel, factors: tuple[float, ...] | None, request: _Request
+) -> Decision:
     n = len(z)
-    strata = request.strata
-    if request.method == "aggregated":
-        if n > INDEXED_ROWS and strata is None:
-            strata = request.bins
-        return aggregated_test(z, s, kernel_z, kernel_s, *draw, request.alpha, strata)
-    if request.method == "permutation" and n > DENSE_ROWS:
-        single = (Windows(kernel_z, (1.0,)), Windows(kernel_s, (1.0,)))
-        values, constant = bin_statistics(z, s, *single, *draw, request.bins if strata is None else strata)
-        statistic = values[0, 0]
-        pvalue, threshold = relative_rank_test(statistic, values[1:, 0], request.alpha)
-        return checked(statistic, pvalue, threshold, constant[0], n)
-    if request.method == "permutation":
-        factors = thin_factors(z, s, kernel_z, kernel_s)
-        if factors is None:
-            return _dense(z, s, kernel_z, kernel_s, request)
-        pair = ThinPair.of(z, s, *factors).reduced(NEGLIGIBLE)
-        every = torch.arange(n, device=z.device)
-        phi, psi = pair.rows_z(every), pair.rows_s(every)
-        statistic = (phi.mT @ psi).square().sum() / n
-        constant = torch.minimum(phi.square().sum(), psi.square().sum()) <= n * n * torch.finfo(z.dtype).eps
-        pvalue, threshold = permutation_null(phi, psi, *draw, request.alpha, strata, thin=True)
-        return checked(statistic, pvalue, threshold, constant, n)
-    sums = pair_sums(z, s, kernel_z, kernel_s, method=request.method)
+    if request.method in ("gamma", "spectral"):
+        return _from_sums(pair_sums(z, s, kernel_z, kernel_s, method=request.method), n, request)
+    strata = _base_strata(n) if n > SMALL_ROWS and request.strata is None else request.strata
+    kernels = [[scaled(kernel, factor) for factor in factors or (1.0,)] for kernel in (kernel_z, kernel_s)]
+    everything = [torch.arange(n)]
+    values, _, constant = permuted_statistics(
+        z, s, *kernels, everything, strata, request.n_permutations, request.generator
+    )
+    if factors is None:
+        return one_window(values[:, 0], constant[0], request.alpha, n)
+    return largest_score(values, constant, request.alpha, observed=values[0, factors.index(1.0)] / n)
+
+
+def _from_sums(sums: PairSums, n: int, request: _Request) -> Decision:
     statistic = sums.product.clamp_min(0.0) / n
     pvalue, threshold = fitted_gamma(statistic, *sums.fitted(request.method), request.alpha)
-    return checked(statistic, pvalue, threshold, sums.k.constant | sums.l.constant, n)
+    return decide(statistic, pvalue, threshold, sums.k.constant | sums.l.constant, n)

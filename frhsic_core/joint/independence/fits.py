@@ -2,15 +2,14 @@
 
 *Gamma* fits two moments (Gretton et al., 2007). *Spectral* takes the exact mean and variance over permutations
 (Kazi-Aoual et al., 1995) and the skewness of the limit law, a weighted sum of χ²₁ variables. Both need sums over the
-entries of two centered Gram matrices: from thin matrices where the ranks are small, from whole matrices, or block by
-block. The spectral fit also needs Σλ³ = tr K̃³, which is a sum over triples of rows: block by block it is estimated from
-products of K̃ with a few random vectors.
+entries of two centered Gram matrices: from thin matrices where the ranks are small, from whole matrices, or from a few
+rows of them at a time. The spectral fit also needs Σλ³ = tr K̃³, a sum over triples of rows: where the matrices are not
+held, the shape of the law is that of a part of the rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import torch
@@ -19,14 +18,11 @@ from torch import Tensor
 
 from frhsic_core.joint.contraction import center
 from frhsic_core.joint.factors import ThinPair, squared_factor, thin_factors
-from frhsic_core.joint.streaming import gram_block
+from frhsic_core.joint.given import spaced_rows
 from frhsic_core.kernels import Kernel
-from frhsic_core.memory import DENSE_ROWS, blocks
+from frhsic_core.memory import DENSE_ROWS
 
-# Rows of a block: large enough to keep a GPU busy, small enough for the cache of a CPU.
-_SIZE = {"cuda": 4096, "cpu": 512}
-# Random vectors of the trace estimate: this many directions exactly, and as many probes of the remainder.
-DIRECTIONS = 32
+_ENTRIES = 2**23  # numbers of a Gram matrix that are held at once where the matrix is not: 64 MB
 
 
 @dataclass(frozen=True)
@@ -78,7 +74,7 @@ def pair_sums(z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel, *, metho
     """Return the sums that the fit ``method`` needs, of one sample ``(n, d)`` and ``(n, p)``.
 
     O(n r²) time where both Gram matrices have small rank r, O(n²(d + p)) otherwise (O(n³) for the spectral fit up to
-    4,096 rows).
+    4,096 rows, above which the skewness comes from 2,048 rows).
     """
     factors = thin_factors(z, s, kernel_z, kernel_s)
     if factors is not None:
@@ -87,7 +83,7 @@ def pair_sums(z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel, *, metho
             return found
     if len(z) <= DENSE_ROWS:
         return dense_pair(kernel_z(z), kernel_s(s), method=method)
-    return _streamed_sums(z, s, kernel_z, kernel_s, cubes=method == "spectral")
+    return _streamed_sums(z, s, kernel_z, kernel_s, method=method)
 
 
 # Thin matrices -------------------------------------------------------------------------------------------------------
@@ -129,6 +125,12 @@ def _diagonal(a: Tensor) -> Tensor:
     return a.diagonal(dim1=-2, dim2=-1)
 
 
+def nothing_left(gram: Tensor, centered: Tensor) -> Tensor:
+    """Return whether nothing but rounding is left of matrices ``(..., n, n)`` after centering."""
+    n = gram.shape[-1]
+    return _diagonal(centered).sum(-1) <= n * n * torch.finfo(gram.dtype).eps * gram.abs().amax((-2, -1))
+
+
 def dense_sums(gram: Tensor, centered: Tensor, *, cubes: bool = False) -> GramSums:
     """Return the sums of ``(..., n, n)`` matrices; ``cubes`` costs O(n³)."""
     third = ((centered @ centered) * centered).sum((-2, -1)) if cubes else torch.zeros_like(gram[..., 0, 0])
@@ -155,107 +157,41 @@ def dense_pair(k: Tensor, l: Tensor, *, method: str) -> PairSums:
     )
 
 
-# Block by block ------------------------------------------------------------------------------------------------------
+# A few rows at a time ------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class StreamedGram:
-    """A Gram matrix that is computed block by block: its kernel, its rows and the column r with K̃ = K − r1ᵀ − 1rᵀ."""
-
-    kernel: Kernel
-    x: Tensor
-    size: int
-    shift: Tensor
-    largest: Tensor
-
-    @classmethod
-    def of(cls, kernel: Kernel, x: Tensor) -> StreamedGram:
-        """Find the row means in one pass."""
-        size = _SIZE.get(x.device.type, _SIZE["cpu"])
-        n = x.shape[0]
-        sums = x.new_zeros(n)
-        largest = x.new_zeros(())
-        for rows, columns, same in blocks(n, size):
-            gram = gram_block(kernel, x, rows, columns, hollow=False)
-            sums[rows] += gram.sum(-1)
-            largest = torch.maximum(largest, gram.abs().amax())
-            if not same:
-                sums[columns] += gram.sum(-2)
-        mean = sums / n
-        return cls(kernel, x, size, mean - 0.5 * mean.mean(), largest)
-
-    def centered(self, rows: slice, columns: slice) -> Tensor:
-        """Return one block of K̃."""
-        gram = gram_block(self.kernel, self.x, rows, columns, hollow=False)
-        return gram.sub_(self.shift[rows].unsqueeze(-1)).sub_(self.shift[columns])
-
-    def times(self, v: Tensor) -> Tensor:
-        """Return K̃v for ``(n, q)`` columns, in one pass."""
-        result = torch.zeros_like(v)
-        for rows, columns, same in blocks(len(v), self.size):
-            block = self.centered(rows, columns)
-            result[rows] += block @ v[columns]
-            if not same:
-                result[columns] += block.mT @ v[rows]
-        return result
-
-    def sums(self, squares: Tensor, diagonal: Tensor, *, cubes: bool) -> GramSums:
-        """Return the sums of this matrix, given Σ K̃² and the diagonal of K̃."""
-        return GramSums(
-            n=len(self.x),
-            largest=self.largest,
-            trace=diagonal.sum(),
-            squares=squares,
-            diagonal_squares=diagonal.square().sum(),
-            cubes=cubic_trace(self.times, self.x) if cubes else torch.zeros_like(squares),
-        )
-
-
-def _streamed_sums(z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel, *, cubes: bool) -> PairSums:
-    """Return the sums of one sample in O(n) memory.
-
-    Two passes over each Gram matrix, and three more with ``cubes``. O(n²(d + p)) time, and O(n + block²) memory beside
-    the data (O(32·n + block²) with ``cubes``).
-    """
-    k = StreamedGram.of(kernel_z, z)
-    l = StreamedGram.of(kernel_s, s)
+def _streamed_sums(z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel, *, method: str) -> PairSums:
+    """Return the sums of one sample in O(n) memory, from two passes over both Gram matrices."""
     n = len(z)
-    product, squares, k_squares, l_squares = z.new_zeros(4).unbind()
-    k_diagonal, l_diagonal = z.new_zeros(2, n).unbind()
-    for rows, columns, same in blocks(n, k.size):
-        twice = 1 if same else 2
-        k_block = k.centered(rows, columns)
-        l_block = l.centered(rows, columns)
-        if same:
-            k_diagonal[rows] = _diagonal(k_block)
-            l_diagonal[rows] = _diagonal(l_block)
-        k_squares = k_squares + twice * torch.linalg.vector_norm(k_block).square()
-        l_squares = l_squares + twice * torch.linalg.vector_norm(l_block).square()
-        both = k_block.mul_(l_block)
-        product = product + twice * both.sum()
-        squares = squares + twice * torch.linalg.vector_norm(both).square()
-    squares = squares - (k_diagonal * l_diagonal).square().sum()
-    k_sums = k.sums(k_squares, k_diagonal, cubes=cubes)
-    l_sums = l.sums(l_squares, l_diagonal, cubes=cubes)
-    return PairSums(k_sums, l_sums, product, squares)
-
-
-def cubic_trace(times: Callable[[Tensor], Tensor], like: Tensor) -> Tensor:
-    """Estimate tr A³ of a positive semi-definite matrix from three products with ``DIRECTIONS`` vectors (Hutch++).
-
-    Q spans A applied to random signs, which holds the large eigenvalues. Their part, tr QᵀA³Q, is exact. The remainder
-    is estimated by Hutchinson's method with random signs that are orthogonal to Q (Meyer et al., 2021).
-    The relative standard error of the remainder is √(2Σλ⁶/DIRECTIONS)/Σλ³ over its eigenvalues. The skewness enters the
-    critical value with a small weight. The signs are fixed, so that results repeat.
-    """
-    generator = torch.Generator().manual_seed(0)
-    signs = torch.randint(0, 2, (len(like), 2 * DIRECTIONS), generator=generator).to(like) * 2.0 - 1.0
-    basis = torch.linalg.qr(times(signs[:, :DIRECTIONS])).Q
-    probes = signs[:, DIRECTIONS:]
-    probes = probes - basis @ (basis.mT @ probes)
-    once = times(torch.cat([basis, probes], dim=1))
-    cubes = (once * times(once)).sum(0)
-    return cubes[:DIRECTIONS].sum() + cubes[DIRECTIONS:].mean()
+    parts = torch.arange(n, device=z.device).split(max(1, _ENTRIES // n))
+    sides = []
+    for kernel, x in ((kernel_z, z), (kernel_s, s)):
+        mean = torch.cat([kernel(x[rows], x).mean(-1) for rows in parts])
+        sides.append((kernel, x, mean - 0.5 * mean.mean()))  # K̃ = K − r1ᵀ − 1rᵀ
+    totals = z.new_zeros(8)
+    largest = [z.new_zeros(()), z.new_zeros(())]
+    for rows in parts:
+        blocks = []
+        for i, (kernel, x, shift) in enumerate(sides):
+            gram = kernel(x[rows], x)
+            largest[i] = torch.maximum(largest[i], gram.abs().amax())
+            blocks.append(gram.sub_(shift[rows].unsqueeze(-1)).sub_(shift))
+        k, l = blocks
+        d, e = (block[torch.arange(len(rows)), rows] for block in blocks)
+        own = [k.square().sum(), l.square().sum()]
+        both = k.mul_(l)
+        squares = both.square().sum() - (d * e).square().sum()
+        totals += torch.stack([d.sum(), own[0], d @ d, e.sum(), own[1], e @ e, both.sum(), squares])
+    zero = torch.zeros_like(totals[0])
+    k_sums, l_sums = (GramSums(n, largest[i], *totals[3 * i : 3 * i + 3], zero) for i in range(2))
+    if method == "spectral":
+        few = spaced_rows(n, DENSE_ROWS // 2).to(z.device)
+        part = dense_pair(kernel_z(z[few]), kernel_s(s[few]), method=method)
+        k_sums, l_sums = (
+            replace(whole, cubes=whole.squares**1.5 / _shape(own).sqrt())
+            for whole, own in ((k_sums, part.k), (l_sums, part.l))
+        )
+    return PairSums(k_sums, l_sums, totals[6], totals[7])
 
 
 # The two fits -------------------------------------------------------------------------------------------------------

@@ -18,8 +18,7 @@ Kernels far narrower than the noise have conditional means that no regression ca
 on speed compares levels and power with those of other tests. Several columns of C need more rows, as in every
 regression.
 
-Above 1,024 rows features are those of 64 landmark rows, and the rows of one of 256 random blocks share a sign, so that
-M is 256 × 256: O(n) time and memory.
+Above 512 rows the rows of one of 256 random blocks share a sign, so that M is 256 × 256: O(n) time and memory.
 """
 
 from __future__ import annotations
@@ -30,15 +29,16 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from frhsic_core.joint.given import Features, Given, GivenKernel, given_kernel, spaced_rows
+from frhsic_core.joint.given import Features, Given, given_kernel, spaced_rows
+from frhsic_core.joint.independence.features import BASE_ROWS, SHARE, JointFeatures
 from frhsic_core.joint.independence.fits import fitted_gamma
 from frhsic_core.joint.independence.permutation import (
-    INDEXED_ROWS,
-    Aggregate,
-    checked,
+    SMALL_ROWS,
+    Decision,
+    both_statistics,
+    decide,
     factors_of,
-    largest_score,
-    relative_rank_test,
+    one_window,
     scaled,
 )
 from frhsic_core.kernels import Gaussian, Kernel, median_distance
@@ -46,10 +46,6 @@ from frhsic_core.kernels import Gaussian, Kernel, median_distance
 # Multiples of the median bandwidth of C, and ridges, from which each regression chooses.
 SCALES = (0.5, 1.0, 2.0, 4.0)
 RIDGES = tuple(10.0 ** (0.5 * i) for i in range(-8, 7))
-# Landmark rows of C, and of Z and S up to INDEXED_ROWS rows and above.
-GIVEN_LANDMARKS = 128
-DENSE_LANDMARKS = 512
-LANDMARKS = 64
 BLOCKS = 256
 LOCAL_LANDMARKS = 8
 # Factors of the bandwidths of Z and S: narrow features have conditional means that no regression can follow.
@@ -57,40 +53,70 @@ WIDE = (4.0, 2.0, 1.0, 0.5)
 FUNCTION = 1e-4  # share of the variance that is left of a function of C
 RowFunction = Callable[[Tensor], Tensor]
 _CHUNK = 2**13  # rows whose features are held at once
+_FINE = 1e-10  # share of the variance of the features that may be left out of a regression, and of a small sample
 
 
 class Regression:
-    """Kernel ridge regression on C at one bandwidth, in its eigenbasis: all ridges at once.
+    """Kernel ridge regression on C at all bandwidths and ridges, in orthonormal functions of C and a constant.
 
     Parameters
     ----------
-    features : Features
-        Features Φ of C; the fit has a constant beside them.
+    c : Tensor
+        ``(n, q + 1)``, the rows of C.
+    mixed : bool
+        Whether there are groups beside continuous columns.
+    chunks : list of Tensor
+        All rows, a part at a time.
     """
 
-    def __init__(self, features: Features, chunks: list[Tensor]) -> None:
-        self.features = features
-        n = sum(map(len, chunks))
-        total: Tensor | float = 0.0
-        second: Tensor | float = 0.0
+    def __init__(self, c: Tensor, mixed: bool, chunks: list[Tensor]) -> None:
+        kernels = [given_kernel(c, scale=scale, mixed=mixed) for scale in SCALES]
+        self.features = JointFeatures(kernels, c, share=_FINE)
+        total = second = torch.zeros((), dtype=c.dtype, device=c.device)
         for rows in chunks:
-            part = features(rows)
+            part = self.features(rows)
             total = total + part.sum(0)
             second = second + part.mT @ part
-        self.mean = torch.as_tensor(total) / n
-        covariance = second - n * torch.outer(self.mean, self.mean)
-        values, vectors = torch.linalg.eigh(covariance)
-        kept = values > 1e-9 * values.amax()
-        self.values = values[kept]
-        self.basis = vectors[:, kept] * self.values.rsqrt()
+        n = len(c)
+        self.mean = total / n
+        values, vectors = torch.linalg.eigh(second - n * torch.outer(self.mean, self.mean))
+        kept = values > 1e-12 * values.amax()
+        root = values[kept].sqrt()
+        self.change = vectors[:, kept] / root
+        # Each kernel is a matrix of the functions; its eigenvectors are what a ridge shrinks.
+        self.kernels = []
+        for own in self.features.maps:
+            inner = root.unsqueeze(-1) * (vectors[:, kept].mT @ own)
+            self.kernels.append(torch.linalg.eigh(inner @ inner.mT))
 
     def __call__(self, rows: Tensor) -> Tensor:
-        """Return orthonormal functions of C at these rows."""
-        return (self.features(rows) - self.mean) @ self.basis
+        """Return the orthonormal functions of C at these rows."""
+        return (self.features(rows) - self.mean) @ self.change
 
-    def shrinkage(self) -> Tensor:
-        """Return the factor of each function for each ridge, ``(functions, ridges)``."""
-        return self.values.unsqueeze(-1) / (self.values.unsqueeze(-1) + self.values.new_tensor(RIDGES))
+    def fit(self, n: int, mean: Tensor, square: Tensor, products: Tensor) -> Fit:
+        """Return the fit with the smallest generalized cross-validation score, RSS/(1 − df/n)².
+
+        ``mean`` and ``square`` are the mean of the features and the sum of their squares, and ``products`` are their
+        sums with the functions of C.
+        """
+        spread = square - n * mean.square().sum()
+        best: tuple[float, Fit] | None = None
+        for values, vectors in self.kernels:
+            values = values.clamp_min(0.0).unsqueeze(-1)
+            shrinkage = values / (values + values.new_tensor(RIDGES))  # (functions, ridges)
+            coefficients = vectors.mT @ products
+            left = spread - coefficients.square().sum(-1) @ (2.0 * shrinkage - shrinkage.square())
+            df = 1.0 + shrinkage.sum(0)
+            score = torch.where(df > 0.5 * n, torch.inf, left / (1.0 - df / n).square())
+            at = int(score.argmin())
+            if best is None or float(score[at]) < best[0]:
+                factor = shrinkage[:, at]
+                constant = left[at] <= n * torch.finfo(mean.dtype).eps * square
+                share = left[at] / spread.clamp_min(1e-300) * ~constant
+                fit = Fit(mean, vectors @ (factor.unsqueeze(-1) * coefficients), vectors, factor, constant, share)
+                best = float(score[at]), fit
+        assert best is not None
+        return best[1]
 
 
 @dataclass(frozen=True)
@@ -99,68 +125,45 @@ class Fit:
 
     Attributes
     ----------
-    regression : Regression
-        Its functions of C.
     mean, coefficients : Tensor
-        The constant and the shrunken coefficients.
-    shrinkage : Tensor
-        The factor of each function of C.
+        The constant and the shrunken coefficients of the functions of C.
+    vectors, shrinkage : Tensor
+        Directions in the functions of C, and the factor by which each is shrunken.
     constant, left : Tensor
         Whether nothing but rounding is left, and the share of the variance that is left.
     """
 
-    regression: Regression
     mean: Tensor
     coefficients: Tensor
+    vectors: Tensor
     shrinkage: Tensor
     constant: Tensor
     left: Tensor
 
-    def kept(self, basis: Tensor, n: int) -> Tensor:
+    def kept(self, basis: Tensor) -> Tensor:
         """Return the share of the error variance of each row that is left in its residual, ``(rows,)``.
 
-        This is the diagonal of (I − A)² for the smoother A.
+        This is the diagonal of (I − A)² for the smoother A without the constant.
         """
-        return 1.0 - 1.0 / n - basis.square() @ (2.0 * self.shrinkage - self.shrinkage.square())
+        return 1.0 - (basis @ self.vectors).square() @ (2.0 * self.shrinkage - self.shrinkage.square())
 
     def residual(self, values: Tensor, basis: Tensor) -> Tensor:
-        """Return the residuals of features ``(rows, m)`` at rows where the regression has this basis."""
+        """Return the residuals of features ``(rows, m)`` at rows where the functions of C are ``basis``."""
         return values - self.mean - basis @ self.coefficients
 
 
-def fitted(many: Sequence[RowFunction], regressions: list[Regression], chunks: list[Tensor]) -> list[Fit]:
-    """Return for each set of features the fit with the smallest generalized cross-validation score, RSS/(1 − df/n)²."""
+def fitted(many: Sequence[RowFunction], regression: Regression, chunks: list[Tensor]) -> list[Fit]:
+    """Return the fit of each set of features."""
     n = sum(map(len, chunks))
-    sums: list[Tensor | float] = [0.0] * len(many)
-    squares: list[Tensor | float] = [0.0] * len(many)
-    products: list[list[Tensor | float]] = [[0.0] * len(regressions) for _ in many]
+    sums: list[list[Tensor]] = [[] for _ in many]
     for rows in chunks:
-        bases = [regression(rows) for regression in regressions]
-        for i, features in enumerate(many):
+        basis = regression(rows)
+        for features, own in zip(many, sums, strict=True):
             values = features(rows)
-            sums[i] += values.sum(0)
-            squares[i] += values.square().sum()
-            for j, basis in enumerate(bases):  # the functions have mean zero, so the values need not be centered
-                products[i][j] += basis.mT @ values
-    fits = []
-    for total, square, own in zip(sums, squares, products, strict=True):
-        mean = torch.as_tensor(total) / n
-        spread = square - n * mean.square().sum()
-        found = []
-        for j, regression in enumerate(regressions):
-            shrinkage = regression.shrinkage()
-            coefficients = torch.as_tensor(own[j])
-            left = spread - coefficients.square().sum(-1) @ (2.0 * shrinkage - shrinkage.square())
-            df = 1.0 + shrinkage.sum(0)
-            score = torch.where(df > 0.5 * n, torch.inf, left / (1.0 - df / n).square())
-            at = int(score.argmin())
-            constant = left[at] <= n * torch.finfo(mean.dtype).eps * square
-            factor = shrinkage[:, at]
-            share = left[at] / torch.as_tensor(spread).clamp_min(1e-300)
-            fit = Fit(regression, mean, coefficients * factor.unsqueeze(-1), factor, constant, share * ~constant)
-            found.append((float(score[at]), j, fit))
-        fits.append(min(found)[2])
-    return fits
+            # The functions have mean zero, so the values need not be centered.
+            found = [values.sum(0) / n, values.square().sum(), basis.mT @ values]
+            own[:] = [a + b for a, b in zip(own, found, strict=True)] if own else found
+    return [regression.fit(n, *own) for own in sums]
 
 
 def residual_test(
@@ -174,20 +177,23 @@ def residual_test(
     n_signs: int,
     generator: torch.Generator,
     alpha: float,
-) -> tuple[Aggregate, tuple[float, ...] | None]:
+) -> tuple[Decision, tuple[float, ...] | None]:
     """Return the test of Z ⟂ S | C of one sample ``(n, d)`` and ``(n, p)``, and the factors of the bandwidths."""
     n = len(z)
     c = given.rows.to(z.device)
-    mixed = given.mixed
     blocks = [rows.to(z.device) for rows in _blocks(n, generator)]
-    regressions = _regressions(c, mixed, [rows.flatten() for rows in blocks])
-    z, kernel_z = _residual_kernel(kernel_z, z, regressions, blocks)
-    s, kernel_s = _residual_kernel(kernel_s, s, regressions, blocks)
+    regression = Regression(c, given.mixed, [rows.flatten() for rows in blocks])
+    z, kernel_z = _residual_kernel(kernel_z, z, regression, blocks)
+    s, kernel_s = _residual_kernel(kernel_s, s, regression, blocks)
     factors = factors_of(kernel_z, kernel_s, among=WIDE) if method == "aggregated" else (1.0,)
-    windows_z = [scaled(kernel_z, factor) for factor in factors]
-    windows_s = [scaled(kernel_s, factor) for factor in factors]
-    local = given_kernel(c, mixed=mixed)
-    by_value, pooled, left, constant = residual_matrices(windows_z, windows_s, z, s, c, local, regressions, blocks)
+    share = _FINE if n <= SMALL_ROWS else SHARE
+    sides = [
+        JointFeatures([scaled(kernel, factor) for factor in factors], x, share=share)
+        for kernel, x in ((kernel_z, z), (kernel_s, s))
+    ]
+    local = given_kernel(c, mixed=given.mixed)
+    weights = local(c) if n <= SMALL_ROWS else Features(local, c, LOCAL_LANDMARKS)
+    by_value, pooled, left, constant = residual_matrices(*sides, weights, regression, blocks)
     # Both residuals are shrunken by the fit. Their products keep the share `left` of the variance of the statistic,
     # and those of one row with itself, which the signs keep, the square of it.
     scale = left.rsqrt()
@@ -195,7 +201,7 @@ def residual_test(
     if method in ("gamma", "spectral"):
         statistic = by_value[0].sum().clamp_min(0.0)
         pvalue, threshold = _fitted(statistic, null[0][0], method, alpha)
-        return checked(statistic, pvalue, threshold, constant[0], n), None
+        return decide(statistic, pvalue, threshold, constant[0], n), None
     signs = torch.randint(0, 2, (by_value.shape[-1], n_signs), generator=generator, device=generator.device)
     signs = signs.to(by_value) * 2.0 - 1.0
     if method == "permutation":
@@ -205,10 +211,8 @@ def residual_test(
     drawn = torch.cat([((m @ signs) * signs).sum(-2) for m in null]).mT
     values = torch.cat([observed, drawn]).clamp_min(0.0)
     if method == "permutation":
-        pvalue, threshold = relative_rank_test(values[0, 0], values[1:, 0], alpha)
-        return checked(values[0, 0], pvalue, threshold, constant[0], n), None
-    found = largest_score(values, constant.repeat(2), alpha, observed=values[0, factors.index(1.0)] / n)
-    return found._replace(windows=found.windows.unflatten(-1, (2, -1)).amin(-2)), factors
+        return one_window(values[:, 0], constant[0], alpha, n), None
+    return both_statistics(*values.chunk(2, dim=-1), constant, factors, alpha, n), factors
 
 
 def _fitted(statistic: Tensor, matrix: Tensor, method: str, alpha: float) -> tuple[Tensor, Tensor]:
@@ -224,7 +228,7 @@ def _fitted(statistic: Tensor, matrix: Tensor, method: str, alpha: float) -> tup
 
 def _blocks(n: int, generator: torch.Generator) -> list[Tensor]:
     """Return index tensors ``(blocks, rows)`` of the rows that share a sign: each row alone, or random blocks."""
-    if n <= INDEXED_ROWS:
+    if n <= SMALL_ROWS:
         return [torch.arange(n).unsqueeze(-1)]
     order = torch.randperm(n, generator=generator, device=generator.device).cpu()
     size = n // BLOCKS
@@ -235,7 +239,7 @@ def _blocks(n: int, generator: torch.Generator) -> list[Tensor]:
 
 
 def _residual_kernel(
-    kernel: Kernel | None, x: Tensor, regressions: list[Regression], blocks: list[Tensor]
+    kernel: Kernel | None, x: Tensor, regression: Regression, blocks: list[Tensor]
 ) -> tuple[Tensor, Kernel]:
     """Return the rows and their kernel; for ``None`` a Gaussian at the median distance of their residuals given C.
 
@@ -243,64 +247,49 @@ def _residual_kernel(
     """
     if kernel is not None:
         return x, kernel
-    fit = fitted([x.__getitem__], regressions, [rows.flatten() for rows in blocks])[0]
+    fit = fitted([x.__getitem__], regression, [rows.flatten() for rows in blocks])[0]
     if float(fit.left) <= FUNCTION:
         return torch.zeros_like(x), Gaussian(1.0)
-    rows = spaced_rows(len(x), DENSE_LANDMARKS).to(x.device)
-    residual = fit.residual(x[rows], fit.regression(rows))
-    return x, Gaussian(median_distance(residual, max_points=None))
-
-
-def _regressions(c: Tensor, mixed: bool, chunks: list[Tensor]) -> list[Regression]:
-    return [
-        Regression(Features(given_kernel(c, scale=scale, mixed=mixed), c, GIVEN_LANDMARKS), chunks) for scale in SCALES
-    ]
+    rows = spaced_rows(len(x), BASE_ROWS).to(x.device)
+    return x, Gaussian(median_distance(fit.residual(x[rows], regression(rows)), max_points=None))
 
 
 def residual_matrices(
-    kernels_z: list[Kernel],
-    kernels_s: list[Kernel],
-    z: Tensor,
-    s: Tensor,
-    c: Tensor,
-    local: GivenKernel,
-    regressions: list[Regression],
+    features_z: JointFeatures,
+    features_s: JointFeatures,
+    local: Tensor | Features,
+    regression: Regression,
     blocks: list[Tensor],
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Return M/n by value and pooled, ``(windows, blocks, blocks)``, the shares left, and whether Z or S is constant.
 
-    The share ``(windows, blocks)`` is the geometric mean of :meth:`Fit.kept` for Z and S. O(n(m² + m·m_C)) time for m
-    features of Z and S and m_C of C.
+    The share ``(windows, blocks)`` is the geometric mean of :meth:`Fit.kept` for Z and S. ``local`` is the Gram matrix
+    of C, or, for blocks of several rows, its features. O(n(m² + m·m_C)) time for m features of Z and S and m_C of C.
     """
-    n = len(z)
-    chunks = [rows.flatten() for rows in blocks]
-    landmarks = DENSE_LANDMARKS if n <= INDEXED_ROWS else LANDMARKS
-    many = [Features(kernel, z, landmarks) for kernel in kernels_z]
-    many += [Features(kernel, s, landmarks) for kernel in kernels_s]
-    fits = fitted(many, regressions, chunks)
-    windows = len(kernels_z)
+    n = len(features_z.x)
+    windows = len(features_z.maps)
+    many = [features.of(w) for features in (features_z, features_s) for w in range(windows)]
+    fits = fitted(many, regression, [rows.flatten() for rows in blocks])
     constant = torch.stack([a.constant | b.constant for a, b in zip(fits[:windows], fits[windows:], strict=True)])
-    features_c = Features(local, c, LOCAL_LANDMARKS)
-    sums, shares = [], []
+    sums: list[list[Tensor]] = [[] for _ in range(windows)]
+    shares = []
     for rows in blocks:
-        bases = {id(fit.regression): fit.regression(rows.flatten()) for fit in fits}
-        residuals = [
-            fit.residual(features(rows.flatten()), bases[id(fit.regression)])
-            for features, fit in zip(many, fits, strict=True)
-        ]
-        kept = torch.stack([fit.kept(bases[id(fit.regression)], n) for fit in fits]).unflatten(-1, rows.shape).mean(-1)
+        basis = regression(rows.flatten())
+        kept = torch.stack([fit.kept(basis) for fit in fits]).unflatten(-1, rows.shape).mean(-1) - 1.0 / n
         shares.append((kept[:windows] * kept[windows:]).clamp_min(1e-12).sqrt())
-        if n <= INDEXED_ROWS:
-            pairs = zip(residuals[:windows], residuals[windows:], strict=True)
+        residuals = [fit.residual(of(rows.flatten()), basis) for of, fit in zip(many, fits, strict=True)]
+        pairs = zip(residuals[:windows], residuals[windows:], strict=True)
+        if isinstance(local, Tensor):
             pooled = torch.stack([(r @ r.mT) * (q @ q.mT) / n for r, q in pairs])
-            return pooled * local(c), pooled, shares[0], constant
-        weights = torch.cat([torch.ones_like(c[:, :1])[rows], features_c(rows.flatten()).unflatten(0, rows.shape)], -1)
-        own = []
-        for r, q in zip(residuals[:windows], residuals[windows:], strict=True):
+            return pooled * local, pooled, shares[0], constant
+        weights = local(rows.flatten()).unflatten(0, rows.shape)
+        weights = torch.cat([torch.ones_like(weights[..., :1]), weights], -1)
+        for own, (r, q) in zip(sums, pairs, strict=True):
             left = (weights.unsqueeze(-1) * r.unflatten(0, rows.shape).unsqueeze(-2)).flatten(2)
-            own.append(left.mT @ q.unflatten(0, rows.shape))
-        sums.append(torch.stack(own))
-    stacked = torch.cat(sums, 1).unflatten(2, (1 + LOCAL_LANDMARKS, -1))  # windows, blocks, 1 + features of C, products
-    pooled = stacked[:, :, 0].flatten(2)
-    by_value = stacked[:, :, 1:].flatten(2)
-    return by_value @ by_value.mT / n, pooled @ pooled.mT / n, torch.cat(shares, 1), constant
+            own.append((left.mT @ q.unflatten(0, rows.shape)).unflatten(1, (weights.shape[-1], -1)))
+    found = [torch.cat(own).flatten(2) for own in sums]  # blocks, 1 + features of C, products
+    matrices = [
+        torch.stack([part.flatten(1) @ part.flatten(1).mT / n for part in parts])
+        for parts in ([own[:, 1:] for own in found], [own[:, :1] for own in found])
+    ]
+    return matrices[0], matrices[1], torch.cat(shares, 1), constant
