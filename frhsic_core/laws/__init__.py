@@ -1,13 +1,13 @@
 """Probability laws with exact answers: the oracles with which every estimator is compared.
 
-:class:`GaussianPair` and :class:`GaussianVector` answer in closed form or by adaptive quadrature, :class:`FiniteLaw` in
-finite sums, as Fractions where asked. The scalar formulas, for any type of number and so also for ball arithmetic, are
+:class:`GaussianPair` answers in closed form or by adaptive quadrature, :class:`FiniteLaw` in finite sums, as Fractions
+where asked. The scalar formulas, for any type of number and so also for ball arithmetic, are
 in :mod:`frhsic_core.laws.formulas` and :mod:`frhsic_core.laws.mercer`. Nothing here imports the estimators.
 """
 
 from frhsic_core.laws.finite import FiniteLaw, FiniteMercer
-from frhsic_core.laws.gaussian import GaussianPair, GaussianVector, JointGaussian
-from frhsic_core.laws.heads import KernelHead, LinearHead
+from frhsic_core.laws.gaussian import GaussianPair
+from frhsic_core.laws.heads import KernelHead
 from frhsic_core.laws.mercer import CenteredSpectrum, MercerSystem
 
 __all__ = [
@@ -15,9 +15,6 @@ __all__ = [
     "FiniteLaw",
     "FiniteMercer",
     "GaussianPair",
-    "GaussianVector",
-    "JointGaussian",
     "KernelHead",
-    "LinearHead",
     "MercerSystem",
 ]

@@ -155,40 +155,14 @@ class FiniteLaw:
         self._scalar_s = np.ndim(as_table(s_values, name="s_values")) == 1
 
     @classmethod
-    def independent(
-        cls, p: ArrayLike, q: ArrayLike, *, z_values: ArrayLike | None = None, s_values: ArrayLike | None = None
-    ) -> Self:
-        """Return the product of the marginals p of Z and q of S; values count from zero unless given."""
-        p, q = in_one_arithmetic(as_table(p, name="p"), as_table(q, name="q"))
-        z = np.arange(len(p)) if z_values is None else z_values
-        return cls(z, np.arange(len(q)) if s_values is None else s_values, np.multiply.outer(p, q))
-
-    @classmethod
-    def random(cls, nz: int, ns: int, *, random_state: RandomState = None, d: int = 1, exact: bool = False) -> Self:
-        """Draw a law: normal values, probabilities uniform on the simplex (Fractions with ``exact``)."""
+    def random(cls, nz: int, ns: int, *, random_state: RandomState = None) -> Self:
+        """Draw a law: normal values, probabilities uniform on the simplex."""
         generator = as_generator(random_state)
-        where = generator.device if generator is not None else None
-        z = torch.randn(nz, d, generator=generator, dtype=torch.float64, device=where).cpu()
-        s = torch.randn(ns, generator=generator, dtype=torch.float64, device=where).cpu()
-        if exact:
-            whole = torch.randint(1, 1000, (nz, ns), generator=generator, device=where).cpu().numpy()
-            total = int(whole.sum())
-            return cls(z, s, [[Fraction(int(entry), total) for entry in row] for row in whole])
-        weights = torch.rand(nz, ns, generator=generator, dtype=torch.float64, device=where).cpu()
-        weights = -torch.log1p(-weights) + torch.finfo(torch.float64).tiny
+        options: dict[str, Any] = {"generator": generator, "dtype": torch.float64}
+        z = torch.randn(nz, **options)
+        s = torch.randn(ns, **options)
+        weights = -torch.log1p(-torch.rand(nz, ns, **options)) + torch.finfo(torch.float64).tiny
         return cls(z, s, weights / weights.sum())
-
-    @classmethod
-    def xor(cls, *, flip: Fraction | float = Fraction(1, 2)) -> Self:
-        """Return Z = S ⊕ U, S a fair coin, P(U = 1) = ``flip``. At 1/2, Z ⟂ S although every flip of S flips Z."""
-        stay = (1 - flip) / 2
-        return cls([0, 1], [0, 1], [[stay, flip / 2], [flip / 2, stay]])
-
-    @classmethod
-    def parity(cls) -> Self:
-        """Return Z = (A, B), two fair coins, S = A ⊕ B: each coordinate is independent of S, together they are S."""
-        quarter = Fraction(1, 4)
-        return cls([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1], [[quarter, 0], [0, quarter], [0, quarter], [quarter, 0]])
 
     @property
     def p_z(self) -> np.ndarray:
@@ -264,23 +238,6 @@ class FiniteLaw:
         difference, k, l = in_one_arithmetic(self.difference, self.gram_z(kernel_z), self.gram_s(kernel_s))
         return _plain(((k @ difference @ l) * difference).sum())
 
-    def hsic_z(self, kernel_z: Gram) -> Any:
-        """Return HSIC(Z, Z)."""
-        return _own_hsic(self.p_z, self.gram_z(kernel_z))
-
-    def hsic_s(self, kernel_s: Gram) -> Any:
-        """Return HSIC(S, S)."""
-        return _own_hsic(self.p_s, self.gram_s(kernel_s))
-
-    def normalized_hsic(self, kernel_z: Gram, kernel_s: Gram) -> float:
-        """Return HSIC(Z, S)/√(HSIC(Z, Z)·HSIC(S, S)); 0 if either is constant."""
-        scale = float(self.hsic_z(kernel_z)) * float(self.hsic_s(kernel_s))
-        return float(self.hsic(kernel_z, kernel_s)) / math.sqrt(scale) if scale > 0.0 else 0.0
-
-    def joint_mmd(self, kernel_z: Gram, kernel_s: Gram) -> float:
-        """Return √HSIC: the IPM of joint against product over the unit ball of the product RKHS."""
-        return math.sqrt(max(0.0, float(self.hsic(kernel_z, kernel_s))))
-
     def coco(self, kernel_z: Gram, kernel_s: Gram) -> float:
         """Return the largest Cov(f(Z), g(S)) over two unit balls, the top singular value of the cross-covariance."""
         difference, k, l = (
@@ -307,19 +264,17 @@ class FiniteLaw:
         """Return ½Σ|D|: total variation of joint against product."""
         return _plain(abs(self.difference).sum() / 2)
 
-    def wasserstein(
-        self, *, metric_z: ArrayLike | None = None, metric_s: ArrayLike | None = None, scale_s: float = 1.0
-    ) -> float:
-        """Return W₁ of joint against product under d_Z + ``scale_s``·d_S (Euclidean unless matrices are given)."""
-        z, s = _metric(metric_z, self.z_points), scale_s * _metric(metric_s, self.s_points)
+    def wasserstein(self) -> float:
+        """Return W₁ of joint against product under the sum of the Euclidean distances of Z and of S."""
+        z, s = (euclidean_distances(points).numpy() for points in (self.z_points, self.s_points))
         distance = z[:, None, :, None] + s[None, :, None, :]
         size = self.probabilities.size
         return wasserstein(self.difference.reshape(size), distance.reshape(size, size))
 
-    def expected_wasserstein(self, *, metric_z: ArrayLike | None = None) -> float:
-        """Return E_S[W₁(P_{Z|S}, P_Z)], an upper bound of :meth:`wasserstein`, its limit as ``scale_s`` grows."""
-        metric, delta = _metric(metric_z, self.z_points), self.delta
-        return math.fsum(float(q) * wasserstein(delta[:, s], metric) for s, q in enumerate(self.p_s))
+    def expected_wasserstein(self) -> float:
+        """Return E_S[W₁(P_{Z|S}, P_Z)], an upper bound of :meth:`wasserstein`."""
+        distance, delta = euclidean_distances(self.z_points).numpy(), self.delta
+        return math.fsum(float(q) * wasserstein(delta[:, s], distance) for s, q in enumerate(self.p_s))
 
     def conditional_gap(self, head: ArrayLike) -> np.ndarray:
         """Return m_f(s) = E[f(Z) | S = s] − E f(Z), ``(ns,)``, for a head given by its values on ``z_values``."""
@@ -333,27 +288,6 @@ class FiniteLaw:
         """Return E_S|m_f(S)|, generalised demographic parity."""
         gap, p_s = in_one_arithmetic(self.conditional_gap(head), self.p_s)
         return _plain(abs(gap) @ p_s)
-
-    def expected_squared_gap(self, head: ArrayLike) -> Any:
-        """Return E_S[m_f(S)²]."""
-        gap, p_s = in_one_arithmetic(self.conditional_gap(head), self.p_s)
-        return _plain((gap * gap) @ p_s)
-
-    @property
-    def mutual_information(self) -> float:
-        """I(Z; S) in nats."""
-        joint = self.probabilities.astype(np.float64)
-        product = np.multiply.outer(self.p_z, self.p_s).astype(np.float64)
-        held = joint > 0.0
-        return math.fsum(joint[held] * np.log(joint[held] / product[held]))
-
-    @property
-    def maximal_correlation(self) -> float:
-        """Largest correlation of f(Z) with g(S), a singular value, which kHGR approaches as its ridge vanishes."""
-        p_z, p_s = self.p_z.astype(np.float64), self.p_s.astype(np.float64)
-        held = p_z > 0.0
-        scaled = self.difference.astype(np.float64)[held] / np.sqrt(np.multiply.outer(p_z[held], p_s))
-        return float(np.linalg.svd(scaled, compute_uv=False)[0])
 
     def mercer(self, kernel_s: Gram, *, centered: bool = False) -> FiniteMercer:
         """Return the eigensystem of T_S in L²(P_S), or of (I − 1⊗1)T_S(I − 1⊗1); eigenvalues above ns·eps·λ_max."""
@@ -397,22 +331,6 @@ def _plain(x: Any) -> Any:
     return x if isinstance(x, Fraction) else float(x)
 
 
-def _own_hsic(p: np.ndarray, gram: np.ndarray) -> Any:
-    p, k = in_one_arithmetic(p, gram)
-    square = p @ (k * k) @ p
-    row = k @ p
-    return _plain(square - 2 * (p @ (row * row)) + (p @ row) ** 2)
-
-
 def _root(gram: np.ndarray) -> np.ndarray:
     values, vectors = np.linalg.eigh(gram)
     return vectors * np.sqrt(np.maximum(values, 0.0)) @ vectors.T
-
-
-def _metric(metric: ArrayLike | None, points: Tensor) -> np.ndarray:
-    if metric is None:
-        return euclidean_distances(points).numpy()
-    matrix = as_table(metric, name="metric").astype(np.float64)
-    if matrix.shape != (len(points), len(points)):
-        raise ValueError(f"A metric has shape {matrix.shape}: pass shape ({len(points)}, {len(points)}).")
-    return matrix

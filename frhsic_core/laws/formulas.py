@@ -1,13 +1,13 @@
-"""The scalar formulas of the jointly Gaussian laws, written for any type of number.
+"""The scalar formulas of the Gaussian pair, written for any type of number.
 
-Z in R^d and S are jointly Gaussian with mean zero, S has variance one, c = Cov(Z, S), and the kernel on Z is
-Gaussian of bandwidth σ. All that such a kernel can see of the pair goes through two numbers:
+Z and S are standard normal with correlation ρ, and the kernel on Z is Gaussian of bandwidth σ. All that such a kernel
+can see of the pair goes through two numbers:
 
-* the *mean kernel* μ = E k(Z, Z') = det(I + 2Σ_Z/σ²)^(−1/2), with Z' an independent copy;
-* the *coupling* q = cᵀ(σ²I + 2Σ_Z)⁻¹c, in [0, 1/2), zero exactly when Z and S are independent.
+* the *mean kernel* μ = E k(Z, Z') = σ/√(σ² + 2), with Z' an independent copy;
+* the *coupling* q = ρ²/(σ² + 2), in [0, 1/2), zero exactly when Z and S are independent.
 
-A head k(c_j, ·) goes through three: its mean E k(c_j, Z), its *tilt* u_j = cᵀ(σ²I + Σ_Z)⁻¹c_j and its
-*head coupling* h = cᵀ(σ²I + Σ_Z)⁻¹c.
+A head k(c_j, ·) goes through three: its mean E k(c_j, Z), its *tilt* u_j = ρc_j/(σ² + 1) and its
+*head coupling* h = ρ²/(σ² + 1).
 
 Each function uses integers, plain arithmetic and the functions it is handed (``sqrt``, ``expm1``), so that floats,
 NumPy arrays, mpmath numbers and balls of python-flint (``sqrt=arb.sqrt``) all go in and come out. Differences that
@@ -31,15 +31,15 @@ def _excess(x: Number, sqrt: Function) -> Number:
     return x / (root * (1 + root))
 
 
-def mean_kernel(bandwidth: Number, *, variance: Number = 1, sqrt: Function = math.sqrt) -> Number:
-    """Return E k(X, X') of one Gaussian coordinate: σ/√(σ² + 2·variance).
+def mean_kernel(bandwidth: Number, *, sqrt: Function = math.sqrt) -> Number:
+    """Return E k(X, X') of one Gaussian coordinate: σ/√(σ² + 2).
 
     Examples
     --------
     >>> round(mean_kernel(1.0), 6)
     0.57735
     """
-    return bandwidth / sqrt(bandwidth * bandwidth + 2 * variance)
+    return bandwidth / sqrt(bandwidth * bandwidth + 2)
 
 
 def pair_coupling(rho: Number, bandwidth: Number) -> Number:
@@ -106,20 +106,6 @@ def conditional_squared_mmd(
     return mean_z * (at_zero - 2 * expm1(-x * shrinkage * s * s / (2 * (1 - x))) / q)
 
 
-def smoothed_expected_squared_mmd(
-    mean_z: Number, coupling: Number, *, shrinkage: Number, sqrt: Function = math.sqrt
-) -> Number:
-    """Return E_S of the smoothed MMD²: μ_Z·[(1 − 2κq)^(−1/2) − 2(1 − κ(1 − κ)q)^(−1/2) + 1].
-
-    Examples
-    --------
-    >>> smoothed_expected_squared_mmd(0.5, 0.1, shrinkage=1.0) == expected_squared_mmd(0.5, 0.1)
-    True
-    """
-    x = shrinkage * coupling
-    return mean_z * (_excess(2 * x, sqrt) - 2 * _excess(x * (1 - shrinkage), sqrt))
-
-
 def head_gap(
     mean: Number,
     tilt: Number,
@@ -161,18 +147,3 @@ def head_squared_gap(
     excess = _excess(coupling * coupling, sqrt)
     cross = 2 * tilt * other_tilt - coupling * (tilt * tilt + other_tilt * other_tilt)
     return expm1(cross / (2 * (1 - coupling * coupling))) * (1 + excess) + excess
-
-
-def squared_distance_covariance(rho: Number, *, sqrt: Function = math.sqrt, asin: Function = math.asin) -> Number:
-    """Return (π/4)·dCov² of the standard pair: ρ·asin ρ + √(1−ρ²) − ρ·asin(ρ/2) − √(4−ρ²) + 1.
-
-    Székely, Rizzo & Bakirov (2007), Theorem 7, with the square roots factored so that nothing cancels at small ρ.
-
-    Examples
-    --------
-    >>> round(squared_distance_covariance(1.0) - (1 + math.pi / 3 - math.sqrt(3)), 12)  # (π/4)·dVar²(Z)
-    0.0
-    """
-    square = rho * rho
-    roots = square / (2 + sqrt(4 - square)) - square / (1 + sqrt(1 - square))
-    return rho * (asin(rho) - asin(rho / 2)) + roots
