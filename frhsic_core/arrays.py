@@ -263,12 +263,14 @@ def _require_rows(x: Tensor, name: str, min_rows: int) -> None:
         raise ValueError(f"{name} has no columns: at least one is needed.")
 
 
-def batch_shape(z: Tensor, s: Tensor) -> torch.Size:
-    """Return the common batch shape of ``(..., n, d)`` and ``(..., n, p)``.
+def broadcast_shapes(*shapes: tuple[int, ...]) -> torch.Size:
+    """Return the common shape, by NumPy: ``torch.broadcast_shapes`` imports a computer algebra system when called."""
+    return torch.Size(np.broadcast_shapes(*shapes))
 
-    NumPy finds it, because ``torch.broadcast_shapes`` imports a computer algebra system at its first call.
-    """
-    return torch.Size(np.broadcast_shapes(z.shape[:-2], s.shape[:-2]))
+
+def batch_shape(z: Tensor, s: Tensor) -> torch.Size:
+    """Return the common batch shape of ``(..., n, d)`` and ``(..., n, p)``."""
+    return broadcast_shapes(z.shape[:-2], s.shape[:-2])
 
 
 def as_pair(

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.utils.checkpoint import checkpoint
 
-from frhsic_core.arrays import ArrayLike, RandomState, as_generator, as_pair, require_value, same_kind
+from frhsic_core.arrays import ArrayLike, RandomState, as_generator, as_pair, broadcast_shapes, require_value, same_kind
 from frhsic_core.conditional._smoothing import (
     Bandwidth,
     leave_one_out_at,
@@ -119,12 +119,12 @@ def _forms_by_block(z: Tensor, contrast: Tensor, kernel: Kernel) -> Tensor:
 
 
 def _batch(*tensors: Tensor) -> int:
-    return torch.broadcast_shapes(*[x.shape[:-2] for x in tensors]).numel()
+    return broadcast_shapes(*[x.shape[:-2] for x in tensors]).numel()
 
 
 def _covers(batch: torch.Size, other: torch.Size) -> bool:
     """Return whether ``other`` broadcasts to ``batch`` itself, so that no Gram matrix would be computed twice."""
-    return torch.broadcast_shapes(batch, other) == batch
+    return broadcast_shapes(batch, other) == batch
 
 
 def _marginal(z: Tensor, q: Tensor | None) -> Tensor:

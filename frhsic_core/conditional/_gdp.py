@@ -12,7 +12,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from frhsic_core.arrays import ArrayLike, RandomState, as_pair, as_seed, as_tensor, require_same_rows, same_kind
+from frhsic_core.arrays import (
+    ArrayLike,
+    RandomState,
+    as_pair,
+    as_seed,
+    as_tensor,
+    broadcast_shapes,
+    require_same_rows,
+    same_kind,
+)
 from frhsic_core.choices import one_of
 from frhsic_core.conditional._curve import Curve, Smoother
 from frhsic_core.conditional._smoothing import log_kernel, row_weights, weigh_logits
@@ -120,8 +129,8 @@ def gdp(
 def _from_curves(y: Tensor, s: Tensor, q: Tensor | None) -> Tensor:
     """Return GDP of the curve of each batch element; an attribute that elements share is sorted once."""
     n = y.shape[-1]
-    own = torch.broadcast_shapes(s.shape[:-1], () if q is None else q.shape[:-1])
-    batch = torch.broadcast_shapes(y.shape[:-1], own)
+    own = broadcast_shapes(s.shape[:-1], () if q is None else q.shape[:-1])
+    batch = broadcast_shapes(y.shape[:-1], own)
     scores = y.expand(*batch, n).reshape(-1, n)
     points = s.expand(*batch, n).reshape(-1, n)
     weights = None if q is None else q.expand(*batch, n).reshape(-1, n)

@@ -16,7 +16,7 @@ import math
 import torch
 from torch import Tensor
 
-from frhsic_core.arrays import ArrayLike, as_mask, as_tensor, as_weights, binary_scale
+from frhsic_core.arrays import ArrayLike, as_mask, as_tensor, as_weights, binary_scale, broadcast_shapes
 from frhsic_core.kernels import squared_distances
 from frhsic_core.memory import require_memory
 
@@ -191,6 +191,6 @@ def take_rows(x: Tensor, index: Tensor) -> Tensor:
     """Return the rows of ``x`` ``(..., n, d)`` at ``index`` ``(m,)`` or ``(..., m)``."""
     if index.ndim == 1:
         return x.index_select(-2, index)
-    batch = torch.broadcast_shapes(x.shape[:-2], index.shape[:-1])
+    batch = broadcast_shapes(x.shape[:-2], index.shape[:-1])
     index = index.expand(*batch, index.shape[-1]).unsqueeze(-1).expand(*batch, index.shape[-1], x.shape[-1])
     return x.expand(*batch, *x.shape[-2:]).gather(-2, index)

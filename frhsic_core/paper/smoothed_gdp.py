@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from frhsic_core.arrays import ArrayLike
+from frhsic_core.arrays import ArrayLike, broadcast_shapes
 from frhsic_core.choices import one_of
 from frhsic_core.conditional._gdp import as_predictions, attribute_range
 from frhsic_core.conditional._smoothing import Bandwidth, log_kernel, resolve_bandwidth, row_weights, weigh_logits
@@ -69,7 +69,7 @@ def smoothed_gdp(
             steps = torch.linspace(0.0, 1.0, count, dtype=s.dtype, device=s.device)
         at = (low + (high - low) * steps).unsqueeze(-1)
     mean = y.mean(-1, keepdim=True) if q is None else (q * y).sum(-1, keepdim=True)
-    batch = torch.broadcast_shapes(s.shape[:-2], () if q is None else q.shape[:-1])
+    batch = broadcast_shapes(s.shape[:-2], () if q is None else q.shape[:-1])
     step = max(1, _BLOCK // max(1, s.shape[-2] * batch.numel()))
     gaps, densities = [], []
     for start in range(0, at.shape[-2], step):
