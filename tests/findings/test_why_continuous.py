@@ -8,7 +8,7 @@ import torch
 
 from frhsic_core import Gaussian
 from frhsic_core.paper.statements.decomposition import hidden_wave
-from frhsic_core.paper.statements.deviations import deviations_of_joint
+from frhsic_core.paper.statements.smoothing import deviations_of_joint
 
 
 def share_left(periods: float) -> float:

@@ -30,8 +30,8 @@ class FiniteSCM:
     Examples
     --------
     >>> model = xor()
-    >>> model.hsic(), model.counterfactually_fair, model.changed()
-    (Fraction(0, 1), False, Fraction(1, 2))
+    >>> model.hsic(), model.counterfactually_fair
+    (Fraction(0, 1), False)
     """
 
     table: Sequence[Sequence[int]]
@@ -49,20 +49,6 @@ class FiniteSCM:
         """Whether Z_{S←s'} = Z for every unit that occurs and every s', fair for every head that separates points."""
         columns = zip(zip(*self.table, strict=True), zip(*self.probabilities, strict=True), strict=True)
         return all(len(set(values)) == 1 for values, chances in columns if sum(chances, Fraction(0)) > 0)
-
-    def changed(self) -> Fraction:
-        """Return P(Z_{S←S'} ≠ Z), S' an independent copy of S: how often an intervention changes the representation."""
-        chances = [sum(row, Fraction(0)) for row in self.probabilities]
-        return sum(
-            (
-                p * chances[other]
-                for s, row in enumerate(self.probabilities)
-                for u, p in enumerate(row)
-                for other in range(len(chances))
-                if self.table[other][u] != self.table[s][u]
-            ),
-            Fraction(0),
-        )
 
     def law(self) -> FiniteLaw:
         """Return the observational law of (Z, S)."""
@@ -116,19 +102,6 @@ def every_table() -> list[Certificate]:
                    details=details),
         strict_inequality("the converse fails: some independent tables are not counterfactually fair", middle=0.0,
                           upper=float(hidden), margin=0.5, evidence="exact", details=details),
-    ]  # fmt: skip
-
-
-@check("Proposition G.1")
-def exclusive_or() -> list[Certificate]:
-    """Check the paper's example against the converse: Z = S ⊕ U."""
-    model = xor()
-    return [
-        inequality(
-            "exclusive or: HSIC is zero", middle=float(model.hsic()), upper=0.0, tolerance=0.0, evidence="exact"),
-        strict_inequality("exclusive or: setting S to an independent copy changes Z with positive probability",
-                          middle=0.0, upper=float(model.changed()), evidence="exact",
-                          details={"probability": str(model.changed())}),
     ]  # fmt: skip
 
 

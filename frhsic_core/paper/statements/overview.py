@@ -15,8 +15,7 @@ class it belongs to:
 
 * *numbered statement*: a theorem, proposition, corollary or lemma, as printed;
 * *sentence*: a sentence of a remark, of the text or of a caption;
-* *reading*: words that hold under one reading and fail under another;
-* *other setting*: a case of ours that the paper does not have, and so no failure of the paper.
+* *reading*: words that hold under one reading and fail under another.
 
 The file holds no verdict: a sentence fails when one of its certificates does.
 """
@@ -174,7 +173,7 @@ for _number in dict.fromkeys(one.statement for one in formal_theorems()):
 
 # Sentences of the paper ----------------------------------------------------------------------------------------------
 
-KINDS = ("numbered statement", "sentence", "reading", "other setting")
+KINDS = ("numbered statement", "sentence", "reading")
 FAILS = "fails as stated"
 
 

@@ -22,7 +22,7 @@ from frhsic_core.paper.experiments.shared.fourier_features import (
 )
 from frhsic_core.paper.runs.runner import run_experiment as run_study
 from frhsic_core.paper.runs.store import ResultStore as StudyStore
-from frhsic_core.paper.statements.rates import loglog_slope
+from frhsic_core.paper.statements.rates import rmse_slope
 
 LAW, KERNEL = GaussianPair(0.5), Gaussian(1.0)
 
@@ -99,7 +99,7 @@ def test_slopes_against_another_fit() -> None:
     sizes = np.array([100.0, 400.0, 1600.0])
     errors = np.abs(rng.normal(size=(3, 800))) * sizes[:, None] ** -0.4
     slope, (low, high) = slope_interval(sizes, list(errors))
-    other, (other_low, other_high) = loglog_slope(sizes, errors)
+    other, (other_low, other_high) = rmse_slope(sizes, errors, confidence=0.95)
     assert slope == mean_slope(sizes, list(errors))
     assert slope == pytest.approx(other, abs=0.01)
     assert low < -0.4 < high

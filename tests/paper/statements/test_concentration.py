@@ -4,64 +4,175 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 import torch
 
 from frhsic_core.joint import hsic
-from frhsic_core.kernels import Gaussian
+from frhsic_core.kernels import Categorical, Gaussian
+from frhsic_core.laws import FiniteLaw
 from frhsic_core.paper.statements import concentration
 from frhsic_core.paper.statements.concentration import (
-    Constants,
+    TRIVIAL,
+    all_samples,
+    all_tables,
+    coverage,
+    drawn_suprema,
     informative_size,
     linear_complexity,
-    linear_complexity_bound,
-    trivial_bound,
+    moved_by_one_row,
+    proved_bound,
+    root_hsic,
+    root_slack,
     uniform_bound,
 )
 
 
-def test_the_formula_term_by_term() -> None:
-    constants = Constants(2.0, 3.0, 0.5, 0.7)
-    expected = (
-        8 * math.sqrt(2) * 6.0 * math.sqrt(math.log(2 / 0.1) / 400)
-        + 4 * 6.0 / 400
-        + 48 * math.sqrt(math.pi) * max(2.0 * 0.7, 3.0 * 0.5) * 0.2
-    )
-    assert uniform_bound(400, complexity=0.2, delta=0.1, constants=constants) == pytest.approx(expected, rel=1e-14)
-
-
-def test_constants_of_gaussian_kernels() -> None:
-    assert Constants.of(Gaussian(0.5), Gaussian(4.0)) == Constants(1.0, 1.0, 2.0, 0.25)
+def test_the_formulas_term_by_term() -> None:
+    root = math.sqrt(math.log(2 / 0.1) / 400)
+    for scale, printed, corrected in ((1.0, 1.0, 1.0), (4.0, 8.0, 16.0)):
+        first = scale**2 * (8 * math.sqrt(2) * root + 4 / 400)
+        for flag, last in ((False, printed), (True, corrected)):
+            expected = first + 48 * math.sqrt(math.pi) * last * 0.2
+            found = uniform_bound(400, complexity=0.2, delta=0.1, scale=scale, homogeneous=flag)
+            assert found == pytest.approx(expected, rel=1e-14)
+    expected = math.sqrt(3) * root + 2 / 400 + 20 * math.sqrt(math.pi) * 0.2
+    assert proved_bound(400, complexity=0.2, delta=0.1) == pytest.approx(expected, rel=1e-14)
+    assert root_slack(500, delta=0.1) == pytest.approx(math.sqrt(3 * math.log(10) / 500), rel=1e-14)
+    many = 3 * (math.log(10) + 7 * math.log(1 + 2 * 500)) / 500
+    assert root_slack(500, delta=0.1, parameters=7) == pytest.approx(math.sqrt(many) + 3 / 500, rel=1e-14)
+    for bound in (uniform_bound, proved_bound):
+        with pytest.raises(ValueError, match="delta"):
+            bound(10, complexity=0.0, delta=1.0)
 
 
 def test_the_trivial_bound_is_attained_and_never_exceeded(generator: torch.Generator) -> None:
-    class Delta:
-        bound, lipschitz = 1.0, math.inf
-
-        def __call__(self, x: torch.Tensor, y: torch.Tensor | None = None) -> torch.Tensor:
-            return (torch.cdist(x, x if y is None else y) == 0).to(x)
-
-    coin = [0.0, 0.0, 1.0, 1.0]
-    assert float(hsic(coin, coin, kernel_z=Delta(), kernel_s=Delta())) == trivial_bound()
+    coin = FiniteLaw([0, 1], [0, 1], [[0.5, 0.0], [0.0, 0.5]])
+    assert coin.hsic(Categorical(), Categorical()) == TRIVIAL
     values = torch.randint(4, (2000, 12, 1), generator=generator).double()
-    for kernel in (Delta(), Gaussian(0.3), Gaussian(1.0)):
-        assert hsic(values, values, kernel_z=kernel, kernel_s=kernel).max() <= trivial_bound() + 1e-15
+    for kernel in (Gaussian(0.01), Gaussian(0.3), Gaussian(1.0)):
+        assert hsic(values, values, kernel_z=kernel, kernel_s=kernel).max() <= TRIVIAL + 1e-15
 
 
-def test_informative_size_is_the_first_one() -> None:
-    for root in (0.0, 1.0, math.sqrt(50)):
-        n = informative_size(complexity_root_n=root)
-        assert uniform_bound(n, complexity=root / math.sqrt(n)) < 0.25
-        assert uniform_bound(n - 1, complexity=root / math.sqrt(n - 1)) >= 0.25
-    assert informative_size(complexity_root_n=0.0, target=0.02) == 1_180_842
+@pytest.mark.parametrize("bound", [uniform_bound, proved_bound])
+@pytest.mark.parametrize("root", [0.0, 1.0])
+def test_informative_size_is_the_first_one(root: float, bound) -> None:
+    n = informative_size(complexity_root_n=root, bound=bound)
+    assert bound(n, complexity=root / math.sqrt(n)) < TRIVIAL
+    assert bound(n - 1, complexity=root / math.sqrt(n - 1)) >= TRIVIAL
 
 
-def test_unit_kernels_see_no_difference_between_printed_and_corrected() -> None:
-    constants = Constants(lipschitz_z=3.0, lipschitz_s=0.2)
-    printed, corrected = (
-        uniform_bound(99, complexity=0.1, constants=constants, homogeneous=flag) for flag in (False, True)
+def test_the_drawn_suprema_bound_every_encoder_and_are_reached_by_signs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sample of one draw written out row by row: random encoders, and the entries of one sign of M."""
+    drawn = []
+    right = concentration.contraction_weights
+
+    def keep(gram, *, weights):
+        drawn.append((gram, weights))
+        return right(gram, weights=weights)
+
+    monkeypatch.setattr(concentration, "contraction_weights", keep)
+    (found,) = drawn_suprema(60, 1, random_state=3)
+    (gram, uniform), (_, frequencies) = drawn
+    assert frequencies.sum().item() == pytest.approx(1.0)
+    rows = torch.arange(50).repeat_interleave((60 * frequencies[0]).round().long())
+    s = torch.linspace(-1.0, 1.0, 50, dtype=torch.float64).unsqueeze(-1)
+    generator = torch.Generator().manual_seed(0)
+    gaps = []
+    for width in (0.1, 1.0):
+        h = torch.randn(200, 50, 1, generator=generator, dtype=torch.float64)
+        kernels = {"kernel_z": Gaussian(width), "kernel_s": Gaussian(0.5)}
+        empirical = hsic(h[:, rows], s[rows].expand(200, -1, -1), **kernels)
+        gaps.append((empirical - hsic(h, s.expand(200, -1, -1), **kernels)).abs())
+    assert 0 < torch.cat(gaps).max() <= found
+    contrast = right(gram, weights=frequencies)[0] - right(gram, weights=uniform)
+    assert found.item() == pytest.approx(contrast.clamp_min(0.0).sum().item(), abs=1e-14)
+
+
+def test_coverage_is_decided_by_the_lower_end_of_its_interval() -> None:
+    gaps = drawn_suprema(2000, 200, random_state=0)
+    for share, verdict in ((0.8, "fails as stated"), (0.95, "fails as stated"), (1.0, "holds")):
+        found = coverage("x", gaps, torch.quantile(gaps, share).item())
+        assert found.verdict == verdict
+    assert found.details["fraction of the bound at which coverage breaks"] == pytest.approx(
+        (torch.quantile(gaps, 0.95) / gaps.max()).item()
     )
-    assert printed == corrected
+    with pytest.raises(ValueError, match="cannot fail"):
+        coverage("x", torch.zeros(10), TRIVIAL)
+
+
+def test_coverage_is_counted_with_the_bound_of_the_theorem(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Coverage cannot notice a bound that is a little too small; its value can. A supremum of 1/5 is too large."""
+    (one,), (two,) = concentration.any_encoders(quick=True), concentration.train_to_test(quick=True)
+    assert one.details["bound"] == uniform_bound(one.details["n"], complexity=0.0)
+    assert two.details["bound"] == 2 * uniform_bound(two.details["n"], complexity=0.0)
+    monkeypatch.setattr(concentration, "drawn_suprema", lambda n, draws, **_: torch.full((draws,), 0.2).double())
+    for check in (concentration.any_encoders, concentration.train_to_test):
+        assert check(quick=True)[0].verdict == "fails as stated"
+
+
+@pytest.mark.parametrize("n", [2, 3, 8])
+def test_a_replaced_row_moves_what_loops_move(n: int, generator: torch.Generator) -> None:
+    phi, psi = torch.randn(2, n + 1, 4, generator=generator, dtype=torch.float64)
+
+    def covariance(rows: range) -> torch.Tensor:
+        mean_phi, mean_psi = (sum(x[i] for i in rows) / n for x in (phi, psi))
+        return sum(torch.outer(phi[i] - mean_phi, psi[i] - mean_psi) for i in rows) / (n - 1)
+
+    change = covariance(range(n)) - covariance(range(1, n + 1))
+    assert moved_by_one_row(phi, psi).item() == pytest.approx(n * change.square().sum().sqrt().item(), rel=1e-12)
+
+
+def test_three_values_reach_root_six_and_signs_reach_four() -> None:
+    """The example of the chapter: all other rows have the first value, and one moves from the second to the third."""
+    features = torch.eye(3, dtype=torch.float64)[[1, 0, 0, 0, 2]]
+    assert moved_by_one_row(features, features).item() == pytest.approx(math.sqrt(6.0), rel=1e-14)
+    signs = torch.tensor([[1.0], [-1.0], [-1.0], [-1.0]], dtype=torch.float64)
+    assert moved_by_one_row(signs, signs).item() == pytest.approx(4.0, rel=1e-14)
+
+
+@pytest.mark.parametrize("factor", [1.01, 0.98])
+def test_another_constant_than_root_six_is_caught(monkeypatch: pytest.MonkeyPatch, factor: float) -> None:
+    right = concentration.moved_by_one_row
+    monkeypatch.setattr(concentration, "moved_by_one_row", lambda phi, psi: factor * right(phi, psi))
+    assert concentration.bounded_difference(quick=True)[0].verdict == "fails as stated"
+
+
+def test_the_root_of_a_table_is_that_of_hsic() -> None:
+    counts = all_tables(5, 4)
+    assert len(np.unique(counts, axis=0)) == math.comb(8, 3)
+    assert (counts.sum(1) == 5).all()
+    for table in counts[::7]:
+        joint = table.reshape(2, 2) / 5
+        squares = (joint - np.outer(joint.sum(1), joint.sum(0))) ** 2  # HSIC for kernels 1[x = y]
+        assert root_hsic(table / 5) == pytest.approx(math.sqrt(squares.sum()), abs=1e-12)
+
+
+def test_all_samples_have_the_mean_of_drawn_ones() -> None:
+    law, n = (0.3, 0.2, 0.1, 0.4), 9
+    (found,) = all_samples(root_hsic, [law], n=n)
+    assert found.weights.sum() == pytest.approx(1.0)
+    assert found.truth == pytest.approx(2 * abs(0.3 * 0.4 - 0.2 * 0.1))
+    drawn = n / (n - 1) * root_hsic(np.random.default_rng(0).multinomial(n, law, 40_000) / n)
+    assert found.mean == pytest.approx(drawn.mean(), abs=4 * drawn.std() / 200)
+    assert found.failure(0.05) == pytest.approx((drawn + 0.05 < found.truth).mean(), abs=0.01)
+
+
+@pytest.mark.parametrize(("slack", "factor", "broken"), [(0.05, 1.0, 1), (1.0, 0.98, 0), (1.0, 0.98, 2)])
+def test_a_root_bound_that_is_too_small_is_caught(monkeypatch, slack: float, factor: float, broken: int) -> None:
+    right, roots = concentration.root_slack, concentration.root_hsic
+    monkeypatch.setattr(concentration, "root_slack", lambda n, **options: slack * right(n, **options))
+    monkeypatch.setattr(concentration, "root_hsic", lambda table: roots(table) * (factor if table.ndim == 2 else 1))
+    assert concentration.root_certificate(quick=True)[broken].verdict == "fails as stated"
+
+
+def test_the_bias_is_that_of_all_samples() -> None:
+    """For a fair coin Z = S with share p of heads, HSIC_n = (2p(1 − p))²; the mean is a sum over binomials."""
+    n = 40
+    heads = np.arange(n + 1)
+    mean = (np.array([math.comb(n, k) for k in heads]) / 2.0**n) @ (2 * heads / n * (1 - heads / n)) ** 2
+    (found,) = concentration.bias_step()
+    assert found.details["biases"][-1] == pytest.approx(n * (mean - 0.25), abs=1e-9)
 
 
 def test_the_scaled_example_is_what_it_says() -> None:
@@ -89,21 +200,6 @@ def test_the_learned_encoder_of_the_example() -> None:
     expected = (gram * gram).mean() + gram.mean() ** 2 - 2.0 * (gram.mean(0) ** 2).mean()
     example = concentration.ScaledExample(factor=7.0)
     assert example.learned == pytest.approx(49.0 * expected.item(), rel=1e-12)
-
-
-def test_the_proved_bound_scales_like_hsic_and_is_smaller() -> None:
-    scaled = concentration.Constants().scaled(4.0, 9.0)
-    for n, complexity in ((50, 0.0), (1000, 0.1)):
-        unit = concentration.proved_bound(n, complexity=complexity)
-        assert concentration.proved_bound(n, complexity=complexity, constants=scaled) == pytest.approx(36.0 * unit)
-        assert unit < uniform_bound(n, complexity=complexity)
-    with pytest.raises(ValueError, match="delta"):
-        concentration.proved_bound(10, complexity=0.0, delta=1.0)
-
-
-def test_delta_must_be_a_probability() -> None:
-    with pytest.raises(ValueError, match=r"delta is 0\.0"):
-        uniform_bound(10, complexity=0.0, delta=0.0)
 
 
 @pytest.mark.parametrize(("rows", "dimension"), [(1, 1), (3, 1), (1, 4), (2, 5), (7, 50)])
@@ -137,13 +233,6 @@ def test_scaling_and_repetition(generator: torch.Generator) -> None:
     assert linear_complexity(torch.zeros(3, 2), radius=1.0, dimension=2) < 1e-100
 
 
-def test_the_bound_is_reached_in_the_limit() -> None:
-    x = torch.eye(1, 1, dtype=torch.float64)
-    exact = linear_complexity(x, radius=1.0, dimension=10_000).item()
-    assert exact == pytest.approx(linear_complexity_bound(radius=1.0, largest=1.0, dimension=10_000, n=1), rel=1e-4)
-    assert exact <= 100.0
-
-
 def test_a_broken_bound_is_caught() -> None:
     worst = dict.fromkeys(concentration.excesses(torch.ones(1, 1, 1, dtype=torch.float64), 1), -math.inf)
     for x, dimension in concentration.random_inputs(720, random_state=0):
@@ -152,24 +241,6 @@ def test_a_broken_bound_is_caught() -> None:
     assert max(worst.values()) < 1e-12
     # Each right side one percent smaller would be violated by one of these inputs.
     assert all(value > -0.01 for value in worst.values())
-
-
-def test_the_proved_bound_term_by_term() -> None:
-    constants = Constants(2.0, 3.0, 0.5, 0.7)
-    expected = (
-        math.sqrt(3) * 6.0 * math.sqrt(math.log(2 / 0.1) / 400)
-        + 2 * 6.0 / 400
-        + 20 * math.sqrt(math.pi) * 3.0 * math.sqrt(2.0) * 0.5 * 0.2
-    )
-    found = concentration.proved_bound(400, complexity=0.2, delta=0.1, constants=constants)
-    assert found == pytest.approx(expected, rel=1e-14)
-
-
-def test_the_slack_of_the_root_bound() -> None:
-    assert concentration.root_slack(500, delta=0.1) == pytest.approx(math.sqrt(3 * math.log(10) / 500), rel=1e-14)
-    many = 3 * (math.log(10) + 7 * math.log(1 + 2 * 500 * 4.0)) / 500
-    found = concentration.root_slack(500, delta=0.1, parameters=7, reach=4.0)
-    assert found == pytest.approx(math.sqrt(many) + 3 / 500, rel=1e-14)
 
 
 def test_close_encoders_have_close_roots(generator: torch.Generator) -> None:

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frhsic_core.kernels import Gaussian
-from frhsic_core.laws import FiniteLaw, GaussianPair
+from frhsic_core.laws import FiniteLaw
 from frhsic_core.paper.statements import decomposition
 from frhsic_core.paper.statements import decomposition as f
-from frhsic_core.paper.statements.deviations import deviations_of_joint
 from frhsic_core.paper.statements.disintegration import exact_hsic, example_law, joint_laws, power_gram
+from frhsic_core.paper.statements.smoothing import deviations_of_joint
 
 
 def test_decomposition_is_the_definition_on_every_small_law() -> None:
@@ -30,24 +30,6 @@ def test_decomposition_needs_the_kernel_inside() -> None:
     k, l = power_gram(4), power_gram(3)
     assert decomposition.decomposed_hsic(joint, k, 0 * l + 1) == 0  # a constant kernel on S sees nothing
     assert decomposition.decomposed_hsic(joint, k, l) > 0
-
-
-@pytest.mark.parametrize("rho", [0.05, 0.6, 0.99])
-@pytest.mark.parametrize("sigma", [0.2, 1.0, 8.0])
-def test_centred_bound_lies_between_hsic_and_the_printed_bound(rho: float, sigma: float) -> None:
-    law, kernel = GaussianPair(rho), Gaussian(sigma)
-    sharper = decomposition.centered_bound(law, kernel_z=Gaussian(1.0), kernel_s=kernel)
-    printed = law.expected_mmd(Gaussian(1.0)) ** 2
-    assert sharper.middle == law.hsic(Gaussian(1.0), kernel)
-    assert sharper.middle <= sharper.upper
-    # ‖k(s,·) − μ‖ can pass one for very small bandwidths only by the size of μ.
-    assert sharper.upper <= printed * (1.0 + sigma)
-
-
-def test_centred_bound_is_much_sharper_at_large_bandwidths() -> None:
-    law = GaussianPair(0.3)
-    sharper = decomposition.centered_bound(law, kernel_z=Gaussian(1.0), kernel_s=Gaussian(5.0))
-    assert sharper.upper < 0.1 * law.expected_mmd(Gaussian(1.0)) ** 2
 
 
 def test_hidden_wave_keeps_its_conditional_integral() -> None:

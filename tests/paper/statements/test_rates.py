@@ -15,9 +15,9 @@ from frhsic_core.paper.statements.rates import (
     GRAM_S,
     GRAM_Z,
     exact_mean,
-    loglog_slope,
     null_mean,
     projection_variance,
+    rmse_slope,
 )
 
 
@@ -26,11 +26,6 @@ def test_the_two_limits_are_far_apart() -> None:
     assert truth == pytest.approx(0.199520696643811, rel=1e-12)
     assert rates.LAW.eipm_limit(rates.KERNEL, bandwidth=0.5) == pytest.approx(0.158, abs=5e-4)
     assert rates.LAW.eipm_limit(rates.KERNEL, bandwidth=1.0) == pytest.approx(0.0976, abs=5e-5)
-
-
-def test_smoothing_bias_approaches_two_fifths() -> None:
-    slopes = [rates.smoothing_bias_slope(n, 100 * n) for n in (1e2, 1e5, 1e10)]
-    assert slopes[0] > slopes[1] > slopes[2] == pytest.approx(-0.4, abs=1e-3)
 
 
 class Table:
@@ -83,41 +78,6 @@ def test_projection_variance_by_numerical_differentiation() -> None:
     assert float(projection_variance(rates.DEPENDENT, GRAM_Z, GRAM_S)) == pytest.approx(expected, rel=1e-6)
 
 
-def test_slope_of_an_exact_power_and_coverage_of_the_interval() -> None:
-    rng = np.random.default_rng(0)
-    sizes = np.array([50.0, 100.0, 200.0, 400.0])
-    noise = np.abs(rng.normal(size=(400, 4, 60)))
-    hits = 0
-    for errors in noise / np.sqrt(sizes)[None, :, None]:
-        slope, (low, high) = loglog_slope(sizes, errors)
-        assert low < slope < high
-        hits += low <= -0.5 <= high
-    assert 0.92 <= hits / 400 <= 0.98
-
-
-def test_weights_follow_the_spread() -> None:
-    sizes = np.array([1.0, np.e, np.e**2])
-    errors = np.array([[1.0, 1.0001], [np.exp(-1.0), np.exp(-1.0) * 1.0001], [0.01, 5.0]])
-    assert loglog_slope(sizes, errors)[0] == pytest.approx(-1.0, abs=0.01)
-
-
-def test_rmse_is_the_root_of_the_mean_square() -> None:
-    errors = np.array([[1.0, -1.0, 1.1], [0.1, -0.1, 0.11]])
-    assert rates.rmse_slope(np.array([1.0, 10.0]), errors)[0] == pytest.approx(-1.0, rel=1e-12)
-
-
-@pytest.mark.slow
-def test_a_wrong_limit_of_eipm_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = rates.LAW.eipm_limit
-
-    def wrong(_law: object, kernel: object, *, bandwidth: float) -> float:
-        return 1.03 * right(kernel, bandwidth=bandwidth)
-
-    monkeypatch.setattr(type(rates.LAW), "eipm_limit", wrong)
-    verdicts = {c.claim: c.verdict for c in rates.stored_samples()}
-    assert "fails as stated" in {verdict for claim, verdict in verdicts.items() if "mean of the smoothed" in claim}
-
-
 def test_there_are_no_rates_without_stored_samples(monkeypatch: pytest.MonkeyPatch) -> None:
     def no_book(_name: str) -> None:
         raise FileNotFoundError
@@ -126,6 +86,30 @@ def test_there_are_no_rates_without_stored_samples(monkeypatch: pytest.MonkeyPat
     assert rates.stored_samples() == []
 
 
-def test_every_sample_of_the_law_off_the_null_is_used() -> None:
-    sizes = {len(c.details["sizes"]): c.details["replications"] for c in rates.stored_samples()}
-    assert sizes == {7: 500, 6: 500}  # 200 to 20,000 rows, and 100 to 3,200 for the bandwidths that shrink
+def test_slope_of_an_exact_power_and_coverage_of_the_interval() -> None:
+    rng = np.random.default_rng(0)
+    sizes = np.array([50.0, 100.0, 200.0, 400.0])
+    hits = 0
+    for errors in rng.normal(size=(400, 4, 60)) / np.sqrt(sizes)[None, :, None]:
+        slope, (low, high) = rmse_slope(sizes, errors, confidence=0.95)
+        assert low < slope < high
+        hits += low <= -0.5 <= high
+    assert 0.92 <= hits / 400 <= 0.98
+    exact = np.array([[1.0, -1.0, 1.1], [0.1, -0.1, 0.11]])
+    assert rmse_slope(np.array([1.0, 10.0]), exact)[0] == pytest.approx(-1.0, rel=1e-12)
+    # A size with a large spread has little weight.
+    noisy = np.array([[1.0, 1.0001], [np.exp(-1.0), np.exp(-1.0) * 1.0001], [0.01, 5.0]])
+    assert rmse_slope(np.array([1.0, np.e, np.e**2]), noisy)[0] == pytest.approx(-1.0, abs=0.01)
+
+
+def test_a_wrong_limit_of_eipm_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = rates.LAW.eipm_limit
+
+    def wrong(_law: object, kernel: object, *, bandwidth: float) -> float:
+        return (1.03 if bandwidth else 1.0) * right(kernel, bandwidth=bandwidth)  # zero is the truth
+
+    assert {c.details["replications"] for c in rates.stored_samples() if "sizes" in c.details} == {500}
+    monkeypatch.setattr(type(rates.LAW), "eipm_limit", wrong)
+    verdicts = {c.claim: c.verdict for c in rates.stored_samples()}
+    assert "fails as stated" in {verdict for claim, verdict in verdicts.items() if "mean of the smoothed" in claim}
+    assert rates.smoothing_bias()[0].verdict == "fails as stated"

@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 import torch
 
-from frhsic_core.kernels import Gaussian
 from frhsic_core.paper.statements import search as module
 from frhsic_core.paper.statements.search import (
     COUNT,
@@ -15,7 +14,7 @@ from frhsic_core.paper.statements.search import (
     KERNELS,
     SEARCHED,
     Searched,
-    difficult_samples,
+    features,
     random_instances,
     search,
     worst_excess,
@@ -120,47 +119,34 @@ def test_same_seed_same_laws() -> None:
     assert torch.equal(a.gram_s, b.gram_s)
 
 
-def test_every_corner_is_visited(generator: torch.Generator) -> None:
-    seen = set()
-    for batch in difficult_samples(1200, random_state=generator):
-        for z, s in zip(batch.z, batch.s, strict=True):
-            distinct = len(torch.unique(s))
-            seen.add("constant s" if distinct == 1 else "tied s" if distinct < len(s) else "distinct s")
-            if bool((z == z[0]).all()):
-                seen.add("constant z")
-        seen |= {f"n = {batch.z.shape[1]}"}
-        if isinstance(batch.kernel_s, Gaussian):
-            seen |= {"tiny bandwidth"} if batch.kernel_s.bandwidth.min() < 0.01 else set()
-            seen |= {"huge bandwidth"} if batch.kernel_s.bandwidth.max() > 100 else set()
-        assert batch.z.dtype == torch.float64
-    wanted = {"constant s", "tied s", "distinct s", "constant z", "n = 2", "tiny bandwidth", "huge bandwidth"}
-    assert wanted <= seen
+@pytest.mark.parametrize("size", [2, 6])
+def test_samples_have_equal_rows_and_every_corner(size: int) -> None:
+    x = random_instances(1600, random_state=2, size=size, samples=True)
+    assert torch.equal(x.joint, torch.eye(size, dtype=torch.float64).expand(1600, size, size) / size)
+    for gram in (x.gram_z, x.gram_s):
+        points = features(gram)
+        assert (points @ points.mT - gram).abs().max() < 1e-13
+        assert gram.diagonal(dim1=-2, dim2=-1).max() == pytest.approx(1.0, abs=1e-12)
+    of = {name: x.family == i for i, name in enumerate(FAMILIES)}
+    binary = x.gram_s[of["two values"]]
+    ranks = torch.linalg.matrix_rank(binary - binary.mean(-1, keepdim=True), atol=1e-9)
+    assert (ranks <= 1).all()  # at most one direction
+    assert (ranks == 1).any()
+    constant = x.gram_z[of["degenerate Z"]]
+    assert torch.allclose(constant, constant[:, :1, :1].expand_as(constant))
 
 
-def test_same_seed_same_samples() -> None:
-    first, second = (next(difficult_samples(24, random_state=3)) for _ in range(2))
-    assert torch.equal(first.z, second.z)
-    assert torch.equal(first.kernel_s.bandwidth, second.kernel_s.bandwidth)
+def test_worst_excess_takes_the_largest_and_counts_nan_as_a_violation() -> None:
+    seen = []
 
+    def largest(x: module.Instances) -> torch.Tensor:
+        seen.append((len(x.joint), x.joint.shape[-1], (x.alpha.amax(-1)).max().item()))
+        return x.alpha
 
-def test_worst_excess_names_the_sample_and_counts_nan_as_a_violation(generator: torch.Generator) -> None:
-    worst = worst_excess(
-        {"spread": lambda b: b.s.amax((-2, -1)) - b.s.amin((-2, -1)), "nan": lambda b: b.s[:, 0, 0] * torch.nan},
-        prepare=lambda batch: batch,
-        instances=240,
-        random_state=generator,
-    )
-    s = worst["spread"].s
-    assert len(s) == worst["spread"].rows
-    assert (s.max() - s.min()).item() == worst["spread"].excess
-    assert worst["spread"].instances == 240
-    assert worst["nan"].excess == float("inf")
-
-
-def features(gram: torch.Tensor) -> torch.Tensor:
-    """Return rows whose inner products are a Gram matrix."""
-    values, vectors = torch.linalg.eigh(gram)
-    return vectors * values.clamp_min(0.0).sqrt()
+    steps = {"head": largest, "nan": lambda x: x.alpha * torch.nan}
+    worst = worst_excess(steps, prepare=lambda x: x, instances=240, random_state=3)
+    assert [part[:2] for part in seen] == [(60, size) for size in module.SIZES]
+    assert worst == {"head": max(part[2] for part in seen), "nan": float("inf")}
 
 
 def written_out(joint: torch.Tensor, z: torch.Tensor, s: torch.Tensor, f: torch.Tensor, g: torch.Tensor) -> dict:

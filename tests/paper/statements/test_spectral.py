@@ -1,4 +1,4 @@
-"""Theorem 4.5 and Corollary 4.6 on Gaussian pairs."""
+"""Remark B.3: eigenvalues of centered Gram matrices, in floats and enclosed in balls."""
 
 from __future__ import annotations
 
@@ -8,37 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from frhsic_core.kernels import Gaussian
-from frhsic_core.laws import GaussianPair
-from frhsic_core.paper.statements import spectral
 from frhsic_core.paper.statements import spectral as b
-
-ONE = Gaussian(1.0)
-
-
-@pytest.mark.parametrize("m", [1, 2, 5, 20])
-def test_bounds_are_hsic_over_eigenvalue_plus_tail(m: int) -> None:
-    law, kernel_s = GaussianPair(0.7), Gaussian(0.5)
-    tail = law.delta_coefficients(ONE, kernel_s, m=500)[m:].sum()
-    expected = law.hsic(ONE, kernel_s) / law.mercer(kernel_s).eigenvalues(m)[-1] + tail
-    assert spectral.upper_bounds(law, kernel_z=ONE, kernel_s=kernel_s, m=m)[-1] == pytest.approx(expected, rel=1e-6)
-
-
-def test_the_bound_is_close_to_the_truth_at_two() -> None:
-    law = GaussianPair(0.5)
-    bounds = spectral.upper_bounds(law, kernel_z=ONE, kernel_s=ONE, m=10)
-    assert bounds.argmin() == 1
-    assert law.expected_squared_mmd(ONE) < bounds[1] < 1.1 * law.expected_squared_mmd(ONE)
-
-
-def test_centred_bounds_hold_and_differ() -> None:
-    law = GaussianPair(0.5)
-    plain = spectral.upper_bounds(law, kernel_z=ONE, kernel_s=ONE, m=6)
-    centered = spectral.upper_bounds(law, kernel_z=ONE, kernel_s=ONE, m=6, centered=True)
-    assert (centered >= law.expected_squared_mmd(ONE) - 1e-12).all()
-    assert spectral.upper_bounds(law, kernel_z=ONE, kernel_s=ONE, m=40, centered=True).argmin() == 0
-    # The first centred direction is the second of T_S: the constant is no longer paid for.
-    assert centered[0] < plain[0]
 
 
 def test_eigenvalues_are_those_of_hlh() -> None:
