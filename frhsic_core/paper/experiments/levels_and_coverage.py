@@ -69,7 +69,7 @@ _TRUTH = 400_000
 # The bounds: what is bounded, the distributions, and the number of samples for each.
 BOUND_SIZES = (100, 1000, 10_000, 100_000)
 BOUND_GROUPS = (2, 30, 1000)
-BOUND_DRAWS = {"gdp": 400, "gdp of a continuous attribute": 400, "hsic": 60}
+BOUND_DRAWS = {"gdp": 400, "gdp of a continuous attribute": 400, "hsic": 400}
 BANDWIDTH = 0.5  # of both kernels, fixed in advance; attributes of datasets are divided by their largest value
 _ENTRIES = {"cuda": 2**27, "cpu": 2**22}  # of the Gram matrices of a batch
 
