@@ -258,3 +258,18 @@ def test_the_stored_live_experiment_is_whole() -> None:
     assert len(rows) == len(experiment_for("live").keys()) == 75
     assert rows["performance"].between(0.5, 0.8).all()
     assert stored_rows("never_run").empty
+
+
+# Simple remedies -----------------------------------------------------------------------------------------------------
+
+
+def test_a_simple_remedy_is_mostly_as_good_by_gdp() -> None:
+    """At 1 % loss: whitened FRHSIC is significantly better in one of ten comparisons and worse in three."""
+    from frhsic_core.paper.experiments import simple_remedies
+
+    rows = simple_remedies.stored_sides()
+    table = simple_remedies.compared(every_method.matched(rows, simple_remedies.MEASURE))
+    counts = table.groupby("trained")["verdict"].value_counts().unstack(fill_value=0)
+    assert counts.loc[every_method.WHITENED, ["better", "not_significant", "worse"]].tolist() == [1, 6, 3]
+    assert counts.loc["frhsic", ["better", "not_significant", "worse"]].tolist() == [0, 6, 4]
+    assert simple_remedies.settings(rows)[["frhsic", every_method.WHITENED]].tolist() == [18, 9]

@@ -1,4 +1,4 @@
-r"""The choice of the recommended form of FRHSIC, and the bandwidth policies.
+r"""The choice of the recommended form of FRHSIC, the same search for its rivals, and the bandwidth policies.
 
 **Z of four dimensions.** Every method of the main table with a representation of four dimensions (``variants_best``,
 which also has rows of earlier forms that nothing reads): five datasets, 25 splits. The published settings are in the
@@ -16,6 +16,12 @@ candidate. A form that is good by GDP alone, or by the probe alone, does not win
 in the kernels alone, are then trained on all five datasets with 25 splits (``recommended_test``). Adult, MEPS and Crime
 took no part in the choice among the candidates, but the trial that suggested the candidates had used them. The twin is
 a control and cannot become the recommendation.
+
+**The same search for the rivals.** Each of the six rivals gets the three dimensions of Z and one more choice: FREM and
+MMD the three scalings of Z, dCor its form, ADV its adversary, LAFTR its bins, Reg-GDP its bandwidth
+(``rival_search``). What is already stored is not trained again. The same rule, against the same twelve rivals, chooses
+one form of each, which is trained on five datasets with 25 splits (``rival_test``). Unfair with a Z of four dimensions
+is there too.
 
 **Bandwidth policies**: FRHSIC on Adult at λ = 500 in six forms with five policies, on ten splits. The chapter on the
 bandwidth trap counts how often Z leaves the range of its kernel (the median distance of Z in bandwidths, ``ratio``, is
@@ -118,6 +124,33 @@ def twin(form: Variant) -> Variant:
 _WINNER = next(candidate for candidate in CANDIDATES if candidate.name == RECOMMENDED)
 
 
+# The rivals' own search: what is changed beside the dimension of Z; empty for the published form.
+_CHOICES: dict[str, dict[str, dict[str, Any]]] = {
+    "frem": {f"Z {scale}": {"scale": scale, "bandwidth": policy} for scale, policy in _POLICY.items()},
+    "mmd_binned": {f"Z {scale}": {"scale": scale} for scale in _POLICY},
+    "dcor": {"correlation": {"form": "correlation"}},
+    "adv": {"HGR adversary": {"adversary": "hgr"}},
+    "laftr": {"ten bins": {"bins": 10}},
+    "reg_gdp": {"bandwidth on S 0.4": {"smoothing": 0.4}},
+}
+
+
+def _rival_forms() -> tuple[Variant, ...]:
+    forms = []
+    for method, choices in _CHOICES.items():
+        for words, changes in {"": {}, **choices}.items():
+            for dimension in (4, 8, 50):
+                if changes or dimension == 8:  # the main sweep has 50 dimensions, ``variants_best`` has four
+                    name = ", ".join(filter(None, (words, f"dimension {dimension}")))
+                    forms.append(Variant(name, method, tuple(changes.items()), dimension))
+    return tuple(forms)
+
+
+#: The forms of the rivals that are trained for the search, beside the twelve of ``RIVALS``.
+RIVAL_FORMS = _rival_forms()
+_UNFAIR_NARROW = Variant("narrow", "unfair", (), 4)
+
+
 # The plans -----------------------------------------------------------------------------------------------------------
 
 
@@ -152,6 +185,18 @@ def plan_recommended_search(preset: str) -> Experiment:
 def plan_recommended_test(preset: str) -> Experiment:
     """Return the recommended form and its twin."""
     return _plan("recommended_test", (_WINNER, twin(_WINNER)), preset, choice=False)
+
+
+def plan_rival_search(preset: str) -> Experiment:
+    """Return the forms of the rivals on the two datasets of the choice."""
+    return _plan("rival_search", RIVAL_FORMS, preset, choice=True)
+
+
+def plan_rival_test(preset: str) -> Experiment:
+    """Return Unfair with a Z of four dimensions, and the chosen form of each rival that no other table has."""
+    chosen = chosen_rivals() if preset == "full" else ()
+    forms = tuple(form for form in RIVAL_FORMS if form.name in chosen)
+    return _plan("rival_test", (_UNFAIR_NARROW, *forms), preset, choice=False)
 
 
 # The bandwidth policies ----------------------------------------------------------------------------------------------
@@ -267,44 +312,60 @@ def rival_rows(main: pd.DataFrame, best: pd.DataFrame, *, datasets: tuple[str, .
     return rows[reference & rows["dataset"].isin(datasets) & (rows["method"] != "frhsic")]
 
 
-def shortfalls(rows: pd.DataFrame) -> pd.DataFrame:
+def shortfalls(rows: pd.DataFrame, *, rivals: bool = False) -> pd.DataFrame:
     """Score the candidates by the rule of this module, the best first.
 
     ``rows`` are those of the candidates, of the rivals and of Unfair (``named``). The columns are ``score`` and, for
-    each dataset and measure, the nAUP of the best rival minus that of the candidate.
+    each dataset and measure, the nAUP of the best rival minus that of the candidate. With ``rivals`` the candidates are
+    the forms of the rivals, those of ``RIVALS`` too.
     """
     areas = variant_areas(floored(rows))
     names = areas.index.get_level_values("name")
     best = areas[names.isin(RIVALS)].groupby(level="dataset").max()
-    own = areas[~names.isin(RIVALS)]
+    own = areas if rivals else areas[~names.isin(RIVALS)]
     shortfall = best.reindex(own.index.get_level_values("dataset")).set_axis(own.index) - own
     score = shortfall.max(axis=1).groupby(level="name").mean()
     table = shortfall.unstack("dataset")
     table.columns = pd.Index([f"{measure}, {dataset}" for measure, dataset in table.columns])
     # A stable sort keeps the order of the candidates where scores are equal.
-    order = [candidate.name for candidate in CANDIDATES if candidate.name in table.index]
+    planned = [*RIVALS, *(form.name for form in RIVAL_FORMS)] if rivals else [form.name for form in CANDIDATES]
+    order = [name for name in planned if name in table.index]
     order += [name for name in table.index if name not in order]
     return table.assign(score=score).loc[order].sort_values("score", kind="stable")
 
 
-def search_table() -> pd.DataFrame:
-    """Return :func:`shortfalls` of the stored search."""
-    rivals = rival_rows(stored_rows("main"), stored_rows("variants_best"))
-    rows = [stored_rows("recommended_search"), rivals[rivals["split"].isin(SPLITS["text"])]]
-    return shortfalls(named(pd.concat(rows, ignore_index=True)))
+def search_table(*, rivals: bool = False) -> pd.DataFrame:
+    """Return :func:`shortfalls` of the stored search: of the recommended form, or of the forms of the rivals."""
+    known = rival_rows(stored_rows("main"), stored_rows("variants_best"))
+    own = stored_rows("rival_search" if rivals else "recommended_search")
+    rows = [own, known[known["split"].isin(SPLITS["text"])]]
+    return shortfalls(named(pd.concat(rows, ignore_index=True)), rivals=rivals)
+
+
+def chosen_rivals() -> tuple[str, ...]:
+    """Return the form of each rival with the smallest score of the stored search; the published ones without it."""
+    if stored_rows("rival_search").empty:
+        return _PUBLISHED_RIVALS
+    scores = search_table(rivals=True)["score"]
+    methods = scores.index.str.partition(":").get_level_values(0)
+    return tuple(scores[methods == method].idxmin() for method in _PUBLISHED_RIVALS)
 
 
 def comparisons() -> pd.DataFrame:
     """Compare the recommended form with every rival on every dataset, 25 splits.
 
-    It is compared with the six published rivals, and with the six with a Z of four dimensions, by each measure; Holm's
-    correction over the thirty comparisons of such a family. The columns are those of
-    :func:`frhsic_core.paper.experiments.main.family`, with ``measure`` and ``against``.
+    It is compared with the six published rivals, with the six with a Z of four dimensions, and with the six that had
+    the same search, by each measure; Holm's correction over the thirty comparisons of such a family. The columns are
+    those of :func:`frhsic_core.paper.experiments.main.family`, with ``measure`` and ``against``.
     """
     rivals = rival_rows(stored_rows("main"), stored_rows("variants_best"), datasets=DATASETS)
-    rows = named(pd.concat([rivals, stored_rows("recommended_test")]))
+    tuned = stored_rows("rival_test")
+    rows = named(pd.concat([rivals, tuned[tuned["method"] != "unfair"], stored_rows("recommended_test")]))
+    groups = {"published": RIVALS[:6], "four dimensions": RIVALS[6:]}
+    if len(tuned):
+        groups["searched"] = chosen_rivals()
     tables = []
-    for against, group in (("published", RIVALS[:6]), ("four dimensions", RIVALS[6:])):
+    for against, group in groups.items():
         for measure in MEASURES:
             table = family(rows, measure=measure, method=RECOMMENDED, methods=(RECOMMENDED, *group))
             tables.append(table.assign(measure=measure, against=against))
