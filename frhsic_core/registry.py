@@ -323,22 +323,18 @@ MEASURES: dict[str, Measure] = {
             "GDP as the paper computes it for fresh heads: logits of some heads, predicted labels of others.",
             "transfer",
         ),
-        _dependence("gdp_label", "GDP, labels", "GDP of predicted labels, over the observed values of S.", "transfer"),
         _dependence(
             "mi_reference",
             "MI, as released",
             "KSG estimate on 2 to 5 principal components of Z with closed counts, clipped at 0.",
             "mutual_information",
         ),
-        _dependence("mi_closed", "MI, not clipped", "The same without clipping.", "mutual_information"),
-        _dependence("mi_strict", "MI, KSG", "KSG as published, on the same components.", "mutual_information"),
         _dependence(
             "mi_standardised",
             "MI, standardized components",
             "KSG as published, each component with variance 1.",
             "mutual_information",
         ),
-        _dependence("mi_output", "MI of the output", "KSG between the model's output and S.", "mutual_information"),
         _dependence(
             "mi_probe", "MI of the linear guess", "KSG between the linear guess of S and S.", "mutual_information"
         ),
