@@ -28,8 +28,7 @@ ADVERSARIES = ["adv", "laftr"]
 
 @pytest.fixture(scope="module")
 def rows() -> pd.DataFrame:
-    found = stored_rows("mutual_information")
-    return found[found["dataset"] != "synthetic"]
+    return stored_rows("mutual_information")
 
 
 @pytest.fixture(scope="module")
