@@ -12,25 +12,20 @@ of a query is that of one run; for GDP, which is positive and spans orders of ma
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, product
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pandas as pd
 
 from frhsic_core.paper.claims.answers import IMPLEMENTED, PROTOCOLS, Answer, mean_of_runs, query, rows_of
 from frhsic_core.paper.experiments.presets import settings
 from frhsic_core.paper.experiments.shared.paired import compare_all, t_interval
-from frhsic_core.paper.runs.jobs import Samples, run_job
-from frhsic_core.paper.runs.plan import Job, Recipe, Settings, Study, Task
+from frhsic_core.paper.runs.plan import Settings, Study
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
-    from frhsic_core.data.dataset import Dataset
-    from frhsic_core.learning.stack import TrainedStack
     from frhsic_core.paper.splits import SplitStack
 
 SIGNALS = ("paper", "strong")
@@ -38,7 +33,6 @@ ROWS = 5000
 DRAWS = 25
 FIRST_DRAW = 42
 TRAIN_SHARE = 0.8
-
 
 DIMENSION = 8
 LAMS = (0.0, 0.1, 0.5, 1.0, 5.0, 10.0, 50.0)
@@ -76,11 +70,9 @@ VARIANTS = {
 ABLATION_VARIANTS = {"text": VARIANTS["text"], "reference": Training("reference", (50,), "selu", 80, _FIXED)}
 
 GROUP = ["variant", "signal"]
-BASE = ("gaussian", "gaussian", DIMENSION)
 CELL = ["kernel_z", "kernel_s", "dimension"]
+BASE = ("gaussian", "gaussian", DIMENSION)
 COLUMNS = {"acc": "performance", "gdp": "gdp_reference"}
-Cell = tuple[str, str, int]
-Pairs = list[tuple[str, np.ndarray, np.ndarray]]
 
 
 def cells() -> tuple[tuple[str, str, int], ...]:
@@ -91,11 +83,8 @@ def cells() -> tuple[tuple[str, str, int], ...]:
     >>> len(cells()), cells()[-1]
     (12, ('gaussian', 'gaussian', 64))
     """
-    others = [dimension for dimension in DIMENSIONS if dimension != DIMENSION]
-    return (
-        *((kz, ks, DIMENSION) for kz, ks in product(KERNELS, KERNELS)),
-        *(("gaussian", "gaussian", dimension) for dimension in others),
-    )
+    pairs = [(kz, ks, DIMENSION) for kz, ks in product(KERNELS, KERNELS)]
+    return (*pairs, *((*BASE[:2], dimension) for dimension in DIMENSIONS if dimension != DIMENSION))
 
 
 def plan_synthetic(preset: str) -> Study:
@@ -138,15 +127,19 @@ def measure_unit_ablation(unit: dict[str, Any], device: str) -> list[dict[str, A
 def _measured(unit: dict[str, Any], training: Training, device: str) -> list[dict[str, Any]]:
     draws = range(FIRST_DRAW, FIRST_DRAW + unit["draws"])
     training = replace(training, epochs=unit["epochs"])
-    return train_draws(training, signals=SIGNALS, draws=draws, n=unit["n"], device=device)
+    return [
+        row
+        for signal in SIGNALS
+        for row in train_draws(training, signal=signal, draws=draws, n=unit["n"], device=device)
+    ]
 
 
-def drawn_splits(signals: Sequence[str], draws: Sequence[int], *, n: int, device: str) -> SplitStack:
-    """Draw n rows for each signal and seed; the first four fifths train, the others test. Signals run slowest.
+def drawn_splits(signal: str, draws: Sequence[int], *, n: int, device: str) -> SplitStack:
+    """Draw n rows for each seed; the first four fifths train, the others test.
 
     Examples
     --------
-    >>> stack = drawn_splits(["paper"], [42, 43], n=100, device="cpu")
+    >>> stack = drawn_splits("paper", [42, 43], n=100, device="cpu")
     >>> tuple(stack.x_train.shape), tuple(stack.s_test.shape), stack.seeds
     ((2, 80, 2), (2, 20), (42, 43))
     """
@@ -155,87 +148,51 @@ def drawn_splits(signals: Sequence[str], draws: Sequence[int], *, n: int, device
     from frhsic_core.data import load_dataset
     from frhsic_core.paper.splits import SplitStack, tensors_of
 
-    parts = []
-    for signal in signals:
-        parts += [tensors_of(load_dataset("synthetic", n=n, random_state=seed, signal=signal)) for seed in draws]
-    x, s, y = (torch.stack(values).to(device, torch.float32) for values in zip(*(p[:3] for p in parts), strict=True))
+    samples = [tensors_of(load_dataset("synthetic", n=n, random_state=seed, signal=signal))[:3] for seed in draws]
+    stacked = [torch.stack(values).to(device, torch.float32) for values in zip(*samples, strict=True)]
     cut = int(TRAIN_SHARE * n)
-    return SplitStack(
-        x_train=x[:, :cut],
-        s_train=s[:, :cut],
-        y_train=y[:, :cut],
-        x_test=x[:, cut:],
-        s_test=s[:, cut:],
-        y_test=y[:, cut:],
-        seeds=tuple(draws) * len(signals),
-        task="classification",
-        name="synthetic",
-    )
+    parts = {}
+    for name, values in zip("xsy", stacked, strict=True):
+        parts |= {f"{name}_train": values[:, :cut], f"{name}_test": values[:, cut:]}
+    return SplitStack(**parts, seeds=tuple(draws), task="classification", name="synthetic")
 
 
-class _Draws(Samples):
-    """Gives each split of a stack a draw of its own instead of a part of one sample."""
+def train_draws(training: Training, *, signal: str, draws: Sequence[int], n: int, device: str) -> list[dict[str, Any]]:
+    """Train FRHSIC at each λ on each draw as one stack, and measure every model on the test part of its draw.
 
-    def splits(self, job: Job) -> SplitStack:
-        """Return the draws of a stack on the device."""
-        options = dict(job.recipe.task.options)
-        return drawn_splits([options["signal"]], job.splits, n=options["n"], device=self.device)
-
-
-def measure_synthetic(trained: TrainedStack, splits: SplitStack, data: Dataset) -> dict[str, Tensor]:
-    """Measure ``hsic_unit``: biased HSIC on the test rows with both bandwidths one, as the paper's figure shows it."""
+    λ = 0 is the unpenalized model. The seed of a model is that of its draw, so the models of a draw start alike. A row
+    has ``signal``, ``draw``, ``lam``, what :func:`frhsic_core.paper.runs.metrics.evaluate` measures, and ``hsic_unit``:
+    biased HSIC on the test rows with both bandwidths one, as the paper's figure shows it.
+    """
     import torch
 
     from frhsic_core.joint import hsic
     from frhsic_core.kernels import Gaussian
+    from frhsic_core.learning import Trainer, make_penalty
+    from frhsic_core.paper.runs.metrics import evaluate
 
-    z = trained.encode(splits.x_test)
-    which = torch.tensor(trained.dataset, device=splits.x_test.device)
+    splits = drawn_splits(signal, draws, n=n, device=device)
+    models = list(product(range(len(draws)), training.lams))  # the λ of a draw together
+    which = [i for i, _ in models]
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*escaped its kernel")  # the column ``ratio`` shows it
+        trained = Trainer(
+            splits.x_train, splits.y_train, splits.s_train,
+            penalty=make_penalty("frhsic", protocol=training.protocol, **dict(training.settings)),
+            lam=[lam for _, lam in models], seeds=[draws[i] for i in which], dataset=which, task=splits.task,
+            protocol=training.protocol, epochs=training.epochs, device=device, activation=training.activation,
+            widths=(*training.hidden, training.dimension),
+        ).fit()  # fmt: skip
+    metrics = dict(evaluate(trained, splits))
     unit = Gaussian(1.0)
-    parts = [
-        hsic(part.double(), splits.s_test[of].double(), kernel_z=unit, kernel_s=unit)
-        for part, of in zip(z.split(32), which.split(32), strict=True)
+    pairs = zip(trained.encode(splits.x_test).split(32), splits.s_test[which].split(32), strict=True)
+    parts = [hsic(z.double(), s.double(), kernel_z=unit, kernel_s=unit) for z, s in pairs]
+    metrics["hsic_unit"] = torch.cat(parts).cpu().numpy()
+    return [
+        {"signal": signal, "draw": draws[i], "lam": lam}
+        | {name: float(f"{values[k]:.6g}") for name, values in metrics.items()}
+        for k, (i, lam) in enumerate(models)
     ]
-    return {"hsic_unit": torch.cat(parts).cpu()}
-
-
-def train_draws(
-    training: Training, *, signals: Sequence[str], draws: Sequence[int], n: int, device: str
-) -> list[dict[str, Any]]:
-    """Train FRHSIC at each λ on each draw, a stack for each law, and measure every model on the test part of its draw.
-
-    λ = 0 is the unpenalized model. The seed of a model is that of its draw, so the models of a draw start alike. A row
-    has ``signal``, ``draw``, ``lam``, what :func:`frhsic_core.paper.runs.metrics.evaluate` measures, ``hsic_unit``
-    (:func:`measure_synthetic`) and ``bayes`` (accuracy of the Bayes rule on the same test rows); ``notes`` where the
-    training warned.
-    """
-    from frhsic_core.data.synthetic import log_odds
-
-    rows: list[dict[str, Any]] = []
-    samples = _Draws(device)
-    for signal in signals:
-        recipe = Recipe(
-            Task("synthetic", "text", training.protocol, (("n", n), ("signal", signal))),
-            "frhsic",
-            settings=training.settings,
-            epochs=training.epochs,
-            network=(("widths", (*training.hidden, training.dimension)), ("activation", training.activation)),
-            measure="synthetic",
-        )
-        job = Job(recipe, training.lams, tuple(draws))
-        part = run_job(job, samples=samples)
-        tests = samples.splits(job)
-        x = tests.x_test.cpu().double().numpy()
-        y = tests.y_test.cpu().numpy() > 0.5
-        right = ((log_odds(x[..., 0], x[..., 1], signal=signal) > 0) == y).mean(1)
-        bayes = dict(zip(job.splits, right, strict=True))
-        notes = {"notes": "; ".join(part.provenance["notes"])} if part.provenance["notes"] else {}
-        models = sorted(enumerate(job.models), key=lambda line: line[1][1])  # the λ of a draw together
-        for i, (lam, draw, _) in models:
-            found = {name: values[i] for name, values in part.metrics.items()} | {"bayes": bayes[draw]}
-            label: dict[str, Any] = {"signal": signal, "draw": draw, "lam": lam}
-            rows.append(label | {name: float(f"{value:.6g}") for name, value in found.items()} | notes)
-    return rows
 
 
 def is_constant(rows: pd.DataFrame) -> pd.Series:
@@ -244,112 +201,45 @@ def is_constant(rows: pd.DataFrame) -> pd.Series:
 
 
 def along_lambda(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return means and standard deviations over draws, and the share of constant models, by variant, signal and λ.
+    """Return means over draws by variant, signal and λ, with the share of constant models.
 
-    ``accuracy``, ``gdp`` (as in the paper), ``hsic`` (unit bandwidths), ``linear_r2`` and ``nonlinear_r2`` of probes of
-    S; ``excess`` is accuracy minus the majority rate of the same test rows. ``ratio`` is the median over draws of the
-    median distance of Z in bandwidths, which has a long tail where Z escapes.
+    ``accuracy``, ``gdp`` (as in the paper), ``hsic`` (unit bandwidths) and ``nonlinear_r2`` of a probe of S; ``ratio``
+    is the median over draws of the median distance of Z in bandwidths, which has a long tail where Z escapes.
     """
-    named = rows.assign(
-        accuracy=rows["performance"],
-        gdp=rows["gdp_reference"],
-        hsic=rows["hsic_unit"],
-        excess=rows["performance"] - rows["constant"],
-        constant_models=is_constant(rows).astype(float),
-    )
-    grouped = named.groupby([*GROUP, "lam"])
-    table = grouped[["accuracy", "gdp", "hsic", "excess", "linear_r2", "nonlinear_r2"]].agg(["mean", "std"])
-    table.columns = [name if what == "mean" else f"{name}_sd" for name, what in table.columns]
-    table = table.join(grouped[["constant_models", "constant", "bayes"]].mean())
-    return table.join(grouped[["ratio"]].median())
-
-
-def falling(rows: pd.DataFrame, column: str = "gdp_reference") -> pd.DataFrame:
-    """Return how often a column falls along λ: in single runs and in the mean over draws.
-
-    ``runs``: share of draws in which every step along λ is down or level;
-    ``mean_falls``: whether the mean falls at every step; ``together``: the mean over draws of Spearman's correlation,
-    along λ, between the column and the unit-bandwidth HSIC.
-
-    Examples
-    --------
-    >>> line = {"variant": "a", "signal": "b", "draw": 1, "gdp_reference": [3.0, 1.0, 2.0]}
-    >>> found = falling(pd.DataFrame({**line, "hsic_unit": [3.0, 2.0, 1.0], "lam": [0.0, 1.0, 2.0]}))
-    >>> [float(value) for value in found.loc[("a", "b")]]
-    [0.0, 0.0, 0.5]
-    """
-    from scipy.stats import spearmanr
-
-    lines = {}
-    for key, part in rows.groupby(GROUP):
-        values = part.pivot(index="draw", columns="lam", values=column).sort_index(axis=1)
-        other = part.pivot(index="draw", columns="lam", values="hsic_unit").sort_index(axis=1)
-        down = np.diff(values.to_numpy(), axis=1) <= 0
-        pairs = zip(values.to_numpy(), other.to_numpy(), strict=True)
-        lines[key] = {
-            "runs": float(down.all(axis=1).mean()),
-            "mean_falls": bool((np.diff(values.mean()) <= 0).all()),
-            "together": float(np.mean([spearmanr(a, b).statistic for a, b in pairs])),
-        }
-    table = pd.DataFrame.from_dict(lines, orient="index")
-    table.index = pd.MultiIndex.from_tuples(list(lines), names=GROUP)
-    return table
-
-
-def _tested(rows: pd.DataFrame, column: str, pairs_of: Callable[[dict[Cell, np.ndarray]], Pairs]) -> pd.DataFrame:
-    """Compare pairs of cells in each variant and signal, draw by draw; Holm within variant and signal."""
-    tables = []
-    for (variant, signal), part in rows[rows["lam"] > 0].groupby(GROUP):
-        values = {key: cell.sort_values("draw")[column].to_numpy(float) for key, cell in part.groupby(CELL)}
-        named = [({"variant": variant, "signal": signal, "comparison": name}, a, b) for name, a, b in pairs_of(values)]
-        tables.append(compare_all(named, higher=True))
-    shown = ["variant", "signal", "comparison", "mean", "median", "higher_in", "draws", "effect", "p", "p_holm"]
-    names = {"wins": "higher_in", "splits": "draws"}
-    return pd.concat(tables, ignore_index=True).rename(columns=names)[shown]
+    names = {"performance": "accuracy", "gdp_reference": "gdp", "hsic_unit": "hsic"}
+    grouped = rows.rename(columns=names).assign(constant_models=is_constant(rows)).groupby([*GROUP, "lam"])
+    table = grouped[["accuracy", "gdp", "hsic", "nonlinear_r2", "constant_models"]].mean()
+    return table.join(grouped["ratio"].median())
 
 
 def compared_cells(rows: pd.DataFrame, column: str = "gdp_reference") -> pd.DataFrame:
-    """Compare every pair of kernels with Gaussian–Gaussian, draw by draw; Holm within each variant and signal.
+    """Compare cells of the ablations draw by draw, by signed-rank tests.
 
-    ``mean`` and ``median`` are of the cell minus Gaussian–Gaussian; ``higher_in`` counts draws.
+    The family ``kernels`` compares every pair of kernels with Gaussian–Gaussian. The family ``dimension`` compares each
+    dimension with the next smaller, and the largest with the smallest. ``p_holm`` is corrected within family, variant
+    and signal; ``mean`` is that of the differences, and ``higher_in`` counts draws.
     """
-
-    def pairs(values: dict[Cell, np.ndarray]) -> Pairs:
-        others = [key for key in values if key[2] == DIMENSION and key != BASE]
-        return [(f"{key[0]}, {key[1]}", values[key], values[BASE]) for key in others]
-
-    return _tested(rows, column, pairs)
-
-
-def dimension_steps(rows: pd.DataFrame, column: str = "gdp_reference") -> pd.DataFrame:
-    """Compare each dimension with the next smaller, and the largest with the smallest, as in ``compared_cells``."""
-
-    def pairs(values: dict[Cell, np.ndarray]) -> Pairs:
-        sizes = {key[2]: value for key, value in sorted(values.items()) if key[:2] == BASE[:2]}
-        steps = [*pairwise(sizes), (min(sizes), max(sizes))]
-        return [(f"{a} to {b}", sizes[b], sizes[a]) for a, b in steps]
-
-    return _tested(rows, column, pairs)
+    tables = []
+    for (variant, signal), part in rows[rows["lam"] > 0].groupby(GROUP):
+        values = {key: cell.sort_values("draw")[column].to_numpy(float) for key, cell in part.groupby(CELL)}
+        sizes = sorted(key[2] for key in values if key[:2] == BASE[:2])
+        steps = [*pairwise(sizes), (sizes[0], sizes[-1])]
+        families = {
+            "kernels": [(f"{key[0]}, {key[1]}", key, BASE) for key in values if key[2] == DIMENSION and key != BASE],
+            "dimension": [(f"{a} to {b}", (*BASE[:2], b), (*BASE[:2], a)) for a, b in steps],
+        }
+        for family, pairs in families.items():
+            named = {"variant": variant, "signal": signal, "family": family}
+            lines = [(named | {"comparison": name}, values[one], values[other]) for name, one, other in pairs]
+            tables.append(compare_all(lines, higher=True))
+    return pd.concat(tables, ignore_index=True).rename(columns={"wins": "higher_in"})
 
 
 @query(kind=IMPLEMENTED)
 def synthetic_network(what: str) -> Answer:
     """Return the width of the hidden layers or the number of layers of the encoder, Z's included, in either variant."""
-    values: dict[str, Any] = {}
-    for name in PROTOCOLS:
-        widths = tuple(dict.fromkeys(VARIANTS[name].hidden))
-        values[name] = len(VARIANTS[name].hidden) + 1 if what == "layers" else widths[0] if len(widths) == 1 else widths
-    return Answer(values)
-
-
-def steps_along(rows: pd.DataFrame, column: str) -> pd.DataFrame:
-    """Return the mean change of a column at each step of λ over the same draws, with its 95 % interval."""
-    values = rows.pivot(index="draw", columns="lam", values=column).sort_index(axis=1)
-    lines = []
-    for before, after in pairwise(values.columns):
-        mean, half = t_interval((values[after] - values[before]).to_numpy())
-        lines.append({"lam": after, "mean": mean, "low": mean - half, "high": mean + half})
-    return pd.DataFrame(lines)
+    hidden = {name: VARIANTS[name].hidden for name in PROTOCOLS}
+    return Answer({name: len(widths) + 1 if what == "layers" else widths[0] for name, widths in hidden.items()})
 
 
 @query
@@ -360,28 +250,22 @@ def synthetic_falls(what: str) -> Answer:
     """
     rows = rows_of("synthetic")
     rows = rows[rows["signal"] == "paper"]
-    gdp = falling(rows, "gdp_reference")
     values: dict[str, Any] = {}
     notes = []
     for name in PROTOCOLS:
         part = rows[rows["variant"] == name]
-        columns = ["gdp_reference"] if what == "gdp" else ["gdp_reference", "hsic_unit"]
-        steps = pd.concat([steps_along(part, column) for column in columns], ignore_index=True)
-        if (steps["low"] > 0).any():
-            up = steps.loc[steps["low"].idxmax()]
-            values[name] = False
-            span = f"{up['mean']:.3g} ({up['low']:.3g} to {up['high']:.3g})"
-            notes.append(f"{name}: rises to λ = {up['lam']:g} by {span}")
-        elif (steps["high"] > 0).any():
+        steps = []
+        for column in ("gdp_reference",) if what == "gdp" else ("gdp_reference", "hsic_unit"):
+            wide = part.pivot(index="draw", columns="lam", values=column).sort_index(axis=1)
+            for before, after in pairwise(wide.columns):
+                mean, half = t_interval((wide[after] - wide[before]).to_numpy())
+                steps.append((mean - half, mean, mean + half, after))
+        low, mean, high, lam = max(steps)
+        values[name] = not any(step[2] > 0 for step in steps)
+        if low > 0:
+            notes.append(f"{name}: rises to λ = {lam:g} by {mean:.3g} ({low:.3g} to {high:.3g})")
+        elif not values[name]:
             values[name] = "no step rises significantly, and not every step falls significantly"
-        else:
-            values[name] = True
-        share = gdp.loc[(name, "paper"), "runs" if what == "gdp" else "together"]
-        notes.append(
-            f"{name}: GDP falls at every step in {share:.0%} of single runs"
-            if what == "gdp"
-            else f"{name}: rank correlation of GDP and HSIC along λ {share:.2f} on average"
-        )
     return Answer(values, note="; ".join(notes))
 
 
@@ -390,20 +274,9 @@ def synthetic_accuracy() -> Answer:
     """Return the accuracy of one run averaged over the λ grid, beside the majority rate."""
     rows = rows_of("synthetic")
     rows = rows[rows["signal"] == "paper"]
-    values = {}
-    prints = {}
-    means = {}
-    notes = []
-    for name in PROTOCOLS:
-        part = rows[rows["variant"] == name]
-        runs = part.groupby("draw")["performance"].mean().to_numpy()
-        values[name], prints[name], means[name] = mean_of_runs(runs, runs=1)
-        last = part[part["lam"] == part["lam"].max()]
-        notes.append(f"{name}: {is_constant(last).mean():.0%} of the models at the largest λ predict one class")
     own = rows[rows["draw"] == rows["draw"].min()]["constant"].iloc[0]
-    level = along_lambda(rows)["constant"].mean()
-    note = f"majority rate {level:.3f}, {own:.3f} on the paper's draw; " + "; ".join(notes)
-    return Answer(values, prints, means, note=note, measure="performance", runs=1, splits=len(runs))
+    note = f"majority rate {rows['constant'].mean():.3f}, {own:.3f} on the paper's draw"
+    return _answer(rows, "performance", [note], last=rows["lam"].max())
 
 
 @query
@@ -416,19 +289,19 @@ def ablation_cell(
     rows = rows[(rows["kernel_z"] == kernel_z) & (rows["kernel_s"] == kernel_s)]
     if dimension is not None:
         rows = rows[rows["dimension"] == dimension]
-    values = {}
-    prints = {}
-    means = {}
-    notes = []
+    return _answer(rows, COLUMNS[measure], [])
+
+
+def _answer(rows: pd.DataFrame, column: str, notes: list[str], *, last: float | None = None) -> Answer:
+    """Return the mean of one run in both variants, with the share of constant models (at the λ ``last``, if given)."""
+    values, prints, means = {}, {}, {}
     for name in PROTOCOLS:
         part = rows[rows["variant"] == name]
-        if part.empty:
-            notes.append(f"the {name} variant has no {kernel_z} and {kernel_s} pair")
-            continue
-        runs = part.groupby("draw")[COLUMNS[measure]].mean().to_numpy()
-        values[name], prints[name], means[name] = mean_of_runs(runs, runs=1)
-        own = part[part["draw"] == part["draw"].min()][COLUMNS[measure]].mean()
-        constant = is_constant(part).mean()
-        notes.append(f"{name}: {own:.4f} on the paper's own sample, {constant:.0%} of the models predict one class")
-    named = "gdp" if measure == "gdp" else "performance"
-    return Answer(values, prints, means, note="; ".join(notes), measure=named, runs=1, splits=len(runs))
+        runs = part.groupby("draw")[column].mean()
+        values[name], prints[name], means[name] = mean_of_runs(runs.to_numpy(), runs=1)
+        shown = part if last is None else part[part["lam"] == last]
+        where = "the models" if last is None else "the models at the largest λ"
+        constant = f"{is_constant(shown).mean():.0%} of {where} predict one class"
+        notes.append(f"{name}: {runs.iloc[0]:.4f} on the paper's own sample, {constant}")
+    measure = "gdp" if column == "gdp_reference" else "performance"
+    return Answer(values, prints, means, note="; ".join(notes), measure=measure, runs=1, splits=len(runs))
