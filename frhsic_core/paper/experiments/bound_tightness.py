@@ -39,19 +39,13 @@ RESOLUTIONS = 12  # m for which λ̂_m and the resolved gap are stored
 ROWS = 1000  # test rows used where there are more
 
 TRIVIAL = 0.25  # the largest variance of a head with values in [0, 1]
-GROUP = ["dataset", "protocol", "test_rows"]
 OF_S = ("kept", "smallest", "eigenvalue")
 # The text names no precision: its procedure in double precision, and in single as the released script has it.
 PRECISION = {"text": "float64", "reference": "float32"}
 
 SIGMAS = (0.1, 0.3, 1.0, 3.0, 10.0)
-
-SCALING_DATASETS = (("adult", "reference"), ("crime", "reference"), ("crime", "text"))
-
-# Bits to begin with, for each bandwidth; they are doubled until the eigenvalues are isolated (conditions reach 1e500).
-BITS = {0.1: 1000, 0.3: 1400, 1.0: 2000, 3.0: 2500, 10.0: 3000}
-# Bandwidths at which all eigenvalues of Adult are stored.
-WHOLE = (0.1, 1.0, 10.0)
+# Bits to begin with; they are doubled until the smallest eigenvalue is isolated (conditions reach 1e500).
+BITS = 1000
 
 
 def plan(preset: str) -> Experiment:
@@ -96,53 +90,38 @@ def gap_of_heads(z: Tensor, s: Tensor, *, sigma_z: Tensor | float) -> dict[str, 
     r"""Return left and right sides of Theorem 4.7 for one model and one kernel on Z; O(n³) time, O(n²) memory.
 
     With δ the centered values of a head k(z0, ·) and a_j = (ê_j·δ)²/n, averaged over the anchors: ``left`` = Σ_j a_j
-    over all n (what the figure draws; ``left_max`` its maximum), ``resolved_m`` = Σ_{j≤m} a_j, ``projected`` the same
-    at m = kept, ``grouped`` at m = r, the variance of the means over rows with equal S. ``hsic``/λ̂_m is the theorem's
-    bound, and ``best_hsic`` is bound plus unresolved remainder at the best m ≤ kept. ``informative_hsic`` counts the m
-    whose bound is below the variance of the head. ``kept_64`` eigenvalues of L̃/n are above the cut-off of the paper's
-    figure; the smallest of them is ``smallest_64``.
+    over all n (what the figure draws; ``left_max`` its maximum) and ``resolved_m`` = Σ_{j≤m} a_j. ``hsic``/λ̂_m is the
+    theorem's bound of the latter. ``kept_64`` eigenvalues of L̃/n are above the cut-off of the paper's figure; the
+    smallest of them is ``smallest_64``.
     """
     import torch
 
     from frhsic_core.kernels import Gaussian, median_bandwidth
-    from frhsic_core.paper.statements.parity_gap import gap_spectrum, group_means
+    from frhsic_core.paper.statements.parity_gap import gap_spectrum
 
     kernels: dict[str, Any] = {"kernel_z": Gaussian(sigma_z), "kernel_s": Gaussian(median_bandwidth(s.reshape(-1, 1)))}
     anchors = z[:ANCHORS]
     one_each = torch.eye(len(anchors), dtype=z.dtype, device=z.device)
     spectrum = gap_spectrum(z, s, anchors=anchors, coefficients=one_each, **kernels)
-    kept = int((spectrum.eigenvalues > CUTOFF * spectrum.eigenvalues[0]).sum())
+    eigenvalues = spectrum.eigenvalues
+    kept = int((eigenvalues > CUTOFF * eigenvalues[0]).sum())
     left = spectrum.gap.square().mean(-1)
     resolved = spectrum.mean_squares.mean(0)
-    found: dict[str, Any] = {
-        "hsic": spectrum.hsic,
-        "left": left.mean(),
-        "left_max": left.max(),
-        "projected": resolved[kept - 1],
-        "grouped": torch.stack([group_means(values, s) for values in spectrum.gap]).square().mean(),
-        "kept_64": kept,
-        "smallest_64": spectrum.eigenvalues[kept - 1],
-        **{f"eigenvalue_{m}": spectrum.eigenvalues[m - 1] for m in range(1, RESOLUTIONS + 1)},
-        **{f"resolved_{m}": resolved[m - 1] for m in range(1, RESOLUTIONS + 1)},
-    }
-    found["best_hsic"] = (spectrum.bounds + spectrum.remainders)[:, :kept].amin(-1).mean()
-    found["informative_hsic"] = (spectrum.bounds[0, :kept] < left.mean()).sum()
+    found: dict[str, Any] = {"hsic": spectrum.hsic, "left": left.mean(), "left_max": left.max()}
+    found |= {"kept_64": kept, "smallest_64": eigenvalues[kept - 1]}
+    found |= {f"eigenvalue_{m}": eigenvalues[m - 1] for m in range(1, RESOLUTIONS + 1)}
+    found |= {f"resolved_{m}": resolved[m - 1] for m in range(1, RESOLUTIONS + 1)}
     return {name: float(value) for name, value in found.items()}
 
 
 def plan_bandwidth_scaling(preset: str) -> Study:
-    """Return a unit for each dataset and bandwidth, and all eigenvalues of Adult at three bandwidths."""
+    """Return a unit for each dataset and bandwidth."""
+    name = "bandwidth_scaling"
     if preset == "smoke":
-        units = units_of(what=("smallest", "spectrum"), dataset="synthetic", variant="text", n=12, sigma=1.0)
-        return Study("bandwidth_scaling_smoke", "bandwidth_scaling", units)
-    chosen = SCALING_DATASETS[:2] if preset == "text" else SCALING_DATASETS
-    units = tuple(
-        unit
-        for dataset, variant in chosen
-        for unit in units_of(what="smallest", dataset=dataset, variant=variant, n=SUBSAMPLE, sigma=SIGMAS)
-    )
-    more = units_of(what="spectrum", dataset="adult", variant="reference", n=SUBSAMPLE, sigma=WHOLE)
-    return Study("bandwidth_scaling", "bandwidth_scaling", units if preset == "text" else (*units, *more))
+        units = units_of(what="smallest", dataset="synthetic", variant="text", n=12, sigma=1.0)
+        return Study(f"{name}_smoke", name, units)
+    units = units_of(what="smallest", dataset=("adult", "crime"), variant="reference", n=SUBSAMPLE, sigma=SIGMAS)
+    return Study(name, name, units)
 
 
 def rational_values(dataset: str, variant: str, n: int) -> list[Fraction]:
@@ -152,55 +131,38 @@ def rational_values(dataset: str, variant: str, n: int) -> list[Fraction]:
     def exact(values: Any) -> list[Fraction]:
         return [Fraction(float(v)).limit_denominator(10_000) for v in np.asarray(values).ravel()]
 
+    chosen = exact(load_variant(dataset, variant, n=n, random_state=42).s)
     if dataset == "synthetic":  # a law: its range is known
-        return exact(load_variant(dataset, variant, n=n, random_state=42).s)
+        return chosen
     whole = exact(load_variant(dataset, variant).s)
     low = min(whole)
     high = max(whole)
-    return [(v - low) / (high - low) for v in exact(load_variant(dataset, variant, n=n, random_state=42).s)]
+    return [(v - low) / (high - low) for v in chosen]
 
 
 def measure_unit_bandwidth_scaling(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
-    """Measure λ̂_S by precision and cut-off, or list all eigenvalues; values as decadic logarithms, on the CPU."""
+    """Measure λ̂_S in both precisions above the cut-off, and exactly; values as decadic logarithms, on the CPU."""
     import torch
 
-    from frhsic_core.paper.statements.spectral import (
-        centered_eigenvalues,
-        enclosed_eigenvalues,
-        enclosed_smallest,
-        kept_eigenvalue,
-    )
+    from frhsic_core.paper.statements.spectral import centered_eigenvalues, enclosed_smallest, kept_eigenvalue
 
     values = rational_values(unit["dataset"], unit["variant"], unit["n"])
-    sigma = unit["sigma"]
-    floats = {}
+    rows: list[dict[str, Any]] = []
     for name in ("float32", "float64"):
         s = torch.tensor([float(v) for v in values], dtype=getattr(torch, name))
-        floats[name] = centered_eigenvalues(s, bandwidth=sigma)
-    bits = BITS[sigma]
-    exact: list[Any] = []
-    while not exact or not exact[-1] > 0:
+        eigenvalues = centered_eigenvalues(s, bandwidth=unit["sigma"])
+        smallest, kept = kept_eigenvalue(eigenvalues, cut_off=CUTOFF)
+        logs = {"log10_smallest": math.log10(smallest), "log10_largest": math.log10(eigenvalues[0].item())}
+        rows.append({"precision": name, "cut": "relative", "kept": kept} | {k: round(v, 6) for k, v in logs.items()})
+    bits = BITS
+    exact = None
+    while exact is None or not exact > 0:
         with suppress(ValueError, ZeroDivisionError):  # too few bits: not isolated, or the matrix may be singular
-            if unit["what"] == "spectrum":
-                exact = enclosed_eigenvalues(values, Fraction(str(sigma)), bits=bits)
-            else:  # isolating all of them takes many times as long
-                exact = [enclosed_smallest(values, Fraction(str(sigma)), bits=bits)]
+            exact = enclosed_smallest(values, Fraction(str(unit["sigma"])), bits=bits)
         bits *= 2
-    if unit["what"] == "spectrum":
-        return [
-            {"index": j + 1, "log10_exact": _decades(ball)}
-            | {f"log10_{name}": _log10(found[j].item()) for name, found in floats.items()}
-            for j, ball in enumerate(exact)
-        ]
-    rows: list[dict[str, Any]] = []
-    for name, found in floats.items():
-        smallest, kept = kept_eigenvalue(found, cut_off=CUTOFF)
-        ends = {"log10_smallest": _log10(smallest), "log10_smallest_upper": _log10(smallest)}
-        largest = {"log10_largest": _log10(found[0].item())}
-        rows.append({"precision": name, "cut": "relative", "kept": kept} | ends | largest)
-    ends = {"log10_smallest": _decades(exact[-1].lower()), "log10_smallest_upper": _decades(exact[-1].upper())}
-    whole = {"precision": "exact", "cut": "none", "kept": len(set(values)) - 1, "bits": bits // 2}
-    return [*rows, whole | ends | largest]
+    # The logarithm of the ball: the value itself may lie outside the range of a float.
+    log = round(float(exact.log()) / math.log(10), 4)
+    return [*rows, {"precision": "exact", "cut": "none", "kept": len(set(values)) - 1, "log10_smallest": log}]
 
 
 def plan_held_out_bounds(preset: str) -> Study:
@@ -260,16 +222,6 @@ def paper_bound(f: np.ndarray, s: np.ndarray, *, delta: float) -> dict[str, floa
     return {"hsic": value, "eigenvalue": eigenvalue, "paper": math.sqrt((value + margin) / eigenvalue)}
 
 
-def _decades(ball: Any) -> float:
-    """Return log₁₀ of a positive ball, which may lie outside the range of a float."""
-    return round(float(ball.log()) / math.log(10), 4)
-
-
-def _log10(value: float) -> float:
-    """Return the decadic logarithm, six digits; NaN where rounding has made an eigenvalue negative."""
-    return round(float(np.log10(value)), 6) if value > 0 else float("nan")
-
-
 def with_bounds(rows: pd.DataFrame, *, kernel: str = "unit") -> pd.DataFrame:
     """Return the rows with the columns of one kernel on Z without its prefix, and the right side that follows.
 
@@ -281,61 +233,39 @@ def with_bounds(rows: pd.DataFrame, *, kernel: str = "unit") -> pd.DataFrame:
     return found.assign(right_64=found["hsic"] / found["smallest_64"])
 
 
-def tightness_table(rows: pd.DataFrame, *, kernel: str = "unit") -> pd.DataFrame:
-    """Return medians over splits by dataset, protocol, test rows and λ, with the number of splits.
+def bound_curves(rows: pd.DataFrame, *, kernel: str = "unit") -> pd.DataFrame:
+    """Return the resolved gap and its bound against m, medians over splits.
 
-    ``violations`` counts the splits whose resolved left side at m = kept exceeds ``right_64``, which the theorem
-    excludes.
+    One line for each dataset, protocol, number of test rows, λ and m.
     """
     found = with_bounds(rows, kernel=kernel)
-    found = found.assign(violations=found["projected"] > found["right_64"] * (1 + 1e-6))
-    grouped = found.groupby([*GROUP, "lam"])
-    medians = grouped[["left", "projected", "grouped", "right_64", "best_hsic", "informative_hsic"]].median()
-    return medians.join(grouped["violations"].sum()).join(grouped.size().rename("splits"))
-
-
-def bound_curves(rows: pd.DataFrame, *, kernel: str = "unit") -> pd.DataFrame:
-    """Return the resolved gap and its bound against m, medians over splits: a line for each group, λ and m."""
-    found = with_bounds(rows, kernel=kernel)
+    group = ["dataset", "protocol", "test_rows", "lam"]
     parts = []
-    resolutions = sum(name.startswith("eigenvalue_") for name in found.columns)
-    for m in range(1, resolutions + 1):
-        kept = found[found["kept_64"] >= m]
-        parts.append(
-            kept[[*GROUP, "lam", "left"]].assign(
-                m=m,
-                resolved=kept[f"resolved_{m}"],
-                theorem=kept["hsic"] / kept[f"eigenvalue_{m}"],
-            )
-        )
-    return pd.concat(parts).groupby([*GROUP, "lam", "m"]).median()
-
-
-def scaling_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return log₁₀ λ̂_S and how many eigenvalues are kept, by precision and cut-off, for each dataset and bandwidth."""
-    rows = rows[rows["what"] == "smallest"].assign(way=rows["precision"] + ", " + rows["cut"])
-    return rows.pivot(index=["dataset", "variant", "sigma"], columns="way", values=["log10_smallest", "kept"])
+    for m in range(1, RESOLUTIONS + 1):
+        part = found[found["kept_64"] >= m]
+        sides = {"resolved": part[f"resolved_{m}"], "theorem": part["hsic"] / part[f"eigenvalue_{m}"]}
+        parts.append(part[[*group, "left"]].assign(m=m, **sides))
+    return pd.concat(parts).groupby([*group, "m"]).median()
 
 
 def slopes(rows: pd.DataFrame) -> pd.Series:
-    """Return the least-squares slope of log λ̂_S on log σ, by dataset and way, and that of the largest eigenvalue.
+    """Return the least-squares slope of log λ̂_S on log σ, by dataset and precision.
+
+    ``"largest"`` is that of the largest eigenvalue in float64.
 
     Examples
     --------
-    >>> line = {"what": "smallest", "dataset": "a", "variant": "b", "precision": "float64", "cut": "relative"}
-    >>> table = pd.DataFrame({**line, "sigma": [1.0, 10.0], "log10_smallest": [-1.0, -3.0], "log10_largest": [0, -2]})
-    >>> slopes(table).round(6).tolist()
-    [-2.0, -2.0]
+    >>> line = {"dataset": "a", "precision": "float64", "sigma": [1.0, 10.0], "log10_smallest": [-1.0, -3.0]}
+    >>> slopes(pd.DataFrame({**line, "log10_largest": [0, -2]})).round(6).to_dict()
+    {('a', 'float64'): -2.0, ('a', 'largest'): -2.0}
     """
-    names = ["dataset", "variant", "precision", "cut"]
-    chosen = rows[rows["what"] == "smallest"]
-    tops = chosen[(chosen["precision"] == "float64") & (chosen["cut"] == "relative")].assign(cut="largest")
-    tops = tops.assign(log10_smallest=tops["log10_largest"])
-    found = {}
-    for kind in (chosen, tops):
-        for key, part in kind.groupby(names):
-            found[key] = float(np.polyfit(np.log10(part["sigma"]), part["log10_smallest"], 1)[0])
-    return pd.Series(found, name="slope").rename_axis(names)
+    tops = rows[rows["precision"] == "float64"].assign(precision="largest", log10_smallest=rows["log10_largest"])
+    found = {
+        key: float(np.polyfit(np.log10(part["sigma"]), part["log10_smallest"], 1)[0])
+        for kind in (rows, tops)
+        for key, part in kind.groupby(["dataset", "precision"])
+    }
+    return pd.Series(found, name="slope").rename_axis(["dataset", "precision"])
 
 
 @query
@@ -359,28 +289,26 @@ def tightness(what: str) -> Answer:
 @query
 def scaling_end(end: str) -> Answer:
     """Return the smallest or largest λ̂_S above the cut-off over the sweep, in double and in single precision."""
-    rows = rows_of("bandwidth_scaling")
-    rows = rows[(rows["what"] == "smallest") & (rows["variant"] == "reference")]
-    values = {}
-    for name, precision in PRECISION.items():
-        kept = rows[(rows["precision"] == precision) & (rows["cut"] == "relative")]["log10_smallest"]
-        values[name] = float(10.0 ** (kept.min() if end == "smallest" else kept.max()))
-    exact = rows[rows["precision"] == "exact"]["log10_smallest"]
-    note = f"text in float64, reference in float32; without a cut-off 10^{exact.min():.0f} to 10^{exact.max():.0f}"
-    return Answer(values, note=note)
+    logs = rows_of("bandwidth_scaling").groupby("precision")["log10_smallest"].agg(["min", "max"])
+    values = {
+        name: float(10.0 ** logs.loc[precision, "min" if end == "smallest" else "max"])
+        for name, precision in PRECISION.items()
+    }
+    low, high = logs.loc["exact"]
+    return Answer(
+        values, note=f"text in float64, reference in float32; without a cut-off 10^{low:.0f} to 10^{high:.0f}"
+    )
 
 
 @query
 def scaling_factor(largest: float = 2.0) -> Answer:
     """Return whether every fitted slope of λ̂_S above the cut-off is within a factor of minus one."""
-    rows = rows_of("bandwidth_scaling")
-    found = slopes(rows[rows["variant"] == "reference"])
+    found = slopes(rows_of("bandwidth_scaling"))
     values = {}
     notes = []
     for name, precision in PRECISION.items():
-        cut = found.xs((precision, "relative"), level=("precision", "cut"))
+        cut = found.xs(precision, level="precision")
         values[name] = bool(np.maximum(cut.abs(), 1 / cut.abs()).max() <= largest)
         notes.append(f"{precision}: {', '.join(f'{v:.2f}' for v in cut)}")
-    exact = found.xs("exact", level="precision")
-    notes.append(f"without a cut-off: {', '.join(f'{v:.0f}' for v in exact)}")
+    notes.append(f"without a cut-off: {', '.join(f'{v:.0f}' for v in found.xs('exact', level='precision'))}")
     return Answer(values, note="slopes, Adult and Crime; " + "; ".join(notes))

@@ -9,13 +9,7 @@ import torch
 
 from frhsic_core.kernels import Gaussian, median_bandwidth
 from frhsic_core.paper.experiments import bound_tightness
-from frhsic_core.paper.experiments.bound_tightness import (
-    bound_curves,
-    gap_of_heads,
-    scaling_table,
-    tightness_table,
-    with_bounds,
-)
+from frhsic_core.paper.experiments.bound_tightness import bound_curves, gap_of_heads, with_bounds
 from frhsic_core.paper.runs.runner import run_experiment
 from frhsic_core.paper.runs.store import ResultStore
 from frhsic_core.paper.statements.parity_gap import gap_spectrum
@@ -39,16 +33,15 @@ def test_sides_of_the_theorem_for_one_sample(sample) -> None:
     values, vectors = (part.flip(-1) for part in torch.linalg.eigh(h @ kernel(s[:, None]) @ h / n))
     kept = int((values > 1e-6 * values[0]).sum())
     deltas = h @ Gaussian(1.0)(z, z[:64])
-    projected = vectors[:, :kept].T @ deltas
     assert found["kept_64"] == kept
+    assert found["smallest_64"] == pytest.approx(values[kept - 1].item(), rel=1e-8)
     assert found["left"] == pytest.approx(deltas.square().mean().item(), rel=1e-10)
-    assert found["projected"] == pytest.approx((projected.square().sum(0) / n).mean().item(), rel=1e-8)
+    assert found["left_max"] == pytest.approx(deltas.square().mean(0).max().item(), rel=1e-10)
     assert found["hsic"] == pytest.approx((Gaussian(1.0)(z) @ h @ kernel(s[:, None]) @ h).trace().item() / n**2)
-    assert found["projected"] < found["grouped"] < found["left"] < found["left_max"]
-    bounds = [found["hsic"] / found[f"eigenvalue_{m}"] for m in range(1, kept + 1)]
-    assert found["informative_hsic"] == sum(bound < found["left"] for bound in bounds)
-    totals = torch.tensor(bounds)[:, None] + deltas.square().mean(0) - projected.square().cumsum(0) / n
-    assert found["best_hsic"] == pytest.approx(totals.amin(0).mean().item(), rel=1e-6)
+    for m in (1, kept):
+        resolved = (vectors[:, :m].T @ deltas).square().sum(0) / n
+        assert found[f"resolved_{m}"] == pytest.approx(resolved.mean().item(), rel=1e-8)
+        assert found[f"eigenvalue_{m}"] == pytest.approx(values[m - 1].item(), rel=1e-8)
 
 
 def test_smoke_run_end_to_end(tmp_path) -> None:
@@ -59,32 +52,27 @@ def test_smoke_run_end_to_end(tmp_path) -> None:
     rows = store.read()
     assert len(rows) == 8
     found = with_bounds(rows, kernel="median")
-    assert (found["projected"] <= found["right_64"]).all()
-    table = tightness_table(rows)
-    assert table["violations"].sum() == 0
-    assert set(table["splits"]) == {2}
+    assert found["right_64"].tolist() == pytest.approx((rows["median_hsic"] / rows["smallest_64"]).tolist(), rel=1e-6)
     curves = bound_curves(rows)
     assert (curves["resolved"] <= curves["theorem"] * (1 + 1e-5)).all()
+    assert curves.index.get_level_values("m").max() == min(12, rows["kept_64"].max())
 
 
-def test_bits_are_added_until_the_eigenvalues_are_isolated(monkeypatch) -> None:
-    monkeypatch.setitem(bound_tightness.BITS, 3.0, 60)
-    unit = {"what": "smallest", "dataset": "synthetic", "variant": "text", "n": 14, "sigma": 3.0}
-    exact = bound_tightness.measure_unit_bandwidth_scaling(unit, "cpu")[-1]
-    assert exact["bits"] > 60
-    assert exact["log10_smallest"] <= exact["log10_smallest_upper"] < exact["log10_smallest"] + 1e-3
-
-
-def test_a_smoke_run_of_the_scaling(tmp_path) -> None:
-    study = bound_tightness.plan_bandwidth_scaling("smoke")
-    store = ResultStore(tmp_path, study.name)
-    assert not run_experiment(study, store, device="cpu").failed
-    rows = store.read()
-    exact = rows[rows["precision"] == "exact"].iloc[0]
-    assert exact["kept"] == 11
-    spectrum = rows[rows["what"] == "spectrum"]
-    assert spectrum["log10_exact"].iloc[-1] == pytest.approx(exact["log10_smallest"], abs=1e-3)
-    assert len(scaling_table(rows)) == 1
+@pytest.mark.parametrize("bits", [60, 1000])
+def test_bits_are_added_until_the_smallest_eigenvalue_is_isolated(monkeypatch, bits: int) -> None:
+    """At this bandwidth float64 has digits enough for a reference."""
+    monkeypatch.setattr(bound_tightness, "BITS", bits)
+    unit = {"what": "smallest", "dataset": "synthetic", "variant": "text", "n": 5, "sigma": 0.3}
+    single, double, exact = bound_tightness.measure_unit_bandwidth_scaling(unit, "cpu")
+    values = bound_tightness.rational_values("synthetic", "text", 5)
+    s = torch.tensor([float(value) for value in values], dtype=torch.float64)[:, None]
+    h = torch.eye(5, dtype=torch.float64) - 0.2
+    wanted = torch.linalg.eigvalsh(h @ Gaussian(0.3)(s) @ h / 5)
+    assert exact["log10_smallest"] == pytest.approx(math.log10(wanted[1]), abs=1e-4)
+    assert double["log10_largest"] == pytest.approx(math.log10(wanted[-1]), abs=1e-6)
+    assert double["log10_smallest"] == pytest.approx(math.log10(wanted[1]), abs=1e-5)
+    assert single["log10_smallest"] == pytest.approx(double["log10_smallest"], abs=0.1)
+    assert exact["kept"] == double["kept"] == 4
 
 
 def test_the_papers_bound_has_the_eigenvalue_of_all_rows(sample) -> None:
