@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from frhsic_core.paper import page_values
-from frhsic_core.paper.experiments.cost.tables import speed_up
+from frhsic_core.paper.experiments.cost import speed_up
 from frhsic_core.paper.experiments.main import family, main_family
 from frhsic_core.paper.experiments.shared.pareto import Frontiers, named
 from frhsic_core.paper.experiments.variants import RECOMMENDED, RIVALS, rival_rows

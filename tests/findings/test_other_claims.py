@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from frhsic_core.paper.datasets import accuracy_levels
-from frhsic_core.paper.experiments.cost.tables import seconds_table, speed_up
+from frhsic_core.paper.experiments.cost import speed_up
 from frhsic_core.paper.experiments.high_dimensional import measure_unit
 from frhsic_core.paper.experiments.synthetic_validation import VARIANTS, along_lambda, compared_cells, is_constant
 from frhsic_core.paper.experiments.transfer import (
@@ -130,9 +130,8 @@ def timed() -> pd.DataFrame:
 
 
 def test_no_form_has_a_trend_in_d(timed) -> None:
-    times = seconds_table(timed, part="dimension", by="d")
-    times = times[times["device"] == "cuda"].astype({"d": int})
-    wide = times.pivot(index=["mode", "method", "form"], columns="d", values="median")
+    times = timed[(timed["part"] == "dimension") & (timed["device"] == "cuda")]
+    wide = times.groupby(["mode", "method", "form", "d"])["seconds"].median().unstack("d")
     assert len(wide) > 0
     assert (wide.max(axis=1) < 1.5 * wide.min(axis=1)).all()
     assert (wide[5] / wide[1]).between(0.7, 1.3).all()

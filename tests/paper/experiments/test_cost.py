@@ -1,9 +1,8 @@
-"""The cost: plain and library forms are the same numbers, operations are counted right, calls are timed in turns."""
+"""The cost: plain and library forms are the same numbers, operations are counted right, peers compute the same."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,24 +14,14 @@ from frhsic_core.joint.hsic import hsic
 from frhsic_core.kernels import Gaussian
 from frhsic_core.learning import FREM, FRHSIC, Trainer
 from frhsic_core.paper.experiments import cost
-from frhsic_core.paper.experiments.cost import libraries
-from frhsic_core.paper.experiments.cost.libraries import OURS, TRACE
+from frhsic_core.paper.experiments.cost import counted_exponent, epoch_exponent, loglog_exponent, peers, speed_up
 from frhsic_core.paper.experiments.cost.plain_forms import (
     LoopFREM,
-    OperationCount,
-    TraceFRHSIC,
+    PlainFRHSIC,
     count_operations,
     loop_eipm,
     plain_gram,
-    trace_hsic,
-)
-from frhsic_core.paper.experiments.cost.tables import (
-    counted_exponent,
-    loglog_exponent,
-    ratios,
-    seconds_table,
-    smallest_seconds,
-    speed_up,
+    plain_hsic,
 )
 from frhsic_core.paper.runs.runner import run_experiment
 from frhsic_core.paper.runs.store import ResultStore
@@ -52,12 +41,10 @@ def test_the_loop_is_the_product() -> None:
         assert loop.item() == pytest.approx(product.item(), rel=1e-10)
 
 
-def test_the_trace_is_hsic() -> None:
+def test_the_plain_form_is_hsic() -> None:
     z, s = sample()
     exact = hsic(z, s, kernel_z=Gaussian(1.3), kernel_s=Gaussian(0.4)).item()
-    grams = plain_gram(z, 1.3), plain_gram(s, 0.4)
-    for form in ("trace", "centred"):
-        assert trace_hsic(*grams, form=form).item() == pytest.approx(exact, rel=1e-10)
+    assert plain_hsic(plain_gram(z, 1.3), plain_gram(s, 0.4)).item() == pytest.approx(exact, rel=1e-10)
 
 
 ON_Z = {"estimator": "biased", "scale": None, "bandwidth": 1.0, "on": "representation"}
@@ -68,11 +55,8 @@ ON_Z = {"estimator": "biased", "scale": None, "bandwidth": 1.0, "on": "represent
     [
         (LoopFREM(anchors=None), FREM(anchors=None, bandwidth=1.0, scale=None)),
         (LoopFREM(anchors=32), FREM(anchors=32, bandwidth=1.0, scale=None)),
-        (TraceFRHSIC(form="trace"), FRHSIC(**ON_Z, bandwidth_s="median")),
-        (
-            TraceFRHSIC(form="centred", bandwidth_s=1.0),
-            FRHSIC(**ON_Z, bandwidth_s=1.0),
-        ),
+        (PlainFRHSIC(), FRHSIC(**ON_Z, bandwidth_s="median")),
+        (PlainFRHSIC(bandwidth_s=1.0), FRHSIC(**ON_Z, bandwidth_s=1.0)),
     ],
 )
 @pytest.mark.filterwarnings("ignore:.*escaped its kernel")
@@ -87,49 +71,40 @@ def test_plain_and_library_forms_train_the_same_model(plain, library) -> None:
     torch.testing.assert_close(*trained, rtol=1e-6, atol=1e-8)
 
 
-def test_operations_of_a_matrix_product() -> None:
-    with OperationCount() as counter:
-        a = torch.ones(3, 4)
-        _ = a @ torch.ones(4, 5)
-    # The products and sums, and the 12 + 20 numbers that were made.
-    assert counter.operations == 2 * 3 * 4 * 5 + 12 + 20
-
-
-def test_counted_operations_have_the_orders_of_the_algorithms() -> None:
-    def exponent(form: str) -> float:
-        return math.log2(count_operations(form, 4096) / count_operations(form, 2048))
-
-    assert exponent("hsic") == pytest.approx(2, abs=0.02)
-    assert exponent("hsic_trace") == pytest.approx(3, abs=0.03)
-    assert exponent("eipm_loop") == pytest.approx(3, abs=0.03)
-    assert exponent("eipm_product") == pytest.approx(3, abs=0.03)
-    assert exponent("eipm_product_32") == pytest.approx(2, abs=0.02)
+def test_operations_are_those_of_the_products_by_hand() -> None:
+    n, d = 96, 50
+    # Two Gram matrices of 50 and one columns, and for each anchor w @ gram, w @ gram @ w and w @ rows.
+    grams = 2 * n * n * (d + 1)
+    assert count_operations("eipm_loop", n) == grams + n * (2 * n * n + 4 * n)
+    assert count_operations("eipm_loop_32", n) == grams + 32 * (2 * n * n + 4 * n)
+    assert count_operations("eipm_loop_32", n, anchors=5) == grams + 5 * (2 * n * n + 4 * n)
     # The loop does the work of the product, one row at a time.
-    assert count_operations("eipm_loop", 512) == pytest.approx(count_operations("eipm_product", 512), rel=0.05)
+    assert count_operations("eipm_product", 512) == pytest.approx(count_operations("eipm_loop", 512), rel=0.05)
+    assert count_operations("eipm_product_32", 512) == pytest.approx(count_operations("eipm_loop_32", 512), rel=0.05)
 
 
 @pytest.mark.slow
-def test_smoke_runs_from_end_to_end(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(libraries, "PATIENCE", 0.0)
+def test_smoke_runs_from_end_to_end(tmp_path) -> None:
     study = cost.plan_cost_cpu("smoke")
     store = ResultStore(tmp_path, study.name)
     assert run_experiment(study, store, device="cpu").left == 0
     rows = store.read()
     assert (rows.loc[rows["part"] != "operations", "seconds"] > 0).all()
     assert (rows["part"] == "epoch").sum() == 3 * cost.EPOCHS
-    assert (ratios(rows, "training", to="no penalty")["implementation"] == list(libraries.PENALTIES)).all()
+    first, second = rows.loc[rows["part"] == "large", "implementation"]
+    assert (first, second) == (peers.OURS, f"{peers.OURS}, with gradient")
 
 
 def test_devices_are_kept_apart() -> None:
     cpu, cuda = cost.plan_cost_cpu("full"), cost.plan_cost_gpu("full")
     assert cuda.name == cpu.name
     assert not cuda.keys() & cpu.keys()
-    for build, whole in ((cost.plan_cost_cpu, cpu), (cost.plan_cost_gpu, cuda)):
-        assert build("text").keys() < whole.keys()
-    for part in ("epoch", "gradient"):
-        unit = next(unit for unit in map(dict, cuda.units) if unit["part"] == part)
-        with pytest.raises(ValueError, match="the device is cpu"):
-            cost.measure_unit(unit, "cpu")
+    assert cost.plan_cost_gpu("text").keys() < cuda.keys()
+    unit = next(unit for unit in map(dict, cuda.units) if unit["part"] == "epoch")
+    with pytest.raises(ValueError, match="the device is cpu"):
+        cost.measure_unit(unit, "cpu")
+    captured = {unit["form"] for unit in map(dict, cuda.units) if unit.get("mode") == "captured"}
+    assert not captured & set(cost.LOOP_STEPS)
 
 
 def test_scaled_epochs_say_so(monkeypatch) -> None:
@@ -152,20 +127,19 @@ def test_attributes_are_the_named_ones() -> None:
 def test_tables_by_hand() -> None:
     rows = pd.DataFrame(
         [
-            {"part": "epoch", "device": "cpu", "mode": "eager", "method": m, "form": f, "n": n, "seconds": c * n * r}
+            {"part": "epoch", "device": "cpu", "mode": "eager", "method": m, "form": f, "n": n, "seconds": c * n**2 * r}
             for m, f, c in (("frem", "slow", 8.0), ("frhsic", "fast", 2.0))
-            for n in (100, 200, 400)
+            for n in (50, 100, 200, 400)
             for r in (0.9, 1.0, 1.1)
         ]
     )
-    table = seconds_table(rows)
-    assert table.loc[(table["method"] == "frem") & (table["n"] == 200), "median"].item() == pytest.approx(1600)
     value, (low, high) = speed_up(rows, ("frem", "slow"), ("frhsic", "fast"), at={"n": 400}, device="cpu")
     assert value == pytest.approx(4)
     sd = np.log([0.9, 1.0, 1.1]).std(ddof=1)
     assert (low, high) == (pytest.approx(4 * math.exp(-2 * 2**0.5 * sd)), pytest.approx(4 * math.exp(2 * 2**0.5 * sd)))
     with pytest.raises(ValueError, match="no times of frem"):
         speed_up(rows, ("frem", "fast"), ("frhsic", "fast"), at={"n": 400}, device="cpu")
+    assert epoch_exponent(rows, ("frem", "slow"), device="cpu")[0] == pytest.approx(2)
     counted = pd.DataFrame(
         {"part": "operations", "form": "x", "n": [1, 2, 4], "operations": [5, 8, 64], "anchors": np.nan}
     )
@@ -175,57 +149,39 @@ def test_tables_by_hand() -> None:
     assert high - low < 1e-6
 
 
-def test_the_limits_of_a_gpu() -> None:
-    once = smallest_seconds(1000, precision="tf32")
-    thrice = smallest_seconds(2000, precision="tf32x3")
-    assert thrice["products"] == pytest.approx(12 * once["products"])
-    assert thrice["exponentials"] == pytest.approx(4 * once["exponentials"])
+@pytest.mark.filterwarnings("ignore")  # of the other libraries
+def test_peers_compute_the_same_quantities() -> None:
+    z, s = peers.sample(400)
+    found = {
+        (quantity, library.removesuffix("*")): float(peers.call_of(quantity, library.removesuffix("*"), z, s)())
+        for quantity, libraries in peers.QUANTITIES.items() for library in libraries
+    }  # fmt: skip
+    own = found["distance correlation", peers.OURS]
+    assert found["distance correlation", "dcor"] == pytest.approx(own, rel=1e-8)
+    assert found["distance correlation", "statsmodels"] == pytest.approx(own, rel=1e-8)
+    assert found["distance correlation", "hyppo"] == pytest.approx(own, rel=1e-8)
+    assert found["mutual information", "scikit-learn"] == pytest.approx(
+        found["mutual information", peers.OURS], abs=0.02
+    )
+    assert min(found["HSIC", name] for name in (peers.OURS, "hyppo", "causal-learn")) > 0
 
 
-def measured(n: int) -> dict[str, dict[str, Any]]:
-    rows = cost.measure_unit({"part": "gradient", "device": "cpu", "n": n}, "cpu")
-    return {row["implementation"]: row for row in rows}
+def test_no_plan_needs_a_matrix_of_a_hundred_thousand_rows() -> None:
+    units = [dict(unit) for unit in peers.plan("full").units]
+    assert {unit["n"] for unit in units if unit["implementation"] == peers.OURS} == set(peers.SIZES)
+    assert max(unit["n"] for unit in units if unit["implementation"] == "hyppo") == 10_000
 
 
-def test_implementations_agree_and_are_timed() -> None:
-    rows = measured(128)
-    assert rows[OURS]["value"] == pytest.approx(rows[TRACE]["value"], rel=1e-3)
-    assert all(math.isnan(row["mebibytes"]) for row in rows.values())
-    assert all(row["seconds"] > 0 and 1 <= row["repeats"] <= 15 and row["threads"] == 1 for row in rows.values())
-
-
-def test_the_gradient_of_the_trace_is_that_of_the_library() -> None:
-    z, s = libraries.sample(100, "cpu", "float64")
-    gradients = []
-    for function in (libraries.by_library, libraries.by_trace):
-        at = z.clone().requires_grad_()
-        gradients += torch.autograd.grad(function(at, s), at)
-    torch.testing.assert_close(*gradients, rtol=1e-9, atol=1e-14)
-
-
-def test_another_library_that_fails_is_left_out() -> None:
-    def broken() -> None:
-        raise RuntimeError("no compiler")
-
-    def timed(calls: libraries.Calls) -> list[dict[str, Any]]:
-        return libraries.timed(calls, "cpu", lambda name: libraries.first_call_of(calls[name], "cpu"), rounds=2)
-
-    with pytest.warns(UserWarning, match="hyppo is left out"):
-        rows = timed({OURS: lambda: 1.0, "hyppo": broken})
-    assert [row["implementation"] for row in rows] == [OURS]
-    with pytest.raises(RuntimeError, match="no compiler"):
-        timed({OURS: broken})
-
-
-@pytest.mark.slow
-def test_memory_does_not_depend_on_what_ran_before() -> None:
-    used = torch.ones(2**24)  # 64 MiB: most allocators keep them when they are freed
-    del used
-    matrix = 1_024**2 * 4 / 2**20
-    # K, H, L and the three products of the trace exist at once, and the gradient needs some more.
-    assert 6 * matrix <= measured(1_024)[TRACE]["mebibytes"] <= 24 * matrix
-
-
-def test_what_fails_in_its_own_process_says_why() -> None:
-    with pytest.raises(RuntimeError, match="KeyError: 'nothing'"):
-        libraries.first_call_alone({"part": "gradient", "n": 64}, "nothing")
+def test_a_measurement_in_its_own_process(monkeypatch) -> None:
+    unit = {"quantity": "HSIC", "implementation": peers.OURS, "n": 2000}
+    (row,) = peers.measure_unit(unit, "cpu")
+    z, s = peers.sample(2000)
+    assert row["value"] == pytest.approx(float(hsic(z, s, kernel_z=Gaussian(1.0), kernel_s=Gaussian(1.5))), rel=1e-4)
+    assert 0 < row["seconds"] < 60
+    assert row["repeats"] >= 1
+    with pytest.raises(RuntimeError, match=r"memory|allocate|MemoryError"):
+        peers.measure_unit({**unit, "n": 10**15}, "cpu")
+    monkeypatch.setattr(peers, "LIMIT", 0.01)
+    assert peers.measure_unit(unit, "cpu")[0]["note"] == "more than 0 s"
+    monkeypatch.setattr(peers.importlib.util, "find_spec", lambda name: None)
+    assert peers.measure_unit(unit, "cpu")[0]["note"] == "not installed"
