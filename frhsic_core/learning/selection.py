@@ -34,10 +34,11 @@ from frhsic_core.learning.threads import cpu_threads
 from frhsic_core.learning.trainer import Trainer, resolve_device
 
 RULES = ("independence", "practical", "tradeoff", "guarantee")
-DEPENDENCES = ("normalized_hsic", "hsic", "gdp")
 LEAST_TOLERANCE = 0.01  # tolerance="auto" always allows this much
+MOST_OF = 0.8  # of the possible reduction in dependence is enough for the rule "tradeoff"
 FEWEST_ROWS = 20  # with fewer validation samples a test has almost no power
-ENOUGH_ROWS = 2000  # validation samples that validation_fraction="auto" aims at
+ENOUGH_ROWS = 2000  # validation samples that validation_fraction="auto" and the number of splits aim at
+MOST_SPLITS = 3
 LEAST_HELD_OUT = 0.15  # shares of the samples between which validation_fraction="auto" stays
 MOST_HELD_OUT = 0.3
 
@@ -51,9 +52,12 @@ class LambdaSelection:
     * ``"independence"`` (the paper's): the smallest λ at which the test does not reject, p > α. A larger α asks for
       more.
     * ``"practical"`` (its variant): the smallest λ with HSIC < ε or p > α. A smaller ε asks for more.
-    * ``"tradeoff"``: among the λ whose performance is within ``tolerance`` of that at the smallest λ, the smallest one
-      that reaches the lowest ``dependence``. Both curves are first made monotone in λ by isotonic regression, so that
-      one lucky model does not decide. A larger tolerance never gives a smaller λ.
+    * ``"tradeoff"``: the smallest λ that has four fifths of the reduction in dependence that is possible within
+      ``tolerance`` of the performance at the smallest λ. The last fifth often needs a λ many times as large, and chance
+      would decide how many times. The dependence is the mean of the normalized HSIC of Z and of GDP, each relative to
+      that at the smallest λ. Both curves are first made monotone in λ by isotonic regression, so that one lucky model
+      does not decide. With fewer than 2,000 validation samples, up to three splits with disjoint validation parts are
+      averaged. A larger tolerance never gives a smaller λ.
     * ``"guarantee"``: the smallest λ whose upper bound on GDP (:func:`frhsic_core.gdp_bound`, corrected for the number
       of λ) is at most ``guaranteed_gdp``. The chosen model is the one that was trained without the samples held out, so
       it keeps the guarantee. It is for probabilities and one attribute, without sample weights.
@@ -69,20 +73,15 @@ class LambdaSelection:
     epsilon : float
         Limit of HSIC for the rule ``"practical"``.
     tolerance : float or "auto"
-        Performance (accuracy or R²) that the rule ``"tradeoff"`` may give up. ``"auto"`` is one standard error of the
+        Performance (accuracy or R²) that the rule ``"tradeoff"`` may give up. ``"auto"`` is two standard errors of the
         difference between the two models' performances on the same samples, and at least 0.01.
     guaranteed_gdp : float
         Largest GDP for the rule ``"guarantee"``.
     delta : float
         Largest probability that the guarantee does not hold.
-    dependence : {"normalized_hsic", "hsic", "gdp"}
-        Measure that the rule ``"tradeoff"`` lowers.
     validation_fraction : float or "auto"
         Share of the samples that is held out, at random. ``"auto"`` holds out 2,000 samples, but at least 15 % and at
         most 30 % of all.
-    repeats : int
-        Number of splits with disjoint validation parts. Performance and dependence are averaged over them; with one
-        small part the choice varies with the split.
     max_rows : int
         Number of validation samples, evenly spaced, for HSIC and its test. GDP and the performance use all.
     n_permutations : int
@@ -101,9 +100,7 @@ class LambdaSelection:
     tolerance: float | str = "auto"
     guaranteed_gdp: float = 0.1
     delta: float = 0.05
-    dependence: str = "normalized_hsic"
     validation_fraction: float | str = "auto"
-    repeats: int = 1
     max_rows: int = 1000
     n_permutations: int = 199
 
@@ -111,8 +108,7 @@ class LambdaSelection:
         if isinstance(self.lams, str) or not np.iterable(self.lams) or not len(self.lams):
             raise ValueError(f"lams is {self.lams!r}: give a list of numbers, such as [0, 0.3, 1, 3].")
         object.__setattr__(self, "lams", tuple(sorted(require_lambdas(self.lams, given=self.lams, name="lams"))))
-        for name, choices in (("rule", RULES), ("dependence", DEPENDENCES)):
-            one_of(name, getattr(self, name), choices)
+        one_of("rule", self.rule, RULES)
         for name, also in (("alpha", ""), ("delta", ""), ("validation_fraction", ", or 'auto'")):
             value = getattr(self, name)
             if (also and value == "auto") or (not isinstance(value, str) and 0 < value < 1):
@@ -124,21 +120,10 @@ class LambdaSelection:
             raise ValueError(f"tolerance is {self.tolerance!r}: give a number that is zero or positive, or 'auto'.")
         require_count("max_rows", self.max_rows)
         require_count("n_permutations", self.n_permutations)
-        require_count("repeats", self.repeats)
         if not 0 < self.guaranteed_gdp <= 0.5:
             raise ValueError(
                 f"guaranteed_gdp is {self.guaranteed_gdp}: give a number above 0 and at most 0.5, the largest GDP of "
                 "probabilities."
-            )
-        if self.rule == "guarantee" and self.repeats > 1:
-            raise ValueError(
-                f"repeats is {self.repeats}: with several splits every sample trains some of the models, and samples "
-                "that train a model cannot guarantee anything about it. The rule 'guarantee' needs repeats=1."
-            )
-        if self.validation_fraction != "auto" and self.repeats * float(self.validation_fraction) > 1:
-            raise ValueError(
-                f"repeats is {self.repeats} and validation_fraction is {self.validation_fraction}: together they need "
-                "more than all samples. Lower one of them."
             )
 
     @classmethod
@@ -158,16 +143,16 @@ class LambdaSelection:
             raise ValueError(f"selection has no option {unknown}: choose from {', '.join(known)}.")
         return cls(**values)
 
-    def held_out(self, rows: int, *, random_state: int) -> tuple[Tensor, int]:
-        """Return all samples in random order, and how many at the start of each split are held out."""
+    def held_out(self, rows: int, *, random_state: int) -> list[Tensor]:
+        """Return the samples that each split holds out, which no two splits share."""
         order = torch.randperm(rows, generator=torch.Generator().manual_seed(random_state))
-        return order, int(self.share(rows) * rows)
-
-    def share(self, rows: int) -> float:
-        """Return the share of the given number of samples that is held out."""
-        if self.validation_fraction != "auto":
-            return float(self.validation_fraction)
-        return min(MOST_HELD_OUT, 1.0 / self.repeats, max(LEAST_HELD_OUT, ENOUGH_ROWS / rows))
+        share = self.validation_fraction
+        if isinstance(share, str):
+            share = min(MOST_HELD_OUT, max(LEAST_HELD_OUT, ENOUGH_ROWS / rows))
+        size = int(share * rows)
+        # A guarantee and a test are about one model, and the other splits train models of their own.
+        wanted = min(MOST_SPLITS, -(-ENOUGH_ROWS // max(size, 1))) if self.rule == "tradeoff" else 1
+        return [part.sort().values for part in order.split(max(size, 1))[: min(wanted, int(1 / share))]]
 
 
 @dataclass(frozen=True)
@@ -258,31 +243,29 @@ def select_lambda(
         require_same_rows(x, s, names=("X", "s"))
         described = {name: options.pop(name) for name in ("task", "sample_weight") if name in options}
         data = TrainingData.from_arrays(x, y, s, dtype=torch.float64, **described)
-    order, held = selection.held_out(data.n, random_state=random_state)
+    parts = selection.held_out(data.n, random_state=random_state)
     if data.datasets != 1:
         raise ValueError(f"X has shape {tuple(data.x.shape)}: λ is chosen for one dataset, (n, d), at a time.")
-    if held < FEWEST_ROWS:
+    if len(parts[0]) < FEWEST_ROWS:
         raise ValueError(
-            f"{data.n} rows leave {held} for validation: at least {FEWEST_ROWS} are needed to choose λ. Give lam a "
-            "number, or raise validation_fraction."
+            f"{data.n} rows leave {len(parts[0])} for validation: at least {FEWEST_ROWS} are needed to choose λ. Give "
+            "lam a number, or raise validation_fraction."
         )
     if isinstance(penalty, str):
         penalty = make_penalty(penalty, protocol=options.get("protocol", "recommended"))
     stacks: list[TrainedStack] = []
     tables: list[pd.DataFrame] = []
-    for split in range(selection.repeats):
-        begin = split * held
-        validation = data.part(order[begin : begin + held].sort().values)
-        train = data.part(torch.cat([order[:begin], order[begin + held :]]).sort().values).to(**where)
+    judged = asdict(selection) | {"condition": penalty.condition, "random_state": random_state}
+    for held in parts:
+        trains = torch.ones(data.n, dtype=torch.bool)
+        trains[held] = False
+        train = data.part(trains.nonzero().flatten()).to(**where)
         train.require_variation()
-        stack = Trainer(train, penalty=penalty, lam=selection.lams, seeds=random_state, **options).fit(
-            callback=callback
-        )
-        stacks.append(stack)
-        judged = asdict(selection) | {"condition": penalty.condition, "random_state": random_state}
-        tables.append(validation_table(stack, validation, **judged))
+        trainer = Trainer(train, penalty=penalty, lam=selection.lams, seeds=random_state, **options)
+        stacks.append(trainer.fit(callback=callback))
+        tables.append(validation_table(stacks[-1], data.part(held), **judged))
     choice = choose_lambda(pooled_table(tables), selection=selection)
-    return LambdaPath(choice, stacks[0], order[:held].sort().values.numpy())
+    return LambdaPath(choice, stacks[0], parts[0].numpy())
 
 
 @torch.no_grad()
@@ -427,7 +410,6 @@ def choose_lambda(
     table: pd.DataFrame,
     *,
     selection: LambdaSelection | Mapping[str, Any] | None = None,
-    dependence: str | None = None,
     **changes: Any,
 ) -> LambdaChoice:
     """Choose a λ from a validation table by one of the rules of :class:`LambdaSelection`.
@@ -437,29 +419,28 @@ def choose_lambda(
     Parameters
     ----------
     table : DataFrame
-        Columns ``lam``, ``performance`` (larger is better), ``hsic``, ``pvalue``, the measure of dependence, for the
-        rule ``"guarantee"`` the column ``gdp_bound``, and for ``tolerance="auto"`` optionally ``standard_error``.
+        Columns ``lam``, ``performance`` (larger is better) and what the rule needs of ``hsic``, ``pvalue``,
+        ``normalized_hsic``, ``gdp``, ``gdp_bound`` and, for ``tolerance="auto"``, ``standard_error`` (0 without it).
     selection : LambdaSelection or dict, optional
         The rule and its limits.
-    dependence : str, optional
-        Any column of the table that the rule ``"tradeoff"`` lowers; by default that of ``selection``.
     **changes
         Values of :class:`LambdaSelection` (``rule``, ``alpha``, ...), which replace those of ``selection``.
 
     Examples
     --------
     >>> table = pd.DataFrame({"lam": [0.0, 1.0, 10.0], "performance": [0.85, 0.845, 0.80], "hsic": [0.02, 0.002, 5e-4],
-    ...                       "pvalue": [0.005, 0.005, 0.40], "normalized_hsic": [0.2, 0.02, 0.01]})
+    ...                       "pvalue": [0.005, 0.005, 0.40], "normalized_hsic": [0.2, 0.1, 0.01],
+    ...                       "gdp": [0.1, 0.06, 0.01]})
     >>> [choose_lambda(table, rule=rule).lam for rule in ("independence", "practical", "tradeoff")]
     [10.0, 10.0, 1.0]
-    >>> choose_lambda(table.assign(standard_error=[0.0, 0.01, 0.06])).lam
+    >>> choose_lambda(table.assign(standard_error=[0.0, 0.01, 0.03])).lam
     10.0
     """
     selection = LambdaSelection.of(selection, **changes)
     table = table.sort_values("lam", ignore_index=True)
     lams = table["lam"].to_numpy(dtype=float)
     if selection.rule == "tradeoff":
-        index, reason = _tradeoff(table, selection.tolerance, dependence or selection.dependence)
+        index, reason = _tradeoff(table, selection.tolerance)
         satisfied = True
     else:
         if selection.rule == "guarantee":
@@ -480,20 +461,20 @@ def choose_lambda(
     return LambdaChoice(float(lams[index]), selection.rule, satisfied, reason, table)
 
 
-def _tradeoff(table: pd.DataFrame, tolerance: float | str, dependence: str) -> tuple[int, str]:
+def _tradeoff(table: pd.DataFrame, tolerance: float | str) -> tuple[int, str]:
     """Return the row of the chosen λ and the reason."""
-    if dependence not in table:
-        raise ValueError(f"dependence is {dependence!r}: the table has {', '.join(map(repr, table.columns))}.")
     performance = isotonic_regression(table["performance"].to_numpy(dtype=float), increasing=False)
-    curve = isotonic_regression(table[dependence].to_numpy(dtype=float), increasing=False)
+    measures = table[["normalized_hsic", "gdp"]].to_numpy(dtype=float)
+    relative = (measures / np.maximum(measures[0], np.finfo(float).tiny)).mean(1)
+    curve = isotonic_regression(relative, increasing=False)
     if tolerance == "auto":
         error = table["standard_error"].to_numpy(dtype=float) if "standard_error" in table else np.zeros(len(table))
-        allowed = np.maximum(error, LEAST_TOLERANCE)
-        shown = f"one standard error (at least {LEAST_TOLERANCE:g})"
+        allowed = np.maximum(2.0 * error, LEAST_TOLERANCE)
+        shown = f"two standard errors (at least {LEAST_TOLERANCE:g})"
     else:
         allowed = np.full(len(table), float(tolerance))
         shown = f"{tolerance:g}"
-    eligible = performance >= performance[0] - allowed
-    lowest = curve[eligible].min()
-    index = int((eligible & (curve <= lowest)).argmax())
-    return index, f"the lowest {dependence} within {shown} of the performance at λ = {table['lam'].iloc[0]:g}"
+    lowest = curve[performance >= performance[0] - allowed].min()
+    index = int((curve <= curve[0] - MOST_OF * (curve[0] - lowest)).argmax())
+    most = f"{MOST_OF:.0%} of the reduction in dependence"
+    return index, f"{most} that is possible within {shown} of the performance at λ = {table['lam'].iloc[0]:g}"

@@ -179,8 +179,7 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             raise ValueError(
                 "sample_weight is given: the bound of the rule 'guarantee' is for samples that count alike."
             )
-        order, held = selection.held_out(rows, random_state=seed)
-        seen[order[:held].numpy()] = False
+        seen[selection.held_out(rows, random_state=seed)[0].numpy()] = False
         return seen
 
     def _certificate(self, x: np.ndarray, s: np.ndarray) -> DependenceBound:
