@@ -14,7 +14,7 @@ from frhsic_core.laws import GaussianPair
 from frhsic_core.paper.experiments import convergence
 from frhsic_core.paper.runs.stored import stored_rows
 from frhsic_core.paper.statements.concentration import informative_size, proved_bound, root_slack
-from frhsic_core.paper.statements.rates import KERNEL, LAW, loglog_slope, rmse_slope
+from frhsic_core.paper.statements.rates import KERNEL, LAW, rmse_slope
 
 PRINTED = {"hsic": -0.46, "eipm": -0.44}
 LARGEST = 20_000
@@ -43,7 +43,7 @@ def slope(exact):
     def of(name: str, target: float, from_n: int = 1000) -> tuple[float, float]:
         sizes = [int(n) for n in sorted(exact["n"].unique()) if n >= from_n]
         errors = [(exact.loc[exact["n"] == n, name] - target).abs().to_numpy() for n in sizes]
-        return loglog_slope(np.array(sizes), np.array(errors))[1]
+        return rmse_slope(np.array(sizes, dtype=float), np.array(errors))[1]
 
     return of
 
