@@ -1,3 +1,4 @@
+# ruff: noqa: F403
 """Learn representations that depend less on a continuous attribute.
 
 Each of the two routes to independence has a package: :mod:`frhsic_core.joint` compares the joint distribution of (Z, S)
@@ -76,42 +77,12 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
 
 
-if TYPE_CHECKING:
-    from frhsic_core.auditing import RepresentationAudit, audit, audit_representation
-    from frhsic_core.bounds import gdp_bound, hsic_bound
-    from frhsic_core.conditional import eipm, gdp, gdp_curve
-    from frhsic_core.data import load_dataset
-    from frhsic_core.joint import (
-        HSICLoss,
-        coco,
-        distance_correlation,
-        distance_covariance,
-        hsic,
-        hsic_test,
-        khgr,
-        mutual_information,
-        normalized_hsic,
-    )
-    from frhsic_core.kernels import (
-        Categorical,
-        Distance,
-        Gaussian,
-        InverseMultiquadric,
-        Laplacian,
-        Linear,
-        MultiScale,
-        Product,
-        median_bandwidth,
-    )
-    from frhsic_core.learning import FairClassifier, FairEncoder, FairRegressor
-    from frhsic_core.remedies import (
-        AdjustedClassifier,
-        AdjustedRegressor,
-        AttributeEraser,
-        CorrelationRemover,
-        KernelEraser,
-        ScoreAdjuster,
-        adjust_scores,
-        attainable_frontier,
-        compare_remedies,
-    )
+if TYPE_CHECKING:  # for type checkers and editors; at run time a name is imported on first use
+    from frhsic_core.auditing import *
+    from frhsic_core.bounds import *
+    from frhsic_core.conditional import *
+    from frhsic_core.data import *
+    from frhsic_core.joint import *
+    from frhsic_core.kernels import *
+    from frhsic_core.learning import *
+    from frhsic_core.remedies import *

@@ -31,29 +31,21 @@ _C = OKABE_ITO
 
 @dataclass(frozen=True)
 class Protocol:
-    """A set of training settings for all methods.
+    """A set of training settings for all methods: the key that a user types, and what differs in the encoder.
 
-    Parameters
-    ----------
-    key : str
-        What a user types, and what stored rows hold.
-    meaning : str
-        Whose settings they are, in one sentence.
-    activate_output : bool
-        Whether the encoder applies its activation after the last layer as well.
+    ``activate_output`` says whether the encoder applies its activation after the last layer as well.
     """
 
     key: str
-    meaning: str
     activate_output: bool = False
 
 
 PROTOCOLS: dict[str, Protocol] = {
     row.key: row
     for row in (
-        Protocol("recommended", "The settings that this library recommends."),
-        Protocol("text", "The settings that the paper states.", activate_output=True),
-        Protocol("reference", "The settings of the authors' released code."),
+        Protocol("recommended"),  # the settings that this library recommends
+        Protocol("text", activate_output=True),  # those that the paper states
+        Protocol("reference"),  # those of the authors' released code
     )
 }
 
@@ -175,8 +167,6 @@ class DatasetRow:
         True for data read from files, False for data drawn from a distribution.
     paper : bool
         True for the five real datasets of the paper, which its experiments and tables use.
-    full_title : str
-        The name on the dataset's card, where it is longer than the title.
     """
 
     key: str
@@ -187,7 +177,6 @@ class DatasetRow:
     marker: str
     real: bool = True
     paper: bool = False
-    full_title: str = ""
 
 
 _D = "frhsic_core.data"
@@ -199,56 +188,15 @@ DATASETS: dict[str, DatasetRow] = {
         DatasetRow("adult", "Adult", 32_561, f"{_D}.adult:RECIPE", _C["bluish green"], "^", paper=True),
         DatasetRow("acs_income", "ACS Income", 20_000, f"{_D}.acs_income:RECIPE", _C["blue"], "s", paper=True),
         DatasetRow("meps", "MEPS", 13_707, f"{_D}.meps:RECIPE", _C["reddish purple"], "v", paper=True),
-        DatasetRow(
-            "crime",
-            "Crime",
-            1_994,
-            f"{_D}.crime:RECIPE",
-            _C["orange"],
-            "D",
-            paper=True,
-            full_title="Communities and Crime",
-        ),
+        DatasetRow("crime", "Crime", 1_994, f"{_D}.crime:RECIPE", _C["orange"], "D", paper=True),
         DatasetRow("compas", "COMPAS", 6_172, f"{_D}.compas:RECIPE", _C["vermillion"], "o", paper=True),
         DatasetRow("acs_travel", "ACS Travel Time", 20_000, f"{_D}.acs_travel:RECIPE", _C["gray"], "8"),
-        DatasetRow(
-            "affairs", "Affairs", 6_366, f"{_D}.affairs:RECIPE", _C["blue"], "<", full_title="Affairs (Fair, 1978)"
-        ),
-        DatasetRow(
-            "pension", "401(k)", 9_275, f"{_D}.pension:RECIPE", _C["bluish green"], ">", full_title="401(k) pensions"
-        ),
-        DatasetRow(
-            "wage", "Wages", 935, f"{_D}.wage:RECIPE", _C["orange"], "d", full_title="Wages of young men (wage2)"
-        ),
-        DatasetRow(
-            "fertility",
-            "Fertility",
-            4_168,
-            f"{_D}.fertility:RECIPE",
-            _C["vermillion"],
-            "H",
-            full_title="Fertility in Botswana",
-        ),
-        DatasetRow(
-            "synthetic",
-            "Synthetic",
-            5_000,
-            f"{_D}.synthetic:LAW",
-            _C["black"],
-            "*",
-            real=False,
-            full_title="Synthetic validation",
-        ),
-        DatasetRow(
-            "people",
-            "People",
-            1_000,
-            f"{_D}.people:LAW",
-            _C["sky blue"],
-            "1",
-            real=False,
-            full_title="People (the running example)",
-        ),
+        DatasetRow("affairs", "Affairs", 6_366, f"{_D}.affairs:RECIPE", _C["blue"], "<"),
+        DatasetRow("pension", "401(k)", 9_275, f"{_D}.pension:RECIPE", _C["bluish green"], ">"),
+        DatasetRow("wage", "Wages", 935, f"{_D}.wage:RECIPE", _C["orange"], "d"),
+        DatasetRow("fertility", "Fertility", 4_168, f"{_D}.fertility:RECIPE", _C["vermillion"], "H"),
+        DatasetRow("synthetic", "Synthetic", 5_000, f"{_D}.synthetic:LAW", _C["black"], "*", real=False),
+        DatasetRow("people", "People", 1_000, f"{_D}.people:LAW", _C["sky blue"], "1", real=False),
     )
 }
 #: The datasets that are read from files.
@@ -271,73 +219,46 @@ class Measure:
         The column of stored rows.
     label : str
         The name in figures and tables.
-    definition : str
-        What is computed, in one sentence.
-    lower_is_better : bool or None
-        None where neither direction is better.
     dependence : bool
-        True for a measure of the dependence of a model on S.
+        True for a measure of the dependence of a model on S, of which less is better.
     experiment : str
         The experiment that adds the column; empty for columns of every sweep.
     """
 
     key: str
     label: str
-    definition: str
-    lower_is_better: bool | None = None
-    dependence: bool = False
+    dependence: bool = True
     experiment: str = ""
 
 
-def _dependence(key: str, label: str, definition: str, experiment: str = "") -> Measure:
-    return Measure(key, label, definition, lower_is_better=True, dependence=True, experiment=experiment)
-
+_MI = "mutual_information"
 
 MEASURES: dict[str, Measure] = {
     row.key: row
     for row in (
-        Measure("performance", "performance", "Accuracy of a classifier, mean squared error of a regression."),
-        Measure("loss", "loss", "Task loss: cross-entropy or mean squared error.", lower_is_better=True),
-        Measure("constant", "constant", "Performance of the best constant prediction."),
-        Measure("positive", "positive", "Share of samples predicted positive."),
-        Measure("spread", "spread", "Standard deviation of the model's output."),
-        Measure("ratio", "ratio", "Median distance of Z divided by the bandwidth at the end of training."),
-        Measure(
-            "hsic_floor_1", "HSIC, floor", "Normalized HSIC that independence would show, at the median bandwidth."
-        ),
-        _dependence("gdp_reference", "GDP, as in the paper", "GDP of logits, averaged over 50 equally spaced values."),
-        _dependence("gdp_uniform", "GDP, probabilities", "The same of probabilities."),
-        _dependence("gdp_sample", "GDP, as defined", "GDP of probabilities, averaged over the observed values of S."),
-        _dependence(
-            "gdp_density", "GDP, Jiang et al.", "GDP of probabilities with density weights and their bandwidth."
-        ),
-        _dependence("linear_r2", "linear probe R²", "Cross-fitted R² of a linear prediction of S from Z."),
-        _dependence("nonlinear_r2", "nonlinear probe R²", "Cross-fitted R² of a nonlinear prediction of S from Z."),
-        _dependence("distance_correlation", "dCor², bias-corrected", "Bias-corrected squared distance correlation."),
-        _dependence("normalized_hsic_0.5", "HSIC, half the median", "Normalized HSIC at half the median bandwidth."),
-        _dependence("normalized_hsic_1", "HSIC, median", "Normalized HSIC at the median bandwidth."),
-        _dependence("normalized_hsic_2", "HSIC, twice the median", "Normalized HSIC at twice the median bandwidth."),
-        _dependence(
-            "gdp_mixed",
-            "GDP, logits and labels",
-            "GDP as the paper computes it for fresh heads: logits of some heads, predicted labels of others.",
-            "transfer",
-        ),
-        _dependence(
-            "mi_reference",
-            "MI, as released",
-            "KSG estimate on 2 to 5 principal components of Z with closed counts, clipped at 0.",
-            "mutual_information",
-        ),
-        _dependence(
-            "mi_standardised",
-            "MI, standardized components",
-            "KSG as published, each component with variance 1.",
-            "mutual_information",
-        ),
-        _dependence(
-            "mi_probe", "MI of the linear guess", "KSG between the linear guess of S and S.", "mutual_information"
-        ),
+        Measure("performance", "performance", False),  # accuracy, or the mean squared error of a regression
+        Measure("loss", "loss", False),  # cross-entropy or mean squared error
+        Measure("constant", "constant", False),  # performance of the best constant prediction
+        Measure("positive", "positive", False),  # share of samples predicted positive
+        Measure("spread", "spread", False),  # standard deviation of the model's output
+        Measure("ratio", "ratio", False),  # median distance of Z over the bandwidth at the end of training
+        Measure("hsic_floor_1", "HSIC, floor", False),  # what independence would show, at the median bandwidth
+        Measure("gdp_reference", "GDP, as in the paper"),  # of logits, averaged over 50 equally spaced values
+        Measure("gdp_uniform", "GDP, probabilities"),  # the same of probabilities
+        Measure("gdp_sample", "GDP, as defined"),  # of probabilities, averaged over the observed values of S
+        Measure("gdp_density", "GDP, Jiang et al."),  # of probabilities, with density weights and their bandwidth
+        Measure("linear_r2", "linear probe R²"),  # cross-fitted, of a prediction of S from Z
+        Measure("nonlinear_r2", "nonlinear probe R²"),
+        Measure("distance_correlation", "dCor², bias-corrected"),
+        Measure("normalized_hsic_0.5", "HSIC, half the median"),
+        Measure("normalized_hsic_1", "HSIC, median"),
+        Measure("normalized_hsic_2", "HSIC, twice the median"),
+        # As the paper computes it for fresh heads: of the logits of some heads, and of the predicted labels of others.
+        Measure("gdp_mixed", "GDP, logits and labels", experiment="transfer"),
+        # KSG on 2 to 5 principal components of Z with closed counts, clipped at 0; as published, each with variance 1.
+        Measure("mi_reference", "MI, as released", experiment=_MI),
+        Measure("mi_standardised", "MI, standardized components", experiment=_MI),
+        Measure("mi_probe", "MI of the linear guess", experiment=_MI),
     )
 }
 #: Labels of the measures of dependence that every sweep stores, by column.

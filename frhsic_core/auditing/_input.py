@@ -72,8 +72,8 @@ class Columns:
 
     def every(self) -> list[Column]:
         """Return all columns in the order of the arguments."""
-        others = [column for column in (self.label, self.weight) if column is not None]
-        return [*self.scores, *self.sensitive, *others[: self.label is not None], *self.controls, *others[1:]]
+        chosen = [*self.scores, *self.sensitive, self.label, *self.controls, self.weight]
+        return [column for column in chosen if column is not None]
 
 
 def as_columns(
@@ -99,57 +99,61 @@ def as_columns(
     >>> as_columns([1.0, float("nan")], argument="y_pred", default="score", categorical=False)[0].missing
     1
     """
-    if isinstance(given, Mapping):
-        given = pd.DataFrame(dict(given))
-    if hasattr(given, "detach"):
-        given = given.detach().cpu().numpy()
-    if isinstance(given, pd.DataFrame):
-        names = [str(name) for name in given.columns]
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            raise ValueError(f"{argument} has two columns named {twice[0]!r}: rename one of them.")
-        series = [given.iloc[:, k] for k in range(given.shape[1])]
-    elif isinstance(given, pd.Series | pd.Index):
-        names = [default if given.name is None else str(given.name)]
-        series = [pd.Series(given)]
-    else:
-        array = np.asarray(given)
-        if array.ndim == 0:
-            raise ValueError(f"{argument} is a single value: pass one value for each row.")
-        if array.ndim > 2:
-            raise ValueError(f"{argument} has shape {array.shape}: pass one or several columns, (n,) or (n, k).")
-        array = array[:, None] if array.ndim == 1 else array
-        names = [default] if array.shape[1] == 1 else [f"{default}_{k}" for k in range(array.shape[1])]
-        series = [pd.Series(array[:, k]) for k in range(array.shape[1])]
-    if not series:
+    frame = _frame(given, argument, default)
+    names = [str(name) for name in frame.columns]
+    if not names:
         raise ValueError(f"{argument} has no columns: pass at least one.")
-    return [
-        as_column(one, name=name, categorical=categorical, positive_class=positive_class)
-        for one, name in zip(series, names, strict=True)
-    ]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"{argument} has two columns named {twice!r}: rename one of them.")
+    options: dict[str, Any] = {"categorical": categorical, "positive_class": positive_class}
+    return [as_column(frame.iloc[:, k], name=name, **options) for k, name in enumerate(names)]
+
+
+def _frame(given: Any, argument: str, default: str) -> pd.DataFrame:
+    if hasattr(given, "to_pandas"):  # polars, pyarrow
+        given = given.to_pandas()
+    if isinstance(given, pd.DataFrame | Mapping):
+        return pd.DataFrame(given)
+    if isinstance(given, pd.Series | pd.Index):
+        return pd.DataFrame({default if given.name is None else given.name: given})
+    array = np.asarray(given.detach().cpu() if hasattr(given, "detach") else given)
+    if array.ndim not in (1, 2):
+        raise ValueError(f"{argument} has shape {array.shape}: pass one or several columns, (n,) or (n, k).")
+    array = array.reshape(len(array), -1)
+    count = array.shape[1]
+    return pd.DataFrame(array, columns=[default] if count == 1 else [f"{default}_{k}" for k in range(count)])
 
 
 def as_column(series: pd.Series, *, name: str, categorical: bool, positive_class: Any = None) -> Column:
     """Return one column as numbers; see :func:`as_columns`."""
     if series.isna().all():
         raise ValueError(f"{name!r} has no value in any of its {len(series):,} rows: check the name of the column.")
-    if positive_class is not None:
-        return _two_valued(series, name, positive_class)
+    if pd.api.types.is_complex_dtype(series):
+        raise TypeError(f"{name!r} has complex numbers: pass real numbers.")
     if pd.api.types.is_datetime64_any_dtype(series):
         days = (series - pd.Timestamp(0, tz=series.dt.tz)) / pd.Timedelta(days=1)
         return _numeric(1970.0 + days.to_numpy(np.float64) / 365.2425, name)
-    if isinstance(series.dtype, pd.CategoricalDtype) and not series.cat.ordered:
+    if isinstance(series.dtype, pd.CategoricalDtype):
+        if series.cat.ordered:
+            return _categories(series.cat.codes.to_numpy(np.float64), series.cat.categories, name)
         series = series.astype(object)
-    if pd.api.types.is_complex_dtype(series):
-        raise TypeError(f"{name!r} has complex numbers: pass real numbers.")
-    numbers = pd.to_numeric(series, errors="coerce") if not isinstance(series.dtype, pd.CategoricalDtype) else None
-    if numbers is None:  # an ordered categorical has its order
-        codes = series.cat.codes.to_numpy(np.float64)
-        return _categories(codes, tuple(map(str, series.cat.categories)), name)
+    kinds = series.dropna().unique()
+    if positive_class is not None and len(kinds) <= 2:
+        yes = [kind for kind in kinds if _same(kind, positive_class)]
+        if yes:
+            return _numeric(np.where(series.isna(), np.nan, series == yes[0]), name)
+    numbers = pd.to_numeric(series, errors="coerce")
     words = numbers.isna() & series.notna()
     if not words.any():
         return _numeric(numbers.to_numpy(dtype=np.float64, na_value=np.nan), name)
     example = str(series[words].iloc[0])[:40]
+    if positive_class is not None:
+        shown = ", ".join(repr(str(kind)) for kind in kinds[:5])
+        raise ValueError(
+            f"{name!r} needs at most two values, one of them {str(positive_class)!r}, but it has {len(kinds):,}: "
+            f"{shown}. Leave positive_class out for numbers."
+        )
     if numbers.notna().any():
         raise ValueError(
             f"{name!r} mixes numbers and words: {int(words.sum()):,} of {len(series):,} values are not numbers, such "
@@ -165,15 +169,18 @@ def as_column(series: pd.Series, *, name: str, categorical: bool, positive_class
             f"{name!r} has words, such as {example!r}, where numbers are needed. If it has two values, name the one "
             "that counts as 1: positive_class= in Python, --positive-class on the command line."
         )
-    text = series.astype("string")
-    kinds = sorted(text.dropna().unique())
     if len(kinds) > CATEGORIES:
         raise ValueError(
             f"{name!r} has {len(kinds):,} distinct words, such as {example!r}: an attribute has at most {CATEGORIES} "
             "categories. Is it an identifier? Choose another column, or group the words."
         )
-    codes = pd.Categorical(text, categories=kinds).codes.astype(np.float64)
-    return _categories(codes, tuple(map(str, kinds)), name)
+    coded = pd.Categorical(series.astype("string"))
+    return _categories(coded.codes.astype(np.float64), coded.categories, name)
+
+
+def _same(kind: Any, wanted: Any) -> bool:
+    """Return whether a value is the one that a user wrote, as a word or as a number."""
+    return str(kind).removesuffix(".0") == str(wanted).removesuffix(".0")
 
 
 def _numeric(values: Array, name: str) -> Column:
@@ -190,21 +197,8 @@ def _numeric(values: Array, name: str) -> Column:
     return Column(name, np.where(infinite, np.nan, values), (), int(missing.sum()), int(infinite.sum()))
 
 
-def _categories(codes: Array, names: tuple[str, ...], name: str) -> Column:
-    return Column(name, np.where(codes < 0, np.nan, codes), names, int((codes < 0).sum()))
-
-
-def _two_valued(series: pd.Series, name: str, positive_class: Any) -> Column:
-    kinds = series.dropna().unique()
-    yes = np.array([str(kind) == str(positive_class) for kind in kinds])
-    if not yes.any() or len(kinds) > 2:
-        shown = ", ".join(repr(str(kind)) for kind in kinds[:5])
-        raise ValueError(
-            f"{name!r} needs at most two values, one of them {str(positive_class)!r}, but it has {len(kinds):,}: "
-            f"{shown}. Leave positive_class out for numbers."
-        )
-    values = (series == kinds[yes][0]).to_numpy(np.float64)
-    return _numeric(np.where(series.isna(), np.nan, values), name)
+def _categories(codes: Array, names: Iterable[Any], name: str) -> Column:
+    return Column(name, np.where(codes < 0, np.nan, codes), tuple(map(str, names)), int((codes < 0).sum()))
 
 
 def read_columns(
@@ -216,38 +210,29 @@ def read_columns(
     positive_class: Any = None,
 ) -> Columns:
     """Check the arguments of :func:`frhsic_core.audit` and return them as columns of one length."""
-    for other, name in (
-        (sensitive_features, "sensitive_features"),
-        (y_true, "y_true"),
-        (sample_weight, "sample_weight"),
-    ):
+    others = {"sensitive_features": sensitive_features, "y_true": y_true, "sample_weight": sample_weight}
+    for name, other in others.items():
         require_same_rows(y_pred, other, names=("y_pred", name))
-    words = _has_words(y_pred)
-    scores = as_columns(
-        y_pred, argument="y_pred", default="score", categorical=False, positive_class=positive_class if words else None
-    )
-    sensitive = as_columns(sensitive_features, argument="sensitive_features", default="sensitive", categorical=True)
-    label = controls = weight = None
-    if y_true is not None:
-        marked = positive_class if _has_words(y_true) else None
-        label = as_columns(y_true, argument="y_true", default="label", categorical=False, positive_class=marked)
-        if len(label) > 1:
-            raise ValueError(f"y_true has {len(label)} columns: pass one label for each row.")
-    if control_features is not None:
-        controls = as_columns(control_features, argument="control_features", default="control", categorical=True)
-    if sample_weight is not None:
-        weight = as_columns(sample_weight, argument="sample_weight", default="weight", categorical=False)
-        if len(weight) > 1:
-            raise ValueError(f"sample_weight has {len(weight)} columns: pass one weight for each row.")
-        if np.nanmin(weight[0].values) < 0:
-            raise ValueError(f"{weight[0].name!r} has negative weights: weights must be zero or positive.")
-        if np.nanmax(weight[0].values) == 0:
-            raise ValueError(f"{weight[0].name!r} is zero in every row: some weights must be positive.")
+
+    def read(given: Any, argument: str, default: str, **options: Any) -> tuple[Column, ...]:
+        options = {"categorical": False} | options
+        return () if given is None else tuple(as_columns(given, argument=argument, default=default, **options))
+
+    label = read(y_true, "y_true", "label", positive_class=positive_class)
+    weight = read(sample_weight, "sample_weight", "weight")
+    for name, found in (("y_true", label), ("sample_weight", weight)):
+        if len(found) > 1:
+            raise ValueError(f"{name} has {len(found)} columns: pass one value for each row.")
+    for column in weight:
+        if np.nanmin(column.values) < 0:
+            raise ValueError(f"{column.name!r} has negative weights: weights must be zero or positive.")
+        if np.nanmax(column.values) == 0:
+            raise ValueError(f"{column.name!r} is zero in every row: some weights must be positive.")
     columns = Columns(
-        scores=tuple(scores),
-        sensitive=tuple(sensitive),
+        scores=read(y_pred, "y_pred", "score", positive_class=positive_class),
+        sensitive=read(sensitive_features, "sensitive_features", "sensitive", categorical=True),
         label=label[0] if label else None,
-        controls=tuple(controls or ()),
+        controls=read(control_features, "control_features", "control", categorical=True),
         weight=weight[0] if weight else None,
     )
     for column in columns.every():
@@ -259,17 +244,6 @@ def read_columns(
     return columns
 
 
-def _has_words(given: Any) -> bool:
-    if isinstance(given, pd.DataFrame):
-        return any(_has_words(given.iloc[:, k]) for k in range(given.shape[1]))
-    if hasattr(given, "detach"):
-        return False
-    series = given if isinstance(given, pd.Series) else pd.Series(np.asarray(given).ravel())
-    if pd.api.types.is_numeric_dtype(series) or pd.api.types.is_bool_dtype(series):
-        return False
-    return bool(pd.to_numeric(series.astype(object), errors="coerce").isna().sum() > series.isna().sum())
-
-
 # Files ---------------------------------------------------------------------------------------------------------------
 
 MAX_ROWS = 5_000_000
@@ -277,11 +251,8 @@ _PART = 250_000
 _CELLS = 5_000_000  # of a CSV file, in one part
 _DELIMITERS = (",", ";", "\t", "|")
 _PARQUET = (".parquet", ".pq")
+_KEY = "\0"  # the column of random keys
 _OTHER = {".xlsx": "Excel", ".xls": "Excel", ".json": "JSON", ".feather": "Feather", ".dta": "Stata", ".sav": "SPSS"}
-
-
-class FileError(ValueError):
-    """A file cannot be audited; the message says what to do."""
 
 
 @dataclass(frozen=True)
@@ -290,11 +261,6 @@ class Table:
 
     data: pd.DataFrame
     rows: int
-
-    @property
-    def sampled(self) -> bool:
-        """Whether the rows are a sample of the file."""
-        return self.rows > len(self.data)
 
 
 def read_table(
@@ -319,28 +285,27 @@ def read_table(
 
     Raises
     ------
-    FileError
+    ValueError
         If the file cannot be read, or a column is missing or occurs twice.
     """
     path = Path(path)
     if path.is_dir():
-        raise FileError(f"{path} is a folder: pass a CSV or parquet file.")
+        raise ValueError(f"{path} is a folder: pass a CSV or parquet file.")
     if not path.exists():
-        raise FileError(f"{path} does not exist: check the name of the file.")
+        raise ValueError(f"{path} does not exist: check the name of the file.")
     suffix = path.suffix.lower()
     if suffix in _OTHER:
-        raise FileError(f"{path.name} has the format of {_OTHER[suffix]}: save it as CSV or parquet first.")
+        raise ValueError(f"{path.name} has the format of {_OTHER[suffix]}: save it as CSV or parquet first.")
     wanted = list(dict.fromkeys(columns))
+    parts = _parquet_parts if suffix in _PARQUET else _csv_parts
     try:
-        if suffix in _PARQUET:
-            return _collect(_parquet_parts(path, wanted), max_rows, random_state)
-        return _collect(_csv_parts(path, wanted), max_rows, random_state)
+        return _collect(parts(path, wanted), max_rows, random_state)
     except UnicodeDecodeError as error:
-        raise FileError(f"{path.name} is not written in UTF-8 (byte {error.start}): save it as UTF-8.") from error
+        raise ValueError(f"{path.name} is not written in UTF-8 (byte {error.start}): save it as UTF-8.") from error
+    except PermissionError as error:
+        raise ValueError(f"{path} may not be read: ask for the permission, or copy the file.") from error
     except (pd.errors.ParserError, pd.errors.EmptyDataError, EOFError, OSError) as error:
-        if isinstance(error, PermissionError):
-            raise FileError(f"{path} may not be read: ask for the permission, or copy the file.") from error
-        raise FileError(f"{path.name} could not be read as a table ({str(error).strip()}): check the file.") from error
+        raise ValueError(f"{path.name} could not be read as a table ({str(error).strip()}): check the file.") from error
 
 
 def read_text(path: Path) -> pd.DataFrame:
@@ -354,20 +319,18 @@ def read_text(path: Path) -> pd.DataFrame:
 def _require(names: list[str], wanted: list[str], where: str) -> None:
     shown = ", ".join(repr(name[:60]) for name in names[:40]) + (", …" if len(names) > 40 else "")
     if not wanted:
-        raise FileError(
+        raise ValueError(
             f"{where} has the columns {shown}: name that of the predictions (--score) and that of the attribute "
             "(--sensitive)."
         )
     for name in wanted:
         count = names.count(name)
         if count > 1:
-            raise FileError(f"{where} has {count} columns named {name!r}: rename all but one.")
+            raise ValueError(f"{where} has {count} columns named {name!r}: rename all but one.")
         if count == 0:
             close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-            stripped = [known for known in names if known.strip().lower() == name.strip().lower()]
-            close = stripped[:1] or close
             hint = f" (did you mean {close[0]!r}?)" if close else ""
-            raise FileError(f"{where} has no column {name!r}{hint}: its columns are {shown}.")
+            raise ValueError(f"{where} has no column {name!r}{hint}: its columns are {shown}.")
 
 
 def _header(path: Path) -> tuple[list[str], str]:
@@ -399,7 +362,7 @@ def _csv_parts(path: Path, wanted: list[str]) -> Iterator[pd.DataFrame]:
     with reader:
         for part in reader:
             if part.iloc[:, len(names) :].notna().any(axis=None):
-                raise FileError(
+                raise ValueError(
                     f"{path.name} has more cells in a row than names in its header: put text that contains "
                     f"{delimiter!r} in quotes."
                 )
@@ -411,41 +374,35 @@ def _parquet_parts(path: Path, wanted: list[str]) -> Iterator[pd.DataFrame]:
         import pyarrow.lib
         import pyarrow.parquet as parquet
     except ImportError:
-        raise FileError(f"{path.name} is a parquet file: install pyarrow (pip install pyarrow), or save CSV.") from None
+        raise ValueError(
+            f"{path.name} is a parquet file: install pyarrow (pip install pyarrow), or save CSV."
+        ) from None
     try:
         with parquet.ParquetFile(path) as file:
             _require(list(file.schema_arrow.names), wanted, path.name)
             for batch in file.iter_batches(batch_size=_PART, columns=wanted):
                 yield batch.to_pandas()[wanted]
     except pyarrow.lib.ArrowInvalid as error:
-        raise FileError(f"{path.name} could not be read as parquet ({error}): check the file.") from error
+        raise ValueError(f"{path.name} could not be read as parquet ({error}): check the file.") from error
 
 
 def _collect(parts: Iterable[pd.DataFrame], max_rows: int, random_state: int) -> Table:
     """Join the parts; of more than ``max_rows`` rows keep those with the smallest random keys, in their order."""
     generator = np.random.default_rng(random_state)
     kept: list[pd.DataFrame] = []
-    keys: list[np.ndarray] = []
     rows = held = 0
     for part in parts:
         rows += len(part)
-        kept.append(part)
-        keys.append(generator.random(len(part)))
         held += len(part)
+        kept.append(part.assign(**{_KEY: generator.random(len(part))}))
         if held > max_rows + max(max_rows // 4, _PART):
-            kept, keys = _smallest(kept, keys, max_rows)
+            kept = [_smallest(kept, max_rows)]
             held = max_rows
-    if not kept or rows == 0:
-        raise FileError("the file has a header but no rows: check the file.")
-    if held > max_rows:
-        kept, keys = _smallest(kept, keys, max_rows)
-    return Table(pd.concat(kept, ignore_index=True) if len(kept) > 1 else kept[0].reset_index(drop=True), rows)
+    if rows == 0:
+        raise ValueError("the file has a header but no rows: check the file.")
+    return Table(_smallest(kept, max_rows).drop(columns=_KEY), rows)
 
 
-def _smallest(
-    kept: list[pd.DataFrame], keys: list[np.ndarray], rows: int
-) -> tuple[list[pd.DataFrame], list[np.ndarray]]:
+def _smallest(kept: list[pd.DataFrame], rows: int) -> pd.DataFrame:
     data = pd.concat(kept, ignore_index=True)
-    key = np.concatenate(keys)
-    chosen = np.sort(np.argpartition(key, rows)[:rows])
-    return [data.iloc[chosen].reset_index(drop=True)], [key[chosen]]
+    return data if len(data) <= rows else data.nsmallest(rows, _KEY).sort_index().reset_index(drop=True)

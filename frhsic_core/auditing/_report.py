@@ -7,23 +7,26 @@ nothing even if it were not escaped.
 from __future__ import annotations
 
 import html
+import itertools
 import json
 import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import partial
 from importlib import resources
 from pathlib import Path
+from string import Template
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from frhsic_core.atomic_files import write_together
 from frhsic_core.auditing._input import MIN_ROWS, Column
-from frhsic_core.auditing._measures import KHGR_RIDGE, Effect, Groups, gap_below, largest_gap
-from frhsic_core.auditing._results import MEASURES
+from frhsic_core.auditing._measures import Groups
+from frhsic_core.auditing._results import MEANING, MEASURES
 from frhsic_core.auditing._sentences import (
     attribute_sentences,
     decision_sentences,
@@ -32,38 +35,29 @@ from frhsic_core.auditing._sentences import (
     number,
     other_findings,
     other_sentences,
-    p_value,
     percent,
     short,
     trend,
     value_name,
 )
 from frhsic_core.conditional._curve import Smoother
-from frhsic_core.registry import labels
 
 if TYPE_CHECKING:
     from frhsic_core.auditing._results import AttributeAudit, Audit, Verdict
-    from frhsic_core.bounds import DependenceBound
     from frhsic_core.conditional._curve import Array, Curve
 
-FORMAT = 2
-EFFECTS = {
-    "normalized_hsic": "normalized HSIC",
-    "distance_correlation": "distance correlation",
-    "khgr": f"kernel HGR (ridge {KHGR_RIDGE:g})",
-    **labels(("linear_r2", "nonlinear_r2")),
-}
+FORMAT = 3
+LIMITS = "A number below a threshold does not make a decision fair. The audit describes these rows and attributes only."
 WIDTH, HEIGHT = 640, 420
 _LEFT, _RIGHT, _TOP = 62, 14, 16
 _SPLIT, _FLOOR = 302, 366  # the curve ends and the density starts; the density ends
 _POINTS = 160
 _INTERVALS = 40
 _LETTER, _TILTED = 10, 60  # width of a letter on a narrow screen; more height for tilted names
-PAGE_STYLE = """
-html { color-scheme: light dark; } body { margin: 0; background: #fff; }
-@media (prefers-color-scheme: dark) { body { background: #16181b; } }
-@media print { html, body { background: #fff; } }
-"""
+
+
+def _file(name: str) -> str:
+    return resources.files("frhsic_core.auditing").joinpath(name).read_text(encoding="utf-8")
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -80,8 +74,9 @@ def _list(sentences: Iterable[str]) -> str:
     return "<ul>" + "".join(f"<li>{clean(sentence)}</li>" for sentence in sentences) + "</ul>"
 
 
-def _figure(picture: str, caption: str) -> str:
-    return f"<figure>{picture}<figcaption>{clean(caption)}</figcaption></figure>"
+def _figure(attribute: AttributeAudit | Column, curve: Curve, label: str, caption: str, **options: Any) -> str:
+    drawn = curve_svg(attribute, curve, label=label, **options)
+    return f"<figure>{drawn}<figcaption>{clean(caption)}</figcaption></figure>"
 
 
 def title(audit: Audit) -> str:
@@ -90,27 +85,31 @@ def title(audit: Audit) -> str:
     return f"Audit of {scores} by {', '.join(short(attribute.name) for attribute in audit.attributes)}"
 
 
-def fragment(audit: Audit, verdicts: Sequence[Verdict] = (), provenance: Mapping[str, str] | None = None) -> str:
+def facts(audit: Audit) -> dict[str, str]:
+    """Return where a report is from, with the date of today if the audit has none."""
+    from frhsic_core import __version__
+
+    today = {"date": datetime.now(UTC).date().isoformat()}
+    return today | audit.provenance | {"library": f"frhsic-core {__version__}", "random_state": str(audit.random_state)}
+
+
+def fragment(audit: Audit, verdicts: Sequence[Verdict] = ()) -> str:
     """Return the report as one HTML element with its style, as a notebook shows it."""
-    parts = [f'<style>{_style()}</style><div class="frhsic-audit">', f"<h1>{clean(title(audit))}</h1>"]
     source = f" from {short(audit.source)}" if audit.source else ""
-    parts.append(f'<p class="soft">{audit.rows:,} rows{clean(source)}.</p>')
-    if verdicts:
-        rows = "".join(f'<li class="{verdict.outcome}"><strong>{clean(verdict)}</strong></li>' for verdict in verdicts)
-        parts.append(f"<ul>{rows}</ul>")
-    for attribute in audit.attributes:
-        parts.append(_attribute(audit, attribute))
+    gate = "".join(f'<li class="{verdict.outcome}"><strong>{clean(verdict)}</strong></li>' for verdict in verdicts)
     said = other_sentences(audit)
-    if said:
-        parts.append("<h2>All rows</h2>" + _list(said))
+    parts = [
+        f'<style>{_file("report.css")}</style><div class="frhsic-audit"><h1>{clean(title(audit))}</h1>',
+        f'<p class="soft">{audit.rows:,} rows{clean(source)}.</p>',
+        f"<ul>{gate}</ul>" if gate else "",
+        *(_attribute(audit, attribute) for attribute in audit.attributes),
+        "<h2>All rows</h2>" + _list(said) if said else "",
+    ]
     if audit.joint is not None:
-        parts.append(_details("All attributes together: numbers", _effects(audit.joint.effects)))
-    parts.append("<h2>How to read this</h2>" + _method(audit))
-    facts = {**(provenance or audit.provenance), "library": f"frhsic-core {_version()}"}
-    facts["random_state"] = str(audit.random_state)
-    parts.append("<h2>Where this is from</h2>" + _list(f"{name}: {value}" for name, value in facts.items()))
-    parts.append("</div>")
-    return "\n".join(parts)
+        parts.append(_details("All attributes together: numbers", _numbers(audit, " and ".join(audit.joint.names))))
+    parts.append("<h2>How to read this</h2>" + _list(_method(audit)))
+    parts.append("<h2>Where this is from</h2>" + _list(f"{name}: {value}" for name, value in facts(audit).items()))
+    return "\n".join([*parts, "</div>"])
 
 
 def _cards(audit: Audit, attribute: AttributeAudit) -> str:
@@ -129,71 +128,48 @@ def _cards(audit: Audit, attribute: AttributeAudit) -> str:
     return f'<div class="cards">{shown}</div>'
 
 
-def _style() -> str:
-    return resources.files("frhsic_core.auditing").joinpath("report.css").read_text(encoding="utf-8")
-
-
 def _attribute(audit: Audit, attribute: AttributeAudit) -> str:
-    name = short(attribute.name)
-    curve = attribute.curve
+    name, score, curve = short(attribute.name), short(attribute.score), attribute.curve
     level = percent(1.0 - curve.alpha)
-    score = f"mean {short(attribute.score)}"
-    parts = [f'<h2>{clean(name)}</h2><p class="verdict">{clean(trend(audit, attribute))}</p>']
-    parts.append(_cards(audit, attribute))
+    mean = f"mean {score}"
+    figure = partial(_figure, attribute)
     if curve.smooth and not attribute.categories:
-        caption = (
-            f"The mean of {short(attribute.score)} along {name} (line) with a band that contains the whole curve with "
-            f"probability {level}; the dashed line is the overall mean. Below: how many {audit.unit} there are. The "
-            "picture leaves out the lowest and the highest percent."
-        )
+        what = f"along {name} (line) with a band that contains the whole curve with probability {level}"
+        ends = " The picture leaves out the lowest and the highest percent."
     else:
-        caption = (
-            f"The mean of {short(attribute.score)} for every value of {name}, with intervals that hold together with "
-            f"probability {level}; the dashed line is the overall mean. Below: how many {audit.unit} there are."
-        )
-    drawn = curve_svg(attribute, curve, label=score, title=f"{score} along {name}, with its band", examples=True)
-    parts.append(_figure(drawn, caption))
-    parts.append("<h3>Is this much?</h3>" + _list(magnitude(audit, attribute)))
-    if attribute.decisions is not None:
-        parts.append(_decisions(audit, attribute))
-    parts.append("<h3>What else was found</h3>" + _list(other_findings(audit, attribute)))
-    if attribute.bound is not None and not attribute.bound.own_values:
-        caption = (
-            f"GDP of {name}: the estimate (point) with its {level} interval, and the bound (bar) that GDP does not "
-            "exceed with the same confidence."
-        )
-        parts.append(_figure(bound_svg(attribute, attribute.bound), caption))
+        what, ends = f"for every value of {name}, with intervals that hold together with probability {level}", ""
+    ends = f"Below: how many {audit.unit} there are.{ends}"
+    caption = f"The mean of {score} {what}; the dashed line is the overall mean. {ends}"
+    parts = [
+        f'<h2>{clean(name)}</h2><p class="verdict">{clean(trend(audit, attribute))}</p>',
+        _cards(audit, attribute),
+        figure(curve, mean, caption, examples=True),
+        "<h3>Is this much?</h3>" + _list(magnitude(audit, attribute)),
+        _decisions(audit, attribute),
+        "<h3>What else was found</h3>" + _list(other_findings(audit, attribute)),
+    ]
     middle = attribute.groups[len(attribute.groups) // 2] if attribute.groups else None
     if middle is not None and curve.smooth and middle.inside > 0.0:
-        picture = curve_svg(
-            attribute, curve, label=score, title=f"means of {middle.groups} groups beside the curve", groups=middle
-        )
-        parts.append(
-            _figure(picture, f"What a table of {middle.groups} groups shows (thick lines), and the same curve.")
-        )
+        caption = f"What a table of {middle.groups} groups shows (thick lines), and the same curve."
+        parts.append(figure(curve, mean, caption, groups=middle))
     if attribute.given is not None:
         controls = " and ".join(map(short, attribute.given.controls))
-        picture = curve_svg(
-            attribute, attribute.given.curve, label="what is left", title=f"what is left given {controls}"
-        )
-        parts.append(
-            _figure(picture, f"What is left of {short(attribute.score)} after {controls}: zero would mean no gap.")
-        )
+        caption = f"What is left of {score} after {controls}: zero would mean no gap."
+        parts.append(figure(attribute.given.curve, "what is left", caption))
     captions = {
         "equal_opportunity": f"The same among {audit.unit} with label 1 (equal opportunity).",
         "label_0": f"The same among {audit.unit} with label 0 (with the picture before: equalized odds).",
         "calibration": f"Label minus prediction along {name}: zero means that predictions are right on average.",
     }
-    pictures = []
-    for key, labeled in attribute.labels.items():
-        axis = "mean error" if key == "calibration" else score
-        picture = curve_svg(attribute, labeled, label=axis, title=captions[key])
-        pictures.append(_figure(picture, f"{captions[key]} {_limits(labeled)}"))
+    pictures = [
+        figure(labeled, "mean error" if key == "calibration" else mean, f"{captions[key]} {_limits(labeled)}")
+        for key, labeled in attribute.labels.items()
+    ]
     if pictures:
         parts.append(_details("With labels: equal opportunity, equalized odds and calibration", "".join(pictures)))
-    parts.append(_details("All numbers", _numbers(audit, attribute)))
-    if attribute.groups:
-        parts.append(_details("What groups show and hide", _groups(attribute)))
+    parts.append(_details("All numbers", _numbers(audit, attribute.name)))
+    if middle is not None:
+        parts.append(_details(f"The table of {middle.groups} groups", _groups(attribute, middle)))
     if attribute.columns:
         rows = sorted(attribute.columns.items(), key=lambda item: -item[1])[:50]
         table = _table(("column", "GDP in standard deviations"), [(short(key), number(value)) for key, value in rows])
@@ -204,91 +180,62 @@ def _attribute(audit: Audit, attribute: AttributeAudit) -> str:
 def _decisions(audit: Audit, attribute: AttributeAudit) -> str:
     """Return what the threshold decides: sentences, the curve of selection rates, and rates by group."""
     made = attribute.decisions
-    assert made is not None
+    if made is None:
+        return ""
+    caption = f"The share of {audit.unit} with a score of at least {number(audit.threshold or 0.0)}."
     said = "<h3>At the threshold</h3>" + _list(decision_sentences(audit, attribute))
-    picture = curve_svg(attribute, made.selected, label="share selected", title="share selected, with its band")
-    said += _figure(picture, f"The share of {audit.unit} with a score of at least {number(audit.threshold or 0.0)}.")
+    said += _figure(attribute, made.selected, "share selected", caption)
     if made.groups is None:
         rows = [(value_name(attribute, s), rate) for s, rate in zip(made.selected.s, made.selected.mean, strict=True)]
     else:
-        ends = zip(made.groups.first, made.groups.last, made.groups.means, strict=True)
-        rows = [(f"{value_name(attribute, a)} to {value_name(attribute, b)}", rate) for a, b, rate in ends]
+        rows = list(zip(_places(attribute, made.groups), made.groups.means, strict=True))
     most = max(float(rate) for _, rate in rows)
     cells = [(place, percent(float(rate)), number(float(rate) / most) if most else "") for place, rate in rows]
     return said + _table((short(attribute.name), "share selected", "impact ratio"), cells)
 
 
+def _places(attribute: AttributeAudit, groups: Groups) -> list[str]:
+    ends = zip(groups.first, groups.last, strict=True)
+    return [f"{value_name(attribute, a)} to {value_name(attribute, b)}" for a, b in ends]
+
+
 def _limits(curve: Curve) -> str:
-    """Return how large the gap of a curve would be by chance, and how much it is smoothed."""
+    """Return the gap of a curve, how large it would be by chance, and how much the curve is smoothed."""
+    chance = " It is not distinguishable from chance." if curve.is_flat else ""
     width = (
         f" The curve is smoothed over {percent(2.0 * curve.bandwidth)} of the central range." if curve.smooth else ""
     )
-    verdict = " The gap is not distinguishable from chance." if curve.is_flat else ""
-    return f"Mean gap {number(curve.gdp)}; chance alone gives about {number(curve.floor)}.{verdict}{width}"
+    return f"The mean gap is {interval(curve)}.{chance}{width}"
 
 
-def _numbers(audit: Audit, attribute: AttributeAudit) -> str:
-    rows = []
-    for name, meaning in MEASURES.items():
-        found = attribute.measure(name)
-        if found is not None:
-            value, low, high, floor = map(number, found)
-            rows.append((f"{name}: {meaning}", value, f"{low} to {high}", floor))
-    parts = [_table(("measure", "value", f"{percent(1.0 - audit.alpha)} interval", "by chance"), rows)]
-    tests = {"of independence": attribute.test, "given the label, equalized odds": attribute.label_test}
-    tests["given the control features"] = attribute.given.test if attribute.given else None
-    for name, test in tests.items():
-        if test is not None:
-            parts.append(f"<p>Test {name} ({clean(test.method)}, {test.rows:,} rows): {p_value(test)}.</p>")
-    parts.append(_effects(attribute.effects))
-    explained = percent(attribute.curve.explained)
-    parts.append(f"<p>The curve explains {explained} of the variance of {clean(short(attribute.score))}.</p>")
-    return "".join(parts)
+def _cells(line: Any) -> tuple[str, str, str, str]:
+    """Return the value, the interval, the value by chance and the rows of a line of the table of an audit."""
+    ends = f"{number(line.low)} to {number(line.high)}" if math.isfinite(line.low) else ""
+    return number(line.value), ends, "" if pd.isna(line.by_chance) else number(line.by_chance), f"{line.rows:,}"
 
 
-def _effects(effects: dict[str, Effect]) -> str:
+def _numbers(audit: Audit, name: str) -> str:
+    table = audit.table()
+    lines = table[table["attribute"] == name].itertuples(index=False)
     rows = [
-        (EFFECTS[key], number(effect.value), number(effect.floor), f"{effect.rows:,}")
-        for key, effect in effects.items()
+        (f"{line.measure}: {MEANING[line.measure]}" if line.measure in MEANING else line.measure, *_cells(line))
+        for line in lines
     ]
-    return _table(("effect size", "value", "by chance", "rows"), rows)
+    return _table(("measure", "value", f"{percent(1.0 - audit.alpha)} interval", "by chance", "rows"), rows)
 
 
-def _certain(difference: float) -> str:
-    """Return a difference along the curve, which is zero if its band allows none."""
-    return number(difference) if difference else "not certain"
-
-
-def _groups(attribute: AttributeAudit) -> str:
-    rows = []
-    for groups in attribute.groups:
-        low, high = (value_name(attribute, ends[groups.where]) for ends in (groups.first, groups.last))
-        rows.append((
-            str(groups.groups), number(groups.gdp), number(groups.difference), _certain(groups.range),
-            f"{_certain(groups.inside)} ({low} to {high})" if groups.inside else _certain(0.0), percent(groups.hidden),
-        ))  # fmt: skip
-    head = ("groups", "GDP", "largest difference of groups", "along the curve", "inside one group", "variance hidden")
-    middle = attribute.groups[len(attribute.groups) // 2]
+def _groups(attribute: AttributeAudit, groups: Groups) -> str:
+    """Return the table that most reports show: the mean score of each group with its interval."""
     level = percent(1.0 - attribute.curve.alpha)
-    each = [
-        (
-            f"{value_name(attribute, a)} to {value_name(attribute, b)}",
-            f"{n:,.0f}",
-            number(mean),
-            f"{number(x)} to {number(y)}",
-        )
-        for a, b, n, mean, x, y in zip(
-            middle.first, middle.last, middle.rows, middle.means, middle.low, middle.high, strict=True
-        )
-    ]
-    name = short(attribute.name)
-    return _table(head, rows) + _table((name, "rows", f"mean {short(attribute.score)}", f"{level} interval"), each)
+    numbers = zip(_places(attribute, groups), groups.rows, groups.means, groups.low, groups.high, strict=True)
+    each = [(place, f"{n:,.0f}", number(mean), f"{number(a)} to {number(b)}") for place, n, mean, a, b in numbers]
+    return _table((short(attribute.name), "rows", f"mean {short(attribute.score)}", f"{level} interval"), each)
 
 
-def _method(audit: Audit) -> str:
+def _method(audit: Audit) -> list[str]:
     level = percent(1.0 - audit.alpha)
     weights = f" Rows are weighted by {short(audit.weight)}." if audit.weight else ""
-    said = [
+    return [
         "GDP is E|E[f | S] − E f|: the distance between the mean prediction at a person's value of the attribute and "
         "the overall mean, averaged over all rows. It has the unit of the predictions. The attribute is not cut into "
         "groups." + weights,
@@ -300,26 +247,17 @@ def _method(audit: Audit) -> str:
         "rows; their numbers are in the tables.",
         "Given control features, the part of the predictions that they explain (cross-fitted splines, added) is "
         "subtracted first. The conditional test asks whether predictions and attribute are independent given them.",
-        "A number below a threshold does not make a decision fair. The audit describes these rows only, and only "
-        "the attributes that were named.",
+        LIMITS,
     ]
-    return _list(said)
-
-
-def _version() -> str:
-    from frhsic_core import __version__
-
-    return __version__
 
 
 def page(audit: Audit, verdicts: Sequence[Verdict] = ()) -> str:
     """Return the report as a whole HTML page."""
-    return _page(title(audit), fragment(audit, verdicts, dated(audit)))
+    return _page(title(audit), fragment(audit, verdicts))
 
 
-def dated(audit: Audit) -> dict[str, str]:
-    """Return where a report is from, with the date of today if the audit has none."""
-    return {"date": datetime.now(UTC).date().isoformat()} | audit.provenance
+def _page(heading: str, inside: str) -> str:
+    return Template(_file("report.html")).substitute(title=clean(heading), inside=inside)
 
 
 def change_report(before: Column, after: Array, columns: Sequence[Column], known: Array) -> tuple[list[str], str]:
@@ -338,25 +276,12 @@ def change_report(before: Column, after: Array, columns: Sequence[Column], known
         old, new = (smoother.curve(values[known]) for values in (before.values, after))
         name = short(column.name)
         said.append(f"The mean gap along {name} was {interval(old)} and is now {interval(new)}.")
-        picture = curve_svg(column, new, label=f"mean {score}", title=f"{heading}, {name}", before=old)
         caption = f"The mean along {name} before (orange) and after (blue), each with its {percent(0.95)} band."
-        figures.append(_figure(picture, caption))
+        figures.append(_figure(column, new, f"mean {score}", caption, before=old))
     if not known.all():
         said.append(f"Rows without a score or an attribute, which have no adjusted score: {(~known).sum():,}.")
     inside = f'<div class="frhsic-audit"><h1>{clean(heading)}</h1>{_list(said)}{"".join(figures)}</div>'
-    return said, _page(heading, f"<style>{_style()}</style>{inside}") if figures else ""
-
-
-def _page(heading: str, inside: str) -> str:
-    policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"  # the empty icon
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<link rel="icon" href="data:,">\n'
-        f"<title>{clean(heading)}</title>\n<style>{PAGE_STYLE}</style>\n</head>\n<body>\n<main>"
-        f"{inside}</main>\n</body>\n</html>\n"
-    )
+    return said, _page(heading, f"<style>{_file('report.css')}</style>{inside}") if figures else ""
 
 
 def escape_markdown(text: object) -> str:
@@ -368,30 +293,19 @@ def escape_markdown(text: object) -> str:
 def markdown(audit: Audit, verdicts: Sequence[Verdict] = ()) -> str:
     """Return a model card in Markdown: where it is from, the verdicts, the sentences, one table, and the limits."""
     marks = {"below": "✅", "above": "❌", "inconclusive": "❔"}
-    lines = [f"## {escape_markdown(title(audit))}", ""]
-    facts = {**dated(audit), "rows": f"{audit.rows:,}", "library": f"frhsic-core {_version()}"}
-    lines += [f"- **{name}**: {escape_markdown(value)}" for name, value in facts.items()]
-    lines.append("")
-    lines += [f"- {marks[verdict.outcome]} {escape_markdown(verdict)}" for verdict in verdicts]
-    lines += [""] if verdicts else []
+    say = escape_markdown
+    lines = [f"## {say(title(audit))}", ""]
+    lines += [f"- **{name}**: {say(value)}" for name, value in {"rows": f"{audit.rows:,}", **facts(audit)}.items()]
+    lines += ["", *(f"- {marks[verdict.outcome]} {say(verdict)}" for verdict in verdicts), ""]
     for attribute in audit.attributes:
         first, *others = attribute_sentences(audit, attribute)
-        lines += [f"### {escape_markdown(short(attribute.name))}", "", f"**{escape_markdown(first)}**", ""]
-        lines += [f"- {escape_markdown(sentence)}" for sentence in others]
-        lines.append("")
-    lines += [f"- {escape_markdown(sentence)}" for sentence in other_sentences(audit)]
-    lines += ["", "| attribute | measure | value | interval or value by chance | rows |", "|---|---|--:|--:|--:|"]
-    for row in audit.table().itertuples(index=False):
-        if math.isfinite(row.low):
-            beside = f"{number(row.low)} to {number(row.high)}"
-        else:
-            beside = number(row.by_chance) if math.isfinite(row.by_chance) else ""
-        cells = (escape_markdown(short(row.attribute)), escape_markdown(row.measure), number(row.value), beside)
-        lines.append(f"| {' | '.join(cells)} | {row.rows:,} |")
-    limits = (
-        "A number below a threshold does not make a decision fair. The audit describes these rows and attributes only."
-    )
-    return "\n".join([*lines, "", limits]) + "\n"
+        lines += [f"### {say(short(attribute.name))}", "", f"**{say(first)}**", ""]
+        lines += [*(f"- {say(sentence)}" for sentence in others), ""]
+    lines += [f"- {say(sentence)}" for sentence in other_sentences(audit)]
+    lines += ["", "| attribute | measure | value | interval | by chance | rows |", "|---|---|--:|--:|--:|--:|"]
+    for line in audit.table().itertuples(index=False):
+        lines.append(f"| {' | '.join((say(short(line.attribute)), say(line.measure), *_cells(line)))} |")
+    return "\n".join([*lines, "", LIMITS]) + "\n"
 
 
 def _json(value: Any) -> Any:
@@ -399,39 +313,24 @@ def _json(value: Any) -> Any:
         return {str(key): _json(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
         return [_json(entry) for entry in value]
-    if isinstance(value, np.ndarray):
-        return [_json(entry) for entry in value.tolist()]
-    if isinstance(value, np.generic):
-        return _json(value.item())
+    if isinstance(value, np.ndarray | np.generic):
+        return _json(value.tolist())
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def as_dict(audit: Audit, verdicts: Sequence[Verdict] = ()) -> dict[str, Any]:
     """Return an audit as JSON values; ``format`` is raised when a name changes its meaning."""
-    value = asdict(audit)
+    value = asdict(audit) | {"provenance": facts(audit)}
     for entry, attribute in zip(value["attributes"], audit.attributes, strict=True):
         entry["sentences"] = attribute_sentences(audit, attribute)
         entry["measures"] = {
             name: found._asdict() for name in MEASURES if (found := attribute.measure(name)) is not None
         }
-        curves = [(entry["curve"], attribute.curve)]
-        curves += [(entry["labels"][name], curve) for name, curve in attribute.labels.items()]
-        if attribute.given is not None:
-            curves.append((entry["given"]["curve"], attribute.given.curve))
         if attribute.decisions is not None:
             entry["decisions"]["group_impact"] = attribute.decisions.group_impact
-        for numbers, curve in curves:
-            numbers["largest"] = asdict(largest_gap(curve))
-            numbers["gap_below_90"] = gap_below(curve, 0.9)
-            numbers["is_flat"] = curve.is_flat
-    value["provenance"] = dated(audit)
-    first = {"format": FORMAT, "frhsic_core": _version(), "title": title(audit), "sentences": audit.sentences}
     outcomes = [asdict(verdict) | {"outcome": verdict.outcome} for verdict in verdicts]
-    return _json(first | {"verdicts": outcomes} | value)
-
-
-def _write(content: bytes, file: Any) -> None:
-    file.write(content)
+    first = {"format": FORMAT, "title": title(audit), "sentences": audit.sentences, "verdicts": outcomes}
+    return _json(first | value)
 
 
 def save(audit: Audit, path: str | os.PathLike[str], *, verdicts: Sequence[Verdict] = ()) -> list[Path]:
@@ -443,47 +342,48 @@ def save(audit: Audit, path: str | os.PathLike[str], *, verdicts: Sequence[Verdi
     path = Path(path)
     path = path / "audit.html" if path.is_dir() else path
     page_path = path if path.suffix.lower() in (".html", ".htm") else path.with_name(path.name + ".html")
+    numbers = json.dumps(as_dict(audit, verdicts), allow_nan=False, ensure_ascii=False, indent=1) + "\n"
     files = {
-        page_path.with_suffix(".json"): (
-            json.dumps(as_dict(audit, verdicts), allow_nan=False, ensure_ascii=False, indent=1) + "\n"
-        ),
+        page_path.with_suffix(".json"): numbers,
         page_path.with_suffix(".md"): markdown(audit, verdicts),
         page_path: page(audit, verdicts),
     }
-    write_together({place: partial(_write, text.encode("utf-8", errors="replace")) for place, text in files.items()})
+    contents = {place: text.encode("utf-8", errors="replace") for place, text in files.items()}
+    write_together({place: lambda file, content=content: file.write(content) for place, content in contents.items()})
     return list(files)
 
 
 def clean(text: object) -> str:
     """Return text for HTML and SVG: escaped, and without characters that XML does not allow."""
-    plain = "".join(c if c >= " " and c not in "\x7f￾￿" and not "\ud800" <= c <= "\udfff" else "�" for c in str(text))
+    plain = "".join(
+        c if c >= " " and c not in "\x7f\ufffe\uffff" and not "\ud800" <= c <= "\udfff" else "\ufffd" for c in str(text)
+    )
     return html.escape(plain, quote=True)
 
 
-def ticks(low: float, high: float, count: int = 5) -> list[float]:
-    """Return round numbers between two ends.
+# Pictures -------------------------------------------------------------------------------------------------------------
+
+
+def ticks(low: float, high: float, count: int = 5) -> tuple[list[float], list[str]]:
+    """Return round numbers between two ends, and how to write them.
 
     Examples
     --------
     >>> ticks(17, 71)
-    [20.0, 40.0, 60.0]
+    ([20.0, 40.0, 60.0], ['20', '40', '60'])
     """
     span = high - low
     if not (math.isfinite(span) and span > 0):
-        return [low]
+        return [low], [f"{low:.3g}"]
     raw = span / count
     size = 10.0 ** math.floor(math.log10(raw))
     step = next(factor * size for factor in (1.0, 2.0, 5.0, 10.0) if factor * size >= raw * 0.999)
     first = math.ceil(low / step - 1e-9)
     last = math.floor(high / step + 1e-9)
-    return [k * step for k in range(first, last + 1)]
-
-
-def _tick(value: float, step: float) -> str:
-    digits = max(0, -math.floor(math.log10(step) + 1e-9)) if 0 < step < 1 else 0
-    if max(abs(value), step) >= 1e6 or digits > 5:
-        return f"{value:.3g}"
-    return f"{value:,.{digits}f}"
+    values = [k * step for k in range(first, last + 1)]
+    digits = max(0, -math.floor(math.log10(step) + 1e-9))
+    plain = max(map(abs, (*values, step))) < 1e6 and digits <= 5
+    return values, [f"{value:,.{digits}f}" if plain else f"{value:.3g}" for value in values]
 
 
 def density(curve: Curve) -> tuple[Array, Array]:
@@ -494,8 +394,17 @@ def density(curve: Curve) -> tuple[Array, Array]:
     return edges, np.diff(np.interp(edges, curve.s, below)) / np.diff(edges)
 
 
+def _tag(tag: str, inside: str = "", **given: Any) -> str:
+    """Return an SVG element; ``kind`` is its class, and numbers have one decimal."""
+    named = {"class" if key == "kind" else key.replace("_", "-"): value for key, value in given.items()}
+    shown = (
+        f' {key}="{value:.1f}"' if isinstance(value, float) else f' {key}="{value}"' for key, value in named.items()
+    )
+    return f"<{tag}{''.join(shown)}>{inside}</{tag}>"
+
+
 class _Frame:
-    """The two panels of a picture: the curve above, the density below, on one horizontal axis."""
+    """The two panels of a picture: the curve above, the number of people below, on one horizontal axis."""
 
     def __init__(self, x: tuple[float, float], y: tuple[float, float]) -> None:
         self.x0, self.x1 = x if x[1] > x[0] else (x[0] - 0.5, x[0] + 0.5)
@@ -503,77 +412,28 @@ class _Frame:
         self.y0, self.y1 = y[0] - margin, y[1] + margin
 
     def x(self, s: float) -> float:
-        return _LEFT + (s - self.x0) / (self.x1 - self.x0) * (WIDTH - _LEFT - _RIGHT)
+        return float(_LEFT + (s - self.x0) / (self.x1 - self.x0) * (WIDTH - _LEFT - _RIGHT))
 
     def y(self, value: float) -> float:
-        return _SPLIT - 8 - (value - self.y0) / (self.y1 - self.y0) * (_SPLIT - 8 - _TOP)
+        return float(_SPLIT - 8 - (value - self.y0) / (self.y1 - self.y0) * (_SPLIT - 8 - _TOP))
 
-    def line(self, xs: Sequence[float] | Array, ys: Sequence[float] | Array) -> str:
+    def path(self, xs: Array, ys: Array) -> str:
         return " ".join(f"{self.x(a):.1f},{self.y(b):.1f}" for a, b in zip(xs, ys, strict=True))
 
+    def across(self, kind: str, at: float) -> str:
+        return _tag("line", kind=kind, x1=_LEFT, x2=WIDTH - _RIGHT, y1=at, y2=at)
+
     def vertical_axis(self, label: str) -> list[str]:
-        found = ticks(self.y0, self.y1)
-        step = found[1] - found[0] if len(found) > 1 else 1.0
         parts = []
-        for value in found:
-            at = self.y(value)
-            parts.append(f'<line class="grid" x1="{_LEFT}" x2="{WIDTH - _RIGHT}" y1="{at:.1f}" y2="{at:.1f}"/>')
-            parts.append(f'<text x="{_LEFT - 6}" y="{at + 4:.1f}" text-anchor="end">{_tick(value, step)}</text>')
-        middle = (_TOP + _SPLIT) / 2
-        parts.append(
-            f'<text class="label" transform="translate(14 {middle:.0f}) rotate(-90)" text-anchor="middle">'
-            f"{clean(label)}</text>"
-        )
-        return parts
+        for value, text in zip(*ticks(self.y0, self.y1), strict=True):
+            parts.append(self.across("grid", self.y(value)))
+            parts.append(_tag("text", text, x=_LEFT - 6, y=self.y(value) + 4, text_anchor="end"))
+        turned = f"translate(14 {(_TOP + _SPLIT) / 2:.0f}) rotate(-90)"
+        return [*parts, _tag("text", clean(label), kind="label", transform=turned, text_anchor="middle")]
 
-    def horizontal_axis(self, label: str) -> list[str]:
-        found = ticks(self.x0, self.x1, 9)
-        step = found[1] - found[0] if len(found) > 1 else 1.0
-        parts = [f'<line class="axis" x1="{_LEFT}" x2="{WIDTH - _RIGHT}" y1="{_FLOOR}" y2="{_FLOOR}"/>']
-        for value in found:
-            text = _tick(value, step)
-            parts.append(f'<text x="{self.x(value):.1f}" y="{_FLOOR + 17}" text-anchor="middle">{text}</text>')
-        parts.append(_axis_label(label))
-        return parts
-
-
-def _axis_label(label: str, extra: int = 0) -> str:
-    middle = (_LEFT + WIDTH - _RIGHT) / 2
-    return f'<text class="label" x="{middle:.0f}" y="{HEIGHT + extra - 14}" text-anchor="middle">{clean(label)}</text>'
-
-
-def _svg(parts: list[str], title: str, extra: int = 0) -> str:
-    return (
-        f'<svg viewBox="0 0 {WIDTH} {HEIGHT + extra}" role="img" aria-label="{clean(title)}" '
-        f'preserveAspectRatio="xMidYMid meet">{"".join(parts)}</svg>'
-    )
-
-
-def bound_svg(attribute: AttributeAudit, bound: DependenceBound) -> str:
-    """Return the estimate, the interval and the bound of GDP on one line."""
-    low, high = attribute.interval
-    found = ticks(0.0, 1.35 * max(bound.bound, high))
-    end = 1.35 * max(bound.bound, high)
-
-    def x(value: float) -> float:
-        return _LEFT + value / end * (WIDTH - _LEFT - _RIGHT)
-
-    axis, middle = 62, 32
-    parts = [f'<line class="axis" x1="{_LEFT}" x2="{WIDTH - _RIGHT}" y1="{axis}" y2="{axis}"/>']
-    for value in found:
-        text = _tick(value, found[1] - found[0])
-        parts.append(f'<text x="{x(value):.1f}" y="{axis + 17}" text-anchor="middle">{text}</text>')
-    parts.append(
-        f'<line class="interval" x1="{x(low):.1f}" x2="{x(high):.1f}" y1="{middle}" y2="{middle}"/>'
-        f'<circle class="point" cx="{x(attribute.gdp):.1f}" cy="{middle}" r="5"/>'
-        f'<line class="group" x1="{x(bound.bound):.1f}" x2="{x(bound.bound):.1f}" y1="{middle - 14}" '
-        f'y2="{middle + 14}"/>'
-    )
-    parts.append(f'<text x="{x(attribute.gdp):.1f}" y="12" text-anchor="middle">{number(attribute.gdp)}</text>')
-    words = f"at most {number(bound.bound)}"
-    parts.append(f'<text x="{x(bound.bound) + 6:.1f}" y="{middle + 5}">{words}</text>')
-    title = f"GDP {number(attribute.gdp)}, interval {number(low)} to {number(high)}, {words}"
-    return _svg(parts, title, extra=96 - HEIGHT)
+    def bar(self, left: float, right: float, share: float) -> str:
+        size = float(share) * (_FLOOR - _SPLIT - 6)
+        return _tag("rect", x=self.x(left), y=_FLOOR - size, width=self.x(right) - self.x(left) + 0.3, height=size)
 
 
 def curve_svg(
@@ -581,100 +441,82 @@ def curve_svg(
     curve: Curve,
     *,
     label: str,
-    title: str,
     groups: Groups | None = None,
     before: Curve | None = None,
     examples: bool = False,
 ) -> str:
-    """Return the curve with its band above the density of S.
+    """Return the curve with its band (or levels with their intervals) above the number of people.
 
     It may show means of ``groups``, the curve ``before``, or a few people as ``examples``.
     """
-    both = [curve] if before is None else [before, curve]
-    if attribute.categories or not curve.smooth:
-        return _levels_svg(attribute, both, label=label, title=title)
-    bottom, top = _reach(both)
+    curves = [curve] if before is None else [before, curve]
+    smooth = curve.smooth and not attribute.categories
+    low = min(min(float(one.low[one.inside].min()), one.center) for one in curves)
+    high = max(max(float(one.high[one.inside].max()), one.center) for one in curves)
     inside = np.flatnonzero(curve.inside)
-    s = curve.s[inside]
-    frame = _Frame((float(s[0]), float(s[-1])), (bottom, top))
+    ends = (float(curve.s[inside[0]]), float(curve.s[inside[-1]])) if smooth else (-0.6, len(curve.s) - 0.4)
+    frame = _Frame(ends, (low, high))
     parts = frame.vertical_axis(label)
     if groups is not None:
-        for left, right, value in zip(groups.first, groups.last, groups.means, strict=True):
-            a, b = frame.x(max(left, frame.x0)), frame.x(min(right, frame.x1))
-            at = frame.y(float(value))
-            parts.append(f'<line class="group" x1="{a:.1f}" x2="{b:.1f}" y1="{at:.1f}" y2="{at:.1f}"/>')
-            parts.append(f'<line class="edge" x1="{b:.1f}" x2="{b:.1f}" y1="{_TOP}" y2="{_SPLIT - 8}"/>')
-    center = frame.y(curve.center)
-    parts.append(f'<line class="center" x1="{_LEFT}" x2="{WIDTH - _RIGHT}" y1="{center:.1f}" y2="{center:.1f}"/>')
-    for one in both:
-        shown = inside[np.unique(np.linspace(0, len(inside) - 1, _POINTS).round().astype(int))]
-        at, low, high = one.s[shown], one.low[shown], one.high[shown]
+        for first, last, value in zip(groups.first, groups.last, groups.means, strict=True):
+            a, b = frame.x(max(first, frame.x0)), frame.x(min(last, frame.x1))
+            parts.append(_tag("line", kind="group", x1=a, x2=b, y1=frame.y(value), y2=frame.y(value)))
+            parts.append(_tag("line", kind="edge", x1=b, x2=b, y1=_TOP, y2=_SPLIT - 8))
+    parts.append(frame.across("center", frame.y(curve.center)))
+    for one in curves:
         mark = " before" if one is before else ""
-        band = frame.line(at, high) + " " + frame.line(at[::-1], low[::-1])
-        parts.append(f'<polygon class="band{mark}" points="{band}"/>')
-        parts.append(f'<polyline class="curve{mark}" points="{frame.line(at, one.mean[shown])}"/>')
-    below = np.cumsum(curve.share) - 0.5 * curve.share
-    if examples and not isinstance(attribute, Column):
+        parts += _band(frame, one, inside, mark) if smooth else _levels(frame, one, mark)
+    if examples and smooth and not isinstance(attribute, Column):
+        below = np.cumsum(curve.share) - 0.5 * curve.share
         for share in (0.1, 0.5, 0.9):
             k = inside[np.abs(below[inside] - share).argmin()]
-            a, b = frame.x(float(curve.s[k])), frame.y(float(curve.mean[k]))
+            a, b = frame.x(curve.s[k]), frame.y(curve.mean[k])
             words = f"{value_name(attribute, float(curve.s[k]))}: {number(float(curve.mean[k]))}"
-            parts.append(f'<circle class="point" cx="{a:.1f}" cy="{b:.1f}" r="4.5"/>')
-            parts.append(
-                f'<text class="example" x="{a:.1f}" y="{b - 11:.1f}" text-anchor="middle">{clean(words)}</text>'
-            )
-    edges, heights = density(curve)
+            parts.append(_tag("circle", kind="point", cx=a, cy=b, r=4.5))
+            parts.append(_tag("text", clean(words), kind="example", x=a, y=b - 11, text_anchor="middle"))
+    if smooth:
+        edges, heights = density(curve)
+        sides = list(itertools.pairwise(edges))
+        places, names = ticks(*ends, 9)
+    else:
+        heights, sides = curve.share, [(k - 0.35, k + 0.35) for k in range(len(curve.s))]
+        every = max(1, math.ceil(len(curve.s) / 12))
+        places = list(range(0, len(curve.s), every))
+        values = [float(curve.s[k]) for k in places]
+        names = [attribute.categories[int(s)] if attribute.categories else number(s) for s in values]
+        names = [name if len(name) <= 12 else name[:11] + "…" for name in names]
     tallest = float(heights.max()) or 1.0
-    parts.append('<g class="people">')  # one opacity for all bars hides their seams
-    for left, right, height in zip(edges[:-1], edges[1:], heights, strict=True):
-        a, b = frame.x(left), frame.x(right)
-        size = float(height) / tallest * (_FLOOR - _SPLIT - 6)
-        parts.append(f'<rect x="{a:.1f}" y="{_FLOOR - size:.1f}" width="{b - a + 0.3:.1f}" height="{size:.1f}"/>')
-    parts.append("</g>")
-    parts += frame.horizontal_axis(short(attribute.name))
-    return _svg(parts, title)
+    bars = [frame.bar(*side, height / tallest) for side, height in zip(sides, heights, strict=True)]
+    parts.append(_tag("g", "".join(bars), kind="people"))  # one opacity for all bars hides their seams
+    room = frame.x(places[1]) - frame.x(places[0]) if len(places) > 1 else math.inf
+    tilted = not smooth and max(map(len, names)) * _LETTER > room
+    turn, anchor, height = (" rotate(-35)", "end", HEIGHT + _TILTED) if tilted else ("", "middle", HEIGHT)
+    for place, name in zip(places, names, strict=True):
+        at = f"translate({frame.x(place):.1f} {_FLOOR + 17}){turn}"
+        parts.append(_tag("text", clean(name), transform=at, text_anchor=anchor))
+    parts.append(frame.across("axis", _FLOOR))
+    name = clean(short(attribute.name))
+    middle = (_LEFT + WIDTH - _RIGHT) / 2
+    parts.append(_tag("text", name, kind="label", x=middle, y=height - 14, text_anchor="middle"))
+    what = {"role": "img", "aria_label": f"{clean(label)} along {name}", "preserveAspectRatio": "xMidYMid meet"}
+    return _tag("svg", "".join(parts), viewBox=f"0 0 {WIDTH} {height}", **what)
 
 
-def _reach(curves: Sequence[Curve]) -> tuple[float, float]:
-    """Return the lowest and the highest number of the bands and the overall means."""
-    low = min(min(float(curve.low[curve.inside].min()), curve.center) for curve in curves)
-    return low, max(max(float(curve.high[curve.inside].max()), curve.center) for curve in curves)
+def _band(frame: _Frame, curve: Curve, inside: Array, mark: str) -> list[str]:
+    shown = inside[np.unique(np.linspace(0, len(inside) - 1, _POINTS).round().astype(int))]
+    s, low, high = curve.s[shown], curve.low[shown], curve.high[shown]
+    band = frame.path(s, high) + " " + frame.path(s[::-1], low[::-1])
+    line = frame.path(s, curve.mean[shown])
+    return [_tag("polygon", kind=f"band{mark}", points=band), _tag("polyline", kind=f"curve{mark}", points=line)]
 
 
-def _levels_svg(attribute: AttributeAudit | Column, curves: Sequence[Curve], *, label: str, title: str) -> str:
-    """Return a point with its interval for every level and curve, above the share of people in it."""
-    bottom, top = _reach(curves)
-    curve = curves[-1]
-    count = len(curve.s)
-    frame = _Frame((-0.6, count - 0.4), (bottom, top))
-    parts = frame.vertical_axis(label)
-    center = frame.y(curve.center)
-    parts.append(f'<line class="center" x1="{_LEFT}" x2="{WIDTH - _RIGHT}" y1="{center:.1f}" y2="{center:.1f}"/>')
-    tallest = float(curve.share.max())
-    every = max(1, math.ceil(count / 12))
-    for k in range(count):
-        for one in curves:
-            mark = "" if one is curve else " before"
-            x = frame.x(k - (0.0 if one is curve else 0.2))
-            low, high, mean = (frame.y(float(values[k])) for values in (one.low, one.high, one.mean))
-            parts.append(f'<line class="interval{mark}" x1="{x:.1f}" x2="{x:.1f}" y1="{low:.1f}" y2="{high:.1f}"/>')
-            parts.append(f'<circle class="point{mark}" cx="{x:.1f}" cy="{mean:.1f}" r="4"/>')
-        size = float(curve.share[k]) / tallest * (_FLOOR - _SPLIT - 6)
-        width = 0.7 * (frame.x(1) - frame.x(0))
-        parts.append(
-            f'<rect class="people" x="{x - width / 2:.1f}" y="{_FLOOR - size:.1f}" width="{width:.1f}" '
-            f'height="{size:.1f}"/>'
-        )
-    names = [attribute.categories[int(s)] if attribute.categories else number(float(s)) for s in curve.s]
-    names = [name if len(name) <= 12 else name[:11] + "…" for name in names]
-    tilted = max(map(len, names[::every])) * _LETTER > every * (frame.x(1) - frame.x(0))
-    turn, anchor, extra = (" rotate(-35)", "end", _TILTED) if tilted else ("", "middle", 0)
-    for k in range(0, count, every):
-        place = f"translate({frame.x(k):.1f} {_FLOOR + 17}){turn}"
-        parts.append(f'<text transform="{place}" text-anchor="{anchor}">{clean(names[k])}</text>')
-    parts.append(f'<line class="axis" x1="{_LEFT}" x2="{WIDTH - _RIGHT}" y1="{_FLOOR}" y2="{_FLOOR}"/>')
-    parts.append(_axis_label(short(attribute.name), extra))
-    return _svg(parts, title, extra)
+def _levels(frame: _Frame, curve: Curve, mark: str) -> list[str]:
+    parts = []
+    for k, (low, high, mean) in enumerate(zip(curve.low, curve.high, curve.mean, strict=True)):
+        x = frame.x(k - (0.2 if mark else 0.0))
+        parts.append(_tag("line", kind=f"interval{mark}", x1=x, x2=x, y1=frame.y(low), y2=frame.y(high)))
+        parts.append(_tag("circle", kind=f"point{mark}", cx=x, cy=frame.y(mean), r=4))
+    return parts
 
 
 def draw(attribute: AttributeAudit, ax: Any = None) -> Any:

@@ -7,7 +7,6 @@ variance, or in what a head makes of Z. The audit therefore measures Z in four d
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +29,7 @@ from frhsic_core.joint.distance import distance_correlation
 from frhsic_core.kernels import Gaussian, default_kernel, median_bandwidth
 
 BANDWIDTHS = (0.5, 1.0, 2.0)
+FOLDS = 5
 RIDGES = (1e-6, 1e-3, 1e-1)  # of the probes, relative to the mean of the Gram matrix's diagonal
 
 
@@ -52,10 +52,6 @@ class RepresentationAudit:
         Cross-fitted R² of predicting S from Z; the largest over the attributes. Below zero: worse than the mean.
     gdp : float, array, Tensor or None
         GDP of the predictions, where they were given; the largest over the attributes.
-    each : dict
-        ``linear_r2``, ``nonlinear_r2`` and ``gdp`` of every single attribute, ``(..., p)``.
-    attributes : tuple of str
-        Names of the attributes: the columns of a DataFrame, otherwise numbers.
     bandwidths : tuple of float
         Bandwidths in units of the median distance.
     rows : int
@@ -68,36 +64,30 @@ class RepresentationAudit:
     linear_r2: Any
     nonlinear_r2: Any
     gdp: Any
-    each: dict[str, Any]
-    attributes: tuple[str, ...]
     bandwidths: tuple[float, ...]
     rows: int
 
     def as_dict(self) -> dict[str, Any]:
         """Return the numbers under flat names, for a row (or, of a stack, rows) of a table.
 
-        ``normalized_hsic_{factor}`` and the ``floor_{factor}`` to read it against, then the rest; with several
-        attributes also each one's own, such as ``gdp[age]``.
+        ``normalized_hsic_{factor}`` and the ``floor_{factor}`` to read it against, then the others.
         """
         values = {}
         for i, factor in enumerate(self.bandwidths):
             values[f"normalized_hsic_{factor:g}"] = self.normalized_hsic[..., i]
             values[f"floor_{factor:g}"] = self.floor[..., i]
-        values |= {name: getattr(self, name) for name in ("distance_correlation", "linear_r2", "nonlinear_r2")}
-        if self.gdp is not None:
-            values["gdp"] = self.gdp
-        if len(self.attributes) > 1:
-            for name, measured in self.each.items():
-                values |= {f"{name}[{which}]": measured[..., a] for a, which in enumerate(self.attributes)}
-        return {name: value.tolist() if hasattr(value, "tolist") else value for name, value in values.items()}
+        values |= {name: getattr(self, name) for name in ("distance_correlation", "linear_r2", "nonlinear_r2", "gdp")}
+        return {
+            name: value.tolist() if hasattr(value, "tolist") else value
+            for name, value in values.items()
+            if value is not None
+        }
 
     def __str__(self) -> str:
         lines = []
-        table = self.as_dict()
-        width = max(22, *map(len, table))
-        for name, value in table.items():
+        for name, value in self.as_dict().items():
             values = value if isinstance(value, list) else [value]
-            lines.append(f"{name:{width}s} " + "  ".join(f"{number:7.4f}" for number in values))
+            lines.append(f"{name:22s} " + "  ".join(f"{number:7.4f}" for number in values))
         return "\n".join(lines)
 
 
@@ -108,9 +98,7 @@ def audit_representation(
     s: ArrayLike,
     *,
     predictions: ArrayLike | None = None,
-    bandwidths: Sequence[float] = BANDWIDTHS,
     features: int = 300,
-    folds: int = 5,
     max_rows: int = 2000,
     chunk_size: int = 8,
     random_state: RandomState = 0,
@@ -131,10 +119,8 @@ def audit_representation(
     predictions : array_like, optional
         ``(..., n)``: probabilities (or real predictions) for :func:`~frhsic_core.gdp`. With several attributes the
         largest GDP is reported.
-    bandwidths : sequence of float
-        Bandwidths of the kernel on Z, in units of the median distance of its rows. S has its default kernel.
-    features, folds : int
-        Number of random features, and of parts for cross-fitting.
+    features : int
+        Number of random features.
     max_rows : int
         Number of evenly spaced rows for the statistics that need a Gram matrix.
     chunk_size : int
@@ -159,12 +145,10 @@ def audit_representation(
     for other, name in ((z, "z"), (s, "s")):
         require_same_rows(other, predictions, names=(name, "predictions"))
     seed = as_seed(random_state)
-    names = _attribute_names(s)
-    z, s = as_pair(z, s, min_rows=2 * folds)
-    names = names or tuple(map(str, range(s.shape[-1])))
+    z, s = as_pair(z, s, min_rows=2 * FOLDS)
     constant = (s == s[..., :1, :]).all(-2).reshape(-1, s.shape[-1]).any(0)
     if bool(constant.any()):
-        which = names[int(constant.nonzero()[0])]
+        which = int(constant.nonzero()[0])
         raise ValueError(f"s is constant (column {which}): nothing can depend on it. Drop this column.")
     z = z.double() if z.device.type != "mps" else z
     s = s.to(z)
@@ -187,39 +171,19 @@ def audit_representation(
     for block in torch.arange(len(z)).split(chunk_size):
         zb = z[block]
         sb = s[block]
-        values = _kernel_statistics(zb[:, keep], sb[:, keep], tuple(bandwidths))
+        values = _kernel_statistics(zb[:, keep], sb[:, keep])
         values += [distance_correlation(zb[:, keep], sb[:, keep], squared=True, estimator="unbiased")]
         for view in (linear_features(zb), random_features(zb, features=features, random_state=seed)):
-            values += [probe_r2(view, sb, folds=folds, random_state=seed, each=True)]
+            values += [probe_r2(view, sb, random_state=seed)]
         parts.append([value.double().cpu() for value in values])
     joined = [torch.cat(column).reshape((*batch, *column[0].shape[1:])) for column in zip(*parts, strict=True)]
-    each = dict(zip(("linear_r2", "nonlinear_r2"), joined[3:], strict=True))
+    parity = None
     if f is not None:
-        each["gdp"] = torch.stack([gdp(f, own[..., a]) for a in range(own.shape[-1])], dim=-1).double().cpu()
-    largest = {name: value.amax(-1) for name, value in each.items()}
-    return RepresentationAudit(
-        normalized_hsic=joined[0],
-        floor=joined[1],
-        distance_correlation=joined[2],
-        linear_r2=largest["linear_r2"],
-        nonlinear_r2=largest["nonlinear_r2"],
-        gdp=largest.get("gdp"),
-        each=each,
-        attributes=names,
-        bandwidths=tuple(float(b) for b in bandwidths),
-        rows=len(keep),
-    )
+        parity = torch.stack([gdp(f, own[..., a]) for a in range(own.shape[-1])]).amax(0).double().cpu()
+    return RepresentationAudit(*joined, gdp=parity, bandwidths=BANDWIDTHS, rows=len(keep))
 
 
-def _attribute_names(s: ArrayLike) -> tuple[str, ...]:
-    columns = getattr(s, "columns", None)
-    if columns is not None:
-        return tuple(map(str, columns))
-    name = getattr(s, "name", None)
-    return () if name is None else (str(name),)
-
-
-def _kernel_statistics(z: Tensor, s: Tensor, factors: tuple[float, ...]) -> list[Tensor]:
+def _kernel_statistics(z: Tensor, s: Tensor) -> list[Tensor]:
     """Return normalized HSIC and its exact mean over permutations of the rows, ``(models, factors)`` each."""
     n = z.shape[-2]
     sigma = median_bandwidth(z, check_finite=False)
@@ -229,7 +193,7 @@ def _kernel_statistics(z: Tensor, s: Tensor, factors: tuple[float, ...]) -> list
     smallest = smallest_own(z, rows=n)
     values = []
     floors = []
-    for factor in factors:
+    for factor in BANDWIDTHS:
         gram_z = Gaussian(factor * sigma)(z)
         centered_z = center(gram_z)
         root = inverse_root(own_product(gram_z, centered_z), own_s, smallest)
@@ -283,7 +247,7 @@ def _whitened(z: Tensor) -> Tensor:
     return ((z @ vectors) * scale.unsqueeze(-2)) @ vectors.mT
 
 
-def probe_r2(features: Tensor, s: Tensor, *, folds: int = 5, random_state: int = 0, each: bool = False) -> Tensor:
+def probe_r2(features: Tensor, s: Tensor, *, folds: int = FOLDS, random_state: int = 0) -> Tensor:
     r"""Return the cross-fitted R² of a ridge regression of S on the features, the largest over the attributes.
 
     .. math:: R^2 = 1 - \frac{\sum_i (s_i - \hat s_{-k(i)}(z_i))^2}{\sum_i (s_i - \bar s)^2}
@@ -301,8 +265,6 @@ def probe_r2(features: Tensor, s: Tensor, *, folds: int = 5, random_state: int =
         Number of random parts of equal size.
     random_state : int
         Seed of the random parts.
-    each : bool
-        Return the R² of each attribute, ``(models, p)``.
 
     Returns
     -------
@@ -341,4 +303,4 @@ def probe_r2(features: Tensor, s: Tensor, *, folds: int = 5, random_state: int =
         r2 = torch.where(total > 0, 1.0 - residual / torch.where(total > 0, total, 1.0), torch.zeros_like(total))
         best = r2 if best is None else torch.maximum(best, r2)
     assert best is not None
-    return best if each else best.amax(-1)
+    return best.amax(-1)

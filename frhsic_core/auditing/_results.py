@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import importlib
 import math
+import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from frhsic_core.auditing._measures import Decisions, Effect, Groups, Test
+from frhsic_core.auditing._measures import KHGR_RIDGE, Decisions, Effect, Groups, Test
 from frhsic_core.bounds import DependenceBound
 from frhsic_core.choices import one_of
 from frhsic_core.conditional import Curve
+from frhsic_core.registry import labels
 
 if TYPE_CHECKING:
     import os
@@ -23,20 +25,27 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 # The numbers with an interval, which a threshold can be compared with.
-MEASURES = {
+MEASURES = ("gdp", "equal_opportunity", "equalized_odds", "calibration", "gdp_given")
+MEANING = {
     "gdp": "mean distance between the mean score at one value of the attribute and the overall mean",
     "equal_opportunity": "GDP among people with label 1",
     "equalized_odds": "the larger of the numbers for people with label 1 and with label 0",
     "calibration": "mean distance from zero of label minus score along the attribute",
     "gdp_given": "GDP of what is left of the scores after the control features",
+    "gdp_bound": "guaranteed upper bound on GDP",
+    "pvalue": "p-value of the test of independence",
+    "pvalue_given_label": "p-value given the label (equalized odds)",
+    "pvalue_given": "p-value given the control features",
+    "impact_ratio": "lowest selection rate over the highest, along the attribute",
+    "impact_ratio_groups": "the same of the groups",
+    "khgr": f"kernel HGR (ridge {KHGR_RIDGE:g})",
+    **labels(("linear_r2", "nonlinear_r2")),
 }
-
-
 STATUS = {"below": 0, "above": 1, "inconclusive": 3}  # exit status of the command for each outcome
 
 
 def _module(name: str) -> Any:
-    """Return a module that describes an audit; it needs the classes of this one."""
+    """Return a module that describes an audit; it needs the names of this one."""
     return importlib.import_module(f"frhsic_core.auditing.{name}")
 
 
@@ -162,15 +171,40 @@ class AttributeAudit:
         # The larger of two numbers lies between the larger lower end and the larger upper end.
         return Measure(*(max(values) for values in zip(*found, strict=True))) if found else None
 
+    def numbers(self) -> list[dict[str, Any]]:
+        """Return every number with its name, and where there are any its interval, what chance gives, and its rows."""
+        found: list[dict[str, Any]] = []
+        for name in MEASURES:
+            if (measured := self.measure(name)) is not None:
+                rows = sum(curve.n for curve in self.curves(name))
+                found.append({"measure": name, **measured._asdict(), "rows": rows})
+        if self.bound is not None:
+            found.append({"measure": "gdp_bound", "value": self.bound.bound, "rows": self.rows})
+        tests = {"pvalue": self.test, "pvalue_given_label": self.label_test}
+        tests["pvalue_given"] = self.given.test if self.given else None
+        for name, test in tests.items():
+            if test is not None:
+                found.append({"measure": name, "value": test.pvalue, "rows": test.rows})
+        if self.decisions is not None:
+            made = self.decisions
+            found.append({"measure": "impact_ratio", "value": made.impact, "high": made.impact_high, "rows": self.rows})
+            found.append({"measure": "impact_ratio_groups", "value": made.group_impact, "rows": self.rows})
+        return found + [{"measure": name, **asdict(effect)} for name, effect in self.effects.items()]
+
 
 @dataclass(frozen=True)
 class Joint:
-    """All attributes together: the test of joint independence and the effect sizes."""
+    """All attributes together: the test of joint independence, and the effect sizes."""
 
     names: tuple[str, ...]
     rows: int
     test: Test
     effects: dict[str, Effect]
+
+    def numbers(self) -> list[dict[str, Any]]:
+        """Return every number with its name; see :meth:`AttributeAudit.numbers`."""
+        found = [{"measure": name, **asdict(effect)} for name, effect in self.effects.items()]
+        return [{"measure": "pvalue", "value": self.test.pvalue, "rows": self.test.rows}, *found]
 
 
 @dataclass(frozen=True)
@@ -281,7 +315,26 @@ class Audit:
 
         With ``guaranteed``, GDP is below its threshold only if the bound is, and not if only the interval is.
         """
-        return decide(self, [parse_threshold(text) for text in thresholds], guaranteed=guaranteed)
+        verdicts = []
+        for text in thresholds:
+            measure, name, limit = parse_threshold(text)
+            if guaranteed and measure != "gdp":
+                raise ValueError(f"{measure} has no guaranteed bound: a guarantee is for gdp only.")
+            for attribute in [self[name]] if name else self.attributes:
+                found = attribute.measure(measure)
+                if found is None:
+                    needed = "--control" if measure == "gdp_given" else "--label with two values"
+                    raise ValueError(
+                        f"{measure} of {attribute.name!r} was not measured: it needs {needed} and enough people."
+                    )
+                if guaranteed and attribute.bound is None:
+                    raise ValueError(
+                        f"gdp of {attribute.name!r} has no guaranteed bound: it needs scores from 0 to 1, and no "
+                        "weights."
+                    )
+                bound = attribute.bound if guaranteed else None
+                verdicts.append(Verdict(measure, attribute.name, limit, *found[:3], bound))
+        return verdicts
 
     @property
     def sentences(self) -> list[str]:
@@ -303,31 +356,16 @@ class Audit:
         return _module("_report").as_dict(self)
 
     def table(self) -> pd.DataFrame:
-        """Return one row for each attribute and measure, with its interval and what chance alone gives."""
-        lines: list[tuple[Any, ...]] = []
-        for attribute in self.attributes:
-            for measure in MEASURES:
-                found = attribute.measure(measure)
-                if found is not None:
-                    rows = sum(curve.n for curve in attribute.curves(measure))
-                    lines.append((attribute.name, measure, *found, rows))
-                if measure == "gdp" and attribute.bound is not None:
-                    lines.append((attribute.name, "gdp_bound", attribute.bound.bound, *[np.nan] * 3, attribute.rows))
-            lines.append((attribute.name, "pvalue", attribute.test.pvalue, *[np.nan] * 3, attribute.test.rows))
-            if attribute.label_test is not None:
-                test = attribute.label_test
-                lines.append((attribute.name, "pvalue_given_label", test.pvalue, *[np.nan] * 3, test.rows))
-            if attribute.given is not None:
-                test = attribute.given.test
-                lines.append((attribute.name, "pvalue_given", test.pvalue, *[np.nan] * 3, test.rows))
-            if attribute.decisions is not None:
-                made = attribute.decisions
-                chance = [np.nan, made.impact_high, np.nan, attribute.rows]
-                lines.append((attribute.name, "impact_ratio", made.impact, *chance))
-                lines.append((attribute.name, "impact_ratio_groups", made.group_impact, *[np.nan] * 3, attribute.rows))
-            for name, effect in attribute.effects.items():
-                lines.append((attribute.name, name, effect.value, np.nan, np.nan, effect.floor, effect.rows))
-        return pd.DataFrame(lines, columns=["attribute", "measure", "value", "low", "high", "by_chance", "rows"])
+        """Return one row for each attribute and measure, with its interval and what chance alone gives.
+
+        With several attributes, the last rows are about all of them together.
+        """
+        parts: dict[str, Any] = {attribute.name: attribute for attribute in self.attributes}
+        if self.joint is not None:
+            parts[" and ".join(self.joint.names)] = self.joint
+        lines = [{"attribute": name, **line} for name, part in parts.items() for line in part.numbers()]
+        columns = ["attribute", "measure", "value", "low", "high", "floor", "rows"]
+        return pd.DataFrame(lines, columns=columns).rename(columns={"floor": "by_chance"})
 
     def plot(self, name: str | None = None, *, ax: Any = None) -> Any:
         """Draw the curve of one attribute (the first by default) with its band; needs matplotlib.
@@ -353,20 +391,12 @@ class Audit:
 
 
 @dataclass(frozen=True)
-class Threshold:
-    """A largest acceptable value of one measure, for one attribute or (empty) for all of them."""
+class Verdict:
+    """One number of an audit beside the limit that it should not exceed, and the bound if a guarantee was asked for."""
 
     measure: str
-    value: float
-    attribute: str = ""
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """One number of an audit beside its threshold, and the bound if a guarantee was asked for."""
-
-    threshold: Threshold
     attribute: str
+    limit: float
     estimate: float
     low: float
     high: float
@@ -379,9 +409,9 @@ class Verdict:
         If a guarantee was asked for, ``"below"`` means that the bound is.
         """
         highest = self.high if self.bound is None else self.bound.bound
-        if highest <= self.threshold.value:
+        if highest <= self.limit:
             return "below"
-        return "above" if self.low > self.threshold.value else "inconclusive"
+        return "above" if self.low > self.limit else "inconclusive"
 
     @property
     def status(self) -> int:
@@ -390,72 +420,41 @@ class Verdict:
 
     def __str__(self) -> str:
         sentences = _module("_sentences")
-        number, short = sentences.number, sentences.short
+        number, name, bound = sentences.number, sentences.short(self.attribute), self.bound
         words = {"below": "is below", "above": "is above", "inconclusive": "is not significantly different from"}
-        said = (
-            f"{self.threshold.measure} of {short(self.attribute)} {words[self.outcome]} the threshold "
-            f"{number(self.threshold.value)}: estimate {number(self.estimate)}, interval {number(self.low)} to "
-            f"{number(self.high)}"
-        )
-        if self.bound is None or self.outcome == "above":
+        verb = words[self.outcome]
+        if bound is not None and self.outcome == "inconclusive":
+            verb = "is not guaranteed to be below"
+        said = f"{self.measure} of {name} {verb} the threshold {number(self.limit)}: estimate {number(self.estimate)}, "
+        said += f"interval {number(self.low)} to {number(self.high)}"
+        if bound is None or self.outcome == "above":
             return f"{said}."
-        said = said.replace(words["inconclusive"], "is not guaranteed to be below")
-        rows = self.bound.rows_needed(self.threshold.value)
+        rows = bound.rows_needed(self.limit)
+        if self.outcome == "inconclusive" and rows is None and bound.own_values:
+            why = f"No guarantee is possible: most people have a value of {name} of their own."
+            return f"{said}. {why} Round {name}, or use gdp_bound with groups and variation."
+        said += f", guaranteed to be at most {number(bound.bound)}."
         if self.outcome == "below":
-            return f"{said}, guaranteed to be at most {number(self.bound.bound)}."
-        if rows is None and self.bound.own_values:
-            name = short(self.attribute)
-            why = f"No guarantee is possible: most people have a value of {name} of their own. Round {name}, or"
-            return f"{said}. {why} use gdp_bound with groups and variation."
-        enough = (
-            f"About {rows:,} rows with the same scores would be enough to guarantee it."
-            if rows is not None
-            else f"No number of rows would be enough, since GDP over the values is {number(self.bound.estimate)} here."
-        )
-        return f"{said}, guaranteed to be at most {number(self.bound.bound)}. {enough}"
+            return said
+        if rows is None:
+            return (
+                f"{said} No number of rows would be enough, since GDP over the values is {number(bound.estimate)} here."
+            )
+        return f"{said} About {rows:,} rows with the same scores would be enough to guarantee it."
 
 
-def parse_threshold(text: str) -> Threshold:
-    """Read ``gdp=0.05`` or, for one attribute, ``gdp[age]=0.05``.
+def parse_threshold(text: str) -> tuple[str, str, float]:
+    """Return the measure, the attribute (empty for all of them) and the limit of ``gdp[age]=0.05``.
 
     Examples
     --------
-    >>> parse_threshold("gdp[age]=0.05")
-    Threshold(measure='gdp', value=0.05, attribute='age')
+    >>> parse_threshold("gdp[age]=0.05"), parse_threshold("gdp=0.1")
+    (('gdp', 'age', 0.05), ('gdp', '', 0.1))
     """
-    left, equals, right = text.rpartition("=")
-    measure, bracket, attribute = left.strip().partition("[")
-    try:
-        value = float(right)
-    except ValueError:
-        value = math.nan
-    if not equals or not (math.isfinite(value) and value >= 0) or (bracket and not attribute.endswith("]")):
+    found = re.fullmatch(r"\s*(\w+)\s*(?:\[(.+)\])?\s*=\s*(\d*\.?\d+(?:e-?\d+)?)\s*", text)
+    if found is None:
         raise ValueError(f"--fail-above is {text!r}: write a measure and a number, such as gdp=0.05 or gdp[age]=0.05.")
-    one_of("measure", measure, MEASURES)
-    return Threshold(measure, value, attribute.removesuffix("]"))
-
-
-def decide(audit: Audit, thresholds: Iterable[Threshold], *, guaranteed: bool = False) -> list[Verdict]:
-    """Compare every threshold with the attributes it is for."""
-    verdicts = []
-    for threshold in thresholds:
-        if guaranteed and threshold.measure != "gdp":
-            raise ValueError(f"{threshold.measure} has no guaranteed bound: a guarantee is for gdp only.")
-        chosen = [audit[threshold.attribute]] if threshold.attribute else audit.attributes
-        for attribute in chosen:
-            found = attribute.measure(threshold.measure)
-            if found is None:
-                needed = "--control" if threshold.measure == "gdp_given" else "--label with two values"
-                raise ValueError(
-                    f"{threshold.measure} of {attribute.name!r} was not measured: it needs {needed} and enough people."
-                )
-            if guaranteed and attribute.bound is None:
-                raise ValueError(
-                    f"gdp of {attribute.name!r} has no guaranteed bound: it needs scores from 0 to 1, and no weights."
-                )
-            bound = attribute.bound if guaranteed else None
-            verdicts.append(Verdict(threshold, attribute.name, found.value, found.low, found.high, bound))
-    return verdicts
+    return one_of("measure", found[1], MEASURES), found[2] or "", float(found[3])
 
 
 def exit_status(verdicts: Iterable[Verdict]) -> int:
