@@ -52,7 +52,6 @@ _EXPORTS = {
         "KernelEraser",
         "ScoreAdjuster",
         "adjust_scores",
-        "attainable_frontier",
         "compare_remedies",
     ),
 }

@@ -190,11 +190,6 @@ DATASETS: dict[str, DatasetRow] = {
         DatasetRow("meps", "MEPS", 13_707, f"{_D}.meps:RECIPE", _C["reddish purple"], "v", paper=True),
         DatasetRow("crime", "Crime", 1_994, f"{_D}.crime:RECIPE", _C["orange"], "D", paper=True),
         DatasetRow("compas", "COMPAS", 6_172, f"{_D}.compas:RECIPE", _C["vermillion"], "o", paper=True),
-        DatasetRow("acs_travel", "ACS Travel Time", 20_000, f"{_D}.acs_travel:RECIPE", _C["gray"], "8"),
-        DatasetRow("affairs", "Affairs", 6_366, f"{_D}.affairs:RECIPE", _C["blue"], "<"),
-        DatasetRow("pension", "401(k)", 9_275, f"{_D}.pension:RECIPE", _C["bluish green"], ">"),
-        DatasetRow("wage", "Wages", 935, f"{_D}.wage:RECIPE", _C["orange"], "d"),
-        DatasetRow("fertility", "Fertility", 4_168, f"{_D}.fertility:RECIPE", _C["vermillion"], "H"),
         DatasetRow("synthetic", "Synthetic", 5_000, f"{_D}.synthetic:LAW", _C["black"], "*", real=False),
         DatasetRow("people", "People", 1_000, f"{_D}.people:LAW", _C["sky blue"], "1", real=False),
     )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
@@ -27,31 +27,23 @@ EXTRACT_ROWS = 78_266
 URL = "https://www2.census.gov/programs-surveys/acs/data/pums/2018/1-Year/csv_pca.zip"
 
 
-def check_person_file(path: Path, columns: Sequence[str]) -> None:
-    """Raise `CorruptFile` unless the file, or the member of an archive, starts with a line that names the columns."""
-    if path.suffix == ".csv":
-        with path.open("rb") as handle:
-            _check_header(handle, path.name, columns)
-    else:
-        with open_archive(path) as archive, archive.open(member_of(archive, MEMBER)) as member:
-            _check_header(member, f"{path.name}/{MEMBER}", columns)
-
-
-def read_person_file(path: Path, columns: Sequence[str]) -> pd.DataFrame:
-    """Return the named columns of the person file, or of the archive that contains it, as numbers."""
+@contextmanager
+def _person_file(path: Path) -> Iterator[IO[bytes]]:
+    """Open the person file, or the member of the archive that contains it."""
     if path.suffix == ".zip":
-        with open_archive(path) as archive, archive.open(member_of(archive, MEMBER)) as handle:
-            raw = pd.read_csv(handle, usecols=list(columns))
+        with open_archive(path) as archive, archive.open(member_of(archive, MEMBER)) as member:
+            yield member
     else:
-        raw = pd.read_csv(path, usecols=list(columns))
-    return numeric(raw[list(columns)], file=path.name)
+        with path.open("rb") as handle:
+            yield handle
 
 
-def _check_header(handle: IO[bytes], name: str, columns: Sequence[str]) -> None:
-    header = handle.readline(1 << 16).decode("utf-8", errors="replace").strip().split(",")
-    missing = [column for column in columns if column not in header]
-    if missing:
-        raise CorruptFile(f"{name} is not the person file of 2018: its first line has no column {', '.join(missing)}.")
+def check_person_file(path: Path) -> None:
+    """Raise `CorruptFile` unless the first line of the person file names the columns that are used."""
+    with _person_file(path) as handle:
+        header = handle.readline(1 << 16).decode("utf-8", errors="replace").strip().split(",")
+    if missing := [column for column in OFFICIAL if column not in header]:
+        raise CorruptFile(f"{path.name} is not the person file of 2018: it has no column {', '.join(missing)}.")
 
 
 EXTRACT = RawFile(
@@ -63,21 +55,11 @@ OFFICIAL_ZIP = RawFile(
     dataset="acs_income",
     name="csv_pca.zip",
     links=(Link(URL),),
-    check=partial(check_person_file, columns=OFFICIAL),
+    check=check_person_file,
     by_hand=URL,
 )
 #: The path that folktables uses, so that a file downloaded by it is found.
-OFFICIAL_CSV = RawFile(
-    dataset="acs_income", name=f"2018/1-Year/{MEMBER}", check=partial(check_person_file, columns=OFFICIAL)
-)
-
-
-def sampled(values: pd.DataFrame, steps: list[tuple[str, int]]) -> pd.DataFrame:
-    """Return 20,000 rows drawn without replacement, or all if there are not more."""
-    if len(values) <= SAMPLE:
-        return values
-    steps.append((f"drawn without replacement, seed {SAMPLE_SEED}", SAMPLE))
-    return values.iloc[np.random.RandomState(SAMPLE_SEED).choice(len(values), SAMPLE, replace=False)]
+OFFICIAL_CSV = RawFile(dataset="acs_income", name=f"2018/1-Year/{MEMBER}", check=check_person_file)
 
 
 def _table(values: pd.DataFrame, y: pd.Series, steps: list[tuple[str, int]], source: str) -> Table:
@@ -88,7 +70,9 @@ def _table(values: pd.DataFrame, y: pd.Series, steps: list[tuple[str, int]], sou
     weighted = "PWGTP" in values
     if not weighted:
         notes.append("The extract carries no survey weights (PWGTP); the official file does.")
-    values = sampled(values, steps)
+    if len(values) > SAMPLE:
+        steps.append((f"drawn without replacement, seed {SAMPLE_SEED}", SAMPLE))
+        values = values.iloc[np.random.RandomState(SAMPLE_SEED).choice(len(values), SAMPLE, replace=False)]
     return Table(
         columns=values[[SENSITIVE, *FEATURES]].fillna(0.0).reset_index(drop=True),
         y=y[values.index].to_numpy(np.float64),
@@ -117,7 +101,8 @@ def read_official(path: Path) -> Table:
     least 1; the target is income above 50,000. A missing code becomes 0: folktables means -1, but its call of
     ``nan_to_num`` passes it as another argument, so 0 is what every user of it has.
     """
-    values = read_person_file(path, OFFICIAL)
+    with _person_file(path) as handle:
+        values = numeric(pd.read_csv(handle, usecols=list(OFFICIAL))[list(OFFICIAL)], file=path.name)
     steps = [("rows of the person file", len(values))]
     filters = {
         "older than 16": values["AGEP"] > 16,

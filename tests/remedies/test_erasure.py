@@ -13,7 +13,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from frhsic_core import hsic
-from frhsic_core.auditing import audit_representation
 from frhsic_core.kernels import Linear
 from frhsic_core.learning import MissingAttributeWarning
 from frhsic_core.remedies import AttributeEraser, CorrelationRemover, KernelEraser
@@ -72,8 +71,7 @@ def test_strength_scales_the_covariance_with_the_basis(sample: Any, basis: str, 
     frame = read_attributes(age, len(X))
     phi = AttributeBasis(basis).fit(frame).transform(frame)
     before = (X - X.mean(0)).T @ (phi - phi.mean(0))
-    # Functions of S that almost agree on the samples are one function.
-    tolerance = (1e-3 if basis == "fourier" else 1e-6) * abs(before).max()
+    tolerance = 1e-6 * abs(before).max()
     eraser = AttributeEraser(basis, strength=strength, min_correlation=0.0)
     remover = CorrelationRemover(basis, strength=strength)
     for after in (
@@ -101,12 +99,11 @@ def test_no_affine_map_that_erases_changes_less(sample: Any) -> None:
 def test_a_linear_model_on_erased_features_is_flat_along_the_basis(sample: Any) -> None:
     X, age = sample
     y = X[:, 0] + 0.1 * X[:, 1] + age / 5
-    bins = pd.qcut(age, 5, labels=False)
-    model = make_pipeline(AttributeEraser("bins", n_basis=5, min_correlation=0.0), LinearRegression())
+    model = make_pipeline(AttributeEraser(min_correlation=0.0), LinearRegression())
     model.fit(X, y, attributeeraser__sensitive_features=age)
-    means = pd.Series(model.predict(X)).groupby(bins).mean()
-    plain = pd.Series(LinearRegression().fit(X, y).predict(X)).groupby(bins).mean()
-    assert np.ptp(means) < 1e-6 < 1 < np.ptp(plain)
+    powers = np.vander((age - 45) / 25, 4)  # a cubic is a combination of cubic splines
+    means = [LinearRegression().fit(powers, p).predict(powers) for p in (model.predict(X), y)]
+    assert np.ptp(means[0]) < 1e-6 < 1 < np.ptp(means[1])
 
 
 def test_noise_is_left_alone_by_default() -> None:
@@ -136,18 +133,6 @@ def test_kernel_eraser_removes_what_a_square_knows() -> None:
     assert LinearRegression().fit(kernel, s).score(kernel, s) < 1e-6
 
 
-def test_rounds_remove_more() -> None:
-    rng = np.random.default_rng(0)
-    age = rng.uniform(-1, 1, 1500)
-    X = np.column_stack([np.sin(3 * age), np.cos(3 * age), age * rng.normal(size=1500), rng.normal(size=1500)])
-    train, test = slice(0, 1000), slice(1000, 1500)
-    found = []
-    for rounds in (1, 3):
-        eraser = KernelEraser(rounds=rounds, n_components=60).fit(X[train], sensitive_features=age[train])
-        found.append(audit_representation(eraser.transform(X[test]), age[test]).nonlinear_r2)
-    assert found[1] < found[0] - 0.1 < audit_representation(X[test], age[test]).nonlinear_r2 - 0.2
-
-
 def one_hot(n: int = 800) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return X with dependent columns, S, and new people off the span of X, the first of an unseen category.
 
@@ -169,9 +154,8 @@ def one_hot(n: int = 800) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     "eraser",
     [
         AttributeEraser(),
-        AttributeEraser("bins", min_correlation=0.0),
+        AttributeEraser("linear", min_correlation=0.0),
         KernelEraser(n_components=21),  # of 22 columns, 19 of which are independent
-        KernelEraser(n_components=21, rounds=3),
         KernelEraser(n_components=40),
         KernelEraser(n_components=21, min_correlation=0.0),
     ],
@@ -184,7 +168,7 @@ def test_no_column_of_rounding_errors_is_left(eraser: Any, constant: float) -> N
     own = eraser.fit(X, sensitive_features=s).transform(X)
     z = eraser.transform(new)
     same = np.ptp(own, axis=0) == 0
-    assert same.any() or getattr(eraser, "rounds", 1) > 1  # the unseen category at least
+    assert same.any()  # the unseen category at least
     np.testing.assert_array_equal(z[:, same], np.broadcast_to(own[0, same], z[:, same].shape))
     scaled = own[:, ~same].std(0)
     assert scaled.min() > 1e-6
@@ -194,8 +178,7 @@ def test_no_column_of_rounding_errors_is_left(eraser: Any, constant: float) -> N
 
 
 @pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("rounds", [1, 2, 3])
-def test_held_out_people_stay_bounded(seed: int, rounds: int) -> None:
+def test_held_out_people_stay_bounded(seed: int) -> None:
     """Random dependent columns with units of 1e-6 to 1e6, and people who do not keep to the dependence."""
     rng = np.random.default_rng(seed)
     rank = int(rng.integers(3, 10))
@@ -203,7 +186,7 @@ def test_held_out_people_stay_bounded(seed: int, rounds: int) -> None:
     X = rng.normal(size=(500, rank)) @ mixing
     s = X[:, 0] / X[:, 0].std() + rng.normal(size=500)
     new = X[:20] + rng.normal(size=(20, 30)) * X.std(0)
-    eraser = KernelEraser(n_components=25, rounds=rounds, random_state=seed).fit(X, sensitive_features=s)
+    eraser = KernelEraser(n_components=25, random_state=seed).fit(X, sensitive_features=s)
     own, z = eraser.transform(X), eraser.transform(new)
     spread = own.std(0)
     assert own.shape[1] == eraser.n_features_out_ == 50
@@ -222,18 +205,8 @@ def test_what_the_training_samples_do_not_have_changes_nothing() -> None:
     np.testing.assert_allclose(reduced.transform(moved), reduced.transform(new), atol=1e-8)
     unseen = new.copy()
     unseen[:, 15] = 7.0
-    whole = KernelEraser(n_components=40, rounds=2).fit(X, sensitive_features=s)
+    whole = KernelEraser(n_components=40).fit(X, sensitive_features=s)
     np.testing.assert_array_equal(whole.transform(unseen), whole.transform(new))
-
-
-@pytest.mark.filterwarnings("ignore::frhsic_core.remedies.attributes.AttributeInFeaturesWarning")
-def test_a_later_round_does_not_scale_up_what_has_almost_no_variance() -> None:
-    """S explains two columns of X almost completely, and the second column of new people does not fit to the first."""
-    rng = np.random.default_rng(0)
-    s = rng.uniform(20, 70, 800)
-    X = np.column_stack([s / 10 + rng.normal(size=800), rng.normal(size=800), s, s**2])
-    eraser = KernelEraser(rounds=2).fit(X, sensitive_features=s)
-    assert abs(eraser.transform(X[:5] * [1, 1, 1, 0.1])).max() < 1e4
 
 
 def test_units_do_not_decide_which_columns_exist() -> None:
@@ -241,7 +214,7 @@ def test_units_do_not_decide_which_columns_exist() -> None:
     X = rng.normal(size=(300, 3))
     s = X[:, 0] + rng.normal(size=300)
     found = [
-        KernelEraser(n_components=20, rounds=2).fit(X * unit, sensitive_features=s).transform(X * unit)
+        KernelEraser(n_components=20).fit(X * unit, sensitive_features=s).transform(X * unit)
         for unit in ([1, 1, 1], [1, 1e12, 1e-12])
     ]
     np.testing.assert_allclose(*found, atol=1e-6)
@@ -258,10 +231,9 @@ def test_the_signs_of_eigenvectors_do_not_matter(monkeypatch: pytest.MonkeyPatch
         values, vectors = eigh(matrix)
         return values, vectors * np.random.default_rng(len(matrix)).choice([-1.0, 1.0], len(matrix))
 
-    eraser = KernelEraser(n_components=20, rounds=3, random_state=1)
+    eraser = KernelEraser(n_components=2, random_state=1)
     before = eraser.fit_transform(X, sensitive_features=s)
     monkeypatch.setattr(np.linalg, "eigh", flipped)
-    # A round divides by standard deviations of at least 1e-5 of the largest, so 1e-16 becomes 1e-11 in each of them.
     np.testing.assert_allclose(eraser.fit_transform(X, sensitive_features=s), before, atol=1e-7)
 
 
@@ -319,10 +291,13 @@ def test_bad_input(sample: Any) -> None:
         CorrelationRemover(sensitive_columns=[0]).fit(X, sensitive_features=age)
     with pytest.raises(ValueError, match="no names"):
         CorrelationRemover(sensitive_columns=["age"]).fit(X)
-    with pytest.raises(ValueError, match="rounds"):
-        KernelEraser(rounds=0).fit(X, sensitive_features=age)
-    with pytest.raises(ValueError, match="n_basis"):
-        AttributeEraser(n_basis=1).fit(X, sensitive_features=age)
+    with pytest.raises(ValueError, match="n_components"):
+        KernelEraser(n_components=0).fit(X, sensitive_features=age)
+    with pytest.raises(ValueError, match="basis"):
+        AttributeEraser("bins").fit(X, sensitive_features=age)
+    infinite = pd.DataFrame(X).assign(last=np.where(age > 60, np.inf, age))
+    with pytest.raises(ValueError, match="infinity"):
+        AttributeEraser().fit(infinite.set_axis(list("abcdef"), axis=1), sensitive_features=age)
 
 
 @pytest.mark.parametrize("values", [[0.0, 1.0], [0.0, 1.0, 2.0], list(range(5))])
@@ -333,12 +308,3 @@ def test_attributes_with_few_values(values: list[float], basis: str) -> None:
     X = np.column_stack([s + rng.normal(size=300), rng.normal(size=300)])
     erased = AttributeEraser(basis, min_correlation=0.0).fit_transform(X, sensitive_features=s)
     assert abs(np.corrcoef(erased[:, 0], s)[0, 1]) < 1e-6 if len(values) == 2 else np.isfinite(erased).all()
-
-
-def test_the_seed_decides_random_functions_of_s(sample: tuple[np.ndarray, np.ndarray]) -> None:
-    X, age = sample
-    first, again, other = (
-        AttributeEraser("fourier", random_state=seed).fit_transform(X, sensitive_features=age) for seed in (0, 0, 1)
-    )
-    np.testing.assert_array_equal(first, again)
-    assert not np.allclose(first, other)

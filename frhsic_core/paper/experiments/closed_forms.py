@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -91,15 +90,12 @@ def remover_on_x(splits: SplitStack, index: int, strength: float) -> Fitted:
     return _head(own, y, other, task=splits.task)
 
 
-def kernel_null_space(splits: SplitStack, index: int, strength: float, *, rounds: int = 1) -> Fitted:
-    """Project random features of X onto the null space of their covariance with φ(S), and fit a linear model.
-
-    With several ``rounds`` each one erases from new random features of what is left.
-    """
+def kernel_null_space(splits: SplitStack, index: int, strength: float) -> Fitted:
+    """Project random features of X onto the null space of their covariance with φ(S), and fit a linear model."""
     from frhsic_core.remedies import KernelEraser
 
     x, y, s, new, _ = _arrays(splits, index)
-    eraser = KernelEraser(strength=strength, rounds=rounds, random_state=splits.seeds[index])
+    eraser = KernelEraser(strength=strength, random_state=splits.seeds[index])
     eraser.fit(x, sensitive_features=s)
     return _head(eraser.transform(x), y, eraser.transform(new), task=splits.task)
 
@@ -109,8 +105,6 @@ def hsic_kernel_ridge(splits: SplitStack, index: int, strength: float) -> Fitted
 
     The labels of a classification are taken as ±1: the sign of the prediction is the class. Z is the prediction.
     """
-    from frhsic_core.remedies.attributes import AttributeBasis, read_attributes
-
     x, y, s, new, _ = _arrays(splits, index)
     rng = np.random.default_rng(splits.seeds[index])
     few = x[:500]
@@ -118,8 +112,13 @@ def hsic_kernel_ridge(splits: SplitStack, index: int, strength: float) -> Fitted
     frequencies = rng.normal(size=(x.shape[1], _FEATURES)) / np.sqrt(np.median(distances))
     phases = rng.uniform(0, 2 * np.pi, _FEATURES)
     own, other = (np.hstack([part, np.cos(part @ frequencies + phases)]) for part in (x, new))
-    frame = read_attributes(s, len(s))
-    psi = AttributeBasis("fourier", 30).fit(frame).transform(frame)
+    s = s.reshape(len(s), -1)
+    s = (s - s.mean(0)) / s.std(0)
+    some = s[np.linspace(0, len(s) - 1, min(len(s), 500)).astype(int)]
+    gaps = np.sqrt(((some[:, None] - some[None]) ** 2).sum(-1))
+    rng = np.random.default_rng(0)
+    waves = s @ (rng.normal(size=(s.shape[1], 30)) / np.median(gaps[gaps > 0]))
+    psi = np.hstack([s, np.cos(waves + rng.uniform(0, 2 * np.pi, 30))])
     target = y if splits.task == "regression" else 2.0 * y - 1.0
     mean = own.mean(0)
     w = hsic_ridge(own - mean, target - target.mean(), psi, penalty=strength)
@@ -248,7 +247,6 @@ CLOSED_FORMS = {
     "leace_z": ClosedForm("LEACE on Z", leace_on_z, (0.0, 0.5, 1.0)),
     "remover_x": ClosedForm("correlation remover on X", remover_on_x, needs_s=True),
     "kernel_null": ClosedForm("kernel null space", kernel_null_space),
-    "hsic_eraser": ClosedForm("iterative HSIC eraser", partial(kernel_null_space, rounds=3)),
     "hsic_krr": ClosedForm("HSIC kernel ridge", hsic_kernel_ridge, (1.0, 10.0, 100.0, 1000.0)),
     "frrm": ClosedForm("bounded-R² ridge", bounded_r2, (0.0, 0.05, 0.2), needs_s=True, regression_only=True),
 }

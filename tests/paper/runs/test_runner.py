@@ -338,7 +338,6 @@ def test_a_missing_dataset_is_announced_and_its_jobs_fail(monkeypatch: pytest.Mo
 
     monkeypatch.setenv("FRHSIC_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(files, "_download", refuse)
-    monkeypatch.setattr(files, "_from_wheel", refuse)
     monkeypatch.delenv("FRHSIC_DATA", raising=False)
     tasks = Task("synthetic", "text", "text", (("n", 100),)), Task("crime", "text", "text")
     sweep = Experiment("crime", tasks, ("unfair",), (1.0,), (42,), epochs=1)
