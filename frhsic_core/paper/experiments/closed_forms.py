@@ -1,7 +1,7 @@
 """Rivals in closed form: they train no network with a penalty, but change X, Z or a ridge regression.
 
-Each is a function ``(splits, index, strength) -> (z, output)`` of one split that returns a representation and an output
-for the test part. ``CLOSED_FORMS`` lists them. The data, the splits and the measures are those of the reference
+Each is a function ``(split, strength) -> (z, output)`` of a stack with one split that returns a representation and an
+output for the test part. ``CLOSED_FORMS`` lists them. The data, the splits and the measures are those of the reference
 protocol, so a row can be read beside the rows of ``main``.
 """
 
@@ -34,10 +34,10 @@ def evaluated(z: np.ndarray, output: np.ndarray, splits: SplitStack) -> dict[str
     return {name: float(value[0]) for name, value in found.items() if name != "ratio"}
 
 
-def _arrays(splits: SplitStack, index: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def _arrays(splits: SplitStack) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return X, y and s of the training part, and X and s of the test part, as float64 arrays."""
     parts = (splits.x_train, splits.y_train, splits.s_train, splits.x_test, splits.s_test)
-    x, y, s, new, new_s = (part[index].double().cpu().numpy() for part in parts)
+    x, y, s, new, new_s = (part[0].double().cpu().numpy() for part in parts)
     return x, y, s, new, new_s
 
 
@@ -52,27 +52,27 @@ def _head(z: np.ndarray, y: np.ndarray, new: np.ndarray, *, task: str) -> Fitted
     return new, np.asarray(fitted.predict(new) if task == "regression" else fitted.decision_function(new))
 
 
-def linear_model(splits: SplitStack, index: int, strength: float) -> Fitted:
+def linear_model(splits: SplitStack, strength: float) -> Fitted:
     """Fit a linear model on X, without a remedy."""
-    x, y, _, new, _ = _arrays(splits, index)
+    x, y, _, new, _ = _arrays(splits)
     return _head(x, y, new, task=splits.task)
 
 
 _UNFAIR: dict[tuple[str, int], Any] = {}
 
 
-def leace_on_z(splits: SplitStack, index: int, strength: float) -> Fitted:
+def leace_on_z(splits: SplitStack, strength: float) -> Fitted:
     """Train the Unfair network of the reference protocol, erase φ(S) from its Z by LEACE, and fit a new head."""
     from frhsic_core.learning import Trainer, make_penalty
     from frhsic_core.remedies import AttributeEraser
 
-    x, y, s, new, _ = _arrays(splits, index)
-    key = (splits.name, splits.seeds[index])
+    x, y, s, new, _ = _arrays(splits)
+    key = (splits.name, splits.seeds[0])
     if key not in _UNFAIR:
         _UNFAIR.clear()  # the strengths of one split come one after the other
         _UNFAIR[key] = Trainer(
-            splits.x_train[index : index + 1], splits.y_train[index : index + 1], None,
-            penalty=make_penalty("unfair", protocol="reference"), lam=0.0, seeds=splits.seeds[index], task=splits.task,
+            splits.x_train, splits.y_train, None,
+            penalty=make_penalty("unfair", protocol="reference"), lam=0.0, seeds=splits.seeds[0], task=splits.task,
             protocol="reference", epochs=200, batch_size=256, device="cpu",
         ).fit()  # fmt: skip
     own, other = (_UNFAIR[key].encode(part.astype("float32"))[0].double().numpy() for part in (x, new))
@@ -80,33 +80,33 @@ def leace_on_z(splits: SplitStack, index: int, strength: float) -> Fitted:
     return _head(eraser.transform(own), y, eraser.transform(other), task=splits.task)
 
 
-def remover_on_x(splits: SplitStack, index: int, strength: float) -> Fitted:
+def remover_on_x(splits: SplitStack, strength: float) -> Fitted:
     """Remove the correlation with S from X, with S of the test samples, and fit a linear model."""
     from frhsic_core.remedies import CorrelationRemover
 
-    x, y, s, new, new_s = _arrays(splits, index)
+    x, y, s, new, new_s = _arrays(splits)
     remover = CorrelationRemover(strength=strength).fit(x, sensitive_features=s)
     own, other = (remover.transform(a, sensitive_features=b) for a, b in ((x, s), (new, new_s)))
     return _head(own, y, other, task=splits.task)
 
 
-def kernel_null_space(splits: SplitStack, index: int, strength: float) -> Fitted:
+def kernel_null_space(splits: SplitStack, strength: float) -> Fitted:
     """Project random features of X onto the null space of their covariance with φ(S), and fit a linear model."""
     from frhsic_core.remedies import KernelEraser
 
-    x, y, s, new, _ = _arrays(splits, index)
-    eraser = KernelEraser(strength=strength, random_state=splits.seeds[index])
+    x, y, s, new, _ = _arrays(splits)
+    eraser = KernelEraser(strength=strength, random_state=splits.seeds[0])
     eraser.fit(x, sensitive_features=s)
     return _head(eraser.transform(x), y, eraser.transform(new), task=splits.task)
 
 
-def hsic_kernel_ridge(splits: SplitStack, index: int, strength: float) -> Fitted:
+def hsic_kernel_ridge(splits: SplitStack, strength: float) -> Fitted:
     """Fit kernel ridge regression with an HSIC penalty on its prediction, on random features.
 
     The labels of a classification are taken as ±1: the sign of the prediction is the class. Z is the prediction.
     """
-    x, y, s, new, _ = _arrays(splits, index)
-    rng = np.random.default_rng(splits.seeds[index])
+    x, y, s, new, _ = _arrays(splits)
+    rng = np.random.default_rng(splits.seeds[0])
     few = x[:500]
     distances = ((few[:, None] - few[None]) ** 2).sum(-1)[np.triu_indices(len(few), 1)]
     frequencies = rng.normal(size=(x.shape[1], _FEATURES)) / np.sqrt(np.median(distances))
@@ -123,19 +123,6 @@ def hsic_kernel_ridge(splits: SplitStack, index: int, strength: float) -> Fitted
     mean = own.mean(0)
     w = hsic_ridge(own - mean, target - target.mean(), psi, penalty=strength)
     output = (other - mean) @ w + target.mean()
-    return output[:, None], output
-
-
-def bounded_r2(splits: SplitStack, index: int, strength: float) -> Fitted:
-    """Fit the ridge regression whose share of S in the explained variance is at most ``strength``."""
-    x, y, s, new, new_s = _arrays(splits, index)
-    s, new_s = (part.reshape(len(part), -1) for part in (s, new_s))
-    new, new_s = new - x.mean(0), new_s - s.mean(0)
-    x, s = x - x.mean(0), s - s.mean(0)
-    a, b = bounded_ridge(x, y - y.mean(), s, bound=strength)
-    residual = new - new_s @ np.linalg.lstsq(s, x, rcond=None)[0]
-    output = y.mean() + new_s @ a + residual @ b
-    # The prediction beside the residuals would reveal S exactly, so the representation is the prediction alone.
     return output[:, None], output
 
 
@@ -175,70 +162,14 @@ def hsic_ridge(
     return np.linalg.solve(system, features.T @ y / n)
 
 
-def bounded_ridge(X: np.ndarray, y: np.ndarray, s: np.ndarray, *, bound: float) -> tuple[np.ndarray, np.ndarray]:
-    r"""Return coefficients of S and of U, the part of X that S does not predict, with a bounded share of S.
-
-    .. math:: \hat y = S\alpha_\lambda + U\beta,\qquad
-        R^2_S = \frac{\mathrm{Var}(S\alpha_\lambda)}{\mathrm{Var}(S\alpha_\lambda) + \mathrm{Var}(U\beta)} \le r
-
-    β is least squares on U, α the ridge regression (SᵀS + λI)⁻¹Sᵀy with the smallest λ that keeps the bound: the fair
-    ridge regression model of Scutari, Panero and Proissl (2022). All inputs are centered. O(n(d + p)²).
-
-    Parameters
-    ----------
-    X, s : ndarray
-        ``(n, d)`` and ``(n, p)``, centered.
-    y : ndarray
-        ``(n,)``, centered.
-    bound : float
-        r from 0 (S has no effect) to 1 (least squares).
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> s, x = rng.normal(size=(2, 500, 1)); s, x = s - s.mean(), x - x.mean()
-    >>> a, b = bounded_ridge(x, (s + x)[:, 0], s, bound=0.1)
-    >>> share = np.var(s @ a) / (np.var(s @ a) + np.var((x - s @ np.linalg.lstsq(s, x, rcond=None)[0]) @ b))
-    >>> round(float(share), 6)
-    0.1
-    """
-    if not 0.0 <= bound <= 1.0:
-        raise ValueError(f"bound is {bound}: give a share from 0 to 1.")
-    residual = X - s @ np.linalg.lstsq(s, X, rcond=None)[0]
-    beta = np.linalg.lstsq(residual, y, rcond=1e-10)[0]
-    rest = float((residual @ beta).var())
-    values, vectors = np.linalg.eigh(s.T @ s)
-    projected = vectors.T @ (s.T @ y)
-
-    def alpha(lam: float) -> np.ndarray:
-        return vectors @ (projected / np.maximum(values + lam, 1e-300))
-
-    def share(lam: float) -> float:
-        own = float((s @ alpha(lam)).var())
-        return own / max(own + rest, 1e-300)
-
-    if share(0.0) <= bound:
-        return alpha(0.0), beta
-    if bound == 0.0:
-        return np.zeros(s.shape[1]), beta
-    low, high = 0.0, float(values[-1])
-    while share(high) > bound:
-        high *= 4.0
-    for _ in range(200):  # the share falls monotonically with λ
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if share(middle) > bound else (low, middle)
-    return alpha(high), beta
-
-
 @dataclass(frozen=True)
 class ClosedForm:
     """A rival in closed form: its label, its function, the grid of its strength, and what it needs."""
 
     label: str
-    fit: Callable[[SplitStack, int, float], Fitted]
+    fit: Callable[[SplitStack, float], Fitted]
     strengths: tuple[float, ...] = (0.5, 1.0)  # stored in the column ``lam``
     needs_s: bool = False  # of the samples that it predicts
-    regression_only: bool = False
 
 
 #: By the name that stored rows hold. No name is that of a trained method.
@@ -248,5 +179,4 @@ CLOSED_FORMS = {
     "remover_x": ClosedForm("correlation remover on X", remover_on_x, needs_s=True),
     "kernel_null": ClosedForm("kernel null space", kernel_null_space),
     "hsic_krr": ClosedForm("HSIC kernel ridge", hsic_kernel_ridge, (1.0, 10.0, 100.0, 1000.0)),
-    "frrm": ClosedForm("bounded-R² ridge", bounded_r2, (0.0, 0.05, 0.2), needs_s=True, regression_only=True),
 }

@@ -10,15 +10,13 @@ product of two Gaussians of equal bandwidth. The sum adds two criteria, each wit
 the penalty; half of λ is trained as well.
 
 An *option* is a departure from the protocol (which rows the penalty uses, which kernel it has), and its name is stored
-in the rows. Options are compared λ by λ over the same splits. Lower is better in every column but ``performance``. The
-spread that matters for a table of single runs is that of one run; for the question which option is better, that of a
-mean over splits. Where the paper printed a single run, the interval of a query is that of one run: for GDP, which is
-skewed, the range over our splits.
+in the rows. Options are compared λ by λ over the same splits. Where the paper printed a single run, the interval of a
+query is that of one run: for GDP, which is skewed, the range over our splits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -29,10 +27,9 @@ from frhsic_core.paper.claims.answers import PROTOCOLS, Answer, mean_of_runs, qu
 from frhsic_core.paper.claims.relevance import RELEVANT
 from frhsic_core.paper.experiments.main import shared_noise
 from frhsic_core.paper.experiments.presets import LIVE, SPLITS, smoke
-from frhsic_core.paper.experiments.shared.paired import compare_all, corrected_scale, t_interval
+from frhsic_core.paper.experiments.shared.paired import corrected_scale, t_interval
 from frhsic_core.paper.experiments.shared.pareto import BAND
 from frhsic_core.paper.runs.plan import Experiment, Settings, Task
-from frhsic_core.paper.runs.stored import printed_cells
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -124,93 +121,37 @@ def _trained(
     )  # fmt: skip
 
 
-def _on_test_part(trained: TrainedStack, splits: SplitStack) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Return Z, the output, S and whether a model is finite; one that is not gets zeros in place of Z and output."""
+def _gdp_of_finite(trained: TrainedStack, splits: SplitStack, pick: Callable[[Tensor], dict[str, Any]]) -> Tensor:
+    """Return GDP as the paper computes it, of logits on the test part; NaN for a model that is not finite.
+
+    ``pick(s)`` returns the attribute ``s`` and, where only some samples count, their ``mask``.
+    """
     import torch
 
-    z, output = trained.forward(splits.x_test)
-    alive = torch.isfinite(z).all(-1).all(-1) & torch.isfinite(output).all(-1)
-    z = torch.where(alive[:, None, None], z, 0.0)
-    output = torch.where(alive[:, None], output, 0.0).double()
-    return z, output, splits.s_test[list(trained.dataset)].double(), alive
+    from frhsic_core.conditional import gdp
+
+    with torch.no_grad():
+        output = trained.forward(splits.x_test)[1].double()
+        alive = torch.isfinite(output).all(-1)
+        output = torch.where(alive[:, None], output, 0.0)
+        options = pick(splits.s_test[list(trained.dataset)].double())
+        value = gdp(output, options.pop("s"), estimator="authors", check_finite=False, **options)
+        return torch.where(alive, value, torch.nan).double().cpu()
 
 
 def measure_equal_opportunity(trained: TrainedStack, splits: SplitStack, data: Dataset) -> dict[str, Tensor]:
-    """Measure what equal opportunity requires of every model, on the test rows with y = 1.
-
-    ``eo_gdp_reference`` (logits, 50 equally spaced values: the paper's), ``eo_gdp_uniform`` and ``eo_gdp_sample``
-    (probabilities; the last is the definition), ``eo_positive`` the share of them predicted positive, and, of as many
-    of them as every split has, the probes, distance correlation and normalised HSIC of
-    :func:`frhsic_core.audit_representation` under the prefix ``eo_``.
-    """
-    import torch
-
-    from frhsic_core.auditing import audit_representation
-    from frhsic_core.conditional import gdp
-    from frhsic_core.paper.smoothed_gdp import smoothed_gdp
-
-    with torch.no_grad():
-        z, output, s, alive = _on_test_part(trained, splits)
-        kept = splits.y_test[list(trained.dataset)] > 0.5
-        probability = torch.sigmoid(output)
-        found = {
-            "eo_gdp_reference": gdp(output, s, estimator="authors", mask=kept, check_finite=False),
-            "eo_gdp_uniform": smoothed_gdp(probability, s, average="uniform", bandwidth=0.1, mask=kept),
-            "eo_gdp_sample": smoothed_gdp(probability, s, bandwidth=0.1, mask=kept),
-            "eo_positive": ((output > 0) & kept).double().sum(-1) / kept.sum(-1).clamp_min(1),
-        }
-        rows = kept.double().argsort(dim=-1, descending=True, stable=True)[:, : positives_in(data, s.shape[-1])]
-        audit = audit_representation(
-            torch.take_along_dim(z, rows.unsqueeze(-1), 1),
-            torch.take_along_dim(s, rows, 1).unsqueeze(-1),
-            max_rows=1000,
-            chunk_size=64 if z.device.type == "cuda" else 8,
-        ).as_dict()
-        for name in ("linear_r2", "nonlinear_r2", "distance_correlation", "normalized_hsic_1"):
-            found[f"eo_{name}"] = torch.tensor(audit[name])
-        return {name: torch.where(alive.cpu(), value.double().cpu(), torch.nan) for name, value in found.items()}
-
-
-def positives_in(data: Dataset, rows: int) -> int:
-    """Return a lower bound of the positives in a random part: four standard deviations below their mean number.
-
-    A number that depends on the data alone, so that what is measured of a model does not depend on its neighbours.
-    """
-    share = float((data.y > 0.5).mean())
-    return max(10, int(rows * share - 4.0 * (rows * share * (1.0 - share)) ** 0.5))
+    """Measure EO-GDP of every model, ``eo_gdp_reference``: GDP of the test samples with y = 1."""
+    kept = splits.y_test[list(trained.dataset)] > 0.5
+    return {"eo_gdp_reference": _gdp_of_finite(trained, splits, lambda s: {"s": s, "mask": kept})}
 
 
 def measure_multi_sensitive(trained: TrainedStack, splits: SplitStack, data: Dataset) -> dict[str, Tensor]:
-    """Measure the dependence on each attribute and on the pair, on the test part.
-
-    ``gdp_reference_NAME``, ``gdp_uniform_NAME``, ``gdp_sample_NAME``, ``gdp_density_NAME`` (conventions of
-    :func:`frhsic_core.paper.runs.metrics.gdp_conventions`), ``linear_r2_NAME`` and ``nonlinear_r2_NAME`` for each
-    attribute, NAME being the first word of its name; ``gdp_sample_pair`` smooths over both at once, so that it
-    includes their interactions.
-    """
-    import torch
-
-    from frhsic_core.auditing._representation import linear_features, probe_r2, random_features
-    from frhsic_core.paper.runs.metrics import gdp_conventions
-    from frhsic_core.paper.smoothed_gdp import smoothed_gdp
-
-    with torch.no_grad():
-        z, output, s, alive = _on_test_part(trained, splits)
-        names = [name.split("-")[0] for name in data.sensitive_names]
-        found: dict[str, Tensor] = {}
-        for a, name in enumerate(names):
-            values = gdp_conventions(output, s[..., a], task=trained.task)
-            found |= {f"{convention}_{name}": value for convention, value in values.items()}
-        found["gdp_sample_pair"] = smoothed_gdp(torch.sigmoid(output), s, bandwidth=0.1)
-        parts: dict[str, list[Tensor]] = {}
-        for block in torch.arange(len(z)).split(64 if z.device.type == "cuda" else 8):
-            part = z[block].double()
-            for kind, features in (("linear", linear_features(part)), ("nonlinear", random_features(part))):
-                for a, name in enumerate(names):
-                    column = s[block][..., a : a + 1]
-                    parts.setdefault(f"{kind}_r2_{name}", []).append(probe_r2(features, column).cpu())
-        found |= {name: torch.cat(values) for name, values in parts.items()}
-        return {name: torch.where(alive.cpu(), value.double().cpu(), torch.nan) for name, value in found.items()}
+    """Measure GDP of each attribute, ``gdp_reference_NAME``, NAME being the first word of its name."""
+    found = {}
+    for a, name in enumerate(data.sensitive_names):
+        value = _gdp_of_finite(trained, splits, lambda s, a=a: {"s": s[..., a]})
+        found[f"gdp_reference_{name.split('-')[0]}"] = value
+    return found
 
 
 # Tables and queries --------------------------------------------------------------------------------------------------
@@ -235,63 +176,6 @@ def values_at(rows: pd.DataFrame, option: str, lam: float, column: str) -> pd.Se
         known = ", ".join(map(str, sorted(set(rows["option"]))))
         raise ValueError(f"There are no rows of {option!r} at λ = {lam:g}: the options are {known}.")
     return part.groupby("split")[column].mean().astype(float)
-
-
-def compare_options(
-    rows: pd.DataFrame, first: str, second: str, *, column: str, lams: Sequence[float], second_scale: float = 1.0
-) -> pd.DataFrame:
-    """Compare two options split by split at each λ, Holm over the λ; ``rows`` are from :func:`option_rows`.
-
-    ``second_scale`` is the λ of the second option in units of the first's: 0.5 compares a sum of two criteria at equal
-    weight. A line has both means, the fields of :class:`~frhsic_core.paper.experiments.shared.paired.Paired`,
-    ``p_holm`` and ``verdict``, which is the better option at 5 % after Holm, or ``"not_significant"``;
-    ``p_corrected_holm`` is the same adjustment of the corrected resampled t-test, which allows for splits that share
-    rows and is the stricter of the two.
-    """
-    pairs = []
-    for lam in lams:
-        a = values_at(rows, first, lam, column)
-        b = values_at(rows, second, second_scale * lam, column)
-        both = sorted(set(a.index) & set(b.index))
-        a, b = a[both], b[both]
-        pairs.append(({"lam": lam, "first": a.mean(), "second": b.mean()}, a.to_numpy(), b.to_numpy()))
-    table = compare_all(pairs, higher=False)
-    better = np.where(table["effect"] > 0, first, second)
-    return table.assign(verdict=np.where(table["p_holm"] < 0.05, better, "not_significant"))
-
-
-def order_share(rows: pd.DataFrame, first: str, second: str, *, lam: float, columns: Sequence[str]) -> dict[str, float]:
-    """Return the share of splits in which the first option is lower, by each column, and by all of them (``"all"``)."""
-    lower = pd.DataFrame({c: values_at(rows, first, lam, c) < values_at(rows, second, lam, c) for c in columns})
-    return {**lower.mean().to_dict(), "all": float(lower.all(axis=1).mean())}
-
-
-def fall_shares(rows: pd.DataFrame, option: str, *, columns: Sequence[str], lams: Sequence[float]) -> pd.DataFrame:
-    """Return for each column whether its mean never rises along ``lams``, and the share of splits where it does not."""
-    lines = {}
-    for column in columns:
-        paths = pd.concat({lam: values_at(rows, option, lam, column) for lam in lams}, axis=1)
-        steps = np.diff(paths.to_numpy(), axis=1)
-        lines[column] = {
-            "mean falls": bool((np.diff(paths.mean().to_numpy()) <= 0).all()),
-            "share of splits": float((steps <= 0).all(axis=1).mean()),
-        }
-    return pd.DataFrame(lines).T
-
-
-def printed_options(label: str) -> pd.DataFrame:
-    """Return a printed table of options: a line for each dataset, option and λ, a column for each quantity.
-
-    Examples
-    --------
-    >>> float(printed_options("tab:eo").loc[("adult", "eo", 50.0), "eo_gdp"])
-    0.352
-    """
-    cells = printed_cells(label)
-    options = cells["method"].str.removeprefix("frhsic_")
-    lams = cells["setting"].str.removeprefix("lambda=").astype(float)
-    cells = cells.assign(option=options, lam=lams)
-    return cells.set_index(["dataset", "option", "lam", "quantity"])["value"].unstack("quantity")
 
 
 @query
@@ -334,9 +218,12 @@ def option_lower(
         rows = option_rows(experiment, dataset=dataset, protocol=protocol)
         first, second = options[protocol]
         found = [_paired(rows, first, second, column, lam) for column in measures]
-        lower = order_share(rows, first, second, lam=lam, columns=measures)["all"]
+        lower = [values_at(rows, first, lam, column) < values_at(rows, second, lam, column) for column in measures]
+        share = np.all(lower, axis=0).mean()
         shown = ", ".join(f"{mean:+.3f} ({low:+.3f} to {high:+.3f})" for mean, low, high in found)
-        notes.append(f"{protocol}: {first} − {second} {shown}, lower in all of {lower:.0%} of splits")
+        notes.append(
+            f"{protocol}: {first} − {second} {shown}, lower in all of {share:.0%} of splits"
+        )
         if any(low > 0 for _, low, _ in found):
             values[protocol] = False
         else:
@@ -388,11 +275,13 @@ def attributes_fall(lams: list[float], forms: dict[str, list[str]], band: float 
         unfair = float(values_at(rows, "unfair", 0.0, "performance").mean())
         met = []
         for form in forms[protocol]:
-            falls = fall_shares(rows, form, columns=columns, lams=lams)
+            paths = np.array([[values_at(rows, form, lam, column) for lam in lams] for column in columns])
+            falls = bool((np.diff(paths.mean(-1), axis=1) <= 0).all())
+            single = (np.diff(paths, axis=1) <= 0).all(1).mean(-1).min()
             accuracy = min(float(values_at(rows, form, lam, "performance").mean()) for lam in lams)
-            met.append(bool(falls["mean falls"].all()) and accuracy >= (1 - band) * unfair)
+            met.append(falls and accuracy >= (1 - band) * unfair)
             kept = f"accuracy down by at most {1 - accuracy / unfair:.1%}"
-            share = f"in {float(falls['share of splits'].min()):.0%} of single splits"
-            notes.append(f"{form}, {protocol}: {'falls' if falls['mean falls'].all() else 'rises'} ({share}), {kept}")
+            share = f"in {single:.0%} of single splits"
+            notes.append(f"{form}, {protocol}: {'falls' if falls else 'rises'} ({share}), {kept}")
         values[protocol] = all(met)
     return Answer(values, note="; ".join(notes))

@@ -1,18 +1,11 @@
 """Every method, old and new, on every dataset of the paper: what is left of the dependence when the score is kept.
 
 The trained methods come from the stored sweeps ``main`` and ``recommended_test`` (25 splits), the closed forms from the
-table ``every_method`` (5 splits), which also has the R² of gradient boosting as a probe and the CPU seconds of a fit. A
-unit is one dataset and one method. A network is trained again on the CPU at the λ that the stored sweeps match, which
-were trained on a GPU. A closed form is fitted at all of its strengths.
-
-CPU seconds are the processor time of one fit on one thread. The five splits of a network are trained as one stack, and
-its time is the time of the stack divided by five. A network that is trained alone takes two to three times as long, as
-the rows of LEACE on Z show. Loading the data, choosing λ and evaluating are not counted.
+table ``every_method`` (5 splits). A unit is one dataset and one closed form, which is fitted at all of its strengths.
 """
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,14 +15,13 @@ from frhsic_core.paper.experiments.closed_forms import CLOSED_FORMS, evaluated
 from frhsic_core.paper.experiments.shared.paired import corrected_t, holm, mean_of_others
 from frhsic_core.paper.experiments.shared.pareto import BAND, matched_index
 from frhsic_core.paper.experiments.variants import RECOMMENDED
-from frhsic_core.paper.runs.plan import Job, Settings, Study, units_of
+from frhsic_core.paper.runs.plan import Study, units_of
 from frhsic_core.paper.runs.stored import stored_rows
 from frhsic_core.registry import METHODS, PAPER_METHODS, SWEEP_DATASETS, labels, titles
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from frhsic_core.paper.splits import SplitStack
 
 WHITENED = "frhsic_whitened"  # the recommended form
 NETWORKS = (*PAPER_METHODS, WHITENED)
@@ -52,116 +44,27 @@ def label(name: str) -> str:
 
 
 def plan(preset: str) -> Study:
-    """Return one unit for each dataset and method, small datasets first; ``smoke`` has one method on 500 samples."""
+    """Return one unit for each dataset and closed form, small datasets first; ``smoke`` has one on 500 samples."""
     if preset == "smoke":
         return Study("every_method_smoke", "every_method", units_of(dataset="synthetic", method="remover_x"))
-    regression_only = {key for key, row in CLOSED_FORMS.items() if row.regression_only}
-    units: list[Settings] = []
-    for dataset in SWEEP_DATASETS:
-        own = [name for name in (*NETWORKS, *CLOSED_FORMS) if dataset == "crime" or name not in regression_only]
-        units += units_of(dataset=dataset, method=tuple(own))
-    return Study("every_method", "every_method", tuple(units))
-
-
-def _split_stack(dataset: str, seeds: tuple[int, ...]) -> SplitStack:
-    from frhsic_core.paper.datasets import load_variant
-    from frhsic_core.paper.splits import stack_splits
-
-    synthetic = dataset == "synthetic"
-    data = load_variant(dataset, "text" if synthetic else "reference", n=500 if synthetic else None)
-    return stack_splits(data, seeds=seeds)
+    return Study("every_method", "every_method", units_of(dataset=SWEEP_DATASETS, method=tuple(CLOSED_FORMS)))
 
 
 def measure_unit(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
-    """Return a row for each split of one method: at the matched λ of a network, at all strengths of a closed form."""
-    splits = _split_stack(unit["dataset"], SPLITS)
-    found = _networks(unit, splits) if unit["method"] in NETWORKS else _closed_forms(unit, splits)
+    """Return a row for each split and strength of one closed form."""
+    from frhsic_core.paper.datasets import load_variant
+    from frhsic_core.paper.splits import stack_splits
+
+    synthetic = unit["dataset"] == "synthetic"
+    data = load_variant(unit["dataset"], "text" if synthetic else "reference", n=500 if synthetic else None)
+    form = CLOSED_FORMS[unit["method"]]
     rows = []
-    for index, lam, seconds, z, output in found:
-        part = _split_stack(unit["dataset"], (SPLITS[index],))
-        s = splits.s_test[index].double().cpu().numpy()
-        rows.append(
-            {"split": SPLITS[index], "task": splits.task, "lam": lam}
-            | evaluated(z, output, part)
-            | {"boosting_r2": boosting_r2(z, s), "cpu_seconds": round(seconds, 4)}
-        )
+    for split in SPLITS:
+        part = stack_splits(data, seeds=(split,))
+        for strength in form.strengths:
+            found = evaluated(*form.fit(part, strength), part)
+            rows.append({"split": split, "task": part.task, "lam": strength} | found)
     return rows
-
-
-def _networks(unit: dict[str, Any], splits: SplitStack) -> list[tuple[int, float, float, np.ndarray, np.ndarray]]:
-    import torch
-
-    from frhsic_core.paper.experiments.presets import experiment_for
-    from frhsic_core.paper.runs.jobs import trainer_of
-
-    dataset, method = unit["dataset"], unit["method"]
-    experiment = experiment_for("recommended_test" if method == WHITENED else "main")
-    wanted = ("frhsic", RECOMMENDED.partition(":")[2]) if method == WHITENED else (method, "")
-    recipe = next(
-        job.recipe
-        for job in experiment.jobs()
-        if isinstance(job, Job)
-        and (job.recipe.method, job.recipe.option) == wanted
-        and (job.recipe.task.dataset, job.recipe.task.variant, job.recipe.task.protocol)
-        == (dataset, "reference", "reference")
-    )
-    lam = matched_lam(dataset, method)
-    trainer = trainer_of(Job(recipe, (lam,), SPLITS), splits, device="cpu")
-    start = time.process_time()
-    trained = trainer.fit()
-    seconds = (time.process_time() - start) / len(SPLITS)
-    with torch.no_grad():
-        z, output = trained.forward(splits.x_test)
-    return [(i, lam, seconds, z[i].double().numpy(), output[i].double().numpy()) for i in range(len(SPLITS))]
-
-
-def _closed_forms(unit: dict[str, Any], splits: SplitStack) -> list[tuple[int, float, float, np.ndarray, np.ndarray]]:
-    row = CLOSED_FORMS[unit["method"]]
-    found = []
-    for index in range(len(SPLITS)):
-        fitted = []
-        seconds = 0.0
-        for strength in row.strengths:
-            start = time.process_time()
-            fitted.append((strength, *row.fit(splits, index, strength)))
-            # The first strength pays for a network that the others use again: each would need it alone.
-            seconds = max(seconds, time.process_time() - start)
-        found += [(index, strength, seconds, z, output) for strength, z, output in fitted]
-    return found
-
-
-def matched_lam(dataset: str, name: str, *, measure: str = "gdp_sample") -> float:
-    """Return the λ of the stored sweep with the least dependence within 1 % of Unfair's score, or the smallest λ."""
-    rows = sweep_rows()
-    rows = rows[rows["dataset"] == dataset]
-    unfair = rows[rows["name"] == "unfair"]["performance"].mean()
-    means = rows[rows["name"] == name].groupby("lam")[["performance", measure]].mean()
-    higher = rows["task"].iloc[0] != "regression"
-    place = int(matched_index(means["performance"].to_numpy(), means[measure].to_numpy(), unfair, higher=higher))
-    return float(means.index[max(place, 0)])
-
-
-def boosting_r2(z: np.ndarray, s: np.ndarray, *, folds: int = 3, seed: int = 0) -> float:
-    """Return the cross-fitted R² of gradient boosting that predicts S from Z, at most 2,000 evenly spaced samples.
-
-    Examples
-    --------
-    >>> x = np.linspace(-1, 1, 300)[:, None]
-    >>> bool(boosting_r2(x, x[:, 0] ** 2) > 0.95)
-    True
-    """
-    from sklearn.ensemble import HistGradientBoostingRegressor
-    from sklearn.model_selection import KFold, cross_val_predict
-
-    rows = np.linspace(0, len(z) - 1, min(len(z), 2000)).round().astype(int)
-    z, s = z[rows], s[rows].reshape(len(rows), -1)
-    largest = 0.0
-    for column in s.T:
-        model = HistGradientBoostingRegressor(max_iter=100, learning_rate=0.06, max_leaf_nodes=15, random_state=0)
-        parts = KFold(folds, shuffle=True, random_state=seed)
-        error = np.mean((column - cross_val_predict(model, z, column, cv=parts)) ** 2)
-        largest = max(largest, 1.0 - float(error) / max(float(column.var()), 1e-300))
-    return round(largest, 6)
 
 
 # Tables --------------------------------------------------------------------------------------------------------------
@@ -258,19 +161,6 @@ def compared_with_best(table: pd.DataFrame, measure: str) -> pd.DataFrame:
     tested = found["name"] != found["best"]
     found.loc[tested, "p_holm"] = holm(found.loc[tested, "p"].to_numpy())
     return found.assign(worse=(found["p_holm"] < 0.05) & (found["difference"] > 0))
-
-
-def strongest(rows: pd.DataFrame | None = None) -> pd.DataFrame:
-    """Return the mean of the study's rows at the strongest setting of each method, by ``method`` and ``dataset``.
-
-    The strongest setting of a closed form is its largest strength, whatever it costs in quality. A network has one
-    setting, its matched λ. The bounded-R² ridge regression is left out, because its strength is a bound.
-    """
-    rows = stored_rows("every_method") if rows is None else rows
-    rows = rows[rows["method"] != "frrm"]
-    largest = rows.groupby(["dataset", "method"])["lam"].transform("max")
-    measures = ["performance", "gdp_sample", "linear_r2", "nonlinear_r2", "boosting_r2", "cpu_seconds"]
-    return rows[rows["lam"] == largest].groupby(["method", "dataset"], sort=False)[measures].mean()
 
 
 def draw(rows: pd.DataFrame | None = None) -> Figure:

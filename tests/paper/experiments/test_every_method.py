@@ -6,15 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from scipy.optimize import minimize
 
 from frhsic_core import hsic
-from frhsic_core.data import Dataset, Provenance, load_dataset
-from frhsic_core.data.recipes import Draws
+from frhsic_core.data import load_dataset
 from frhsic_core.kernels import Linear
-from frhsic_core.paper.datasets import gaussian_pair
 from frhsic_core.paper.experiments import every_method
-from frhsic_core.paper.experiments.closed_forms import CLOSED_FORMS, bounded_ridge, evaluated, hsic_ridge
+from frhsic_core.paper.experiments.closed_forms import CLOSED_FORMS, evaluated, hsic_ridge
 from frhsic_core.paper.experiments.presets import experiment_for
 from frhsic_core.paper.runs.metrics import gdp_conventions
 from frhsic_core.paper.splits import stack_splits
@@ -30,30 +27,16 @@ def test_no_closed_form_has_the_name_of_a_trained_method() -> None:
     assert not set(CLOSED_FORMS) & set(METHODS)
 
 
-@pytest.mark.parametrize("method", [key for key in CLOSED_FORMS if key not in ("leace_z", "frrm")])
+@pytest.mark.parametrize("method", [key for key in CLOSED_FORMS if key != "leace_z"])
 def test_the_strongest_depends_less_than_a_linear_model(splits, method: str) -> None:
     row = CLOSED_FORMS[method]
-    plain = evaluated(*CLOSED_FORMS["linear"].fit(splits, 0, 0.0), splits)
-    found = evaluated(*row.fit(splits, 0, row.strengths[-1]), splits)
+    plain = evaluated(*CLOSED_FORMS["linear"].fit(splits, 0.0), splits)
+    found = evaluated(*row.fit(splits, row.strengths[-1]), splits)
     assert method == "linear" or found["gdp_sample"] < 0.8 * plain["gdp_sample"]
 
 
-def pair(n: int) -> Dataset:
-    """Return a regression on a Gaussian pair with correlation 0.8."""
-    table = gaussian_pair(n, Draws(42), rho=0.8)
-    s, z = table.columns.to_numpy().T
-    return Dataset("pair", z[:, None], s, z, "regression", ("z",), ("s",), Provenance("pair", table.source))
-
-
-def test_the_bounded_ridge_is_a_regression() -> None:
-    splits = stack_splits(pair(400), seeds=(42,))
-    fit = CLOSED_FORMS["frrm"].fit
-    gaps = [evaluated(*fit(splits, 0, bound), splits)["gdp_sample"] for bound in (0.0, 1.0)]
-    assert gaps[0] < 0.5 * gaps[1]
-
-
 def test_measures_are_those_of_the_sweep(splits) -> None:
-    z, output = CLOSED_FORMS["linear"].fit(splits, 0, 0.0)
+    z, output = CLOSED_FORMS["linear"].fit(splits, 0.0)
     found = evaluated(z, output, splits)
     y = splits.y_test[0].numpy()
     assert found["performance"] == pytest.approx(np.mean((output > 0) == (y > 0.5)), abs=1e-6)
@@ -64,7 +47,6 @@ def test_measures_are_those_of_the_sweep(splits) -> None:
 def test_the_plan_and_its_smoke_version() -> None:
     study = experiment_for("every_method")
     assert {dict(unit)["dataset"] for unit in study.units} == set(SWEEP_DATASETS)
-    assert {dict(unit)["dataset"] for unit in study.units if dict(unit)["method"] == "frrm"} == {"crime"}
     smoke = experiment_for("every_method", "smoke")
     rows = every_method.measure_unit(dict(smoke.units[0]), "cpu")
     assert [row["lam"] for row in rows] == [0.5, 1.0] * 5  # five splits
@@ -115,29 +97,6 @@ def test_training_reaches_the_closed_form(sample: tuple[np.ndarray, ...], eta: f
     assert objective(slow, *tensors, eta).item() <= 1.01 * exact
 
 
-@pytest.mark.parametrize("bound", [0.0, 0.05, 0.3, 1.0])
-def test_the_bound_is_kept_and_nothing_better_keeps_it(sample: tuple[np.ndarray, ...], bound: float) -> None:
-    X, y, s = sample
-    a, b = bounded_ridge(X, y, s, bound=bound)
-    residual = X - s @ np.linalg.lstsq(s, X, rcond=None)[0]
-    share = lambda v: (s @ v).var() / ((s @ v).var() + (residual @ b).var())  # noqa: E731
-    assert share(a) <= bound + 1e-9
-    if bound in (0.05, 0.3):
-        assert share(a) == pytest.approx(bound, abs=1e-6)
-        # Brute force over α: minimize the loss with the ridge's own geometry, subject to the bound.
-        loss = lambda v: np.mean((y - residual @ b - s @ v) ** 2)  # noqa: E731
-        best = minimize(loss, a, constraints={"type": "ineq", "fun": lambda v: bound - share(v)})
-        assert loss(a) <= best.fun * 1.02
-    if bound == 1.0:
-        least = np.linalg.lstsq(np.hstack([X, s]), y, rcond=None)[0]
-        np.testing.assert_allclose(s @ a + residual @ b, np.hstack([X, s]) @ least, atol=1e-8)
-
-
-def test_bad_bound(sample: tuple[np.ndarray, ...]) -> None:
-    with pytest.raises(ValueError, match="bound"):
-        bounded_ridge(*sample, bound=2.0)
-
-
 @pytest.fixture(scope="module")
 def rows() -> pd.DataFrame:
     """Return six splits of Unfair and of two methods with three settings, one of which loses too much accuracy."""
@@ -172,21 +131,3 @@ def test_a_method_is_compared_with_the_best(rows: pd.DataFrame) -> None:
     assert set(found["best"]) == {"good"}
     assert bool(found.loc["poor", "worse"])
     assert not bool(found.loc["good", "worse"])
-
-
-def test_boosting_predicts_what_is_there_and_nothing_else() -> None:
-    rng = np.random.default_rng(0)
-    z = rng.uniform(-1, 1, size=(600, 3))
-    assert every_method.boosting_r2(z, np.abs(z[:, 0])) > 0.8
-    assert every_method.boosting_r2(z, rng.normal(size=600)) < 0.05
-
-
-def test_the_strongest_setting_is_the_largest_strength() -> None:
-    measures = ("performance", "gdp_sample", "linear_r2", "nonlinear_r2", "boosting_r2", "cpu_seconds")
-    lines = [
-        {"method": method, "dataset": "adult", "lam": lam, **dict.fromkeys(measures, value)}
-        for method, lam, value in (("kernel_null", 0.5, 9.0), ("kernel_null", 1.0, 1.0), ("kernel_null", 1.0, 3.0),
-                                   ("dcor", 50.0, 4.0), ("frrm", 0.2, 5.0))
-    ]  # fmt: skip
-    found = every_method.strongest(pd.DataFrame(lines))["boosting_r2"]
-    assert found.to_dict() == {("kernel_null", "adult"): 2.0, ("dcor", "adult"): 4.0}
