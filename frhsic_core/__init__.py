@@ -48,7 +48,6 @@ _EXPORTS = {
         "AdjustedClassifier",
         "AdjustedRegressor",
         "AttributeEraser",
-        "CorrelationRemover",
         "KernelEraser",
         "ScoreAdjuster",
         "adjust_scores",

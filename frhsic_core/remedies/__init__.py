@@ -1,23 +1,22 @@
 """Remedies for any scikit-learn model: remove what predicts S before training, or adjust the scores afterwards.
 
 :class:`~frhsic_core.AttributeEraser` and :class:`~frhsic_core.KernelEraser` change X and do not need S to predict.
-:class:`~frhsic_core.CorrelationRemover`, :class:`~frhsic_core.AdjustedClassifier` and
-:class:`~frhsic_core.AdjustedRegressor` do need it. :func:`~frhsic_core.adjust_scores` needs scores and S only.
-:func:`~frhsic_core.compare_remedies` fits all of them and the trained encoders on your own data.
+:class:`~frhsic_core.AdjustedClassifier` and :class:`~frhsic_core.AdjustedRegressor` mostly do.
+:func:`~frhsic_core.adjust_scores` needs scores and S only. :func:`~frhsic_core.compare_remedies` fits all of them and
+the trained encoders on your own data.
 """
 
 from __future__ import annotations
 
 from frhsic_core.remedies.adjustment import AdjustedClassifier, AdjustedRegressor
 from frhsic_core.remedies.comparison import RemediedModel, RemedyComparison, compare_remedies
-from frhsic_core.remedies.erasure import AttributeEraser, CorrelationRemover, KernelEraser
+from frhsic_core.remedies.erasure import AttributeEraser, KernelEraser
 from frhsic_core.remedies.scores import ScoreAdjuster, adjust_scores
 
 __all__ = [
     "AdjustedClassifier",
     "AdjustedRegressor",
     "AttributeEraser",
-    "CorrelationRemover",
     "KernelEraser",
     "RemediedModel",
     "RemedyComparison",

@@ -5,7 +5,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Self, cast
+from numbers import Integral
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 import pandas as pd
@@ -18,13 +19,14 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.model_selection import cross_val_predict
 from sklearn.utils import Tags, get_tags
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _num_samples, check_consistent_length, check_is_fitted, validate_data
 
 from frhsic_core.arrays import ArrayLike, fix_signs
-from frhsic_core.choices import one_of
 from frhsic_core.learning.estimators.input import require_labels, require_numbers
 from frhsic_core.remedies.attributes import (
+    STRENGTH,
     AttributeBasis,
     Features,
     checked_features,
@@ -36,7 +38,6 @@ from frhsic_core.remedies.attributes import (
     warn_of_few,
     warn_of_missing,
 )
-from frhsic_core.remedies.erasure import require_strength
 
 METHODS = ("mean", "rank", "project")
 _LOGIT = 15.0  # probabilities of exactly 0 and 1 count as this logit
@@ -284,6 +285,12 @@ class AttributeGuess:
 class _Adjusted(BaseEstimator):
     """What the two wrappers share."""
 
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "method": [StrOptions(set(METHODS))],
+        "strength": STRENGTH,
+        "cv": [Interval(Integral, 2, None, closed="left"), StrOptions({"prefit"})],
+    }
+
     def __init__(
         self,
         estimator: Any = None,
@@ -301,10 +308,7 @@ class _Adjusted(BaseEstimator):
 
     def _read_fit(self, X: Any, y: Any, s: ArrayLike | None, **checks: Any) -> tuple[Any, np.ndarray, Any]:
         """Return X as it was given, the target, and the attributes as a frame."""
-        require_strength(self.strength)
-        one_of("method", self.method, METHODS)
-        if self.cv != "prefit" and (isinstance(self.cv, str | bool) or not int(self.cv) >= 2):
-            raise ValueError(f"cv is {self.cv!r}: give a number of folds of at least 2, or 'prefit'.")
+        self._validate_params()
         X, s = split_columns(X, s, self.sensitive_columns)
         y = validate_data(self, y=y, **checks)
         X = checked_features(self, X, reset=True, dtype=None, accept_sparse=True)

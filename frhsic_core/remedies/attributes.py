@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 from sklearn.preprocessing import SplineTransformer
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import validate_data
 
 from frhsic_core.arrays import ArrayLike, require_same_rows
@@ -20,6 +21,8 @@ from frhsic_core.learning.estimators.warnings import MissingAttributeWarning
 
 FEW = 30  # samples of the rarer class below which scores and dependence are mostly noise
 BASES = ("linear", "spline")
+#: What a strength may be: from 0 (no change) to 1 (all of it).
+STRENGTH = [Interval(Real, 0, 1, closed="both")]
 _FUNCTIONS = 8  # splines of each numeric attribute
 
 
@@ -253,13 +256,5 @@ def _transformer(degree: int, knots: np.ndarray) -> SplineTransformer:
 
 
 def attribute_matrix(frame: pd.DataFrame) -> np.ndarray:
-    """Return numbers as they are and categories as indicators (the first of two is enough), for measures of S."""
-    parts = []
-    for name in frame:
-        if frame[name].dtype != object:
-            parts.append(frame[name].to_numpy(np.float64)[:, None])
-            continue
-        levels = np.unique(frame[name])
-        kept = levels[:1] if len(levels) == 2 else levels
-        parts.append((frame[name].to_numpy()[:, None] == kept[None]).astype(np.float64))
-    return np.hstack(parts)
+    """Return numbers as they are and categories as indicators, for measures of S."""
+    return pd.get_dummies(frame, dtype=np.float64).to_numpy()

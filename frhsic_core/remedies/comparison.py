@@ -38,7 +38,7 @@ from frhsic_core.remedies.attributes import (
     warn_of_attribute,
     warn_of_few,
 )
-from frhsic_core.remedies.erasure import AttributeEraser, CorrelationRemover, KernelEraser
+from frhsic_core.remedies.erasure import AttributeEraser, KernelEraser
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -71,8 +71,6 @@ REMEDIES = {
     "kernel_eraser": Remedy("kernel eraser", change=lambda: KernelEraser("spline")),
     "project": Remedy("scores, projected", method="project"),
     "encoder": Remedy("trained encoder (FRHSIC)"),
-    "correlation_remover": Remedy("correlation remover", True, lambda: CorrelationRemover("linear")),
-    "residual_spline": Remedy("residuals on splines of S", True, lambda: CorrelationRemover("spline")),
     "adjust_mean": Remedy("scores, mean adjusted", True, method="mean"),
     "adjust_rank": Remedy("scores, ranks adjusted", True, method="rank"),
 }
@@ -154,12 +152,11 @@ class FittedRemedy:
 
     def __call__(self, x: np.ndarray, s: pd.DataFrame | None) -> np.ndarray:
         remedy = REMEDIES[self.key]
-        more: dict[str, Any] = {"sensitive_features": s} if remedy.needs_s else {}
         if self.change is not None:
-            x = self.change.transform(x, **more)
+            x = self.change.transform(x)
         elif self.inputs is not None and s is not None:
             x = np.hstack([x, self.inputs.transform(s)])
-        more = more if remedy.method else {}
+        more: dict[str, Any] = {"sensitive_features": s} if remedy.needs_s and remedy.method else {}
         if self.task == "regression":
             return np.asarray(self.model.predict(x, **more), dtype=np.float64)
         return np.asarray(self.model.predict_proba(x, **more)[:, 1], dtype=np.float64)

@@ -1,22 +1,23 @@
-"""Transformers that remove from X what predicts S: LEACE, its kernel form, and a correlation remover."""
+"""Transformers that remove from X what predicts S: LEACE and its kernel form."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from numbers import Real
-from typing import Any, Self
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags, check_array
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from frhsic_core.arrays import ArrayLike, fix_signs
-from frhsic_core.choices import one_of
 from frhsic_core.remedies.attributes import (
     BASES,
+    STRENGTH,
     AttributeBasis,
     Features,
     checked_features,
@@ -29,13 +30,6 @@ from frhsic_core.remedies.attributes import (
 )
 
 _RANK = 1e-10  # directions of X or φ below this share of the largest variance do not exist
-
-
-def require_strength(strength: Any) -> float:
-    """Return the strength; raise an error unless it is a number from 0 to 1."""
-    if isinstance(strength, bool | str) or not isinstance(strength, Real) or not 0.0 <= float(strength) <= 1.0:
-        raise ValueError(f"strength is {strength!r}: give a number from 0 (no change) to 1 (all of it).")
-    return float(strength)
 
 
 def noise_correlation(n: int, d: int, k: int) -> float:
@@ -121,12 +115,16 @@ class _Remedy(TransformerMixin, BaseEstimator):
     basis: str
     strength: float
     sensitive_columns: Sequence[Any] | None
-    _needs_attributes = False  # to transform new samples
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "basis": [StrOptions(set(BASES))],
+        "strength": STRENGTH,
+        "min_correlation": [Interval(Real, 0, 1, closed="left"), StrOptions({"auto"})],
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+    }
 
     def _read_fit(self, X: Any, s: ArrayLike | None) -> tuple[np.ndarray, np.ndarray | None]:
         """Return X as numbers and φ(S), or None where S is missing, with a warning."""
-        require_strength(self.strength)
-        one_of("basis", self.basis, BASES)
+        self._validate_params()
         X, s = split_columns(X, s, self.sensitive_columns)
         X = checked_features(self, X, reset=True, dtype=np.float64)
         self.features_ = Features(X)
@@ -138,16 +136,13 @@ class _Remedy(TransformerMixin, BaseEstimator):
             return x, None
         frame = read_attributes(s, len(x))
         require_variation(frame)
-        if not self._needs_attributes:
-            warn_of_attribute(X, frame, stacklevel=4)
-        self.basis_ = AttributeBasis(self.basis).fit(frame)
-        return x, self.basis_.transform(frame)
+        warn_of_attribute(X, frame, stacklevel=4)
+        return x, AttributeBasis(self.basis).fit(frame).transform(frame)
 
-    def _read(self, X: Any, s: ArrayLike | None) -> tuple[np.ndarray, ArrayLike | None]:
+    def _read(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        X, s = split_columns(X, s, self.sensitive_columns)
-        X = checked_features(self, X, reset=False, dtype=np.float64)
-        return check_array(self.features_(X)), s
+        X, _ = split_columns(X, None, self.sensitive_columns)
+        return check_array(self.features_(checked_features(self, X, reset=False, dtype=np.float64)))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -231,23 +226,15 @@ class AttributeEraser(_Remedy):
         # Columns with large units must not decide which directions of small variance exist.
         offset, scale = standardized(X)
         x = (X - offset) / scale
-        _, projection, self.correlations_ = leace_projection(x, phi, min_correlation=_least(self.min_correlation))
+        _, projection, self.correlations_ = leace_projection(x, phi, min_correlation=self.min_correlation)
         self.retained_ = scale[:, None] * retained_map(projection, x, self.strength) / scale
         self.n_erased_ = round(float(np.trace(projection)))
         return self
 
     def transform(self, X: Any) -> np.ndarray:
         """Return X without what predicts φ(S), in the same columns."""
-        X, _ = self._read(X, None)
+        X = self._read(X)
         return X if self.n_erased_ == 0 else self.mean_ + (X - self.mean_) @ self.retained_.T
-
-
-def _least(value: Any) -> float | str:
-    if value != "auto" and (
-        isinstance(value, str | bool) or not isinstance(value, Real) or not 0.0 <= float(value) < 1.0
-    ):
-        raise ValueError(f"min_correlation is {value!r}: give a number from 0 to 1, or 'auto'.")
-    return value
 
 
 class KernelEraser(_Remedy):
@@ -297,10 +284,8 @@ class KernelEraser(_Remedy):
 
     def fit(self, X: Any, y: Any = None, *, sensitive_features: ArrayLike | None = None) -> Self:
         """Fit on training samples; ``sensitive_features`` is ``(n,)``, ``(n, p)`` or a frame with any columns."""
-        m = self.n_components
-        if isinstance(m, bool) or not isinstance(m, int | np.integer) or m < 1:
-            raise ValueError(f"n_components is {m!r}: it must be a positive whole number.")
         X, phi = self._read_fit(X, sensitive_features)
+        m = self.n_components
         # Columns without variance become zero, for new samples too.
         self.offset_, self.scale_ = standardized(X, constant=np.inf)
         x = (X - self.offset_) / self.scale_
@@ -326,85 +311,16 @@ class KernelEraser(_Remedy):
         self.n_features_out_ = z.shape[1]
         self.mean_, self.retained_ = z.mean(0), np.eye(z.shape[1])
         if phi is not None:
-            _, projection, _ = leace_projection(z, phi, min_correlation=_least(self.min_correlation))
+            _, projection, _ = leace_projection(z, phi, min_correlation=self.min_correlation)
             self.retained_ = retained_map(projection, z, self.strength)
         return self
 
     def transform(self, X: Any) -> np.ndarray:
         """Return the erased features, ``(n, min(d, n_components) + n_components)``."""
-        X, _ = self._read(X, None)
+        X = self._read(X)
         return self.mean_ + (self._features(X) - self.mean_) @ self.retained_.T
 
     def _features(self, X: np.ndarray) -> np.ndarray:
         x = (X - self.offset_) / self.scale_
         x = x if self.axes_ is None else x @ self.axes_
         return np.hstack([x, math.sqrt(2.0 / len(self.phases_)) * np.cos(x @ self.frequencies_ + self.phases_)])
-
-
-class CorrelationRemover(_Remedy):
-    r"""Subtract from each column of X what a regression on φ(S) predicts; **S is needed to transform new samples**.
-
-    .. math:: x \mapsto x - \text{strength}\cdot B^\top(\varphi(s) - \overline{\varphi(s)}),\qquad
-        B = \text{least squares}
-
-    With ``basis="linear"`` this is the correlation remover of fairlearn. Other bases remove the dependence of the mean
-    of X on S along more functions. It removes more than :class:`AttributeEraser`, because it may use S of the person
-    that is predicted. Where the law does not allow this, use the eraser. O(nk(d + k)).
-
-    Parameters
-    ----------
-    basis, strength
-        As in :class:`AttributeEraser`; the default basis is linear.
-    sensitive_columns : list, optional
-        Names or positions of the columns of X that are the attributes, as ``sensitive_feature_ids`` of fairlearn. They
-        are not returned. In a pipeline this is the only way to pass S to ``predict``.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> age = rng.uniform(20, 70, 500)
-    >>> X = np.column_stack([age + rng.normal(size=500), rng.normal(size=500)])
-    >>> remover = CorrelationRemover().fit(X, sensitive_features=age)
-    >>> bool(abs(np.corrcoef(remover.transform(X, sensitive_features=age).T, age)[2, :2]).max() < 1e-9)
-    True
-    """
-
-    _needs_attributes = True
-
-    def __init__(
-        self,
-        basis: str = "linear",
-        *,
-        strength: float = 1.0,
-        sensitive_columns: Sequence[Any] | None = None,
-    ) -> None:
-        self.basis = basis
-        self.strength = strength
-        self.sensitive_columns = sensitive_columns
-
-    def fit(self, X: Any, y: Any = None, *, sensitive_features: ArrayLike | None = None) -> Self:
-        """Fit on training samples; ``sensitive_features`` is ``(n,)``, ``(n, p)`` or a frame with any columns."""
-        X, phi = self._read_fit(X, sensitive_features)
-        self.phi_mean_ = None
-        if phi is None:
-            return self
-        self.phi_mean_ = phi.mean(0)
-        self.coefficients_ = np.linalg.lstsq(phi - self.phi_mean_, X - X.mean(0), rcond=1e-8)[0]
-        return self
-
-    def transform(self, X: Any, *, sensitive_features: ArrayLike | None = None) -> np.ndarray:
-        """Return X minus what S predicts; ``sensitive_features`` are those of these samples."""
-        X, s = self._read(X, sensitive_features)
-        if self.phi_mean_ is None:
-            return X
-        if s is None:
-            raise ValueError(
-                "sensitive_features is missing: CorrelationRemover needs S of every sample that it transforms. Pass "
-                "transform(X, sensitive_features=s), set sensitive_columns, or use AttributeEraser."
-            )
-        phi = self.basis_.transform(read_attributes(s, len(X))) - self.phi_mean_
-        return X - self.strength * phi @ self.coefficients_
-
-    def fit_transform(self, X: Any, y: Any = None, *, sensitive_features: ArrayLike | None = None) -> np.ndarray:
-        """Fit, then transform the same samples with the same attributes."""
-        return self.fit(X, y, sensitive_features=sensitive_features).transform(X, sensitive_features=sensitive_features)

@@ -5,20 +5,19 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import expit
 from sklearn.base import BaseEstimator
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from frhsic_core.arrays import ArrayLike, require_same_rows
 from frhsic_core.atomic_files import write_atomically
-from frhsic_core.choices import one_of
 from frhsic_core.learning.estimators.input import require_numbers
 from frhsic_core.remedies.adjustment import Adjustment, ConditionalRanks, logits
-from frhsic_core.remedies.attributes import AttributeBasis, read_attributes, require_variation
-from frhsic_core.remedies.erasure import require_strength
+from frhsic_core.remedies.attributes import STRENGTH, AttributeBasis, read_attributes, require_variation
 
 _FEWEST = 20
 _FORMAT = "frhsic adjustment of scores 1"
@@ -49,14 +48,15 @@ class ScoreAdjuster(BaseEstimator):
     True
     """
 
+    _parameter_constraints: ClassVar[dict[str, Any]] = {"method": [StrOptions({"rank", "mean"})], "strength": STRENGTH}
+
     def __init__(self, method: str = "rank", *, strength: float = 1.0) -> None:
         self.method = method
         self.strength = strength
 
     def fit(self, scores: ArrayLike, *, sensitive_features: ArrayLike) -> Self:
         """Fit on scores ``(n,)`` that the model gave to people it was not trained on, and their attributes."""
-        one_of("method", self.method, ("rank", "mean"))
-        strength = require_strength(self.strength)
+        self._validate_params()
         values, frame = _read(scores, sensitive_features)
         if len(values) < _FEWEST:
             raise ValueError(f"scores has {len(values)} rows: at least {_FEWEST} are needed to fit an adjustment.")
@@ -66,7 +66,7 @@ class ScoreAdjuster(BaseEstimator):
                 "scores has at most two values: adjust the probabilities behind them, then apply the threshold."
             )
         self.probabilities_ = bool(values.min() >= 0.0 and values.max() <= 1.0)
-        adjustment = Adjustment(self.method, strength, classifier=self.probabilities_)
+        adjustment = Adjustment(self.method, float(self.strength), classifier=self.probabilities_)
         self.adjustment_ = adjustment.fit(logits(values) if self.probabilities_ else values, frame)
         return self
 

@@ -15,7 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from frhsic_core import hsic
 from frhsic_core.kernels import Linear
 from frhsic_core.learning import MissingAttributeWarning
-from frhsic_core.remedies import AttributeEraser, CorrelationRemover, KernelEraser
+from frhsic_core.remedies import AttributeEraser, KernelEraser
 from frhsic_core.remedies.attributes import BASES, AttributeBasis, read_attributes
 from frhsic_core.remedies.erasure import leace_projection, noise_correlation
 
@@ -32,7 +32,7 @@ def sample() -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.filterwarnings("ignore::frhsic_core.learning.MissingAttributeWarning")
-@parametrize_with_checks([AttributeEraser(), CorrelationRemover(), KernelEraser(n_components=10)])
+@parametrize_with_checks([AttributeEraser(), KernelEraser(n_components=10)])
 def test_scikit_learn(estimator: Any, check: Any) -> None:
     check(estimator)
 
@@ -54,16 +54,6 @@ def test_leace_agrees_with_its_package() -> None:
     np.testing.assert_allclose(ours.transform(x), expected, atol=1e-6)
 
 
-def test_correlation_remover_agrees_with_fairlearn(sample: Any) -> None:
-    preprocessing = pytest.importorskip("fairlearn.preprocessing")
-    X, age = sample
-    both = np.column_stack([X, age, X[:, 4] + age])
-    for strength in (0.3, 1.0):
-        theirs = preprocessing.CorrelationRemover(sensitive_feature_ids=[5, 6], alpha=strength).fit(both)
-        ours = CorrelationRemover(strength=strength, sensitive_columns=[5, 6]).fit(both)
-        np.testing.assert_allclose(ours.transform(both[:50]), theirs.transform(both[:50]), rtol=1e-6, atol=1e-9)
-
-
 @pytest.mark.parametrize("basis", BASES)
 @pytest.mark.parametrize("strength", [0.0, 0.4, 1.0])
 def test_strength_scales_the_covariance_with_the_basis(sample: Any, basis: str, strength: float) -> None:
@@ -73,13 +63,9 @@ def test_strength_scales_the_covariance_with_the_basis(sample: Any, basis: str, 
     before = (X - X.mean(0)).T @ (phi - phi.mean(0))
     tolerance = 1e-6 * abs(before).max()
     eraser = AttributeEraser(basis, strength=strength, min_correlation=0.0)
-    remover = CorrelationRemover(basis, strength=strength)
-    for after in (
-        eraser.fit_transform(X, sensitive_features=age),
-        remover.fit_transform(X, sensitive_features=age),
-    ):
-        np.testing.assert_allclose((after - after.mean(0)).T @ phi, (1 - strength) * before, atol=tolerance)
-        np.testing.assert_allclose(after.mean(0), X.mean(0), rtol=1e-7, atol=1e-9)
+    after = eraser.fit_transform(X, sensitive_features=age)
+    np.testing.assert_allclose((after - after.mean(0)).T @ phi, (1 - strength) * before, atol=tolerance)
+    np.testing.assert_allclose(after.mean(0), X.mean(0), rtol=1e-7, atol=1e-9)
 
 
 def test_no_affine_map_that_erases_changes_less(sample: Any) -> None:
@@ -247,27 +233,16 @@ def test_mixed_and_several_attributes(sample: Any) -> None:
         erased = remedy.fit(X, sensitive_features=both).transform(X)
         for target in (age, (sex == "f").astype(float)):
             assert LinearRegression().fit(erased, target).score(erased, target) < 1e-2
-    remover = CorrelationRemover("spline").fit(X, sensitive_features=both)
-    as_objects = both.to_numpy(dtype=object)
-    np.testing.assert_allclose(
-        remover.transform(X, sensitive_features=both), remover.transform(X, sensitive_features=as_objects)
-    )
-    unseen = both.assign(sex="other")  # a category without a coefficient
-    assert np.isfinite(remover.transform(X, sensitive_features=unseen)).all()
 
 
 def test_columns_of_x_can_be_the_attribute(sample: Any) -> None:
     X, age = sample
     frame = pd.DataFrame(X, columns=list("abcde")).assign(age=age)
-    for remedy in (AttributeEraser(), CorrelationRemover()):
-        named = type(remedy)(sensitive_columns=["age"]).fit(frame)
-        given = remedy.fit(frame.drop(columns="age"), sensitive_features=age)
-        expected = given.transform(
-            frame.drop(columns="age"), **({"sensitive_features": age} if isinstance(remedy, CorrelationRemover) else {})
-        )
-        np.testing.assert_array_equal(named.transform(frame), expected)
-        assert named.get_feature_names_out().tolist() == list("abcde")
-    model = make_pipeline(CorrelationRemover(sensitive_columns=[5]), LinearRegression())
+    named = AttributeEraser(sensitive_columns=["age"]).fit(frame)
+    given = AttributeEraser().fit(frame.drop(columns="age"), sensitive_features=age)
+    np.testing.assert_array_equal(named.transform(frame), given.transform(frame.drop(columns="age")))
+    assert named.get_feature_names_out().tolist() == list("abcde")
+    model = make_pipeline(AttributeEraser(sensitive_columns=[5], min_correlation=0.0), LinearRegression())
     assert model.fit(frame.to_numpy(), age).predict(frame.to_numpy()).std() < 0.2 * age.std()
 
 
@@ -275,7 +250,7 @@ def test_bad_input(sample: Any) -> None:
     X, age = sample
     with pytest.warns(MissingAttributeWarning, match="changes NOTHING"):
         np.testing.assert_array_equal(AttributeEraser().fit(X).transform(X), X)
-    with pytest.raises(ValueError, match="strength is 2"):
+    with pytest.raises(ValueError, match="strength"):
         AttributeEraser(strength=2).fit(X, sensitive_features=age)
     with pytest.raises(ValueError, match="min_correlation"):
         AttributeEraser(min_correlation=1.5).fit(X, sensitive_features=age)
@@ -285,12 +260,10 @@ def test_bad_input(sample: Any) -> None:
         AttributeEraser().fit(X, sensitive_features=np.where(age > 60, np.nan, age))
     with pytest.raises(ValueError, match="rows"):
         AttributeEraser().fit(X, sensitive_features=age[:10])
-    with pytest.raises(ValueError, match="needs S of every sample"):
-        CorrelationRemover().fit(X, sensitive_features=age).transform(X)
     with pytest.raises(ValueError, match="use one of them"):
-        CorrelationRemover(sensitive_columns=[0]).fit(X, sensitive_features=age)
+        AttributeEraser(sensitive_columns=[0]).fit(X, sensitive_features=age)
     with pytest.raises(ValueError, match="no names"):
-        CorrelationRemover(sensitive_columns=["age"]).fit(X)
+        AttributeEraser(sensitive_columns=["age"]).fit(X)
     with pytest.raises(ValueError, match="n_components"):
         KernelEraser(n_components=0).fit(X, sensitive_features=age)
     with pytest.raises(ValueError, match="basis"):

@@ -221,9 +221,7 @@ def option_lower(
         lower = [values_at(rows, first, lam, column) < values_at(rows, second, lam, column) for column in measures]
         share = np.all(lower, axis=0).mean()
         shown = ", ".join(f"{mean:+.3f} ({low:+.3f} to {high:+.3f})" for mean, low, high in found)
-        notes.append(
-            f"{protocol}: {first} − {second} {shown}, lower in all of {share:.0%} of splits"
-        )
+        notes.append(f"{protocol}: {first} − {second} {shown}, lower in all of {share:.0%} of splits")
         if any(low > 0 for _, low, _ in found):
             values[protocol] = False
         else:

@@ -1,51 +1,152 @@
-"""The decision tree of the remedies: few leaves, the same content in the figure and in the text, and its evidence."""
+"""The comparison of remedies on ten tables: the tables, the peers by hand, the choice of a setting, the verdicts."""
 
 from __future__ import annotations
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import train_test_split
 
-from frhsic_core.paper.experiments import every_method
-from frhsic_core.paper.experiments.remedies import draw_tree, evidence, leaves, tree_text
-
-FOUND = {leaf.method: 10.0 + place for place, leaf in enumerate(leaves())}
-
-
-def test_the_figure_and_the_text_have_the_same_content() -> None:
-    figure = draw_tree(FOUND)
-    drawn = [words for text in figure.axes[0].texts if (words := text.get_text().strip())]
-    plt.close(figure)
-    written = tree_text(FOUND)
-    assert len(leaves()) <= 7
-    assert len(drawn) == 5 + 10 + 2 * len(FOUND)  # questions, answers, and two lines for each remedy
-    assert all(words in written for words in drawn)
-    assert f"{FOUND['project']:.0f} % of" in written
+from frhsic_core.paper.experiments import remedies
+from frhsic_core.paper.experiments.presets import experiment_for
+from frhsic_core.paper.experiments.shared.paired import corrected_t
+from frhsic_core.remedies.comparison import learner
 
 
-def test_the_evidence_is_the_share_that_is_left() -> None:
-    """By hand: a full adjustment loses too much quality, so half of the strength leaves 0.2 of 0.4."""
+@pytest.mark.parametrize("name", remedies.TABLES)
+def test_the_tables_are_read_from_their_packages(name: str) -> None:
+    pytest.importorskip(remedies.TABLES[name].path.partition("/")[0])
+    x, y, s = remedies.sample(name)
+    assert len(x) == len(y) == len(s) <= remedies.MOST_ROWS
+    assert len(x) > 400
+    assert all(np.isfinite(part).all() for part in (x, y, s))
+    assert 15 <= s.min() < s.max() <= 100  # years
+    assert (set(y) == {0.0, 1.0}) == (remedies.TABLES[name].task == "classification")
+    assert len(np.unique(np.column_stack([x, s]), axis=1).T) == x.shape[1] + 1  # S is not among the features
+
+
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(remedies.TABLES, "none", remedies.Table("None", "no_such_package/a.csv", "y", "x"))
+    with pytest.raises(FileNotFoundError, match="install the package no_such_package"):
+        remedies.sample("none")
+
+
+def test_the_plan_has_no_reductions_of_a_regression() -> None:
+    units = [dict(unit) for unit in experiment_for("remedies").units]
+    assert len(units) == 10 * (10 * 6 - 5)
+    tasks = {remedies.TABLES[u["dataset"]].task for u in units if u["family"] == "reductions"}
+    assert tasks == {"classification"}
+    assert {u["dataset"] for u in units if u["family"] == "leace"} == set(remedies.TABLES)
+
+
+@pytest.fixture(scope="module")
+def split() -> remedies.Split:
+    rng = np.random.default_rng(0)
+    s = rng.uniform(20, 70, 300)
+    x = np.column_stack([s / 10 + rng.normal(size=300), rng.normal(size=300)])
+    y = x.sum(1) + rng.normal(size=300)
+    return remedies.Split(x[:200], y[:200], s[:200], x[200:], s[200:], "regression", 0)
+
+
+@pytest.mark.parametrize("family", ["leace", "remover", "residuals"])
+def test_peers_have_sixteen_settings_and_depend_less(split: remedies.Split, family: str) -> None:
+    pytest.importorskip("concept_erasure" if family == "leace" else "fairlearn")
+    fits = list(remedies._FAMILIES[family](split))
+    assert len({fit[1:3] for fit in fits}) * len(remedies.STRENGTHS) == 16
+    assert {family in remedies.LEAGUES[needs_s] for needs_s, *_ in fits} == {True}
+    plain = {fit[:1] + fit[2:3]: fit[-1] for fit in remedies._none(split)}
+    for needs_s, _, name, _, value in fits:
+        before, after = (abs(np.corrcoef(v, split.new_s)[0, 1]) for v in (plain[needs_s, name], value))
+        assert after < 0.8 * before
+
+
+def test_residuals_by_hand(split: remedies.Split) -> None:
+    """Folds, line and bins with loops, for the linear learner, which sees S."""
+    both = np.column_stack([split.x, split.s])
+    scores = np.empty(200)
+    for start in range(0, 200, 40):
+        held = np.arange(start, start + 40)
+        kept = np.setdiff1d(np.arange(200), held)
+        scores[held] = learner("linear", "regression").fit(both[kept], split.y[kept]).predict(both[held])
+    raw = split.predicted("linear", both, np.column_stack([split.new, split.new_s]))
+    found = {fit[1]: fit[-1] for fit in remedies._residuals(split) if fit[2] == "linear"}
+    line = LinearRegression().fit(split.s[:, None], scores)
+    np.testing.assert_allclose(found["residuals_linear"], raw - line.predict(split.new_s[:, None]) + scores.mean())
+    edges = np.quantile(split.s, np.linspace(0, 1, 11)[1:-1])
+    for value, before, age in zip(found["residuals_bins"], raw, split.new_s, strict=True):
+        same = [sum(edges <= other) == sum(edges <= age) for other in split.s]
+        assert value == pytest.approx(before - scores[same].mean() + scores.mean())
+
+
+def test_a_strength_blends_predictions_and_scores_are_held_out() -> None:
+    unit = {"dataset": "diabetes", "split": 3, "family": "residuals"}
+    rows = pd.DataFrame(remedies.measure_unit(unit, "cpu")).set_index(["method", "learner", "strength"])
+    x, y, s = remedies.sample("diabetes")
+    train, test = train_test_split(np.arange(len(y)), test_size=0.3, random_state=3)
+    part = remedies.Split(x[train], y[train], s[train], x[test], s[test], "regression", 3)
+    plain = part.predicted("linear", *part.with_s())
+    full = next(fit[-1] for fit in remedies._residuals(part))
+    for t in remedies.STRENGTHS:
+        error = np.mean((y[test] - (1 - t) * plain - t * full) ** 2)
+        found = rows.loc[("residuals_linear", "linear", t), "score"]
+        assert found == pytest.approx(1 - error / y[test].var(), abs=1e-6)
+
+
+@pytest.fixture(scope="module")
+def rows() -> pd.DataFrame:
+    """Return six splits of one table: ours and two peers with noisy settings, some of which lose too much."""
+    rng = np.random.default_rng(0)
     lines = []
-    for dataset in ("a", "b"):
-        for split in range(3):
-            lines.append((dataset, "ours", "none", "linear", 0.0, split, 0.80, 0.4))
-            lines.append((dataset, "ours", "none", "boosting", 0.0, split, 0.79, 0.8))  # is not the best
-            for leaf in leaves():
-                lines.append((dataset, "ours", leaf.method, "linear", 0.5, split, 0.79, 0.2))
-                lines.append((dataset, "ours", leaf.method, "linear", 1.0, split, 0.70, 0.0))
-                lines.append((dataset, "ours", leaf.method, "boosting", 0.5, split, 0.79, 0.1))
-            lines.append((dataset, "other", "project", "linear", 0.7, split, 0.80, 0.0))  # of another package
-    columns = ["dataset", "group", "method", "learner", "strength", "split", "score", "dcor"]
-    rows = pd.DataFrame(lines, columns=columns).assign(task="classification", needs_s=False)
-    rows = rows.assign(gdp=0.0, linear_r2=0.0, nonlinear_r2=0.0, cpu_seconds=0.0)
-    study = pd.DataFrame(
-        [(every_method.WHITENED, "a", 1.0, 0.1), ("unfair", "a", 0.0, 0.4), (every_method.WHITENED, "b", 1.0, 0.3),
-         ("unfair", "b", 0.0, 0.4)], columns=["method", "dataset", "lam", "boosting_r2"],
-    )  # fmt: skip
-    study = study.assign(performance=0.8, gdp_sample=0.0, linear_r2=0.0, nonlinear_r2=0.0, cpu_seconds=1.0)
-    found = evidence(rows, study)
-    linear = {leaf.method for leaf in leaves() if leaf.linear}
-    assert linear == {"correlation_remover", "kernel_eraser"}
-    assert found.pop("encoder") == pytest.approx(50)
-    assert found == pytest.approx({method: 50.0 if method in linear else 25.0 for method in found})
-    assert len(found) == 5
+    for split in range(6):
+        lines.append(("none", "none", 0.0, split, 0.80, 0.5))
+        for family, left in (("ours", 0.2), ("leace", 0.3), ("reductions", 0.1)):
+            for strength, score in ((0.25, 0.795), (0.5, 0.79), (0.75, 0.785), (1.0, 0.6)):
+                lost = 0.005 * rng.normal()
+                lines.append(
+                    (family, family, strength, split, score + lost, left * (1.3 + 0.3 * rng.normal() - strength))
+                )
+    table = pd.DataFrame(lines, columns=["family", "method", "strength", "split", "score", "dcor"])
+    return table.assign(dataset="election", needs_s=False, learner="linear")
+
+
+def test_the_setting_is_chosen_on_the_other_splits(rows: pd.DataFrame) -> None:
+    changed = 0
+    for family in ("ours", "leace", "reductions"):
+        own = rows[rows["family"].isin((family, "none"))]
+        for limit in (0.012, 0.1):
+            found = remedies.chosen(own, limit).set_index("split")
+            for split in range(6):
+                means = own[own["split"] != split].groupby("strength")[["score", "dcor"]].mean()
+                best = means[means["score"] >= 0.8 - limit]["dcor"].idxmin()
+                assert found.loc[split, "strength"] == best
+                same = own[(own["split"] == split) & (own["strength"] < 1.0)]
+                changed += found.loc[split, "dcor"] != same["dcor"].min()
+    assert changed > 0  # else a choice on the same split would pass as well
+
+
+def test_verdicts_are_against_the_best_peer(rows: pd.DataFrame) -> None:
+    table = remedies.standings(rows, (0.1,)).set_index("family")
+    picked = {name: remedies.chosen(rows[rows["family"].isin((name, "none"))], 0.1) for name in table.index}
+    difference = picked["reductions"]["dcor"].to_numpy() - picked["ours"]["dcor"].to_numpy()
+    assert table.loc["reductions", "p"] == pytest.approx(corrected_t(difference, test_share=0.3)[1])
+    assert table.loc["reductions", "difference"] == pytest.approx(difference.mean())
+    found = remedies.verdicts(table.reset_index()).iloc[0]
+    assert (found["family"], found["verdict"]) == ("reductions", "second")
+    weak = remedies.verdicts(table.assign(p=0.06).reset_index()).iloc[0]
+    assert weak["verdict"] == "level"
+    without = remedies.verdicts(table.drop("reductions").reset_index()).iloc[0]
+    assert (without["family"], without["verdict"]) == ("leace", "first")
+    assert remedies.settings_of(rows).to_dict() == {(False, name): 4 for name in ("leace", "ours", "reductions")}
+
+
+def test_the_figure_has_a_cell_for_each_verdict(rows: pd.DataFrame) -> None:
+    both = pd.concat([rows, rows.assign(needs_s=True, family=rows["family"].replace("leace", "remover"))])
+    found = remedies.verdicts(remedies.standings(both))
+    figure = remedies.draw(found)
+    texts = [text.get_text() for axis in figure.axes for text in axis.texts]
+    plt.close(figure)
+    assert len(texts) == len(found) == 6
+    first = found.iloc[0]
+    assert f"{first['ours']:.2f} | {first['peer']:.2f}" in texts
