@@ -40,6 +40,8 @@ from frhsic_core.remedies.attributes import (
 )
 
 METHODS = ("mean", "rank", "project")
+# The estimator checks what it can take.
+_ANY: dict[str, Any] = {"dtype": None, "accept_sparse": True, "ensure_all_finite": False}
 _LOGIT = 15.0  # probabilities of exactly 0 and 1 count as this logit
 _PLACES = 1000  # of S, at which the distribution of scores is estimated
 _LEVELS = 400  # of the scores
@@ -311,7 +313,7 @@ class _Adjusted(BaseEstimator):
         self._validate_params()
         X, s = split_columns(X, s, self.sensitive_columns)
         y = validate_data(self, y=y, **checks)
-        X = checked_features(self, X, reset=True, dtype=None, accept_sparse=True)
+        X = checked_features(self, X, reset=True, **_ANY)
         check_consistent_length(X, y)
         if s is None:
             if self.strength > 0:
@@ -358,7 +360,7 @@ class _Adjusted(BaseEstimator):
     def _adjusted(self, X: Any, s: ArrayLike | None, how: str) -> np.ndarray:
         check_is_fitted(self)
         X, s = split_columns(X, s, self.sensitive_columns)
-        X = checked_features(self, X, reset=False, dtype=None, accept_sparse=True)
+        X = checked_features(self, X, reset=False, **_ANY)
         rows = _num_samples(X)
         needs = self.method != "project" and self.adjustment_ is not None
         if s is None and needs:

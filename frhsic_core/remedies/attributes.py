@@ -180,7 +180,7 @@ def checked_features(estimator: Any, X: Any, *, reset: bool, **checks: Any) -> A
     if isinstance(X, pd.DataFrame):
         validate_data(estimator, X, skip_check_array=True, reset=reset)
         return X
-    return validate_data(estimator, X, ensure_all_finite="allow-nan", reset=reset, **checks)
+    return validate_data(estimator, X, reset=reset, **checks)
 
 
 def standardized(values: np.ndarray, *, constant: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
@@ -203,7 +203,7 @@ class AttributeBasis:
 
     Examples
     --------
-    >>> s = pd.DataFrame({"age": np.arange(20.0, 70.0), "sex": ["f", "m"] * 25})
+    >>> s = read_attributes(pd.DataFrame({"age": np.arange(20.0, 70.0), "sex": ["f", "m"] * 25}), 50)
     >>> AttributeBasis("linear").fit(s).transform(s).shape, AttributeBasis("spline").fit(s).transform(s).shape
     ((50, 3), (50, 9))
     """
@@ -256,5 +256,7 @@ def _transformer(degree: int, knots: np.ndarray) -> SplineTransformer:
 
 
 def attribute_matrix(frame: pd.DataFrame) -> np.ndarray:
-    """Return numbers as they are and categories as indicators, for measures of S."""
-    return pd.get_dummies(frame, dtype=np.float64).to_numpy()
+    """Return numbers as they are and categories as indicators (one of two is enough), for measures of S."""
+    parts = [pd.get_dummies(frame[[name]], drop_first=frame[name].nunique() == 2, dtype=np.float64) for name in frame]
+    numbers = [frame[[name]] if frame[name].dtype != object else part for name, part in zip(frame, parts, strict=True)]
+    return pd.concat(numbers, axis=1).to_numpy()

@@ -503,8 +503,9 @@ def _read(
 def _read_target(y: Any, task: str) -> tuple[np.ndarray, str, np.ndarray | None]:
     """Return the target as numbers, the task and the classes; two classes become 0 and 1."""
     values = column_or_1d(y)
-    if missing := int(pd.isna(values).sum()):
-        raise ValueError(f"y has {missing} missing values: drop those rows first.")
+    bad = ~np.isfinite(values) if values.dtype.kind == "f" else pd.isna(values)
+    if bad.any():
+        raise ValueError(f"y has {int(bad.sum())} missing or infinite values: drop those rows first.")
     distinct, counts = np.unique(values, return_counts=True)
     if len(distinct) < 2:
         raise ValueError(f"y has one value only {distinct.tolist()}: pass two classes, or numbers that differ.")

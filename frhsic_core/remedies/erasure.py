@@ -126,7 +126,7 @@ class _Remedy(TransformerMixin, BaseEstimator):
         """Return X as numbers and φ(S), or None where S is missing, with a warning."""
         self._validate_params()
         X, s = split_columns(X, s, self.sensitive_columns)
-        X = checked_features(self, X, reset=True, dtype=np.float64)
+        X = checked_features(self, X, reset=True, dtype=np.float64, ensure_all_finite="allow-nan")
         self.features_ = Features(X)
         self.n_features_out_ = len(self.features_.names)
         x = check_array(self.features_(X))
@@ -142,7 +142,9 @@ class _Remedy(TransformerMixin, BaseEstimator):
     def _read(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
         X, _ = split_columns(X, None, self.sensitive_columns)
-        return check_array(self.features_(checked_features(self, X, reset=False, dtype=np.float64)))
+        return check_array(
+            self.features_(checked_features(self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan"))
+        )
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
