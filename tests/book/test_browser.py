@@ -420,16 +420,6 @@ def test_figures_link_to_their_full_size(page: Any, address: str) -> None:
     page.wait_for_url("**/_images/*")
 
 
-def test_words_for_a_picture_are_folded_and_there(page: Any, address: str) -> None:
-    page.goto(f"{address}/notebooks/which_remedy.html", wait_until="load")
-    words = page.locator("details", has_text="The tree in words").first
-    inside = words.locator("pre, li").last
-    assert not inside.is_visible()
-    words.locator("summary").click()
-    assert inside.is_visible()
-    assert "adjust" in words.text_content().lower()
-
-
 def test_search_finds_the_spectral_tail(page: Any, address: str) -> None:
     page.goto(f"{address}/search.html?q=spectral+tail")
     page.wait_for_selector("#search-results li a", timeout=20_000)
