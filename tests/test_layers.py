@@ -31,7 +31,7 @@ MAY_USE = {
     "bounds": {"joint", *STATISTICS},
     "auditing": {"bounds", "joint", "conditional", "atomic_files", *STATISTICS, *FACTS},
     "learning": {"auditing", "bounds", "joint", "conditional", "atomic_files", *STATISTICS, *FACTS},
-    "remedies": {"auditing", "learning", "joint", "conditional", *STATISTICS, *FACTS},
+    "remedies": {"auditing", "learning", "joint", "conditional", "atomic_files", *STATISTICS, *FACTS},
     "data": {"arrays", "atomic_files", *FACTS},
     "paper": {
         "bounds",

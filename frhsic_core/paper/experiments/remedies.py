@@ -184,7 +184,8 @@ def _leace(split: Split) -> Fits:
 
     mean, scale = split.x.mean(0), np.where(split.x.std(0) > 0, split.x.std(0), 1.0)
     parts = [torch.tensor((part - mean) / scale) for part in (split.x, split.new)]
-    for method, concept in (("linear", split.s[:, None]), ("bins", np.eye(_BINS)[bins_of(split.s, split.s)])):
+    # With more bins than columns of X, LEACE would erase everything.
+    for method, concept in (("linear", split.s[:, None]), ("bins", np.eye(4)[bins_of(split.s, split.s, 4)])):
         fitter = LeaceFitter.fit(parts[0], torch.tensor((concept - concept.mean(0)) / concept.std()))
         erased = [fitter.eraser(part).numpy() for part in parts]
         for learner in _LEARNERS:
