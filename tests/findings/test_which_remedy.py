@@ -39,6 +39,33 @@ def test_a_chosen_setting_keeps_the_quality(rows: pd.DataFrame) -> None:
         assert line.score >= best[line.dataset, line.needs_s] - line.limit - 0.02
 
 
+def test_ours_is_first_or_level_in_most_cells(found: pd.DataFrame) -> None:
+    kept = found[found["verdict"] != "second"]
+    assert (len(kept), len(found)) == (55, 60)
+    assert kept["needs_s"].value_counts().to_dict() == {False: 28, True: 27}
+    small = kept[kept["limit"] < 0.1]["needs_s"].value_counts()
+    assert (small >= 16).all()  # of 20
+
+
+def test_where_the_best_peer_is_significantly_lower(found: pd.DataFrame) -> None:
+    lost = found[found["verdict"] == "second"]
+    cells = {tuple(cell) for cell in lost[["dataset", "needs_s", "limit", "family"]].to_numpy().tolist()}
+    assert cells == {
+        ("college", False, 0.01, "leace"),
+        ("college", False, 0.03, "leace"),
+        ("wage", True, 0.01, "remover"),
+        ("fertility", True, 0.01, "remover"),
+        ("fertility", True, 0.03, "remover"),
+    }
+
+
+def test_where_ours_is_significantly_lower(found: pd.DataFrame) -> None:
+    won = found[(found["verdict"] == "first") & (found["p"] < 0.05)]
+    assert len(won) == 9
+    where = {tuple(pair) for pair in won[["dataset", "needs_s"]].to_numpy().tolist()}
+    assert where == {("fertility", False), ("affairs", True), ("training", True), ("alcohol", True)}
+
+
 # Every method on the five datasets of the paper --------------------------------------------------------------------
 
 

@@ -45,7 +45,7 @@ def test_the_plan_has_no_reductions_of_a_regression() -> None:
 def split() -> remedies.Split:
     rng = np.random.default_rng(0)
     s = rng.uniform(20, 70, 300)
-    x = np.column_stack([s / 10 + rng.normal(size=300), rng.normal(size=(300, 4))])
+    x = np.column_stack([s / 10 + rng.normal(size=300), rng.normal(size=(300, 12))])
     y = x.sum(1) + rng.normal(size=300)
     return remedies.Split(x[:200], y[:200], s[:200], x[200:], s[200:], "regression", 0)
 
