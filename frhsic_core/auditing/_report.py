@@ -148,6 +148,14 @@ def _attribute(audit: Audit, attribute: AttributeAudit) -> str:
         _decisions(audit, attribute),
         "<h3>What else was found</h3>" + _list(other_findings(audit, attribute)),
     ]
+    if attribute.bound is not None and not attribute.bound.own_values:
+        caption = (
+            f"GDP of {name}: the estimate (point) with its {level} interval, and the bound (bar) that GDP does not "
+            "exceed with the same confidence."
+        )
+        parts.append(
+            f"<figure>{bound_svg(attribute, attribute.bound.bound)}<figcaption>{clean(caption)}</figcaption></figure>"
+        )
     middle = attribute.groups[len(attribute.groups) // 2] if attribute.groups else None
     if middle is not None and curve.smooth and middle.inside > 0.0:
         caption = f"What a table of {middle.groups} groups shows (thick lines), and the same curve."
@@ -434,6 +442,25 @@ class _Frame:
     def bar(self, left: float, right: float, share: float) -> str:
         size = float(share) * (_FLOOR - _SPLIT - 6)
         return _tag("rect", x=self.x(left), y=_FLOOR - size, width=self.x(right) - self.x(left) + 0.3, height=size)
+
+
+def bound_svg(attribute: AttributeAudit, bound: float) -> str:
+    """Return the estimate, the interval and the bound of GDP on one line."""
+    low, high = attribute.interval
+    frame = _Frame((0.0, 1.35 * max(bound, high)), (0.0, 1.0))
+    gdp, most, axis, middle = frame.x(attribute.gdp), frame.x(bound), 62, 32
+    parts = [frame.across("axis", axis)]
+    for value, text in zip(*ticks(frame.x0, frame.x1), strict=True):
+        parts.append(_tag("text", text, x=frame.x(value), y=axis + 17, text_anchor="middle"))
+    parts += [
+        _tag("line", kind="interval", x1=frame.x(low), x2=frame.x(high), y1=middle, y2=middle),
+        _tag("circle", kind="point", cx=gdp, cy=middle, r=5),
+        _tag("line", kind="group", x1=most, x2=most, y1=middle - 14, y2=middle + 14),
+        _tag("text", number(attribute.gdp), x=gdp, y=12, text_anchor="middle"),
+        _tag("text", f"at most {number(bound)}", x=most + 6, y=middle + 5),
+    ]
+    title = f"GDP {number(attribute.gdp)}, interval {number(low)} to {number(high)}, at most {number(bound)}"
+    return _tag("svg", "".join(parts), viewBox=f"0 0 {WIDTH} 96", role="img", aria_label=clean(title))
 
 
 def curve_svg(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,7 @@ from frhsic_core import audit, gdp_bound, gdp_curve
 from frhsic_core.auditing import Audit, gap_scorer, gdp_score
 from frhsic_core.auditing._input import CATEGORIES, as_column, read_columns
 from frhsic_core.auditing._measures import gap_below, group_table, largest_gap, residuals, sample_rows
-from frhsic_core.auditing._report import escape_markdown
+from frhsic_core.auditing._report import bound_svg, escape_markdown
 from frhsic_core.auditing._results import exit_status, parse_threshold
 from frhsic_core.auditing._sentences import number
 
@@ -402,6 +403,27 @@ def test_the_guarantee_is_the_bound_of_the_values() -> None:
     assert row["value"] == bound.bound
     with pytest.raises(ValueError, match="for gdp only"):
         found.check("calibration=0.1", guaranteed=True)
+
+
+def test_the_report_draws_estimate_interval_and_bound_in_order() -> None:
+    rng = np.random.default_rng(5)
+    age = rng.integers(20, 60, 400)
+    p = np.clip(0.5 + 0.004 * (age - 40) + 0.05 * rng.normal(size=400), 0.0, 1.0)
+    found = audit(p, sensitive_features=age)
+    picture = bound_svg(found.attributes[0], found.bound.bound)
+    root = ElementTree.fromstring(picture)
+    places = {
+        name: [float(root.find(f".//*[@class='{kind}']").get(key)) for key in keys]
+        for name, kind, keys in (("interval", "interval", ("x1", "x2")), ("estimate", "point", ("cx",)),
+                                 ("bound", "group", ("x1",)))
+    }  # fmt: skip
+    (low, high), (estimate,), (bound,) = places.values()
+    assert low < estimate < high < bound < float(root.get("viewBox").split()[2])
+    # Distances on the axis are in the same proportion as the numbers.
+    shares = [(x - estimate) / (bound - estimate) for x in (low, high)]
+    numbers = [(x - found.gdp) / (found.bound.bound - found.gdp) for x in found.interval]
+    assert shares == pytest.approx(numbers, abs=0.01)
+    assert picture in found.to_html()
 
 
 def test_without_known_limits_or_with_weights_nothing_is_guaranteed() -> None:
