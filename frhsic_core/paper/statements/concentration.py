@@ -95,20 +95,17 @@ def _check_delta(delta: float) -> None:
         raise ValueError(f"delta is {delta}: pass a probability strictly between 0 and 1.")
 
 
-def root_slack(n: int, *, delta: float = DELTA, parameters: int = 0) -> float:
+def root_slack(n: int, *, delta: float = DELTA) -> float:
     """Return what must be added to n/(n − 1)·√HSIC_n so that it bounds √HSIC with probability 1 − δ.
 
-    For one encoder √(3·log(1/δ)/n), as in :func:`frhsic_core.hsic_bound`. For all linear encoders with ``parameters``
-    entries and ℓ_Z·R·M = 1 at once, a net of (1 + 2n)^parameters encoders joins the logarithm, and 3/n pays for its
-    mesh.
+    For one encoder, √(3·log(1/δ)/n), as in :func:`frhsic_core.hsic_bound`.
 
     Examples
     --------
-    >>> round(root_slack(10_000) ** 2, 4), round(root_slack(10_000, parameters=2) ** 2, 4)
-    (0.0009, 0.0069)
+    >>> round(root_slack(10_000) ** 2, 4)
+    0.0009
     """
-    logarithm = math.log(1.0 / delta) + parameters * math.log(1.0 + 2.0 * n)
-    return math.sqrt(3.0 * logarithm / n) + (3.0 / n if parameters else 0.0)
+    return math.sqrt(3.0 * math.log(1.0 / delta) / n)
 
 
 def informative_size(*, complexity_root_n: float, bound: Callable[..., float] = uniform_bound) -> int:

@@ -39,8 +39,6 @@ def test_the_formulas_term_by_term() -> None:
     expected = math.sqrt(3) * root + 2 / 400 + 20 * math.sqrt(math.pi) * 0.2
     assert proved_bound(400, complexity=0.2, delta=0.1) == pytest.approx(expected, rel=1e-14)
     assert root_slack(500, delta=0.1) == pytest.approx(math.sqrt(3 * math.log(10) / 500), rel=1e-14)
-    many = 3 * (math.log(10) + 7 * math.log(1 + 2 * 500)) / 500
-    assert root_slack(500, delta=0.1, parameters=7) == pytest.approx(math.sqrt(many) + 3 / 500, rel=1e-14)
     for bound in (uniform_bound, proved_bound):
         with pytest.raises(ValueError, match="delta"):
             bound(10, complexity=0.0, delta=1.0)
