@@ -552,7 +552,8 @@ class FusedPair:
         lift = torch.exp2(4.0 - torch.ceil(torch.log2(bound)))
         outer = -1.0 / (_ROOT_LOG2_E * self.bandwidth) / lift
         shifts[:n] = shift * lift
-        bm, bn = 128, 64
+        # Tiles of wide rows must fit into the shared memory of a multiprocessor: 227 KiB on an H200.
+        bm, bn = (128, 64) if self.high.shape[1] <= 128 else (64, 32)
         result = torch.empty(n, d, device=shift.device)
         for first in range(0, n, _ROWS_AT_ONCE):
             last = min(first + _ROWS_AT_ONCE, n)
