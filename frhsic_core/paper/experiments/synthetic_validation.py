@@ -206,8 +206,13 @@ def along_lambda(rows: pd.DataFrame) -> pd.DataFrame:
     ``accuracy``, ``gdp`` (as in the paper), ``hsic`` (unit bandwidths) and ``nonlinear_r2`` of a probe of S; ``ratio``
     is the median over draws of the median distance of Z in bandwidths, which has a long tail where Z escapes.
     """
-    names = {"performance": "accuracy", "gdp_reference": "gdp", "hsic_unit": "hsic"}
-    grouped = rows.rename(columns=names).assign(constant_models=is_constant(rows)).groupby([*GROUP, "lam"])
+    named = rows.assign(
+        accuracy=rows["performance"],
+        gdp=rows["gdp_reference"],
+        hsic=rows["hsic_unit"],
+        constant_models=is_constant(rows),
+    )
+    grouped = named.groupby([*GROUP, "lam"])
     table = grouped[["accuracy", "gdp", "hsic", "nonlinear_r2", "constant_models"]].mean()
     return table.join(grouped["ratio"].median())
 
