@@ -31,6 +31,16 @@ def sample() -> tuple[np.ndarray, np.ndarray]:
     return X * [1, 10, 1, 1000, 0.01], age
 
 
+def r2(x: np.ndarray, y: Any) -> float:
+    """Return R² of a linear regression that leaves out what erasing leaves by rounding.
+
+    Of k erased directions only rounding is left, 1e-16 of the others. A regression that scales it up would fit noise,
+    R² = k/n; whether scikit-learn does so depends on its version.
+    """
+    x, y = x - x.mean(0), np.asarray(y) - np.mean(y)
+    return 1.0 - np.square(y - x @ np.linalg.lstsq(x, y, rcond=1e-9)[0]).sum() / np.square(y).sum()
+
+
 @pytest.mark.filterwarnings("ignore::frhsic_core.learning.MissingAttributeWarning")
 @parametrize_with_checks([AttributeEraser(), KernelEraser(n_components=10)])
 def test_scikit_learn(estimator: Any, check: Any) -> None:
@@ -115,8 +125,8 @@ def test_kernel_eraser_removes_what_a_square_knows() -> None:
     phi = AttributeBasis("spline").fit(frame).transform(frame)
     before, after = (float(hsic(z, phi, kernel_z=Linear(), kernel_s=Linear())) for z in (features, kernel))
     assert after < 1e-12 < 1e-3 < before
-    assert LinearRegression().fit(features, s).score(features, s) > 0.9
-    assert LinearRegression().fit(kernel, s).score(kernel, s) < 1e-6
+    assert r2(features, s) > 0.9
+    assert r2(kernel, s) < 1e-6
 
 
 def one_hot(n: int = 800) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -232,7 +242,7 @@ def test_mixed_and_several_attributes(sample: Any) -> None:
     for remedy in (AttributeEraser(min_correlation=0.0), KernelEraser(min_correlation=0.0)):
         erased = remedy.fit(X, sensitive_features=both).transform(X)
         for target in (age, (sex == "f").astype(float)):
-            assert LinearRegression().fit(erased, target).score(erased, target) < 1e-2
+            assert r2(erased, target) < 1e-2
 
 
 def test_columns_of_x_can_be_the_attribute(sample: Any) -> None:
