@@ -400,7 +400,7 @@ def compare_remedies(
         for key, name, grid in plan:
             if found and max_seconds is not None and time.monotonic() - begin > max_seconds:
                 break
-            fits = _fit_predict(key, name, grid, known, new, plain, task=task, seed=random_state + number)
+            fits = fit_predict(key, name, grid, known, new, plain, task=task, seed=random_state + number)
             for strength, predicted, seconds in fits:
                 row: dict[str, Any] = {"remedy": key, "learner": name, "strength": strength, "split": number}
                 row |= {"needs_s": REMEDIES[key].needs_s, "cpu_seconds": seconds}
@@ -421,14 +421,14 @@ def compare_remedies(
     return RemedyComparison(rows, summarized(rows, test_share=TEST_SHARE), task, len(done) < n_splits)
 
 
-def _fit_predict(
+def fit_predict(
     key: str, name: str, grid: Sequence[float], known: Sample, new: Sample, plain: dict[tuple[bool, str], np.ndarray],
     *, task: str, seed: int,
 ) -> list[tuple[float, np.ndarray, float]]:  # fmt: skip
     """Return each strength of a remedy, its predictions and its CPU seconds; keep those without a remedy in ``plain``.
 
     A remedy is fitted once, at full strength, and blended with the model of its league that has no remedy. An encoder
-    is trained for each λ.
+    is trained for each λ. The models without a remedy have to come first.
     """
     found = []
     with warnings.catch_warnings():

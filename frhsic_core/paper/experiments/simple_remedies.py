@@ -1,14 +1,16 @@
 """Compare simple remedies with FRHSIC on the paper's five datasets: the same splits, the same score, the same GDP.
 
 The ten splits are the first of the main sweep: with the corrected test, more of them hardly help. A unit is one dataset
-and one split. The remedies are those of :mod:`frhsic_core.remedies`: erasers and the correlation remover before a
-linear model or gradient boosting, and adjusted scores after it. What a user hands over is the prediction of one model,
-so dependence is the GDP of the prediction.
+and one split. The remedies are those of :mod:`frhsic_core.remedies`: erasers before a linear model or gradient
+boosting, and adjusted scores after it. What a user hands over is the prediction of one model, so dependence is the GDP
+of the prediction.
+
+The stored rows are of an earlier list of remedies: with two correlation removers, without the model that sees S and has
+no remedy, and with strengths of the remedy itself instead of blended predictions.
 """
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -44,34 +46,34 @@ def measure_unit(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
     from frhsic_core.paper.splits import stack_splits
     from frhsic_core.remedies.adjustment import logits
     from frhsic_core.remedies.attributes import read_attributes
-    from frhsic_core.remedies.comparison import LEARNERS, REMEDIES, fit_predict
+    from frhsic_core.remedies.comparison import LEARNERS, REMEDIES, Sample, fit_predict
 
     synthetic = unit["dataset"] == "synthetic"
     data = load_variant(unit["dataset"], "text" if synthetic else "reference", n=500 if synthetic else None)
     splits = stack_splits(data, seeds=(unit["split"],))
-    x, y, s, new, new_s = (
-        part[0].double().numpy()
-        for part in (splits.x_train, splits.y_train, splits.s_train, splits.x_test, splits.s_test)
-    )
-    given = (x, y, read_attributes(s, len(s))), (new, read_attributes(new_s, len(new_s)))
+
+    def numbers_of(x: torch.Tensor, y: torch.Tensor, s: torch.Tensor) -> Sample:
+        x, y, s = (part[0].double() for part in (x, y, s))
+        return x.numpy(), y.numpy(), read_attributes(s.numpy(), len(s))
+
+    train = numbers_of(splits.x_train, splits.y_train, splits.s_train)
+    test = numbers_of(splits.x_test, splits.y_test, splits.s_test)
+    plain: dict[tuple[bool, str], np.ndarray] = {}
     rows = []
-    for key, (_, needs_s) in REMEDIES.items():
+    for key, remedy in REMEDIES.items():
         for learner in LEARNERS:
             # The random features of the kernel eraser are made for linear models, and boosting on them is slow.
             if key == "encoder" or (key, learner) == ("kernel_eraser", "boosting"):
                 continue
-            grid = (0.0,) if key == "none" else STRENGTHS
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                found = fit_predict(key, learner, grid, *given, task=splits.task)
+            found = fit_predict(key, learner, STRENGTHS, train, test, plain, task=splits.task, seed=0)
             for strength, predicted, seconds in found:
                 output = predicted if splits.task == "regression" else logits(predicted)
                 measured = prediction_metrics(
                     torch.from_numpy(output), splits.y_test[0], splits.s_test[0][:, None], task=splits.task, names=KEPT
                 )
-                row = {"method": key, "learner": learner, "strength": strength, "needs_s": needs_s, "task": splits.task}
+                row = {"method": key, "learner": learner, "strength": strength, "needs_s": remedy.needs_s}
                 numbers = {name: round(value.item(), 6) for name, value in measured.items()}
-                rows.append(row | numbers | {"cpu_seconds": round(seconds, 3)})
+                rows.append(row | {"task": splits.task} | numbers | {"cpu_seconds": round(seconds, 3)})
     return rows
 
 

@@ -6,12 +6,17 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from frhsic_core.paper.experiments import remedies
+from frhsic_core.paper.datasets import load_variant
+from frhsic_core.paper.experiments import remedies, simple_remedies
 from frhsic_core.paper.experiments.presets import experiment_for
 from frhsic_core.paper.experiments.shared.paired import corrected_t
+from frhsic_core.paper.splits import stack_splits
+from frhsic_core.remedies import comparison
 from frhsic_core.remedies.comparison import learner
 
 
@@ -150,3 +155,34 @@ def test_the_figure_has_a_cell_for_each_verdict(rows: pd.DataFrame) -> None:
     assert len(texts) == len(found) == 6
     first = found.iloc[0]
     assert f"{first['ours']:.2f} | {first['peer']:.2f}" in texts
+
+
+def test_simple_remedies_are_measured_on_the_split_of_the_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A unit has a row for each remedy and strength; those without a remedy are a model of X, or of X and S."""
+    monkeypatch.setattr(comparison, "LEARNERS", ("linear",))
+    unit = dict(simple_remedies.plan("smoke").units[0])
+    rows = pd.DataFrame(simple_remedies.measure_unit(unit, "cpu")).set_index(["method", "strength"])
+    plain = {key for key, strength in rows.index if strength == 0}
+    assert plain == {"none", comparison.AWARE}
+    changed = set(comparison.REMEDIES) - plain - {"encoder"}
+    assert sorted(set(rows.index) - {(key, 0.0) for key in plain}) == sorted(
+        (key, strength) for key in changed for strength in simple_remedies.STRENGTHS
+    )
+    assert {key for key, _ in rows.index[rows["needs_s"]]} == {comparison.AWARE, "adjust_mean", "adjust_rank"}
+
+    splits = stack_splits(load_variant("synthetic", "text", n=500), seeds=(unit["split"],))
+    x, s, y, new, new_s, target = (
+        part[0].double().numpy()
+        for part in (splits.x_train, splits.s_train, splits.y_train, splits.x_test, splits.s_test, splits.y_test)
+    )
+    for key, known, unseen in (
+        ("none", x, new),
+        (comparison.AWARE, np.column_stack([x, s]), np.column_stack([new, new_s])),
+    ):
+        model = make_pipeline(StandardScaler(), LogisticRegression()).fit(known, y)
+        assert rows.loc[(key, 0.0), "performance"] == pytest.approx(model.score(unseen, target), abs=1e-6)
+
+    for key in changed:  # the predictions of a stronger remedy depend less on S
+        own = rows.loc[key, "gdp_sample"]
+        league = comparison.PLAIN[comparison.REMEDIES[key].needs_s]
+        assert rows.loc[(league, 0.0), "gdp_sample"] > own[0.5] > own[0.75] > own[1.0], key
