@@ -2,6 +2,8 @@
 
 Cells print plain text, and keys of the library where a user needs them. On a page both get their common form; the
 notebooks keep what was printed. Text inside ``<code>`` stays. Words of stored records get American spelling.
+
+```` ```{formal-theorems} ```` shows the list of formal proofs in three columns, so that it fits the page.
 """
 
 from __future__ import annotations
@@ -11,6 +13,8 @@ from html import escape, unescape
 from typing import Any
 
 from docutils import nodes
+from docutils.statemachine import StringList
+from sphinx.directives.patches import CSVTable
 
 from frhsic_core.registry import DATASETS, MEASURES, METHODS
 
@@ -88,7 +92,25 @@ def _rewrite(app: Any, doctree: nodes.document, docname: str) -> None:
             raw[:] = [nodes.Text(readable_table(text))]
 
 
+class FormalTheorems(CSVTable):
+    """Show ``book/proofs/statements.csv``: where a theorem is, what it says and what it assumes."""
+
+    def parse_csv_data_into_rows(self, csv_data: Any, dialect: Any, source: str) -> tuple[list[Any], int]:
+        """Return a row for each theorem; its file and its name share a cell, where a line can break between them."""
+        (header, *rows), _ = super().parse_csv_data_into_rows(csv_data, dialect, source)
+        names = [cell[3][0] for cell in header]
+        file, theorem, proved, assumptions = map(names.index, ("file", "theorem", "proved", "assumptions"))
+
+        def cell(text: str) -> tuple[int, int, int, StringList]:
+            return 0, 0, 0, StringList([text], source=source)
+
+        places = [cell(f"{row[file][3][0]}.v: {row[theorem][3][0]}") for row in rows]
+        shown = [[place, row[proved], row[assumptions]] for place, row in zip(places, rows, strict=True)]
+        return [[cell("file and theorem"), header[proved], header[assumptions]], *shown], 3
+
+
 def setup(app: Any) -> dict[str, bool]:
     """Rewrite once outputs have become nodes."""
+    app.add_directive("formal-theorems", FormalTheorems)
     app.connect("doctree-resolved", _rewrite)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

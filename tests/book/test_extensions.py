@@ -291,6 +291,16 @@ def test_tables_show_formulas_and_names(extension) -> None:
     assert tables.readable_table(html) == html.replace(">lambda</td>", ">λ</td>").replace("crime", "Crime")
 
 
+def test_the_list_of_formal_proofs_has_three_columns(extension) -> None:
+    table = object.__new__(extension("readable_tables").FormalTheorems)
+    lines = (ROOT / "book" / "proofs" / "statements.csv").read_text(encoding="utf-8").splitlines()
+    rows, columns = table.parse_csv_data_into_rows(lines, "excel", "statements.csv")
+    shown = [[cell[3][0] for cell in row] for row in rows]
+    assert shown[0] == ["file and theorem", "proved", "assumptions"]
+    assert ["Theorem_4_7.v: finite_sample", "both inequalities for every sample", "none beyond the paper"] in shown
+    assert (len(shown), {len(row) for row in shown}) == (len(lines), {columns})
+
+
 def test_addresses_are_checked(extension) -> None:
     addresses = extension("public_addresses")
     assert addresses.theme_options({"repository": ""}) == {}
