@@ -21,7 +21,7 @@ from frhsic_core.paper.experiments.presets import GRIDS, experiment_for
 from frhsic_core.paper.experiments.shared.paired import holm
 from frhsic_core.paper.runs.stored import book_folder, paper_table, reference_sweep, stored_rows
 from frhsic_core.paper.summaries import load_summary
-from frhsic_core.registry import PAPER_DATASETS, PARETO_METHODS
+from frhsic_core.registry import METHODS, PAPER_DATASETS, PARETO_METHODS, titles
 
 PROTOCOLS = ("text", "reference")
 GDP, PROBE = "gdp_reference", "nonlinear_r2"
@@ -163,6 +163,44 @@ def test_the_rule_gives_the_recommended_form() -> None:
     assert table["score"].iloc[0] < table["score"].iloc[1] - 0.02
 
 
+def test_the_same_search_gave_the_rivals_fewer_candidates(printed) -> None:
+    shown = printed.table("results", "candidates")["candidates beside λ"].astype(int)
+    forms = pd.Series([*variants.RIVALS, *(form.name for form in variants.RIVAL_FORMS)]).str.split(":").str[0]
+    counted = {METHODS[method].label: count for method, count in forms.value_counts().items()}
+    assert shown.to_dict() == {"FRHSIC": 24, **counted}
+    assert {name for name, count in counted.items() if count == 9} == {"FREM", "MMD (binned)"}
+    assert sorted(counted.values()) == [6, 6, 6, 6, 9, 9]
+
+
+def test_after_the_same_search_it_wins_fewer_comparisons_and_loses_none(tested, printed) -> None:
+    counted = {"gdp_reference": (10, 20, 0), "gdp_sample": (11, 19, 0), PROBE: (13, 17, 0)}
+    words = {"gdp_reference": "GDP as released ", "gdp_sample": "GDP as defined ", PROBE: "probe "}
+    for measure, expected in counted.items():
+        own = list(tested.loc[("searched", measure), "verdict_corrected"])
+        assert tuple(map(own.count, ("better", "not_significant", "worse"))) == expected
+        assert tuple(printed.numbers("results", words[measure])) == expected
+        assert expected[1] > 15
+        assert expected[0] < counts(tested.loc[("published", measure)])[0]
+        for against in ("published", "searched"):
+            part = tested.loc[(against, measure)]
+            unseen = counts(part[~part["dataset"].isin(variants.CHOICE_DATASETS)])
+            assert unseen[0] > 0 == unseen[1]
+
+
+def test_without_a_penalty_four_dimensions_lower_the_probe_and_hardly_gdp(printed) -> None:
+    columns = [GDP, "gdp_sample", PROBE]
+    wide, narrow = (
+        rows[rows["method"] == "unfair"].groupby("dataset")[columns].mean()
+        for rows in (main_rows("reference"), stored_rows("rival_test"))
+    )
+    assert len(narrow) == 5
+    assert (narrow[PROBE] < 0.85 * wide[PROBE]).all()
+    assert ((narrow / wide - 1)[columns[:2]].abs() <= 0.03).all(axis=None)
+    for dataset, title in titles(narrow.index).items():
+        shown = printed.numbers("results", f"Unfair, {title:11s} R² of the probe")
+        assert shown == [round(wide.loc[dataset, PROBE], 2), 50, round(narrow.loc[dataset, PROBE], 2), 4]
+
+
 # The printed table ---------------------------------------------------------------------------------------------------
 
 
@@ -258,18 +296,3 @@ def test_the_stored_live_experiment_is_whole() -> None:
     assert len(rows) == len(experiment_for("live").keys()) == 75
     assert rows["performance"].between(0.5, 0.8).all()
     assert stored_rows("never_run").empty
-
-
-# Simple remedies -----------------------------------------------------------------------------------------------------
-
-
-def test_a_simple_remedy_is_mostly_as_good_by_gdp() -> None:
-    """At 1 % loss: whitened FRHSIC is significantly better in one of ten comparisons and worse in three."""
-    from frhsic_core.paper.experiments import simple_remedies
-
-    rows = simple_remedies.stored_sides()
-    table = simple_remedies.compared(every_method.matched(rows, simple_remedies.MEASURE))
-    counts = table.groupby("trained")["verdict"].value_counts().unstack(fill_value=0)
-    assert counts.loc[every_method.WHITENED, ["better", "not_significant", "worse"]].tolist() == [1, 6, 3]
-    assert counts.loc["frhsic", ["better", "not_significant", "worse"]].tolist() == [0, 6, 4]
-    assert simple_remedies.settings(rows)[["frhsic", every_method.WHITENED]].tolist() == [18, 9]

@@ -8,7 +8,7 @@ import pytest
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.model_selection import cross_val_score
 
-from frhsic_core.paper.experiments import every_method, remedies
+from frhsic_core.paper.experiments import every_method, remedies, simple_remedies
 from frhsic_core.paper.experiments.closed_forms import CLOSED_FORMS
 from frhsic_core.paper.runs.stored import stored_rows
 
@@ -181,3 +181,69 @@ def test_the_kernel_null_space_is_close_to_the_limit_on_adult(methods: pd.DataFr
     rows = methods[(methods["dataset"] == "adult") & methods["split"].isin(own["split"])]
     kept = rows[(rows["name"] == "kernel_null") & (rows["lam"] == 1.0)]["performance"].mean()
     assert 0.010 < 1 - kept / rows[rows["name"] == "unfair"]["performance"].mean() < 0.012
+
+
+# Simple remedies on the five datasets of the paper -----------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def sides() -> pd.DataFrame:
+    return simple_remedies.stored_sides()
+
+
+@pytest.fixture(scope="module")
+def chosen(sides: pd.DataFrame) -> pd.DataFrame:
+    return every_method.matched(sides, simple_remedies.MEASURE)
+
+
+def test_frhsic_is_rarely_better_than_a_simple_remedy_by_gdp(chosen: pd.DataFrame, printed) -> None:
+    """The verdicts by name, and the counts that the chapter prints."""
+    table = simple_remedies.compared(chosen)
+    assert len(table) == 20
+    assert set(table["splits"]) == {10}
+    decided = table[table["verdict"] != "not_significant"].set_index(["trained", "dataset", "simple"])["verdict"]
+    without, using = simple_remedies.FAMILIES.values()
+    assert decided[every_method.WHITENED].to_dict() == {
+        ("adult", without): "better",
+        ("acs_income", without): "worse",
+        ("meps", without): "worse",
+        ("meps", using): "worse",
+    }
+    assert decided["frhsic"].to_dict() == {
+        (dataset, family): "worse" for dataset in ("acs_income", "meps") for family in (without, using)
+    }
+    for name, expected in (("frhsic", [18, 0, 6, 4]), (every_method.WHITENED, [9, 1, 6, 3])):
+        assert printed.numbers("which_remedy", f"{every_method.label(name)} (") == expected
+
+
+def test_the_settings_of_both_sides(sides: pd.DataFrame, printed) -> None:
+    """Counted from the stored rows: remedies times learners times strengths, and nine λ for each form of FRHSIC."""
+    stored = stored_rows("simple_remedies")
+    counted = stored.drop_duplicates(["method", "learner", "strength"])
+    plain = int((counted["method"] == "none").sum())
+    for name, count in (
+        ("simple, without S", (~counted["needs_s"]).sum()),
+        ("simple, with S", counted["needs_s"].sum() + plain),
+    ):
+        assert printed.numbers("which_remedy", f"{name} (") == [count] == [simple_remedies.settings(sides)[name]]
+    grids = sides[sides["name"].isin(simple_remedies.TRAINED)].groupby("name")["setting"].nunique()
+    assert grids.to_dict() == {"frhsic": 2 * 9, every_method.WHITENED: 9}
+    assert all(set(part) == set(simple_remedies.TEN) for _, part in stored.groupby("dataset")["split"])
+
+
+def test_where_boosting_is_better_than_the_network(sides: pd.DataFrame) -> None:
+    ten = sides[sides["split"].isin(simple_remedies.TEN) & (sides["task"] != "regression")]
+    score = ten.groupby(["dataset", "setting"])["performance"].mean()
+    ahead = score.xs("none, boosting, 0", level="setting") - score.xs(" 0", level="setting")
+    assert set(ahead.index[ahead > 0.01]) == {"adult", "acs_income"}
+
+
+def test_the_simple_remedies_that_are_chosen(chosen: pd.DataFrame) -> None:
+    """Mostly projection and adjusted scores; in the mean they leave about as much as whitened FRHSIC."""
+    own = chosen[chosen["name"].isin(simple_remedies.FAMILIES.values())]
+    assert len(own) == 100
+    assert own["setting"].str.startswith(("project", "adjust")).sum() > 70
+    shares = chosen.groupby(["name", "dataset"])["share"].mean().groupby("name").mean()
+    whitened = shares[every_method.WHITENED]
+    assert (shares[list(simple_remedies.FAMILIES.values())] - whitened).between(-0.06, 0.0).all()
+    assert shares["frhsic"] > whitened + 0.2
