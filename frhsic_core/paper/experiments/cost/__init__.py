@@ -197,7 +197,7 @@ def _measure_large(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
             value = hsic(x, s, kernel_z=Gaussian(10.0), kernel_s=Gaussian(1.5))
             if x.requires_grad:
                 (x.grad,) = torch.autograd.grad(value, x)
-            return float(value)
+            return float(value.detach())
 
         call()  # compiles
         if device.startswith("cuda"):
