@@ -16,6 +16,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import partial
 from importlib import resources
+from operator import methodcaller
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any
@@ -268,7 +269,7 @@ def _page(heading: str, inside: str) -> str:
     return Template(_file("report.html")).substitute(title=clean(heading), inside=inside)
 
 
-def change_report(before: Column, after: Array, columns: Sequence[Column], known: Array) -> tuple[list[str], str]:
+def change_report(before: Column, after: Array, columns: Sequence[Column], known: np.ndarray) -> tuple[list[str], str]:
     """Return the sentences about an adjustment, and a page with the curves before and after in one picture.
 
     The page is empty if the rows are too few for a curve.
@@ -357,7 +358,7 @@ def save(audit: Audit, path: str | os.PathLike[str], *, verdicts: Sequence[Verdi
         page_path: page(audit, verdicts),
     }
     contents = {place: text.encode("utf-8", errors="replace") for place, text in files.items()}
-    write_together({place: lambda file, content=content: file.write(content) for place, content in contents.items()})
+    write_together({place: methodcaller("write", content) for place, content in contents.items()})
     return list(files)
 
 
@@ -508,8 +509,8 @@ def curve_svg(
     else:
         heights, sides = curve.share, [(k - 0.35, k + 0.35) for k in range(len(curve.s))]
         every = max(1, math.ceil(len(curve.s) / 12))
-        places = list(range(0, len(curve.s), every))
-        values = [float(curve.s[k]) for k in places]
+        values = curve.s[::every].tolist()
+        places = [float(k) for k in range(0, len(curve.s), every)]
         names = [attribute.categories[int(s)] if attribute.categories else number(s) for s in values]
         names = [name if len(name) <= 12 else name[:11] + "…" for name in names]
     tallest = float(heights.max()) or 1.0
@@ -529,7 +530,7 @@ def curve_svg(
     return _tag("svg", "".join(parts), viewBox=f"0 0 {WIDTH} {height}", **what)
 
 
-def _band(frame: _Frame, curve: Curve, inside: Array, mark: str) -> list[str]:
+def _band(frame: _Frame, curve: Curve, inside: np.ndarray, mark: str) -> list[str]:
     shown = inside[np.unique(np.linspace(0, len(inside) - 1, _POINTS).round().astype(int))]
     s, low, high = curve.s[shown], curve.low[shown], curve.high[shown]
     band = frame.path(s, high) + " " + frame.path(s[::-1], low[::-1])

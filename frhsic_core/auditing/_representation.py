@@ -176,11 +176,15 @@ def audit_representation(
         for view in (linear_features(zb), random_features(zb, features=features, random_state=seed)):
             values += [probe_r2(view, sb, random_state=seed)]
         parts.append([value.double().cpu() for value in values])
-    joined = [torch.cat(column).reshape((*batch, *column[0].shape[1:])) for column in zip(*parts, strict=True)]
+    normalized_hsic, floor, distance, linear_r2, nonlinear_r2 = (
+        torch.cat(column).reshape((*batch, *column[0].shape[1:])) for column in zip(*parts, strict=True)
+    )
     parity = None
     if f is not None:
         parity = torch.stack([gdp(f, own[..., a]) for a in range(own.shape[-1])]).amax(0).double().cpu()
-    return RepresentationAudit(*joined, gdp=parity, bandwidths=BANDWIDTHS, rows=len(keep))
+    return RepresentationAudit(
+        normalized_hsic, floor, distance, linear_r2, nonlinear_r2, parity, bandwidths=BANDWIDTHS, rows=len(keep)
+    )
 
 
 def _kernel_statistics(z: Tensor, s: Tensor) -> list[Tensor]:

@@ -231,7 +231,7 @@ def ledger(
         text = ", ".join(f"{count} {what}" for what, count in value.items()) if isinstance(value, dict) else value
         typer.echo(f"{name}: {', '.join(text) if isinstance(text, list) else text}")
     columns = ["id", "claim", "printed", "ours", "verdict"]
-    fold = ("claim", "printed", "ours", "verdict")
+    fold: tuple[str, ...] = ("claim", "printed", "ours", "verdict")
     if everything or verdict is not None:
         columns = ["id", "kind", "claim", "printed", "ours", "verdict", "by the code", "from stored runs", "note"]
         drop = ("from stored runs", "kind", "by the code", "note")

@@ -178,9 +178,11 @@ def audit(
 
     torch.set_num_threads(1)  # the matrices are small: on several threads the same audit takes longer
     data = table.data
-    given = (data[names] if names else None for names in (score, sensitive, label, control, weight))
-    columns = read_columns(*given, positive_class=positive_class)
-    notes = ()
+    y_pred, s, y_true, controls, weights = (
+        data[names] if names else None for names in (score, sensitive, label, control, weight)
+    )
+    columns = read_columns(y_pred, s, y_true, controls, weights, positive_class=positive_class)
+    notes: tuple[str, ...] = ()
     if table.rows > len(data):
         notes = (f"The file has {table.rows:,} rows; a random sample of {len(data):,} was audited (seed {seed}).",)
     with waiting(f"Auditing {len(data):,} rows ..."):

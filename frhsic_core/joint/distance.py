@@ -145,10 +145,10 @@ def _columns(z: Tensor, s: Tensor, *, estimator: str, normalized: bool) -> Tenso
         a, b, ones = sums_of_distances(x), sums_of_distances(y), torch.ones_like(x)
         value = from_sums(sum_of_products(x, y), a, b, ones, estimator=estimator)
         if normalized:  # Σ|x_i − x_j|² is known without a sum over pairs
-            own = (
+            own_x, own_y = (
                 from_sums(2.0 * len(v) * v.square().sum(), c, c, ones, estimator=estimator) for v, c in ((x, a), (y, b))
             )
-            value = value * inverse_root(*own, smallest_own(value, rows=1))
+            value = value * inverse_root(own_x, own_y, smallest_own(value, rows=1))
         return value.to(z.dtype)
 
     found = each_element(one, z, s, None, None)

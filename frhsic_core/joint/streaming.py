@@ -28,7 +28,7 @@ from frhsic_core.joint.contraction import (
     smallest_own,
     sum_factors,
 )
-from frhsic_core.kernels import Kernel
+from frhsic_core.kernels import Gaussian, Kernel
 from frhsic_core.memory import DENSE_ROWS, blocks, fits_memory
 
 DEFAULT_CHUNK = 2048
@@ -154,7 +154,7 @@ def streaming_hsic(
     require_estimator(estimator)
     streamed = partial(_one, estimator=estimator, normalized=normalized, size=chunk_size or DEFAULT_CHUNK)
 
-    def fused(a: Tensor, b: Tensor, kernel_a: Kernel, kernel_b: Kernel, p: Tensor | None) -> Tensor:
+    def fused(a: Tensor, b: Tensor, kernel_a: Gaussian, kernel_b: Gaussian, p: Tensor | None) -> Tensor:
         from frhsic_core.joint.fused import fused_hsic
 
         options: dict[str, Any] = {"estimator": estimator, "row_weights": p, "normalized": normalized}
@@ -187,8 +187,10 @@ def _one(
     cross: Tensor = _Streamed.apply(z, s, p, kernel_z, kernel_s, estimator, size)
     if not normalized:
         return cross
-    own = (_Streamed.apply(x, x, p, kernel, kernel, estimator, size) for x, kernel in ((z, kernel_z), (s, kernel_s)))
-    return cross * inverse_root(*own, smallest_own(cross, rows=1))
+    own_z, own_s = (
+        _Streamed.apply(x, x, p, kernel, kernel, estimator, size) for x, kernel in ((z, kernel_z), (s, kernel_s))
+    )
+    return cross * inverse_root(own_z, own_s, smallest_own(cross, rows=1))
 
 
 def all_pairs(z: Tensor, s: Tensor, **options: Any) -> Tensor:

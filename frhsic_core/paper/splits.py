@@ -138,7 +138,7 @@ def stack_splits(
             for part in parts:
                 tensors[f"{key}_{part}"].append(values[rows[part]].to(dtype or torch.float32))
     stacked = {name: torch.stack(found) for name, found in tensors.items()}
-    return SplitStack(**stacked, seeds=seeds, task=dataset.task, name=dataset.name)  # type: ignore[arg-type]
+    return SplitStack(**stacked, seeds=seeds, task=dataset.task, name=dataset.name)
 
 
 def tensors_of(

@@ -64,8 +64,8 @@ def conditional_test(
         pvalue, threshold = fitted_gamma(statistic, mean, variance.clamp_min(1e-300), shape.clamp_min(1e-300), alpha)
         return decide(statistic, pvalue, threshold, constant, n), None
     factors = factors_of(kernel_z, kernel_s) if method == "aggregated" else (1.0,)
-    kernels = [[scaled(kernel, factor) for factor in factors] for kernel in (kernel_z, kernel_s)]
-    found = permuted_statistics(z, s, *kernels, groups, strata, n_permutations, generator)
+    kernels_z, kernels_s = ([scaled(kernel, factor) for factor in factors] for kernel in (kernel_z, kernel_s))
+    found = permuted_statistics(z, s, kernels_z, kernels_s, groups, strata, n_permutations, generator)
     if method == "permutation":
         return one_window(found.by_value[:, 0], found.constant[0], alpha, n), None
     return both_statistics(found.by_value, found.pooled, found.constant, factors, alpha, n), factors

@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -224,7 +225,9 @@ def hsic_test(
                 sums = dense_pair(*torch.broadcast_tensors(kernel_z(z), kernel_s(s)), method=method)
                 found = _from_sums(sums, z.shape[-2], request)
             else:
-                found = _each(z, s, kernel_z, kernel_s, lambda i, *sample: _one(*sample, factors, request))
+                found = _each(
+                    z, s, kernel_z, kernel_s, lambda i, z, s, of_z, of_s: _one(z, s, of_z, of_s, factors, request)
+                )
     return IndependenceTest(
         hsic=found.hsic.to(dtype),
         statistic=found.statistic.to(dtype),
@@ -280,7 +283,7 @@ def _each(
     s: Tensor,
     kernel_z: Kernel | None,
     kernel_s: Kernel | None,
-    test: Callable[[tuple[int, ...], Tensor, Tensor, Kernel | None, Kernel | None], Decision],
+    test: Callable[[tuple[int, ...], Tensor, Tensor, Any, Any], Decision],
 ) -> Decision:
     """Return the test of a batch, one sample after the other."""
     batch = torch.broadcast_tensors(z[..., 0, 0], s[..., 0, 0])[0].shape
@@ -288,8 +291,8 @@ def _each(
     s = s.expand(*batch, *s.shape[-2:])
     found = []
     for i in itertools.product(*map(range, batch)):
-        kernels = (None if kernel is None else kernel_at(kernel, i, batch) for kernel in (kernel_z, kernel_s))
-        found.append(test(i, z[i], s[i], *kernels))
+        of_z, of_s = (None if kernel is None else kernel_at(kernel, i, batch) for kernel in (kernel_z, kernel_s))
+        found.append(test(i, z[i], s[i], of_z, of_s))
     if not found:
         return Decision(*4 * (z.new_empty(batch),), z.new_empty(*batch, 1))
     return Decision(*(torch.stack(parts).reshape((*batch, *parts[0].shape)) for parts in zip(*found, strict=True)))
@@ -305,10 +308,10 @@ def _conditional(
     shared: Given | None = None if own else read_given(given, n)
     factors = None
 
-    def test(i: tuple[int, ...], *sample: Tensor | Kernel | None) -> Decision:
+    def test(i: tuple[int, ...], z: Tensor, s: Tensor, of_z: Kernel | None, of_s: Kernel | None) -> Decision:
         nonlocal factors
         found, factors = conditional_test(
-            *sample, read_given(given[i], n) if shared is None else shared, method=request.method,
+            z, s, of_z, of_s, read_given(given[i], n) if shared is None else shared, method=request.method,
             n_permutations=request.n_permutations, generator=request.generator, alpha=request.alpha,
             clusters=request.strata,
         )  # fmt: skip
@@ -324,10 +327,10 @@ def _one(
     if request.method in ("gamma", "spectral"):
         return _from_sums(pair_sums(z, s, kernel_z, kernel_s, method=request.method), n, request)
     strata = _base_strata(n) if n > SMALL_ROWS and request.strata is None else request.strata
-    kernels = [[scaled(kernel, factor) for factor in factors or (1.0,)] for kernel in (kernel_z, kernel_s)]
+    kernels_z, kernels_s = ([scaled(kernel, factor) for factor in factors or (1.0,)] for kernel in (kernel_z, kernel_s))
     everything = [torch.arange(n)]
     values, _, constant = permuted_statistics(
-        z, s, *kernels, everything, strata, request.n_permutations, request.generator
+        z, s, kernels_z, kernels_s, everything, strata, request.n_permutations, request.generator
     )
     if factors is None:
         return one_window(values[:, 0], constant[0], request.alpha, n)

@@ -112,6 +112,7 @@ class JointFeatures:
 
     def __init__(self, kernels: Sequence[Callable[..., Tensor]], x: Tensor, *, share: float = SHARE) -> None:
         self.kernels, self.x = kernels, x
+        self.index: Tensor | None
         found = cells(x) if len(x) > CELLS else (x, torch.arange(len(x), device=x.device))
         base, self.index = (x[spaced_rows(len(x), BASE_ROWS).to(x.device)], None) if found is None else found
         counts = torch.ones_like(base[:, 0])

@@ -183,7 +183,8 @@ def _streamed_sums(z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel, *, 
         squares = both.square().sum() - (d * e).square().sum()
         totals += torch.stack([d.sum(), own[0], d @ d, e.sum(), own[1], e @ e, both.sum(), squares])
     zero = torch.zeros_like(totals[0])
-    k_sums, l_sums = (GramSums(n, largest[i], *totals[3 * i : 3 * i + 3], zero) for i in range(2))
+    own_sums = totals[:6].reshape(2, 3)
+    k_sums, l_sums = (GramSums(n, top, a, b, c, zero) for top, (a, b, c) in zip(largest, own_sums, strict=True))
     if method == "spectral":
         few = spaced_rows(n, DENSE_ROWS // 2).to(z.device)
         part = dense_pair(kernel_z(z[few]), kernel_s(s[few]), method=method)

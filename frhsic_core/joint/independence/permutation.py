@@ -25,6 +25,7 @@ altogether.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -182,9 +183,9 @@ def permuted_statistics(
     order = random_orders((1, n_permutations, len(z)), generator, strata)[0].to(z.device)
     order = torch.cat([torch.arange(len(z), device=z.device).unsqueeze(0), order])
     grams = [torch.stack([kernel(x) for kernel in kernels]) for kernels, x in ((kernels_z, z), (kernels_s, s))]
-    centered = [within_groups(gram, groups) for gram in grams]
-    constant = nothing_left(grams[0], centered[0]) | nothing_left(grams[1], centered[1])
-    by_value, pooled = row_statistics(*centered, groups, order)
+    k, l = (within_groups(gram, groups) for gram in grams)
+    constant = nothing_left(grams[0], k) | nothing_left(grams[1], l)
+    by_value, pooled = row_statistics(k, l, groups, order)
     return Permuted(by_value.clamp_min(0.0), pooled.clamp_min(0.0), constant)
 
 
@@ -206,11 +207,11 @@ def row_statistics(k: Tensor, l: Tensor, groups: list[Tensor], order: Tensor) ->
     """
     n = k.shape[-1]
     by_value, pooled = k.new_zeros(2, len(order), len(k)).unbind()
+    factor = partial(pivoted_cholesky, share=_FACTOR_SHARE, most=min(_FACTOR_RANK, n // 2))
     full = []
     for w in range(len(k)):
-        options = {"share": _FACTOR_SHARE, "most": min(_FACTOR_RANK, n // 2)}
-        own = pivoted_cholesky(k[w], **options) if n >= _FACTOR_ROWS else None
-        other = None if own is None else pivoted_cholesky(l[w], **options)
+        own = factor(k[w]) if n >= _FACTOR_ROWS else None
+        other = None if own is None else factor(l[w])
         if own is None or other is None:
             full.append(w)
             continue

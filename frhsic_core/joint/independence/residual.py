@@ -187,13 +187,13 @@ def residual_test(
     s, kernel_s = _residual_kernel(kernel_s, s, regression, blocks)
     factors = factors_of(kernel_z, kernel_s, among=WIDE) if method == "aggregated" else (1.0,)
     share = _FINE if n <= SMALL_ROWS else SHARE
-    sides = [
+    features_z, features_s = (
         JointFeatures([scaled(kernel, factor) for factor in factors], x, share=share)
         for kernel, x in ((kernel_z, z), (kernel_s, s))
-    ]
+    )
     local = given_kernel(c, mixed=given.mixed)
     weights = local(c) if n <= SMALL_ROWS else Features(local, c, LOCAL_LANDMARKS)
-    by_value, pooled, left, constant = residual_matrices(*sides, weights, regression, blocks)
+    by_value, pooled, left, constant = residual_matrices(features_z, features_s, weights, regression, blocks)
     # Both residuals are shrunken by the fit. Their products keep the share `left` of the variance of the statistic,
     # and those of one row with itself, which the signs keep, the square of it.
     scale = left.rsqrt()
@@ -212,7 +212,8 @@ def residual_test(
     values = torch.cat([observed, drawn]).clamp_min(0.0)
     if method == "permutation":
         return one_window(values[:, 0], constant[0], alpha, n), None
-    return both_statistics(*values.chunk(2, dim=-1), constant, factors, alpha, n), factors
+    by_value, pooled = values.chunk(2, dim=-1)
+    return both_statistics(by_value, pooled, constant, factors, alpha, n), factors
 
 
 def _fitted(statistic: Tensor, matrix: Tensor, method: str, alpha: float) -> tuple[Tensor, Tensor]:

@@ -16,7 +16,6 @@ query is that of one run: for GDP, which is skewed, the range over our splits.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -121,10 +120,12 @@ def _trained(
     )  # fmt: skip
 
 
-def _gdp_of_finite(trained: TrainedStack, splits: SplitStack, pick: Callable[[Tensor], dict[str, Any]]) -> Tensor:
+def _gdp_of_finite(
+    trained: TrainedStack, splits: SplitStack, *, attribute: int | None = None, mask: Tensor | None = None
+) -> Tensor:
     """Return GDP as the paper computes it, of logits on the test part; NaN for a model that is not finite.
 
-    ``pick(s)`` returns the attribute ``s`` and, where only some samples count, their ``mask``.
+    ``attribute`` is one of several attributes; ``mask`` are the samples that count.
     """
     import torch
 
@@ -134,22 +135,23 @@ def _gdp_of_finite(trained: TrainedStack, splits: SplitStack, pick: Callable[[Te
         output = trained.forward(splits.x_test)[1].double()
         alive = torch.isfinite(output).all(-1)
         output = torch.where(alive[:, None], output, 0.0)
-        options = pick(splits.s_test[list(trained.dataset)].double())
-        value = gdp(output, options.pop("s"), estimator="authors", check_finite=False, **options)
+        s = splits.s_test[list(trained.dataset)].double()
+        s = s if attribute is None else s[..., attribute]
+        value = gdp(output, s, mask=mask, estimator="authors", check_finite=False)
         return torch.where(alive, value, torch.nan).double().cpu()
 
 
 def measure_equal_opportunity(trained: TrainedStack, splits: SplitStack, data: Dataset) -> dict[str, Tensor]:
     """Measure EO-GDP of every model, ``eo_gdp_reference``: GDP of the test samples with y = 1."""
     kept = splits.y_test[list(trained.dataset)] > 0.5
-    return {"eo_gdp_reference": _gdp_of_finite(trained, splits, lambda s: {"s": s, "mask": kept})}
+    return {"eo_gdp_reference": _gdp_of_finite(trained, splits, mask=kept)}
 
 
 def measure_multi_sensitive(trained: TrainedStack, splits: SplitStack, data: Dataset) -> dict[str, Tensor]:
     """Measure GDP of each attribute, ``gdp_reference_NAME``, NAME being the first word of its name."""
     found = {}
     for a, name in enumerate(data.sensitive_names):
-        value = _gdp_of_finite(trained, splits, lambda s, a=a: {"s": s[..., a]})
+        value = _gdp_of_finite(trained, splits, attribute=a)
         found[f"gdp_reference_{name.split('-')[0]}"] = value
     return found
 

@@ -151,7 +151,7 @@ def drawn_splits(signal: str, draws: Sequence[int], *, n: int, device: str) -> S
     samples = [tensors_of(load_dataset("synthetic", n=n, random_state=seed, signal=signal))[:3] for seed in draws]
     stacked = [torch.stack(values).to(device, torch.float32) for values in zip(*samples, strict=True)]
     cut = int(TRAIN_SHARE * n)
-    parts = {}
+    parts: dict[str, torch.Tensor] = {}
     for name, values in zip("xsy", stacked, strict=True):
         parts |= {f"{name}_train": values[:, :cut], f"{name}_test": values[:, cut:]}
     return SplitStack(**parts, seeds=tuple(draws), task="classification", name="synthetic")

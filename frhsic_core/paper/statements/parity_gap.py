@@ -17,6 +17,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -374,6 +375,11 @@ def moved_gdp(f: np.ndarray, groups: np.ndarray) -> np.ndarray:
     return n * np.abs(total(slice(0, n)) - total(slice(1, n + 1)))
 
 
+def _group_slack(delta: float, *, n: int) -> float:
+    """Return what is added to GDP over groups of n rows, so that the bound fails with probability at most δ."""
+    return math.sqrt(2 * math.log(1 / delta) / n)
+
+
 @check("Theorem 4.7")
 def gdp_of_groups(*, quick: bool) -> list[Certificate]:
     """Check the bound for GDP with any number of groups: what one row moves, the mean, and how often it fails."""
@@ -395,7 +401,7 @@ def gdp_of_groups(*, quick: bool) -> list[Certificate]:
             certificate
             for groups, found, n in (("two", two, 40), ("three", three, 12))
             for certificate in bound_certificates(
-                f"GDP over {groups} groups", found, lambda delta, n=n: math.sqrt(2 * math.log(1 / delta) / n), n=n)
+                f"GDP over {groups} groups", found, partial(_group_slack, n=n), n=n)
         ),
     ]  # fmt: skip
 

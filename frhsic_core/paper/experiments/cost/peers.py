@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from frhsic_core.paper.runs.plan import Study, units_of
+from frhsic_core.paper.runs.plan import Settings, Study, units_of
 
 OURS = "frhsic_core"
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
@@ -46,7 +46,7 @@ PATIENCE = 2.0
 
 def plan(preset: str) -> Study:
     """Return a unit for each quantity, library and size; ``text`` and ``full`` are the same."""
-    units = ()
+    units: tuple[Settings, ...] = ()
     for quantity, libraries in QUANTITIES.items():
         for library in libraries:
             sizes = tuple(n for n in SIZES if n <= LARGEST_MATRIX or not library.endswith("*"))
@@ -84,7 +84,7 @@ def print_measurement(unit: dict[str, Any]) -> None:
     call_of(*of, *sample(64))()  # imports and compilers belong to no measurement
     call = call_of(*of, *sample(unit["n"]))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    times = []
+    times: list[float] = []
     while not times or (sum(times) < PATIENCE and len(times) < 15):
         begin = time.perf_counter()
         value = float(call())
@@ -142,8 +142,8 @@ def _own_call(quantity: str, z: np.ndarray, s: np.ndarray) -> Callable[[], Any]:
     from frhsic_core import Gaussian, distance_correlation, hsic, mutual_information
 
     if quantity == "HSIC":
-        kernels = {"kernel_z": Gaussian(BANDWIDTHS[0]), "kernel_s": Gaussian(BANDWIDTHS[1])}
-        return lambda: hsic(z, s, **kernels)
+        kernel_z, kernel_s = map(Gaussian, BANDWIDTHS)
+        return lambda: hsic(z, s, kernel_z=kernel_z, kernel_s=kernel_s)
     if quantity == "distance correlation":
         return lambda: distance_correlation(z, s)
     return lambda: mutual_information(z, s, k=NEIGHBORS, random_state=0)
