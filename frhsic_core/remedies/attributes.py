@@ -21,7 +21,7 @@ from frhsic_core.learning.estimators.warnings import MissingAttributeWarning
 
 FEW = 30  # samples of the rarer class below which scores and dependence are mostly noise
 BASES = ("linear", "spline")
-#: What a strength may be: from 0 (no change) to 1 (all of it).
+#: A strength is a number from 0 (no change) to 1 (all of it).
 STRENGTH = [Interval(Real, 0, 1, closed="both")]
 _FUNCTIONS = 8  # splines of each numeric attribute
 

@@ -88,7 +88,7 @@ TEST_SHARE = 0.3
 MOST_ROWS = 2000  # of a table; larger ones are drawn from once, so that the study takes minutes
 STRENGTHS = (0.25, 0.5, 0.75, 1.0)
 LIMITS = (0.01, 0.03, 0.1)
-#: The families of each league: without S at prediction, and with it.
+#: The families that are compared without S at prediction, and those that are compared with it.
 LEAGUES = {False: ("ours", "leace", "reductions"), True: ("ours", "remover", "residuals")}
 LABELS = {
     "ours": "this library",
