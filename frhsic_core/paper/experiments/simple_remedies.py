@@ -100,9 +100,9 @@ def settings(rows: pd.DataFrame) -> pd.Series:
 def compared(matched: pd.DataFrame) -> pd.DataFrame:
     """Compare each trained form with each simple family on each dataset at the matched point, on common splits.
 
-    ``matched`` is :func:`~frhsic_core.paper.experiments.every_method.matched` of :func:`sides`. ``verdict`` is that of the trained form by the
-    corrected test, with Holm's correction over all lines: ``better``, ``worse`` or ``not_significant``; a family that
-    keeps the score on no setting has no line.
+    ``matched`` is :func:`~frhsic_core.paper.experiments.every_method.matched` of :func:`sides`. ``verdict`` is that of
+    the trained form by the corrected test, with Holm's correction over all lines: ``better``, ``worse`` or
+    ``not_significant``; a family that keeps the score on no setting has no line.
     """
     pairs = []
     for dataset, part in matched.groupby("dataset", sort=False):
