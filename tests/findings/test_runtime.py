@@ -72,9 +72,8 @@ def test_reg_gdp_takes_as_long_as_frhsic_in_library_form_and_less_than_plain(row
     at = {"at": {"n": 20_000}, "device": place[0], "mode": place[1]}
     assert speed_up(rows, ("frhsic", PLAIN), base, **at)[0] > 1.15
     # Captured, Reg-GDP is a little faster.
-    assert speed_up(rows, ("frhsic", LIBRARY), base, **at)[0] == pytest.approx(
-        1, abs=0.25 if place == CAPTURED else 0.06
-    )
+    found = speed_up(rows, ("frhsic", LIBRARY), base, **at)[0]
+    assert 1.1 < found < 1.25 if place == CAPTURED else found == pytest.approx(1, abs=0.06)
 
 
 @pytest.mark.parametrize("place", [GPU, CAPTURED, CPU])
@@ -82,7 +81,7 @@ def test_seconds_per_epoch_grow_like_n_or_slower(rows, place: tuple[str, str]) -
     forms = [("frem", PRODUCT), ("frhsic", LIBRARY), ("frhsic", PLAIN)]
     for case in forms if place == CAPTURED else [*forms, ("frem", LOOP)]:
         slope, _ = epoch_exponent(rows, case, device=place[0], mode=place[1])
-        assert slope < 1.0 if place == CAPTURED else 0.75 < slope < 1.1
+        assert slope < 0.8 if place == CAPTURED else 0.75 < slope < 1.05
 
 
 def test_the_ratio_hardly_moves_with_n_on_the_gpu(ratio) -> None:

@@ -301,10 +301,10 @@ def loglog_exponent(sizes: Sequence[float], values: Sequence[float]) -> tuple[fl
 
 
 def epoch_exponent(rows: pd.DataFrame, case: Case, *, device: str, mode: str = "eager") -> tuple[float, Interval]:
-    """Return the exponent in n of the median seconds of an epoch, from the four largest n."""
+    """Return the exponent in n of the median seconds of an epoch, over all sizes in ``rows``."""
     kept = rows[(rows["part"] == "epoch") & (rows["device"] == device) & (rows["mode"] == mode)]
     kept = kept[(kept["method"] == case[0]) & (kept["form"] == case[1])]
-    medians = kept.groupby("n")["seconds"].median().tail(4)
+    medians = kept.groupby("n")["seconds"].median()
     return loglog_exponent(medians.index.tolist(), medians.tolist())
 
 
@@ -386,8 +386,12 @@ def cost_order(forms: list[str]) -> Answer:
 
 @query
 def epoch_order(method: str, form: str) -> Answer:
-    """Return the exponent in n of the seconds of an epoch of mini-batches, from the four largest n, on each device."""
+    """Return the exponent in n of the seconds of an epoch of mini-batches, from the four largest n, on each device.
+
+    An order is about large n: at the smallest n the fixed cost of an epoch counts as well.
+    """
     rows = rows_of("cost", "epoch")
+    rows = rows[rows["n"].isin(SIZES[-4:])]
     here = [device for device in DEVICES if (rows["device"] == device).any()]
     found = {device: epoch_exponent(rows, (method, form), device=device) for device in here}
     note = f"seconds of an epoch at batch size 256: {_described('exponent in n', found)}"
