@@ -95,7 +95,7 @@ def _run(plan: Experiment | Study, results: ResultStore, **options: Any) -> int:
     elif importlib.util.find_spec("pyarrow") is not None:
         results.compact()
     elif report.jobs:
-        typer.echo(f"The results stay in {results.database}. To export them: pip install 'frhsic-core[experiments]'.")
+        typer.echo(f"The results stay in {results.database}. To export them: pip install 'frhsic-core[paper]'.")
     typer.echo(str(report))
     return report.exit_status
 

@@ -235,13 +235,13 @@ def test_without_pyarrow_a_run_keeps_its_jobs_and_tables_say_what_to_install(tmp
     run = ["run", "main", "--preset", "smoke", "--device", "cpu"]
     done = subprocess.run([*command, *run, *place], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert "pip install 'frhsic-core[experiments]'" in done.stdout
+    assert "pip install 'frhsic-core[paper]'" in done.stdout
     assert len(ResultStore(tmp_path, "main_smoke").provenance()["stacks"]) == 2
     (tmp_path / "main.parquet").write_bytes(b"any")
     write_sidecar(tmp_path / "main.json", {"experiment": "main"}, [sha256(b"any")])
     tables = subprocess.run([*command, "tables", *place], capture_output=True, text=True)
     assert tables.returncode == 2
-    assert "needs pyarrow: pip install 'frhsic-core[experiments]'" in tables.stderr
+    assert "needs pyarrow: pip install 'frhsic-core[paper]'" in tables.stderr
     assert "Traceback" not in tables.stderr
 
 

@@ -434,7 +434,7 @@ def _from_parquet(data: bytes, path: Path) -> pd.DataFrame:
     try:
         import pyarrow.parquet
     except ImportError:
-        raise StoreError(f"Reading {path.name} needs pyarrow: pip install 'frhsic-core[experiments]'.") from None
+        raise StoreError(f"Reading {path.name} needs pyarrow: pip install 'frhsic-core[paper]'.") from None
     try:
         return pyarrow.parquet.read_table(pyarrow.BufferReader(data)).to_pandas()
     except (OSError, pyarrow.ArrowException) as error:  # an old version of pyarrow
