@@ -1,8 +1,8 @@
 """Kernels, distances between samples, and the bandwidth that is used when none is given.
 
-Every kernel is a small immutable object with three things that the theory needs: its Gram matrix, a bound ν on k(x, x),
-and the Lipschitz constant ℓ of its feature map, ‖φ(x) − φ(y)‖ ≤ ℓ·‖x − y‖ (``math.inf`` where there is none).
-Bandwidths may be tensors with the batch shape: a stack of models, each with a bandwidth of its own, is one call.
+Every kernel is a small immutable object, and calling it gives the Gram matrix. Its docstring states what the theory
+needs: a bound ν on k(x, x), and the Lipschitz constant ℓ of the feature map, ‖φ(x) − φ(y)‖ ≤ ℓ·‖x − y‖ (∞ if there is
+none). Bandwidths may be tensors with the batch shape: a stack of models, each with a bandwidth of its own, is one call.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import pdist
 from torch import Tensor
 
-from frhsic_core.arrays import ArrayLike, RandomState, as_generator, as_sample, as_tensor, binary_scale, same_kind
+from frhsic_core.arrays import ArrayLike, as_sample, as_tensor, binary_scale, same_kind
 from frhsic_core.choices import one_of
 from frhsic_core.memory import require_memory
 
@@ -60,15 +60,7 @@ def euclidean_distances(x: Tensor, y: Tensor | None = None) -> Tensor:
 
 
 @same_kind
-def median_bandwidth(
-    x: ArrayLike,
-    *,
-    max_points: int | None = 1000,
-    random_state: RandomState = None,
-    power: int = 2,
-    method: str = "exact",
-    check_finite: bool = True,
-) -> Tensor:
+def median_bandwidth(x: ArrayLike, *, max_points: int | None = 1000) -> Tensor:
     """Return the median of the pairwise distances, the usual bandwidth; it is never zero and never NaN.
 
     σ = median{ ‖x_i − x_j‖ : i < j }, the lower of the two middle values when the number of pairs is even, as in the
@@ -83,19 +75,7 @@ def median_bandwidth(
     x : array_like
         ``(..., n, d)`` or ``(n,)``.
     max_points : int or None
-        Number of rows used; ``None`` uses all of them, with O(n²) memory for several columns.
-    random_state : int, numpy.random.Generator or torch.Generator, optional
-        With it, the rows are a random subset, the same for every batch element. Without it, they are evenly spaced, so
-        that the result is repeatable.
-    power : int
-        2 for Euclidean distances, 1 for the ℓ₁ distances of :class:`Laplacian`.
-    method : {"exact", "batch"}
-        ``"batch"`` is the same median at the speed of a training step. The rows of a mini-batch are already in random
-        order, so the first ``max_points`` are taken and only the pairs between their two halves are used: a quarter
-        of the numbers, at almost the same accuracy. With ``max_points=None`` all pairs of rows are used. Distances come
-        from one matrix product, nothing is checked and nothing waits for the device.
-    check_finite : bool
-        Whether to look for NaN first; ``"batch"`` never does.
+        Number of rows used, evenly spaced; ``None`` uses all of them, with O(n²) memory for several columns.
 
     Returns
     -------
@@ -107,24 +87,13 @@ def median_bandwidth(
     >>> median_bandwidth([0.0, 1.0, 3.0])
     2.0
     """
-    if method not in ("exact", "batch"):
-        raise ValueError(f"method is {method!r}: choose 'exact' or 'batch'.")
     if max_points is not None and max_points < 2:
         raise ValueError(f"max_points is {max_points}: at least 2 rows are needed for one distance.")
-    if method == "batch":
-        assert isinstance(x, Tensor)
-        return batch_median(x.detach(), max_points)
-    x = as_sample(as_tensor(x, name="x").detach(), name="x", check_finite=check_finite)
-    if max_points is not None and x.shape[-2] > max_points:
-        generator = as_generator(random_state)
-        if generator is not None:
-            index = torch.randperm(x.shape[-2], generator=generator, device=generator.device)[:max_points]
-            x = x.index_select(-2, index.to(x.device))
-    return median_distance(x, max_points=max_points, power=power)
+    return median_distance(as_sample(as_tensor(x, name="x").detach(), name="x"), max_points=max_points)
 
 
 def median_distance(x: Tensor, *, max_points: int | None = 1000, power: int = 2) -> Tensor:
-    """Return :func:`median_bandwidth` of a checked sample ``(..., n, d)``."""
+    """Return :func:`median_bandwidth` of a checked sample ``(..., n, d)``; ``power=1`` has ℓ₁ distances."""
     x = x.detach()
     n = x.shape[-2]
     if max_points is not None and n > max_points:
@@ -186,21 +155,23 @@ def _median_of_column(x: NDArray[np.float64]) -> tuple[float, float]:
     return float(np.partition(distances, rank)[rank]), mean
 
 
-def median_of_exponents(exponents: Tensor, *, max_points: int | None) -> Tensor:
-    """Return ``median_bandwidth(x, method="batch")`` from −|x_i − x_j|²/2 of all rows, ``(..., n, n)``."""
-    if max_points is None:
-        return _median_of_pairs((-2.0 * exponents).clamp_min_(0.0), own=True, squared=True)
-    half = min(max_points, exponents.shape[-1]) // 2
-    between = exponents[..., :half, half : 2 * half]
-    return _median_of_pairs((-2.0 * between).clamp_min_(0.0), own=False, squared=True)
+def batch_median(x: Tensor, max_points: int | None, *, exponents: Tensor | None = None) -> Tensor:
+    """Return the median distance in a mini-batch ``(..., n, d)`` at the speed of a training step.
 
-
-def batch_median(x: Tensor, max_points: int | None) -> Tensor:
-    """Return ``median_bandwidth(x, method="batch")`` of a mini-batch ``(..., n, d)``; nothing is checked."""
+    The rows of a mini-batch are in random order, so the first ``max_points`` are taken and only the pairs between their
+    two halves are used: a quarter of the numbers, at almost the same accuracy. ``None`` uses all pairs of rows. The
+    distances come from one matrix product, or from ``exponents``, −|x_i − x_j|²/2 of all rows, where these are known.
+    Nothing is checked and nothing waits for the device.
+    """
+    x = x.detach()
     if max_points is None:
-        return _median_of_pairs(squared_distances(x), own=True, squared=True)
+        squared = squared_distances(x) if exponents is None else (-2.0 * exponents).clamp_min_(0.0)
+        return _median_of_pairs(squared, own=True, squared=True)
     half = min(max_points, x.shape[-2]) // 2
-    between = squared_distances(x[..., :half, :], x[..., half : 2 * half, :])
+    if exponents is None:
+        between = squared_distances(x[..., :half, :], x[..., half : 2 * half, :])
+    else:
+        between = (-2.0 * exponents[..., :half, half : 2 * half]).clamp_min_(0.0)
     return _median_of_pairs(between, own=False, squared=True)
 
 
@@ -284,28 +255,17 @@ def gaussian_gram(u: Tensor, v: Tensor | None = None) -> Tensor:
     return exponential(exponent)
 
 
-@runtime_checkable
 class Kernel(Protocol):
-    """A kernel: its Gram matrix, the bound ν, and the Lipschitz constant ℓ of its feature map."""
+    """A kernel: a function of one or two samples that returns their Gram matrix."""
 
     def __call__(self, x: Tensor, y: Tensor | None = None) -> Tensor:
         """Return the Gram matrix ``k(x_i, y_j)`` of shape ``(..., n, m)``; ``y=None`` means ``y = x``."""
         ...
 
-    @property
-    def bound(self) -> float | Tensor:
-        """ν, with k(x, x) ≤ ν for every x; ``math.inf`` if unbounded."""
-        ...
-
-    @property
-    def lipschitz(self) -> float | Tensor:
-        """ℓ, with ‖φ(x) − φ(y)‖ ≤ ℓ‖x − y‖ for all x, y; ``math.inf`` if there is none."""
-        ...
-
 
 @dataclass(frozen=True)
 class _BandwidthKernel:
-    """What kernels with a bandwidth σ share: σ > 0, ν = 1 and ℓ = 1/σ."""
+    """What kernels with a bandwidth share: σ > 0."""
 
     bandwidth: float | Tensor
 
@@ -320,14 +280,6 @@ class _BandwidthKernel:
         if isinstance(self.bandwidth, Tensor):
             return self.bandwidth.to(dtype=like.dtype, device=like.device)[..., None, None]
         return self.bandwidth
-
-    @property
-    def bound(self) -> float:
-        return 1.0
-
-    @property
-    def lipschitz(self) -> float | Tensor:
-        return 1.0 / self.bandwidth
 
 
 @dataclass(frozen=True)
@@ -376,10 +328,6 @@ class MultiScale(_BandwidthKernel):
     def __call__(self, x: Tensor, y: Tensor | None = None) -> Tensor:
         scale = 2.0 * self._scale(x)
         return multi_scale_gram(gaussian_gram(x / scale, None if y is None else y / scale))
-
-    @property
-    def lipschitz(self) -> float | Tensor:
-        return math.sqrt(5.3125) / self.bandwidth
 
 
 def multi_scale_gram(widest: Tensor) -> Tensor:
@@ -432,10 +380,6 @@ class Laplacian(_BandwidthKernel):
         distance = torch.cdist(x, x if y is None else y, p=1.0)
         return exponential(-distance / self._scale(distance))
 
-    @property
-    def lipschitz(self) -> float:
-        return math.inf
-
 
 @dataclass(frozen=True)
 class InverseMultiquadric(_BandwidthKernel):
@@ -472,14 +416,6 @@ class Linear:
     def __call__(self, x: Tensor, y: Tensor | None = None) -> Tensor:
         return x @ (x if y is None else y).mT
 
-    @property
-    def bound(self) -> float:
-        return math.inf
-
-    @property
-    def lipschitz(self) -> float:
-        return 1.0
-
 
 @dataclass(frozen=True)
 class Distance:
@@ -503,27 +439,19 @@ class Distance:
         origin_y = torch.linalg.vector_norm(y, dim=-1).unsqueeze(-2)
         return 0.5 * (origin_x + origin_y - euclidean_distances(x, y)) * unit
 
-    @property
-    def bound(self) -> float:
-        return math.inf
-
-    @property
-    def lipschitz(self) -> float:
-        return math.inf
-
 
 @dataclass(frozen=True)
 class Product:
     """Product over attributes: ``Π_a k_a(x[:, a], y[:, a])``, one factor for each column.
 
-    ν is the product of the factors' ν. For two unit kernels ``1 − Π(1 − ℓ_a²r_a²/2) ≤ Σ ℓ_a²r_a²/2`` gives ℓ = max ℓ_a;
-    in general ``ℓ² = Σ_a ℓ_a² Π_{b≠a} ν_b`` (triangle inequality, then Cauchy–Schwarz). Cost: the sum of the factors'.
+    ν is the product of the factors' ν. If all of them are one, ``1 − Π(1 − ℓ_a²r_a²/2) ≤ Σ ℓ_a²r_a²/2`` gives
+    ℓ = max ℓ_a. Cost: the sum of the factors'.
 
     Examples
     --------
-    >>> kernel = Product([Gaussian(1.0), Gaussian(2.0)])
-    >>> kernel.bound, kernel.lipschitz
-    (1.0, 1.0)
+    >>> x = torch.tensor([[0.0, 0.0], [1.0, 2.0]])
+    >>> Product([Gaussian(1.0), Gaussian(2.0)])(x)[0, 1].round(decimals=4)
+    tensor(0.3679)
     """
 
     factors: tuple[Kernel, ...]
@@ -543,24 +471,6 @@ class Product:
         ]
         return math.prod(grams[1:], start=grams[0])
 
-    @property
-    def bound(self) -> float | Tensor:
-        return math.prod(factor.bound for factor in self.factors)
-
-    @property
-    def lipschitz(self) -> float | Tensor:
-        bounds = [torch.as_tensor(factor.bound, dtype=torch.float64) for factor in self.factors]
-        constants = [torch.as_tensor(factor.lipschitz, dtype=torch.float64) for factor in self.factors]
-        if all(bool((bound == 1).all()) for bound in bounds):
-            largest = torch.stack(torch.broadcast_tensors(*constants)).amax(0)
-            return largest.item() if largest.ndim == 0 else largest
-        total = sum(
-            (constant**2 * math.prod(bounds[:a] + bounds[a + 1 :]) for a, constant in enumerate(constants)),
-            start=torch.zeros((), dtype=torch.float64),
-        )
-        root = total.sqrt()
-        return root.item() if root.ndim == 0 else root
-
 
 def default_kernel(x: Tensor) -> Kernel:
     """Return the kernel that ``None`` stands for everywhere: Gaussian at the median bandwidth of each batch element."""
@@ -575,9 +485,7 @@ def resolve_kernel(
     Parameters
     ----------
     kernel : Kernel, str or None
-        ``None`` is Gaussian; for a sample with categorical columns it is the product over the columns of Gaussians and
-        of :class:`Categorical`. A product of characteristic kernels is characteristic, so it detects dependence on
-        combinations of the columns too.
+        ``None`` is Gaussian; for a sample with categorical columns it is :func:`product_kernel`.
     x : Tensor
         ``(..., n, d)``, for the bandwidth.
     name : str
@@ -591,10 +499,8 @@ def resolve_kernel(
     2.0
     """
     if kernel is None and categorical:
-        factors = [
-            Categorical() if i in categorical else default_kernel(column) for i, column in enumerate(x.split(1, dim=-1))
-        ]
-        return factors[0] if len(factors) == 1 else Product(factors)
+        product = product_kernel(x, categorical)
+        return product.factors[0] if len(product.factors) == 1 else product
     if kernel is None:
         return default_kernel(x)
     if isinstance(kernel, str):
@@ -623,13 +529,14 @@ def without_units(x: Tensor, kernel: Kernel) -> Tensor:
     return x
 
 
-def product_kernel(s: Tensor) -> Product:
-    """Return the product over the columns of ``s`` of their default kernels.
+def product_kernel(s: Tensor, categorical: tuple[int, ...] = ()) -> Product:
+    """Return the product over the columns of ``s`` of their default kernels; codes of categories have their own.
 
     The paper's kernel for several attributes (its appendix on multiple sensitive attributes). A product of
     characteristic kernels is characteristic on the product space, so it detects joint dependence on all attributes.
     """
-    return Product([default_kernel(column) for column in s.split(1, dim=-1)])
+    columns = enumerate(s.split(1, dim=-1))
+    return Product([Categorical() if a in categorical else default_kernel(column) for a, column in columns])
 
 
 @dataclass(frozen=True)
@@ -653,14 +560,6 @@ class Categorical:
         for c in range(1, x.shape[-1]):
             equal = equal & (x[..., c : c + 1] == y[..., c : c + 1].mT)
         return equal.to(x.dtype)
-
-    @property
-    def bound(self) -> float:
-        return 1.0
-
-    @property
-    def lipschitz(self) -> float:
-        return math.inf
 
 
 KERNELS: dict[str, type[Any]] = {

@@ -26,7 +26,7 @@ from frhsic_core.arrays import (
 from frhsic_core.conditional import gdp
 from frhsic_core.joint.contraction import center, inverse_root, own_product, smallest_own
 from frhsic_core.joint.distance import distance_correlation
-from frhsic_core.kernels import Gaussian, default_kernel, median_bandwidth
+from frhsic_core.kernels import Gaussian, default_kernel, median_distance
 
 BANDWIDTHS = (0.5, 1.0, 2.0)
 FOLDS = 5
@@ -190,7 +190,7 @@ def audit_representation(
 def _kernel_statistics(z: Tensor, s: Tensor) -> list[Tensor]:
     """Return normalized HSIC and its exact mean over permutations of the rows, ``(models, factors)`` each."""
     n = z.shape[-2]
-    sigma = median_bandwidth(z, check_finite=False)
+    sigma = median_distance(z)
     gram_s = default_kernel(s)(s)
     centered_s = center(gram_s)
     own_s = own_product(gram_s, centered_s)
@@ -233,7 +233,7 @@ def random_features(z: Tensor, *, features: int = 300, random_state: int = 0) ->
         width = features // 2
         directions = torch.randn(z.shape[-1], width, generator=generator, dtype=torch.float64).to(z)
         phases = (2 * math.pi * torch.rand(width, generator=generator, dtype=torch.float64)).to(z)
-        sigma = median_bandwidth(view, check_finite=False)[..., None, None]
+        sigma = median_distance(view)[..., None, None]
         parts.append(torch.cos((view / sigma) @ directions + phases))
     return torch.cat(parts, dim=-1)
 

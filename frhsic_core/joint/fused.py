@@ -709,7 +709,7 @@ def fused_output_term(output: Tensor, t: Tensor, own: Tensor, *, normalized: boo
 
 
 def fused_batch_median(u: Tensor, *, max_points: int) -> Tensor:
-    """Return ``median_bandwidth(u, max_points=max_points, method="batch")`` of rows ``(models, n, d)``."""
+    """Return ``frhsic_core.kernels.batch_median(u, max_points)`` of rows ``(models, n, d)``."""
     u = u.contiguous()
     models, n, d = u.shape
     half = min(max_points, n) // 2

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from frhsic_core.joint.fused import can_fuse_batch, fused_batch_median
-from frhsic_core.kernels import batch_median, median_of_exponents
+from frhsic_core.kernels import batch_median
 
 ESCAPE = 3.0  # the ratio may lie in [1/ESCAPE, ESCAPE]
 
@@ -30,7 +30,7 @@ class BandwidthPolicy:
     Parameters
     ----------
     max_points : int or None
-        Number of rows of the batch that the median is computed from; see :func:`frhsic_core.median_bandwidth`.
+        Number of rows of the batch that the median is computed from; see :func:`frhsic_core.kernels.batch_median`.
     """
 
     max_points: int | None = None
@@ -44,11 +44,10 @@ class BandwidthPolicy:
 
         ``exponents`` are −|z_i − z_j|²/2 of the rows, ``(models, m, m)``, where they are known already.
         """
-        if exponents is not None:
-            return median_of_exponents(exponents, max_points=self.max_points)
-        if self.max_points is not None and self.max_points <= 128 and z.shape[-2] > 1 and can_fuse_batch(z):
-            return fused_batch_median(z, max_points=self.max_points)
-        return batch_median(z.detach(), self.max_points)
+        points = self.max_points
+        if exponents is None and points is not None and points <= 128 and z.shape[-2] > 1 and can_fuse_batch(z):
+            return fused_batch_median(z, max_points=points)
+        return batch_median(z, points, exponents=exponents)
 
 
 @dataclass(frozen=True)
@@ -102,20 +101,6 @@ class EveryBatch(BandwidthPolicy):
 
 
 @dataclass(frozen=True)
-class MultipleOfMedian(EveryBatch):
-    """Take a multiple of every batch's median, to test how much the heuristic itself matters."""
-
-    multiple: float = 1.0
-
-    def __post_init__(self) -> None:
-        if not self.multiple > 0:
-            raise ValueError(f"multiple is {self.multiple}: it must be positive.")
-
-    def update(self, old: Tensor, z: Tensor, *, exponents: Tensor | None = None) -> Tensor:
-        return self.multiple * super().update(old, z, exponents=exponents)
-
-
-@dataclass(frozen=True)
 class MovingAverage(BandwidthPolicy):
     """Take an exponential moving average of the batch medians: σ ← (1 − rate)·σ + rate·median."""
 
@@ -135,8 +120,6 @@ _POLICIES: dict[str, BandwidthPolicy] = {
     "every_20_epochs": EveryEpochs(),
     "reference": ReferenceSchedule(),
     "every_batch": EveryBatch(),
-    "half_every_batch": MultipleOfMedian(multiple=0.5),
-    "twice_every_batch": MultipleOfMedian(multiple=2.0),
     "moving_average": MovingAverage(),
 }
 

@@ -18,7 +18,7 @@ from frhsic_core.joint.contraction import (
     own_product,
 )
 from frhsic_core.joint.fused import can_fuse_batch, fused_batch_median, fused_batch_term, fused_output_term
-from frhsic_core.kernels import Gaussian, median_bandwidth, median_of_exponents
+from frhsic_core.kernels import Gaussian, batch_median
 from frhsic_core.learning import FRHSIC
 from frhsic_core.learning.data import Batch, TrainingData
 
@@ -91,7 +91,7 @@ def test_median(n: int, d: int) -> None:
     z = torch.randn(3, n, d, generator=torch.Generator().manual_seed(n)).cuda()
     z[1] = z[1].round()
     z[2] = 0.1
-    expected = median_bandwidth(z, max_points=128, method="batch")
+    expected = batch_median(z, 128)
     torch.testing.assert_close(fused_batch_median(z, max_points=128), expected, rtol=1e-5, atol=0.0)
 
 
@@ -99,8 +99,8 @@ def test_median(n: int, d: int) -> None:
 def test_median_from_known_exponents(points: int | None) -> None:
     z = torch.randn(2, 60, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     exponents = -0.5 * torch.cdist(z, z).square()
-    expected = median_bandwidth(z, max_points=points, method="batch")
-    torch.testing.assert_close(median_of_exponents(exponents, max_points=points), expected, rtol=1e-9, atol=0.0)
+    expected = batch_median(z, points)
+    torch.testing.assert_close(batch_median(z, points, exponents=exponents), expected, rtol=1e-9, atol=0.0)
 
 
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.cuda)])

@@ -28,6 +28,7 @@ from frhsic_core import (
 )
 from frhsic_core.joint import center
 from frhsic_core.joint.streaming import streaming_hsic
+from frhsic_core.kernels import median_distance
 
 KERNELS = {
     "gaussian": Gaussian(0.8),
@@ -209,7 +210,7 @@ def test_errors_say_what_to_do() -> None:
 def test_a_kernel_may_be_given_by_name(name: str, kind: type, generator: torch.Generator) -> None:
     z, s = draw(generator, 12)
     power = 1 if kind is Laplacian else 2
-    kernels = [kind(median_bandwidth(x, power=power)) for x in (z, s)]
+    kernels = [kind(median_distance(x, power=power)) for x in (z, s)]
     for statistic in (hsic, normalized_hsic):
         expected = statistic(z, s, kernel_z=kernels[0], kernel_s=kernels[1])
         torch.testing.assert_close(statistic(z, s, kernel_z=name, kernel_s=name), expected)

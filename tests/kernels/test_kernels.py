@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -15,12 +16,15 @@ from frhsic_core.kernels import (
     Distance,
     Gaussian,
     InverseMultiquadric,
+    Kernel,
     Laplacian,
     Linear,
     MultiScale,
     Product,
     _powers,
+    batch_median,
     median_bandwidth,
+    median_distance,
     squared_distances,
 )
 
@@ -68,41 +72,23 @@ def test_gradient_is_finite_on_repeated_rows(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "kernel",
-    [Gaussian(0.7), MultiScale(0.7), InverseMultiquadric(0.7), Product([Gaussian(0.5), Gaussian(2.0)])],
+    ("kernel", "constant"),
+    [
+        (Gaussian(0.7), 1 / 0.7),
+        (MultiScale(0.7), math.sqrt(5.3125) / 0.7),
+        (InverseMultiquadric(0.7), 1 / 0.7),
+        (Product([Gaussian(0.5), Gaussian(2.0)]), 1 / 0.5),
+    ],
 )
-def test_lipschitz_constant_holds_and_is_reached(kernel: Gaussian, generator: torch.Generator) -> None:
-    # Pairs at distances over six decades: the constant must never be passed, and be approached by near pairs.
+def test_lipschitz_constant_holds_and_is_reached(kernel: Kernel, constant: float, generator: torch.Generator) -> None:
+    """Pairs at distances over six decades never pass the constant of the docstring, and near pairs approach it."""
     x = torch.randn(4000, 2, generator=generator, dtype=torch.float64)
     step = torch.randn(4000, 2, generator=generator, dtype=torch.float64)
     step[:1000, 1] = 0.0
     y = x + step * 10.0 ** torch.linspace(-3, 3, 4000, dtype=torch.float64).unsqueeze(-1)
-    value = torch.stack([kernel(x[i : i + 1], y[i : i + 1])[0, 0] for i in range(4000)])
-    feature = (2 - 2 * value).clamp_min(0).sqrt()
-    ratio = feature / (x - y).norm(dim=-1)
-    assert ratio.max() <= kernel.lipschitz * (1 + 1e-6)
-    assert ratio.max() >= 0.99 * kernel.lipschitz
-
-
-def test_a_wrong_lipschitz_constant_would_be_noticed() -> None:
-    # The same bound fails for the Laplacian at any finite constant: its feature map has slope √(2/(σr)) near zero.
-    r = 1e-8
-    feature = math.sqrt(2 - 2 * math.exp(-r))
-    assert feature / r > 1e3
-    assert Laplacian(1.0).lipschitz == math.inf
-    assert Distance().lipschitz == math.inf
-
-
-def test_bounds() -> None:
-    assert Gaussian(1.0).bound == Laplacian(1.0).bound == InverseMultiquadric(1.0).bound == 1.0
-    assert Linear().bound == Distance().bound == math.inf
-    assert Linear().lipschitz == 1.0
-    assert Product([Gaussian(1.0), Linear()]).bound == math.inf
-
-
-def test_general_product_constant() -> None:
-    assert Product([Linear(), Gaussian(0.5)]).lipschitz == math.inf  # unbounded factor beside a Lipschitz one
-    assert Product([Gaussian(torch.tensor([0.5, 2.0])), Gaussian(1.0)]).lipschitz.tolist() == [2.0, 1.0]
+    value = kernel(x.unsqueeze(1), y.unsqueeze(1)).flatten()
+    ratio = (2 - 2 * value).clamp_min(0).sqrt() / (x - y).norm(dim=-1)
+    assert 0.99 * constant <= ratio.max() <= constant * (1 + 1e-6)
 
 
 def test_bandwidths_may_differ_along_the_batch(generator: torch.Generator) -> None:
@@ -146,13 +132,16 @@ def lower_median(distances: np.ndarray) -> float:
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5, 30, 31, 41])
 def test_median_bandwidth_is_the_lower_median_of_scipys_distances(n: int, generator: torch.Generator) -> None:
-    """For even and odd numbers of pairs, in a stack, by both methods."""
-    x = torch.randn(3, n, 4, generator=generator, dtype=torch.float64)
-    expected = [lower_median(pdist(xi)) for xi in x.numpy()]
-    np.testing.assert_allclose(median_bandwidth(x).numpy(), expected, rtol=1e-12)
-    np.testing.assert_allclose(median_bandwidth(x, method="batch", max_points=None).numpy(), expected, rtol=1e-12)
-    expected = [lower_median(pdist(xi, "cityblock")) for xi in x.numpy()]
-    np.testing.assert_allclose(median_bandwidth(x, power=1).numpy(), expected, rtol=1e-12)
+    """For even and odd numbers of pairs, in a stack, of checked samples and of mini-batches; with no gradient."""
+    x = torch.randn(3, n, 4, generator=generator, dtype=torch.float64, requires_grad=True)
+    stack = x.detach().numpy()
+    expected = [lower_median(pdist(xi)) for xi in stack]
+    for found in (median_bandwidth(x), batch_median(x, None)):
+        assert not found.requires_grad
+        np.testing.assert_allclose(found.numpy(), expected, rtol=1e-12)
+    assert median_bandwidth(x[1]).item() == pytest.approx(expected[1], rel=1e-12)
+    expected = [lower_median(pdist(xi, "cityblock")) for xi in stack]
+    np.testing.assert_allclose(median_distance(x, power=1).numpy(), expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("n", [2, 3, 50, 700, 1301])
@@ -174,22 +163,20 @@ def test_median_of_one_column_is_selected_among_sorted_numbers(n: int) -> None:
 def test_batch_median_of_two_halves(generator: torch.Generator) -> None:
     """With max_points: the lower median between the halves of the first rows; close to that of all pairs."""
     x = torch.randn(256, 5, generator=generator, dtype=torch.float64)
-    found = median_bandwidth(x, max_points=128, method="batch")
+    found = batch_median(x, 128)
     torch.testing.assert_close(found, torch.cdist(x[:64], x[64:128]).flatten().median())
     assert abs(found / median_bandwidth(x) - 1) < 0.05
 
 
-def test_methods_share_one_fallback() -> None:
-    """Where most pairs coincide both methods return the mean distance; one for a constant sample or a single row."""
+def test_what_stands_in_for_a_median_of_zero() -> None:
+    """The mean distance where most pairs coincide; one for a constant sample or a single row."""
     ties = torch.zeros(10, 1, dtype=torch.float64)
     ties[0] = 1.0
-    assert median_bandwidth(ties, method="batch", max_points=None).item() == pytest.approx(9 / 45)
-    assert median_bandwidth(ties, method="batch", max_points=10).item() == pytest.approx(5 / 25)
-    for max_points in (None, 128):
-        options = {"method": "batch", "max_points": max_points}
-        assert median_bandwidth(torch.ones(5, 2), **options).item() == 1.0
-        assert median_bandwidth(torch.ones(1, 2), **options).item() == 1.0
-        assert median_bandwidth(torch.ones(4, 1, 2), **options).tolist() == [1.0] * 4
+    assert median_bandwidth(ties).item() == batch_median(ties, None).item() == pytest.approx(9 / 45)
+    assert batch_median(ties, 10).item() == pytest.approx(5 / 25)
+    for median in (median_bandwidth, partial(batch_median, max_points=None), partial(batch_median, max_points=128)):
+        for shape in ((5, 2), (1, 2), (4, 1, 2)):
+            assert torch.equal(median(torch.ones(shape)), torch.ones(shape[:-2]))
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=30))
@@ -199,32 +186,10 @@ def test_median_bandwidth_is_never_zero_or_nan(values: list[int]) -> None:
     assert bandwidth > 0
 
 
-def test_median_bandwidth_of_many_ties_is_the_mean_distance() -> None:
-    x = [0.0] * 9 + [1.0]
-    assert median_bandwidth(x) == pytest.approx(9 / 45)
-    assert median_bandwidth([2.0, 2.0, 2.0]) == 1.0
-    assert median_bandwidth([2.0]) == 1.0
-
-
-def test_median_bandwidth_subsample(generator: torch.Generator) -> None:
-    x = torch.randn(5000, 2, generator=generator, dtype=torch.float64)
-    exact = np.median(pdist(x[:4000].numpy()))
-    seeded = [median_bandwidth(x, random_state=torch.Generator().manual_seed(1)).item() for _ in range(2)]
-    assert seeded[0] == seeded[1]
-    assert seeded[0] != median_bandwidth(x, random_state=torch.Generator().manual_seed(2)).item()
-    assert seeded[0] == pytest.approx(exact, rel=0.05)
-    assert median_bandwidth(x).item() == pytest.approx(exact, rel=0.05)
+def test_median_bandwidth_of_evenly_spaced_rows(generator: torch.Generator) -> None:
+    x = torch.randn(1999, 2, generator=generator, dtype=torch.float64)
+    assert median_bandwidth(x).item() == pytest.approx(lower_median(pdist(x[::2].numpy())), rel=1e-12)
     with pytest.raises(ValueError, match="at least 2"):
         median_bandwidth(x, max_points=1)
     with pytest.raises(ValueError, match="NaN"):
         median_bandwidth([1.0, math.nan])
-    with pytest.raises(ValueError, match="method"):
-        median_bandwidth(x, method="fast")
-
-
-def test_median_bandwidth_batches_and_carries_no_gradient(generator: torch.Generator) -> None:
-    x = torch.randn(3, 20, 2, generator=generator, dtype=torch.float64, requires_grad=True)
-    bandwidth = median_bandwidth(x)
-    assert bandwidth.shape == (3,)
-    assert not bandwidth.requires_grad
-    assert bandwidth[1] == median_bandwidth(x[1])

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from frhsic_core.joint import hsic_test
 from frhsic_core.joint.contraction import center
-from frhsic_core.kernels import Gaussian, median_bandwidth
+from frhsic_core.kernels import Gaussian, median_distance
 
 TESTS = ("released", "gamma", "spectral", "permutation")
 ALPHA = 0.05
@@ -84,7 +84,7 @@ def thresholds(z: Tensor, s: Tensor, *, permutations: int = 0) -> dict[str, Tens
 
 
 def _thresholds(z: Tensor, s: Tensor, *, permutations: int) -> dict[str, Tensor]:
-    kernel_z, kernel_s = (Gaussian(median_bandwidth(v[..., :BANDWIDTH_ROWS, :], check_finite=False)) for v in (z, s))
+    kernel_z, kernel_s = (Gaussian(median_distance(v[..., :BANDWIDTH_ROWS, :])) for v in (z, s))
     spectral, gamma = (
         hsic_test(z, s, method=method, kernel_z=kernel_z, kernel_s=kernel_s, alpha=ALPHA)
         for method in ("spectral", "gamma")
