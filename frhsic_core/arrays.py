@@ -150,21 +150,16 @@ def as_tensor(x: ArrayLike, *, name: str = "x") -> Tensor:
     >>> as_tensor([1, 2]).dtype
     torch.float64
     """
-    if isinstance(x, Tensor):
-        if x.is_complex():
-            raise TypeError(
-                f"{name} is complex, but statistics need real numbers: pass real and imaginary parts as columns."
-            )
-        if x.is_floating_point():
-            return x if x.element_size() >= 4 else x.to(torch.float32)
-        return x.to(torch.float64)
     if hasattr(x, "to_numpy"):  # pandas: Series, DataFrame, Index
         x = x.to_numpy()
     kind = x.dtype.kind if isinstance(x, np.ndarray) else ""
-    if kind == "c":
+    if kind == "c" or (isinstance(x, Tensor) and x.is_complex()):
         raise TypeError(
             f"{name} is complex, but statistics need real numbers: pass real and imaginary parts as columns."
         )
+    if isinstance(x, Tensor):
+        wide = x.is_floating_point() and x.element_size() >= 4
+        return x if wide else x.to(torch.float32 if x.is_floating_point() else torch.float64)
     try:
         values = np.array(x, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -250,17 +245,13 @@ def as_sample(x: ArrayLike, *, name: str = "z", min_rows: int = 1, check_finite:
         raise ValueError(f"{name} is a single number: pass one row per sample, shape (n, d) or (n,).")
     if x.ndim == 1:
         x = x.unsqueeze(-1)
-    _require_rows(x, name, min_rows)
+    if x.shape[-2] < min_rows:
+        raise ValueError(f"{name} has {x.shape[-2]} rows: at least {min_rows} are needed.")
+    if x.shape[-1] == 0:
+        raise ValueError(f"{name} has no columns: at least one is needed.")
     if check_finite:
         _require_finite(x, name)
     return x
-
-
-def _require_rows(x: Tensor, name: str, min_rows: int) -> None:
-    if x.shape[-2] < max(min_rows, 1):
-        raise ValueError(f"{name} has {x.shape[-2]} rows: at least {max(min_rows, 1)} are needed.")
-    if x.shape[-1] == 0:
-        raise ValueError(f"{name} has no columns: at least one is needed.")
 
 
 def broadcast_shapes(*shapes: tuple[int, ...]) -> torch.Size:
@@ -296,20 +287,14 @@ def as_pair(
     require_same_rows(z, s, names=names)
     z_is_tensor = isinstance(z, Tensor)
     s_is_tensor = isinstance(s, Tensor)
-    z = as_tensor(z, name=names[0])
+    z = as_sample(z, name=names[0], min_rows=min_rows, check_finite=False)
     s = as_tensor(s, name=names[1])
-    if z.ndim == 0 or s.ndim == 0:
-        which = names[0] if z.ndim == 0 else names[1]
-        raise ValueError(f"{which} is a single number: pass one row per sample, shape (n, d) or (n,).")
-    if z.ndim == 1:
-        z = z.unsqueeze(-1)
     n = z.shape[-2]
-    if s.ndim == 1 or (s.ndim == z.ndim - 1 and s.shape[-1] == n and s.shape[:-1] == z.shape[:-2]):
+    if s.ndim == z.ndim - 1 and s.shape[-1:] == (n,) and s.shape[:-1] == z.shape[:-2]:
         s = s.unsqueeze(-1)
+    s = as_sample(s, name=names[1], min_rows=0, check_finite=False)
     if s.shape[-2] != n:
         raise ValueError(f"{names[1]} has {s.shape[-2]} rows but {names[0]} has {n}: both need one row per sample.")
-    _require_rows(z, names[0], min_rows)
-    _require_rows(s, names[1], min_rows)
     try:
         batch_shape(z, s)
     except ValueError:
@@ -317,18 +302,14 @@ def as_pair(
             f"{names[0]} has batch shape {tuple(z.shape[:-2])} and {names[1]} {tuple(s.shape[:-2])}: "
             "leading dimensions must be equal or broadcast."
         ) from None
-    if z.dtype != s.dtype:
-        if z_is_tensor and not s_is_tensor:
-            s = s.to(z.dtype)
-        elif s_is_tensor and not z_is_tensor:
-            z = z.to(s.dtype)
-        else:
-            wide = torch.promote_types(z.dtype, s.dtype)
-            z, s = z.to(wide), s.to(wide)
-    if z.device != s.device:
-        if z_is_tensor and s_is_tensor:
-            raise ValueError(f"{names[0]} is on {z.device} and {names[1]} on {s.device}: move both to one device.")
-        z, s = (z, s.to(z.device)) if z_is_tensor else (z.to(s.device), s)
+    if z_is_tensor and s_is_tensor and z.device != s.device:
+        raise ValueError(f"{names[0]} is on {z.device} and {names[1]} on {s.device}: move both to one device.")
+    if z_is_tensor == s_is_tensor:
+        wide = torch.promote_types(z.dtype, s.dtype)
+        z, s = z.to(wide), s.to(wide)
+    else:
+        like = z if z_is_tensor else s
+        z, s = z.to(like), s.to(like)
     if check_finite:
         _require_finite(z, names[0])
         _require_finite(s, names[1])
@@ -433,19 +414,22 @@ def read_mixed(s: ArrayLike, *, name: str = "s") -> tuple[ArrayLike, tuple[int, 
         return s, ()
     import pandas as pd
 
-    if not hasattr(s, "iloc"):
-        array = np.asarray(s)
-        if array.dtype.kind not in "OUS" or array.ndim not in (1, 2):
-            return s, ()
-        table = pd.DataFrame(array).infer_objects()
-    else:
-        table = s.to_frame() if s.ndim == 1 else s
-    places = tuple(i for i in range(table.shape[1]) if _is_categorical(table.iloc[:, i]))
+    labelled = hasattr(s, "iloc")
+    values = s if labelled else np.asarray(s)
+    if not labelled and (values.dtype.kind not in "OUS" or values.ndim not in (1, 2)):
+        return s, ()
+    table = pd.DataFrame(values) if labelled else pd.DataFrame(values).infer_objects()
+    columns = {i: column for i, (_, column) in enumerate(table.items())}
+    places = tuple(i for i, column in columns.items() if _is_categorical(column))
     if not places:
         return s, ()
-    columns = [_codes(table.iloc[:, i], name) if i in places else table.iloc[:, i] for i in range(table.shape[1])]
-    coded = pd.concat([pd.Series(column, index=table.index).astype(np.float64) for column in columns], axis=1)
-    return coded if hasattr(s, "iloc") else coded.to_numpy(), places
+    for i in places:
+        codes = pd.factorize(columns[i])[0]
+        if (codes < 0).any():
+            raise ValueError(f"{name} has {int((codes < 0).sum())} missing values: drop those rows or name a category.")
+        columns[i] = pd.Series(codes, index=table.index)
+    coded = pd.DataFrame(columns).astype(np.float64)
+    return coded if labelled else coded.to_numpy(), places
 
 
 def _is_categorical(column: Any) -> bool:
@@ -457,12 +441,3 @@ def _is_categorical(column: Any) -> bool:
     if types.is_numeric_dtype(column) or types.is_datetime64_any_dtype(column) or types.is_timedelta64_dtype(column):
         return False
     return bool(pd.to_numeric(column, errors="coerce").isna().any())  # numbers that are stored as objects stay numbers
-
-
-def _codes(column: Any, name: str) -> np.ndarray:
-    import pandas as pd
-
-    codes, _ = pd.factorize(column, sort=False)
-    if (codes < 0).any():
-        raise ValueError(f"{name} has {int((codes < 0).sum())} missing values: drop those rows or name a category.")
-    return codes.astype(np.float64)
