@@ -28,25 +28,11 @@ _C = OKABE_ITO
 
 # --- protocols ----------------------------------------------------------------------------------------------------
 
-
-@dataclass(frozen=True)
-class Protocol:
-    """A set of training settings for all methods: the key that a user types, and what differs in the encoder.
-
-    ``activate_output`` says whether the encoder applies its activation after the last layer as well.
-    """
-
-    key: str
-    activate_output: bool = False
-
-
-PROTOCOLS: dict[str, Protocol] = {
-    row.key: row
-    for row in (
-        Protocol("recommended"),  # the settings that this library recommends
-        Protocol("text", activate_output=True),  # those that the paper states
-        Protocol("reference"),  # those of the authors' released code
-    )
+#: The sets of training settings, and whether the encoder applies its activation after the last layer as well.
+PROTOCOLS = {
+    "recommended": False,  # the settings that this library recommends
+    "text": True,  # those that the paper states
+    "reference": False,  # those of the authors' released code
 }
 
 # --- methods -------------------------------------------------------------------------------------------------------
@@ -194,8 +180,6 @@ DATASETS: dict[str, DatasetRow] = {
         DatasetRow("people", "People", 1_000, f"{_D}.people:LAW", _C["sky blue"], "1", real=False),
     )
 }
-#: The datasets that are read from files.
-REAL_DATASETS = tuple(key for key, row in DATASETS.items() if row.real)
 #: The five datasets of the paper's experiments.
 PAPER_DATASETS = tuple(key for key, row in DATASETS.items() if row.paper)
 #: The same from small to large. A sweep takes the cheap ones first, so that a short run gives most of the table.

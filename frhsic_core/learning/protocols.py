@@ -69,5 +69,4 @@ def make_penalty(method: str, *, protocol: str = "recommended", **settings: Any)
 
 def architecture(protocol: str) -> dict[str, Any]:
     """Return the arguments of the encoder that a protocol sets."""
-    one_of("protocol", protocol, registry.PROTOCOLS)
-    return {"activate_output": registry.PROTOCOLS[protocol].activate_output}
+    return {"activate_output": registry.PROTOCOLS[one_of("protocol", protocol, registry.PROTOCOLS)]}
