@@ -11,52 +11,20 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 from torch.utils.checkpoint import checkpoint
 
 from frhsic_core.arrays import ArrayLike, RandomState, as_generator, as_pair, broadcast_shapes, require_value, same_kind
 from frhsic_core.conditional._smoothing import (
     Bandwidth,
     leave_one_out_at,
-    require_weights,
     resolve_bandwidth,
     row_weights,
     take_rows,
 )
-from frhsic_core.kernels import Gaussian, Kernel, gaussian_gram, resolve_kernel
-from frhsic_core.memory import DENSE_ROWS, blocks
+from frhsic_core.kernels import Kernel, resolve_kernel
+from frhsic_core.memory import DENSE_ROWS, blocks, require_memory
 
 _BLOCK = 1 << 22  # numbers in one block of a Gram matrix: 32 MiB in float64
-
-
-class _GaussianQuadratic(torch.autograd.Function):
-    """``x_i = v_i' K v_i`` with ``K_ab = exp(−‖u_a − u_b‖²/2)``, differentiable once.
-
-    With G = (Σ_i g_i v_i v_i') ∘ K the gradient in u is ``2(Gu − diag(G1)u)``: three matrix products and no mask, where
-    autograd walks back through eight n × n tensors. At n = 256 a training step is half as long.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, u: Tensor, v: Tensor) -> Tensor:
-        gram = gaussian_gram(u)
-        product = v @ gram
-        ctx.save_for_backward(u, v, gram, product)
-        return (product * v).sum(-1)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
-        u, v, gram, product = ctx.saved_tensors
-        grad = grad.unsqueeze(-1)
-        grad_u = grad_v = None
-        if ctx.needs_input_grad[0]:
-            # The gradient depends on differences of rows only: near the origin they keep their digits.
-            u = u - u.mean(-2, keepdim=True)
-            coupling = (v.mT @ (grad * v)).mul_(gram)
-            grad_u = (coupling @ u).sub_(coupling.sum(-1, keepdim=True) * u).mul_(2.0)
-        if ctx.needs_input_grad[1]:
-            grad_v = 2.0 * grad * product
-        return grad_u, grad_v
 
 
 def squared_mmd(z: Tensor, contrast: Tensor, kernel: Kernel) -> Tensor:
@@ -81,18 +49,13 @@ def squared_mmd(z: Tensor, contrast: Tensor, kernel: Kernel) -> Tensor:
 
     Examples
     --------
+    >>> from frhsic_core.kernels import Gaussian
     >>> z = torch.tensor([[0.0], [1.0]])
     >>> squared_mmd(z, torch.tensor([[0.5, -0.5]]), Gaussian(1.0)).round(decimals=4)
     tensor([0.1967])
     """
-    needs_gradient = torch.is_grad_enabled() and (z.requires_grad or contrast.requires_grad)
     if z.shape[-2] > DENSE_ROWS:
         squared = _forms_by_block(z, contrast, kernel)
-    elif isinstance(kernel, Gaussian) and needs_gradient and _covers(z.shape[:-2], contrast.shape[:-2]):
-        bandwidth = kernel.bandwidth
-        scale = bandwidth[..., None, None].to(z) if isinstance(bandwidth, Tensor) else bandwidth
-        u = z / scale
-        squared = _GaussianQuadratic.apply(u, contrast.expand(*u.shape[:-2], *contrast.shape[-2:]))
     else:
         squared = ((contrast @ kernel(z)) * contrast).sum(-1)
     return squared.clamp_min(0.0)
@@ -120,11 +83,6 @@ def _forms_by_block(z: Tensor, contrast: Tensor, kernel: Kernel) -> Tensor:
 
 def _batch(*tensors: Tensor) -> int:
     return broadcast_shapes(*[x.shape[:-2] for x in tensors]).numel()
-
-
-def _covers(batch: torch.Size, other: torch.Size) -> bool:
-    """Return whether ``other`` broadcasts to ``batch`` itself, so that no Gram matrix would be computed twice."""
-    return broadcast_shapes(batch, other) == batch
 
 
 def _marginal(z: Tensor, q: Tensor | None) -> Tensor:
@@ -204,7 +162,7 @@ def eipm(
         rows, masked or not.
     bandwidth : float, str, Tensor or tuple
         Smoothing bandwidth γ over S; FREM uses 0.5. A number, one number for each attribute, a tensor with the batch
-        shape, or the name of a rule: ``"silverman"``, ``"scott"`` or ``"jiang"``.
+        shape, or the name of a rule: ``"silverman"`` or ``"jiang"``.
     power : {1, 2}
         Average of the MMD or of its square.
     anchors : int or Tensor, optional
@@ -237,8 +195,9 @@ def eipm(
     z, s = as_pair(z, s, min_rows=2, check_finite=check_finite)
     q = row_weights(z, mask, sample_weight, check_finite=check_finite)
     rows = _anchor_rows(anchors, z.shape[-2], q, as_generator(random_state), z.device)
-    values = z.shape[-2] if rows is None else rows.shape[-1]
-    require_weights(s, values, batch=_batch(z, s), advice="Pass a number of anchors, such as 200.")
+    advice = "Pass a number of anchors, such as 200."
+    width = None if rows is None else rows.shape[-1]
+    require_memory(s, z.shape[-2], width=width, batch=_batch(z, s), copies=6, advice=advice)
     weights, partner = leave_one_out_at(rows, s, resolve_bandwidth(bandwidth, s, q), q)
     # An anchor with no other row has no conditional law: no contrast.
     contrast = (weights - _marginal(z, q).unsqueeze(-2)) * partner

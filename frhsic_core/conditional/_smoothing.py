@@ -12,16 +12,16 @@ on these weights converges to its smoothed version, not to the one at h = 0.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from frhsic_core.arrays import ArrayLike, as_mask, as_tensor, as_weights, binary_scale, broadcast_shapes
 from frhsic_core.kernels import squared_distances
-from frhsic_core.memory import require_memory
 
 Bandwidth = float | str | Tensor | tuple[float, ...] | list[float]
-_RULES = ("jiang", "silverman", "scott")
+_RULES = ("jiang", "silverman")
 
 
 def row_weights(
@@ -58,16 +58,15 @@ def resolve_bandwidth(bandwidth: Bandwidth, s: Tensor, q: Tensor | None) -> floa
     standard deviations d_a and n rows (weighted rows count as Kish's effective number) the rules are
 
     * ``"silverman"``: ``d_a (n(p+2)/4)^(−1/(p+4))``;
-    * ``"scott"``: ``d_a n^(−1/(p+4))``;
     * ``"jiang"``: ``(n(p+2)/4)^(−1/(p+4))``, which the code of Jiang et al. (2022) uses: Silverman's factor without the
       standard deviation. It supposes S scaled to [0, 1] and is wide there; on raw ages it is far too narrow.
 
-    All shrink like n^(−1/5) at p = 1, the rate at which the conditional criteria converge.
+    Both shrink like n^(−1/5) at p = 1, the rate at which the conditional criteria converge.
     """
     if isinstance(bandwidth, Tensor):
         # Tensors are trusted: looking at their values would make a training step wait for the GPU.
         return bandwidth.to(dtype=s.dtype, device=s.device).unsqueeze(-1)
-    if isinstance(bandwidth, str):
+    if isinstance(bandwidth, str) and bandwidth in _RULES:
         return _rule(bandwidth, s.detach(), q)
     if isinstance(bandwidth, tuple | list):
         if len(bandwidth) != s.shape[-1]:
@@ -79,9 +78,9 @@ def resolve_bandwidth(bandwidth: Bandwidth, s: Tensor, q: Tensor | None) -> floa
     return _positive(bandwidth)
 
 
-def _positive(bandwidth: float) -> float:
+def _positive(bandwidth: Any) -> float:
     try:
-        value = float(bandwidth)
+        value = math.nan if isinstance(bandwidth, str) else float(bandwidth)
     except (TypeError, ValueError):
         value = math.nan
     if not (math.isfinite(value) and value > 0):
@@ -92,15 +91,10 @@ def _positive(bandwidth: float) -> float:
 
 
 def _rule(name: str, s: Tensor, q: Tensor | None) -> float | Tensor:
-    if name not in _RULES:
-        raise ValueError(
-            f"bandwidth is {name!r}: it must be a positive number or one of {', '.join(map(repr, _RULES))}."
-        )
     n, p = s.shape[-2:]
     # Kish's effective number of rows, as in scipy.stats.gaussian_kde; a mask makes it the number of rows kept.
     rows = s.new_full((), float(n)) if q is None else 1.0 / (q * q).sum(-1).clamp_min(1.0 / n)
-    base = rows if name == "scott" else rows * (p + 2) / 4.0
-    factor = (base ** (-1.0 / (p + 4))).unsqueeze(-1)
+    factor = ((rows * (p + 2) / 4.0) ** (-1.0 / (p + 4))).unsqueeze(-1)
     if name == "jiang":
         return factor
     weights = s.new_full((n,), 1.0 / n) if q is None else q
@@ -111,13 +105,6 @@ def _rule(name: str, s: Tensor, q: Tensor | None) -> float | Tensor:
     deviation = (variance / (1.0 - 1.0 / rows.unsqueeze(-1)).clamp_min(1.0 / n)).sqrt() * unit.squeeze(-2)
     # A constant attribute has no scale; under any bandwidth all its weights are equal.
     return factor * torch.where(deviation > 0, deviation, torch.ones_like(deviation))
-
-
-def require_weights(s: Tensor, values: int, *, batch: int | None = None, advice: str) -> None:
-    """Raise an error with advice if the weights of all rows at a number of values of S do not fit into memory."""
-    n = s.shape[-2]
-    batch = s.shape[:-2].numel() if batch is None else batch
-    require_memory(s, n, width=None if values == n else values, batch=batch, copies=6, advice=advice)
 
 
 def log_kernel(at: Tensor, s: Tensor, h: float | Tensor) -> Tensor:

@@ -90,7 +90,6 @@ def test_rules_for_the_bandwidth_take_masks_and_weights() -> None:
         return torch.as_tensor(resolve_bandwidth(name, s, q))
 
     _, s, mask, counts = sample()
-    close(rule(s, "scott", mask=mask), rule(s[mask], "scott"))
     weighted = rule(s, mask=mask, sample_weight=counts)
     close(weighted, rule(s[mask], sample_weight=counts[mask]))
     assert not torch.allclose(weighted, rule(s, mask=mask), rtol=1e-4)
