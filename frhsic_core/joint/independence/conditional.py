@@ -24,6 +24,7 @@ from frhsic_core.joint.independence.permutation import (
     Decision,
     both_statistics,
     decide,
+    exact_hsic,
     factors_of,
     one_window,
     permuted_statistics,
@@ -67,8 +68,10 @@ def conditional_test(
     kernels_z, kernels_s = ([scaled(kernel, factor) for factor in factors] for kernel in (kernel_z, kernel_s))
     found = permuted_statistics(z, s, kernels_z, kernels_s, groups, strata, n_permutations, generator)
     if method == "permutation":
-        return one_window(found.by_value[:, 0], found.constant[0], alpha, n), None
-    return both_statistics(found.by_value, found.pooled, found.constant, factors, alpha, n), factors
+        decision = one_window(found.by_value[:, 0], found.constant[0], alpha, n)
+    else:
+        decision = both_statistics(found.by_value, found.pooled, found.constant, factors, alpha, n)
+    return exact_hsic(decision, z, s, kernel_z, kernel_s, groups), factors if method == "aggregated" else None
 
 
 def within_kernel(kernel: Kernel | None, x: Tensor, groups: list[Tensor]) -> tuple[Tensor, Kernel]:

@@ -28,6 +28,7 @@ from frhsic_core.joint.independence.permutation import (
     SMALL_ROWS,
     Decision,
     decide,
+    exact_hsic,
     factors_of,
     largest_score,
     one_window,
@@ -47,9 +48,13 @@ class IndependenceTest:
     Attributes
     ----------
     hsic : Tensor
-        The biased HSIC (of the given or default bandwidths for ``"aggregated"``).
+        The biased HSIC (of the given or default bandwidths for ``"aggregated"``). It is exact, except with permutations
+        of more than 8,192 rows whose Gram matrices do not have a small rank, such as those of ten columns, and with
+        more than 512 rows and a continuous ``given``. There it is a rough value from features, and
+        :func:`~frhsic_core.hsic` gives the exact one in O(n²) time.
     statistic : Tensor
-        n·HSIC_b, or the aggregated statistic: the largest of the standardized statistics.
+        n·HSIC_b, or the aggregated statistic: the largest of the standardized statistics. With permutations of more
+        than 512 rows it is that of the features, and so is ``threshold``.
     threshold : Tensor
         The level-α critical value, on the scale of ``statistic``.
     pvalue : Tensor
@@ -111,10 +116,10 @@ def hsic_test(
     standardized over the same permutations (see :mod:`.permutation`, which also proves the level). It finds dependence
     at scales at which the median bandwidth is blind.
 
-    Permutations take O(Bn²) time at most up to 512 rows. Above, bins of rows are permuted, and the kernels are
-    replaced by features, in O(n) time and memory (see :mod:`.features`): a column by the means of 1,024 cells if it has
-    more values, and several columns by kernel values at up to 512 rows. The level stays exact; ``hsic`` and
-    ``statistic`` are those of the features. From 768 rows the fits of two columns, categories and a few columns take
+    Permutations take O(Bn²) time at most up to 512 rows. Above, bins of rows are permuted, and the kernels are replaced
+    by features, in O(n) time and memory (see :mod:`.features`): a column by the means of 1,024 cells if it has more
+    values, and several columns by kernel values at up to 512 rows. The level stays exact; ``statistic`` and
+    ``threshold`` are those of the features. From 768 rows the fits of two columns, categories and a few columns take
     O(n r²) time and O(n) memory for Gram matrices of rank r (see :mod:`frhsic_core.joint.factors`). Otherwise gamma
     takes O(n²) time, and spectral O(n³) up to 4,096 rows. Memory is O(n²) up to 4,096 rows and O(n) above.
 
@@ -333,8 +338,10 @@ def _one(
         z, s, kernels_z, kernels_s, everything, strata, request.n_permutations, request.generator
     )
     if factors is None:
-        return one_window(values[:, 0], constant[0], request.alpha, n)
-    return largest_score(values, constant, request.alpha, observed=values[0, factors.index(1.0)] / n)
+        found = one_window(values[:, 0], constant[0], request.alpha, n)
+    else:
+        found = largest_score(values, constant, request.alpha, observed=values[0, factors.index(1.0)] / n)
+    return exact_hsic(found, z, s, kernel_z, kernel_s, everything)
 
 
 def _from_sums(sums: PairSums, n: int, request: _Request) -> Decision:

@@ -25,6 +25,7 @@ altogether.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
@@ -32,6 +33,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import embedding_bag
 
+from frhsic_core.joint.factors import thin_hsic
+from frhsic_core.joint.hsic import hsic
 from frhsic_core.joint.independence.features import JointFeatures, pivoted_cholesky
 from frhsic_core.joint.independence.fits import nothing_left
 from frhsic_core.kernels import Kernel, Product
@@ -39,6 +42,8 @@ from frhsic_core.kernels import Kernel, Product
 FACTORS = (4.0, 2.0, 1.0, 0.5, 0.25, 0.125)
 # Above this many rows bins are permuted instead of rows: the same power at a small part of the cost.
 SMALL_ROWS = 512
+# Up to this many rows, all pairs are compared for the exact HSIC beside the statistic of the features.
+EXACT_ROWS = 2**13
 _TIE = 1e-6  # of a standard deviation
 # Fewer rows, or a larger rank: looking up the entries of a matrix is as fast as a product of its factors.
 _FACTOR_ROWS, _FACTOR_RANK = 128, 160
@@ -382,6 +387,27 @@ def both_statistics(
     observed = by_value[0, factors.index(1.0)] / n
     found = largest_score(torch.cat([by_value, pooled], -1), constant.repeat(2), alpha, observed=observed)
     return found._replace(windows=found.windows.unflatten(-1, (2, -1)).amin(-2))
+
+
+def exact_hsic(
+    found: Decision, z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel, groups: list[Tensor]
+) -> Decision:
+    """Return the decision with Σ_g (n_g/n) HSIC_b of the groups in place of that of the features.
+
+    O(n r²) time for Gram matrices of small rank r. Otherwise O(n²) time, and groups of more than ``EXACT_ROWS`` rows
+    leave the decision unchanged.
+    """
+    if len(z) <= SMALL_ROWS:  # there the statistic is that of the kernels themselves
+        return found
+    total = torch.zeros_like(found.hsic)
+    for rows in groups:
+        pair = z[rows.to(z.device)], s[rows.to(s.device)]
+        exact: Callable[..., Tensor | None] = hsic if len(rows) <= EXACT_ROWS else thin_hsic
+        value = exact(*pair, kernel_z=kernel_z, kernel_s=kernel_s)
+        if value is None:
+            return found
+        total += len(rows) / len(z) * value
+    return found._replace(hsic=total.clamp_min(0.0))
 
 
 def standardized(values: Tensor) -> Tensor:
