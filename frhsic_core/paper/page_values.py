@@ -7,21 +7,22 @@ The pages write ``{{ ledger.agree }}``, a MyST substitution. The book's configur
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 from frhsic_core.paper.claims import headline, ledger
-from frhsic_core.paper.claims.stored import authors_file, recorded
+from frhsic_core.paper.claims.stored import recorded
 from frhsic_core.paper.experiments import every_method, simple_remedies
 from frhsic_core.paper.experiments.main import main_family, main_rows, pareto_table
 from frhsic_core.paper.experiments.running_example import gauges
-from frhsic_core.paper.experiments.variants import CANDIDATES, CHOICE_DATASETS, RECOMMENDED, comparisons, verdicts
+from frhsic_core.paper.experiments.variants import comparisons
 from frhsic_core.paper.runs.stored import stored_rows
 from frhsic_core.paper.statements.overview import counts, formally_proved
 from frhsic_core.paper.statements.registry import statements
 
 PROTOCOLS = ("text", "reference")
-# The first page has room for two of the ten measures: the authors' GDP and the R² of a nonlinear probe.
-MEASURES = {"gdp": "gdp_reference", "probe": "nonlinear_r2"}
+# The measure of the written pages; the chapter of results has the others.
+MEASURE = "gdp_reference"
 
 
 def certificate_values(rows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -30,84 +31,45 @@ def certificate_values(rows: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         "certificates": {"total": len(rows)},
         "theorems": {"total": found["theorems"], "hold": found["theorems that hold"]},
-        "sentences": {"fail": found["sentence"], "reading": found["reading"]},
+        "sentences": {"fail": found["sentence"]},
     }
 
 
-def rank_values() -> dict[str, Any]:
-    """Return FRHSIC's mean rank by nAUP over the datasets, for two protocols and two measures."""
-    values: dict[str, Any] = {}
+def _verdict_counts(verdicts: Iterable[str]) -> dict[str, int]:
+    found = list(verdicts)
+    return {verdict: found.count(verdict) for verdict in ("better", "worse")}
+
+
+def main_values() -> dict[str, Any]:
+    """Compare FRHSIC by nAUP on the paper's datasets: its mean rank, and Holm-corrected tests against each rival."""
+    runs: dict[str, Any] = {}
+    paired: dict[str, Any] = {}
     for protocol in PROTOCOLS:
-        rows = main_rows(protocol)
-        values["datasets"] = rows["dataset"].nunique()
-        values["grid"] = rows["lam"].nunique() - 1  # without the penalty, λ = 0, there is nothing to choose
-        values[protocol] = {}
-        for name, measure in MEASURES.items():
-            table = pareto_table(rows, dependence=measure, resamples=1)
-            areas = table.set_index(["dataset", "method"])["naup"].dropna()
-            ranks = areas.groupby(level="dataset").rank(ascending=False, method="min").xs("frhsic", level="method")
-            values[protocol][name] = f"{ranks.mean():.1f}"
-            values["methods"] = areas.index.get_level_values("method").nunique()
-    return {"runs": values}
-
-
-def _verdict_counts(table: Any) -> dict[str, int]:
-    """Count verdicts of the corrected t-test, and those of the signed-rank test under names that end in ``_plain``."""
-    values = {}
-    for verdict in ("better", "worse", "not_significant"):
-        values[verdict] = int((table["verdict_corrected"] == verdict).sum())
-        values[f"{verdict}_plain"] = int((table["verdict"] == verdict).sum())
-    return values
-
-
-def paired_values() -> dict[str, Any]:
-    """Compare FRHSIC with six rivals on five datasets by nAUP, for two protocols and two measures.
-
-    All tests are Holm-corrected.
-    """
-    values: dict[str, Any] = {}
-    for protocol in PROTOCOLS:
-        values[protocol] = {}
-        for name, measure in MEASURES.items():
-            table = main_family(protocol, measure=measure)
-            values[protocol][name] = _verdict_counts(table)
-            values["comparisons"] = len(table)
-            values["rivals"] = table["rival"].nunique()
-            values["splits"] = int(table["splits"].min())
-    return {"paired": values}
+        table = pareto_table(main_rows(protocol), dependence=MEASURE, resamples=1)
+        areas = table.set_index(["dataset", "method"])["naup"].dropna().unstack("method")
+        ranks = areas.rank(axis=1, ascending=False, method="min")["frhsic"]
+        runs |= {"datasets": len(areas), "methods": areas.shape[1], protocol: {"gdp": f"{ranks.mean():.1f}"}}
+        tests = main_family(protocol, measure=MEASURE)
+        paired |= {"comparisons": len(tests), "splits": int(tests["splits"].min())}
+        paired[protocol] = {"gdp": _verdict_counts(tests["verdict_corrected"])}
+    return {"runs": runs, "paired": paired}
 
 
 def recommended_values() -> dict[str, Any]:
     """Compare the recommended form with the six rivals on five datasets by nAUP over 25 splits.
 
-    ``published``: the rivals as published; ``narrow``: their Z has as few dimensions as the recommended form's;
-    ``searched``: each rival in the form that the same search chose. ``simple``: against simple remedies at equal
-    performance. The counts are those of the corrected test with Holm's correction; ``unseen``: on the datasets that
-    took no part in the choice.
+    ``published``: the rivals as published; ``searched``: each rival in the form that the same search chose; ``simple``:
+    against simple remedies at equal performance. The counts are those of the corrected test with Holm's correction.
     """
-    form = next(candidate for candidate in CANDIDATES if candidate.name == RECOMMENDED)
     own = comparisons()
-    counts = verdicts(own)
-    values: dict[str, Any] = {
-        "candidates": len(CANDIDATES),
-        "choice_datasets": len(CHOICE_DATASETS),
-        "dimensions": form.dimension,
-        "comparisons": len(own) // len(counts),
-        "worse": int((own["verdict_corrected"] == "worse").sum()),
-    }
-    for short, against in (("published", "published"), ("narrow", "four dimensions"), ("searched", "searched")):
-        values[short] = {
-            name: {
-                "better": int(counts.loc[(against, measure), "better"]),
-                "worse": int(counts.loc[(against, measure), "worse"]),
-                "unseen": int(counts.loc[(against, measure), "better, unseen"]),
-            }
-            for name, measure in MEASURES.items()
-        }
+    own = own[own["measure"] == MEASURE]
+    values: dict[str, Any] = {"comparisons": len(own) // own["against"].nunique()}
+    for against in ("published", "searched"):
+        values[against] = {"gdp": _verdict_counts(own.loc[own["against"] == against, "verdict_corrected"])}
     matched = every_method.matched(simple_remedies.stored_sides(), simple_remedies.MEASURE)
     simple = simple_remedies.compared(matched)
-    found = list(simple.loc[simple["trained"] == every_method.WHITENED, "verdict"])
-    values["simple"] = {"comparisons": len(found), "better": found.count("better"), "worse": found.count("worse")}
+    found = simple.loc[simple["trained"] == every_method.WHITENED, "verdict"]
+    values["simple"] = {"comparisons": len(found), **_verdict_counts(found)}
     return {"recommended": values}
 
 
@@ -136,51 +98,28 @@ def runtime_values() -> dict[str, Any]:
 
     ``loop``: as in the released code (FREM loops over all rows); ``product``: both in this library's form.
     """
-    rows = stored_rows("cost")
-    rows = rows[(rows["part"] == "epoch") & (rows["mode"] == "eager") & (rows["n"] == 20_000)]
-    seconds = rows.groupby(["device", "method", "form"])["seconds"].median()
-    gpu = seconds["cuda"]
-    cpu = seconds["cpu"]
+    rows = stored_rows("cost").query("part == 'epoch' and mode == 'eager' and device == 'cuda' and n == 20_000")
+    seconds = rows.groupby(["method", "form"])["seconds"].median()
     ratios = {
-        "loop": f"{gpu['frem', 'loop, all anchors'] / gpu['frhsic', 'plain, centred']:.0f}",
-        "product": f"{gpu['frem', 'library, all anchors'] / gpu['frhsic', 'library']:.1f}",
-        "product_cpu": f"{cpu['frem', 'library, all anchors'] / cpu['frhsic', 'library']:.1f}",
+        "loop": f"{seconds['frem', 'loop, all anchors'] / seconds['frhsic', 'plain, centred']:.0f}",
+        "product": f"{seconds['frem', 'library, all anchors'] / seconds['frhsic', 'library']:.1f}",
     }
-    theirs = authors_file("runtime")
-    means = theirs[theirs["n"] == 20_000].groupby("method")["epoch_seconds"].mean()
-    return {"runtime": ratios | {"stored": f"{means['frem'] / means['frhsic']:.0f}"}}
+    return {"runtime": ratios}
 
 
 def ledger_values() -> dict[str, Any]:
-    """Return the headline of the ledger: measured lines, each question once, and the claims that fail by name.
-
-    ``verdicts`` has the verdict of every line by its id, for sentences about one of them.
-    """
-    table = ledger()
-    found = headline(table)
-    lines = [f"{words}." for words in found.pop("failing")]
-    code = found.pop("code")
+    """Return the numbers of the headline of the ledger: measured lines, each question once."""
+    found = {name: value for name, value in headline(ledger()).items() if name not in ("failing", "code")}
     # Rounded up, because a page says "at most".
-    false = {name: f"{math.ceil(10 * found.pop(name)) / 10:.1f}" for name in ("false_agree", "false_disagree")}
-    return {
-        "ledger": {
-            "lines": len(table),
-            **found,
-            **false,
-            **{f"code_{verdict}": count for verdict, count in code.items()},
-            "failing": len(lines),
-            **{f"fails_{number}": line for number, line in enumerate(lines, start=1)},
-        },
-        "verdicts": dict(zip(table["id"], table["verdict"], strict=True)),
-    }
+    false = {name: f"{math.ceil(10 * found[name]) / 10:.1f}" for name in ("false_agree", "false_disagree")}
+    return {"ledger": found | false}
 
 
 def page_values() -> dict[str, Any]:
-    """Return every number that a page may name, as nested dictionaries."""
+    """Return every number that a page names, as nested dictionaries."""
     return {
         **certificate_values(recorded()),
-        **rank_values(),
-        **paired_values(),
+        **main_values(),
         **recommended_values(),
         **runtime_values(),
         **example_values(),

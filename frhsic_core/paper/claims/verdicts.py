@@ -359,7 +359,6 @@ def headline(table: pd.DataFrame) -> dict[str, Any]:
         "false_agree": FALSE_DISCOVERIES * int(count.get(AGREES, 0)),
         "false_disagree": FALSE_DISCOVERIES * int(count.get(DISAGREES, 0)),
         "agree_by_code": int((against["by the code"] == AGREES).sum()),
-        "disagree_by_both": int(against["by the code"].isin(["", DISAGREES]).sum()),
         "code": {name: int(code.get(name, 0)) for name in (AGREES, DISAGREES, OPEN)},
         "failing": [words for words, ids in NAMED.items() if (verdicts[list(ids)] == DISAGREES).all()],
         "stored_consistent": int(stored.get("consistent", 0)),
