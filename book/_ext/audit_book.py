@@ -79,7 +79,7 @@ def moved_prints() -> pd.DataFrame:
         step = max(2 * half_unit(claim["value"]), 2 * line["margin"] if line["margin"] > 0 else 0.2 * abs(number))
         answer = answer_of(claim["query"], claim["arguments"])
         moved = [number / 10, number * 10] if claim["rule"] == "magnitude" else [number - step, number + step]
-        verdicts = [judge(claim["form"], repr(float(one)), answer, claim["rule"])[0] for one in moved]
+        verdicts = [judge(repr(float(one)), answer, claim["rule"]).verdict for one in moved]
         found.append(
             {
                 "id": claim["id"],

@@ -21,7 +21,7 @@ from frhsic_core.data import adult, crime, meps
 from frhsic_core.data.dataset import Dataset, Provenance
 from frhsic_core.data.files import RawFile, readable_gzip
 from frhsic_core.data.loading import LAWS, REAL, available_datasets, draw_table, read_table, subsample
-from frhsic_core.data.recipes import Draws, Law, Recipe, Source, Table, assemble, numeric, require_columns
+from frhsic_core.data.recipes import Law, Recipe, Source, Table, assemble, numeric, require_columns
 from frhsic_core.data.synthetic import log_odds
 from frhsic_core.registry import DATASETS
 
@@ -131,16 +131,6 @@ NOTES = {
     ("crime", "text"): _CRIME,
     ("crime", "reference"): _CRIME,
 }
-
-
-def gaussian_pair(n: int, draws: Draws, *, rho: float = 0.5) -> Table:
-    """Draw the ρ-Gaussian pair (Z, S) of the convergence figure; X is Z, and without a label in the paper so is y."""
-    if not -1.0 <= rho <= 1.0:
-        raise ValueError(f"rho is {rho}: a correlation must lie in [-1, 1].")
-    z = draws.normal(n)
-    s = rho * z + np.sqrt(1.0 - rho**2) * draws.normal(n)
-    source = f"a probability law: (Z, S) standard Gaussian with correlation {rho:g}"
-    return Table(pd.DataFrame({"s": s, "z": z}), z.copy(), source)
 
 
 def recipe_of(name: str, variant: str = "text") -> Recipe | Law:

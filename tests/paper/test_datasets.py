@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 
 from frhsic_core.data import FormatError, crime, load_dataset, meps
-from frhsic_core.data.recipes import Draws
 from frhsic_core.paper import datasets
 from frhsic_core.paper.datasets import HIGH_DIMENSIONAL, load_variant
 
@@ -109,15 +108,6 @@ def test_meps_official_transport_file(tmp_path: Path) -> None:
     np.testing.assert_array_equal(table.columns.to_numpy(), wanted[[meps.SENSITIVE, *features]].to_numpy())
     np.testing.assert_array_equal(table.y, wanted[meps.EXACT_LABEL])
     assert table.columns.shape[1] == 20
-
-
-@pytest.mark.parametrize("rho", [-0.9, 0.0, 1.0])
-def test_the_gaussian_pair(rho: float) -> None:
-    table = datasets.gaussian_pair(20_000, Draws(2), rho=rho)
-    assert abs(np.corrcoef(table.columns["z"], table.columns["s"])[0, 1] - rho) < 0.02
-    assert abs(table.columns["s"].var() - 1) < 0.05
-    with pytest.raises(ValueError, match="rho"):
-        datasets.gaussian_pair(10, Draws(0), rho=1.5)
 
 
 def test_a_wrong_variant_is_an_error() -> None:

@@ -7,11 +7,11 @@ matter, :mod:`~frhsic_core.paper.claims.verdicts` applies them to every line, an
 results (:mod:`frhsic_core.paper.experiments`); those on settings and on stored data stand here.
 """
 
-from frhsic_core.paper.claims.answers import CHECKED, IMPLEMENTED, KINDS, MEASURED
 from frhsic_core.paper.claims.relevance import RELEVANT
 from frhsic_core.paper.claims.verdicts import (
     CONTRADICTED,
-    FORMS,
+    KINDS,
+    MEASURED,
     PAPER,
     VERDICTS,
     claims,
@@ -24,6 +24,6 @@ from frhsic_core.paper.claims.verdicts import (
 )
 
 __all__ = [
-    "CHECKED", "CONTRADICTED", "FORMS", "IMPLEMENTED", "KINDS", "MEASURED", "PAPER", "RELEVANT", "VERDICTS", "claims",
-    "counts", "heading", "headline", "held_out", "judge", "ledger",
+    "CONTRADICTED", "KINDS", "MEASURED", "PAPER", "RELEVANT", "VERDICTS", "claims", "counts", "heading", "headline",
+    "held_out", "judge", "ledger",
 ]  # fmt: skip

@@ -4,8 +4,6 @@ An experiment registers its own queries with :func:`query`, beside its tables. A
 :class:`Spread`: where a number of the paper would lie, a mean over its few splits, and where our own expected value
 lies, by the error of its mean over our splits. The rule (:mod:`frhsic_core.paper.claims.rules`) tests with both.
 
-A query also says what its answer rests on, which is the *kind* of the line (``KINDS``): a setting that our code
-copied from the paper, a number measured on data or runs, or a statement that was proved or checked.
 """
 
 from __future__ import annotations
@@ -14,7 +12,7 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache, partial, wraps
+from functools import cache, wraps
 from importlib import import_module
 from typing import Any
 
@@ -34,10 +32,6 @@ RUNS = 5
 TAIL = math.erfc(math.sqrt(2.0)) / 2.0
 # Fewer runs have no quantiles to speak of: Student's t instead.
 ENOUGH_FOR_QUANTILES = 19
-IMPLEMENTED = "implemented as printed"
-MEASURED = "measured"
-CHECKED = "proved or checked"
-KINDS = (MEASURED, IMPLEMENTED, CHECKED)
 
 
 @dataclass(frozen=True)
@@ -62,12 +56,14 @@ class Spread:
         (0.0228, 0.1587, 0.5)
         """
         distance = abs(limit - self.middle)
-        if distance == 0.0:
-            return 0.5
-        half = self.high - self.middle if limit > self.middle else self.middle - self.low
-        if half <= 0.0:
-            return 0.0
+        half = self.half(limit)
+        if distance == 0.0 or half <= 0.0:
+            return 0.5 if distance == 0.0 else 0.0
         return float(stats.t.sf(distance / half * stats.t.isf(TAIL, self.dof), self.dof))
+
+    def half(self, value: float) -> float:
+        """Return the distance from the middle to the end on the side of ``value``."""
+        return self.high - self.middle if value >= self.middle else self.middle - self.low
 
 
 @dataclass(frozen=True)
@@ -97,31 +93,21 @@ class NotRun(Exception):
 
 Query = Callable[..., Answer]
 QUERIES: dict[str, Query] = {}
-KIND_OF: dict[str, str] = {}
 
 
-def query(function: Query | None = None, *, kind: str = MEASURED) -> Any:
-    """Enter a function in ``QUERIES`` under its own name; without the rows it needs, its answer says so.
-
-    ``kind`` is one of ``KINDS``: what the answer rests on.
-    """
-    if function is None:
-        return partial(query, kind=kind)
-    if kind not in KINDS:
-        raise ValueError(f"kind is {kind!r}: choose one of {', '.join(KINDS)}.")
+def query(function: Query) -> Query:
+    """Enter a function in ``QUERIES`` under its own name; without the rows it needs, its answer says so."""
     if function.__name__ in QUERIES:
         raise ValueError(f"There are two queries called {function.__name__!r}.")
-    called = function
 
-    @wraps(called)
+    @wraps(function)
     def answered(*args: Any, **kwargs: Any) -> Answer:
         try:
-            return called(*args, **kwargs)
+            return function(*args, **kwargs)
         except NotRun as error:
             return Answer(why=str(error))
 
-    QUERIES[called.__name__] = answered
-    KIND_OF[called.__name__] = kind
+    QUERIES[function.__name__] = answered
     return answered
 
 
@@ -190,10 +176,13 @@ def print_weights(splits: int, runs: int, shared: float = 0.0) -> np.ndarray:
     ours over them as far as it is shared, and has the noise of a mean over any ``runs`` splits for the rest. The shares
     of a draw sum to one; some can be negative.
     """
-    drawn = weights(splits, runs)
     own = np.where(np.arange(splits) < runs, 1.0 / runs, 0.0)
-    mean = 1.0 / splits
-    return mean + shared * (own - mean) + math.sqrt(1.0 - shared**2) * (drawn - mean)
+    return partly_shared(np.full(splits, 1.0 / splits), own, weights(splits, runs), shared)
+
+
+def partly_shared(mean: np.ndarray, own: np.ndarray, fresh: np.ndarray, shared: float) -> np.ndarray:
+    """Return weights that deviate from ``mean`` as ``own`` does, as far as noise is shared, and as ``fresh`` does."""
+    return mean + shared * (own - mean) + math.sqrt(1.0 - shared**2) * (fresh - mean)
 
 
 def spread(draws: np.ndarray, *, splits: int, runs: int | None = None, shared: float = 0.0) -> Spread:

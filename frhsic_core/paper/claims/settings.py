@@ -19,7 +19,7 @@ from typing import Any
 
 import pandas as pd
 
-from frhsic_core.paper.claims.answers import IMPLEMENTED, PROTOCOLS, Answer, computed, query, rows_of
+from frhsic_core.paper.claims.answers import PROTOCOLS, Answer, computed, query, rows_of
 from frhsic_core.paper.runs.stored import book_folder, stored_provenance
 
 
@@ -59,7 +59,7 @@ def _only(values: pd.Series) -> Any:
     return None if not different else different[0] if len(different) == 1 else tuple(different)
 
 
-@query(kind=IMPLEMENTED)
+@query
 def stack_setting(formula: str = "", rows: str = "", experiment: str = "main", form: str = "") -> Answer:
     """Return a setting of the training over some stacks of a stored sweep: a formula of their columns, or a text.
 
@@ -82,7 +82,7 @@ def stack_setting(formula: str = "", rows: str = "", experiment: str = "main", f
     return Answer(values if len(values) > 1 else {"any": next(iter(values.values()))}, note=note)
 
 
-@query(kind=IMPLEMENTED)
+@query
 def row_setting(experiment: str, formula: str, rows: str = "", note: str = "") -> Answer:
     """Return a formula over the stored rows of an experiment, such as ``n.max()``; ``rows`` selects some of them.
 
@@ -96,7 +96,7 @@ def row_setting(experiment: str, formula: str, rows: str = "", note: str = "") -
     return Answer({name: computed(part, formula) for name, part in parts.items()}, note=note)
 
 
-@query(kind=IMPLEMENTED)
+@query
 def constant(path: str, scale: float = 1.0, shift: float = 0.0, form: str = "") -> Answer:
     """Return a constant of the code: ``module:NAME``, an entry ``NAME[key]``, or a default ``function(argument)``.
 
@@ -149,7 +149,7 @@ def _widths() -> tuple[int, ...]:
     return tuple(inspect.signature(ModelStack).parameters["widths"].default)
 
 
-@query(kind=IMPLEMENTED)
+@query
 def adversary(method: str, what: str) -> Answer:
     """Return, for a tiny training, adversary steps for each encoder step, or the number of the adversary's outputs."""
     import torch
@@ -177,7 +177,7 @@ def adversary(method: str, what: str) -> Answer:
     return Answer(values)
 
 
-@query(kind=IMPLEMENTED)
+@query
 def training_range() -> Answer:
     """Return the smallest and largest training value of X and S after scaling, on a draw of the synthetic law."""
     from frhsic_core.data import load_dataset
@@ -188,7 +188,7 @@ def training_range() -> Answer:
     return Answer({"any": (low, max(float(stack.x_train.max()), float(stack.s_train.max())))})
 
 
-@query(kind=IMPLEMENTED)
+@query
 def noise_spread(column: str, power: int = 1) -> Answer:
     """Return the spread (its ``power``) of the noise in a feature of the synthetic law, from 200,000 draws."""
     from frhsic_core.data.recipes import Draws
@@ -197,12 +197,6 @@ def noise_spread(column: str, power: int = 1) -> Answer:
     columns = classification(200_000, Draws(42)).columns
     noise = columns["x1"] - columns["s"] if column == "x1" else columns["x2"]
     return Answer({"any": float(noise.std()) ** power})
-
-
-@query(kind=IMPLEMENTED)
-def machine(what: str) -> Answer:
-    """Return no value: devices, hours and versions are facts about one machine."""
-    return Answer(why="it is a fact about the authors' machine or software")
 
 
 @query

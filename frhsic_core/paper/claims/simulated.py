@@ -10,13 +10,12 @@ of one dataset (*swapped*). Every paper is judged as a whole, with its own contr
 
 from __future__ import annotations
 
-import math
 from functools import cache
 
 import numpy as np
 import pandas as pd
 
-from frhsic_core.paper.claims.answers import RUNS, Spread, spread, weights
+from frhsic_core.paper.claims.answers import RUNS, Spread, partly_shared, spread, weights
 from frhsic_core.paper.claims.rules import margin, p_values, threshold
 from frhsic_core.paper.claims.verdicts import AGREES, DISAGREES, OPEN, OTHER_DATASETS
 from frhsic_core.paper.experiments.main import SUMMARY_ROWS, frontiers, shared_noise, summarized
@@ -26,12 +25,6 @@ MEASURES = ("matched performance", "gdp", "naup")
 DRAWS = 300
 # What is printed: the truth, all numbers wrong by a share of themselves, or those of another method.
 CHANGES = ("true", "shifted by 10 %", "shifted by 20 %", "shifted by 50 %", "swapped")
-
-
-def _mixed(splits: int, own: np.ndarray, fresh: np.ndarray, shared: float) -> np.ndarray:
-    """Return the weights of numbers that follow the splits of ``own`` as far as noise is shared, then ``fresh``."""
-    mean = 1.0 / splits
-    return mean + shared * (own - mean) + math.sqrt(1.0 - shared**2) * (fresh - mean)
 
 
 def _block(splits: int, chosen: np.ndarray) -> np.ndarray:
@@ -46,16 +39,15 @@ def _paper(dataset: str, protocol: str, rng: np.random.Generator) -> pd.DataFram
     order = rng.permutation(splits)
     fresh, own, kept = order[:RUNS], order[RUNS : 2 * RUNS], np.sort(order[RUNS:])
     shared = [shared_noise(dataset, protocol, name) for name in SUMMARY_ROWS[:2]]
-    printed = [_mixed(splits, _block(splits, own), _block(splits, fresh), one) for one in shared]
 
     def on_kept(runs: int) -> np.ndarray:
         shares = np.zeros((DRAWS, splits))
         shares[:, kept] = weights(kept.size, runs)[:DRAWS]
         return shares
 
-    base = _block(splits, kept)
-    drawn = [base + one * (_block(splits, own) - base) + math.sqrt(1 - one**2) * (on_kept(RUNS) - base)
-             for one in shared]  # fmt: skip
+    followed = _block(splits, own)
+    printed = [partly_shared(_block(splits, order), followed, _block(splits, fresh), one) for one in shared]
+    drawn = [partly_shared(_block(splits, kept), followed, on_kept(RUNS), one) for one in shared]
     parts = [summarized(dataset, protocol, (pair[0], pair[1])) for pair in (printed, drawn, [on_kept(kept.size)] * 2)]
     lines = []
     for method in MAIN_METHODS:
@@ -103,8 +95,7 @@ def judged(printed: list[str], measures: list[str], prints: list[Spread], means:
 
 def _enough(number: float, prints: Spread) -> float:
     """Return over how many splits a mean at this distance from ours would lie beyond two standard deviations."""
-    half = prints.high - prints.middle if number > prints.middle else prints.middle - prints.low
-    return RUNS * (half / max(abs(number - prints.middle), 1e-9)) ** 2
+    return RUNS * (prints.half(number) / max(abs(number - prints.middle), 1e-9)) ** 2
 
 
 @cache

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from frhsic_core.paper.claims.answers import CHECKED, Answer, computed, query
+from frhsic_core.paper.claims.answers import Answer, computed, query
 from frhsic_core.paper.experiments.main import MAIN_METHODS, PARETO_METHODS, pareto_table
 from frhsic_core.paper.experiments.presets import GRIDS
 from frhsic_core.paper.runs.stored import book_folder, paper_table, reference_sweep
@@ -207,7 +207,7 @@ def _described(certificate: dict[str, Any]) -> str:
     return f"{certificate['verdict']}: {certificate['claim']} [{certificate['evidence']}]"
 
 
-@query(kind=CHECKED)
+@query
 def certificates(statement: str, contains: list[str], beside: list[str] | None = None) -> Answer:
     """Return the verdicts of the certificates of a statement whose claim contains one of the texts.
 
@@ -232,7 +232,7 @@ def certificates(statement: str, contains: list[str], beside: list[str] | None =
 BREAKS = "fraction of the bound at which coverage breaks"
 
 
-@query(kind=CHECKED)
+@query
 def bound_constants(statement: str, contains: list[str], beside: list[str] | None = None) -> Answer:
     """Return what coverage says about the constants of a bound: False if it fails, otherwise how little it says."""
     answer = certificates(statement, contains, beside)

@@ -5,22 +5,21 @@ the rule that judges it. These files hold no verdict. :func:`ledger` calls every
 :mod:`frhsic_core.paper.claims.rules` states.
 
 Lines are of three kinds, which are counted apart: *measured* (a number from data or runs), *implemented as printed* (a
-setting that our code copied from the paper) and *proved or checked* (a statement).
+setting that our code copied from the paper) and *proved or checked* (a statement). The kind is a column of the files.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from frhsic_core.paper.claims.answers import KIND_OF, KINDS, MEASURED, Answer, queries
+from frhsic_core.paper.claims.answers import Answer, joined, queries
 from frhsic_core.paper.claims.rules import (
     CORRECTED,
     FALSE_DISCOVERIES,
@@ -46,7 +45,9 @@ VERDICTS = (AGREES, DISAGREES, CORRECTED, OPEN, OTHER_DATA, NOT_JUDGED)
 CONTRADICTED = (DISAGREES, CORRECTED)
 # The datasets whose rows are not those of the authors.
 OTHER_DATASETS = frozenset({"acs_income", "meps"})
-FORMS = ("setting", "result", "statement")
+# What a verdict rests on: a number from data or runs, a setting that our code copied, or a statement.
+MEASURED = "measured"
+KINDS = (MEASURED, "implemented as printed", "proved or checked")
 PAPER = (
     "A Joint-Distribution Route to Fair Representations with Continuous Sensitive Attributes, source frhsic.tex "
     "(1,731 lines, SHA-256 6ff4a8b35ef5…)"
@@ -66,8 +67,7 @@ NAMED = {
 }
 
 
-@dataclass(frozen=True)
-class Cuts:
+class Cuts(NamedTuple):
     """The largest p-values that count as *disagrees* and as *agrees*, from the false discovery rate over all lines."""
 
     differs: float = FALSE_DISCOVERIES
@@ -116,38 +116,51 @@ def needed(printed: str, answer: Answer, rule: str, name: str) -> tuple[str, int
     (('ours', 278), ("the paper's", 23))
     """
     value = float(np.max(parsed(printed)))
-    means = answer.means[name]
-    reach = margin(printed, rule, answer.measure)
-    distance = abs(value - means.middle)
-    if distance < reach:
-        half = means.high - means.middle if value >= means.middle else means.middle - means.low
-        return "ours", math.ceil(answer.splits * (half / (reach - distance)) ** 2)
-    prints = answer.prints[name]
+    prints, means = answer.prints[name], answer.means[name]
+    room = margin(printed, rule, answer.measure) - abs(value - means.middle)
+    if room > 0:
+        return "ours", math.ceil(answer.splits * (means.half(value) / room) ** 2)
     distance = abs(value - prints.middle) - half_unit(printed)
-    half = prints.high - prints.middle if value >= prints.middle else prints.middle - prints.low
     if not answer.splits or not distance > 0:
         return "", 0
-    return "the paper's", math.ceil(answer.runs * (half / distance) ** 2)
+    return "the paper's", math.ceil(answer.runs * (prints.half(value) / distance) ** 2)
 
 
-def decide(printed: str, answer: Answer, rule: str, name: str, cuts: Cuts) -> tuple[str, str]:
-    """Return the verdict of one protocol's value on a print and, where it is open, why."""
+class Judgement(NamedTuple):
+    """The verdict on a print; why, where it is open or cannot be judged; the p-values of both tests, if there are any.
+
+    ``whose`` and ``splits`` are what :func:`needed` returns for an open line.
+    """
+
+    verdict: str
+    why: str = ""
+    p_differs: float = math.nan
+    p_agrees: float = math.nan
+    whose: str = ""
+    splits: int = 0
+
+
+def decide(printed: str, answer: Answer, rule: str, name: str, cuts: Cuts) -> Judgement:
+    """Judge a print by the value of one protocol."""
     value = answer.values[name]
+    p = (math.nan, math.nan)
+    if tested(answer, rule, name):
+        p = p_values(printed, rule, answer.measure, answer.prints[name], answer.means[name])
     if value is None or (name in answer.prints and math.isnan(answer.prints[name].middle)):
         # There is no such setting, or no draw of our splits has such a point.
-        return DISAGREES, ""
+        return Judgement(DISAGREES, "", *p)
     if tested(answer, rule, name):
-        differs, agrees = p_values(printed, rule, answer.measure, answer.prints[name], answer.means[name])
-        if agrees <= cuts.agrees:
-            return AGREES, ""
-        if differs <= cuts.differs:
-            return DISAGREES, ""
+        if p[1] <= cuts.agrees:
+            return Judgement(AGREES, "", *p)
+        if p[0] <= cuts.differs:
+            return Judgement(DISAGREES, "", *p)
         whose, count = needed(printed, answer, rule, name)
-        return OPEN, f"about {count:,} splits of {whose} would decide" if count else "more splits would not decide it"
+        why = f"about {count:,} splits of {whose} would decide" if count else "more splits would not decide it"
+        return Judgement(OPEN, why, *p, whose, count)
     decision = RULES[rule](printed, value, answer.prints.get(name))
     if isinstance(decision, str):
-        return (CORRECTED, "") if decision == CORRECTED else (OPEN, decision)
-    return (AGREES if decision else DISAGREES), ""
+        return Judgement(CORRECTED) if decision == CORRECTED else Judgement(OPEN, decision)
+    return Judgement(AGREES if decision else DISAGREES)
 
 
 def deciding(answer: Answer) -> str:
@@ -155,20 +168,16 @@ def deciding(answer: Answer) -> str:
     return next((name for name in ("any", "text") if name in answer.values), next(iter(answer.values), ""))
 
 
-def judge(form: str, printed: str, answer: Answer, rule: str, cuts: Cuts | None = None) -> tuple[str, str]:
-    """Return the verdict on a printed value and, where it is open or cannot be judged, why.
-
-    ``cuts`` are those of the ledger by default.
+def judge(printed: str, answer: Answer, rule: str, cuts: Cuts | None = None) -> Judgement:
+    """Judge a print by the value that decides; ``cuts`` are those of the ledger by default.
 
     Examples
     --------
-    >>> judge("result", ".85", Answer({"text": 0.7, "reference": 0.85}), "within_spread", Cuts())
-    ('disagrees', '')
+    >>> judge(".85", Answer({"text": 0.7, "reference": 0.85}), "within_spread", Cuts()).verdict
+    'disagrees'
     """
-    if form not in FORMS or rule not in RULES:
-        raise ValueError(f"form is {form!r} and rule {rule!r}: choose among {FORMS} and {tuple(RULES)}.")
     if answer.why:
-        return NOT_JUDGED, answer.why
+        return Judgement(NOT_JUDGED, answer.why)
     return decide(printed, answer, rule, deciding(answer), cuts or cuts_of("text"))
 
 
@@ -198,7 +207,7 @@ def on_other_data(claim: dict[str, str]) -> bool:
     """Return whether a measured line is about ACS Income or MEPS alone."""
     given = json.loads(claim["arguments"] or "{}")
     datasets = {given["dataset"]} if "dataset" in given else set(given.get("datasets", ()))
-    return KIND_OF[claim["query"]] == MEASURED and bool(datasets) and datasets <= OTHER_DATASETS
+    return claim["kind"] == MEASURED and bool(datasets) and datasets <= OTHER_DATASETS
 
 
 @cache
@@ -251,7 +260,7 @@ def _stored(claim: dict[str, str]) -> tuple[str, str, str]:
     theirs = stored_answer(claim["stored_table"], claim["stored_rows"], claim["stored_formula"])
     if theirs.why:
         return "", "none", ""
-    same = judge("result", claim["value"], theirs, claim["stored_rule"], Cuts())[0] == AGREES
+    same = judge(claim["value"], theirs, claim["stored_rule"], Cuts()).verdict == AGREES
     return _ours(theirs), "consistent" if same else "not", f"stored runs: {theirs.note}" if theirs.note else ""
 
 
@@ -261,43 +270,38 @@ def _judged() -> pd.DataFrame:
     again = repeats()
     for claim in claims().to_dict("records"):
         answer = answers()[claim["id"]]
-        name = deciding(answer)
         rule = claim["rule"]
-        verdict, why = judge(claim["form"], claim["value"], answer, rule, cuts_of("text"))
-        other = on_other_data(claim) and verdict != NOT_JUDGED
+        printed = claim["value"]
+        found = judge(printed, answer, rule)
+        other = on_other_data(claim) and found.verdict != NOT_JUDGED
         by_code = ""
         if "reference" in answer.values and not answer.why:
-            by_code = decide(claim["value"], answer, rule, "reference", cuts_of("reference"))[0]
-        by_test = not answer.why and tested(answer, rule, name)
-        spreads = (answer.prints[name], answer.means[name]) if by_test else ()
-        p = p_values(claim["value"], rule, answer.measure, *spreads) if by_test else (math.nan, math.nan)
+            by_code = decide(printed, answer, rule, "reference", cuts_of("reference")).verdict
+        by_test = not answer.why and tested(answer, rule, deciding(answer))
         shown, from_stored, their_note = _stored(claim)
         lines.append(
             {
-                **{column: claim[column] for column in ("id", "source")},
-                "kind": KIND_OF[claim["query"]],
-                **{column: claim[column] for column in ("form", "place", "claim")},
-                "printed": claim["value"],
+                **{column: claim[column] for column in ("id", "source", "kind", "form", "place", "claim")},
+                "printed": printed,
                 "ours": _ours(answer),
-                "verdict": OTHER_DATA if other else verdict,
+                "verdict": OTHER_DATA if other else found.verdict,
                 "by the code": by_code,
                 "repeats": again.get(claim["id"], ""),
-                "deviation": float(np.max(parsed(claim["value"]))) - answer.values[name] if by_test else math.nan,
-                "margin": margin(claim["value"], rule, answer.measure) if by_test else math.nan,
-                "p_differs": p[0],
-                "p_agrees": p[1],
+                "deviation": float(np.max(parsed(printed))) - answer.values[deciding(answer)] if by_test else math.nan,
+                "margin": margin(printed, rule, answer.measure) if by_test else math.nan,
+                "p_differs": found.p_differs,
+                "p_agrees": found.p_agrees,
                 "measure": answer.measure if by_test else "",
                 "tested": by_test,
-                "needs": needed(claim["value"], answer, rule, name) if by_test and verdict == OPEN else ("", 0),
-                "note": "; ".join(part for part in ("" if other else why, answer.note, their_note) if part),
+                "note": joined("" if other else found.why, answer.note, their_note),
                 "stored": shown,
                 "from stored runs": from_stored,
                 "chapter": claim["chapter"],
+                "whose": found.whose,
+                "splits": found.splits,
             }
         )
-    table = pd.DataFrame(lines)
-    table["whose"], table["splits"] = zip(*table.pop("needs"), strict=True)
-    return table
+    return pd.DataFrame(lines)
 
 
 def ledger(*, verdict: str | None = None, kind: str | None = None) -> pd.DataFrame:
@@ -368,9 +372,8 @@ def headline(table: pd.DataFrame) -> dict[str, Any]:
 
 def held_out() -> list[str]:
     """Return the forty measured lines that other code recomputes; they depend on the seed and the claims alone."""
-    queries()
     found = claims()
-    measured = found[found["query"].map(KIND_OF) == MEASURED]["id"].to_numpy()
+    measured = found[found["kind"] == MEASURED]["id"].to_numpy()
     return sorted(np.random.default_rng(HELD_OUT_SEED).choice(measured, 40, replace=False))
 
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from frhsic_core.paper.claims.answers import IMPLEMENTED, PROTOCOLS, Answer, mean_of_runs, query, rows_of
+from frhsic_core.paper.claims.answers import PROTOCOLS, Answer, mean_of_runs, query, rows_of
 from frhsic_core.paper.experiments.presets import settings
 from frhsic_core.paper.experiments.shared.paired import compare_all, t_interval
 from frhsic_core.paper.runs.plan import Settings, Study
@@ -240,7 +240,7 @@ def compared_cells(rows: pd.DataFrame, column: str = "gdp_reference") -> pd.Data
     return pd.concat(tables, ignore_index=True).rename(columns={"wins": "higher_in"})
 
 
-@query(kind=IMPLEMENTED)
+@query
 def synthetic_network(what: str) -> Answer:
     """Return the width of the hidden layers or the number of layers of the encoder, Z's included, in either variant."""
     hidden = {name: VARIANTS[name].hidden for name in PROTOCOLS}

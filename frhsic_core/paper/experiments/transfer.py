@@ -16,7 +16,6 @@ import numpy as np
 import pandas as pd
 
 from frhsic_core.paper.claims.answers import (
-    IMPLEMENTED,
     Answer,
     Spread,
     data_note,
@@ -195,7 +194,7 @@ def heads_of(dataset: str, method: str, convention: str = "gdp_mixed") -> pd.Dat
     return across_heads(part, convention=convention).dropna(subset="sd").sort_values("split").set_index("split")
 
 
-@query(kind=IMPLEMENTED)
+@query
 def transfer_setting(what: str, dataset: str = "") -> Answer:
     """Return the λ of a dataset's table in the transfer experiment, or its number of heads, from the stored rows."""
     rows = rows_of("transfer")
