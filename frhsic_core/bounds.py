@@ -120,6 +120,7 @@ def gdp_bound(
     delta: float = 0.05,
     groups: Sequence[float] | None = None,
     variation: float | None = None,
+    bounds: tuple[float, float] = (0.0, 1.0),
     candidates: int = 1,
 ) -> DependenceBound:
     r"""Return an upper bound on GDP = E|E[f | S] − E f| that holds with probability 1 − ``delta``.
@@ -136,8 +137,7 @@ def gdp_bound(
     Parameters
     ----------
     y_pred : array_like
-        ``(n,)``, scores in [0, 1] of a model that did not see these rows. Scores between other limits can be scaled
-        first; the limits must be those of all possible scores, not those of the sample.
+        ``(n,)``, scores of a model that did not see these rows.
     sensitive_features : array_like
         ``(n,)``, the attribute.
     delta : float
@@ -145,8 +145,10 @@ def gdp_bound(
     groups : sequence of float, optional
         Inner edges of bins of S, fixed before the rows were seen. Without them each value of S is a group.
     variation : float, optional
-        V, the assumed total variation of the mean score along S. Needs ``groups``. Without it, the bound is one for GDP
-        over the groups.
+        V, the assumed total variation of the mean score along S, in the units of the score. Needs ``groups``. Without
+        it, the bound is one for GDP over the groups.
+    bounds : tuple of float
+        Smallest and largest possible score.
     candidates : int
         Number of models, fixed in advance, from which one was chosen with the help of these rows.
 
@@ -162,13 +164,13 @@ def gdp_bound(
     >>> round(found.estimate, 3), round(found.bound, 3)
     (0.1, 0.127)
     """
-    f, groups_of = _read_scores(y_pred, sensitive_features, groups)
-    n = len(f)
+    f, groups_of, n, low, high = _read_scores(y_pred, sensitive_features, groups, bounds)
     _check_delta(delta, candidates)
     if variation is not None and groups is None:
         raise ValueError("variation is given without groups: pass the inner edges of bins that were fixed in advance.")
     if variation is not None and not 0.0 <= variation < math.inf:
         raise ValueError(f"variation is {variation}: it must be a finite number of at least 0.")
+    unit = high - low
     share = delta / candidates if variation is None else 0.8 * delta / candidates
     counts = np.bincount(groups_of, minlength=0 if groups is None else len(groups) + 1)
     means = np.bincount(groups_of, f, len(counts)) / np.maximum(counts, 1)
@@ -178,8 +180,8 @@ def gdp_bound(
         "variance": variance_slack(f, share / 2.0),
     }
     method = min(slacks, key=lambda name: slacks[name])
-    slack = slacks[method]
-    floor = estimate
+    slack = unit * slacks[method]
+    floor = unit * estimate
     values = int((counts > 0).sum())
     assumptions = [INDEPENDENT, FIXED.format(what="scores were" if candidates == 1 else "candidate models were")]
     if groups is None:
@@ -195,9 +197,9 @@ def gdp_bound(
         measure = "GDP"
         assumptions.append(f"Along the attribute, the mean score has a total variation of at most {variation:g}.")
     # |E[f | S] − E f| averages to at most half of the range of the scores.
-    bound = min(floor + slack, 0.5)
+    bound = min(floor + slack, 0.5 * unit)
     return DependenceBound(
-        bound, estimate, measure, delta, n, candidates, method, tuple(assumptions), slack, floor, values
+        bound, unit * estimate, measure, delta, n, candidates, method, tuple(assumptions), slack, floor, values
     )
 
 
@@ -287,16 +289,21 @@ def hsic_bound(
     return DependenceBound(bound, estimate, "HSIC", delta, n, candidates, "difference", assumptions, slack, estimate)
 
 
-def _read_scores(y_pred: ArrayLike, s: ArrayLike, groups: Sequence[float] | None) -> tuple[np.ndarray, np.ndarray]:
-    """Return the scores, and the number of each row's group."""
+def _read_scores(
+    y_pred: ArrayLike, s: ArrayLike, groups: Sequence[float] | None, bounds: tuple[float, float]
+) -> tuple[np.ndarray, np.ndarray, int, float, float]:
+    """Return scores scaled to [0, 1], the number of each row's group, n, and the bounds of the scores."""
     require_same_rows(y_pred, s, names=("y_pred", "sensitive_features"))
     f = _column(y_pred, "y_pred")
+    low, high = (float(value) for value in bounds)
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise ValueError(f"bounds is {bounds}: give the smallest and the largest possible score.")
     if len(f) < 2:
         raise ValueError(f"y_pred has {len(f)} rows: a bound needs at least 2.")
-    if f.min() < 0.0 or f.max() > 1.0:
+    if f.min() < low or f.max() > high:
         raise ValueError(
-            f"y_pred has values from {f.min():g} to {f.max():g}, outside of [0, 1]: scale them by the smallest and the "
-            "largest value that a score can have (not those of this sample)."
+            f"y_pred has values from {f.min():g} to {f.max():g}, outside of [{low:g}, {high:g}]: pass bounds=, the "
+            "smallest and the largest value that a score can have (not those of this sample)."
         )
     if groups is None:
         column = np.asarray(s.detach().cpu() if isinstance(s, Tensor) else s)
@@ -319,7 +326,7 @@ def _read_scores(y_pred: ArrayLike, s: ArrayLike, groups: Sequence[float] | None
         groups_of = np.searchsorted(edges, _column(s, "sensitive_features"), side="right")
     if len(groups_of) != len(f):
         raise ValueError(f"sensitive_features has {len(groups_of)} rows but y_pred has {len(f)}.")
-    return f, groups_of
+    return (f - low) / (high - low), groups_of, len(f), low, high
 
 
 def _column(x: ArrayLike, name: str) -> np.ndarray:

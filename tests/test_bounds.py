@@ -99,6 +99,15 @@ def test_an_empty_last_bin_counts_among_the_masses() -> None:
     assert found.bound <= 0.5
 
 
+def test_scores_in_other_units_give_the_bound_in_these_units() -> None:
+    rng = np.random.default_rng(3)
+    f, s = rng.uniform(size=400), rng.integers(0, 5, 400)
+    plain = gdp_bound(f, sensitive_features=s)
+    scaled = gdp_bound(300 + 550 * f, sensitive_features=s, bounds=(300, 850))
+    assert scaled.bound == pytest.approx(550 * plain.bound)
+    assert scaled.rows_needed(550 * 0.06) == plain.rows_needed(0.06)
+
+
 def test_candidates_cost_the_logarithm_of_their_number() -> None:
     rng = np.random.default_rng(4)
     f, s = rng.integers(0, 2, 500), rng.integers(0, 2, 500)
@@ -189,8 +198,7 @@ def test_one_row_changes_the_covariance_operator_by_at_most_root_six() -> None:
 @pytest.mark.parametrize(
     ("options", "word"),
     [
-        ({"y_pred": [0.1, 1.2]}, "0.1 to 1.2"),
-        ({"y_pred": [-0.1, 0.2]}, "outside of"),
+        ({"y_pred": [0.1, 1.2]}, "bounds="),
         ({"y_pred": [0.1, np.nan]}, "NaN"),
         ({"y_pred": [0.5]}, "at least 2"),
         ({"delta": 0.0}, "delta"),
@@ -198,6 +206,7 @@ def test_one_row_changes_the_covariance_operator_by_at_most_root_six() -> None:
         ({"variation": 1.0}, "groups"),
         ({"groups": [1.0], "variation": -1.0}, "variation"),
         ({"groups": [2.0, 1.0]}, "rising order"),
+        ({"bounds": (1.0, 0.0)}, "bounds"),
         ({"sensitive_features": [1, 2, 3]}, "3 rows"),
         ({"sensitive_features": [1, np.nan]}, "missing values"),
         ({"sensitive_features": ["a", None]}, "missing values"),
