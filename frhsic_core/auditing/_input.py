@@ -328,8 +328,9 @@ def _require(names: list[str], wanted: list[str], where: str) -> None:
         if count > 1:
             raise ValueError(f"{where} has {count} columns named {name!r}: rename all but one.")
         if count == 0:
-            close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-            hint = f" (did you mean {close[0]!r}?)" if close else ""
+            lower = {other.lower(): other for other in names}
+            close = difflib.get_close_matches(name.lower(), lower, n=1, cutoff=0.5)
+            hint = f" (did you mean {lower[close[0]]!r}?)" if close else ""
             raise ValueError(f"{where} has no column {name!r}{hint}: its columns are {shown}.")
 
 

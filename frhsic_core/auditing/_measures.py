@@ -25,7 +25,7 @@ from frhsic_core.joint import distance_correlation, hsic_test, khgr
 
 Array = NDArray[np.float64]
 
-GROUPS = (2, 4, 10)
+GROUPS = 4
 FIT_ROWS = 100_000  # for the control features
 FOLDS = 5
 _KNOTS = 6
@@ -118,45 +118,29 @@ class Groups:
 
     Attributes
     ----------
-    groups : int
-        Number of groups; fewer than asked for where values are tied.
     first, last : array
-        ``(groups,)``: smallest and largest S in each group.
-    rows, share : array
-        ``(groups,)``: number of people in each group, and their share of the total weight.
+        ``(groups,)``: smallest and largest S in each group; fewer groups than asked for where values are tied.
+    rows : array
+        ``(groups,)``: number of people in each group.
     means, low, high : array
         ``(groups,)``: mean score of each group with an interval for this group.
-    difference : float
-        Largest difference between two group means.
-    gdp : float
-        GDP of the groups: Σ share·|mean − overall mean|.
-    range : float
-        Largest certain difference along the curve.
     inside : float
         The largest certain difference along the curve *within* one group: what the table hides.
     where : int
         The number of the group in which that is.
-    hidden : float
-        Share of the variance of the curve that lies within groups.
     """
 
-    groups: int
     first: Array
     last: Array
     rows: Array
-    share: Array
     means: Array
     low: Array
     high: Array
-    difference: float
-    gdp: float
-    range: float
     inside: float
     where: int
-    hidden: float
 
 
-def group_table(f: Array, s: Array, curve: Curve, groups: int, *, weight: Array | None = None) -> Groups:
+def group_table(f: Array, s: Array, curve: Curve, *, groups: int = GROUPS, weight: Array | None = None) -> Groups:
     """Return what a table of ``groups`` groups of about equal size shows of the scores, and what it hides.
 
     The groups end at the quantiles of S, as in :func:`pandas.qcut`: a value at a boundary is in the lower group.
@@ -177,8 +161,8 @@ def group_table(f: Array, s: Array, curve: Curve, groups: int, *, weight: Array 
     >>> from frhsic_core import gdp_curve
     >>> s = np.linspace(0, 1, 800)
     >>> wave = np.cos(4 * np.pi * s)
-    >>> found = group_table(wave, s, gdp_curve(wave, s), 2)
-    >>> found.difference < 0.01, found.inside > 1.9
+    >>> found = group_table(wave, s, gdp_curve(wave, s), groups=2)
+    >>> bool(np.ptp(found.means) < 0.01), found.inside > 1.9
     (True, True)
     """
     w = np.ones(len(f)) if weight is None else weight
@@ -193,9 +177,7 @@ def group_table(f: Array, s: Array, curve: Curve, groups: int, *, weight: Array 
     _, group = np.unique(np.searchsorted(edges, s, side="left"), return_inverse=True)
     count = int(group.max()) + 1
     mass = np.bincount(group, w)
-    share = mass / mass.sum()
     means = np.bincount(group, w * f) / mass
-    rows = np.bincount(group).astype(np.float64)
     # Kish's effective number of rows; Student's t because the variance of a group is estimated.
     effective = mass**2 / np.bincount(group, w * w)
     freedom = np.maximum(effective - 1.0, 1.0)
@@ -206,24 +188,15 @@ def group_table(f: Array, s: Array, curve: Curve, groups: int, *, weight: Array 
     np.maximum.at(last, group, s)
     part = np.clip(np.searchsorted(last, curve.s, side="left"), 0, count - 1)
     spans = [certain_difference(curve, part == k) for k in range(count)]
-    shares = np.maximum(np.bincount(part, curve.share, minlength=count), 1e-300)
-    smooth = np.bincount(part, curve.share * curve.mean, minlength=count) / shares
-    total = float(curve.share @ (curve.mean - curve.share @ curve.mean) ** 2)
     return Groups(
-        groups=count,
         first=first,
         last=last,
-        rows=rows,
-        share=share,
+        rows=np.bincount(group).astype(np.float64),
         means=means,
         low=means - half,
         high=means + half,
-        difference=float(np.ptp(means)),
-        gdp=float(share @ np.abs(means - share @ means)),
-        range=certain_difference(curve),
         inside=float(max(spans)),
         where=int(np.argmax(spans)),
-        hidden=float(curve.share @ (curve.mean - smooth[part]) ** 2) / total if total > 0 else 0.0,
     )
 
 
@@ -233,10 +206,6 @@ class Decisions:
 
     Attributes
     ----------
-    selected : Curve
-        Share of people with a score of at least the threshold, along the attribute.
-    true_positives, false_positives : Curve or None
-        The same among people with label 1 and with label 0, if there are labels of two values.
     groups : Groups or None
         Selection rates of four groups; None for categories, which are groups of their own.
     impact : float
@@ -244,20 +213,20 @@ class Decisions:
         certain.
     impact_high : float
         The largest ratio that the band allows there.
+    group_impact : float
+        Impact ratio of the groups: the lowest selection rate over the highest.
     """
 
-    selected: Curve
-    true_positives: Curve | None
-    false_positives: Curve | None
     groups: Groups | None
     impact: float
     impact_high: float
+    group_impact: float
 
-    @property
-    def group_impact(self) -> float:
-        """Impact ratio of the groups: the lowest selection rate over the highest."""
-        rates = self.selected.mean if self.groups is None else self.groups.means
-        return float(rates.min() / rates.max()) if rates.max() > 0 else 1.0
+
+def decisions(selected: Curve, groups: Groups | None) -> Decisions:
+    """Return what follows from the curve of selection rates and the rates of groups."""
+    rates = selected.mean if groups is None else groups.means
+    return Decisions(groups, *impact_ratio(selected), float(rates.min() / rates.max()) if rates.max() > 0 else 1.0)
 
 
 def impact_ratio(curve: Curve) -> tuple[float, float]:
@@ -285,7 +254,6 @@ class Test:
     pvalue: float
     rows: int
     permutations: int
-    method: str
 
     @property
     def is_smallest(self) -> bool:
@@ -332,7 +300,7 @@ def independence_test(
     most = len(z) if columns == 1 else TEST_ROWS
     rows = sample_rows(len(z), most, weight=weight, random_state=random_state)
     if len(rows) < 4:  # weights can leave hardly any row
-        return Test(1.0, len(rows), 0, "aggregated")
+        return Test(1.0, len(rows), 0)
     found = hsic_test(
         z[rows],
         s[rows],
@@ -341,7 +309,7 @@ def independence_test(
         n_permutations=PERMUTATIONS,
         random_state=random_state,
     )
-    return Test(float(found.pvalue), len(rows), PERMUTATIONS, "aggregated")
+    return Test(float(found.pvalue), len(rows), PERMUTATIONS)
 
 
 def effect_sizes(z: Array, s: Array, *, weight: Array | None = None, random_state: int = 0) -> dict[str, Effect]:

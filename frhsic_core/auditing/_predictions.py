@@ -10,19 +10,17 @@ from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
 from frhsic_core.arrays import RandomState, as_seed
-from frhsic_core.auditing._input import MIN_ROWS, Column, Columns, read_columns
+from frhsic_core.auditing._input import CATEGORIES, MIN_ROWS, Column, Columns, read_columns
 from frhsic_core.auditing._measures import (
-    GROUPS,
-    Decisions,
     Effect,
     Test,
+    decisions,
     effect_sizes,
     group_table,
-    impact_ratio,
     independence_test,
     residuals,
 )
-from frhsic_core.auditing._results import AttributeAudit, Audit, Given, Joint, Missing
+from frhsic_core.auditing._results import AttributeAudit, Audit, Missing
 from frhsic_core.bounds import DependenceBound, gdp_bound
 from frhsic_core.conditional._curve import Curve, Smoother
 
@@ -110,14 +108,13 @@ def audit(
     if not 0.0 < alpha <= 0.5:
         raise ValueError(f"alpha is {alpha}: it lies between 0 and 0.5, such as 0.05 for a coverage of 95 %.")
     columns = read_columns(y_pred, sensitive_features, y_true, control_features, sample_weight, positive_class)
-    provenance = {"model": model} if model else {}
     return audit_columns(
         columns,
         threshold=threshold,
         alpha=alpha,
         unit=unit,
         random_state=as_seed(random_state),
-        provenance=provenance,
+        provenance={"model": model} if model else {},
     )
 
 
@@ -129,7 +126,6 @@ def audit_columns(
     unit: str = "people",
     random_state: int = 0,
     notes: tuple[str, ...] = (),
-    source: str = "",
     provenance: dict[str, str] | None = None,
 ) -> Audit:
     """Audit columns that were already read; see :func:`audit`."""
@@ -140,24 +136,16 @@ def audit_columns(
         weight = columns.weight.values
         usable &= np.nan_to_num(weight) > 0
     label, task = _label(columns.label), _task(scores[usable])
-    if label is not None and not label.categories and task in ("scores", "hard"):
-        y = label.values[label.known]
-        kinds = np.unique(y)
-        if 2 < len(kinds) <= _CLASSES and (kinds == np.rint(kinds)).all():
-            raise ValueError(
-                f"{label.name!r} has {len(kinds)} values, but scores from 0 to 1 are for two classes: make a column "
-                "that is 1 for the class that the scores are about, and 0 for the others."
-            )
-    if threshold is not None and task == "embedding":
-        raise ValueError("threshold needs one column of scores: name one of them.")
+    _check(columns, scores[usable], label, task, threshold)
     work = _Work(columns, scores, usable, weight, label, task, threshold, alpha, random_state)
-    attributes = tuple(work.attribute(column) for column in columns.sensitive)
+    crossed = _crossed(columns.sensitive)
+    attributes = tuple(work.attribute(column) for column in (*columns.sensitive, *crossed))
     smallest = min(attribute.rows for attribute in attributes)
     if smallest < 200:
         notes = (*notes, f"There are only {smallest} rows: the bands are wide, and their coverage is approximate.")
     return Audit(
         attributes=attributes,
-        joint=work.joint() if len(attributes) > 1 else None,
+        joint=work.joint() if len(attributes) > 1 and not crossed else None,
         rows=columns.n,
         missing=tuple(_missing(columns, scores[:, 0])),
         scores=tuple(column.name for column in columns.scores),
@@ -168,12 +156,52 @@ def audit_columns(
         alpha=alpha,
         random_state=random_state,
         notes=notes,
-        source=source,
         unit=unit,
         threshold=threshold,
         performance=work.performance(),
         provenance=provenance or {},
     )
+
+
+def _check(columns: Columns, scores: Array, label: Column | None, task: str, threshold: float | None) -> None:
+    """Raise an error for scores, labels and thresholds that do not belong together."""
+    if scores.shape[1] == 2 and scores.size and (np.abs(scores.sum(1) - 1.0) < 1e-6).all():
+        raise ValueError(
+            "y_pred has two columns that sum to 1, the probabilities of both classes: pass the second alone, "
+            "predict_proba(X)[:, 1]."
+        )
+    if label is not None and not label.categories and task in ("scores", "hard"):
+        kinds = np.unique(label.values[label.known])
+        if 2 < len(kinds) <= _CLASSES and (kinds == np.rint(kinds)).all():
+            raise ValueError(
+                f"{label.name!r} has {len(kinds)} values, but scores from 0 to 1 are for two classes: make a column "
+                "that is 1 for the class that the scores are about, and 0 for the others."
+            )
+    if threshold is not None:
+        if task == "embedding":
+            raise ValueError("threshold needs one column of scores: name one of them.")
+        low, high = float(scores.min(initial=np.inf)), float(scores.max(initial=-np.inf))
+        if not low < threshold <= high:
+            who = "everybody" if threshold <= low else "nobody"
+            raise ValueError(
+                f"threshold is {threshold:g}, but the scores are from {low:.3g} to {high:.3g}, so {who} would be "
+                "selected: give the threshold in the unit of the scores."
+            )
+
+
+def _crossed(attributes: tuple[Column, ...]) -> list[Column]:
+    """Return the intersections of several categorical attributes as one more attribute, if they are not too many."""
+    if len(attributes) < 2 or not all(column.categories for column in attributes):
+        return []
+    known = np.logical_and.reduce([column.known for column in attributes])
+    codes = np.column_stack([column.values[known].astype(int) for column in attributes])
+    present, place = np.unique(codes, axis=0, return_inverse=True)
+    if len(present) > CATEGORIES:
+        return []
+    names = [" × ".join(c.categories[k] for c, k in zip(attributes, row, strict=True)) for row in present]
+    values = np.full(len(known), np.nan)
+    values[known] = place.ravel()
+    return [Column(" × ".join(column.name for column in attributes), values, tuple(names))]
 
 
 def _task(scores: Array) -> str:
@@ -227,45 +255,92 @@ class _Work:
 
     def attribute(self, column: Column) -> AttributeAudit:
         """Return the audit of one attribute."""
-        rows = np.flatnonzero(self.usable & column.known)
-        self._require(rows, column.name)
-        s = column.values[rows]
+        rows = self._rows(column)
+        s, z, weight = column.values[rows], self.scores[rows], self._weight(rows)
         if np.ptp(s) == 0:
             raise ValueError(
                 f"{column.name!r} is constant: nothing can depend on it. Check the column, or leave it out."
             )
-        weight = self._weight(rows)
-        z = self.scores[rows]
-        curve, best, each = self._curves(z, s, weight, nominal=bool(column.categories))
+        nominal = bool(column.categories)
+        whole = Smoother(s, weight=weight, nominal=nominal)
+
+        def curve_of(
+            values: Array, part: NDArray[np.bool_], center: float | None = None, least: int = _LABEL_ROWS
+        ) -> Curve | None:
+            """Return the curve of values among a part of the rows; None if it has too few."""
+            smoother = whole
+            if not part.all():
+                if part.sum() < least or np.ptp(s[part]) == 0:
+                    return None
+                smoother = Smoother(s[part], weight=None if weight is None else weight[part], nominal=nominal)
+            return smoother.curve(values[part], center=center, alpha=self.alpha, random_state=self.random_state)
+
+        # The largest of several intervals: each at a higher level, so that all of them hold together.
+        count = z.shape[1]
+        options: dict[str, Any] = {"alpha": self.alpha / count, "random_state": self.random_state}
+        each = [whole.curve(z[:, k], **options) for k in range(count)]
+        names = [score.name for score in self.columns.scores]
+        sizes = {
+            name: one.gdp / (float(z[:, k].std()) or 1.0) for k, (name, one) in enumerate(zip(names, each, strict=True))
+        }
+        best = int(np.argmax(list(sizes.values())))
+        f = z[:, best]
+        curves: dict[str, Curve | None] = {"gdp": each[best]}
         attribute = _matrix(column, s)
         test, effects = self._strength(z, attribute, weight)
-        f = z[:, best]
-        labels: dict[str, Curve] = {}
-        label_test = None
+        tests = {"pvalue": test}
+        # What the threshold selects, and the people with each label.
+        everyone = np.ones(len(rows), dtype=bool)
+        chosen = None if self.threshold is None else (f >= self.threshold).astype(np.float64)
+        if chosen is not None:
+            curves["selected"] = curve_of(chosen, everyone)
         if self.label is not None:
-            labels = self._labels(rows, s, column, f)
-            told = self.label.known[rows]
+            y = self.label.values[rows]
+            told = np.isfinite(y)
+            if self.label.categories and self.task != "embedding":
+                for value, name, rate in (
+                    (1, "equal_opportunity", "true_positives"),
+                    (0, "label_0", "false_positives"),
+                ):
+                    curves[name] = curve_of(f, y == value)
+                    curves[rate] = None if chosen is None else curve_of(chosen, y == value)
             if told.sum() >= _LABEL_ROWS and np.ptp(s[told]) > 0:
-                part = None if weight is None else weight[told]
-                y = self.label.values[rows][told, None]
-                options: dict[str, Any] = {"weight": part, "random_state": self.random_state}
-                label_test = independence_test(z[told], attribute[told], given=y, **options)
+                if self.task != "embedding":
+                    curves["calibration"] = curve_of(np.nan_to_num(y) - f, told, 0.0)
+                tests["pvalue_given_label"] = self._test(z[told], attribute[told], rows[told], y[told, None])
+        if self.columns.controls:
+            kept = np.isin(rows, self._rows(column, *self.columns.controls))
+            controls = [(control, control.values[rows[kept]]) for control in self.columns.controls]
+            left = np.zeros(len(rows))
+            left[kept] = residuals(
+                f[kept],
+                [(values, bool(control.categories)) for control, values in controls],
+                weight=self._weight(rows[kept]),
+                random_state=self.random_state,
+            )
+            given = _scaled(np.concatenate([_matrix(*control) for control in controls], axis=1))
+            curves["gdp_given"] = curve_of(left, kept, 0.0, least=MIN_ROWS)
+            tests["pvalue_given"] = self._test(z[kept], attribute[kept], rows[kept], given)
+        found = {name: one for name, one in curves.items() if one is not None}
+        groups = decided = None
+        if not nominal:
+            groups = group_table(f, s, each[best], weight=weight)
+        if chosen is not None:
+            rates = None if nominal else group_table(chosen, s, found["selected"], weight=weight)
+            decided = decisions(found["selected"], rates)
         return AttributeAudit(
             name=column.name,
             categories=column.categories,
             rows=len(rows),
-            score=self.columns.scores[best].name,
-            curve=curve,
-            columns=each,
-            test=test,
+            score=names[best],
+            curves=found,
+            columns=sizes if count > 1 else {},
+            tests=tests,
             effects=effects,
-            groups=() if column.categories else tuple(group_table(f, s, curve, k, weight=weight) for k in GROUPS),
-            labels=labels,
-            label_test=label_test,
-            given=self._given(rows, column, best) if self.columns.controls else None,
+            groups=groups,
             bound=self._bound(f, s, weight),
             spread=float(f.std()),
-            decisions=None if self.threshold is None else self._decisions(rows, s, column, f),
+            decisions=decided,
         )
 
     def performance(self) -> dict[str, float]:
@@ -288,35 +363,6 @@ class _Work:
                 found["accuracy"] = float(np.average(chosen[told] == y, weights=part))
         return found
 
-    def _decisions(self, rows: NDArray[np.intp], s: Array, column: Column, f: Array) -> Decisions:
-        assert self.threshold is not None
-        chosen = (f >= self.threshold).astype(np.float64)
-        weight = self._weight(rows)
-        selected = self._curve_of(np.ones(len(s), dtype=bool), rows, s, column, chosen)
-        assert selected is not None
-        rates: list[Curve | None] = [None, None]
-        if self.label is not None and self.label.categories:
-            y = self.label.values[rows]
-            rates = [self._curve_of(y == value, rows, s, column, chosen) for value in (1.0, 0.0)]
-        groups = None if column.categories else group_table(chosen, s, selected, GROUPS[1], weight=weight)
-        return Decisions(selected, rates[0], rates[1], groups, *impact_ratio(selected))
-
-    def _curve_of(
-        self,
-        part: NDArray[np.bool_],
-        rows: NDArray[np.intp],
-        s: Array,
-        column: Column,
-        values: Array,
-        center: float | None = None,
-    ) -> Curve | None:
-        """Return the curve of values among a part of the rows; None if it has too few."""
-        if not part.all() and (part.sum() < _LABEL_ROWS or np.ptp(s[part]) == 0):
-            return None
-        weight = self._weight(rows)
-        smoother = Smoother(s[part], weight=None if weight is None else weight[part], nominal=bool(column.categories))
-        return smoother.curve(values[part], center=center, alpha=self.alpha, random_state=self.random_state)
-
     def _bound(self, f: Array, s: Array, weight: Array | None) -> DependenceBound | None:
         """Return the upper bound on GDP, where the possible values of the scores are known and all rows count alike."""
         if weight is not None or f.min() < 0.0 or f.max() > 1.0:
@@ -324,81 +370,36 @@ class _Work:
         # The column was chosen by the rows if there are several.
         return gdp_bound(f, sensitive_features=s, delta=self.alpha, candidates=self.scores.shape[1])
 
-    def joint(self) -> Joint:
-        """Return the audit of all attributes together."""
-        known = self.usable.copy()
-        for column in self.columns.sensitive:
-            known &= column.known
-        rows = np.flatnonzero(known)
-        names = tuple(column.name for column in self.columns.sensitive)
-        self._require(rows, " and ".join(names))
-        s = np.concatenate([_matrix(column, column.values[rows]) for column in self.columns.sensitive], axis=1)
-        deviation = s.std(0)
-        s = s / np.where(deviation > 0, deviation, 1.0)
+    def joint(self) -> AttributeAudit:
+        """Return the test and the effect sizes of all attributes together."""
+        attributes = self.columns.sensitive
+        rows = self._rows(*attributes)
+        s = _scaled(np.concatenate([_matrix(column, column.values[rows]) for column in attributes], axis=1))
         test, effects = self._strength(self.scores[rows], s, self._weight(rows))
-        return Joint(names, len(rows), test, effects)
+        name = " and ".join(column.name for column in attributes)
+        return AttributeAudit(name, rows=len(rows), tests={"pvalue": test}, effects=effects)
 
-    def _require(self, rows: NDArray[np.intp], name: str) -> None:
+    def _rows(self, *columns: Column) -> NDArray[np.intp]:
+        """Return the usable rows in which all columns are known."""
+        rows = np.flatnonzero(np.logical_and.reduce([self.usable, *(column.known for column in columns)]))
         if len(rows) < MIN_ROWS:
+            names = " and ".join(repr(column.name) for column in columns)
             raise ValueError(
-                f"Number of rows in which {name!r} and the score are both known: {len(rows)}. An audit needs at least "
+                f"Number of rows in which {names} and the score are known: {len(rows)}. An audit needs at least "
                 f"{MIN_ROWS}. Add rows, or check the columns for missing values."
             )
+        return rows
 
     def _weight(self, rows: NDArray[np.intp]) -> Array | None:
         return None if self.weight is None else self.weight[rows]
 
-    def _curves(
-        self, z: Array, s: Array, weight: Array | None, *, nominal: bool
-    ) -> tuple[Curve, int, dict[str, float]]:
-        """Return the curve of the score that depends most, its number, and GDP of each score in its own deviation."""
-        count = z.shape[1]
-        smoother = Smoother(s, weight=weight, nominal=nominal)
-        # The largest of several intervals: each at a higher level, so that all of them hold together.
-        options: dict[str, Any] = {"alpha": self.alpha / count, "random_state": self.random_state}
-        curves = [smoother.curve(z[:, k], **options) for k in range(count)]
-        sizes = [curve.gdp / (float(z[:, k].std()) or 1.0) for k, curve in enumerate(curves)]
-        best = int(np.argmax(sizes))
-        names = [column.name for column in self.columns.scores]
-        return curves[best], best, dict(zip(names, sizes, strict=True)) if count > 1 else {}
+    def _test(self, z: Array, s: Array, rows: NDArray[np.intp], given: Array) -> Test:
+        return independence_test(z, s, given=given, weight=self._weight(rows), random_state=self.random_state)
 
     def _strength(self, z: Array, s: Array, weight: Array | None) -> tuple[Test, dict[str, Effect]]:
         options: dict[str, Any] = {"weight": weight, "random_state": self.random_state}
-        deviation = z.std(0)
-        z = z / np.where(deviation > 0, deviation, 1.0) if z.shape[1] > 1 else z
+        z = _scaled(z) if z.shape[1] > 1 else z
         return independence_test(z, s, **options), effect_sizes(z, s, **options)
-
-    def _labels(self, rows: NDArray[np.intp], s: Array, column: Column, f: Array) -> dict[str, Curve]:
-        assert self.label is not None
-        y = self.label.values[rows]
-        found = {}
-        if self.label.categories and self.task != "embedding":
-            found["equal_opportunity"] = self._curve_of(y == 1.0, rows, s, column, f)
-            found["label_0"] = self._curve_of(y == 0.0, rows, s, column, f)
-        if self.task != "embedding" and np.isfinite(y).sum() >= _LABEL_ROWS:
-            found["calibration"] = self._curve_of(np.isfinite(y), rows, s, column, np.nan_to_num(y) - f, 0.0)
-        return {name: value for name, value in found.items() if value is not None}
-
-    def _given(self, rows: NDArray[np.intp], column: Column, best: int) -> Given:
-        controls = self.columns.controls
-        known = np.ones(len(rows), dtype=bool)
-        for control in controls:
-            known &= control.known[rows]
-        rows = rows[known]
-        names = tuple(control.name for control in controls)
-        self._require(rows, f"{', '.join(names)}, {column.name}")
-        weight = self._weight(rows)
-        s = column.values[rows]
-        options: dict[str, Any] = {"weight": weight, "random_state": self.random_state}
-        values = [(control.values[rows], bool(control.categories)) for control in controls]
-        left = residuals(self.scores[rows, best], values, **options)
-        smoother = Smoother(s, weight=weight, nominal=bool(column.categories))
-        curve = smoother.curve(left, center=0.0, alpha=self.alpha, random_state=self.random_state)
-        given = np.concatenate([_matrix(control, control.values[rows]) for control in controls], axis=1)
-        deviation = given.std(0)
-        given = given / np.where(deviation > 0, deviation, 1.0)
-        test = independence_test(self.scores[rows], _matrix(column, s), given=given, **options)
-        return Given(names, curve, test)
 
 
 def _matrix(column: Column, values: Array) -> Array:
@@ -407,3 +408,8 @@ def _matrix(column: Column, values: Array) -> Array:
         return values[:, None]
     present = np.unique(values)
     return (values[:, None] == present).astype(np.float64)
+
+
+def _scaled(values: Array) -> Array:
+    deviation = values.std(0)
+    return values / np.where(deviation > 0, deviation, 1.0)

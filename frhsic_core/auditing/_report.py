@@ -31,12 +31,14 @@ from frhsic_core.auditing._results import MEANING, MEASURES
 from frhsic_core.auditing._sentences import (
     attribute_sentences,
     decision_sentences,
+    group_names,
     interval,
     magnitude,
     number,
     other_findings,
     other_sentences,
     percent,
+    selection_rates,
     short,
     trend,
     value_name,
@@ -47,7 +49,7 @@ if TYPE_CHECKING:
     from frhsic_core.auditing._results import AttributeAudit, Audit, Verdict
     from frhsic_core.conditional._curve import Array, Curve
 
-FORMAT = 3
+FORMAT = 4
 LIMITS = "A number below a threshold does not make a decision fair. The audit describes these rows and attributes only."
 WIDTH, HEIGHT = 640, 420
 _LEFT, _RIGHT, _TOP = 62, 14, 16
@@ -96,7 +98,7 @@ def facts(audit: Audit) -> dict[str, str]:
 
 def fragment(audit: Audit, verdicts: Sequence[Verdict] = ()) -> str:
     """Return the report as one HTML element with its style, as a notebook shows it."""
-    source = f" from {short(audit.source)}" if audit.source else ""
+    source = f" from {short(audit.provenance['file'])}" if "file" in audit.provenance else ""
     gate = "".join(f'<li class="{verdict.outcome}"><strong>{clean(verdict)}</strong></li>' for verdict in verdicts)
     said = other_sentences(audit)
     parts = [
@@ -107,7 +109,7 @@ def fragment(audit: Audit, verdicts: Sequence[Verdict] = ()) -> str:
         "<h2>All rows</h2>" + _list(said) if said else "",
     ]
     if audit.joint is not None:
-        parts.append(_details("All attributes together: numbers", _numbers(audit, " and ".join(audit.joint.names))))
+        parts.append(_details("All attributes together: numbers", _numbers(audit, audit.joint.name)))
     parts.append("<h2>How to read this</h2>" + _list(_method(audit)))
     parts.append("<h2>Where this is from</h2>" + _list(f"{name}: {value}" for name, value in facts(audit).items()))
     return "\n".join([*parts, "</div>"])
@@ -115,7 +117,7 @@ def fragment(audit: Audit, verdicts: Sequence[Verdict] = ()) -> str:
 
 def _cards(audit: Audit, attribute: AttributeAudit) -> str:
     """Return the three main numbers: the mean gap, what is guaranteed, and how sure the dependence is."""
-    curve, bound, test = attribute.curve, attribute.bound, attribute.test
+    curve, bound, pvalue = attribute.curve, attribute.bound, attribute.pvalue
     level = percent(1.0 - audit.alpha)
     gap = f"mean gap (GDP), {level} interval {number(curve.gdp_low)} to {number(curve.gdp_high)}"
     limit, why = "none", "guarantee: it needs scores from 0 to 1 without weights"
@@ -123,8 +125,8 @@ def _cards(audit: Audit, attribute: AttributeAudit) -> str:
         limit, why = f"≤ {number(bound.bound)}", f"guaranteed GDP, with {percent(1.0 - bound.delta)} confidence"
         if bound.own_values:
             limit, why = "none", f"guarantee: most {audit.unit} have a value of their own"
-    sure = "more than chance would give" if test.pvalue <= 0.05 else "chance could give this"
-    cards = ((number(curve.gdp), gap), (limit, why), (f"p = {number(test.pvalue)}", sure))
+    sure = "more than chance would give" if pvalue <= 0.05 else "chance could give this"
+    cards = ((number(curve.gdp), gap), (limit, why), (f"p = {number(pvalue)}", sure))
     shown = "".join(f"<div><strong>{clean(value)}</strong> <span>{clean(what)}</span></div>" for value, what in cards)
     return f'<div class="cards">{shown}</div>'
 
@@ -149,36 +151,27 @@ def _attribute(audit: Audit, attribute: AttributeAudit) -> str:
         _decisions(audit, attribute),
         "<h3>What else was found</h3>" + _list(other_findings(audit, attribute)),
     ]
-    if attribute.bound is not None and not attribute.bound.own_values:
-        caption = (
-            f"GDP of {name}: the estimate (point) with its {level} interval, and the bound (bar) that GDP does not "
-            "exceed with the same confidence."
-        )
-        parts.append(
-            f"<figure>{bound_svg(attribute, attribute.bound.bound)}<figcaption>{clean(caption)}</figcaption></figure>"
-        )
-    middle = attribute.groups[len(attribute.groups) // 2] if attribute.groups else None
-    if middle is not None and curve.smooth and middle.inside > 0.0:
-        caption = f"What a table of {middle.groups} groups shows (thick lines), and the same curve."
-        parts.append(figure(curve, mean, caption, groups=middle))
-    if attribute.given is not None:
-        controls = " and ".join(map(short, attribute.given.controls))
-        caption = f"What is left of {score} after {controls}: zero would mean no gap."
-        parts.append(figure(attribute.given.curve, "what is left", caption))
+    groups = attribute.groups
+    if groups is not None and curve.smooth and groups.inside > 0.0:
+        caption = f"What a table of {len(groups.means)} groups shows (thick lines), and the same curve."
+        parts.append(figure(curve, mean, caption, groups=groups))
+    if "gdp_given" in attribute.curves:
+        caption = f"What is left of {score} after {' and '.join(map(short, audit.controls))}: zero would mean no gap."
+        parts.append(figure(attribute.curves["gdp_given"], "what is left", caption))
     captions = {
-        "equal_opportunity": f"The same among {audit.unit} with label 1 (equal opportunity).",
-        "label_0": f"The same among {audit.unit} with label 0 (with the picture before: equalized odds).",
-        "calibration": f"Label minus prediction along {name}: zero means that predictions are right on average.",
-    }
-    pictures = [
-        figure(labeled, "mean error" if key == "calibration" else mean, f"{captions[key]} {_limits(labeled)}")
-        for key, labeled in attribute.labels.items()
-    ]
-    if pictures:
+        "equal_opportunity": (mean, f"The same among {audit.unit} with label 1 (equal opportunity)."),
+        "label_0": (mean, f"The same among {audit.unit} with label 0 (with the picture before: equalized odds)."),
+        "calibration": (
+            "mean error", f"Label minus prediction along {name}: zero means that predictions are right on average.",
+        ),
+    }  # fmt: skip
+    labeled = [(attribute.curves[key], *words) for key, words in captions.items() if key in attribute.curves]
+    if labeled:
+        pictures = [figure(one, label, f"{caption} {_limits(one)}") for one, label, caption in labeled]
         parts.append(_details("With labels: equal opportunity, equalized odds and calibration", "".join(pictures)))
     parts.append(_details("All numbers", _numbers(audit, attribute.name)))
-    if middle is not None:
-        parts.append(_details(f"The table of {middle.groups} groups", _groups(attribute, middle)))
+    if groups is not None:
+        parts.append(_details(f"The table of {len(groups.means)} groups", _groups(attribute, groups)))
     if attribute.columns:
         rows = sorted(attribute.columns.items(), key=lambda item: -item[1])[:50]
         table = _table(("column", "GDP in standard deviations"), [(short(key), number(value)) for key, value in rows])
@@ -193,19 +186,11 @@ def _decisions(audit: Audit, attribute: AttributeAudit) -> str:
         return ""
     caption = f"The share of {audit.unit} with a score of at least {number(audit.threshold or 0.0)}."
     said = "<h3>At the threshold</h3>" + _list(decision_sentences(audit, attribute))
-    said += _figure(attribute, made.selected, "share selected", caption)
-    if made.groups is None:
-        rows = [(value_name(attribute, s), rate) for s, rate in zip(made.selected.s, made.selected.mean, strict=True)]
-    else:
-        rows = list(zip(_places(attribute, made.groups), made.groups.means, strict=True))
-    most = max(float(rate) for _, rate in rows)
-    cells = [(place, percent(float(rate)), number(float(rate) / most) if most else "") for place, rate in rows]
+    said += _figure(attribute, attribute.curves["selected"], "share selected", caption)
+    rates = selection_rates(attribute, made)
+    most = max(rate for _, rate in rates)
+    cells = [(place, percent(rate), number(rate / most) if most else "") for place, rate in rates]
     return said + _table((short(attribute.name), "share selected", "impact ratio"), cells)
-
-
-def _places(attribute: AttributeAudit, groups: Groups) -> list[str]:
-    ends = zip(groups.first, groups.last, strict=True)
-    return [f"{value_name(attribute, a)} to {value_name(attribute, b)}" for a, b in ends]
 
 
 def _limits(curve: Curve) -> str:
@@ -236,7 +221,7 @@ def _numbers(audit: Audit, name: str) -> str:
 def _groups(attribute: AttributeAudit, groups: Groups) -> str:
     """Return the table that most reports show: the mean score of each group with its interval."""
     level = percent(1.0 - attribute.curve.alpha)
-    numbers = zip(_places(attribute, groups), groups.rows, groups.means, groups.low, groups.high, strict=True)
+    numbers = zip(group_names(attribute, groups), groups.rows, groups.means, groups.low, groups.high, strict=True)
     each = [(place, f"{n:,.0f}", number(mean), f"{number(a)} to {number(b)}") for place, n, mean, a, b in numbers]
     return _table((short(attribute.name), "rows", f"mean {short(attribute.score)}", f"{level} interval"), each)
 
@@ -335,8 +320,6 @@ def as_dict(audit: Audit, verdicts: Sequence[Verdict] = ()) -> dict[str, Any]:
         entry["measures"] = {
             name: found._asdict() for name in MEASURES if (found := attribute.measure(name)) is not None
         }
-        if attribute.decisions is not None:
-            entry["decisions"]["group_impact"] = attribute.decisions.group_impact
     outcomes = [asdict(verdict) | {"outcome": verdict.outcome} for verdict in verdicts]
     first = {"format": FORMAT, "title": title(audit), "sentences": audit.sentences, "verdicts": outcomes}
     return _json(first | value)
@@ -443,25 +426,6 @@ class _Frame:
     def bar(self, left: float, right: float, share: float) -> str:
         size = float(share) * (_FLOOR - _SPLIT - 6)
         return _tag("rect", x=self.x(left), y=_FLOOR - size, width=self.x(right) - self.x(left) + 0.3, height=size)
-
-
-def bound_svg(attribute: AttributeAudit, bound: float) -> str:
-    """Return the estimate, the interval and the bound of GDP on one line."""
-    low, high = attribute.interval
-    frame = _Frame((0.0, 1.35 * max(bound, high)), (0.0, 1.0))
-    gdp, most, axis, middle = frame.x(attribute.gdp), frame.x(bound), 62, 32
-    parts = [frame.across("axis", axis)]
-    for value, text in zip(*ticks(frame.x0, frame.x1), strict=True):
-        parts.append(_tag("text", text, x=frame.x(value), y=axis + 17, text_anchor="middle"))
-    parts += [
-        _tag("line", kind="interval", x1=frame.x(low), x2=frame.x(high), y1=middle, y2=middle),
-        _tag("circle", kind="point", cx=gdp, cy=middle, r=5),
-        _tag("line", kind="group", x1=most, x2=most, y1=middle - 14, y2=middle + 14),
-        _tag("text", number(attribute.gdp), x=gdp, y=12, text_anchor="middle"),
-        _tag("text", f"at most {number(bound)}", x=most + 6, y=middle + 5),
-    ]
-    title = f"GDP {number(attribute.gdp)}, interval {number(low)} to {number(high)}, at most {number(bound)}"
-    return _tag("svg", "".join(parts), viewBox=f"0 0 {WIDTH} 96", role="img", aria_label=clean(title))
 
 
 def curve_svg(

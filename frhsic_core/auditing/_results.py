@@ -60,27 +60,19 @@ class Missing:
     mean_known: float | None
 
 
-@dataclass(frozen=True)
-class Given:
-    """The audit given the control features: the curve of what they leave of the scores, and the conditional test."""
-
-    controls: tuple[str, ...]
-    curve: Curve
-    test: Test
-
-
 class Measure(NamedTuple):
-    """One number with its interval, and the value to expect by chance alone."""
+    """One number with its interval, the value to expect by chance alone, and the number of people behind it."""
 
     value: float
     low: float
     high: float
     floor: float
+    rows: int
 
 
 @dataclass(frozen=True)
 class AttributeAudit:
-    """The audit of one attribute.
+    """The audit of one attribute, or of several together, which has tests and effect sizes only.
 
     Attributes
     ----------
@@ -92,47 +84,46 @@ class AttributeAudit:
         Number of rows with a score and a value of the attribute.
     score : str
         The score column that the curves show: of several, the one with the largest GDP in standard deviations.
-    curve : Curve
-        E[score | S = s] with its band; GDP with its interval.
+    curves : dict of str to Curve
+        ``"gdp"``: E[score | S = s] with its band. With labels: ``"equal_opportunity"`` and ``"label_0"`` (the score
+        among people with label 1 and 0) and ``"calibration"`` (label minus score). With control features:
+        ``"gdp_given"`` (what they leave of the score). With a threshold: ``"selected"`` (the share of people), and with
+        labels ``"true_positives"`` and ``"false_positives"``.
     columns : dict of str to float
         With several score columns, GDP of each one in standard deviations of the column.
-    test : Test
-        Test of independence.
+    tests : dict of str to Test
+        Tests of independence: ``"pvalue"``, with labels ``"pvalue_given_label"`` (equalized odds, separation), with
+        control features ``"pvalue_given"``.
     effects : dict of str to Effect
         Effect sizes.
-    groups : tuple of Groups
-        What 2, 4 and 10 groups show and hide; empty for categories.
-    labels : dict of str to Curve
-        With labels: ``"equal_opportunity"``, ``"label_0"`` (curves of the score among people with label 1 and 0) and
-        ``"calibration"`` (curve of label minus score).
-    label_test : Test or None
-        With labels: test of independence given the label (equalized odds, separation).
-    given : Given or None
-        With control features: what they leave.
+    groups : Groups or None
+        What four groups show and hide; None for categories.
     bound : DependenceBound or None
         An upper bound on GDP over the values of the attribute, with what it assumes. None with weights, and for scores
         outside of [0, 1], whose possible values are not known.
     spread : float
         Standard deviation of the scores.
     decisions : Decisions or None
-        With a threshold: selection rates, impact ratios, true and false positive rates along the attribute.
+        With a threshold: impact ratios along the attribute and by groups.
     """
 
     name: str
-    categories: tuple[str, ...]
-    rows: int
-    score: str
-    curve: Curve
-    columns: dict[str, float]
-    test: Test
-    effects: dict[str, Effect]
-    groups: tuple[Groups, ...]
-    labels: dict[str, Curve] = field(default_factory=dict)
-    label_test: Test | None = None
-    given: Given | None = None
+    categories: tuple[str, ...] = ()
+    rows: int = 0
+    score: str = ""
+    curves: dict[str, Curve] = field(default_factory=dict)
+    columns: dict[str, float] = field(default_factory=dict)
+    tests: dict[str, Test] = field(default_factory=dict)
+    effects: dict[str, Effect] = field(default_factory=dict)
+    groups: Groups | None = None
     bound: DependenceBound | None = None
     spread: float = math.nan
     decisions: Decisions | None = None
+
+    @property
+    def curve(self) -> Curve:
+        """The curve of the mean score along the attribute."""
+        return self.curves["gdp"]
 
     @property
     def gdp(self) -> float:
@@ -152,59 +143,31 @@ class AttributeAudit:
     @property
     def pvalue(self) -> float:
         """The p-value of the test of independence."""
-        return self.test.pvalue
-
-    def curves(self, measure: str) -> list[Curve]:
-        """Return the curves behind one of the measures; of equalized odds there are two, of what is missing none."""
-        if measure == "gdp":
-            return [self.curve]
-        if measure == "gdp_given":
-            return [self.given.curve] if self.given else []
-        if measure == "equalized_odds":
-            found = [self.labels[name] for name in ("equal_opportunity", "label_0") if name in self.labels]
-            return found if len(found) == 2 else []
-        return [self.labels[measure]] if measure in self.labels else []
+        return self.tests["pvalue"].pvalue
 
     def measure(self, name: str) -> Measure | None:
         """Return one of the measures with its interval and what chance gives; ``None`` if it was not measured."""
-        found = [(c.gdp, c.gdp_low, c.gdp_high, c.floor) for c in self.curves(name)]
+        parts = ("equal_opportunity", "label_0") if name == "equalized_odds" else (name,)
+        found = [self.curves[part] for part in parts if part in self.curves]
+        if len(found) < len(parts):
+            return None
         # The larger of two numbers lies between the larger lower end and the larger upper end.
-        return Measure(*(max(values) for values in zip(*found, strict=True))) if found else None
+        value, low, high, floor = (
+            max(getattr(curve, key) for curve in found) for key in ("gdp", "gdp_low", "gdp_high", "floor")
+        )
+        return Measure(value, low, high, floor, sum(curve.n for curve in found))
 
     def numbers(self) -> list[dict[str, Any]]:
         """Return every number with its name, and where there are any its interval, what chance gives, and its rows."""
-        found: list[dict[str, Any]] = []
-        for name in MEASURES:
-            if (measured := self.measure(name)) is not None:
-                rows = sum(curve.n for curve in self.curves(name))
-                found.append({"measure": name, **measured._asdict(), "rows": rows})
+        measured = {name: self.measure(name) for name in MEASURES}
+        found: list[dict[str, Any]] = [{"measure": name, **it._asdict()} for name, it in measured.items() if it]
         if self.bound is not None:
             found.append({"measure": "gdp_bound", "value": self.bound.bound, "rows": self.rows})
-        tests = {"pvalue": self.test, "pvalue_given_label": self.label_test}
-        tests["pvalue_given"] = self.given.test if self.given else None
-        for name, test in tests.items():
-            if test is not None:
-                found.append({"measure": name, "value": test.pvalue, "rows": test.rows})
-        if self.decisions is not None:
-            made = self.decisions
+        found += [{"measure": name, "value": test.pvalue, "rows": test.rows} for name, test in self.tests.items()]
+        if (made := self.decisions) is not None:
             found.append({"measure": "impact_ratio", "value": made.impact, "high": made.impact_high, "rows": self.rows})
             found.append({"measure": "impact_ratio_groups", "value": made.group_impact, "rows": self.rows})
         return found + [{"measure": name, **asdict(effect)} for name, effect in self.effects.items()]
-
-
-@dataclass(frozen=True)
-class Joint:
-    """All attributes together: the test of joint independence, and the effect sizes."""
-
-    names: tuple[str, ...]
-    rows: int
-    test: Test
-    effects: dict[str, Effect]
-
-    def numbers(self) -> list[dict[str, Any]]:
-        """Return every number with its name; see :meth:`AttributeAudit.numbers`."""
-        found = [{"measure": name, **asdict(effect)} for name, effect in self.effects.items()]
-        return [{"measure": "pvalue", "value": self.test.pvalue, "rows": self.test.rows}, *found]
 
 
 @dataclass(frozen=True)
@@ -214,9 +177,9 @@ class Audit:
     Attributes
     ----------
     attributes : tuple of AttributeAudit
-        One audit for each sensitive attribute.
-    joint : Joint or None
-        All attributes together, if there are several.
+        One audit for each sensitive attribute. Of several categorical attributes the last is about their intersections.
+    joint : AttributeAudit or None
+        The test and the effect sizes of all attributes together, if there are several and some are numbers.
     rows : int
         Number of rows given.
     missing : tuple of Missing
@@ -235,8 +198,6 @@ class Audit:
         Seed of everything random.
     notes : tuple of str
         What a reader must know, such as few rows or a sample of a larger file.
-    source : str
-        Where the rows came from, for the title.
     unit : str
         What a row is, for the sentences.
     threshold : float or None
@@ -249,7 +210,7 @@ class Audit:
     """
 
     attributes: tuple[AttributeAudit, ...]
-    joint: Joint | None
+    joint: AttributeAudit | None
     rows: int
     missing: tuple[Missing, ...]
     scores: tuple[str, ...]
@@ -260,7 +221,6 @@ class Audit:
     alpha: float
     random_state: int
     notes: tuple[str, ...] = ()
-    source: str = ""
     unit: str = "people"
     threshold: float | None = None
     performance: dict[str, float] = field(default_factory=dict)
@@ -360,10 +320,8 @@ class Audit:
 
         With several attributes, the last rows are about all of them together.
         """
-        parts: dict[str, Any] = {attribute.name: attribute for attribute in self.attributes}
-        if self.joint is not None:
-            parts[" and ".join(self.joint.names)] = self.joint
-        lines = [{"attribute": name, **line} for name, part in parts.items() for line in part.numbers()]
+        parts = [*self.attributes, *([self.joint] if self.joint else [])]
+        lines = [{"attribute": part.name, **line} for part in parts for line in part.numbers()]
         columns = ["attribute", "measure", "value", "low", "high", "floor", "rows"]
         return pd.DataFrame(lines, columns=columns).rename(columns={"floor": "by_chance"})
 

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from frhsic_core.auditing._measures import Test, certain_difference, extremes, gap_below, largest_gap
+from frhsic_core.auditing._measures import (
+    Decisions,
+    Groups,
+    Test,
+    certain_difference,
+    extremes,
+    gap_below,
+    largest_gap,
+)
 
 if TYPE_CHECKING:
     from frhsic_core.auditing._results import AttributeAudit, Audit
@@ -80,7 +88,7 @@ def trend(audit: Audit, attribute: AttributeAudit) -> str:
     what = subject(audit, attribute)
     difference = certain_difference(curve)
     if difference == 0.0:
-        if attribute.test.pvalue > 0.05:
+        if attribute.pvalue > 0.05:
             return f"No dependence on {name} was found: a constant lies inside the band of the curve."
         return f"{what} depend on {name}, but no difference of the mean between two values of {name} is certain."
     low, high = extremes(curve)
@@ -132,7 +140,7 @@ def magnitude(audit: Audit, attribute: AttributeAudit) -> list[str]:
     curve = attribute.curve
     name = short(attribute.name)
     said = []
-    if curve.is_flat and attribute.test.pvalue > 0.05:
+    if curve.is_flat and attribute.pvalue > 0.05:
         said.append("The mean gap is not distinguishable from chance.")
     elif curve.floor > 0:
         said.append(f"The mean gap is {number(curve.gdp / curve.floor)} times what chance alone would give.")
@@ -163,28 +171,38 @@ def decision_sentences(audit: Audit, attribute: AttributeAudit) -> list[str]:
     name = short(attribute.name)
     ratio = made.group_impact
     rule = "below" if ratio < 0.8 else "not below"
-    rates = made.selected.mean if made.groups is None else made.groups.means
-    if made.groups is None:
-        places = [f"{name} {value_name(attribute, value)}" for value in made.selected.s]
-    else:
-        ends = zip(made.groups.first, made.groups.last, strict=True)
-        places = [f"{name} {value_name(attribute, a)} to {value_name(attribute, b)}" for a, b in ends]
+    places, rates = zip(*selection_rates(attribute, made), strict=True)
     low, high = int(np.argmin(rates)), int(np.argmax(rates))
     said = [
-        f"At the threshold {number(audit.threshold or 0.0)}, {percent(float(rates[low]))} of the {audit.unit} with "
-        f"{places[low]} are selected, and {percent(float(rates[high]))} of those with {places[high]}. The impact ratio "
+        f"At the threshold {number(audit.threshold or 0.0)}, {percent(rates[low])} of the {audit.unit} with {name} "
+        f"{places[low]} are selected, and {percent(rates[high])} of those with {name} {places[high]}. The impact ratio "
         f"is {number(ratio)}, {rule} four fifths."
     ]
-    if made.selected.smooth:
+    if attribute.curves["selected"].smooth:
         certain = " So it is certainly below four fifths." if made.impact_high < 0.8 else ""
         said.append(
             f"Along {name} the impact ratio, the lowest selection rate over the highest, is {number(made.impact)}, and "
             f"the band allows at most {number(made.impact_high)}.{certain}"
         )
-    for curve, what in ((made.true_positives, "true"), (made.false_positives, "false")):
-        if curve is not None:
-            said.append(f"The mean gap of the {what} positive rate along {name} is {interval(curve)}.")
+    for what in ("true", "false"):
+        if f"{what}_positives" in attribute.curves:
+            gap = interval(attribute.curves[f"{what}_positives"])
+            said.append(f"The mean gap of the {what} positive rate along {name} is {gap}.")
     return said
+
+
+def group_names(attribute: AttributeAudit, groups: Groups) -> list[str]:
+    """Return the range of each group of a table."""
+    ends = zip(groups.first, groups.last, strict=True)
+    return [f"{value_name(attribute, a)} to {value_name(attribute, b)}" for a, b in ends]
+
+
+def selection_rates(attribute: AttributeAudit, made: Decisions) -> list[tuple[str, float]]:
+    """Return the groups, or the categories, with the share of people that the threshold selects."""
+    if made.groups is not None:
+        return list(zip(group_names(attribute, made.groups), made.groups.means.tolist(), strict=True))
+    curve = attribute.curves["selected"]
+    return [(value_name(attribute, s), rate) for s, rate in zip(curve.s, curve.mean.tolist(), strict=True)]
 
 
 def attribute_sentences(audit: Audit, attribute: AttributeAudit) -> list[str]:
@@ -202,7 +220,7 @@ def other_findings(audit: Audit, attribute: AttributeAudit) -> list[str]:
         f"For 90% of {people} the gap, the distance of the mean at their {name} from the overall mean, is at most "
         f"{number(gap_below(curve, 0.9))}."
     ]
-    test = attribute.test
+    test = attribute.tests["pvalue"]
     if test.pvalue <= 0.05:
         said.append(f"The dependence is more than chance would give ({p_value(test)}).")
     else:
@@ -250,17 +268,17 @@ def _where(audit: Audit, attribute: AttributeAudit, curve: Curve) -> str:
 
 def _hidden(attribute: AttributeAudit) -> list[str]:
     """Return what a table of groups shows of the scores, and what it hides of the curve."""
-    if not attribute.groups or certain_difference(attribute.curve) == 0.0:
+    table, certain = attribute.groups, certain_difference(attribute.curve)
+    if table is None or certain == 0.0:
         return []
-    table = next((groups for groups in attribute.groups if groups.groups >= 3), attribute.groups[-1])
-    low, high = (value_name(attribute, ends[table.where]) for ends in (table.first, table.last))
     hidden = "Inside the groups no difference is certain."
     if table.inside > 0:
+        low, high = (value_name(attribute, ends[table.where]) for ends in (table.first, table.last))
         moved = number(table.inside)
         hidden = f"Inside the group from {low} to {high} alone the mean moves by {moved}, which the table hides."
     return [
-        f"A table with {table.groups} groups of {short(attribute.name)} shows a largest difference of "
-        f"{number(table.difference)} between two groups; along the curve it is {number(table.range)}. " + hidden
+        f"A table with {len(table.means)} groups of {short(attribute.name)} shows a largest difference of "
+        f"{number(float(np.ptp(table.means)))} between two groups; along the curve it is {number(certain)}. " + hidden
     ]
 
 
@@ -268,19 +286,19 @@ def _label_sentences(audit: Audit, attribute: AttributeAudit) -> list[str]:
     said = []
     name = short(attribute.name)
     for measure, label in (("equal_opportunity", 1), ("label_0", 0)):
-        if measure in attribute.labels:
-            curve = attribute.labels[measure]
+        if measure in attribute.curves:
+            curve = attribute.curves[measure]
             verdict = " This is not distinguishable from chance." if curve.is_flat else ""
             said.append(
                 f"Among the {curve.n:,} {audit.unit} with label {label} the mean gap along {name} is "
                 f"{interval(curve)}.{verdict}"
             )
-    if attribute.label_test is not None:
-        test = attribute.label_test
+    if "pvalue_given_label" in attribute.tests:
+        test = attribute.tests["pvalue_given_label"]
         verdict = "is more than chance would give" if test.pvalue <= 0.05 else "could be chance"
         said.append(f"The dependence that is left given the label {verdict} ({p_value(test)}).")
-    if "calibration" in attribute.labels:
-        curve = attribute.labels["calibration"]
+    if "calibration" in attribute.curves:
+        curve = attribute.curves["calibration"]
         region = largest_gap(curve)
         place = value_name(attribute, region.at)
         side = "too low" if region.gap > 0 else "too high"
@@ -302,17 +320,18 @@ def interval(curve: Curve) -> str:
 
 
 def _given_sentences(audit: Audit, attribute: AttributeAudit) -> list[str]:
-    given = attribute.given
-    if given is None:
+    curve = attribute.curves.get("gdp_given")
+    if curve is None:
         return []
-    controls = " and ".join(map(short, given.controls))
-    verdict = "is more than chance would give" if given.test.pvalue <= 0.05 else "could be chance"
+    test = attribute.tests["pvalue_given"]
+    controls = " and ".join(map(short, audit.controls))
+    verdict = "is more than chance would give" if test.pvalue <= 0.05 else "could be chance"
     said = (
-        f"Given {controls}, the mean gap along {short(attribute.name)} that is left is {interval(given.curve)}. The "
-        f"dependence that is left {verdict} ({p_value(given.test)})."
+        f"Given {controls}, the mean gap along {short(attribute.name)} that is left is {interval(curve)}. The "
+        f"dependence that is left {verdict} ({p_value(test)})."
     )
-    if given.test.pvalue <= 0.05:
-        said += f" It is largest around {_where(audit, attribute, given.curve)}"
+    if test.pvalue <= 0.05:
+        said += f" It is largest around {_where(audit, attribute, curve)}"
     return [said]
 
 
@@ -329,13 +348,11 @@ def other_sentences(audit: Audit) -> list[str]:
     if "selection_rate" in found:
         said.append(f"{percent(found['selection_rate'])} of all {audit.unit} are selected.")
     if audit.joint is not None:
-        names = ", ".join(map(short, audit.joint.names))
-        verdict = (
-            "more than chance would give" if audit.joint.test.pvalue <= 0.05 else "not more than chance could give"
-        )
-        strength = audit.joint.effects.get("distance_correlation")
+        test, strength = audit.joint.tests["pvalue"], audit.joint.effects.get("distance_correlation")
+        verdict = "more than chance would give" if test.pvalue <= 0.05 else "not more than chance could give"
         size = "" if strength is None else f"; the distance correlation is {number(strength.value)}"
-        said.append(f"Taken together, the dependence on {names} is {verdict} ({p_value(audit.joint.test)}){size}.")
+        name = short(audit.joint.name)
+        said.append(f"Taken together, the dependence on {name} is {verdict} ({p_value(test)}){size}.")
     for entry in audit.missing:
         count = entry.missing + entry.infinite
         what = "infinite" if entry.missing == 0 else "missing" if entry.infinite == 0 else "missing or infinite"

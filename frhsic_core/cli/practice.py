@@ -192,7 +192,7 @@ def audit(
         origin = {"model": model} if model else {}
         origin |= {"file": predictions.name, "size": size, "sha256": digest}
         options: dict[str, Any] = {"threshold": threshold, "unit": unit, "random_state": seed, "notes": notes}
-        result = audit_columns(columns, source=predictions.name, provenance=origin, **options)
+        result = audit_columns(columns, provenance=origin, **options)
         verdicts = result.check(*fail_above or (), guaranteed=guaranteed)
     written = save(result, out, verdicts=verdicts)
     for sentence in [*result.sentences, *map(str, verdicts)]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar, Self, cast
@@ -23,7 +23,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _num_samples, check_consistent_length, check_is_fitted, validate_data
 
-from frhsic_core.arrays import ArrayLike, fix_signs
+from frhsic_core.arrays import ArrayLike, fix_signs, require_same_rows
 from frhsic_core.learning.estimators.input import require_labels, require_numbers
 from frhsic_core.remedies.attributes import (
     STRENGTH,
@@ -32,7 +32,6 @@ from frhsic_core.remedies.attributes import (
     checked_features,
     read_attributes,
     require_variation,
-    split_columns,
     standardized,
     warn_of_attribute,
     warn_of_few,
@@ -300,18 +299,16 @@ class _Adjusted(BaseEstimator):
         method: str = "mean",
         strength: float = 1.0,
         cv: int | str = 5,
-        sensitive_columns: Sequence[Any] | None = None,
     ) -> None:
         self.estimator = estimator
         self.method = method
         self.strength = strength
         self.cv = cv
-        self.sensitive_columns = sensitive_columns
 
     def _read_fit(self, X: Any, y: Any, s: ArrayLike | None, **checks: Any) -> tuple[Any, np.ndarray, Any]:
         """Return X as it was given, the target, and the attributes as a frame."""
         self._validate_params()
-        X, s = split_columns(X, s, self.sensitive_columns)
+        require_same_rows(X, s, names=("X", "sensitive_features"))
         y = validate_data(self, y=y, **checks)
         X = checked_features(self, X, reset=True, **_ANY)
         check_consistent_length(X, y)
@@ -328,6 +325,11 @@ class _Adjusted(BaseEstimator):
     def _fit(self, X: Any, y: np.ndarray, frame: Any, default: type, how: str) -> Self:
         """Fit the estimator on all samples and the adjustment on out-of-fold scores."""
         given = default() if self.estimator is None else self.estimator
+        if not hasattr(given, how):
+            raise TypeError(
+                f"{type(given).__name__} has no {how}, which {type(self).__name__} needs. Wrap it in "
+                "CalibratedClassifierCV if it is a classifier, or use AdjustedRegressor."
+            )
         if self.cv == "prefit":
             check_is_fitted(given)
             self.estimator_ = given
@@ -359,15 +361,16 @@ class _Adjusted(BaseEstimator):
 
     def _adjusted(self, X: Any, s: ArrayLike | None, how: str) -> np.ndarray:
         check_is_fitted(self)
-        X, s = split_columns(X, s, self.sensitive_columns)
+        require_same_rows(X, s, names=("X", "sensitive_features"))
         X = checked_features(self, X, reset=False, **_ANY)
         rows = _num_samples(X)
         needs = self.method != "project" and self.adjustment_ is not None
         if s is None and needs:
             raise ValueError(
                 f"sensitive_features is missing: {type(self).__name__} needs S of every sample that it predicts. Pass "
-                "predict(X, sensitive_features=s), or set sensitive_columns. Without S "
-                "at prediction time use method='project' or AttributeEraser."
+                "predict(X, sensitive_features=s). In GridSearchCV and cross_val_score, call sklearn.set_config("
+                "enable_metadata_routing=True) and model.set_fit_request(sensitive_features=True)"
+                ".set_score_request(sensitive_features=True). Without S at prediction time use method='project'."
             )
         frame = read_attributes(s, rows) if needs else None
         score = self._scores(getattr(self.estimator_, how)(X))
@@ -400,9 +403,6 @@ _PARAMETERS = """
     cv : int or "prefit"
         Number of folds of the out-of-fold scores. With ``"prefit"`` the estimator is already fitted, and the samples
         that are passed to ``fit`` must be new to it.
-    sensitive_columns : list, optional
-        Names or positions of the columns of X that are the attributes; the estimator does not get them. Use this in
-        pipelines and in ``cross_val_score`` and ``GridSearchCV``, which otherwise score without S.
 """
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from numbers import Real
 from typing import Any
 
@@ -14,7 +13,8 @@ from sklearn.preprocessing import SplineTransformer
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import validate_data
 
-from frhsic_core.arrays import ArrayLike, require_same_rows
+from frhsic_core.arrays import ArrayLike
+from frhsic_core.auditing._input import as_columns
 from frhsic_core.choices import one_of
 from frhsic_core.learning.estimators.columns import Plan, columns_of, fit_columns
 from frhsic_core.learning.estimators.warnings import MissingAttributeWarning
@@ -29,46 +29,21 @@ _FUNCTIONS = 8  # splines of each numeric attribute
 def read_attributes(s: ArrayLike, rows: int, *, other: str = "X") -> pd.DataFrame:
     """Return the attributes as a frame with a float64 column for each number and a text column for each category.
 
-    Booleans, text, objects and pandas categories are categories; everything else must be a finite number.
+    Numbers, words and dates are read as by :func:`frhsic_core.audit`, but missing values are an error.
     """
-    if isinstance(s, pd.DataFrame):
-        frame = s.reset_index(drop=True)
-    elif isinstance(s, pd.Series):
-        frame = s.reset_index(drop=True).to_frame()
-    else:
-        values = s.detach().cpu().numpy() if hasattr(s, "detach") else np.asarray(s)
-        if values.ndim == 1:
-            values = values[:, None]
-        if values.ndim != 2:
-            raise ValueError(f"sensitive_features has shape {values.shape}: pass one row per sample, (n,) or (n, p).")
-        frame = pd.DataFrame(values)
-    if len(frame) != rows:
-        raise ValueError(
-            f"sensitive_features has {len(frame)} rows but {other} has {rows}: both need one row per sample."
-        )
-    if not frame.shape[1]:
-        raise ValueError("sensitive_features has no columns: at least one is needed.")
-    columns = {}
-    for place, name in enumerate(frame.columns):
-        columns[str(name)] = _read_column(frame.iloc[:, place], str(name))
-    return pd.DataFrame(columns)
-
-
-def _read_column(column: pd.Series, name: str) -> pd.Series:
-    if column.isna().any():
-        raise ValueError(
-            f"sensitive_features has {int(column.isna().sum())} missing values (column {name}): drop those rows first."
-        )
-    if column.dtype == object:
-        # An array of mixed columns has one dtype for all of them: numbers in it are still numbers.
-        numbers = all(isinstance(value, Real) and not isinstance(value, bool | np.bool_) for value in column)
-        column = column.astype(np.float64) if numbers else column
-    if getattr(column.dtype, "kind", "O") not in "iuf":
-        return column.astype(str).astype(object)
-    values = column.astype(np.float64)
-    if not np.isfinite(values).all():
-        raise ValueError(f"sensitive_features has infinite values (column {name}): drop those rows first.")
-    return values
+    columns = as_columns(s, argument="sensitive_features", default="sensitive", categorical=True)
+    if (count := len(columns[0].values)) != rows:
+        raise ValueError(f"sensitive_features has {count} rows but {other} has {rows}: both need one row per sample.")
+    frame = {}
+    for column in columns:
+        if missing := column.missing + column.infinite:
+            raise ValueError(
+                f"sensitive_features has {missing} missing or infinite values (column {column.name}): drop those rows "
+                "first."
+            )
+        words = np.array(column.categories, dtype=object)
+        frame[column.name] = words[column.values.astype(int)] if column.categories else column.values
+    return pd.DataFrame(frame)
 
 
 def require_variation(frame: pd.DataFrame) -> None:
@@ -81,8 +56,7 @@ def require_variation(frame: pd.DataFrame) -> None:
 def warn_of_missing(name: str, *, stacklevel: int) -> None:
     """Warn that a remedy was fitted without a sensitive attribute and therefore changes nothing."""
     warnings.warn(
-        f"sensitive_features is missing: {name} changes NOTHING. Pass fit(X, y, sensitive_features=s), or name the "
-        "columns of X in sensitive_columns.",
+        f"sensitive_features is missing: {name} changes NOTHING. Pass fit(X, y, sensitive_features=s).",
         MissingAttributeWarning,
         stacklevel=stacklevel + 1,
     )
@@ -152,27 +126,6 @@ class Features:
     def __call__(self, X: Any) -> np.ndarray:
         """Return the numbers ``(n, columns)``; a category that was not seen is zero in all of its columns."""
         return columns_of(X, self.plan)
-
-
-def split_columns(X: Any, s: ArrayLike | None, columns: Sequence[Any] | None) -> tuple[Any, ArrayLike | None]:
-    """Return X without the sensitive columns, and the attributes: the given ones, or these columns."""
-    if columns is None:
-        require_same_rows(X, s, names=("X", "sensitive_features"))
-        return X, s
-    if s is not None:
-        raise ValueError("sensitive_features was given although sensitive_columns names columns of X: use one of them.")
-    names: list[Any] = [columns] if isinstance(columns, str | int) else list(columns)
-    if isinstance(X, pd.DataFrame):
-        missing = [name for name in names if name not in X.columns]
-        if missing:
-            raise ValueError(f"sensitive_columns has {missing[0]!r}, which is no column of X: {list(X.columns)[:8]}.")
-        return X.drop(columns=names), X[names]
-    X = X.tocsc() if sparse.issparse(X) else np.asarray(X)
-    if not all(isinstance(name, int | np.integer) and -X.shape[1] <= name < X.shape[1] for name in names):
-        raise ValueError(f"sensitive_columns is {names}, but X has no names: give positions below {X.shape[1]}.")
-    kept = np.delete(np.arange(X.shape[1]), names)
-    s = X[:, names]
-    return X[:, kept], s.toarray() if sparse.issparse(s) else s
 
 
 def checked_features(estimator: Any, X: Any, *, reset: bool, **checks: Any) -> Any:

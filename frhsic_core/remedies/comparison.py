@@ -287,7 +287,8 @@ class RemedyComparison:
 
     def __str__(self) -> str:
         splits = self.splits["split"].nunique()
-        lines = [f"{len(self.table)} settings on {splits} splits{', interrupted' if self.interrupted else ''}."]
+        end = ", interrupted" if self.interrupted else ""
+        lines = [f"{len(self.table)} settings on {splits} split{'s' * (splits != 1)}{end}."]
         for needs, words in ((False, "without S to predict"), (True, "with S to predict")):
             rows = self._league(needs)
             if rows.empty:
@@ -379,6 +380,8 @@ def compare_remedies(
     [['none', 0.0, False], ['leace', 0.5, False], ['leace', 1.0, False]]
     """
     plan = _plan(remedies, learners)
+    if n_splits < 1:
+        raise ValueError(f"n_splits is {n_splits}: at least one split is needed.")
     table, target, frame, task, _ = _read(X, y, sensitive_features, task)
     warn_of_attribute(table, frame, stacklevel=2)
     if task == "classification":
@@ -466,6 +469,8 @@ def summarized(rows: pd.DataFrame, *, test_share: float) -> pd.DataFrame:
 
 def _plan(remedies: Any, learners: Sequence[str]) -> list[tuple[str, str, list[float]]]:
     """Return remedy, learner and strengths of each fit, the models without a remedy first."""
+    if isinstance(remedies, str):
+        remedies = [remedies]
     for key in remedies or ():
         one_of("remedy", key, REMEDIES)
     for key in learners:
@@ -581,8 +586,7 @@ class RemediedModel(BaseEstimator):
                 self._fit(table.iloc[train], target[train], frame.iloc[train].reset_index(drop=True))
                 unseen[test] = self._scores(table.iloc[test], frame.iloc[test].reset_index(drop=True))
             self._fit(table, target, frame)
-        named = frame.rename(columns={"0": "sensitive"})  # an array has no names
-        self.audit_ = audit(unseen, sensitive_features=named, y_true=target, random_state=self.random_state)
+        self.audit_ = audit(unseen, sensitive_features=frame, y_true=target, random_state=self.random_state)
         return self
 
     def _fit(self, table: pd.DataFrame, target: np.ndarray, frame: pd.DataFrame) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -14,7 +13,7 @@ from sklearn.utils import Tags, check_array
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from frhsic_core.arrays import ArrayLike, fix_signs
+from frhsic_core.arrays import ArrayLike, fix_signs, require_same_rows
 from frhsic_core.remedies.attributes import (
     BASES,
     STRENGTH,
@@ -23,7 +22,6 @@ from frhsic_core.remedies.attributes import (
     checked_features,
     read_attributes,
     require_variation,
-    split_columns,
     standardized,
     warn_of_attribute,
     warn_of_missing,
@@ -114,7 +112,6 @@ class _Remedy(TransformerMixin, BaseEstimator):
 
     basis: str
     strength: float
-    sensitive_columns: Sequence[Any] | None
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "basis": [StrOptions(set(BASES))],
         "strength": STRENGTH,
@@ -125,7 +122,7 @@ class _Remedy(TransformerMixin, BaseEstimator):
     def _read_fit(self, X: Any, s: ArrayLike | None) -> tuple[np.ndarray, np.ndarray | None]:
         """Return X as numbers and φ(S), or None where S is missing, with a warning."""
         self._validate_params()
-        X, s = split_columns(X, s, self.sensitive_columns)
+        require_same_rows(X, s, names=("X", "sensitive_features"))
         X = checked_features(self, X, reset=True, dtype=np.float64, ensure_all_finite="allow-nan")
         self.features_ = Features(X)
         self.n_features_out_ = len(self.features_.names)
@@ -141,7 +138,6 @@ class _Remedy(TransformerMixin, BaseEstimator):
 
     def _read(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        X, _ = split_columns(X, None, self.sensitive_columns)
         return check_array(
             self.features_(checked_features(self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan"))
         )
@@ -182,9 +178,6 @@ class AttributeEraser(_Remedy):
     min_correlation : float or "auto"
         Canonical correlations up to this one are left. ``"auto"`` is the largest that independent samples of this size
         would show, so that few samples or many functions do not erase X completely. 0 is LEACE as published.
-    sensitive_columns : list, optional
-        Names or positions of the columns of X that are the attributes. They are not returned. Use this in a pipeline
-        instead of ``sensitive_features``.
 
     Attributes
     ----------
@@ -209,12 +202,10 @@ class AttributeEraser(_Remedy):
         *,
         strength: float = 1.0,
         min_correlation: float | str = "auto",
-        sensitive_columns: Sequence[Any] | None = None,
     ) -> None:
         self.basis = basis
         self.strength = strength
         self.min_correlation = min_correlation
-        self.sensitive_columns = sensitive_columns
 
     def fit(self, X: Any, y: Any = None, *, sensitive_features: ArrayLike | None = None) -> Self:
         """Fit on training samples; ``sensitive_features`` is ``(n,)``, ``(n, p)`` or a frame with any columns."""
@@ -249,7 +240,7 @@ class KernelEraser(_Remedy):
 
     Parameters
     ----------
-    basis, strength, min_correlation, sensitive_columns
+    basis, strength, min_correlation
         As in :class:`AttributeEraser`. The strength mixes the features with the erased ones.
     n_components : int
         Number m of random features. If X has more columns, it is first reduced to m principal components.
@@ -274,14 +265,12 @@ class KernelEraser(_Remedy):
         strength: float = 1.0,
         n_components: int = 100,
         min_correlation: float | str = "auto",
-        sensitive_columns: Sequence[Any] | None = None,
         random_state: int = 0,
     ) -> None:
         self.basis = basis
         self.strength = strength
         self.n_components = n_components
         self.min_correlation = min_correlation
-        self.sensitive_columns = sensitive_columns
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, *, sensitive_features: ArrayLike | None = None) -> Self:

@@ -59,7 +59,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_three_files_are_written(report: Path) -> None:
     page = report.read_text(encoding="utf-8")
     value = json.loads(report.with_suffix(".json").read_text(encoding="utf-8"))
-    assert value["format"] == 3
+    assert value["format"] == 4
     assert [entry["name"] for entry in value["attributes"]] == ["age", "<script>"]
     assert {verdict["outcome"] for verdict in value["verdicts"]} == {"below"}
     for sentence in value["attributes"][0]["sentences"][:3]:

@@ -32,6 +32,7 @@ FEWER_STEPS = 400  # the same for fewer than MANY_ROWS samples, which more steps
 MANY_ROWS = 4000
 FEWEST_EPOCHS = 8  # and at least this many epochs
 LEARNING_RATE = 5e-3  # the default; a smaller one makes as many more steps
+FARTHEST = 1e5  # typical distances of S from its median: float32 then has a resolution of 1e5 · 6e-8 = .006 of one
 
 
 # Data -----------------------------------------------------------------------------------------------------------------
@@ -207,7 +208,22 @@ def _read_attribute(s: Any, X: Any, rows: int) -> tuple[np.ndarray, tuple[int, .
     if bool(constant.any()):
         column = int(constant.nonzero()[0])
         raise ValueError(f"sensitive_features is constant (column {column}): nothing can depend on it. Drop it.")
+    for column in set(range(tensor.shape[1])) - set(categorical):
+        _require_resolution(tensor[:, column], str(column))
     return tensor.numpy(), categorical
+
+
+def _require_resolution(s: torch.Tensor, name: str) -> None:
+    """Raise ``ValueError`` if one value is so far away that the differences between the others are rounded away."""
+    middle = s.median()
+    distance = (s - middle).abs()
+    if distance.max() > FARTHEST * distance[distance > 0].median():
+        raise ValueError(
+            f"sensitive_features has the value {s[distance.argmax()]:.6g} (column {name}), more than {FARTHEST:,.0f} "
+            f"times as far from the median {middle:.6g} as the other values typically are: their differences would be "
+            "rounded away. If it is a code for missing values, drop these rows. Otherwise pass the logarithm or the "
+            "ranks of the attribute."
+        )
 
 
 def _by_name(s: Any, X: Any, rows: int, *, name: str = "sensitive_features") -> ArrayLike:

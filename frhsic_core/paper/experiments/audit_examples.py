@@ -72,15 +72,15 @@ def measure_unit(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
 def curves(found: Audit) -> dict[str, Curve]:
     """Return the curves of the first attribute by name."""
     attribute = found.attributes[0]
-    given = {"given": attribute.given.curve} if attribute.given else {}
-    return {"score": attribute.curve, **attribute.labels, **given}
+    names = {"gdp": "score", "gdp_given": "given"}
+    return {names.get(name, name): curve for name, curve in attribute.curves.items()}
 
 
 def _rows(found: Audit, kind: str, curve: Curve) -> list[dict[str, Any]]:
     attribute = found.attributes[0]
-    numbers = {"pvalue": attribute.test.pvalue, "test_rows": attribute.test.rows}
+    numbers = {"pvalue": attribute.pvalue, "test_rows": attribute.tests["pvalue"].rows}
     numbers |= {name: effect.value for name, effect in attribute.effects.items()}
-    numbers["pvalue_given"] = attribute.given.test.pvalue if attribute.given else np.nan
+    numbers["pvalue_given"] = attribute.tests["pvalue_given"].pvalue if "pvalue_given" in attribute.tests else np.nan
     curve = joined(curve)
     values = asdict(curve)
     scalars = {name: value for name, value in values.items() if not isinstance(value, np.ndarray)}
