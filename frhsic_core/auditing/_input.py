@@ -275,7 +275,8 @@ def read_table(
     Parameters
     ----------
     path : path
-        A CSV file (comma, semicolon, tab or bar; also compressed, as in ``.csv.gz``), or a parquet file.
+        A CSV file (comma, semicolon, tab or bar; also compressed, as in ``.csv.gz``), a parquet file, or a folder of
+        parquet files, which are read in the order of their names.
     columns : sequence of str
         Names of the columns to read; without any, the error lists the columns of the file.
     max_rows : int
@@ -289,15 +290,13 @@ def read_table(
         If the file cannot be read, or a column is missing or occurs twice.
     """
     path = Path(path)
-    if path.is_dir():
-        raise ValueError(f"{path} is a folder: pass a CSV or parquet file.")
     if not path.exists():
         raise ValueError(f"{path} does not exist: check the name of the file.")
     suffix = path.suffix.lower()
     if suffix in _OTHER:
         raise ValueError(f"{path.name} has the format of {_OTHER[suffix]}: save it as CSV or parquet first.")
     wanted = list(dict.fromkeys(columns))
-    parts = _parquet_parts if suffix in _PARQUET else _csv_parts
+    parts = _parquet_parts if _is_parquet(path) else _csv_parts
     try:
         return _collect(parts(path, wanted), max_rows, random_state)
     except UnicodeDecodeError as error:
@@ -308,9 +307,13 @@ def read_table(
         raise ValueError(f"{path.name} could not be read as a table ({str(error).strip()}): check the file.") from error
 
 
+def _is_parquet(path: Path) -> bool:
+    return path.suffix.lower() in _PARQUET or path.is_dir()
+
+
 def read_text(path: Path) -> pd.DataFrame:
     """Return the whole table with every cell of a CSV file as it is written, to write it again with more columns."""
-    if path.suffix.lower() in _PARQUET:
+    if _is_parquet(path):
         return pd.read_parquet(path)
     options: dict[str, Any] = {"dtype": str, "keep_default_na": False, "encoding": "utf-8-sig"}
     return pd.read_csv(path, sep=_header(path)[1], skipinitialspace=True, **options)
@@ -372,17 +375,19 @@ def _csv_parts(path: Path, wanted: list[str]) -> Iterator[pd.DataFrame]:
 
 def _parquet_parts(path: Path, wanted: list[str]) -> Iterator[pd.DataFrame]:
     try:
+        import pyarrow.dataset
         import pyarrow.lib
-        import pyarrow.parquet as parquet
     except ImportError:
         raise ValueError(
             f"{path.name} is a parquet file: install pyarrow (pip install pyarrow), or save CSV."
         ) from None
     try:
-        with parquet.ParquetFile(path) as file:
-            _require(list(file.schema_arrow.names), wanted, path.name)
-            for batch in file.iter_batches(batch_size=_PART, columns=wanted):
-                yield batch.to_pandas()[wanted]
+        table = pyarrow.dataset.dataset(path, format="parquet", partitioning="hive")
+        if not table.schema.names:
+            raise ValueError(f"{path} is a folder without parquet files: pass a CSV file or a folder of parquet files.")
+        _require(list(table.schema.names), wanted, path.name)
+        for batch in table.to_batches(batch_size=_PART, columns=wanted):
+            yield batch.to_pandas()[wanted]
     except pyarrow.lib.ArrowInvalid as error:
         raise ValueError(f"{path.name} could not be read as parquet ({error}): check the file.") from error
 

@@ -107,7 +107,7 @@ def card(name: Annotated[str, typer.Argument(help="Name of a dataset; see frhsic
 
 def audit(
     predictions: Annotated[
-        Path | None, typer.Argument(help="CSV or parquet file with one row for each person.")
+        Path | None, typer.Argument(help="CSV file, parquet file or folder of parquet files, one row a person.")
     ] = None,
     score: Annotated[
         list[str] | None, typer.Option(help="Column of the predictions. Repeat it for an embedding.")
@@ -186,11 +186,8 @@ def audit(
     if table.rows > len(data):
         notes = (f"The file has {table.rows:,} rows; a random sample of {len(data):,} was audited (seed {seed}).",)
     with waiting(f"Auditing {len(data):,} rows ..."):
-        with predictions.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-        size = f"{predictions.stat().st_size:,} bytes"
         origin = {"model": model} if model else {}
-        origin |= {"file": predictions.name, "size": size, "sha256": digest}
+        origin |= _origin(predictions)
         options: dict[str, Any] = {"threshold": threshold, "unit": unit, "random_state": seed, "notes": notes}
         result = audit_columns(columns, provenance=origin, **options)
         verdicts = result.check(*fail_above or (), guaranteed=guaranteed)
@@ -199,6 +196,17 @@ def audit(
         echo(f"- {sentence}")
     echo(f"Report: {', '.join(map(str, reversed(written)))}")
     raise typer.Exit(exit_status(verdicts))
+
+
+def _origin(path: Path) -> dict[str, str]:
+    """Return the name of a file, its size and its SHA-256; of a folder those of its files by their names."""
+    files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
+    digest = hashlib.sha256()
+    for file in files:
+        with file.open("rb") as opened:
+            hashlib.file_digest(opened, lambda: digest)
+    size = sum(file.stat().st_size for file in files)
+    return {"file": path.name, "size": f"{size:,} bytes", "sha256": digest.hexdigest()}
 
 
 def _write_people(path: Path) -> None:

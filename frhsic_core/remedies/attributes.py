@@ -42,7 +42,8 @@ def read_attributes(s: ArrayLike, rows: int, *, other: str = "X") -> pd.DataFram
                 "first."
             )
         words = np.array(column.categories, dtype=object)
-        frame[column.name] = words[column.values.astype(int)] if column.categories else column.values
+        values = words[column.values.astype(int)] if column.categories else column.values
+        frame[column.name] = pd.Series(values, dtype=values.dtype)  # pandas would make text a type of its own
     return pd.DataFrame(frame)
 
 

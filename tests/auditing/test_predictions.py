@@ -14,7 +14,7 @@ from frhsic_core.auditing import Audit, gap_scorer, gdp_score
 from frhsic_core.auditing._input import CATEGORIES, as_column, read_columns
 from frhsic_core.auditing._measures import gap_below, group_table, largest_gap, residuals, sample_rows
 from frhsic_core.auditing._report import escape_markdown
-from frhsic_core.auditing._results import exit_status, parse_threshold
+from frhsic_core.auditing._results import exit_status
 from frhsic_core.auditing._sentences import number
 
 
@@ -51,23 +51,11 @@ def full(data: pd.DataFrame) -> Audit:
     )
 
 
-def test_wrong_calls_name_the_right_one(data: pd.DataFrame) -> None:
-    for call in (lambda: audit(data["p"], data["age"]), lambda: audit(data["y"], data["p"], sensitive_features=1)):
-        with pytest.raises(TypeError, match=r"audit\(y_pred, sensitive_features=age"):
-            call()
-    with pytest.raises(TypeError, match="needs sensitive_features by name"):
-        audit(data["p"])
-    with pytest.raises(ValueError, match="alpha is"):
-        audit(data["p"], sensitive_features=data["age"], alpha=0.95)
-
-
 def test_the_main_numbers_are_attributes(full: Audit, data: pd.DataFrame) -> None:
     one = audit(data["p"], sensitive_features=data["age"])
     assert one.gdp == one["age"].gdp == one["age"].curve.gdp
     assert one.interval == (one.curve.gdp_low, one.curve.gdp_high)
     assert (one.pvalue, one.floor) == (one["age"].tests["pvalue"].pvalue, one["age"].curve.floor)
-    with pytest.raises(ValueError, match=r"result\['age'\].gdp"):
-        _ = full.gdp
 
 
 def test_everything_is_measured(full: Audit, data: pd.DataFrame) -> None:
@@ -168,40 +156,6 @@ def test_a_constant_score_has_no_gap(data: pd.DataFrame) -> None:
     assert "No dependence on age was found" in str(found)
 
 
-@pytest.mark.parametrize(
-    ("change", "fragment"),
-    [
-        ({"age": np.nan}, "'age' has no value"),
-        ({"age": 40.0}, "'age' is constant"),
-        ({"age": [f"id{k}" for k in range(240)]}, "240 distinct words"),
-        ({"age": [*range(239), "unknown"]}, "mixes numbers and words"),
-        ({"p": ["a", "b"] * 120}, "'p' has words"),
-        ({"p": np.inf}, "'p' has no finite value"),
-    ],
-)
-def test_refusals_say_what_is_wrong(data: pd.DataFrame, change: dict[str, object], fragment: str) -> None:
-    bad = data.assign(**change)
-    with pytest.raises(ValueError, match=fragment):
-        audit(bad["p"], sensitive_features=bad["age"])
-
-
-def test_rows_names_and_weights_are_checked(data: pd.DataFrame) -> None:
-    with pytest.raises(ValueError, match="at least 20"):
-        audit([0.5], sensitive_features=[40.0])
-    with pytest.raises(ValueError, match="rows but"):
-        audit(data["p"].to_numpy(), sensitive_features=data["age"].to_numpy()[:-1])
-    with pytest.raises(ValueError, match="two columns named 'age'"):
-        audit(data["p"], sensitive_features=data[["age", "age"]])
-    with pytest.raises(ValueError, match="negative weights"):
-        audit(data["p"], sensitive_features=data["age"], sample_weight=-data["w"])
-    with pytest.raises(ValueError, match="is zero in every row"):
-        audit(data["p"], sensitive_features=data["age"], sample_weight=0 * data["w"])
-    with pytest.raises(ValueError, match="same row labels in another order"):
-        audit(data["p"], sensitive_features=data["age"][::-1])
-    with pytest.raises(ValueError, match="at most two values"):
-        audit(data["sex"], sensitive_features=data["age"], positive_class="x")
-
-
 def test_words_dates_and_ordered_categories_become_numbers() -> None:
     kinds = [f"k{k}" for k in range(CATEGORIES)]
     assert len(as_column(pd.Series(kinds), name="a", categorical=True).categories) == CATEGORIES
@@ -257,15 +211,10 @@ def test_gate(full: Audit) -> None:
     verdicts = full.check("gdp=1")
     assert [verdict.attribute for verdict in verdicts] == ["age", "sex"]
     assert "is below" in str(verdicts[0])
-    for text, fragment in (("gdp", "write a measure"), ("gdp=x", "write a measure"), ("gpd=1", "did you mean 'gdp'")):
-        with pytest.raises(ValueError, match=fragment):
-            parse_threshold(text)
 
 
-def test_a_measure_that_was_not_measured_is_an_error(data: pd.DataFrame) -> None:
+def test_few_rows_are_noted(data: pd.DataFrame) -> None:
     plain = audit(data["p"][:60], sensitive_features=data["age"][:60])
-    with pytest.raises(ValueError, match="needs --label"):
-        plain.check("equal_opportunity=0.1")
     assert "only 60 rows" in str(plain)
 
 
@@ -276,13 +225,8 @@ def test_metrics_are_the_numbers_of_the_audit(full: Audit, data: pd.DataFrame) -
     gaps = [gdp_score(y, p, label=label, **options) for label in (1, 0)]
     assert gaps[0] == pytest.approx(full["age"].curves["equal_opportunity"].gdp)
     assert max(gaps) == pytest.approx(full["age"].measure("equalized_odds").value)
-    for call, fragment in (
-        (lambda: gdp_score(None, p, label=1, **options), "y_true is None"),
-        (lambda: gdp_score(y, p, label=7, **options), "no row has a prediction"),
-        (lambda: gdp_score(y, p, sensitive_features=data[["age", "sex"]]), "one sensitive attribute"),
-    ):
-        with pytest.raises(ValueError, match=fragment):
-            call()
+    with pytest.raises(ValueError, match="no row has a prediction"):
+        gdp_score(y, p, label=7, **options)
 
 
 def test_a_scorer_in_a_cross_validation(data: pd.DataFrame) -> None:

@@ -153,19 +153,6 @@ def test_of_several_attributes_the_largest_numbers_are_reported() -> None:
         assert audit[name] == pytest.approx(alone[1][name])
 
 
-def test_a_constant_attribute_and_rows_in_another_order_are_refused() -> None:
-    z, s = sample()
-    with pytest.raises(ValueError, match=r"s is constant \(column 0\): nothing can depend on it"):
-        audit_representation(z, torch.ones(300))
-    with pytest.raises(ValueError, match=r"s is constant \(column 1\)"):
-        audit_representation(z, pd.DataFrame({"bmi": s.flatten(), "age": 30.0}))
-    frame, age = pd.DataFrame(z.numpy()), pd.Series(s.flatten().numpy(), name="age")
-    with pytest.raises(ValueError, match="z and s have the same row labels in another order"):
-        audit_representation(frame, age.sort_values())
-    with pytest.raises(ValueError, match="s and predictions have the same row labels in another order"):
-        audit_representation(z, age, predictions=frame[0].sort_values())
-
-
 def test_bad_input() -> None:
     with pytest.raises(ValueError, match="s has 99 rows but z has 100"):
         audit_representation(torch.zeros(100, 2), torch.zeros(99))

@@ -139,8 +139,6 @@ def test_exit_codes(tmp_path: Path) -> None:
     undecided = run(tmp_path, None, *options, "--fail-above", f"gdp[age]={middle}")
     assert undecided.exit_code == 3
     assert "is not significantly different from the threshold" in texts(undecided)
-    for wrong in (["--fail-above", "gdp"], ["--fail-above", "equal_opportunity=0.1"], ["--fail-above", "gdp[x]=1"]):
-        assert run(tmp_path, None, *options, *wrong).exit_code == 2
     # 600 rows cannot guarantee what the interval is below.
     limit = f"gdp={value['high'] + 0.01}"
     assert run(tmp_path, None, *options, "--fail-above", limit).exit_code == 0
@@ -148,44 +146,6 @@ def test_exit_codes(tmp_path: Path) -> None:
     assert unsure.exit_code == 3
     assert "would be enough to guarantee it" in texts(unsure)
     assert run(tmp_path, None, *options, "--fail-above", "gdp=0.5", "--guaranteed").exit_code == 0
-    assert run(tmp_path, None, *options, "--guaranteed").exit_code == 2
-    unnamed = run(tmp_path, None, "--score", "p")
-    assert unnamed.exit_code == 2
-    assert "has the columns 'p', 'age', 'y'" in texts(unnamed)
-
-
-@pytest.mark.parametrize(
-    ("columns", "fragment"),
-    [
-        ({"age": [f"word {k}" for k in range(80)]}, "80 distinct words"),
-        ({"age": ""}, "'age' has no value"),
-        ({"age": [*range(79), "old"]}, "mixes numbers and words"),
-        ({"age": 30}, "is constant"),
-        ({"p": np.inf}, "no finite value"),
-        ({"p": "high"}, "--positive-class"),
-        ({"p": "0,3"}, "decimal point"),
-        ({"p": "30 %"}, "decimal point"),
-        ({"age": [*range(79), 1e300]}, "too large"),
-    ],
-)
-def test_refusals_write_nothing(tmp_path: Path, columns: dict[str, Any], fragment: str) -> None:
-    result = run(tmp_path, table(**columns), "--score", "p", "--sensitive", "age")
-    assert result.exit_code == 2
-    assert fragment in texts(result)
-    assert "Traceback" not in texts(result)
-    assert [path.name for path in tmp_path.iterdir() if path.name.startswith("r.")] == []
-
-
-def test_one_row_a_missing_column_and_a_repeated_one(tmp_path: Path) -> None:
-    options = ["--score", "p", "--sensitive", "age"]
-    assert "at least 20" in texts(run(tmp_path, table(1), *options))
-    assert "did you mean 'age'" in texts(run(tmp_path, table(), "--score", "p", "--sensitive", "agee"))
-    twice = table()
-    twice.columns = ["age", "age", "p"]
-    assert "2 columns named 'age'" in texts(run(tmp_path, twice, *options))
-    for role in ("--score", "--control"):
-        result = run(tmp_path, table(), "--score", "p", "--sensitive", "age", role, "age")
-        assert (result.exit_code, f"by {role}" in texts(result)) == (2, True)
 
 
 def test_many_distinct_words(tmp_path: Path) -> None:
@@ -307,19 +267,3 @@ def test_adjust_fits_saves_and_applies(tmp_path: Path) -> None:
     result = adjust(tmp_path, str(one), *columns, "--out", str(tmp_path / "o.csv"), "--use", str(saved))
     assert (result.exit_code, "Adjusting 1 score ..." in texts(result)) == (0, True), texts(result)
     assert pd.read_csv(tmp_path / "o.csv")["p_adjusted"][0] == pytest.approx(written["p_adjusted"][5], rel=1e-12)
-
-
-def test_adjust_answers_mistakes_in_words(tmp_path: Path) -> None:
-    source = tmp_path / "s.csv"
-    table(60).assign(p_adjusted=1).to_csv(source, index=False)
-    columns = ["--score", "p", "--sensitive", "age"]
-    for arguments, words in (
-        ([], "has the columns 'p', 'age'"),
-        (columns, "already has a column"),
-        (["--score", "y", "--sensitive", "age"], "two values"),
-        (["--score", "p", "--sensitive", "agee"], "did you mean 'age'"),
-        (["--score", "age", "--sensitive", "p", "--use", str(source)], "not a saved adjustment"),
-    ):
-        result = adjust(tmp_path, str(source), *arguments, "--out", str(tmp_path / "o.csv"))
-        assert (result.exit_code, words in texts(result)) == (2, True), texts(result)
-    assert not (tmp_path / "o.csv").exists()

@@ -14,7 +14,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from frhsic_core import hsic
 from frhsic_core.kernels import Linear
-from frhsic_core.learning import MissingAttributeWarning
 from frhsic_core.remedies import AttributeEraser, KernelEraser
 from frhsic_core.remedies.attributes import BASES, AttributeBasis, read_attributes
 from frhsic_core.remedies.erasure import leace_projection, noise_correlation
@@ -243,44 +242,6 @@ def test_mixed_and_several_attributes(sample: Any) -> None:
         erased = remedy.fit(X, sensitive_features=both).transform(X)
         for target in (age, (sex == "f").astype(float)):
             assert r2(erased, target) < 1e-2
-
-
-def test_columns_of_x_can_be_the_attribute(sample: Any) -> None:
-    X, age = sample
-    frame = pd.DataFrame(X, columns=list("abcde")).assign(age=age)
-    named = AttributeEraser(sensitive_columns=["age"]).fit(frame)
-    given = AttributeEraser().fit(frame.drop(columns="age"), sensitive_features=age)
-    np.testing.assert_array_equal(named.transform(frame), given.transform(frame.drop(columns="age")))
-    assert named.get_feature_names_out().tolist() == list("abcde")
-    model = make_pipeline(AttributeEraser(sensitive_columns=[5], min_correlation=0.0), LinearRegression())
-    assert model.fit(frame.to_numpy(), age).predict(frame.to_numpy()).std() < 0.2 * age.std()
-
-
-def test_bad_input(sample: Any) -> None:
-    X, age = sample
-    with pytest.warns(MissingAttributeWarning, match="changes NOTHING"):
-        np.testing.assert_array_equal(AttributeEraser().fit(X).transform(X), X)
-    with pytest.raises(ValueError, match="strength"):
-        AttributeEraser(strength=2).fit(X, sensitive_features=age)
-    with pytest.raises(ValueError, match="min_correlation"):
-        AttributeEraser(min_correlation=1.5).fit(X, sensitive_features=age)
-    with pytest.raises(ValueError, match="constant"):
-        AttributeEraser().fit(X, sensitive_features=np.ones(400))
-    with pytest.raises(ValueError, match="missing values"):
-        AttributeEraser().fit(X, sensitive_features=np.where(age > 60, np.nan, age))
-    with pytest.raises(ValueError, match="rows"):
-        AttributeEraser().fit(X, sensitive_features=age[:10])
-    with pytest.raises(ValueError, match="use one of them"):
-        AttributeEraser(sensitive_columns=[0]).fit(X, sensitive_features=age)
-    with pytest.raises(ValueError, match="no names"):
-        AttributeEraser(sensitive_columns=["age"]).fit(X)
-    with pytest.raises(ValueError, match="n_components"):
-        KernelEraser(n_components=0).fit(X, sensitive_features=age)
-    with pytest.raises(ValueError, match="basis"):
-        AttributeEraser("bins").fit(X, sensitive_features=age)
-    infinite = pd.DataFrame(X).assign(last=np.where(age > 60, np.inf, age))
-    with pytest.raises(ValueError, match="infinity"):
-        AttributeEraser().fit(infinite.set_axis(list("abcdef"), axis=1), sensitive_features=age)
 
 
 @pytest.mark.parametrize("values", [[0.0, 1.0], [0.0, 1.0, 2.0], list(range(5))])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +11,11 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
-import sklearn
 from scipy import sparse
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, cross_val_predict
+from sklearn.model_selection import cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
@@ -25,11 +23,10 @@ from frhsic_core import (
     AdjustedClassifier,
     AttributeEraser,
     KernelEraser,
-    audit,
     compare_remedies,
     gdp,
 )
-from frhsic_core.remedies.attributes import AttributeInFeaturesWarning, Features, FewSamplesWarning
+from frhsic_core.remedies.attributes import Features
 
 N = 400
 
@@ -82,30 +79,6 @@ def test_a_fitted_pipeline_is_adjusted() -> None:
     assert gdp(p, age[200:]) < 0.3 * gdp(fitted.predict_proba(X[200:])[:, 1], age[200:])
 
 
-def test_a_search_gives_scores_or_says_what_to_do() -> None:
-    """scikit-learn turns an error in scoring into NaN and a warning with the text of the error."""
-    X, y, age = table()
-    grid = {"method": ["mean", "rank"]}
-    with warnings.catch_warnings(record=True) as raised:
-        warnings.simplefilter("always")
-        GridSearchCV(AdjustedClassifier(by_name()), grid, cv=2).fit(X, y, sensitive_features=age)
-    assert any("Scoring failed" in str(w.message) and "set sensitive_columns" in str(w.message) for w in raised)
-    column = GridSearchCV(AdjustedClassifier(by_name(), sensitive_columns=["age"]), grid, cv=2)
-    scores = column.fit(X.assign(age=age), y).cv_results_["mean_test_score"]
-    assert np.isfinite(scores).all()
-    with sklearn.config_context(enable_metadata_routing=True):
-        model = AdjustedClassifier(by_name()).set_fit_request(sensitive_features=True)
-        model = model.set_score_request(sensitive_features=True)
-        routed = GridSearchCV(model, grid, cv=2).fit(X, y, sensitive_features=age)
-    np.testing.assert_array_equal(routed.cv_results_["mean_test_score"], scores)
-    by_hand = lambda model, part, y: model.score(part, y, sensitive_features=age[part.index])  # noqa: E731
-    own = GridSearchCV(AdjustedClassifier(by_name()), grid, cv=2, scoring=by_hand).fit(X, y, sensitive_features=age)
-    np.testing.assert_array_equal(own.cv_results_["mean_test_score"], scores)
-    # A model that needs no S to predict is scored as any other.
-    free = GridSearchCV(AdjustedClassifier(by_name(), method="project"), {"strength": [0.5, 1.0]}, cv=2)
-    assert np.isfinite(free.fit(X, y, sensitive_features=age).cv_results_["mean_test_score"]).all()
-
-
 def test_sparse_matrices() -> None:
     X, y, age = table()
     numbers = Features(X)(X)
@@ -150,35 +123,6 @@ def test_erasers_read_the_table(kind: Any) -> None:
     assert np.isfinite(found.transform(new)).all()
     with pytest.raises(ValueError, match="feature names"):
         found.transform(pd.DataFrame(numbers[:3, :4], columns=list("abcd")))
-
-
-def test_warnings_say_what_is_wrong() -> None:
-    X, y, age = table()
-    inside = X.assign(years=age)
-    with pytest.warns(AttributeInFeaturesWarning, match="'years' of X is the sensitive attribute"):
-        AttributeEraser().fit(inside, sensitive_features=age)
-    with pytest.warns(AttributeInFeaturesWarning, match="'years'"):
-        compare_remedies(inside, y, sensitive_features=age, remedies=["leace"], learners=["linear"], n_splits=1)
-    rare = np.arange(N) % 20 == 0
-    with pytest.warns(FewSamplesWarning, match="only 20 times"):
-        AdjustedClassifier(LogisticRegression()).fit(X[["test"]], rare, sensitive_features=age)
-    with pytest.warns(FewSamplesWarning, match="only 20 times"):
-        compare_remedies(X, rare, sensitive_features=age, remedies=["leace"], learners=["linear"], n_splits=1)
-
-
-def test_three_classes_are_refused() -> None:
-    X, _, age = table()
-    y = np.arange(N) % 3
-    with pytest.raises(ValueError, match="3 different values"):
-        compare_remedies(X, y, sensitive_features=age)
-    with pytest.raises(ValueError, match="binary classification"):
-        AdjustedClassifier(by_name()).fit(X, y, sensitive_features=age)
-    with pytest.raises(ValueError, match="3 values"):
-        audit(np.linspace(0, 1, N), sensitive_features=age, y_true=y)
-    scale = compare_remedies(
-        X, y, sensitive_features=age, remedies=["leace"], learners=["linear"], n_splits=1, task="regression"
-    )
-    assert scale.task == "regression"
 
 
 @pytest.fixture(scope="module")
