@@ -111,8 +111,12 @@ def test_asking_for_more_never_gives_a_smaller_lambda(rows: list, levels: tuple,
     assert choose_lambda(data, rule=rule, **stricter).lam >= choose_lambda(data, rule=rule, **looser).lam
 
 
-def test_a_typo_is_refused_before_anything_is_trained(monkeypatch: pytest.MonkeyPatch) -> None:
-    x, y, s = toy()
+def test_a_selection_is_checked_when_it_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that a mistyped option is refused before anything is trained."""
+    assert LambdaSelection(lams=[3, 0, 0.5]).lams == (0.0, 0.5, 3.0)
+    assert LambdaSelection.of({"alpha": 0.1}, rule="independence") == LambdaSelection(alpha=0.1, rule="independence")
+    assert LambdaSelection.of(LambdaSelection(alpha=0.1), epsilon=0.5).alpha == 0.1
+    assert LambdaSelection.of(None) == LambdaSelection()
 
     def never(*_: object, **__: object) -> None:
         raise AssertionError("training was begun")
@@ -121,31 +125,24 @@ def test_a_typo_is_refused_before_anything_is_trained(monkeypatch: pytest.Monkey
     for wrong, text in (
         ({"rule": "trade-off"}, "rule is 'trade-off'"),
         ({"validation_fraction": 1.5}, r"validation_fraction is 1\.5"),
+        ({"validation_fraction": "half"}, "validation_fraction is 'half'.*or 'auto'"),
+        ({"alpha": 0.0}, "alpha is 0"),
+        ({"alpha": "auto"}, "alpha is 'auto'"),
+        ({"delta": 1.0}, "delta is 1"),
         ({"tolerance": "small"}, "tolerance is 'small'"),
+        ({"tolerance": -1.0}, "tolerance is"),
+        ({"epsilon": 0.0}, "epsilon is"),
         ({"lams": 2.0}, "lams is 2.0"),
         ({"lams": "auto"}, "lams is 'auto'"),
-        ({"lams": [0.0, float("inf")]}, "lams is .*finite"),
-        ({"alpha": 0.0}, "alpha is 0"),
-        ({"n_permutations": 0}, "n_permutations is 0"),
-    ):
-        with pytest.raises(ValueError, match=text):
-            select_lambda(x, y, s, **wrong, **OPTIONS)
-
-
-def test_a_selection_is_checked_when_it_is_made() -> None:
-    assert LambdaSelection(lams=[3, 0, 0.5]).lams == (0.0, 0.5, 3.0)
-    assert LambdaSelection.of({"alpha": 0.1}, rule="independence") == LambdaSelection(alpha=0.1, rule="independence")
-    assert LambdaSelection.of(LambdaSelection(alpha=0.1), epsilon=0.5).alpha == 0.1
-    assert LambdaSelection.of(None) == LambdaSelection()
-    for wrong, text in (
         ({"lams": [-1.0]}, "lams is"),
-        ({"epsilon": 0.0}, "epsilon is"),
-        ({"tolerance": -1.0}, "tolerance is"),
+        ({"lams": [0.0, float("inf")]}, "lams is .*finite"),
+        ({"n_permutations": 0}, "n_permutations is 0"),
         ({"max_rows": 2.5}, "max_rows is"),
-        ({"lambdas": [1.0]}, r"\['lambdas'\]"),
     ):
         with pytest.raises(ValueError, match=text):
-            LambdaSelection.of(wrong)
+            select_lambda(*toy(), **wrong, **OPTIONS)
+    with pytest.raises(ValueError, match=r"\['lambdas'\]"):
+        LambdaSelection.of({"lambdas": [1.0]})
 
 
 def test_options_may_come_as_one_object() -> None:
@@ -227,69 +224,60 @@ def test_how_much_is_held_out(rows: int, options: dict, sizes: list[int]) -> Non
     assert len(torch.cat(parts).unique()) == sum(sizes)
 
 
-def test_the_table_against_each_statistic_by_itself() -> None:
+@pytest.mark.parametrize("task", ["classification", "regression"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_table_against_each_statistic_by_itself(task: str, weighted: bool) -> None:
+    """Performance and its standard error are weighted means; HSIC, its test and GDP are those of the library."""
     x, y, s = toy()
-    stack = Trainer(x, y, s, lam=[0.0, 3.0], **OPTIONS).fit()
+    classes = task == "classification"
+    stack = Trainer(x, y if classes else x[:, 1], s, task=task, lam=[0.0, 3.0], **OPTIONS).fit()
     x, y, s = toy(200, seed=1)
-    got = validation_table(stack, x, y, s, n_permutations=99, random_state=5)
+    target = y if classes else x[:, 1]
+    weights = np.arange(200.0) if weighted else np.ones(200)
+    options = {"sample_weight": torch.tensor(weights)} if weighted else {}
+    got = validation_table(stack, x, target, s, n_permutations=99, random_state=5, **options)
+
+    share, output = weights / weights.sum(), stack.output(x)
+    if classes:
+        score = ((output > 0) == (y > 0.5)).double().numpy()
+    else:  # R² is one minus a mean of squares in units of the variance
+        spread = np.average((target - np.average(target, weights=share)) ** 2, weights=share)
+        score = 1 - (output - target).square().numpy() / spread
+    np.testing.assert_allclose(got["performance"], score @ share, rtol=1e-12)
+    change = score[1] - score[0]
+    count = 1 / (share**2).sum()  # Kish's number of samples
+    variance = (share**2 * (change - change @ share) ** 2).sum() * count / (count - 1)
+    np.testing.assert_allclose(got["standard_error"], [0.0, np.sqrt(variance)], rtol=1e-9)
+    if not weighted:
+        assert got["standard_error"][1] == pytest.approx(scipy.stats.sem(change))
+
     same = torch.Generator().manual_seed(5)
     test = hsic_test(stack.encode(x), s, method="permutation", n_permutations=99, random_state=same)
-    for i in range(2):
-        z, logits = stack.encode(x)[i], stack.output(x)[i]
-        row = got.iloc[i]
-        assert row["performance"] == pytest.approx(np.mean((logits.numpy() > 0) == y.numpy()))
+    np.testing.assert_allclose(got["threshold"], test.threshold, rtol=1e-9)
+    np.testing.assert_array_equal(got["pvalue"], test.pvalue)
+    for i, row in got.iterrows():
+        z = stack.encode(x)[i]
         assert row["hsic"] == pytest.approx(float(hsic(z, s)), rel=1e-9)
         assert row["statistic"] == pytest.approx(200 * row["hsic"])
         assert row["normalized_hsic"] == pytest.approx(float(normalized_hsic(z, s)), rel=1e-9)
-        assert row["gdp"] == pytest.approx(gdp(torch.sigmoid(logits), s).item(), rel=1e-9)
         assert (row["pvalue"] <= 0.05) == (row["statistic"] > row["threshold"])
-    right = ((stack.output(x) > 0) == (y > 0.5)).double().numpy()
-    assert got["standard_error"][0] == 0.0
-    assert got["standard_error"][1] == pytest.approx(scipy.stats.sem(right[1] - right[0]))
-    np.testing.assert_allclose(got["threshold"], test.threshold, rtol=1e-9)
-    np.testing.assert_array_equal(got["pvalue"], test.pvalue)
-    weights = torch.arange(200.0)
-    weighted = validation_table(stack, x, y, s, n_permutations=9, sample_weight=weights)
-    right = ((stack.output(x)[0] > 0) == (y > 0.5)).numpy()
-    assert weighted["performance"][0] == pytest.approx(np.average(right, weights=weights.numpy()))
+        predicted = torch.sigmoid(output[i]) if classes else output[i]
+        assert row["gdp"] == pytest.approx(gdp(predicted, s).item(), rel=1e-9)
 
 
-def test_weights_count_in_the_choice() -> None:
-    """Weights reach the training of the grid and the performance, and a weight of two is a row twice."""
+def test_weights_reach_the_training_of_the_grid() -> None:
     x, y, s = toy()
     weights = torch.linspace(0.0, 2.0, 400, dtype=torch.float64)
     options = OPTIONS | {"lams": [0.0, 1.0], "random_state": 3, "n_permutations": 9, "validation_fraction": 0.6}
     path = select_lambda(x, y, s, sample_weight=weights, **options)
     held = path.validation_rows
     train = np.setdiff1d(np.arange(400), held)
-    alone = Trainer(
-        x[train], y[train], s[train], sample_weight=weights[train], lam=[0.0, 1.0], seeds=3, **OPTIONS
-    ).fit()
+    parts = (part[train] for part in (x, y, s))
+    alone = Trainer(*parts, sample_weight=weights[train], lam=[0.0, 1.0], seeds=3, **OPTIONS).fit()
     torch.testing.assert_close(path.stack.output(x), alone.output(x))
     right = ((alone.output(x[held]) > 0) == (y[held] > 0.5)).numpy()
     expected = np.average(right, axis=1, weights=weights[held].numpy())
     np.testing.assert_allclose(path.choice.table["performance"], expected, rtol=1e-12)
-    assert (np.abs(expected - right.mean(1)) > 1e-3).all()
-
-
-def test_weights_in_r2_and_its_standard_error() -> None:
-    """R² of repeated rows; the standard error of a weighted mean with n_eff = 1/Σw² samples."""
-    x, _, s = toy()
-    target = x[:, 1]
-    stack = Trainer(x, target, s, task="regression", lam=[0.0, 3.0], **OPTIONS).fit()
-    weights = torch.ones(400, dtype=torch.float64)
-    weights[:100], weights[300:] = 2.0, 0.0
-    rows = torch.cat([torch.arange(100), torch.arange(300)])
-    got = validation_table(stack, x, target, s, sample_weight=weights, n_permutations=9)
-    repeated = validation_table(stack, x[rows], target[rows], s[rows], n_permutations=9)
-    np.testing.assert_allclose(got["performance"], repeated["performance"], rtol=1e-12)
-    share = (weights / weights.sum()).numpy()
-    error = ((stack.output(x) - target) ** 2).numpy()
-    change = (error[1] - error[0]) / np.average((target - np.average(target, weights=share)) ** 2, weights=share)
-    change -= np.average(change, weights=share)
-    count = 1 / (share**2).sum()
-    expected = np.sqrt((share**2 * change**2).sum() * count / (count - 1))
-    assert got["standard_error"][1] == pytest.approx(expected)
 
 
 def test_the_choice_judges_the_rows_of_the_condition() -> None:
@@ -300,6 +288,10 @@ def test_the_choice_judges_the_rows_of_the_condition() -> None:
     held = path.validation_rows[(y[path.validation_rows] > 0.5).numpy()]
     expected = hsic(path.stack.encode(x[held])[0], s[held])
     np.testing.assert_allclose(path.choice.table["hsic"], expected.item(), rtol=1e-9)
+    few = torch.zeros_like(y)
+    few[:5] = 1
+    with pytest.raises(ValueError, match="5 rows that count"):
+        validation_table(path.stack, x, few, s, condition="positives")
 
 
 def test_the_order_of_the_stack_does_not_matter() -> None:
@@ -330,37 +322,3 @@ def test_the_gap_is_that_of_the_worst_attribute() -> None:
     gaps = [gdp(stack.probabilities(x)[0], both[:, a]).item() for a in range(2)]
     assert gaps[0] > 1.5 * gaps[1]
     assert validation_table(stack, x, y, both, n_permutations=9)["gdp"][0] == pytest.approx(gaps[0])
-
-
-def test_regression_reports_r2_and_equal_opportunity_counts_positives_only() -> None:
-    x, y, s = toy()
-    target = x[:, 1]
-    stack = Trainer(x, target, s, task="regression", lam=[0.0], **OPTIONS).fit()
-    prediction = stack.output(x)[0].numpy()
-    expected = 1 - np.mean((prediction - target.numpy()) ** 2) / target.numpy().var()
-    got = validation_table(stack, x, target, s, n_permutations=9)
-    assert got["performance"][0] == pytest.approx(expected)
-    pair = Trainer(x, target, s, task="regression", lam=[0.0, 3.0], **OPTIONS).fit()
-    gain = (pair.output(x)[0] - target).square() - (pair.output(x)[1] - target).square()
-    got = validation_table(pair, x, target, s, n_permutations=9)
-    assert got["standard_error"][1] == pytest.approx(scipy.stats.sem(gain.numpy()) / target.numpy().var())
-
-    penalty = make_penalty("frhsic", condition="positives")
-    stack = Trainer(x, y, s, penalty=penalty, lam=[1.0], **{**OPTIONS, "batch_size": 100}).fit()
-    got = validation_table(stack, x, y, s, condition="positives", n_permutations=9)
-    kept = y > 0.5
-    assert got["hsic"][0] == pytest.approx(float(hsic(stack.encode(x)[0][kept], s[kept])), rel=1e-9)
-    few = torch.zeros_like(y)
-    few[:5] = 1
-    with pytest.raises(ValueError, match="5 rows that count"):
-        validation_table(stack, x, few, s, condition="positives")
-
-
-def test_the_calibrated_test_accepts_a_representation_that_knows_nothing() -> None:
-    """60 independent stacks of one: the rejection rate at 5 % is consistent with 5 % (binomial, far tail)."""
-    x, y, s = toy(120)
-    stack = Trainer(x, y, s, lam=[0.0] * 60, seeds=list(range(60)), **{**OPTIONS, "epochs": 1}).fit()
-    generator = torch.Generator().manual_seed(4)
-    noise = torch.rand(120, 1, generator=generator, dtype=torch.float64)
-    rejected = (validation_table(stack, x[:, :], y, noise, n_permutations=39)["pvalue"] <= 0.05).sum()
-    assert rejected <= 30  # the 60 share one sample of S, so the count is not binomial: half is the far tail

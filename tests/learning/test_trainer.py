@@ -128,36 +128,27 @@ def test_every_dataset_needs_variation() -> None:
             Trainer(*given[:3], sample_weight=given[3], device="cpu")
 
 
-def test_history_accuracy_is_that_of_all_rows() -> None:
-    """With a learning rate of (almost) zero the epoch's mean, short batch included, is the accuracy of the model."""
-    x, y, _ = sample()
-    fitted = trainer(epochs=1, learning_rate=1e-12)
-    result = fitted.fit()
-    expected = ((result.output(x) > 0) == (y > 0.5)).double().mean(-1)
-    torch.testing.assert_close(result.history["accuracy"][0], expected)
-    loss = torch.nn.functional.binary_cross_entropy_with_logits(result.output(x)[0], y)
-    torch.testing.assert_close(result.history["loss"][0, 0], loss, rtol=1e-6, atol=0)
+@pytest.mark.parametrize("weights", [None, torch.linspace(0.1, 2.0, N, dtype=torch.float64)], ids=["equal", "weighted"])
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_history_is_that_of_all_rows(task: str, weights: Tensor | None) -> None:
+    """Loss and metric of a mini-batch are weighted means, and the epoch averages its mini-batches by their length.
 
-
-def test_history_weights_the_samples_of_a_batch() -> None:
-    """Loss and metric of a mini-batch are weighted means, and the epoch averages its mini-batches by their length."""
-    x, y, _ = sample()
-    weights = torch.linspace(0.1, 2.0, N, dtype=torch.float64)
-    for task, target in (("classification", y), ("regression", x[:, 1])):
-        s = sample()[2]
-        options = {"seeds": 5, "batch_size": 40, "epochs": 1, "learning_rate": 1e-12, "dtype": torch.float64}
-        result = Trainer(x, target, s, task=task, sample_weight=weights, device="cpu", **options).fit()
-        output = result.output(x)[0]
-        parts = random_order(torch.tensor([5]), epoch=0, n=N)[0].split(40)
-        for name in ("loss", "metric"):
-            each = (output - target) ** 2
-            if task == "classification" and name == "loss":
-                each = torch.nn.functional.binary_cross_entropy_with_logits(output, target, reduction="none")
-            elif task == "classification":
-                each = ((output > 0) == (target > 0.5)).double()
-            means = [np.average(each[part], weights=weights[part]) for part in parts]
-            expected = np.average(means, weights=[len(part) for part in parts])
-            assert result.history[name].item() == pytest.approx(expected, rel=1e-6)
+    The learning rate is (almost) zero, so that the model of the end is that of every mini-batch.
+    """
+    x, y, s = sample()
+    target = y if task == "classification" else x[:, 1]
+    options = {"seeds": 5, "batch_size": 40, "epochs": 1, "learning_rate": 1e-12, "dtype": torch.float64}
+    result = Trainer(x, target, s, task=task, sample_weight=weights, device="cpu", **options).fit()
+    output = result.output(x)[0]
+    each = {"loss": (output - target) ** 2, "metric": (output - target) ** 2}
+    if task == "classification":
+        each["loss"] = torch.nn.functional.binary_cross_entropy_with_logits(output, target, reduction="none")
+        each["metric"] = ((output > 0) == (target > 0.5)).double()
+    parts = random_order(torch.tensor([5]), epoch=0, n=N)[0].split(40)
+    for name, values in each.items():
+        means = [np.average(values[part], weights=None if weights is None else weights[part]) for part in parts]
+        expected = np.average(means, weights=[len(part) for part in parts])
+        assert result.history[name].item() == pytest.approx(expected, rel=1e-6)
 
 
 def test_weights_of_zero_drop_rows_and_equal_weights_change_nothing() -> None:
@@ -214,33 +205,21 @@ def test_datasets_along_the_stack() -> None:
     torch.testing.assert_close(head(encoder(-x)).squeeze(-1), stack.output(-x)[1])
 
 
-def test_numpy_and_pandas_are_read() -> None:
-    """The same numbers in three containers give the same model."""
+def test_the_same_numbers_in_any_container_give_the_same_model() -> None:
+    """Tensors, arrays, pandas objects and checked data; a part of checked data is that of the arrays."""
     x, y, s = sample()
-    kwargs = {"seeds": 3, "epochs": 1, "batch_size": 32, "device": "cpu"}
-    results = [
-        Trainer(a, b, c, **kwargs).fit().output(x)
-        for a, b, c in (
-            (x, y, s),
-            (x.numpy(), y.numpy().astype(int), s.numpy()),
-            (pd.DataFrame(x.numpy()), pd.Series(y.numpy()), pd.Series(s.numpy())),
-        )
-    ]
-    assert torch.equal(results[0], results[1])
-    assert torch.equal(results[0], results[2])
-
-
-def test_checked_data_are_used_as_they_are() -> None:
-    """A TrainingData in place of arrays gives the same models; without it y is needed."""
-    x, y, s = sample()
-    data = TrainingData.from_arrays(x, y, s, dtype=torch.float64)
     options = {"lam": [0.0, 3.0], "seeds": 5, "epochs": 2, "batch_size": 32, "widths": (6, 4)}
-    by_data = Trainer(data, **options).fit()
-    by_arrays = Trainer(x, y, s, device="cpu", dtype=torch.float64, **options).fit()
-    assert torch.equal(by_data.encode(x), by_arrays.encode(x))
+    kind = {"device": "cpu", "dtype": torch.float64}
+    data = TrainingData.from_arrays(x, y, s, dtype=torch.float64)
+    expected = Trainer(x, y, s, **kind, **options).fit().encode(x)
+    for given in (
+        (x.numpy(), y.numpy().astype(int), s.numpy()),
+        (pd.DataFrame(x.numpy()), pd.Series(y.numpy()), pd.Series(s.numpy())),
+        (data,),
+    ):
+        assert torch.equal(Trainer(*given, **kind, **options).fit().encode(x), expected)
     part = Trainer(data.part(torch.arange(60)), **options).fit()
-    alone = Trainer(x[:60], y[:60], s[:60], device="cpu", dtype=torch.float64, **options).fit()
-    assert torch.equal(part.encode(x), alone.encode(x))
+    assert torch.equal(part.encode(x), Trainer(x[:60], y[:60], s[:60], **kind, **options).fit().encode(x))
     with pytest.raises(TypeError, match="y is missing"):
         Trainer(x)
 
