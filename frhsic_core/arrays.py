@@ -134,7 +134,9 @@ def as_seed(random_state: RandomState) -> int:
     """
     if isinstance(random_state, Integral) and not isinstance(random_state, bool):
         return int(random_state)
-    return int(torch.randint(2**31 - 1, (), generator=as_generator(random_state)))
+    generator = as_generator(random_state)
+    device = None if generator is None else generator.device
+    return int(torch.randint(2**31 - 1, (), generator=generator, device=device))
 
 
 def as_tensor(x: ArrayLike, *, name: str = "x") -> Tensor:
@@ -420,7 +422,7 @@ def read_mixed(s: ArrayLike, *, name: str = "s") -> tuple[ArrayLike, tuple[int, 
         return s, ()
     table = pd.DataFrame(values) if labelled else pd.DataFrame(values).infer_objects()
     columns = {i: column for i, (_, column) in enumerate(table.items())}
-    places = tuple(i for i, column in columns.items() if _is_categorical(column))
+    places = tuple(i for i, column in columns.items() if is_categorical(column))
     if not places:
         return s, ()
     for i in places:
@@ -432,7 +434,8 @@ def read_mixed(s: ArrayLike, *, name: str = "s") -> tuple[ArrayLike, tuple[int, 
     return coded if labelled else coded.to_numpy(), places
 
 
-def _is_categorical(column: Any) -> bool:
+def is_categorical(column: Any) -> bool:
+    """Return whether a column of a pandas table has categories or text; text that reads as numbers is numbers."""
     import pandas as pd
 
     types = pd.api.types
@@ -440,4 +443,4 @@ def _is_categorical(column: Any) -> bool:
         return True
     if types.is_numeric_dtype(column) or types.is_datetime64_any_dtype(column) or types.is_timedelta64_dtype(column):
         return False
-    return bool(pd.to_numeric(column, errors="coerce").isna().any())  # numbers that are stored as objects stay numbers
+    return bool(pd.to_numeric(column.dropna(), errors="coerce").isna().any())

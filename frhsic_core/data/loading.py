@@ -10,7 +10,7 @@ from frhsic_core import registry
 from frhsic_core.choices import one_of
 from frhsic_core.data.dataset import Dataset, FileRecord
 from frhsic_core.data.files import Folders, locate
-from frhsic_core.data.recipes import Card, Draws, Law, Recipe, Source, Table, assemble
+from frhsic_core.data.recipes import Card, Law, Recipe, Source, Table, assemble, numpy_generator
 
 REAL: dict[str, Recipe] = {key: registry.resolve(row.recipe) for key, row in registry.DATASETS.items() if row.real}
 LAWS: dict[str, Law] = {key: registry.resolve(row.recipe) for key, row in registry.DATASETS.items() if not row.real}
@@ -107,7 +107,7 @@ def draw_table(name: str, law: Law, n: int, random_state: Any, settings: dict[st
     if unknown:
         takes = f"it takes {', '.join(known)}" if known else "it takes none"
         raise TypeError(f"{name} has no setting {', '.join(unknown)}: {takes}.")
-    table = law.draw(n, Draws(random_state), **settings)
+    table = law.draw(n, numpy_generator(random_state), **settings)
     table.steps.append(("rows drawn", n))
     if isinstance(random_state, int):
         table.notes.append(f"NumPy legacy generator, seed {random_state}.")
@@ -150,4 +150,5 @@ def subsample(dataset: Dataset, n: int | None, random_state: Any) -> Dataset:
         return dataset
     if n > dataset.n:
         raise ValueError(f"n is {n:,}, but {dataset.name} has only {dataset.n:,} rows.")
-    return dataset.take(Draws(random_state).choose(dataset.n, n), why=f"{n:,} drawn without replacement")
+    rows = numpy_generator(random_state).choice(dataset.n, n, replace=False)
+    return dataset.take(rows, why=f"{n:,} drawn without replacement")

@@ -7,23 +7,25 @@ skill + 1.5(t − ½) + N(0, 0.5²) is positive.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
-from frhsic_core.data.recipes import NO_OWNER, Card, Draws, Law, Table
+from frhsic_core.data.recipes import NO_OWNER, Card, Law, Table
 
 
-def people(n: int, draws: Draws) -> Table:
+def people(n: int, generator: Any) -> Table:
     """Draw people with an age, a skill and an outcome."""
-    t = draws.uniform(n)
-    skill = draws.normal(n)
+    t = generator.uniform(size=n)
+    skill = generator.normal(size=n)
     columns = {
         "age": 20.0 + 50.0 * t,
-        "test_score": skill + 0.3 * draws.normal(n),
-        "habit_1": np.cos(np.pi * t) + 0.2 * draws.normal(n),
-        "habit_2": np.sin(np.pi * t) + 0.2 * draws.normal(n),
+        "test_score": skill + 0.3 * generator.normal(size=n),
+        "habit_1": np.cos(np.pi * t) + 0.2 * generator.normal(size=n),
+        "habit_2": np.sin(np.pi * t) + 0.2 * generator.normal(size=n),
     }
-    hired = skill + 1.5 * (t - 0.5) + 0.5 * draws.normal(n) > 0
+    hired = skill + 1.5 * (t - 0.5) + 0.5 * generator.normal(size=n) > 0
     source = "a probability law: age ~ U(20, 70), skill ~ N(0, 1), and four columns that depend on them"
     return Table(pd.DataFrame(columns), hired.astype(np.float64), source)
 

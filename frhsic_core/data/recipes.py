@@ -118,46 +118,16 @@ class Recipe:
     card: Card
 
 
-class Draws:
-    """Random numbers for laws and subsamples.
+def numpy_generator(random_state: Any) -> Any:
+    """Return the generator of NumPy that ``random_state`` stands for.
 
-    Parameters
-    ----------
-    random_state : int, numpy.random.RandomState, numpy.random.Generator or torch.Generator
-        A whole number seeds NumPy's legacy generator, as in the authors' code.
+    A whole number seeds the legacy generator, as in the authors' code. A torch generator gives the seed by a draw.
     """
+    if hasattr(random_state, "device"):
+        from frhsic_core.arrays import as_seed
 
-    def __init__(self, random_state: Any) -> None:
-        self.torch = random_state if hasattr(random_state, "device") else None
-        self.numpy = np.random.RandomState(int(random_state)) if isinstance(random_state, Integral) else random_state
-
-    def uniform(self, n: int) -> np.ndarray:
-        """Return n numbers from U(0, 1)."""
-        return self.numpy.uniform(size=n) if self.torch is None else self._draw("rand", n)
-
-    def normal(self, n: int) -> np.ndarray:
-        """Return n numbers from N(0, 1)."""
-        return self.numpy.normal(size=n) if self.torch is None else self._draw("randn", n)
-
-    def bernoulli(self, probability: np.ndarray) -> np.ndarray:
-        """Return 1 with the given probabilities and 0 otherwise."""
-        if self.torch is None:
-            # A binomial draw, not a comparison with uniforms, gives the labels of the authors' run.
-            return self.numpy.binomial(1, probability)
-        return self.uniform(len(probability)) < probability
-
-    def choose(self, rows: int, n: int) -> np.ndarray:
-        """Return n of the row numbers, without replacement."""
-        if self.torch is None:
-            return self.numpy.choice(rows, n, replace=False)
-        return self._draw("randperm", rows, dtype="int64")[:n]
-
-    def _draw(self, name: str, n: int, dtype: str = "float64") -> np.ndarray:
-        import torch
-
-        assert self.torch is not None
-        options = {"generator": self.torch, "dtype": getattr(torch, dtype), "device": self.torch.device}
-        return getattr(torch, name)(n, **options).cpu().numpy()
+        random_state = as_seed(random_state)
+    return np.random.RandomState(int(random_state)) if isinstance(random_state, Integral) else random_state
 
 
 @dataclass(frozen=True)
@@ -169,7 +139,7 @@ class Law:
     task, sensitive, card
         As in `Recipe`.
     draw : callable
-        ``draw(n, draws, **settings)`` returns a `Table` from `Draws`.
+        ``draw(n, generator, **settings)`` returns a `Table`; the generator is one of NumPy.
     """
 
     task: Task
@@ -248,16 +218,8 @@ def numeric(frame: pd.DataFrame, *, file: str, missing: Sequence[str] = ()) -> p
 
 def one_hot(frame: pd.DataFrame, names: Sequence[str]) -> tuple[pd.DataFrame, dict[str, tuple[str, ...]]]:
     """Return 0/1 columns ``name_level`` (levels sorted) for each of ``names``, and the columns of each name."""
-    parts = []
-    groups = {}
-    for name in names:
-        levels = sorted(frame[name].unique())
-        part = pd.DataFrame(
-            {f"{name}_{level}": (frame[name] == level).astype("float64") for level in levels}, index=frame.index
-        )
-        parts.append(part)
-        groups[name] = tuple(part.columns)
-    return pd.concat(parts, axis=1), groups
+    dummies = pd.get_dummies(frame[list(names)], columns=list(names), dtype=np.float64)
+    return dummies, {name: tuple(f"{name}_{level}" for level in sorted(frame[name].unique())) for name in names}
 
 
 def _sensitive_columns(table: Table, names: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -8,11 +8,13 @@ partly from X₂, which does not.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
 from frhsic_core.choices import one_of
-from frhsic_core.data.recipes import NO_OWNER, Card, Draws, Law, Table
+from frhsic_core.data.recipes import NO_OWNER, Card, Law, Table
 
 SIGNALS = ("paper", "strong")
 
@@ -29,12 +31,13 @@ def log_odds(x1: np.ndarray, x2: np.ndarray, *, signal: str = "paper") -> np.nda
     return x1 if signal == "paper" else 4.0 * (x1 - 0.5) + 2.0 * x2
 
 
-def classification(n: int, draws: Draws, *, signal: str = "paper") -> Table:
+def classification(n: int, generator: Any, *, signal: str = "paper") -> Table:
     """Draw the classification task; the default seed, 42, with 5,000 rows gives the sample of the authors' script."""
-    s = draws.uniform(n)
-    x1 = s + 0.3 * draws.normal(n)
-    x2 = draws.normal(n)
-    y = draws.bernoulli(1.0 / (1.0 + np.exp(-log_odds(x1, x2, signal=signal))))
+    s = generator.uniform(size=n)
+    x1 = s + 0.3 * generator.normal(size=n)
+    x2 = generator.normal(size=n)
+    # A binomial draw, not a comparison with uniforms, gives the labels of the authors' run.
+    y = generator.binomial(1, 1.0 / (1.0 + np.exp(-log_odds(x1, x2, signal=signal))))
     label = "X1" if signal == "paper" else "4(X1 - 1/2) + 2 X2"
     source = f"a probability law: S ~ U(0,1), X = (S + N(0, 0.09), N(0,1)), Y ~ Bernoulli(sigmoid({label}))"
     return Table(pd.DataFrame({"s": s, "x1": x1, "x2": x2}), np.asarray(y, dtype=np.float64), source)

@@ -69,19 +69,13 @@ class StackedLinear(nn.Module):
     def lone(self, i: int) -> nn.Linear:
         """Return model ``i`` as a plain ``nn.Linear``."""
         _, n_in, n_out = self.weight.shape
-        layer: nn.Linear = _UndrawnLinear(n_in, n_out, dtype=self.weight.dtype, device=self.weight.device)
-        layer.__class__ = nn.Linear
+        # Without initial weights, whose draw would change PyTorch's global random state.
+        like = {"dtype": self.weight.dtype, "device": self.weight.device}
+        layer = cast(nn.Linear, nn.utils.skip_init(nn.Linear, n_in, n_out, **like))
         with torch.no_grad():
             layer.weight.copy_(self.weight[i].T)
             layer.bias.copy_(self.bias[i, 0])
         return layer
-
-
-class _UndrawnLinear(nn.Linear):
-    """A layer that does not draw initial weights, because that would change PyTorch's global random state."""
-
-    def reset_parameters(self) -> None:
-        pass
 
 
 class StackedMLP(nn.Module):

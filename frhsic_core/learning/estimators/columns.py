@@ -18,6 +18,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from frhsic_core.arrays import is_categorical
+
 MOST_LEVELS = 100  # a column of text with more levels is an identifier or free text
 
 Plan = list[dict[str, Any]]
@@ -26,22 +28,13 @@ Plan = list[dict[str, Any]]
 
 def has_categories(X: Any) -> bool:
     """Return whether X is a DataFrame with a column that is not a number."""
-    return isinstance(X, pd.DataFrame) and any(_is_category(X.iloc[:, i]) for i in range(X.shape[1]))
-
-
-def _is_category(column: pd.Series) -> bool:
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        return True
-    if pd.api.types.is_bool_dtype(column) or pd.api.types.is_numeric_dtype(column):
-        return False
-    # Text that reads as numbers is numbers, as for scikit-learn; so are mixed columns of numbers and None.
-    return bool(pd.to_numeric(column.dropna(), errors="coerce").isna().any())
+    return isinstance(X, pd.DataFrame) and any(is_categorical(X.iloc[:, i]) for i in range(X.shape[1]))
 
 
 def coded(X: pd.DataFrame) -> pd.DataFrame:
     """Return X with the number of its level for each category, for the checks that need numbers."""
     columns = [X.iloc[:, i] for i in range(X.shape[1])]
-    codes = [pd.Series(pd.factorize(c)[0], index=X.index, name=c.name) if _is_category(c) else c for c in columns]
+    codes = [pd.Series(pd.factorize(c)[0], index=X.index, name=c.name) if is_categorical(c) else c for c in columns]
     return pd.concat(codes, axis=1)
 
 
@@ -61,7 +54,7 @@ def fit_columns(X: pd.DataFrame | np.ndarray, weights: np.ndarray | None = None)
         missing = bool(column.isna().any())
         if bool(column.isna().all()):
             raise ValueError(f"column {name} of X has only missing values (NaN): drop it.")
-        if _is_category(column):
+        if is_categorical(column):
             levels = sorted({_plain(value) for value in column.dropna()}, key=lambda value: (str(type(value)), value))
             if len(levels) > MOST_LEVELS:
                 raise ValueError(

@@ -251,16 +251,13 @@ def _by_name(s: Any, X: Any, rows: int, *, name: str = "sensitive_features") -> 
 def read_columns(estimator: Any, X: Any) -> np.ndarray:
     """Return X as the numbers that a fitted estimator was trained on, before scaling."""
     plan = estimator.columns_
-    options: dict[str, Any] = {"dtype": np.float64, "reset": False}
     if plan is None:
-        return validate_data(estimator, X, **options)
-    if any("levels" in entry for entry in plan) and not isinstance(X, pd.DataFrame):
-        raise ValueError("X has no column names, but the model was fitted with categories: pass a DataFrame.")
-    if has_categories(X):
-        validate_data(estimator, coded(X), ensure_all_finite="allow-nan", **options)
-        return columns_of(X, plan)
+        return validate_data(estimator, X, dtype=np.float64, reset=False)
     frame = isinstance(X, pd.DataFrame)
-    values = validate_data(estimator, X, ensure_all_finite="allow-nan", **options)
+    if any("levels" in entry for entry in plan) and not frame:
+        raise ValueError("X has no column names, but the model was fitted with categories: pass a DataFrame.")
+    numbers = coded(X) if has_categories(X) else X
+    values = validate_data(estimator, numbers, dtype=np.float64, reset=False, ensure_all_finite="allow-nan")
     return columns_of(X if frame else values, plan)
 
 

@@ -191,10 +191,10 @@ def training_range() -> Answer:
 @query
 def noise_spread(column: str, power: int = 1) -> Answer:
     """Return the spread (its ``power``) of the noise in a feature of the synthetic law, from 200,000 draws."""
-    from frhsic_core.data.recipes import Draws
+    from frhsic_core.data.recipes import numpy_generator
     from frhsic_core.data.synthetic import classification
 
-    columns = classification(200_000, Draws(42)).columns
+    columns = classification(200_000, numpy_generator(42)).columns
     noise = columns["x1"] - columns["s"] if column == "x1" else columns["x2"]
     return Answer({"any": float(noise.std()) ** power})
 

@@ -11,7 +11,7 @@ import pytest
 from scipy import integrate, stats
 
 from frhsic_core.data import load_dataset
-from frhsic_core.data.recipes import Draws
+from frhsic_core.data.recipes import numpy_generator
 from frhsic_core.data.synthetic import classification
 from frhsic_core.joint import hsic
 from frhsic_core.kernels import Gaussian
@@ -49,7 +49,7 @@ def test_levels_of_the_papers_law_by_adaptive_quadrature() -> None:
 
 
 def test_levels_of_the_strong_law_by_simulation() -> None:
-    table = classification(400_000, Draws(1), signal="strong")
+    table = classification(400_000, numpy_generator(1), signal="strong")
     x1, x2, y = table.columns["x1"], table.columns["x2"], table.y > 0.5
     found = accuracy_levels("strong")
     assert found["majority"] == pytest.approx(0.5, abs=1e-6)  # the law is symmetric
