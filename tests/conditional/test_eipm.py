@@ -14,7 +14,6 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from frhsic_core.conditional import eipm
-from frhsic_core.conditional._smoothing import weights_at
 from frhsic_core.kernels import Distance, Gaussian, InverseMultiquadric, Laplacian, median_bandwidth
 
 
@@ -110,19 +109,6 @@ def test_eipm_of_a_gaussian_pair_goes_to_the_smoothed_criterion(generator):
     assert bool(((values.mean(0) - limits).abs() < 3.5 * error + torch.tensor([0.002, 0.004, 0.01])).all())
     # The rest is the bandwidth's own bias, which no n removes: far below E MMD at γ = 1 and γ = .5.
     assert bool((values.mean(0)[:2] + 6 * error[:2] < 0.199520696643811).all())
-
-
-def test_plain_weights_mix_leave_one_out_weights_and_the_row_itself(generator):
-    z, s = sample(generator, n=8)
-    plain = weights_at(s[:, None], s[:, None], 0.3, None)
-    share = plain.diagonal()
-    itself = torch.eye(8, dtype=torch.float64)
-    loo = (plain - share.unsqueeze(-1) * itself) / (1 - share).unsqueeze(-1)
-    gram = Gaussian(1.0)(z)
-    torch.testing.assert_close(
-        eipm(z, s, kernel_z=Gaussian(1.0), bandwidth=0.3, power=2),
-        torch.diag((loo - 1 / 8) @ gram @ (loo - 1 / 8).T).mean(),
-    )
 
 
 @given(seed=st.integers(0, 10**6), power=st.sampled_from([1, 2]), shift=st.floats(-50, 50))

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import pickle
 from typing import Any
 
-import joblib
 import numpy as np
 import pandas as pd
 import pytest
 import sklearn
 from sklearn.multiclass import OneVsRestClassifier
 
-from frhsic_core.learning import FairClassifier, FairEncoder, FairRegressor
+from frhsic_core.learning import FairClassifier
 from frhsic_core.learning.estimators.columns import columns_of, fit_columns, fit_scaling, quantiles, scaled
 
 pytestmark = pytest.mark.filterwarnings("ignore::frhsic_core.learning.FitWarning")
@@ -65,21 +64,12 @@ def test_the_model_is_that_of_encoded_columns() -> None:
     assert model.feature_names_in_.tolist() == list(frame.columns)
 
 
-@pytest.mark.parametrize("kind", [FairClassifier, FairRegressor, FairEncoder])
-def test_categories_and_missing_values_are_saved(kind: type, tmp_path: Path) -> None:
-    frame, y, s = people()
-    frame.loc[3, "income"] = np.nan
-    frame.loc[4, "job"] = None
-    target = s if kind is FairRegressor else y
-    model = kind(**QUICK).fit(frame, target, sensitive_features=s)
-    joblib.dump(model, tmp_path / "model")
-    again = joblib.load(tmp_path / "model")
-    np.testing.assert_array_equal(again.transform(frame), model.transform(frame))
-
-
 def test_unseen_levels_and_missing_values_at_prediction() -> None:
     frame, y, s = people()
+    frame.loc[4, "job"] = None
     model = FairClassifier(**QUICK).fit(frame, y, sensitive_features=s)
+    saved = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(saved.transform(frame), model.transform(frame))
     new = frame.iloc[:3].assign(job=["pilot", "nurse", "cook"], income=[np.nan, 1.0, 2.0])
     assert np.isfinite(model.predict_proba(new)).all()
     with pytest.raises(ValueError, match="pass a DataFrame"):

@@ -199,9 +199,9 @@ def test_clone_and_pickle(toy: Any) -> None:
 
 def test_auto_chooses_from_the_grid_and_refits_on_all_rows(toy: Any) -> None:
     X, y, s = toy
-    selection = {"lams": (0.0, 0.5, 5.0), "rule": "tradeoff", "tolerance": 0.05, "n_permutations": 39}
+    selection = {"lams": (0.1, 5.0), "rule": "tradeoff", "tolerance": 0.05, "n_permutations": 39}
     model = FairClassifier("auto", selection=selection, **QUICK).fit(X, y, sensitive_features=s)
-    assert model.lambda_choice_.table["lam"].to_list() == [0.0, 0.5, 5.0]
+    assert model.lambda_choice_.table["lam"].to_list() == [0.1, 5.0]
     assert model.lam_ == model.lambda_choice_.lam
     by_hand = FairClassifier(model.lam_, **QUICK).fit(X, y, sensitive_features=s)
     np.testing.assert_allclose(model.predict_proba(X), by_hand.predict_proba(X), atol=1e-6)
@@ -229,6 +229,7 @@ def test_weights_that_cannot_be_used(toy: Any, wrong: np.ndarray) -> None:
         ({"X": np.full((400, 3), np.nan)}, ValueError, r"column 0 .*NaN.*drop it"),
         ({"X": np.full((400, 3), np.inf)}, ValueError, "infinity"),
         ({"X": np.full((400, 3), "a")}, ValueError, r"text in column 0 \(first: .*a.*\), column 1 .*could not convert"),
+        ({"X": np.array([[1.0, 2.0, "Male"]] * 400, object)}, ValueError, r"text in column 2 \(first: 'Male'\)"),
         ({"X": np.zeros((399, 3))}, ValueError, "inconsistent numbers of samples"),
         ({"lam": -1.0}, ValueError, "lam is -1.0"),
         ({"lam": None}, ValueError, "lam is None"),

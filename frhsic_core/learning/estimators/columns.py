@@ -7,8 +7,7 @@ A DataFrame may have columns of text, categories and truth values, and any X may
 * A category becomes one column for each of its levels. A level that was not seen in training is zero in all of them.
   Missing is a level of its own if it occurs in training.
 
-This part is our own, because a ColumnTransformer can be saved only as a pickle and its medians know no sample weights.
-What is fitted here is plain data (lists, numbers and text), which is saved as JSON.
+This part is our own, because the medians of scikit-learn's imputer know no sample weights.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ def fit_columns(X: pd.DataFrame | np.ndarray, weights: np.ndarray | None = None)
         if bool(column.isna().all()):
             raise ValueError(f"column {name} of X has only missing values (NaN): drop it.")
         if is_categorical(column):
-            levels = sorted({_plain(value) for value in column.dropna()}, key=lambda value: (str(type(value)), value))
+            levels = sorted(column.dropna().unique(), key=lambda value: (str(type(value)), value))
             if len(levels) > MOST_LEVELS:
                 raise ValueError(
                     f"column {name} of X has {len(levels)} different texts, and at most {MOST_LEVELS} can become "
@@ -79,9 +78,8 @@ def columns_of(X: pd.DataFrame | np.ndarray, plan: Plan | None) -> np.ndarray:
     for entry, (_, column) in zip(plan, _named(frame), strict=True):
         gone = column.isna().to_numpy()
         if "levels" in entry:
-            place = {level: i for i, level in enumerate(entry["levels"])}
-            found = [-1 if away else place.get(_plain(value), -1) for value, away in zip(column, gone, strict=True)]
-            parts.append((np.array(found)[:, None] == np.arange(len(place))).astype(float))
+            found = pd.Index(entry["levels"], dtype=object).get_indexer(column.astype(object))
+            parts.append((found[:, None] == np.arange(len(entry["levels"]))).astype(float))
         else:
             parts.append(np.where(gone, entry["median"], _numbers(column)))
         if entry["missing"]:
@@ -95,12 +93,6 @@ def _named(frame: pd.DataFrame) -> list[tuple[str, pd.Series]]:
 
 def _numbers(column: pd.Series) -> np.ndarray:
     return pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
-
-
-def _plain(value: Any) -> Any:
-    """Return a level as a value that JSON keeps: a number, a truth value or text."""
-    value = value.item() if isinstance(value, np.generic) else value
-    return value if isinstance(value, str | int | float) else str(value)
 
 
 # Scaling --------------------------------------------------------------------------------------------------------------
