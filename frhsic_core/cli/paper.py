@@ -44,9 +44,7 @@ def run(
     experiment: Annotated[
         str, typer.Argument(help=f"One of: {', '.join(EXPERIMENTS)}; one of its tables; or all, one after the other.")
     ] = "main",
-    preset: Annotated[
-        str, typer.Option(help="Size: smoke (a few seconds), text (as described in the paper) or full (everything).")
-    ] = "full",
+    preset: Annotated[str, typer.Option(help="Size: smoke (a few seconds) or full (everything).")] = "full",
     store: Place = None,
     device: Annotated[str, typer.Option(help="Device to use: auto, cpu, cuda, cuda:1, ...")] = "auto",
     minutes: Annotated[

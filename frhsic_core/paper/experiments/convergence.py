@@ -59,15 +59,12 @@ REACH = 8.3  # exp(−REACH²/2) is 10⁻¹⁵
 
 
 def plan(preset: str) -> Study:
-    """Return the units; ``text`` is the printed study once and 20 replications, ``full`` a thousand and 500."""
+    """Return the units: the printed study a thousand times, and 500 replications at each size."""
     if preset == "smoke":
         exact = units_of(part="exact", n=(50, 100), replications=3)
         rules = units_of(part="bandwidth", rho=(RHO, 0.0), n=50, replications=3)
         printed = units_of(part="printed", first=0, studies=1)
         return Study("convergence_smoke", "convergence", (*exact, *rules, *printed))
-    if preset == "text":
-        exact = units_of(part="exact", n=SIZES, replications=REPLICATIONS)
-        return Study("convergence_text", "convergence", (*exact, *units_of(part="printed", first=0, studies=1)))
     exact = units_of(part="exact", n=(*SIZES, *LARGER), replications=500)
     printed = units_of(part="printed", first=tuple(range(0, 1000, 50)), studies=50)
     rules = units_of(part="bandwidth", rho=(RHO, 0.0), n=RULE_SIZES, replications=500)

@@ -29,7 +29,7 @@ HSIC = ("hsic_biased", "hsic_unbiased")
 
 
 def plan(preset: str) -> Study:
-    """Return the units; ``text`` and ``full`` are the same, since the paper measures none of them."""
+    """Return the units of both parts; ``smoke`` has few replications of small samples."""
     name = "high_dimensional"
     if preset == "smoke":
         units = units_of(part="error", rho=0.5, p=(1, 3), n=64, replications=4)

@@ -67,8 +67,6 @@ def plan(preset: str) -> Experiment:
     text, reference = (tuple(Task(name, protocol, protocol) for name in DATASETS) for protocol in PROTOCOLS)
     if preset == "smoke":
         return smoke(Experiment("main", (*text, *reference), METHODS, (), ()), epochs=3)
-    if preset == "text":
-        return Experiment("main", text, METHODS, GRIDS["text"], SPLITS["text"])
     crossed = (Task("crime", "text", "reference"), Task("crime", "reference", "text"))
     return Experiment("main", (*reference, *crossed, *text), METHODS, GRIDS["full"], SPLITS["full"])
 

@@ -157,14 +157,12 @@ _UNFAIR_NARROW = Variant("narrow", "unfair", (), 4)
 def _plan(name: str, variants: tuple[Variant, ...], preset: str, *, choice: bool) -> Experiment:
     """Return the variants on the two datasets and five splits of the choice, or on five datasets and 25 splits.
 
-    ``text`` has the paper's λ (and its five splits), ``full`` nine λ. Unfair is in the main sweep, with the same
-    splits, seeds and encoder.
+    Unfair is in the main sweep, with the same splits, seeds and encoder.
     """
-    size = "text" if preset == "text" else "full"
-    datasets, splits = (CHOICE_DATASETS, SPLITS["text"]) if choice else (DATASETS, SPLITS[size])
+    datasets, splits = (CHOICE_DATASETS, SPLITS["text"]) if choice else (DATASETS, SPLITS["full"])
     tasks = tuple(Task(dataset, "reference", "reference") for dataset in datasets)
     parts = [
-        Experiment(name, tasks, (v.method,), GRIDS[size], splits, options=((v.option, v.settings),),
+        Experiment(name, tasks, (v.method,), GRIDS["full"], splits, options=((v.option, v.settings),),
                    network=(("widths", (50, v.dimension)),))
         for v in variants
     ]  # fmt: skip

@@ -99,7 +99,6 @@ def test_devices_are_kept_apart() -> None:
     cpu, cuda = cost.plan_cost_cpu("full"), cost.plan_cost_gpu("full")
     assert cuda.name == cpu.name
     assert not cuda.keys() & cpu.keys()
-    assert cost.plan_cost_gpu("text").keys() < cuda.keys()
     unit = next(unit for unit in map(dict, cuda.units) if unit["part"] == "epoch")
     with pytest.raises(ValueError, match="the device is cpu"):
         cost.measure_unit(unit, "cpu")

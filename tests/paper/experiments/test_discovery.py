@@ -45,7 +45,7 @@ def test_a_new_module_is_found_without_a_list(tmp_path: Path) -> None:
         "import frhsic_core; from frhsic_core.paper.experiments.presets import EXPERIMENTS, experiment_for\n"
         f"assert frhsic_core.__file__.startswith({str(tmp_path)!r})\n"
         "assert EXPERIMENTS['brand_new'] == ('brand_new', 'brand_new_live'), EXPERIMENTS\n"
-        "assert experiment_for('brand_new_live', 'text').name == 'brand_new'\n"
+        "assert experiment_for('brand_new_live', 'full').name == 'brand_new'\n"
         "from frhsic_core.paper.claims.verdicts import answer_of\n"
         "assert answer_of('brand_new_answer', '{}').values == {'any': 7.0}"
     )
@@ -59,7 +59,7 @@ def test_names_keep_their_order_and_resolve() -> None:
     assert list(EXPERIMENTS)[2:] == sorted(list(EXPERIMENTS)[2:])
     for name in homes():
         assert callable(module_of(name).plan)
-        for preset in ("smoke", "text", "full"):
+        for preset in ("smoke", "full"):
             assert experiment_for(name, preset).keys()
 
 

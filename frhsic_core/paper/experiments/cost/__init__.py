@@ -93,10 +93,8 @@ def plan_cost_gpu(preset: str) -> Study:
     """Return the units of a GPU, which has epochs both eager and captured; they belong to the same table."""
     if preset == "smoke":
         return plan_cost_cpu(preset)
-    units = _epochs("cuda", "eager")
-    if preset != "text":
-        units += _epochs("cuda", "captured") + units_of(part="large", device="cuda", n=LARGE, precision="tf32x3")
-    return Study("cost", "cost", units)
+    large = units_of(part="large", device="cuda", n=LARGE, precision="tf32x3")
+    return Study("cost", "cost", _epochs("cuda", "eager") + _epochs("cuda", "captured") + large)
 
 
 def _epochs(device: str, mode: str) -> tuple[Settings, ...]:

@@ -45,7 +45,7 @@ PATIENCE = 2.0
 
 
 def plan(preset: str) -> Study:
-    """Return a unit for each quantity, library and size; ``text`` and ``full`` are the same."""
+    """Return a unit for each quantity, library and size; ``smoke`` has 100 rows."""
     units: tuple[Settings, ...] = ()
     for quantity, libraries in QUANTITIES.items():
         for library in libraries:
