@@ -17,8 +17,6 @@ TESTS = ("released", "gamma", "spectral", "permutation")
 DATA = ("adult", "acs_income", "meps", "crime", "compas")
 CASES = [("reference", name) for name in DATA] + [("text", name) for name in ("adult", "crime", "compas")]
 SMALL = [case for case in CASES if case[1] in ("crime", "compas")]
-LARGE = [case for case in CASES if case not in SMALL]
-FRHSIC = "method == 'frhsic'"
 LAST = "method == 'frhsic' and lam == 500"
 
 
@@ -78,20 +76,15 @@ def test_eight_methods_on_five_datasets_over_ten_splits_and_three_datasets_in_th
 
 
 @pytest.fixture(scope="module")
-def levels() -> pd.DataFrame:
+def levels() -> pd.Series:
     own = real()[(real()["method"] == "frhsic") & (real()["threshold_permutation"] > 0)]
-    return own.groupby(["protocol", "dataset", "lam"])[["level_released", "level_gamma"]].mean()
+    return own.groupby(["protocol", "dataset", "lam"])["level_released"].mean()
 
 
 def test_the_released_test_errs_by_a_factor_of_up_to_three_to_both_sides(levels) -> None:
-    released = levels["level_released"]
-    assert 0.05 / 3.5 < released["reference"].min() < 0.05 / 2
-    assert 0.13 < released["reference"].max() < 0.17
-    assert released["text", "adult"].min() < 0.01
-
-
-def test_the_corrected_gamma_law_is_within_about_two_points(levels) -> None:
-    assert (levels["level_gamma"] - 0.05).abs().max() < 0.025
+    assert 0.05 / 3.5 < levels["reference"].min() < 0.05 / 2
+    assert 0.13 < levels["reference"].max() < 0.17
+    assert levels["text", "adult"].min() < 0.01
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -101,42 +94,17 @@ def test_the_tests_agree_where_there_is_nothing_to_select(case: tuple[str, str],
     assert share >= (0.3 if case in SMALL and test != "spectral" else 0.9)
 
 
-@pytest.mark.parametrize(("protocol", "lowest", "highest"), [("text", 5, 100), ("reference", 0.5, 50)])
-def test_the_range_of_the_released_tests_selections(protocol: str, lowest: float, highest: float) -> None:
-    found = np.concatenate([chosen(protocol, name, "released") for name in ("crime", "compas")])
-    assert found[found > 0].min() == lowest
-    assert found.max() == highest
+def test_the_range_of_the_released_tests_selections() -> None:
+    crime, compas = (chosen("text", name, "released") for name in ("crime", "compas"))
+    found = np.concatenate([crime, compas])
+    assert (found[found > 0].min(), found.max()) == (5, 100)
+    assert ((crime < 0).sum(), (compas < 0).sum()) == (0, 4)
 
 
 @pytest.mark.parametrize(("protocol", "permuted"), [("reference", 0.5), ("text", 0.25)])
 def test_fewer_than_half_of_the_selected_models_keep_performance(protocol: str, permuted: float) -> None:
     assert kept_share(protocol, "released") < 0.5
     assert kept_share(protocol, "permutation") == permuted
-
-
-@pytest.mark.parametrize("case", LARGE)
-def test_on_the_larger_datasets_the_rule_finds_nothing_on_most_splits(case: tuple[str, str]) -> None:
-    assert summary(*case)["none"] >= 6
-    assert summary(*case)["kept"] == 0
-
-
-@pytest.mark.parametrize("case", LARGE)
-def test_the_larger_datasets_are_rejected_on_1000_rows_and_always_on_all_rows(case: tuple[str, str]) -> None:
-    own = part(*case).query(FRHSIC)
-    for test in ("released", "gamma", "spectral"):
-        assert 1 - accepted(own, test=test, all_rows=False).mean() > 0.94
-        assert 1 - accepted(own, test=test, all_rows=True).mean() == 1.0
-
-
-def test_on_adult_in_the_texts_protocol_gdp_at_500_is_near_zero_and_500_is_rejected() -> None:
-    last = part("text", "adult").query(LAST)
-    assert last["gdp_reference"].mean() < 0.05
-    assert accepted(last, test="permutation").sum() == 0
-
-
-@pytest.mark.parametrize("case", LARGE)
-def test_at_500_a_probe_still_reads_a_good_part_of_s(case: tuple[str, str]) -> None:
-    assert part(*case).query(LAST)["nonlinear_r2"].mean() > 0.2
 
 
 @pytest.mark.parametrize("protocol", ["reference", "text"])

@@ -13,23 +13,19 @@ from scipy import stats
 from frhsic_core.joint import hsic_test
 from frhsic_core.joint.contraction import center
 from frhsic_core.kernels import Gaussian, median_bandwidth
-from frhsic_core.paper.experiments.critical_values import (
-    permuted_statistics,
-    released_moments,
-    released_threshold,
-    thresholds,
-)
 from frhsic_core.paper.experiments.lambda_selection import (
     accepted,
     chosen_elsewhere,
+    permuted_statistics,
+    released_moments,
+    released_threshold,
     selected,
     summary_of,
+    thresholds,
 )
 from frhsic_core.paper.experiments.presets import experiment_for
 from frhsic_core.paper.runs.runner import run_experiment
-from frhsic_core.paper.runs.runner import run_experiment as run_study
 from frhsic_core.paper.runs.store import ResultStore
-from frhsic_core.paper.runs.store import ResultStore as StudyStore
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -172,12 +168,6 @@ def test_choosing_and_reporting_on_one_part_is_the_ordinary_matched_point() -> N
         rows[f"validation_{column}"] = rows[column]
     line = chosen_elsewhere(rows).iloc[0]
     assert (line["outside"], line["same"]) == (0.0, 1.0)
-    lowest = []
-    for _, part in rows.groupby("split"):
-        unfair = part[part["method"] == "unfair"].iloc[0]
-        own = part[(part["method"] == "frhsic") & (part["performance"] >= 0.99 * unfair["performance"])]
-        lowest.append(own["gdp_reference"].min() if len(own) else unfair["gdp_reference"])
-    assert line["gdp_test"] == line["gdp_validation"] == pytest.approx(np.mean(lowest))
 
 
 def test_a_misleading_validation_part_shows() -> None:
@@ -197,9 +187,7 @@ def test_the_smoke_presets_run_end_to_end(tmp_path) -> None:
     assert len(rows) == len(plan.keys())
     assert (rows["validation_rows"] == 90).all()
     assert np.isfinite(rows.filter(regex="^(statistic|threshold|level|validation)").to_numpy()).all()
-    # Ninety rows are all there are: both columns are the same test.
-    assert rows["statistic"].to_numpy() == pytest.approx(rows["statistic_all"].to_numpy())
     study = experiment_for("lambda_levels", "smoke")
-    levels = StudyStore(tmp_path, study.name)
-    assert not run_study(study, levels, device="cpu").failed
+    levels = ResultStore(tmp_path, study.name)
+    assert not run_experiment(study, levels, device="cpu").failed
     assert set(levels.read()["test"]) == {"released", "gamma", "spectral", "permutation"}

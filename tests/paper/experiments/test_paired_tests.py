@@ -17,7 +17,7 @@ from frhsic_core.paper.experiments.shared.paired import (
     signed_rank,
     t_interval,
 )
-from frhsic_core.paper.experiments.shared.pareto import Frontiers, matched_chosen, naup
+from frhsic_core.paper.experiments.shared.pareto import Frontiers, matched_by_split, naup
 
 
 @pytest.mark.parametrize("n", [2, 5, 12, 25])
@@ -152,9 +152,9 @@ def tiny() -> Frontiers:
     return Frontiers(("a", "b"), lams, performance, dependence, np.array([0.80, 0.81]), np.array([0.6, 0.7]), True)
 
 
-def test_matched_dependence_by_hand() -> None:
-    """On each split the lowest dependence within 1 %; Unfair's own where there is none."""
-    assert matched_chosen(tiny(), tiny())["dependence"].tolist() == [[0.2, 0.6], [0.52, 0.7]]
+def test_matched_places_by_hand() -> None:
+    """On each split the lowest dependence within 1 %; −1 where there is none."""
+    assert matched_by_split(tiny()).tolist() == [[1, -1], [0, -1]]
 
 
 def test_area_of_a_split_uses_the_points_of_that_split_alone() -> None:

@@ -203,27 +203,10 @@ class Frontiers:
         return pd.DataFrame(columns).assign(splits=self.splits)
 
 
-def by_split(values: np.ndarray) -> np.ndarray:
-    """Return the values with the split first: ``(methods, λ, splits) -> (splits, methods, λ)``."""
-    return np.moveaxis(values, -1, 0)
-
-
-def matched_chosen(choosing: Frontiers, reporting: Frontiers) -> dict[str, np.ndarray]:
-    """Choose each split's matched λ on one part and report it on another; arrays ``(splits, methods)``.
-
-    ``dependence`` and ``loss`` (relative loss of performance against Unfair), both of the reporting part, and ``lam``.
-    Where no λ stays within the band on the choosing part, Unfair itself is taken, λ = 0.
-    """
-    sweep = by_split(choosing.performance), by_split(choosing.dependence)
-    place = matched_index(*sweep, choosing.unfair_performance[:, None], higher=choosing.higher)
-    unfair = reporting.unfair_performance[:, None]
-    ratio = taken(by_split(reporting.performance), place, unfair) / unfair
-    lams = np.broadcast_to(reporting.lams, (reporting.splits, *reporting.lams.shape))
-    return {
-        "dependence": taken(by_split(reporting.dependence), place, reporting.unfair_dependence[:, None]),
-        "loss": 1.0 - ratio if reporting.higher else ratio - 1.0,
-        "lam": taken(lams, place, 0.0),
-    }
+def matched_by_split(sweep: Frontiers) -> np.ndarray:
+    """Return the place of each split's own matched λ, ``(splits, methods)``; −1 where there is none."""
+    values = (np.moveaxis(part, -1, 0) for part in (sweep.performance, sweep.dependence))
+    return matched_index(*values, sweep.unfair_performance[:, None], higher=sweep.higher)
 
 
 def named(rows: pd.DataFrame) -> pd.DataFrame:
