@@ -11,13 +11,13 @@ import pytest
 from frhsic_core.paper.datasets import accuracy_levels
 from frhsic_core.paper.experiments.cost import speed_up
 from frhsic_core.paper.experiments.high_dimensional import measure_unit
+from frhsic_core.paper.experiments.shared.paired import t_interval
 from frhsic_core.paper.experiments.synthetic_validation import VARIANTS, along_lambda, compared_cells, is_constant
 from frhsic_core.paper.experiments.transfer import (
     PAPER_LAMS,
     across_heads,
     at_paper_lambda,
     authors_heads,
-    paired_difference,
     spread_table,
 )
 from frhsic_core.paper.runs.stored import book_folder, stored_rows
@@ -56,7 +56,9 @@ def beyond(rows):
 
     def of(which: str, column: str, dataset: str, other: str, lam: float | None = None) -> int:
         lam = PAPER_LAMS[dataset] if lam is None else lam
-        gap, half = paired_difference(tables[which], column, dataset=dataset, lam=lam, other=other)
+        at = tables[which].query("dataset == @dataset and lam == @lam")
+        wide = at.pivot(index="split", columns="method", values=column)
+        gap, half = t_interval((wide["frhsic"] - wide[other]).dropna().to_numpy())
         return int(np.sign(gap)) * (abs(gap) > half)
 
     return of

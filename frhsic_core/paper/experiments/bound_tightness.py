@@ -151,8 +151,8 @@ def measure_unit_bandwidth_scaling(unit: dict[str, Any], device: str) -> list[di
         s = torch.tensor([float(v) for v in values], dtype=getattr(torch, name))
         eigenvalues = centered_eigenvalues(s, bandwidth=unit["sigma"])
         smallest, kept = kept_eigenvalue(eigenvalues, cut_off=CUTOFF)
-        logs = {"log10_smallest": math.log10(smallest), "log10_largest": math.log10(eigenvalues[0].item())}
-        rows.append({"precision": name, "cut": "relative", "kept": kept} | {k: round(v, 6) for k, v in logs.items()})
+        log = round(math.log10(smallest), 6)
+        rows.append({"precision": name, "cut": "relative", "kept": kept, "log10_smallest": log})
     bits = BITS
     exact = None
     while exact is None or not exact > 0:
@@ -182,10 +182,8 @@ def measure_unit_held_out_bounds(unit: dict[str, Any], device: str) -> list[dict
     delta = unit["delta"]
     found = gdp_bound(f, sensitive_features=s, delta=delta)
     curve = Smoother(s).curve(f, alpha=delta, random_state=0)
-    n = len(f)
-    row = {"n": n, "values": found.values, "deviation": float(f.std()), "estimate": found.estimate}
+    row = {"n": len(f), "values": found.values, "deviation": float(f.std()), "estimate": found.estimate}
     row |= {"smoothed": curve.gdp, "low": curve.gdp_low, "high": curve.gdp_high, "bound": found.bound}
-    row["simple"] = n / (n - 1) * found.estimate + math.sqrt(2.0 * math.log(1.0 / delta) / n)
     return [row | paper_bound(f, s, delta=delta)]
 
 
@@ -250,19 +248,15 @@ def bound_curves(rows: pd.DataFrame, *, kernel: str = "unit") -> pd.DataFrame:
 def slopes(rows: pd.DataFrame) -> pd.Series:
     """Return the least-squares slope of log λ̂_S on log σ, by dataset and precision.
 
-    ``"largest"`` is that of the largest eigenvalue in float64.
-
     Examples
     --------
     >>> line = {"dataset": "a", "precision": "float64", "sigma": [1.0, 10.0], "log10_smallest": [-1.0, -3.0]}
-    >>> slopes(pd.DataFrame({**line, "log10_largest": [0, -2]})).round(6).to_dict()
-    {('a', 'float64'): -2.0, ('a', 'largest'): -2.0}
+    >>> slopes(pd.DataFrame(line)).round(6).to_dict()
+    {('a', 'float64'): -2.0}
     """
-    tops = rows[rows["precision"] == "float64"].assign(precision="largest", log10_smallest=rows["log10_largest"])
     found = {
         key: float(np.polyfit(np.log10(part["sigma"]), part["log10_smallest"], 1)[0])
-        for kind in (rows, tops)
-        for key, part in kind.groupby(["dataset", "precision"])
+        for key, part in rows.groupby(["dataset", "precision"])
     }
     return pd.Series(found, name="slope").rename_axis(["dataset", "precision"])
 

@@ -4,12 +4,12 @@ Settings are those of the paper's transfer experiment and of its released code: 
 for the linear head and the MLP (64 ReLU units), a random forest of 100 trees, and an SVM with the radial kernel on the
 first 3,000 training rows, the last two with the library's defaults. To compare all heads on one scale, the SVM
 needs a probability as well: a logistic curve of its decision value, fitted on values that three cross-validation folds
-did not use (Platt, 1999).
+did not use (Platt, 1999). Its slope has a weak prior, so that a value that separates the classes, or one that is
+constant, still has an answer.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -113,7 +113,7 @@ def forest_head(z_train: Tensor, y_train: Tensor, z_test: Tensor, *, task: str) 
     kind = RandomForestClassifier if task == "classification" else RandomForestRegressor
     found = []
     for z, y, z_new in zip(_arrays(z_train), _targets(y_train, task), _arrays(z_test), strict=True):
-        forest = kind(n_estimators=TREES, random_state=SEED, n_jobs=_cores()).fit(z, y)
+        forest = kind(n_estimators=TREES, random_state=SEED, n_jobs=-1).fit(z, y)
         found.append(forest.predict_proba(z_new)[:, 1] if task == "classification" else forest.predict(z_new))
     value = torch.tensor(np.stack(found), dtype=torch.float64, device=z_test.device)
     # The library's label at a tie is the first class.
@@ -124,12 +124,12 @@ def forest_head(z_train: Tensor, y_train: Tensor, z_test: Tensor, *, task: str) 
 def svm_head(z_train: Tensor, y_train: Tensor, z_test: Tensor, *, task: str, rows: int = SVM_ROWS) -> Prediction:
     """Fit an SVM with the radial kernel on the first rows of every representation, models side by side.
 
-    The score of a classifier is its label, as in the paper; its probability comes from :func:`logistic_curve`.
+    The score of a classifier is its label, as in the paper; its probability comes from a logistic curve.
     """
     from joblib import Parallel, delayed
 
     jobs = zip(_arrays(z_train[:, :rows]), _targets(y_train[:, :rows], task), _arrays(z_test), strict=True)
-    found = Parallel(n_jobs=_cores(), prefer="threads")(delayed(_one_svm)(*job, task) for job in jobs)
+    found = Parallel(n_jobs=-1, prefer="threads")(delayed(_one_svm)(*job, task) for job in jobs)
     value, label = (
         torch.tensor(np.stack(part), dtype=torch.float64, device=z_test.device) for part in zip(*found, strict=True)
     )
@@ -137,7 +137,10 @@ def svm_head(z_train: Tensor, y_train: Tensor, z_test: Tensor, *, task: str, row
 
 
 def _one_svm(z: np.ndarray, y: np.ndarray, z_new: np.ndarray, task: str) -> tuple[np.ndarray, np.ndarray]:
+    from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import KFold, cross_val_predict
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
     from sklearn.svm import SVC, SVR
 
     if task == "regression":
@@ -146,37 +149,8 @@ def _one_svm(z: np.ndarray, y: np.ndarray, z_new: np.ndarray, task: str) -> tupl
     machine = SVC().fit(z, y)
     decision = machine.decision_function(z_new)
     unseen = cross_val_predict(SVC(), z, y, cv=KFold(3), method="decision_function")
-    slope, level = logistic_curve(unseen, y)
-    return 1.0 / (1.0 + np.exp(-(slope * decision + level))), (decision > 0).astype(float)
-
-
-def logistic_curve(x: np.ndarray, y: np.ndarray, *, steps: int = 50) -> tuple[float, float]:
-    """Return slope and level of P(y = 1 | x) = 1 / (1 + exp(−slope·x − level)) by maximum likelihood (Newton's method).
-
-    The slope has a weak prior (a ridge of 1e-3 on the standardised x), so that a value that separates the classes, or
-    one that is constant, still has an answer.
-
-    Examples
-    --------
-    >>> x = np.array([-2.0, -1.0, 0.0, 1.0, 2.0, 0.5])
-    >>> slope, level = logistic_curve(x, np.array([0, 0, 1, 1, 1, 0]))
-    >>> slope > 0
-    True
-    """
-    spread = float(x.std()) or 1.0
-    design = np.stack([(x - x.mean()) / spread, np.ones_like(x)], axis=1)
-    ridge = np.diag([1e-3, 1e-9])
-    w = np.zeros(2)
-    for _ in range(steps):
-        p = 1.0 / (1.0 + np.exp(-np.clip(design @ w, -35, 35)))
-        gradient = design.T @ (p - y) + ridge @ w
-        hessian = (design * (p * (1 - p) + 1e-12)[:, None]).T @ design + ridge
-        change = np.linalg.solve(hessian, gradient)
-        # A full Newton step may overshoot where the classes are far apart.
-        w = w - change * min(1.0, 4.0 / max(np.abs(change).max(), 1e-12))
-        if np.abs(change).max() < 1e-10:
-            break
-    return float(w[0] / spread), float(w[1] - w[0] * x.mean() / spread)
+    curve = make_pipeline(StandardScaler(), LogisticRegression(C=1e3, tol=1e-10)).fit(unseen[:, None], y)
+    return curve.predict_proba(decision[:, None])[:, 1], (decision > 0).astype(float)
 
 
 def _arrays(z: Tensor) -> np.ndarray:
@@ -185,7 +159,3 @@ def _arrays(z: Tensor) -> np.ndarray:
 
 def _targets(y: Tensor, task: str) -> Any:
     return y.cpu().numpy().astype(int) if task == "classification" else y.cpu().numpy()
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -284,9 +284,11 @@ def chosen_elsewhere(rows: pd.DataFrame) -> pd.DataFrame:
     """
     tables = []
     for dataset, part in rows.groupby("dataset"):
-        columns = {"dependence": "validation_gdp_reference", "performance": "validation_performance"}
         test = Frontiers.from_rows(part)
-        honest, best = (matched_by_split(sweep) for sweep in (Frontiers.from_rows(part, **columns), test))
+        validation = Frontiers.from_rows(
+            part, dependence="validation_gdp_reference", performance="validation_performance"
+        )
+        honest, best = (matched_by_split(sweep) for sweep in (validation, test))
         unfair = test.unfair_performance[:, None]
         ratio = taken(np.moveaxis(test.performance, -1, 0), honest, unfair) / unfair
         loss = 1.0 - ratio if test.higher else ratio - 1.0

@@ -39,14 +39,10 @@ ALPHA = 0.05
 # α(B + 1) is a whole number, so that the exact tests have level α and not a little less.
 PERMUTATIONS = 199
 LAWS = ("normal", "cauchy", "discrete", "lognormal")
-#: Names of the laws in tables, where they are not their keys.
-LAW_NAMES = {"cauchy": "Cauchy", "lognormal": "log-normal"}
 ALTERNATIVES = ("linear", "sin 1", "sin 2", "sin 3", "sin 4", "heteroscedastic", "circle", "high-dimensional")
 TESTS = {"level": ("gamma", "spectral", "permutation", "aggregated"), "power": ("permutation", "aggregated", "dcor")}
 SIZES = {"level": (50, 200, 1000), "power": (200, 500)}
 DRAWS = {"level": 2000, "power": 500}
-# The test at one multiple of both median bandwidths: no choice among them can have more power than the best.
-FACTORS = (4.0, 2.0, 0.5, 0.25, 0.125, 0.0625)
 # The mutual information of every permuted sample is slow.
 KSG_DRAWS = 200
 _NEIGHBORS = 5
@@ -93,8 +89,6 @@ def plan_levels_and_power(preset: str) -> Study:
             units += units_of(**large, test="aggregated", draws=DRAWS[kind], permutations=PERMUTATIONS)
         else:
             units += units_of(**common, test="ksg", draws=KSG_DRAWS, permutations=PERMUTATIONS)
-            single = tuple(f"factor {factor:g}" for factor in FACTORS)
-            units += units_of(**common | {"n": 200}, test=single, draws=DRAWS[kind], permutations=PERMUTATIONS)
     for kind, cases in GIVEN.items():
         given = {"kind": kind, "law": cases, "permutations": PERMUTATIONS}
         units += units_of(**given, n=GIVEN_SIZE, test=GIVEN_TESTS, draws=GIVEN_DRAWS[kind])
@@ -206,7 +200,7 @@ def _pvalues(
 ) -> Tensor:
     """Return the p-values of a batch of samples."""
     from frhsic_core.joint import hsic_test
-    from frhsic_core.kernels import Distance, Gaussian, median_bandwidth
+    from frhsic_core.kernels import Distance
 
     options: dict[str, Any] = {"n_permutations": permutations, "random_state": generator, "alpha": ALPHA}
     if test == "kci":
@@ -216,10 +210,6 @@ def _pvalues(
         return hsic_test(z, s, given=given, method=test, **options).pvalue
     if test == "ksg":
         return _information(z, s, permutations, generator)
-    if test.startswith("factor "):
-        factor = float(test.removeprefix("factor "))
-        kernel_z, kernel_s = (Gaussian(factor * median_bandwidth(x)) for x in (z, s))
-        return hsic_test(z, s, method="permutation", kernel_z=kernel_z, kernel_s=kernel_s, **options).pvalue
     if test == "dcor":  # with permutations, distance correlation and covariance give the same p-value
         return hsic_test(z, s, method="permutation", kernel_z=Distance(), kernel_s=Distance(), **options).pvalue
     return hsic_test(z, s, method=test, **options).pvalue
@@ -253,9 +243,7 @@ def rates(rows: pd.DataFrame, kind: str) -> pd.DataFrame:
     order = GIVEN.get(kind, (*LAWS, *ALTERNATIVES))
     laws = {law: i for i, law in enumerate(order)}
     table = part.pivot_table(index=["law", "n"], columns="test", values="rate", sort=False)
-    tests = [
-        test for test in (*TESTS["level"], "dcor", "ksg", "kci", *(f"factor {f:g}" for f in FACTORS)) if test in table
-    ]
+    tests = [test for test in (*TESTS["level"], "dcor", "ksg", "kci") if test in table]
     return table[tests].sort_index(key=lambda index: index.map(lambda value: laws.get(value, value)))
 
 
@@ -468,18 +456,14 @@ def bound_truth(unit: dict[str, Any]) -> float:
 
 
 def measure_unit_bound_coverage(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
-    """Return in how many draws the bound and the estimate reach the truth, and their means.
-
-    ``simple`` is the mean of the bound without the variance, which is a fixed distance from n/(n − 1) times the
-    estimate.
-    """
+    """Return in how many draws the bound and the estimate reach the truth, and their means."""
     from frhsic_core.bounds import gdp_bound, hsic_bound
     from frhsic_core.kernels import Gaussian
 
     truth = bound_truth(unit)
     kernel = Gaussian(BANDWIDTH)
     seed = zlib.crc32(f"{unit['measure']} {unit['law']} {unit['score']} {unit['groups']} {unit['n']}".encode())
-    n, delta = unit["n"], 1.0 - COVERAGE
+    delta = 1.0 - COVERAGE
     edges = np.arange(1, unit["groups"]) / max(unit["groups"], 1)
     bounds, estimates = [], []
     for draw in range(unit["draws"]):
@@ -492,7 +476,6 @@ def measure_unit_bound_coverage(unit: dict[str, Any], device: str) -> list[dict[
             found = gdp_bound(f, sensitive_features=s, delta=delta, groups=edges, variation=0.5)
         bounds.append(found.bound)
         estimates.append(found.estimate)
-    simple = n / (n - 1) * np.array(estimates) + math.sqrt(2.0 * math.log(1.0 / delta) / n)
     return [
         {
             "truth": truth,
@@ -500,7 +483,6 @@ def measure_unit_bound_coverage(unit: dict[str, Any], device: str) -> list[dict[
             "estimate_covers": int((np.array(estimates) >= truth).sum()),
             "bound": float(np.mean(bounds)),
             "estimate": float(np.mean(estimates)),
-            "simple": float(np.minimum(simple, 0.5).mean()) if unit["measure"] == "gdp" else np.nan,
         }
     ]
 

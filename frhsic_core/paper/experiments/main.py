@@ -11,7 +11,7 @@ one measure of dependence, one summary and one protocol: the statements that one
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import cache
 from itertools import combinations
 from typing import Any
@@ -36,7 +36,7 @@ from frhsic_core.paper.claims.answers import (
     weights,
 )
 from frhsic_core.paper.experiments.presets import DATASETS, GRIDS, LIVE, METHODS, SPLITS, smoke
-from frhsic_core.paper.experiments.shared.paired import compare, compare_all, holm
+from frhsic_core.paper.experiments.shared.paired import compare_all
 from frhsic_core.paper.experiments.shared.pareto import (
     KEYS,
     Frontiers,
@@ -77,13 +77,6 @@ def plan_live(preset: str) -> Experiment:
     return smoke(live, lams=(10.0,)) if preset == "smoke" else live
 
 
-def comparisons(rows: pd.DataFrame) -> Iterator[tuple[tuple[str, str, str], pd.DataFrame]]:
-    """Yield the rows of each dataset, variant and protocol that can be compared: Unfair and at least one method."""
-    for key, part in rows.groupby(KEYS, sort=True):
-        if (part["method"] == "unfair").any() and (part["method"] != "unfair").any():
-            yield (str(key[0]), str(key[1]), str(key[2])), part
-
-
 def pareto_table(
     rows: pd.DataFrame,
     *,
@@ -103,14 +96,14 @@ def pareto_table(
     if splits is not None:
         rows = rows[rows["split"].isin(list(splits))]
     found = []
-    for key, part in comparisons(rows):
+    for key, part in rows.groupby(KEYS, sort=True):
+        if (part["method"] == "unfair").all() or not (part["method"] == "unfair").any():
+            continue
         sweep = Frontiers.from_rows(
             named(part), methods=methods, dependence=dependence, unequal_grids=unequal_grids, name="name"
         )
         summary = sweep.summary(resamples=resamples)
-        for column, value in zip(reversed(KEYS), reversed(key), strict=True):
-            summary.insert(0, column, value)
-        found.append(summary)
+        found.append(pd.concat([pd.DataFrame([key] * len(summary), columns=KEYS), summary], axis=1))
     return pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=[*KEYS, "method", "naup"])
 
 
@@ -368,52 +361,23 @@ def main_family(protocol: str, *, measure: str) -> pd.DataFrame:
     return family(main_rows(protocol), measure=measure)
 
 
-def differences(rows: pd.DataFrame) -> pd.DataFrame:
-    """Compare every two methods at their matched points: differences of performance and dependence over splits.
+def equivalence(rows: pd.DataFrame, quantity: str) -> dict[str, int]:
+    """Count the pairs of methods within ±.01 accuracy or ±.05 GDP at matched points, and how many the splits resolve.
 
     The matched λ of a method is that of its mean sweep, one for all splits, as in the paper's table; a method without
-    one takes no part. A line for each dataset, pair and quantity: mean difference, sd of the differences, sd of each
-    method's own values (root mean square of the two), exact p-value.
+    one takes no part. Crime's performance is a mean squared error of a few hundredths, for which the tolerance was not
+    meant: it takes part in Holm's correction over all pairs, but is not counted. ``resolved`` is by the signed-rank
+    test, ``resolved_corrected`` by the corrected t-test.
     """
-    lines: list[dict[str, Any]] = []
+    pairs = []
     for dataset, sweep in sweeps_of(rows, "gdp_reference", methods=PARETO_METHODS):
-        place = sweep.matched
-        for i, j in combinations(np.flatnonzero(place >= 0), 2):
-            for quantity, values in (("performance", sweep.performance), ("dependence", sweep.dependence)):
-                a = values[i, place[i]]
-                b = values[j, place[j]]
-                outcome = compare(a, b, higher=True)
-                own = float(np.sqrt(0.5 * (a.var(ddof=1) + b.var(ddof=1))))
-                line = {"dataset": dataset, "first": sweep.methods[i], "second": sweep.methods[j], "quantity": quantity}
-                lines.append(line | {"mean": outcome.mean, "sd": outcome.sd, "own_sd": own, "p": outcome.p,
-                                     "p_corrected": outcome.p_corrected, "splits": outcome.splits})  # fmt: skip
-    table = pd.DataFrame(lines)
-    for name in ("p", "p_corrected"):
-        table[f"{name}_holm"] = table.groupby("quantity")[name].transform(lambda p: holm(p.to_numpy()))
-    return table
-
-
-def equivalence(rows: pd.DataFrame) -> pd.DataFrame:
-    """Count the differences within ±.01 accuracy or ±.05 GDP, and how many of them 25 splits resolve.
-
-    Crime's performance is a mean squared error of a few hundredths, for which the tolerance was not meant: its
-    accuracies are left out, its GDP is kept. A line for each quantity and dataset: pairs, those within the tolerance,
-    those of them that the signed-rank test resolves (Holm over all pairs of the quantity), the same by the corrected
-    t-test, ``expected_range`` (the mean range of five normal draws with one method's own spread, not a range that was
-    observed) and ``paired_sd``, the median sd of a difference.
-    """
-    table = differences(rows)
-    table = table[(table["quantity"] == "dependence") | (table["dataset"] != "crime")]
-    inside = table["mean"].abs() <= table["quantity"].map(TOLERANCES)
-    small = table.assign(
-        within=inside,
-        resolved=inside & (table["p_holm"] < 0.05),
-        resolved_corrected=inside & (table["p_corrected_holm"] < 0.05),
-    )
-    groups = small.groupby(["quantity", "dataset"])
-    counts = groups[["within", "resolved", "resolved_corrected"]].sum().astype(int)
-    counts.insert(0, "pairs", groups.size())
-    return counts.assign(expected_range=FIVE_RANGE * groups["own_sd"].median(), paired_sd=groups["sd"].median())
+        chosen = [getattr(sweep, quantity)[i, j] for i, j in enumerate(sweep.matched) if j >= 0]
+        pairs += [({"dataset": dataset}, a, b) for a, b in combinations(chosen, 2)]
+    table = compare_all(pairs, higher=True)
+    table = table[(table["dataset"] != "crime") | (quantity == "dependence")]
+    small = table[table["mean"].abs() <= TOLERANCES[quantity]]
+    resolved = {"resolved": small["p_holm"] < 0.05, "resolved_corrected": small["p_corrected_holm"] < 0.05}
+    return {"within": len(small)} | {name: int(found.sum()) for name, found in resolved.items()}
 
 
 @query
@@ -434,10 +398,10 @@ def spread_and_pairs(measure: str) -> Answer:
             chosen = np.stack([getattr(sweep, measure)[i, j] for i, j in enumerate(sweep.matched) if j >= 0])
             found.append(float(np.median(chosen.std(-1, ddof=1) * FIVE_RANGE)))
         values[protocol] = tuple(found)
-        counts = equivalence(main_rows(protocol)).loc[measure].sum()
+        counts = equivalence(main_rows(protocol), measure)
         notes.append(
-            f"{protocol}: {counts['resolved']:.0f} of {counts['within']:.0f} pairs within the tolerance told apart by "
-            f"paired tests, {counts['resolved_corrected']:.0f} by the corrected one"
+            f"{protocol}: {counts['resolved']} of {counts['within']} pairs within the tolerance told apart by "
+            f"paired tests, {counts['resolved_corrected']} by the corrected one"
         )
     names = list(titles.values())
     narrow = [name for i, name in enumerate(names) if min(values[p][i] for p in PROTOCOLS) < TOLERANCES[measure]]

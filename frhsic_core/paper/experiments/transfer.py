@@ -25,7 +25,6 @@ from frhsic_core.paper.claims.answers import (
     rows_of,
 )
 from frhsic_core.paper.experiments.presets import DATASETS, METHODS, SPLITS, smoke
-from frhsic_core.paper.experiments.shared.paired import t_interval
 from frhsic_core.paper.experiments.shared.pareto import keeps
 from frhsic_core.paper.runs.plan import Experiment, Task
 from frhsic_core.paper.runs.stored import book_folder
@@ -143,7 +142,7 @@ def authors_heads() -> pd.DataFrame:
 
 
 def spread_table(rows: pd.DataFrame, *, convention: str = "gdp_sample") -> pd.DataFrame:
-    """Return means over splits by dataset, method and λ, the spread's deviation over splits, and what was kept.
+    """Return means over splits by dataset, method and λ, and what was kept.
 
     ``performance`` is that of the model's own head, and ``kept`` whether it is within one per cent of Unfair's.
     """
@@ -154,7 +153,7 @@ def spread_table(rows: pd.DataFrame, *, convention: str = "gdp_sample") -> pd.Da
     unfair = means.xs(("unfair", 0.0), level=("method", "lam")).loc[datasets].to_numpy()
     regression = rows.groupby("dataset")["task"].first().loc[datasets] == "regression"
     kept = keeps(means.to_numpy(), unfair, higher=~regression)
-    return table.assign(sd_over_splits=grouped["sd"].std(), performance=means, kept=kept)
+    return table.assign(performance=means, kept=kept)
 
 
 def at_paper_lambda(table: pd.DataFrame) -> pd.DataFrame:
@@ -162,26 +161,6 @@ def at_paper_lambda(table: pd.DataFrame) -> pd.DataFrame:
     lam = table.index.get_level_values("lam")
     wanted = table.index.get_level_values("dataset").map(PAPER_LAMS)
     return table[(lam == wanted) | (lam == 0.0)].droplevel("lam")
-
-
-def paired_difference(found: pd.DataFrame, column: str, *, dataset: str, lam: float, other: str) -> tuple[float, float]:
-    """Return the mean over splits of FRHSIC less ``other`` and the half-width of its 95 % t interval.
-
-    ``found`` is :func:`across_heads`.
-
-    Examples
-    --------
-    >>> lines = [("adult", name, 10.0, split, 0.1 * split * (1 + (name == "frem")))
-    ...          for split in (1, 2, 3) for name in ("frhsic", "frem")]
-    >>> table = pd.DataFrame(lines, columns=["dataset", "method", "lam", "split", "sd"])
-    >>> mean, half = paired_difference(table, "sd", dataset="adult", lam=10.0, other="frem")
-    >>> round(mean, 3), round(half, 3)
-    (-0.2, 0.248)
-    """
-    wide = found[(found["dataset"] == dataset) & (found["lam"] == lam)].pivot(
-        index="split", columns="method", values=column
-    )
-    return t_interval((wide["frhsic"] - wide[other]).dropna().to_numpy())
 
 
 @cache

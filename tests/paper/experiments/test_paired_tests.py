@@ -124,8 +124,7 @@ def test_compare_is_about_differences_that_favor_the_first(higher: bool) -> None
     found = compare(first, second, higher=higher)
     d = (first - second) if higher else (second - first)
     assert (found.splits, found.wins, found.losses) == (15, sum(d > 0), sum(d < 0))
-    assert (found.mean, found.median) == pytest.approx((d.mean(), np.median(d)))
-    assert found.sd == pytest.approx(stats.tstd(d)), "divisor n - 1"
+    assert found.mean == pytest.approx(d.mean())
     assert np.sign(found.effect) == np.sign(found.mean) == (1 if higher else -1)
     assert found.effect == rank_biserial(d)
     assert found.p == signed_rank(d)

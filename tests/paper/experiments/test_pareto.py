@@ -12,11 +12,9 @@ from frhsic_core.paper.experiments.main import MAIN_METHODS, PARETO_METHODS, par
 from frhsic_core.paper.experiments.presets import GRIDS
 from frhsic_core.paper.experiments.shared.pareto import (
     Frontiers,
-    UnequalGrids,
     matched_index,
     named,
     naup,
-    on_common_grid,
     on_grid,
 )
 from frhsic_core.paper.runs.stored import paper_table, reference_sweep
@@ -58,10 +56,10 @@ def test_area_is_that_of_plain_loops(higher: bool) -> None:
 def test_an_area_grows_with_the_grid_which_is_why_unequal_grids_are_refused() -> None:
     rows = reference_sweep()
     adult = rows[rows["dataset"] == "adult"]
-    with pytest.raises(UnequalGrids, match=r"number of λ: frem 9, .*frhsic 18\).*on_common_grid"):
+    with pytest.raises(ValueError, match=r"number of λ: frem 9, .*frhsic 18\).*on_grid"):
         Frontiers.from_rows(adult)
     dense = Frontiers.from_rows(adult, methods=MAIN_METHODS, unequal_grids=True).areas()[0]
-    common = Frontiers.from_rows(on_common_grid(adult), methods=MAIN_METHODS).areas()[0]
+    common = Frontiers.from_rows(on_grid(adult, GRIDS["full"]), methods=MAIN_METHODS).areas()[0]
     assert round(dense, 3) == 0.786
     assert round(common, 3) == 0.743
 
@@ -94,8 +92,6 @@ def test_summary_by_hand() -> None:
             assert summary.loc[method, f"{name}_sd"] == pytest.approx(abs(first - second) / 2)
     sweep = Frontiers.from_rows(rows)
     single = sweep.areas(np.eye(2))
-    assert summary.loc["frhsic", "naup_split_mean"] == pytest.approx(single[:, 0].mean())
-    assert summary.loc["frhsic", "naup_split_sd"] == pytest.approx(abs(single[0, 0] - single[1, 0]) / 2)
     # Of two splits a resample is the first twice, both, or the second twice, with probabilities 1/4, 1/2, 1/4.
     three = [single[0, 0], single[1, 0], sweep.areas()[0]]
     assert summary.loc["frhsic", "naup_low"] == pytest.approx(min(three))
@@ -127,11 +123,8 @@ def test_error_is_better_when_lower_in_a_regression() -> None:
     assert not Frontiers.from_rows(rows.assign(task="regression")).higher
 
 
-def test_common_grid_and_names() -> None:
+def test_grid_and_names() -> None:
     rows = sweep_of(2, 0.0)
-    rows = rows[~((rows["method"] == "frem") & (rows["lam"] == 100.0))]
-    common = on_common_grid(rows)
-    assert set(common["lam"]) == {0.0, 1.0, 10.0}
     assert len(on_grid(rows, [10.0])) == 2 + 2 * 2
     assert on_grid(rows, None) is rows
     option = rows.assign(option=np.where(rows["method"] == "frem", "x", ""))
@@ -196,7 +189,6 @@ def test_the_bootstrap_over_splits_covers_the_noiseless_area() -> None:
     assert (inside >= 45).all(), inside  # nominal 57 of 60; the area is a maximum, so a little bias is expected
     tight = Frontiers.from_rows(sweep_of(25, 0.0)).summary(resamples=50).iloc[1:]
     np.testing.assert_allclose(tight["naup_low"], tight["naup_high"], atol=1e-12)
-    np.testing.assert_allclose(tight["naup_split_sd"], 0.0, atol=1e-12)
 
 
 def test_only_splits_that_every_model_has_are_compared() -> None:

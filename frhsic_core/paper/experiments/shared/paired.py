@@ -142,9 +142,7 @@ class Paired:
     splits: int
     wins: int
     losses: int
-    median: float
     mean: float
-    sd: float  # divisor n − 1
     effect: float  # matched rank-biserial correlation, −1 to 1
     p: float  # exact signed-rank test, not adjusted
     p_corrected: float  # corrected resampled t-test, not adjusted
@@ -168,9 +166,7 @@ def compare(first: np.ndarray, second: np.ndarray, *, higher: bool = True) -> Pa
         splits=len(d),
         wins=int((d > 0).sum()),
         losses=int((d < 0).sum()),
-        median=float(np.median(d)),
         mean=float(d.mean()),
-        sd=float(d.std(ddof=1)),
         effect=rank_biserial(d),
         p=signed_rank(d),
         p_corrected=corrected_t(d)[1],

@@ -23,10 +23,6 @@ GRID = np.linspace(0.0, 1.0, 201)
 KEYS = ["dataset", "variant", "protocol"]
 
 
-class UnequalGrids(ValueError):
-    """The methods have different λ grids, and the area to compare them by grows with the grid."""
-
-
 def keeps(performance: Any, unfair: Any, *, higher: Any, band: float = BAND) -> np.ndarray:
     """Return where performance is kept: accuracy at least (1 − band) times Unfair's, MSE at most (1 + band) times."""
     return np.where(higher, performance >= (1.0 - band) * unfair, performance <= (1.0 + band) * unfair)
@@ -123,7 +119,7 @@ class Frontiers:
 
         Only ``methods`` take part in the comparison and so in the normalisation, by default all but Unfair. Splits that
         not every model of every method has are left out, so that all are compared on the same ones. Different λ grids
-        raise :class:`UnequalGrids` unless ``unequal_grids`` is set.
+        are refused unless ``unequal_grids`` is set: the area grows with the grid.
         """
         base = rows[rows["method"] == "unfair"].groupby("split")[[performance, dependence]].mean()
         if base.empty:
@@ -136,9 +132,9 @@ class Frontiers:
         grids = {m: tuple(sorted(set(swept.loc[swept[name] == m, "lam"]))) for m in methods}
         if len(set(grids.values())) > 1 and not unequal_grids:
             sizes = ", ".join(f"{m} {len(grid)}" for m, grid in grids.items())
-            raise UnequalGrids(
+            raise ValueError(
                 f"the λ grids differ (number of λ: {sizes}): more λ can only raise the envelope. Compare on a common "
-                "grid (on_common_grid), or pass unequal_grids=True and say so beside the numbers."
+                "grid (on_grid), or pass unequal_grids=True and say so beside the numbers."
             )
         cells = swept.groupby([name, "lam", "split"])[[performance, dependence]].mean()
         wanted = [(m, lam) for m in methods for lam in grids[m]]
@@ -182,13 +178,11 @@ class Frontiers:
         return naup(mean[0], mean[1], unfair[0], unfair[1], higher=self.higher)
 
     def summary(self, *, resamples: int = 1000) -> pd.DataFrame:
-        """Return one line for each method: matched point (mean and sd over splits), nAUP, its spread and interval.
+        """Return one line for each method: matched point (mean and sd over splits), nAUP and its interval.
 
-        ``naup`` is that of the mean sweep, as the paper's; ``naup_split_mean`` and ``naup_split_sd`` are over the
-        splits taken singly; ``naup_low`` and ``naup_high`` bound the 95 % percentile bootstrap over splits, the same
-        resample for all methods. Standard deviations have divisor n, as the authors'.
+        ``naup`` is that of the mean sweep, as the paper's; ``naup_low`` and ``naup_high`` bound the 95 % percentile
+        bootstrap over splits, the same resample for all methods. Standard deviations have divisor n, as the authors'.
         """
-        single = self.areas(np.eye(self.splits))
         draws = np.random.default_rng(0).multinomial(self.splits, np.full(self.splits, 1 / self.splits), resamples)
         low, high = np.quantile(self.areas(draws / self.splits), [0.025, 0.975], axis=0)
         place = self.matched
@@ -199,14 +193,13 @@ class Frontiers:
             columns[name] = [unfair.mean(), *taken(values.mean(-1), place)]
             columns[f"{name}_sd"] = [unfair.std(), *taken(values.std(-1), place)]
         columns |= {"naup": [np.nan, *self.areas()], "naup_low": [np.nan, *low], "naup_high": [np.nan, *high]}
-        columns |= {"naup_split_mean": [np.nan, *single.mean(0)], "naup_split_sd": [np.nan, *single.std(0)]}
         return pd.DataFrame(columns).assign(splits=self.splits)
 
 
 def matched_by_split(sweep: Frontiers) -> np.ndarray:
     """Return the place of each split's own matched λ, ``(splits, methods)``; −1 where there is none."""
-    values = (np.moveaxis(part, -1, 0) for part in (sweep.performance, sweep.dependence))
-    return matched_index(*values, sweep.unfair_performance[:, None], higher=sweep.higher)
+    performance, dependence = (np.moveaxis(part, -1, 0) for part in (sweep.performance, sweep.dependence))
+    return matched_index(performance, dependence, sweep.unfair_performance[:, None], higher=sweep.higher)
 
 
 def named(rows: pd.DataFrame) -> pd.DataFrame:
@@ -225,10 +218,3 @@ def sweeps_of(
 def on_grid(rows: pd.DataFrame, lams: Iterable[float] | None) -> pd.DataFrame:
     """Return the rows at some λ, and those of Unfair; all rows without ``lams``."""
     return rows if lams is None else rows[(rows["method"] == "unfair") | rows["lam"].isin(list(lams))]
-
-
-def on_common_grid(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows whose λ every method has (Unfair always stays)."""
-    swept = rows[rows["method"] != "unfair"]
-    common = set.intersection(*(set(part["lam"]) for _, part in swept.groupby("method"))) if len(swept) else set()
-    return on_grid(rows, common)
