@@ -18,7 +18,6 @@ from scipy import stats
 
 from frhsic_core.data import (
     Dataset,
-    DataUnavailable,
     Provenance,
     adult,
     available_datasets,
@@ -97,11 +96,6 @@ def test_the_names_and_what_is_said_of_a_wrong_one() -> None:
         load_dataset("synthetic", rho=0.5)
     with pytest.raises(TypeError, match="adult has no setting signal"):
         load_dataset("adult", signal="strong")
-
-
-def test_folders_can_be_given_instead_of_the_environment(tmp_path: Path) -> None:
-    with pytest.raises(DataUnavailable, match=str(tmp_path / "mine" / "adult")):
-        load_dataset("adult", folders=Folders(tmp_path / "mine", tmp_path / "cache"), download=False)
 
 
 @pytest.mark.parametrize("name", ["synthetic", "people"])

@@ -201,16 +201,6 @@ def test_official_archives_are_checked_by_structure(tmp_path: Path) -> None:
         files.verify(tmp_path / "h181ssp.zip", meps.OFFICIAL)
 
 
-def test_the_last_byte_of_a_large_file_counts(tmp_path: Path) -> None:
-    content = bytes(1 << 20) + b"a"
-    file = RawFile("toy", "toy.bin", sha256=(hashlib.sha256(content).hexdigest(),))
-    path = _put(tmp_path / "toy.bin", content)
-    assert files.verify(path, file) == file.sha256[0]
-    path.write_bytes(content[:-1] + b"b")
-    with pytest.raises(CorruptFile, match="not the published file"):
-        files.verify(path, file)
-
-
 def test_a_hash_not_known_in_advance_is_recorded_and_held_to(tmp_path: Path) -> None:
     file = acs_income.OFFICIAL_ZIP
     mine = raw.acs_zip(_put(file.under(tmp_path / "data"), b""), raw.acs_official())
@@ -291,20 +281,3 @@ def test_a_kill_during_a_download_leaves_nothing_that_is_used(
     (folder / "toy.csv").unlink()
     locate([_file(server, "/good")], _folders(tmp_path), what="toy")
     assert _left(tmp_path) == ["cache/toy/toy.csv"]
-
-
-def test_many_fetching_at_once_do_not_clash(tmp_path: Path, server: http.server.ThreadingHTTPServer) -> None:
-    program = textwrap.dedent(
-        f"""
-        from pathlib import Path
-        from frhsic_core.data.files import Folders, Link, RawFile, fetch
-        link = Link("http://127.0.0.1:{server.server_address[1]}/good")
-        for _ in range(10):
-            found = fetch(RawFile("toy", "toy.csv", ("{SHA}",), (link,)), Folders(None, Path({str(tmp_path)!r})), [])
-            assert found is not None
-        """
-    )
-    children = [subprocess.Popen([sys.executable, "-c", program]) for _ in range(2)]
-    assert [child.wait(60) for child in children] == [0, 0]
-    assert len(server.served) == 20  # type: ignore[attr-defined]
-    assert _left(tmp_path) == ["toy/toy.csv"]

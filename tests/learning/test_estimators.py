@@ -38,6 +38,7 @@ SMALL = {"widths": (8, 2), "device": "cpu", "random_state": 0}
 CHECKED = SMALL | {"epochs": 25, "batch_size": 1000, "learning_rate": 2e-2, "dtype": "float64"}
 LONGER = CHECKED | {"epochs": 60}
 QUICK = SMALL | {"widths": (8, 3), "epochs": 4, "batch_size": 64}
+WITHOUT_CUDA = pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
 
 
 @pytest.mark.filterwarnings("ignore::frhsic_core.learning.MissingAttributeWarning")
@@ -218,48 +219,41 @@ def test_weights_that_cannot_be_used(toy: Any, wrong: np.ndarray) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "error", "text"),
+    ("change", "text"),
     [
-        ({"y": np.repeat("no", 400)}, ValueError, r"one class only \(.*no.*\)"),
-        ({"y": np.arange(400) % 3}, ValueError, "Only binary classification is supported"),
-        ({"s": np.ones(400)}, ValueError, r"constant \(column 0\)"),
-        ({"s": np.r_[np.nan, np.arange(399)]}, ValueError, "sensitive_features has 1 NaN or infinite values"),
-        ({"s": np.arange(399)}, ValueError, r"sensitive_features has shape \(399, 1\) but X has 400 rows"),
-        ({"s": ["old"] * 400}, ValueError, r"constant \(column 0\)"),
-        ({"X": np.full((400, 3), np.nan)}, ValueError, r"column 0 .*NaN.*drop it"),
-        ({"X": np.full((400, 3), np.inf)}, ValueError, "infinity"),
-        ({"X": np.full((400, 3), "a")}, ValueError, r"text in column 0 \(first: .*a.*\), column 1 .*could not convert"),
-        ({"X": np.array([[1.0, 2.0, "Male"]] * 400, object)}, ValueError, r"text in column 2 \(first: 'Male'\)"),
-        ({"X": np.zeros((399, 3))}, ValueError, "inconsistent numbers of samples"),
-        ({"lam": -1.0}, ValueError, "lam is -1.0"),
-        ({"lam": None}, ValueError, "lam is None"),
-        ({"lam": float("nan")}, ValueError, "lam is nan"),
-        ({"lam": "more"}, ValueError, "lam is 'more'.* or 'auto'"),
-        ({"method": "magic"}, ValueError, "method is 'magic': choose one of unfair, frhsic"),
-        ({"dtype": "float16"}, ValueError, "dtype is 'float16'"),
-        ({"s": np.arange(400), "epochs": "10"}, ValueError, r"epochs is '10': .* whole number, or 'auto'"),
-        ({"epochs": 0}, ValueError, "epochs is 0: it must be a positive whole number"),
-        ({"epochs": 2.5}, ValueError, "epochs is 2.5: it must be a positive whole number"),
-        ({"batch_size": None}, ValueError, "batch_size is None: it must be a positive whole number"),
-        ({"learning_rate": "fast"}, ValueError, "learning_rate is 'fast'"),
-        ({"device": "gpu"}, ValueError, "device is 'gpu': choose 'auto', 'cpu', 'cuda' or 'cuda:0'"),
-        ({"device": None}, ValueError, "device is None: choose 'auto'"),
-        ({"widths": 8}, ValueError, r"widths is 8: give at least one, such as \(50, 4\)"),
-        ({"widths": ()}, ValueError, r"widths is \(\): give at least one"),
-        ({"widths": (50, 4.0)}, ValueError, r"widths is \(50, 4.0\): all must be positive whole numbers"),
-        ({"random_state": 2**70}, ValueError, "random_state is 1180591620717411303424"),
-        ({"random_state": "0"}, ValueError, "random_state is '0'"),
-        ({"penalty_settings": {"atributes": "sum"}}, ValueError, r"no \['atributes'\]: choose from estimator, on,"),
-        ({"penalty_settings": "positives"}, ValueError, "penalty_settings is 'positives': give a dictionary"),
-        ({"selection": "tradeoff"}, ValueError, "selection is 'tradeoff'"),
-        ({"selection": {"lambdas": [0.0]}}, ValueError, r"\['lambdas'\]: choose from lams"),
+        ({"y": np.repeat("no", 400)}, r"one class only \(.*no.*\)"),
+        ({"s": np.arange(399)}, r"sensitive_features has shape \(399, 1\) but X has 400 rows"),
+        ({"s": ["old"] * 400}, r"constant \(column 0\)"),
+        ({"X": np.full((400, 3), np.nan)}, r"column 0 .*NaN.*drop it"),
+        ({"X": np.full((400, 3), np.inf)}, "infinity"),
+        ({"X": np.full((400, 3), "a")}, r"text in column 0 \(first: .*a.*\), column 1 .*could not convert"),
+        ({"X": np.zeros((399, 3))}, "inconsistent numbers of samples"),
+        ({"lam": None}, "lam is None"),
+        ({"lam": float("nan")}, "lam is nan"),
+        ({"lam": "more"}, "lam is 'more'.* or 'auto'"),
+        ({"dtype": "float16"}, "dtype is 'float16'"),
+        ({"s": np.arange(400), "epochs": "10"}, r"epochs is '10': .* whole number, or 'auto'"),
+        ({"epochs": 0}, "epochs is 0: it must be a positive whole number"),
+        ({"epochs": 2.5}, "epochs is 2.5: it must be a positive whole number"),
+        ({"batch_size": None}, "batch_size is None: it must be a positive whole number"),
+        ({"learning_rate": "fast"}, "learning_rate is 'fast'"),
+        ({"device": "gpu"}, "device is 'gpu': choose 'auto', 'cpu', 'cuda' or 'cuda:0'"),
+        ({"device": None}, "device is None: choose 'auto'"),
+        pytest.param({"device": "cuda"}, "no CUDA device", marks=WITHOUT_CUDA),
+        ({"widths": 8}, r"widths is 8: give at least one, such as \(50, 4\)"),
+        ({"widths": ()}, r"widths is \(\): give at least one"),
+        ({"widths": (50, 4.0)}, r"widths is \(50, 4.0\): all must be positive whole numbers"),
+        ({"random_state": 2**70}, "random_state is 1180591620717411303424"),
+        ({"random_state": "0"}, "random_state is '0'"),
+        ({"penalty_settings": "positives"}, "penalty_settings is 'positives': give a dictionary"),
+        ({"selection": "tradeoff"}, "selection is 'tradeoff'"),
     ],
 )
-def test_bad_input_is_named(toy: Any, change: dict[str, Any], error: type[Exception], text: str) -> None:
+def test_bad_input_is_named(toy: Any, change: dict[str, Any], text: str) -> None:
     X, y, s = toy
     data = {"X": X, "y": y, "s": s} | {key: value for key, value in change.items() if key in "Xys"}
     options = {**QUICK, **{key: value for key, value in change.items() if key not in "Xys"}}
-    with pytest.raises(error, match=text):
+    with pytest.raises(ValueError, match=text):
         FairClassifier(**options).fit(data["X"], data["y"], sensitive_features=data["s"])
 
 
