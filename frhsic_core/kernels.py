@@ -166,19 +166,19 @@ def batch_median(x: Tensor, max_points: int | None, *, exponents: Tensor | None 
     x = x.detach()
     if max_points is None:
         squared = squared_distances(x) if exponents is None else (-2.0 * exponents).clamp_min_(0.0)
-        return _median_of_pairs(squared, own=True, squared=True)
+        return _median_of_pairs(squared, own=True)
     half = min(max_points, x.shape[-2]) // 2
     if exponents is None:
         between = squared_distances(x[..., :half, :], x[..., half : 2 * half, :])
     else:
         between = (-2.0 * exponents[..., :half, half : 2 * half]).clamp_min_(0.0)
-    return _median_of_pairs(between, own=False, squared=True)
+    return _median_of_pairs(between, own=False)
 
 
-def _median_of_pairs(distances: Tensor, *, own: bool, squared: bool = False, unit: Tensor | None = None) -> Tensor:
+def _median_of_pairs(distances: Tensor, *, own: bool, unit: Tensor | None = None) -> Tensor:
     """Return the lower median of a matrix of distances, or its stand-in; ``own`` matrices hold each pair twice.
 
-    Distances are in units of ``unit``, and the result is not.
+    The distances are in units of ``unit``, and the result is not. Without a unit they are squared.
     """
     n = distances.shape[-1]
     zeros = n if own else 0  # the diagonal comes first in order
@@ -188,11 +188,10 @@ def _median_of_pairs(distances: Tensor, *, own: bool, squared: bool = False, uni
     place = zeros + (2 * ((count // 2 - 1) // 2) + 1 if own else (count + 1) // 2)
     flat = distances.flatten(-2)
     median = flat.kthvalue(place, dim=-1).values  # a selection, not a sort
-    mean = (flat.sqrt() if squared else flat).sum(-1) / count
-    median = median.sqrt() if squared else median
     if unit is not None:
-        return _usable(median, mean, unit)
-    tiny = torch.finfo(distances.dtype).tiny ** (0.25 if squared else 1.0)
+        return _usable(median, flat.sum(-1) / count, unit)
+    tiny = torch.finfo(distances.dtype).tiny ** 0.25
+    median, mean = median.sqrt(), flat.sqrt().sum(-1) / count
     bandwidth = torch.where(median > tiny, median, mean)
     return torch.where(bandwidth > tiny, bandwidth, torch.ones_like(bandwidth))
 
