@@ -294,14 +294,14 @@ def scaling_end(end: str) -> Answer:
 
 
 @query
-def scaling_factor(largest: float = 2.0) -> Answer:
-    """Return whether every fitted slope of λ̂_S above the cut-off is within a factor of minus one."""
+def scaling_factor() -> Answer:
+    """Return whether every fitted slope of λ̂_S above the cut-off is within a factor of two of minus one."""
     found = slopes(rows_of("bandwidth_scaling"))
     values = {}
     notes = []
     for name, precision in PRECISION.items():
         cut = found.xs(precision, level="precision")
-        values[name] = bool(np.maximum(cut.abs(), 1 / cut.abs()).max() <= largest)
+        values[name] = bool(np.maximum(cut.abs(), 1 / cut.abs()).max() <= 2.0)
         notes.append(f"{precision}: {', '.join(f'{v:.2f}' for v in cut)}")
     notes.append(f"without a cut-off: {', '.join(f'{v:.0f}' for v in found.xs('exact', level='precision'))}")
     return Answer(values, note="slopes, Adult and Crime; " + "; ".join(notes))

@@ -42,15 +42,13 @@ BANDWIDTH = 1.0
 #: Smoothing bandwidth of each EIPM, as a constant and an exponent of n. The bias of the last is of order n^(−2/3).
 RULES = {
     "eipm_1": (BANDWIDTH, 0.0),
-    "eipm_0.5": (0.5, 0.0),
     "eipm_n": (1.0, -0.2),
-    "eipm_n_half": (0.5, -0.2),
     "eipm_third": (1.0, -1.0 / 3.0),
 }
 #: The estimators of each part.
 ESTIMATORS = {
     "printed": ("hsic_biased", "eipm_1"),
-    "exact": ("hsic_biased", "hsic_unbiased", "eipm_1", "eipm_0.5", "eipm_n", "eipm_n_half"),
+    "exact": ("hsic_biased", "hsic_unbiased", "eipm_1", "eipm_n"),
     "bandwidth": ("eipm_n", "eipm_third"),
 }
 RULE_SIZES = (100, 200, 400, 800, 1_600, 3_200)

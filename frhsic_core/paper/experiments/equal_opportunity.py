@@ -261,8 +261,8 @@ def option_not_worse(experiment: str, dataset: str, first: str, second: str, mea
 
 
 @query
-def attributes_fall(lams: list[float], forms: dict[str, list[str]], band: float = BAND) -> Answer:
-    """Return whether GDP of each attribute falls along ``lams`` in every form, accuracy within ``band`` of Unfair."""
+def attributes_fall(lams: list[float], forms: dict[str, list[str]]) -> Answer:
+    """Return whether GDP of each attribute falls along ``lams`` in every form, accuracy within 1 % of Unfair's."""
     values = {}
     notes = []
     columns = ["gdp_reference_age", "gdp_reference_hours"]
@@ -275,7 +275,7 @@ def attributes_fall(lams: list[float], forms: dict[str, list[str]], band: float 
             falls = bool((np.diff(paths.mean(-1), axis=1) <= 0).all())
             single = (np.diff(paths, axis=1) <= 0).all(1).mean(-1).min()
             accuracy = min(float(values_at(rows, form, lam, "performance").mean()) for lam in lams)
-            met.append(falls and accuracy >= (1 - band) * unfair)
+            met.append(falls and accuracy >= (1 - BAND) * unfair)
             kept = f"accuracy down by at most {1 - accuracy / unfair:.1%}"
             share = f"in {single:.0%} of single splits"
             notes.append(f"{form}, {protocol}: {'falls' if falls else 'rises'} ({share}), {kept}")

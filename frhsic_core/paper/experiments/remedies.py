@@ -90,20 +90,13 @@ STRENGTHS = (0.25, 0.5, 0.75, 1.0)
 LIMITS = (0.01, 0.03, 0.1)
 #: The families that are compared without S at prediction, and those that are compared with it.
 LEAGUES = {False: ("ours", "leace", "reductions"), True: ("ours", "remover", "residuals")}
-LABELS = {
-    "ours": "this library",
-    "leace": "LEACE (concept-erasure)",
-    "reductions": "exponentiated gradient (fairlearn)",
-    "remover": "correlation remover (fairlearn)",
-    "residuals": "residuals of the scores (by hand)",
-}
 
 
 def plan(preset: str) -> Study:
     """Return one unit for each split, table and family; ``smoke`` has one family on one split of a small table."""
     if preset == "smoke":
         return Study("remedies_smoke", "remedies", units_of(split=0, dataset="diabetes", family="residuals"))
-    units = units_of(split=SPLITS, dataset=tuple(TABLES), family=("none", *LABELS))
+    units = units_of(split=SPLITS, dataset=tuple(TABLES), family=tuple(_FAMILIES))
     # The reductions of fairlearn have no demographic parity of a regression.
     regressions = [name for name, table in TABLES.items() if table.task == "regression"]
     kept = (u for u in units if dict(u)["family"] != "reductions" or dict(u)["dataset"] not in regressions)

@@ -229,11 +229,7 @@ def plan_bandwidth_policies(preset: str) -> Study:
 
 def measure_unit_bandwidth_policies(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
     """Train one form with one policy and return one row for each split."""
-    import torch
-
     from frhsic_core.auditing import audit_representation
-    from frhsic_core.conditional import gdp
-    from frhsic_core.joint.contraction import RIDGE
     from frhsic_core.learning import FRHSIC, EscapeWarning, Trainer
     from frhsic_core.paper.datasets import load_variant
     from frhsic_core.paper.splits import stack_splits
@@ -241,14 +237,13 @@ def measure_unit_bandwidth_policies(unit: dict[str, Any], device: str) -> list[d
     seeds = list(POLICY_SPLITS[: unit.get("splits")])
     options = {"n": unit["n"]} if "n" in unit else {}
     splits = stack_splits(load_variant(unit["dataset"], unit["variant"], **options), seeds=seeds, device=device)
-    penalty = FRHSIC(bandwidth=unit["policy"], **PENALTIES[unit["form"]])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", EscapeWarning)  # whether Z escapes is what is measured
         trained = Trainer(
             splits.x_train,
             splits.y_train,
             splits.s_train,
-            penalty=penalty,
+            penalty=FRHSIC(bandwidth=unit["policy"], **PENALTIES[unit["form"]]),
             protocol="reference",
             lam=500.0,
             seeds=seeds,
@@ -257,20 +252,15 @@ def measure_unit_bandwidth_policies(unit: dict[str, Any], device: str) -> list[d
             device=device,
         ).fit()
     z, logits = trained.forward(splits.x_test)
-    audit = audit_representation(z, splits.s_test, predictions=torch.sigmoid(logits), max_rows=1_500)
-    at_median = audit.bandwidths.index(1.0)
+    audit = audit_representation(z, splits.s_test, max_rows=1_500)
     columns = {
         "ratio": trained.history["ratio"][-1],
         "peak_ratio": trained.history["ratio"].amax(0),
         "accuracy": ((logits > 0) == (splits.y_test > 0.5)).double().mean(-1),
-        "normalized_hsic": audit.normalized_hsic[:, at_median],
-        "floor": audit.floor[:, at_median],
         "probe_r2": audit.nonlinear_r2,
-        "gdp_reference": gdp(logits.double(), splits.s_test.double(), estimator="authors"),
     }
-    ridge = RIDGE if penalty.scale == "whiten" else float("nan")
     return [
-        {"split": seed, **{name: round(values[i].item(), 5) for name, values in columns.items()}, "ridge": ridge}
+        {"split": seed, **{name: round(values[i].item(), 5) for name, values in columns.items()}}
         for i, seed in enumerate(seeds)
     ]
 

@@ -39,13 +39,7 @@ def test_eipm_from_features_with_rows_that_stand_alone(gamma: float) -> None:
 @pytest.mark.parametrize(("part", "rho", "n"), [("exact", 0.5, 27), ("bandwidth", 0.0, 64)])
 def test_estimates_are_the_librarys_whatever_the_chunks(monkeypatch, part: str, rho: float, n: int) -> None:
     """Bandwidths by hand: n^(−1/5) and n^(−1/3), or fixed."""
-    gammas = {
-        "eipm_1": 1.0,
-        "eipm_0.5": 0.5,
-        "eipm_n": n**-0.2,
-        "eipm_n_half": 0.5 * n**-0.2,
-        "eipm_third": n ** (-1 / 3),
-    }
+    gammas = {"eipm_1": 1.0, "eipm_n": n**-0.2, "eipm_third": n ** (-1 / 3)}
     found = convergence.estimates(n, replications=1600, seed=3, names=convergence.ESTIMATORS[part], rho=rho)
     z, s = GaussianPair(rho).sample(n, random_state=torch.Generator().manual_seed(3), batch=(1600,))
     ends = [0, 1599]

@@ -146,13 +146,3 @@ def test_the_truth_of_the_bounds_is_the_mean_of_many_draws(groups: int) -> None:
     means = pd.Series(f).groupby(s).transform("mean")
     bias = 0.5 * np.sqrt(groups / 200_000)
     assert np.abs(means - f.mean()).mean() == pytest.approx(study.bound_truth(unit), abs=2 / np.sqrt(200_000) + bias)
-
-
-def test_every_bound_covers_in_at_least_the_stated_share_of_samples() -> None:
-    rows = stored_rows("bound_coverage")
-    assert set(rows["n"]) == set(study.BOUND_SIZES)
-    assert set(rows["groups"]) == {0, 20, *study.BOUND_GROUPS}
-    assert set(study.PAPER_DATASETS) < set(rows["law"])
-    assert (rows["covered"] >= study.COVERAGE * rows["draws"]).all()
-    # The estimate alone does not cover.
-    assert (rows["estimate_covers"] < 0.8 * rows["draws"]).any()

@@ -16,12 +16,7 @@ from sklearn.linear_model import LinearRegression
 
 from frhsic_core.joint import mutual_information
 from frhsic_core.joint.information import ksg_information, principal_components, standardized
-from frhsic_core.paper.experiments.mutual_information import (
-    at_matched_point,
-    information_gap,
-    measure,
-    plan,
-)
+from frhsic_core.paper.experiments.mutual_information import information_gap, measure, plan
 from frhsic_core.paper.runs.runner import run_experiment
 from frhsic_core.paper.runs.store import ResultStore
 
@@ -128,7 +123,9 @@ def test_bad_arguments_are_named() -> None:
 
 
 def test_the_smoke_run_end_to_end(tmp_path) -> None:
-    smoke = dataclasses.replace(plan("smoke"), methods=("unfair", "frhsic", "adv"), lams=(1.0, 10.0), splits=(42, 43))
+    smoke = dataclasses.replace(
+        plan("smoke"), methods=("unfair", "frhsic", "reg_gdp"), lams=(1.0, 10.0), splits=(42, 43)
+    )
     store = ResultStore(tmp_path, smoke.name)
     report = run_experiment(smoke, store, device="cpu")
     assert not report.failed
@@ -137,7 +134,6 @@ def test_the_smoke_run_end_to_end(tmp_path) -> None:
     assert len(rows) == 10
     assert (rows["mi_reference"] >= 0).all()
     assert rows[["mi_standardised", "mi_probe"]].notna().all(axis=None)
-    assert set(information_gap(rows, "mi_probe", other="adv")["splits"]) <= {2}
 
 
 def test_the_columns_of_one_model_are_the_estimates_of_its_views() -> None:
@@ -166,11 +162,10 @@ def test_a_gap_at_the_matched_points_is_paired_over_splits() -> None:
         lines.append({**base, "method": "unfair", "lam": 0.0, "split": split, "performance": 0.8, "gdp_reference": 0.7})
         for method, shift in (("frhsic", 0.0), ("reg_gdp", 0.1)):
             for lam, accuracy, gdp in ((1.0, 0.8, 0.5), (10.0, 0.5, 0.0)):
-                value = 0.01 * split + shift + (lam == 10.0)
+                value = 0.01 * split + shift + (lam == 10.0 and method == "frhsic")  # seen at the wrong λ
                 line = {"method": method, "lam": lam, "split": split, "performance": accuracy, "gdp_reference": gdp}
                 lines.append({**base, **line, "mi_probe": value})
     rows = pd.DataFrame(lines)
-    assert set(at_matched_point(rows).query("method != 'unfair'")["lam"]) == {1.0}
     gap = information_gap(rows, "mi_probe").iloc[0]
     assert gap["gap"] == pytest.approx(-0.1)
     assert gap["lower in"] == 3

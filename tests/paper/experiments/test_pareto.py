@@ -151,13 +151,6 @@ def rows_that_agree(ours: pd.DataFrame, printed: pd.DataFrame) -> int:
     return count
 
 
-def test_main_table_of_the_paper_follows_from_its_stored_sweep() -> None:
-    printed = paper_table("tab:real_data")
-    assert len(printed) == 35
-    ours = pareto_table(reference_sweep(), methods=MAIN_METHODS, unequal_grids=True, resamples=2)
-    assert rows_that_agree(ours, printed) == 35
-
-
 def test_pareto_summary_of_the_paper_follows_on_nine_points() -> None:
     printed = paper_table("tab:pareto_summary")
     assert len(printed) == 40
