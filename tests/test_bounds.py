@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -140,6 +141,24 @@ def test_the_bound_covers_hsic(n: int) -> None:
             assert truth <= found.bound
             root = n / (n - 1) * math.sqrt(found.estimate) + math.sqrt(3 * math.log(1 / 0.05) / n)
             assert found.bound == pytest.approx(min(root**2, 0.25))
+
+
+def test_the_variance_version_of_the_bound_for_hsic() -> None:
+    """Compare it with the theorem, pair by pair, and with the truth; candidates share δ."""
+    kernel_z, kernel_s, law = Gaussian(1.0), Gaussian(0.7), GaussianPair(0.3)
+    z, s = law.sample(61, random_state=5)
+    pairs = list(itertools.combinations(range(61), 2))
+    gauss = [[math.exp(-float((x[i] - x[j]) ** 2) / (2 * b * b)) for i, j in pairs] for x, b in ((z, 1.0), (s, 0.7))]
+    v = np.mean([(1 - k) * (1 - l) for k, l in zip(*gauss, strict=True)])
+    for candidates in (1, 7):
+        found = hsic_bound(z, s, kernel_z=kernel_z, kernel_s=kernel_s, candidates=candidates, method="variance")
+        q = math.log(2 * candidates / 0.05) / 30
+        root = 61 / 60 * math.sqrt(found.estimate) + 1.5 * q + math.sqrt(2 * v * q + q * q)
+        assert found.bound == pytest.approx(min(root**2, 0.25))
+        assert found.slack == pytest.approx(root - math.sqrt(found.estimate))
+        assert law.hsic(kernel_z, kernel_s) <= found.bound
+    with pytest.raises(ValueError, match="method"):
+        hsic_bound(z, s, kernel_z=kernel_z, kernel_s=kernel_s, method="both")
 
 
 def test_the_bound_covers_hsic_of_categories() -> None:
