@@ -189,3 +189,12 @@ def test_the_note_for_the_authors_has_these_numbers(held) -> None:
     ratio = held["bound"] / held["estimate"]
     assert f"between {ratio.min():.1f} and {ratio.max():.1f} times" in text
     assert (held["paper"] > 0.5).all()
+
+
+def test_the_variance_helps_with_many_probabilities_but_not_with_hard_labels() -> None:
+    rows = stored_rows("bound_coverage").query("measure == 'gdp'")
+    hard, ratio = rows["score"] == "hard", rows["bound"] / rows["simple"]
+    assert ratio[~hard & (rows["n"] >= 10_000)].max() < 1.0
+    assert (ratio[~hard & (rows["n"] == 1000)] < 1.0).mean() > 0.5
+    assert ratio[hard | (rows["n"] == 100)].min() >= 1.0
+    assert ratio.max() == pytest.approx(1.11, abs=0.01)

@@ -13,7 +13,7 @@ from frhsic_core import hsic_bound
 from frhsic_core.laws import GaussianPair
 from frhsic_core.paper.experiments import convergence
 from frhsic_core.paper.runs.stored import stored_rows
-from frhsic_core.paper.statements.concentration import informative_size, proved_bound, root_slack
+from frhsic_core.paper.statements.concentration import proved_bound, uniform_bound
 from frhsic_core.paper.statements.rates import KERNEL, LAW, rmse_slope
 
 PRINTED = {"hsic": -0.46, "eipm": -0.44}
@@ -116,19 +116,26 @@ def test_six_of_sixteen_encodings_of_four_people_have_no_hsic() -> None:
 
 
 def test_the_sizes_from_which_a_bound_says_something() -> None:
-    assert informative_size(complexity_root_n=0.0) == 7_587
-    assert informative_size(complexity_root_n=0.0, bound=proved_bound) == 193
-    assert informative_size(complexity_root_n=math.sqrt(50)) == pytest.approx(6.2e6, rel=0.01)
+    for bound, n in ((uniform_bound, 7_587), (proved_bound, 193)):
+        assert bound(n, complexity=0.0) < 1 / 4 <= bound(n - 1, complexity=0.0)
+    low, high = (uniform_bound(n, complexity=math.sqrt(50 / n)) for n in (6_250_000, 6_150_000))
+    assert low < 1 / 4 < high
 
 
 def test_the_solved_exercise_on_two_hundred_encoders() -> None:
-    chosen, fixed = ((0.01 + root_slack(10_000, delta=delta)) ** 2 for delta in (0.05 / 200, 0.05))
+    chosen, fixed = ((0.01 + math.sqrt(3 * math.log(k / 0.05) / 10_000)) ** 2 for k in (200, 1))
     assert (round(chosen, 4), round(fixed, 4)) == (0.0036, 0.0016)
 
 
 def test_at_independence_ten_thousand_people_give_a_bound_near_a_thousandth() -> None:
-    found = hsic_bound(*GaussianPair(0.0).sample(10_000, random_state=7), kernel_z=KERNEL, kernel_s=KERNEL)
-    assert found.bound == pytest.approx(0.001, rel=0.2)
+    """With the variance it is less than half; with a hundred people the variance does not help."""
+    for n, simple, variance in ((10_000, 0.0011, 0.0004), (100, 0.1109, 0.1113)):
+        rows = GaussianPair(0.0).sample(n, random_state=7)
+        found = [
+            hsic_bound(*rows, kernel_z=KERNEL, kernel_s=KERNEL, method=name).bound
+            for name in ("difference", "variance")
+        ]
+        assert [round(bound, 4) for bound in found] == [simple, variance]
 
 
 def test_the_chosen_one_of_two_hundred_equal_encoders_looks_better_than_it_is() -> None:

@@ -36,6 +36,7 @@ from scipy import stats
 from torch import Tensor
 
 from frhsic_core.arrays import ArrayLike, RandomState, as_generator, as_sample
+from frhsic_core.bounds import pair_slack
 from frhsic_core.joint.contraction import contraction_weights
 from frhsic_core.kernels import Gaussian
 from frhsic_core.paper.statements import Certificate, check, equality, inequality
@@ -68,7 +69,6 @@ def uniform_bound(
     >>> round(uniform_bound(10_000, complexity=0.0), 4)
     0.2177
     """
-    _check_delta(delta)
     deviation = 8.0 * math.sqrt(2.0) * math.sqrt(math.log(2.0 / delta) / n) + 4.0 / n
     slope = scale**2 if homogeneous else scale**1.5
     return scale**2 * deviation + 48.0 * math.sqrt(math.pi) * slope * complexity
@@ -86,52 +86,7 @@ def proved_bound(n: int, *, complexity: float, delta: float = DELTA) -> float:
     >>> round(proved_bound(10_000, complexity=0.0), 4)
     0.0335
     """
-    _check_delta(delta)
     return math.sqrt(3.0 * math.log(2.0 / delta) / n) + 2.0 / n + 20.0 * math.sqrt(math.pi) * complexity
-
-
-def _check_delta(delta: float) -> None:
-    if not 0.0 < delta < 1.0:
-        raise ValueError(f"delta is {delta}: pass a probability strictly between 0 and 1.")
-
-
-def root_slack(n: int, *, delta: float = DELTA) -> float:
-    """Return what must be added to n/(n − 1)·√HSIC_n so that it bounds √HSIC with probability 1 − δ.
-
-    For one encoder, √(3·log(1/δ)/n), as in :func:`frhsic_core.hsic_bound`.
-
-    Examples
-    --------
-    >>> round(root_slack(10_000) ** 2, 4)
-    0.0009
-    """
-    return math.sqrt(3.0 * math.log(1.0 / delta) / n)
-
-
-def informative_size(*, complexity_root_n: float, bound: Callable[..., float] = uniform_bound) -> int:
-    """Return the smallest n with ``bound`` below the trivial 1/4 at δ = .05 if G_n = complexity_root_n/√n.
-
-    Examples
-    --------
-    >>> informative_size(complexity_root_n=0.0, bound=proved_bound)  # a single encoder
-    193
-    >>> informative_size(complexity_root_n=0.0)  # a single encoder
-    7587
-    >>> informative_size(complexity_root_n=math.sqrt(50))  # linear, R = M = 1, d_Z = 50
-    6216486
-    """
-
-    def above(n: int) -> bool:
-        return bound(n, complexity=complexity_root_n / math.sqrt(n)) >= TRIVIAL
-
-    high = 1
-    while above(high):
-        high *= 2
-    low = high // 2
-    while high - low > 1:  # B_n falls in n, so halving finds the crossing
-        middle = (low + high) // 2
-        low, high = (middle, high) if above(middle) else (low, middle)
-    return high
 
 
 # What breaks the bound -----------------------------------------------------------------------------------------------
@@ -367,8 +322,8 @@ class AllSamples:
         """The exact mean of the estimate."""
         return float(self.weights @ self.values)
 
-    def failure(self, slack: float) -> float:
-        """Return the exact probability that the estimate plus ``slack`` is below the truth."""
+    def failure(self, slack: float | np.ndarray) -> float:
+        """Return the exact probability that the estimate plus ``slack``, of every sample or all, is below the truth."""
         return float(self.weights @ (self.values + slack < self.truth - 1e-12))
 
 
@@ -385,7 +340,7 @@ DELTAS = (0.05, 0.2, 0.5)
 
 
 def bound_certificates(
-    name: str, found: Sequence[AllSamples], slack: Callable[[float], float], **details: Any
+    name: str, found: Sequence[AllSamples], slack: Callable[[float], float | np.ndarray], **details: Any
 ) -> list[Certificate]:
     """Certify that an estimate is on average at least the truth, and that its bound fails with probability ≤ δ."""
     low = min(found, key=lambda one: one.mean - one.truth)
@@ -402,11 +357,20 @@ def bound_certificates(
 
 @check("Corollary 5.2")
 def root_certificate(*, quick: bool) -> list[Certificate]:
-    """Check the bound for the root of HSIC, with all samples of 2 × 2 laws."""
+    """Check the bounds for the root of HSIC, without and with the variance, with all samples of 2 × 2 laws."""
     n = 40 if quick else 100
     found = all_samples(root_hsic, TABLES, n=n)
+    a, b, c, d = all_tables(n, 4).T
+    both_differ = 2.0 * (a * d + b * c) / (n * (n - 1))  # the mean of (1 − k)(1 − l) over pairs, k = l = 1[x = y]
+    simple = bound_certificates(
+        "the root of HSIC", found, lambda delta: math.sqrt(3.0 * math.log(1.0 / delta) / n), n=n
+    )
+    variance = bound_certificates(
+        "the root of HSIC with the variance", found, lambda delta: pair_slack(both_differ, n, delta), n=n
+    )
     return [
-        *bound_certificates("the root of HSIC", found, lambda delta: root_slack(n, delta=delta), n=n),
+        *simple,
+        variance[1],
         equality("the factor n/(n-1) cannot be smaller: for a fair coin Z = S the mean is the root of HSIC",
                  left=found[-1].mean, right=0.5, evidence="exact", corrected=True),
     ]  # fmt: skip

@@ -430,22 +430,13 @@ def drawn_edges() -> list[tuple[str, str]]:
     return edges
 
 
-@cache
-def places() -> dict[str, tuple[int, ...]]:
-    """Return column and row of every box; statements without a place of their own follow below the others."""
-    known = {number: one.place for number, one in statements().items() if one.place}
-    last = max(row for _, row in known.values())
-    new = [number for number in statements() if number not in known]
-    return known | {number: (index % 4, last + 1 + index // 4) for index, number in enumerate(new)}
-
-
 def _corner(number: str) -> tuple[int, int]:
-    column, row = places()[number]
+    column, row = statements()[number].place
     return MARGIN + column * (WIDTH + ACROSS), MARGIN + row * (HEIGHT + DOWN)
 
 
 def _edge(used: str, user: str) -> str:
-    (column, row), (to_column, to_row) = places()[used], places()[user]
+    (column, row), (to_column, to_row) = statements()[used].place, statements()[user].place
     (x, y), (to_x, to_y) = _corner(used), _corner(user)
     if to_row == row + 1:
         start, end = x + WIDTH / 2, to_x + WIDTH / 2
@@ -488,7 +479,7 @@ def map_html(found: Iterable[Standing]) -> str:
     uses it.
     """
     found = list(found)
-    columns, rows = (1 + max(place[axis] for place in places().values()) for axis in (0, 1))
+    columns, rows = (1 + max(one.place[axis] for one in statements().values()) for axis in (0, 1))
     width = 2 * MARGIN + columns * WIDTH + (columns - 1) * ACROSS
     height = 2 * MARGIN + rows * HEIGHT + (rows - 1) * DOWN
     edges = "".join(f'<path d="{_edge(*edge)}" marker-end="url(#statement-arrow)"/>' for edge in drawn_edges())

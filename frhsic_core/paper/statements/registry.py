@@ -64,7 +64,7 @@ class Statement:
     paper_proof : {"yes", "no", "cites another paper", "definition"}
         Whether the paper proves it.
     place : tuple of int
-        Column and row of its box in the picture of all statements; empty for a statement without a place of its own.
+        Column and row of its box in the picture of all statements.
     """
 
     number: str

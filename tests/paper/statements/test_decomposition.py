@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from fractions import Fraction
 
 import numpy as np
@@ -14,22 +13,8 @@ from hypothesis import strategies as st
 from frhsic_core.kernels import Gaussian
 from frhsic_core.laws import FiniteLaw
 from frhsic_core.paper.statements import decomposition
-from frhsic_core.paper.statements import decomposition as f
-from frhsic_core.paper.statements.disintegration import exact_hsic, example_law, joint_laws, power_gram
+from frhsic_core.paper.statements.disintegration import exact_hsic, power_gram
 from frhsic_core.paper.statements.smoothing import deviations_of_joint
-
-
-def test_decomposition_is_the_definition_on_every_small_law() -> None:
-    k, l = power_gram(2), power_gram(2, ratio=Fraction(1, 5))
-    for joint in joint_laws(2, 2, 6):
-        assert decomposition.decomposed_hsic(joint, k, l) == exact_hsic(joint, k, l)
-
-
-def test_decomposition_needs_the_kernel_inside() -> None:
-    joint = example_law()
-    k, l = power_gram(4), power_gram(3)
-    assert decomposition.decomposed_hsic(joint, k, 0 * l + 1) == 0  # a constant kernel on S sees nothing
-    assert decomposition.decomposed_hsic(joint, k, l) > 0
 
 
 def test_hidden_wave_keeps_its_conditional_integral() -> None:
@@ -77,16 +62,5 @@ def test_a_wrong_integral_of_two_groups_is_noticed(monkeypatch: pytest.MonkeyPat
     right = FiniteLaw.expected_squared_mmd
     wrong = Fraction(sign, 10**6)
     monkeypatch.setattr(FiniteLaw, "expected_squared_mmd", lambda law, kernel: right(law, kernel) + wrong)
-    verdicts = {c.claim: c.verdict for c in f.discrete_lemma(quick=True) if "two groups" in c.claim}
+    verdicts = {c.claim: c.verdict for c in decomposition.discrete_lemma(quick=True) if "two groups" in c.claim}
     assert list(verdicts.values()) == ["fails as stated"]
-
-
-def test_distance_to_simple_functions_by_all_partitions() -> None:
-    points = 5
-    for values in (1, 2, 3):
-        distances = []
-        for labels in itertools.product(range(values), repeat=points):
-            embeddings = np.eye(points)  # orthonormal, one row for each point
-            means = {cell: embeddings[np.array(labels) == cell].mean(0) for cell in set(labels)}
-            distances.append(np.mean([((embeddings[i] - means[labels[i]]) ** 2).sum() for i in range(points)]))
-        assert float(decomposition.distance_to_simple(values, points)) == pytest.approx(min(distances), rel=1e-12)

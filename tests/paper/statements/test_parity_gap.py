@@ -11,18 +11,14 @@ import pytest
 import torch
 from torch import Tensor
 
-from frhsic_core.joint import hsic
-from frhsic_core.kernels import Gaussian, InverseMultiquadric, Laplacian, Linear
+from frhsic_core.kernels import Gaussian
 from frhsic_core.paper.statements import parity_gap
 from frhsic_core.paper.statements.parity_gap import (
-    STEPS,
     GapSpectrum,
     division_free_excess,
     gap_spectrum,
     group_gdp,
-    group_means,
     identity_excess,
-    jensen_excess,
     lower_bound_excess,
     moved_gdp,
     projection_excess,
@@ -50,9 +46,7 @@ def test_spectrum_against_explicit_matrices(generator: torch.Generator) -> None:
     for m in (1, 3, n - 1):
         basis = found.vectors[:, :m]
         projected = basis @ basis.T @ h @ head
-        assert torch.allclose(found.projected(m), projected)
         assert torch.allclose(found.mean_squares[m - 1], projected.square().mean())
-        assert torch.allclose(found.parity_gap(m), projected.abs().mean())
         assert torch.allclose(found.bounds[m - 1], found.squared_norm * found.hsic / values[m - 1])
     assert torch.isinf(found.bounds[-1])
 
@@ -79,16 +73,6 @@ def test_bound_is_attained_by_the_witness_head_when_s_is_binary(generator: torch
     assert torch.allclose(found.mean_squares[0], found.bounds[0], rtol=1e-12)
 
 
-@pytest.mark.parametrize("kernel", [Laplacian(0.7), InverseMultiquadric(1.0), Linear()])
-def test_holds_for_other_kernels(kernel: object, generator: torch.Generator) -> None:
-    z = torch.randn(20, 12, 2, generator=generator, dtype=torch.float64)
-    s = torch.randn(20, 12, 1, generator=generator, dtype=torch.float64)
-    coefficients = torch.randn(20, 12, generator=generator, dtype=torch.float64)
-    found = gap_spectrum(z, s, anchors=z, coefficients=coefficients, kernel_z=kernel, kernel_s=kernel)
-    for step in STEPS.values():
-        assert step(found).max() < 1e-12
-
-
 def shrunk(found: GapSpectrum, factor: float) -> GapSpectrum:
     return replace(found, hsic=factor * found.hsic)
 
@@ -105,18 +89,12 @@ def unprojected(found: GapSpectrum) -> Tensor:
     return torch.where(found.rank > 0, excess, -torch.inf) / found.scale
 
 
-class Smaller(GapSpectrum):
-    def parity_gap(self, m: Tensor | int) -> Tensor:
-        return 0.99 * super().parity_gap(m)
-
-
 BROKEN: dict[str, Callable[[GapSpectrum], Tensor]] = {
     "identity with a lost term": lambda f: (f.hsic - (f.eigenvalues * f.energies)[..., 1:].sum(-1) / f.rows).abs(),
     "lower bound with 99 percent of HSIC": lambda f: lower_bound_excess(shrunk(f, 0.99)),
     "projection bound with 99 percent of the norm": lambda f: projection_excess(
         replace(f, squared_norm=0.99 * f.squared_norm)
     ),
-    "Jensen with 99 percent of the gap": lambda f: jensen_excess(Smaller(**vars(f))),
     "bound with 99 percent of HSIC": lambda f: division_free_excess(shrunk(f, 0.99)),
     "bound with the largest eigenvalue for every m": leading_eigenvalue,
     "bound without the projection at m = r": unprojected,
@@ -132,12 +110,6 @@ def searched() -> dict[str, float]:
 @pytest.mark.parametrize("name", list(BROKEN))
 def test_a_broken_version_is_caught(name: str, searched: dict[str, float]) -> None:
     assert searched[name] > 1e-6
-
-
-def test_hsic_is_the_librarys(generator: torch.Generator) -> None:
-    z = torch.randn(9, 1, generator=generator, dtype=torch.float64)
-    found = gap_spectrum(z, z[:, 0], anchors=z, coefficients=torch.ones(9))
-    assert found.hsic == hsic(z, z[:, 0])
 
 
 def test_the_steps_written_out_with_projections(generator: torch.Generator) -> None:
@@ -165,35 +137,26 @@ def test_the_steps_written_out_with_projections(generator: torch.Generator) -> N
             torch.testing.assert_close(step(found)[m - 1], excess, rtol=1e-7, atol=1e-13)
 
 
-def test_group_means_against_pandas(generator: torch.Generator) -> None:
-    values = torch.randn(40, generator=generator, dtype=torch.float64)
-    s = torch.randint(5, (40, 1), generator=generator).double()
-    frame = pd.DataFrame({"v": values.numpy(), "s": s[:, 0].numpy()})
-    expected = frame.groupby("s")["v"].transform("mean") - frame["v"].mean()
-    assert torch.allclose(group_means(values, s), torch.tensor(expected.to_list(), dtype=values.dtype))
-
-
 def test_projection_gives_back_the_gap_without_ties(generator: torch.Generator) -> None:
     s = torch.arange(6, dtype=torch.float64)
     z = torch.randn(6, 1, generator=generator, dtype=torch.float64)
     found = gap_spectrum(z, s, anchors=z, coefficients=torch.ones(6), kernel_s=Gaussian(1.0))
     assert found.rank == 5
-    assert torch.allclose(found.projected(5), found.gap, atol=1e-12)
+    assert torch.allclose(found.mean_squares[4], found.gap.square().mean(), rtol=1e-12)
 
 
 def test_the_stored_bounds_are_those_of_the_book(monkeypatch: pytest.MonkeyPatch) -> None:
     stored = pd.read_csv(parity_gap.book_folder("claims", "authors", "bound_tightness.csv"))["rhs_bound"]
-    printed, corrected = parity_gap.non_vacuity()
+    (printed,) = parity_gap.non_vacuity()
     assert (printed.middle, printed.verdict) == (stored.min(), "fails as stated")
     values = torch.tensor([0.0, 1.0, 0.0, 1.0])
     assert printed.upper == (values - values.mean()).square().mean().item()  # the largest variance in [0, 1]
-    assert corrected.middle > corrected.details["whole left side"]
 
     def no_book(*parts: str) -> None:
         raise FileNotFoundError
 
     monkeypatch.setattr(parity_gap, "book_folder", no_book)
-    assert [c.verdict for c in parity_gap.non_vacuity()] == ["holds as corrected"]
+    assert parity_gap.non_vacuity() == []
 
 
 def row_by_row(f: np.ndarray, groups: np.ndarray) -> float:

@@ -6,11 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-import torch
 
-from frhsic_core.joint import hsic
 from frhsic_core.paper.statements import rates
-from frhsic_core.paper.statements.disintegration import rational_hsic
 from frhsic_core.paper.statements.rates import (
     GRAM_S,
     GRAM_Z,
@@ -28,33 +25,12 @@ def test_the_two_limits_are_far_apart() -> None:
     assert rates.LAW.eipm_limit(rates.KERNEL, bandwidth=1.0) == pytest.approx(0.0976, abs=5e-5)
 
 
-class Table:
-    bound, lipschitz = 1.0, float("inf")
-
-    def __init__(self, gram) -> None:
-        self.gram = torch.tensor([[float(value) for value in row] for row in gram], dtype=torch.float64)
-
-    def __call__(self, x: torch.Tensor, y: torch.Tensor | None = None) -> torch.Tensor:
-        other = x if y is None else y
-        return self.gram[x.long(), other.long().mT]
-
-
-def test_rational_unbiased_form_against_the_library() -> None:
-    z, s = [0, 1, 1, 0, 1], [0, 0, 1, 1, 1]
-    k, l = GRAM_Z[np.ix_(z, z)], GRAM_S[np.ix_(s, s)]
-    expected = hsic(
-        torch.tensor(z).double(), torch.tensor(s).double(), kernel_z=Table(GRAM_Z), kernel_s=Table(GRAM_S),
-        estimator="unbiased",
-    )  # fmt: skip
-    assert float(rates.rational_unbiased_hsic(k, l)) == pytest.approx(expected.item(), abs=1e-15)
-
-
 @pytest.mark.parametrize("n", [1, 2, 3])
 @pytest.mark.parametrize("p", [Fraction(1, 2), Fraction(1, 7)])
 def test_null_mean_by_enumeration(n: int, p: Fraction) -> None:
     p_z, p_s = np.array([p, 1 - p]), np.array([Fraction(2, 5), Fraction(3, 5)])
     means = p_z @ GRAM_Z @ p_z, p_s @ GRAM_S @ p_s
-    found = n * exact_mean(rational_hsic, np.outer(p_z, p_s), GRAM_Z, GRAM_S, n=n)
+    found = n * exact_mean(np.outer(p_z, p_s), GRAM_Z, GRAM_S, n=n)
     assert found == null_mean(*means, n=n)
     assert n == 1 or found != (1 - means[0]) * (1 - means[1])  # without the last factor it would be wrong
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 import torch
 
@@ -20,7 +18,7 @@ from frhsic_core.paper.statements.search import (
     worst_excess,
 )
 
-IDS = [f"{s.statement}-{s.sides.__name__}" for s in SEARCHED]
+IDS = [f"{s.statement}-{s.name}" for s in SEARCHED]
 
 
 @pytest.mark.parametrize("searched", SEARCHED, ids=IDS)
@@ -39,7 +37,7 @@ def test_a_constant_wrong_by_a_tenth_is_caught(searched: Searched) -> None:
 
 
 def by_name(name: str) -> Searched:
-    return next(s for s in SEARCHED if s.sides.__name__ == name)
+    return next(s for s in SEARCHED if s.name == name)
 
 
 def test_the_wrong_eigenvalue_is_caught() -> None:
@@ -52,7 +50,7 @@ def test_the_wrong_eigenvalue_is_caught() -> None:
         left = values * (d.expected_squared_mmd.unsqueeze(-1) - spectrum.tails)
         return left, x.hsic.unsqueeze(-1).expand_as(left)
 
-    assert search(Searched("Theorem 4.5", "slipped", slipped)).verdict == "fails as stated"
+    assert search(Searched("Theorem 4.5", "wrong", "slipped", slipped)).verdict == "fails as stated"
 
 
 def test_forgetting_the_tail_is_caught() -> None:
@@ -63,7 +61,7 @@ def test_forgetting_the_tail_is_caught() -> None:
         left = d.spectrum().eigenvalues * d.expected_squared_mmd.unsqueeze(-1)
         return left, x.hsic.unsqueeze(-1).expand_as(left)
 
-    assert search(Searched("Theorem 4.5", "tailless", tailless)).verdict == "fails as stated"
+    assert search(Searched("Theorem 4.5", "wrong", "tailless", tailless)).verdict == "fails as stated"
 
 
 def test_forgetting_the_bound_of_the_kernel_is_caught() -> None:
@@ -72,17 +70,7 @@ def test_forgetting_the_bound_of_the_kernel_is_caught() -> None:
     def unbounded(x: module.Instances) -> module.Sides:
         return x.hsic, x.deviations.expected_mmd**2
 
-    assert search(Searched("Proposition 4.1", "unbounded", unbounded)).verdict == "fails as stated"
-
-
-def test_expected_mmd_may_not_be_squared_inside() -> None:
-    """(E MMD)² ≤ HSIC/κ, the bound turned round."""
-
-    def reversed_bound(x: module.Instances) -> module.Sides:
-        left, right = by_name("_expected_mmd_bound").sides(x)
-        return right, left
-
-    assert search(Searched("Remark 4.2", "reversed", reversed_bound)).verdict == "fails as stated"
+    assert search(Searched("Proposition 4.1", "wrong", "unbounded", unbounded)).verdict == "fails as stated"
 
 
 def test_instances_are_what_they_promise(generator: torch.Generator) -> None:
@@ -111,12 +99,6 @@ def test_instances_are_what_they_promise(generator: torch.Generator) -> None:
         assert 0.01 < (outside.amax(-1) < 1e-3).double().mean() < 0.25
         assert 0.01 < (outside.amin(-1) > 0.99).double().mean() < 0.25
     assert len(KERNELS) == 7
-
-
-def test_same_seed_same_laws() -> None:
-    a, b = (random_instances(16, random_state=5) for _ in range(2))
-    assert torch.equal(a.joint, b.joint)
-    assert torch.equal(a.gram_s, b.gram_s)
 
 
 @pytest.mark.parametrize("size", [2, 6])
@@ -178,24 +160,24 @@ def written_out(joint: torch.Tensor, z: torch.Tensor, s: torch.Tensor, f: torch.
     m = range(len(values))
     inner = f @ (p_z @ z)
     return {
-        "_decomposition": ([hsic, hsic], [hsic, hsic]),
-        "_expected_mmd_bound": ([hsic], [largest * mean**2]),
-        "_direction": ([hsic, largest * mean**2], [largest * mean**2, largest * square]),
-        "_smoothed": ([smoothed @ smoothed], [(g @ g) * hsic]),
-        "_fixed_head": ([weighted @ weighted], [(f @ f) * hsic]),
-        "_bilinear": ([bilinear**2], [(f @ f) * (g @ g) * hsic]),
-        "_one_point": (one, [(point @ point) * hsic for point in s]),
-        "_two_points": (two, [((s[i] - s[j]) @ (s[i] - s[j])) * hsic for i, j in pairs]),
-        "_lower": ([hsic], [largest * square]),
-        "_upper": ([values[i] * captured[i] for i in m], [hsic for _ in m]),
-        "_projected_head": ([values[i] * resolved[i] for i in m], [(f @ f) * hsic for _ in m]),
-        "_gdp": ([values[i] * (gdp**2 - resolved[-1] + resolved[i]) for i in m], [(f @ f) * hsic for _ in m]),
-        "_fubini": ([inner**2] * 2, [inner**2] * 2),
+        "decomposition": ([hsic, hsic], [hsic, hsic]),
+        "expected_mmd_bound": ([hsic], [largest * mean**2]),
+        "direction": ([hsic, largest * mean**2], [largest * mean**2, largest * square]),
+        "smoothed": ([smoothed @ smoothed], [(g @ g) * hsic]),
+        "fixed_head": ([weighted @ weighted], [(f @ f) * hsic]),
+        "bilinear": ([bilinear**2], [(f @ f) * (g @ g) * hsic]),
+        "one_point": (one, [(point @ point) * hsic for point in s]),
+        "two_points": (two, [((s[i] - s[j]) @ (s[i] - s[j])) * hsic for i, j in pairs]),
+        "lower": ([hsic], [largest * square]),
+        "upper": ([values[i] * captured[i] for i in m], [hsic for _ in m]),
+        "projected_head": ([values[i] * resolved[i] for i in m], [(f @ f) * hsic for _ in m]),
+        "gdp": ([values[i] * (gdp**2 - resolved[-1] + resolved[i]) for i in m], [(f @ f) * hsic for _ in m]),
+        "fubini": ([inner**2] * 2, [inner**2] * 2),
     }  # fmt: skip
 
 
 WRITTEN = 2 * len(FAMILIES) * len(KERNELS)
-SPECTRAL = ("_upper", "_projected_head", "_gdp")
+SPECTRAL = ("upper", "projected_head", "gdp")
 
 
 @pytest.fixture(scope="module")
@@ -212,7 +194,7 @@ def laws() -> tuple[module.Instances, list[dict]]:
 def test_sides_are_those_of_the_statement(searched: Searched, laws: tuple[module.Instances, list[dict]]) -> None:
     """A search cannot notice a right side that is too large; sums written out can."""
     x, expected = laws
-    name = searched.sides.__name__
+    name = searched.name
     left, right = (side.reshape(WRITTEN, -1) for side in searched.sides(x))
     values = x.deviations.spectrum().eigenvalues
     # Eigenfunctions of equal eigenvalues, zero included, are not unique, and a value that never occurs adds a zero.
@@ -224,32 +206,12 @@ def test_sides_are_those_of_the_statement(searched: Searched, laws: tuple[module
     assert len(chosen) > WRITTEN // 10
 
 
-def test_a_linear_kernel_attains_the_local_forms() -> None:
-    """One feature carries everything: E[k(S, s₀)Δ(S)] = s₀·E[SΔ(S)], so both sides are k(s₀, s₀)·HSIC."""
-    x = random_instances(400, random_state=4)
-    s = torch.linspace(-1.0, 1.0, module.SIZE, dtype=torch.float64)
-    x = replace(x, gram_s=torch.outer(s, s).expand_as(x.gram_s))
-    for name in ("_one_point", "_two_points"):
-        left, right = by_name(name).sides(x)
-        torch.testing.assert_close(left, right, rtol=1e-6, atol=1e-12)
-
-
 def test_a_nan_among_the_laws_is_inconclusive() -> None:
     def undefined(x: module.Instances) -> module.Sides:
-        left, right = by_name("_lower").sides(x)
+        left, right = by_name("lower").sides(x)
         return torch.where(torch.arange(len(left)) == 7, torch.nan, left), right
 
-    assert search(Searched("Theorem 4.5", "undefined", undefined)).verdict == "inconclusive"
-
-
-def test_violations_are_counted_in_units_of_the_left_side() -> None:
-    def slightly_above(x: module.Instances) -> module.Sides:
-        left = torch.tensor([1.0, 1e3], dtype=torch.float64).repeat(len(x.joint) // 2)
-        return left, left - 1e-9  # a violation of size 1e-9, and one of size 1e-12, which is rounding
-
-    certificate = search(Searched("Theorem 4.5", "slightly above", slightly_above), count=80)
-    assert certificate.verdict == "fails as stated"
-    assert certificate.details["violations"] == 40
+    assert search(Searched("Theorem 4.5", "wrong", "undefined", undefined)).verdict == "inconclusive"
 
 
 @pytest.mark.parametrize(("size", "violations"), [(1.0, 400), (1e-3, 0)])
@@ -260,5 +222,5 @@ def test_a_violation_is_counted_relative_to_the_left_side_or_to_one(size: float,
         left = torch.full_like(x.hsic, size)
         return left, left - 3.0 * module.TOLERANCE * size
 
-    found = search(Searched("Theorem 4.5", "too small", sides), count=400)
+    found = search(Searched("Theorem 4.5", "wrong", "too small", sides), count=400)
     assert found.details["violations"] == violations

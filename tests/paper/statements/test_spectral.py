@@ -1,4 +1,4 @@
-"""Remark B.3: eigenvalues of centered Gram matrices, in floats and enclosed in balls."""
+"""Theorem 4.5 and Remark B.3: enclosures contain the float answers, and what is false is not proved."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 import torch
 
+from frhsic_core.kernels import Gaussian
+from frhsic_core.laws import GaussianPair
 from frhsic_core.paper.statements import spectral as b
+from frhsic_core.paper.statements.certificate import enclosed_inequality
 
 
 def test_eigenvalues_are_those_of_hlh() -> None:
@@ -51,3 +54,77 @@ def test_the_smallest_alone_is_that_of_all_eigenvalues(bandwidth: Fraction) -> N
     assert float((found.rad() / found.mid()).abs_upper()) < 1e-8
     with pytest.raises(ZeroDivisionError):
         b.enclosed_smallest([Fraction(i, 39) for i in range(40)], Fraction(3), bits=64)
+
+
+@pytest.mark.parametrize("point", [("1/2", "1", "1"), ("9/10", "1/2", "2")])
+def test_enclosures_of_a_pair(point: tuple[str, ...]) -> None:
+    rho, *widths = map(float, map(Fraction, point))
+    law, (kernel_z, kernel_s) = GaussianPair(rho), map(Gaussian, widths)
+    with b.precision():
+        hsic, integral, bounds = b.two_sides(*map(Fraction, point))
+    value = law.hsic(kernel_z, kernel_s)
+    expected = value / law.mercer(kernel_s).eigenvalues(3)[-1] + law.spectral_tail(kernel_z, kernel_s, m=3)
+    for enclosure, number in ((hsic, value), (integral, law.expected_squared_mmd(kernel_z)), (bounds[2], expected)):
+        assert float(enclosure.mid()) == pytest.approx(number, rel=1e-11)
+        assert float(enclosure.rad()) < 1e-15
+
+
+def test_verdicts_of_balls() -> None:
+    from flint import arb
+
+    def verdict(left: object, right: object) -> str:
+        return enclosed_inequality("y", left=left, right=right, evidence="interval").verdict
+
+    assert verdict(b.ball(1), b.ball(2)) == "holds"
+    assert verdict(b.ball(2), b.ball(1)) == "fails as stated"
+    assert verdict(arb(1, 0.6), arb(2, 0.6)) == "inconclusive"
+    assert verdict(arb("nan"), b.ball(1)) == "inconclusive"
+
+
+@pytest.mark.parametrize(("factor", "verdict"), [(1, "holds"), (2, "fails as stated")])
+def test_every_point_of_the_grid_is_proved_or_refuted(monkeypatch, factor: int, verdict: str) -> None:
+    right = b.mercer.eigenvalue
+    monkeypatch.setattr(b.mercer, "eigenvalue", lambda *args, **options: factor * right(*args, **options))
+    lower, upper = b.proved_on_a_grid()
+    points = len(b.RHOS) * len(b.SIGMAS) ** 2
+    assert (lower.details["inequalities proved"], upper.details["inequalities proved"]) == (points, 8 * points)
+    assert (lower.verdict, upper.verdict) == ("holds", verdict)
+
+
+def test_precision_is_put_back() -> None:
+    from flint import ctx
+
+    before = ctx.prec
+    with b.precision(999):
+        assert ctx.prec == 999
+    assert ctx.prec == before
+    with pytest.raises(ZeroDivisionError), b.precision(999):
+        raise ZeroDivisionError
+    assert ctx.prec == before
+
+
+def test_the_steps_of_the_lower_bound() -> None:
+    """The product of the eigenvalues, the determinant, and its Vandermonde part, for random points in balls."""
+    from flint import arb, arb_mat
+
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        k, sigma = int(rng.integers(1, 6)), Fraction(int(rng.integers(1, 400)), 10)
+        points = [Fraction(int(x), 7) for x in rng.choice(100, k + 1, replace=False)]
+        with b.precision(600):
+            x = [b.ball(point) for point in points]
+            near = [[(-(p - q) * (p - q) / (2 * b.ball(sigma) ** 2)).exp() for q in x] for p in x]
+            gram = arb_mat(near)
+            ones = arb_mat([[1]] * (k + 1))
+            factor = (ones.transpose() * gram.inv() * ones)[0, 0]
+            product = arb(1)
+            for value in b.enclosed_eigenvalues(points, sigma, bits=600):
+                product *= (k + 1) * value
+            assert product.overlaps(gram.det() * factor / (k + 1))
+            assert factor > 1
+            part = arb(1)
+            for i, p in enumerate(x):
+                part *= (-p * p / b.ball(sigma) ** 2).exp() / (arb(i).fac() * b.ball(sigma) ** (2 * i))
+                for q in x[:i]:
+                    part *= (p - q) * (p - q)
+            assert part < gram.det()
