@@ -6,7 +6,7 @@ representation with measures that it was not trained on. The metrics have the ar
 
 from __future__ import annotations
 
-from frhsic_core.auditing._metrics import gap_scorer, gdp_score
+from frhsic_core.auditing._metrics import gdp_score
 from frhsic_core.auditing._predictions import audit
 from frhsic_core.auditing._representation import RepresentationAudit, audit_representation
 from frhsic_core.auditing._results import AttributeAudit, Audit, Verdict
@@ -18,6 +18,5 @@ __all__ = [
     "Verdict",
     "audit",
     "audit_representation",
-    "gap_scorer",
     "gdp_score",
 ]

@@ -1,4 +1,4 @@
-"""A metric function with fairlearn's conventions, and a scikit-learn scorer.
+"""A metric function with fairlearn's conventions, of which ``make_scorer`` of scikit-learn makes a scorer.
 
 ``y_true`` and ``y_pred`` come first and ``sensitive_features`` is a keyword, as in fairlearn. Inside a ``MetricFrame``
 the numeric attribute is a sample parameter, and the frame groups by the categorical one.
@@ -54,27 +54,3 @@ def gdp_score(
     if not known.any():
         raise ValueError(f"no row has a prediction, a value of {attribute.name!r}, and the label if one was given.")
     return Smoother(attribute.values[known], weight=weight, nominal=bool(attribute.categories)).gdp(f[known])[0]
-
-
-def gap_scorer(**options: Any) -> Any:
-    """Return a scikit-learn scorer that is largest where GDP is smallest.
-
-    The scorer asks for ``sensitive_features``; metadata routing carries them through cross-validation.
-
-    Parameters
-    ----------
-    **options
-        Further arguments of :func:`sklearn.metrics.make_scorer`, such as ``response_method="predict_proba"``, and of
-        :func:`gdp_score`, such as ``label=1``.
-
-    Examples
-    --------
-    >>> import sklearn
-    >>> with sklearn.config_context(enable_metadata_routing=True):
-    ...     scorer = gap_scorer(response_method="predict_proba")
-    """
-    from sklearn import get_config
-    from sklearn.metrics import make_scorer
-
-    scorer = make_scorer(gdp_score, greater_is_better=False, **options)
-    return scorer.set_score_request(sensitive_features=True) if get_config()["enable_metadata_routing"] else scorer

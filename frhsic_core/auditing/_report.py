@@ -40,6 +40,7 @@ from frhsic_core.auditing._sentences import (
     percent,
     selection_rates,
     short,
+    smallest,
     trend,
     value_name,
 )
@@ -117,7 +118,7 @@ def fragment(audit: Audit, verdicts: Sequence[Verdict] = ()) -> str:
 
 def _cards(audit: Audit, attribute: AttributeAudit) -> str:
     """Return the three main numbers: the mean gap, what is guaranteed, and how sure the dependence is."""
-    curve, bound, pvalue = attribute.curve, attribute.bound, attribute.pvalue
+    curve, bound, test = attribute.curve, attribute.bound, attribute.tests["pvalue"]
     level = percent(1.0 - audit.alpha)
     gap = f"mean gap (GDP), {level} interval {number(curve.gdp_low)} to {number(curve.gdp_high)}"
     limit, why = "none", "guarantee: it needs scores from 0 to 1 without weights"
@@ -125,8 +126,8 @@ def _cards(audit: Audit, attribute: AttributeAudit) -> str:
         limit, why = f"≤ {number(bound.bound)}", f"guaranteed GDP, with {percent(1.0 - bound.delta)} confidence"
         if bound.own_values:
             limit, why = "none", f"guarantee: most {audit.unit} have a value of their own"
-    sure = "more than chance would give" if pvalue <= 0.05 else "chance could give this"
-    cards = ((number(curve.gdp), gap), (limit, why), (f"p = {number(pvalue)}", sure))
+    sure = "more than chance would give" if test.pvalue <= 0.05 else "chance could give this"
+    cards = ((number(curve.gdp), gap), (limit, why), (f"p = {number(test.pvalue)}", f"{sure}{smallest(test)}"))
     shown = "".join(f"<div><strong>{clean(value)}</strong> <span>{clean(what)}</span></div>" for value, what in cards)
     return f'<div class="cards">{shown}</div>'
 
@@ -460,12 +461,13 @@ def curve_svg(
         parts += _band(frame, one, inside, mark) if smooth else _levels(frame, one, mark)
     if examples and smooth and not isinstance(attribute, Column):
         below = np.cumsum(curve.share) - 0.5 * curve.share
-        for share in (0.1, 0.5, 0.9):
+        for share, anchor in ((0.1, "start"), (0.5, "middle"), (0.9, "end")):
             k = inside[np.abs(below[inside] - share).argmin()]
             a, b = frame.x(curve.s[k]), frame.y(curve.mean[k])
             words = f"{value_name(attribute, float(curve.s[k]))}: {number(float(curve.mean[k]))}"
             parts.append(_tag("circle", kind="point", cx=a, cy=b, r=4.5))
-            parts.append(_tag("text", clean(words), kind="example", x=a, y=b - 11, text_anchor="middle"))
+            above = frame.y(curve.high[k]) - 7  # beside the curve and inside the picture on a narrow screen
+            parts.append(_tag("text", clean(words), kind="example", x=a, y=above, text_anchor=anchor))
     if smooth:
         edges, heights = density(curve)
         sides = list(itertools.pairwise(edges))

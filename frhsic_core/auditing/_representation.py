@@ -251,13 +251,13 @@ def _whitened(z: Tensor) -> Tensor:
     return ((z @ vectors) * scale.unsqueeze(-2)) @ vectors.mT
 
 
-def probe_r2(features: Tensor, s: Tensor, *, folds: int = FOLDS, random_state: int = 0) -> Tensor:
+def probe_r2(features: Tensor, s: Tensor, *, random_state: int = 0) -> Tensor:
     r"""Return the cross-fitted R² of a ridge regression of S on the features, the largest over the attributes.
 
     .. math:: R^2 = 1 - \frac{\sum_i (s_i - \hat s_{-k(i)}(z_i))^2}{\sum_i (s_i - \bar s)^2}
 
     Each row is predicted by a regression that did not see its fold; the ridge is the best of three. One Gram matrix for
-    each fold, the training one by subtraction: O(nF² + folds·F³).
+    each fold, the training one by subtraction: O(nF² + 5F³).
 
     Parameters
     ----------
@@ -265,8 +265,6 @@ def probe_r2(features: Tensor, s: Tensor, *, folds: int = FOLDS, random_state: i
         ``(models, n, F)``.
     s : Tensor
         ``(models, n, p)``.
-    folds : int
-        Number of random parts of equal size.
     random_state : int
         Seed of the random parts.
 
@@ -282,13 +280,11 @@ def probe_r2(features: Tensor, s: Tensor, *, folds: int = FOLDS, random_state: i
     1.0
     """
     n = features.shape[-2]
-    if not 2 <= folds <= n // 2:
-        raise ValueError(f"folds is {folds} for {n} rows: use at least 2 folds of at least 2 rows each.")
     order = torch.randperm(n, generator=torch.Generator().manual_seed(random_state)).to(features.device)
     design = torch.cat([torch.ones_like(features[..., :1]), features], dim=-1)
     s = s / binary_scale(s, dim=-2)  # R² has no units, but its sums of squares have
     s = s - s.mean(-2, keepdim=True)
-    parts = [(design[:, rows], s[:, rows]) for rows in order.chunk(folds)]
+    parts = [(design[:, rows], s[:, rows]) for rows in order.chunk(FOLDS)]
     grams = [x.mT @ x for x, _ in parts]
     cross = [x.mT @ target for x, target in parts]
     gram = sum(grams, torch.zeros_like(grams[0]))

@@ -60,10 +60,14 @@ def percent(share: float) -> str:
     return f"{share:.0%}" if share >= 0.0995 or share == 0 else f"{share:.1%}"
 
 
+def smallest(test: Test) -> str:
+    """Return the end of a sentence if the number of permutations allows no smaller p-value."""
+    return f", the smallest possible with {test.permutations} permutations" if test.is_smallest else ""
+
+
 def p_value(test: Test) -> str:
     """Return the p-value, and whether the number of permutations allows no smaller one."""
-    limit = f", the smallest possible with {test.permutations} permutations" if test.is_smallest else ""
-    return f"p = {number(test.pvalue)}{limit}"
+    return f"p = {number(test.pvalue)}{smallest(test)}"
 
 
 def value_name(attribute: AttributeAudit, s: float) -> str:
@@ -207,31 +211,28 @@ def selection_rates(attribute: AttributeAudit, made: Decisions) -> list[tuple[st
 
 def attribute_sentences(audit: Audit, attribute: AttributeAudit) -> list[str]:
     """Return the sentences about one attribute, the most important first."""
-    found = [trend(audit, attribute), *magnitude(audit, attribute), *decision_sentences(audit, attribute)]
+    curve, test = attribute.curve, attribute.tests["pvalue"]
+    sure = "The dependence is more than chance would give" if test.pvalue <= 0.05 else "Chance alone could give this"
+    ends = f"{percent(1.0 - audit.alpha)} interval from {number(curve.gdp_low)} to {number(curve.gdp_high)}"
+    main = [
+        f"The mean gap over all {audit.unit} (GDP) is {number(curve.gdp)}, with a {ends}. Without any dependence the "
+        f"estimate would be about {number(curve.floor)}.",
+        f"{sure} ({p_value(test)}).",
+    ]
+    found = [trend(audit, attribute), *main, *magnitude(audit, attribute), *decision_sentences(audit, attribute)]
     return found + other_findings(audit, attribute)
 
 
 def other_findings(audit: Audit, attribute: AttributeAudit) -> list[str]:
-    """Return the sentences about one attribute after the verdict, its size and the decisions."""
+    """Return the sentences about one attribute after the verdict, the main numbers, their size and the decisions."""
     curve = attribute.curve
     name = short(attribute.name)
-    people = audit.unit
-    said = [
-        f"For 90% of {people} the gap, the distance of the mean at their {name} from the overall mean, is at most "
-        f"{number(gap_below(curve, 0.9))}."
-    ]
     test = attribute.tests["pvalue"]
-    if test.pvalue <= 0.05:
-        said.append(f"The dependence is more than chance would give ({p_value(test)}).")
-    else:
-        said.append(f"Chance alone could give a dependence of this size ({p_value(test)}).")
-    level = percent(1.0 - audit.alpha)
-    said.append(
-        f"The mean gap over all {people} (GDP) is {number(curve.gdp)}, with a {level} interval from "
-        f"{number(curve.gdp_low)} to {number(curve.gdp_high)}. Without any dependence the estimate would be about "
-        f"{number(curve.floor)}."
-    )
-    said += guarantee(attribute)
+    said = [
+        f"For 90% of {audit.unit} the gap, the distance of the mean at their {name} from the overall mean, is at most "
+        f"{number(gap_below(curve, 0.9))}.",
+        *guarantee(attribute),
+    ]
     if certain_difference(curve) > 0.0 or test.pvalue <= 0.05:
         said.append(f"The gap is largest around {_where(audit, attribute, curve)}")
     strength = attribute.effects.get("distance_correlation")

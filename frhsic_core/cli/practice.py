@@ -217,7 +217,7 @@ def _write_people(path: Path) -> None:
     train, others = (load_dataset("people", random_state=seed) for seed in (0, 1))
     model = LogisticRegression().fit(train.X, train.y)
     table = pd.DataFrame(others.X, columns=list(others.feature_names))
-    table = table.assign(age=others.s, hired=others.y.astype(int), p=model.predict_proba(others.X)[:, 1])
+    table = table.assign(age=others.s.round(), hired=others.y.astype(int), p=model.predict_proba(others.X)[:, 1])
     table.round(4).to_csv(path, index=False)
 
 

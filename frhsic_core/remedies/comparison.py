@@ -218,12 +218,6 @@ class RemedyComparison:
         close = rows[rows["score"] >= rows["score"].max() - within]
         return close.loc[close["dcor"].idxmin()]
 
-    def baseline(self, *, needs_s: bool | None = None) -> pd.Series:
-        """Return the row with the best score among the models without a remedy; ``needs_s`` as in :meth:`best`."""
-        rows = self._league(needs_s)
-        rows = rows[rows["remedy"].isin(("none", AWARE))]
-        return rows.loc[rows["score"].idxmax()]
-
     def fit_best(
         self, X: Any, y: Any, *, sensitive_features: ArrayLike, within: float = 0.02, needs_s: bool | None = None
     ) -> RemediedModel:
@@ -293,7 +287,8 @@ class RemedyComparison:
             rows = self._league(needs)
             if rows.empty:
                 continue
-            row, plain = self.best(needs_s=needs), self.baseline(needs_s=needs)
+            plain = rows[rows["remedy"] == PLAIN[needs]].nlargest(1, "score").iloc[0]
+            row = self.best(needs_s=needs)
             lines.append(
                 f"Among the models {words}, the one without a remedy has {self.score_name} {plain['score']:.3f} and "
                 f"dCor {plain['dcor']:.3f}. The best {self.score_name} is {rows['score'].max():.3f}; within 0.02 "

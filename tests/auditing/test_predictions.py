@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from frhsic_core import audit, gdp_bound, gdp_curve
-from frhsic_core.auditing import Audit, gap_scorer, gdp_score
+from frhsic_core.auditing import Audit, gdp_score
 from frhsic_core.auditing._input import CATEGORIES, as_column, read_columns
 from frhsic_core.auditing._measures import gap_below, group_table, largest_gap, residuals, sample_rows
 from frhsic_core.auditing._report import escape_markdown
@@ -232,10 +232,12 @@ def test_metrics_are_the_numbers_of_the_audit(full: Audit, data: pd.DataFrame) -
 def test_a_scorer_in_a_cross_validation(data: pd.DataFrame) -> None:
     import sklearn
     from sklearn.linear_model import LogisticRegression
+    from sklearn.metrics import make_scorer
     from sklearn.model_selection import cross_validate
 
     with sklearn.config_context(enable_metadata_routing=True):
-        scoring = {"gap": gap_scorer(response_method="predict_proba")}
+        gap = make_scorer(gdp_score, greater_is_better=False, response_method="predict_proba")
+        scoring = {"gap": gap.set_score_request(sensitive_features=True)}
         found = cross_validate(
             LogisticRegression(),
             data[["experience"]],

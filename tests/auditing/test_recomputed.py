@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import asdict
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ from scipy.spatial.distance import pdist, squareform
 
 from frhsic_core import audit, gdp
 from frhsic_core.auditing._measures import largest_gap
+from frhsic_core.auditing._report import curve_svg
 from frhsic_core.auditing._sentences import number
 
 NAMES = ("ages", "incomes", "five values", "weighted", "many values")
@@ -119,6 +121,26 @@ def test_the_groups_are_those_of_pandas(case) -> None:
         assert shown in " ".join(page.split())
     sentence = next((said for said in found.sentences if said.startswith("A table with")), None)
     assert sentence is None or f"largest difference of {number(np.ptp(groups.means))} between" in sentence
+
+
+def test_the_picture_shows_curve_and_groups_at_their_heights(case) -> None:
+    """The upper panel is 278 pixels high below the first 16, with a margin of 6 % of what it shows at both ends."""
+    _, found = case
+    attribute = found["s"]
+    curve, groups = attribute.curve, attribute.groups
+    if not curve.smooth:
+        return
+    low, high = curve.low[curve.inside].min(), curve.high[curve.inside].max()
+    margin = 0.06 * (high - low)
+
+    def height(values: np.ndarray) -> np.ndarray:
+        return 16 + 278 * (high + margin - values) / (high - low + 2 * margin)
+
+    root = ElementTree.fromstring(curve_svg(attribute, curve, label="mean", groups=groups))
+    lines = [float(line.get("y1")) for line in root.iter() if line.get("class") == "group"]
+    np.testing.assert_allclose(lines, height(groups.means), atol=0.051)  # one decimal is written
+    drawn = [float(point.split(",")[1]) for point in root.find(".//*[@class='curve']").get("points").split()]
+    np.testing.assert_allclose([drawn[0], drawn[-1]], height(curve.mean[curve.inside][[0, -1]]), atol=0.051)
 
 
 def test_what_is_said_about_people(case) -> None:
