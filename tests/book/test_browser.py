@@ -484,11 +484,15 @@ def test_rows_of_the_ledger_are_cards_on_a_phone(page: Any, address: str) -> Non
     assert max(tall) < 30  # nothing but the border and the padding is empty
     page.set_viewport_size({"width": 1280, "height": 900})
     assert page.locator("table.can-be-cards thead:visible").count() > 0
-    assert page.locator("table.fits").count() == 2
-    # No sideways scroll on a desk either. A folded table is fitted when it is opened.
+    # No table scrolls sideways on a desk either. A folded table is fitted when it is opened.
     page.evaluate("document.querySelectorAll('.bd-article details').forEach((box) => { box.open = true; })")
-    fits = "[...document.querySelectorAll('table.fits')].every((table) => table.scrollWidth <= table.clientWidth + 1)"
-    page.wait_for_function(fits)
+    wide = """() => [...document.querySelectorAll(".bd-article table")]
+      .filter((table) => table.scrollWidth > table.clientWidth + 1).map((table) => table.textContent.slice(0, 40))"""
+    page.wait_for_timeout(300)
+    assert page.evaluate(wide) == []
+    # The look can fail: a cell that does not wrap makes the table of claims too wide.
+    page.evaluate("document.querySelector('table.fits td').style.minWidth = '90rem'")
+    assert len(page.evaluate(wide)) == 1
 
 
 def test_long_tables_are_searched_and_sorted(page: Any, address: str, built_book: Path) -> None:
