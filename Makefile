@@ -11,7 +11,7 @@ export OMP_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 export PYDEVD_DISABLE_FILE_VALIDATION := 1
 
-.PHONY: help setup book test test-all portable mutants audit-book notebooks pdf slides serve lint format bench proofs wheel clean distclean
+.PHONY: help setup book test test-all portable mutants notebooks pdf slides serve lint format bench proofs wheel clean distclean
 .DEFAULT_GOAL := help
 
 help:  ## show this list
@@ -39,9 +39,6 @@ portable: setup  ## run the numerical tests as an old, a middle and a new proces
 
 mutants: setup  ## change the code on purpose and count the changes that the tests notice (SEED=1 COUNT=120: drawn at random)
 	$(BIN)/python tests/mutants/run.py --jobs $(JOBS) $(if $(SEED),--seed $(SEED)) $(if $(COUNT),--count $(COUNT))
-
-audit-book: setup  ## list typed numbers, and printed numbers that could change without notice
-	$(BIN)/python book/_ext/audit_book.py
 
 notebooks: setup  ## execute all notebooks and store their outputs
 	$(BIN)/python book/_ext/run_notebooks.py --jobs $(JOBS)

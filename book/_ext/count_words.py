@@ -1,8 +1,6 @@
 """Count the words of each chapter: in view, folded, and before the first picture.
 
-Usage: ``python book/_ext/count_words.py [notebooks/NAME.md ...]``. Without a name it counts the chapters of
-``_toc.yml``. A text notebook (``.md``) can be counted before it is executed; the tables of its outputs are counted in
-the executed file (``.ipynb``) alone.
+Usage: ``python book/_ext/count_words.py``. It counts the chapters of ``_toc.yml`` as they were executed.
 
 In view, a symbol counts as a word, and a displayed formula, a line of code or a printed table counts as none. What is
 folded counts whole: its text, its code and what it prints. Solutions are on a page of their own and counted apart.
@@ -10,15 +8,14 @@ folded counts whole: its text, its code and what it prints. Solutions are on a p
 
 from __future__ import annotations
 
-import argparse
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
-import jupytext
 import nbformat
-from install_cell import is_install_cell
+import pandas as pd
+from install_cell import CELL_ID
 
 ROOT = Path(__file__).resolve().parents[2]
 FENCE = re.compile(r"^\s*(`{3,}|:{3,})\s*(?:\{([\w:-]+)\})?(.*)$")
@@ -160,16 +157,12 @@ def printed_words(output: nbformat.NotebookNode) -> int:
 
 
 def count(path: Path) -> Length:
-    """Return the counts of a notebook, executed or as text, or of a page."""
+    """Return the counts of an executed notebook."""
     found = Length()
-    if path.suffix == ".md" and "kernelspec:" not in path.read_text(encoding="utf-8")[:400]:
-        count_text(path.read_text(encoding="utf-8"), found)
-        return found
-    notebook = jupytext.read(path) if path.suffix == ".md" else nbformat.read(path, as_version=4)
-    for cell in notebook.cells:
+    for cell in nbformat.read(path, as_version=4).cells:
         if cell.cell_type == "markdown":
             count_text(cell.source, found)
-        elif cell.cell_type == "code" and not is_install_cell(cell):
+        elif cell.cell_type == "code" and cell.get("id") != CELL_ID:
             count_code(cell, found)
     return found
 
@@ -182,18 +175,11 @@ def chapters() -> list[Path]:
 
 def main() -> None:
     """Print one line for each chapter, and the sums."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("pages", nargs="*", type=Path, help="notebooks or pages (default: the chapters of the book)")
-    counted = {path: count(path) for path in parser.parse_args().pages or chapters()}
-    names = ("seen", "folded", "solution", "before", "figures", "tables", "code")
-    print(f"{'':28}" + "".join(f"{name:>10}" for name in (*names, "folds")))
-    for path, found in counted.items():
-        numbers = ["none" if (value := getattr(found, name)) is None else f"{value:,}" for name in names]
-        print(f"{path.stem:28}" + "".join(f"{number:>10}" for number in (*numbers, len(found.folds))))
-    sums = [sum(getattr(found, name) or 0 for found in counted.values()) for name in names]
-    folds = sum(len(found.folds) for found in counted.values())
-    shown = ["" if name == "before" else f"{total:,}" for name, total in zip(names, sums, strict=True)]
-    print(f"{'sum of ' + str(len(counted)):28}" + "".join(f"{number:>10}" for number in (*shown, folds)))
+    names = [field.name for field in fields(Length)]
+    counted = pd.DataFrame([vars(count(path)) for path in chapters()], index=[path.stem for path in chapters()])
+    counted["folds"] = counted["folds"].map(len)
+    counted.loc["sum"] = counted.drop(columns="before").sum()
+    print(counted[names].astype("Int64").to_string(na_rep=""))
 
 
 if __name__ == "__main__":

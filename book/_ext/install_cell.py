@@ -12,7 +12,6 @@ from pathlib import Path
 
 import nbformat
 import yaml
-from public_addresses import checked
 
 ROOT = Path(__file__).resolve().parents[2]
 CELL_ID = "install-if-missing"
@@ -48,9 +47,8 @@ install_if_missing()"""
 
 def public_address(config: Path = ROOT / "_config.yml") -> tuple[str, str]:
     """Return the repository's public address (empty while there is none) and its branch."""
-    values = yaml.safe_load(config.read_text(encoding="utf-8"))["sphinx"]["config"]
-    found = checked(values["public_addresses"])
-    return found["repository"], found["branch"]
+    found = yaml.safe_load(config.read_text(encoding="utf-8"))["repository"]
+    return found["url"], found["branch"]
 
 
 def install_cell(address: str, branch: str) -> nbformat.NotebookNode:
@@ -63,18 +61,13 @@ def install_cell(address: str, branch: str) -> nbformat.NotebookNode:
     )
 
 
-def is_install_cell(cell: dict) -> bool:
-    """Whether a cell of a notebook is this one."""
-    return cell.get("id") == CELL_ID
-
-
 def stamp(notebook: nbformat.NotebookNode, address: str, branch: str) -> bool:
     """Put the cell first, or refresh it, and count the cells after it from two; return whether anything changed.
 
     Outputs stay: the cell defines nothing that a chapter uses.
     """
     before = nbformat.writes(notebook)
-    notebook.cells = [install_cell(address, branch), *(cell for cell in notebook.cells if not is_install_cell(cell))]
+    notebook.cells = [install_cell(address, branch), *(cell for cell in notebook.cells if cell.get("id") != CELL_ID)]
     code = [cell for cell in notebook.cells if cell.cell_type == "code" and cell.execution_count is not None]
     for count, cell in enumerate(code, start=1):
         cell.execution_count = count

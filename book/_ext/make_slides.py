@@ -1,4 +1,4 @@
-"""Make slides from the chapters: ``python book/_ext/make_slides.py [--out _build/slides] [notebooks/NAME.ipynb ...]``.
+"""Make slides from the chapters: ``python book/_ext/make_slides.py [notebooks/NAME.ipynb ...]``.
 
 A chapter gives a slide with its answer, one for each statement in a box, and one for each figure. The result is a page
 of plain HTML that needs no network: arrow keys or Page Down go to the next slide, and printing gives one slide a page.
@@ -7,9 +7,9 @@ The folder ``figures`` beside it has every figure as a PNG, for slides of your o
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
+import sys
 from html import escape
 from pathlib import Path
 
@@ -49,7 +49,7 @@ def html(text: str) -> str:
     Examples
     --------
     >>> html("The {term}`head <Head>` maps $a<b$, see {prf:ref}`thm-4-5`.")
-    '<p>The head maps \\(a&lt;b\\), see thm-4-5.</p>\n'
+    '<p>The head maps <span class="math inline">\\(a&lt;b\\)</span>, see thm-4-5.</p>\n'
     """
     text = re.sub(r"\{[\w:-]+\}`([^`<]*?)\s*(?:<[^`]*>)?`", r"\1", text)
     text = re.sub(r"(?m)^(?::[\w-]+:.*|%.*|\([\w-]+\)=)\n", "", text)
@@ -78,25 +78,20 @@ def slides_of(path: Path) -> list[str]:
     return found
 
 
-def main() -> int:
-    """Write the slides of the chapters that are named, or of all."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("notebooks", nargs="*", type=Path, help="executed notebooks (default: all chapters)")
-    parser.add_argument("--out", type=Path, default=ROOT / "_build" / "slides", help="folder of the slides")
-    asked = parser.parse_args()
+def main(out: Path = ROOT / "_build" / "slides") -> None:
+    """Write the slides of the chapters that are named on the command line, or of all."""
     config = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
     macros = config["sphinx"]["config"]["mathjax3_config"]["tex"]["macros"]
-    paths = asked.notebooks or chapters()
+    paths = [Path(name) for name in sys.argv[1:]] or chapters()
     slides = [slide for path in paths for slide in slides_of(path)]
-    (asked.out / "figures").mkdir(parents=True, exist_ok=True)
+    (out / "figures").mkdir(parents=True, exist_ok=True)
     for name, _, picture in (figure for path in paths for figure in figures(path)):
-        (asked.out / "figures" / f"{name}.png").write_bytes(picture)
-    copy_mathjax(asked.out / "mathjax")
+        (out / "figures" / f"{name}.png").write_bytes(picture)
+    copy_mathjax(out / "mathjax")
     page = PAGE.format(title=escape(config["title"]), style=STYLE, macros=json.dumps(macros), slides="\n".join(slides))
-    (asked.out / "index.html").write_text(page, encoding="utf-8")
-    print(f"{len(slides)} slides: {asked.out / 'index.html'}")
-    return 0
+    (out / "index.html").write_text(page, encoding="utf-8")
+    print(f"{len(slides)} slides: {out / 'index.html'}")
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    main()

@@ -1,9 +1,8 @@
-"""What the pages of modules need: no stale pages, no object twice, no request methods, |d| as an absolute value."""
+"""What the pages of modules need: no object twice, and |d| as an absolute value."""
 
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
 
@@ -33,23 +32,8 @@ def _skip_imported(app: Any, what: str, name: str, thing: Any, skip: bool, optio
     return True if home.startswith("frhsic_core") and home != app.env.temp_data.get("autodoc:module") else None
 
 
-def _skip_requests(app: Any, what: str, name: str, thing: Any, skip: bool, options: Any) -> bool | None:
-    """Leave out ``set_predict_request`` and the like: scikit-learn makes them, with links into its own pages."""
-    return True if re.fullmatch(r"set_\w+_request", name.rpartition(".")[2]) else None
-
-
-def _remove_stale_pages(app: Any, config: Any) -> None:
-    """Remove the pages of modules that are gone: autosummary only adds pages."""
-    for page in Path(app.srcdir, "book", "generated").glob("*.rst"):
-        module = Path(app.srcdir, *page.stem.split("."))
-        if not module.with_suffix(".py").is_file() and not (module / "__init__.py").is_file():
-            page.unlink()
-
-
 def setup(app: Any) -> dict[str, bool]:
     """Register the hooks; docstrings are escaped after napoleon has read them."""
     app.connect("autodoc-skip-member", _skip_imported)
-    app.connect("autodoc-skip-member", _skip_requests)
-    app.connect("config-inited", _remove_stale_pages)
     app.connect("autodoc-process-docstring", _escape, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

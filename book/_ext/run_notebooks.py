@@ -21,7 +21,7 @@ os.environ.setdefault("PYDEVD_DISABLE_FILE_VALIDATION", "1")
 
 import jupytext
 import nbformat
-from install_cell import is_install_cell, public_address, stamp
+from install_cell import CELL_ID, public_address, stamp
 from nbclient import NotebookClient
 
 from frhsic_core.atomic_files import write_atomically
@@ -67,7 +67,7 @@ def refresh(text: Path) -> float:
     old, new = nbformat.read(target, as_version=4), jupytext.read(text)
 
     def code(notebook: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
-        return [cell for cell in notebook.cells if cell.cell_type == "code" and not is_install_cell(cell)]
+        return [cell for cell in notebook.cells if cell.cell_type == "code" and cell.get("id") != CELL_ID]
 
     if [cell.source for cell in code(new)] != [cell.source for cell in code(old)]:
         raise ValueError(f"{text.name}: its code has changed since it was executed. Run it without --refresh.")

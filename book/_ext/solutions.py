@@ -1,6 +1,6 @@
 """Move the solutions of the exercises to a page of their own when the book is built.
 
-A chapter keeps each solution next to its exercise, in a box titled "Solutions" (or "Solution"), so that a notebook is
+A chapter keeps each solution next to its exercise, in a box titled "Solutions", so that a notebook is
 complete. On the pages the boxes are gone. ``book/solutions`` lists the solutions of all chapters, and every exercise
 links to its solution and back.
 
@@ -13,7 +13,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ PAGE = "book/solutions"
 COURSES = "book/teaching"  # it keeps the solutions of its homework
 VARIABLE = "FRHSIC_SOLUTIONS"
 EMPTY = "(ch-solutions)=\n# Solutions to the exercises\n\nThis edition is for a course and has no solutions.\n"
-BOX = re.compile(r"(?ms)^(:{3,})\{dropdown\} Solutions?[ \t]*\n(.*?)^\1[ \t]*$\n?")
+BOX = re.compile(r"(?ms)^(:{3,})\{dropdown\} Solutions[ \t]*\n(.*?)^\1[ \t]*$\n?")
 logger = logging.getLogger(__name__)
 
 
@@ -39,27 +38,18 @@ def are_wanted(value: str) -> bool:
     return value == "yes"
 
 
-def split(text: str, name: str, *, linked: bool = True) -> tuple[str, list[str]]:
-    """Return the text of a cell without its solutions, and the solutions.
+def split(text: str, name: str, *, linked: bool = True) -> tuple[str, str]:
+    """Return a text without its box of solutions, and the solutions, which are a numbered list.
 
-    A link to the page of solutions takes the place of the last box, unless ``linked`` is false.
+    A link to the page of solutions takes the place of the box, unless ``linked`` is false.
 
     Examples
     --------
     >>> split("1. Why?\\n\\n:::{dropdown} Solutions\\n1. Because.\\n:::\\n", "chapter")
-    ('1. Why?\\n\\n{ref}`All solutions of this chapter <solutions-chapter>`\\n', ['1. Because.\\n'])
+    ('1. Why?\\n\\n{ref}`All solutions of this chapter <solutions-chapter>`\\n', '1. Because.\\n')
     """
-    found = [match[2] for match in BOX.finditer(text)]
-    left = iter(range(len(found) - 1, -1, -1))
     link = f"{{ref}}`All solutions of this chapter <solutions-{name}>`\n" if linked else ""
-    return BOX.sub(lambda match: "" if next(left) else link, text), found
-
-
-def as_list(found: list[str]) -> str:
-    """Return solutions as one numbered list: one box holds a list already, several hold one solution each."""
-    if len(found) == 1 and re.match(r"\s*1\. ", found[0]):
-        return found[0]
-    return "".join(f"{i}. {textwrap.indent(text.strip(), '   ').lstrip()}\n" for i, text in enumerate(found, 1))
+    return BOX.sub(link, text), "".join(match[2] for match in BOX.finditer(text))
 
 
 def stripped(source: str, name: str, *, linked: bool) -> str:
@@ -87,7 +77,7 @@ def all_solutions(paths: list[Path]) -> str:
         _, found = split(text, path.stem)
         if found:
             title = re.search(r"(?m)^# (.+)$", text)
-            parts.append(f"(solutions-{path.stem})=\n## {title[1] if title else path.stem}\n\n{as_list(found)}")
+            parts.append(f"(solutions-{path.stem})=\n## {title[1] if title else path.stem}\n\n{found}")
     return "\n\n".join(parts)
 
 
@@ -159,15 +149,11 @@ def _pair(app: Any, doctree: nodes.document) -> None:
         _, found = split(prose(path), path.stem)
         titles = [title for title in doctree.findall(nodes.title) if title.astext() == "Exercises"]
         items = [item for title in titles for item in _items(title.parent)]
-        solved = len(re.findall(r"(?m)^\d+\. ", as_list(found))) if found else 0
+        solved = len(re.findall(r"(?m)^\d+\. ", found))
         if len(items) != solved:
             logger.warning("%s has %d exercises and %d solutions", docname, len(items), solved, location=docname)
         for i, item in enumerate(items if shown else [], 1):
             _link(app, item, f"exercise-{path.stem}-{i}", f"solution-{path.stem}-{i}", "Solution")
-
-
-def _outdated(app: Any, env: Any, added: set[str], changed: set[str], removed: set[str]) -> list[str]:
-    return [PAGE] if PAGE in env.found_docs else []  # its solutions change without the page
 
 
 def setup(app: Any) -> dict[str, bool]:
@@ -175,6 +161,5 @@ def setup(app: Any) -> dict[str, bool]:
     app.add_config_value("exercise_solutions", are_wanted(os.environ.get(VARIABLE, "yes")), "env", [bool])
     app.connect("source-read", _move)
     app.connect("doctree-read", _pair)
-    app.connect("env-get-outdated", _outdated)
     app.connect("build-finished", _strip_downloads)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -7,22 +7,21 @@ from data. It is tied if its paragraph names a line of the ledger (``C007``), sh
 of the theorem or by its formula. A sentence that names a line of the ledger must also say what the ledger says.
 
 A number in prose is a setting, a citation or a level, or it comes from data. Settings are the numbers after the words
-and signs in ``SETTINGS``. What is left is listed for each chapter.
-
-Usage: ``python book/_ext/story.py [CHAPTER ...]`` prints what it finds.
+and signs in ``SETTINGS``. The tests of the book limit what is left in each chapter.
 """
 
 from __future__ import annotations
 
 import re
-import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from audit_book import ROOT, STATEMENT
-
-CHAPTERS = ROOT / "notebooks"
+CHAPTERS = Path(__file__).resolve().parents[2] / "notebooks"
+STATEMENT = re.compile(
+    r"(?:Theorem|Proposition|Corollar(?:y|ies)|Lemma|Remark|Definition|Section|Table)s?\s+[A-H]?\.?\d+(?:\.\d+)?"
+    r"(?:(?:, | and )[A-H]?\.?\d+(?:\.\d+)?)*"
+)
 # Words of agreement and of disagreement; the others compare two methods.
 FOR = r"reproduc(?:es?|ed)|agrees?|holds?|confirm(?:s|ed)"
 AGAINST = r"differs?|disagrees?|fails?|contradict(?:s|ed)"
@@ -43,8 +42,10 @@ LINE = re.compile(r"\b([CT]\d{3})\b")
 # A negation turns the word around: "is not reproduced".
 NOT = re.compile(r"\b(?:not|no|never|neither|nor|hardly)\b", re.IGNORECASE)
 RESULT = re.compile(r"(?<![\w.,])(?:\d*\.?\d+ ?[%×]|\d+(?:\.\d+)?e-?\d+|\d*\.\d+)(?![\w])")
+COUNTED = "two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|dozen|hundred|thousand"
+NUMBER = re.compile(rf"(?<![\w.])(?:\d[\d.,]*\d|\d|\.\d+)(?![\w])|\b(?:{COUNTED})\b", re.IGNORECASE)
 SETTINGS = re.compile(
-    r"(?:level|limit|alpha|delta|probability|confidence|tolerance|threshold|within|margin|interval|quantile|band|"
+    r"\b(?:level|limit|alpha|delta|probability|confidence|tolerance|threshold|within|margin|interval|quantile|band|"
     r"bandwidths?|lambda|λ|weight|rate|seed|at most|at least|below|above|n|σ|ρ)s?(?: of| is| are|:| =| ≤| <)?[ ~]*$",
     re.IGNORECASE,
 )
@@ -70,9 +71,7 @@ def paragraphs(source: str) -> list[Paragraph]:
     for i, block in enumerate(blocks):
         if block == "@code@":
             continue
-        lines = [
-            line for line in block.splitlines() if not re.match(r"\s*(?::{3,}|`{3,}|:[\w-]+:|%|\([\w-]+\)=)", line)
-        ]
+        lines = [line for line in block.splitlines() if not MARKUP.match(line)]
         beside = "@code@" in (blocks[i - 1] if i else "", blocks[i + 1] if i + 1 < len(blocks) else "")
         found.append(Paragraph("\n".join(lines), beside))
     return found
@@ -145,40 +144,28 @@ def contradictions(source: str, verdicts: Mapping[str, str]) -> list[str]:
     return found
 
 
-def typed(source: str) -> list[str]:
-    """Return the results that the prose of a chapter types: decimals, per cents and factors that are no settings.
+def typed(source: str, pattern: re.Pattern[str] = RESULT) -> list[str]:
+    """Return the results that the prose of a page types: decimals, per cents and factors that are no settings.
+
+    With the pattern ``NUMBER`` these are all numbers, also those in words.
 
     Examples
     --------
     >>> typed("The loss is .74 and falls by 12 %. At the level 5 % the test of size $n=.5$ rejects.")
     ['.74', '12 %']
+    >>> typed("FRHSIC wins on four of the 12 datasets, {{ runs.datasets }} in all (Theorem 4.5).", NUMBER)
+    ['four', '12']
     """
     found = []
     for paragraph in paragraphs(source):
         text = paragraph.text
-        for pattern in (r"\{\{.*?\}\}", r"\{[\w:-]+\}`[^`]*`", r"`[^`]*`", r"\$[^$]*\$", r"\]\([^)]*\)"):
-            text = re.sub(pattern, "", text, flags=re.DOTALL)
+        for harmless in (r"\{\{.*?\}\}", r"\{[\w:-]+\}`[^`]*`", r"`[^`]*`", r"\$[^$]*\$", r"\]\([^)]*\)"):
+            text = re.sub(harmless, "", text, flags=re.DOTALL)
         text = STATEMENT.sub("", text)
-        found += [hit[0] for hit in RESULT.finditer(text) if not SETTINGS.search(text[: hit.start()][-40:])]
+        found += [hit[0] for hit in pattern.finditer(text) if not SETTINGS.search(text[: hit.start()][-40:])]
     return found
 
 
-def chapters(names: Iterable[str] = ()) -> dict[str, str]:
-    """Return the sources of the named chapters, or of all of them."""
-    wanted = set(names)
-    paths = sorted(CHAPTERS.glob("*.md"))
-    return {path.stem: path.read_text(encoding="utf-8") for path in paths if not wanted or path.stem in wanted}
-
-
-def main() -> int:
-    """Print what is tied to nothing, by chapter."""
-    for name, source in chapters(Path(argument).stem for argument in sys.argv[1:]).items():
-        sayings, numbers = untied(source), typed(source)
-        print(f"{name}: {len(sayings)} judgements tied to nothing, {len(numbers)} typed results")
-        if len(sys.argv) > 1:
-            print("\n".join(f"  {one}" for one in sayings), f"\n  {', '.join(numbers)}")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def chapters() -> dict[str, str]:
+    """Return the sources of all chapters."""
+    return {path.stem: path.read_text(encoding="utf-8") for path in sorted(CHAPTERS.glob("*.md"))}

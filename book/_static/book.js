@@ -1,5 +1,5 @@
-/* What the theme leaves out: contents that show where one is, names for their arrows, formulas that fit their line, room for wide tables, and
-   a way to reach boxes that scroll by keyboard. */
+/* What the theme leaves out: names for the arrows of the contents, formulas that fit their line, and a way to reach boxes
+   that scroll by keyboard. */
 (function () {
   "use strict";
 
@@ -8,17 +8,6 @@
     let block = node.parentElement;
     while (block.parentElement && getComputedStyle(block).display === "inline") block = block.parentElement;
     return block;
-  }
-
-  // The theme scrolls the contents to where they were on the last page; a link in the text leads elsewhere.
-  function showCurrentChapter() {
-    const contents = document.querySelector(".bd-sidebar-primary");
-    const here = contents && [...contents.querySelectorAll("li.current > a")].at(-1);
-    if (!here || !contents.clientHeight) return;
-    const line = here.getBoundingClientRect(), box = contents.getBoundingClientRect();
-    if (line.top < box.top || line.bottom > Math.min(box.bottom, window.innerHeight)) {
-      contents.scrollTop += line.top - box.top - contents.clientHeight / 3;
-    }
   }
 
   // A formula that is a little too wide is set smaller; one that is much too wide scrolls in its own box.
@@ -67,7 +56,6 @@
 
   window.addEventListener("load", () => {
     prepare();
-    showCurrentChapter();
     if (window.MathJax && MathJax.startup) MathJax.startup.promise.then(fitFormulas);
   });
   // An observer does not report what is folded, so boxes are also looked at when the window changes.

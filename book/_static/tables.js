@@ -5,35 +5,12 @@
   const LONG = 24; // rows from which a table gets a search field
   const TEXT = 32; // characters of a cell from which a table holds text
 
-  // The cells of each column as a reader sees them: a cell that spans several rows belongs to each of them.
-  function columnsOf(table) {
-    const columns = [], taken = {};
-    [...table.rows].forEach((row, i) => {
-      let column = 0;
-      for (const cell of row.cells) {
-        while (taken[`${i} ${column}`]) column += 1;
-        if (cell.colSpan === 1) (columns[column] ||= []).push(cell);
-        for (let k = 0; k < cell.rowSpan; k += 1) {
-          for (let j = 0; j < cell.colSpan; j += 1) taken[`${i + k} ${column + j}`] = true;
-        }
-      }
-    });
-    return columns.filter(Boolean);
-  }
-
-  // The path of a file may break after a slash.
-  function breakPath(cell) {
-    const text = cell.firstChild;
-    if (text?.nodeType !== Node.TEXT_NODE || !/^\s*[\w.]+(\/[\w.]+)+\s*$/.test(text.data)) return;
-    text.replaceWith(...text.data.split(/(?<=\/)/).flatMap((part, k) => (k ? [document.createElement("wbr"), part] : [part])));
-  }
-
   function alignColumns(table) {
-    for (const cells of columnsOf(table)) {
+    for (const column of [...table.rows[0].cells].keys()) {
+      const cells = [...table.rows].map((row) => row.cells[column]).filter(Boolean);
       const body = cells.filter((cell) => cell.closest("tbody")).map((cell) => cell.textContent.trim()).filter((text) => text.length > 1);
       if (!body.length) continue;
       const words = body.filter((text) => !/\d/.test(text) || /[a-z]{3}/i.test(text)).length;
-      cells.forEach(breakPath);
       const longest = Math.max(...body.map((text) => text.length));
       if (words > body.length / 2) cells.forEach((cell) => cell.classList.add("words"));
       if (longest < 20) cells.forEach((cell) => cell.classList.add("name"));
@@ -46,11 +23,7 @@
     return x - y || a.localeCompare(b, "en", { numeric: true });
   }
 
-  // One row of headings and no merged cells, which sorting and cards would tear apart.
-  function isPlain(table) {
-    const merged = "[rowspan]:not([rowspan='1']), tbody [colspan]:not([colspan='1'])";
-    return table.tBodies.length === 1 && table.tHead?.rows.length === 1 && !table.querySelector(merged);
-  }
+  const isPlain = (table) => table.tBodies.length === 1 && table.tHead?.rows.length === 1;
 
   // On a phone the rows of a table with much text can be cards: book.css shows the name of its column before each cell.
   function nameCells(table) {

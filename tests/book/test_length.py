@@ -73,12 +73,6 @@ def test_words_before_a_picture(counter) -> None:
     assert (found.before, found.seen, found.figures) == (4, 5, 1)
 
 
-def test_a_chapter_counts_the_same_before_it_is_executed(counter) -> None:
-    text = ROOT / "notebooks" / "why_continuous.md"
-    written, executed = counter.count(text), counter.count(text.with_suffix(".ipynb"))
-    assert (written.seen, written.before, written.code) == (executed.seen, executed.before, executed.code)
-
-
 def test_the_book_is_short(lengths) -> None:
     for name, allowed in (("seen", SEEN), ("folded", FOLDED), ("tables", TABLES)):
         counts = {stem: getattr(length, name) for stem, length in lengths.items()}

@@ -28,6 +28,15 @@ def test_judgements_and_results_come_from_data(name: str) -> None:
     assert len(typed) <= most[1], f"typed, not from data: {', '.join(typed)}"
 
 
+def test_pages_type_no_result_and_the_first_pages_no_number() -> None:
+    """Each is a substitution, so that it follows the data. The course needs a version of Python, which is none."""
+    pages = [ROOT / "book" / f"{name}.md" for name in ("teaching", "responsible_use", "explorers")]
+    typed = [f"{page.stem}: {one}" for page in pages for one in story.typed(page.read_text(encoding="utf-8"))]
+    assert typed == ["teaching: 3.11"]
+    first = [ROOT / "book" / "intro.md", *(ROOT / "book" / "parts").glob("*.md")]
+    assert [one for page in first for one in story.typed(page.read_text(encoding="utf-8"), story.NUMBER)] == []
+
+
 def test_no_sentence_contradicts_the_ledger(full_ledger: pd.DataFrame) -> None:
     verdicts = full_ledger.set_index("id")["verdict"].to_dict()
     found = [f"{name}: {one}" for name, text in CHAPTERS.items() for one in story.contradictions(text, verdicts)]
