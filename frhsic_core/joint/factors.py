@@ -16,8 +16,6 @@ tests ask for 1e-10.
 
 from __future__ import annotations
 
-import copy
-import dataclasses
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -45,6 +43,7 @@ from frhsic_core.kernels import (
 THIN_ROWS = 768
 # No factor has more columns than this, nor more than an eighth of the rows.
 LARGEST_RANK = 512
+_UNIT_DIAGONAL = (Gaussian, MultiScale, Laplacian, InverseMultiquadric, Categorical)
 # Columns of Z up to which a pivoted Cholesky decomposition is tried.
 _FEW_COLUMNS = 4
 # Rows from which its first pivots are chosen, and rows that are added where too much is left.
@@ -190,8 +189,11 @@ def factor(kernel: Kernel, x: Tensor) -> Factor | None:
             found = interpolated(lambda t: profile((half * (t - t.unsqueeze(-1))).square()), low, high, most=most)
         if found is not None:
             return found
-    bound = getattr(kernel, "bound", None)
-    if bound != 1.0 or not (x.shape[1] <= _FEW_COLUMNS or isinstance(kernel, Categorical | Product)):
+    # The decomposition below needs k(x, x) = 1.
+    parts = kernel.factors if isinstance(kernel, Product) else (kernel,)
+    if not all(isinstance(part, _UNIT_DIAGONAL) for part in parts):
+        return None
+    if x.shape[1] > _FEW_COLUMNS and not isinstance(kernel, Categorical | Product):
         return None
     if x.shape[1] == 1 and not isinstance(kernel, Categorical) and len(x[: 8 * most].unique()) > most:
         return None  # the interpolation has failed already, and there are more values than a factor may have columns
@@ -352,29 +354,6 @@ class ThinPair:
         """Take the features as they are."""
         zeros = [z.new_zeros(features.root.shape[0]) for features in (factor_z, factor_s)]
         return cls(z, s, factor_z, factor_s, None, z.new_tensor(float(len(z))), *zeros)
-
-    def reduced(self, share: float) -> ThinPair:
-        """Return the principal components of both sets of features, without those that hold ``share`` of the variance.
-
-        Few rows are in the tails, so that a sample needs fewer features than its kernel does.
-        """
-        _, *own = self.products(own=True)
-        found = []
-        for features, covariance in zip((self.factor_z, self.factor_s), own, strict=True):
-            values, vectors = torch.linalg.eigh(covariance)
-            kept = values.clamp_min(0.0).cumsum(0) > share * values.sum()
-            smaller = copy.copy(features)
-            smaller.root = features.root @ vectors[:, kept]
-            found.append(smaller)
-        return dataclasses.replace(self, factor_z=found[0], factor_s=found[1])
-
-    def rows_z(self, rows: Tensor) -> Tensor:
-        """Return the centered features of some rows of Z."""
-        return (self.factor_z.functions(self.z[rows]) - self.mean_z) @ self.factor_z.root
-
-    def rows_s(self, rows: Tensor) -> Tensor:
-        """Return the centered features of some rows of S."""
-        return (self.factor_s.functions(self.s[rows]) - self.mean_s) @ self.factor_s.root
 
     def blocks(self) -> Iterator[tuple[slice, Tensor, Tensor, Tensor | None]]:
         """Yield rows, their centered functions of Z and of S, and their weights as a column."""
