@@ -3,9 +3,8 @@
 I(Z; S) is the Kullback–Leibler divergence of the joint law from the product law, and also the average over S of the
 divergence of the conditional law from the marginal one: the one discrepancy that is an instance of both routes.
 
-There is one estimator, that of Kraskov, Stögbauer and Grassberger, and two ways to find the neighbors.
-:func:`mutual_information` builds search trees on the CPU and suits one large sample. :func:`ksg_information` compares
-all pairs of rows on the device of the data and suits a stack of models.
+There is one estimator, that of Kraskov, Stögbauer and Grassberger. :func:`mutual_information` is the public function,
+and :func:`ksg_information` gives both ways to count neighbors for a stack of models.
 """
 
 from __future__ import annotations
@@ -31,8 +30,6 @@ from frhsic_core.arrays import (
 )
 
 _JITTER = 1e-10  # of a column's standard deviation: far below any spacing that carries information
-# Pairs of rows held at a time: a gibibyte in double precision on a GPU, what a CPU's cache can hold elsewhere.
-_PAIRS = {"cuda": 1 << 27, "cpu": 1 << 18}
 
 
 @same_kind
@@ -101,24 +98,21 @@ def mutual_information(
     for i, x in enumerate((z, s)):
         rows = standardized(x.detach(), seed=seed + i, scale=standardize).expand(*batch, *x.shape[-2:])
         samples.append(rows.reshape(-1, *x.shape[-2:]).cpu().numpy())
-    values = [_estimate(x, y, k) for x, y in zip(*samples, strict=True)]
+    values = [_estimate(x, y, k) if x.any() and y.any() else 0.0 for x, y in zip(*samples, strict=True)]
     result = torch.tensor(values, dtype=z.dtype, device=z.device).reshape(batch)
     return result.clamp_min(0.0) if clip else result
 
 
-def _estimate(z: NDArray[np.float64], s: NDArray[np.float64], k: int) -> float:
-    if not z.any() or not s.any():
-        return 0.0
+def _estimate(z: NDArray[np.float64], s: NDArray[np.float64], k: int, *, closed: bool = False) -> float:
+    """Return the estimate from points strictly closer than the k-th neighbor, or ``closed``, at most as far."""
     joint = np.hstack([z, s])
-    distance, _ = cKDTree(joint).query(joint, k=k + 1, p=np.inf)
-    # Strictly closer than the k-th neighbor; each count holds the point itself, hence ψ(count) = ψ(n_z + 1).
-    inside = np.nextafter(distance[:, -1], 0.0)
-    return float(digamma(k) + digamma(len(z)) - np.mean(digamma(_count(z, inside)) + digamma(_count(s, inside))))
-
-
-def _count(x: NDArray[np.float64], radius: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Count the points within ``radius`` of each point, itself included."""
-    return cKDTree(x).query_ball_point(x, radius, p=np.inf, return_length=True)
+    distance = cKDTree(joint).query(joint, k=k + 1, p=np.inf)[0][:, -1]
+    radius = distance if closed else np.nextafter(distance, 0.0)
+    counts = np.stack([cKDTree(x).query_ball_point(x, radius, p=np.inf, return_length=True) for x in (z, s)])
+    if not closed:  # nothing is strictly closer than zero
+        counts[:, distance == 0] = 1
+    # Each count holds the point itself, hence ψ(count) = ψ(n_z + 1).
+    return float(digamma(k) + digamma(len(z)) - digamma(counts).sum(0).mean())
 
 
 class Information(NamedTuple):
@@ -175,17 +169,16 @@ def standardized(x: Tensor, *, seed: int = 0, scale: bool = True) -> Tensor:
     return x if scale else x * spread * unit
 
 
-@torch.no_grad()
-def ksg_information(z: Tensor, attributes: Tensor, *, k: int = 5, pairs: int | None = None) -> Information:
-    """Estimate I(Z; S) of every model against every attribute, from all pairs of rows.
+def ksg_information(z: Tensor, attributes: Tensor, *, k: int = 5) -> Information:
+    """Estimate I(Z; S) of every model against every attribute.
 
     ``strict`` is the published estimator, the same number as :func:`mutual_information` with ``standardize=False`` and
     no ties: it counts the points *strictly* within ε_i. The released code of the paper counts those at distance *at
     most* ε_i (``closed``), so that the k-th neighbor itself is counted in the coordinate where it lies furthest away;
     that is a bias of −1/(n_z + 1) or −1/(n_s + 1) at every point. Both come from the same distances.
 
-    O(n²d) time for each model and O(``pairs``) memory. Columns are not scaled, ties are not broken (see
-    :func:`standardized`) and negative estimates are not clipped.
+    Columns are not scaled, ties are not broken (see :func:`standardized`) and negative estimates are not clipped. The
+    models are taken one by one, on the CPU.
 
     Parameters
     ----------
@@ -196,8 +189,6 @@ def ksg_information(z: Tensor, attributes: Tensor, *, k: int = 5, pairs: int | N
         the same Z.
     k : int
         Number of neighbors.
-    pairs : int, optional
-        Number of pairs of rows held at a time.
 
     Examples
     --------
@@ -216,37 +207,13 @@ def ksg_information(z: Tensor, attributes: Tensor, *, k: int = 5, pairs: int | N
         )
     if not 1 <= k < n:
         raise ValueError(f"k is {k} but there are {n} rows: k must lie between 1 and {n - 1}.")
-    z = z.double()
-    attributes = attributes.double()
-    limit = pairs or _PAIRS.get(z.device.type, _PAIRS["cpu"])
-    at_once = max(1, min(models, limit // (n * n)))
-    rows = max(1, min(n, limit // (n * at_once)))
-    sums = torch.zeros(2, len(attributes), models, dtype=torch.float64, device=z.device)
-    for first in range(0, models, at_once):
-        part = slice(first, first + at_once)
-        for start in range(0, n, rows):
-            sums[..., part] += _digammas(z[part], attributes[:, part], slice(start, start + rows), k)
-    constant = torch.digamma(torch.tensor([float(k), float(n)], dtype=torch.float64)).sum().to(z.device)
-    return Information(*(constant - sums / n))
+    stacks = [x.detach().double().cpu().numpy() for x in (z, attributes)]
 
+    def estimates(*, closed: bool) -> Tensor:
+        values = [
+            [_estimate(x, s[:, None], k, closed=closed) for x, s in zip(stacks[0], attribute, strict=True)]
+            for attribute in stacks[1]
+        ]
+        return torch.tensor(values, dtype=torch.float64, device=z.device)
 
-def _digammas(z: Tensor, attributes: Tensor, rows: slice, k: int) -> Tensor:
-    """Return sums over a block of rows of ψ(n_z + 1) + ψ(n_s + 1), strict and closed, ``(2, attributes, models)``."""
-    distance = _coordinate(z[..., 0], rows)
-    for c in range(1, z.shape[-1]):
-        torch.maximum(distance, _coordinate(z[..., c], rows), out=distance)
-    sums = []
-    for s in attributes:
-        distance_s = _coordinate(s, rows)
-        joint = torch.maximum(distance, distance_s)
-        # The point itself is the first of k + 1.
-        radius = joint.topk(k + 1, dim=-1, largest=False).values[..., -1:]
-        # Each count holds the point itself, hence ψ(count) = ψ(n_z + 1); at ε = 0 the strict one does not.
-        strict = torch.stack([(d < radius).sum(-1).clamp_min(1) for d in (distance, distance_s)])
-        closed = torch.stack([(d <= radius).sum(-1) for d in (distance, distance_s)])
-        sums.append(torch.digamma(torch.stack([strict, closed]).double()).sum((1, -1)))
-    return torch.stack(sums, dim=1)
-
-
-def _coordinate(x: Tensor, rows: slice) -> Tensor:
-    return (x[..., rows, None] - x[..., None, :]).abs_()
+    return Information(strict=estimates(closed=False), closed=estimates(closed=True))

@@ -11,7 +11,7 @@ only blocks on and above the diagonal are computed. The backward pass recomputes
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -218,16 +218,24 @@ def each_element(
 ) -> Tensor | None:
     """Return a statistic of each batch element, ``(...)``, computed one after another; ``None`` if one of them is."""
     batch = batch_shape(z, s)
-    z, s = z.expand(*batch, *z.shape[-2:]), s.expand(*batch, *s.shape[-2:])
     p = None if row_weights is None else row_weights.expand(*batch, z.shape[-2])
     values = []
-    for i in itertools.product(*map(range, batch)):
-        kernels = kernel_at(kernel_z, i, batch), kernel_at(kernel_s, i, batch)
-        value = function(z[i], s[i], *kernels, None if p is None else p[i])
+    for i, sample in elements(z, s, kernel_z, kernel_s):
+        value = function(*sample, None if p is None else p[i])
         if value is None:
             return None
         values.append(value)
     return torch.stack(values).reshape(batch) if values else z.new_zeros(batch)
+
+
+def elements(
+    z: Tensor, s: Tensor, kernel_z: Any, kernel_s: Any
+) -> Iterator[tuple[Any, tuple[Tensor, Tensor, Any, Any]]]:
+    """Yield the index of each batch element, and its samples and kernels."""
+    batch = batch_shape(z, s)
+    z, s = z.expand(*batch, *z.shape[-2:]), s.expand(*batch, *s.shape[-2:])
+    for i in itertools.product(*map(range, batch)):
+        yield i, (z[i], s[i], kernel_at(kernel_z, i, batch), kernel_at(kernel_s, i, batch))
 
 
 def kernel_at(kernel: Kernel, index: tuple[int, ...], batch: torch.Size) -> Kernel:

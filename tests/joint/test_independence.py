@@ -15,7 +15,7 @@ from scipy import stats
 from frhsic_core.joint.hsic import hsic
 from frhsic_core.joint.independence import IndependenceTest, hsic_test
 from frhsic_core.joint.independence.features import pivoted_cholesky
-from frhsic_core.joint.independence.fits import GramSums, dense_sums, permutation_moments, spectral_shape
+from frhsic_core.joint.independence.fits import GramSums, cubic_shape, permutation_moments, spectral_shape
 from frhsic_core.kernels import Distance, Gaussian, Laplacian, Linear
 
 METHODS = ["gamma", "spectral", "permutation"]
@@ -42,7 +42,9 @@ def rejections(seed: int, n: int, repetitions: int, *, method: str, d: int = 1, 
 
 
 def sums(centered: torch.Tensor) -> GramSums:
-    return dense_sums(centered, centered, cubes=True)
+    diagonal = centered.diagonal()
+    sizes = diagonal.sum(), centered.square().sum(), diagonal.square().sum()
+    return GramSums(len(centered), centered.abs().amax(), *sizes, cubic_shape(centered))
 
 
 def binomial_interval(repetitions: int, level: float = 0.05) -> tuple[float, float]:
@@ -85,33 +87,6 @@ def test_integer_ages_keep_the_level(method: str) -> None:
     result = hsic_test(z.round(), (40 + 3 * s).round(), method=method, n_permutations=19, random_state=generator)
     low, high = binomial_interval(400)
     assert low <= int(result.reject.sum()) <= high
-
-
-@pytest.mark.slow
-def test_gamma_is_liberal_for_heavy_tails_in_high_dimension_and_spectral_is_not() -> None:
-    """The setting that hsic_test's notes warn of: log-normal Z in 50 dimensions, n = 100."""
-    counts = {}
-    for method in ("gamma", "spectral"):
-        counts[method] = 0
-        for part in range(10):
-            z, s = pairs(7000 + part, 100, d=50, batch=(100,))
-            counts[method] += int(hsic_test(z.exp(), s.exp(), method=method).reject.sum())
-    low, high = binomial_interval(1000)
-    assert low <= counts["spectral"] <= high
-    assert 0.05 < counts["gamma"] / 1000 < 0.10
-    assert counts["gamma"] > counts["spectral"]
-
-
-def test_permutation_moments_are_exact() -> None:
-    z, s = pairs(8, 6, d=2)
-    k, l = Gaussian(1.0)(z), Laplacian(0.7)(s)
-    h = torch.eye(6, dtype=torch.float64) - 1 / 6
-    orders = torch.tensor(list(itertools.permutations(range(6))))
-    moved = l[orders.unsqueeze(-1), orders.unsqueeze(-2)]
-    null = ((h @ k @ h) * moved).sum((-2, -1)) / 6
-    mean, variance = permutation_moments(sums(h @ k @ h), sums(h @ l @ h))
-    assert mean.item() == pytest.approx(null.mean().item(), rel=1e-12)
-    assert variance.item() == pytest.approx(null.var(correction=0).item(), rel=1e-10)
 
 
 def test_gamma_follows_gretton_and_others() -> None:
@@ -168,13 +143,6 @@ def test_spectral_fit_is_pearsons_with_moments_by_brute_force() -> None:
     assert result.pvalue.item() == pytest.approx(law.sf(result.statistic.item()), rel=1e-8)
 
 
-def test_rank_one_spectral_law_is_chi_square_one_of_the_squared_correlation() -> None:
-    z, s = pairs(12, 400, rho=0.1)
-    result = hsic_test(z, s, method="spectral", kernel_z=Linear(), kernel_s=Linear())
-    _, pvalue = stats.pearsonr(z[:, 0].numpy(), s[:, 0].numpy())
-    assert result.pvalue.item() == pytest.approx(pvalue, abs=0.01)
-
-
 @pytest.mark.parametrize(("d", "p"), [(1, 1), (20, 1), (1, 20), (20, 20)])
 def test_permutation_p_value_equals_a_loop(d: int, p: int) -> None:
     g = torch.Generator().manual_seed(13)
@@ -206,12 +174,6 @@ def test_columns_of_a_pivoted_cholesky_decomposition_reproduce_the_gram_matrix()
     assert fewer is not None
     assert fewer.shape[1] < columns.shape[1]
     assert pivoted_cholesky(torch.eye(10, dtype=torch.float64), share=1e-12, most=5) is None
-
-
-def test_every_permuted_statistic_ties_when_nothing_can_change() -> None:
-    z = torch.tensor([0.0, 1.0], dtype=torch.float64)
-    result = hsic_test(z, z, method="permutation", n_permutations=19)
-    assert result.pvalue.item() == 1.0
 
 
 @given(

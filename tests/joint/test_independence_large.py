@@ -9,7 +9,7 @@ import pytest
 import torch
 from scipy import stats
 
-from frhsic_core.joint import streaming
+from frhsic_core.joint import center, streaming
 from frhsic_core.joint.hsic import hsic
 from frhsic_core.joint.independence import decision, features, fits, hsic_test, permutation
 from frhsic_core.joint.independence.features import CELLS, JointFeatures, cells
@@ -31,7 +31,6 @@ def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Treat 60 rows as many, and hold few entries at a time."""
     monkeypatch.setattr(fits, "DENSE_ROWS", 50)
     monkeypatch.setattr(fits, "_ENTRIES", 700)
-    monkeypatch.setattr(decision, "THIN_ROWS", 50)
     monkeypatch.setattr(streaming, "DENSE_ROWS", 50)
     monkeypatch.setattr(streaming, "DEFAULT_CHUNK", 50)
     for module in (decision, permutation):
@@ -175,19 +174,22 @@ def test_bins_are_random_and_nearly_all_rows_move() -> None:
 @pytest.mark.usefixtures("small_limits")
 @pytest.mark.parametrize("method", ["gamma", "spectral"])
 @pytest.mark.parametrize("d", [1, 8])
-def test_streamed_fits_equal_the_dense_ones(method: str, d: int) -> None:
+def test_fits_are_those_of_whole_matrices(method: str, d: int) -> None:
     z, s = sample(4, 120, d, 0.2)
     streamed = hsic_test(z, s, method=method)
-    few = torch.linspace(0, 119, 25).round().long() if method == "spectral" else torch.arange(120)
+    # The shape of the spectral fit is that of 25 rows here; everything else is that of all rows.
+    few = torch.linspace(0, 119, 25).round().long()
     kernels = [Gaussian(median_bandwidth(x)) for x in (z, s)]
-    whole, part = (
-        fits.dense_pair(*(kernel(x[rows]) for kernel, x in zip(kernels, (z, s), strict=True)), method=method)
-        for rows in (torch.arange(120), few)
-    )
-    # The shape of the spectral fit is that of 25 rows; its mean and variance are those of all.
-    mean, variance, _ = whole.fitted(method)
+    k, l = (center(kernel(x)) for kernel, x in zip(kernels, (z, s), strict=True))
+    shapes = [fits.cubic_shape(center(kernel(x[few]))) for kernel, x in zip(kernels, (z, s), strict=True)]
+    sides = [
+        fits.GramSums(120, gram.amax(), gram.trace(), gram.square().sum(), gram.diagonal().square().sum(), shape)
+        for gram, shape in zip((k, l), shapes, strict=True)
+    ]
+    squares = (k * l).square()
+    whole = fits.PairSums(*sides, (k * l).sum(), squares.sum() - squares.trace())
     statistic = whole.product / 120
-    pvalue, threshold = fits.fitted_gamma(statistic, mean, variance, part.fitted(method)[2], 0.05)
+    pvalue, threshold = fits.fitted_gamma(statistic, *whole.fitted(method), 0.05)
     assert streamed.statistic.item() == pytest.approx(statistic.item(), rel=1e-10)
     assert streamed.threshold.item() == pytest.approx(threshold.item(), rel=1e-9)
     assert streamed.pvalue.item() == pytest.approx(pvalue.item(), rel=1e-8)

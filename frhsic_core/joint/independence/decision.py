@@ -8,34 +8,40 @@ several bandwidths at once.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from frhsic_core.arrays import ArrayLike, RandomState, as_generator, as_pair, read_mixed, require_same_rows, same_kind
+from frhsic_core.arrays import (
+    ArrayLike,
+    RandomState,
+    as_generator,
+    as_pair,
+    batch_shape,
+    read_mixed,
+    require_same_rows,
+    same_kind,
+)
 from frhsic_core.choices import one_of
-from frhsic_core.joint.factors import THIN_ROWS
 from frhsic_core.joint.given import Given, read_given, spaced_rows
-from frhsic_core.joint.independence.conditional import conditional_test
+from frhsic_core.joint.independence.conditional import group_strata, within_kernel
 from frhsic_core.joint.independence.features import BASE_ROWS
-from frhsic_core.joint.independence.fits import PairSums, dense_pair, fitted_gamma, pair_sums
+from frhsic_core.joint.independence.fits import fitted_groups
 from frhsic_core.joint.independence.permutation import (
     SMALL_ROWS,
     Decision,
+    both_statistics,
     decide,
     exact_hsic,
     factors_of,
-    largest_score,
     one_window,
     permuted_statistics,
     scaled,
 )
-from frhsic_core.joint.streaming import kernel_at
+from frhsic_core.joint.independence.residual import residual_test
+from frhsic_core.joint.streaming import elements
 from frhsic_core.kernels import Kernel, resolve_kernel
 
 _MIN_ROWS = {"gamma": 6, "spectral": 4, "permutation": 2, "aggregated": 2}
@@ -219,20 +225,9 @@ def hsic_test(
             kernel_s = resolve_kernel(kernel_s, s, name="kernel_s", categorical=categorical)
         if isinstance(kernel_z, str):
             kernel_z = resolve_kernel(kernel_z, z, name="kernel_z")
-        factors = None
-        if given is not None:
-            found, factors = _conditional(z, s, given, kernel_z, kernel_s, request)
-        else:
+        if given is None:
             kernel_z, kernel_s = resolve_kernel(kernel_z, z), resolve_kernel(kernel_s, s)
-            if method == "aggregated":
-                factors = factors_of(kernel_z, kernel_s)
-            if not permuted and z.shape[-2] < THIN_ROWS:
-                sums = dense_pair(*torch.broadcast_tensors(kernel_z(z), kernel_s(s)), method=method)
-                found = _from_sums(sums, z.shape[-2], request)
-            else:
-                found = _each(
-                    z, s, kernel_z, kernel_s, lambda i, z, s, of_z, of_s: _one(z, s, of_z, of_s, factors, request)
-                )
+        found, factors = _each(z, s, kernel_z, kernel_s, given, request)
     return IndependenceTest(
         hsic=found.hsic.to(dtype),
         statistic=found.statistic.to(dtype),
@@ -288,63 +283,53 @@ def _each(
     s: Tensor,
     kernel_z: Kernel | None,
     kernel_s: Kernel | None,
-    test: Callable[[tuple[int, ...], Tensor, Tensor, Any, Any], Decision],
-) -> Decision:
-    """Return the test of a batch, one sample after the other."""
-    batch = torch.broadcast_tensors(z[..., 0, 0], s[..., 0, 0])[0].shape
-    z = z.expand(*batch, *z.shape[-2:])
-    s = s.expand(*batch, *s.shape[-2:])
-    found = []
-    for i in itertools.product(*map(range, batch)):
-        of_z, of_s = (None if kernel is None else kernel_at(kernel, i, batch) for kernel in (kernel_z, kernel_s))
-        found.append(test(i, z[i], s[i], of_z, of_s))
-    if not found:
-        return Decision(*4 * (z.new_empty(batch),), z.new_empty(*batch, 1))
-    return Decision(*(torch.stack(parts).reshape((*batch, *parts[0].shape)) for parts in zip(*found, strict=True)))
-
-
-def _conditional(
-    z: Tensor, s: Tensor, given: ArrayLike, kernel_z: Kernel | None, kernel_s: Kernel | None, request: _Request
+    given: ArrayLike | None,
+    request: _Request,
 ) -> tuple[Decision, tuple[float, ...] | None]:
-    """Return the test of Z ⟂ S | C of a batch, and the factors of the bandwidths."""
+    """Return the test of a batch, one sample after the other, and the factors of the bandwidths."""
     n = z.shape[-2]
-    batch = max(z.shape[:-2], s.shape[:-2], key=len)
-    own = isinstance(given, Tensor) and batch and given.shape[: len(batch)] == batch and given.ndim > len(batch)
-    shared: Given | None = None if own else read_given(given, n)
+    batch = batch_shape(z, s)
+    stacked = isinstance(given, Tensor) and batch and given.shape[: len(batch)] == batch and given.ndim > len(batch)
+    shared = None if given is None or stacked else read_given(given, n)
+    found = []
     factors = None
-
-    def test(i: tuple[int, ...], z: Tensor, s: Tensor, of_z: Kernel | None, of_s: Kernel | None) -> Decision:
-        nonlocal factors
-        found, factors = conditional_test(
-            z, s, of_z, of_s, read_given(given[i], n) if shared is None else shared, method=request.method,
-            n_permutations=request.n_permutations, generator=request.generator, alpha=request.alpha,
-            clusters=request.strata,
-        )  # fmt: skip
-        return found
-
-    return _each(z, s, kernel_z, kernel_s, test), factors
+    for i, sample in elements(z, s, kernel_z, kernel_s):
+        own = read_given(given[i], n) if isinstance(given, Tensor) and stacked else shared
+        one, factors = _one(*sample, own, request)
+        found.append(one)
+    if not found:
+        return Decision(*4 * (z.new_empty(batch),), z.new_empty(*batch, 1)), None
+    stacks = (torch.stack(parts).reshape((*batch, *parts[0].shape)) for parts in zip(*found, strict=True))
+    return Decision(*stacks), factors
 
 
 def _one(
-    z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel, factors: tuple[float, ...] | None, request: _Request
-) -> Decision:
+    z: Tensor, s: Tensor, kernel_z: Kernel | None, kernel_s: Kernel | None, given: Given | None, request: _Request
+) -> tuple[Decision, tuple[float, ...] | None]:
+    """Return the test of one sample ``(n, d)`` and ``(n, p)``; without ``given`` all rows are one group."""
     n = len(z)
-    if request.method in ("gamma", "spectral"):
-        return _from_sums(pair_sums(z, s, kernel_z, kernel_s, method=request.method), n, request)
-    strata = _base_strata(n) if n > SMALL_ROWS and request.strata is None else request.strata
-    kernels_z, kernels_s = ([scaled(kernel, factor) for factor in factors or (1.0,)] for kernel in (kernel_z, kernel_s))
-    everything = [torch.arange(n)]
-    values, _, constant = permuted_statistics(
-        z, s, kernels_z, kernels_s, everything, strata, request.n_permutations, request.generator
-    )
-    if factors is None:
-        found = one_window(values[:, 0], constant[0], request.alpha, n)
+    method, alpha, strata = request.method, request.alpha, request.strata
+    if given is not None and not given.discrete:
+        if strata is not None:
+            raise ValueError("clusters needs a discrete given: exchange is possible between rows of equal given only.")
+        return residual_test(
+            z, s, given, kernel_z, kernel_s,
+            method=method, n_signs=request.n_permutations, generator=request.generator, alpha=alpha,
+        )  # fmt: skip
+    groups = [torch.arange(n)] if given is None else given.groups()
+    if given is not None:
+        strata = group_strata(groups, n, strata)
+    elif strata is None and n > SMALL_ROWS:
+        strata = _base_strata(n)
+    z, kernel_z = within_kernel(kernel_z, z, groups)
+    s, kernel_s = within_kernel(kernel_s, s, groups)
+    if method in ("gamma", "spectral"):
+        return decide(*fitted_groups(z, s, kernel_z, kernel_s, groups, method=method, alpha=alpha), n), None
+    factors = factors_of(kernel_z, kernel_s) if method == "aggregated" else (1.0,)
+    kernels_z, kernels_s = ([scaled(kernel, factor) for factor in factors] for kernel in (kernel_z, kernel_s))
+    values = permuted_statistics(z, s, kernels_z, kernels_s, groups, strata, request.n_permutations, request.generator)
+    if method == "permutation":
+        found = one_window(values.by_value[:, 0], values.constant[0], alpha, n)
     else:
-        found = largest_score(values, constant, request.alpha, observed=values[0, factors.index(1.0)] / n)
-    return exact_hsic(found, z, s, kernel_z, kernel_s, everything)
-
-
-def _from_sums(sums: PairSums, n: int, request: _Request) -> Decision:
-    statistic = sums.product.clamp_min(0.0) / n
-    pvalue, threshold = fitted_gamma(statistic, *sums.fitted(request.method), request.alpha)
-    return decide(statistic, pvalue, threshold, sums.k.constant | sums.l.constant, n)
+        found = both_statistics(values.by_value, values.pooled, values.constant, factors, alpha, n)
+    return exact_hsic(found, z, s, kernel_z, kernel_s, groups), factors if method == "aggregated" else None

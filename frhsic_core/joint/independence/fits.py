@@ -2,14 +2,14 @@
 
 *Gamma* fits two moments (Gretton et al., 2007). *Spectral* takes the exact mean and variance over permutations
 (Kazi-Aoual et al., 1995) and the skewness of the limit law, a weighted sum of χ²₁ variables. Both need sums over the
-entries of two centered Gram matrices: from thin matrices where the ranks are small, from whole matrices, or from a few
-rows of them at a time. The spectral fit also needs Σλ³ = tr K̃³, a sum over triples of rows: where the matrices are not
-held, the shape of the law is that of a part of the rows.
+entries of two centered Gram matrices: from thin matrices where the ranks are small, or from some rows of the whole
+matrices at a time. The spectral fit also needs Σλ³ = tr K̃³, a sum over triples of rows: above 4,096 rows the shape of
+the law is that of a part of the rows.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
@@ -27,7 +27,7 @@ _ENTRIES = 2**23  # numbers of a Gram matrix that are held at once where the mat
 
 @dataclass(frozen=True)
 class GramSums:
-    """Sums over one Gram matrix K and over its centered form K̃; tensors have the batch shape.
+    """Sums over one Gram matrix K and over its centered form K̃.
 
     Attributes
     ----------
@@ -37,8 +37,8 @@ class GramSums:
         max |K|.
     trace, squares, diagonal_squares : Tensor
         tr K̃, Σ K̃² = Σλ², and the sum of squares on the diagonal of K̃.
-    cubes : Tensor
-        tr K̃³ = Σλ³, for the spectral fit only.
+    shape : Tensor
+        (Σλ²)³/(Σλ³)², for the spectral fit only.
     """
 
     n: int
@@ -46,7 +46,7 @@ class GramSums:
     trace: Tensor
     squares: Tensor
     diagonal_squares: Tensor
-    cubes: Tensor
+    shape: Tensor
 
     @property
     def constant(self) -> Tensor:
@@ -81,9 +81,7 @@ def pair_sums(z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel, *, metho
         found = _thin_sums(ThinPair.of(z, s, *factors), method)
         if found is not None:
             return found
-    if len(z) <= DENSE_ROWS:
-        return dense_pair(kernel_z(z), kernel_s(s), method=method)
-    return _streamed_sums(z, s, kernel_z, kernel_s, method=method)
+    return _all_pairs_sums(z, s, kernel_z, kernel_s, method=method)
 
 
 # Thin matrices -------------------------------------------------------------------------------------------------------
@@ -106,14 +104,8 @@ def _thin_sums(pair: ThinPair, method: str) -> PairSums | None:
         squares = entries.square().sum() - diagonals[4]
 
     def sums(own: Tensor, trace: Tensor, diagonal_squares: Tensor) -> GramSums:
-        return GramSums(
-            n=len(pair.z),
-            largest=torch.ones_like(trace),
-            trace=trace,
-            squares=own.square().sum(),
-            diagonal_squares=diagonal_squares,
-            cubes=((own @ own) * own).sum(),
-        )
+        sizes = trace, own.square().sum(), diagonal_squares
+        return GramSums(len(pair.z), torch.ones_like(trace), *sizes, cubic_shape(own))
 
     return PairSums(sums(own_z, *diagonals[:2]), sums(own_s, *diagonals[2:4]), cross.square().sum(), squares)
 
@@ -121,46 +113,7 @@ def _thin_sums(pair: ThinPair, method: str) -> PairSums | None:
 # Whole matrices ------------------------------------------------------------------------------------------------------
 
 
-def _diagonal(a: Tensor) -> Tensor:
-    return a.diagonal(dim1=-2, dim2=-1)
-
-
-def nothing_left(gram: Tensor, centered: Tensor) -> Tensor:
-    """Return whether nothing but rounding is left of matrices ``(..., n, n)`` after centering."""
-    n = gram.shape[-1]
-    return _diagonal(centered).sum(-1) <= n * n * torch.finfo(gram.dtype).eps * gram.abs().amax((-2, -1))
-
-
-def dense_sums(gram: Tensor, centered: Tensor, *, cubes: bool = False) -> GramSums:
-    """Return the sums of ``(..., n, n)`` matrices; ``cubes`` costs O(n³)."""
-    third = ((centered @ centered) * centered).sum((-2, -1)) if cubes else torch.zeros_like(gram[..., 0, 0])
-    return GramSums(
-        n=gram.shape[-1],
-        largest=gram.abs().amax((-2, -1)),
-        trace=_diagonal(centered).sum(-1),
-        squares=centered.square().sum((-2, -1)),
-        diagonal_squares=_diagonal(centered).square().sum(-1),
-        cubes=third,
-    )
-
-
-def dense_pair(k: Tensor, l: Tensor, *, method: str) -> PairSums:
-    """Return the sums of two stacks of Gram matrices ``(..., n, n)``."""
-    k_centered, l_centered = center(k), center(l)
-    products = k_centered * l_centered
-    squares = products.square()
-    return PairSums(
-        dense_sums(k, k_centered, cubes=method == "spectral"),
-        dense_sums(l, l_centered, cubes=method == "spectral"),
-        products.sum((-2, -1)),
-        squares.sum((-2, -1)) - _diagonal(squares).sum(-1),
-    )
-
-
-# A few rows at a time ------------------------------------------------------------------------------------------------
-
-
-def _streamed_sums(z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel, *, method: str) -> PairSums:
+def _all_pairs_sums(z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel, *, method: str) -> PairSums:
     """Return the sums of one sample in O(n) memory, from two passes over both Gram matrices."""
     n = len(z)
     parts = torch.arange(n, device=z.device).split(max(1, _ENTRIES // n))
@@ -182,16 +135,13 @@ def _streamed_sums(z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel, *, 
         both = k.mul_(l)
         squares = both.square().sum() - (d * e).square().sum()
         totals += torch.stack([d.sum(), own[0], d @ d, e.sum(), own[1], e @ e, both.sum(), squares])
-    zero = torch.zeros_like(totals[0])
-    own_sums = totals[:6].reshape(2, 3)
-    k_sums, l_sums = (GramSums(n, top, a, b, c, zero) for top, (a, b, c) in zip(largest, own_sums, strict=True))
+    shapes = [z.new_zeros(())] * 2
     if method == "spectral":
-        few = spaced_rows(n, DENSE_ROWS // 2).to(z.device)
-        part = dense_pair(kernel_z(z[few]), kernel_s(s[few]), method=method)
-        k_sums, l_sums = (
-            replace(whole, cubes=whole.squares**1.5 / _shape(own).sqrt())
-            for whole, own in ((k_sums, part.k), (l_sums, part.l))
-        )
+        few = spaced_rows(n, n if n <= DENSE_ROWS else DENSE_ROWS // 2).to(z.device)
+        shapes = [cubic_shape(center(kernel(x[few]))) for kernel, x, _ in sides]
+    k_sums, l_sums = (
+        GramSums(n, largest[i], totals[3 * i], totals[3 * i + 1], totals[3 * i + 2], shapes[i]) for i in range(2)
+    )
     return PairSums(k_sums, l_sums, totals[6], totals[7])
 
 
@@ -220,12 +170,12 @@ def spectral_shape(k: GramSums, l: GramSums) -> Tensor:
     The r-th cumulant of the limit law is 2^(r−1) (r − 1)! Σλ^r Σμ^r, so its skewness is √8 Σλ³Σμ³/(Σλ²Σμ²)^(3/2). A
     gamma distribution with shape a has skewness 2/√a.
     """
-    return _shape(k) * _shape(l) / 2.0
+    return k.shape * l.shape / 2.0
 
 
-def _shape(gram: GramSums) -> Tensor:
-    """Return (Σλ²)³/(Σλ³)², one factor of twice the shape."""
-    return gram.squares**3 / gram.cubes**2
+def cubic_shape(matrix: Tensor) -> Tensor:
+    """Return (Σλ²)³/(Σλ³)² for the eigenvalues of a symmetric matrix, from traces."""
+    return matrix.square().sum() ** 3 / ((matrix @ matrix) * matrix).sum() ** 2
 
 
 def gretton_moments(k: GramSums, l: GramSums, squares: Tensor) -> tuple[Tensor, Tensor]:
@@ -238,6 +188,32 @@ def gretton_moments(k: GramSums, l: GramSums, squares: Tensor) -> tuple[Tensor, 
     factor = 2.0 * n * (n - 4) * (n - 5) / ((n - 1) * (n - 2) * (n - 3))
     # The mean diagonal entry minus the mean off-diagonal one is tr K̃/(n − 1).
     return k.trace * l.trace / (n - 1) ** 2, factor * off_diagonal
+
+
+def fitted_groups(
+    z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel, groups: list[Tensor], *, method: str, alpha: float
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Return Σ n_g HSIC_g of groups of rows, its p-value and critical value by the fits, and whether nothing varies.
+
+    The groups are independent, so their cumulants add up. Groups with fewer than six rows are left out.
+    """
+    moments = []
+    for rows in groups:
+        if len(rows) < min(6, len(z)):
+            continue
+        sums = pair_sums(z[rows.to(z.device)], s[rows.to(z.device)], kernel_z, kernel_s, method=method)
+        if bool(sums.k.constant | sums.l.constant):
+            continue
+        mean, variance, shape = sums.fitted(method)
+        third = 2.0 * variance**1.5 / shape.sqrt()
+        moments.append(torch.stack([sums.product.clamp_min(0.0) / len(rows), mean, variance, third]))
+    if not moments:
+        zero = z.new_zeros(())
+        return zero, zero, zero, zero == 0
+    statistic, mean, variance, third = torch.stack(moments).sum(0).unbind()
+    # A gamma distribution with shape a has skewness 2/√a.
+    pvalue, threshold = fitted_gamma(statistic, mean, variance, 4.0 * variance**3 / third**2, alpha)
+    return statistic, pvalue, threshold, variance <= 0
 
 
 def fitted_gamma(

@@ -36,7 +36,6 @@ from torch.nn.functional import embedding_bag
 from frhsic_core.joint.factors import thin_hsic
 from frhsic_core.joint.hsic import hsic
 from frhsic_core.joint.independence.features import JointFeatures, pivoted_cholesky
-from frhsic_core.joint.independence.fits import nothing_left
 from frhsic_core.kernels import Kernel, Product
 
 FACTORS = (4.0, 2.0, 1.0, 0.5, 0.25, 0.125)
@@ -192,6 +191,13 @@ def permuted_statistics(
     constant = nothing_left(grams[0], k) | nothing_left(grams[1], l)
     by_value, pooled = row_statistics(k, l, groups, order)
     return Permuted(by_value.clamp_min(0.0), pooled.clamp_min(0.0), constant)
+
+
+def nothing_left(gram: Tensor, centered: Tensor) -> Tensor:
+    """Return whether nothing but rounding is left of matrices ``(..., n, n)`` after centering."""
+    n = gram.shape[-1]
+    trace = centered.diagonal(dim1=-2, dim2=-1).sum(-1)
+    return trace <= n * n * torch.finfo(gram.dtype).eps * gram.abs().amax((-2, -1))
 
 
 def within_groups(grams: Tensor, groups: list[Tensor]) -> Tensor:
@@ -363,30 +369,23 @@ def one_window(values: Tensor, constant: Tensor, alpha: float, n: int) -> Decisi
     return decide(values[0], *rank_test(values[1:], alpha, least=values[0] * (1.0 - 1e-7)), constant, n)
 
 
-def largest_score(values: Tensor, constant: Tensor, alpha: float, *, observed: Tensor) -> Decision:
-    """Return the test whose statistic is the largest standardized value of a row of ``(1 + B, windows)``.
-
-    The first row belongs to the sample, the others to its permutations. ``constant`` ``(windows,)`` says where nothing
-    varies, and ``observed`` is the biased HSIC to report.
-    """
-    values = torch.where(constant, 0.0, values)
-    scores = standardized(values)
-    largest = scores.amax(-1)
-    pvalue, threshold = rank_test(largest[1:], alpha, least=largest[0] - _TIE)
-    # Westfall and Young: each window against the same maxima, so the smallest of them is the p-value of the test.
-    windows = (largest.unsqueeze(-1) >= scores[0] - _TIE).double().mean(0)
-    if bool(constant.all()):
-        return Decision(observed * 0.0, largest[0] * 0.0, largest[0] * 0.0, pvalue, windows)
-    return Decision(observed, largest[0], threshold, pvalue, windows)
-
-
 def both_statistics(
     by_value: Tensor, pooled: Tensor, constant: Tensor, factors: tuple[float, ...], alpha: float, n: int
 ) -> Decision:
-    """Return the aggregated test of both statistics, ``(1 + B, windows)`` each."""
+    """Return the test whose statistic is the largest standardized value of a row of two tables ``(1 + B, windows)``.
+
+    The first row belongs to the sample, the others to its permutations. ``constant`` ``(windows,)`` says where nothing
+    varies.
+    """
     observed = by_value[0, factors.index(1.0)] / n
-    found = largest_score(torch.cat([by_value, pooled], -1), constant.repeat(2), alpha, observed=observed)
-    return found._replace(windows=found.windows.unflatten(-1, (2, -1)).amin(-2))
+    scores = standardized(torch.where(constant.repeat(2), 0.0, torch.cat([by_value, pooled], -1)))
+    largest = scores.amax(-1)
+    pvalue, threshold = rank_test(largest[1:], alpha, least=largest[0] - _TIE)
+    # Westfall and Young: each window against the same maxima, so the smallest of them is the p-value of the test.
+    windows = (largest.unsqueeze(-1) >= scores[0] - _TIE).double().mean(0).unflatten(-1, (2, -1)).amin(-2)
+    if bool(constant.all()):
+        return Decision(observed * 0.0, largest[0] * 0.0, largest[0] * 0.0, pvalue, windows)
+    return Decision(observed, largest[0], threshold, pvalue, windows)
 
 
 def exact_hsic(
