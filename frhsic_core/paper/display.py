@@ -89,9 +89,8 @@ def table(
     *,
     names: Mapping[Any, str] | None = None,
     digits: int | None = None,
-    escape: bool = False,
 ) -> HTML:
-    """Return rows as an HTML table without borders.
+    """Return rows as an HTML table without borders; a cell or a title can contain ``<br>`` or a link.
 
     The index is shown only if it has a name, and its name is not shown.
 
@@ -105,8 +104,6 @@ def table(
         Words for labels of the index and of the columns, for example ``NAMES``.
     digits : int, optional
         Decimal places of the numbers that are floats.
-    escape : bool
-        Show markup in cells and titles literally. By default a cell can contain ``<br>`` or a link.
 
     Examples
     --------
@@ -126,4 +123,4 @@ def table(
     if names is not None:
         frame = frame.rename(index=names, columns=names)
     has_index = frame.index.name is not None
-    return HTML(frame.to_html(border=0, escape=escape, index=has_index, index_names=False))
+    return HTML(frame.to_html(border=0, escape=False, index=has_index, index_names=False))

@@ -9,10 +9,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from frhsic_core.arrays import ArrayLike, broadcast_shapes
+from frhsic_core.arrays import ArrayLike
 from frhsic_core.choices import one_of
 from frhsic_core.conditional._gdp import as_predictions, attribute_range
-from frhsic_core.conditional._smoothing import Bandwidth, log_kernel, resolve_bandwidth, row_weights, weigh_logits
+from frhsic_core.conditional._smoothing import Bandwidth, log_kernel, resolve_bandwidth
 
 GRID = {"uniform": 50, "density": 999}
 _BLOCK = 1 << 24  # numbers in one block of the weight matrix: 128 MiB in float64
@@ -20,12 +20,7 @@ _BLOCK = 1 << 24  # numbers in one block of the weight matrix: 128 MiB in float6
 
 @torch.no_grad()
 def smoothed_gdp(
-    y_pred: ArrayLike,
-    s: ArrayLike,
-    *,
-    average: str = "sample",
-    bandwidth: Bandwidth = "silverman",
-    mask: ArrayLike | None = None,
+    y_pred: ArrayLike, s: ArrayLike, *, average: str = "sample", bandwidth: Bandwidth = "silverman"
 ) -> Tensor:
     """Estimate ``E_S |E[f | S] − E f|`` with Nadaraya–Watson weights at one bandwidth. O(mn) time for m values of S.
 
@@ -41,8 +36,6 @@ def smoothed_gdp(
         the last one is the form of Jiang et al. (2022).
     bandwidth : float, str, Tensor or tuple
         As in :func:`frhsic_core.eipm`.
-    mask : array_like, optional
-        ``(..., n)``: rows to use. Where it keeps nothing, the value is zero.
 
     Returns
     -------
@@ -56,35 +49,26 @@ def smoothed_gdp(
     """
     one_of("average", average, ("sample", *GRID))
     y, s = as_predictions(y_pred, s, check_finite=False)
-    q = row_weights(s, mask, None, check_finite=False)
-    h = resolve_bandwidth(bandwidth, s, q)
+    h = resolve_bandwidth(bandwidth, s, None)
     at, counts = s, None
-    if average == "sample" and q is None and s.ndim == 2:  # equal attributes have equal weights: one row stands for all
+    if average == "sample" and s.ndim == 2:  # equal attributes have equal weights: one row stands for all
         at, counts = s.unique(dim=0, return_counts=True)
     if average != "sample":
-        low, high = attribute_range(s, q)
+        low, high = attribute_range(s, None)
         count = GRID[average]
         steps = torch.linspace(0.0, 1.0, count + 2, dtype=s.dtype, device=s.device)[1:-1]
         if average == "uniform":
             steps = torch.linspace(0.0, 1.0, count, dtype=s.dtype, device=s.device)
         at = (low + (high - low) * steps).unsqueeze(-1)
-    mean = y.mean(-1, keepdim=True) if q is None else (q * y).sum(-1, keepdim=True)
-    batch = broadcast_shapes(s.shape[:-2], () if q is None else q.shape[:-1])
-    step = max(1, _BLOCK // max(1, s.shape[-2] * batch.numel()))
+    mean = y.mean(-1, keepdim=True)
+    step = max(1, _BLOCK // max(1, s.shape[:-1].numel()))
     gaps, densities = [], []
     for start in range(0, at.shape[-2], step):
-        logits = weigh_logits(log_kernel(at[..., start : start + step, :], s, h), q)
+        logits = log_kernel(at[..., start : start + step, :], s, h)
         conditional = (torch.softmax(logits, dim=-1) @ y.unsqueeze(-1)).squeeze(-1)
         gaps.append((conditional - mean).abs())
         densities.append(torch.logsumexp(logits, dim=-1))
     gap = torch.cat(gaps, dim=-1)
     if average == "density":
-        value = (torch.softmax(torch.cat(densities, dim=-1), dim=-1) * gap).sum(-1)
-    elif average == "sample" and q is not None:
-        value = (q * gap).sum(-1)
-    elif counts is not None:
-        value = (counts * gap).sum(-1) / counts.sum()
-    else:
-        value = gap.mean(-1)
-    # Only the unweighted averages would still see the padding of a mask that keeps nothing.
-    return value if q is None else value * (q > 0).any(-1)
+        return (torch.softmax(torch.cat(densities, dim=-1), dim=-1) * gap).sum(-1)
+    return gap.mean(-1) if counts is None else (counts * gap).sum(-1) / counts.sum()
