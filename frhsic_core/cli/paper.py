@@ -270,7 +270,7 @@ def certify(
         raise fail("Proofs in interval arithmetic need python-flint: install it with pip install python-flint.")
     started = time.perf_counter()
     results = _check(numbers, quick=quick and not record_verdicts)
-    _printResultStore(results, time.perf_counter() - started)
+    _print_results(results, time.perf_counter() - started)
     if path is None:
         typer.echo("No verdicts were compared: run the command in a clone, or set FRHSIC_BOOK.", err=True)
         return
@@ -314,7 +314,7 @@ def _check(numbers: list[str], *, quick: bool) -> list[Result]:
         torch.set_num_threads(threads)
 
 
-def _printResultStore(results: list[Result], seconds: float) -> None:
+def _print_results(results: list[Result], seconds: float) -> None:
     found = [result.certificate for result in results]
     rows = [(c.statement, c.claim, c.evidence, c.verdict, f"{c.slack:.2e}") for c in found]
     headings = ("statement", "claim", "evidence", "verdict", "slack")

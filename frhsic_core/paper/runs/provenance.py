@@ -17,7 +17,7 @@ _LAYERS = (
     "kernels.py",
     "joint",
     "conditional",
-    "audit",
+    "auditing",
     "learning",
     "data",
     "paper/runs/metrics.py",
