@@ -178,23 +178,17 @@ def chosen(sides: pd.DataFrame) -> pd.DataFrame:
     return every_method.matched(sides, simple_remedies.MEASURE)
 
 
-def test_frhsic_is_rarely_better_than_a_simple_remedy_by_gdp(chosen: pd.DataFrame, printed) -> None:
+def test_frhsic_is_never_better_than_a_simple_remedy_by_gdp(chosen: pd.DataFrame, printed) -> None:
     """The verdicts by name, and the counts that the chapter prints."""
     table = simple_remedies.compared(chosen)
     assert len(table) == 20
     assert set(table["splits"]) == {10}
     decided = table[table["verdict"] != "not_significant"].set_index(["trained", "dataset", "simple"])["verdict"]
     without, using = simple_remedies.FAMILIES.values()
-    assert decided[every_method.WHITENED].to_dict() == {
-        ("adult", without): "better",
-        ("acs_income", without): "worse",
-        ("meps", without): "worse",
-        ("meps", using): "worse",
-    }
-    assert decided["frhsic"].to_dict() == {
-        (dataset, family): "worse" for dataset in ("acs_income", "meps") for family in (without, using)
-    }
-    for name, expected in (("frhsic", [18, 0, 6, 4]), (every_method.WHITENED, [9, 1, 6, 3])):
+    worse = {(dataset, family): "worse" for dataset in ("acs_income", "meps") for family in (without, using)}
+    assert decided[every_method.WHITENED].to_dict() == worse
+    assert decided["frhsic"].to_dict() == worse | {("adult", without): "worse"}
+    for name, expected in (("frhsic", [18, 0, 5, 5]), (every_method.WHITENED, [9, 0, 6, 4])):
         assert printed.numbers("which_remedy", f"{every_method.label(name)} (") == expected
 
 
@@ -221,11 +215,11 @@ def test_where_boosting_is_better_than_the_network(sides: pd.DataFrame) -> None:
 
 
 def test_the_simple_remedies_that_are_chosen(chosen: pd.DataFrame) -> None:
-    """Mostly projection and adjusted scores; in the mean they leave about as much as whitened FRHSIC."""
+    """Mostly projection and adjusted scores; in the mean they leave a little less than whitened FRHSIC."""
     own = chosen[chosen["name"].isin(simple_remedies.FAMILIES.values())]
     assert len(own) == 100
     assert own["setting"].str.startswith(("project", "adjust")).sum() > 70
     shares = chosen.groupby(["name", "dataset"])["share"].mean().groupby("name").mean()
     whitened = shares[every_method.WHITENED]
-    assert (shares[list(simple_remedies.FAMILIES.values())] - whitened).between(-0.06, 0.0).all()
+    assert (shares[list(simple_remedies.FAMILIES.values())] - whitened).between(-0.1, -0.05).all()
     assert shares["frhsic"] > whitened + 0.2

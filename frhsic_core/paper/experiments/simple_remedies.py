@@ -4,9 +4,6 @@ The ten splits are the first of the main sweep: with the corrected test, more of
 and one split. The remedies are those of :mod:`frhsic_core.remedies`: erasers before a linear model or gradient
 boosting, and adjusted scores after it. What a user hands over is the prediction of one model, so dependence is the GDP
 of the prediction.
-
-The stored rows are of an earlier list of remedies: with two correlation removers, without the model that sees S and has
-no remedy, and with strengths of the remedy itself instead of blended predictions.
 """
 
 from __future__ import annotations
