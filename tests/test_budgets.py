@@ -23,7 +23,7 @@ LINES = {
     "cli": 800,  # goal: 700; frhsic adjust, audit --demo, --threshold and --guaranteed, folders of parquet files
     "paper": 14390,  # goal: 12,700
 }
-LIBRARY, MODULES, TESTS = 35520, 163, 27370  # goals: 32,000, 155 and 25,000
+LIBRARY, MODULES, TESTS = 35520, 163, 27380  # goals: 32,000, 155 and 25,000
 
 
 def lines(folder: Path) -> Counter[str]:
