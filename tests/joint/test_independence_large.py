@@ -221,6 +221,7 @@ def test_large_samples_with_constants_and_batches(method: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)  # minutes on a busy machine
 @pytest.mark.usefixtures("small_limits")
 @pytest.mark.parametrize("columns", [1, 2])
 @pytest.mark.parametrize("method", ["permutation", "aggregated"])
@@ -294,6 +295,7 @@ def test_bins_and_features_give_the_pvalue_of_rows_and_kernels(name: str, monkey
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)
 def test_a_large_sample_has_uniform_pvalues_and_power() -> None:
     """Twenty thousand rows in a thousand cells: p-values of independent samples are uniform, a weak slope is found."""
     found = []
