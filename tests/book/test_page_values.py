@@ -74,7 +74,7 @@ def test_recommended_values_are_those_of_single_families_and_fit_the_words() -> 
         assert found["comparisons"] == len(table)
     # "With fewer candidates" it wins less often against the chosen forms; simple remedies win more often than it does.
     assert found["searched"]["gdp"]["better"] < found["published"]["gdp"]["better"]
-    assert found["simple"] == {"comparisons": 10, "better": 1, "worse": 3}
+    assert found["simple"] == {"comparisons": 10, "better": 0, "worse": 4}
 
 
 def test_times_are_compared_like_with_like() -> None:
