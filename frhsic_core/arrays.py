@@ -85,6 +85,8 @@ _OTHER_WORDS = {
     "generator": "write random_state.",
     "level": "write alpha.",
     "weights": "write sample_weight.",
+    "sample_weight": "every row counts once.",
+    "clusters": "rows count as independent draws. Keep one row of each cluster at random; hsic_test takes clusters.",
 }
 
 

@@ -28,7 +28,7 @@ import pandas as pd
 from scipy.stats import beta
 from torch import Tensor
 
-from frhsic_core.arrays import ArrayLike, as_pair, as_tensor, require_same_rows
+from frhsic_core.arrays import ArrayLike, as_pair, as_tensor, require_same_rows, same_kind
 from frhsic_core.joint import hsic
 from frhsic_core.kernels import Categorical, Gaussian, InverseMultiquadric, Kernel, Laplacian, MultiScale, Product
 
@@ -115,6 +115,7 @@ class DependenceBound:
         return "\n".join([*lines, "This assumes:", *(f"- {line}" for line in self.assumptions)])
 
 
+@same_kind
 def gdp_bound(
     y_pred: ArrayLike,
     *,
@@ -135,6 +136,9 @@ def gdp_bound(
     bound without an assumption can be useful. If s ↦ E[f | S = s] has total variation of at most V, then GDP is at most
     that of the bins plus V/2 times the largest mass of a bin. V ≤ 1 if the mean score only rises or only falls. O(n
     log n) time.
+
+    No weights and no clusters: the proof needs independent rows that count alike. Of people who belong together, such
+    as a household, keep one at random (``table.groupby("household").sample(1)``).
 
     Parameters
     ----------
@@ -229,6 +233,7 @@ def variance_slack(f: np.ndarray, delta: float) -> float:
     return spread * math.sqrt(2.0 * one / n) + 2.0 * one / (3.0 * n) + product
 
 
+@same_kind
 def hsic_bound(
     z: ArrayLike,
     s: ArrayLike,

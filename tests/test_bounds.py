@@ -245,6 +245,16 @@ def test_bins_from_the_same_rows_are_refused() -> None:
         gdp_bound([0.2, 0.4], sensitive_features=[1, 2], groups=10)
 
 
+@pytest.mark.parametrize(
+    ("word", "reason"), [("sample_weight", "counts once"), ("clusters", "one row of each cluster")]
+)
+def test_weights_and_clusters_are_refused_with_the_reason(word: str, reason: str) -> None:
+    with pytest.raises(TypeError, match=f"gdp_bound takes no {word}: .*{reason}"):
+        gdp_bound(np.zeros(4), sensitive_features=np.arange(4), **{word: np.ones(4)})
+    with pytest.raises(TypeError, match=f"hsic_bound takes no {word}: .*{reason}"):
+        hsic_bound(np.zeros(4), np.arange(4), kernel_z=Gaussian(1.0), kernel_s=Gaussian(1.0), **{word: np.ones(4)})
+
+
 def test_kernels_without_a_bound_or_with_a_bandwidth_from_the_rows_are_refused() -> None:
     z = torch.zeros(4, 1)
     for kernel in (Linear(), None, Product([Linear()])):
