@@ -1,8 +1,9 @@
-"""Draw changes of the library at random from its syntax tree.
+"""Draw changes of the library and of the book's extensions at random from their syntax trees.
 
-A change is one of seven kinds: a comparison, an arithmetic operator, a constant, a boolean operator, a branch that is
-never taken, two arguments swapped, and a keyword argument dropped. A kind is drawn first, then one of its places, so
-that tables of numbers do not outweigh everything else. The draw depends on the seed and on the sources alone.
+A change is one of eight kinds: a comparison, an arithmetic operator, a constant, a boolean operator, a branch that is
+never taken, two arguments swapped, a keyword argument dropped, and a step (a call by itself) left out. A kind is drawn
+first, then one of its places, so that tables of numbers do not outweigh everything else. The draw depends on the seed
+and on the sources alone.
 
 Left out is what no test on a CPU can or should notice: Triton code and branches for CUDA, annotations, decorators,
 the words of errors, warnings and other texts, the number of threads, and the sizes and colors of figures (the
@@ -17,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-KINDS = ("comparison", "arithmetic", "constant", "boolean", "branch", "swap", "keyword")
+KINDS = ("comparison", "arithmetic", "constant", "boolean", "branch", "swap", "keyword", "step")
 NOT_DRAWN = ("/fused", "/figures/", "/paper/live.py")
 
 # A boundary is moved only beside an integer: for real numbers equality has probability zero.
@@ -57,6 +58,18 @@ class Change:
         if text[self.start : end] != self.old:
             raise ValueError(f"{self.file} has changed since the mutants were drawn")
         return text[: self.start] + self.new + text[end:]
+
+    def lines(self, text: str) -> tuple[int, str, str]:
+        """Return the number of the first changed line, and the changed lines before and after, without indentation."""
+        first = text.rfind("\n", 0, self.start) + 1
+        last = text.find("\n", self.start + len(self.old)) % (len(text) + 1)
+        after = text[first : self.start] + self.new + text[self.start + len(self.old) : last]
+        return text.count("\n", 0, first) + 1, tidy(text[first:last]), tidy(after)
+
+
+def tidy(lines: str) -> str:
+    """Return lines of code without their indentation, so that they can be found again when they are moved."""
+    return "\n".join(line.strip() for line in lines.strip().splitlines())
 
 
 class _Places:
@@ -178,6 +191,10 @@ class _Places:
 
     _ifexp = _if
 
+    def _expr(self, node: ast.Expr) -> None:
+        if isinstance(node.value, ast.Call):
+            self.add("step", *self.span(node), "pass")
+
     def _call(self, node: ast.Call) -> None:
         name = self.called(node)
         arguments = node.args
@@ -203,8 +220,8 @@ def places(file: str, text: str) -> list[Change]:
 
 
 def all_places(root: Path, only: str = "") -> Iterator[Change]:
-    """Yield every change of the library, module by module."""
-    for path in sorted((root / "frhsic_core").rglob("*.py")):
+    """Yield every change, module by module."""
+    for path in sorted([*(root / "frhsic_core").rglob("*.py"), *(root / "book" / "_ext").glob("*.py")]):
         file = path.relative_to(root).as_posix()
         if only in file and not any(name in file for name in NOT_DRAWN):
             yield from places(file, path.read_text(encoding="utf-8"))
@@ -236,42 +253,27 @@ def is_code(text: str) -> bool:
     return True
 
 
-def folder_of(root: Path, change: Change) -> tuple[str, ...]:
-    """Return the tests and doctests of the folder of a changed module, which take at least as long as its own."""
-    folder = _mirror(root, change)
-    if _holds_packages(root, folder):  # neither the whole suite nor all of the paper
-        return tests_of(root, change)
-    return f"tests/{folder.as_posix()}", f"frhsic_core/{folder.as_posix()}"
-
-
-def _mirror(root: Path, change: Change) -> Path:
-    """Return the folder of the tests of a module, relative to ``tests``."""
-    folder = Path(change.file).relative_to("frhsic_core").parent
-    while not (root / "tests" / folder).is_dir():
-        folder = folder.parent
-    return folder
-
-
-def _holds_packages(root: Path, folder: Path) -> bool:
-    """Whether subfolders of a folder of tests belong to other packages."""
-    inner = [path.name for path in (root / "tests" / folder).iterdir() if path.is_dir() and path.name[0] not in "._"]
-    return any((root / "frhsic_core" / folder / name).is_dir() for name in inner)
-
-
 def tests_of(root: Path, change: Change) -> tuple[str, ...]:
     """Return what should notice a change: the module's doctests, then the test files of the same folder.
 
     The module's own test file comes first, then the files that name the changed function, then the others. A module
-    beside packages has the test files beside those of the packages, and those of its name in any folder.
+    beside packages has the test files beside those of the packages, and those of its name in any folder. An extension
+    of the book has the tests that name it.
     """
-    module = Path(change.file).relative_to("frhsic_core")
-    tests = root / "tests"
-    folder = tests / _mirror(root, change)
-    nested = folder / module.stem  # tests/kernels for kernels.py
-    if _holds_packages(root, folder.relative_to(tests)):
-        files = {*folder.glob("test_*.py"), *nested.glob("test_*.py"), *tests.rglob(f"test_{module.stem}.py")}
+    tests, module = root / "tests", Path(change.file)
+    if module.parts[0] == "book":
+        named = [path for path in sorted((tests / "book").glob("test_*.py")) if module.stem in path.read_text("utf-8")]
+        return tuple(f"tests/book/{path.name}" for path in named) or ("tests/book/test_extensions.py",)
+    module = module.relative_to("frhsic_core")
+    folder = module.parent
+    while not (tests / folder).is_dir():
+        folder = folder.parent
+    nested = tests / folder / module.stem  # tests/kernels for kernels.py
+    inner = [path.name for path in (tests / folder).iterdir() if path.is_dir() and path.name[0] not in "._"]
+    if any((root / "frhsic_core" / folder / name).is_dir() for name in inner):  # neither all tests nor all of the paper
+        files = {*(tests / folder).glob("test_*.py"), *nested.glob("test_*.py"), *tests.rglob(f"test_{module.stem}.py")}
     else:
-        files = set(folder.rglob("test_*.py"))
+        files = set((tests / folder).rglob("test_*.py"))
     own = {f"test_{'_'.join(module.with_suffix('').parts[k:])}" for k in range(len(module.parts))}
     own.add(f"test_{module.parent.name}")
 
