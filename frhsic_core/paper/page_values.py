@@ -82,7 +82,8 @@ def proof_values() -> dict[str, Any]:
 
 def example_values() -> dict[str, Any]:
     """Compare the paper's penalty at λ = 10 on the running example with no penalty: HSIC and the probe's R²."""
-    measured = gauges(stored_rows("running_example")).loc["paper"]
+    two = stored_rows("running_example").query("form == 'paper' and lam in (0.0, 10.0)")
+    measured = gauges(two).loc["paper"]
     before, after = measured.loc[0.0], measured.loc[10.0]
     return {
         "example": {

@@ -87,11 +87,13 @@ def written_pages(once: Callable[..., Any], shared_folder: Path, request: pytest
 
 
 @pytest.fixture(scope="session")
-def values_of_pages(once: Callable[..., Any]) -> dict[str, Any]:
+def values_of_pages(once: Callable[..., Any], full_ledger: Any) -> dict[str, Any]:
     """Return the numbers that the pages of the book show."""
-    from frhsic_core.paper.page_values import page_values
+    from frhsic_core.paper import page_values
 
-    return once("page_values", page_values)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(page_values, "ledger", lambda: full_ledger)  # another worker may have computed it
+        return once("page_values", page_values.page_values)
 
 
 @pytest.fixture(scope="session", params=["written", pytest.param("whole", marks=pytest.mark.slow)])

@@ -40,10 +40,11 @@ def test_verdicts_are_counted_by_sentences_of_the_paper() -> None:
 
 
 @pytest.mark.parametrize("protocol", ["text", "reference"])
-def test_the_comparison_is_that_of_the_chapter_and_fits_the_words(protocol: str) -> None:
+def test_the_comparison_is_that_of_the_chapter_and_fits_the_words(
+    protocol: str, values_of_pages: dict[str, Any]
+) -> None:
     """The areas of each dataset are counted method by method; most comparisons are open by the corrected test."""
-    values = page_values.main_values()
-    runs, paired = values["runs"], values["paired"]
+    runs, paired = values_of_pages["runs"], values_of_pages["paired"]
     assert (runs["datasets"], runs["methods"]) == (5, 7)
     rows = stored_rows("main")
     rows = rows[(rows["protocol"] == protocol) & (rows["variant"] == protocol)]
@@ -61,9 +62,9 @@ def test_the_comparison_is_that_of_the_chapter_and_fits_the_words(protocol: str)
     assert (found.count("better") > found.count("worse")) == (protocol == "text")
 
 
-def test_recommended_values_are_those_of_single_families_and_fit_the_words() -> None:
+def test_recommended_values_are_those_of_single_families_and_fit_the_words(values_of_pages: dict[str, Any]) -> None:
     """One family of comparisons by itself gives the counts of the page; no rival is significantly better."""
-    found = page_values.recommended_values()["recommended"]
+    found = values_of_pages["recommended"]
     rivals = rival_rows(stored_rows("main"), stored_rows("variants_best"), datasets=PAPER_DATASETS)
     tuned = stored_rows("rival_test").query("method != 'unfair'")
     rows = named(pd.concat([rivals, tuned, stored_rows("recommended_test")]))
@@ -77,8 +78,8 @@ def test_recommended_values_are_those_of_single_families_and_fit_the_words() -> 
     assert found["simple"] == {"comparisons": 10, "better": 0, "worse": 4}
 
 
-def test_times_are_compared_like_with_like() -> None:
-    rows, times = stored_rows("cost"), page_values.runtime_values()["runtime"]
+def test_times_are_compared_like_with_like(values_of_pages: dict[str, Any]) -> None:
+    rows, times = stored_rows("cost"), values_of_pages["runtime"]
     for name, form, own in (
         ("loop", "loop, all anchors", "plain, centred"),
         ("product", "library, all anchors", "library"),
@@ -101,9 +102,9 @@ def test_every_value_is_named_by_a_page(values_of_pages: dict[str, Any]) -> None
     assert leaves(values_of_pages) == named_there
 
 
-def test_the_first_page_says_what_the_example_shows() -> None:
+def test_the_first_page_says_what_the_example_shows(values_of_pages: dict[str, Any]) -> None:
     """The paper's penalty lowers HSIC, and the probe predicts the age better than before."""
-    shown = page_values.example_values()["example"]
+    shown = values_of_pages["example"]
     assert 60 <= int(shown["fell"].removesuffix(" %")) <= 90
     assert float(shown["after"]) > float(shown["before"]) + 0.1
 
@@ -122,9 +123,9 @@ def test_the_counts_of_the_ledger_are_of_measured_lines(
     assert 0 <= float(values["false_disagree"]) - 0.05 * values["disagree"] < 0.1
 
 
-def test_the_formal_proofs_are_counted_as_on_the_map_of_theorems() -> None:
+def test_the_formal_proofs_are_counted_as_on_the_map_of_theorems(values_of_pages: dict[str, Any]) -> None:
     """Lemmas of Theorem 5.1 and the step to Corollary 5.2 are no proofs of these statements."""
-    proofs = page_values.proof_values()["proofs"]
+    proofs = values_of_pages["proofs"]
     with (ROOT / "book" / "proofs" / "statements.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     whole = {row["statement"] for row in rows if not row["marker"].startswith(("lemma of", "step to"))}

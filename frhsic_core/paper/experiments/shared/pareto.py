@@ -121,15 +121,20 @@ class Frontiers:
         not every model of every method has are left out, so that all are compared on the same ones. Different λ grids
         are refused unless ``unequal_grids`` is set: the area grows with the grid.
         """
-        base = rows[rows["method"] == "unfair"].groupby("split")[[performance, dependence]].mean()
+        higher = "task" not in rows or str(rows["task"].iloc[0]) != "regression"
+        # Stored rows have dozens of columns, and every selection would copy all of them.
+        rows = rows[list(dict.fromkeys(["method", name, "lam", "split", performance, dependence]))]
+        unpenalized = rows["method"] == "unfair"
+        base = rows[unpenalized].groupby("split")[[performance, dependence]].mean()
         if base.empty:
             raise ValueError("There are no rows of 'unfair': nAUP and the matched point are relative to it.")
-        swept = rows[rows["method"] != "unfair"]
+        swept = rows[~unpenalized]
         found = tuple(dict.fromkeys(swept[name]))
         methods = tuple(m for m in (methods or found) if m in found)
         if not methods:
             raise ValueError("There are no rows of a method beside 'unfair', so that there is nothing to compare.")
-        grids = {m: tuple(sorted(set(swept.loc[swept[name] == m, "lam"]))) for m in methods}
+        every = {m: tuple(sorted(set(lams))) for m, lams in swept.groupby(name)["lam"]}
+        grids = {m: every[m] for m in methods}
         if len(set(grids.values())) > 1 and not unequal_grids:
             sizes = ", ".join(f"{m} {len(grid)}" for m, grid in grids.items())
             raise ValueError(
@@ -149,7 +154,6 @@ class Frontiers:
         for part, column in zip(values, (performance, dependence), strict=True):
             part[~np.isnan(lams)] = cells[column].unstack("split").loc[wanted, order]
         unfair = base.loc[order].to_numpy(float).T
-        higher = "task" not in rows or str(rows["task"].iloc[0]) != "regression"
         return cls(methods, lams, values[0], values[1], unfair[0], unfair[1], higher)
 
     @property
@@ -211,7 +215,9 @@ def sweeps_of(
     rows: pd.DataFrame, measure: str, *, methods: tuple[str, ...] | None = None
 ) -> Iterator[tuple[str, Frontiers]]:
     """Yield each dataset of ``rows`` (:func:`named`, one variant and protocol of each) with its sweeps."""
-    for key, part in rows.groupby(KEYS, sort=True):
+    # Every part would have a copy of each of the dozens of columns that stored rows have.
+    used = {*KEYS, "task", "method", "name", "lam", "split", "performance", measure}
+    for key, part in rows[[column for column in rows if column in used]].groupby(KEYS, sort=True):
         yield str(key[0]), Frontiers.from_rows(part, methods=methods, dependence=measure, name="name")
 
 
