@@ -192,8 +192,9 @@ def test_only_splits_that_every_model_has_are_compared() -> None:
 
 def test_errors_say_what_is_missing() -> None:
     rows = sweep_of(2, 0.0)
-    with pytest.raises(ValueError, match="no rows of 'unfair'"):
-        Frontiers.from_rows(rows[rows["method"] != "unfair"])
+    for without in (rows[rows["method"] != "unfair"], rows[:0].assign(task="classification")):
+        with pytest.raises(ValueError, match="no rows of 'unfair'"):
+            Frontiers.from_rows(without)
     with pytest.raises(ValueError, match="nothing to compare"):
         Frontiers.from_rows(rows[rows["method"] == "unfair"])
     lonely = pd.concat([rows[(rows["method"] == "unfair") & (rows["split"] == 0)], rows[rows["split"] == 1].iloc[1:]])

@@ -121,7 +121,7 @@ class Frontiers:
         not every model of every method has are left out, so that all are compared on the same ones. Different λ grids
         are refused unless ``unequal_grids`` is set: the area grows with the grid.
         """
-        higher = "task" not in rows or str(rows["task"].iloc[0]) != "regression"
+        task = rows["task"].iloc[:1].tolist() if "task" in rows else []
         # Stored rows have dozens of columns, and every selection would copy all of them.
         rows = rows[list(dict.fromkeys(["method", name, "lam", "split", performance, dependence]))]
         unpenalized = rows["method"] == "unfair"
@@ -154,7 +154,7 @@ class Frontiers:
         for part, column in zip(values, (performance, dependence), strict=True):
             part[~np.isnan(lams)] = cells[column].unstack("split").loc[wanted, order]
         unfair = base.loc[order].to_numpy(float).T
-        return cls(methods, lams, values[0], values[1], unfair[0], unfair[1], higher)
+        return cls(methods, lams, values[0], values[1], unfair[0], unfair[1], task != ["regression"])
 
     @property
     def splits(self) -> int:
