@@ -25,7 +25,7 @@ from frhsic_core import (
     normalized_hsic,
 )
 from frhsic_core.joint import conditional_hsic
-from frhsic_core.joint.contraction import dependence
+from frhsic_core.joint.contraction import center, centered_gaussian, dependence, gaussian_rows
 from frhsic_core.joint.factors import thin_hsic
 from frhsic_core.joint.streaming import streaming_hsic
 
@@ -271,3 +271,12 @@ def test_batches_are_loops(form: str, path: str) -> None:
     torch.testing.assert_close(
         together[1, 2], by_definition(Gaussian(1.0)(s[2]), alone, form, torch.ones(17, dtype=torch.float64))
     )
+
+
+def test_the_centered_gram_matrix_of_prepared_rows() -> None:
+    """Each dataset has its own bandwidth, and some of its rows are those of a mini-batch."""
+    s = torch.randn(2, 40, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    widths = torch.tensor([0.3, 2.0], dtype=torch.float64)
+    found = centered_gaussian(gaussian_rows(s, widths)[:, 5:25])
+    for part, width, mine in zip(s[:, 5:25], widths, found, strict=True):
+        torch.testing.assert_close(mine, center(Gaussian(float(width))(part)))

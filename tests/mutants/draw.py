@@ -38,7 +38,8 @@ NEGATION = {
 ARITHMETIC = {ast.Add: "-", ast.Sub: "+", ast.Mult: "/", ast.Div: "*", ast.FloorDiv: "/", ast.Mod: "*", ast.Pow: "*"}
 # The order of their arguments does not matter, or a swap is an error on every call.
 SYMMETRIC = {"max", "min", "maximum", "minimum", "hypot", "allclose", "isclose", "logaddexp", "isinstance", "hasattr"}
-WORDS = {"stacklevel", "help", "title", "caption", "n_jobs"}
+# Keyword arguments that decide no result on a CPU: `strict` turns a mistake of the library into an error.
+WORDS = {"stacklevel", "help", "title", "caption", "n_jobs", "device", "strict"}
 
 
 @dataclass(frozen=True)
@@ -108,6 +109,8 @@ class _Places:
 
     def visit(self, node: ast.AST) -> None:
         if isinstance(node, ast.Raise | ast.JoinedStr) or (isinstance(node, ast.Call) and self.called(node) == "warn"):
+            return
+        if isinstance(node, ast.keyword) and node.arg in WORDS:
             return
         if isinstance(node, ast.If | ast.IfExp | ast.While):
             test = self.source(node.test)

@@ -110,7 +110,7 @@ def f(x, y=1.5, *, flag=True):
         raise ValueError(f"wrong by {x.n - 1}")
     if x.cuda:
         return x + 1
-    x.sort()
+    x.sort(strict=True)
     return g(
         key=x.a / y,
     )
