@@ -55,8 +55,9 @@ def last_lines(folder: Path, *options: str, **environment: str) -> tuple[int, li
 
 
 @pytest.mark.parametrize("options", [(), ("-p", "xdist", "-n", "2")])
-def test_the_last_lines_name_the_parts(tmp_path: Path, options: tuple[str, ...]) -> None:
-    status, lines = last_lines(tmp_path, *options, FRHSIC_CI="1")
+@pytest.mark.parametrize("slow", [(), ("-m", "not slow")])
+def test_the_last_lines_name_the_parts(tmp_path: Path, options: tuple[str, ...], slow: tuple[str, ...]) -> None:
+    status, lines = last_lines(tmp_path, *options, *slow, FRHSIC_CI="1")
     assert status == 0
     assert lines == [
         "Not tested here:",
@@ -64,6 +65,7 @@ def test_the_last_lines_name_the_parts(tmp_path: Path, options: tuple[str, ...])
         "  1 test of the built book in a browser (chromium is not installed)",
         "  1 test of captured CUDA steps and fused kernels (no NVIDIA GPU)",
         "  1 other test (for another reason)",
+        *["  what takes long and rarely fails (run `make test-all`)"] * bool(slow),
     ]
 
 
@@ -76,14 +78,6 @@ def test_a_skip_that_can_be_avoided_fails(tmp_path: Path, strict: bool) -> None:
     assert not any("datasets" in line for line in lines)
     named = "test_in_a_browser" in lines[-1] and "although chromium is installed" in lines[-1]
     assert named == strict
-
-
-@pytest.mark.parametrize("options", [(), ("-p", "xdist", "-n", "2")])
-def test_slow_tests_are_named_when_they_are_left_out(tmp_path: Path, options: tuple[str, ...]) -> None:
-    _, lines = last_lines(tmp_path, *options, "-m", "not slow")
-    assert lines[-1] == "  what takes long and rarely fails (run `make test-all`)"
-    _, lines = last_lines(tmp_path, *options)
-    assert not any("long" in line for line in lines)
 
 
 def test_every_test_belongs_to_one_of_the_two_commands() -> None:

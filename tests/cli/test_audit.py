@@ -153,13 +153,6 @@ def test_exit_codes(tmp_path: Path) -> None:
     assert run(tmp_path, None, *options, "--fail-above", "gdp=0.5", "--guaranteed").exit_code == 0
 
 
-def test_many_distinct_words(tmp_path: Path) -> None:
-    result = run(tmp_path, table(100_000, age=np.arange(100_000).astype(str)).assign(age=lambda d: "id" + d["age"]),
-                 "--score", "p", "--sensitive", "age")  # fmt: skip
-    assert result.exit_code == 2
-    assert "100,000 distinct words" in texts(result)
-
-
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 @pytest.mark.parametrize("full_from", [0, 2])
 def test_a_full_disk_leaves_all_old_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full_from: int) -> None:

@@ -185,17 +185,6 @@ def test_a_store_that_can_only_be_read_serves_what_only_reads(small, tmp_path, m
     assert "Read-only" in elsewhere.output
 
 
-def test_a_table_that_cannot_be_read_is_a_sentence(small, tmp_path) -> None:
-    place = ["--store", str(tmp_path)]
-    assert small.invoke(app, ["run", "main", "--preset", "smoke", "--device", "cpu", *place]).exit_code == 0
-    (tmp_path / "main_smoke.parquet").write_bytes(b"half")
-    run = ["run", "main", "--preset", "smoke", "--device", "cpu", *place]
-    for arguments in (["tables", "main_smoke", *place], ["status", *place], run):
-        broken = small.invoke(app, arguments)
-        assert broken.exit_code == 2
-        assert "main_smoke.parquet is damaged" in broken.output
-
-
 @pytest.mark.parametrize("file", ["main_smoke.parquet", "main_smoke.sqlite"])
 def test_a_damaged_file_is_named_and_can_be_deleted(small, tmp_path, file) -> None:
     place = ["--store", str(tmp_path)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import warnings
 from typing import Any
 
@@ -11,8 +10,6 @@ import pandas as pd
 import pytest
 import sklearn
 import torch
-from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 from sklearn.metrics import make_scorer
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -185,16 +182,6 @@ def test_pipeline_and_grid_search_route_the_attribute(toy: Any) -> None:
     assert search.best_estimator_[-1].lam_ == search.best_params_["fairclassifier__lam"]
 
 
-def test_clone_and_pickle(toy: Any) -> None:
-    X, y, s = toy
-    model = FairClassifier(lam=1.5, **QUICK).fit(X, y, sensitive_features=s)
-    fresh = clone(model)
-    with pytest.raises(NotFittedError):
-        fresh.predict(X)
-    np.testing.assert_array_equal(fresh.fit(X, y, sensitive_features=s).predict_proba(X), model.predict_proba(X))
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict_proba(X), model.predict_proba(X))
-
-
 # Choosing λ ----------------------------------------------------------------------------------------------------------
 
 
@@ -255,15 +242,6 @@ def test_bad_input_is_named(toy: Any, change: dict[str, Any], text: str) -> None
     options = {**QUICK, **{key: value for key, value in change.items() if key not in "Xys"}}
     with pytest.raises(ValueError, match=text):
         FairClassifier(**options).fit(data["X"], data["y"], sensitive_features=data["s"])
-
-
-def test_a_failed_fit_keeps_the_old_model(toy: Any) -> None:
-    X, y, s = toy
-    model = FairClassifier(**QUICK).fit(X, y, sensitive_features=s)
-    before = model.predict_proba(X)
-    with pytest.raises(ValueError, match="constant"):
-        model.fit(X, y, sensitive_features=np.ones(400))
-    np.testing.assert_array_equal(model.predict_proba(X), before)
 
 
 def test_a_batch_larger_than_the_data_is_the_data(toy: Any) -> None:

@@ -83,15 +83,6 @@ def test_an_estimator_restores_the_number(lam: float | str, monkeypatch: pytest.
     assert torch.get_num_threads() == OUTSIDE
 
 
-def test_an_error_restores_the_number() -> None:
-    def failing(progress: object) -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        trainer().fit(callback=failing)
-    assert torch.get_num_threads() == OUTSIDE
-
-
 def test_nested_blocks_restore_each_their_own() -> None:
     with cpu_threads(2 * ELEMENTS_PER_THREAD):
         with cpu_threads(0):
