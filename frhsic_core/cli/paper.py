@@ -18,7 +18,7 @@ from frhsic_core.cli.terminal import INTERRUPTED, as_sentences, fail, print_tabl
 from frhsic_core.paper.experiments.main import beside_paper, pareto_table
 from frhsic_core.paper.experiments.presets import EXPERIMENTS, PRESETS, experiment_for, plans_for
 from frhsic_core.paper.record import compare, read_recorded, record
-from frhsic_core.paper.runs.plan import Experiment, Study, keys_of
+from frhsic_core.paper.runs.plan import Experiment, Study
 from frhsic_core.paper.runs.store import ResultStore
 from frhsic_core.paper.runs.stored import book_folder
 from frhsic_core.paper.statements.registry import Check, Result, checks, find_statement, run_checks, statements
@@ -54,7 +54,6 @@ def run(
     dataset: Annotated[list[str] | None, typer.Option(help="Run only this dataset. Can be repeated.")] = None,
     method: Annotated[list[str] | None, typer.Option(help="Run only this method. Can be repeated.")] = None,
     splits: Splits = None,
-    threads: Annotated[int, typer.Option(min=1, help="CPU threads of torch. Small models are fastest with one.")] = 1,
     workers: Annotated[
         int | None, typer.Option(min=1, help="Processes that train at once. Default: one on a CPU, up to six on a GPU.")
     ] = None,
@@ -67,7 +66,7 @@ def run(
     Exit status: 0 done; 2 wrong arguments or no access to the results; 3 work left; 4 failure; 130 Ctrl-C.
     """
     restriction = {"protocols": protocol, "datasets": dataset, "methods": method}
-    options = {"device": device, "threads": threads, "workers": workers}
+    options = {"device": device, "threads": 1, "workers": workers}  # small models are fastest with one thread
     status = 0
     begin = time.monotonic()
     chosen = {name: tuple(values) for name, values in restriction.items() if values}
@@ -99,7 +98,7 @@ def _run(plan: Experiment | Study, results: ResultStore, **options: Any) -> int:
 
 
 def status(store: Place = None) -> None:
-    """Show the progress of each stored table and preset: results stored, results required, time spent and devices.
+    """Show the progress of each stored table and preset: results stored, results required and jobs left.
 
     Results are trained models, or measured units of a study.
 
@@ -110,28 +109,11 @@ def status(store: Place = None) -> None:
     rows = []
     for table in [table for tables in EXPERIMENTS.values() for table in tables]:
         for preset in PRESETS:
-            rows.append((table, preset, *_progress(experiment_for(table, preset), _folder(store, preset))))
-    headings = ("table", "preset", "stored", "of", "jobs left", "minutes", "devices")
-    print_table(headings, rows, fold=("devices",), drop=("devices", "minutes", "of"))
-
-
-def _progress(chosen: Experiment | Study, folder: Path) -> tuple[str, ...]:
-    """Return rows done, rows needed and jobs left; the minutes that *this* preset needed; the machines."""
-    results = ResultStore(folder, chosen.name)
-    done = results.done()
-    needed = chosen.keys()
-    side = results.provenance()
-    seconds = 0.0
-    machines = set()
-    for job in [*side.get("stacks", []), *side.get("units", [])]:
-        keys = keys_of(job)
-        share = len(keys & needed) / len(keys)
-        if share:  # a preset that needs a part of a stack is charged that part
-            spent = job.get("seconds_training", job.get("seconds", 0.0)) + job.get("seconds_evaluation", 0.0)
-            seconds += share * spent
-            machines.add(side["environments"][job["environment"]]["device"])
-    counts = (f"{len(needed & done):,}", f"{len(needed):,}", str(len(chosen.missing(done))))
-    return (*counts, f"{seconds / 60:.1f}", ", ".join(sorted(machines)))
+            chosen = experiment_for(table, preset)
+            done, needed = ResultStore(_folder(store, preset), chosen.name).done(), chosen.keys()
+            counts = (len(needed & done), len(needed), len(chosen.missing(done)))
+            rows.append((table, preset, *(f"{count:,}" for count in counts)))
+    print_table(("table", "preset", "stored", "of", "jobs left"), rows)
 
 
 # Stored results -------------------------------------------------------------------------------------------------------
@@ -141,9 +123,6 @@ def tables(
     experiment: Annotated[str, typer.Argument(help="Name of the table: main, or main_smoke with --store.")] = "main",
     store: Place = None,
     protocol: Annotated[str, typer.Option(help="Protocol of the runs: text or reference.")] = "reference",
-    dependence: Annotated[
-        str, typer.Option(help=f"Measure of dependence: one of {', '.join(DEPENDENCE)}.")
-    ] = "gdp_reference",
     splits: Splits = None,
 ) -> None:
     """Print the matched points and nAUP of each method with intervals, beside the values of the paper.
@@ -155,7 +134,6 @@ def tables(
             f"{experiment!r} has no Pareto table: only main has one. Read the chapter of {experiment!r} instead."
         )
     one_of("protocol", protocol, ("text", "reference"))
-    one_of("dependence", dependence, DEPENDENCE)
     folder = store or book_folder("results")
     rows = ResultStore(folder, experiment).read()
     rows = rows[(rows["protocol"] == protocol) & (rows["option"] == "")]
@@ -164,14 +142,12 @@ def tables(
         raise ValueError(f"{folder} has no rows of the {protocol} protocol yet. Run: frhsic run {experiment}")
     if splits is not None and splits > len(stored):
         raise ValueError(f"splits is {splits}, but only {len(stored)} are stored.")
-    table = pareto_table(rows, dependence=dependence, splits=stored[:splits])
+    table = pareto_table(rows, dependence="gdp_reference", splits=stored[:splits])
     if table.empty:
         raise ValueError(
             f"The sweep of the {protocol} protocol in {folder} is incomplete. Run: frhsic run {experiment}"
         )
-    if dependence == "gdp_reference":
-        table = beside_paper(table)
-    _print_pareto(table, title=f"{experiment}, {protocol} protocol, {DEPENDENCE[dependence]}")
+    _print_pareto(beside_paper(table), title=f"{experiment}, {protocol} protocol, {DEPENDENCE['gdp_reference']}")
 
 
 def _text(value: float | None, digits: int, spread: float = math.nan) -> str:
@@ -181,27 +157,24 @@ def _text(value: float | None, digits: int, spread: float = math.nan) -> str:
 
 def _print_pareto(table: pd.DataFrame, *, title: str) -> None:
     """Print matched points and areas, with those of the paper if the table has them."""
-    rows: dict[str, list[str]] = {}
+    lines = []
     for line in table.to_dict("records"):
         digits = 4 if line["dataset"] == "crime" else 3
-        cells = {
+        lines.append({
             "dataset": line["dataset"],
-            "S variant": line["variant"],
             "method": line["method"],
-            "λ": "–" if pd.isna(line["lam"]) else f"{line['lam']:g}",
             "performance": _text(line["performance"], digits, line["performance_sd"]),
             "dependence": _text(line["dependence"], 3, line["dependence_sd"]),
             "nAUP": _text(line["naup"], 3),
-            "95 % interval": f"{_text(line['naup_low'], 3)} to {_text(line['naup_high'], 3)}",
-            "paper: perf.": _text(line.get("paper_performance"), digits),
-            "paper: GDP": _text(line.get("paper_dependence"), 3),
             "paper: nAUP": _text(line.get("paper_naup"), 3),
-        }
-        for name, cell in cells.items():
-            rows.setdefault(name, []).append(cell)
-    rows = {name: cells for name, cells in rows.items() if set(cells) != {"–"}}
-    drop = ("95 % interval", "paper: perf.", "paper: GDP", "S variant", "λ", "paper: nAUP")
-    print_table(list(rows), list(zip(*rows.values(), strict=True)), drop=drop, title=title)
+            "λ": "–" if pd.isna(line["lam"]) else f"{line['lam']:g}",
+            "S variant": line["variant"],
+            "paper: GDP": _text(line.get("paper_dependence"), 3),
+            "paper: perf.": _text(line.get("paper_performance"), digits),
+            "95 % interval": f"{_text(line['naup_low'], 3)} to {_text(line['naup_high'], 3)}",
+        })  # fmt: skip
+    names = [name for name in lines[0] if any(cells[name] != "–" for cells in lines)]
+    print_table(names, [[cells[name] for name in names] for cells in lines], title=title)
 
 
 def ledger(
@@ -229,16 +202,13 @@ def ledger(
         text = ", ".join(f"{count} {what}" for what, count in value.items()) if isinstance(value, dict) else value
         typer.echo(f"{name}: {', '.join(text) if isinstance(text, list) else text}")
     columns = ["id", "claim", "printed", "ours", "verdict"]
-    fold: tuple[str, ...] = ("claim", "printed", "ours", "verdict")
     if everything or verdict is not None:
-        columns = ["id", "kind", "claim", "printed", "ours", "verdict", "by the code", "from stored runs", "note"]
-        drop = ("from stored runs", "kind", "by the code", "note")
-        fold = (*fold, "kind", "from stored runs", "note")
-        print_table(columns, lines[columns].to_numpy().tolist(), fold=fold, drop=drop)
+        columns += ["note", "by the code", "kind", "from stored runs"]
+        print_table(columns, lines[columns].to_numpy().tolist(), fold=set(columns) - {"id", "by the code"})
         return
     lines = lines[lines["verdict"].isin(claims.CONTRADICTED)]
     lines = lines.sort_values("verdict", key=lambda column: column.map(claims.CONTRADICTED.index), kind="stable")
-    print_table(columns, lines[columns].to_numpy().tolist(), fold=fold)
+    print_table(columns, lines[columns].to_numpy().tolist(), fold=columns[1:])
     typer.echo("Run frhsic ledger --all for the reasons and all claims, or --verdict NAME for one verdict.")
 
 
@@ -297,28 +267,24 @@ def _record_file(*, writing: bool) -> Path | None:
 
 
 def _check(numbers: list[str], *, quick: bool) -> list[Result]:
-    import torch  # imported here, so that `frhsic --help` does not wait for it
+    from frhsic_core.learning.threads import cpu_threads  # imports torch, for which `frhsic --help` does not wait
 
     total = sum(len(checks()[number]) for number in numbers)
     count = itertools.count(1)
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # many small tensors: more threads only wait for each other
-    try:
-        with waiting("Checking the statements of the paper ...") as show:
+    # Many small tensors: more threads would only wait for each other.
+    with cpu_threads(1), waiting("Checking the statements of the paper ...") as show:
 
-            def before(number: str, check: Check) -> None:
-                show(f"{next(count)} of {total}, {number}: {check.__name__.replace('_', ' ')}")
+        def before(number: str, check: Check) -> None:
+            show(f"{next(count)} of {total}, {number}: {check.__name__.replace('_', ' ')}")
 
-            return list(run_checks(numbers, quick=quick, before=before))
-    finally:
-        torch.set_num_threads(threads)
+        return list(run_checks(numbers, quick=quick, before=before))
 
 
 def _print_results(results: list[Result], seconds: float) -> None:
     found = [result.certificate for result in results]
-    rows = [(c.statement, c.claim, c.evidence, c.verdict, f"{c.slack:.2e}") for c in found]
-    headings = ("statement", "claim", "evidence", "verdict", "slack")
-    print_table(headings, rows, fold=("claim",), drop=("claim",), title="The statements of the paper")
+    rows = [(c.statement, c.verdict, c.evidence, f"{c.slack:.2e}", c.claim) for c in found]
+    headings = ("statement", "verdict", "evidence", "slack", "claim")
+    print_table(headings, rows, fold=("claim",), title="The statements of the paper")
     certified = len({certificate.statement for certificate in found})
     what = "statement" if certified == 1 else "statements"
     typer.echo(f"{len(results)} certificates for {certified} {what} in {seconds:.0f} s.")

@@ -54,15 +54,15 @@ def list_datasets() -> None:
                 shown = next(s for s in sources if s.file is located.file)
                 status = f"verified, in {located.origin}"
             rows.append((
-                name, variant, f"{shown.counts[-1]:,}", str(shown.d), REAL[name].task,
-                recipe_of(name, variant).sensitive, f"{shown.kind}: {shown.file.name}", status,
+                name, variant, status, recipe_of(name, variant).sensitive, str(shown.d), f"{shown.counts[-1]:,}",
+                REAL[name].task, f"{shown.kind}: {shown.file.name}",
             ))  # fmt: skip
     for name in LAWS:
         law = load_dataset(name)
-        size = (f"{law.n:,}", str(law.d), law.task, law.sensitive_name)
-        rows.append((name, "-", *size, "a probability law", "built in"))
-    headings = ("name", "variant", "n", "d", "task", "S", "source", "status")
-    print_table(headings, rows, fold=("source", "status"), drop=("source", "task", "n", "d", "S"))
+        size = (str(law.d), f"{law.n:,}", law.task)
+        rows.append((name, "-", "built in", law.sensitive_name, *size, "a probability law"))
+    headings = ("name", "variant", "status", "S", "d", "n", "task", "source")
+    print_table(headings, rows, fold=("source", "status"))
 
 
 @data.command(epilog="Example: frhsic data fetch compas crime")

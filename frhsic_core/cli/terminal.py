@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 
 import typer
@@ -70,47 +70,27 @@ def waiting(text: str) -> Iterator[Callable[[str], None]]:
 
 
 def print_table(
-    headings: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    *,
-    fold: Sequence[str] = (),
-    drop: Sequence[str] = (),
-    title: str | None = None,
+    headings: Sequence[str], rows: Sequence[Sequence[str]], *, fold: Collection[str] = (), title: str | None = None
 ) -> None:
     """Print a table whose cells are never cut, so that a user can copy every name.
 
-    Parameters
-    ----------
-    headings, rows
-        Distinct headings, and the cells of each row.
-    fold : sequence of str
-        Columns that may break lines.
-    drop : sequence of str
-        Columns to leave out, one after the other, until the table fits the terminal. A line names them.
-    title : str, optional
-        The title of the table.
+    The columns ``fold`` may break lines. A narrow terminal leaves columns out from the right, and a line names them.
     """
     out = Console(highlight=False)
-    if not out.is_terminal:
-        out.width = _WIDE
-    columns = dict(zip(headings, zip(*rows, strict=True), strict=True)) if rows else dict.fromkeys(headings, ())
-    needed = {name: max(map(cell_len, (name, *cells))) + 3 for name, cells in columns.items()}
-    needed |= {name: min(needed[name], _FOLDED + 3) for name in fold}
-    kept = list(headings)
-    for name in (name for name in drop if name in kept):
-        if sum(needed[kept_name] for kept_name in kept) + 1 <= out.width:
-            break
-        kept.remove(name)
+    width = out.width if out.is_terminal else _WIDE
+    needed = [3 + max(map(cell_len, cells)) for cells in zip(headings, *rows, strict=True)]
+    needed = [min(size, 3 + _FOLDED) if name in fold else size for name, size in zip(headings, needed, strict=True)]
+    kept = len(headings)
+    while kept > 2 and sum(needed[:kept]) + 1 > width:
+        kept -= 1
     table = Table(title=title)
-    for name in kept:
+    for name in headings[:kept]:
         table.add_column(escape(name), no_wrap=name not in fold, overflow="fold")
-    for row in zip(*(columns[name] for name in kept), strict=True):
-        table.add_row(*map(escape, row))  # rich would read an interval in brackets as markup
+    for row in rows:
+        table.add_row(*map(escape, row[:kept]))  # rich would read an interval in brackets as markup
     # If the table is still too wide, the terminal breaks its lines, which is better than cutting names.
-    width = out.width
-    out.width = max(width, sum(needed[name] for name in kept) + 1)
+    out.width = max(width, sum(needed[:kept]) + 1)
     out.print(table)
-    out.width = width
-    if len(kept) < len(headings):
-        left_out = ", ".join(name for name in headings if name not in kept)
-        out.print(f"Columns left out in a terminal of {out.width} characters: {left_out}.", markup=False)
+    if kept < len(headings):
+        out.width = width
+        out.print(f"Columns left out in a terminal of {width} characters: {', '.join(headings[kept:])}.", markup=False)
