@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 import torch
 from scipy import sparse
-from scipy.optimize import brentq
+from scipy.optimize import brentq, minimize
 from scipy.special import expit, logit
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_classifier
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.model_selection import cross_val_predict
@@ -61,7 +61,7 @@ def flat_offset(score: np.ndarray, phi: np.ndarray) -> np.ndarray:
         \bar p = \tfrac1n\sum_i \sigma(l_i)
 
     These are the equations of a logistic regression of the constant target p̄ with offset l, so the solution is unique
-    up to functions that are zero on the samples. ``phi`` includes a constant column. Newton's method, O(nk²) a step.
+    up to functions that are zero on the samples. ``phi`` includes a constant column. O(nk²) for each of a few steps.
 
     Examples
     --------
@@ -72,28 +72,18 @@ def flat_offset(score: np.ndarray, phi: np.ndarray) -> np.ndarray:
     (True, True)
     """
     target = expit(score).mean()
-    beta = np.zeros(phi.shape[1])
-    ridge = 1e-9 * len(score) * np.eye(phi.shape[1])
 
-    def objective(candidate: np.ndarray) -> float:
-        eta = score + phi @ candidate
-        return float(np.sum(np.logaddexp(0.0, eta) - target * eta))
+    def loss(beta: np.ndarray) -> tuple[float, np.ndarray]:
+        eta = score + phi @ beta
+        return float(np.mean(np.logaddexp(0.0, eta) - target * eta)), phi.T @ (expit(eta) - target) / len(score)
 
-    value = objective(beta)
-    for _ in range(100):
+    def curvature(beta: np.ndarray) -> np.ndarray:
         p = expit(score + phi @ beta)
-        gradient = phi.T @ (p - target)
-        step = np.linalg.solve(phi.T @ (phi * (p * (1 - p))[:, None]) + ridge, gradient)
-        size = 1.0
-        while size > 1e-6 and (new := objective(beta - size * step)) > value:
-            size /= 2  # a full step from a flat sigmoid overshoots
-        if size <= 1e-6:
-            break
-        beta = beta - size * step
-        if np.abs(size * step).max() < 1e-10:
-            break
-        value = new
-    return beta
+        return phi.T @ (phi * (p * (1 - p))[:, None]) / len(score) + 1e-9 * np.eye(phi.shape[1])
+
+    start = np.zeros(phi.shape[1])
+    options = {"gtol": 1e-14}
+    return np.asarray(minimize(loss, start, jac=True, hess=curvature, method="trust-exact", options=options).x)
 
 
 class ConditionalRanks:
@@ -286,6 +276,7 @@ class AttributeGuess:
 class _Adjusted(BaseEstimator):
     """What the two wrappers share."""
 
+    predict: Callable[..., np.ndarray]
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "method": [StrOptions(set(METHODS))],
         "strength": STRENGTH,
@@ -378,6 +369,11 @@ class _Adjusted(BaseEstimator):
             return score
         return self.adjustment_(score, frame, self.guess_(self._numbers(X)) if self.method == "project" else None)
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: ArrayLike | None = None) -> float:
+        """Return the accuracy, or R², of the adjusted predictions."""
+        metric = accuracy_score if is_classifier(self) else r2_score
+        return float(metric(y, self.predict(X, sensitive_features=sensitive_features), sample_weight=sample_weight))
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
@@ -387,32 +383,20 @@ class _Adjusted(BaseEstimator):
         return tags
 
 
-_PARAMETERS = """
-    Parameters
-    ----------
-    estimator : estimator, optional
-        Any scikit-learn {kind}; gradient boosting by default. It gets X as it was passed: a DataFrame with its
-        names, text and missing values, or a sparse matrix.
-    method : {{"mean", "rank", "project"}}
-        What no longer depends on S: with ``"mean"`` the mean of the scores, with ``"rank"`` their whole distribution
-        (a conditional rank transform to the Wasserstein barycenter). Both need S of the samples that are predicted.
-        ``"project"`` flattens the mean **without** S at prediction time: it subtracts what a random forest on X knows
-        of S.
-    strength : float
-        0 leaves the scores unchanged, 1 adjusts them completely.
-    cv : int or "prefit"
-        Number of folds of the out-of-fold scores. With ``"prefit"`` the estimator is already fitted, and the samples
-        that are passed to ``fit`` must be new to it.
-"""
-
-
 class AdjustedRegressor(RegressorMixin, _Adjusted):
-    __doc__ = f"""Wrap a regressor and adjust its predictions along S; **most methods need S to predict**.
+    """Wrap a regressor and adjust its predictions along S; **most methods need S to predict**.
 
     The mean along S is fitted on out-of-fold predictions, since predictions of the training samples are too good. For
     squared error the mean adjustment is the best prediction at every level of mean dependence, if the regressor is the
     conditional mean. The cost is ``cv`` + 1 fits of the estimator.
-{_PARAMETERS.format(kind="regressor")}
+
+    Parameters
+    ----------
+    estimator : estimator, optional
+        Any scikit-learn regressor; gradient boosting by default. It gets X as it was passed.
+    method, strength, cv
+        As in :class:`AdjustedClassifier`.
+
     Examples
     --------
     >>> from sklearn.linear_model import LinearRegression
@@ -434,19 +418,32 @@ class AdjustedRegressor(RegressorMixin, _Adjusted):
         """Return the adjusted predictions."""
         return self._adjusted(X, sensitive_features, "predict")
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: ArrayLike | None = None) -> float:
-        """Return R² of the adjusted predictions."""
-        predicted = self.predict(X, sensitive_features=sensitive_features)
-        return float(r2_score(y, predicted, sample_weight=sample_weight))
+    score = _Adjusted.score
 
 
 class AdjustedClassifier(ClassifierMixin, _Adjusted):
-    __doc__ = f"""Wrap a binary classifier and flatten its probabilities along S; **most methods need S to predict**.
+    """Wrap a binary classifier and flatten its probabilities along S; **most methods need S to predict**.
 
     The adjustment acts on the logit, so that probabilities stay between 0 and 1. With ``method="mean"`` the mean
     probability of out-of-fold scores is exactly flat along the functions of S. The cost is ``cv`` + 1 fits of the
     estimator.
-{_PARAMETERS.format(kind="classifier with predict_proba")}
+
+    Parameters
+    ----------
+    estimator : estimator, optional
+        Any scikit-learn classifier with predict_proba; gradient boosting by default. It gets X as it was passed: a
+        DataFrame with its names, text and missing values, or a sparse matrix.
+    method : {"mean", "rank", "project"}
+        What no longer depends on S: with ``"mean"`` the mean of the scores, with ``"rank"`` their whole distribution
+        (a conditional rank transform to the Wasserstein barycenter). Both need S of the samples that are predicted.
+        ``"project"`` flattens the mean **without** S at prediction time: it subtracts what a random forest on X knows
+        of S.
+    strength : float
+        0 leaves the scores unchanged, 1 adjusts them completely.
+    cv : int or "prefit"
+        Number of folds of the out-of-fold scores. With ``"prefit"`` the estimator is already fitted, and the samples
+        that are passed to ``fit`` must be new to it.
+
     Examples
     --------
     >>> from sklearn.linear_model import LogisticRegression
@@ -491,10 +488,7 @@ class AdjustedClassifier(ClassifierMixin, _Adjusted):
         positive = self.predict_proba(X, sensitive_features=sensitive_features)[:, 1] > 0.5
         return cast(np.ndarray, self.classes_[positive.astype(int)])
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: ArrayLike | None = None) -> float:
-        """Return the accuracy of the adjusted predictions."""
-        predicted = self.predict(X, sensitive_features=sensitive_features)
-        return float(accuracy_score(y, predicted, sample_weight=sample_weight))
+    score = _Adjusted.score
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

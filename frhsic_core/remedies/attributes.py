@@ -36,10 +36,10 @@ def read_attributes(s: ArrayLike, rows: int, *, other: str = "X") -> pd.DataFram
         raise ValueError(f"sensitive_features has {count} rows but {other} has {rows}: both need one row per sample.")
     frame = {}
     for column in columns:
-        if missing := column.missing + column.infinite:
+        if column.missing:
             raise ValueError(
-                f"sensitive_features has {missing} missing or infinite values (column {column.name}): drop those rows "
-                "first."
+                f"sensitive_features has {column.missing} missing or infinite values (column {column.name}): drop "
+                "those rows first."
             )
         words = np.array(column.categories, dtype=object)
         values = words[column.values.astype(int)] if column.categories else column.values

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
+import sys
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
 from scipy import sparse, stats
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.metrics import r2_score, roc_auc_score
@@ -28,6 +29,7 @@ from frhsic_core.choices import one_of
 from frhsic_core.conditional import gdp
 from frhsic_core.joint import distance_correlation
 from frhsic_core.learning.estimators import FairClassifier, FairRegressor
+from frhsic_core.learning.estimators.input import require_resolution
 from frhsic_core.remedies.adjustment import AdjustedClassifier, AdjustedRegressor
 from frhsic_core.remedies.attributes import (
     AttributeBasis,
@@ -82,8 +84,10 @@ MEASURES = ("score", "dcor", "gdp", "cpu_seconds")
 _MOST_ROWS = 2000  # for the distance correlation, so that its cost is bounded
 
 
-def learner(name: str, task: str) -> Any:
-    """Return an unfitted learner: a regularized linear model on standardized columns, or gradient boosting."""
+def learner(name: Any, task: str) -> Any:
+    """Return an unfitted learner: a regularized linear model on standardized columns, boosting, or a model of yours."""
+    if not isinstance(name, str):
+        return clone(name)
     one_of("learner", name, LEARNERS)
     if name == "linear":
         model = RidgeCV(np.logspace(-2, 4, 13)) if task == "regression" else LogisticRegression(max_iter=2000)
@@ -127,7 +131,7 @@ class FittedRemedy:
     ``lam`` and ``seed`` are those of a trained encoder.
     """
 
-    def __init__(self, key: str, name: str, train: Sample, *, task: str, lam: float = 1.0, seed: int = 0) -> None:
+    def __init__(self, key: str, name: Any, train: Sample, *, task: str, lam: float = 1.0, seed: int = 0) -> None:
         X, y, s = train
         self.key = key  # and not the remedy itself, which cannot be pickled
         remedy = REMEDIES[key]
@@ -177,12 +181,15 @@ class RemedyComparison:
         The score is R² of a regression and AUC of a classification.
     interrupted : bool
         Whether ``max_seconds`` ended the comparison before all splits were done.
+    learners : mapping of str
+        The learner behind each name of the table.
     """
 
     splits: pd.DataFrame
     table: pd.DataFrame
     task: str
     interrupted: bool = False
+    learners: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def score_name(self) -> str:
@@ -236,7 +243,8 @@ class RemedyComparison:
             Its ``audit_`` is that of predictions for people that the model had not seen.
         """
         row = self.best(within=within, needs_s=needs_s)
-        model = RemediedModel(row["remedy"], row["learner"], float(row["strength"]), task=self.task)
+        chosen = self.learners.get(row["learner"], row["learner"])
+        model = RemediedModel(row["remedy"], chosen, float(row["strength"]), task=self.task)
         return model.fit(X, y, sensitive_features=sensitive_features)
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -318,12 +326,12 @@ def compare_remedies(
     *,
     sensitive_features: ArrayLike,
     remedies: Sequence[str] | Mapping[str, Sequence[float]] | None = None,
-    learners: Sequence[str] = LEARNERS,
+    learners: Sequence[str] | Mapping[str, Any] = LEARNERS,
     n_splits: int = 5,
     task: str = "auto",
     max_seconds: float | None = None,
     random_state: int = 0,
-    progress: bool | Callable[[str], None] = False,
+    verbose: bool = False,
 ) -> RemedyComparison:
     """Fit remedies × learners × strengths on several splits of your data, and measure them on held-out samples.
 
@@ -346,8 +354,9 @@ def compare_remedies(
     remedies : sequence or mapping of str, optional
         Keys of ``frhsic_core.remedies.comparison.REMEDIES``, all by default. A mapping gives the strengths of each.
         ``"none"`` is always added, and for remedies that need S to predict a model without a remedy that sees S.
-    learners : sequence of {"linear", "boosting"}
-        What is trained after, or before, each remedy.
+    learners : sequence of {"linear", "boosting"} or mapping of str to estimator
+        What is trained after, or before, each remedy. A mapping names scikit-learn models or pipelines of your own,
+        with ``predict_proba`` if there are classes; they get X as numbers.
     n_splits : int
         Number of random splits into 70 % training and 30 % test samples.
     task : {"auto", "regression", "classification"}
@@ -356,8 +365,8 @@ def compare_remedies(
         Start no further fit after this time. Complete splits are kept; of the first split, what is done.
     random_state : int
         Seed of the splits and of the encoders.
-    progress : bool or callable
-        Print a line for each split, or pass it to a function.
+    verbose : bool
+        Print the fit that runs, with the time so far, to the error stream.
 
     Returns
     -------
@@ -374,16 +383,19 @@ def compare_remedies(
     >>> found.table[["remedy", "strength", "needs_s"]].values.tolist()
     [['none', 0.0, False], ['leace', 0.5, False], ['leace', 1.0, False]]
     """
-    plan = _plan(remedies, learners)
+    models = dict(learners) if isinstance(learners, Mapping) else {name: name for name in learners}
+    plan = _plan(remedies, models)
     if n_splits < 1:
         raise ValueError(f"n_splits is {n_splits}: at least one split is needed.")
     table, target, frame, task, _ = _read(X, y, sensitive_features, task)
     warn_of_attribute(table, frame, stacklevel=2)
     if task == "classification":
         warn_of_few(target, stacklevel=2)
+    if any(key == "encoder" for key, *_ in plan):  # at once, and not after minutes of other fits
+        for name in frame.select_dtypes("number"):
+            require_resolution(frame[name].to_numpy(), str(name), more=" Or leave 'encoder' out of remedies.")
     splitter = ShuffleSplit if task == "regression" else StratifiedShuffleSplit
     splits = splitter(n_splits, test_size=TEST_SHARE, random_state=random_state).split(table, target)
-    report = progress if callable(progress) else print if progress else lambda line: None
     done: list[list[dict[str, Any]]] = []
     begin = time.monotonic()
     for number, (train, test) in enumerate(splits):
@@ -394,11 +406,15 @@ def compare_remedies(
             for rows in (train, test)
         )
         scale = float(target[train].std()) if task == "regression" else 1.0
-        plain: dict[tuple[bool, str], np.ndarray] = {}
-        for key, name, grid in plan:
+        plain: dict[tuple[bool, Any], np.ndarray] = {}
+        for place, (key, name, grid) in enumerate(plan):
             if found and max_seconds is not None and time.monotonic() - begin > max_seconds:
                 break
-            fits = fit_predict(key, name, grid, known, new, plain, task=task, seed=random_state + number)
+            if verbose:
+                what = f"split {number + 1} of {n_splits}, fit {place + 1} of {len(plan)}, {key} with {name}"
+                print(f"{what}, after {time.monotonic() - begin:.0f} s", file=sys.stderr)
+            chosen = models.get(name, name)
+            fits = fit_predict(key, chosen, grid, known, new, plain, task=task, seed=random_state + number)
             for strength, predicted, seconds in fits:
                 row: dict[str, Any] = {"remedy": key, "learner": name, "strength": strength, "split": number}
                 row |= {"needs_s": REMEDIES[key].needs_s, "cpu_seconds": seconds}
@@ -406,9 +422,6 @@ def compare_remedies(
                 found.append(row | dependence_of(predicted, attribute_matrix(new[2]), scale=scale))
         else:
             done.append(found)
-            spent = time.monotonic() - begin
-            left = spent / (number + 1) * (n_splits - number - 1)
-            report(f"split {number + 1} of {n_splits}: {len(found)} fits, {spent:.0f} s, about {left:.0f} s left")
             continue
         warnings.warn(
             f"the comparison took more than {max_seconds:g} s: {number} of {n_splits} splits are complete and kept.",
@@ -416,11 +429,11 @@ def compare_remedies(
         )
         break
     rows = pd.DataFrame([row for part in done or [found] for row in part])
-    return RemedyComparison(rows, summarized(rows, test_share=TEST_SHARE), task, len(done) < n_splits)
+    return RemedyComparison(rows, summarized(rows, test_share=TEST_SHARE), task, len(done) < n_splits, models)
 
 
 def fit_predict(
-    key: str, name: str, grid: Sequence[float], known: Sample, new: Sample, plain: dict[tuple[bool, str], np.ndarray],
+    key: str, name: Any, grid: Sequence[float], known: Sample, new: Sample, plain: dict[tuple[bool, Any], np.ndarray],
     *, task: str, seed: int,
 ) -> list[tuple[float, np.ndarray, float]]:  # fmt: skip
     """Return each strength of a remedy, its predictions and its CPU seconds; keep those without a remedy in ``plain``.
@@ -462,14 +475,15 @@ def summarized(rows: pd.DataFrame, *, test_share: float) -> pd.DataFrame:
     return table
 
 
-def _plan(remedies: Any, learners: Sequence[str]) -> list[tuple[str, str, list[float]]]:
+def _plan(remedies: Any, learners: Mapping[str, Any]) -> list[tuple[str, str, list[float]]]:
     """Return remedy, learner and strengths of each fit, the models without a remedy first."""
     if isinstance(remedies, str):
         remedies = [remedies]
     for key in remedies or ():
         one_of("remedy", key, REMEDIES)
-    for key in learners:
-        one_of("learner", key, LEARNERS)
+    for key in learners.values():
+        if isinstance(key, str):
+            one_of("learner", key, LEARNERS)
     keys = [key for key in REMEDIES if remedies is None or key in remedies or key == "none"]
     if any(REMEDIES[key].needs_s for key in keys) and AWARE not in keys:
         keys.insert(1, AWARE)
@@ -541,7 +555,7 @@ class RemediedModel(BaseEstimator):
     Parameters
     ----------
     remedy, learner : str
-        Keys of the comparison.
+        Keys of the comparison; the learner can also be a model of your own.
     strength : float
         Share of the remedy in the predictions, or λ of an encoder.
     task : {"regression", "classification"}
@@ -560,7 +574,7 @@ class RemediedModel(BaseEstimator):
     """
 
     def __init__(
-        self, remedy: str, learner: str, strength: float, *, task: str = "classification", random_state: int = 0
+        self, remedy: str, learner: Any, strength: float, *, task: str = "classification", random_state: int = 0
     ) -> None:
         self.remedy = remedy
         self.learner = learner

@@ -20,7 +20,8 @@ from frhsic_core.remedies.adjustment import Adjustment, ConditionalRanks, logits
 from frhsic_core.remedies.attributes import STRENGTH, AttributeBasis, read_attributes, require_variation
 
 _FEWEST = 20
-_FORMAT = "frhsic adjustment of scores 1"
+_FORMAT = "frhsic adjustment of scores 2"
+_PARTS: dict[str, type] = {kind.__name__: kind for kind in (Adjustment, AttributeBasis, ConditionalRanks)}
 
 
 class ScoreAdjuster(BaseEstimator):
@@ -83,10 +84,8 @@ class ScoreAdjuster(BaseEstimator):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted adjustment as JSON, which :meth:`load` reads without running any code in it."""
         check_is_fitted(self)
-        parts = vars(self.adjustment_)
-        state = {name: value for name, value in parts.items() if name not in ("basis", "ranks")}
-        state |= {"functions": vars(parts["basis"]), "table": vars(parts["ranks"]) if "ranks" in parts else None}
-        text = json.dumps({"format": _FORMAT, "parameters": self.get_params(), "state": state}, default=_as_json)
+        content = {"format": _FORMAT, "parameters": self.get_params(), "adjustment": self.adjustment_}
+        text = json.dumps(content, default=_as_json)
         write_atomically(path, lambda file: file.write(text.encode()))
 
     @classmethod
@@ -94,21 +93,13 @@ class ScoreAdjuster(BaseEstimator):
         """Read a file of :meth:`save`."""
         try:
             found = json.loads(Path(path).read_text(encoding="utf-8"), object_hook=_from_json)
-        except ValueError:
+        except (ValueError, KeyError):
             found = None
         if not isinstance(found, dict) or found.get("format") != _FORMAT:
             raise ValueError(f"{path} is not a saved adjustment of scores: save the adjustment again.")
         model = cls(**found["parameters"])
-        state = found["state"]
-        functions, table = state.pop("functions"), state.pop("table")
-        model.probabilities_ = state["classifier"]
-        model.adjustment_ = Adjustment(model.method, float(model.strength), classifier=state["classifier"])
-        vars(model.adjustment_).update(state)
-        model.adjustment_.basis = AttributeBasis()
-        vars(model.adjustment_.basis).update(functions)
-        if table is not None:
-            model.adjustment_.ranks = ConditionalRanks()
-            vars(model.adjustment_.ranks).update(table)
+        model.adjustment_ = found["adjustment"]
+        model.probabilities_ = model.adjustment_.classifier
         return model
 
 
@@ -158,8 +149,16 @@ def _read(scores: ArrayLike, s: ArrayLike) -> tuple[np.ndarray, Any]:
 def _as_json(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return {"__array__": value.tolist(), "dtype": str(value.dtype)}
+    if type(value).__name__ in _PARTS:
+        return {"__part__": type(value).__name__} | vars(value)
     return value.item()  # a NumPy number
 
 
 def _from_json(found: dict[str, Any]) -> Any:
-    return np.array(found["__array__"], dtype=found["dtype"]) if "__array__" in found else found
+    if "__array__" in found:
+        return np.array(found["__array__"], dtype=found["dtype"])
+    if "__part__" not in found:
+        return found
+    part: Any = object.__new__(_PARTS[found.pop("__part__")])
+    vars(part).update(found)
+    return part

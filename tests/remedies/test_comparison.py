@@ -138,19 +138,53 @@ def test_views(found: Any) -> None:
     assert "R²" in found.shown()
 
 
-def test_classification_and_the_encoder(people: Any, monkeypatch: Any) -> None:
+def test_classification_and_the_encoder(people: Any, monkeypatch: Any, capsys: pytest.CaptureFixture[str]) -> None:
     X, y, s = people
     monkeypatch.setattr(comparison, "FairClassifier", partial(comparison.FairClassifier, epochs=3))
-    lines: list[str] = []
     result = compare_remedies(
         X[["skill", "years"]].fillna(0.0), np.where(y > np.median(y), "high", "low"), sensitive_features=s["age"],
-        remedies={"encoder": [1.0], "adjust_mean": [1.0]}, learners=["linear"], n_splits=1, progress=lines.append,
+        remedies={"encoder": [1.0], "adjust_mean": [1.0]}, learners=["linear"], n_splits=1, verbose=True,
     )  # fmt: skip
     assert result.task == "classification"
     assert set(result.table["learner"]) == {"linear", "network"}
     assert result.table["score"].between(0, 1).all()
-    assert len(lines) == 1
-    assert "split 1 of 1" in lines[0]
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split(", after")[0] for line in lines[-2:]] == [
+        "split 1 of 1, fit 3 of 4, adjust_mean with linear", "split 1 of 1, fit 4 of 4, encoder with network",
+    ]  # fmt: skip
+
+
+def test_learners_of_ones_own(people: Any) -> None:
+    """A booster and a pipeline; the row without a remedy is the same model fitted by hand."""
+    from sklearn.ensemble import HistGradientBoostingRegressor
+    from sklearn.linear_model import Ridge
+    from sklearn.model_selection import ShuffleSplit
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import PolynomialFeatures
+
+    X, y, s = people
+    X = X[["skill", "years"]].fillna(0.0)
+    models = {
+        "few trees": HistGradientBoostingRegressor(max_iter=5, min_samples_leaf=5),
+        "squares": make_pipeline(PolynomialFeatures(2), Ridge()),
+    }
+    grid = {"leace": [1.0], "adjust_mean": [1.0]}
+    found = compare_remedies(X, y, sensitive_features=s["age"], remedies=grid, learners=models, n_splits=1)
+    train, test = next(ShuffleSplit(1, test_size=0.3, random_state=0).split(X))
+    plain = found.table[found.table["remedy"] == "none"].set_index("learner")
+    for name, model in models.items():
+        expected = model.fit(X.to_numpy()[train], y[train]).score(X.to_numpy()[test], y[test])
+        assert plain.loc[name, "score"] == pytest.approx(expected)
+    best = found.fit_best(X, y, sensitive_features=s["age"], within=10.0, needs_s=False)
+    assert best.learner is models[found.best(within=10.0, needs_s=False)["learner"]]
+
+
+def test_an_attribute_that_the_encoder_cannot_resolve_is_refused_at_once(people: Any, monkeypatch: Any) -> None:
+    X, y, s = people
+    age = s["age"].mask(s.index == 3, 1e9)
+    monkeypatch.setattr(comparison, "fit_predict", lambda *_, **__: pytest.fail("a model was fitted first"))
+    with pytest.raises(ValueError, match=r"value 1e\+09 \(column age\).*leave 'encoder' out of remedies"):
+        compare_remedies(X, y, sensitive_features=age)
 
 
 @pytest.mark.filterwarnings("ignore::frhsic_core.remedies.attributes.FewSamplesWarning")
@@ -160,5 +194,5 @@ def test_the_smallest_class_that_is_accepted() -> None:
     x = np.random.default_rng(0).normal(size=(60, 2))
     y = np.arange(60) < 4
     remedies = {key: [1.0] for key in REMEDIES if key != "encoder"}
-    found = compare_remedies(x, y, sensitive_features=x[:, 0], remedies=remedies, learners=["linear"], n_splits=3)
+    found = compare_remedies(x, y, sensitive_features=x[:, 0], remedies=remedies, learners=["linear"], n_splits=1)
     assert np.isfinite(found.splits["score"]).all()

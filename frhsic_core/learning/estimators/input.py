@@ -209,20 +209,20 @@ def _read_attribute(s: Any, X: Any, rows: int) -> tuple[np.ndarray, tuple[int, .
         column = int(constant.nonzero()[0])
         raise ValueError(f"sensitive_features is constant (column {column}): nothing can depend on it. Drop it.")
     for column in set(range(tensor.shape[1])) - set(categorical):
-        _require_resolution(tensor[:, column], str(column))
+        require_resolution(tensor[:, column].numpy(), str(column))
     return tensor.numpy(), categorical
 
 
-def _require_resolution(s: torch.Tensor, name: str) -> None:
+def require_resolution(s: np.ndarray, name: str, *, more: str = "") -> None:
     """Raise ``ValueError`` if one value is so far away that the differences between the others are rounded away."""
-    middle = s.median()
-    distance = (s - middle).abs()
-    if distance.max() > FARTHEST * distance[distance > 0].median():
+    middle = np.median(s)
+    distance = np.abs(s - middle)
+    if distance.max() > FARTHEST * np.median(distance[distance > 0]):
         raise ValueError(
             f"sensitive_features has the value {s[distance.argmax()]:.6g} (column {name}), more than {FARTHEST:,.0f} "
             f"times as far from the median {middle:.6g} as the other values typically are: their differences would be "
             "rounded away. If it is a code for missing values, drop these rows. Otherwise pass the logarithm or the "
-            "ranks of the attribute."
+            f"ranks of the attribute.{more}"
         )
 
 
