@@ -248,6 +248,14 @@ OWN: list[Row] = [
     ("a name that X does not have", lambda: fair(s="agee"), ValueError, "no column 'agee'.*'skill', 'luck'"),
     ("a name without a table", lambda: fair(X.to_numpy(), s="age"), TypeError, "fairclassifier__sensitive_features"),
     ("the name of a column", lambda: by_name("luck") and by_name(["age", "luck"]), Right, ""),
+    ("labels in another order", lambda: fair(y=pd.Series(Y)[SHUFFLED.index]), ValueError, "X and y have the same row"),
+    ("weights in another order", lambda: fair(sample_weight=SHUFFLED), ValueError, "X and sample_weight have the same"),
+    *((f"another order: {kind.__name__}", lambda kind=kind: kind().fit(X, SKILL, sensitive_features=SHUFFLED),
+       ValueError, "X and sensitive_features have") for kind in (FairRegressor, FairEncoder, AdjustedRegressor,
+                                                                 AttributeEraser, KernelEraser)),
+    ("another order, compared", lambda: compare(s=SHUFFLED), ValueError, "X and sensitive_features have"),
+    ("scores in another order", lambda: adjust_scores(pd.Series(P), sensitive_features=SHUFFLED),
+     ValueError, "scores and sensitive_features have"),
     ("other row labels", lambda: fair(s=SERIES.set_axis(range(900, 900 + N))), RowLabelWarning, "different row labels"),
     ("dates with a hole", lambda: fair(s=BORN.where(AGE < 60)), ValueError, "NaN"),
     # The call
@@ -326,7 +334,8 @@ OWN: list[Row] = [
      ValueError, "nobody would be selected"),
     ("scores in percent", lambda: audit(100 * P, sensitive_features=AGE, threshold=0.5),
      ValueError, "everybody would be"),
-    ("a threshold for an embedding", lambda: audit(X, sensitive_features=AGE, threshold=0.5), ValueError, "one column"),
+    ("a representation as scores", lambda: audit(X, sensitive_features=AGE), ValueError, "call audit_representation"),
+    ("two columns of scores", run(*BOTH, "--score", "y"), Told, "has 2 columns"),
     ("words as scores", lambda: audit(WORDS, sensitive_features=AGE), ValueError, "positive_class="),
     ("hard decisions, adjusted", lambda: adjust_scores(Y, sensitive_features=AGE), ValueError, "at most two values"),
     ("missing scores, adjusted", lambda: adjust_scores(HOLES, sensitive_features=AGE),
@@ -369,6 +378,21 @@ OWN: list[Row] = [
      Told, "already has a column 'p_adjusted'"),
     ("no adjustment in the file", run(*BOTH, "--use", "FILE", first="adjust"), Told, "not a saved adjustment"),
 ]  # fmt: skip
+
+
+def test_a_warning_names_the_line_of_the_caller() -> None:
+    calls = (
+        lambda: adjusted(s=None), lambda: adjusted(y=RARE), lambda: AttributeEraser().fit(X),
+        lambda: AttributeEraser().fit(X.assign(years=AGE), sensitive_features=AGE), lambda: compare(y=RARE),
+        lambda: fair(s=None, epochs=2, learning_rate=1e-3),
+    )  # fmt: skip
+    for number, call in enumerate(calls):
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always", UserWarning)
+            call()
+        assert {(number, one.filename) for one in told if one.category.__module__.startswith("frhsic_core")} == {
+            (number, __file__)
+        }
 
 
 @pytest.mark.filterwarnings("ignore::frhsic_core.learning.FitWarning")

@@ -39,15 +39,14 @@ class Column:
         ``(n,)``; the number of the category where there are categories.
     categories : tuple of str
         Names of the categories; empty for a numeric column.
-    missing, infinite : int
-        Number of missing and of infinite values.
+    missing : int
+        Number of missing and infinite values.
     """
 
     name: str
     values: Array
     categories: tuple[str, ...] = ()
     missing: int = 0
-    infinite: int = 0
 
     @property
     def known(self) -> NDArray[np.bool_]:
@@ -59,7 +58,7 @@ class Column:
 class Columns:
     """Everything that an audit reads, with one entry for each row."""
 
-    scores: tuple[Column, ...]
+    score: Column
     sensitive: tuple[Column, ...]
     label: Column | None
     controls: tuple[Column, ...]
@@ -68,11 +67,11 @@ class Columns:
     @property
     def n(self) -> int:
         """Number of rows, with and without missing values."""
-        return len(self.scores[0].values)
+        return len(self.score.values)
 
     def every(self) -> list[Column]:
         """Return all columns in the order of the arguments."""
-        chosen = [*self.scores, *self.sensitive, self.label, *self.controls, self.weight]
+        chosen = [self.score, *self.sensitive, self.label, *self.controls, self.weight]
         return [column for column in chosen if column is not None]
 
 
@@ -184,17 +183,16 @@ def _same(kind: Any, wanted: Any) -> bool:
 
 
 def _numeric(values: Array, name: str) -> Column:
-    infinite = np.isinf(values)
-    missing = np.isnan(values)
-    if (infinite | missing).all():
+    known = np.isfinite(values)
+    if not known.any():
         raise ValueError(f"{name!r} has no finite value: check the column.")
-    largest = np.abs(values[~(infinite | missing)]).max()
+    largest = np.abs(values[known]).max()
     if largest > LARGEST:
         raise ValueError(
             f"{name!r} has the value {largest:.3g}, which is too large: if it is a code for missing values, write "
             "empty cells instead; otherwise choose another unit."
         )
-    return Column(name, np.where(infinite, np.nan, values), (), int(missing.sum()), int(infinite.sum()))
+    return Column(name, np.where(known, values, np.nan), missing=int((~known).sum()))
 
 
 def _categories(codes: Array, names: Iterable[Any], name: str) -> Column:
@@ -210,6 +208,11 @@ def read_columns(
     positive_class: Any = None,
 ) -> Columns:
     """Check the arguments of :func:`frhsic_core.audit` and return them as columns of one length."""
+    # Of a Dask collection the workers compute the few columns of the audit, which fit into memory.
+    y_pred, sensitive_features, y_true, control_features, sample_weight = (
+        given.compute() if hasattr(given, "compute") else given
+        for given in (y_pred, sensitive_features, y_true, control_features, sample_weight)
+    )
     others = {"sensitive_features": sensitive_features, "y_true": y_true, "sample_weight": sample_weight}
     for name, other in others.items():
         require_same_rows(y_pred, other, names=("y_pred", name))
@@ -218,18 +221,21 @@ def read_columns(
         options = {"categorical": False} | options
         return () if given is None else tuple(as_columns(given, argument=argument, default=default, **options))
 
+    score = read(y_pred, "y_pred", "score", positive_class=positive_class)
     label = read(y_true, "y_true", "label", positive_class=positive_class)
     weight = read(sample_weight, "sample_weight", "weight")
-    for name, found in (("y_true", label), ("sample_weight", weight)):
+    advice = " Of class probabilities pass those of one class, predict_proba(X)[:, 1]; for a representation call "
+    advice += "audit_representation."
+    for name, found, more in (("y_pred", score, advice), ("y_true", label, ""), ("sample_weight", weight, "")):
         if len(found) > 1:
-            raise ValueError(f"{name} has {len(found)} columns: pass one value for each row.")
+            raise ValueError(f"{name} has {len(found)} columns: pass one value for each row.{more}")
     for column in weight:
         if np.nanmin(column.values) < 0:
             raise ValueError(f"{column.name!r} has negative weights: weights must be zero or positive.")
         if np.nanmax(column.values) == 0:
             raise ValueError(f"{column.name!r} is zero in every row: some weights must be positive.")
     columns = Columns(
-        scores=read(y_pred, "y_pred", "score", positive_class=positive_class),
+        score=score[0],
         sensitive=read(sensitive_features, "sensitive_features", "sensitive", categorical=True),
         label=label[0] if label else None,
         controls=read(control_features, "control_features", "control", categorical=True),
@@ -238,7 +244,7 @@ def read_columns(
     for column in columns.every():
         if len(column.values) != columns.n:
             raise ValueError(
-                f"{column.name!r} has {len(column.values):,} rows but {columns.scores[0].name!r} has {columns.n:,}: "
+                f"{column.name!r} has {len(column.values):,} rows but {columns.score.name!r} has {columns.n:,}: "
                 "both need one row for each person."
             )
     return columns
@@ -255,22 +261,14 @@ _KEY = "\0"  # the column of random keys
 _OTHER = {".xlsx": "Excel", ".xls": "Excel", ".json": "JSON", ".feather": "Feather", ".dta": "Stata", ".sav": "SPSS"}
 
 
-@dataclass(frozen=True)
-class Table:
-    """The columns that were asked for, and the number of rows of the file."""
-
-    data: pd.DataFrame
-    rows: int
-
-
 def read_table(
     path: str | os.PathLike[str],
     columns: Sequence[str],
     *,
     max_rows: int = MAX_ROWS,
     random_state: int = 0,
-) -> Table:
-    """Read the named columns of a file.
+) -> tuple[pd.DataFrame, int]:
+    """Return the named columns of a file, and the number of its rows.
 
     Parameters
     ----------
@@ -392,7 +390,7 @@ def _parquet_parts(path: Path, wanted: list[str]) -> Iterator[pd.DataFrame]:
         raise ValueError(f"{path.name} could not be read as parquet ({error}): check the file.") from error
 
 
-def _collect(parts: Iterable[pd.DataFrame], max_rows: int, random_state: int) -> Table:
+def _collect(parts: Iterable[pd.DataFrame], max_rows: int, random_state: int) -> tuple[pd.DataFrame, int]:
     """Join the parts; of more than ``max_rows`` rows keep those with the smallest random keys, in their order."""
     generator = np.random.default_rng(random_state)
     kept: list[pd.DataFrame] = []
@@ -406,7 +404,7 @@ def _collect(parts: Iterable[pd.DataFrame], max_rows: int, random_state: int) ->
             held = max_rows
     if rows == 0:
         raise ValueError("the file has a header but no rows: check the file.")
-    return Table(_smallest(kept, max_rows).drop(columns=_KEY), rows)
+    return _smallest(kept, max_rows).drop(columns=_KEY), rows
 
 
 def _smallest(kept: list[pd.DataFrame], rows: int) -> pd.DataFrame:

@@ -7,10 +7,12 @@ sample, and the report names their number.
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 from sklearn.compose import ColumnTransformer
@@ -22,6 +24,7 @@ from sklearn.preprocessing import OneHotEncoder, SplineTransformer
 from frhsic_core.auditing._representation import audit_representation
 from frhsic_core.conditional import Curve
 from frhsic_core.joint import distance_correlation, hsic_test, khgr
+from frhsic_core.registry import labels
 
 Array = NDArray[np.float64]
 
@@ -39,47 +42,52 @@ KHGR_RIDGE = 0.01
 _SHUFFLES = 3
 
 
+# The numbers with an interval, which a threshold can be compared with.
+MEASURES = ("gdp", "equal_opportunity", "equalized_odds", "calibration", "gdp_given")
+MEANING = {
+    "gdp": "mean distance between the mean score at one value of the attribute and the overall mean",
+    "equal_opportunity": "GDP among people with label 1",
+    "equalized_odds": "the larger of the numbers for people with label 1 and with label 0",
+    "calibration": "mean distance from zero of label minus score along the attribute",
+    "gdp_given": "GDP of what is left of the scores after the control features",
+    "gdp_bound": "guaranteed upper bound on GDP",
+    "pvalue": "p-value of the test of independence",
+    "pvalue_given_label": "p-value given the label (equalized odds)",
+    "pvalue_given": "p-value given the control features",
+    "impact_ratio": "lowest selection rate over the highest, along the attribute",
+    "impact_ratio_groups": "the same of the groups",
+    "khgr": f"kernel HGR (ridge {KHGR_RIDGE:g})",
+    **labels(("linear_r2", "nonlinear_r2")),
+}
+
+
 @dataclass(frozen=True)
-class Region:
-    """The values of S around the largest gap, and the people there."""
+class Measure:
+    """One number with the rows behind it, and where they are known its interval and what chance alone would give."""
 
-    low: float
-    high: float
+    value: float
     rows: int
-    share: float
-    at: float
-    gap: float
-    gap_low: float
-    gap_high: float
+    low: float = math.nan
+    high: float = math.nan
+    floor: float = math.nan
 
 
-def largest_gap(curve: Curve) -> Region:
-    """Return the values of S around the largest gap, where the gap is at least 80 % of it.
+def largest_gap(curve: Curve) -> tuple[int, slice]:
+    """Return the bin with the largest gap, and the bins around it in which the gap is at least 80 % of it.
 
     The largest gap is the one that is certainly largest, by its band; if no gap is certain, that of the curve.
     """
     size = np.where(curve.inside, np.abs(curve.gap), -1.0)
     certain = np.where(curve.inside, np.maximum(curve.gap_low, -curve.gap_high), -1.0)
     top = int(np.argmax(certain if certain.max() > 0 else size))
-    first = last = top
-    same_side = np.sign(curve.gap) == np.sign(curve.gap[top])
-    near = curve.inside & same_side & (size >= 0.8 * size[top])
-    if curve.smooth:  # levels have no neighbors
-        while first > 0 and near[first - 1]:
-            first -= 1
-        while last < len(size) - 1 and near[last + 1]:
-            last += 1
-    there = slice(first, last + 1)
-    return Region(
-        low=float(curve.s[first]),
-        high=float(curve.s[last]),
-        rows=int(curve.rows[there].sum()),
-        share=float(curve.share[there].sum()),
-        at=float(curve.s[top]),
-        gap=float(curve.gap[top]),
-        gap_low=float(curve.gap_low[top]),
-        gap_high=float(curve.gap_high[top]),
-    )
+    near = curve.inside & (np.sign(curve.gap) == np.sign(curve.gap[top])) & (size >= 0.8 * size[top])
+    if not curve.smooth:  # levels have no neighbors
+        return top, slice(top, top + 1)
+    far = np.flatnonzero(~near)
+    place = np.searchsorted(far, top)
+    first = far[place - 1] + 1 if place > 0 else 0
+    last = far[place] if place < len(far) else len(size)
+    return top, slice(int(first), int(last))
 
 
 def gap_below(curve: Curve, share: float) -> float:
@@ -112,35 +120,7 @@ def certain_difference(curve: Curve, where: NDArray[np.bool_] | None = None) -> 
     return float(curve.mean[high] - curve.mean[low]) if certain else 0.0
 
 
-@dataclass(frozen=True)
-class Groups:
-    """The scores in groups of an attribute with about equal numbers of people, as a table of groups shows them.
-
-    Attributes
-    ----------
-    first, last : array
-        ``(groups,)``: smallest and largest S in each group; fewer groups than asked for where values are tied.
-    rows : array
-        ``(groups,)``: number of people in each group.
-    means, low, high : array
-        ``(groups,)``: mean score of each group with an interval for this group.
-    inside : float
-        The largest certain difference along the curve *within* one group: what the table hides.
-    where : int
-        The number of the group in which that is.
-    """
-
-    first: Array
-    last: Array
-    rows: Array
-    means: Array
-    low: Array
-    high: Array
-    inside: float
-    where: int
-
-
-def group_table(f: Array, s: Array, curve: Curve, *, groups: int = GROUPS, weight: Array | None = None) -> Groups:
+def group_table(f: Array, s: Array, curve: Curve, *, groups: int = GROUPS, weight: Array | None = None) -> pd.DataFrame:
     """Return what a table of ``groups`` groups of about equal size shows of the scores, and what it hides.
 
     The groups end at the quantiles of S, as in :func:`pandas.qcut`: a value at a boundary is in the lower group.
@@ -156,13 +136,20 @@ def group_table(f: Array, s: Array, curve: Curve, *, groups: int = GROUPS, weigh
     weight : array, optional
         ``(n,)``: positive weights of the rows.
 
+    Returns
+    -------
+    DataFrame
+        A row for each group, fewer than asked for where values are tied: ``start`` and ``end``, the smallest and
+        largest S; ``rows``; ``means``, the mean score with the interval ``low`` to ``high`` for this group; and
+        ``inside``, the largest certain difference along the curve *within* the group, which the table hides.
+
     Examples
     --------
     >>> from frhsic_core import gdp_curve
     >>> s = np.linspace(0, 1, 800)
     >>> wave = np.cos(4 * np.pi * s)
     >>> found = group_table(wave, s, gdp_curve(wave, s), groups=2)
-    >>> bool(np.ptp(found.means) < 0.01), found.inside > 1.9
+    >>> bool(found.means.max() - found.means.min() < 0.01), bool(found.inside.max() > 1.9)
     (True, True)
     """
     w = np.ones(len(f)) if weight is None else weight
@@ -183,50 +170,13 @@ def group_table(f: Array, s: Array, curve: Curve, *, groups: int = GROUPS, weigh
     freedom = np.maximum(effective - 1.0, 1.0)
     variance = np.bincount(group, w * (f - means[group]) ** 2) / mass * effective / freedom
     half = stats.t.ppf(1.0 - 0.5 * curve.alpha, freedom) * np.sqrt(variance / effective)
-    first, last = np.full(count, np.inf), np.full(count, -np.inf)
-    np.minimum.at(first, group, s)
-    np.maximum.at(last, group, s)
-    part = np.clip(np.searchsorted(last, curve.s, side="left"), 0, count - 1)
-    spans = [certain_difference(curve, part == k) for k in range(count)]
-    return Groups(
-        first=first,
-        last=last,
-        rows=np.bincount(group).astype(np.float64),
-        means=means,
-        low=means - half,
-        high=means + half,
-        inside=float(max(spans)),
-        where=int(np.argmax(spans)),
-    )
-
-
-@dataclass(frozen=True)
-class Decisions:
-    """What a threshold decides along one attribute.
-
-    Attributes
-    ----------
-    groups : Groups or None
-        Selection rates of four groups; None for categories, which are groups of their own.
-    impact : float
-        Impact ratio along the attribute: the lowest selection rate over the highest, where their difference is most
-        certain.
-    impact_high : float
-        The largest ratio that the band allows there.
-    group_impact : float
-        Impact ratio of the groups: the lowest selection rate over the highest.
-    """
-
-    groups: Groups | None
-    impact: float
-    impact_high: float
-    group_impact: float
-
-
-def decisions(selected: Curve, groups: Groups | None) -> Decisions:
-    """Return what follows from the curve of selection rates and the rates of groups."""
-    rates = selected.mean if groups is None else groups.means
-    return Decisions(groups, *impact_ratio(selected), float(rates.min() / rates.max()) if rates.max() > 0 else 1.0)
+    start, end = np.full(count, np.inf), np.full(count, -np.inf)
+    np.minimum.at(start, group, s)
+    np.maximum.at(end, group, s)
+    part = np.clip(np.searchsorted(end, curve.s, side="left"), 0, count - 1)
+    inside = [certain_difference(curve, part == k) for k in range(count)]
+    table = {"start": start, "end": end, "rows": np.bincount(group), "means": means}
+    return pd.DataFrame(table | {"low": means - half, "high": means + half, "inside": inside})
 
 
 def impact_ratio(curve: Curve) -> tuple[float, float]:
@@ -245,29 +195,6 @@ def impact_ratio(curve: Curve) -> tuple[float, float]:
         return 1.0, 1.0
     sure = max(float(curve.low[high]), 0.0)
     return min(least / top, 1.0), min(float(curve.high[low]) / sure, 1.0) if sure > 0.0 else 1.0
-
-
-@dataclass(frozen=True)
-class Test:
-    """A test of independence: the p-value, and the number of rows and permutations behind it."""
-
-    pvalue: float
-    rows: int
-    permutations: int
-
-    @property
-    def is_smallest(self) -> bool:
-        """Whether no smaller p-value is possible with this number of permutations."""
-        return self.pvalue <= (1.0 + 1e-9) / (self.permutations + 1)
-
-
-@dataclass(frozen=True)
-class Effect:
-    """One effect size, what chance alone gives, and the number of rows behind it."""
-
-    value: float
-    floor: float
-    rows: int
 
 
 def sample_rows(n: int, rows: int, *, weight: Array | None = None, random_state: int = 0) -> NDArray[np.intp]:
@@ -294,13 +221,13 @@ def sample_rows(n: int, rows: int, *, weight: Array | None = None, random_state:
 
 def independence_test(
     z: Array, s: Array, *, given: Array | None = None, weight: Array | None = None, random_state: int = 0
-) -> Test:
-    """Test whether scores ``(n, k)`` and attributes ``(n, p)`` are independent, or so given a third variable."""
-    columns = max(x.shape[1] for x in (z, s, s if given is None else given))
+) -> Measure:
+    """Return the p-value of a test whether ``z`` and ``s (n, p)`` are independent, or so given a third variable."""
+    columns = max(x.shape[1] for x in (s, s if given is None else given))
     most = len(z) if columns == 1 else TEST_ROWS
     rows = sample_rows(len(z), most, weight=weight, random_state=random_state)
     if len(rows) < 4:  # weights can leave hardly any row
-        return Test(1.0, len(rows), 0)
+        return Measure(1.0, len(rows))
     found = hsic_test(
         z[rows],
         s[rows],
@@ -309,10 +236,10 @@ def independence_test(
         n_permutations=PERMUTATIONS,
         random_state=random_state,
     )
-    return Test(float(found.pvalue), len(rows), PERMUTATIONS)
+    return Measure(float(found.pvalue), len(rows))
 
 
-def effect_sizes(z: Array, s: Array, *, weight: Array | None = None, random_state: int = 0) -> dict[str, Effect]:
+def effect_sizes(z: Array, s: Array, *, weight: Array | None = None, random_state: int = 0) -> dict[str, Measure]:
     """Return normalized HSIC, distance correlation, kernel HGR and the R² of two probes, each with its floor.
 
     The floor is the mean of the same number if the rows of S are shuffled.
@@ -330,15 +257,16 @@ def effect_sizes(z: Array, s: Array, *, weight: Array | None = None, random_stat
     generator = np.random.default_rng(random_state)
     shuffled = [generator.permutation(len(tiny)) for _ in range(_SHUFFLES)]
     moved = [generator.permutation(few) for _ in range(_SHUFFLES)]
-    distance = [distance_correlation(z[first], s[first][order]) for order in (slice(None), *moved)]
-    canonical = [khgr(z[tiny], s[tiny][order], ridge=KHGR_RIDGE) for order in (slice(None), *shuffled)]
-    return {
-        "normalized_hsic": Effect(float(audited.normalized_hsic[middle]), float(audited.floor[middle]), audited.rows),
-        "distance_correlation": Effect(float(distance[0]), float(np.mean([float(x) for x in distance[1:]])), few),
-        "khgr": Effect(float(canonical[0]), float(np.mean([float(x) for x in canonical[1:]])), len(tiny)),
-        "linear_r2": Effect(float(audited.linear_r2), 0.0, len(z)),
-        "nonlinear_r2": Effect(float(audited.nonlinear_r2), 0.0, len(z)),
+    distance = [float(distance_correlation(z[first], s[first][order])) for order in (slice(None), *moved)]
+    canonical = [float(khgr(z[tiny], s[tiny][order], ridge=KHGR_RIDGE)) for order in (slice(None), *shuffled)]
+    found = {
+        "normalized_hsic": (audited.normalized_hsic[middle], audited.floor[middle], audited.rows),
+        "distance_correlation": (distance[0], np.mean(distance[1:]), few),
+        "khgr": (canonical[0], np.mean(canonical[1:]), len(tiny)),
+        "linear_r2": (audited.linear_r2, 0.0, len(z)),
+        "nonlinear_r2": (audited.nonlinear_r2, 0.0, len(z)),
     }
+    return {name: Measure(float(value), rows, floor=float(floor)) for name, (value, floor, rows) in found.items()}
 
 
 def residuals(

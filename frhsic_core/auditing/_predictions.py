@@ -12,22 +12,23 @@ from sklearn.metrics import roc_auc_score
 from frhsic_core.arrays import RandomState, as_seed
 from frhsic_core.auditing._input import CATEGORIES, MIN_ROWS, Column, Columns, read_columns
 from frhsic_core.auditing._measures import (
-    Effect,
-    Test,
-    decisions,
+    MEASURES,
+    Measure,
     effect_sizes,
     group_table,
+    impact_ratio,
     independence_test,
     residuals,
 )
 from frhsic_core.auditing._results import AttributeAudit, Audit, Missing
-from frhsic_core.bounds import DependenceBound, gdp_bound
+from frhsic_core.bounds import gdp_bound
 from frhsic_core.conditional._curve import Curve, Smoother
 
 Array = NDArray[np.float64]
 
 _CLASSES = 20  # at most so many different whole numbers are classes
 _LABEL_ROWS = 50  # fewer people with a label have no curve
+_GAP = ("gdp", "gdp_low", "gdp_high", "floor")
 
 
 def audit(
@@ -60,7 +61,7 @@ def audit(
     Parameters
     ----------
     y_pred : array_like
-        ``(n,)``: probabilities, hard labels or real predictions; ``(n, k)``: an embedding.
+        ``(n,)``: probabilities, hard labels or real predictions.
     sensitive_features : array_like
         ``(n,)`` or ``(n, p)``: numbers, or words with at most 50 categories. A DataFrame names the attributes.
     y_true : array_like, optional
@@ -88,7 +89,7 @@ def audit(
     -------
     Audit
         ``.gdp``, ``.interval``, ``.pvalue`` and the other main numbers (of several attributes ``result["age"].gdp``).
-        It prints as sentences; ``.table()``, ``.as_dict()``, ``.plot()``, ``.to_html()`` and ``.save(path)``.
+        It prints as sentences; ``.table()``, ``.as_dict()``, ``.to_html()`` and ``.save(path)``.
 
     Examples
     --------
@@ -108,68 +109,40 @@ def audit(
     if not 0.0 < alpha <= 0.5:
         raise ValueError(f"alpha is {alpha}: it lies between 0 and 0.5, such as 0.05 for a coverage of 95 %.")
     columns = read_columns(y_pred, sensitive_features, y_true, control_features, sample_weight, positive_class)
-    return audit_columns(
-        columns,
-        threshold=threshold,
-        alpha=alpha,
-        unit=unit,
-        random_state=as_seed(random_state),
-        provenance={"model": model} if model else {},
-    )
-
-
-def audit_columns(
-    columns: Columns,
-    *,
-    threshold: float | None = None,
-    alpha: float = 0.05,
-    unit: str = "people",
-    random_state: int = 0,
-    notes: tuple[str, ...] = (),
-    provenance: dict[str, str] | None = None,
-) -> Audit:
-    """Audit columns that were already read; see :func:`audit`."""
-    scores = np.column_stack([column.values for column in columns.scores])
-    usable = np.asarray(np.isfinite(scores).all(axis=1))
-    weight = None
+    score = columns.score.values
+    usable = np.isfinite(score)
     if columns.weight is not None:
-        weight = columns.weight.values
-        usable &= np.nan_to_num(weight) > 0
-    label, task = _label(columns.label), _task(scores[usable])
-    _check(columns, scores[usable], label, task, threshold)
-    work = _Work(columns, scores, usable, weight, label, task, threshold, alpha, random_state)
+        usable &= np.nan_to_num(columns.weight.values) > 0
+    label, task = _label(columns.label), _task(score[usable])
+    _check(score[usable], label, task, threshold)
+    seed = as_seed(random_state)
+    work = _Work(columns, usable, label, threshold, alpha, seed)
     crossed = _crossed(columns.sensitive)
     attributes = tuple(work.attribute(column) for column in (*columns.sensitive, *crossed))
     smallest = min(attribute.rows for attribute in attributes)
-    if smallest < 200:
-        notes = (*notes, f"There are only {smallest} rows: the bands are wide, and their coverage is approximate.")
+    few = f"There are only {smallest} rows: the bands are wide, and their coverage is approximate."
     return Audit(
         attributes=attributes,
         joint=work.joint() if len(attributes) > 1 and not crossed else None,
         rows=columns.n,
-        missing=tuple(_missing(columns, scores[:, 0])),
-        scores=tuple(column.name for column in columns.scores),
+        missing=tuple(_missing(columns)),
+        score=columns.score.name,
         label=columns.label.name if columns.label else "",
         weight=columns.weight.name if columns.weight else "",
         controls=tuple(column.name for column in columns.controls),
         task=task,
         alpha=alpha,
-        random_state=random_state,
-        notes=notes,
+        random_state=seed,
+        notes=(few,) if smallest < 200 else (),
         unit=unit,
         threshold=threshold,
         performance=work.performance(),
-        provenance=provenance or {},
+        provenance={"model": model} if model else {},
     )
 
 
-def _check(columns: Columns, scores: Array, label: Column | None, task: str, threshold: float | None) -> None:
+def _check(score: Array, label: Column | None, task: str, threshold: float | None) -> None:
     """Raise an error for scores, labels and thresholds that do not belong together."""
-    if scores.shape[1] == 2 and scores.size and (np.abs(scores.sum(1) - 1.0) < 1e-6).all():
-        raise ValueError(
-            "y_pred has two columns that sum to 1, the probabilities of both classes: pass the second alone, "
-            "predict_proba(X)[:, 1]."
-        )
     if label is not None and not label.categories and task in ("scores", "hard"):
         kinds = np.unique(label.values[label.known])
         if 2 < len(kinds) <= _CLASSES and (kinds == np.rint(kinds)).all():
@@ -178,9 +151,7 @@ def _check(columns: Columns, scores: Array, label: Column | None, task: str, thr
                 "that is 1 for the class that the scores are about, and 0 for the others."
             )
     if threshold is not None:
-        if task == "embedding":
-            raise ValueError("threshold needs one column of scores: name one of them.")
-        low, high = float(scores.min(initial=np.inf)), float(scores.max(initial=-np.inf))
+        low, high = float(score.min(initial=np.inf)), float(score.max(initial=-np.inf))
         if not low < threshold <= high:
             who = "everybody" if threshold <= low else "nobody"
             raise ValueError(
@@ -204,13 +175,10 @@ def _crossed(attributes: tuple[Column, ...]) -> list[Column]:
     return [Column(" × ".join(column.name for column in attributes), values, tuple(names))]
 
 
-def _task(scores: Array) -> str:
-    if scores.shape[1] > 1:
-        return "embedding"
-    distinct = np.unique(scores[:1000])
-    if len(distinct) <= 2 and len(np.unique(scores)) <= 2:
+def _task(score: Array) -> str:
+    if len(np.unique(score[:1000])) <= 2 and len(np.unique(score)) <= 2:
         return "hard"
-    return "scores" if scores.size and scores.min() >= 0.0 and scores.max() <= 1.0 else "values"
+    return "scores" if score.min() >= 0.0 and score.max() <= 1.0 else "values"
 
 
 def _label(column: Column | None) -> Column | None:
@@ -221,21 +189,30 @@ def _label(column: Column | None) -> Column | None:
     if len(kinds) != 2:
         return column
     values = np.where(column.known, (column.values == kinds[1]).astype(np.float64), np.nan)
-    return Column(column.name, values, ("0", "1"), column.missing, column.infinite)
+    return Column(column.name, values, ("0", "1"), column.missing)
 
 
-def _missing(columns: Columns, score: Array) -> list[Missing]:
+def _missing(columns: Columns) -> list[Missing]:
+    score = columns.score.values
     found = []
     for column in columns.every():
-        if column.missing + column.infinite == 0:
-            continue
-        known = column.known
-        scored = np.isfinite(score)
-        means: list[float | None] = [None, None]
-        if column.name != columns.scores[0].name:
-            for k, part in enumerate((~known & scored, known & scored)):
-                means[k] = float(score[part].mean()) if part.any() else None
-        found.append(Missing(column.name, column.missing, column.infinite, *means))
+        if column.missing:
+            parts = [score[rows & np.isfinite(score)] for rows in (~column.known, column.known)]
+            means = [float(part.mean()) if len(part) and column is not columns.score else None for part in parts]
+            found.append(Missing(column.name, column.missing, *means))
+    return found
+
+
+def _measures(curves: dict[str, Curve]) -> dict[str, Measure]:
+    """Return the measures that follow from the curves; equalized odds needs those of both labels."""
+    found = {}
+    for name in MEASURES:
+        parts = ("equal_opportunity", "label_0") if name == "equalized_odds" else (name,)
+        each = [curves[part] for part in parts if part in curves]
+        if len(each) == len(parts):
+            # The larger of two numbers lies between the larger lower end and the larger upper end.
+            value, low, high, floor = (max(getattr(c, key) for c in each) for key in _GAP)
+            found[name] = Measure(value, sum(curve.n for curve in each), low, high, floor)
     return found
 
 
@@ -244,11 +221,8 @@ class _Work:
     """The checked input of one audit."""
 
     columns: Columns
-    scores: Array
     usable: NDArray[np.bool_]
-    weight: Array | None
     label: Column | None
-    task: str
     threshold: float | None
     alpha: float
     random_state: int
@@ -256,58 +230,48 @@ class _Work:
     def attribute(self, column: Column) -> AttributeAudit:
         """Return the audit of one attribute."""
         rows = self._rows(column)
-        s, z, weight = column.values[rows], self.scores[rows], self._weight(rows)
+        s, f, weight = column.values[rows], self.columns.score.values[rows], self._weight(rows)
         if np.ptp(s) == 0:
             raise ValueError(
                 f"{column.name!r} is constant: nothing can depend on it. Check the column, or leave it out."
             )
         nominal = bool(column.categories)
         whole = Smoother(s, weight=weight, nominal=nominal)
+        everyone = np.ones(len(rows), dtype=bool)
+        curves: dict[str, Curve] = {}
 
-        def curve_of(
-            values: Array, part: NDArray[np.bool_], center: float | None = None, least: int = _LABEL_ROWS
-        ) -> Curve | None:
-            """Return the curve of values among a part of the rows; None if it has too few."""
+        def add(
+            name: str, values: Array, part: NDArray[np.bool_], center: float | None = None, least: int = _LABEL_ROWS
+        ) -> None:
+            """Add the curve of values among a part of the rows, unless they are too few."""
             smoother = whole
             if not part.all():
                 if part.sum() < least or np.ptp(s[part]) == 0:
-                    return None
+                    return
                 smoother = Smoother(s[part], weight=None if weight is None else weight[part], nominal=nominal)
-            return smoother.curve(values[part], center=center, alpha=self.alpha, random_state=self.random_state)
+            options: dict[str, Any] = {"alpha": self.alpha, "random_state": self.random_state}
+            curves[name] = smoother.curve(values[part], center=center, **options)
 
-        # The largest of several intervals: each at a higher level, so that all of them hold together.
-        count = z.shape[1]
-        options: dict[str, Any] = {"alpha": self.alpha / count, "random_state": self.random_state}
-        each = [whole.curve(z[:, k], **options) for k in range(count)]
-        names = [score.name for score in self.columns.scores]
-        sizes = {
-            name: one.gdp / (float(z[:, k].std()) or 1.0) for k, (name, one) in enumerate(zip(names, each, strict=True))
-        }
-        best = int(np.argmax(list(sizes.values())))
-        f = z[:, best]
-        curves: dict[str, Curve | None] = {"gdp": each[best]}
+        add("gdp", f, everyone)
         attribute = _matrix(column, s)
-        test, effects = self._strength(z, attribute, weight)
-        tests = {"pvalue": test}
-        # What the threshold selects, and the people with each label.
-        everyone = np.ones(len(rows), dtype=bool)
+        tests = {"pvalue": self._test(f, attribute, rows)}
         chosen = None if self.threshold is None else (f >= self.threshold).astype(np.float64)
         if chosen is not None:
-            curves["selected"] = curve_of(chosen, everyone)
+            add("selected", chosen, everyone)
         if self.label is not None:
             y = self.label.values[rows]
             told = np.isfinite(y)
-            if self.label.categories and self.task != "embedding":
+            if self.label.categories:
                 for value, name, rate in (
                     (1, "equal_opportunity", "true_positives"),
                     (0, "label_0", "false_positives"),
                 ):
-                    curves[name] = curve_of(f, y == value)
-                    curves[rate] = None if chosen is None else curve_of(chosen, y == value)
+                    add(name, f, y == value)
+                    if chosen is not None:
+                        add(rate, chosen, y == value)
             if told.sum() >= _LABEL_ROWS and np.ptp(s[told]) > 0:
-                if self.task != "embedding":
-                    curves["calibration"] = curve_of(np.nan_to_num(y) - f, told, 0.0)
-                tests["pvalue_given_label"] = self._test(z[told], attribute[told], rows[told], y[told, None])
+                add("calibration", np.nan_to_num(y) - f, told, 0.0)
+                tests["pvalue_given_label"] = self._test(f[told], attribute[told], rows[told], y[told, None])
         if self.columns.controls:
             kept = np.isin(rows, self._rows(column, *self.columns.controls))
             controls = [(control, control.values[rows[kept]]) for control in self.columns.controls]
@@ -319,36 +283,42 @@ class _Work:
                 random_state=self.random_state,
             )
             given = _scaled(np.concatenate([_matrix(*control) for control in controls], axis=1))
-            curves["gdp_given"] = curve_of(left, kept, 0.0, least=MIN_ROWS)
-            tests["pvalue_given"] = self._test(z[kept], attribute[kept], rows[kept], given)
-        found = {name: one for name, one in curves.items() if one is not None}
-        groups = decided = None
+            add("gdp_given", left, kept, 0.0, least=MIN_ROWS)
+            tests["pvalue_given"] = self._test(f[kept], attribute[kept], rows[kept], given)
+        # A bound needs known limits of the scores, and rows that count alike.
+        limited = weight is None and f.min() >= 0.0 and f.max() <= 1.0
+        bound = gdp_bound(f, sensitive_features=s, delta=self.alpha) if limited else None
+        numbers = _measures(curves)
+        if bound is not None:
+            numbers["gdp_bound"] = Measure(bound.bound, len(rows))
+        numbers |= tests
+        groups = rates = None
         if not nominal:
-            groups = group_table(f, s, each[best], weight=weight)
+            groups = group_table(f, s, curves["gdp"], weight=weight)
         if chosen is not None:
-            rates = None if nominal else group_table(chosen, s, found["selected"], weight=weight)
-            decided = decisions(found["selected"], rates)
+            selected = curves["selected"]
+            rates = None if nominal else group_table(chosen, s, selected, weight=weight)
+            along, most = impact_ratio(selected)
+            shares = selected.mean if rates is None else rates.means.to_numpy()
+            numbers["impact_ratio"] = Measure(along, len(rows), high=most)
+            ratio = float(shares.min() / shares.max()) if shares.max() > 0 else 1.0
+            numbers["impact_ratio_groups"] = Measure(ratio, len(rows))
         return AttributeAudit(
             name=column.name,
             categories=column.categories,
             rows=len(rows),
-            score=names[best],
-            curves=found,
-            columns=sizes if count > 1 else {},
-            tests=tests,
-            effects=effects,
+            curves=curves,
+            numbers=numbers | effect_sizes(f, attribute, weight=weight, random_state=self.random_state),
             groups=groups,
-            bound=self._bound(f, s, weight),
+            selected_groups=rates,
+            bound=bound,
             spread=float(f.std()),
-            decisions=decided,
         )
 
     def performance(self) -> dict[str, float]:
         """Return how good the scores are: means, and with labels of two values AUC, and accuracy at the threshold."""
-        if self.task == "embedding":
-            return {}
         rows = np.flatnonzero(self.usable)
-        f, weight = self.scores[rows, 0], self._weight(rows)
+        f, weight = self.columns.score.values[rows], self._weight(rows)
         found = {"mean_score": float(np.average(f, weights=weight))}
         chosen = None if self.threshold is None else f >= self.threshold
         if chosen is not None:
@@ -363,21 +333,15 @@ class _Work:
                 found["accuracy"] = float(np.average(chosen[told] == y, weights=part))
         return found
 
-    def _bound(self, f: Array, s: Array, weight: Array | None) -> DependenceBound | None:
-        """Return the upper bound on GDP, where the possible values of the scores are known and all rows count alike."""
-        if weight is not None or f.min() < 0.0 or f.max() > 1.0:
-            return None
-        # The column was chosen by the rows if there are several.
-        return gdp_bound(f, sensitive_features=s, delta=self.alpha, candidates=self.scores.shape[1])
-
     def joint(self) -> AttributeAudit:
         """Return the test and the effect sizes of all attributes together."""
         attributes = self.columns.sensitive
         rows = self._rows(*attributes)
         s = _scaled(np.concatenate([_matrix(column, column.values[rows]) for column in attributes], axis=1))
-        test, effects = self._strength(self.scores[rows], s, self._weight(rows))
-        name = " and ".join(column.name for column in attributes)
-        return AttributeAudit(name, rows=len(rows), tests={"pvalue": test}, effects=effects)
+        f = self.columns.score.values[rows]
+        numbers = {"pvalue": self._test(f, s, rows)}
+        numbers |= effect_sizes(f, s, weight=self._weight(rows), random_state=self.random_state)
+        return AttributeAudit(" and ".join(column.name for column in attributes), rows=len(rows), numbers=numbers)
 
     def _rows(self, *columns: Column) -> NDArray[np.intp]:
         """Return the usable rows in which all columns are known."""
@@ -391,15 +355,10 @@ class _Work:
         return rows
 
     def _weight(self, rows: NDArray[np.intp]) -> Array | None:
-        return None if self.weight is None else self.weight[rows]
+        return None if self.columns.weight is None else self.columns.weight.values[rows]
 
-    def _test(self, z: Array, s: Array, rows: NDArray[np.intp], given: Array) -> Test:
-        return independence_test(z, s, given=given, weight=self._weight(rows), random_state=self.random_state)
-
-    def _strength(self, z: Array, s: Array, weight: Array | None) -> tuple[Test, dict[str, Effect]]:
-        options: dict[str, Any] = {"weight": weight, "random_state": self.random_state}
-        z = _scaled(z) if z.shape[1] > 1 else z
-        return independence_test(z, s, **options), effect_sizes(z, s, **options)
+    def _test(self, f: Array, s: Array, rows: NDArray[np.intp], given: Array | None = None) -> Measure:
+        return independence_test(f, s, given=given, weight=self._weight(rows), random_state=self.random_state)
 
 
 def _matrix(column: Column, values: Array) -> Array:
@@ -413,3 +372,45 @@ def _matrix(column: Column, values: Array) -> Array:
 def _scaled(values: Array) -> Array:
     deviation = values.std(0)
     return values / np.where(deviation > 0, deviation, 1.0)
+
+
+def gdp_score(
+    y_true: Any, y_pred: Any, *, sensitive_features: Any, sample_weight: Any = None, label: float | None = None
+) -> float:
+    """Return GDP, the mean distance between E[prediction | S] and the overall mean.
+
+    The same number as :func:`frhsic_core.gdp`, with the arguments of a metric; categories and missing values are
+    allowed, as in :func:`frhsic_core.audit`.
+
+    Parameters
+    ----------
+    y_true, y_pred : array_like
+        Labels and predictions. The labels are ignored without ``label``, as in fairlearn's demographic parity.
+    sensitive_features : array_like
+        One attribute, numbers or categories.
+    sample_weight : array_like, optional
+        Weights of the rows.
+    label : float, optional
+        Use only the rows with this label. Label 1 gives equal opportunity; equalized odds is the larger of the numbers
+        for label 1 and label 0.
+
+    Examples
+    --------
+    >>> gdp_score(None, [0.0] * 20 + [1.0] * 20, sensitive_features=[30] * 20 + [50] * 20)
+    0.5
+    """
+    if label is not None and y_true is None:
+        raise ValueError("y_true is None: with label= the metric needs the label of each row.")
+    columns = read_columns(y_pred, sensitive_features, None if label is None else y_true, None, sample_weight)
+    if len(columns.sensitive) > 1:
+        raise ValueError("a metric takes one sensitive attribute: pass one column.")
+    attribute, f, weight = columns.sensitive[0], columns.score.values, None
+    known = attribute.known & np.isfinite(f)
+    if columns.label is not None:
+        known &= columns.label.values == label
+    if columns.weight is not None:
+        known &= np.nan_to_num(columns.weight.values) > 0
+        weight = columns.weight.values[known]
+    if not known.any():
+        raise ValueError(f"no row has a prediction, a value of {attribute.name!r}, and the label if one was given.")
+    return Smoother(attribute.values[known], weight=weight, nominal=bool(attribute.categories)).gdp(f[known])[0]

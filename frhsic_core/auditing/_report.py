@@ -12,7 +12,7 @@ import json
 import math
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import partial
 from importlib import resources
@@ -26,8 +26,7 @@ import pandas as pd
 
 from frhsic_core.atomic_files import write_together
 from frhsic_core.auditing._input import MIN_ROWS, Column
-from frhsic_core.auditing._measures import Groups
-from frhsic_core.auditing._results import MEANING, MEASURES
+from frhsic_core.auditing._measures import MEANING
 from frhsic_core.auditing._sentences import (
     attribute_sentences,
     decision_sentences,
@@ -50,7 +49,7 @@ if TYPE_CHECKING:
     from frhsic_core.auditing._results import AttributeAudit, Audit, Verdict
     from frhsic_core.conditional._curve import Array, Curve
 
-FORMAT = 4
+FORMAT = 5
 LIMITS = "A number below a threshold does not make a decision fair. The audit describes these rows and attributes only."
 WIDTH, HEIGHT = 640, 420
 _LEFT, _RIGHT, _TOP = 62, 14, 16
@@ -85,8 +84,7 @@ def _figure(attribute: AttributeAudit | Column, curve: Curve, label: str, captio
 
 def title(audit: Audit) -> str:
     """Return the title of a report."""
-    scores = short(audit.scores[0]) if len(audit.scores) == 1 else f"{len(audit.scores)} score columns"
-    return f"Audit of {scores} by {', '.join(short(attribute.name) for attribute in audit.attributes)}"
+    return f"Audit of {short(audit.score)} by {', '.join(short(attribute.name) for attribute in audit.attributes)}"
 
 
 def facts(audit: Audit) -> dict[str, str]:
@@ -118,7 +116,7 @@ def fragment(audit: Audit, verdicts: Sequence[Verdict] = ()) -> str:
 
 def _cards(audit: Audit, attribute: AttributeAudit) -> str:
     """Return the three main numbers: the mean gap, what is guaranteed, and how sure the dependence is."""
-    curve, bound, test = attribute.curve, attribute.bound, attribute.tests["pvalue"]
+    curve, bound, test = attribute.curve, attribute.bound, attribute.numbers["pvalue"]
     level = percent(1.0 - audit.alpha)
     gap = f"mean gap (GDP), {level} interval {number(curve.gdp_low)} to {number(curve.gdp_high)}"
     limit, why = "none", "guarantee: it needs scores from 0 to 1 without weights"
@@ -126,14 +124,14 @@ def _cards(audit: Audit, attribute: AttributeAudit) -> str:
         limit, why = f"≤ {number(bound.bound)}", f"guaranteed GDP, with {percent(1.0 - bound.delta)} confidence"
         if bound.own_values:
             limit, why = "none", f"guarantee: most {audit.unit} have a value of their own"
-    sure = "more than chance would give" if test.pvalue <= 0.05 else "chance could give this"
-    cards = ((number(curve.gdp), gap), (limit, why), (f"p = {number(test.pvalue)}", f"{sure}{smallest(test)}"))
+    sure = "more than chance would give" if test.value <= 0.05 else "chance could give this"
+    cards = ((number(curve.gdp), gap), (limit, why), (f"p = {number(test.value)}", f"{sure}{smallest(test)}"))
     shown = "".join(f"<div><strong>{clean(value)}</strong> <span>{clean(what)}</span></div>" for value, what in cards)
     return f'<div class="cards">{shown}</div>'
 
 
 def _attribute(audit: Audit, attribute: AttributeAudit) -> str:
-    name, score, curve = short(attribute.name), short(attribute.score), attribute.curve
+    name, score, curve = short(attribute.name), short(audit.score), attribute.curve
     level = percent(1.0 - curve.alpha)
     mean = f"mean {score}"
     figure = partial(_figure, attribute)
@@ -153,8 +151,8 @@ def _attribute(audit: Audit, attribute: AttributeAudit) -> str:
         "<h3>What else was found</h3>" + _list(other_findings(audit, attribute)),
     ]
     groups = attribute.groups
-    if groups is not None and curve.smooth and groups.inside > 0.0:
-        caption = f"What a table of {len(groups.means)} groups shows (thick lines), and the same curve."
+    if groups is not None and curve.smooth and groups.inside.max() > 0.0:
+        caption = f"What a table of {len(groups)} groups shows (thick lines), and the same curve."
         parts.append(figure(curve, mean, caption, groups=groups))
     if "gdp_given" in attribute.curves:
         caption = f"What is left of {score} after {' and '.join(map(short, audit.controls))}: zero would mean no gap."
@@ -172,23 +170,20 @@ def _attribute(audit: Audit, attribute: AttributeAudit) -> str:
         parts.append(_details("With labels: equal opportunity, equalized odds and calibration", "".join(pictures)))
     parts.append(_details("All numbers", _numbers(audit, attribute.name)))
     if groups is not None:
-        parts.append(_details(f"The table of {len(groups.means)} groups", _groups(attribute, groups)))
-    if attribute.columns:
-        rows = sorted(attribute.columns.items(), key=lambda item: -item[1])[:50]
-        table = _table(("column", "GDP in standard deviations"), [(short(key), number(value)) for key, value in rows])
-        parts.append(_details("Every score column", table))
+        parts.append(_details(f"The table of {len(groups)} groups", _groups(audit, attribute, groups)))
     return "\n".join(parts)
 
 
 def _decisions(audit: Audit, attribute: AttributeAudit) -> str:
     """Return what the threshold decides: sentences, the curve of selection rates, and rates by group."""
-    made = attribute.decisions
-    if made is None:
+    if "selected" not in attribute.curves:
         return ""
     caption = f"The share of {audit.unit} with a score of at least {number(audit.threshold or 0.0)}."
     said = "<h3>At the threshold</h3>" + _list(decision_sentences(audit, attribute))
-    said += _figure(attribute, attribute.curves["selected"], "share selected", caption)
-    rates = selection_rates(attribute, made)
+    curve = attribute.curves["selected"]
+    inside = {name: np.clip(getattr(curve, name), 0.0, 1.0) for name in ("low", "mean", "high")}  # a share
+    said += _figure(attribute, replace(curve, **inside), "share selected", caption)
+    rates = selection_rates(attribute)
     most = max(rate for _, rate in rates)
     cells = [(place, percent(rate), number(rate / most) if most else "") for place, rate in rates]
     return said + _table((short(attribute.name), "share selected", "impact ratio"), cells)
@@ -219,12 +214,12 @@ def _numbers(audit: Audit, name: str) -> str:
     return _table(("measure", "value", f"{percent(1.0 - audit.alpha)} interval", "by chance", "rows"), rows)
 
 
-def _groups(attribute: AttributeAudit, groups: Groups) -> str:
+def _groups(audit: Audit, attribute: AttributeAudit, groups: pd.DataFrame) -> str:
     """Return the table that most reports show: the mean score of each group with its interval."""
     level = percent(1.0 - attribute.curve.alpha)
     numbers = zip(group_names(attribute, groups), groups.rows, groups.means, groups.low, groups.high, strict=True)
     each = [(place, f"{n:,.0f}", number(mean), f"{number(a)} to {number(b)}") for place, n, mean, a, b in numbers]
-    return _table((short(attribute.name), "rows", f"mean {short(attribute.score)}", f"{level} interval"), each)
+    return _table((short(attribute.name), "rows", f"mean {short(audit.score)}", f"{level} interval"), each)
 
 
 def _method(audit: Audit) -> list[str]:
@@ -306,6 +301,8 @@ def markdown(audit: Audit, verdicts: Sequence[Verdict] = ()) -> str:
 def _json(value: Any) -> Any:
     if isinstance(value, dict):
         return {str(key): _json(entry) for key, entry in value.items()}
+    if isinstance(value, pd.DataFrame):
+        return _json(value.to_dict("list"))
     if isinstance(value, list | tuple):
         return [_json(entry) for entry in value]
     if isinstance(value, np.ndarray | np.generic):
@@ -318,9 +315,6 @@ def as_dict(audit: Audit, verdicts: Sequence[Verdict] = ()) -> dict[str, Any]:
     value = asdict(audit) | {"provenance": facts(audit)}
     for entry, attribute in zip(value["attributes"], audit.attributes, strict=True):
         entry["sentences"] = attribute_sentences(audit, attribute)
-        entry["measures"] = {
-            name: found._asdict() for name in MEASURES if (found := attribute.measure(name)) is not None
-        }
     outcomes = [asdict(verdict) | {"outcome": verdict.outcome} for verdict in verdicts]
     first = {"format": FORMAT, "title": title(audit), "sentences": audit.sentences, "verdicts": outcomes}
     return _json(first | value)
@@ -421,8 +415,8 @@ class _Frame:
         for value, text in zip(*ticks(self.y0, self.y1), strict=True):
             parts.append(self.across("grid", self.y(value)))
             parts.append(_tag("text", text, x=_LEFT - 6, y=self.y(value) + 4, text_anchor="end"))
-        turned = f"translate(14 {(_TOP + _SPLIT) / 2:.0f}) rotate(-90)"
-        return [*parts, _tag("text", clean(label), kind="label", transform=turned, text_anchor="middle")]
+        # Above the picture, where no number of the axis is in its way on a narrow screen.
+        return [*parts, _tag("text", clean(label), kind="label", x=_LEFT, y=_TOP - 5)]
 
     def bar(self, left: float, right: float, share: float) -> str:
         size = float(share) * (_FLOOR - _SPLIT - 6)
@@ -434,7 +428,7 @@ def curve_svg(
     curve: Curve,
     *,
     label: str,
-    groups: Groups | None = None,
+    groups: pd.DataFrame | None = None,
     before: Curve | None = None,
     examples: bool = False,
 ) -> str:
@@ -451,7 +445,7 @@ def curve_svg(
     frame = _Frame(ends, (low, high))
     parts = frame.vertical_axis(label)
     if groups is not None:
-        for first, last, value in zip(groups.first, groups.last, groups.means, strict=True):
+        for first, last, value in zip(groups.start, groups.end, groups.means, strict=True):
             a, b = frame.x(max(first, frame.x0)), frame.x(min(last, frame.x1))
             parts.append(_tag("line", kind="group", x1=a, x2=b, y1=frame.y(value), y2=frame.y(value)))
             parts.append(_tag("line", kind="edge", x1=b, x2=b, y1=_TOP, y2=_SPLIT - 8))
@@ -511,26 +505,3 @@ def _levels(frame: _Frame, curve: Curve, mark: str) -> list[str]:
         parts.append(_tag("line", kind=f"interval{mark}", x1=x, x2=x, y1=frame.y(low), y2=frame.y(high)))
         parts.append(_tag("circle", kind=f"point{mark}", cx=x, cy=frame.y(mean), r=4))
     return parts
-
-
-def draw(attribute: AttributeAudit, ax: Any = None) -> Any:
-    """Draw the curve of one attribute on matplotlib axes."""
-    if ax is None:
-        import matplotlib.pyplot as plt
-
-        ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")[1]
-    curve = attribute.curve
-    inside = curve.inside
-    s = curve.s[inside]
-    if curve.smooth and not attribute.categories:
-        ax.fill_between(s, curve.low[inside], curve.high[inside], color="#0072b2", alpha=0.25, linewidth=0)
-        ax.plot(s, curve.mean[inside], color="#0072b2", linewidth=2, label="curve with its band")
-        ax.set_xlim(s[0], s[-1])
-    else:
-        reach = np.stack([curve.mean - curve.low, curve.high - curve.mean])
-        ax.errorbar(range(len(s)), curve.mean, yerr=reach, fmt="o", color="#0072b2", label="mean with its interval")
-        names = [attribute.categories[int(k)] for k in s] if attribute.categories else [number(k) for k in s]
-        ax.set_xticks(range(len(s)), names)
-    ax.axhline(curve.center, color="0.4", linewidth=1, linestyle="--", label="overall mean")
-    ax.set(xlabel=short(attribute.name), ylabel=f"mean {short(attribute.score)}")
-    return ax

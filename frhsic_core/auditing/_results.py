@@ -2,51 +2,28 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 import re
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from frhsic_core.auditing._measures import KHGR_RIDGE, Decisions, Effect, Groups, Test
+from frhsic_core.auditing import _report, _sentences
+from frhsic_core.auditing._measures import MEASURES, Measure
 from frhsic_core.bounds import DependenceBound
 from frhsic_core.choices import one_of
 from frhsic_core.conditional import Curve
-from frhsic_core.registry import labels
 
 if TYPE_CHECKING:
     import os
 
 Array = NDArray[np.float64]
 
-# The numbers with an interval, which a threshold can be compared with.
-MEASURES = ("gdp", "equal_opportunity", "equalized_odds", "calibration", "gdp_given")
-MEANING = {
-    "gdp": "mean distance between the mean score at one value of the attribute and the overall mean",
-    "equal_opportunity": "GDP among people with label 1",
-    "equalized_odds": "the larger of the numbers for people with label 1 and with label 0",
-    "calibration": "mean distance from zero of label minus score along the attribute",
-    "gdp_given": "GDP of what is left of the scores after the control features",
-    "gdp_bound": "guaranteed upper bound on GDP",
-    "pvalue": "p-value of the test of independence",
-    "pvalue_given_label": "p-value given the label (equalized odds)",
-    "pvalue_given": "p-value given the control features",
-    "impact_ratio": "lowest selection rate over the highest, along the attribute",
-    "impact_ratio_groups": "the same of the groups",
-    "khgr": f"kernel HGR (ridge {KHGR_RIDGE:g})",
-    **labels(("linear_r2", "nonlinear_r2")),
-}
 STATUS = {"below": 0, "above": 1, "inconclusive": 3}  # exit status of the command for each outcome
-
-
-def _module(name: str) -> Any:
-    """Return a module that describes an audit; it needs the names of this one."""
-    return importlib.import_module(f"frhsic_core.auditing.{name}")
 
 
 @dataclass(frozen=True)
@@ -55,19 +32,8 @@ class Missing:
 
     column: str
     missing: int
-    infinite: int
     mean_missing: float | None
     mean_known: float | None
-
-
-class Measure(NamedTuple):
-    """One number with its interval, the value to expect by chance alone, and the number of people behind it."""
-
-    value: float
-    low: float
-    high: float
-    floor: float
-    rows: int
 
 
 @dataclass(frozen=True)
@@ -82,43 +48,32 @@ class AttributeAudit:
         Names of its categories; empty for a numeric attribute.
     rows : int
         Number of rows with a score and a value of the attribute.
-    score : str
-        The score column that the curves show: of several, the one with the largest GDP in standard deviations.
     curves : dict of str to Curve
         ``"gdp"``: E[score | S = s] with its band. With labels: ``"equal_opportunity"`` and ``"label_0"`` (the score
         among people with label 1 and 0) and ``"calibration"`` (label minus score). With control features:
         ``"gdp_given"`` (what they leave of the score). With a threshold: ``"selected"`` (the share of people), and with
         labels ``"true_positives"`` and ``"false_positives"``.
-    columns : dict of str to float
-        With several score columns, GDP of each one in standard deviations of the column.
-    tests : dict of str to Test
-        Tests of independence: ``"pvalue"``, with labels ``"pvalue_given_label"`` (equalized odds, separation), with
-        control features ``"pvalue_given"``.
-    effects : dict of str to Effect
-        Effect sizes.
-    groups : Groups or None
-        What four groups show and hide; None for categories.
+    numbers : dict of str to Measure
+        Every number with the rows behind it, and where there are any its interval and what chance gives: GDP of the
+        curves, the bound, p-values, impact ratios, effect sizes. The report, the table and the JSON show these.
+    groups, selected_groups : DataFrame or None
+        What four groups show and hide of the scores, and of the people that a threshold selects; None for categories.
     bound : DependenceBound or None
         An upper bound on GDP over the values of the attribute, with what it assumes. None with weights, and for scores
         outside of [0, 1], whose possible values are not known.
     spread : float
         Standard deviation of the scores.
-    decisions : Decisions or None
-        With a threshold: impact ratios along the attribute and by groups.
     """
 
     name: str
     categories: tuple[str, ...] = ()
     rows: int = 0
-    score: str = ""
     curves: dict[str, Curve] = field(default_factory=dict)
-    columns: dict[str, float] = field(default_factory=dict)
-    tests: dict[str, Test] = field(default_factory=dict)
-    effects: dict[str, Effect] = field(default_factory=dict)
-    groups: Groups | None = None
+    numbers: dict[str, Measure] = field(default_factory=dict)
+    groups: pd.DataFrame | None = None
+    selected_groups: pd.DataFrame | None = None
     bound: DependenceBound | None = None
     spread: float = math.nan
-    decisions: Decisions | None = None
 
     @property
     def curve(self) -> Curve:
@@ -143,31 +98,19 @@ class AttributeAudit:
     @property
     def pvalue(self) -> float:
         """The p-value of the test of independence."""
-        return self.tests["pvalue"].pvalue
+        return self.numbers["pvalue"].value
 
-    def measure(self, name: str) -> Measure | None:
-        """Return one of the measures with its interval and what chance gives; ``None`` if it was not measured."""
-        parts = ("equal_opportunity", "label_0") if name == "equalized_odds" else (name,)
-        found = [self.curves[part] for part in parts if part in self.curves]
-        if len(found) < len(parts):
-            return None
-        # The larger of two numbers lies between the larger lower end and the larger upper end.
-        value, low, high, floor = (
-            max(getattr(curve, key) for curve in found) for key in ("gdp", "gdp_low", "gdp_high", "floor")
-        )
-        return Measure(value, low, high, floor, sum(curve.n for curve in found))
 
-    def numbers(self) -> list[dict[str, Any]]:
-        """Return every number with its name, and where there are any its interval, what chance gives, and its rows."""
-        measured = {name: self.measure(name) for name in MEASURES}
-        found: list[dict[str, Any]] = [{"measure": name, **it._asdict()} for name, it in measured.items() if it]
-        if self.bound is not None:
-            found.append({"measure": "gdp_bound", "value": self.bound.bound, "rows": self.rows})
-        found += [{"measure": name, "value": test.pvalue, "rows": test.rows} for name, test in self.tests.items()]
-        if (made := self.decisions) is not None:
-            found.append({"measure": "impact_ratio", "value": made.impact, "high": made.impact_high, "rows": self.rows})
-            found.append({"measure": "impact_ratio_groups", "value": made.group_impact, "rows": self.rows})
-        return found + [{"measure": name, **asdict(effect)} for name, effect in self.effects.items()]
+def _of_the_only(name: str) -> Any:
+    """Return a property of an audit that is one of its only attribute."""
+
+    def value(audit: Audit) -> Any:
+        if len(audit.attributes) > 1:
+            names = [attribute.name for attribute in audit.attributes]
+            raise ValueError(f"this audit has the attributes {names}: name one, such as result[{names[0]!r}].{name}.")
+        return getattr(audit.attributes[0], name)
+
+    return property(value, doc=f"``{name}`` of the only attribute.")
 
 
 @dataclass(frozen=True)
@@ -184,14 +127,12 @@ class Audit:
         Number of rows given.
     missing : tuple of Missing
         Columns with missing or infinite values.
-    scores : tuple of str
-        Names of the score columns.
-    label, weight : str
+    score, label, weight : str
         Their names; empty if they were not given.
     controls : tuple of str
         Names of the control features.
     task : str
-        ``"scores"`` (numbers from 0 to 1), ``"hard"`` (two values), ``"values"`` (real numbers) or ``"embedding"``.
+        ``"scores"`` (numbers from 0 to 1), ``"hard"`` (two values) or ``"values"`` (real numbers).
     alpha : float
         One minus the coverage of intervals and bands.
     random_state : int
@@ -213,7 +154,7 @@ class Audit:
     joint: AttributeAudit | None
     rows: int
     missing: tuple[Missing, ...]
-    scores: tuple[str, ...]
+    score: str
     label: str
     weight: str
     controls: tuple[str, ...]
@@ -233,42 +174,9 @@ class Audit:
                 return attribute
         raise KeyError(f"no attribute {name!r}: there are {', '.join(repr(a.name) for a in self.attributes)}.")
 
-    @property
-    def _only(self) -> AttributeAudit:
-        if len(self.attributes) > 1:
-            names = [attribute.name for attribute in self.attributes]
-            raise ValueError(f"this audit has the attributes {names}: name one, such as result[{names[0]!r}].gdp.")
-        return self.attributes[0]
-
-    @property
-    def gdp(self) -> float:
-        """GDP of the only attribute."""
-        return self._only.gdp
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """The interval of GDP of the only attribute."""
-        return self._only.interval
-
-    @property
-    def floor(self) -> float:
-        """What chance alone gives for GDP of the only attribute."""
-        return self._only.floor
-
-    @property
-    def pvalue(self) -> float:
-        """The p-value of the test of independence of the only attribute."""
-        return self._only.pvalue
-
-    @property
-    def bound(self) -> DependenceBound | None:
-        """The upper bound on GDP of the only attribute, if there is one."""
-        return self._only.bound
-
-    @property
-    def curve(self) -> Curve:
-        """The curve of the mean score along the only attribute."""
-        return self._only.curve
+    gdp, interval, floor, pvalue, bound, curve = map(
+        _of_the_only, ("gdp", "interval", "floor", "pvalue", "bound", "curve")
+    )
 
     def check(self, *thresholds: str, guaranteed: bool = False) -> list[Verdict]:
         """Compare measures with thresholds such as ``"gdp=0.05"`` or, for one attribute, ``"gdp[age]=0.05"``.
@@ -281,7 +189,7 @@ class Audit:
             if guaranteed and measure != "gdp":
                 raise ValueError(f"{measure} has no guaranteed bound: a guarantee is for gdp only.")
             for attribute in [self[name]] if name else self.attributes:
-                found = attribute.measure(measure)
+                found = attribute.numbers.get(measure)
                 if found is None:
                     needed = "--control" if measure == "gdp_given" else "--label with two values"
                     raise ValueError(
@@ -293,27 +201,27 @@ class Audit:
                         "weights."
                     )
                 bound = attribute.bound if guaranteed else None
-                verdicts.append(Verdict(measure, attribute.name, limit, *found[:3], bound))
+                verdicts.append(Verdict(measure, attribute.name, limit, found.value, found.low, found.high, bound))
         return verdicts
 
     @property
     def sentences(self) -> list[str]:
         """What the audit says, in sentences."""
-        return _module("_sentences").summary(self)
+        return _sentences.summary(self)
 
     def __str__(self) -> str:
         return "\n".join(self.sentences)
 
     def __repr__(self) -> str:
         names = ", ".join(attribute.name for attribute in self.attributes)
-        return f"<Audit of {', '.join(self.scores[:3])} by {names}: {self.rows:,} rows>"
+        return f"<Audit of {self.score} by {names}: {self.rows:,} rows>"
 
     def _repr_html_(self) -> str:
-        return _module("_report").fragment(self)
+        return _report.fragment(self)
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as a dict of JSON values, with the sentences first."""
-        return _module("_report").as_dict(self)
+        return _report.as_dict(self)
 
     def table(self) -> pd.DataFrame:
         """Return one row for each attribute and measure, with its interval and what chance alone gives.
@@ -321,31 +229,21 @@ class Audit:
         With several attributes, the last rows are about all of them together.
         """
         parts = [*self.attributes, *([self.joint] if self.joint else [])]
-        lines = [{"attribute": part.name, **line} for part in parts for line in part.numbers()]
-        columns = ["attribute", "measure", "value", "low", "high", "floor", "rows"]
-        return pd.DataFrame(lines, columns=columns).rename(columns={"floor": "by_chance"})
-
-    def plot(self, name: str | None = None, *, ax: Any = None) -> Any:
-        """Draw the curve of one attribute (the first by default) with its band; needs matplotlib.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-            The axes, a new one unless ``ax`` is given.
-        """
-        return _module("_report").draw(self.attributes[0] if name is None else self[name], ax)
+        each = [(part.name, name, found) for part in parts for name, found in part.numbers.items()]
+        lines = [(part, name, it.value, it.low, it.high, it.floor, it.rows) for part, name, it in each]
+        return pd.DataFrame(lines, columns=["attribute", "measure", "value", "low", "high", "by_chance", "rows"])
 
     def to_html(self) -> str:
         """Return the report as one self-contained HTML page."""
-        return _module("_report").page(self)
+        return _report.page(self)
 
     def to_markdown(self) -> str:
         """Return a model card in Markdown, to be pasted into the documentation of a model or a pull request."""
-        return _module("_report").markdown(self)
+        return _report.markdown(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the report to ``path``, and the JSON and the Markdown beside it; all of them whole or none."""
-        _module("_report").save(self, path)
+        _report.save(self, path)
 
 
 @dataclass(frozen=True)
@@ -377,8 +275,7 @@ class Verdict:
         return STATUS[self.outcome]
 
     def __str__(self) -> str:
-        sentences = _module("_sentences")
-        number, name, bound = sentences.number, sentences.short(self.attribute), self.bound
+        number, name, bound = _sentences.number, _sentences.short(self.attribute), self.bound
         words = {"below": "is below", "above": "is above", "inconclusive": "is not significantly different from"}
         verb = words[self.outcome]
         if bound is not None and self.outcome == "inconclusive":

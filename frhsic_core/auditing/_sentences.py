@@ -6,11 +6,11 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from frhsic_core.auditing._measures import (
-    Decisions,
-    Groups,
-    Test,
+    PERMUTATIONS,
+    Measure,
     certain_difference,
     extremes,
     gap_below,
@@ -60,14 +60,15 @@ def percent(share: float) -> str:
     return f"{share:.0%}" if share >= 0.0995 or share == 0 else f"{share:.1%}"
 
 
-def smallest(test: Test) -> str:
+def smallest(test: Measure) -> str:
     """Return the end of a sentence if the number of permutations allows no smaller p-value."""
-    return f", the smallest possible with {test.permutations} permutations" if test.is_smallest else ""
+    least = test.value <= (1.0 + 1e-9) / (PERMUTATIONS + 1)
+    return f", the smallest possible with {PERMUTATIONS} permutations" if least else ""
 
 
-def p_value(test: Test) -> str:
+def p_value(test: Measure) -> str:
     """Return the p-value, and whether the number of permutations allows no smaller one."""
-    return f"p = {number(test.pvalue)}{smallest(test)}"
+    return f"p = {number(test.value)}{smallest(test)}"
 
 
 def value_name(attribute: AttributeAudit, s: float) -> str:
@@ -80,16 +81,11 @@ def value_name(attribute: AttributeAudit, s: float) -> str:
     return number(s, unit=float(np.ptp(attribute.curve.s[attribute.curve.inside])) or 1.0)
 
 
-def subject(audit: Audit, attribute: AttributeAudit) -> str:
-    """Return what the curve is about, at the start of a sentence."""
-    return _SUBJECT.get(audit.task, f"Values of {short(attribute.score)}")
-
-
 def trend(audit: Audit, attribute: AttributeAudit) -> str:
     """Return the sentence about the difference along the curve."""
     curve = attribute.curve
     name = short(attribute.name)
-    what = subject(audit, attribute)
+    what = _SUBJECT[audit.task]
     difference = certain_difference(curve)
     if difference == 0.0:
         if attribute.pvalue > 0.05:
@@ -150,7 +146,7 @@ def magnitude(audit: Audit, attribute: AttributeAudit) -> list[str]:
         said.append(f"The mean gap is {number(curve.gdp / curve.floor)} times what chance alone would give.")
     if attribute.spread > 0:
         said.append(
-            f"It is {percent(curve.gdp / attribute.spread)} of the standard deviation of {short(attribute.score)}, and "
+            f"It is {percent(curve.gdp / attribute.spread)} of the standard deviation of {short(audit.score)}, and "
             f"{name} explains {percent(curve.explained)} of its variance."
         )
     pair = two_people(attribute)
@@ -169,13 +165,12 @@ def magnitude(audit: Audit, attribute: AttributeAudit) -> list[str]:
 
 def decision_sentences(audit: Audit, attribute: AttributeAudit) -> list[str]:
     """Return what the threshold decides: impact ratios, and true and false positive rates."""
-    made = attribute.decisions
-    if made is None:
+    if "selected" not in attribute.curves:
         return []
     name = short(attribute.name)
-    ratio = made.group_impact
+    ratio, along = attribute.numbers["impact_ratio_groups"].value, attribute.numbers["impact_ratio"]
     rule = "below" if ratio < 0.8 else "not below"
-    places, rates = zip(*selection_rates(attribute, made), strict=True)
+    places, rates = zip(*selection_rates(attribute), strict=True)
     low, high = int(np.argmin(rates)), int(np.argmax(rates))
     said = [
         f"At the threshold {number(audit.threshold or 0.0)}, {percent(rates[low])} of the {audit.unit} with {name} "
@@ -183,10 +178,10 @@ def decision_sentences(audit: Audit, attribute: AttributeAudit) -> list[str]:
         f"is {number(ratio)}, {rule} four fifths."
     ]
     if attribute.curves["selected"].smooth:
-        certain = " So it is certainly below four fifths." if made.impact_high < 0.8 else ""
+        certain = " So it is certainly below four fifths." if along.high < 0.8 else ""
         said.append(
-            f"Along {name} the impact ratio, the lowest selection rate over the highest, is {number(made.impact)}, and "
-            f"the band allows at most {number(made.impact_high)}.{certain}"
+            f"Along {name} the impact ratio, the lowest selection rate over the highest, is {number(along.value)}, and "
+            f"the band allows at most {number(along.high)}.{certain}"
         )
     for what in ("true", "false"):
         if f"{what}_positives" in attribute.curves:
@@ -195,24 +190,24 @@ def decision_sentences(audit: Audit, attribute: AttributeAudit) -> list[str]:
     return said
 
 
-def group_names(attribute: AttributeAudit, groups: Groups) -> list[str]:
+def group_names(attribute: AttributeAudit, groups: pd.DataFrame) -> list[str]:
     """Return the range of each group of a table."""
-    ends = zip(groups.first, groups.last, strict=True)
+    ends = zip(groups.start, groups.end, strict=True)
     return [f"{value_name(attribute, a)} to {value_name(attribute, b)}" for a, b in ends]
 
 
-def selection_rates(attribute: AttributeAudit, made: Decisions) -> list[tuple[str, float]]:
+def selection_rates(attribute: AttributeAudit) -> list[tuple[str, float]]:
     """Return the groups, or the categories, with the share of people that the threshold selects."""
-    if made.groups is not None:
-        return list(zip(group_names(attribute, made.groups), made.groups.means.tolist(), strict=True))
+    if (groups := attribute.selected_groups) is not None:
+        return list(zip(group_names(attribute, groups), groups.means.tolist(), strict=True))
     curve = attribute.curves["selected"]
     return [(value_name(attribute, s), rate) for s, rate in zip(curve.s, curve.mean.tolist(), strict=True)]
 
 
 def attribute_sentences(audit: Audit, attribute: AttributeAudit) -> list[str]:
     """Return the sentences about one attribute, the most important first."""
-    curve, test = attribute.curve, attribute.tests["pvalue"]
-    sure = "The dependence is more than chance would give" if test.pvalue <= 0.05 else "Chance alone could give this"
+    curve, test = attribute.curve, attribute.numbers["pvalue"]
+    sure = "The dependence is more than chance would give" if test.value <= 0.05 else "Chance alone could give this"
     ends = f"{percent(1.0 - audit.alpha)} interval from {number(curve.gdp_low)} to {number(curve.gdp_high)}"
     main = [
         f"The mean gap over all {audit.unit} (GDP) is {number(curve.gdp)}, with a {ends}. Without any dependence the "
@@ -227,17 +222,17 @@ def other_findings(audit: Audit, attribute: AttributeAudit) -> list[str]:
     """Return the sentences about one attribute after the verdict, the main numbers, their size and the decisions."""
     curve = attribute.curve
     name = short(attribute.name)
-    test = attribute.tests["pvalue"]
+    test = attribute.numbers["pvalue"]
     said = [
         f"For 90% of {audit.unit} the gap, the distance of the mean at their {name} from the overall mean, is at most "
         f"{number(gap_below(curve, 0.9))}.",
         *guarantee(attribute),
     ]
-    if certain_difference(curve) > 0.0 or test.pvalue <= 0.05:
+    if certain_difference(curve) > 0.0 or test.value <= 0.05:
         said.append(f"The gap is largest around {_where(audit, attribute, curve)}")
-    strength = attribute.effects.get("distance_correlation")
-    probe = attribute.effects.get("nonlinear_r2")
-    if strength is not None and probe is not None and test.pvalue <= 0.05:
+    strength = attribute.numbers.get("distance_correlation")
+    probe = attribute.numbers.get("nonlinear_r2")
+    if strength is not None and probe is not None and test.value <= 0.05:
         word = next(word for bound, word in _WORDS if strength.value < bound)
         said.append(
             f"The dependence is {word}: the distance correlation is {number(strength.value)}, and a nonlinear model "
@@ -250,20 +245,17 @@ def other_findings(audit: Audit, attribute: AttributeAudit) -> list[str]:
 
 
 def _where(audit: Audit, attribute: AttributeAudit, curve: Curve) -> str:
-    region = largest_gap(curve)
-    side = "above" if region.gap > 0 else "below"
-    certain = region.gap_low > 0 or region.gap_high < 0
-    doubt = (
-        ""
-        if certain
-        else f" This is not certain: the band is from {number(region.gap_low)} to {number(region.gap_high)}."
-    )
+    top, there = largest_gap(curve)
+    gap, low, high = (float(values[top]) for values in (curve.gap, curve.gap_low, curve.gap_high))
+    doubt = ""
+    if low <= 0 <= high:
+        doubt = f" This is not certain: the band is from {number(low)} to {number(high)}."
     name = short(attribute.name)
-    low, high = value_name(attribute, region.low), value_name(attribute, region.high)
-    place = f"{name} {low}" if low == high else f"{name} {low} to {high}"
+    first, last = (value_name(attribute, curve.s[there][k]) for k in (0, -1))
+    place = f"{name} {first}" if first == last else f"{name} {first} to {last}"
     return (
-        f"{place}: the mean is up to {number(abs(region.gap))} {side} the overall mean. "
-        f"{region.rows:,} {audit.unit} ({percent(region.share)}) are there.{doubt}"
+        f"{place}: the mean is up to {number(abs(gap))} {'above' if gap > 0 else 'below'} the overall mean. "
+        f"{curve.rows[there].sum():,.0f} {audit.unit} ({percent(curve.share[there].sum())}) are there.{doubt}"
     )
 
 
@@ -273,13 +265,15 @@ def _hidden(attribute: AttributeAudit) -> list[str]:
     if table is None or certain == 0.0:
         return []
     hidden = "Inside the groups no difference is certain."
-    if table.inside > 0:
-        low, high = (value_name(attribute, ends[table.where]) for ends in (table.first, table.last))
-        moved = number(table.inside)
+    most = table.loc[table.inside.idxmax()]
+    if most.inside > 0:
+        low, high = (value_name(attribute, most[end]) for end in ("start", "end"))
+        moved = number(most.inside)
         hidden = f"Inside the group from {low} to {high} alone the mean moves by {moved}, which the table hides."
+    shown = number(table.means.max() - table.means.min())
     return [
-        f"A table with {len(table.means)} groups of {short(attribute.name)} shows a largest difference of "
-        f"{number(float(np.ptp(table.means)))} between two groups; along the curve it is {number(certain)}. " + hidden
+        f"A table with {len(table)} groups of {short(attribute.name)} shows a largest difference of {shown} between "
+        f"two groups; along the curve it is {number(certain)}. {hidden}"
     ]
 
 
@@ -294,21 +288,21 @@ def _label_sentences(audit: Audit, attribute: AttributeAudit) -> list[str]:
                 f"Among the {curve.n:,} {audit.unit} with label {label} the mean gap along {name} is "
                 f"{interval(curve)}.{verdict}"
             )
-    if "pvalue_given_label" in attribute.tests:
-        test = attribute.tests["pvalue_given_label"]
-        verdict = "is more than chance would give" if test.pvalue <= 0.05 else "could be chance"
+    if "pvalue_given_label" in attribute.numbers:
+        test = attribute.numbers["pvalue_given_label"]
+        verdict = "is more than chance would give" if test.value <= 0.05 else "could be chance"
         said.append(f"The dependence that is left given the label {verdict} ({p_value(test)}).")
     if "calibration" in attribute.curves:
         curve = attribute.curves["calibration"]
-        region = largest_gap(curve)
-        place = value_name(attribute, region.at)
-        side = "too low" if region.gap > 0 else "too high"
+        top, _ = largest_gap(curve)
+        place = value_name(attribute, curve.s[top])
+        side = "too low" if curve.gap[top] > 0 else "too high"
         if curve.is_flat:
             said.append(f"No error of the mean prediction is certain at any {name}: zero lies inside the band.")
         else:
             said.append(
                 f"Predictions are on average off by {interval(curve)} along {name}; around {place} they are "
-                f"{number(abs(region.gap))} {side}."
+                f"{number(abs(float(curve.gap[top])))} {side}."
             )
     return said
 
@@ -324,14 +318,14 @@ def _given_sentences(audit: Audit, attribute: AttributeAudit) -> list[str]:
     curve = attribute.curves.get("gdp_given")
     if curve is None:
         return []
-    test = attribute.tests["pvalue_given"]
+    test = attribute.numbers["pvalue_given"]
     controls = " and ".join(map(short, audit.controls))
-    verdict = "is more than chance would give" if test.pvalue <= 0.05 else "could be chance"
+    verdict = "is more than chance would give" if test.value <= 0.05 else "could be chance"
     said = (
         f"Given {controls}, the mean gap along {short(attribute.name)} that is left is {interval(curve)}. The "
         f"dependence that is left {verdict} ({p_value(test)})."
     )
-    if test.pvalue <= 0.05:
+    if test.value <= 0.05:
         said += f" It is largest around {_where(audit, attribute, curve)}"
     return [said]
 
@@ -349,15 +343,14 @@ def other_sentences(audit: Audit) -> list[str]:
     if "selection_rate" in found:
         said.append(f"{percent(found['selection_rate'])} of all {audit.unit} are selected.")
     if audit.joint is not None:
-        test, strength = audit.joint.tests["pvalue"], audit.joint.effects.get("distance_correlation")
-        verdict = "more than chance would give" if test.pvalue <= 0.05 else "not more than chance could give"
+        test, strength = audit.joint.numbers["pvalue"], audit.joint.numbers.get("distance_correlation")
+        verdict = "more than chance would give" if test.value <= 0.05 else "not more than chance could give"
         size = "" if strength is None else f"; the distance correlation is {number(strength.value)}"
         name = short(audit.joint.name)
         said.append(f"Taken together, the dependence on {name} is {verdict} ({p_value(test)}){size}.")
     for entry in audit.missing:
-        count = entry.missing + entry.infinite
-        what = "infinite" if entry.missing == 0 else "missing" if entry.infinite == 0 else "missing or infinite"
-        sentence = f"{short(entry.column)} is {what} in {count:,} of {audit.rows:,} rows; these rows are left out."
+        name = short(entry.column)
+        sentence = f"{name} is missing or infinite in {entry.missing:,} of {audit.rows:,} rows, which are left out."
         if entry.mean_missing is not None and entry.mean_known is not None:
             sentence += (
                 f" Their mean is {number(entry.mean_missing)}; that of the other rows is {number(entry.mean_known)}."

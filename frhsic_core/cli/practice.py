@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -109,9 +110,7 @@ def audit(
     predictions: Annotated[
         Path | None, typer.Argument(help="CSV file, parquet file or folder of parquet files, one row a person.")
     ] = None,
-    score: Annotated[
-        list[str] | None, typer.Option(help="Column of the predictions. Repeat it for an embedding.")
-    ] = None,
+    score: Annotated[list[str] | None, typer.Option(help="Column of the predictions.")] = None,
     sensitive: Sensitive = None,
     label: Annotated[str | None, typer.Option(help="Column of the true labels.")] = None,
     control: Annotated[
@@ -150,7 +149,7 @@ def audit(
     --guaranteed the bound is above it, so the data cannot decide.
     """
     score, sensitive, control = (list(dict.fromkeys(names or [])) for names in (score, sensitive, control))
-    from frhsic_core.auditing._input import read_columns, read_table
+    from frhsic_core.auditing._input import read_table
 
     if guaranteed and not fail_above:
         raise ValueError("--guaranteed needs a threshold: add --fail-above gdp=0.05.")
@@ -169,27 +168,27 @@ def audit(
     with waiting(f"Reading {predictions.name} ..."):
         roles = [name for name in (*score, *sensitive, label, *control, weight) if name]
         # Without the two that are needed the reader answers with the names of the columns.
-        table = read_table(predictions, roles if score and sensitive else [], max_rows=max_rows, random_state=seed)
+        data, rows = read_table(predictions, roles if score and sensitive else [], max_rows=max_rows, random_state=seed)
     import torch
 
-    from frhsic_core.auditing._predictions import audit_columns
+    from frhsic_core.auditing import audit as measure
     from frhsic_core.auditing._report import save
     from frhsic_core.auditing._results import exit_status
 
     torch.set_num_threads(1)  # the matrices are small: on several threads the same audit takes longer
-    data = table.data
     y_pred, s, y_true, controls, weights = (
         data[names] if names else None for names in (score, sensitive, label, control, weight)
     )
-    columns = read_columns(y_pred, s, y_true, controls, weights, positive_class=positive_class)
-    notes: tuple[str, ...] = ()
-    if table.rows > len(data):
-        notes = (f"The file has {table.rows:,} rows; a random sample of {len(data):,} was audited (seed {seed}).",)
+    options: dict[str, Any] = {"threshold": threshold, "unit": unit, "model": model, "random_state": seed}
     with waiting(f"Auditing {len(data):,} rows ..."):
-        origin = {"model": model} if model else {}
-        origin |= _origin(predictions)
-        options: dict[str, Any] = {"threshold": threshold, "unit": unit, "random_state": seed, "notes": notes}
-        result = audit_columns(columns, provenance=origin, **options)
+        result = measure(
+            y_pred, sensitive_features=s, y_true=y_true, control_features=controls, sample_weight=weights,
+            positive_class=positive_class, **options,
+        )  # fmt: skip
+        notes = result.notes
+        if rows > len(data):
+            notes = (f"The file has {rows:,} rows; a random sample of {len(data):,} was audited (seed {seed}).", *notes)
+        result = replace(result, notes=notes, provenance=result.provenance | _origin(predictions))
         verdicts = result.check(*fail_above or (), guaranteed=guaranteed)
     written = save(result, out, verdicts=verdicts)
     for sentence in [*result.sentences, *map(str, verdicts)]:
@@ -243,7 +242,7 @@ def adjust(
     from frhsic_core.auditing._input import as_columns, read_table, read_text
 
     with waiting(f"Reading {scores.name} ..."):
-        data = read_table(scores, [score, *sensitive] if score and sensitive else [], max_rows=sys.maxsize).data
+        data = read_table(scores, [score, *sensitive] if score and sensitive else [], max_rows=sys.maxsize)[0]
         assert score is not None
         whole = read_text(scores)
     added = f"{score}_adjusted"

@@ -20,14 +20,14 @@ FRAME = pd.DataFrame({"p": [0.1, 0.2, 0.3], "age": [20, 30, 40], "other": ["a", 
 ])  # fmt: skip
 def test_every_kind_of_csv(tmp_path: Path, name: str, options: dict[str, str]) -> None:
     FRAME.to_csv(tmp_path / name, index=False, **options)
-    table = read_table(tmp_path / name, ["age", "p"])
-    pd.testing.assert_frame_equal(table.data, FRAME[["age", "p"]])
-    assert table.rows == 3
+    data, rows = read_table(tmp_path / name, ["age", "p"])
+    pd.testing.assert_frame_equal(data, FRAME[["age", "p"]])
+    assert rows == 3
 
 
 def test_parquet(tmp_path: Path) -> None:
     FRAME.to_parquet(tmp_path / "a.parquet")
-    pd.testing.assert_frame_equal(read_table(tmp_path / "a.parquet", ["p", "age"]).data, FRAME[["p", "age"]])
+    pd.testing.assert_frame_equal(read_table(tmp_path / "a.parquet", ["p", "age"])[0], FRAME[["p", "age"]])
 
 
 def test_a_folder_of_parquet_files(tmp_path: Path) -> None:
@@ -36,9 +36,9 @@ def test_a_folder_of_parquet_files(tmp_path: Path) -> None:
         (tmp_path / f"year={year}").mkdir()
         part.to_parquet(tmp_path / f"year={year}" / "part.parquet")
     (tmp_path / "_SUCCESS").write_text("")
-    found = read_table(tmp_path, ["age", "year"])
-    assert (found.rows, found.data["age"].tolist()) == (6, [20, 30, 40, 60, 70, 80])
-    assert found.data["year"].tolist() == [2020] * 3 + [2021] * 3
+    data, rows = read_table(tmp_path, ["age", "year"])
+    assert (rows, data["age"].tolist()) == (6, [20, 30, 40, 60, 70, 80])
+    assert data["year"].tolist() == [2020] * 3 + [2021] * 3
 
 
 def test_a_long_file_is_sampled_evenly_in_bounded_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,14 +49,14 @@ def test_a_long_file_is_sampled_evenly_in_bounded_memory(tmp_path: Path, monkeyp
     monkeypatch.setattr(
         files, "_smallest", lambda kept, *rest: held.append(sum(map(len, kept))) or smallest(kept, *rest)
     )
-    table = read_table(tmp_path / "long.csv", ["k"], max_rows=2000)
-    assert table.rows == 20_000
-    kept = table.data["k"].to_numpy()
+    data, rows = read_table(tmp_path / "long.csv", ["k"], max_rows=2000)
+    assert rows == 20_000
+    kept = data["k"].to_numpy()
     assert len(np.unique(kept)) == 2000
     assert kept.mean() == pytest.approx(10_000, abs=500)
     assert (np.diff(kept) > 0).all()
     assert max(held) <= 3500
-    again = read_table(tmp_path / "long.csv", ["k"], max_rows=2000)
-    np.testing.assert_array_equal(again.data["k"], kept)
-    other = read_table(tmp_path / "long.csv", ["k"], max_rows=2000, random_state=1)
-    assert set(other.data["k"]) != set(kept)
+    again, _ = read_table(tmp_path / "long.csv", ["k"], max_rows=2000)
+    np.testing.assert_array_equal(again["k"], kept)
+    other, _ = read_table(tmp_path / "long.csv", ["k"], max_rows=2000, random_state=1)
+    assert set(other["k"]) != set(kept)

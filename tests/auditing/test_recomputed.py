@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict
 from xml.etree import ElementTree
 
 import numpy as np
@@ -15,7 +14,7 @@ from scipy.spatial.distance import pdist, squareform
 from frhsic_core import audit, gdp
 from frhsic_core.auditing._measures import largest_gap
 from frhsic_core.auditing._report import curve_svg
-from frhsic_core.auditing._sentences import number
+from frhsic_core.auditing._sentences import number, percent
 
 NAMES = ("ages", "incomes", "five values", "weighted", "many values")
 
@@ -93,7 +92,7 @@ def test_the_curves_and_gdp(case) -> None:
     check_curve(attribute.curves["label_0"], f[y == 0], s[y == 0], w[y == 0])
     check_curve(attribute.curves["calibration"], y - f, s, w, center=0.0)
     odds = [attribute.curves[key].gdp for key in ("equal_opportunity", "label_0")]
-    assert attribute.measure("equalized_odds").value == max(odds)
+    assert attribute.numbers["equalized_odds"].value == max(odds)
 
 
 def test_the_groups_are_those_of_pandas(case) -> None:
@@ -109,18 +108,18 @@ def test_the_groups_are_those_of_pandas(case) -> None:
     parts = [part for _, part in data.groupby(codes.to_numpy())]
     np.testing.assert_allclose(groups.means, [np.average(part["p"], weights=part["w"]) for part in parts])
     assert groups.rows.tolist() == [len(part) for part in parts]
-    assert groups.first.tolist() == [part["s"].min() for part in parts]
-    assert groups.last.tolist() == [part["s"].max() for part in parts]
+    assert groups.start.tolist() == [part["s"].min() for part in parts]
+    assert groups.end.tolist() == [part["s"].max() for part in parts]
     if (data["w"] == 1).all():
         for k, part in enumerate(parts):
             low, high = stats.t.interval(0.95, len(part) - 1, part["p"].mean(), stats.sem(part["p"]))
             assert (groups.low[k], groups.high[k]) == (pytest.approx(low), pytest.approx(high))
     page = re.sub(r"<[^>]+>", " ", found.to_html())
-    for k in range(len(groups.means)):
+    for k in range(len(groups)):
         shown = f"{groups.rows[k]:,.0f} {number(groups.means[k])} {number(groups.low[k])} to {number(groups.high[k])}"
         assert shown in " ".join(page.split())
     sentence = next((said for said in found.sentences if said.startswith("A table with")), None)
-    assert sentence is None or f"largest difference of {number(np.ptp(groups.means))} between" in sentence
+    assert sentence is None or f"largest difference of {number(np.ptp(groups.means.to_numpy()))} between" in sentence
 
 
 def test_the_picture_shows_curve_and_groups_at_their_heights(case) -> None:
@@ -153,10 +152,10 @@ def test_what_is_said_about_people(case) -> None:
     assert f"is at most {number(people['gap'][reached].iloc[0])}" in str(found)
     said = next((said for said in found.sentences if said.startswith("The gap is largest")), None)
     if said is not None:
-        entry = asdict(largest_gap(curve))
-        there = data["s"].between(entry["low"] - 1e-9, entry["high"] + 1e-9)
-        assert f"{there.sum():,} people" in said
-        assert entry["share"] == pytest.approx(data["w"][there].sum() / data["w"].sum())
+        bins = curve.s[largest_gap(curve)[1]]
+        there = data["s"].between(bins[0] - 1e-9, bins[-1] + 1e-9)
+        share = data["w"][there].sum() / data["w"].sum()
+        assert f"{there.sum():,} people ({percent(share)})" in said
 
 
 def test_label_curves_show_what_chance_gives(case) -> None:
@@ -188,7 +187,7 @@ def test_the_effect_sizes(case) -> None:
     a, b = (squareform(pdist(x[:, None])) for x in (f, s))
     centered = [x - x.mean(0) - x.mean(1)[:, None] + x.mean() for x in (a, b)]
     covariance, *own = [(x * y).mean() for x, y in ((centered[0], centered[1]), (centered[0],) * 2, (centered[1],) * 2)]
-    effects = found["s"].effects
+    effects = found["s"].numbers
     assert effects["distance_correlation"].value == pytest.approx(np.sqrt(covariance / np.sqrt(own[0] * own[1])))
     grams = []
     for distances in (a, b):
@@ -207,17 +206,18 @@ def test_what_the_threshold_decides(case) -> None:
     data, found = case
     f, s, w, y = (data[name].to_numpy(float) for name in ("p", "s", "w", "y"))
     chosen = (f >= 0.4).astype(float)
-    made, curves = found["s"].decisions, found["s"].curves
+    groups, curves = found["s"].selected_groups, found["s"].curves
+    along, by_group = (found["s"].numbers[name] for name in ("impact_ratio", "impact_ratio_groups"))
     selected = curves["selected"]
     check_curve(selected, chosen, s, w)
     check_curve(curves["true_positives"], chosen[y == 1], s[y == 1], w[y == 1])
     check_curve(curves["false_positives"], chosen[y == 0], s[y == 0], w[y == 0])
-    ends = list(zip(made.groups.first, made.groups.last, strict=True))
+    ends = list(zip(groups.start, groups.end, strict=True))
     parts = [(s >= a) & (s <= b) for a, b in ends]
     assert sum(part.sum() for part in parts) == len(s)
     rates = [np.average(chosen[part], weights=w[part]) for part in parts]
-    np.testing.assert_allclose(made.groups.means, rates)
-    assert made.group_impact == pytest.approx(min(rates) / max(rates))
+    np.testing.assert_allclose(groups.means, rates)
+    assert by_group.value == pytest.approx(min(rates) / max(rates))
     k, j = int(np.argmin(rates)), int(np.argmax(rates))
     verdict = "below" if min(rates) / max(rates) < 0.8 else "not below"
     said = next(said for said in found.sentences if said.startswith("At the threshold 0.4"))
@@ -227,8 +227,8 @@ def test_what_the_threshold_decides(case) -> None:
     low = np.flatnonzero(inside)[np.argmin(selected.high[inside])]
     high = np.flatnonzero(inside)[np.argmax(selected.low[inside])]
     mean = selected.mean
-    assert made.impact == pytest.approx(min(max(mean[low], 0.0) / mean[high], 1.0))
-    assert made.impact <= made.impact_high <= 1.0
+    assert along.value == pytest.approx(min(max(mean[low], 0.0) / mean[high], 1.0))
+    assert along.value <= along.high <= 1.0
     page = " ".join(re.sub(r"<[^>]+>", " ", found.to_html()).split())
     for rate in rates:
         assert f"{rate:.0%} {number(rate / max(rates))}" in page

@@ -59,7 +59,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_three_files_are_written(report: Path) -> None:
     page = report.read_text(encoding="utf-8")
     value = json.loads(report.with_suffix(".json").read_text(encoding="utf-8"))
-    assert value["format"] == 4
+    assert value["format"] == 5
     assert [entry["name"] for entry in value["attributes"]] == ["age", "<script>"]
     assert {verdict["outcome"] for verdict in value["verdicts"]} == {"below"}
     left = [one for one in value["attributes"][0]["sentences"] if one.replace("'", "&#x27;") not in page]
@@ -138,7 +138,7 @@ def test_the_report_in_a_browser(report: Path, width: int, scheme: str) -> None:
 def test_exit_codes(tmp_path: Path) -> None:
     options = ["--score", "p", "--sensitive", "age"]
     assert run(tmp_path, table(), *options, "--fail-above", "gdp=0.3").exit_code == 0
-    value = json.loads((tmp_path / "r.json").read_text())["attributes"][0]["measures"]["gdp"]
+    value = json.loads((tmp_path / "r.json").read_text())["attributes"][0]["numbers"]["gdp"]
     assert run(tmp_path, None, *options, "--fail-above", "gdp=0.01").exit_code == 1
     middle = 0.5 * (value["low"] + value["high"])
     undecided = run(tmp_path, None, *options, "--fail-above", f"gdp[age]={middle}")
@@ -195,7 +195,7 @@ def test_an_unexpected_error_is_not_a_verdict(tmp_path: Path, monkeypatch: pytes
     def broken(*_: Any, **__: Any) -> None:
         raise RuntimeError("broken")
 
-    monkeypatch.setattr("frhsic_core.auditing._predictions.audit_columns", broken)
+    monkeypatch.setattr("frhsic_core.auditing._predictions._Work.attribute", broken)
     result = run(tmp_path, table(), "--score", "p", "--sensitive", "age")
     assert result.exit_code == 2
     assert "Please report it" in texts(result)
@@ -229,7 +229,7 @@ def test_demo_and_provenance(tmp_path: Path) -> None:
         assert digest in text
         assert found["library"] in text
     rates = (data["p"] >= 0.5).groupby(pd.qcut(data["age"], 4, labels=False)).mean()
-    assert value["attributes"][0]["decisions"]["group_impact"] == pytest.approx(rates.min() / rates.max())
+    assert value["attributes"][0]["numbers"]["impact_ratio_groups"]["value"] == pytest.approx(rates.min() / rates.max())
     assert 'class="verdict"' in out.read_text(encoding="utf-8")
     nothing = CliRunner().invoke(command(), ["audit"])
     assert (nothing.exit_code, "try it with --demo" in texts(nothing)) == (2, True)

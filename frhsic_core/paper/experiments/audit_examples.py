@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 LEAST_ROWS = 20
 _EXAMPLES = (("adult", "education-num"), ("compas", "priors_count"), ("crime", ""))
 CONTROLS = dict(_EXAMPLES)
+_EFFECTS = ("normalized_hsic", "distance_correlation", "khgr", "linear_r2", "nonlinear_r2")
 
 
 def plan(preset: str) -> Study:
@@ -78,9 +79,10 @@ def curves(found: Audit) -> dict[str, Curve]:
 
 def _rows(found: Audit, kind: str, curve: Curve) -> list[dict[str, Any]]:
     attribute = found.attributes[0]
-    numbers = {"pvalue": attribute.pvalue, "test_rows": attribute.tests["pvalue"].rows}
-    numbers |= {name: effect.value for name, effect in attribute.effects.items()}
-    numbers["pvalue_given"] = attribute.tests["pvalue_given"].pvalue if "pvalue_given" in attribute.tests else np.nan
+    measured = attribute.numbers
+    numbers = {"pvalue": attribute.pvalue, "test_rows": measured["pvalue"].rows}
+    numbers |= {name: measured[name].value for name in _EFFECTS}
+    numbers["pvalue_given"] = measured["pvalue_given"].value if "pvalue_given" in measured else np.nan
     curve = joined(curve)
     values = asdict(curve)
     scalars = {name: value for name, value in values.items() if not isinstance(value, np.ndarray)}
