@@ -29,13 +29,11 @@ from frhsic_core.remedies.attributes import (
     STRENGTH,
     AttributeBasis,
     Features,
+    attributes_to_fit,
     checked_features,
     read_attributes,
-    require_variation,
     standardized,
-    warn_of_attribute,
     warn_of_few,
-    warn_of_missing,
 )
 
 METHODS = ("mean", "rank", "project")
@@ -303,15 +301,7 @@ class _Adjusted(BaseEstimator):
         y = validate_data(self, y=y, **checks)
         X = checked_features(self, X, reset=True, **_ANY)
         check_consistent_length(X, y)
-        if s is None:
-            if self.strength > 0:
-                warn_of_missing(type(self).__name__, stacklevel=4)
-            return X, y, None
-        frame = read_attributes(s, len(y))
-        require_variation(frame)
-        if self.method == "project":
-            warn_of_attribute(X, frame, stacklevel=4)
-        return X, y, frame
+        return X, y, attributes_to_fit(self, X, s, predicts_without=self.method == "project")
 
     def _fit(self, X: Any, y: np.ndarray, frame: Any, default: type, how: str) -> Self:
         """Fit the estimator on all samples and the adjustment on out-of-fold scores."""

@@ -11,7 +11,7 @@ import pandas as pd
 from scipy import sparse
 from sklearn.preprocessing import SplineTransformer
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import _num_samples, validate_data
 
 from frhsic_core.arrays import ArrayLike
 from frhsic_core.auditing._input import as_columns
@@ -54,13 +54,21 @@ def require_variation(frame: pd.DataFrame) -> None:
         raise ValueError(f"sensitive_features is constant (column {constant[0]}): nothing can depend on it. Drop it.")
 
 
-def warn_of_missing(name: str, *, stacklevel: int) -> None:
-    """Warn that a remedy was fitted without a sensitive attribute and therefore changes nothing."""
-    warnings.warn(
-        f"sensitive_features is missing: {name} changes NOTHING. Pass fit(X, y, sensitive_features=s).",
-        MissingAttributeWarning,
-        stacklevel=stacklevel + 1,
-    )
+def attributes_to_fit(estimator: Any, X: Any, s: ArrayLike | None, *, predicts_without: bool) -> pd.DataFrame | None:
+    """Return the attributes that an estimator is fitted on, or None with a warning that it then changes nothing.
+
+    If it ``predicts_without`` S, a column of X that is S gives a warning. The caller is called by ``fit``.
+    """
+    if s is None:
+        if estimator.strength > 0:
+            what = f"{type(estimator).__name__} changes NOTHING. Pass fit(X, y, sensitive_features=s)."
+            warnings.warn(f"sensitive_features is missing: {what}", MissingAttributeWarning, stacklevel=4)
+        return None
+    frame = read_attributes(s, _num_samples(X))
+    require_variation(frame)
+    if predicts_without:
+        warn_of_attribute(X, frame, stacklevel=4)
+    return frame
 
 
 class AttributeInFeaturesWarning(UserWarning):

@@ -19,12 +19,9 @@ from frhsic_core.remedies.attributes import (
     STRENGTH,
     AttributeBasis,
     Features,
+    attributes_to_fit,
     checked_features,
-    read_attributes,
-    require_variation,
     standardized,
-    warn_of_attribute,
-    warn_of_missing,
 )
 
 _RANK = 1e-10  # directions of X or φ below this share of the largest variance do not exist
@@ -127,14 +124,8 @@ class _Remedy(TransformerMixin, BaseEstimator):
         self.features_ = Features(X)
         self.n_features_out_ = len(self.features_.names)
         x = check_array(self.features_(X))
-        if s is None:
-            if self.strength > 0:
-                warn_of_missing(type(self).__name__, stacklevel=4)
-            return x, None
-        frame = read_attributes(s, len(x))
-        require_variation(frame)
-        warn_of_attribute(X, frame, stacklevel=4)
-        return x, AttributeBasis(self.basis).fit(frame).transform(frame)
+        frame = attributes_to_fit(self, X, s, predicts_without=True)
+        return x, None if frame is None else AttributeBasis(self.basis).fit(frame).transform(frame)
 
     def _read(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
