@@ -1,9 +1,11 @@
-"""Convert and check the input of every statistic: data in, tensors out.
+"""Convert and check the input of every statistic: data in, tensors out; and keep its memory bounded.
 
 Statistics take tensors, NumPy arrays or pandas objects. A representation ``z`` has shape ``(..., n, d)``, a sensitive
 attribute ``s`` has shape ``(..., n, p)`` or ``(..., n)``; a one-dimensional ``z`` is ``(n, 1)``. Tensors in float32 and
 float64 keep their dtype and device (and their gradient). Half precision (float16, bfloat16) becomes float32, and
 everything else becomes float64. A statistic is computed in this dtype and returned in it.
+
+Statistics that need whole n × n matrices ask here first whether they fit into memory.
 """
 
 from __future__ import annotations
@@ -16,15 +18,22 @@ import os
 import sys
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from numbers import Integral
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 ArrayLike = Any  # tensor, NumPy array, pandas Series or DataFrame, or nested sequence of numbers
 RandomState = Any  # None, a whole number, numpy.random.Generator or RandomState, or torch.Generator
+# Above this many rows two dense float64 Gram matrices pass a quarter of a gigabyte: go block by block instead.
+DENSE_ROWS = 4096
+# Up to this many numbers (half a gigabyte in float64) nothing is asked: small calls stay as fast as they are.
+_SMALL = 2**26
 _LIBRARY = os.path.dirname(__file__) + os.sep
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -185,21 +194,15 @@ def _require_finite(x: Tensor, name: str) -> None:
     if not math.isfinite(largest):
         bad = int((~torch.isfinite(x)).sum())
         raise ValueError(f"{name} has {bad} NaN or infinite values: drop those rows first.")
-    most, tiny = _limits(x.dtype)
-    if largest > most / (4 * x.shape[-1] * (x.shape[-2] if x.ndim > 1 else 1)):
+    limits = torch.finfo(x.dtype)
+    if largest > limits.max / (4 * x.shape[-1] * (x.shape[-2] if x.ndim > 1 else 1)):
         raise ValueError(
             f"{name} has values up to {largest:.1e}, too large for {x.dtype}: divide {name} by a constant first."
         )
-    if 0 < largest < tiny:
+    if 0 < largest < limits.tiny:
         raise ValueError(
             f"{name} has no value above {largest:.1e}, too small for {x.dtype}: multiply {name} by a constant first."
         )
-
-
-@functools.cache
-def _limits(dtype: torch.dtype) -> tuple[float, float]:
-    """Return the largest and the smallest normal number."""
-    return torch.finfo(dtype).max, torch.finfo(dtype).tiny
 
 
 def binary_scale(x: Tensor, *, dim: int | tuple[int, ...] = (-2, -1)) -> Tensor:
@@ -375,30 +378,44 @@ def _label(value: Any) -> str:
     return repr(value.item() if isinstance(value, np.generic) else value)
 
 
-def as_mask(mask: ArrayLike, z: Tensor, *, name: str = "mask") -> Tensor:
+def as_mask(mask: ArrayLike, z: Tensor) -> Tensor:
     """Return ``mask`` (booleans, or numbers 0 and 1) as a bool tensor ``(..., n)`` on the device of ``z``."""
-    m = mask if isinstance(mask, Tensor) else as_tensor(mask, name=name)
+    m = mask if isinstance(mask, Tensor) else as_tensor(mask, name="mask")
     if m.dtype != torch.bool:
         if not bool(((m == 0) | (m == 1)).all()):
-            raise ValueError(f"{name} has values other than 0 and 1: pass booleans, True for the rows to keep.")
+            raise ValueError("mask has values other than 0 and 1: pass booleans, True for the rows to keep.")
         m = m != 0
     if m.ndim == 0 or m.shape[-1] != z.shape[-2]:
-        raise ValueError(f"{name} has shape {tuple(m.shape)}: one value for each of the {z.shape[-2]} rows is needed.")
+        raise ValueError(f"mask has shape {tuple(m.shape)}: one value for each of the {z.shape[-2]} rows is needed.")
     return m.to(z.device)
 
 
-def as_weights(weights: ArrayLike, z: Tensor, *, name: str = "sample_weight") -> Tensor:
-    """Return non-negative weights ``(..., n)`` in the dtype and device of ``z``, scaled to sum to one."""
-    w = as_tensor(weights, name=name).to(dtype=z.dtype, device=z.device)
-    if w.ndim == 0 or w.shape[-1] != z.shape[-2]:
-        raise ValueError(f"{name} has shape {tuple(w.shape)}: one weight for each of the {z.shape[-2]} rows is needed.")
-    _require_finite(w, name)
-    if bool((w < 0).any()):
-        raise ValueError(f"{name} has negative values: weights must be zero or positive.")
-    total = w.sum(-1, keepdim=True)
-    if bool((total == 0).any()):
-        raise ValueError(f"{name} sums to zero: at least one row needs a positive weight.")
-    return w / total
+def row_weights(
+    z: Tensor, mask: ArrayLike | None, sample_weight: ArrayLike | None, *, check_finite: bool = True
+) -> Tensor | None:
+    """Join a mask and weights into q ``(..., n)``, which sums to one over the rows kept; ``None`` means uniform.
+
+    A batch element whose mask keeps nothing is an error, or, with ``check_finite=False``, has q = 0 throughout, without
+    waiting for the GPU.
+    """
+    if mask is None and sample_weight is None:
+        return None
+    weights = z.new_ones(())
+    if sample_weight is not None:
+        weights = as_tensor(sample_weight, name="sample_weight").to(dtype=z.dtype, device=z.device)
+        if weights.ndim == 0 or weights.shape[-1] != z.shape[-2]:
+            raise ValueError(f"sample_weight has shape {tuple(weights.shape)}: one weight for each row is needed.")
+        if check_finite:
+            _require_finite(weights, "sample_weight")
+            if bool((weights < 0).any()):
+                raise ValueError("sample_weight has negative values: weights must be zero or positive.")
+    if mask is not None:
+        weights = weights * as_mask(mask, z).to(z.dtype)
+    total = weights.sum(-1, keepdim=True)
+    if check_finite and bool((total == 0).any()):
+        what = "sample_weight sums to zero" if mask is None else "mask keeps no row with a positive weight"
+        raise ValueError(f"{what}: at least one is needed in every batch element.")
+    return weights / torch.where(total > 0, total, torch.ones_like(total))
 
 
 def read_mixed(s: ArrayLike, *, name: str = "s") -> tuple[ArrayLike, tuple[int, ...]]:
@@ -446,3 +463,99 @@ def is_categorical(column: Any) -> bool:
     if types.is_numeric_dtype(column) or types.is_datetime64_any_dtype(column) or types.is_timedelta64_dtype(column):
         return False
     return bool(pd.to_numeric(column.dropna(), errors="coerce").isna().any())
+
+
+class _Recomputed(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, function: Callable[..., Any], *inputs: Tensor) -> Any:
+        ctx.function = function
+        ctx.save_for_backward(*inputs)
+        return function(*inputs)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        needed = ctx.needs_input_grad[1:]
+        inputs = [x.detach().requires_grad_(need) for x, need in zip(ctx.saved_tensors, needed, strict=True)]
+        with torch.enable_grad():
+            # One number: gradients of several outputs import a computer algebra system when they are asked for first.
+            total = sum((value * grad).sum() for value, grad in zip(ctx.function(*inputs), grads, strict=True))
+        found = iter(torch.autograd.grad(total, [x for x in inputs if x.requires_grad], allow_unused=True))
+        return None, *(next(found) if need else None for need in needed)
+
+
+def recomputed(function: Callable[..., tuple[Tensor, ...]], *inputs: Tensor) -> tuple[Tensor, ...]:
+    """Return ``function(*inputs)``, a tuple of tensors that is computed again in the backward pass.
+
+    Only the inputs are kept in memory. (The function of this kind in torch imports a compiler when it is called first.)
+
+    Examples
+    --------
+    >>> x = torch.tensor(3.0, requires_grad=True)
+    >>> recomputed(lambda x: (x * x,), x)[0].backward()
+    >>> x.grad
+    tensor(6.)
+    """
+    return _Recomputed.apply(function, *inputs)
+
+
+def free_memory(device: torch.device) -> float:
+    """Return the number of bytes that can still be allocated on ``device``; infinity where nothing is known."""
+    if device.type == "cuda":
+        cached = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        return float(torch.cuda.mem_get_info(device)[0] + cached)
+    found = [math.inf]
+    # Each source may be missing: the system's own number, and the limit of a container.
+    with suppress(OSError, ValueError, StopIteration):
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        available = next(line for line in lines if line.startswith("MemAvailable"))
+        found.append(float(available.split()[1]) * 1024)
+    with suppress(OSError, ValueError):
+        group = Path("/sys/fs/cgroup")
+        found.append(float((group / "memory.max").read_text()) - float((group / "memory.current").read_text()))
+    return max(0.0, min(found))
+
+
+def fits_memory(like: Tensor, numbers: int) -> bool:
+    """Return whether this many numbers of the dtype and device of ``like`` fit into memory."""
+    return numbers <= _SMALL or numbers * like.element_size() <= free_memory(like.device)
+
+
+def require_memory(
+    like: Tensor, rows: int, *, width: int | None = None, batch: int = 1, copies: int, advice: str
+) -> None:
+    """Raise a MemoryError with advice if ``copies`` matrices ``(batch, rows, width)`` do not fit into memory.
+
+    Parameters
+    ----------
+    like : Tensor
+        Gives the dtype and the device of the matrices.
+    rows : int
+        Number of rows of the sample.
+    width : int, optional
+        Number of columns of each matrix; ``None`` stands for ``rows``.
+    batch : int
+        Number of batch elements.
+    copies : int
+        Number of matrices that are held at the same time.
+    advice : str
+        What to do instead, as a sentence.
+
+    Examples
+    --------
+    >>> require_memory(torch.zeros(3), 10**9, copies=2, advice="Pass fewer rows.")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    MemoryError: 1,000,000,000 rows need ... GiB, but ... GiB are free: about ... rows fit. Pass fewer rows.
+    """
+    across = rows if width is None else width
+    numbers = copies * batch * rows * across
+    if fits_memory(like, numbers):
+        return
+    size = like.element_size()
+    free = free_memory(like.device)
+    fit = free / (size * copies * batch)
+    most = int(math.sqrt(fit)) if width is None else int(fit / width)
+    raise MemoryError(
+        f"{rows:,} rows need {numbers * size / 2**30:,.0f} GiB, but {free / 2**30:,.1f} GiB are free: about {most:,} "
+        f"rows fit. {advice}"
+    )

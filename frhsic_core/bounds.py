@@ -29,6 +29,7 @@ from scipy.stats import beta
 from torch import Tensor
 
 from frhsic_core.arrays import ArrayLike, as_pair, as_tensor, require_same_rows, same_kind
+from frhsic_core.choices import one_of
 from frhsic_core.joint import hsic
 from frhsic_core.kernels import Categorical, Gaussian, InverseMultiquadric, Kernel, Laplacian, MultiScale, Product
 
@@ -170,13 +171,13 @@ def gdp_bound(
     >>> round(found.estimate, 3), round(found.bound, 3)
     (0.1, 0.127)
     """
-    f, groups_of, n, low, high = _read_scores(y_pred, sensitive_features, groups, bounds)
+    f, groups_of, unit = _read_scores(y_pred, sensitive_features, groups, bounds)
+    n = len(f)
     _check_delta(delta, candidates)
     if variation is not None and groups is None:
         raise ValueError("variation is given without groups: pass the inner edges of bins that were fixed in advance.")
     if variation is not None and not 0.0 <= variation < math.inf:
         raise ValueError(f"variation is {variation}: it must be a finite number of at least 0.")
-    unit = high - low
     share = delta / candidates if variation is None else 0.8 * delta / candidates
     counts = np.bincount(groups_of, minlength=0 if groups is None else len(groups) + 1)
     means = np.bincount(groups_of, f, len(counts)) / np.maximum(counts, 1)
@@ -284,18 +285,14 @@ def hsic_bound(
     True
     """
     _check_delta(delta, candidates)
-    z, s = as_pair(z, s)
+    z, s = as_pair(z, s, min_rows=2)
     for name, kernel in (("kernel_z", kernel_z), ("kernel_s", kernel_s)):
         _check_kernel(name, kernel)
-    if method not in ("difference", "variance"):
-        raise ValueError(f"method is {method!r}: choose 'difference' or 'variance'.")
+    one_of("method", method, ("difference", "variance"))
     if z.dim() != 2:
         raise ValueError(f"z has shape {tuple(z.shape)}: a bound is one of a single sample, so pass (n, d).")
-    n = z.shape[0]
-    if n < 2:
-        raise ValueError(f"z has {n} rows: a bound needs at least 2.")
-    value = hsic(z, s, kernel_z=kernel_z, kernel_s=kernel_s)
-    estimate = max(float(value), 0.0)
+    n = len(z)
+    estimate = float(hsic(z, s, kernel_z=kernel_z, kernel_s=kernel_s))
     if method == "variance":
         added = float(pair_slack(pair_variance(z, s, kernel_z, kernel_s), n, delta / candidates))
     else:
@@ -333,8 +330,8 @@ def pair_slack(variance: ArrayLike, n: int, delta: float) -> Any:
 
 def _read_scores(
     y_pred: ArrayLike, s: ArrayLike, groups: Sequence[float] | None, bounds: tuple[float, float]
-) -> tuple[np.ndarray, np.ndarray, int, float, float]:
-    """Return scores scaled to [0, 1], the number of each row's group, n, and the bounds of the scores."""
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """Return scores scaled to [0, 1], the number of each row's group, and the unit of the scores."""
     require_same_rows(y_pred, s, names=("y_pred", "sensitive_features"))
     f = _column(y_pred, "y_pred")
     low, high = (float(value) for value in bounds)
@@ -349,11 +346,7 @@ def _read_scores(
         )
     if groups is None:
         column = np.asarray(s.detach().cpu() if isinstance(s, Tensor) else s)
-        if column.ndim == 2 and column.shape[1] == 1:
-            column = column[:, 0]
-        if column.ndim != 1:
-            raise ValueError(f"sensitive_features has shape {column.shape}: a bound takes one attribute, (n,).")
-        groups_of = pd.factorize(column)[0]  # −1 stands for a missing value
+        groups_of = pd.factorize(_flat(column, "sensitive_features"))[0]  # −1 stands for a missing value
         if (groups_of < 0).any():
             raise ValueError("sensitive_features contains missing values: remove these rows first.")
     elif isinstance(groups, int | np.integer):
@@ -368,18 +361,20 @@ def _read_scores(
         groups_of = np.searchsorted(edges, _column(s, "sensitive_features"), side="right")
     if len(groups_of) != len(f):
         raise ValueError(f"sensitive_features has {len(groups_of)} rows but y_pred has {len(f)}.")
-    return (f - low) / (high - low), groups_of, len(f), low, high
+    return (f - low) / (high - low), groups_of, high - low
 
 
 def _column(x: ArrayLike, name: str) -> np.ndarray:
-    values = as_tensor(x, name=name).detach().double().cpu().numpy()
-    if values.ndim == 2 and values.shape[1] == 1:
-        values = values[:, 0]
-    if values.ndim != 1:
-        raise ValueError(f"{name} has shape {values.shape}: a bound takes one column, (n,).")
+    values = _flat(as_tensor(x, name=name).detach().double().cpu().numpy(), name)
     if not np.isfinite(values).all():
         raise ValueError(f"{name} contains NaN or infinite values: remove these rows first.")
     return values
+
+
+def _flat(values: np.ndarray, name: str) -> np.ndarray:
+    if values.ndim != 1 and not (values.ndim == 2 and values.shape[1] == 1):
+        raise ValueError(f"{name} has shape {values.shape}: a bound takes one column, (n,).")
+    return values.reshape(-1)
 
 
 def _check_delta(delta: float, candidates: int) -> None:

@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import pdist
 from torch import Tensor
 
-from frhsic_core.arrays import ArrayLike, as_sample, as_tensor, binary_scale, same_kind
+from frhsic_core.arrays import ArrayLike, as_sample, as_tensor, binary_scale, require_memory, same_kind
 from frhsic_core.choices import one_of
-from frhsic_core.memory import require_memory
 
 _MEDIAN_ADVICE = "Pass a kernel with a bandwidth, a smaller max_points or fewer batch elements."
 
@@ -30,7 +29,8 @@ def squared_distances(x: Tensor, y: Tensor | None = None) -> Tensor:
 
     One matrix product, O(nmd) time and O(nm) memory. The mean is subtracted first and the result is clamped at zero,
     because the expansion |x|² + |y|² − 2x·y loses digits far from the origin. No root is taken, so the gradient is
-    finite on repeated rows (integer ages repeat in every batch), where that of a squared norm is NaN.
+    finite on repeated rows (integer ages repeat in every batch), where that of a squared norm is NaN. Scalar rows are
+    subtracted directly, which is cheaper and free of cancellation.
 
     Examples
     --------
@@ -38,6 +38,9 @@ def squared_distances(x: Tensor, y: Tensor | None = None) -> Tensor:
     tensor([[0., 9.],
             [9., 0.]])
     """
+    if x.shape[-1] == 1:
+        difference = x - (x if y is None else y).mT
+        return difference * difference
     shift = x.detach().mean(-2, keepdim=True)
     x = x - shift
     x_norm = (x * x).sum(-1)
@@ -240,18 +243,10 @@ def augmented_rows(u: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def gaussian_gram(u: Tensor, v: Tensor | None = None) -> Tensor:
-    """Return ``exp(−‖u_i − v_j‖²/2)`` for rows already divided by the bandwidth.
-
-    Scalar rows are subtracted directly, which is cheaper than the expansion and free of cancellation.
-    """
-    if u.shape[-1] == 1:
-        difference = u - (u if v is None else v).mT
-        exponent = -0.5 * difference * difference
-    elif v is not None:
-        exponent = -0.5 * squared_distances(u, v)
-    else:
-        exponent = half_squared_distances(u - u.detach().mean(-2, keepdim=True))
-    return exponential(exponent)
+    """Return ``exp(−‖u_i − v_j‖²/2)`` for rows already divided by the bandwidth."""
+    if u.shape[-1] == 1 or v is not None:
+        return exponential(-0.5 * squared_distances(u, v))
+    return exponential(half_squared_distances(u - u.detach().mean(-2, keepdim=True)))
 
 
 class Kernel(Protocol):
@@ -395,11 +390,7 @@ class InverseMultiquadric(_BandwidthKernel):
 
     def __call__(self, x: Tensor, y: Tensor | None = None) -> Tensor:
         scale = self._scale(x)
-        # In units of a power of two near σ: neither the squared distance nor σ² leaves the range.
-        unit = binary_scale(scale) if isinstance(scale, Tensor) else 2.0 ** (math.frexp(scale)[1] - 1)
-        squared = squared_distances(x / unit, None if y is None else y / unit)
-        ratio = scale / unit
-        return torch.rsqrt(1.0 + squared / (ratio * ratio))
+        return torch.rsqrt(1.0 + squared_distances(x / scale, None if y is None else y / scale))
 
 
 @dataclass(frozen=True)
@@ -432,11 +423,9 @@ class Distance:
 
     def __call__(self, x: Tensor, y: Tensor | None = None) -> Tensor:
         y = x if y is None else y
-        unit = torch.maximum(binary_scale(x), binary_scale(y))
-        x, y = x / unit, y / unit
-        origin_x = torch.linalg.vector_norm(x, dim=-1).unsqueeze(-1)
-        origin_y = torch.linalg.vector_norm(y, dim=-1).unsqueeze(-2)
-        return 0.5 * (origin_x + origin_y - euclidean_distances(x, y)) * unit
+        origin = torch.zeros_like(x[..., :1, :])
+        norms = euclidean_distances(x, origin) + euclidean_distances(origin, y)
+        return 0.5 * (norms - euclidean_distances(x, y))
 
 
 @dataclass(frozen=True)
@@ -471,11 +460,6 @@ class Product:
         return math.prod(grams[1:], start=grams[0])
 
 
-def default_kernel(x: Tensor) -> Kernel:
-    """Return the kernel that ``None`` stands for everywhere: Gaussian at the median bandwidth of each batch element."""
-    return Gaussian(median_distance(x))
-
-
 def resolve_kernel(
     kernel: Kernel | str | None, x: Tensor, *, name: str = "kernel", categorical: tuple[int, ...] = ()
 ) -> Kernel:
@@ -501,7 +485,7 @@ def resolve_kernel(
         product = product_kernel(x, categorical)
         return product.factors[0] if len(product.factors) == 1 else product
     if kernel is None:
-        return default_kernel(x)
+        return Gaussian(median_distance(x))
     if isinstance(kernel, str):
         kind = KERNELS[one_of(name, kernel, KERNELS)]
         with_bandwidth = issubclass(kind, _BandwidthKernel)
@@ -535,7 +519,7 @@ def product_kernel(s: Tensor, categorical: tuple[int, ...] = ()) -> Product:
     characteristic kernels is characteristic on the product space, so it detects joint dependence on all attributes.
     """
     columns = enumerate(s.split(1, dim=-1))
-    return Product([Categorical() if a in categorical else default_kernel(column) for a, column in columns])
+    return Product([Categorical() if a in categorical else resolve_kernel(None, column) for a, column in columns])
 
 
 @dataclass(frozen=True)

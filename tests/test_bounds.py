@@ -229,7 +229,7 @@ def test_one_row_changes_the_covariance_operator_by_at_most_root_six() -> None:
         ({"sensitive_features": [1, 2, 3]}, "3 rows"),
         ({"sensitive_features": [1, np.nan]}, "missing values"),
         ({"sensitive_features": ["a", None]}, "missing values"),
-        ({"sensitive_features": [[1, 2], [3, 4]]}, "one attribute"),
+        ({"sensitive_features": [[1, 2], [3, 4]]}, "one column"),
     ],
 )
 def test_what_is_not_allowed_is_said(options: dict, word: str) -> None:

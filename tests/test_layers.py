@@ -16,15 +16,14 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "frhsic_core"
 FACTS = {"choices", "registry"}
-STATISTICS = {"kernels", "arrays", "choices", "memory"}
+STATISTICS = {"kernels", "arrays", "choices"}
 # Each top-level module or package, and the others that it may import.
 MAY_USE = {
     "choices": set(),
     "registry": set(),
     "atomic_files": set(),
-    "memory": set(),
     "arrays": {"choices"},
-    "kernels": {"arrays", "choices", "memory"},
+    "kernels": {"arrays", "choices"},
     "joint": STATISTICS,
     "conditional": STATISTICS,
     "laws": STATISTICS,

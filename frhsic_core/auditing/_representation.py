@@ -26,7 +26,7 @@ from frhsic_core.arrays import (
 from frhsic_core.conditional import gdp
 from frhsic_core.joint.contraction import center, inverse_root, own_product, smallest_own
 from frhsic_core.joint.distance import distance_correlation
-from frhsic_core.kernels import Gaussian, default_kernel, median_distance
+from frhsic_core.kernels import Gaussian, median_distance
 
 BANDWIDTHS = (0.5, 1.0, 2.0)
 FOLDS = 5
@@ -191,7 +191,7 @@ def _kernel_statistics(z: Tensor, s: Tensor) -> list[Tensor]:
     """Return normalized HSIC and its exact mean over permutations of the rows, ``(models, factors)`` each."""
     n = z.shape[-2]
     sigma = median_distance(z)
-    gram_s = default_kernel(s)(s)
+    gram_s = Gaussian(median_distance(s))(s)
     centered_s = center(gram_s)
     own_s = own_product(gram_s, centered_s)
     smallest = smallest_own(z, rows=n)

@@ -11,18 +11,27 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils.checkpoint import checkpoint
 
-from frhsic_core.arrays import ArrayLike, RandomState, as_generator, as_pair, broadcast_shapes, require_value, same_kind
+from frhsic_core.arrays import (
+    DENSE_ROWS,
+    ArrayLike,
+    RandomState,
+    as_generator,
+    as_pair,
+    broadcast_shapes,
+    recomputed,
+    require_memory,
+    require_value,
+    row_weights,
+    same_kind,
+)
 from frhsic_core.conditional._smoothing import (
     Bandwidth,
     leave_one_out_at,
     resolve_bandwidth,
-    row_weights,
     take_rows,
 )
 from frhsic_core.kernels import Kernel, resolve_kernel
-from frhsic_core.memory import DENSE_ROWS, blocks, require_memory
 
 _BLOCK = 1 << 22  # numbers in one block of a Gram matrix: 32 MiB in float64
 
@@ -62,21 +71,20 @@ def squared_mmd(z: Tensor, contrast: Tensor, kernel: Kernel) -> Tensor:
 
 
 def _forms_by_block(z: Tensor, contrast: Tensor, kernel: Kernel) -> Tensor:
-    """Return ``v_i' K v_i`` for each row of ``(..., m, n)``, from blocks of K that are dropped after use.
-
-    With a gradient each block is computed again in the backward pass.
-    """
+    """Return ``v_i' K v_i`` for each row of ``(..., m, n)``, from blocks of K that are dropped after use."""
     size = max(1, int((_BLOCK / max(1, _batch(z, contrast))) ** 0.5))
-    needs_gradient = torch.is_grad_enabled() and (z.requires_grad or contrast.requires_grad)
 
-    def part(rows: slice, columns: slice, diagonal: bool) -> Tensor:
-        gram = kernel(z[..., rows, :]) if diagonal else kernel(z[..., rows, :], z[..., columns, :])
-        form = ((contrast[..., rows] @ gram) * contrast[..., columns]).sum(-1)
-        return form if diagonal else 2.0 * form
+    def block(x: Tensor, v: Tensor, *other: Tensor) -> tuple[Tensor]:
+        if not other:
+            return (((v @ kernel(x)) * v).sum(-1),)
+        return (2.0 * ((v @ kernel(x, other[0])) * other[1]).sum(-1),)
 
+    parts = list(zip(z.split(size, dim=-2), contrast.split(size, dim=-1), strict=True))
     total: Tensor | float = 0.0
-    for block in blocks(z.shape[-2], size):
-        total = total + (checkpoint(part, *block, use_reentrant=False) if needs_gradient else part(*block))
+    for i, part in enumerate(parts):
+        total = total + recomputed(block, *part)[0]
+        for other in parts[i + 1 :]:
+            total = total + recomputed(block, *part, *other)[0]
     assert isinstance(total, Tensor)
     return total
 

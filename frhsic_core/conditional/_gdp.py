@@ -20,11 +20,12 @@ from frhsic_core.arrays import (
     as_tensor,
     broadcast_shapes,
     require_same_rows,
+    row_weights,
     same_kind,
 )
 from frhsic_core.choices import one_of
 from frhsic_core.conditional._curve import Curve, Smoother
-from frhsic_core.conditional._smoothing import log_kernel, row_weights, weigh_logits
+from frhsic_core.conditional._smoothing import log_kernel, weigh_logits
 
 AUTHORS_BANDWIDTH = 0.1
 AUTHORS_GRID = 50

@@ -17,38 +17,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from frhsic_core.arrays import ArrayLike, as_mask, as_tensor, as_weights, binary_scale, broadcast_shapes
+from frhsic_core.arrays import binary_scale, broadcast_shapes
 from frhsic_core.kernels import squared_distances
 
 Bandwidth = float | str | Tensor | tuple[float, ...] | list[float]
 _RULES = ("jiang", "silverman")
-
-
-def row_weights(
-    z: Tensor, mask: ArrayLike | None, sample_weight: ArrayLike | None, *, check_finite: bool = True
-) -> Tensor | None:
-    """Join a mask and weights into q ``(..., n)``, which sums to one over the rows kept; ``None`` means uniform.
-
-    A batch element whose mask keeps nothing is an error, or, with ``check_finite=False``, has q = 0 throughout, and
-    every statistic of this package is then zero for it, without waiting for the GPU.
-    """
-    if mask is None and sample_weight is None:
-        return None
-    if sample_weight is None:
-        weights = z.new_ones(())
-    elif check_finite:
-        weights = as_weights(sample_weight, z)
-    else:
-        weights = as_tensor(sample_weight, name="sample_weight").to(dtype=z.dtype, device=z.device)
-    if mask is not None:
-        weights = weights * as_mask(mask, z).to(z.dtype)
-    total = weights.sum(-1, keepdim=True)
-    if check_finite and bool((total == 0).any()):
-        raise ValueError(
-            "mask keeps no row with a positive weight: keep at least one in every batch element "
-            "(check_finite=False returns zero for such elements)."
-        )
-    return weights / torch.where(total > 0, total, torch.ones_like(total))
 
 
 def resolve_bandwidth(bandwidth: Bandwidth, s: Tensor, q: Tensor | None) -> float | Tensor:

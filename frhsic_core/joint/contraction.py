@@ -21,6 +21,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from frhsic_core.choices import one_of
 from frhsic_core.kernels import (
     Gaussian,
     InverseMultiquadric,
@@ -46,12 +47,6 @@ Gram = Callable[[Tensor], Tensor]
 # Centering -----------------------------------------------------------------------------------------------------------
 
 
-def require_estimator(estimator: str) -> None:
-    """Raise an error unless ``estimator`` is "biased" or "unbiased"."""
-    if estimator not in ESTIMATORS:
-        raise ValueError(f"estimator is {estimator!r}: choose 'biased' or 'unbiased'.")
-
-
 def center(gram: Tensor, *, estimator: str = "biased", weights: Tensor | None = None) -> Tensor:
     """Center a Gram matrix by its row and column means, in O(n²).
 
@@ -75,7 +70,7 @@ def center(gram: Tensor, *, estimator: str = "biased", weights: Tensor | None = 
     tensor([[ 1., -1.],
             [-1.,  1.]])
     """
-    require_estimator(estimator)
+    one_of("estimator", estimator, ESTIMATORS)
     if estimator == "biased":
         row = _row_means(gram, weights)
         return (gram - row).sub_(row.mT)
@@ -181,18 +176,28 @@ def inverse_root(own_z: Tensor, own_s: Tensor, smallest: float) -> Tensor:
 
 
 def correlation(
-    weights: Tensor, own: Tensor, *, estimator: str = "biased", row_weights: Tensor | None = None
+    weights: Tensor,
+    own: Tensor,
+    *,
+    estimator: str = "biased",
+    row_weights: Tensor | None = None,
+    operator: Callable[[Tensor], Tensor] | None = None,
 ) -> GramFunction:
     """Return ``K -> ⟨K, A⟩ / √(⟨K, A_K⟩ · own)``, the normalized form; zero, with zero gradient, for a constant sample.
 
-    ``own`` is ⟨L, A⟩, the same statistic of S with itself, and A is :func:`centered_for` of L. ⟨K, A_K⟩ is quadratic in
-    K with gradient 2 A_K.
+    ``own`` is ⟨L, A⟩, the same statistic of S with itself, and A is :func:`centered_for` of L, or ``operator`` of it.
+    ⟨K, A_K⟩ is quadratic in K with gradient 2 A_K.
     """
 
     def function(gram: Tensor) -> tuple[Tensor, Tensor]:
-        own_weights = centered_for(gram, estimator=estimator, row_weights=row_weights)
-        own_z = own_product(gram, own_weights, estimator=estimator, row_weights=row_weights)
-        smallest = smallest_own(gram, rows=gram.shape[-1], row_weights=row_weights)
+        if operator is not None:
+            own_weights = operator(gram)
+            own_z = (gram * own_weights).sum((-2, -1))
+            smallest = smallest_own(gram, rows=1)
+        else:
+            own_weights = centered_for(gram, estimator=estimator, row_weights=row_weights)
+            own_z = own_product(gram, own_weights, estimator=estimator, row_weights=row_weights)
+            smallest = smallest_own(gram, rows=gram.shape[-1], row_weights=row_weights)
         root = inverse_root(own_z, own, smallest)
         value = (gram * weights).sum((-2, -1)) * root
         share = (value / own_z.clamp_min(smallest)).neg_()

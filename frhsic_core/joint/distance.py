@@ -13,7 +13,8 @@ import torch
 from torch import Tensor
 
 from frhsic_core.arrays import ArrayLike, as_pair, binary_scale, require_value, same_kind
-from frhsic_core.joint.contraction import from_sums, inverse_root, require_estimator, smallest_own
+from frhsic_core.choices import one_of
+from frhsic_core.joint.contraction import ESTIMATORS, from_sums, inverse_root, smallest_own
 from frhsic_core.joint.sorted_columns import sum_of_products, sums_of_distances
 from frhsic_core.joint.streaming import all_pairs, each_element
 from frhsic_core.kernels import euclidean_distances
@@ -118,7 +119,7 @@ def distance_correlation(
 
 
 def _read(z: ArrayLike, s: ArrayLike, *, squared: bool, estimator: str) -> tuple[Tensor, Tensor]:
-    require_estimator(estimator)
+    one_of("estimator", estimator, ESTIMATORS)
     if estimator == "unbiased" and not squared:
         raise ValueError(
             "estimator='unbiased' with squared=False: the unbiased estimate may be negative and has no root; "

@@ -17,14 +17,16 @@ tests ask for 1e-10.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from frhsic_core.arrays import recomputed
 from frhsic_core.joint.contraction import from_sums, inverse_root, smallest_own, sum_factors
 from frhsic_core.joint.sorted_columns import laplacian_sum, laplacian_times
 from frhsic_core.joint.streaming import each_element
@@ -62,98 +64,68 @@ _FEW_PAIRS = 12  # features whose products are listed one by one
 _BLOCK = 2**13  # rows whose features are held at once
 
 
+@dataclass(frozen=True)
 class Factor:
     """Features Φ of a sample, ``(n, d) -> (n, rank)``, with K = ΦΦᵀ up to functions of one argument.
 
-    Parameters
+    Attributes
     ----------
     root : Tensor
         ``(m, rank)``, from m simple functions of a row to its features.
+    functions : callable
+        The simple functions of rows, ``(n, d) -> (n, m)``.
+    polynomial : bool
+        Whether they are polynomials: their derivative is then that of the kernel, and sums of them lose no digits.
     """
 
-    def __init__(self, root: Tensor) -> None:
-        self.root = root
+    root: Tensor
+    functions: Callable[[Tensor], Tensor]
+    polynomial: bool = True
 
     @property
     def rank(self) -> int:
         """Number of features."""
         return self.root.shape[-1]
 
-    def functions(self, x: Tensor) -> Tensor:
-        """Return the m simple functions of each row."""
-        raise NotImplementedError
-
     def __call__(self, x: Tensor) -> Tensor:
-        """Return the features of rows ``(..., d)``."""
+        """Return the features of rows ``(n, d)``."""
         return self.functions(x) @ self.root
 
 
-class ChebyshevFactor(Factor):
-    """Polynomials of one column on an interval; ``first`` is the degree of the first of them."""
+class _Chebyshev(torch.autograd.Function):
+    """The Chebyshev polynomials T_0, …, T_(count−1) at numbers in [−1, 1], ``(...) -> (count, ...)``."""
 
-    def __init__(self, root: Tensor, middle: Tensor, half: Tensor, first: int) -> None:
-        super().__init__(root)
-        self.middle = middle
-        self.half = half
-        self.first = first
+    @staticmethod
+    def forward(ctx: Any, t: Tensor, count: int) -> Tensor:
+        result = t.new_empty(count, *t.shape)
+        result[0] = 1.0
+        if count > 1:
+            result[1] = t
+        known = 2
+        while known < count:  # T_(k+j) = 2 T_k T_j − T_(k−j) doubles the known ones
+            k = known - 1
+            more = min(k, count - known)
+            torch.mul(result[1 : more + 1], 2.0 * result[k], out=result[known : known + more])
+            result[known : known + more] -= result[k - more : k].flip(0)
+            known += more
+        ctx.save_for_backward(result)
+        return result
 
-    def functions(self, x: Tensor) -> Tensor:
-        """Return T_first, …, at each row."""
-        return self.polynomials((x[..., 0] - self.middle) / self.half)
-
-    def polynomials(self, t: Tensor) -> Tensor:
-        """Return T_first, …, at numbers in [−1, 1]."""
-        return _polynomials(t, len(self.root) + self.first)[self.first :].movedim(0, -1)
-
-    def slope(self, x: Tensor) -> Tensor:
-        """Return the derivative of the features, ``(..., rank)``."""
-        t = (x[..., 0] - self.middle) / self.half
-        count = len(self.root) + self.first
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         # T_k' = k U_(k−1), and U_k = 2 T_k + U_(k−2).
-        second = _polynomials(t, count)
+        second = ctx.saved_tensors[0].clone()
         second[1:] *= 2.0
-        for degree in range(2, count):
+        for degree in range(2, len(second)):
             second[degree] += second[degree - 2]
-        degrees = torch.arange(max(self.first, 1), count, dtype=t.dtype, device=t.device)
-        derivative = second[max(self.first, 1) - 1 : count - 1].movedim(0, -1) * degrees
-        return derivative @ self.root[-len(degrees) :] / self.half
+        degrees = torch.arange(1, len(second), dtype=grad.dtype, device=grad.device).unsqueeze(-1)
+        return (degrees * second[:-1] * grad[1:]).sum(0), None
 
 
-class LandmarkFactor(Factor):
-    """Kernel values at a few rows, the pivots: k(x, X)·R⁻ᵀ with k(X, X) = RRᵀ."""
-
-    def __init__(self, kernel: Kernel, landmarks: Tensor, root: Tensor) -> None:
-        super().__init__(root)
-        self.kernel = kernel
-        self.landmarks = landmarks
-
-    def functions(self, x: Tensor) -> Tensor:
-        """Return k(x, X)."""
-        return self.kernel(x, self.landmarks)
-
-
-class LinearFactor(Factor):
-    """The columns themselves, for the linear kernel."""
-
-    def functions(self, x: Tensor) -> Tensor:
-        """Return the columns."""
-        return x
-
-
-def _polynomials(t: Tensor, count: int) -> Tensor:
-    """Return the Chebyshev polynomials T_0, …, T_(count−1) at numbers in [−1, 1], ``(count, ...)``."""
-    result = t.new_empty(count, *t.shape)
-    result[0] = 1.0
-    if count > 1:
-        result[1] = t
-    known = 2
-    while known < count:  # T_(k+j) = 2 T_k T_j − T_(k−j) doubles the known ones
-        k = known - 1
-        more = min(k, count - known)
-        torch.mul(result[1 : more + 1], 2.0 * result[k], out=result[known : known + more])
-        result[known : known + more] -= result[k - more : k].flip(0)
-        known += more
-    return result
+def _polynomials(t: Tensor, first: int, count: int) -> Tensor:
+    """Return ``count`` polynomials from T_first on at numbers ``(n,)`` in [−1, 1], ``(n, count)``."""
+    return _Chebyshev.apply(t, first + count)[first:].mT
 
 
 def factor(kernel: Kernel, x: Tensor) -> Factor | None:
@@ -177,18 +149,17 @@ def factor(kernel: Kernel, x: Tensor) -> Factor | None:
     """
     most = min(LARGEST_RANK, len(x) // 8)
     if isinstance(kernel, Linear):
-        return LinearFactor(torch.eye(x.shape[1], dtype=x.dtype, device=x.device)) if x.shape[1] <= most else None
-    profile = _profile(kernel)
-    if x.shape[1] == 1 and profile is not None:
+        eye = torch.eye(x.shape[1], dtype=x.dtype, device=x.device)
+        return Factor(eye, lambda rows: rows) if x.shape[1] <= most else None
+    if x.shape[1] == 1 and isinstance(kernel, Gaussian | InverseMultiquadric | MultiScale):
         low, high = x.aminmax()
         half = 0.5 * (high - low)
         # About nine degrees for each bandwidth in half the range are needed: fewer than six never suffice.
-        narrow = _narrowest(kernel)
-        found = None
+        narrow = float(kernel.bandwidth) * (0.25 if isinstance(kernel, MultiScale) else 1.0)
         if 6.0 * float(half) <= most * narrow:
-            found = interpolated(lambda t: profile((half * (t - t.unsqueeze(-1))).square()), low, high, most=most)
-        if found is not None:
-            return found
+            found = interpolated(lambda t: kernel(half * t.unsqueeze(-1)), low, high, most=most)
+            if found is not None:
+                return found
     # The decomposition below needs k(x, x) = 1.
     parts = kernel.factors if isinstance(kernel, Product) else (kernel,)
     if not all(isinstance(part, _UNIT_DIAGONAL) for part in parts):
@@ -200,35 +171,9 @@ def factor(kernel: Kernel, x: Tensor) -> Factor | None:
     return _pivoted(kernel, x, most=most)
 
 
-def _profile(kernel: Kernel) -> Callable[[Tensor], Tensor] | None:
-    """Return the kernel as a smooth function of the squared distance, or ``None``."""
-    bandwidth = getattr(kernel, "bandwidth", None)
-    if bandwidth is None or (isinstance(bandwidth, Tensor) and bandwidth.numel() > 1):
-        return None
-    sigma = float(bandwidth)
-    if isinstance(kernel, Gaussian):
-        return lambda squared: torch.exp(squared * (-0.5 / sigma / sigma))
-    if isinstance(kernel, InverseMultiquadric):
-        return lambda squared: torch.rsqrt(1.0 + squared / sigma / sigma)
-    if isinstance(kernel, MultiScale):
-        scales = (2.0 * sigma, sigma, 0.5 * sigma, 0.25 * sigma)
-
-        def mixture(squared: Tensor) -> Tensor:
-            parts = (torch.exp(squared * (-0.5 / scale / scale)) for scale in scales)
-            return sum(parts, squared.new_zeros(())) / 4.0
-
-        return mixture
-    return None
-
-
-def _narrowest(kernel: Kernel) -> float:
-    """Return the bandwidth of the finest scale of a kernel that has a profile."""
-    return float(kernel.bandwidth) * (0.25 if isinstance(kernel, MultiScale) else 1.0)  # type: ignore[attr-defined]
-
-
 def interpolated(
     gram: Callable[[Tensor], Tensor], low: Tensor, high: Tensor, *, most: int, centered: bool = True
-) -> ChebyshevFactor | None:
+) -> Factor | None:
     """Factor a smooth kernel on an interval; ``gram`` gives its matrix for nodes ``(m,)`` in units of the interval.
 
     The number of nodes doubles until the last coefficients are rounding. ``centered`` leaves the constant out.
@@ -236,7 +181,11 @@ def interpolated(
     middle, half = 0.5 * (low + high), 0.5 * (high - low)
     first = 1 if centered else 0
     if not bool(half > 0):
-        return ChebyshevFactor(low.new_zeros(1, 0), middle, torch.ones_like(half), first)
+        return Factor(low.new_zeros(1, 0), torch.zeros_like)
+
+    def functions(count: int, x: Tensor) -> Tensor:
+        return _polynomials((x[:, 0] - middle) / half, first, count)
+
     nodes = 16
     while nodes <= 2 * most:
         # T_k at the nodes is the cosine of whole multiples of π/2m, which are reduced before they are rounded.
@@ -254,55 +203,98 @@ def interpolated(
                 return None
             values, vectors = torch.linalg.eigh(table[first:degrees, first:degrees])
             kept = values > _EIGENVALUE * values.amax()
-            return ChebyshevFactor(vectors[:, kept] * values[kept].sqrt(), middle, half, first)
+            return Factor(vectors[:, kept] * values[kept].sqrt(), partial(functions, degrees - first))
         nodes *= 2
     return None
 
 
-def _pivoted(kernel: Kernel, x: Tensor, *, most: int) -> LandmarkFactor | None:
-    """Factor a kernel with k(x, x) = 1 by a pivoted Cholesky decomposition.
+def pivoted_cholesky(
+    column: Callable[[int], Tensor],
+    diagonal: Tensor,
+    *,
+    share: float,
+    most: int,
+    weight: Tensor | None = None,
+    tilt: Tensor | float = 1.0,
+    early: float = math.inf,
+) -> tuple[Tensor, Tensor, bool]:
+    """Return columns G with GGᵀ = K up to ``share`` of the (weighted) trace, their pivots, and whether they suffice.
 
-    Pivots come from a part of the rows. All rows are then visited in blocks; where too much is left, the worst rows
-    become candidates as well.
+    Parameters
+    ----------
+    column : callable
+        One column of K, ``(n,)``.
+    diagonal : Tensor
+        Its diagonal.
+    share, most : float and int
+        Share of the trace that may be left, and the largest number of columns.
+    weight : Tensor, optional
+        ``(n,)``, weights in the trace that sum to one.
+    tilt : Tensor
+        ``(n,)``, factors that decide which of several equally large entries is the pivot.
+    early : float
+        Stop if more than this share of the trace is left after 64 columns.
+
+    Examples
+    --------
+    >>> pivoted_cholesky(torch.ones(3, 3).__getitem__, torch.ones(3), share=1e-9, most=2)[0]
+    tensor([[1.],
+            [1.],
+            [1.]])
     """
+    n = len(diagonal)
+    weight = torch.full_like(diagonal, 1.0 / n) if weight is None else weight
+    left = diagonal.clone()
+    trace = remains = float(weight @ left)
+    columns = left.new_empty(min(most, n), n)
+    pivots: list[int] = []
+    while remains > share * trace and len(pivots) < len(columns):
+        if len(pivots) == _EARLY and remains > early * trace:
+            break
+        pivot = int((left * tilt).argmax())
+        known = columns[: len(pivots)]
+        columns[len(pivots)] = (column(pivot) - known[:, pivot] @ known) / left[pivot].sqrt()
+        left = (left - columns[len(pivots)].square()).clamp_min_(0.0)
+        left[pivot] = 0.0
+        pivots.append(pivot)
+        remains = float(weight @ left)
+    found = torch.tensor(pivots, dtype=torch.long, device=left.device)
+    return columns[: len(pivots)].mT, found, remains <= share * trace
+
+
+def _pivoted(kernel: Kernel, x: Tensor, *, most: int) -> Factor | None:
+    """Factor a kernel with k(x, x) = 1 by a pivoted Cholesky decomposition: Φ = k(x, X)·R⁻ᵀ with k(X, X) = RRᵀ.
+
+    The pivots X come from a part of the rows. All rows are then visited in blocks; where too much is left, the worst
+    rows become candidates as well.
+    """
+
+    def column(rows: Tensor, i: int) -> Tensor:
+        return kernel(rows, rows[i : i + 1])[:, 0]
+
+    def functions(landmarks: Tensor, rows: Tensor) -> Tensor:
+        return kernel(rows, landmarks)
+
     n = len(x)
     chosen = torch.linspace(0, n - 1, min(n, _CANDIDATES), dtype=torch.float64).round().long().to(x.device)
     candidates = x[chosen]
     for _ in range(_ROUNDS):
-        pivots = _pivots(kernel, candidates, most)
-        if pivots is None:
+        ones = torch.ones_like(candidates[:, 0])
+        columns, pivots, enough = pivoted_cholesky(
+            partial(column, candidates), ones, share=_LEFT, most=most, early=_EARLY_LEFT
+        )
+        if not enough:
             return None
         landmarks = candidates[pivots]
-        core, info = torch.linalg.cholesky_ex(kernel(landmarks))
-        if int(info):
-            return None
         eye = torch.eye(len(landmarks), dtype=x.dtype, device=x.device)
-        found = LandmarkFactor(kernel, landmarks, torch.linalg.solve_triangular(core, eye, upper=False).mT)
+        root = torch.linalg.solve_triangular(columns[pivots], eye, upper=False).mT
+        found = Factor(root, partial(functions, landmarks), polynomial=False)
         left = torch.cat([1.0 - found(part).square().sum(-1) for part in x.split(_BLOCK)])
         if float(left.clamp_min(0.0).mean()) <= 2.0 * _LEFT:
             return found
         worst = left.topk(min(n, _WORST)).indices
         candidates = torch.cat([landmarks, x[worst]])
     return None
-
-
-def _pivots(kernel: Kernel, x: Tensor, most: int) -> Tensor | None:
-    """Return the rows whose kernel functions span those of all rows, or ``None`` if they are more than ``most``."""
-    left = x.new_ones(len(x))
-    columns = x.new_zeros(most, len(x))
-    pivots: list[int] = []
-    while float(left.mean()) > _LEFT:
-        if len(pivots) == most or (len(pivots) == _EARLY and float(left.mean()) > _EARLY_LEFT):
-            return None
-        pivot = int(left.argmax())
-        known = columns[: len(pivots)]
-        column = kernel(x, x[pivot : pivot + 1])[:, 0] - known.mT @ known[:, pivot]
-        column = column / left[pivot].sqrt()
-        columns[len(pivots)] = column
-        left = (left - column.square()).clamp_min(0.0)
-        left[pivot] = 0.0
-        pivots.append(pivot)
-    return torch.tensor(pivots, device=x.device)
 
 
 # Sums over rows of two thin matrices ---------------------------------------------------------------------------------
@@ -320,10 +312,8 @@ class ThinPair:
         Their features.
     weights : Tensor or None
         ``(n,)``; ``None`` means one for each row.
-    total : Tensor
-        Sum of the weights.
     mean_z, mean_s : Tensor
-        Weighted means of the functions that the features are made of.
+        Weighted means of the functions that the features are made of; they are constants of the gradient.
     """
 
     z: Tensor
@@ -331,150 +321,107 @@ class ThinPair:
     factor_z: Factor
     factor_s: Factor
     weights: Tensor | None
-    total: Tensor
-    mean_z: Tensor
-    mean_s: Tensor
+    mean_z: Tensor | float = 0.0
+    mean_s: Tensor | float = 0.0
 
     @classmethod
     def of(cls, z: Tensor, s: Tensor, factor_z: Factor, factor_s: Factor, weights: Tensor | None = None) -> ThinPair:
         """Find the means in one pass."""
-        means = []
-        total = z.new_tensor(float(len(z))) if weights is None else weights.sum()
-        for x, features in ((z, factor_z), (s, factor_s)):
-            sums = x.new_zeros(features.root.shape[0])
-            for start in range(0, len(x), _BLOCK):
-                part = slice(start, start + _BLOCK)
-                functions = features.functions(x[part])
-                sums += functions.sum(0) if weights is None else weights[part] @ functions
-            means.append(sums / total)
-        return cls(z, s, factor_z, factor_s, weights, total, *means)
+        plain = cls(z.detach(), s.detach(), factor_z, factor_s, weights)
+        sums = plain.over_rows(lambda phi, psi, w: ((phi * w).sum(0), (psi * w).sum(0)), features=False)
+        means = (total / plain.total for total in sums)
+        return cls(z, s, factor_z, factor_s, weights, *means)
 
-    @classmethod
-    def uncentered(cls, z: Tensor, s: Tensor, factor_z: Factor, factor_s: Factor) -> ThinPair:
-        """Take the features as they are."""
-        zeros = [z.new_zeros(features.root.shape[0]) for features in (factor_z, factor_s)]
-        return cls(z, s, factor_z, factor_s, None, z.new_tensor(float(len(z))), *zeros)
+    @property
+    def total(self) -> Tensor:
+        """Sum of the weights."""
+        return self.z.new_tensor(float(len(self.z))) if self.weights is None else self.weights.sum()
 
-    def blocks(self) -> Iterator[tuple[slice, Tensor, Tensor, Tensor | None]]:
-        """Yield rows, their centered functions of Z and of S, and their weights as a column."""
+    def over_rows(self, function: RowSums, *, features: bool = True) -> tuple[Tensor, ...]:
+        """Return the sums over blocks of rows of ``function`` of the centered features of Z and of S, and the weights.
+
+        Without ``features`` it is given the functions that they are made of.
+        """
+
+        def part(weights: Tensor | float, z: Tensor, s: Tensor) -> tuple[Tensor, ...]:
+            phi = self.factor_z.functions(z) - self.mean_z
+            psi = self.factor_s.functions(s) - self.mean_s
+            if features:
+                phi, psi = phi @ self.factor_z.root, psi @ self.factor_s.root
+            return function(phi, psi, weights)
+
+        totals: tuple[Tensor, ...] = ()
         for start in range(0, len(self.z), _BLOCK):
             rows = slice(start, start + _BLOCK)
-            weights = None if self.weights is None else self.weights[rows].unsqueeze(-1)
-            own = self.factor_z.functions(self.z[rows]) - self.mean_z
-            yield rows, own, self.factor_s.functions(self.s[rows]) - self.mean_s, weights
+            weights = 1.0 if self.weights is None else self.weights[rows].unsqueeze(-1)
+            found = recomputed(partial(part, weights), self.z[rows], self.s[rows])
+            totals = tuple(a + b for a, b in zip(totals, found, strict=True)) if totals else found
+        return totals
 
-    def features(self) -> Iterator[tuple[slice, Tensor, Tensor, Tensor | None]]:
-        """Yield the same with the centered features in place of the functions."""
-        for rows, own, other, weights in self.blocks():
-            yield rows, own @ self.factor_z.root, other @ self.factor_s.root, weights
-
-    def products(self, *, own: bool = False) -> tuple[Tensor, Tensor, Tensor]:
+    def products(self, *, own: bool = False) -> tuple[Tensor, ...]:
         """Return Σ w φ̃ψ̃ᵀ, and with ``own`` Σ w φ̃φ̃ᵀ and Σ w ψ̃ψ̃ᵀ."""
         # Sums of polynomials first, and their root once: fewer operations than sums of features.
-        exact = isinstance(self.factor_z, LandmarkFactor) or isinstance(self.factor_s, LandmarkFactor)
-        root_z, root_s = self.factor_z.root, self.factor_s.root
-        widths = (root_z.shape[int(exact)], root_s.shape[int(exact)])
-        cross = self.z.new_zeros(widths)
-        own_z, own_s = (self.z.new_zeros(width, width) for width in widths)
-        for _, phi, psi, weights in self.features() if exact else self.blocks():
-            weighted = phi if weights is None else phi * weights
-            cross.addmm_(weighted.mT, psi)
-            if own:
-                own_z.addmm_(weighted.mT, phi)
-                own_s.addmm_(psi.mT, psi if weights is None else psi * weights)
-        if exact:
-            return cross, own_z, own_s
-        return root_z.mT @ cross @ root_s, root_z.mT @ own_z @ root_z, root_s.mT @ own_s @ root_s
+        later = self.factor_z.polynomial and self.factor_s.polynomial
+
+        def sums(phi: Tensor, psi: Tensor, weights: Tensor | float) -> tuple[Tensor, ...]:
+            weighted = phi if isinstance(weights, float) else phi * weights
+            cross = weighted.mT @ psi
+            return (cross, weighted.mT @ phi, psi.mT @ (psi * weights)) if own else (cross,)
+
+        found = self.over_rows(sums, features=not later)
+        if not later:
+            return found
+        z, s = self.factor_z.root, self.factor_s.root
+        sides = ((z, s), (z, z), (s, s))
+        return tuple(a.mT @ product @ b for (a, b), product in zip(sides, found, strict=False))
 
 
-class PairsFactor(Factor):
-    """Products of all pairs of a few centered features, for the square of a kernel."""
-
-    def __init__(self, features: Factor, mean: Tensor) -> None:
-        row, column = torch.triu_indices(features.rank, features.rank, device=mean.device)
-        super().__init__(torch.diag(torch.where(row == column, 1.0, 2.0).to(mean).sqrt()))
-        self.features = features
-        self.mean = mean
-        self.places = row, column
-
-    def functions(self, x: Tensor) -> Tensor:
-        """Return the products of the centered features of each row."""
-        centered = (self.features.functions(x) - self.mean) @ self.features.root
-        return centered[..., self.places[0]] * centered[..., self.places[1]]
+RowSums = Callable[[Tensor, Tensor, Any], tuple[Tensor, ...]]
+"""Features of Z and S of some rows, and their weights as a column or one, to sums over these rows."""
 
 
 def squared_factor(pair: ThinPair, side: str) -> Factor | None:
     """Factor K̃ ∘ K̃, the squares of the entries of a centered Gram matrix, from the features of K̃."""
     features, mean, x = (pair.factor_z, pair.mean_z, pair.z) if side == "z" else (pair.factor_s, pair.mean_s, pair.s)
-    if features.rank <= _FEW_PAIRS:
-        return PairsFactor(features, mean)
-    if not isinstance(features, ChebyshevFactor):
+    if features.rank <= _FEW_PAIRS:  # products of all pairs of features
+        row, column = torch.triu_indices(features.rank, features.rank, device=x.device)
+
+        def pairs(rows: Tensor) -> Tensor:
+            centered = (features.functions(rows) - mean) @ features.root
+            return centered[:, row] * centered[:, column]
+
+        return Factor(torch.diag(torch.where(row == column, 1.0, 2.0).to(x).sqrt()), pairs)
+    if not features.polynomial or x.shape[1] > 1:
         return None
 
     def gram(t: Tensor) -> Tensor:
-        centered = (features.polynomials(t) - mean) @ features.root
+        centered = (_polynomials(t, 1, len(features.root)) - mean) @ features.root
         return (centered @ centered.mT).square()
 
     return interpolated(gram, x.amin(), x.amax(), most=2 * LARGEST_RANK, centered=False)
 
 
-class _Thin(torch.autograd.Function):
-    """HSIC of one pair of samples from its factors; the backward pass computes the features again.
+def _thin(pair: ThinPair, form: str) -> Tensor:
+    """Return HSIC of one pair of samples from its features.
 
-    The unbiased form does not change when functions of one argument are added to the kernel, so K may be Φ̃Φ̃ᵀ, whose
-    rows sum to zero: without its diagonal the sums of rows are −|φ̃_i|².
+    The sums of φ̃ and ψ̃ are zero, so that the means may be constants of the gradient of the biased form. The unbiased
+    form does not change when functions of one argument are added to the kernel, so K may be Φ̃Φ̃ᵀ: without its diagonal
+    the sum of row i is φ̃_i·Σφ̃ − |φ̃_i|². Products of two sums that are zero are left out.
     """
+    if form == "unbiased":
 
-    @staticmethod
-    def forward(
-        ctx: Any, z: Tensor, s: Tensor, factors: tuple[Factor, Factor], weights: Tensor | None, form: str
-    ) -> Tensor:
-        pair = ThinPair.of(z.double(), s.double(), *factors, weights)
-        cross, own_z, own_s = pair.products(own=form == "normalized")
-        ctx.pair, ctx.form, ctx.cross, ctx.own = pair, form, cross, (own_z, own_s)
-        if form == "unbiased":
-            parts = [(phi.square().sum(-1), psi.square().sum(-1)) for _, phi, psi, _ in pair.features()]
-            d, e = (torch.cat(part) for part in zip(*parts, strict=True))
-            w = torch.ones_like(d) if weights is None else weights
-            ctx.diagonals = d, e, w
-            return from_sums(cross.square().sum() - w @ (d * e), -d, -e, w, estimator=form).to(z.dtype)
-        value = (cross / pair.total).square().sum()
-        if form == "normalized":
-            size_z, size_s = ((own / pair.total).square().sum() for own in (own_z, own_s))
-            ctx.root = inverse_root(size_z, size_s, smallest_own(value, rows=1))
-            value = value * ctx.root
-        return value.to(z.dtype)
+        def sums(phi: Tensor, psi: Tensor, weights: Tensor | float) -> tuple[Tensor, ...]:
+            d, e = (x.square().sum(-1, keepdim=True) for x in (phi, psi))
+            own, other = phi * weights, psi * weights
+            both = (d * e * weights).sum(), (d * weights).sum(), (e * weights).sum()
+            return own.mT @ psi, own.sum(0), (e * own).sum(0), other.sum(0), (d * other).sum(0), *both
 
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        pair, form, total = ctx.pair, ctx.form, ctx.pair.total
-        gradients = [torch.empty_like(x) if ctx.needs_input_grad[i] else None for i, x in enumerate((pair.z, pair.s))]
-        share, both, scale = sum_factors(total, "unbiased" if form == "unbiased" else "biased")
-        means = []
-        if form == "unbiased":  # Σ_i w_i e_i φ̃_i, and Σ_i w_i d_i ψ̃_i
-            d, e, w = ctx.diagonals
-            parts = [((w * e)[rows] @ phi, (w * d)[rows] @ psi) for rows, phi, psi, _ in pair.features()]
-            means = [torch.stack(part).sum(0) / total for part in zip(*parts, strict=True)]
-        for rows, phi, psi, weights in pair.features():
-            for i, (x, features, own, other) in enumerate(
-                ((pair.z, pair.factor_z, phi, psi), (pair.s, pair.factor_s, psi, phi))
-            ):
-                gradient = gradients[i]
-                if gradient is None:
-                    continue
-                direction = other @ (ctx.cross.mT if i == 0 else ctx.cross)
-                if form == "normalized":
-                    ratio = ctx.cross.square().sum() / ctx.own[i].square().sum().clamp_min(1e-300)
-                    direction = ctx.root * (direction - ratio * (own @ ctx.own[i]))
-                elif form == "unbiased":
-                    diagonal = other.square().sum(-1, keepdim=True)
-                    sums = w @ (e if i == 0 else d)
-                    direction = direction - (1.0 + 2.0 * share) * (diagonal * own - means[i]) + both * sums * own
-                slope = 2.0 * scale * (features.slope(x[rows]) * direction).sum(-1, keepdim=True)
-                gradient[rows] = slope if weights is None else slope * weights
-        typed = [None if found is None else found * grad.double() for found in gradients]
-        return (*typed, None, None, None)
+        cross, a, with_a, b, with_b, both, d, e = pair.over_rows(sums)
+        share, grand, scale = sum_factors(pair.total, form)
+        inner = both - a @ with_a - b @ with_b
+        return (cross.square().sum() - both - 2.0 * share * inner + grand * d * e) * scale
+    value, *own = ((product / pair.total).square().sum() for product in pair.products(own=form == "normalized"))
+    return value * inverse_root(own[0], own[1], smallest_own(value, rows=1)) if own else value
 
 
 def thin_hsic(
@@ -512,9 +459,9 @@ def thin_hsic(
         factors = thin_factors(a, b, kernel_a, kernel_b)
         if factors is None:
             return _laplacian_hsic(a, b, kernel_a, kernel_b, weights, form)
-        return _Thin.apply(a, b, factors, weights, form)
+        return _thin(ThinPair.of(a.double(), b.double(), *factors, weights), form).to(a.dtype)
 
-    return each_element(one, z, s, kernel_z, kernel_s, row_weights) if z.shape[-2] >= THIN_ROWS else None
+    return each_element(one, z, s, kernel_z, kernel_s, row_weights)
 
 
 def _laplacian_hsic(
@@ -576,7 +523,7 @@ def thin_factors(z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel) -> tu
             return None
         features = factor(kernel, x.detach().double())
         needs_gradient = torch.is_grad_enabled() and x.requires_grad
-        if features is None or (needs_gradient and not isinstance(features, ChebyshevFactor)):
+        if features is None or (needs_gradient and not features.polynomial):
             return None
         found.append(features)
     return found[1], found[0]

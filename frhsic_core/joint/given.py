@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -30,11 +30,14 @@ from scipy.special import ndtri
 from scipy.stats import rankdata
 from torch import Tensor
 
-from frhsic_core.arrays import ArrayLike, as_mask, as_pair, as_weights, require_value, same_kind
+from frhsic_core.arrays import ArrayLike, as_pair, require_memory, require_value, row_weights, same_kind
 from frhsic_core.choices import one_of
-from frhsic_core.joint.contraction import GramFunction, inner_product, inverse_root, smallest_own, through_gram
+from frhsic_core.joint.contraction import GramFunction, correlation, inner_product, through_gram
+from frhsic_core.joint.factors import Factor
 from frhsic_core.kernels import Categorical, Gaussian, Kernel, median_distance, resolve_kernel
-from frhsic_core.memory import require_memory
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # A numeric column with at most this many values, of at least so many rows each on average, is a set of labels.
 LABELS = 20
@@ -109,9 +112,21 @@ def read_given(given: ArrayLike, n: int, *, by_type: bool = False, name: str = "
     """
     if isinstance(given, Given):
         return given
+    import pandas as pd
+
+    if isinstance(given, Tensor):
+        given = given.detach().cpu().numpy()
+    given = given if hasattr(given, "iloc") else np.asarray(given)
+    if given.ndim not in (1, 2):
+        raise ValueError(f"{name} has shape {given.shape}: pass one row per sample, (n,) or (n, columns).")
+    table = pd.DataFrame(given)  # each column keeps its type
+    if len(table) != n:
+        raise ValueError(f"{name} has {len(table)} rows but z has {n}: both need one row per sample.")
+    if table.shape[1] == 0:
+        raise ValueError(f"{name} has no columns: at least one is needed.")
     codes = np.zeros(n, dtype=np.int64)
     numbers = []
-    for column in _columns(given, n, name):
+    for _, column in table.items():
         values, whole = _values(column, name)
         unique, inverse = np.unique(values, return_inverse=True)
         few = len(unique) <= LABELS and n >= ROWS_PER_LABEL * len(unique)
@@ -123,31 +138,10 @@ def read_given(given: ArrayLike, n: int, *, by_type: bool = False, name: str = "
     return Given(torch.as_tensor(codes), torch.as_tensor(scores))
 
 
-def _columns(given: ArrayLike, n: int, name: str) -> list[Any]:
-    if isinstance(given, Tensor):
-        given = given.detach().cpu().numpy()
-    if hasattr(given, "columns"):  # a DataFrame: each column keeps its type
-        columns = [given.iloc[:, i] for i in range(given.shape[1])]
-        rows = len(given)
-    elif hasattr(given, "iloc"):
-        columns, rows = [given], len(given)
-    else:
-        array = np.asarray(given)
-        if array.ndim not in (1, 2):
-            raise ValueError(f"{name} has shape {array.shape}: pass one row per sample, (n,) or (n, columns).")
-        columns, rows = ([array] if array.ndim == 1 else list(array.T)), len(array)
-    if rows != n:
-        raise ValueError(f"{name} has {rows} rows but z has {n}: both need one row per sample.")
-    if not columns:
-        raise ValueError(f"{name} has no columns: at least one is needed.")
-    return columns
-
-
-def _values(column: Any, name: str) -> tuple[np.ndarray, bool]:
+def _values(series: pd.Series, name: str) -> tuple[np.ndarray, bool]:
     """Return numbers as float64 and everything else as codes, and whether the type is one of whole numbers."""
     import pandas as pd
 
-    series = pd.Series(column)
     if bool(series.isna().any()):
         raise ValueError(f"{name} has {int(series.isna().sum())} missing values: drop those rows or name a category.")
     if pd.api.types.is_bool_dtype(series) or not (
@@ -169,31 +163,17 @@ def spaced_rows(n: int, count: int) -> Tensor:
     return torch.linspace(0, n - 1, min(n, count), dtype=torch.float64).round().long()
 
 
-class Features:
-    """F(x) = k(x, X_m)·k(X_m, X_m)^(−1/2) for any rows of a sample; FFᵀ is the Gram matrix if all rows are landmarks.
+def landmark_features(kernel: Callable[..., Tensor], x: Tensor, count: int) -> Factor:
+    """Return the features F(x) = k(x, X)·k(X, X)^(−1/2) with ``count`` evenly spaced rows X of the sample ``(n, d)``.
 
-    Parameters
-    ----------
-    kernel : callable
-        The kernel.
-    x : Tensor
-        ``(n, d)``, the sample.
-    landmarks : int
-        m, the number of evenly spaced rows X_m.
+    FFᵀ is the Gram matrix if X has all rows.
     """
-
-    def __init__(self, kernel: Callable[..., Tensor], x: Tensor, landmarks: int) -> None:
-        self.kernel = kernel
-        self.x = x
-        self.landmarks = x[spaced_rows(len(x), landmarks).to(x.device)]
-        values, vectors = torch.linalg.eigh(kernel(self.landmarks))
-        # Directions that rounding alone has made are dropped.
-        kept = values > 1e-10 * values.amax()
-        self.root = vectors * torch.where(kept, values.clamp_min(1e-300).rsqrt(), 0.0)
-
-    def __call__(self, rows: Tensor) -> Tensor:
-        """Return the features of these rows, ``(rows, m)``."""
-        return self.kernel(self.x[rows], self.landmarks) @ self.root
+    landmarks = x[spaced_rows(len(x), count).to(x.device)]
+    values, vectors = torch.linalg.eigh(kernel(landmarks))
+    # Directions that rounding alone has made are dropped.
+    kept = values > 1e-10 * values.amax()
+    root = vectors * torch.where(kept, values.clamp_min(1e-300).rsqrt(), 0.0)
+    return Factor(root, lambda rows: kernel(rows, landmarks), polynomial=False)
 
 
 @dataclass(frozen=True)
@@ -314,18 +294,7 @@ def conditional_function(operator: Operator, gram_s: Tensor, *, normalized: bool
     weights = operator(gram_s)
     if not normalized:
         return inner_product(weights)
-    own_s = (gram_s * weights).sum((-2, -1))
-
-    def function(gram: Tensor) -> tuple[Tensor, Tensor]:
-        own = operator(gram)
-        own_z = (gram * own).sum((-2, -1))
-        smallest = smallest_own(gram, rows=1)
-        root = inverse_root(own_z, own_s, smallest)
-        value = (gram * weights).sum((-2, -1)) * root
-        share = value / own_z.clamp_min(smallest)
-        return value, root[..., None, None] * weights - share[..., None, None] * own
-
-    return function
+    return correlation(weights, (gram_s * weights).sum((-2, -1)), operator=operator)
 
 
 def given_operator(given: Given, like: Tensor, weights: Tensor | None, *, unbiased: bool = False) -> Operator:
@@ -337,8 +306,7 @@ def given_operator(given: Given, like: Tensor, weights: Tensor | None, *, unbias
         raise ValueError("estimator='unbiased' needs a discrete given: use 'biased' or 'normalized'.")
     c = given.rows.to(like)
     kernel = given_kernel(c, mixed=given.mixed)
-    features = Features(kernel, c, GIVEN_FEATURES)
-    return smooth_operator(features(torch.arange(len(c), device=c.device)), kernel(c), weights)
+    return smooth_operator(landmark_features(kernel, c, GIVEN_FEATURES)(c), kernel(c), weights)
 
 
 @same_kind
@@ -390,14 +358,9 @@ def conditional_hsic(
     z, s = as_pair(z, s)
     n = z.shape[-2]
     found = read_given(given, n, by_type=True)
-    weights = None
-    if mask is not None or sample_weight is not None:
-        if estimator == "unbiased":
-            raise ValueError("estimator='unbiased' has no form with a mask or weights: select the rows first.")
-        weights = z.new_ones(n) if sample_weight is None else as_weights(sample_weight, z)
-        if mask is not None:
-            weights = weights * as_mask(mask, z).to(z.dtype)
-        weights = weights / weights.sum(-1, keepdim=True)
+    weights = row_weights(z, mask, sample_weight)
+    if weights is not None and estimator == "unbiased":
+        raise ValueError("estimator='unbiased' has no form with a mask or weights: select the rows first.")
     require_memory(z, n, batch=z.shape[:-2].numel(), copies=8, advice="Use fewer rows, or a mini-batch of them.")
     kernel_z = resolve_kernel(kernel_z, z, name="kernel_z")
     kernel_s = resolve_kernel(kernel_s, s, name="kernel_s")

@@ -12,9 +12,10 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from frhsic_core.arrays import ArrayLike, as_mask, as_pair, as_weights, read_mixed, require_value, same_kind
-from frhsic_core.joint.contraction import require_estimator
-from frhsic_core.joint.factors import thin_hsic
+from frhsic_core.arrays import ArrayLike, as_mask, as_pair, read_mixed, require_value, row_weights, same_kind
+from frhsic_core.choices import one_of
+from frhsic_core.joint.contraction import ESTIMATORS
+from frhsic_core.joint.factors import THIN_ROWS, thin_hsic
 from frhsic_core.joint.given import conditional_hsic
 from frhsic_core.joint.streaming import all_pairs
 from frhsic_core.kernels import Categorical, Kernel, product_kernel, resolve_kernel, without_units
@@ -94,21 +95,37 @@ def hsic(
     >>> hsic([0.0, 1.0, 2.0, 3.0], [5.0, 5.0, 5.0, 5.0])
     0.0
     """
-    require_estimator(estimator)
-    if attributes not in ATTRIBUTES:
-        raise ValueError(f"attributes is {attributes!r}: choose 'joint', 'product' or 'sum'.")
+    one_of("estimator", estimator, ESTIMATORS)
+    options: dict[str, Any] = {"kernel_z": kernel_z, "kernel_s": kernel_s, "mask": mask, "sample_weight": sample_weight}
+    return _criterion(z, s, estimator, attributes=attributes, check_finite=check_finite, **options)
+
+
+def _criterion(
+    z: ArrayLike,
+    s: ArrayLike,
+    form: str,
+    *,
+    kernel_z: Kernel | str | None,
+    kernel_s: Kernel | str | None,
+    mask: ArrayLike | None,
+    sample_weight: ArrayLike | None,
+    attributes: str = "joint",
+    check_finite: bool = True,
+) -> Tensor:
+    """Return HSIC in one of ``FORMS``."""
+    one_of("attributes", attributes, ATTRIBUTES)
     s, categorical = read_mixed(s)
-    z, s = as_pair(z, s, check_finite=check_finite, min_rows=4 if estimator == "unbiased" else 1)
+    z, s = as_pair(z, s, check_finite=check_finite, min_rows=4 if form == "unbiased" else 1)
     if attributes != "joint" and kernel_s is not None:
         raise ValueError(
             f"attributes={attributes!r} chooses the kernels on S itself: drop kernel_s, or use attributes='joint'."
         )
     kernel_z = resolve_kernel(kernel_z, z, name="kernel_z")
-    weights = _row_weights(z, estimator=estimator, mask=mask, sample_weight=sample_weight)
+    weights = _row_weights(z, form=form, mask=mask, sample_weight=sample_weight)
     if attributes == "sum":
         columns = [
             _value(z, column, kernel_z, Categorical() if a in categorical else resolve_kernel(None, column),
-                   estimator, weights)
+                   form, weights)
             for a, column in enumerate(s.split(1, dim=-1))
         ]  # fmt: skip
         value = torch.stack(columns).sum(0)
@@ -116,12 +133,15 @@ def hsic(
         if attributes == "product" and not categorical:
             kernel_s = product_kernel(s)
         kernel_s = resolve_kernel(kernel_s, s, name="kernel_s", categorical=categorical)
-        value = _value(z, s, kernel_z, kernel_s, estimator, weights)
-    return require_value(value, "hsic") if check_finite else value
+        value = _value(z, s, kernel_z, kernel_s, form, weights)
+    name = "normalized_hsic" if form == "normalized" else "hsic"
+    return require_value(value, name) if check_finite else value
 
 
 def _value(z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel, form: str, weights: Tensor | None) -> Tensor:
     """Return HSIC in one of ``FORMS`` of checked samples: thin where the ranks are small, else over all pairs."""
+    if form == "normalized":  # a ratio has no units; those of a kernel without a bandwidth would leave the range
+        z, s = without_units(z, kernel_z), without_units(s, kernel_s)
     options: dict[str, Any] = {
         "kernel_z": kernel_z,
         "kernel_s": kernel_s,
@@ -129,7 +149,7 @@ def _value(z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel, form: str, 
         "estimator": "unbiased" if form == "unbiased" else "biased",
         "normalized": form == "normalized",
     }
-    value = thin_hsic(z, s, **options)
+    value = thin_hsic(z, s, **options) if z.shape[-2] >= THIN_ROWS else None
     if value is None:
         value = all_pairs(z, s, **options)
     if form == "unbiased":
@@ -137,26 +157,18 @@ def _value(z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel, form: str, 
     return value.clamp_min(0.0) if form == "biased" else value.clamp(0.0, 1.0)
 
 
-def _row_weights(
-    z: Tensor, *, estimator: str, mask: ArrayLike | None, sample_weight: ArrayLike | None
-) -> Tensor | None:
-    """Return probabilities (biased) or a 0/1 mask (unbiased) of the rows, or ``None`` if all rows count the same."""
-    if mask is None and sample_weight is None:
+def _row_weights(z: Tensor, *, form: str, mask: ArrayLike | None, sample_weight: ArrayLike | None) -> Tensor | None:
+    """Return probabilities or, for the unbiased form, a 0/1 mask of the rows; ``None`` if all count the same."""
+    if form != "unbiased":
+        return row_weights(z, mask, sample_weight)
+    if sample_weight is not None:
+        raise ValueError("sample_weight needs estimator='biased': the unbiased form exists for masks only.")
+    if mask is None:
         return None
-    kept = None if mask is None else as_mask(mask, z)
-    if estimator == "unbiased":
-        if sample_weight is not None:
-            raise ValueError("sample_weight needs estimator='biased': the unbiased form exists for masks only.")
-        assert kept is not None
-        if bool((kept.sum(-1) < 4).any()):
-            raise ValueError(f"mask keeps {int(kept.sum(-1).min())} rows: the unbiased estimator needs at least 4.")
-        return kept.to(z.dtype)
-    raw = z.new_ones(z.shape[-2]) if sample_weight is None else as_weights(sample_weight, z)
-    if kept is not None:
-        raw = raw * kept.to(z.dtype)
-        if bool((raw.sum(-1) == 0).any()):
-            raise ValueError("mask keeps no row with a positive weight: at least one is needed.")
-    return raw / raw.sum(-1, keepdim=True)
+    kept = as_mask(mask, z)
+    if bool((kept.sum(-1) < 4).any()):
+        raise ValueError(f"mask keeps {int(kept.sum(-1).min())} rows: the unbiased estimator needs at least 4.")
+    return kept.to(z.dtype)
 
 
 @same_kind
@@ -181,15 +193,8 @@ def normalized_hsic(
     >>> round(normalized_hsic([0.0, 1.0, 2.0, 3.0], [0.0, 2.0, 4.0, 6.0]), 6)
     1.0
     """
-    s, categorical = read_mixed(s)
-    z, s = as_pair(z, s)
-    kernel_z = resolve_kernel(kernel_z, z, name="kernel_z")
-    kernel_s = resolve_kernel(kernel_s, s, name="kernel_s", categorical=categorical)
-    weights = _row_weights(z, estimator="biased", mask=mask, sample_weight=sample_weight)
-    # The ratio has no units; those of a kernel without a bandwidth would leave the range.
-    z, s = without_units(z, kernel_z), without_units(s, kernel_s)
-    value = _value(z, s, kernel_z, kernel_s, "normalized", weights)
-    return require_value(value, "normalized_hsic")
+    options: dict[str, Any] = {"kernel_z": kernel_z, "kernel_s": kernel_s, "mask": mask, "sample_weight": sample_weight}
+    return _criterion(z, s, "normalized", **options)
 
 
 class HSICLoss(nn.Module):
@@ -254,8 +259,7 @@ class HSICLoss(nn.Module):
             )
         if not lam >= 0:
             raise ValueError(f"lam is {lam}: it must be zero or positive.")
-        if estimator not in FORMS:
-            raise ValueError(f"estimator is {estimator!r}: choose one of {', '.join(map(repr, FORMS))}.")
+        one_of("estimator", estimator, FORMS)
         self.lam = float(lam)
         self.estimator = estimator
         self.kernel_z = kernel_z
@@ -284,8 +288,11 @@ class HSICLoss(nn.Module):
             z, s, mask, sample_weight = _gathered(z, s, mask, sample_weight)
         # Mixed precision would form the Gram matrices in half precision, where HSIC is lost in rounding.
         with torch.autocast(z.device.type if isinstance(z, Tensor) else "cpu", enabled=False):
-            rows = {"mask": mask, "sample_weight": sample_weight}
-            return self.lam * (self._value(z, s, rows) if given is None else self._given(z, s, given, rows))
+            rows: dict[str, Any] = {"mask": mask, "sample_weight": sample_weight}
+            if given is not None:
+                return self.lam * self._given(z, s, given, rows)
+            rows |= {"kernel_z": self.kernel_z, "kernel_s": self.kernel_s}
+            return self.lam * _criterion(z, s, self.estimator, attributes=self.attributes, **rows)
 
     def _given(self, z: Tensor, s: Tensor, given: Tensor, rows: dict[str, Any]) -> Tensor:
         z, s = as_pair(z, s)
@@ -295,19 +302,6 @@ class HSICLoss(nn.Module):
             return torch.stack(columns).sum(0)
         kernel_s = product_kernel(s) if self.attributes == "product" else self.kernel_s
         return conditional_hsic(z, s, given, kernel_s=kernel_s, **options)
-
-    def _value(self, z: Tensor, s: Tensor, rows: dict[str, Any]) -> Tensor:
-        if self.estimator == "normalized":
-            return normalized_hsic(z, s, kernel_z=self.kernel_z, kernel_s=self.kernel_s, **rows)
-        return hsic(
-            z,
-            s,
-            kernel_z=self.kernel_z,
-            kernel_s=self.kernel_s,
-            estimator=self.estimator,
-            attributes=self.attributes,
-            **rows,
-        )
 
     def extra_repr(self) -> str:
         """Show λ and the estimator when a model is printed."""

@@ -16,10 +16,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from frhsic_core.arrays import ArrayLike, as_pair, batch_shape, require_value, same_kind
+from frhsic_core.arrays import ArrayLike, as_pair, batch_shape, require_memory, require_value, same_kind
 from frhsic_core.joint.contraction import center
 from frhsic_core.kernels import Kernel, resolve_kernel
-from frhsic_core.memory import require_memory
 
 Filter = Callable[[Tensor], tuple[Tensor, Tensor]]
 """Eigenvalues λ of a centered Gram matrix to f(λ) and √f'(λ), for f(λ) = λ or λ/(λ + c)."""

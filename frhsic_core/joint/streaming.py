@@ -17,105 +17,55 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
-from frhsic_core.arrays import batch_shape
+from frhsic_core.arrays import DENSE_ROWS, batch_shape, fits_memory, recomputed
+from frhsic_core.choices import one_of
 from frhsic_core.joint.contraction import (
+    ESTIMATORS,
     dependence,
     from_sums,
     inverse_root,
-    require_estimator,
     smallest_own,
-    sum_factors,
 )
 from frhsic_core.kernels import Gaussian, Kernel
-from frhsic_core.memory import DENSE_ROWS, blocks, fits_memory
 
 DEFAULT_CHUNK = 2048
 
 
-def gram_block(
-    kernel: Kernel, x: Tensor, rows: slice, columns: slice, *, hollow: bool = False, offset: Tensor | float = 0.0
-) -> Tensor:
-    """Return one block of a Gram matrix in float64, minus ``offset``; ``hollow`` sets its diagonal to zero.
+def _streamed(z: Tensor, s: Tensor, kernels: list[Kernel], p: Tensor, estimator: str, size: int) -> Tensor:
+    """Return HSIC of one pair of samples; with a gradient each block is computed again in the backward pass."""
+    dtype = z.dtype
+    # HSIC does not depend on an offset. With one of the kernel's values all blocks of a constant sample are zero.
+    offsets = [kernel(x[:1], x[-1:]).detach().double() for kernel, x in zip(kernels, (z, s), strict=True)]
 
-    HSIC does not depend on the offset. With one of the kernel's values all blocks of a constant sample are zero.
-    """
-    on_diagonal = rows == columns
-    gram = (kernel(x[rows]) if on_diagonal else kernel(x[rows], x[columns])).double() - offset
-    if hollow and on_diagonal:
-        gram = gram.masked_fill(torch.eye(gram.shape[-1], dtype=torch.bool, device=gram.device), 0.0)
-    return gram
+    def block(p_left: Tensor, p_right: Tensor, *samples: Tensor) -> tuple[Tensor, ...]:
+        diagonal = len(samples) == 2
+        grams = []
+        for i, (kernel, offset) in enumerate(zip(kernels, offsets, strict=True)):
+            gram = kernel(*(x.to(dtype) for x in samples[i::2])).double() - offset
+            if diagonal and estimator == "unbiased":
+                gram = gram.masked_fill(torch.eye(len(gram), dtype=torch.bool, device=gram.device), 0.0)
+            grams.append(gram)
+        k, l = grams
+        product = p_left @ (k * l) @ p_right
+        if diagonal:
+            return product, k @ p_right, l @ p_right
+        return 2.0 * product, k @ p_right, l @ p_right, p_left @ k, p_left @ l
 
-
-class _Streamed(torch.autograd.Function):
-    @staticmethod
-    def forward(
-        ctx: Any, z: Tensor, s: Tensor, p: Tensor, kernel_z: Kernel, kernel_s: Kernel, estimator: str, size: int
-    ) -> Tensor:
-        hollow = estimator == "unbiased"
-        offsets = [kernel(x[:1], x[-1:]).double() for kernel, x in ((kernel_z, z), (kernel_s, s))]
-        k, l = torch.zeros(2, len(z), dtype=torch.float64, device=z.device)
-        product = k.new_zeros(())
-        for rows, columns, diagonal in blocks(len(z), size):
-            gram_z = gram_block(kernel_z, z, rows, columns, hollow=hollow, offset=offsets[0])
-            gram_s = gram_block(kernel_s, s, rows, columns, hollow=hollow, offset=offsets[1])
-            k[rows] += gram_z @ p[columns]
-            l[rows] += gram_s @ p[columns]
-            if not diagonal:
-                k[columns] += gram_z.mT @ p[rows]
-                l[columns] += gram_s.mT @ p[rows]
-            product += (1 if diagonal else 2) * (p[rows] @ gram_z.mul_(gram_s) @ p[columns])
-        ctx.save_for_backward(z, s, p, k, l)
-        ctx.settings = (kernel_z, kernel_s, estimator, size)
-        ctx.offsets = offsets
-        return from_sums(product, k, l, p, estimator=estimator).to(z.dtype)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        z, s, p, k, l = ctx.saved_tensors
-        kernel_z, kernel_s, *settings = ctx.settings
-        offset_z, offset_s = ctx.offsets
-        sides = ((z, kernel_z, s, kernel_s, l, offset_s), (s, kernel_s, z, kernel_z, k, offset_z))
-        found = (
-            (grad * _gradient(*side, p, *settings)).to(z.dtype) if needed else None
-            for side, needed in zip(sides, ctx.needs_input_grad, strict=False)
-        )
-        return (*found, *[None] * 5)
-
-
-def _gradient(
-    x: Tensor,
-    kernel: Kernel,
-    other: Tensor,
-    other_kernel: Kernel,
-    row: Tensor,
-    offset: Tensor,
-    p: Tensor,
-    estimator: str,
-    size: int,
-) -> Tensor:
-    """Return the gradient in ``x`` of Σ_ij k(x_i, x_j) A_ij, block by block; A comes from the other Gram matrix."""
-    hollow = estimator == "unbiased"
-    share, both, scale = sum_factors(p.sum(), estimator)
-    row, total = share * row, both * (p @ row)
-    result = torch.zeros_like(x, dtype=torch.float64)
-    for rows, columns, diagonal in blocks(len(x), size):
-        gram = gram_block(other_kernel, other, rows, columns, hollow=hollow, offset=offset)
-        weights = (gram - row[rows].unsqueeze(-1) - row[columns] + total) * p[rows].unsqueeze(-1) * p[columns]
-        weights = (weights * ((1 if diagonal else 2) * scale)).to(x.dtype)
-        if hollow and diagonal:
-            weights.fill_diagonal_(0.0)
-        with torch.enable_grad():
-            left = x[rows].detach().requires_grad_()
-            right = left if diagonal else x[columns].detach().requires_grad_()
-            own = kernel(left) if diagonal else kernel(left, right)
-            grads = torch.autograd.grad((own * weights).sum(), (left,) if diagonal else (left, right))
-        result[rows] += grads[0]
-        if not diagonal:
-            result[columns] += grads[1]
-    return result
+    # In float64, so that the gradients of the blocks add up in it as well.
+    parts = list(zip(p.split(size), z.double().split(size), s.double().split(size), strict=True))
+    product = torch.zeros((), dtype=torch.float64, device=z.device)
+    k, l = ([torch.zeros_like(part[0]) for part in parts] for _ in range(2))
+    for i, j in itertools.combinations_with_replacement(range(len(parts)), 2):
+        other = parts[j][1:] if j > i else ()
+        found = recomputed(partial(block, parts[i][0], parts[j][0]), *parts[i][1:], *other)
+        product = product + found[0]
+        k[i] = k[i] + found[1]
+        l[i] = l[i] + found[2]
+        if j > i:
+            k[j] = k[j] + found[3]
+            l[j] = l[j] + found[4]
+    return from_sums(product, torch.cat(k), torch.cat(l), p, estimator=estimator).to(dtype)
 
 
 def streaming_hsic(
@@ -151,7 +101,7 @@ def streaming_hsic(
     >>> bool((streamed - hsic(z, z**2, kernel_z=kernel, kernel_s=kernel)).abs() < 1e-15)
     True
     """
-    require_estimator(estimator)
+    one_of("estimator", estimator, ESTIMATORS)
     streamed = partial(_one, estimator=estimator, normalized=normalized, size=chunk_size or DEFAULT_CHUNK)
 
     def fused(a: Tensor, b: Tensor, kernel_a: Gaussian, kernel_b: Gaussian, p: Tensor | None) -> Tensor:
@@ -184,12 +134,10 @@ def _one(
     if p is None:
         p = torch.full((n,), 1.0 if estimator == "unbiased" else 1.0 / n, dtype=torch.float64, device=z.device)
     p = p.to(torch.float64)
-    cross: Tensor = _Streamed.apply(z, s, p, kernel_z, kernel_s, estimator, size)
+    cross = _streamed(z, s, [kernel_z, kernel_s], p, estimator, size)
     if not normalized:
         return cross
-    own_z, own_s = (
-        _Streamed.apply(x, x, p, kernel, kernel, estimator, size) for x, kernel in ((z, kernel_z), (s, kernel_s))
-    )
+    own_z, own_s = (_streamed(x, x, [k] * 2, p, estimator, size) for x, k in ((z, kernel_z), (s, kernel_s)))
     return cross * inverse_root(own_z, own_s, smallest_own(cross, rows=1))
 
 

@@ -180,7 +180,7 @@ def test_thin_matrices_of_categories_and_a_few_columns(kernel: Any, columns: Any
 @pytest.fixture(params=["dense", "by block", "without memory"])
 def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Run a public function as it is, and with limits so small that it goes block by block."""
-    streaming, memory = (sys.modules[f"frhsic_core.{name}"] for name in ("joint.streaming", "memory"))
+    streaming, memory = (sys.modules[f"frhsic_core.{name}"] for name in ("joint.streaming", "arrays"))
     if request.param == "by block":
         monkeypatch.setattr(streaming, "DENSE_ROWS", 5)
     if request.param == "without memory":

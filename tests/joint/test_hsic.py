@@ -153,7 +153,7 @@ def test_loss(generator: torch.Generator) -> None:
         HSICLoss(-1)
     with pytest.raises(TypeError, match=r"lam is 'auto'.*FairClassifier"):
         HSICLoss(cast(float, "auto"))
-    with pytest.raises(ValueError, match="'biased', 'unbiased', 'normalized'"):
+    with pytest.raises(ValueError, match="biased, unbiased, normalized"):
         HSICLoss(1, estimator="best")
 
 
@@ -173,9 +173,9 @@ def test_numpy_pandas_and_integers_are_accepted(generator: torch.Generator) -> N
 
 def test_errors_say_what_to_do() -> None:
     z = np.zeros((5, 1))
-    with pytest.raises(ValueError, match="estimator is 'best': choose 'biased' or 'unbiased'"):
+    with pytest.raises(ValueError, match="estimator is 'best': choose one of biased, unbiased"):
         hsic(z, z, estimator="best")
-    with pytest.raises(ValueError, match="choose 'joint', 'product' or 'sum'"):
+    with pytest.raises(ValueError, match="choose one of joint, product, sum"):
         hsic(z, z, attributes="both")
     with pytest.raises(ValueError, match="kernel_s"):
         hsic(z, z, attributes="sum", kernel_s=Gaussian(1.0))

@@ -14,7 +14,7 @@ from scipy import stats
 
 from frhsic_core.joint.hsic import hsic
 from frhsic_core.joint.independence import IndependenceTest, hsic_test
-from frhsic_core.joint.independence.features import pivoted_cholesky
+from frhsic_core.joint.independence.features import pivoted_gram
 from frhsic_core.joint.independence.fits import GramSums, cubic_shape, permutation_moments, spectral_shape
 from frhsic_core.kernels import Distance, Gaussian, Laplacian, Linear
 
@@ -164,16 +164,16 @@ def test_permutation_p_value_equals_a_loop(d: int, p: int) -> None:
 def test_columns_of_a_pivoted_cholesky_decomposition_reproduce_the_gram_matrix() -> None:
     _, s = pairs(15, 80)
     gram = Gaussian(1.0)(s)
-    columns = pivoted_cholesky(gram, share=1e-12, most=40)
-    assert columns is not None
+    columns, _, enough = pivoted_gram(gram, share=1e-12, most=40)
+    assert enough
     assert columns.shape[1] < 40
     left = (gram - columns @ columns.mT).diagonal().clamp_min(0.0)
     assert left.sum() <= 1e-12 * 80 * 1.01
     torch.testing.assert_close(columns @ columns.mT, gram, rtol=0, atol=1e-10)
-    fewer = pivoted_cholesky(gram, share=1e-3, most=40)
-    assert fewer is not None
+    fewer, _, enough = pivoted_gram(gram, share=1e-3, most=40)
+    assert enough
     assert fewer.shape[1] < columns.shape[1]
-    assert pivoted_cholesky(torch.eye(10, dtype=torch.float64), share=1e-12, most=5) is None
+    assert not pivoted_gram(torch.eye(10, dtype=torch.float64), share=1e-12, most=5)[2]
 
 
 @given(

@@ -33,10 +33,9 @@ def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fits, "_ENTRIES", 700)
     monkeypatch.setattr(streaming, "DENSE_ROWS", 50)
     monkeypatch.setattr(streaming, "DEFAULT_CHUNK", 50)
-    for module in (decision, permutation):
-        monkeypatch.setattr(module, "SMALL_ROWS", 50)
+    monkeypatch.setattr(permutation, "SMALL_ROWS", 50)
     monkeypatch.setattr(features, "CELLS", 50)
-    for module in (decision, features):
+    for module in (permutation, features):
         monkeypatch.setattr(module, "BASE_ROWS", 40)
     monkeypatch.setattr(permutation, "_FEATURE_ROWS", 30)
 
@@ -164,10 +163,11 @@ def test_permuted_bins_are_a_loop_over_hsic(kind: str, monkeypatch: pytest.Monke
 
 
 def test_bins_are_random_and_nearly_all_rows_move() -> None:
-    assert [tuple(rows.shape) for rows in bins_of(5003, torch.Generator().manual_seed(0))] == [(32, 156)]
-    sets = bins_of(5003, torch.Generator().manual_seed(0), bins=8)
-    assert [tuple(rows.shape) for rows in sets] == [(8, 156)] * 4
-    assert len(torch.cat([rows.flatten() for rows in sets]).unique()) == 4 * 8 * 156
+    rows = [torch.arange(5003).unsqueeze(-1)]
+    assert [tuple(part.shape) for part in bins_of(5003, torch.Generator().manual_seed(0), rows)] == [(32, 156)]
+    sets = bins_of(5003, torch.Generator().manual_seed(0), rows, bins=8)
+    assert [tuple(part.shape) for part in sets] == [(8, 156)] * 4
+    assert len(torch.cat([part.flatten() for part in sets]).unique()) == 4 * 8 * 156
     assert (sets[0][0].diff() < 0).any()
 
 
@@ -232,7 +232,7 @@ def test_permuted_bins_keep_the_level(method: str, columns: int, monkeypatch: py
     draws = 600
     g = torch.Generator().manual_seed(8)
     z, s = torch.randn(2, draws, 51, columns, generator=g, dtype=torch.float64).sort(-2).values.unbind()
-    order = random_orders((draws, 1, 51), g).squeeze(1).unsqueeze(-1)
+    order = random_orders(draws, 51, g, [torch.arange(51).unsqueeze(-1)]).unsqueeze(-1)
     s = s.gather(1, order.expand(-1, -1, columns))
     rejected = int(hsic_test(z, s, method=method, n_permutations=19, random_state=g).reject.sum())
     low, high = stats.binom.interval(0.99, draws, 0.05)
@@ -244,7 +244,7 @@ def test_the_kernel_on_s_is_the_same_for_each_permutation(columns: int) -> None:
     """Otherwise a permuted S would have another bandwidth or other landmarks, and the level would be approximate."""
     n = 1100
     s = sample(9, n, 2)[0][:, :columns]
-    chosen, other = decision._base_strata(n)
+    chosen, other = permutation.group_strata([torch.arange(n)], n, None)
     assert (len(chosen), len(other)) == (1000, 100)
     sets = bins_of(n, torch.Generator().manual_seed(1), [chosen, other])
     orders = [permutation.bin_orders(len(rows), 3, torch.Generator().manual_seed(2)) for rows in sets]
@@ -279,7 +279,6 @@ def test_bins_and_features_give_the_pvalue_of_rows_and_kernels(name: str, monkey
     options = {"kernel_s": kernel_s, "n_permutations": 999, "random_state": 3}
     many = {method: hsic_test(z, s, method=method, **options) for method in ("permutation", "aggregated")}
     monkeypatch.setattr(permutation, "SMALL_ROWS", 10**4)
-    monkeypatch.setattr(decision, "SMALL_ROWS", 10**4)
     rows = hsic_test(z, s, method="permutation", **options)
     p = rows.pvalue.item()
     assert many["permutation"].pvalue.item() == pytest.approx(p, abs=5 * (2 * p * (1 - p) / 999) ** 0.5 + 0.002)
@@ -340,7 +339,7 @@ def test_clusters_move_whole_among_clusters_of_their_size() -> None:
     strata = decision._strata(labels, 10)
     assert sorted(tuple(rows.shape) for rows in strata) == [(3, 2), (4, 1)]
     pairs = {(0, 2), (1, 4), (6, 8)}
-    orders = random_orders((1, 200, 10), torch.Generator().manual_seed(0), strata)[0]
+    orders = random_orders(200, 10, torch.Generator().manual_seed(0), strata)
     for order in orders:
         assert {(int(order[a]), int(order[b])) for a, b in pairs} == pairs
     assert len({tuple(order.tolist()) for order in orders}) > 70  # of 3!·4! = 144

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from frhsic_core import gdp, hsic
-from frhsic_core.arrays import RowLabelWarning, as_mask, as_pair, as_sample, as_tensor, as_weights, binary_scale
+from frhsic_core.arrays import RowLabelWarning, as_mask, as_pair, as_sample, as_tensor, binary_scale, row_weights
 
 
 @pytest.mark.parametrize(
@@ -126,10 +126,13 @@ def test_masks_and_weights() -> None:
         as_mask([2, 0, 1], z)
     with pytest.raises(ValueError, match="one value for each of the 3 rows"):
         as_mask([True], z)
-    assert as_weights([1, 1, 2], z).tolist() == [0.25, 0.25, 0.5]
+    assert row_weights(z, [1, 0, 1], [1, 1, 3]).tolist() == [0.25, 0.0, 0.75]
+    assert row_weights(z, None, None) is None
+    assert row_weights(z, [0, 0, 0], None, check_finite=False).tolist() == [0.0, 0.0, 0.0]
+    assert row_weights(z, None, [1, 1, 2]).tolist() == [0.25, 0.25, 0.5]
     for bad, text in (([-1, 1, 1], "negative"), ([0, 0, 0], "sums to zero"), ([1, 1], "one weight for each")):
         with pytest.raises(ValueError, match=text):
-            as_weights(bad, z)
+            row_weights(z, None, bad)
 
 
 # Rows that have labels -----------------------------------------------------------------------------------------------

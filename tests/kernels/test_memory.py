@@ -8,26 +8,15 @@ import pytest
 import torch
 
 import frhsic_core as fc
-from frhsic_core import memory
-from frhsic_core.memory import blocks, free_memory, require_memory
+from frhsic_core import arrays
+from frhsic_core.arrays import free_memory, require_memory
 
 
 @pytest.fixture
 def little(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pretend that 1.6 MB are free: two matrices of 316 rows in float64."""
-    monkeypatch.setattr(memory, "_SMALL", 0)
-    monkeypatch.setattr(memory, "free_memory", lambda device: 1.6e6)
-
-
-@pytest.mark.parametrize(("n", "size"), [(1, 1), (7, 3), (6, 3), (5, 9)])
-def test_blocks_cover_the_upper_triangle_once(n: int, size: int) -> None:
-    count = torch.zeros(n, n)
-    for rows, columns, diagonal in blocks(n, size):
-        assert diagonal == (rows == columns)
-        count[rows, columns] += 1
-        if not diagonal:
-            count[columns, rows] += 1
-    assert bool((count == 1).all())
+    monkeypatch.setattr(arrays, "_SMALL", 0)
+    monkeypatch.setattr(arrays, "free_memory", lambda device: 1.6e6)
 
 
 @pytest.mark.usefixtures("little")
@@ -46,7 +35,7 @@ def test_the_limit_is_the_number_of_rows_that_fit() -> None:
 
 def test_free_memory_is_known_here_and_small_calls_do_not_ask(monkeypatch: pytest.MonkeyPatch) -> None:
     assert 0 < free_memory(torch.device("cpu")) < 2**60
-    monkeypatch.setattr(memory, "free_memory", lambda device: 0.0)
+    monkeypatch.setattr(arrays, "free_memory", lambda device: 0.0)
     fc.khgr(torch.arange(50.0), torch.arange(50.0), ridge=0.1)
 
 
@@ -85,8 +74,8 @@ def test_what_is_advised_fits_and_is_the_same(monkeypatch: pytest.MonkeyPatch) -
         monkeypatch.setattr(sys.modules[f"frhsic_core.{module}"], "DENSE_ROWS", 5)
     monkeypatch.setattr(sys.modules["frhsic_core.joint.streaming"], "DEFAULT_CHUNK", 64)
     monkeypatch.setattr(sys.modules["frhsic_core.conditional._eipm"], "_BLOCK", 64**2)
-    monkeypatch.setattr(memory, "_SMALL", 0)
-    monkeypatch.setattr(memory, "free_memory", lambda device: 200 * 10 * 8 * 6)
+    monkeypatch.setattr(arrays, "_SMALL", 0)
+    monkeypatch.setattr(arrays, "free_memory", lambda device: 200 * 10 * 8 * 6)
     for name, call in calls.items():
         value = call()
         torch.testing.assert_close(value, dense[name], rtol=1e-10, atol=1e-14, msg=name)

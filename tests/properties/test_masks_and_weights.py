@@ -16,7 +16,8 @@ import torch
 from torch import Tensor
 
 import frhsic_core as fc
-from frhsic_core.conditional._smoothing import resolve_bandwidth, row_weights
+from frhsic_core.arrays import row_weights
+from frhsic_core.conditional._smoothing import resolve_bandwidth
 
 SMOOTHING: dict[str, Any] = {"kernel_z": fc.Gaussian(1.0), "bandwidth": 0.4}
 Statistic = Callable[..., Tensor]

@@ -25,20 +25,19 @@ from frhsic_core.arrays import (
     same_kind,
 )
 from frhsic_core.choices import one_of
-from frhsic_core.joint.given import Given, read_given, spaced_rows
-from frhsic_core.joint.independence.conditional import group_strata, within_kernel
-from frhsic_core.joint.independence.features import BASE_ROWS
+from frhsic_core.joint.given import Given, read_given
 from frhsic_core.joint.independence.fits import fitted_groups
 from frhsic_core.joint.independence.permutation import (
-    SMALL_ROWS,
     Decision,
     both_statistics,
     decide,
     exact_hsic,
     factors_of,
+    group_strata,
     one_window,
     permuted_statistics,
     scaled,
+    within_kernel,
 )
 from frhsic_core.joint.independence.residual import residual_test
 from frhsic_core.joint.streaming import elements
@@ -130,13 +129,12 @@ def hsic_test(
     takes O(n²) time, and spectral O(n³) up to 4,096 rows. Memory is O(n²) up to 4,096 rows and O(n) above.
 
     With ``given`` the hypothesis is Z ⟂ S | C, for example equalized odds (C the label) or parity given a legitimate
-    factor. ``hsic`` is then Σ_c P(C = c) HSIC(Z, S | C = c) for a discrete C (see
-    :mod:`frhsic_core.joint.independence.conditional`). The permutation and aggregated tests exchange S among rows of
-    equal C: the level is exact for every n. The gamma and spectral tests add up the moments of the groups. For a
-    continuous C, features of Z and S are regressed on C, and random signs of the products of the residuals take the
-    place of permutations (see :mod:`.residual`): the level is asymptotic, and it holds where the regressions succeed.
-    No test of this hypothesis has a level that holds for all continuous distributions, and power against any (Shah and
-    Peters, 2020).
+    factor. ``hsic`` is then Σ_c P(C = c) HSIC(Z, S | C = c) for a discrete C (see :mod:`.permutation`). The permutation
+    and aggregated tests exchange S among rows of equal C: the level is exact for every n. The gamma and spectral tests
+    add up the moments of the groups. For a continuous C, features of Z and S are regressed on C, and random signs of
+    the products of the residuals take the place of permutations (see :mod:`.residual`): the level is asymptotic, and it
+    holds where the regressions succeed. No test of this hypothesis has a level that holds for all continuous
+    distributions, and power against any (Shah and Peters, 2020).
 
     Parameters
     ----------
@@ -267,17 +265,6 @@ def _strata(clusters: ArrayLike, n: int) -> list[Tensor]:
     return strata
 
 
-def _base_strata(n: int) -> list[Tensor]:
-    """Return the rows that give the default bandwidth and the landmarks, and the others.
-
-    Bins are exchanged within the two parts. The kernel on S is then the same for each permutation, which the exact
-    level needs.
-    """
-    other = torch.ones(n, dtype=torch.bool)
-    other[spaced_rows(n, BASE_ROWS)] = False
-    return [rows for rows in ((~other).nonzero(), other.nonzero()) if len(rows)]
-
-
 def _each(
     z: Tensor,
     s: Tensor,
@@ -308,22 +295,20 @@ def _one(
 ) -> tuple[Decision, tuple[float, ...] | None]:
     """Return the test of one sample ``(n, d)`` and ``(n, p)``; without ``given`` all rows are one group."""
     n = len(z)
-    method, alpha, strata = request.method, request.alpha, request.strata
+    method, alpha = request.method, request.alpha
     if given is not None and not given.discrete:
-        if strata is not None:
+        if request.strata is not None:
             raise ValueError("clusters needs a discrete given: exchange is possible between rows of equal given only.")
         return residual_test(
             z, s, given, kernel_z, kernel_s,
             method=method, n_signs=request.n_permutations, generator=request.generator, alpha=alpha,
         )  # fmt: skip
     groups = [torch.arange(n)] if given is None else given.groups()
-    if given is not None:
-        strata = group_strata(groups, n, strata)
-    elif strata is None and n > SMALL_ROWS:
-        strata = _base_strata(n)
+    fitted = method in ("gamma", "spectral")
+    strata = [] if fitted and given is None else group_strata(groups, n, request.strata)
     z, kernel_z = within_kernel(kernel_z, z, groups)
     s, kernel_s = within_kernel(kernel_s, s, groups)
-    if method in ("gamma", "spectral"):
+    if fitted:
         return decide(*fitted_groups(z, s, kernel_z, kernel_s, groups, method=method, alpha=alpha), n), None
     factors = factors_of(kernel_z, kernel_s) if method == "aggregated" else (1.0,)
     kernels_z, kernels_s = ([scaled(kernel, factor) for factor in factors] for kernel in (kernel_z, kernel_s))

@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
+from frhsic_core.joint.factors import pivoted_cholesky
 from frhsic_core.joint.given import spaced_rows
 
 CELLS = 1024
@@ -51,41 +52,13 @@ def cells(x: Tensor) -> tuple[Tensor, Tensor] | None:
     return base, index
 
 
-def pivoted_cholesky(gram: Tensor, *, share: float, most: int, weight: Tensor | None = None) -> Tensor | None:
-    """Return columns G with GGᵀ = K up to ``share`` of the (weighted) trace, or ``None`` if ``most`` do not suffice.
-
-    Examples
-    --------
-    >>> pivoted_cholesky(torch.ones(3, 3), share=1e-9, most=2)
-    tensor([[1.],
-            [1.],
-            [1.]])
-    """
-    found = _pivots(gram, share, most, weight)
-    return None if found[2] else found[0]
-
-
-def _pivots(gram: Tensor, share: float, most: int, weight: Tensor | None) -> tuple[Tensor, Tensor, bool]:
-    """Return the columns, their pivots, and whether more than ``share`` is left."""
-    n = len(gram)
-    weight = torch.full_like(gram[0], 1.0 / n) if weight is None else weight
-    left = gram.diagonal().clone()
-    enough = share * float(weight @ left)
+def pivoted_gram(gram: Tensor, *, share: float, most: int, weight: Tensor | None = None) -> tuple[Tensor, Tensor, bool]:
+    """Return :func:`pivoted_cholesky` of a whole matrix; its pivots do not depend on the order of the rows."""
+    diagonal = gram.diagonal()
+    weight = torch.full_like(gram[0], 1.0 / len(gram)) if weight is None else weight
     # Most kernels are one on the diagonal. The first pivot must not depend on the order of the rows.
-    tilt = 1.0 + 1e-6 * gram @ weight / left.amax().clamp_min(1e-300)
-    columns = gram.new_empty(min(most, n), n)
-    pivots: list[int] = []
-    while float(weight @ left) > enough:
-        if len(pivots) == len(columns):
-            return columns.mT, torch.tensor(pivots, device=gram.device), True
-        known = columns[: len(pivots)]
-        pivot = int((left * tilt).argmax())
-        column = (gram[pivot] - known[:, pivot] @ known) / left[pivot].sqrt()
-        columns[len(pivots)] = column
-        pivots.append(pivot)
-        left = (left - column.square()).clamp_min_(0.0)
-        left[pivot] = 0.0
-    return columns[: len(pivots)].mT, torch.tensor(pivots, dtype=torch.long, device=gram.device), False
+    tilt = 1.0 + 1e-6 * gram @ weight / diagonal.amax().clamp_min(1e-300)
+    return pivoted_cholesky(gram.__getitem__, diagonal, share=share, most=most, weight=weight, tilt=tilt)
 
 
 class JointFeatures:
@@ -128,7 +101,8 @@ class JointFeatures:
             grams.sub_(mean.unsqueeze(-1)).sub_(mean.unsqueeze(-2))
         self.units = torch.where(self.constant, 0.0, 1.0 / (grams.diagonal(dim1=-2, dim2=-1) @ weight))
         most = LANDMARKS if self.index is None or x.shape[1] > 1 else len(base)
-        columns, pivots, _ = _pivots(torch.tensordot(self.units, grams, 1), share, most, weight)
+        total = torch.tensordot(self.units, grams, 1)
+        columns, pivots, _ = pivoted_gram(total, share=share, most=most, weight=weight)
         self.rank = len(pivots)
         self.landmarks, self.lower = base[pivots], columns[pivots]
         _, triangle = torch.linalg.qr(columns * weight.sqrt().unsqueeze(-1))

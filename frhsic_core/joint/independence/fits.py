@@ -16,11 +16,11 @@ import torch
 from scipy.special import gammaincc, gammainccinv
 from torch import Tensor
 
+from frhsic_core.arrays import DENSE_ROWS
 from frhsic_core.joint.contraction import center
 from frhsic_core.joint.factors import ThinPair, squared_factor, thin_factors
 from frhsic_core.joint.given import spaced_rows
 from frhsic_core.kernels import Kernel
-from frhsic_core.memory import DENSE_ROWS
 
 _ENTRIES = 2**23  # numbers of a Gram matrix that are held at once where the matrix is not: 64 MB
 
@@ -90,17 +90,19 @@ def pair_sums(z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel, *, metho
 def _thin_sums(pair: ThinPair, method: str) -> PairSums | None:
     """Return the sums from the centered features; ``None`` if the squared kernels have too large a rank."""
     cross, own_z, own_s = pair.products(own=True)
-    diagonals = cross.new_zeros(5)
-    for _, phi, psi, _ in pair.features():
+
+    def diagonal_sums(phi: Tensor, psi: Tensor, _: float) -> tuple[Tensor]:
         d, e = phi.square().sum(-1), psi.square().sum(-1)
-        diagonals += torch.stack([d.sum(), d @ d, e.sum(), e @ e, d.square() @ e.square()])
+        return (torch.stack([d.sum(), d @ d, e.sum(), e @ e, d.square() @ e.square()]),)
+
+    (diagonals,) = pair.over_rows(diagonal_sums)
     squares = torch.zeros_like(diagonals[0])
     if method == "gamma":
         # K̃ ∘ K̃ is a kernel again, with a rank of its own.
         factor_z, factor_s = squared_factor(pair, "z"), squared_factor(pair, "s")
         if factor_z is None or factor_s is None:
             return None
-        entries = ThinPair.uncentered(pair.z, pair.s, factor_z, factor_s).products()[0]
+        entries = ThinPair(pair.z, pair.s, factor_z, factor_s, None).products()[0]
         squares = entries.square().sum() - diagonals[4]
 
     def sums(own: Tensor, trace: Tensor, diagonal_squares: Tensor) -> GramSums:

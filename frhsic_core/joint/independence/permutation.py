@@ -14,8 +14,14 @@ Why the level is exact for every n, kernel and distribution of i.i.d. rows:
 3. Hence #{b : A_b ≥ A_0} is stochastically at least uniform on 1, …, B + 1, and P(p ≤ α) ≤ ⌊α(B + 1)⌋/(B + 1) ≤ α.
    Ties are counted against rejection.
 
-The same argument holds when "row" is replaced by "bin" or by "cluster", when rows are exchanged within groups only, and
-when Z or S is first replaced by features that do not depend on the order of the rows.
+The same argument holds when "row" is replaced by "bin" or by "cluster", and when Z or S is first replaced by features
+that do not depend on the order of the rows.
+
+For Z ⟂ S | C with a discrete C, S is exchanged among rows of equal C: given C, the rows of one group are i.i.d. and
+Z ⟂ S within it. Group means do not change under such an exchange, so centering within groups comes first. There are
+then two statistics. *By value* of C is Σ_c P(C = c) HSIC(Z, S | C = c), which is zero only under conditional
+independence. *Pooled* is ‖E[R ⊗ Q]‖² with R = φ(Z) − E[φ(Z)|C] and Q = ψ(S) − E[ψ(S)|C]. It adds up what the values of
+C have in common, and finds a weak dependence that is alike for many of them. The aggregated test uses both.
 
 Up to ``SMALL_ROWS`` rows are permuted one by one. Larger samples are put into bins, and whole bins are permuted (*cheap
 permutations*, Domingo-Enrich, Dwivedi and Mackey, 2025). With features K̃ = FFᵀ (:mod:`.features`) the products of all
@@ -26,7 +32,6 @@ altogether.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -34,9 +39,10 @@ from torch import Tensor
 from torch.nn.functional import embedding_bag
 
 from frhsic_core.joint.factors import thin_hsic
+from frhsic_core.joint.given import spaced_rows
 from frhsic_core.joint.hsic import hsic
-from frhsic_core.joint.independence.features import JointFeatures, pivoted_cholesky
-from frhsic_core.kernels import Kernel, Product
+from frhsic_core.joint.independence.features import BASE_ROWS, JointFeatures, pivoted_gram
+from frhsic_core.kernels import Gaussian, Kernel, Product, median_distance
 
 FACTORS = (4.0, 2.0, 1.0, 0.5, 0.25, 0.125)
 # Above this many rows bins are permuted instead of rows: the same power at a small part of the cost.
@@ -84,40 +90,74 @@ def factors_of(kernel_z: Kernel, kernel_s: Kernel, *, among: tuple[float, ...] =
     return among if has_bandwidth(kernel_z) or has_bandwidth(kernel_s) else (1.0,)
 
 
+def within_kernel(kernel: Kernel | None, x: Tensor, groups: list[Tensor]) -> tuple[Tensor, Kernel]:
+    """Return the rows and their kernel; for ``None`` the rows minus the mean of their group, with a Gaussian kernel.
+
+    Shifting a group changes nothing within it. The pooled statistic compares rows of different groups, and finds what
+    they have in common if they lie at the same place.
+    """
+    if kernel is not None:
+        return x, kernel
+    x = x.clone()
+    rounding = 1e-12 * x.abs().amax(0)
+    for rows in groups:
+        x[rows] -= x[rows].mean(0)
+    x = torch.where(x.abs() <= rounding, 0.0, x)
+    return x, Gaussian(median_distance(x, max_points=None if len(x) <= SMALL_ROWS else BASE_ROWS))
+
+
 # Orders of the rows --------------------------------------------------------------------------------------------------
 
 
-def random_orders(
-    shape: tuple[int, int, int], generator: torch.Generator, strata: list[Tensor] | None = None
-) -> Tensor:
-    """Return random orders of n rows, ``(batch, count, n)``, on the device of the generator.
+def group_strata(groups: list[Tensor], n: int, clusters: list[Tensor] | None) -> list[Tensor]:
+    """Return the rows that may be exchanged, ``(count, size)`` each: those of one group, or its clusters of one size.
+
+    In a large sample the rows that give the bandwidths are exchanged among themselves only: the kernel on S is then the
+    same for each permutation, which the exact level needs.
+    """
+    code = torch.empty(n, dtype=torch.long)
+    for g, rows in enumerate(groups):
+        code[rows] = g
+    if n > SMALL_ROWS and clusters is None:
+        code = 2 * code
+        code[spaced_rows(n, BASE_ROWS)] += 1 if len(groups) > 1 else -1
+    strata = []
+    for rows in [torch.arange(n).unsqueeze(-1)] if clusters is None else clusters:
+        if bool((code[rows] != code[rows[:, :1]]).any()):
+            raise ValueError(
+                "given varies within a cluster: whole clusters are exchanged between rows of equal given. Average each "
+                "cluster, or leave clusters out."
+            )
+        first = code[rows[:, 0]]
+        strata += [part for value in first.unique().tolist() if len(part := rows[first == value]) > 1]
+    if not strata:
+        raise ValueError("given has no group with two rows to exchange: use fewer groups.")
+    return strata
+
+
+def random_orders(count: int, n: int, generator: torch.Generator, strata: list[Tensor]) -> Tensor:
+    """Return random orders of n rows, ``(count, n)``, on the device of the generator.
 
     ``strata`` are index tensors ``(clusters, size)``: whole clusters of equal size change places, and the rows of each
-    cluster keep their order. Rows outside them stay where they are. Without strata all n! orders are equally likely.
+    cluster keep their order. Rows outside them stay where they are.
     """
-    batch, count, n = shape
     device = generator.device
-    if strata is None:
-        keys = torch.rand(batch, count, n, generator=generator, device=device, dtype=torch.float64)
-        return keys.argsort(-1)
-    order = torch.arange(n, device=device).repeat(batch, count, 1)
+    order = torch.arange(n, device=device).repeat(count, 1)
     for rows in strata:
         rows = rows.to(device)
-        keys = torch.rand(batch, count, len(rows), generator=generator, device=device, dtype=torch.float64)
-        order[..., rows.flatten()] = rows[keys.argsort(-1)].flatten(-2)
+        keys = torch.rand(count, len(rows), generator=generator, device=device, dtype=torch.float64)
+        order[:, rows.flatten()] = rows[keys.argsort(-1)].flatten(-2)
     return order
 
 
-def bins_of(
-    n: int, generator: torch.Generator, strata: list[Tensor] | None = None, *, bins: int = BINS
-) -> list[Tensor]:
+def bins_of(n: int, generator: torch.Generator, strata: list[Tensor], *, bins: int = BINS) -> list[Tensor]:
     """Return sets of bins, index tensors ``(bins, rows)``; the bins of one set change places.
 
     Rows, or clusters, are assigned to bins at random: the subgroup of permutations must not depend on an order that the
     data may have, such as by age. The few rows that are left over stay where they are.
     """
     sets = []
-    for stratum in [torch.arange(n).unsqueeze(-1)] if strata is None else strata:
+    for stratum in strata:
         count = len(stratum)
         rows = stratum.cpu()[torch.randperm(count, generator=generator, device=generator.device).cpu()]
         own = min(bins, count)
@@ -129,8 +169,11 @@ def bins_of(
 
 def bin_orders(bins: int, count: int, generator: torch.Generator) -> Tensor:
     """Return the identity and ``count`` random orders of the bins of one set, ``(1 + count, bins)``."""
-    drawn = random_orders((1, count, bins), generator)[0]
-    return torch.cat([torch.arange(bins, device=drawn.device).unsqueeze(0), drawn])
+    return _with_identity(random_orders(count, bins, generator, [torch.arange(bins).unsqueeze(-1)]))
+
+
+def _with_identity(order: Tensor) -> Tensor:
+    return torch.cat([torch.arange(order.shape[1], device=order.device).unsqueeze(0), order])
 
 
 # The statistics of all orders ----------------------------------------------------------------------------------------
@@ -154,7 +197,7 @@ def permuted_statistics(
     kernels_z: list[Kernel],
     kernels_s: list[Kernel],
     groups: list[Tensor],
-    strata: list[Tensor] | None,
+    strata: list[Tensor],
     n_permutations: int,
     generator: torch.Generator,
 ) -> Permuted:
@@ -170,7 +213,7 @@ def permuted_statistics(
         A pair of kernels for each window.
     groups : list of Tensor
         The rows of each group.
-    strata : list of Tensor or None
+    strata : list of Tensor
         What changes places, as in :func:`random_orders`; each stratum lies in one group.
     n_permutations : int
         B.
@@ -184,8 +227,7 @@ def permuted_statistics(
         sets = [rows.to(z.device) for rows in bins_of(len(z), generator, strata, bins=bins)]
         orders = [bin_orders(len(rows), n_permutations, generator).to(z.device) for rows in sets]
         return bin_statistics(*features, groups, sets, orders)
-    order = random_orders((1, n_permutations, len(z)), generator, strata)[0].to(z.device)
-    order = torch.cat([torch.arange(len(z), device=z.device).unsqueeze(0), order])
+    order = _with_identity(random_orders(n_permutations, len(z), generator, strata)).to(z.device)
     grams = [torch.stack([kernel(x) for kernel in kernels]) for kernels, x in ((kernels_z, z), (kernels_s, s))]
     k, l = (within_groups(gram, groups) for gram in grams)
     constant = nothing_left(grams[0], k) | nothing_left(grams[1], l)
@@ -218,7 +260,11 @@ def row_statistics(k: Tensor, l: Tensor, groups: list[Tensor], order: Tensor) ->
     """
     n = k.shape[-1]
     by_value, pooled = k.new_zeros(2, len(order), len(k)).unbind()
-    factor = partial(pivoted_cholesky, share=_FACTOR_SHARE, most=min(_FACTOR_RANK, n // 2))
+
+    def factor(gram: Tensor) -> Tensor | None:
+        columns, _, enough = pivoted_gram(gram, share=_FACTOR_SHARE, most=min(_FACTOR_RANK, n // 2))
+        return columns if enough else None
+
     full = []
     for w in range(len(k)):
         own = factor(k[w]) if n >= _FACTOR_ROWS else None

@@ -29,7 +29,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from frhsic_core.joint.given import Features, Given, given_kernel, spaced_rows
+from frhsic_core.joint.given import Given, given_kernel, landmark_features, spaced_rows
 from frhsic_core.joint.independence.features import BASE_ROWS, SHARE, JointFeatures
 from frhsic_core.joint.independence.fits import fitted_gamma
 from frhsic_core.joint.independence.permutation import (
@@ -192,7 +192,8 @@ def residual_test(
         for kernel, x in ((kernel_z, z), (kernel_s, s))
     )
     local = given_kernel(c, mixed=given.mixed)
-    weights = local(c) if n <= SMALL_ROWS else Features(local, c, LOCAL_LANDMARKS)
+    features = landmark_features(local, c, LOCAL_LANDMARKS)
+    weights = local(c) if n <= SMALL_ROWS else lambda rows: features(c[rows])
     by_value, pooled, left, constant = residual_matrices(features_z, features_s, weights, regression, blocks)
     # Both residuals are shrunken by the fit. Their products keep the share `left` of the variance of the statistic,
     # and those of one row with itself, which the signs keep, the square of it.
@@ -258,7 +259,7 @@ def _residual_kernel(
 def residual_matrices(
     features_z: JointFeatures,
     features_s: JointFeatures,
-    local: Tensor | Features,
+    local: Tensor | RowFunction,
     regression: Regression,
     blocks: list[Tensor],
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:

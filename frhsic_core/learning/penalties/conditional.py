@@ -19,13 +19,13 @@ from torch import Tensor, nn
 from frhsic_core.joint.contraction import GradientTerm, gram_term, inverse_root, smallest_own
 from frhsic_core.joint.given import (
     GIVEN_FEATURES,
-    Features,
     Given,
     GivenKernel,
     Operator,
     conditional_function,
     given_kernel,
     group_operator,
+    landmark_features,
     read_given,
     smooth_operator,
 )
@@ -72,7 +72,7 @@ class GivenRows(nn.Module):
         scores, features = [], []
         for given in datasets:
             kernel = given_kernel(given.rows, mixed=given.mixed)
-            features.append(Features(kernel, given.rows, GIVEN_FEATURES)(torch.arange(len(given.codes))))
+            features.append(landmark_features(kernel, given.rows, GIVEN_FEATURES)(given.rows))
             # In units of the bandwidth, so that one kernel serves all datasets.
             scores.append(given.numbers / kernel.gaussian.bandwidth)
         self.register_buffer("scores", torch.cat(scores), persistent=False)

@@ -218,10 +218,12 @@ def _pvalues(
 def _information(z: Tensor, s: Tensor, permutations: int, generator: torch.Generator) -> Tensor:
     import torch
 
-    from frhsic_core.joint.independence.permutation import random_orders
     from frhsic_core.joint.information import ksg_information, standardized
 
-    order = random_orders((permutations, len(s), s.shape[1]), generator).to(s.device)
+    keys = torch.rand(
+        permutations, len(s), s.shape[1], generator=generator, device=generator.device, dtype=torch.float64
+    )
+    order = keys.argsort(-1).to(s.device)
     unit = standardized(s, seed=1)[..., 0]
     moved = torch.cat([unit.unsqueeze(0), unit.expand_as(order).gather(-1, order)])
     values = ksg_information(standardized(z), moved, k=_NEIGHBORS).strict
