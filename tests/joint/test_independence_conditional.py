@@ -11,8 +11,14 @@ from scipy import stats
 from frhsic_core.joint.given import Given, read_given
 from frhsic_core.joint.hsic import hsic
 from frhsic_core.joint.independence import hsic_test
-from frhsic_core.joint.independence.conditional import group_strata, within_kernel
-from frhsic_core.joint.independence.permutation import FACTORS, random_orders
+from frhsic_core.joint.independence.permutation import (
+    FACTORS,
+    bin_orders,
+    bins_of,
+    group_strata,
+    random_orders,
+    within_kernel,
+)
 from frhsic_core.joint.independence.residual import RIDGES, SCALES, WIDE
 from frhsic_core.kernels import Gaussian, median_bandwidth
 
@@ -68,7 +74,7 @@ def test_the_aggregated_test_is_a_loop_over_orders_within_groups() -> None:
     code = labels(1, 18, 3)
     z, s = normal(2, 18) + code, normal(3, 18) + code
     strata = group_strata(read_given(code, 18).groups(), 18, None)
-    orders = random_orders((1, 19, 18), torch.Generator().manual_seed(4), strata)[0]
+    orders = random_orders(19, 18, torch.Generator().manual_seed(4), strata)
     assert all(torch.equal(code[order], code) for order in orders)
     within = [x - torch.stack([x[code == c].mean() for c in code]) for x in (z, s)]
     sigmas = tuple(median_bandwidth(x).item() for x in within)
@@ -134,16 +140,27 @@ def test_many_small_groups_are_pooled() -> None:
 
 
 def test_the_features_of_a_large_sample_give_the_statistics_of_the_gram_matrices() -> None:
-    """With two values each, 64 landmarks give the kernels exactly; sixteen sums make a permutation."""
+    """With the values 0 and 1, K̃ is 2(1 − k(0, 1)) times an outer product, and HSIC is the square of a covariance."""
     n = 1200
     code = labels(18, n, 2)
     z, s = (normal(19, n) > 0).double(), (normal(20, n) + 0.2 * code > 0).double()
     kernels = {"kernel_z": Gaussian(0.9), "kernel_s": Gaussian(1.1)}
-    result = hsic_test(z, s, given=code, method="permutation", n_permutations=199, **kernels)
-    share = [(code == g).double().mean() * hsic(z[code == g], s[code == g], **kernels) for g in range(2)]
-    assert result.statistic.item() == pytest.approx(n * sum(share).item(), rel=1e-6)
-    spectral = hsic_test(z, s, given=code, method="spectral", **kernels)
-    assert result.threshold.item() == pytest.approx(spectral.threshold.item(), rel=0.25)
+    options = {"n_permutations": 199, "random_state": torch.Generator().manual_seed(5)}
+    result = hsic_test(z, s, given=code, method="permutation", **kernels, **options)
+    groups = read_given(code, n).groups()
+    generator = torch.Generator().manual_seed(5)
+    sets = bins_of(n, generator, group_strata(groups, n, None))
+    orders = [bin_orders(len(rows), 199, generator) for rows in sets]
+    expected = []
+    for b in range(200):
+        moved = s.clone()
+        for rows, order in zip(sets, orders, strict=True):
+            moved[rows] = s[rows[order[b]]]
+        covariances = [np.cov(z[rows], moved[rows], ddof=0)[0, 1] for rows in groups]
+        expected.append(sum(len(rows) * c**2 for rows, c in zip(groups, covariances, strict=True)))
+    unit = 4 * np.prod([-np.expm1(-1 / (2 * sigma**2)) for sigma in (0.9, 1.1)])
+    assert result.statistic.item() == pytest.approx(unit * expected[0], rel=1e-6)
+    assert result.threshold.item() == pytest.approx(unit * sorted(expected[1:])[-10], rel=1e-6)
 
 
 def test_clusters_are_exchanged_within_groups() -> None:
@@ -151,7 +168,7 @@ def test_clusters_are_exchanged_within_groups() -> None:
     clusters = torch.arange(60) // 2
     groups = read_given(code, 60).groups()
     blocks = [torch.arange(60).reshape(30, 2)]
-    order = random_orders((1, 5, 60), torch.Generator().manual_seed(0), group_strata(groups, 60, blocks))[0]
+    order = random_orders(5, 60, torch.Generator().manual_seed(0), group_strata(groups, 60, blocks))
     assert all(torch.equal(code[row], code) for row in order)
     assert all(torch.equal(row.reshape(30, 2)[:, 0] + 1, row.reshape(30, 2)[:, 1]) for row in order)
     assert 0 < hsic_test(normal(21, 60), normal(22, 60), given=code, clusters=clusters, n_permutations=19).pvalue <= 1
