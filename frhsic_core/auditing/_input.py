@@ -64,11 +64,6 @@ class Columns:
     controls: tuple[Column, ...]
     weight: Column | None
 
-    @property
-    def n(self) -> int:
-        """Number of rows, with and without missing values."""
-        return len(self.score.values)
-
     def every(self) -> list[Column]:
         """Return all columns in the order of the arguments."""
         chosen = [self.score, *self.sensitive, self.label, *self.controls, self.weight]
@@ -241,10 +236,11 @@ def read_columns(
         controls=read(control_features, "control_features", "control", categorical=True),
         weight=weight[0] if weight else None,
     )
+    rows = len(score[0].values)
     for column in columns.every():
-        if len(column.values) != columns.n:
+        if len(column.values) != rows:
             raise ValueError(
-                f"{column.name!r} has {len(column.values):,} rows but {columns.score.name!r} has {columns.n:,}: "
+                f"{column.name!r} has {len(column.values):,} rows but {columns.score.name!r} has {rows:,}: "
                 "both need one row for each person."
             )
     return columns

@@ -124,7 +124,7 @@ def audit(
     return Audit(
         attributes=attributes,
         joint=work.joint() if len(attributes) > 1 and not crossed else None,
-        rows=columns.n,
+        rows=len(score),
         missing=tuple(_missing(columns)),
         score=columns.score.name,
         label=columns.label.name if columns.label else "",

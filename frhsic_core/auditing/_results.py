@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,9 +18,6 @@ from frhsic_core.auditing._measures import MEASURES, Measure
 from frhsic_core.bounds import DependenceBound
 from frhsic_core.choices import one_of
 from frhsic_core.conditional import Curve
-
-if TYPE_CHECKING:
-    import os
 
 Array = NDArray[np.float64]
 
@@ -207,7 +205,8 @@ class Audit:
     @property
     def sentences(self) -> list[str]:
         """What the audit says, in sentences."""
-        return _sentences.summary(self)
+        said = [one for attribute in self.attributes for one in _sentences.attribute_sentences(self, attribute)]
+        return said + _sentences.other_sentences(self)
 
     def __str__(self) -> str:
         return "\n".join(self.sentences)

@@ -357,11 +357,3 @@ def other_sentences(audit: Audit) -> list[str]:
             )
         said.append(sentence)
     return [*said, *audit.notes]
-
-
-def summary(audit: Audit) -> list[str]:
-    """Return all sentences of an audit."""
-    said = []
-    for attribute in audit.attributes:
-        said += attribute_sentences(audit, attribute)
-    return said + other_sentences(audit)
