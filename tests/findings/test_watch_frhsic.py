@@ -155,6 +155,9 @@ def test_the_recommended_form_is_nowhere_better_than_the_majority_at_the_largest
 def test_of_the_calm_forms_a_whitened_one_gives_the_probe_least(summary) -> None:
     calm = summary[(summary["outside"] == 0) & (summary["constant"] == 0)]
     assert calm["probe"].idxmin()[0] == "normalized, Z whitened"
+    # "Only with three of its five rules"; no other form is calm with a probe below a fifth.
+    assert len(calm.loc["normalized, Z whitened"]) == 3
+    assert set(calm[calm["probe"] < 0.2].index.get_level_values("form")) == {"normalized, Z whitened"}
 
 
 def test_standardized_z_does_not_stay_in_range(summary) -> None:

@@ -200,13 +200,13 @@
     measures(right, [
       ["supremum of the mean, one function for both ages", found.supOfMean, "faint"],
       ["√HSIC, between the two", found.rootHsic, "two"],
-      ["supremum of the mean, a function for each age", found.meanOfSup, "three"],
+      ["supremum of the mean, a function for each age", found.glued, "three"],
       ["mean of the suprema, E MMD", found.meanOfSup, "one"],
     ], 0.5, 3);
     root.found = found;
     say(root, {
       sentence: found.meanOfSup < 1e-12 ? "Hiring does not depend on age, and all four numbers are zero." :
-        `The last two numbers agree: this is the theorem. √HSIC is ${pretty(found.rootHsic / found.meanOfSup, 2)} times as large, because the kernel on age couples the two groups.`,
+        `The last two numbers agree: this is Corollary 3.4. √HSIC is ${pretty(found.rootHsic / found.meanOfSup, 2)} times as large, because the kernel on age couples the two groups.`,
     });
   }
 

@@ -66,6 +66,7 @@ const frhsicFormulas = (() => {
     return {
       contrasts, all,
       supOfMean: Math.abs(weighted[0] + weighted[1]), // one function for both ages
+      glued: Math.max(...[-1, 1].flatMap((a) => [-1, 1].map((b) => a * weighted[0] + b * weighted[1]))), // a function for each age
       meanOfSup: Math.abs(weighted[0]) + Math.abs(weighted[1]), // E MMD, and GDP of the prediction
       rootHsic: Math.sqrt(Math.max(0, form(weighted, [[1, similarity], [similarity, 1]]))),
     };

@@ -201,9 +201,9 @@ def division_free_excess(found: GapSpectrum) -> Tensor:
 
 Steps = Mapping[str, Callable[[GapSpectrum], Tensor]]
 STEPS: Steps = {
-    "HSIC is the sum of eigenvalue times energy (step 1)": identity_excess,
-    "HSIC is at least the m-th eigenvalue times the projected trace (step 2)": lower_bound_excess,
-    "the projected gap is at most the squared norm times the projected trace (step 3)": projection_excess,
+    "HSIC is the sum of eigenvalue times energy (step 3)": identity_excess,
+    "HSIC is at least the m-th eigenvalue times the projected trace (step 3)": lower_bound_excess,
+    "the projected gap is at most the squared norm times the projected trace (step 2)": projection_excess,
     "the m-th eigenvalue times the mean square is at most squared norm times HSIC": division_free_excess,
 }
 
