@@ -168,7 +168,7 @@ def option_rows(experiment: str, *, dataset: str, protocol: str) -> pd.DataFrame
 
 def values_at(rows: pd.DataFrame, option: str, lam: float, column: str) -> pd.Series:
     """Return a column of one option at one λ, indexed by split; Unfair has λ = 0 alone, whatever ``lam`` is."""
-    part = rows[rows["option"] == option]
+    part = rows.loc[rows["option"] == option, ["lam", "split", column]]  # dozens of columns would be copied
     part = part if option == "unfair" else part[np.isclose(part["lam"], lam)]
     if part.empty:
         known = ", ".join(map(str, sorted(set(rows["option"]))))

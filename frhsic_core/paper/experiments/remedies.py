@@ -301,14 +301,13 @@ def chosen(rows: pd.DataFrame, limit: float) -> pd.DataFrame:
     ``rows`` are those of one table, league and family, and of the family ``"none"``, which is always a choice and sets
     the score to keep. The choice is the least dependent setting whose mean score is at most ``limit`` lower.
     """
-    indexed = rows.set_index(["family", "method", "learner", "strength", "split"], drop=False)
-    wide = {name: indexed[name].unstack("split") for name in ("score", "dcor")}
-    score, dependence = (mean_of_others(values.to_numpy().T) for values in wide.values())
-    plain = wide["score"].index.get_level_values("family") == "none"
+    ordered = rows.sort_values(["family", "method", "learner", "strength", "split"])
+    splits = ordered["split"].nunique()
+    score, dependence = (mean_of_others(ordered[name].to_numpy().reshape(-1, splits).T) for name in ("score", "dcor"))
+    plain = (ordered["family"] == "none").to_numpy()[::splits]
     enough = score >= score[:, plain].max(1, keepdims=True) - limit
     places = np.where(enough, dependence, np.inf).argmin(1)
-    keys = [(*wide["score"].index[place], split) for place, split in zip(places, wide["score"].columns, strict=True)]
-    return indexed.loc[keys].reset_index(drop=True)
+    return ordered.iloc[places * splits + np.arange(splits)].reset_index(drop=True)
 
 
 def standings(rows: pd.DataFrame, limits: tuple[float, ...] = LIMITS) -> pd.DataFrame:
