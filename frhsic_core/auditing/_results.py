@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 import os
 import re
@@ -13,7 +14,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from frhsic_core.auditing import _report, _sentences
 from frhsic_core.auditing._measures import MEASURES, Measure
 from frhsic_core.bounds import DependenceBound
 from frhsic_core.choices import one_of
@@ -22,6 +22,11 @@ from frhsic_core.conditional import Curve
 Array = NDArray[np.float64]
 
 STATUS = {"below": 0, "above": 1, "inconclusive": 3}  # exit status of the command for each outcome
+
+
+def _module(name: str) -> Any:
+    """Return a module that describes an audit; it needs the names of this one."""
+    return importlib.import_module(f"frhsic_core.auditing.{name}")
 
 
 @dataclass(frozen=True)
@@ -205,8 +210,9 @@ class Audit:
     @property
     def sentences(self) -> list[str]:
         """What the audit says, in sentences."""
-        said = [one for attribute in self.attributes for one in _sentences.attribute_sentences(self, attribute)]
-        return said + _sentences.other_sentences(self)
+        module = _module("_sentences")
+        said = [one for attribute in self.attributes for one in module.attribute_sentences(self, attribute)]
+        return said + module.other_sentences(self)
 
     def __str__(self) -> str:
         return "\n".join(self.sentences)
@@ -216,11 +222,11 @@ class Audit:
         return f"<Audit of {self.score} by {names}: {self.rows:,} rows>"
 
     def _repr_html_(self) -> str:
-        return _report.fragment(self)
+        return _module("_report").fragment(self)
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as a dict of JSON values, with the sentences first."""
-        return _report.as_dict(self)
+        return _module("_report").as_dict(self)
 
     def table(self) -> pd.DataFrame:
         """Return one row for each attribute and measure, with its interval and what chance alone gives.
@@ -234,15 +240,15 @@ class Audit:
 
     def to_html(self) -> str:
         """Return the report as one self-contained HTML page."""
-        return _report.page(self)
+        return _module("_report").page(self)
 
     def to_markdown(self) -> str:
         """Return a model card in Markdown, to be pasted into the documentation of a model or a pull request."""
-        return _report.markdown(self)
+        return _module("_report").markdown(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the report to ``path``, and the JSON and the Markdown beside it; all of them whole or none."""
-        _report.save(self, path)
+        _module("_report").save(self, path)
 
 
 @dataclass(frozen=True)
@@ -274,7 +280,8 @@ class Verdict:
         return STATUS[self.outcome]
 
     def __str__(self) -> str:
-        number, name, bound = _sentences.number, _sentences.short(self.attribute), self.bound
+        sentences = _module("_sentences")
+        number, name, bound = sentences.number, sentences.short(self.attribute), self.bound
         words = {"below": "is below", "above": "is above", "inconclusive": "is not significantly different from"}
         verb = words[self.outcome]
         if bound is not None and self.outcome == "inconclusive":

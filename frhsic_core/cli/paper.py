@@ -267,17 +267,21 @@ def _record_file(*, writing: bool) -> Path | None:
 
 
 def _check(numbers: list[str], *, quick: bool) -> list[Result]:
-    from frhsic_core.learning.threads import cpu_threads  # imports torch, for which `frhsic --help` does not wait
+    import torch  # imported here, so that `frhsic --help` does not wait for it
 
     total = sum(len(checks()[number]) for number in numbers)
     count = itertools.count(1)
-    # Many small tensors: more threads would only wait for each other.
-    with cpu_threads(1), waiting("Checking the statements of the paper ...") as show:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # many small tensors: more threads only wait for each other
+    try:
+        with waiting("Checking the statements of the paper ...") as show:
 
-        def before(number: str, check: Check) -> None:
-            show(f"{next(count)} of {total}, {number}: {check.__name__.replace('_', ' ')}")
+            def before(number: str, check: Check) -> None:
+                show(f"{next(count)} of {total}, {number}: {check.__name__.replace('_', ' ')}")
 
-        return list(run_checks(numbers, quick=quick, before=before))
+            return list(run_checks(numbers, quick=quick, before=before))
+    finally:
+        torch.set_num_threads(threads)
 
 
 def _print_results(results: list[Result], seconds: float) -> None:
