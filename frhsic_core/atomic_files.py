@@ -78,7 +78,7 @@ def claim(path: Path) -> Iterator[bool]:
     The operating system frees the lock when that process ends, however it ends.
     """
     with _opened(path) as file:
-        held = _lock(file.fileno(), wait=False)
+        held = _lock(file.fileno())
         try:
             yield held
         finally:
@@ -95,23 +95,11 @@ def _opened(path: Path) -> BinaryIO:
             continue
 
 
-@contextmanager
-def lock_folder(folder: Path) -> Iterator[None]:
-    """Wait until no other process holds ``folder``, then hold it; no lock file is left behind."""
-    folder.mkdir(parents=True, exist_ok=True)
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        _lock(handle, wait=True)
-        yield
-    finally:
-        os.close(handle)
-
-
 def remove_leftovers(folder: Path) -> None:
     """Remove free locks, unfinished files older than an hour and, if it is then empty, the folder itself."""
     for path in folder.glob("*.lock"):
         with suppress(OSError), open(path, "rb+") as file:
-            if _lock(file.fileno(), wait=False):
+            if _lock(file.fileno()):
                 path.unlink(missing_ok=True)
     remove_unfinished(folder, ".*.*")
     with suppress(OSError):
@@ -126,14 +114,14 @@ def remove_unfinished(folder: Path, pattern: str) -> None:
                 path.unlink()
 
 
-def _lock(handle: int, *, wait: bool) -> bool:
+def _lock(handle: int) -> bool:
     """Lock an open file until it is closed; return True on systems without such locks (Windows)."""
     try:
         import fcntl
     except ImportError:
         return True
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     return True

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from frhsic_core.atomic_files import claim, lock_folder, remove_leftovers, remove_unfinished, write_atomically
+from frhsic_core.atomic_files import claim, remove_leftovers, remove_unfinished, write_atomically
 from frhsic_core.paper.runs.plan import Job, Key, Study, Unit, json_sha256, keys_of
 
 TEXT = ("dataset", "variant", "sensitive", "task", "protocol", "method", "option", "recipe")
@@ -55,32 +55,11 @@ class Part:
     rows: pd.DataFrame
     provenance: Mapping[str, Any]
 
-    @property
-    def metrics(self) -> dict[str, np.ndarray]:
-        """The measured columns, without those that identify a model."""
-        return {name: self.rows[name].to_numpy() for name in self.rows.columns if name not in IDENTITY}
-
 
 def rows_of_models(job: Job, labels: Mapping[str, str], metrics: Mapping[str, Any]) -> pd.DataFrame:
-    """Return one row for each model of a stack.
-
-    Parameters
-    ----------
-    job : Job
-        The stack.
-    labels : mapping
-        The text columns; they are the same for all rows.
-    metrics : mapping
-        For each metric one value per model, in the order of ``job.models``.
-    """
-    models = job.models
-    for name, values in metrics.items():
-        if len(values) != len(models):
-            raise ValueError(
-                f"{name} has {len(values)} values for {len(models)} models: one value per model is needed."
-            )
-    columns: dict[str, Any] = {name: [labels[name]] * len(models) for name in TEXT}
-    columns |= {name: [model[i] for model in models] for i, name in enumerate(NUMBERS)}
+    """Return one row for each model of a stack: the labels, its λ, split and seed, and its value of each metric."""
+    columns: dict[str, Any] = {name: [labels[name]] * len(job.models) for name in TEXT}
+    columns |= dict(zip(NUMBERS, zip(*job.models, strict=True), strict=True))
     return _typed(pd.DataFrame({**columns, **{name: np.asarray(values) for name, values in metrics.items()}}))
 
 
@@ -197,15 +176,16 @@ class ResultStore:
         study : Study, optional
             Its order of units becomes the order of the rows. By default new units come last.
         """
-        with _explained(self.root), lock_folder(self.root):
-            remove_unfinished(self.root, f".{self.name}.*.*")
-            finished, exported = self._load()
-            if finished:
-                self._merge(finished, exported, study)
-                with self._written() as database:  # a job that was finished again in the meantime stays
-                    kept = [(job.key, job.sha256) for job in finished]
-                    database.executemany("DELETE FROM jobs WHERE key = ? AND sha256 = ?", kept)
-            remove_leftovers(self._locks)
+        finished, exported = self._load()
+        if finished:
+            with _explained(self.root), self._written() as database:
+                database.execute("BEGIN IMMEDIATE")  # other runners wait: nobody adds a job or exports until the end
+                finished, exported = self._load()
+                if finished:
+                    self._merge(finished, exported, study)
+                    database.execute("DELETE FROM jobs")
+        remove_unfinished(self.root, f".{self.name}.*.*")
+        remove_leftovers(self._locks)
         return exported.table
 
     @contextmanager
@@ -435,8 +415,4 @@ def _from_parquet(data: bytes, path: Path) -> pd.DataFrame:
         import pyarrow.parquet
     except ImportError:
         raise StoreError(f"Reading {path.name} needs pyarrow: pip install 'frhsic-core[paper]'.") from None
-    try:
-        return pyarrow.parquet.read_table(pyarrow.BufferReader(data)).to_pandas()
-    except (OSError, pyarrow.ArrowException) as error:  # an old version of pyarrow
-        reason = " ".join(str(error).split())
-        raise StoreError(f"{path} is not readable with pyarrow {pyarrow.__version__} ({reason}).") from None
+    return pyarrow.parquet.read_table(pyarrow.BufferReader(data)).to_pandas()

@@ -74,18 +74,20 @@ def one_bit_flips(data: bytes, count: int = 300) -> Iterator[bytes]:
         yield bytes(flipped)
 
 
-# One bit --------------------------------------------------------------------------------------------------------------
+# Damaged and lost files -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("file", ["table", "sidecar"])
-def test_a_flipped_bit_is_an_error_or_changes_nothing(tmp_path, kind, file, parts) -> None:
+def test_a_damaged_or_lost_file_is_named_and_no_value_changes(tmp_path, kind, file, parts) -> None:
+    """One bit is flipped, the end is missing, or the whole file."""
     store = filled(tmp_path, parts, compacted=len(parts))
     rows, provenance = store.read(), store.provenance()
     path = getattr(store, file)
     good = path.read_bytes()
     messages: list[str] = []
-    for data in one_bit_flips(good):
+    damages = (*one_bit_flips(good), *(good[: int(share * len(good))] for share in (0.0, 0.5, 0.99)))
+    for data in damages:
         path.write_bytes(data)
         try:
             found = store.done(), store.read(), store.provenance()
@@ -96,8 +98,37 @@ def test_a_flipped_bit_is_an_error_or_changes_nothing(tmp_path, kind, file, part
         assert found[2] == provenance
         pd.testing.assert_frame_equal(found[1], rows, check_exact=True)
     # In a json file a bit can turn 1e-05 into 1E-05, which is the same number.
-    assert len(messages) == 300 if file == "table" else len(messages) > 290
-    assert all(str(path) in message and "Restore it" in message for message in messages)
+    harmless = len(damages) - len(messages)
+    assert harmless == 0 if file == "table" else harmless < 10
+    assert all(f"{path} is damaged" in message and "Restore it" in message for message in messages)
+    path.unlink()
+    for reading in (store.done, store.read, store.provenance, store.compact):
+        with pytest.raises(StoreError, match=f"{re.escape(str(path))} is missing.*Restore it"):
+            reading()
+    for other in (store.root / "tiny.json", *store.root.glob("tiny.parquet"), *store.root.glob("tiny.csv")):
+        other.unlink(missing_ok=True)
+    assert store.done() == set()  # what was deleted on purpose is computed again
+
+
+def test_a_json_file_is_known_by_its_checksum_and_not_by_its_white_space(tmp_path, tiny: Experiment, part_of) -> None:
+    parts = [part_of(job) for job in tiny.jobs()]
+    store = filled(tmp_path, parts[:3], compacted=3)
+    table, old = store.table, store.table.read_bytes()
+    filled(tmp_path, parts, compacted=4)
+    rows, good = store.read(), table.read_bytes()
+    store.sidecar.write_text(json.dumps(json.loads(store.sidecar.read_text())).replace(", ", ",\r\n"))
+    pd.testing.assert_frame_equal(store.read(), rows)
+    # A table of an older state is whole, but it is not the one that the json file describes.
+    table.write_bytes(old)
+    with pytest.raises(StoreError, match="is damaged"):
+        store.done()
+    table.write_bytes(good)
+    for content in ("{half", "[]", "{}", '{"experiment": "tiny", "stacks": []}'):
+        store.sidecar.write_text(content, encoding="utf-8")
+        with pytest.raises(StoreError, match="no checksum"):
+            store.done()
+    # Git changes no line end either.
+    assert "book/results/* -text" in (ROOT / ".gitattributes").read_text(encoding="utf-8").splitlines()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -126,70 +157,6 @@ def test_a_file_that_is_no_database_is_an_error_until_it_is_deleted(tmp_path, co
     store.database.unlink()
     store.write(unit_part(STUDY.jobs()[0]))
     assert store.done() == set(STUDY.jobs()[0].keys)
-
-
-# Lost and truncated files ---------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_lost_file_is_named(tmp_path, kind, parts) -> None:
-    store = filled(tmp_path, parts, compacted=len(parts))
-    for path, words in ((store.table, "is missing. Restore it"), (store.sidecar, "cannot be verified")):
-        good = path.read_bytes()
-        path.unlink()
-        for reading in (store.done, store.read, store.provenance, store.compact):
-            with pytest.raises(StoreError, match=words) as caught:
-                reading()
-            assert str(path) in str(caught.value)
-        path.write_bytes(good)
-    store.table.unlink()
-    store.sidecar.unlink()
-    assert store.done() == set()  # what was deleted on purpose is computed again
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("share", [0.0, 0.5, 0.99])
-def test_a_truncated_file_is_named(tmp_path, kind, parts, share) -> None:
-    store = filled(tmp_path, parts, compacted=len(parts))
-    for path in (store.table, store.sidecar):
-        good = path.read_bytes()
-        path.write_bytes(good[: int(share * len(good))])
-        for reading in (store.done, store.read, store.provenance, store.compact):
-            with pytest.raises(StoreError, match=re.escape(f"{path} is damaged")):
-                reading()
-        path.write_bytes(good)
-    assert store.done() == keys_of_parts(parts)
-
-
-@pytest.mark.parametrize("content", ["{half", "[]", "{}", '{"experiment": "tiny", "stacks": []}'])
-def test_a_json_file_without_its_checksum_is_refused(tmp_path, content) -> None:
-    store = ResultStore(tmp_path, "tiny")
-    store.sidecar.write_text(content, encoding="utf-8")
-    with pytest.raises(StoreError, match="no checksum"):
-        store.done()
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_another_table_is_not_accepted(tmp_path, kind, parts) -> None:
-    """A table of an older state is whole, but it is not the one that the json file describes."""
-    store = filled(tmp_path, parts[:1], compacted=1)
-    old = store.table.read_bytes()
-    filled(tmp_path, parts[:2], compacted=2)
-    store.table.write_bytes(old)
-    with pytest.raises(StoreError, match="is damaged"):
-        store.done()
-
-
-def test_line_ends_and_white_space_of_a_json_file_do_not_matter(tmp_path, tiny: Experiment, part_of) -> None:
-    store = filled(tmp_path, [part_of(job) for job in tiny.jobs()], compacted=4)
-    rows = store.read()
-    store.sidecar.write_text(json.dumps(json.loads(store.sidecar.read_text())).replace(", ", ",\r\n"))
-    pd.testing.assert_frame_equal(store.read(), rows)
-
-
-def test_git_leaves_stored_results_as_they_are() -> None:
-    attributes = (ROOT / ".gitattributes").read_text(encoding="utf-8").splitlines()
-    assert "book/results/* -text" in attributes
 
 
 # Kills ----------------------------------------------------------------------------------------------------------------
@@ -224,7 +191,8 @@ while not ended:
         def watched(*args, **options):
             # The handler is called after each instruction of SQLite's virtual machine.
             connection = connect(*args, **options)
-            connection.set_progress_handler(count, 1)
+            if "uri" not in options:  # a reader changes nothing
+                connection.set_progress_handler(count, 1)
             return connection
         store = module.ResultStore(folder, "tiny")
         if action.name == "write":
@@ -393,8 +361,7 @@ def test_young_unfinished_files_and_those_of_other_tables_stay(tmp_path) -> None
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("reading", ["done", "read", "provenance"])
-def test_another_runner_exports_in_between(tmp_path, kind, parts, monkeypatch, reading) -> None:
+def test_another_runner_exports_in_between(tmp_path, kind, parts, monkeypatch) -> None:
     """The other runner adds the last job and exports between a reading of the jobs and of the exported files."""
     store = filled(tmp_path, parts[:-1], compacted=1)
 
@@ -404,30 +371,30 @@ def test_another_runner_exports_in_between(tmp_path, kind, parts, monkeypatch, r
         return read_exported(*args)
 
     monkeypatch.setattr(store_module, "read_exported", late)
-    found = getattr(store, reading)()
-    if reading == "done":
-        assert found == keys_of_parts(parts)
-    elif reading == "read":
-        assert len(found) == sum(len(part.rows) for part in parts)
-    else:
-        assert len(found["stacks" if kind == "models" else "units"]) == len(parts)
+    finished, exported = store._load()
+    assert len(finished) == len(parts) - 2
+    records = store._provenance(finished, exported)["stacks" if kind == "models" else "units"]
+    assert len(records) == len(parts)
+    rows = store._rows(finished, exported.table, exported.rows())
+    assert len(rows) == sum(len(part.rows) for part in parts)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_job_that_is_finished_again_during_an_export_stays(tmp_path, kind, parts, monkeypatch) -> None:
-    store = filled(tmp_path, parts)
-    newer = replace(parts[0], provenance={**parts[0].provenance, "notes": ["newer"]})
+def test_nobody_adds_a_job_during_an_export(tmp_path, kind, parts, monkeypatch) -> None:
+    """Another runner waits for the end of the export, which would otherwise remove a job that it has not exported."""
+    store = filled(tmp_path, parts[:-1])
     merge = ResultStore._merge
 
     def late(*args: Any) -> None:
         merge(*args)
-        ResultStore(tmp_path, "tiny").write(newer)
+        monkeypatch.setattr(store_module, "_WAIT", 0.01)
+        with pytest.raises(StoreError, match="locked"):
+            ResultStore(tmp_path, "tiny").write(parts[-1])
 
     monkeypatch.setattr(ResultStore, "_merge", late)
     store.compact()
-    monkeypatch.undo()
-    notes = [record.get("notes") for kinds in ("stacks", "units") for record in store.provenance().get(kinds, [])]
-    assert notes.count(["newer"]) == 1
+    assert store.done() == keys_of_parts(parts[:-1])
+    store.write(parts[-1])
     assert store.done() == keys_of_parts(parts)
 
 
@@ -466,24 +433,17 @@ def book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("name", ["main.parquet", "main.json", "lambda_levels.csv", "lambda_levels.json"])
-@pytest.mark.parametrize("damage", ["flipped", "lost"])
-def test_chapters_and_claims_refuse_damaged_results(book: Path, name: str, damage: str) -> None:
+def test_chapters_and_claims_refuse_damaged_results(book: Path, name: str) -> None:
     path = book / name
     readings = [lambda: stored_rows(path.stem), lambda: stored_provenance(path.stem)]
     if path.stem == "main":
         readings.append(settings.provenance)
-    for reading in readings:
-        assert len(reading()) > 0
-    settings.provenance.cache_clear()
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 4
-    path.unlink() if damage == "lost" else path.write_bytes(data)
+    path.write_bytes(data)
     for reading in readings:
         with pytest.raises(StoreError, match=re.escape(str(path))):
             reading()
-
-
-def test_nothing_is_stored_is_an_error_for_provenance(book: Path) -> None:
     assert stored_rows("never_run").empty
     with pytest.raises(StoreError, match=r"never_run\.parquet is missing"):
         stored_provenance("never_run")
