@@ -66,7 +66,7 @@ def run(
     Exit status: 0 done; 2 wrong arguments or no access to the results; 3 work left; 4 failure; 130 Ctrl-C.
     """
     restriction = {"protocols": protocol, "datasets": dataset, "methods": method}
-    options = {"device": device, "threads": 1, "workers": workers}  # small models are fastest with one thread
+    options = {"device": device, "workers": workers}
     status = 0
     begin = time.monotonic()
     chosen = {name: tuple(values) for name, values in restriction.items() if values}
@@ -84,8 +84,11 @@ def run(
 
 def _run(plan: Experiment | Study, results: ResultStore, **options: Any) -> int:
     """Run a plan, export its results and return the exit status."""
+    import torch
+
     from frhsic_core.paper.runs.runner import run_experiment
 
+    torch.set_num_threads(1)  # small models are fastest with one
     report = run_experiment(plan, results, log=typer.echo, **options)
     if isinstance(plan, Study):
         results.compact(plan)
@@ -100,7 +103,8 @@ def _run(plan: Experiment | Study, results: ResultStore, **options: Any) -> int:
 def status(store: Place = None) -> None:
     """Show the progress of each stored table and preset: results stored, results required and jobs left.
 
-    Results are trained models, or measured units of a study.
+    Results are trained models, or measured units of a study. The json file of a table has the time and the device of
+    each job.
 
     Exit status: 0 shown; 2 the results cannot be found or read.
     """

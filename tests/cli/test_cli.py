@@ -112,7 +112,7 @@ def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(name: str, tmp_path
     out, errors = process.communicate(timeout=60)
     assert process.returncode == 130, out + errors
     assert "Traceback" not in out + errors
-    assert "1 stack left (interrupted" in out
+    assert "1 job left (interrupted" in out
     assert errors.strip().splitlines()[-1] == "Interrupted."
     assert (tmp_path / "main_smoke.parquet").exists()
 

@@ -21,17 +21,14 @@ TINY = Experiment(
     epochs=2,
 )
 SCRIPT = textwrap.dedent(
-    """
+    f"""
     import sys, time
     import torch
     from frhsic_core.paper.runs.runner import run_experiment
     from frhsic_core.paper.runs.plan import Experiment, Task
     from frhsic_core.paper.runs.store import ResultStore
     torch.set_num_threads(1)
-    experiment = Experiment(
-        "tiny", (Task("synthetic", "text", "reference", (("n", 300),)),),
-        ("unfair", "frhsic", "reg_gdp", "mmd_binned"), (1.0, 100.0), (42, 43), epochs=2,
-    )
+    experiment = {TINY!r}
     pause = float(sys.argv[2])
     def log(line):
         print(line, flush=True)

@@ -6,19 +6,19 @@ import math
 import time
 import warnings
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from frhsic_core.paper.experiments import module_of
-from frhsic_core.paper.runs.plan import Job, Task, Unit
+from frhsic_core.paper.runs.plan import Job, Settings, Unit
 from frhsic_core.paper.runs.provenance import environment
 from frhsic_core.paper.runs.store import Part, rows_of_models
 
 if TYPE_CHECKING:
     from frhsic_core.data.dataset import Dataset
-    from frhsic_core.learning import Trainer
     from frhsic_core.paper.splits import SplitStack
 
 
@@ -54,65 +54,32 @@ def resolved_device(device: str) -> str:
     return device
 
 
-def set_threads(threads: int) -> None:
-    """Set the number of CPU threads of torch."""
-    if threads < 1:
-        raise ValueError(f"threads is {threads}: at least one is needed.")
-    import torch
+# The stacks of a task come one after the other, so a process keeps the data of its last job.
+@lru_cache(maxsize=1)
+def loaded(dataset: str, variant: str, options: Settings) -> Dataset:
+    """Return the data of a task."""
+    from frhsic_core.paper.datasets import load_variant
 
-    torch.set_num_threads(threads)
-
-
-class Samples:
-    """Load and split data, and keep the last task, since the stacks of a task come one after the other."""
-
-    def __init__(self, device: str) -> None:
-        self.device = device
-        self._loaded: tuple[Any, Dataset] | None = None
-        self._split: tuple[Any, SplitStack] | None = None
-
-    def dataset(self, task: Task) -> Dataset:
-        """Return the data of a task."""
-        from frhsic_core.paper.datasets import load_variant
-
-        key = (task.dataset, task.variant, task.options)
-        if self._loaded is None or self._loaded[0] != key:
-            self._loaded = (key, load_variant(task.dataset, task.variant, **dict(task.options)))
-        return self._loaded[1]
-
-    def splits(self, job: Job) -> SplitStack:
-        """Return the splits of a stack, on the device."""
-        from frhsic_core.paper.splits import stack_splits
-
-        task = job.recipe.task
-        data = self.dataset(task)
-        key = (task.dataset, task.variant, task.options, job.splits, job.recipe.fractions)
-        if self._split is None or self._split[0] != key:
-            self._split = None  # frees the memory of the old splits first
-            stack = stack_splits(data, seeds=job.splits, fractions=job.recipe.fractions, device=self.device)
-            self._split = (key, stack)
-        return self._split[1]
+    return load_variant(dataset, variant, **dict(options))
 
 
-def run_job(
-    job: Job | Unit, *, device: str = "auto", samples: Samples | None = None, deadline: float = math.inf
-) -> Part:
-    """Run one job and return its rows with their provenance.
+@lru_cache(maxsize=1)
+def splits_of(
+    dataset: str, variant: str, options: Settings, seeds: tuple[int, ...], fractions: tuple[float, ...], device: str
+) -> SplitStack:
+    """Return splits of the data of a task, on the device."""
+    from frhsic_core.paper.splits import stack_splits
 
-    Parameters
-    ----------
-    job : Job or Unit
-        A stack to train, or a unit to measure.
-    device : str
-        Device to use if ``samples`` is not given; ``"auto"`` is CUDA if there is a GPU.
-    samples : Samples, optional
-        Keeps the data of the last task between jobs.
-    deadline : float
-        A stack is stopped with :class:`OutOfTime` when ``time.monotonic()`` will pass this value before its end. A unit
-        cannot be stopped.
+    return stack_splits(loaded(dataset, variant, options), seeds=seeds, fractions=fractions, device=device)
+
+
+def run_job(job: Job | Unit, *, device: str, deadline: float = math.inf) -> Part:
+    """Run one job, train a stack or measure a unit, and return its rows with their provenance.
+
+    A stack is stopped with :class:`OutOfTime` when ``time.monotonic()`` will pass ``deadline`` before its end. A unit
+    cannot be stopped.
     """
-    samples = samples or Samples(resolved_device(device))
-    return _measure(job, samples.device) if isinstance(job, Unit) else _train(job, samples, deadline)
+    return _measure(job, device) if isinstance(job, Unit) else _train(job, device, deadline)
 
 
 def _measure(unit: Unit, device: str) -> Part:
@@ -124,39 +91,17 @@ def _measure(unit: Unit, device: str) -> Part:
     return Part(unit, pd.DataFrame(rows), provenance)
 
 
-def trainer_of(job: Job, splits: SplitStack, *, device: str) -> Trainer:
-    """Return the trainer of a stack; the splits are those of the job, in its order."""
+def _train(job: Job, device: str, deadline: float) -> Part:
     from frhsic_core.learning import Trainer, make_penalty
-
-    recipe = job.recipe
-    index_of = {split: i for i, split in enumerate(job.splits)}
-    lams, split_of, seeds = zip(*job.models, strict=True)
-    return Trainer(
-        splits.x_train,
-        splits.y_train,
-        splits.s_train if recipe.method != "unfair" else None,
-        penalty=make_penalty(recipe.method, protocol=recipe.task.protocol, **dict(recipe.settings)),
-        lam=list(lams),
-        seeds=list(seeds),
-        dataset=[index_of[split] for split in split_of],
-        task=splits.task,
-        protocol=recipe.task.protocol,
-        epochs=recipe.epochs,
-        batch_size=recipe.batch_size,
-        learning_rate=recipe.learning_rate,
-        device=device,
-        **dict(recipe.network),
-    )
-
-
-def _train(job: Job, samples: Samples, deadline: float) -> Part:
     from frhsic_core.paper.datasets import as_dict
     from frhsic_core.paper.runs.metrics import evaluate
 
     recipe = job.recipe
     task = recipe.task
-    data = samples.dataset(task)
-    splits = samples.splits(job)
+    source = (task.dataset, task.variant, task.options)
+    data = loaded(*source)
+    splits = splits_of(*source, job.splits, recipe.fractions, device)
+    lams, seeds_of_splits, seeds = zip(*job.models, strict=True)
     begin = time.perf_counter()
 
     def is_late(progress: Any) -> bool:
@@ -166,7 +111,22 @@ def _train(job: Job, samples: Samples, deadline: float) -> Part:
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        trainer = trainer_of(job, splits, device=samples.device)
+        trainer = Trainer(
+            splits.x_train,
+            splits.y_train,
+            splits.s_train if recipe.method != "unfair" else None,
+            penalty=make_penalty(recipe.method, protocol=task.protocol, **dict(recipe.settings)),
+            lam=list(lams),
+            seeds=list(seeds),
+            dataset=[job.splits.index(seed) for seed in seeds_of_splits],
+            task=splits.task,
+            protocol=task.protocol,
+            epochs=recipe.epochs,
+            batch_size=recipe.batch_size,
+            learning_rate=recipe.learning_rate,
+            device=device,
+            **dict(recipe.network),
+        )
         trained = trainer.fit(callback=is_late if deadline < math.inf else None)
     if trainer.epoch < recipe.epochs:
         raise OutOfTime(f"{job}: stopped at the time limit after {trainer.epoch} of {recipe.epochs} epochs.")
@@ -190,7 +150,7 @@ def _train(job: Job, samples: Samples, deadline: float) -> Part:
         "seconds_training": round(training, 3),
         "seconds_evaluation": round(time.perf_counter() - begin - training, 3),
         "notes": sorted({f"{w.category.__name__}: {str(w.message)[:300]}" for w in caught}),
-        "environment": environment(samples.device),
+        "environment": environment(device),
         "data": as_dict(data.provenance),
         "penalty": trainer.penalty.settings(),
     }

@@ -12,7 +12,7 @@ import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from itertools import product
-from typing import Any, ClassVar
+from typing import Any
 
 # Part of every recipe's key. Raise it when the same settings mean another computation.
 FORMAT = 1
@@ -258,9 +258,6 @@ class Experiment:
     [2, 4]
     """
 
-    job_name: ClassVar[str] = "stack"
-    row_name: ClassVar[str] = "model"
-
     name: str
     tasks: tuple[Task, ...]
     methods: tuple[str, ...]
@@ -325,9 +322,6 @@ class Study:
     version : int
         Raise it when the same settings mean another measurement.
     """
-
-    job_name: ClassVar[str] = "unit"
-    row_name: ClassVar[str] = "row"
 
     name: str
     module: str

@@ -30,14 +30,13 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 
 from joblib import Parallel, delayed
 from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-from frhsic_core.paper.runs.jobs import OutOfTime, Samples, resolved_device, run_job, set_threads
+from frhsic_core.paper.runs.jobs import OutOfTime, loaded, resolved_device, run_job, splits_of
 from frhsic_core.paper.runs.plan import Experiment, Job, Study, Unit
 from frhsic_core.paper.runs.store import ResultStore, StoreError
 from frhsic_core.registry import DATASETS
@@ -52,7 +51,7 @@ ON_ONE_GPU = 6
 
 
 def chosen_workers(asked: int | None, experiment: Experiment | Study, device: str, *, jobs: int) -> int:
-    """Return how many processes to use: as asked, else several on a GPU and one on a CPU.
+    """Return how many processes to use: as asked, else several on a GPU and one on a CPU; a study has one.
 
     Examples
     --------
@@ -60,33 +59,28 @@ def chosen_workers(asked: int | None, experiment: Experiment | Study, device: st
     >>> chosen_workers(None, experiment_for("main", "smoke"), "cpu", jobs=8)
     1
     """
-    if isinstance(experiment, Study):
-        if asked is not None and asked > 1:
-            raise ValueError(
-                f"workers is {asked}, but {experiment.name} measures units one after the other: leave out --workers."
-            )
+    if isinstance(experiment, Study):  # some measure time
         return 1
     if asked is None:
         asked = min(ON_ONE_GPU, (os.cpu_count() or 1) // 2) if device.startswith("cuda") else 1
     return max(1, min(asked, jobs))
 
 
-_samples = lru_cache(maxsize=1)(Samples)  # a process keeps the data of its last job
-
-
-def _run_claimed(job: Job | Unit, store: ResultStore, device: str, deadline: float, threads: int | None) -> Outcome:
+def _run_claimed(job: Job | Unit, store: ResultStore, device: str, deadline: float, own_process: bool) -> Outcome:
     """Run and store a job that no other runner has; return its number of rows, its error, or None if another has it.
 
     The claim is held until the rows are stored, so that no other runner starts the job in between.
     """
-    if threads is not None:  # this is a process of its own
+    if own_process:
+        import torch
+
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the calling process, which then ends this one
-        set_threads(threads)
+        torch.set_num_threads(1)
     try:
         with store.claim(job) as mine:
             if not mine or not set(job.keys) - store.done():
                 return job, None
-            part = run_job(job, samples=_samples(device), deadline=deadline)
+            part = run_job(job, device=device, deadline=deadline)
             store.write(part)
             return job, len(part.rows)
     except Exception as error:  # one broken job (a missing file, memory) must not stop the others
@@ -149,8 +143,6 @@ def shared_gpu(device: str, *, log: Log) -> Iterator[None]:
 class Report:
     """Count what a run did and what is left to do."""
 
-    job_name: str = "stack"
-    row_name: str = "model"
     jobs: int = 0
     rows: int = 0
     seconds: float = 0.0
@@ -178,11 +170,11 @@ class Report:
             return f"failed: {self.failed[-1]}"
         self.jobs += 1
         self.rows += outcome
-        return f"{job}: {_count(outcome, self.row_name)}"
+        return f"{job}: {_count(outcome, 'row')}"
 
     def __str__(self) -> str:
-        done = f"{_count(self.jobs, self.job_name)}, {_count(self.rows, self.row_name)} finished"
-        left = f"{_count(self.left, self.job_name)} left" + (f" ({self.stopped})" if self.stopped else "")
+        done = f"{_count(self.jobs, 'job')}, {_count(self.rows, 'row')} finished"
+        left = f"{_count(self.left, 'job')} left" + (f" ({self.stopped})" if self.stopped else "")
         return "\n".join([f"{done} in {self.seconds:.1f} s", left, *(f"failed: {line}" for line in self.failed)])
 
 
@@ -191,7 +183,6 @@ def run_experiment(
     store: ResultStore,
     *,
     device: str = "auto",
-    threads: int | None = None,
     minutes: float | None = None,
     workers: int | None = None,
     log: Log | None = None,
@@ -209,8 +200,6 @@ def run_experiment(
         Where to keep it. The store is checked for writing before anything is computed.
     device : str
         ``"auto"`` is CUDA if there is a GPU.
-    threads : int, optional
-        Number of CPU threads of torch. By default it is left as it is, and 1 in other processes.
     minutes : float, optional
         Wall-clock limit. A stack that would end after it is stopped early; a unit in progress is finished.
     workers : int, optional
@@ -225,11 +214,9 @@ def run_experiment(
         What was done, what is left, and what failed.
     """
     log = log or (lambda line: None)
-    if threads is not None:
-        set_threads(threads)
     jobs: list[Any] = list(experiment.missing(store.done()))
-    report = Report(experiment.job_name, experiment.row_name)
-    log(f"{experiment.name}: {_to_do(jobs)}")
+    report = Report()
+    log(f"{experiment.name}: {_count(len(jobs), 'job')} to run")
     if not jobs:
         return report
     # An error that every job would meet is raised once, now.
@@ -242,9 +229,8 @@ def run_experiment(
     if width > 1:
         log(f"{width} processes train at the same time on {device}")
         jobs.sort(key=_weight, reverse=True)  # a long one at the end would leave the others idle
-    own = (threads or 1) if width > 1 else None
     calls = (
-        delayed(_run_claimed)(job, store, device, deadline, own)
+        delayed(_run_claimed)(job, store, device, deadline, width > 1)
         for job in jobs
         if not report.stopped and time.monotonic() < deadline
     )
@@ -265,7 +251,8 @@ def run_experiment(
     except TerminatedWorkerError:
         report.stopped = "a process was killed, perhaps for lack of memory; run again, with fewer --workers"
     finally:
-        _samples.cache_clear()
+        splits_of.cache_clear()
+        loaded.cache_clear()
     report.seconds = time.monotonic() - begin
     report.left = len(experiment.missing(store.done()))
     if report.left and not report.stopped and not report.failed and deadline < math.inf:
@@ -275,13 +262,6 @@ def run_experiment(
 
 def _count(number: int, name: str) -> str:
     return f"{number:,} {name}{'' if number == 1 else 's'}"
-
-
-def _to_do(jobs: list[Any]) -> str:
-    if any(isinstance(job, Unit) for job in jobs):
-        return f"{_count(len(jobs), 'unit')} to measure"
-    models = sum(len(job.models) for job in jobs)
-    return f"{_count(len(jobs), 'stack')} to train, {_count(models, 'model')}"
 
 
 def _weight(job: Job | Unit) -> float:
@@ -300,13 +280,11 @@ def fetch_missing_data(wanted: Iterable[tuple[str, str]], *, log: Log) -> None:
     """
     from frhsic_core.data.files import DataError, Folders, find_local
     from frhsic_core.data.loading import REAL
-    from frhsic_core.paper.datasets import VARIANTS, load_variant, sources_of
+    from frhsic_core.paper.datasets import load_variant, sources_of
 
     folders = Folders.from_environment()
     for name, variant in dict.fromkeys(wanted):
-        if name not in REAL or variant not in VARIANTS:
-            continue
-        if any(find_local(source.file, folders, []) for source in sources_of(name, variant)):
+        if name not in REAL or any(find_local(source.file, folders, []) for source in sources_of(name, variant)):
             continue
         log(f"{name} ({variant}) is missing and is downloaded to {folders.cache} now")
         with suppress(DataError, OSError):

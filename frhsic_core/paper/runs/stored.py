@@ -105,19 +105,6 @@ def _sweep(folder: Path, dense: bool) -> pd.DataFrame:
     )
 
 
-def printed_cells(label: str) -> pd.DataFrame:
-    """Return the cells of a printed table: dataset, method, setting, quantity and value; a dash is NaN."""
-    cells = pd.read_csv(book_folder("claims", "cells.csv"), dtype=str, keep_default_na=False)
-    cells = cells[cells["place"] == label]
-    if cells.empty:
-        raise ValueError(f"There is no table {label!r} in cells.csv.")
-    # A claim of a cell reads "dataset, method, quantity, setting".
-    parts = (
-        cells["claim"].str.split(", ", n=3, expand=True).set_axis(["dataset", "method", "quantity", "setting"], axis=1)
-    )
-    return parts.assign(value=pd.to_numeric(cells["value"], errors="coerce"))
-
-
 def paper_table(label: str) -> pd.DataFrame:
     """Return a printed table, one row for each dataset and method: ``performance``, ``dependence``, ``naup``.
 
@@ -128,9 +115,13 @@ def paper_table(label: str) -> pd.DataFrame:
     >>> float(paper_table("tab:real_data").loc[("adult", "frhsic"), "naup"])
     0.786
     """
-    cells = printed_cells(label)
-    cells.loc[cells["quantity"] == "mse_x100", "value"] /= 100.0
+    cells = pd.read_csv(book_folder("claims", "cells.csv"), dtype=str, keep_default_na=False)
+    cells = cells[cells["place"] == label]
+    # A claim of a cell reads "dataset, method, quantity, setting".
+    keys = [part.rename(name) for name, part in cells["claim"].str.split(", ", expand=True).items()][:2]
+    value = pd.to_numeric(cells["value"], errors="coerce")
+    value = value.where(cells["quantity"] != "mse_x100", value / 100.0)
     names = {"acc": "performance", "mse_x100": "performance", "gdp": "dependence"}
-    cells["quantity"] = cells["quantity"].replace(names)
-    table = cells.groupby(["dataset", "method", "quantity"], sort=False)["value"].first().unstack("quantity")
-    return table.reindex(columns=["performance", "dependence", "naup"])
+    quantity = cells["quantity"].replace(names)
+    table = value.groupby([*keys, quantity], sort=False).first().unstack("quantity")
+    return table.rename_axis(["dataset", "method"]).reindex(columns=["performance", "dependence", "naup"])

@@ -16,7 +16,7 @@ from frhsic_core.paper.runs.store import ResultStore
 def test_a_smoke_run(tmp_path: Path) -> None:
     study = audit_examples.plan("smoke")
     store = ResultStore(tmp_path, study.name)
-    assert not run_experiment(study, store, device="cpu", threads=1).failed
+    assert not run_experiment(study, store, device="cpu").failed
     curve = audit_examples.stored_curve(store.read(), "people")
     assert curve.rows.min() >= audit_examples.LEAST_ROWS
     assert curve.n == 200

@@ -12,7 +12,7 @@ from frhsic_core.learning.data import Batch
 from frhsic_core.paper.experiments import equal_opportunity
 from frhsic_core.paper.experiments.equal_opportunity import values_at
 from frhsic_core.paper.experiments.presets import experiment_for
-from frhsic_core.paper.runs.jobs import Samples
+from frhsic_core.paper.runs.jobs import loaded, splits_of
 from frhsic_core.paper.runs.runner import run_experiment
 from frhsic_core.paper.runs.store import ResultStore
 
@@ -31,11 +31,15 @@ def gdp_by_hand(f: np.ndarray, s: np.ndarray, *, points: np.ndarray, bandwidth: 
     return float(np.mean(gaps))
 
 
+def data_of(job):
+    source = (job.recipe.task.dataset, job.recipe.task.variant, job.recipe.task.options)
+    return loaded(*source), splits_of(*source, job.splits, job.recipe.fractions, "cpu")
+
+
 @pytest.fixture(scope="module")
 def trained():
     job = experiment_for("equal_opportunity", "smoke").jobs()[1]
-    samples = Samples("cpu")
-    data, splits = samples.dataset(job.recipe.task), samples.splits(job)
+    data, splits = data_of(job)
     lams, of_split, seeds = zip(*job.models, strict=True)
     trainer = Trainer(
         splits.x_train, splits.y_train, splits.s_train, penalty=make_penalty("frhsic", **dict(job.recipe.settings)),
@@ -102,8 +106,7 @@ def test_a_batch_with_ten_positives_has_no_penalty_and_one_with_eleven_has() -> 
 
 def test_each_attribute_is_measured_on_its_own_column(tmp_path) -> None:
     job = experiment_for("multi_sensitive", "smoke").jobs()[0]
-    samples = Samples("cpu")
-    data, splits = samples.dataset(job.recipe.task), samples.splits(job)
+    data, splits = data_of(job)
     trainer = Trainer(
         splits.x_train, splits.y_train, splits.s_train, lam=[1.0, 1.0], seeds=[0, 1], dataset=[0, 1], epochs=2,
         penalty=make_penalty("frhsic", **dict(job.recipe.settings)), device="cpu", protocol="reference",

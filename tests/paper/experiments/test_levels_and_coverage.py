@@ -107,7 +107,7 @@ def test_the_full_plan_has_every_cell() -> None:
 
 def smoke_rows(plan: Study, folder: Path) -> pd.DataFrame:
     store = ResultStore(folder, plan.name)
-    assert not run_experiment(plan, store, device="cpu", threads=1).failed
+    assert not run_experiment(plan, store, device="cpu").failed
     return store.read()
 
 

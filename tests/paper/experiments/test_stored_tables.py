@@ -37,7 +37,7 @@ def test_every_stored_row_has_provenance(name: str) -> None:
 def test_a_smoke_run_has_the_stored_columns(name: str, tmp_path: Path) -> None:
     smoke = experiment_for(name, "smoke")
     store = ResultStore(tmp_path, smoke.name)
-    report = run_experiment(smoke, store, device="cpu", threads=1)
+    report = run_experiment(smoke, store, device="cpu")
     assert not report.failed
     rows = store.read()
     stored = stored_rows(experiment_for(name).name)

@@ -11,9 +11,8 @@ import pandas as pd
 import pytest
 
 from frhsic_core import atomic_files
-from frhsic_core.paper.runs import store as store_module
 from frhsic_core.paper.runs.plan import Experiment, Job, Recipe, Task
-from frhsic_core.paper.runs.store import ResultStore, StoreError, rows_of_models
+from frhsic_core.paper.runs.store import ResultStore, StoreError
 
 
 def test_rows_come_back_as_written(tmp_path, tiny: Experiment, part_of) -> None:
@@ -127,11 +126,6 @@ def test_missing_stacks_are_exactly_what_is_lacking(tmp_path, tiny: Experiment, 
     again = replace(tiny, methods=("frhsic",), splits=(42,), repeats=(0, 1))
     assert [(job.lams, job.splits, job.repeats) for job in again.missing(store.done())] == [((1.0, 100.0), (42,), (1,))]
     assert tiny.missing(tiny.keys()) == []
-
-
-def test_one_value_per_model_is_needed(tiny: Experiment) -> None:
-    with pytest.raises(ValueError, match="short has 1 values for 4 models"):
-        rows_of_models(tiny.jobs()[1], dict.fromkeys(store_module.TEXT, ""), {"short": np.zeros(1)})
 
 
 def test_a_recipe_that_differs_has_rows_of_its_own() -> None:

@@ -85,19 +85,3 @@ def test_another_version_is_another_measurement(tmp_path) -> None:
     run_experiment(STUDY, store, device="cpu")
     newer = Study(STUDY.name, STUDY.module, STUDY.units, version=2)
     assert len(newer.missing(store.done())) == 3
-
-
-def test_an_interrupted_run_keeps_what_is_finished(tmp_path, squares, monkeypatch) -> None:
-    store, measure = ResultStore(tmp_path, "squares"), squares.measure_unit
-
-    def interrupted(unit: dict, device: str) -> list[dict]:
-        if unit["n"] == 2:
-            raise KeyboardInterrupt
-        return measure(unit, device)
-
-    monkeypatch.setattr(squares, "measure_unit", interrupted)
-    report = run_experiment(STUDY, store, device="cpu")
-    assert report.left == 1
-    assert "interrupted" in report.stopped
-    monkeypatch.undo()
-    assert sorted(set(store.read()["n"])) == [1, 3]
