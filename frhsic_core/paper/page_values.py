@@ -12,7 +12,7 @@ from typing import Any
 
 from frhsic_core.paper.claims import headline, ledger
 from frhsic_core.paper.claims.stored import recorded
-from frhsic_core.paper.experiments import every_method, simple_remedies
+from frhsic_core.paper.experiments import matched_points
 from frhsic_core.paper.experiments.main import main_family, main_rows, pareto_table
 from frhsic_core.paper.experiments.running_example import gauges
 from frhsic_core.paper.experiments.variants import comparisons
@@ -66,9 +66,8 @@ def recommended_values() -> dict[str, Any]:
     values: dict[str, Any] = {"comparisons": len(own) // own["against"].nunique()}
     for against in ("published", "searched"):
         values[against] = {"gdp": _verdict_counts(own.loc[own["against"] == against, "verdict_corrected"])}
-    matched = every_method.matched(simple_remedies.stored_sides(), simple_remedies.MEASURE)
-    simple = simple_remedies.compared(matched)
-    found = simple.loc[simple["trained"] == every_method.WHITENED, "verdict"]
+    simple = matched_points.compared(matched_points.matched(matched_points.stored_sides(), matched_points.MEASURE))
+    found = simple.loc[simple["trained"] == matched_points.WHITENED, "verdict"]
     values["simple"] = {"comparisons": len(found), **_verdict_counts(found)}
     return {"recommended": values}
 

@@ -8,8 +8,7 @@ import pytest
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.model_selection import cross_val_score
 
-from frhsic_core.paper.experiments import every_method, remedies, simple_remedies
-from frhsic_core.paper.experiments.closed_forms import CLOSED_FORMS
+from frhsic_core.paper.experiments import matched_points, remedies
 from frhsic_core.paper.runs.stored import stored_rows
 
 
@@ -66,63 +65,7 @@ def test_where_ours_is_significantly_lower(found: pd.DataFrame) -> None:
     assert where == {("fertility", False), ("affairs", True), ("training", True), ("alcohol", True)}
 
 
-# Every method on the five datasets of the paper --------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def methods() -> pd.DataFrame:
-    return every_method.sweep_rows()
-
-
-@pytest.fixture(scope="module")
-def compared(methods: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    rows = every_method.pooled(methods)
-    return {
-        measure: every_method.compared_with_best(every_method.matched(rows, measure), measure).set_index(
-            ["name", "dataset"]
-        )
-        for measure in every_method.SHOWN
-    }
-
-
-def test_every_method_is_stored_on_every_dataset(methods: pd.DataFrame) -> None:
-    splits = methods.groupby(["name", "dataset"])["split"].nunique().unstack()
-    assert (splits.loc[list(every_method.NETWORKS)] == 25).all(axis=None)
-    assert (splits.loc[list(CLOSED_FORMS)] == 5).all(axis=None)
-
-
-def test_whitened_frhsic_has_the_lowest_mean_over_all_columns(compared: dict[str, pd.DataFrame]) -> None:
-    shares = pd.concat([table["share"].unstack("dataset") for table in compared.values()], axis=1)
-    whole = shares.dropna()
-    assert set(every_method.NETWORKS) <= set(whole.index)
-    assert whole.clip(lower=0.0).mean(axis=1).idxmin() == every_method.WHITENED
-    # No method is best in every column.
-    assert all(table["best"].nunique() > 1 for table in compared.values())
-    for table in compared.values():
-        assert (~table.loc[every_method.WHITENED, "worse"]).sum() == 4
-
-
-def test_kernel_ridge_keeps_the_score_on_two_datasets(compared: dict[str, pd.DataFrame]) -> None:
-    for table in compared.values():
-        assert set(table.loc["hsic_krr"].index) == {"compas", "acs_income"}
-        assert (table.loc["hsic_krr", "difference"] < 0).all()
-        assert (table.loc["leace_z", "share"] > 0.9).all()
-
-
-def test_whitened_frhsic_leaves_less_than_the_closed_forms_with_one_exception(
-    compared: dict[str, pd.DataFrame],
-) -> None:
-    shares = compared["gdp_sample"]["share"].unstack("dataset")
-    closed = shares.loc[[name for name in CLOSED_FORMS if name in shares.index and name != "hsic_krr"]]
-    assert len(closed) >= 4
-    assert not (closed <= shares.loc[every_method.WHITENED]).any(axis=None)
-
-
-def test_where_whitened_frhsic_loses(compared: dict[str, pd.DataFrame]) -> None:
-    for measure, dataset, winner in (("gdp_sample", "meps", "dcor"), ("nonlinear_r2", "adult", "laftr")):
-        own = compared[measure].loc[every_method.WHITENED]
-        assert own.index[own["worse"]].tolist() == [dataset]
-        assert own.loc[dataset, "best"] == winner
+# The remedies that the chapter trains ---------------------------------------------------------------------------------
 
 
 def test_leace_is_level_with_the_encoder_on_the_hiring_table(printed) -> None:
@@ -130,26 +73,6 @@ def test_leace_is_level_with_the_encoder_on_the_hiring_table(printed) -> None:
     leace, encoder = shown.loc["LEACE on S"], shown.loc["trained encoder (FRHSIC)"]
     assert leace["dCor"] <= encoder["dCor"]
     assert 0 < encoder["AUC"] - leace["AUC"] < 0.04
-
-
-def test_a_share_and_its_test_by_hand(methods: pd.DataFrame, compared: dict[str, pd.DataFrame]) -> None:
-    """Unfair is all of its own dependence, and one split of one method is chosen by a loop over its settings."""
-    table = every_method.matched(methods, "gdp_sample")
-    assert np.allclose(table[table["name"] == "unfair"]["share"], 1.0)
-    part = methods[methods["dataset"] == "meps"]
-    others = part[part["split"] != 50]
-    level = 0.99 * others[others["name"] == "unfair"]["performance"].mean()
-    best = None
-    for setting, own in others[others["name"] == "dcor"].groupby("setting"):
-        if own["performance"].mean() >= level and (best is None or own["gdp_sample"].mean() < best[0]):
-            best = (own["gdp_sample"].mean(), setting)
-    line = table[(table["dataset"] == "meps") & (table["name"] == "dcor") & (table["split"] == 50)].iloc[0]
-    assert line["setting"] == best[1]
-    own = table[(table["dataset"] == "meps") & table["name"].isin(("dcor", "frhsic_whitened"))]
-    wide = own.pivot(index="split", columns="name", values="gdp_sample")
-    found = compared["gdp_sample"].loc[("frhsic_whitened", "meps")]
-    assert found["best"] == "dcor"
-    assert found["difference"] == pytest.approx((wide["frhsic_whitened"] - wide["dcor"]).mean(), abs=2e-3)
 
 
 def test_boosting_finds_s_in_a_column_from_which_its_line_was_removed() -> None:
@@ -170,26 +93,26 @@ def test_boosting_finds_s_in_a_column_from_which_its_line_was_removed() -> None:
 
 @pytest.fixture(scope="module")
 def sides() -> pd.DataFrame:
-    return simple_remedies.stored_sides()
+    return matched_points.stored_sides()
 
 
 @pytest.fixture(scope="module")
 def chosen(sides: pd.DataFrame) -> pd.DataFrame:
-    return every_method.matched(sides, simple_remedies.MEASURE)
+    return matched_points.matched(sides, matched_points.MEASURE)
 
 
 def test_frhsic_is_never_better_than_a_simple_remedy_by_gdp(chosen: pd.DataFrame, printed) -> None:
     """The verdicts by name, and the counts that the chapter prints."""
-    table = simple_remedies.compared(chosen)
+    table = matched_points.compared(chosen)
     assert len(table) == 20
     assert set(table["splits"]) == {10}
     decided = table[table["verdict"] != "not_significant"].set_index(["trained", "dataset", "simple"])["verdict"]
-    without, using = simple_remedies.FAMILIES.values()
+    without, using = matched_points.FAMILIES.values()
     worse = {(dataset, family): "worse" for dataset in ("acs_income", "meps") for family in (without, using)}
-    assert decided[every_method.WHITENED].to_dict() == worse
+    assert decided[matched_points.WHITENED].to_dict() == worse
     assert decided["frhsic"].to_dict() == worse | {("adult", without): "worse"}
-    for name, expected in (("frhsic", [18, 0, 5, 5]), (every_method.WHITENED, [9, 0, 6, 4])):
-        assert printed.numbers("which_remedy", f"{every_method.label(name)} (") == expected
+    for name, expected in (("frhsic", [18, 0, 5, 5]), (matched_points.WHITENED, [9, 0, 6, 4])):
+        assert printed.numbers("which_remedy", f"{matched_points.label(name)} (") == expected
 
 
 def test_the_settings_of_both_sides(sides: pd.DataFrame, printed) -> None:
@@ -201,14 +124,14 @@ def test_the_settings_of_both_sides(sides: pd.DataFrame, printed) -> None:
         ("simple, without S", (~counted["needs_s"]).sum()),
         ("simple, with S", counted["needs_s"].sum() + plain),
     ):
-        assert printed.numbers("which_remedy", f"{name} (") == [count] == [simple_remedies.settings(sides)[name]]
-    grids = sides[sides["name"].isin(simple_remedies.TRAINED)].groupby("name")["setting"].nunique()
-    assert grids.to_dict() == {"frhsic": 2 * 9, every_method.WHITENED: 9}
-    assert all(set(part) == set(simple_remedies.TEN) for _, part in stored.groupby("dataset")["split"])
+        assert printed.numbers("which_remedy", f"{name} (") == [count] == [matched_points.settings(sides)[name]]
+    grids = sides[sides["name"].isin(matched_points.TRAINED)].groupby("name")["setting"].nunique()
+    assert grids.to_dict() == {"frhsic": 2 * 9, matched_points.WHITENED: 9}
+    assert all(set(part) == set(matched_points.TEN) for _, part in stored.groupby("dataset")["split"])
 
 
 def test_where_boosting_is_better_than_the_network(sides: pd.DataFrame) -> None:
-    ten = sides[sides["split"].isin(simple_remedies.TEN) & (sides["task"] != "regression")]
+    ten = sides[sides["split"].isin(matched_points.TEN) & (sides["task"] != "regression")]
     score = ten.groupby(["dataset", "setting"])["performance"].mean()
     ahead = score.xs("none, boosting, 0", level="setting") - score.xs(" 0", level="setting")
     assert set(ahead.index[ahead > 0.01]) == {"adult", "acs_income"}
@@ -216,10 +139,10 @@ def test_where_boosting_is_better_than_the_network(sides: pd.DataFrame) -> None:
 
 def test_the_simple_remedies_that_are_chosen(chosen: pd.DataFrame) -> None:
     """Mostly projection and adjusted scores; in the mean they leave a little less than whitened FRHSIC."""
-    own = chosen[chosen["name"].isin(simple_remedies.FAMILIES.values())]
+    own = chosen[chosen["name"].isin(matched_points.FAMILIES.values())]
     assert len(own) == 100
     assert own["setting"].str.startswith(("project", "adjust")).sum() > 70
     shares = chosen.groupby(["name", "dataset"])["share"].mean().groupby("name").mean()
-    whitened = shares[every_method.WHITENED]
-    assert (shares[list(simple_remedies.FAMILIES.values())] - whitened).between(-0.1, -0.05).all()
+    whitened = shares[matched_points.WHITENED]
+    assert (shares[list(matched_points.FAMILIES.values())] - whitened).between(-0.1, -0.05).all()
     assert shares["frhsic"] > whitened + 0.2

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from frhsic_core.paper.datasets import load_variant
-from frhsic_core.paper.experiments import remedies, simple_remedies
+from frhsic_core.paper.experiments import matched_points, remedies
 from frhsic_core.paper.experiments.presets import experiment_for
 from frhsic_core.paper.experiments.shared.paired import corrected_t
 from frhsic_core.paper.splits import stack_splits
@@ -160,13 +160,13 @@ def test_the_figure_has_a_cell_for_each_verdict(rows: pd.DataFrame) -> None:
 def test_simple_remedies_are_measured_on_the_split_of_the_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
     """A unit has a row for each remedy and strength; those without a remedy are a model of X, or of X and S."""
     monkeypatch.setattr(comparison, "LEARNERS", ("linear",))
-    unit = dict(simple_remedies.plan("smoke").units[0])
-    rows = pd.DataFrame(simple_remedies.measure_unit(unit, "cpu")).set_index(["method", "strength"])
+    unit = dict(matched_points.plan_simple_remedies("smoke").units[0])
+    rows = pd.DataFrame(matched_points.measure_unit_simple_remedies(unit, "cpu")).set_index(["method", "strength"])
     plain = {key for key, strength in rows.index if strength == 0}
     assert plain == {"none", comparison.AWARE}
     changed = set(comparison.REMEDIES) - plain - {"encoder"}
     assert sorted(set(rows.index) - {(key, 0.0) for key in plain}) == sorted(
-        (key, strength) for key in changed for strength in simple_remedies.STRENGTHS
+        (key, strength) for key in changed for strength in matched_points.STRENGTHS
     )
     assert {key for key, _ in rows.index[rows["needs_s"]]} == {comparison.AWARE, "adjust_mean", "adjust_rank"}
 

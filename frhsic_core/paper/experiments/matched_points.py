@@ -1,0 +1,247 @@
+"""What is left of the dependence when the score is kept: the trained methods, and simple remedies beside FRHSIC.
+
+The trained methods come from the stored sweeps ``main``, ``variants_best`` and ``recommended_test`` (25 splits). The
+table ``simple_remedies`` has the remedies of :mod:`frhsic_core.remedies` on the same five datasets, with the same score
+and the same GDP: erasers before a linear model or gradient boosting, and adjusted scores after it. Its ten splits are
+the first of the main sweep: with the corrected test, more of them hardly help. A unit is one dataset and one split.
+What a user hands over is the prediction of one model, so its dependence is the GDP of the prediction.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from frhsic_core.paper.experiments.presets import DATASETS, SPLITS
+from frhsic_core.paper.experiments.shared.paired import compare_all, corrected_t, holm, mean_of_others
+from frhsic_core.paper.experiments.shared.pareto import matched_index
+from frhsic_core.paper.experiments.variants import RECOMMENDED
+from frhsic_core.paper.runs.plan import Study, units_of
+from frhsic_core.paper.runs.stored import stored_rows
+from frhsic_core.registry import METHODS, PAPER_METHODS, SWEEP_DATASETS, labels, titles
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+WHITENED = "frhsic_whitened"  # the recommended form
+NETWORKS = (*PAPER_METHODS, WHITENED)
+# The two measures of the figure: what the prediction reveals, and what the representation reveals.
+SHOWN = labels(("gdp_sample", "nonlinear_r2"))
+TEN = SPLITS["full"][:10]
+STRENGTHS = (0.5, 0.75, 1.0)
+MEASURE = "gdp_sample"
+KEPT = ("performance", "gdp_reference", MEASURE)
+TRAINED = ("frhsic", WHITENED)
+FAMILIES = {"without": "simple, without S", "with": "simple, with S"}
+
+
+def label(name: str) -> str:
+    """Return the name of a trained method in figures and tables."""
+    return "FRHSIC, whitened (recommended)" if name == WHITENED else METHODS[name].label
+
+
+def plan_simple_remedies(preset: str) -> Study:
+    """Return one unit for each split and dataset; ``smoke`` has one on 500 samples of the synthetic law."""
+    if preset == "smoke":
+        return Study("simple_remedies_smoke", "simple_remedies", units_of(split=42, dataset="synthetic"))
+    return Study("simple_remedies", "simple_remedies", units_of(split=TEN, dataset=DATASETS))
+
+
+def measure_unit_simple_remedies(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
+    """Return a row for each remedy, learner and strength: its score and the GDP of its predictions."""
+    import torch
+
+    from frhsic_core.paper.datasets import load_variant
+    from frhsic_core.paper.runs.metrics import prediction_metrics
+    from frhsic_core.paper.splits import stack_splits
+    from frhsic_core.remedies.adjustment import logits
+    from frhsic_core.remedies.attributes import read_attributes
+    from frhsic_core.remedies.comparison import LEARNERS, REMEDIES, Sample, fit_predict
+
+    synthetic = unit["dataset"] == "synthetic"
+    data = load_variant(unit["dataset"], "text" if synthetic else "reference", n=500 if synthetic else None)
+    splits = stack_splits(data, seeds=(unit["split"],))
+
+    def numbers_of(x: torch.Tensor, y: torch.Tensor, s: torch.Tensor) -> Sample:
+        x, y, s = (part[0].double() for part in (x, y, s))
+        return x.numpy(), y.numpy(), read_attributes(s.numpy(), len(s))
+
+    train = numbers_of(splits.x_train, splits.y_train, splits.s_train)
+    test = numbers_of(splits.x_test, splits.y_test, splits.s_test)
+    plain: dict[tuple[bool, str], np.ndarray] = {}
+    rows = []
+    for key, remedy in REMEDIES.items():
+        for learner in LEARNERS:
+            # The random features of the kernel eraser are made for linear models, and boosting on them is slow.
+            if key == "encoder" or (key, learner) == ("kernel_eraser", "boosting"):
+                continue
+            found = fit_predict(key, learner, STRENGTHS, train, test, plain, task=splits.task, seed=0)
+            for strength, predicted, seconds in found:
+                output = predicted if splits.task == "regression" else logits(predicted)
+                measured = prediction_metrics(
+                    torch.from_numpy(output), splits.y_test[0], splits.s_test[0][:, None], task=splits.task, names=KEPT
+                )
+                row = {"method": key, "learner": learner, "strength": strength, "needs_s": remedy.needs_s}
+                numbers = {name: round(value.item(), 6) for name, value in measured.items()}
+                rows.append(row | {"task": splits.task} | numbers | {"cpu_seconds": round(seconds, 3)})
+    return rows
+
+
+# Tables --------------------------------------------------------------------------------------------------------------
+
+
+def sweep_rows() -> pd.DataFrame:
+    """Return the rows of every trained method in the reference protocol, with the columns ``name`` and ``setting``.
+
+    A method of the paper may choose the dimension of its Z: fifty as published, or four as the recommended form has it.
+    """
+    main = stored_rows("main")
+    main = main[(main["variant"] == "reference") & (main["protocol"] == "reference")]
+    best = stored_rows("variants_best")
+    narrow = best[best["option"] == "narrow"]
+    test = stored_rows("recommended_test")
+    test = test[test["option"] == RECOMMENDED.partition(":")[2]]
+    parts = [main.assign(name=main["method"]), narrow.assign(name=narrow["method"]), test.assign(name=WHITENED)]
+    rows = pd.concat(parts, ignore_index=True)
+    return rows.assign(setting=rows["option"].astype(str) + rows["lam"].map(" {:g}".format))
+
+
+def matched(rows: pd.DataFrame, measure: str) -> pd.DataFrame:
+    """Return the matched row of each dataset, method and split; the setting is chosen on the other splits.
+
+    The setting is the one with the least dependence whose score is within 1 % of Unfair's. A method without such a
+    setting is left out. ``share`` is the dependence divided by Unfair's on the same split.
+    """
+    found = []
+    for _, part in rows.groupby("dataset", sort=False):
+        higher = part["task"].iloc[0] != "regression"
+        unfair = part[part["name"] == "unfair"].set_index("split")
+        for _, own in part.groupby("name", sort=False):
+            indexed = own.set_index(["setting", "split"], drop=False)
+            score, dependence = (indexed[column].unstack("split") for column in ("performance", measure))
+            whole = score.columns[score.notna().all() & dependence.notna().all()]
+            base = unfair.loc[whole]
+            kept = [values[whole].to_numpy().T for values in (score, dependence)]
+            first, second = map(mean_of_others, kept)
+            level = mean_of_others(base["performance"].to_numpy())
+            place = matched_index(first, second, level, higher=higher)
+            if (place < 0).any():
+                continue
+            rows_of = indexed.loc[list(zip(score.index[place], whole, strict=True))]
+            found.append(rows_of.assign(share=rows_of[measure].to_numpy() / base[measure].to_numpy()))
+    return pd.concat(found, ignore_index=True)
+
+
+def compared_with_best(table: pd.DataFrame, measure: str) -> pd.DataFrame:
+    """Compare each method with the best on its dataset: means over splits, and a corrected test with Holm's correction.
+
+    The best has the least mean dependence among the methods with the most complete splits. The columns are ``share``
+    (of Unfair's dependence), ``splits``, ``difference`` to the best, ``p_holm`` and ``worse`` (significantly).
+    """
+    lines = []
+    for dataset, part in table.groupby("dataset", sort=False):
+        wide = part.pivot(index="split", columns="name", values=measure)
+        counts = wide.notna().sum()
+        best = wide[counts.index[counts == counts.max()]].mean().idxmin()
+        for name in wide:
+            both = wide[[name, best]].dropna()
+            difference = (both[name] - both[best]).to_numpy()
+            lines.append(
+                {
+                    "dataset": dataset,
+                    "name": name,
+                    "best": best,
+                    "share": part[part["name"] == name]["share"].mean(),
+                    "splits": int(wide[name].notna().sum()),
+                    "p": 1.0 if name == best else corrected_t(difference)[1],
+                    "difference": float(difference.mean()) if name != best else 0.0,
+                }
+            )
+    found = pd.DataFrame(lines)
+    tested = found["name"] != found["best"]
+    found.loc[tested, "p_holm"] = holm(found.loc[tested, "p"].to_numpy())
+    return found.assign(worse=(found["p_holm"] < 0.05) & (found["difference"] > 0))
+
+
+def draw() -> Figure:
+    """Draw the share of Unfair's dependence that is left by each trained method when at most 1 % of the score is lost.
+
+    One panel for each measure of ``SHOWN``, a row for each method and a column for each dataset. Pale is little
+    dependence. A method chooses its λ and the dimension of its Z. A bold number is not significantly worse than the
+    best method of its column. Gray: the method has no setting that keeps the score, or is not stored.
+    """
+    import matplotlib.pyplot as plt
+
+    rows = sweep_rows()
+    found = {m: compared_with_best(matched(rows, m), m).set_index(["name", "dataset"]) for m in SHOWN}
+    shares = pd.concat([table["share"].unstack("dataset") for table in found.values()], axis=1).drop(index="unfair")
+    names = list(shares.clip(upper=1.0).fillna(1.0).mean(axis=1).sort_values(kind="stable").index)
+    datasets = list(SWEEP_DATASETS)
+    figure, axes = plt.subplots(1, 2, figsize=(7.6, 1.3 + 0.29 * len(names)), sharey=True, layout="constrained")
+    for axis, (measure, words) in zip(axes, SHOWN.items(), strict=True):
+        table = found[measure]
+        values = table["share"].unstack("dataset").reindex(index=names, columns=datasets)
+        axis.set_facecolor("0.9")
+        image = axis.imshow(100 * values.to_numpy(float), cmap="OrRd", vmin=0, vmax=100, aspect="auto")
+        for i, name in enumerate(names):
+            for j, dataset in enumerate(datasets):
+                value = values.iloc[i, j]
+                if np.isnan(value):
+                    axis.text(j, i, "–", ha="center", va="center", fontsize=8, color="0.5")
+                    continue
+                axis.text(j, i, f"{100 * max(value, 0.0):.0f}", ha="center", va="center", fontsize=8,
+                          weight="normal" if table.loc[(name, dataset), "worse"] else "bold",
+                          color="white" if value > 0.7 else "black")  # fmt: skip
+        axis.set_title(words, fontsize=10)
+        axis.set_xticks(range(len(datasets)), titles(datasets).values(), fontsize=8, rotation=30, ha="right")
+        axis.set_yticks(range(len(names)), [label(name) for name in names], fontsize=8)
+        axis.tick_params(length=0)
+    figure.colorbar(image, ax=axes, shrink=0.7, label="% of Unfair's dependence", pad=0.01)
+    return figure
+
+
+# Simple remedies beside FRHSIC ---------------------------------------------------------------------------------------
+
+
+def sides(simple: pd.DataFrame, trained: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of both sides with ``name`` and ``setting``; no remedy is a choice of both simple families."""
+    parts = [trained[trained["name"].isin((*TRAINED, "unfair"))]]
+    words = simple["method"] + ", " + simple["learner"] + simple["strength"].map(", {:g}".format)
+    for key, name in FAMILIES.items():
+        own = (simple["needs_s"] == (key == "with")) | (simple["method"] == "none")
+        parts.append(simple[own].assign(name=name, setting=words[own]))
+    columns = ["dataset", "task", "split", "name", "setting", *KEPT]
+    return pd.concat([part[columns] for part in parts], ignore_index=True)
+
+
+def settings(rows: pd.DataFrame) -> pd.Series:
+    """Return the number of settings that each side chooses from, by name."""
+    return rows.groupby("name")["setting"].nunique()
+
+
+def compared(matched: pd.DataFrame) -> pd.DataFrame:
+    """Compare each trained form with each simple family on each dataset at the matched point, on common splits.
+
+    ``matched`` is :func:`matched` of :func:`sides`. ``verdict`` is that of
+    the trained form by the corrected test, with Holm's correction over all lines: ``better``, ``worse`` or
+    ``not_significant``; a family that keeps the score on no setting has no line.
+    """
+    pairs = []
+    for dataset, part in matched.groupby("dataset", sort=False):
+        wide = part.pivot(index="split", columns="name", values=MEASURE)
+        for trained in TRAINED:
+            for simple in FAMILIES.values():
+                if {trained, simple} <= set(wide.columns):
+                    both = wide[[trained, simple]].dropna().to_numpy().T
+                    pairs.append(({"dataset": dataset, "trained": trained, "simple": simple}, *both))
+    table = compare_all(pairs, higher=False)
+    side = np.where(table["mean"] > 0, "better", "worse")
+    return table.assign(verdict=np.where(table["p_corrected_holm"] < 0.05, side, "not_significant"))
+
+
+def stored_sides() -> pd.DataFrame:
+    """Return :func:`sides` of the stored rows."""
+    return sides(stored_rows("simple_remedies"), sweep_rows())
