@@ -69,8 +69,8 @@ def tables_by_experiment() -> dict[str, tuple[str, ...]]:
 
     Examples
     --------
-    >>> tables_by_experiment()["lambda_selection"]
-    ('lambda_selection', 'lambda_levels')
+    >>> tables_by_experiment()["equal_opportunity"]
+    ('equal_opportunity', 'multi_sensitive')
     """
     found: dict[str, list[str]] = {}
     for table, module in homes().items():

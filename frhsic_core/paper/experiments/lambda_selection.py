@@ -2,9 +2,7 @@
 
 70 % of the rows train, 15 % choose, 15 % report. Every method of the main table is trained, so that the comparison of
 methods, which the paper makes at the λ that is best on the *test* part, can be made at the λ chosen on the validation
-part instead. The paper's rule is for FRHSIC; its tests are applied to every method. The study ``lambda_levels`` says
-how often each test rejects independent samples at 5 %, at the sizes of the paper's validation parts of Crime and COMPAS
-(299 and 925); Z has one dimension, as an output has, or fifty, as the paper's representation has.
+part instead. The paper's rule is for FRHSIC; its tests are applied to every method.
 
 All tests have one statistic, n·HSIC_b, and differ in the critical value. The paper's rule (``sec:adaptive_lambda``)
 needs the law of the statistic under independence. The *released* code fits a gamma law to two moments that are not
@@ -28,7 +26,7 @@ import pandas as pd
 from frhsic_core.paper.claims.answers import DRAWS, PROTOCOLS, TAIL, Answer, NotRun, Spread, query, rows_of
 from frhsic_core.paper.experiments.presets import DATASETS, GRIDS, LIVE, METHODS, smoke
 from frhsic_core.paper.experiments.shared.pareto import BAND, Frontiers, keeps, matched_by_split, taken
-from frhsic_core.paper.runs.plan import Experiment, Study, Task, units_of
+from frhsic_core.paper.runs.plan import Experiment, Task
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor
@@ -47,14 +45,6 @@ ALPHA = 0.05
 # The released code takes its bandwidths from the first 500 of the rows it tests.
 BANDWIDTH_ROWS = 500
 _NUMBERS = {"cuda": 400_000_000, "cpu": 20_000_000}  # entries of the Gram matrices held at once
-
-# Draws by sample size: a unit of the larger one takes a minute or two on a CPU.
-LEVEL_DRAWS = {"smoke": {60: 40}, "full": {299: 600, 925: 200}}
-DIMENSIONS = {60: (1, 8), 299: (1, 5, 50), 925: (1, 50)}
-# The permutation test has its level by construction; a few draws of the smaller samples show it.
-_PERMUTED_DRAWS = 200
-_PERMUTED_ROWS = 299
-_PERMUTATIONS = 99
 
 
 def plan(preset: str) -> Experiment:
@@ -141,11 +131,11 @@ def permuted_statistics(k: Tensor, l: Tensor, *, permutations: int, generator: G
     return torch.stack(drawn, -1)
 
 
-def thresholds(z: Tensor, s: Tensor, *, permutations: int = 0) -> dict[str, Tensor]:
+def thresholds(z: Tensor, s: Tensor, *, permutations: int) -> dict[str, Tensor]:
     """Return statistic and critical values of every test on ``z (..., n, d)`` and ``s (..., n)``; float64 on the CPU.
 
-    ``statistic`` (n·HSIC_b), ``threshold_released``, ``threshold_gamma``, ``threshold_spectral``; with ``permutations``
-    also ``threshold_permutation`` and the share of shuffled statistics above two of the others, ``level_released`` and
+    ``statistic`` (n·HSIC_b), ``threshold_released``, ``threshold_gamma``, ``threshold_spectral``,
+    ``threshold_permutation``, and the share of shuffled statistics above two of them, ``level_released`` and
     ``level_gamma``: the level each of them has on this sample. A test rejects where the statistic exceeds its critical
     value. The kernels are Gaussian at the medians over the first 500 rows in all of them. A constant Z has statistic
     zero and is never rejected. O(n³) for each element, O(n²) for each permutation.
@@ -181,46 +171,13 @@ def _thresholds(z: Tensor, s: Tensor, *, permutations: int) -> dict[str, Tensor]
         "threshold_gamma": gamma.threshold,
         "threshold_spectral": spectral.threshold,
     }
-    if permutations:
-        generator = torch.Generator().manual_seed(0)
-        null = permuted_statistics(center(k), center(l), permutations=permutations, generator=generator)
-        # p ≤ α exactly when the statistic exceeds the m-th largest shuffled one, m = α(B + 1).
-        found["threshold_permutation"] = null.topk(int(ALPHA * (permutations + 1) + 1e-9), -1).values[..., -1]
-        for name in ("released", "gamma"):
-            found[f"level_{name}"] = (null > found[f"threshold_{name}"].unsqueeze(-1)).double().mean(-1)
+    generator = torch.Generator().manual_seed(0)
+    null = permuted_statistics(center(k), center(l), permutations=permutations, generator=generator)
+    # p ≤ α exactly when the statistic exceeds the m-th largest shuffled one, m = α(B + 1).
+    found["threshold_permutation"] = null.topk(int(ALPHA * (permutations + 1) + 1e-9), -1).values[..., -1]
+    for name in ("released", "gamma"):
+        found[f"level_{name}"] = (null > found[f"threshold_{name}"].unsqueeze(-1)).double().mean(-1)
     return {name: value.double().cpu() for name, value in found.items()}
-
-
-def plan_lambda_levels(preset: str) -> Study:
-    """Return samples of independent normal Z and uniform S; ``smoke`` has small ones."""
-    name = "lambda_levels_smoke" if preset == "smoke" else "lambda_levels"
-    units = [
-        unit
-        for rows, draws in LEVEL_DRAWS[preset].items()
-        for unit in units_of(n=rows, d=DIMENSIONS[rows], draws=draws)
-    ]
-    return Study(name, "lambda_levels", tuple(units))
-
-
-def measure_unit_lambda_levels(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
-    """Return for each test how many of its ``draws`` it rejected."""
-    import torch
-
-    n, d, draws = unit["n"], unit["d"], unit["draws"]
-    generator = torch.Generator().manual_seed(1000 * d + n)
-    z = torch.randn(draws, n, d, generator=generator, dtype=torch.float64).to(device)
-    s = torch.rand(draws, n, generator=generator, dtype=torch.float64).to(device)
-    parts = dict.fromkeys(("released", "gamma", "spectral"), thresholds(z, s))
-    if n <= _PERMUTED_ROWS:
-        parts["permutation"] = thresholds(z[:_PERMUTED_DRAWS], s[:_PERMUTED_DRAWS], permutations=_PERMUTATIONS)
-    return [
-        {
-            "test": test,
-            "draws": len(part["statistic"]),
-            "rejected": int((part["statistic"] > part[f"threshold_{test}"]).sum()),
-        }
-        for test, part in parts.items()
-    ]
 
 
 # Tables and queries --------------------------------------------------------------------------------------------------

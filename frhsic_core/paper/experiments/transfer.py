@@ -27,7 +27,6 @@ from frhsic_core.paper.claims.answers import (
 from frhsic_core.paper.experiments.presets import DATASETS, METHODS, SPLITS, smoke
 from frhsic_core.paper.experiments.shared.pareto import keeps
 from frhsic_core.paper.runs.plan import Experiment, Task
-from frhsic_core.paper.runs.stored import book_folder
 from frhsic_core.registry import TRANSFER_METHODS
 
 if TYPE_CHECKING:
@@ -132,13 +131,6 @@ def _spread_of(heads: pd.DataFrame) -> pd.DataFrame:
     half = (values[:, :2].mean(1) - values[:, 2:].mean(1)) / 2
     with np.errstate(invalid="ignore", divide="ignore"):
         return pd.DataFrame({"sd": values.std(1), "between": half**2 / values.var(1)}, index=heads.index)
-
-
-def authors_heads() -> pd.DataFrame:
-    """Return the spread over heads of the authors' stored values, and the scales' share of it."""
-    stored = pd.read_csv(book_folder("claims", "authors", "transfer.csv"))
-    wide = stored.pivot(index=["dataset", "method"], columns="head", values="gdp")
-    return _spread_of(wide[["linear", "mlp", "random_forest", "svm"]])
 
 
 def spread_table(rows: pd.DataFrame, *, convention: str = "gdp_sample") -> pd.DataFrame:

@@ -1,4 +1,4 @@
-r"""The choice of the recommended form of FRHSIC, the same search for its rivals, and the bandwidth policies.
+r"""The choice of the recommended form of FRHSIC and the same search for its rivals.
 
 **Z of four dimensions.** Every method of the main table with a representation of four dimensions (``variants_best``,
 which also has rows of earlier forms that nothing reads): five datasets, 25 splits. The published settings are in the
@@ -22,15 +22,10 @@ MMD the three scalings of Z, dCor its form, ADV its adversary, LAFTR its bins, R
 (``rival_search``). What is already stored is not trained again. The same rule, against the same twelve rivals, chooses
 one form of each, which is trained on five datasets with 25 splits (``rival_test``). Unfair with a Z of four dimensions
 is there too.
-
-**Bandwidth policies**: FRHSIC on Adult at λ = 500 in six forms with five policies, on ten splits. The chapter on the
-bandwidth trap counts how often Z leaves the range of its kernel (the median distance of Z in bandwidths, ``ratio``, is
-outside [1/3, 3]) and how often the model becomes constant.
 """
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -40,7 +35,7 @@ import pandas as pd
 from frhsic_core.paper.experiments.main import family
 from frhsic_core.paper.experiments.presets import DATASETS, GRIDS, METHODS, SPLITS, smoke
 from frhsic_core.paper.experiments.shared.pareto import named, sweeps_of
-from frhsic_core.paper.runs.plan import Experiment, Settings, Study, Task, units_of
+from frhsic_core.paper.runs.plan import Experiment, Settings, Task
 from frhsic_core.paper.runs.stored import stored_rows
 from frhsic_core.registry import PARETO_METHODS
 
@@ -195,74 +190,6 @@ def plan_rival_test(preset: str) -> Experiment:
     chosen = chosen_rivals() if preset == "full" else ()
     forms = tuple(form for form in RIVAL_FORMS if form.name in chosen)
     return _plan("rival_test", (_UNFAIR_NARROW, *forms), preset, choice=False)
-
-
-# The bandwidth policies ----------------------------------------------------------------------------------------------
-
-POLICIES = ("fixed", "every_20_epochs", "reference", "every_batch", "moving_average")
-POLICY_SPLITS = tuple(range(42, 52))
-ESTIMATORS_DEFAULT = "the estimators' default"
-PENALTIES: dict[str, dict[str, Any]] = {
-    "biased": {"estimator": "biased", "scale": None, "on": "representation"},
-    "unbiased": {"estimator": "unbiased", "scale": None, "on": "representation"},
-    "normalized": {"estimator": "normalized", "scale": None, "on": "representation"},
-    "normalized, Z standardised": {"estimator": "normalized", "scale": "standardize", "on": "representation"},
-    "normalized, Z whitened": {"estimator": "normalized", "scale": "whiten", "on": "representation"},
-    # The default when this was measured. Today's has the biased estimator.
-    ESTIMATORS_DEFAULT: {"estimator": "normalized", "scale": "whiten", "on": "both"},
-}
-
-
-def plan_bandwidth_policies(preset: str) -> Study:
-    """Return one unit for each form of the penalty and policy; its splits are one stack."""
-    name = "bandwidth_policies"
-    if preset == "smoke":
-        small = {"n": 300, "splits": 2, "epochs": 2}
-        forms = tuple(PENALTIES)
-        units = units_of(dataset="synthetic", variant="text", form=forms, policy="moving_average", **small)
-        return Study(f"{name}_smoke", name, units)
-    adult = {"dataset": "adult", "variant": "reference"}
-    others = tuple(form for form in PENALTIES if form != ESTIMATORS_DEFAULT)
-    former = units_of(**adult, form=ESTIMATORS_DEFAULT, policy=("every_batch", "moving_average"))
-    return Study(name, name, (*units_of(**adult, form=others, policy=POLICIES), *former))
-
-
-def measure_unit_bandwidth_policies(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
-    """Train one form with one policy and return one row for each split."""
-    from frhsic_core.auditing import audit_representation
-    from frhsic_core.learning import FRHSIC, EscapeWarning, Trainer
-    from frhsic_core.paper.datasets import load_variant
-    from frhsic_core.paper.splits import stack_splits
-
-    seeds = list(POLICY_SPLITS[: unit.get("splits")])
-    options = {"n": unit["n"]} if "n" in unit else {}
-    splits = stack_splits(load_variant(unit["dataset"], unit["variant"], **options), seeds=seeds, device=device)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", EscapeWarning)  # whether Z escapes is what is measured
-        trained = Trainer(
-            splits.x_train,
-            splits.y_train,
-            splits.s_train,
-            penalty=FRHSIC(bandwidth=unit["policy"], **PENALTIES[unit["form"]]),
-            protocol="reference",
-            lam=500.0,
-            seeds=seeds,
-            epochs=unit.get("epochs", 200),
-            widths=(50, 4) if unit["form"] == ESTIMATORS_DEFAULT else (50, 50),
-            device=device,
-        ).fit()
-    z, logits = trained.forward(splits.x_test)
-    audit = audit_representation(z, splits.s_test, max_rows=1_500)
-    columns = {
-        "ratio": trained.history["ratio"][-1],
-        "peak_ratio": trained.history["ratio"].amax(0),
-        "accuracy": ((logits > 0) == (splits.y_test > 0.5)).double().mean(-1),
-        "probe_r2": audit.nonlinear_r2,
-    }
-    return [
-        {"split": seed, **{name: round(values[i].item(), 5) for name, values in columns.items()}}
-        for i, seed in enumerate(seeds)
-    ]
 
 
 # Tables --------------------------------------------------------------------------------------------------------------

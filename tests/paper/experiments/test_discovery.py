@@ -64,12 +64,13 @@ def test_names_keep_their_order_and_resolve() -> None:
 
 
 def test_an_experiment_has_its_tables_and_a_table_can_be_named_alone() -> None:
-    assert [plan.name for plan in plans_for("lambda_selection")] == ["lambda_selection", "lambda_levels"]
-    assert [plan.name for plan in plans_for("lambda_levels")] == ["lambda_levels"]
+    tables = ["bound_tightness", "bandwidth_scaling", "held_out_bounds"]
+    assert [plan.name for plan in plans_for("bound_tightness")] == tables
+    assert [plan.name for plan in plans_for("held_out_bounds")] == ["held_out_bounds"]
     # A restriction leaves out the tables that it does not concern, and is refused if it concerns none.
-    assert [plan.name for plan in plans_for("lambda_selection", datasets=("crime",))] == ["lambda_selection"]
+    assert [plan.name for plan in plans_for("bound_tightness", datasets=("crime",))] == ["bound_tightness"]
     with pytest.raises(ValueError, match="dataset nowhere"):
-        plans_for("lambda_selection", datasets=("nowhere",))
+        plans_for("bound_tightness", datasets=("nowhere",))
 
 
 def test_a_name_is_resolved_to_its_code() -> None:

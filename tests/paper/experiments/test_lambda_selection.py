@@ -179,7 +179,7 @@ def test_a_misleading_validation_part_shows() -> None:
     assert (line["outside"], line["same"]) == (1.0, 0.0)
 
 
-def test_the_smoke_presets_run_end_to_end(tmp_path) -> None:
+def test_the_smoke_preset_runs_end_to_end(tmp_path) -> None:
     plan = experiment_for("lambda_selection", "smoke")
     store = ResultStore(tmp_path, plan.name)
     assert not run_experiment(plan, store, device="cpu").failed
@@ -187,7 +187,3 @@ def test_the_smoke_presets_run_end_to_end(tmp_path) -> None:
     assert len(rows) == len(plan.keys())
     assert (rows["validation_rows"] == 90).all()
     assert np.isfinite(rows.filter(regex="^(statistic|threshold|level|validation)").to_numpy()).all()
-    study = experiment_for("lambda_levels", "smoke")
-    levels = ResultStore(tmp_path, study.name)
-    assert not run_experiment(study, levels, device="cpu").failed
-    assert set(levels.read()["test"]) == {"released", "gamma", "spectral", "permutation"}

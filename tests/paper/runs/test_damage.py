@@ -423,7 +423,7 @@ def test_a_json_file_read_before_and_a_table_after_compaction_do_not_look_damage
 def book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Return a folder with copies of a few results, of which one is called main."""
     (tmp_path / "results").mkdir()
-    for name in ("live.parquet", "live.json", "lambda_levels.csv", "lambda_levels.json"):
+    for name in ("live.parquet", "live.json", "audit_coverage.csv", "audit_coverage.json"):
         target = "main" + Path(name).suffix if name.startswith("live") else name
         shutil.copy(book_folder("results", name), tmp_path / "results" / target)
     monkeypatch.setenv("FRHSIC_BOOK", str(tmp_path))
@@ -432,7 +432,7 @@ def book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     settings.provenance.cache_clear()
 
 
-@pytest.mark.parametrize("name", ["main.parquet", "main.json", "lambda_levels.csv", "lambda_levels.json"])
+@pytest.mark.parametrize("name", ["main.parquet", "main.json", "audit_coverage.csv", "audit_coverage.json"])
 def test_chapters_and_claims_refuse_damaged_results(book: Path, name: str) -> None:
     path = book / name
     readings = [lambda: stored_rows(path.stem), lambda: stored_provenance(path.stem)]

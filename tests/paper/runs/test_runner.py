@@ -214,7 +214,7 @@ from frhsic_core.paper.experiments.presets import experiment_for
 from frhsic_core.paper.runs.runner import run_experiment
 from frhsic_core.paper.runs.store import ResultStore
 sweep = experiment_for("main", "smoke", methods=("unfair", "reg_gdp"), protocols=("text",), splits=1)
-study = experiment_for("lambda_levels", "smoke")
+study = experiment_for("audit_coverage", "smoke")
 for experiment in (sweep, study):
     print(run_experiment(experiment, ResultStore(sys.argv[1], experiment.name), device="cpu"))
 """
@@ -225,12 +225,12 @@ def test_a_run_needs_numpy_scipy_pandas_sklearn_and_torch_alone(tmp_path) -> Non
     done = subprocess.run([sys.executable, "-c", BARE, str(tmp_path)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "2 jobs, 3 rows finished" in done.stdout
-    assert "2 jobs, 8 rows finished" in done.stdout
+    assert "2 jobs, 2 rows finished" in done.stdout
     sweep = ResultStore(tmp_path, "main_smoke")
     assert len(sweep.provenance()["stacks"]) == 2
     sweep.compact()
     assert len(sweep.read()) == 3
-    assert len(ResultStore(tmp_path, "lambda_levels_smoke").read()) == 8
+    assert len(ResultStore(tmp_path, "audit_coverage_smoke").read()) == 2
 
 
 # Processes ------------------------------------------------------------------------------------------------------------

@@ -314,20 +314,6 @@ def counted_exponent(rows: pd.DataFrame, form: str, *, by: str = "n") -> float:
     return math.log(y / x) / math.log(b / a)
 
 
-def smallest_seconds(n: int) -> float:
-    """Return the least seconds of the 2n² exponentials of HSIC of n rows on an H200.
-
-    By the data sheet it has 132 multiprocessors, each with 16 special function units at 1.98 GHz. With symmetric tiles
-    half would do.
-
-    Examples
-    --------
-    >>> round(smallest_seconds(1_000_000), 2)
-    0.48
-    """
-    return 2.0 * float(n) ** 2 / (132 * 16 * 1.98e9)
-
-
 def _ratios(top: Case, bottom: Case, *, part: str, at: dict[str, float]) -> dict[str, tuple[float, Interval]]:
     rows = rows_of("cost", part)
     here = [device for device in DEVICES if (rows["device"] == device).any()]
