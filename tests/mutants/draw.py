@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 KINDS = ("comparison", "arithmetic", "constant", "boolean", "branch", "swap", "keyword", "step")
-NOT_DRAWN = ("/fused", "/figures/", "/paper/live.py")
+NOT_DRAWN = ("/fused", "/figures/")
 
 # A boundary is moved only beside an integer: for real numbers equality has probability zero.
 BOUNDARY = {ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">"}

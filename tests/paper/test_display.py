@@ -1,14 +1,10 @@
-"""Tests of what the chapters share: tables, names and the live check."""
+"""Tests of what the chapters share: tables and names."""
 
 from __future__ import annotations
 
-import math
-
 import pandas as pd
-import pytest
 
 from frhsic_core.paper.display import DATASET_TITLES, METHOD_LABELS, NAMES, table
-from frhsic_core.paper.live import compare_means, train_now
 
 
 def test_rows_have_no_index() -> None:
@@ -46,17 +42,3 @@ def test_names_replace_keys_in_both_directions() -> None:
 def test_no_key_is_both_a_dataset_and_a_method() -> None:
     assert not set(DATASET_TITLES) & set(METHOD_LABELS)
     assert len(NAMES) == len(DATASET_TITLES) + len(METHOD_LABELS)
-
-
-def test_the_interval_is_four_standard_errors_of_a_difference() -> None:
-    stored = pd.Series([0.0, 2.0, 4.0])  # mean 2, standard deviation 2
-    mean, width, inside = compare_means(stored, [2.0] * 6)
-    assert (mean, inside) == (2.0, True)
-    assert width == pytest.approx(8 * math.sqrt(1 / 3 + 1 / 6))
-    assert not compare_means(stored, [2.0 + 1.01 * width] * 6)[2]
-
-
-def test_new_rows_are_those_of_a_stored_run(tiny, tiny_store) -> None:
-    new, stored = train_now(tiny), tiny_store.read()
-    assert len(new) == len(stored)
-    assert sorted(new["performance"]) == pytest.approx(sorted(stored["performance"]))
