@@ -15,7 +15,7 @@ import pytest
 from frhsic_core.paper import page_values
 from frhsic_core.paper.experiments.cost import speed_up
 from frhsic_core.paper.experiments.main import family, main_family
-from frhsic_core.paper.experiments.shared.pareto import Frontiers, named
+from frhsic_core.paper.experiments.pareto import Frontiers, named
 from frhsic_core.paper.experiments.variants import RECOMMENDED, RIVALS, chosen_rivals, rival_rows
 from frhsic_core.paper.runs.stored import stored_rows
 from frhsic_core.paper.statements.registry import statements

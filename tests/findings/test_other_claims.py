@@ -14,7 +14,7 @@ from frhsic_core.laws import GaussianPair
 from frhsic_core.paper.claims.stored import stored_table
 from frhsic_core.paper.datasets import accuracy_levels
 from frhsic_core.paper.experiments.cost import speed_up
-from frhsic_core.paper.experiments.shared.paired import t_interval
+from frhsic_core.paper.experiments.paired import t_interval
 from frhsic_core.paper.experiments.synthetic_validation import VARIANTS, along_lambda, compared_cells, is_constant
 from frhsic_core.paper.experiments.transfer import PAPER_LAMS, across_heads, at_paper_lambda, spread_table
 from frhsic_core.paper.runs.stored import book_folder, stored_rows

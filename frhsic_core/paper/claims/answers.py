@@ -73,7 +73,7 @@ class Answer:
     ``values`` are by protocol, or under ``"any"`` where there is one value for both; ``prints`` say for the same keys
     where a number over as many runs as the paper's would lie, ``means`` where our expected value lies. ``why`` says why
     the claim cannot be judged, and is empty where it can be; ``note`` is what a reader should know beside the numbers.
-    ``measure`` names the quantity, a key of ``RELEVANT`` in :mod:`frhsic_core.paper.claims.relevance`. ``runs`` and
+    ``measure`` names the quantity, a key of ``RELEVANT`` in :mod:`frhsic_core.paper.claims.rules`. ``runs`` and
     ``splits`` are the numbers of runs behind the paper's number and ours.
     """
 

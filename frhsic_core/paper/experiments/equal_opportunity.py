@@ -23,11 +23,11 @@ import numpy as np
 import pandas as pd
 
 from frhsic_core.paper.claims.answers import PROTOCOLS, Answer, mean_of_runs, query, rows_of
-from frhsic_core.paper.claims.relevance import RELEVANT
+from frhsic_core.paper.claims.rules import RELEVANT
 from frhsic_core.paper.experiments.main import shared_noise
+from frhsic_core.paper.experiments.paired import corrected_scale, t_interval
+from frhsic_core.paper.experiments.pareto import BAND
 from frhsic_core.paper.experiments.presets import LIVE, SPLITS, smoke
-from frhsic_core.paper.experiments.shared.paired import corrected_scale, t_interval
-from frhsic_core.paper.experiments.shared.pareto import BAND
 from frhsic_core.paper.runs.plan import Experiment, Settings, Task
 
 if TYPE_CHECKING:

@@ -24,8 +24,8 @@ import numpy as np
 import pandas as pd
 
 from frhsic_core.paper.claims.answers import DRAWS, PROTOCOLS, TAIL, Answer, NotRun, Spread, query, rows_of
+from frhsic_core.paper.experiments.pareto import BAND, Frontiers, keeps, matched_by_split, taken
 from frhsic_core.paper.experiments.presets import DATASETS, GRIDS, LIVE, METHODS, smoke
-from frhsic_core.paper.experiments.shared.pareto import BAND, Frontiers, keeps, matched_by_split, taken
 from frhsic_core.paper.runs.plan import Experiment, Task
 
 if TYPE_CHECKING:

@@ -35,9 +35,8 @@ from frhsic_core.paper.claims.answers import (
     spread,
     weights,
 )
-from frhsic_core.paper.experiments.presets import DATASETS, GRIDS, LIVE, METHODS, SPLITS, smoke
-from frhsic_core.paper.experiments.shared.paired import compare_all
-from frhsic_core.paper.experiments.shared.pareto import (
+from frhsic_core.paper.experiments.paired import compare_all
+from frhsic_core.paper.experiments.pareto import (
     KEYS,
     Frontiers,
     matched_index,
@@ -46,6 +45,7 @@ from frhsic_core.paper.experiments.shared.pareto import (
     sweeps_of,
     taken,
 )
+from frhsic_core.paper.experiments.presets import DATASETS, GRIDS, LIVE, METHODS, SPLITS, smoke
 from frhsic_core.paper.runs.plan import Experiment, Task
 from frhsic_core.paper.runs.stored import paper_table, reference_sweep, stored_rows
 from frhsic_core.registry import MAIN_METHODS, PAPER_DATASETS, PARETO_METHODS
@@ -338,7 +338,7 @@ def family(
     and protocol of each dataset and a column ``name``; ``measure`` is a column of dependence. ``methods`` take part in
     the normalization; the rivals are all others of them.
 
-    Beside the fields of :class:`~frhsic_core.paper.experiments.shared.paired.Paired` a line has two
+    Beside the fields of :class:`~frhsic_core.paper.experiments.paired.Paired` a line has two
     verdicts (``better``, ``worse`` or ``not_significant``) at 5 % after Holm: ``verdict_corrected`` by the corrected
     resampled t-test, ``verdict`` by the signed-rank test.
     """

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from frhsic_core.paper.experiments.paired import compare_all, corrected_t, holm, mean_of_others
+from frhsic_core.paper.experiments.pareto import matched_index
 from frhsic_core.paper.experiments.presets import DATASETS, SPLITS
-from frhsic_core.paper.experiments.shared.paired import compare_all, corrected_t, holm, mean_of_others
-from frhsic_core.paper.experiments.shared.pareto import matched_index
 from frhsic_core.paper.experiments.variants import RECOMMENDED
 from frhsic_core.paper.runs.plan import Study, units_of
 from frhsic_core.paper.runs.stored import stored_rows

@@ -15,8 +15,8 @@ import pandas as pd
 
 from frhsic_core.paper.claims.answers import RUNS, Answer, data_note, joined, mean_of_runs, query, rows_of
 from frhsic_core.paper.experiments.main import pareto_table
+from frhsic_core.paper.experiments.paired import t_interval
 from frhsic_core.paper.experiments.presets import DATASETS, GRIDS, METHODS, SPLITS, smoke
-from frhsic_core.paper.experiments.shared.paired import t_interval
 from frhsic_core.paper.runs.plan import Experiment, Task
 
 if TYPE_CHECKING:

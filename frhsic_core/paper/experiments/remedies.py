@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from frhsic_core.paper.experiments.shared.paired import corrected_t, mean_of_others
+from frhsic_core.paper.experiments.paired import corrected_t, mean_of_others
 from frhsic_core.paper.runs.plan import Study, units_of
 from frhsic_core.registry import OKABE_ITO
 

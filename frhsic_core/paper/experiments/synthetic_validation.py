@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from frhsic_core.paper.claims.answers import PROTOCOLS, Answer, mean_of_runs, query, rows_of
+from frhsic_core.paper.experiments.paired import compare_all, t_interval
 from frhsic_core.paper.experiments.presets import settings
-from frhsic_core.paper.experiments.shared.paired import compare_all, t_interval
 from frhsic_core.paper.runs.plan import Settings, Study
 
 if TYPE_CHECKING:

@@ -24,8 +24,8 @@ from frhsic_core.paper.claims.answers import (
     query,
     rows_of,
 )
+from frhsic_core.paper.experiments.pareto import keeps
 from frhsic_core.paper.experiments.presets import DATASETS, METHODS, SPLITS, smoke
-from frhsic_core.paper.experiments.shared.pareto import keeps
 from frhsic_core.paper.runs.plan import Experiment, Task
 from frhsic_core.registry import TRANSFER_METHODS
 
@@ -65,7 +65,7 @@ def measure(trained: TrainedStack, splits: SplitStack, data: Dataset) -> dict[st
 
     from frhsic_core.conditional import gdp
     from frhsic_core.paper.experiments.fresh_heads import forest_head, neural_heads, svm_head
-    from frhsic_core.paper.smoothed_gdp import smoothed_gdp
+    from frhsic_core.paper.runs.metrics import smoothed_gdp
 
     which = torch.tensor(trained.dataset, device=splits.y_train.device)
     z_train = trained.encode(splits.x_train)

@@ -5,12 +5,14 @@ Labels, titles, colors and markers come from :mod:`frhsic_core.registry`. Nothin
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from frhsic_core.registry import DATASETS, METHODS, OKABE_ITO, titles
 
 if TYPE_CHECKING:
     import numpy as np
+    import pandas as pd
     from matplotlib.figure import Figure
 
 # A figure is as wide as the text column, so that its letters keep their size; the resolution allows enlarging it.
@@ -47,32 +49,15 @@ def dataset_style(name: str) -> Style:
 STYLES = {key: Style(row.label, row.color, row.marker) for key, row in METHODS.items()}
 
 
-# Labels of options whose stored key does not read well.
-OPTION_WORDS = {
-    "estimator biased": "biased",
-    "estimator unbiased": "unbiased",
-    "kernel imq": "inverse multiquadric kernel",
-    "kernel laplacian": "Laplacian kernel",
-    "normalised, both": "normalized",
-    "scale none": "Z not standardized",
-    "scale whiten": "Z whitened",
-    "where output": "head term alone",
-    "where representation": "no head term",
-}
-
-
 def style_of(method: str) -> Style:
-    """Return the style of a method, or of a variant ``"method:option"``, whose label names the option.
+    """Return the style of a method; one that is not registered is gray.
 
     Examples
     --------
-    >>> style_of("frhsic:estimator unbiased").label, style_of("reg_gdp:points 10").label, style_of("my_method").label
-    ('FRHSIC, unbiased', 'Reg-GDP, points 10', 'my method')
+    >>> style_of("reg_gdp").label, style_of("my_method").label
+    ('Reg-GDP', 'my method')
     """
-    name, _, option = method.partition(":")
-    style = STYLES.get(name, UNKNOWN._replace(label=name.replace("_", " ")))
-    words = OPTION_WORDS.get(option, option.replace("_", " "))
-    return style._replace(label=f"{style.label}, {words}") if option else style
+    return STYLES.get(method, UNKNOWN._replace(label=method.replace("_", " ")))
 
 
 def panels(count: int, columns: int, *, height: float, more: float = 0.0, **options: Any) -> tuple[Figure, np.ndarray]:
@@ -88,3 +73,57 @@ def panels(count: int, columns: int, *, height: float, more: float = 0.0, **opti
     for axis in axes.flat[count:]:
         axis.set_axis_off()
     return figure, axes
+
+
+VERDICT_COLORS = {"better": OKABE_ITO["bluish green"], "worse": OKABE_ITO["vermillion"], "not_significant": "#e8e8e8"}
+WORDS = {
+    "better": "FRHSIC significantly better",
+    "not_significant": "no significant difference",
+    "worse": "FRHSIC significantly worse",
+}
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """Return the methods in the order of the registry, then the others in their own order."""
+    found = list(dict.fromkeys(names))
+    known = [name for name in STYLES if name in found]
+    return [*known, *(name for name in found if name not in known)]
+
+
+def draw_verdicts(families: Mapping[str, pd.DataFrame], *, title: str = "") -> Figure:
+    """Draw families of paired comparisons as tiles: a panel for each family, a row for each rival.
+
+    A column of a panel is a dataset. The color of a tile is ``verdict_corrected``; its text counts the splits on which
+    the method is better and worse than the rival. The title of a panel ends with the counts of the verdicts.
+    """
+    from matplotlib.patches import Patch, Rectangle
+
+    longest = max(table["rival"].nunique() for table in families.values())
+    figure, axes = panels(len(families), 2, height=0.27 * longest + 1.1, more=0.65,
+                          sharex=True, sharey=True)  # fmt: skip
+    for axis, (name, table) in zip(axes.flat, families.items(), strict=False):
+        rivals = in_order(table["rival"].str.partition(":")[0])
+        datasets = [key for key in DATASET_TITLES if key in set(table["dataset"])]
+        for line in table.itertuples():
+            x, y = datasets.index(line.dataset), rivals.index(line.rival.partition(":")[0])
+            color = VERDICT_COLORS[line.verdict_corrected]
+            axis.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, facecolor=color, edgecolor="white", linewidth=1.5))
+            strong = line.verdict_corrected != "not_significant"
+            weight = "bold" if strong else "normal"
+            axis.text(x, y, f"{line.wins}:{line.losses}", ha="center", va="center", fontsize=8.5, weight=weight)
+        counts = table["verdict_corrected"].value_counts()
+        better, worse = (int(counts.get(word, 0)) for word in ("better", "worse"))
+        rest = len(table) - better - worse
+        axis.set_title(f"{name}\n{better} better, {worse} worse, {rest} not significant", fontsize=9)
+        axis.set_xlim(-0.5, len(datasets) - 0.5)
+        axis.set_ylim(len(rivals) - 0.5, -0.5)
+        axis.set_yticks(range(len(rivals)), [style_of(rival).label for rival in rivals], fontsize=8.5)
+        labels = [DATASET_TITLES[key] for key in datasets]
+        axis.set_xticks(range(len(datasets)), labels, fontsize=8.5, rotation=25, ha="right")
+        axis.tick_params(length=0)
+        axis.spines[:].set_visible(False)
+    figure.suptitle(title, fontsize=11, weight="bold")
+    key = [Patch(facecolor=VERDICT_COLORS[verdict], label=words) for verdict, words in WORDS.items()]
+    figure.legend(handles=key, loc="lower center", ncol=3, frameon=False, fontsize=8.5)
+    figure.tight_layout(rect=(0, 0.3 / figure.get_figheight(), 1, 1))
+    return figure

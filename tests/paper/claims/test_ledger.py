@@ -194,7 +194,7 @@ def test_relevant_differences_are_stated_once_with_a_reason() -> None:
     ("path", "options", "value"),
     [
         ("paper.experiments.convergence:SIZES[-1]", {}, 5000.0),
-        ("paper.experiments.shared.pareto:BAND", {"scale": -1.0, "shift": 1.0}, 0.99),
+        ("paper.experiments.pareto:BAND", {"scale": -1.0, "shift": 1.0}, 0.99),
         ("torch.optim:Adam(betas)[1]", {}, 0.999),
         ("data.loading:CARDS[adult].facts[income_cut]", {}, 50_000.0),
         ("paper.experiments.presets:GRIDS[text]", {}, (0.1, 1.0, 10.0, 100.0, 500.0)),

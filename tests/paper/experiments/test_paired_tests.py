@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from frhsic_core.paper.experiments.shared.paired import (
+from frhsic_core.paper.experiments.paired import (
     compare,
     corrected_scale,
     corrected_t,
@@ -17,7 +17,7 @@ from frhsic_core.paper.experiments.shared.paired import (
     signed_rank,
     t_interval,
 )
-from frhsic_core.paper.experiments.shared.pareto import Frontiers, matched_by_split, naup
+from frhsic_core.paper.experiments.pareto import Frontiers, matched_by_split, naup
 
 
 @pytest.mark.parametrize("n", [2, 5, 12, 25])

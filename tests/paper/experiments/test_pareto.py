@@ -9,14 +9,14 @@ import pandas as pd
 import pytest
 
 from frhsic_core.paper.experiments.main import MAIN_METHODS, PARETO_METHODS, pareto_table
-from frhsic_core.paper.experiments.presets import GRIDS
-from frhsic_core.paper.experiments.shared.pareto import (
+from frhsic_core.paper.experiments.pareto import (
     Frontiers,
     matched_index,
     named,
     naup,
     on_grid,
 )
+from frhsic_core.paper.experiments.presets import GRIDS
 from frhsic_core.paper.runs.stored import paper_table, reference_sweep
 
 

@@ -13,8 +13,8 @@ from sklearn.preprocessing import StandardScaler
 
 from frhsic_core.paper.datasets import load_variant
 from frhsic_core.paper.experiments import matched_points, remedies
+from frhsic_core.paper.experiments.paired import corrected_t
 from frhsic_core.paper.experiments.presets import experiment_for
-from frhsic_core.paper.experiments.shared.paired import corrected_t
 from frhsic_core.paper.splits import stack_splits
 from frhsic_core.remedies import comparison
 from frhsic_core.remedies.comparison import learner

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from frhsic_core.learning.protocols import make_penalty
+from frhsic_core.paper.experiments.pareto import named
 from frhsic_core.paper.experiments.presets import GRIDS, SPLITS, experiment_for, smoke
-from frhsic_core.paper.experiments.shared.pareto import named
 from frhsic_core.paper.experiments.variants import (
     CANDIDATES,
     MEASURES,

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from matplotlib.colors import to_hex
 
-from frhsic_core.paper.figures import comparisons, plots
+from frhsic_core.paper.figures import plots
 from frhsic_core.paper.runs.plan import Experiment
 
 matplotlib.use("Agg")
@@ -35,11 +35,11 @@ def verdicts() -> pd.DataFrame:
 
 
 def test_a_tile_has_the_color_of_its_verdict_and_the_splits_of_its_pair() -> None:
-    figure = comparisons.draw_verdicts({"text": verdicts(), "code": verdicts()[::-1]}, title="Who wins")
+    figure = plots.draw_verdicts({"text": verdicts(), "code": verdicts()[::-1]}, title="Who wins")
     for axis in figure.axes:
         tiles = {(patch.get_x() + 0.5, patch.get_y() + 0.5): to_hex(patch.get_facecolor()) for patch in axis.patches}
         shown = {text.get_position(): text.get_text() for text in axis.texts}
-        colors = {word: to_hex(color) for word, color in comparisons.VERDICT_COLORS.items()}
+        colors = {word: to_hex(color) for word, color in plots.VERDICT_COLORS.items()}
         assert tiles[0, 0] == colors["better"]
         assert tiles[1, 1] == colors["worse"]
         assert tiles[0, 1] == tiles[1, 0] == colors["not_significant"]
@@ -51,7 +51,7 @@ def test_a_tile_has_the_color_of_its_verdict_and_the_splits_of_its_pair() -> Non
 
 def test_letters_keep_their_size_on_the_page() -> None:
     """A figure wider than the column is shrunk with its letters; at 719 pixels nine points shall stay eleven pixels."""
-    figure = comparisons.draw_verdicts({"text": verdicts()}, title="Who wins")
+    figure = plots.draw_verdicts({"text": verdicts()}, title="Who wins")
     points = 72 * figure.get_figwidth()
     sizes = [text.get_fontsize() for text in figure.findobj(matplotlib.text.Text) if text.get_text().strip()]
     assert min(sizes) * 719 / points >= 10.5
@@ -59,9 +59,7 @@ def test_letters_keep_their_size_on_the_page() -> None:
 
 def test_names_in_pictures_are_those_of_readers() -> None:
     """No stored key is shown: not of a method or an option."""
-    assert plots.style_of("frhsic:estimator unbiased").label == "FRHSIC, unbiased"
-    assert plots.style_of("frhsic:where representation").label == "FRHSIC, no head term"
-    shown = comparisons.draw_verdicts({"text": verdicts()}).findobj(matplotlib.text.Text)
+    shown = plots.draw_verdicts({"text": verdicts()}).findobj(matplotlib.text.Text)
     assert [text.get_text() for text in shown if "_" in text.get_text() or ":narrow" in text.get_text()] == []
 
 
@@ -71,10 +69,10 @@ def test_figures_come_from_the_store_without_torch(tiny: Experiment, tiny_store,
         "from frhsic_core.paper.runs.store import ResultStore\n"
         "from frhsic_core.paper.experiments.main import family\n"
         "from frhsic_core.cli import paper as commands\n"
-        "from frhsic_core.paper.figures import comparisons\n"
+        "from frhsic_core.paper.figures import plots\n"
         "rows = ResultStore(sys.argv[1], 'tiny').read()\n"
         "found = family(rows.assign(name=rows['method']), measure='gdp_reference', methods=None)\n"
-        "comparisons.draw_verdicts({'ours': found}).savefig(sys.argv[2] + '/verdicts.png')\n"
+        "plots.draw_verdicts({'ours': found}).savefig(sys.argv[2] + '/verdicts.png')\n"
         "assert 'torch' not in sys.modules, 'torch was imported'\n"
     )
     command = [sys.executable, "-c", script, str(tiny_store.root), str(tmp_path)]

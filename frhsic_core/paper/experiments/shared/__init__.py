@@ -1,1 +1,0 @@
-"""Calculations that several experiments share: Pareto summaries, paired tests, features of Gaussian kernels."""
