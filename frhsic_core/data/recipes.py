@@ -249,20 +249,16 @@ def assemble(
     name: str,
     files: Sequence[FileRecord] = (),
     sensitive: str | Sequence[str] | None = None,
-    keep_sensitive: bool = False,
-    drop: Sequence[str] = (),
 ) -> Dataset:
     """Build a `Dataset` from a table.
 
-    The sensitive columns become ``s``, and they leave ``X`` unless ``keep_sensitive`` is true. A one-hot encoded
-    variable may be named as a whole (``"sex"``): all its columns leave ``X``. In ``s`` a variable with two levels is
-    one 0/1 column, and a variable with more levels is all its columns.
+    The sensitive columns leave ``X`` and become ``s``. A one-hot encoded variable may be named as a whole (``"sex"``):
+    all its columns leave ``X``. In ``s`` a variable with two levels is one 0/1 column, and a variable with more levels
+    is all its columns.
     """
     names = recipe.sensitive if sensitive is None else sensitive
     chosen, leaving = _sensitive_columns(table, (names,) if isinstance(names, str) else tuple(names))
-    require_columns(table.columns.columns, drop, file=name)
-    gone = {*drop} if keep_sensitive else {*leaving, *drop}
-    kept = [column for column in table.columns if column not in gone]
+    kept = [column for column in table.columns if column not in leaving]
     s = table.columns[chosen].to_numpy()
     return Dataset(
         name=name,

@@ -30,14 +30,6 @@ VARIANTS = {
     "reference": "the data as the authors' released code prepares them",
 }
 
-#: Attributes of the experiment with a high-dimensional S, one more for each dimension. The paper names the first row;
-#: the released code takes columns by position from a block without age, which are those of the second row (they stay
-#: in X there: ``keep_sensitive=True, drop=("age",)``). A fifth, Gaussian column is added by the experiment itself.
-HIGH_DIMENSIONAL = {
-    "text": ("age", "capital-gain", "capital-loss", "hours-per-week"),
-    "reference": ("fnlwgt", "capital-loss", "hours-per-week", "workclass_?"),
-}
-
 # --- MEPS as the released code prepares it -------------------------------------------------------------------------
 # The released code takes the whole file HC-181, but its education variable (EDUCYR) is -1 for nearly all of Panel 19,
 # so that its 13,283 rows are almost all from Panel 20. The two-panel extract comes closest to these rows; the official
@@ -159,8 +151,6 @@ def load_variant(
     n: int | None = None,
     random_state: Any = 42,
     sensitive: str | Sequence[str] | None = None,
-    keep_sensitive: bool = False,
-    drop: Sequence[str] = (),
     **options: Any,
 ) -> Dataset:
     """Load a variant of a dataset.
@@ -173,10 +163,6 @@ def load_variant(
         The data as the paper describes them, or as its released code prepares them.
     n, random_state, sensitive
         As in :func:`frhsic_core.load_dataset`.
-    keep_sensitive : bool
-        Keep the sensitive columns in ``X`` as well.
-    drop : sequence of str
-        Columns to remove from ``X``.
     **options
         ``source``, ``folders`` and ``download`` as in ``load_dataset``, and ``progress``, a bar with the interface that
         pooch expects; of a synthetic dataset its settings.
@@ -187,13 +173,12 @@ def load_variant(
     'reference'
     """
     recipe = recipe_of(name, variant)
-    columns: dict[str, Any] = {"sensitive": sensitive, "keep_sensitive": keep_sensitive, "drop": drop}
     if isinstance(recipe, Law):
         table = draw_table(name, recipe, n or DATASETS[name].rows, random_state, options)
-        data = assemble(table, recipe, name=name, **columns)
+        data = assemble(table, recipe, name=name, sensitive=sensitive)
     else:
         table, files = read_table(f"{name} ({variant})", recipe, **options)
-        data = subsample(assemble(table, recipe, name=name, files=files, **columns), n, random_state)
+        data = subsample(assemble(table, recipe, name=name, files=files, sensitive=sensitive), n, random_state)
     note = NOTES.get((name, variant))
     notes = data.provenance.notes if note is None else (note, *data.provenance.notes)
     return replace(data, provenance=replace(data.provenance, variant=variant, notes=notes))

@@ -146,7 +146,7 @@ def test_conventions_differ_where_the_law_of_s_is_uneven() -> None:
 
 
 def test_several_attributes_report_the_worst_parity() -> None:
-    data = load_variant("synthetic", n=300, sensitive=("s", "x2"), keep_sensitive=True)
+    data = load_variant("synthetic", n=300, sensitive=("s", "x2"))
     splits = stack_splits(data, seeds=(42,))
     stack = Trainer(splits.x_train, splits.y_train, penalty="unfair", seeds=[0], epochs=2, device="cpu").fit()
     found = evaluate(stack, splits)
