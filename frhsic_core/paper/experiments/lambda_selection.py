@@ -25,7 +25,7 @@ import pandas as pd
 
 from frhsic_core.paper.claims.answers import DRAWS, PROTOCOLS, TAIL, Answer, NotRun, Spread, query, rows_of
 from frhsic_core.paper.experiments.pareto import BAND, Frontiers, keeps, matched_by_split, taken
-from frhsic_core.paper.experiments.presets import DATASETS, GRIDS, LIVE, METHODS, smoke
+from frhsic_core.paper.experiments.presets import DATASETS, GRIDS, METHODS, smoke
 from frhsic_core.paper.runs.plan import Experiment, Task
 
 if TYPE_CHECKING:
@@ -53,9 +53,7 @@ def plan(preset: str) -> Experiment:
     if preset == "smoke":
         return smoke(_sweep(reference, ("unfair", "frhsic")))
     text = tuple(Task(name, "text", "text") for name in ("crime", "compas", "adult"))
-    # FRHSIC on a small sample of the synthetic law, for a cell of the chapter that trains again.
-    live = replace(_sweep((LIVE,), ("frhsic",)), lams=(1.0, 50.0), epochs=40)
-    return replace(_sweep(reference, METHODS), also=(_sweep(text, ("unfair", "frhsic")), live))
+    return replace(_sweep(reference, METHODS), also=(_sweep(text, ("unfair", "frhsic")),))
 
 
 def _sweep(tasks: tuple[Task, ...], methods: tuple[str, ...]) -> Experiment:

@@ -14,7 +14,7 @@ from frhsic_core.registry import PAPER_METHODS as METHODS
 from frhsic_core.registry import SWEEP_DATASETS as DATASETS
 
 __all__ = [
-    "DATASETS", "EXPERIMENTS", "GRIDS", "LIVE", "METHODS", "PLANS", "PRESETS", "SPLITS", "experiment_for", "plans_for",
+    "DATASETS", "EXPERIMENTS", "GRIDS", "METHODS", "PLANS", "PRESETS", "SPLITS", "experiment_for", "plans_for",
     "settings", "smoke",
 ]  # fmt: skip
 
@@ -22,10 +22,6 @@ PRESETS = ("smoke", "full")
 #: The λ and the splits that the text of the paper names, and ours.
 GRIDS = {"text": (0.1, 1.0, 10.0, 100.0, 500.0), "full": (0.01, 0.1, 0.5, 1.0, 5.0, 10.0, 50.0, 100.0, 500.0)}
 SPLITS = {"text": tuple(range(42, 47)), "full": tuple(range(42, 67))}
-
-
-# The synthetic law, small enough for a laptop: what the live cells of the chapters train again.
-LIVE = Task("synthetic", "text", "reference", (("n", 2000),))
 
 
 def settings(**values: object) -> Settings:
@@ -51,7 +47,7 @@ def smoke(
     data = (("n", n), *options.items())
     parts = [replace(experiment, also=()), *experiment.also]
     if not any("unfair" in part.methods for part in parts):
-        parts.insert(0, replace(parts[0], methods=("unfair",), options=(("", ()),), network=(), batch_size=256))
+        parts.insert(0, replace(parts[0], methods=("unfair",), options=(("", ()),), network=()))
     small = [
         replace(
             part,

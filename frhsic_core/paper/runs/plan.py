@@ -16,8 +16,6 @@ from typing import Any
 
 # Part of every recipe's key. Raise it when the same settings mean another computation.
 FORMAT = 1
-# The seed of a model is that of its split, as in the released code; repeats of a split lie this far apart.
-REPEAT = 100_000
 # Fields added after rows had been stored. They enter a key only where they are used, so that older keys stay valid.
 _ADDED_LATER = ("network", "measure")
 # Settings that were renamed after rows had been stored: today's name and value, and those in the stored key. A new
@@ -42,18 +40,13 @@ def digest(value: Any) -> str:
     return json_sha256(value)[:12]
 
 
-def models_of(
-    lams: Collection[float], splits: Collection[int], repeats: Collection[int]
-) -> list[tuple[float, int, int]]:
-    """Return λ, split and seed of each model of a stack, in its order."""
-    return [(lam, split, split + REPEAT * repeat) for lam, split, repeat in product(lams, splits, repeats)]
-
-
 def keys_of(record: Mapping[str, Any]) -> set[Key]:
     """Return the keys of the rows that a record of the store describes."""
     if "unit" in record:
         return {record["key"]}
-    return {(record["recipe"], *model) for model in models_of(record["lams"], record["splits"], record["repeats"])}
+    # Some stored models have other initial weights: the seeds of such repeats lie 100,000 apart.
+    models = product(record["lams"], record["splits"], record["repeats"])
+    return {(record["recipe"], lam, split, split + 100_000 * repeat) for lam, split, repeat in models}
 
 
 def units_of(**values: Any) -> tuple[Settings, ...]:
@@ -146,17 +139,16 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Job:
-    """Describe one stack: a recipe, and the λ, splits and repeats whose product is trained at once."""
+    """Describe one stack: a recipe, and the λ and splits whose product is trained at once."""
 
     recipe: Recipe
     lams: tuple[float, ...]
     splits: tuple[int, ...]
-    repeats: tuple[int, ...] = (0,)
 
     @property
     def models(self) -> list[tuple[float, int, int]]:
-        """λ, split and seed of each model, in the order of the stack."""
-        return models_of(self.lams, self.splits, self.repeats)
+        """λ, split and seed of each model, in the order of the stack; the seed is that of the split."""
+        return [(lam, split, split) for lam, split in product(self.lams, self.splits)]
 
     @property
     def keys(self) -> list[Key]:
@@ -167,7 +159,7 @@ class Job:
     @property
     def key(self) -> str:
         """Sixteen hexadecimal digits that identify the stack."""
-        return digest([self.recipe.key, self.lams, self.splits, self.repeats]) + self.recipe.key[:4]
+        return digest([self.recipe.key, self.lams, self.splits, (0,)]) + self.recipe.key[:4]
 
     @property
     def data(self) -> tuple[str, str] | None:
@@ -181,7 +173,7 @@ class Job:
             "recipe": self.recipe.key,
             "lams": list(self.lams),
             "splits": list(self.splits),
-            "repeats": list(self.repeats),
+            "repeats": [0],
         }
 
     def __str__(self) -> str:
@@ -198,18 +190,15 @@ class Unit:
         An experiment's module whose ``measure_unit(unit, device)`` takes the settings as a dict and returns rows.
     settings : tuple of pairs
         What is measured, as :func:`units_of` makes it.
-    version : int
-        Version of the measurement; see :class:`Study`.
     """
 
     module: str
     settings: Settings
-    version: int = 1
 
     @property
     def key(self) -> str:
         """Twelve hexadecimal digits that identify the unit."""
-        return digest([self.module, self.version, self.settings])
+        return digest([self.module, 1, self.settings])  # the number is part of stored keys
 
     @property
     def keys(self) -> list[Key]:
@@ -232,7 +221,7 @@ class Unit:
 
 @dataclass(frozen=True)
 class Experiment:
-    """Describe a sweep: tasks × methods × options × λ × splits × repeats.
+    """Describe a sweep: tasks × methods × options × λ × splits.
 
     Parameters
     ----------
@@ -242,11 +231,11 @@ class Experiment:
         Data and protocols.
     methods : tuple of str
         Keys of the methods; ``"unfair"`` is trained at λ = 0 only, whatever the grid.
-    lams, splits, repeats
-        λ grid; seeds of the splits; repeats of each split with other initial weights.
+    lams, splits
+        λ grid; seeds of the splits.
     options : tuple of (str, settings)
         Departures from the protocol, by name.
-    epochs, batch_size, learning_rate, fractions, network, measure
+    epochs, fractions, network, measure
         As in :class:`Recipe`.
     also : tuple of Experiment
         More rows of the same table with other methods, grids or settings; their names do not matter.
@@ -263,11 +252,8 @@ class Experiment:
     methods: tuple[str, ...]
     lams: tuple[float, ...]
     splits: tuple[int, ...]
-    repeats: tuple[int, ...] = (0,)
     options: tuple[tuple[str, Settings], ...] = (("", ()),)
     epochs: int = 200
-    batch_size: int = 256
-    learning_rate: float = 1e-3
     fractions: tuple[float, ...] = (0.8, 0.2)
     network: Settings = ()
     measure: str = ""
@@ -276,7 +262,7 @@ class Experiment:
     def jobs(self) -> list[Job]:
         """Return the stacks; those of one task come together, so that its data is loaded once."""
         own = [
-            Job(self._recipe(task, method, option, settings), self._grid(method), self.splits, self.repeats)
+            Job(self._recipe(task, method, option, settings), self._grid(method), self.splits)
             for task in self.tasks
             for method in self.methods
             for option, settings in self.options
@@ -300,10 +286,8 @@ class Experiment:
         return (0.0,) if method == "unfair" else self.lams
 
     def _recipe(self, task: Task, method: str, option: str, settings: Settings) -> Recipe:
-        return Recipe(
-            task, method, option, settings, self.epochs, self.batch_size, self.learning_rate, self.fractions,
-            self.network, self.measure,
-        )  # fmt: skip
+        options: dict[str, Any] = {"epochs": self.epochs, "fractions": self.fractions, "network": self.network}
+        return Recipe(task, method, option, settings, measure=self.measure, **options)
 
 
 @dataclass(frozen=True)
@@ -319,18 +303,15 @@ class Study:
         of dicts. The settings of the unit are added to each row.
     units : tuple
         Settings of each unit, as :func:`units_of` makes them.
-    version : int
-        Raise it when the same settings mean another measurement.
     """
 
     name: str
     module: str
     units: tuple[Settings, ...]
-    version: int = 1
 
     def jobs(self) -> list[Unit]:
         """Return the units to measure."""
-        return [Unit(self.module, settings, self.version) for settings in self.units]
+        return [Unit(self.module, settings) for settings in self.units]
 
     def missing(self, done: Collection[Key]) -> list[Unit]:
         """Return the units that are not yet ``done``."""
@@ -343,15 +324,11 @@ class Study:
 
 def _remainder(job: Job, done: Collection[Key]) -> Iterator[Job]:
     """Yield the stacks that cover the models of ``job`` that are not yet done."""
-    groups: dict[tuple[tuple[float, ...], tuple[int, ...]], list[int]] = {}
+    groups: dict[tuple[float, ...], list[int]] = {}
     recipe = job.recipe.key
     for split in job.splits:
-        pairs = product(job.lams, job.repeats)
-        lacking = [(lam, r) for lam, r in pairs if (recipe, lam, split, split + REPEAT * r) not in done]
-        if lacking:
-            # λ and repeats whose product covers what is missing; training a model a second time changes nothing.
-            lams = tuple(lam for lam in job.lams if any(lam == other for other, _ in lacking))
-            repeats = tuple(r for r in job.repeats if any(r == other for _, other in lacking))
-            groups.setdefault((lams, repeats), []).append(split)
-    for (lams, repeats), splits in groups.items():
-        yield Job(job.recipe, lams, tuple(splits), repeats)
+        lams = tuple(lam for lam in job.lams if (recipe, lam, split, split) not in done)
+        if lams:
+            groups.setdefault(lams, []).append(split)
+    for lams, splits in groups.items():
+        yield Job(job.recipe, lams, tuple(splits))

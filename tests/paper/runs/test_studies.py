@@ -78,10 +78,3 @@ def test_a_unit_that_is_measured_again_replaces_its_rows(tmp_path, squares) -> N
         assert sorted(store.read()["n"]) == [1, 1, 2, 2, 3, 3]
         assert len(store.provenance()["units"]) == 3
         store.compact(STUDY)
-
-
-def test_another_version_is_another_measurement(tmp_path) -> None:
-    store = ResultStore(tmp_path, "squares")
-    run_experiment(STUDY, store, device="cpu")
-    newer = Study(STUDY.name, STUDY.module, STUDY.units, version=2)
-    assert len(newer.missing(store.done())) == 3
