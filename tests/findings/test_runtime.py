@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import binom
 
 from frhsic_core.paper.claims.stored import stored_answer
 from frhsic_core.paper.experiments.cost import (
@@ -12,7 +14,7 @@ from frhsic_core.paper.experiments.cost import (
     speed_up,
 )
 from frhsic_core.paper.experiments.cost.peers import OURS
-from frhsic_core.paper.experiments.levels_and_coverage import GIVEN, LAWS, level_interval, rates
+from frhsic_core.paper.experiments.levels_and_coverage import ALPHA, GIVEN, LAWS, rates
 from frhsic_core.paper.runs.stored import stored_rows
 
 PRINTED = 100.7 / 2.82
@@ -126,7 +128,7 @@ def tests_of_independence() -> pd.DataFrame:
 
 
 def test_the_level_of_the_aggregated_test(tests_of_independence) -> None:
-    low, high = level_interval(2000)
+    low, high = np.array(binom.interval(0.99, 2000, ALPHA)) / 2000
     levels = rates(tests_of_independence, "level")["aggregated"]
     assert levels.between(low, high).all()
     assert {(law, n) for law in LAWS for n in (50, 200, 1000, 2000)} == set(levels.dropna().index)
@@ -145,7 +147,7 @@ def test_the_power_of_the_aggregated_test(tests_of_independence) -> None:
 
 def test_the_tests_given_a_third_variable(tests_of_independence) -> None:
     levels, power = (rates(tests_of_independence, kind).xs(100, level="n") for kind in ("given level", "given power"))
-    low, high = level_interval(1000)
+    low, high = np.array(binom.interval(0.99, 1000, ALPHA)) / 1000
     assert len(levels) == 7
     assert (levels["aggregated"] <= high).all()
     assert levels.loc["three columns", "aggregated"] < low
@@ -163,7 +165,7 @@ def test_which_units_of_the_conditional_tests_are_missing(tests_of_independence)
     assert {(law, n) for law, n, test in levels.index if test == "aggregated"} == {
         ("labels", 400), ("three columns", 400), ("linear", 2000)
     }  # fmt: skip
-    low, high = level_interval(1000)
+    low, high = np.array(binom.interval(0.99, 1000, ALPHA)) / 1000
     assert levels["labels", 400, "gamma"] == 0.075 > high >= 0.069
     assert low < levels["labels", 400, "aggregated"] == 0.054 < high
     assert (levels.drop(("labels", 400, "gamma")) <= high).all()

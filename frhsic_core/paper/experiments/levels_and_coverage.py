@@ -249,21 +249,6 @@ def rates(rows: pd.DataFrame, kind: str) -> pd.DataFrame:
     return table[tests].sort_index(key=lambda index: index.map(lambda value: laws.get(value, value)))
 
 
-def level_interval(draws: int, *, confidence: float = 0.99) -> tuple[float, float]:
-    """Return the exact binomial interval of the share of rejections at level ``ALPHA``.
-
-    Examples
-    --------
-    >>> low, high = level_interval(2000)
-    >>> round(low, 4), round(high, 4)
-    (0.038, 0.063)
-    """
-    from scipy.stats import binom
-
-    low, high = binom.interval(confidence, draws, ALPHA)
-    return float(low) / draws, float(high) / draws
-
-
 def plan_audit_coverage(preset: str) -> Study:
     """Return one unit for each attribute, shape and size; ``smoke`` has few draws of small samples."""
     name = "audit_coverage"
