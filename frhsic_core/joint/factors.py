@@ -313,7 +313,8 @@ class ThinPair:
     weights : Tensor or None
         ``(n,)``; ``None`` means one for each row.
     mean_z, mean_s : Tensor
-        Weighted means of the functions that the features are made of; they are constants of the gradient.
+        Weighted means of the functions that the features are made of, which are constants of the gradient; ``None`` for
+        features that are not centered.
     """
 
     z: Tensor
@@ -321,14 +322,14 @@ class ThinPair:
     factor_z: Factor
     factor_s: Factor
     weights: Tensor | None
-    mean_z: Tensor | float = 0.0
-    mean_s: Tensor | float = 0.0
+    mean_z: Tensor | None = None
+    mean_s: Tensor | None = None
 
     @classmethod
     def of(cls, z: Tensor, s: Tensor, factor_z: Factor, factor_s: Factor, weights: Tensor | None = None) -> ThinPair:
         """Find the means in one pass."""
         plain = cls(z.detach(), s.detach(), factor_z, factor_s, weights)
-        sums = plain.over_rows(lambda phi, psi, w: ((phi * w).sum(0), (psi * w).sum(0)), features=False)
+        sums = plain.over_rows(lambda phi, psi, w: (_times(phi, w).sum(0), _times(psi, w).sum(0)), features=False)
         means = (total / plain.total for total in sums)
         return cls(z, s, factor_z, factor_s, weights, *means)
 
@@ -343,9 +344,10 @@ class ThinPair:
         Without ``features`` it is given the functions that they are made of.
         """
 
-        def part(weights: Tensor | float, z: Tensor, s: Tensor) -> tuple[Tensor, ...]:
-            phi = self.factor_z.functions(z) - self.mean_z
-            psi = self.factor_s.functions(s) - self.mean_s
+        def part(weights: Tensor | None, z: Tensor, s: Tensor) -> tuple[Tensor, ...]:
+            phi, psi = self.factor_z.functions(z), self.factor_s.functions(s)
+            if self.mean_z is not None and self.mean_s is not None:
+                phi, psi = phi - self.mean_z, psi - self.mean_s
             if features:
                 phi, psi = phi @ self.factor_z.root, psi @ self.factor_s.root
             return function(phi, psi, weights)
@@ -353,7 +355,7 @@ class ThinPair:
         totals: tuple[Tensor, ...] = ()
         for start in range(0, len(self.z), _BLOCK):
             rows = slice(start, start + _BLOCK)
-            weights = 1.0 if self.weights is None else self.weights[rows].unsqueeze(-1)
+            weights = None if self.weights is None else self.weights[rows].unsqueeze(-1)
             found = recomputed(partial(part, weights), self.z[rows], self.s[rows])
             totals = tuple(a + b for a, b in zip(totals, found, strict=True)) if totals else found
         return totals
@@ -363,10 +365,10 @@ class ThinPair:
         # Sums of polynomials first, and their root once: fewer operations than sums of features.
         later = self.factor_z.polynomial and self.factor_s.polynomial
 
-        def sums(phi: Tensor, psi: Tensor, weights: Tensor | float) -> tuple[Tensor, ...]:
-            weighted = phi if isinstance(weights, float) else phi * weights
+        def sums(phi: Tensor, psi: Tensor, weights: Tensor | None) -> tuple[Tensor, ...]:
+            weighted = _times(phi, weights)
             cross = weighted.mT @ psi
-            return (cross, weighted.mT @ phi, psi.mT @ (psi * weights)) if own else (cross,)
+            return (cross, weighted.mT @ phi, psi.mT @ _times(psi, weights)) if own else (cross,)
 
         found = self.over_rows(sums, features=not later)
         if not later:
@@ -376,13 +378,18 @@ class ThinPair:
         return tuple(a.mT @ product @ b for (a, b), product in zip(sides, found, strict=False))
 
 
-RowSums = Callable[[Tensor, Tensor, Any], tuple[Tensor, ...]]
-"""Features of Z and S of some rows, and their weights as a column or one, to sums over these rows."""
+RowSums = Callable[[Tensor, Tensor, Tensor | None], tuple[Tensor, ...]]
+"""Features of Z and S of some rows, and their weights as a column if there are any, to sums over these rows."""
+
+
+def _times(x: Tensor, weights: Tensor | None) -> Tensor:
+    return x if weights is None else x * weights
 
 
 def squared_factor(pair: ThinPair, side: str) -> Factor | None:
     """Factor K̃ ∘ K̃, the squares of the entries of a centered Gram matrix, from the features of K̃."""
     features, mean, x = (pair.factor_z, pair.mean_z, pair.z) if side == "z" else (pair.factor_s, pair.mean_s, pair.s)
+    assert mean is not None
     if features.rank <= _FEW_PAIRS:  # products of all pairs of features
         row, column = torch.triu_indices(features.rank, features.rank, device=x.device)
 
@@ -410,10 +417,10 @@ def _thin(pair: ThinPair, form: str) -> Tensor:
     """
     if form == "unbiased":
 
-        def sums(phi: Tensor, psi: Tensor, weights: Tensor | float) -> tuple[Tensor, ...]:
+        def sums(phi: Tensor, psi: Tensor, weights: Tensor | None) -> tuple[Tensor, ...]:
             d, e = (x.square().sum(-1, keepdim=True) for x in (phi, psi))
-            own, other = phi * weights, psi * weights
-            both = (d * e * weights).sum(), (d * weights).sum(), (e * weights).sum()
+            own, other, weighted = (_times(x, weights) for x in (phi, psi, d))
+            both = (weighted * e).sum(), weighted.sum(), _times(e, weights).sum()
             return own.mT @ psi, own.sum(0), (e * own).sum(0), other.sum(0), (d * other).sum(0), *both
 
         cross, a, with_a, b, with_b, both, d, e = pair.over_rows(sums)

@@ -91,7 +91,7 @@ def _thin_sums(pair: ThinPair, method: str) -> PairSums | None:
     """Return the sums from the centered features; ``None`` if the squared kernels have too large a rank."""
     cross, own_z, own_s = pair.products(own=True)
 
-    def diagonal_sums(phi: Tensor, psi: Tensor, _: float) -> tuple[Tensor]:
+    def diagonal_sums(phi: Tensor, psi: Tensor, _: Tensor | None) -> tuple[Tensor]:
         d, e = phi.square().sum(-1), psi.square().sum(-1)
         return (torch.stack([d.sum(), d @ d, e.sum(), e @ e, d.square() @ e.square()]),)
 
