@@ -47,11 +47,11 @@ def audit(
 ) -> Audit:
     """Measure how much predictions depend on sensitive attributes, without cutting the attributes into groups.
 
-    The curve E[prediction | S = s] has a band that covers the whole curve with probability 1 − ``alpha``. GDP, the mean
-    distance of this curve from the overall mean, has an interval. A test shows whether the dependence is more than
-    chance, and effect sizes show how strong it is. The curve, GDP and the tests of one column use all rows. The probes
-    and the tests of several columns use a random sample of at most 20,000 rows, the kernel statistics at most 2,000;
-    each number is reported with its rows.
+    The curve E[prediction | S = s] has a band that covers the whole curve with probability about 1 − ``alpha``. GDP,
+    the mean distance of this curve from the overall mean, has an interval. A test shows whether the dependence is more
+    than chance, and effect sizes show how strong it is. The curve, GDP and the tests of one column use all rows. The
+    probes and the tests of several columns use a random sample of at most 20,000 rows, the kernel statistics at most
+    2,000; each number is reported with its rows.
 
     Rows without a score or a weight are left out everywhere, and rows without an attribute are left out of the audit of
     this attribute. All of them are counted, and the mean score of the rows left out is reported.

@@ -136,10 +136,10 @@ def _attribute(audit: Audit, attribute: AttributeAudit) -> str:
     mean = f"mean {score}"
     figure = partial(_figure, attribute)
     if curve.smooth and not attribute.categories:
-        what = f"along {name} (line) with a band that contains the whole curve with probability {level}"
+        what = f"along {name} (line) with a band that contains the whole curve with a probability of about {level}"
         ends = " The picture leaves out the lowest and the highest percent."
     else:
-        what, ends = f"for every value of {name}, with intervals that hold together with probability {level}", ""
+        what, ends = f"for every value of {name}, with intervals that together have a level of about {level}", ""
     ends = f"Below: how many {audit.unit} there are.{ends}"
     caption = f"The mean of {score} {what}; the dashed line is the overall mean. {ends}"
     parts = [
@@ -230,8 +230,8 @@ def _method(audit: Audit) -> list[str]:
         "the overall mean, averaged over all rows. It has the unit of the predictions. The attribute is not cut into "
         "groups." + weights,
         "The curve is a local quadratic fit; an attribute with at most 20 values or with categories is not smoothed. "
-        f"The band contains the whole curve between the first and the last percent of the attribute with probability "
-        f"{level}. The interval of GDP takes into account that GDP is overestimated near zero.",
+        f"The band contains the whole curve between the first and the last percent of the attribute with a "
+        f"probability of about {level}. The interval of GDP takes into account that GDP is overestimated near zero.",
         "The test is exact under independence. With many rows every dependence is significant, so read the effect "
         "sizes: each is shown beside the value that chance alone gives. They and the test use random samples of the "
         "rows; their numbers are in the tables.",

@@ -38,16 +38,14 @@ def test_a_chosen_setting_keeps_the_quality(rows: pd.DataFrame) -> None:
         assert line.score >= best[line.dataset, line.needs_s] - line.limit - 0.02
 
 
-def test_ours_is_first_or_level_in_most_cells(found: pd.DataFrame) -> None:
-    kept = found[found["verdict"] != "second"]
-    assert (len(kept), len(found)) == (55, 60)
-    assert kept["needs_s"].value_counts().to_dict() == {False: 28, True: 27}
-    small = kept[kept["limit"] < 0.1]["needs_s"].value_counts()
+def test_most_cells_have_no_significant_difference(found: pd.DataFrame) -> None:
+    assert found["verdict"].value_counts().to_dict() == {"level": 46, "lower": 9, "higher": 5}
+    small = found[(found["verdict"] != "higher") & (found["limit"] < 0.1)]["needs_s"].value_counts()
     assert (small >= 16).all()  # of 20
 
 
 def test_where_the_best_peer_is_significantly_lower(found: pd.DataFrame) -> None:
-    lost = found[found["verdict"] == "second"]
+    lost = found[found["verdict"] == "higher"]
     cells = {tuple(cell) for cell in lost[["dataset", "needs_s", "limit", "family"]].to_numpy().tolist()}
     assert cells == {
         ("college", False, 0.01, "leace"),
@@ -59,8 +57,7 @@ def test_where_the_best_peer_is_significantly_lower(found: pd.DataFrame) -> None
 
 
 def test_where_ours_is_significantly_lower(found: pd.DataFrame) -> None:
-    won = found[(found["verdict"] == "first") & (found["p"] < 0.05)]
-    assert len(won) == 9
+    won = found[found["verdict"] == "lower"]
     where = {tuple(pair) for pair in won[["dataset", "needs_s"]].to_numpy().tolist()}
     assert where == {("fertility", False), ("affairs", True), ("training", True), ("alcohol", True)}
 

@@ -336,16 +336,16 @@ def standings(rows: pd.DataFrame, limits: tuple[float, ...] = LIMITS) -> pd.Data
 def verdicts(table: pd.DataFrame) -> pd.DataFrame:
     """Compare ours with the best peer of each cell of :func:`standings`.
 
-    ``verdict`` is ``"first"`` if no peer leaves less dependence, ``"second"`` if the best peer leaves significantly
-    less (5 %, without a correction for many cells, which would favor us), and ``"level"`` otherwise.
+    ``verdict`` is ``"lower"`` if ours leaves significantly less dependence than the best peer, ``"higher"`` if
+    significantly more, and ``"level"`` otherwise: 5 % in each cell, without a correction for many cells.
     """
     cells = ["dataset", "needs_s", "limit"]
     peers = table[table["family"] != "ours"]
     best = peers.loc[peers.groupby(cells, sort=False)["dcor"].idxmin()].set_index(cells)
     found = table[table["family"] == "ours"].set_index(cells)[["dcor"]].rename(columns={"dcor": "ours"})
     found = found.assign(peer=best["dcor"], family=best["family"], p=best["p"])
-    less = np.where(found["p"] < 0.05, "second", "level")
-    return found.assign(verdict=np.where(found["ours"] <= found["peer"], "first", less)).reset_index()
+    significant = np.where(found["ours"] < found["peer"], "lower", "higher")
+    return found.assign(verdict=np.where(found["p"] < 0.05, significant, "level")).reset_index()
 
 
 def settings_of(rows: pd.DataFrame) -> pd.Series:
@@ -358,7 +358,7 @@ def draw(found: pd.DataFrame) -> Figure:
     """Draw :func:`verdicts`: a row for each table, a column for each limit, ours over the best peer in each cell."""
     import matplotlib.pyplot as plt
 
-    shades = {"first": OKABE_ITO["sky blue"], "level": "0.92", "second": OKABE_ITO["orange"]}
+    shades = {"lower": OKABE_ITO["sky blue"], "level": "0.92", "higher": OKABE_ITO["orange"]}
     names = list(TABLES)
     figure, axes = plt.subplots(1, 2, figsize=(6.4, 5.2), sharey=True, layout="constrained")
     for axis, needs_s in zip(axes, (False, True), strict=True):
@@ -373,7 +373,7 @@ def draw(found: pd.DataFrame) -> Figure:
         axis.set_xlabel("quality that may be lost")
         axis.tick_params(length=0)
         axis.spines[:].set_visible(False)
-    words = {"first": "ours lowest", "level": "no significant difference", "second": "best peer significantly lower"}
+    words = {"lower": "ours significantly lower", "level": "no significant difference", "higher": "best peer lower"}
     handles = [plt.Rectangle((0, 0), 1, 1, color=shades[key]) for key in words]
     figure.legend(handles, words.values(), loc="outside lower center", ncols=3, frameon=False, fontsize=9)
     return figure
