@@ -103,3 +103,15 @@ def test_the_curve_has_less_error_than_the_other_estimators(shape: str) -> None:
             errors["authors"].append(gdp(f, (s - s.min()) / np.ptp(s), estimator="authors") - truth)
     size = {name: float(np.sqrt(np.mean(np.square(values)))) for name, values in errors.items()}
     assert size["curve"] < 0.7 * min(size["smoothed"], size["authors"])
+
+
+@pytest.mark.parametrize("levels", [False, True])
+def test_a_smaller_coverage_has_a_narrower_band_and_interval(levels: bool) -> None:
+    generator = np.random.default_rng(2)
+    s = generator.integers(0, 5, 300) if levels else generator.random(300)
+    f = s + generator.normal(size=300)
+    wide, narrow = (gdp_curve(f, s, alpha=alpha) for alpha in (0.05, 0.5))
+    np.testing.assert_array_equal(wide.mean, narrow.mean)
+    assert (wide.low < narrow.low)[wide.inside].all()
+    assert (wide.high > narrow.high)[wide.inside].all()
+    assert wide.gdp_low < narrow.gdp_low < wide.gdp < narrow.gdp_high < wide.gdp_high
