@@ -32,7 +32,8 @@ def test_the_chosen_model_has_less_dependence_on_the_test_part(printed) -> None:
     unfair, chosen = (printed.numbers("choosing_lambda", name) for name in ("no penalty", "chosen"))
     assert abs(unfair[0] - chosen[0]) < 0.02
     assert chosen[1] < unfair[1]
-    assert chosen[-1] < unfair[-1]
+    assert chosen[-1] < 0.5 * unfair[-1]  # "the probe loses most of what it had found, and GDP falls less"
+    assert chosen[-1] / unfair[-1] < chosen[1] / unfair[1]
 
 
 @cache
