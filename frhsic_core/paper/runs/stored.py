@@ -117,6 +117,8 @@ def paper_table(label: str) -> pd.DataFrame:
     """
     cells = pd.read_csv(book_folder("claims", "cells.csv"), dtype=str, keep_default_na=False)
     cells = cells[cells["place"] == label]
+    if cells.empty:
+        raise ValueError(f"there is no table {label!r} in claims/cells.csv.")
     # A claim of a cell reads "dataset, method, quantity, setting".
     keys = [part.rename(name) for name, part in cells["claim"].str.split(", ", expand=True).items()][:2]
     value = pd.to_numeric(cells["value"], errors="coerce")
