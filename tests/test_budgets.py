@@ -12,18 +12,18 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 TOP = "the modules at the top"
 LINES = {
-    TOP: 2050,  # goal: 1,500; a wrong call of a statistic names the right one
-    "joint": 5160,  # goal: 4,000; aggregated tests of small samples are ten times as fast
-    "conditional": 990,  # goal: 1,000
+    TOP: 2040,  # goal: 1,500; a wrong call of a statistic names the right one
+    "joint": 4970,  # goal: 4,000; aggregated tests of small samples are ten times as fast
+    "conditional": 970,  # goal: 1,000
     "laws": 1080,  # goal: 1,400
     "learning": 4570,  # goal: 4,800; lam="auto" chooses the smallest λ with a guaranteed GDP
-    "auditing": 2930,  # goal: 2,600; decisions at a threshold, "Is this much?", a model card, the bound in the report
+    "auditing": 2660,  # goal: 2,600; decisions at a threshold, "Is this much?", a model card, the bound in the report
     "remedies": 1850,  # goal: 1,600; adjust_scores from scores and ages alone, raw tables, fit_best
-    "data": 1720,  # goal: 1,700
-    "cli": 800,  # goal: 700; frhsic adjust, audit --demo, --threshold and --guaranteed, folders of parquet files
-    "paper": 14390,  # goal: 12,700
+    "data": 1710,  # goal: 1,700
+    "cli": 750,  # goal: 700; frhsic adjust, audit --demo, --threshold and --guaranteed, folders of parquet files
+    "paper": 13600,  # goal: 12,700
 }
-LIBRARY, MODULES, TESTS = 35520, 163, 27380  # goals: 32,000, 155 and 25,000
+LIBRARY, MODULES, TESTS = 34180, 152, 26580  # goals: 32,000, 155 and 25,000
 
 
 def lines(folder: Path) -> Counter[str]:
