@@ -53,7 +53,7 @@ def cells(x: Tensor) -> tuple[Tensor, Tensor] | None:
 
 
 def pivoted_gram(gram: Tensor, *, share: float, most: int, weight: Tensor | None = None) -> tuple[Tensor, Tensor, bool]:
-    """Return :func:`pivoted_cholesky` of a whole matrix; its pivots do not depend on the order of the rows."""
+    """Return the pivoted Cholesky decomposition of a matrix. Its pivots do not depend on the order of the rows."""
     diagonal = gram.diagonal()
     weight = torch.full_like(gram[0], 1.0 / len(gram)) if weight is None else weight
     # Most kernels are one on the diagonal. The first pivot must not depend on the order of the rows.
