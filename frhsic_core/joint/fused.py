@@ -534,11 +534,13 @@ class FusedPair:
     def sums(self, *, squares: bool) -> Tensor:
         """Return the weighted sums of K', L', K'∘L', and with ``squares`` K'∘K' and L'∘L', for each row, ``(5, n)``."""
         bm, bn, group = (64, 32, 1) if squares else (64, 64, 8)  # measured on an H200
+        # Three tiles of wide rows in flight do not fit into the shared memory of a multiprocessor: 227 KiB on an H200.
+        stages = 3 if self.high.shape[1] <= 128 else 2
         out = torch.zeros(5, self.n, dtype=torch.float64, device=self.high.device)
         _sums_kernel[(-(-self.n // bm), -(-self.n // _CHUNK))](
             self.high, self.low, self.columns, self.weights, *out, self.n, len(self.high), _CHUNK, self.d,
             self.offset_z, self.offset_s, D=self.high.shape[1], P=len(self.columns), WEIGHTED=self.weighted,
-            SQUARES=squares, BM=bm, BN=bn, GROUP=group, num_warps=4, num_stages=3,
+            SQUARES=squares, BM=bm, BN=bn, GROUP=group, num_warps=4, num_stages=stages,
         )  # fmt: skip
         return out
 
@@ -552,7 +554,7 @@ class FusedPair:
         lift = torch.exp2(4.0 - torch.ceil(torch.log2(bound)))
         outer = -1.0 / (_ROOT_LOG2_E * self.bandwidth) / lift
         shifts[:n] = shift * lift
-        # Tiles of wide rows must fit into the shared memory of a multiprocessor: 227 KiB on an H200.
+        # Tiles of wide rows must fit into the shared memory too.
         bm, bn = (128, 64) if self.high.shape[1] <= 128 else (64, 32)
         result = torch.empty(n, d, device=shift.device)
         for first in range(0, n, _ROWS_AT_ONCE):

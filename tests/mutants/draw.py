@@ -257,9 +257,10 @@ def is_code(text: str) -> bool:
 
 
 def tests_of(root: Path, change: Change) -> tuple[str, ...]:
-    """Return what should notice a change: the module's doctests, then the test files of the same folder.
+    """Return what should notice a change: the test files of the same folder, then the module's doctests.
 
-    The module's own test file comes first, then the files that name the changed function, then the others. A module
+    The doctests come last: pytest would import a module that it is given first a second time, with other classes. The
+    module's own test file comes first, then the files that name the changed function, then the others. A module
     beside packages has the test files beside those of the packages, and those of its name in any folder. An extension
     of the book has the tests that name it.
     """
@@ -286,4 +287,4 @@ def tests_of(root: Path, change: Change) -> tuple[str, ...]:
         named = change.function and change.function in path.read_text(encoding="utf-8")
         return 1 if named else 2, path.name
 
-    return (change.file, *(path.relative_to(root).as_posix() for path in sorted(files, key=turn)))
+    return (*(path.relative_to(root).as_posix() for path in sorted(files, key=turn)), change.file)

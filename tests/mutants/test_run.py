@@ -59,7 +59,7 @@ def test_drawn_mutants_run_the_tests_of_their_folder(root: Path, capsys: pytest.
     changes = draw.draw(root, seed=1, count=9)
     assert len(changes) == 4
     assert draw.tests_of(root, changes[0]) == (
-        "frhsic_core/part/size.py", "tests/part/test_size.py", "tests/part/test_first.py",
+        "tests/part/test_size.py", "tests/part/test_first.py", "frhsic_core/part/size.py",
     )  # fmt: skip
     assert script.main(WORDS, root) == 1
     shown = capsys.readouterr().out

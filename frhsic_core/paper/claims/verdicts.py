@@ -96,7 +96,7 @@ def answer_of(name: str, arguments: str) -> Answer:
     return queries()[name](**json.loads(arguments or "{}"))
 
 
-def tested(answer: Answer, rule: str, name: str) -> bool:
+def has_test(answer: Answer, rule: str, name: str) -> bool:
     """Return whether the two tests judge this value; other rules return their decision directly."""
     return rule in TESTED and name in answer.prints and name in answer.means
 
@@ -144,12 +144,12 @@ def decide(printed: str, answer: Answer, rule: str, name: str, cuts: Cuts) -> Ju
     """Judge a print by the value of one protocol."""
     value = answer.values[name]
     p = (math.nan, math.nan)
-    if tested(answer, rule, name):
+    if has_test(answer, rule, name):
         p = p_values(printed, rule, answer.measure, answer.prints[name], answer.means[name])
     if value is None or (name in answer.prints and math.isnan(answer.prints[name].middle)):
         # There is no such setting, or no draw of our splits has such a point.
         return Judgement(DISAGREES, "", *p)
-    if tested(answer, rule, name):
+    if has_test(answer, rule, name):
         if p[1] <= cuts.agrees:
             return Judgement(AGREES, "", *p)
         if p[0] <= cuts.differs:
@@ -218,7 +218,7 @@ def cuts_of(protocol: str) -> Cuts:
     for claim in claims().to_dict("records"):
         answer = answers()[claim["id"]]
         name = deciding(answer) if protocol == "text" else protocol
-        if claim["id"] in again or answer.why or on_other_data(claim) or not tested(answer, claim["rule"], name):
+        if claim["id"] in again or answer.why or on_other_data(claim) or not has_test(answer, claim["rule"], name):
             continue
         spreads = answer.prints[name], answer.means[name]
         found.append(p_values(claim["value"], claim["rule"], answer.measure, *spreads))
@@ -277,7 +277,7 @@ def _judged() -> pd.DataFrame:
         by_code = ""
         if "reference" in answer.values and not answer.why:
             by_code = decide(printed, answer, rule, "reference", cuts_of("reference")).verdict
-        by_test = not answer.why and tested(answer, rule, deciding(answer))
+        by_test = not answer.why and has_test(answer, rule, deciding(answer))
         shown, from_stored, their_note = _stored(claim)
         lines.append(
             {
