@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import ast
 import random
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -262,7 +263,8 @@ def tests_of(root: Path, change: Change) -> tuple[str, ...]:
     The doctests come last: pytest would import a module that it is given first a second time, with other classes. The
     module's own test file comes first, then the files that name the changed function, then the others. A module
     beside packages has the test files beside those of the packages, and those of its name in any folder. An extension
-    of the book has the tests that name it.
+    of the book has the tests that name it. A module of the paper also has the findings and the chapters that import it:
+    what only a chapter shows is compared there.
     """
     tests, module = root / "tests", Path(change.file)
     if module.parts[0] == "book":
@@ -287,4 +289,13 @@ def tests_of(root: Path, change: Change) -> tuple[str, ...]:
         named = change.function and change.function in path.read_text(encoding="utf-8")
         return 1 if named else 2, path.name
 
-    return (*(path.relative_to(root).as_posix() for path in sorted(files, key=turn)), change.file)
+    # `from package.module import name` or `from package import module`
+    *package, stem = (
+        "frhsic_core",
+        *(module.parent.parts if module.stem == "__init__" else module.with_suffix("").parts),
+    )
+    pattern = re.compile(rf"from {re.escape('.'.join(package))}(?:\.{stem} import|\s+import\s[^\n]*\b{stem}\b)")
+    others = (*tests.glob("findings/test_*.py"), *root.glob("notebooks/*.ipynb")) if module.parts[0] == "paper" else ()
+    using = [path for path in sorted(others, reverse=True) if pattern.search(path.read_text(encoding="utf-8"))]
+    ordered = [*sorted(files, key=turn), root / change.file, *using]
+    return tuple(path.relative_to(root).as_posix() for path in ordered)

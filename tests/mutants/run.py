@@ -3,10 +3,10 @@
 Usage: ``python tests/mutants/run.py [--seed 1] [--count 60] [--jobs N] [--only joint]``, or ``make mutants SEED=1
 COUNT=120``. Without a seed a new one is drawn and printed.
 
-The mutants are drawn from the syntax tree (see draw.py); the tests of the same folder and the module's doctests should
-notice them. A mutant that no test can notice is a table ``[[equivalent]]`` in ``tests/mutants/equivalent.toml`` with
-the keys ``file``, ``before`` and ``after`` (the changed lines, as the list of survivors prints them) and ``reason``.
-It is not run.
+The mutants are drawn from the syntax tree (see draw.py). The tests of the same folder and the module's doctests should
+notice them, for modules of the paper also the findings and chapters that import them. A mutant that no test can notice
+is a table ``[[equivalent]]`` in ``tests/mutants/equivalent.toml`` with the keys ``file``, ``before`` and ``after`` (the
+changed lines, as the list of survivors prints them) and ``reason``. It is not run.
 
 Each worker changes a copy of the tree in a temporary folder. Only the standard library and pytest are needed.
 """
@@ -69,6 +69,9 @@ class Runner:
         """Return the exit status (None after a time-out) and the output."""
         # What `make test` leaves out takes too long for each mutant.
         words = [sys.executable, "-m", "pytest", "-x", "-q", "--tb=line", "-p", "no:cacheprovider", "-m", "not slow"]
+        tests = list(tests)
+        if any(name.endswith(".ipynb") for name in tests):
+            words += ["--nbval", "--nbval-current-env", "--nbval-sanitize-with", "tests/nbval.cfg"]
         path = os.pathsep.join([str(copy), os.environ.get("PYTHONPATH", "")])  # packages may be there; the copy first
         variables = os.environ | {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "PYTHONPATH": path}
         options = {"cwd": copy, "env": variables, "timeout": self.limit, "text": True}

@@ -79,6 +79,12 @@ def test_drawn_mutants_run_the_tests_of_their_folder(root: Path, capsys: pytest.
     assert shown.count("Unused.") == 2
 
 
+def test_chapters_and_findings_that_import_a_module_of_the_paper_are_run() -> None:
+    found = draw.tests_of(script.ROOT, draw.Change("frhsic_core/paper/experiments/cost/__init__.py", "", "", 0, "", ""))
+    assert {"tests/findings/test_runtime.py", "notebooks/runtime.ipynb"} <= set(found)
+    assert found.index("tests/paper/experiments/test_cost.py") == 0
+
+
 def test_a_mutant_that_never_ends_is_noticed(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code = "def is_large(x):\n    while x != x:\n        pass\n    return x > 3\n"
     (root / "frhsic_core/part/size.py").write_text(code)
