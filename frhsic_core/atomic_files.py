@@ -46,7 +46,8 @@ def write_together(files: Mapping[Path, Callable[[Any], Any]]) -> None:
             unfinished[name] = path
             with os.fdopen(handle, "wb") as file:
                 write(file)
-                _to_disk(file)
+                file.flush()
+                os.fsync(file.fileno())
             os.chmod(name, 0o644)  # a temporary file is readable by its owner only
         for name, path in unfinished.items():
             os.replace(name, path)
@@ -57,18 +58,6 @@ def write_together(files: Mapping[Path, Callable[[Any], Any]]) -> None:
             why = f"{path} could not be written ({error.strerror or error}): free some space, or choose another folder."
             raise OSError(error.errno, f"{why} No file was changed.") from None
         raise
-
-
-def _to_disk(file: BinaryIO) -> None:
-    file.flush()
-    os.fsync(file.fileno())
-
-
-def move_into_place(temporary: str | os.PathLike[str], path: str | os.PathLike[str]) -> None:
-    """Flush a complete file to the disk and rename it to ``path``, which must be in the same folder."""
-    with open(temporary, "rb+") as file:
-        _to_disk(file)
-    os.replace(temporary, path)
 
 
 @contextmanager

@@ -176,8 +176,8 @@ DATASETS: dict[str, DatasetRow] = {
         DatasetRow("meps", "MEPS", 13_707, f"{_D}.meps:RECIPE", _C["reddish purple"], "v", paper=True),
         DatasetRow("crime", "Crime", 1_994, f"{_D}.crime:RECIPE", _C["orange"], "D", paper=True),
         DatasetRow("compas", "COMPAS", 6_172, f"{_D}.compas:RECIPE", _C["vermillion"], "o", paper=True),
-        DatasetRow("synthetic", "Synthetic", 5_000, f"{_D}.synthetic:LAW", _C["black"], "*", real=False),
-        DatasetRow("people", "People", 1_000, f"{_D}.people:LAW", _C["sky blue"], "1", real=False),
+        DatasetRow("synthetic", "Synthetic", 5_000, f"{_D}.synthetic:RECIPE", _C["black"], "*", real=False),
+        DatasetRow("people", "People", 1_000, f"{_D}.people:RECIPE", _C["sky blue"], "1", real=False),
     )
 }
 #: The five datasets of the paper's experiments.

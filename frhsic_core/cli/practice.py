@@ -16,7 +16,7 @@ import typer
 from frhsic_core.choices import one_of
 from frhsic_core.cli.terminal import as_sentences, echo, print_table, waiting
 from frhsic_core.data.files import DataError, Folders, find_local
-from frhsic_core.data.loading import CARDS, LAWS, REAL, available_datasets, load_dataset
+from frhsic_core.data.loading import CARDS, REAL, RECIPES, available_datasets, load_dataset
 from frhsic_core.paper.datasets import load_variant, recipe_of, sources_of, variants_of
 from frhsic_core.registry import DATASETS
 
@@ -52,13 +52,13 @@ def list_datasets() -> None:
             if located is None:
                 shown = next((s for s in sources if s.file.links), sources[0])
             else:
-                shown = next(s for s in sources if s.file is located.file)
+                shown = next(s for s in sources if s.file.name == located.name)
                 status = f"verified, in {located.origin}"
             rows.append((
                 name, variant, status, recipe_of(name, variant).sensitive, str(shown.d), f"{shown.counts[-1]:,}",
-                REAL[name].task, f"{shown.kind}: {shown.file.name}",
+                RECIPES[name].task, f"{shown.kind}: {shown.file.name}",
             ))  # fmt: skip
-    for name in LAWS:
+    for name in (key for key in RECIPES if key not in REAL):
         law = load_dataset(name)
         size = (str(law.d), f"{law.n:,}", law.task)
         rows.append((name, "-", "built in", law.sensitive_name, *size, "a probability law"))

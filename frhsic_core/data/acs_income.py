@@ -10,8 +10,8 @@ from typing import IO
 import numpy as np
 import pandas as pd
 
-from frhsic_core.data.files import CorruptFile, Link, RawFile, member_of, open_archive, readable_gzip
-from frhsic_core.data.recipes import Card, Recipe, Source, Table, filtered, numeric, require_columns
+from frhsic_core.data.files import CorruptFile, Link, RawFile, member_of, open_archive
+from frhsic_core.data.recipes import Card, Recipe, Source, Table, filtered, numeric
 
 SENSITIVE = "AGEP"
 FEATURES = ("COW", "SCHL", "MAR", "OCCP", "POBP", "RELP", "WKHP", "SEX", "RAC1P")
@@ -86,10 +86,7 @@ def _table(values: pd.DataFrame, y: pd.Series, steps: list[tuple[str, int]], sou
 def read_extract(path: Path) -> Table:
     """Read the 40 % extract, whose rows are already filtered, and draw 20,000."""
     needed = [SENSITIVE, *FEATURES, EXTRACT_TARGET]
-    with readable_gzip(path):
-        raw = pd.read_csv(path, skipinitialspace=True).rename(columns=str.strip)
-    require_columns(raw.columns, needed, file=path.name)
-    values = numeric(raw[needed], file=path.name)
+    values = numeric(pd.read_csv(path)[needed], file=path.name)
     steps = [("rows of the 40 % extract (the task's filter already applied)", len(values))]
     return _table(values, values[EXTRACT_TARGET], steps, "a 40 % extract of the ACSIncome task, California 2018")
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from frhsic_core.data.files import FormatError, Link, RawFile
-from frhsic_core.data.recipes import Card, Recipe, Source, Table, numeric, one_hot, require_columns
+from frhsic_core.data.files import Link, RawFile
+from frhsic_core.data.recipes import Card, Recipe, Source, Table, numeric, one_hot
 
 COLUMNS = (
     "age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation", "relationship",
@@ -38,30 +38,18 @@ def read(path: Path, *, keep_missing: bool = False) -> Table:
     Rows with a missing category ("?") are dropped, unless ``keep_missing`` makes "?" a level of its own. The file has
     no header, a blank after each comma and an empty last line.
     """
-    raw = pd.read_csv(path, header=None, skipinitialspace=True, dtype="str", keep_default_na=False, comment="|")
-    if raw.shape[1] != len(COLUMNS):
-        raise FormatError(
-            f"{path.name} has {raw.shape[1]} columns instead of {len(COLUMNS)}. Check that it is complete."
-        )
-    raw.columns = list(COLUMNS)
-    raw = raw.apply(lambda column: column.str.strip())
-    require_columns(raw.columns, (*NUMERIC, *CATEGORICAL), file=path.name)
-    income = raw["income"].str.removesuffix(".")
-    if not income.isin(("<=50K", ">50K")).all():
-        odd = income[~income.isin(("<=50K", ">50K"))].iloc[0]
-        raise FormatError(f"{path.name}: income is {odd!r} in some row; expected '<=50K' or '>50K'.")
+    raw = pd.read_csv(path, names=list(COLUMNS), skipinitialspace=True, dtype="str", keep_default_na=False)
     steps = [("rows of adult.data", len(raw))]
     if keep_missing:
         steps.append(('"?" kept as a level of its own', len(raw)))
     else:
-        complete = (raw != MISSING).all(axis=1)
-        raw, income = raw[complete], income[complete]
+        raw = raw[(raw != MISSING).all(axis=1)]
         steps.append(('rows without "?"', len(raw)))
     numbers = numeric(raw[["age", *NUMERIC]], file=path.name)
     dummies, groups = one_hot(raw, CATEGORICAL)
     return Table(
         columns=pd.concat([numbers, dummies], axis=1),
-        y=np.asarray(income == ">50K", dtype=np.float64),
+        y=np.asarray(raw["income"] == ">50K", dtype=np.float64),
         source="the original file adult.data",
         groups=groups,
         steps=steps,

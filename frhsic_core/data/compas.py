@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from frhsic_core.data.files import Link, RawFile
-from frhsic_core.data.recipes import Card, Recipe, Source, Table, filtered, numeric, one_hot, require_columns
+from frhsic_core.data.recipes import Card, Recipe, Source, Table, filtered, numeric, one_hot
 
 NUMERIC = (
     "juv_fel_count", "juv_misd_count", "juv_other_count", "priors_count", "days_b_screening_arrest",
@@ -32,19 +32,9 @@ def read(path: Path) -> Table:
     The filter keeps screenings within 30 days of the arrest, drops unknown recidivism (-1), ordinary traffic charges
     ("O") and missing scores.
     """
-    header = pd.read_csv(path, nrows=0, skipinitialspace=True)
-    require_columns([name.strip() for name in header.columns], READ, file=path.name)
     # usecols keeps names and birth dates out of memory; "N/A" is a score in this file, not a missing value.
-    raw = pd.read_csv(
-        path,
-        usecols=lambda name: name.strip() in READ,
-        skipinitialspace=True,
-        keep_default_na=False,
-        na_values=[""],
-        dtype="str",
-    ).rename(columns=str.strip)
-    raw = raw.apply(lambda column: column.str.strip())
-    numbers = numeric(raw[["age", *NUMERIC, "is_recid", "two_year_recid"]], file=path.name, missing=("NA", "NaN", ""))
+    raw = pd.read_csv(path, usecols=list(READ), keep_default_na=False, na_values=[""], dtype="str")
+    numbers = numeric(raw[["age", *NUMERIC, "is_recid", "two_year_recid"]], file=path.name)
     steps = [("rows of the two-year file", len(raw))]
     filters = {
         "screened within 30 days of the arrest": numbers["days_b_screening_arrest"].between(-30, 30),

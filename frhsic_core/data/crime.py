@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from frhsic_core.data.files import FormatError, Link, RawFile
+from frhsic_core.data.files import Link, RawFile
 from frhsic_core.data.recipes import Card, Recipe, Source, Table, numeric
 
 # The data file has no header; these are the names of its documentation, in order.
@@ -58,14 +58,8 @@ def read(path: Path, *, sensitive: str = SENSITIVE) -> Table:
     A column is sparse if more than 20 % of its values are missing. Medians are taken over all rows, as in the paper;
     in the real file only one value is missing.
     """
-    raw = pd.read_csv(path, header=None, skipinitialspace=True, keep_default_na=False, na_values=["?"])
-    if raw.shape[1] != len(COLUMNS):
-        raise FormatError(
-            f"{path.name} has {raw.shape[1]} columns instead of {len(COLUMNS)}. Check that it is complete."
-        )
-    raw.columns = list(COLUMNS)
-    predictive = [name for name in COLUMNS if name not in IDENTIFIERS]
-    values = numeric(raw[predictive], file=path.name, missing=("?",))
+    raw = pd.read_csv(path, names=list(COLUMNS), keep_default_na=False, na_values=["?"])
+    values = numeric(raw.drop(columns=list(IDENTIFIERS)), file=path.name)
     steps = [("rows of communities.data", len(values))]
     values = values[values[[sensitive, TARGET]].notna().all(axis=1)]
     steps.append((f"{sensitive} and {TARGET} given", len(values)))
@@ -78,12 +72,7 @@ def read(path: Path, *, sensitive: str = SENSITIVE) -> Table:
     steps.append(
         (f"{len(sparse)} columns over 20 % missing dropped, {filled} missing values median-filled", len(features))
     )
-    return Table(
-        columns=features,
-        y=values[TARGET].to_numpy(),
-        source="the original file communities.data",
-        steps=steps,
-    )
+    return Table(features, values[TARGET].to_numpy(), "the original file communities.data", steps=steps)
 
 
 RECIPE = Recipe(

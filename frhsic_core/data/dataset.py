@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -12,12 +13,12 @@ Task = Literal["classification", "regression"]
 
 @dataclass(frozen=True)
 class FileRecord:
-    """A raw file that was read: its name, its sha256, where it was found, and whether the hash was known before."""
+    """A verified raw file: its name, its sha256, a description of where it was found, and its path."""
 
     name: str
     sha256: str
     origin: str
-    hash_known_in_advance: bool = True
+    path: Path
 
 
 @dataclass(frozen=True)

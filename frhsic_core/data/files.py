@@ -9,7 +9,6 @@ address, and no files whose structure is checked because their hash is not known
 from __future__ import annotations
 
 import contextlib
-import gzip
 import hashlib
 import os
 import shutil
@@ -18,10 +17,11 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Any
 
-from frhsic_core.atomic_files import move_into_place, remove_unfinished, write_atomically
+from frhsic_core.atomic_files import write_atomically
+from frhsic_core.data.dataset import FileRecord
 
 CONNECT_SECONDS = 5.0
 READ_SECONDS = 30.0
@@ -80,16 +80,6 @@ class RawFile:
     def under(self, folder: Path) -> Path:
         """Return the file's path under a data folder or a cache."""
         return folder / self.dataset / self.name
-
-
-@dataclass(frozen=True)
-class Located:
-    """A verified file: its path, its sha256, and a description of where it was found."""
-
-    file: RawFile
-    path: Path
-    sha256: str
-    origin: str
 
 
 @dataclass(frozen=True)
@@ -170,7 +160,7 @@ def _match_record(file: RawFile, folders: Folders, digest: str) -> None:
 # --- finding -------------------------------------------------------------------------------------------------------
 
 
-def find_local(file: RawFile, folders: Folders, tried: list[str]) -> Located | None:
+def find_local(file: RawFile, folders: Folders, tried: list[str]) -> FileRecord | None:
     """Return the verified file from the data folder or the cache, or None; append the reasons to ``tried``."""
     places = [(folders.cache, "cache", "the cache")]
     if folders.data is not None:
@@ -183,7 +173,7 @@ def find_local(file: RawFile, folders: Folders, tried: list[str]) -> Located | N
         try:
             digest = verify(path, file)
             _match_record(file, folders, digest)
-            return Located(file, path, digest, origin)
+            return FileRecord(file.name, digest, origin, path)
         except CorruptFile as error:
             done = "is not usable and was left unchanged"
             if where == "cache":
@@ -193,9 +183,7 @@ def find_local(file: RawFile, folders: Folders, tried: list[str]) -> Located | N
     return None
 
 
-def locate(
-    files: Sequence[RawFile], folders: Folders, *, what: str, download: bool = True, progress: Any = None
-) -> Located:
+def locate(files: Sequence[RawFile], folders: Folders, *, what: str, download: bool = True) -> FileRecord:
     """Return the first of ``files`` that exists locally, or else the first that can be downloaded.
 
     Parameters
@@ -208,8 +196,6 @@ def locate(
         The name of the dataset, for the error message.
     download : bool
         Whether missing files may be downloaded.
-    progress : object, optional
-        A progress bar with the interface that pooch expects (``total``, ``update``, ``reset``, ``close``).
 
     Raises
     ------
@@ -224,7 +210,7 @@ def locate(
         tried.append("no download: download is False")
     else:
         for file in files:
-            if (found := fetch(file, folders, tried, progress=progress)) is not None:
+            if (found := fetch(file, folders, tried)) is not None:
                 return found
     target = folders.data or folders.cache
     by_hand = [f"  - {f.by_hand} → {f.under(target)}" for f in files if f.by_hand]
@@ -242,69 +228,42 @@ def locate(
 # --- downloading ---------------------------------------------------------------------------------------------------
 
 
-class _Unreachable(Exception):
-    """A source did not answer; the message is the reason in a few words."""
+def fetch(file: RawFile, folders: Folders, tried: list[str]) -> FileRecord | None:
+    """Download the file, verify it and move it to the cache; return None if no source worked."""
+    import requests
 
-
-def fetch(file: RawFile, folders: Folders, tried: list[str], *, progress: Any = None) -> Located | None:
-    """Download the file to the cache and verify it; return None if no source worked."""
     path = file.under(folders.cache)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        remove_unfinished(path.parent, f".{path.name}.*")  # of processes that were killed
-        for link in file.links:
-            handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-            os.close(handle)
-            temporary = Path(name)
-            try:
-                _download(link, temporary, progress)
-                digest = verify(temporary, file)
-                move_into_place(temporary, path)
-                _match_record(file, folders, digest)
-                return Located(file, path, digest, link.url)
-            except CorruptFile as error:
-                tried.append(f"{file.name}: {link.url} sent another file: {error}")
-            except _Unreachable as error:
-                tried.append(f"{file.name}: {link.url} could not be reached ({error})")
-            finally:
-                temporary.unlink(missing_ok=True)
-    except OSError as error:
-        tried.append(
-            f"{file.name}: the cache {folders.cache} cannot be written ({error}); set FRHSIC_CACHE to another folder"
-        )
+    for link in file.links:
+        try:
+            # In a folder of its own: whatever ends the process, the cache has the whole file or none.
+            with tempfile.TemporaryDirectory() as folder:
+                sent = Path(folder) / path.name
+                _download(link, sent)
+                digest = verify(sent, file)
+                with sent.open("rb") as whole:
+                    write_atomically(path, partial(shutil.copyfileobj, whole))
+            _match_record(file, folders, digest)
+            return FileRecord(file.name, digest, link.url, path)
+        except CorruptFile as error:
+            tried.append(f"{file.name}: {link.url} sent another file: {error}")
+        except requests.RequestException as error:
+            # The full text of a connection error repeats the URL three times.
+            why = type(error).__name__ if error.response is None else f"HTTP status {error.response.status_code}"
+            tried.append(f"{file.name}: {link.url} could not be reached ({why})")
+        except OSError as error:
+            tried.append(f"{file.name}: the cache cannot be written: {error} Or set FRHSIC_CACHE to another folder.")
     return None
 
 
-def _download(link: Link, path: Path, progress: Any) -> None:
+def _download(link: Link, path: Path) -> None:
     import pooch
-    import requests
 
-    downloader = pooch.HTTPDownloader(
-        progressbar=progress if progress is not None else False,
-        chunk_size=1 << 16,
-        timeout=(CONNECT_SECONDS, READ_SECONDS),
-    )
-    with tempfile.TemporaryDirectory() as folder:
-        target = path if link.member is None else Path(folder) / "archive.zip"
-        try:
-            downloader(link.url, str(target), None)
-        except requests.RequestException as error:
-            raise _Unreachable(_reason(error)) from error
-        if link.member is not None:
-            extract(target, link.member, path)
-
-
-def _reason(error: BaseException) -> str:
-    """Return the kind of a network error; the full text of a connection error repeats the URL three times."""
-    import requests
-
-    if isinstance(error, requests.HTTPError) and error.response is not None:
-        return f"HTTP status {error.response.status_code}"
-    if isinstance(error, requests.Timeout):
-        return "no answer in time"
-    if "resolve" in str(error).lower() or "name or service" in str(error).lower():
-        return "its name could not be resolved"
-    return type(error).__name__
+    downloader = pooch.HTTPDownloader(chunk_size=1 << 16, timeout=(CONNECT_SECONDS, READ_SECONDS))
+    sent = path if link.member is None else path.with_name("archive.zip")
+    downloader(link.url, str(sent), None)
+    if link.member is not None:
+        with open_archive(sent) as archive:
+            path.write_bytes(archive.read(member_of(archive, link.member)))
 
 
 # --- archives ------------------------------------------------------------------------------------------------------
@@ -332,22 +291,3 @@ def open_archive(path: Path) -> Iterator[zipfile.ZipFile]:
     except (zipfile.BadZipFile, EOFError, zlib.error) as error:
         what = "a web page, not a zip archive" if looks_like_html(path) else f"not a complete zip archive ({error})"
         raise CorruptFile(f"{path.name} is {what}.") from error
-
-
-def extract(path: Path, member: str, destination: Path) -> None:
-    """Copy one member of a zip archive to ``destination``."""
-    with (
-        open_archive(path) as archive,
-        archive.open(member_of(archive, member)) as source,
-        destination.open("wb") as target,
-    ):
-        shutil.copyfileobj(source, target)
-
-
-@contextlib.contextmanager
-def readable_gzip(path: Path) -> Iterator[None]:
-    """Turn the errors that a broken gzip file raises into `CorruptFile`."""
-    try:
-        yield
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise CorruptFile(f"{path.name} is not a complete gzip file ({error}). Download it again.") from error

@@ -8,13 +8,14 @@ from typing import Any
 
 from frhsic_core import registry
 from frhsic_core.choices import one_of
-from frhsic_core.data.dataset import Dataset, FileRecord
+from frhsic_core.data.dataset import Dataset
 from frhsic_core.data.files import Folders, locate
-from frhsic_core.data.recipes import Card, Law, Recipe, Source, Table, assemble, numpy_generator
+from frhsic_core.data.recipes import Card, Recipe, assemble, numpy_generator
 
-REAL: dict[str, Recipe] = {key: registry.resolve(row.recipe) for key, row in registry.DATASETS.items() if row.real}
-LAWS: dict[str, Law] = {key: registry.resolve(row.recipe) for key, row in registry.DATASETS.items() if not row.real}
-CARDS: dict[str, Card] = {key: recipe.card for key, recipe in (REAL | LAWS).items()}
+RECIPES: dict[str, Recipe] = {key: registry.resolve(row.recipe) for key, row in registry.DATASETS.items()}
+#: The names of the datasets that are read from files.
+REAL = tuple(key for key, recipe in RECIPES.items() if recipe.sources)
+CARDS: dict[str, Card] = {key: recipe.card for key, recipe in RECIPES.items()}
 
 
 def available_datasets() -> tuple[str, ...]:
@@ -25,7 +26,7 @@ def available_datasets() -> tuple[str, ...]:
     >>> available_datasets()[:5]
     ('adult', 'acs_income', 'meps', 'crime', 'compas')
     """
-    return (*REAL, *LAWS)
+    return tuple(RECIPES)
 
 
 def load_dataset(
@@ -89,66 +90,47 @@ def load_dataset(
       note: NumPy legacy generator, seed 42.
     """
     one_of("dataset", name, available_datasets())
-    if n is not None and n < 1:
-        raise ValueError(f"n is {n}: at least one row is needed.")
-    if name in LAWS:
-        table = draw_table(name, LAWS[name], n or registry.DATASETS[name].rows, random_state, settings)
-        return assemble(table, LAWS[name], name=name, sensitive=sensitive)
-    if settings:
-        raise TypeError(f"{name} has no setting {', '.join(sorted(settings))}: it takes none.")
-    table, files = read_table(name, REAL[name], source=source, folders=folders, download=download)
-    return subsample(assemble(table, REAL[name], name=name, files=files, sensitive=sensitive), n, random_state)
+    options = {"n": n, "random_state": random_state, "sensitive": sensitive, "source": source, "folders": folders}
+    return load_recipe(name, RECIPES[name], **options, download=download, **settings)
 
 
-def draw_table(name: str, law: Law, n: int, random_state: Any, settings: dict[str, Any]) -> Table:
-    """Draw n rows from a law."""
-    known = list(inspect.signature(law.draw).parameters)[2:]
-    unknown = sorted(set(settings) - set(known))
-    if unknown:
-        takes = f"it takes {', '.join(known)}" if known else "it takes none"
-        raise TypeError(f"{name} has no setting {', '.join(unknown)}: {takes}.")
-    table = law.draw(n, numpy_generator(random_state), **settings)
-    table.steps.append(("rows drawn", n))
-    if isinstance(random_state, int):
-        table.notes.append(f"NumPy legacy generator, seed {random_state}.")
-    return table
-
-
-def read_table(
+def load_recipe(
     name: str,
     recipe: Recipe,
     *,
+    title: str = "",
+    n: int | None = None,
+    random_state: Any = 42,
+    sensitive: str | Sequence[str] | None = None,
     source: str = "auto",
     folders: Folders | None = None,
     download: bool = True,
-    progress: Any = None,
-) -> tuple[Table, tuple[FileRecord, ...]]:
-    """Find a file of a recipe, read it and check the result; ``progress`` is a bar as pooch expects it."""
-    chosen = sources_of(name, recipe, source)
-    found = locate(
-        [item.file for item in chosen],
-        folders or Folders.from_environment(),
-        what=name,
-        download=download,
-        progress=progress,
-    )
-    used = next(item for item in chosen if item.file is found.file)
+    **settings: Any,
+) -> Dataset:
+    """Load a dataset by its recipe, with the options of :func:`load_dataset`; messages call it ``title``."""
+    title = title or name
+    if n is not None and n < 1:
+        raise ValueError(f"n is {n}: at least one row is needed.")
+    known = [] if recipe.draw is None else list(inspect.signature(recipe.draw).parameters)[2:]
+    if unknown := sorted(set(settings) - set(known)):
+        raise TypeError(f"{name} has no setting {', '.join(unknown)}: it takes {', '.join(known) or 'none'}.")
+    if recipe.draw is not None:
+        n = n or registry.DATASETS[name].rows
+        table = recipe.draw(n, numpy_generator(random_state), **settings)
+        table.steps.append(("rows drawn", n))
+        if isinstance(random_state, int):
+            table.notes.append(f"NumPy legacy generator, seed {random_state}.")
+        return assemble(table, recipe, name=name, sensitive=sensitive)
+    one_of(f"source of {title}", source, ["auto", *sorted({item.kind for item in recipe.sources})])
+    chosen = [item for item in recipe.sources if source in ("auto", item.kind)]
+    found = locate([item.file for item in chosen], folders or Folders.from_environment(), what=title, download=download)
+    used = next(item for item in chosen if item.file.name == found.name)
     table = used.read(found.path)
     used.check(table)
-    return table, (FileRecord(found.file.name, found.sha256, found.origin, bool(found.file.sha256)),)
-
-
-def sources_of(name: str, recipe: Recipe, source: str = "auto") -> tuple[Source, ...]:
-    """Return the sources of a recipe of one kind (all kinds for ``"auto"``), the preferred one first."""
-    one_of(f"source of {name}", source, ["auto", *sorted({item.kind for item in recipe.sources})])
-    return recipe.sources if source == "auto" else tuple(item for item in recipe.sources if item.kind == source)
-
-
-def subsample(dataset: Dataset, n: int | None, random_state: Any) -> Dataset:
-    """Return n rows drawn without replacement, or the dataset itself without ``n``."""
+    data = assemble(table, recipe, name=name, files=(found,), sensitive=sensitive)
     if n is None:
-        return dataset
-    if n > dataset.n:
-        raise ValueError(f"n is {n:,}, but {dataset.name} has only {dataset.n:,} rows.")
-    rows = numpy_generator(random_state).choice(dataset.n, n, replace=False)
-    return dataset.take(rows, why=f"{n:,} drawn without replacement")
+        return data
+    if n > data.n:
+        raise ValueError(f"n is {n:,}, but {name} has only {data.n:,} rows.")
+    rows = numpy_generator(random_state).choice(data.n, n, replace=False)
+    return data.take(rows, why=f"{n:,} drawn without replacement")

@@ -7,12 +7,11 @@ official file HC-181.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from frhsic_core.data.files import CorruptFile, FormatError, Link, RawFile, member_of, open_archive, readable_gzip
+from frhsic_core.data.files import CorruptFile, FormatError, Link, RawFile, member_of, open_archive
 from frhsic_core.data.recipes import Card, Recipe, Source, Table, numeric, require_columns
 
 SENSITIVE = "AGE15X"
@@ -56,13 +55,16 @@ OFFICIAL = RawFile(
 
 
 def complete_table(
-    raw: pd.DataFrame, y: np.ndarray, features: tuple[str, ...], *, file: str, **described: Any
+    raw: pd.DataFrame,
+    y: np.ndarray,
+    features: tuple[str, ...],
+    *,
+    file: str,
+    source: str,
+    steps: list[tuple[str, int]],
+    notes: list[str],
 ) -> Table:
-    """Keep rows whose used codes are all present (MEPS writes -1, -7, -8 or -9 for missing values).
-
-    ``described`` are ``source``, ``steps`` and ``notes`` of the table.
-    """
-    require_columns(raw.columns, (SENSITIVE, WEIGHT, *features), file=file)
+    """Keep rows whose used codes are all present (MEPS writes -1, -7, -8 or -9 for missing values)."""
     values = numeric(raw[[SENSITIVE, *features]], file=file)
     weights = numeric(raw[[WEIGHT]], file=file)[WEIGHT].to_numpy()
     present = (values >= 0).all(axis=1).to_numpy()  # NaN compares False, so it goes as well
@@ -71,21 +73,16 @@ def complete_table(
     return Table(
         columns=values[present].reset_index(drop=True),
         y=np.asarray(y, dtype=np.float64)[present],
-        source=described["source"],
-        steps=[
-            *described["steps"],
-            (f"age and all {len(features)} features present (no negative code)", int(present.sum())),
-        ],
-        notes=[*described["notes"], "Codes are used as numbers, as in the paper's code.", _MINUS_NINE],
+        source=source,
+        steps=[*steps, (f"age and all {len(features)} features present (no negative code)", int(present.sum()))],
+        notes=[*notes, "Codes are used as numbers, as in the paper's code.", _MINUS_NINE],
         weights=weights[present],
     )
 
 
 def read_joined(path: Path) -> Table:
     """Read the Panel 19 extract: 18 features and the exact label."""
-    with readable_gzip(path):
-        raw = pd.read_csv(path).rename(columns=str.strip)
-    require_columns(raw.columns, (EXACT_LABEL, "PANEL"), file=path.name)
+    raw = pd.read_csv(path)
     steps = [("rows of the Panel 19 extract", len(raw))]
     raw = raw[raw["PANEL"] == 19]
     steps.append(("Panel 19", len(raw)))

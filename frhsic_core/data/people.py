@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from frhsic_core.data.recipes import NO_OWNER, Card, Law, Table
+from frhsic_core.data.recipes import NO_OWNER, Card, Recipe, Table
 
 
 def people(n: int, generator: Any) -> Table:
@@ -30,7 +30,7 @@ def people(n: int, generator: Any) -> Table:
     return Table(pd.DataFrame(columns), hired.astype(np.float64), source)
 
 
-LAW = Law(
+RECIPE = Recipe(
     task="classification",
     sensitive="age",
     draw=people,

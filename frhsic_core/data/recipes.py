@@ -1,7 +1,7 @@
 """Define what a dataset module contains: how files become a table, what must come out, and a card.
 
-A dataset module such as :mod:`frhsic_core.data.adult` defines one `Recipe`; :mod:`frhsic_core.data.synthetic` defines
-one `Law` for each distribution.
+A dataset module such as :mod:`frhsic_core.data.adult` or :mod:`frhsic_core.data.synthetic` defines one `Recipe`. A file
+whose hash is known is verified before it is read, so its reader relies on its format.
 """
 
 from __future__ import annotations
@@ -49,14 +49,6 @@ class Card:
     not_for: tuple[str, ...]
     facts: Mapping[str, int] = field(default_factory=dict)
 
-    def markdown(self) -> str:
-        """Return the card as Markdown, without a title."""
-        lines = [f"**Rows.** {self.measured}  ", f"**Source.** {self.by}  ", f"**Attribute.** {self.sensitive}  "]
-        lines += [f"**Target.** {self.target}  ", f"**Terms.** {self.terms}"]
-        for title, sentences in (("Known problems", self.problems), ("Limits of what the data show", self.not_for)):
-            lines += ["", f"{title}:", "", *(f"- {sentence}" for sentence in sentences)]
-        return "\n".join(lines)
-
 
 @dataclass(frozen=True)
 class Source:
@@ -98,7 +90,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Recipe:
-    """A dataset that is read from files.
+    """A dataset that is read from files or drawn from a distribution.
 
     Parameters
     ----------
@@ -106,16 +98,19 @@ class Recipe:
         What the target is.
     sensitive : str
         The default sensitive attribute.
-    sources : tuple of Source
-        Files that give the dataset, the preferred one first.
     card : Card
         The description of the dataset.
+    sources : tuple of Source
+        Files that give the dataset, the preferred one first; empty for a distribution.
+    draw : callable, optional
+        Of a distribution: ``draw(n, generator, **settings)`` returns a `Table`; the generator is one of NumPy.
     """
 
     task: Task
     sensitive: str
-    sources: tuple[Source, ...]
     card: Card
+    sources: tuple[Source, ...] = ()
+    draw: Callable[..., Table] | None = None
 
 
 def numpy_generator(random_state: Any) -> Any:
@@ -128,24 +123,6 @@ def numpy_generator(random_state: Any) -> Any:
 
         random_state = as_seed(random_state)
     return np.random.RandomState(int(random_state)) if isinstance(random_state, Integral) else random_state
-
-
-@dataclass(frozen=True)
-class Law:
-    """A dataset that is drawn from a distribution.
-
-    Parameters
-    ----------
-    task, sensitive, card
-        As in `Recipe`.
-    draw : callable
-        ``draw(n, generator, **settings)`` returns a `Table`; the generator is one of NumPy.
-    """
-
-    task: Task
-    sensitive: str
-    draw: Callable[..., Table]
-    card: Card
 
 
 @dataclass
@@ -197,23 +174,16 @@ def require_columns(found: Iterable[str], needed: Iterable[str], *, file: str) -
         )
 
 
-def numeric(frame: pd.DataFrame, *, file: str, missing: Sequence[str] = ()) -> pd.DataFrame:
-    """Return ``frame`` as float64 with ``missing`` marks as NaN; raise `FormatError` for any other text."""
-    result = {}
-    for name in frame.columns:
-        column = frame[name]
-        if not pd.api.types.is_numeric_dtype(column):
-            column = column.astype("str").str.strip()
-            column = column.mask(column.isin(missing))
-        values = pd.to_numeric(column, errors="coerce").astype("float64")
-        unreadable = values.isna() & frame[name].notna() & column.notna()
+def numeric(frame: pd.DataFrame, *, file: str) -> pd.DataFrame:
+    """Return ``frame`` as float64 with NaN where a value is missing; raise `FormatError` for text."""
+    values = frame.apply(pd.to_numeric, errors="coerce").astype("float64")
+    for name, unreadable in (values.isna() & frame.notna()).items():
         if unreadable.any():
             example = frame[name][unreadable].iloc[0]
             raise FormatError(
                 f"{file}: column {name} contains {example!r} in {int(unreadable.sum())} rows where numbers are needed."
             )
-        result[name] = values
-    return pd.DataFrame(result, index=frame.index)
+    return values
 
 
 def one_hot(frame: pd.DataFrame, names: Sequence[str]) -> tuple[pd.DataFrame, dict[str, tuple[str, ...]]]:
@@ -244,7 +214,7 @@ def _sensitive_columns(table: Table, names: Sequence[str]) -> tuple[list[str], l
 
 def assemble(
     table: Table,
-    recipe: Recipe | Law,
+    recipe: Recipe,
     *,
     name: str,
     files: Sequence[FileRecord] = (),

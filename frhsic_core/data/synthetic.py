@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from frhsic_core.choices import one_of
-from frhsic_core.data.recipes import NO_OWNER, Card, Law, Table
+from frhsic_core.data.recipes import NO_OWNER, Card, Recipe, Table
 
 SIGNALS = ("paper", "strong")
 
@@ -43,7 +43,7 @@ def classification(n: int, generator: Any, *, signal: str = "paper") -> Table:
     return Table(pd.DataFrame({"s": s, "x1": x1, "x2": x2}), np.asarray(y, dtype=np.float64), source)
 
 
-LAW = Law(
+RECIPE = Recipe(
     task="classification",
     sensitive="s",
     draw=classification,

@@ -7,7 +7,6 @@ the variants, ``"text"`` and ``"reference"``, are part of stored rows. The ``"te
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,9 +18,9 @@ import pandas as pd
 from frhsic_core.choices import one_of
 from frhsic_core.data import adult, crime, meps
 from frhsic_core.data.dataset import Dataset, Provenance
-from frhsic_core.data.files import RawFile, readable_gzip
-from frhsic_core.data.loading import LAWS, REAL, available_datasets, draw_table, read_table, subsample
-from frhsic_core.data.recipes import Law, Recipe, Source, Table, assemble, numeric, require_columns
+from frhsic_core.data.files import RawFile
+from frhsic_core.data.loading import RECIPES, available_datasets, load_recipe
+from frhsic_core.data.recipes import Recipe, Source, Table, numeric
 from frhsic_core.data.synthetic import log_odds
 from frhsic_core.registry import DATASETS
 
@@ -50,9 +49,7 @@ TWO_PANELS = RawFile(
 
 def read_two_panels(path: Path) -> Table:
     """Read the two-panel extract, the closest to the released code that this file allows: 16 features."""
-    with readable_gzip(path):
-        raw = pd.read_csv(path).rename(columns=str.strip)
-    require_columns(raw.columns, VISITS_IN_EXTRACT, file=path.name)
+    raw = pd.read_csv(path)
     visits = numeric(raw[list(VISITS_IN_EXTRACT)], file=path.name).fillna(0.0).sum(axis=1)
     return meps.complete_table(
         raw,
@@ -125,18 +122,17 @@ NOTES = {
 }
 
 
-def recipe_of(name: str, variant: str = "text") -> Recipe | Law:
+def recipe_of(name: str, variant: str = "text") -> Recipe:
     """Return the recipe of a variant of a dataset."""
     one_of("dataset", name, available_datasets())
     one_of("variant", variant, VARIANTS)
-    recipes = REAL | LAWS | (REFERENCE if variant == "reference" else {})
+    recipes = RECIPES | (REFERENCE if variant == "reference" else {})
     return recipes[name]
 
 
 def sources_of(name: str, variant: str = "text") -> tuple[Source, ...]:
     """Return the files that give a variant, the preferred one first; none for a law."""
-    recipe = recipe_of(name, variant)
-    return () if isinstance(recipe, Law) else recipe.sources
+    return recipe_of(name, variant).sources
 
 
 def variants_of(name: str) -> tuple[str, ...]:
@@ -144,15 +140,7 @@ def variants_of(name: str) -> tuple[str, ...]:
     return tuple(VARIANTS) if DATASETS[name].paper else ("text",)
 
 
-def load_variant(
-    name: str,
-    variant: str = "text",
-    *,
-    n: int | None = None,
-    random_state: Any = 42,
-    sensitive: str | Sequence[str] | None = None,
-    **options: Any,
-) -> Dataset:
+def load_variant(name: str, variant: str = "text", **options: Any) -> Dataset:
     """Load a variant of a dataset.
 
     Parameters
@@ -161,24 +149,15 @@ def load_variant(
         One of :func:`frhsic_core.data.available_datasets`.
     variant : {"text", "reference"}
         The data as the paper describes them, or as its released code prepares them.
-    n, random_state, sensitive
-        As in :func:`frhsic_core.load_dataset`.
     **options
-        ``source``, ``folders`` and ``download`` as in ``load_dataset``, and ``progress``, a bar with the interface that
-        pooch expects; of a synthetic dataset its settings.
+        As in :func:`frhsic_core.load_dataset`.
 
     Examples
     --------
     >>> load_variant("synthetic", "reference", n=100).provenance.variant
     'reference'
     """
-    recipe = recipe_of(name, variant)
-    if isinstance(recipe, Law):
-        table = draw_table(name, recipe, n or DATASETS[name].rows, random_state, options)
-        data = assemble(table, recipe, name=name, sensitive=sensitive)
-    else:
-        table, files = read_table(f"{name} ({variant})", recipe, **options)
-        data = subsample(assemble(table, recipe, name=name, files=files, sensitive=sensitive), n, random_state)
+    data = load_recipe(name, recipe_of(name, variant), title=f"{name} ({variant})", **options)
     note = NOTES.get((name, variant))
     notes = data.provenance.notes if note is None else (note, *data.provenance.notes)
     return replace(data, provenance=replace(data.provenance, variant=variant, notes=notes))

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from frhsic_core.cli.practice import data as app
 from frhsic_core.data import available_datasets
-from frhsic_core.data.loading import CARDS, REAL
+from frhsic_core.data.loading import CARDS, RECIPES
 from frhsic_core.paper.datasets import VARIANTS, sources_of
 from frhsic_core.paper.summaries import file_name
 from frhsic_core.registry import DATASETS, PAPER_DATASETS
@@ -44,7 +44,7 @@ def test_list_never_cuts_a_name(width: int) -> None:
 
 def test_fetch_names_a_wrong_file_and_list_calls_it_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("requests.get", refuse)
-    path = REAL["crime"].sources[0].file.under(tmp_path)
+    path = RECIPES["crime"].sources[0].file.under(tmp_path)
     path.parent.mkdir()
     path.write_text("half of it")
     monkeypatch.setenv("FRHSIC_DATA", str(tmp_path))
@@ -57,7 +57,7 @@ def test_fetch_names_a_wrong_file_and_list_calls_it_missing(tmp_path: Path, monk
 
 
 def test_a_file_that_cannot_be_read_is_no_traceback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = REAL["crime"].sources[0].file.under(tmp_path)
+    path = RECIPES["crime"].sources[0].file.under(tmp_path)
     path.parent.mkdir()
     path.write_text("secret")
     monkeypatch.setenv("FRHSIC_DATA", str(tmp_path))
@@ -80,14 +80,14 @@ def test_real_files_are_verified() -> None:
 
 
 def refuse(*_: object, **__: object) -> None:
-    raise requests.ConnectionError("Failed to resolve the name")
+    raise requests.ConnectionError
 
 
 def test_fetch_reports_each_failure_and_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(requests, "get", refuse)
     result = run(app, ["fetch", "crime"])
     assert result.exit_code == 1
-    assert "its name could not be resolved" in result.output
+    assert "could not be reached (ConnectionError)" in result.output
     assert run(app, ["fetch", "synthetic"]).exit_code == 0
 
 
@@ -108,7 +108,7 @@ def test_an_unknown_name_is_an_error() -> None:
 
 
 def test_no_raw_file_of_a_dataset_is_in_the_repository() -> None:
-    raw_names = {Path(source.file.name).name for name in REAL for v in VARIANTS for source in sources_of(name, v)}
+    raw_names = {Path(source.file.name).name for name in RECIPES for v in VARIANTS for source in sources_of(name, v)}
     places = [ROOT / part for part in ("book", "notebooks", "frhsic_core", "tests")]
     found = [path for place in places for path in place.rglob("*") if path.name in raw_names]
     assert found == []

@@ -221,14 +221,6 @@ def test_what_a_dataset_refuses(change: dict[str, object], message: str) -> None
         Dataset(**(given_ | change))  # type: ignore[arg-type]
 
 
-def test_take_records_the_step_and_keeps_rows_together() -> None:
-    data = load_dataset("synthetic", n=100)
-    part = data.take(np.array([5, 3]), why="two of them")
-    assert part.provenance.steps[-1] == ("two of them", 2)
-    np.testing.assert_array_equal(part.X, data.X[[5, 3]])
-    np.testing.assert_array_equal(part.s, data.s[[5, 3]])
-
-
 # Loading by name -----------------------------------------------------------------------------------------------------
 
 
@@ -240,7 +232,7 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folders:
     file = replace(adult.FILE, sha256=(sha256_of(path),))
     read = partial(adult.read, keep_missing=True)
     source = Source("official", file, read, (4,), read(path).columns.shape[1] - 1)
-    monkeypatch.setitem(loading.REAL, "adult", replace(adult.RECIPE, sources=(source,)))
+    monkeypatch.setitem(loading.RECIPES, "adult", replace(adult.RECIPE, sources=(source,)))
     return Folders(tmp_path, tmp_path / "cache")
 
 
@@ -252,12 +244,15 @@ def test_a_subsample_is_that_of_its_seed_and_keeps_rows_together(folders: Folder
         rows = np.random.RandomState(seed).choice(4, 3, replace=False)
         for name in ("X", "s", "y", "weights"):
             np.testing.assert_array_equal(getattr(part, name), getattr(whole, name)[rows])
+        assert part.provenance.steps[-1] == ("3 drawn without replacement", 3)
+    with pytest.raises(ValueError, match="n is 5, but adult has only 4 rows"):
+        load_dataset("adult", folders=folders, download=False, n=5)
 
 
 def test_a_file_with_other_rows_than_its_recipe_expects_is_refused(
     folders: Folders, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    source = replace(loading.REAL["adult"].sources[0], read=adult.read)  # drops two of the four rows
-    monkeypatch.setitem(loading.REAL, "adult", replace(adult.RECIPE, sources=(source,)))
+    source = replace(loading.RECIPES["adult"].sources[0], read=adult.read)  # drops two of the four rows
+    monkeypatch.setitem(loading.RECIPES, "adult", replace(adult.RECIPE, sources=(source,)))
     with pytest.raises(FormatError, match="expected 4 rows"):
         load_dataset("adult", folders=folders, download=False)

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import raw_formats as raw
 
-from frhsic_core.data import CorruptFile, FormatError, acs_income, adult, compas, crime, meps
+from frhsic_core.data import FormatError, acs_income, adult, compas, crime, meps
 from frhsic_core.data.recipes import Source
 
 
@@ -32,27 +32,6 @@ def test_adult_reference_keeps_the_question_mark_as_a_level(tmp_path: Path) -> N
     assert table.groups["sex"] == ("sex_Female", "sex_Male")
 
 
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
-@pytest.mark.parametrize("pad", ["", "   "])
-def test_adult_ignores_line_ends_blanks_the_comment_line_and_final_dots(tmp_path: Path, end: str, pad: str) -> None:
-    plain = adult.read(raw.adult(tmp_path / "plain"), keep_missing=True)
-    lines = ["|1x3 Cross validator"] + [pad + line.replace(", ", f"{pad}, {pad}") + "." for line in raw.ADULT_LINES]
-    odd = adult.read(raw.adult(tmp_path / "odd", lines=lines, end=end), keep_missing=True)
-    pd.testing.assert_frame_equal(odd.columns, plain.columns)
-    np.testing.assert_array_equal(odd.y, plain.y)
-
-
-def test_adult_with_a_column_missing_or_text_for_a_number_says_so(tmp_path: Path) -> None:
-    short = [line.rsplit(",", 1)[0] for line in raw.ADULT_LINES]
-    with pytest.raises(FormatError, match="has 14 columns instead of 15"):
-        adult.read(raw.adult(tmp_path / "short", lines=short))
-    wrong = [raw.ADULT_LINES[0].replace("1000", "many")]
-    with pytest.raises(FormatError, match="column fnlwgt contains 'many' in 1 rows"):
-        adult.read(raw.adult(tmp_path / "wrong", lines=wrong))
-    with pytest.raises(FormatError, match="income is '40K'"):
-        adult.read(raw.adult(tmp_path / "label", lines=[raw.ADULT_LINES[0].replace("<=50K", "40K")]))
-
-
 def test_compas_applies_the_filter_and_reads_no_name(tmp_path: Path) -> None:
     path = tmp_path / "compas.csv"
     raw.compas_frame().to_csv(path, index=False)
@@ -63,23 +42,6 @@ def test_compas_applies_the_filter_and_reads_no_name(tmp_path: Path) -> None:
     held = {*table.columns.columns, *table.groups}
     assert not held & {"name", "first", "last", "dob", "id", "c_case_number"}
     assert "invented" not in table.columns.to_csv()
-
-
-def test_compas_ignores_crlf_and_blanks_and_wants_every_column(tmp_path: Path) -> None:
-    plain, odd = tmp_path / "plain.csv", tmp_path / "odd.csv"
-    raw.compas_frame().to_csv(plain, index=False)
-    odd.write_bytes(plain.read_text().replace(",", " , ").replace("\n", "\r\n").encode())
-    pd.testing.assert_frame_equal(compas.read(odd).columns, compas.read(plain).columns)
-    raw.compas_frame().drop(columns=["priors_count", "age"]).to_csv(plain, index=False)
-    with pytest.raises(FormatError, match="lacks the columns age, priors_count"):
-        compas.read(plain)
-
-
-def test_crime_ignores_blanks_around_values(tmp_path: Path) -> None:
-    path = raw.crime_file(tmp_path / "communities.data", raw.crime_table())
-    plain = crime.read(path)
-    path.write_text(path.read_text().replace(",", "  ,  "))
-    pd.testing.assert_frame_equal(crime.read(path).columns, plain.columns)
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
@@ -93,18 +55,13 @@ def test_crime_drops_sparse_columns_and_fills_the_rest_with_medians(tmp_path: Pa
     np.testing.assert_array_equal(result.y, table[crime.TARGET].astype(float))
 
 
-def test_crime_keeps_a_column_with_exactly_a_fifth_missing_and_refuses_text(tmp_path: Path) -> None:
+def test_crime_keeps_a_column_with_exactly_a_fifth_missing(tmp_path: Path) -> None:
     table = raw.crime_table()
     table.loc[:1, "PolicBudgPerPop"] = "?"
     table.loc[:2, "LemasSwornFT"] = "?"
     result = crime.read(raw.crime_file(tmp_path / "communities.data", table))
     assert "PolicBudgPerPop" in result.columns
     assert "LemasSwornFT" not in result.columns
-    table.loc[3, "population"] = "lots"
-    with pytest.raises(FormatError, match="column population contains 'lots'"):
-        crime.read(raw.crime_file(tmp_path / "communities.data", table))
-    with pytest.raises(FormatError, match="has 127 columns"):
-        crime.read(raw.crime_file(tmp_path / "communities.data", table.iloc[:, :-1]))
 
 
 def test_acs_official_filter_is_that_of_folktables(tmp_path: Path) -> None:
@@ -136,6 +93,8 @@ def test_acs_official_income_threshold(tmp_path: Path) -> None:
     frame = raw.acs_official(3).assign(AGEP=40, WKHP=40, PWGTP=1, PINCP=[49_999, 50_000, 50_001])
     table = acs_income.read_official(raw.acs_zip(tmp_path / "csv_pca.zip", frame))
     assert table.y.tolist() == [0, 0, 1]
+    with pytest.raises(FormatError, match="column WKHP contains 'many' in 2 rows"):
+        acs_income.read_official(raw.acs_zip(tmp_path / "csv_pca.zip", frame.assign(WKHP=["many", 40, "many"])))
 
 
 def test_acs_official_is_found_where_folktables_keeps_it(tmp_path: Path) -> None:
@@ -160,8 +119,6 @@ def test_acs_extract_draws_the_rows_of_the_legacy_generator(tmp_path: Path, monk
     rows = np.random.RandomState(42).choice(len(frame), 100, replace=False)
     np.testing.assert_array_equal(table.columns["AGEP"], frame["AGEP"].to_numpy()[rows])
     np.testing.assert_array_equal(table.y, frame[acs_income.EXTRACT_TARGET].to_numpy()[rows])
-    with pytest.raises(FormatError, match="lacks the columns OCCP"):
-        acs_income.read_extract(raw.gzipped_csv(path, frame.drop(columns="OCCP")))
 
 
 def test_meps_joined_keeps_complete_rows_of_panel_19(tmp_path: Path) -> None:
@@ -184,15 +141,8 @@ def test_meps_is_the_same_from_the_official_file_and_from_the_extract(tmp_path: 
     np.testing.assert_array_equal(official.columns, joined.columns)
     np.testing.assert_array_equal(official.y, joined.y)
     np.testing.assert_allclose(official.weights, joined.weights, rtol=1e-12)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("keep", [0.3, 0.9, 0.999])
-def test_a_truncated_gzip_is_named_as_such(tmp_path: Path, keep: float) -> None:
-    path = raw.gzipped_csv(tmp_path / "joined.csv.gz", raw.meps_frame())
-    whole = path.read_bytes()
-    path.write_bytes(whole[: int(keep * len(whole))])
-    with pytest.raises(CorruptFile, match="not a complete gzip file"):
-        meps.read_joined(path)
+    with pytest.raises(FormatError, match="lacks the columns FAMINC15"):
+        meps.read_official(raw.meps_zip(path, frame.drop(columns="FAMINC15")))
 
 
 def test_a_recipe_that_gives_other_counts_is_refused(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from frhsic_core.data import FormatError, crime, load_dataset, meps
+from frhsic_core.data import crime, load_dataset, meps
 from frhsic_core.paper import datasets
 from frhsic_core.paper.datasets import load_variant
 from frhsic_core.paper.experiments.cost import ATTRIBUTES
@@ -90,8 +90,6 @@ def test_meps_two_panels_uses_discharges_and_counts_codes_as_the_label_does(tmp_
     wanted = frame[(frame[[*datasets.TWO_PANEL_FEATURES, meps.SENSITIVE]] >= 0).all(axis=1)]
     np.testing.assert_array_equal(table.y, wanted[list(datasets.VISITS_IN_EXTRACT)].sum(axis=1) >= 10)
     assert table.columns.shape == (len(wanted), 17)
-    with pytest.raises(FormatError, match="lacks the columns IPDIS15"):
-        datasets.read_two_panels(raw.gzipped_csv(tmp_path / "x.csv.gz", frame.drop(columns="IPDIS15")))
 
 
 def test_meps_official_transport_file(tmp_path: Path) -> None:
