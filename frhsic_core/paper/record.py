@@ -17,8 +17,7 @@ SIDES = ("lower", "middle", "upper", "slack")
 def row(result: Result) -> dict[str, Any]:
     """Return one certificate as plain values, with its statement's description and where it was made."""
     what = statements()[result.certificate.statement].what
-    place = {"module": result.module, "check": result.check, "test": result.test}
-    return {**result.certificate.as_dict(), "what": what, **place}
+    return {**result.certificate.as_dict(), "what": what, "module": result.module, "check": result.check}
 
 
 def read_recorded(path: Path) -> Recorded:

@@ -10,8 +10,7 @@ from frhsic_core.paper.statements.certificate import (
     farthest,
     inequality,
     strict_inequality,
-    tightest,
 )
-from frhsic_core.paper.statements.registry import about, check
+from frhsic_core.paper.statements.registry import check
 
-__all__ = ["Certificate", "about", "check", "equality", "farthest", "inequality", "strict_inequality", "tightest"]
+__all__ = ["Certificate", "check", "equality", "farthest", "inequality", "strict_inequality"]

@@ -7,7 +7,7 @@ A certificate is made without the number and label of its statement;
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Required, TypedDict, Unpack
 
@@ -126,14 +126,12 @@ def inequality(
     >>> inequality("an undefined side", middle=math.nan, upper=1.0, evidence="exact").verdict
     'inconclusive'
     """
-    slack = upper - middle
-    sides = [middle, upper]
-    if not math.isnan(lower):
-        slack = min(slack, middle - lower)
-        sides.append(lower)
-    ok = _decide(sides, lambda: slack >= -tolerance * max(1.0, *(abs(side) for side in sides)))
-    relation = "<=" if math.isnan(lower) else "<= <="
-    return _certificate(claim, relation, (lower, middle, upper), slack, tolerance, ok, **options)
+    two_sided = not math.isnan(lower)
+    sides = (lower, middle, upper)
+    slack = min(upper - middle, middle - lower) if two_sided else upper - middle
+    unit = max(1.0, *(abs(side) for side in sides[not two_sided :]))
+    relation = "<= <=" if two_sided else "<="
+    return _certificate(claim, relation, sides, slack, tolerance, slack >= -tolerance * unit, **options)
 
 
 def equality(
@@ -147,8 +145,7 @@ def equality(
     'holds'
     """
     difference = float(_relative_difference(left, right))
-    ok = _decide((left, right), lambda: difference <= tolerance)
-    return _certificate(claim, "==", (math.nan, left, right), difference, tolerance, ok, **options)
+    return _certificate(claim, "==", (math.nan, left, right), difference, tolerance, difference <= tolerance, **options)
 
 
 def strict_inequality(
@@ -164,16 +161,22 @@ def strict_inequality(
     False
     """
     slack = upper - middle
-    ok = _decide((middle, upper), lambda: slack > margin)
-    return _certificate(claim, "<", (math.nan, middle, upper), slack, -margin, ok, **options)
+    return _certificate(claim, "<", (math.nan, middle, upper), slack, -margin, slack > margin, **options)
 
 
-def enclosed_inequality(claim: str, *, left: Any, right: Any, **options: Unpack[Options]) -> Certificate:
-    """Certify ``left <= right`` for two balls of python-flint (``flint.arb``).
+def enclosed_inequality(claim: str, pairs: Iterable[tuple[Any, Any]], **options: Unpack[Options]) -> Certificate:
+    """Certify ``left <= right`` for every pair of balls of python-flint (``flint.arb``).
 
     It holds only if every number of one ball is at most every number of the other. If the balls overlap, the verdict is
-    "inconclusive" and more bits are needed. The slack is the lower end of the difference.
+    "inconclusive" and more bits are needed. The sides are those of the first pair that does not hold, or of the pair
+    with the least relative slack, which is the lower end of the difference.
     """
+
+    def room(pair: tuple[Any, Any]) -> float:
+        left, right = pair
+        return float((right - left).lower()) / float(left.mid()) if right - left >= 0 else -math.inf
+
+    left, right = min(pairs, key=room)
     difference = right - left
     ok = True if difference >= 0 else (False if difference < 0 else None)
     sides = (math.nan, float(left.mid()), float(right.mid()))
@@ -197,21 +200,9 @@ def farthest(pairs: Iterable[tuple[Any, Any]]) -> tuple[float, float]:
     return float(left), float(right)
 
 
-def tightest(certificates: Iterable[Certificate]) -> Certificate:
-    """Return the first certificate that does not hold or, if all hold, the one with the least relative slack."""
-    found = list(certificates)
-    broken = [one for one in found if not one.holds]
-    return broken[0] if broken else min(found, key=lambda one: one.slack / (one.middle or one.upper))
-
-
 def _relative_difference(left: Any, right: Any) -> Any:
     scale = max(abs(left), abs(right))
     return abs(left - right) / scale if scale != 0 else 0.0  # with `> 0` a NaN would become a zero
-
-
-def _decide(sides: Iterable[float], relation: Callable[[], bool]) -> bool | None:
-    """Return whether the relation holds, or None (inconclusive) if a side is NaN or infinite."""
-    return relation() if all(math.isfinite(side) for side in sides) else None
 
 
 def _certificate(
@@ -223,11 +214,13 @@ def _certificate(
     ok: bool | None,
     **options: Unpack[Options],
 ) -> Certificate:
-    """Build a certificate whose verdict follows from ``ok``; None is "inconclusive"."""
-    verdict: Verdict = "inconclusive" if ok is None else "fails as stated"
-    if ok:
-        verdict = "holds as corrected" if options.get("corrected", False) else "holds"
+    """Build a certificate whose verdict follows from ``ok``; None, or a side that is not finite, is "inconclusive"."""
     lower, middle, upper = sides
+    verdict: Verdict = "fails as stated"
+    if ok is None or math.isinf(lower) or not (math.isfinite(middle) and math.isfinite(upper)):
+        verdict = "inconclusive"
+    elif ok:
+        verdict = "holds as corrected" if options.get("corrected", False) else "holds"
     return Certificate(
         statement="",
         label="",

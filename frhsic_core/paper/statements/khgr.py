@@ -11,7 +11,7 @@ with r the smaller rank of the two centred Gram matrices. Characteristic kernels
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -37,31 +37,20 @@ class Sandwich:
         kHGR².
     hsic, coco_squared : Tensor
         Of the same sample and kernels.
-    norm_z, norm_s : Tensor
-        ‖Σ̂_ZZ‖ and ‖Σ̂_SS‖.
+    norms : Tensor
+        (‖Σ̂_ZZ‖ + η_Z)(‖Σ̂_SS‖ + η_S).
     ranks : Tensor
         The smaller rank of the two centred Gram matrices, at least one.
-    ridge : (float, float)
-        (η_Z, η_S).
+    ridges : float
+        η_Z·η_S.
     """
 
     squared: Tensor
     hsic: Tensor
     coco_squared: Tensor
-    norm_z: Tensor
-    norm_s: Tensor
+    norms: Tensor
     ranks: Tensor
-    ridge: tuple[float, float]
-
-    @property
-    def norms(self) -> Tensor:
-        """(‖Σ̂_ZZ‖ + η_Z)(‖Σ̂_SS‖ + η_S)."""
-        return (self.norm_z + self.ridge[0]) * (self.norm_s + self.ridge[1])
-
-    @property
-    def ridges(self) -> float:
-        """η_Z·η_S."""
-        return self.ridge[0] * self.ridge[1]
+    ridges: float
 
 
 def sandwich(
@@ -102,10 +91,9 @@ def sandwich(
         squared=khgr(z, s, ridge=ridge, kernel_z=kernel_z, kernel_s=kernel_s).square(),
         hsic=hsic(z, s, kernel_z=kernel_z, kernel_s=kernel_s),
         coco_squared=coco(z, s, kernel_z=kernel_z, kernel_s=kernel_s).square(),
-        norm_z=norms[0],
-        norm_s=norms[1],
+        norms=(norms[0] + ridge[0]) * (norms[1] + ridge[1]),
         ranks=torch.minimum(*ranks).clamp_min(1),
-        ridge=ridge,
+        ridges=ridge[0] * ridge[1],
     )
 
 
@@ -126,11 +114,8 @@ PRINTED = next(iter(STEPS))
 
 def every_ridge(x: Instances) -> list[Sandwich]:
     """Compute the sandwich of each sample at five pairs of ridges."""
-    z, s, kernels = features(x.gram_z), features(x.gram_s), {"kernel_z": Linear(), "kernel_s": Linear()}
-    found = sandwich(z, s, ridge=RIDGES[0], **kernels)
-    return [found] + [
-        replace(found, squared=khgr(z, s, ridge=ridge, **kernels).square(), ridge=ridge) for ridge in RIDGES[1:]
-    ]
+    z, s = features(x.gram_z), features(x.gram_s)
+    return [sandwich(z, s, ridge=ridge, kernel_z=Linear(), kernel_s=Linear()) for ridge in RIDGES]
 
 
 def at_every_ridge(step: Callable[[Sandwich], Tensor]) -> Callable[[list[Sandwich]], Tensor]:

@@ -183,14 +183,10 @@ class Sentence:
 
     Attributes
     ----------
-    key : str
-        A short name.
     kind : str
         One of ``KINDS``.
     statements : tuple of str
         Numbers of the statements it belongs to; two where the paper says it twice.
-    place : str
-        Where it stands.
     sentence : str
         What it says, in our words.
     holds : str
@@ -202,10 +198,8 @@ class Sentence:
         every numbered statement, and for a remark whose main claim fails.
     """
 
-    key: str
     kind: str
     statements: tuple[str, ...]
-    place: str
     sentence: str
     holds: str
     certificates: tuple[str, ...]
@@ -224,10 +218,8 @@ def sentences() -> tuple[Sentence, ...]:
     text = resources.files("frhsic_core.paper.statements").joinpath("sentences.csv").read_text(encoding="utf-8")
     return tuple(
         Sentence(
-            key=row["key"],
             kind=row["kind"],
             statements=tuple(row["statements"].split("; ")),
-            place=row["place"],
             sentence=row["sentence"],
             holds=row["holds"],
             certificates=tuple(json.loads(row["certificates"])),
@@ -293,7 +285,6 @@ def counts(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
 # What was found about a statement, and the class of its box in the picture.
 VERDICTS = {
     "holds": "holds",
-    "no counterexample": "searched",
     "holds; a sentence in or near it fails": "sentence",
     "needs a further condition": "condition",
 }
@@ -338,11 +329,6 @@ class Standing:
     verdict: str
 
     @property
-    def proved(self) -> bool:
-        """Whether the book proves it, on a page or formally, with or without a restriction."""
-        return bool(self.here) or self.formal not in ("", "parts")
-
-    @property
     def evidence_words(self) -> tuple[str, ...]:
         """Evidence as a table shows it. A formal proof of parts is not a proof of the statement."""
         return tuple("proof of parts" if e == "proof" and self.formal == "parts" else e for e in self.evidence)
@@ -362,7 +348,7 @@ def _formal_words(number: str) -> str:
 
 
 def standings(rows: Iterable[Mapping[str, Any]]) -> list[Standing]:
-    """Return what is known about every statement, in the order of the paper.
+    """Return what is known about every statement, in the order of the paper. Every one of them is proved in a chapter.
 
     Parameters
     ----------
@@ -377,15 +363,13 @@ def standings(rows: Iterable[Mapping[str, Any]]) -> list[Standing]:
         present = {row["evidence"] for row in own}
         chapter = _chapter_proofs().get(number)
         here = "" if chapter is None else chapter[1] or "yes"
-        formal = _formal_words(number)
-        one = Standing(statement, here, formal, tuple(e for e in EVIDENCE if e in present), "")
+        verdict = "holds"
         if number in broken:
             verdict = "needs a further condition"
         elif any(row["verdict"] == FAILS for row in own):
             verdict = "holds; a sentence in or near it fails"
-        else:
-            verdict = "holds" if one.proved or not statement.needs_verdict else "no counterexample"
-        found.append(Standing(statement, here, formal, one.evidence, verdict))
+        evidence = tuple(e for e in EVIDENCE if e in present)
+        found.append(Standing(statement, here, _formal_words(number), evidence, verdict))
     return found
 
 
@@ -442,15 +426,13 @@ def _edge(used: str, user: str) -> str:
         start, end = x + WIDTH / 2, to_x + WIDTH / 2
         bend = DOWN * 0.6
         return f"M{start} {y + HEIGHT}C{start} {y + HEIGHT + bend} {end} {to_y - bend} {end} {to_y - 1}"
-    # Through the gap beside the column, so that no line passes behind a box.
-    right = to_column > column or (to_column == column and to_row - row > 3)
-    side = to_x if to_column > column else to_x + WIDTH
-    if to_column == column:
-        side = x + WIDTH if right else x
-    turn = side + ACROSS / 2 * (1 if side > to_x else -1)
-    start = x + WIDTH if right else x
+    # Through the gap beside the column, so that no line passes behind a box; the longest line on the right.
+    out = 1 if to_column == column and to_row - row > 3 else -1
+    start = x + WIDTH if out > 0 else x
+    turn = start + out * ACROSS / 2
+    end = to_x - 1 if turn < to_x else to_x + WIDTH + 1
     height, target = y + HEIGHT * 0.7, to_y + HEIGHT / 2
-    return f"M{start} {height}L{turn} {height}L{turn} {target}L{side + (1 if turn > side else -1)} {target}"
+    return f"M{start} {height}L{turn} {height}L{turn} {target}L{end} {target}"
 
 
 def _box(one: Standing) -> str:
@@ -458,8 +440,6 @@ def _box(one: Standing) -> str:
     kind, _, rest = one.statement.number.partition(" ")
     name = f"{_ABBREVIATED.get(kind, kind)} {rest}" if rest != "bound" else kind.partition("-")[0]
     state = {"": "", "parts": "parts"}.get(one.formal, "formal")
-    if not one.proved and one.statement.needs_verdict:
-        state = "unproved"
     classes = f"{VERDICTS[one.verdict]} {state}".strip()
     words = f"{one.statement.number}: {one.statement.what}. Verdict: {one.verdict}."
     center = x + WIDTH / 2
@@ -475,8 +455,7 @@ def map_html(found: Iterable[Standing]) -> str:
     """Return the picture of all statements as inline SVG with its legend: each box is a link to its chapter.
 
     The color of a box is the verdict. A thick frame marks a statement whose proof Coq has checked (broken: parts of
-    the proof only), a dotted frame one that the book does not prove. An arrow leads from a statement to one whose proof
-    uses it.
+    the proof only). An arrow leads from a statement to one whose proof uses it.
     """
     found = list(found)
     columns, rows = (1 + max(one.place[axis] for one in statements().values()) for axis in (0, 1))
@@ -484,13 +463,9 @@ def map_html(found: Iterable[Standing]) -> str:
     height = 2 * MARGIN + rows * HEIGHT + (rows - 1) * DOWN
     edges = "".join(f'<path d="{_edge(*edge)}" marker-end="url(#statement-arrow)"/>' for edge in drawn_edges())
     boxes = "".join(_box(one) for one in found)
-    present = [words for words in VERDICTS if any(one.verdict == words for one in found)]
-    keys = [(VERDICTS[words], words) for words in present]
-    keys.append(("formal", "proof checked by a proof assistant"))
-    keys.append(("parts", "parts of the proof checked"))
-    if any(not one.proved and one.statement.needs_verdict for one in found):
-        keys.append(("unproved", "not proved in this book"))
-    legend = "".join(f'<span><span class="key {kind}"></span>{words}</span>' for kind, words in keys)
+    keys = {kind: words for words, kind in VERDICTS.items()}
+    keys |= {"formal": "proof checked by a proof assistant", "parts": "parts of the proof checked"}
+    legend = "".join(f'<span><span class="key {kind}"></span>{words}</span>' for kind, words in keys.items())
     return (
         '<div class="statement-map">'
         f'<svg viewBox="0 0 {width} {height}" role="group" '

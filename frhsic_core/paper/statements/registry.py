@@ -22,18 +22,14 @@ import functools
 import importlib
 import inspect
 import pkgutil
-import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
-from typing import Any, ParamSpec, TypeVar
 
 from frhsic_core.paper.statements.certificate import Certificate
 
 Check = Callable[..., list[Certificate]]
-P = ParamSpec("P")
-R = TypeVar("R")
 
 _PACKAGE = __name__.rpartition(".")[0]
 _REGISTERED: list[tuple[str, Check]] = []
@@ -49,8 +45,6 @@ class Statement:
         As printed, e.g. ``"Theorem 4.5"``.
     label : str
         The paper's own label.
-    tex_line : int
-        Where it stands in the source of the paper.
     what : str
         What it says, in a few of our words.
     needs_verdict : bool
@@ -69,7 +63,6 @@ class Statement:
 
     number: str
     label: str
-    tex_line: int
     what: str
     needs_verdict: bool
     short: str
@@ -82,22 +75,16 @@ class Statement:
 
 @dataclass(frozen=True)
 class Result:
-    """A certificate with its origin: the module and function that made it, and the seconds of that whole check."""
+    """A certificate with its origin, the module and the function that made it."""
 
     certificate: Certificate
     module: str
     check: str
-    seconds: float
 
     @property
     def key(self) -> tuple[str, str]:
         """What identifies a verdict between two runs, statement and claim."""
         return self.certificate.statement, self.certificate.claim
-
-    @property
-    def test(self) -> str:
-        """The test file of the module, by convention."""
-        return f"tests/paper/statements/test_{self.module}.py"
 
 
 @cache
@@ -115,7 +102,6 @@ def statements() -> dict[str, Statement]:
         row["number"]: Statement(
             number=row["number"],
             label=row["label"],
-            tex_line=int(row["tex_line"]),
             what=row["what"],
             needs_verdict=row["verdict_needed"].startswith("yes"),
             short=row["short"],
@@ -152,28 +138,6 @@ def find_statement(name: str) -> Statement:
     raise KeyError(f"There is no statement {name!r}: choose one of {', '.join(statements())}.")
 
 
-def about(number: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Return a decorator that writes a statement's number and label on the certificates that a function returns.
-
-    The function returns one certificate, or a list or tuple of them. :func:`check` does the same and registers it.
-    """
-
-    def stamp(found: Any) -> Any:
-        if isinstance(found, Certificate):
-            return replace(found, statement=number, label=statements()[number].label)
-        return type(found)(stamp(one) for one in found)
-
-    def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        @functools.wraps(function)
-        def stamped(*args: P.args, **kwargs: P.kwargs) -> R:
-            result: R = stamp(function(*args, **kwargs))
-            return result
-
-        return stamped
-
-    return decorate
-
-
 def check(*numbers: str, name: str | None = None) -> Callable[[Check], Check]:
     """Register the decorated function as a check of a statement, or of several that say the same.
 
@@ -204,7 +168,8 @@ def check(*numbers: str, name: str | None = None) -> Callable[[Check], Check]:
         def stamped(number: str) -> Check:
             @functools.wraps(function)
             def run(*, quick: bool = False) -> list[Certificate]:
-                return about(number)(function)(**({"quick": quick} if takes_quick else {}))
+                found = function(**({"quick": quick} if takes_quick else {}))
+                return [replace(one, statement=number, label=statements()[number].label) for one in found]
 
             run.__name__ = name or function.__name__
             _REGISTERED.append((number, run))
@@ -232,10 +197,6 @@ def checks() -> dict[str, tuple[Check, ...]]:
     return {number: tuple(one for of, one in ordered if of == number) for number in statements()}
 
 
-def _module(one: Check) -> str:
-    return one.__module__.rpartition(".")[2]
-
-
 def run_checks(
     numbers: Iterable[str] | None = None,
     *,
@@ -257,8 +218,6 @@ def run_checks(
         for one in checks()[number]:
             if before is not None:
                 before(number, one)
-            started = time.perf_counter()
-            certificates = one(quick=quick)
-            seconds = time.perf_counter() - started
-            for certificate in certificates:
-                yield Result(certificate, _module(one), one.__name__, seconds)
+            module = one.__module__.rpartition(".")[2]
+            for certificate in one(quick=quick):
+                yield Result(certificate, module, one.__name__)

@@ -27,7 +27,7 @@ from torch import Tensor
 
 from frhsic_core.arrays import RandomState, as_generator
 from frhsic_core.kernels import Gaussian, InverseMultiquadric, Laplacian, Linear
-from frhsic_core.paper.statements import Certificate, about, check, inequality
+from frhsic_core.paper.statements import Certificate, check, inequality
 from frhsic_core.paper.statements.smoothing import (
     Deviations,
     bilinear,
@@ -240,7 +240,7 @@ def search(searched: Searched, *, count: int = COUNT, seed: int = 0, scale: floa
     worst = int(slack.argmin())
     instance, _ = divmod(worst, slack.shape[-1])
     ratio = torch.where(right > 1e-9, left / right.clamp_min(1e-300), 0.0)
-    return about(searched.statement)(inequality)(
+    return inequality(
         searched.claim,
         middle=left.reshape(-1)[worst].item(),
         upper=right.reshape(-1)[worst].item(),

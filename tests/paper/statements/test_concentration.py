@@ -11,19 +11,19 @@ import torch
 from frhsic_core.joint import hsic
 from frhsic_core.kernels import Categorical, Gaussian
 from frhsic_core.laws import FiniteLaw
-from frhsic_core.paper.statements import concentration
+from frhsic_core.paper.statements import concentration, parity_gap
 from frhsic_core.paper.statements.concentration import (
+    TABLES,
     TRIVIAL,
-    AllSamples,
-    all_samples,
     all_tables,
+    bound_certificates,
     coverage,
     drawn_suprema,
     linear_complexity,
-    moved_by_one_row,
     proved_bound,
     root_hsic,
     uniform_bound,
+    with_one_row_replaced,
 )
 
 
@@ -104,23 +104,30 @@ def test_a_replaced_row_moves_what_loops_move(n: int, generator: torch.Generator
         mean_phi, mean_psi = (sum(x[i] for i in rows) / n for x in (phi, psi))
         return sum(torch.outer(phi[i] - mean_phi, psi[i] - mean_psi) for i in rows) / (n - 1)
 
-    change = covariance(range(n)) - covariance(range(1, n + 1))
-    assert moved_by_one_row(phi, psi).item() == pytest.approx(n * change.square().sum().sqrt().item(), rel=1e-12)
+    before, after = with_one_row_replaced(phi, psi)
+    torch.testing.assert_close(before, n * covariance(range(n)))
+    torch.testing.assert_close(after, n * covariance(range(1, n + 1)))
 
 
-def test_three_values_reach_root_six_and_signs_reach_four() -> None:
-    """The example of the chapter: all other rows have the first value, and one moves from the second to the third."""
+def test_three_values_reach_root_six_and_a_new_group_reaches_two() -> None:
+    """The examples of the chapters: all other rows are equal, and one moves from the second value to the third."""
     features = torch.eye(3, dtype=torch.float64)[[1, 0, 0, 0, 2]]
-    assert moved_by_one_row(features, features).item() == pytest.approx(math.sqrt(6.0), rel=1e-14)
-    signs = torch.tensor([[1.0], [-1.0], [-1.0], [-1.0]], dtype=torch.float64)
-    assert moved_by_one_row(signs, signs).item() == pytest.approx(4.0, rel=1e-14)
+    before, after = with_one_row_replaced(features, features)
+    assert torch.linalg.matrix_norm(before - after).item() == pytest.approx(math.sqrt(6.0), rel=1e-14)
+    scores = torch.tensor([[1.0], [0.0], [0.0], [0.0], [1.0]], dtype=torch.float64)
+    before, after = with_one_row_replaced(scores, torch.eye(2, dtype=torch.float64)[[1, 0, 0, 0, 0]])
+    assert (before.abs().sum().item(), after.abs().sum().item()) == (pytest.approx(2.0), pytest.approx(0.0, abs=1e-15))
 
 
 @pytest.mark.parametrize("factor", [1.01, 0.98])
-def test_another_constant_than_root_six_is_caught(monkeypatch: pytest.MonkeyPatch, factor: float) -> None:
-    right = concentration.moved_by_one_row
-    monkeypatch.setattr(concentration, "moved_by_one_row", lambda phi, psi: factor * right(phi, psi))
-    assert concentration.bounded_difference(quick=True)[0].verdict == "fails as stated"
+@pytest.mark.parametrize("check", [concentration.bounded_difference, parity_gap.gdp_of_groups])
+def test_another_change_by_one_row_is_caught(monkeypatch: pytest.MonkeyPatch, factor: float, check) -> None:
+    for module in (concentration, parity_gap):
+        monkeypatch.setattr(
+            module, "with_one_row_replaced", lambda *given: [factor * part for part in with_one_row_replaced(*given)]
+        )
+    found = check(quick=True)
+    assert [i for i, c in enumerate(found) if c.verdict == "fails as stated"] == [0]
 
 
 def test_the_root_of_a_table_is_that_of_hsic() -> None:
@@ -133,23 +140,23 @@ def test_the_root_of_a_table_is_that_of_hsic() -> None:
         assert root_hsic(table / 5) == pytest.approx(math.sqrt(squares.sum()), abs=1e-12)
 
 
-def test_all_samples_have_the_mean_of_drawn_ones() -> None:
+def test_all_samples_have_the_mean_and_the_failures_of_drawn_ones() -> None:
     law, n = (0.3, 0.2, 0.1, 0.4), 9
-    (found,) = all_samples(root_hsic, [law], n=n)
-    assert found.weights.sum() == pytest.approx(1.0)
-    assert found.truth == pytest.approx(2 * abs(0.3 * 0.4 - 0.2 * 0.1))
+    truth = 2 * abs(0.3 * 0.4 - 0.2 * 0.1)
+    mean, failure = bound_certificates("root", root_hsic, [law], {"": lambda delta: 0.05}, n=n)
     drawn = n / (n - 1) * root_hsic(np.random.default_rng(0).multinomial(n, law, 40_000) / n)
-    assert found.mean == pytest.approx(drawn.mean(), abs=4 * drawn.std() / 200)
-    assert found.failure(0.05) == pytest.approx((drawn + 0.05 < found.truth).mean(), abs=0.01)
+    assert (mean.middle, mean.upper) == (pytest.approx(truth), pytest.approx(drawn.mean(), abs=4 * drawn.std() / 200))
+    assert failure.middle == pytest.approx((drawn + 0.05 < truth).mean(), abs=0.01)
+    assert failure.upper == 0.05  # the failures do not depend on δ, so that the smallest δ is the worst
 
 
-@pytest.mark.parametrize(("slack", "factor", "broken"), [(0.05, 1.0, (1, 2)), (1.0, 0.98, (0, 3))])
-def test_a_root_bound_that_is_too_small_is_caught(monkeypatch, slack: float, factor: float, broken: tuple) -> None:
-    right, roots = AllSamples.failure, concentration.root_hsic
-    monkeypatch.setattr(AllSamples, "failure", lambda found, added: right(found, slack * added))
-    monkeypatch.setattr(concentration, "root_hsic", lambda table: roots(table) * (factor if table.ndim == 2 else 1))
-    verdicts = [one.verdict for one in concentration.root_certificate(quick=True)]
-    assert {verdicts[i] for i in broken} == {"fails as stated"}
+@pytest.mark.parametrize(("share", "factor", "broken"), [(0.05, 1.0, 1), (1.0, 0.98, 0)])
+def test_a_bound_that_is_too_small_is_caught(share: float, factor: float, broken: int) -> None:
+    def estimate(table: np.ndarray) -> np.ndarray:
+        return root_hsic(table) * (factor if table.ndim == 2 else 1)  # the truth is that of one table
+
+    slacks = {"": lambda delta: share * math.sqrt(3 * math.log(1 / delta) / 40)}
+    assert bound_certificates("root", estimate, TABLES, slacks, n=40)[broken].verdict == "fails as stated"
 
 
 def test_the_variance_of_a_table_is_that_of_its_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,15 +168,6 @@ def test_the_variance_of_a_table_is_that_of_its_pairs(monkeypatch: pytest.Monkey
         z, s = np.repeat([0, 0, 1, 1], table), np.repeat([0, 1, 0, 1], table)
         both = (z[:, None] != z) & (s[:, None] != s)
         assert given[0][index] == pytest.approx(both.sum() / (40 * 39))
-
-
-def test_the_bias_is_that_of_all_samples() -> None:
-    """For a fair coin Z = S with share p of heads, HSIC_n = (2p(1 − p))²; the mean is a sum over binomials."""
-    n = 40
-    heads = np.arange(n + 1)
-    mean = (np.array([math.comb(n, k) for k in heads]) / 2.0**n) @ (2 * heads / n * (1 - heads / n)) ** 2
-    (found,) = concentration.bias_step()
-    assert found.details["biases"][-1] == pytest.approx(n * (mean - 0.25), abs=1e-9)
 
 
 def test_the_scaled_example_is_what_it_says() -> None:
@@ -185,18 +183,13 @@ def test_the_scaled_example_is_what_it_says() -> None:
 
     value = float(hsic(s, s, kernel_z=Scaled(), kernel_s=Scaled()))
     assert value == pytest.approx(factor**2 / 16 * (2 - 2 * math.exp(-4.5)) ** 2)
+    printed, _ = concentration.broken_by_kernels("x", learned=True, factor=factor)
+    assert printed.middle == pytest.approx(value, rel=1e-12)
+    # With a million fair coins the share of ones is far from one half with probability 1e-6 only.
+    assert 1 - 1e-4 < concentration.broken_by_kernels("x", factor=factor)[0].middle / value < 1
     noise = torch.randn(4000, n, generator=torch.Generator().manual_seed(0))
     best = 3.0 * noise.clamp_min(0.0).mean(1).mean().item()
-    assert best == pytest.approx(concentration.ScaledExample().complexity, rel=0.01)
-
-
-def test_the_learned_encoder_of_the_example() -> None:
-    # HSIC of a fair coin on {0, 3} with itself, from the definition with expectations over two independent copies.
-    values = torch.tensor([0.0, 3.0], dtype=torch.float64)
-    gram = Gaussian(1.0)(values.unsqueeze(-1))
-    expected = (gram * gram).mean() + gram.mean() ** 2 - 2.0 * (gram.mean(0) ** 2).mean()
-    example = concentration.ScaledExample(factor=7.0)
-    assert example.learned == pytest.approx(49.0 * expected.item(), rel=1e-12)
+    assert best == pytest.approx(printed.details["G_n"], rel=0.01)
 
 
 @pytest.mark.parametrize(("rows", "dimension"), [(1, 1), (3, 1), (1, 4), (2, 5), (7, 50)])
@@ -208,11 +201,6 @@ def test_orthogonal_inputs_have_a_chi_mean(rows: int, dimension: int) -> None:
     assert found.item() == pytest.approx(2.5 * expected, rel=1e-12)
 
 
-def test_a_broken_bound_is_caught() -> None:
-    worst = dict.fromkeys(concentration.excesses(torch.ones(1, 1, 1, dtype=torch.float64), 1), -math.inf)
-    for x, dimension in concentration.random_inputs(720, random_state=0):
-        for name, excess in concentration.excesses(x, dimension).items():
-            worst[name] = max(worst[name], excess.max().item())
-    assert max(worst.values()) < 1e-12
-    # Each right side one percent smaller would be violated by one of these inputs.
-    assert all(value > -0.01 for value in worst.values())
+def test_a_linear_bound_that_is_one_per_cent_smaller_would_be_violated() -> None:
+    (found,) = concentration.search_inputs(quick=True)
+    assert -0.01 < found.middle < 1e-12

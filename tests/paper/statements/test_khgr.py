@@ -28,8 +28,9 @@ def test_linear_kernels_against_explicit_covariance_matrices(generator: torch.Ge
     assert torch.allclose(found.squared, torch.linalg.matrix_norm(operator, 2) ** 2)
     assert torch.allclose(found.hsic, zs.square().sum())
     assert torch.allclose(found.coco_squared, torch.linalg.matrix_norm(zs, 2) ** 2)
-    assert torch.allclose(found.norm_z, torch.linalg.matrix_norm(zz, 2))
-    assert torch.allclose(found.norm_s, torch.linalg.matrix_norm(ss, 2))
+    norms = [torch.linalg.matrix_norm(matrix, 2) + eta for matrix, eta in zip((zz, ss), ridge, strict=True)]
+    assert torch.allclose(found.norms, norms[0] * norms[1])
+    assert found.ridges == ridge[0] * ridge[1]
     assert found.ranks >= 2  # rounding may add to the count, never take away
 
 

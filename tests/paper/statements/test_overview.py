@@ -9,6 +9,7 @@ import shutil
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 from frhsic_core.paper.runs.stored import book_folder
@@ -102,7 +103,24 @@ def test_the_picture_is_well_formed_and_every_box_is_a_link(found: list[overview
     for box in svg.iter("rect"):
         assert 0 <= float(box.get("x")) <= width - overview.WIDTH
         assert 0 <= float(box.get("y")) <= height - overview.HEIGHT
-    assert "checked by a proof assistant" in html
+    keys = re.findall(r'class="key (\w+)"', html)
+    assert keys == [*overview.VERDICTS.values(), "formal", "parts"]
+    assert {part for node in svg.iter("a") for part in node.get("class").split()} == set(keys)
+
+
+def test_lines_run_between_the_columns(found: list[overview.Standing]) -> None:
+    """A line starts and ends at its boxes and turns in the middle of a gap, where no box is."""
+    for used, user in overview.drawn_edges():
+        (x, y), (to_x, to_y) = overview._corner(used), overview._corner(user)
+        start, *middle, end = re.findall(r"(-?[\d.]+) (-?[\d.]+)", overview._edge(used, user))
+        if to_y - y == overview.HEIGHT + overview.DOWN:
+            assert (float(start[0]), float(end[0])) == (x + overview.WIDTH / 2, to_x + overview.WIDTH / 2)
+            continue
+        ((turn, _), (again, _)) = middle
+        away = abs(float(turn) - np.array([float(start[0]), float(end[0])]))
+        assert (turn == again, *away) == (True, overview.ACROSS / 2, overview.ACROSS / 2 - 1)
+        step = overview.WIDTH + overview.ACROSS
+        assert (float(turn) - overview.MARGIN) % step == overview.WIDTH + overview.ACROSS / 2
 
 
 def test_the_table_has_a_row_for_each_statement(found: list[overview.Standing]) -> None:
@@ -185,7 +203,7 @@ def test_every_failing_certificate_belongs_to_one_sentence() -> None:
     broken = [row for row in ROWS if row["verdict"] == "fails as stated"]
     assert broken
     for row in broken:
-        found = [s.key for s in sentences() if concerned(s, [row])]
+        found = [s.sentence for s in sentences() if concerned(s, [row])]
         assert len(found) == 1, f"{row['statement']}: {row['claim']} belongs to {found or 'no sentence'}"
 
 
@@ -193,17 +211,15 @@ def test_every_text_of_a_sentence_finds_failing_certificates_only() -> None:
     for s in sentences():
         for text in s.certificates:
             found = [row for row in ROWS if row["statement"] in s.statements and text in row["claim"]]
-            assert found, f"{s.key}: no certificate says {text!r}"
-            assert {row["verdict"] for row in found} == {"fails as stated"}, s.key
+            assert found, f"{s.sentence}: no certificate says {text!r}"
+            assert {row["verdict"] for row in found} == {"fails as stated"}, s.sentence
     assert len(failing(ROWS)) == len(sentences())
 
 
 def test_rows_are_well_formed() -> None:
-    assert len({s.key for s in sentences()}) == len(sentences())
     for s in sentences():
         assert s.kind in KINDS
         assert set(s.statements) <= set(statements())
-        assert s.place
         assert s.sentence
         assert s.holds
         # A numbered statement fails itself; what is said beside it is no theorem.

@@ -99,6 +99,10 @@ def test_instances_are_what_they_promise(generator: torch.Generator) -> None:
         assert 0.01 < (outside.amax(-1) < 1e-3).double().mean() < 0.25
         assert 0.01 < (outside.amin(-1) > 0.99).double().mean() < 0.25
     assert len(KERNELS) == 7
+    # With two values the head is the deviation of the first one, along which the inequalities can be equalities.
+    two = x.joint[of["two values"] | of["tight"]]
+    deviation = two[..., 0] / two[..., 0].sum(-1, keepdim=True) - two.sum(-1)
+    assert torch.allclose(x.alpha[of["two values"] | of["tight"]], deviation)
 
 
 @pytest.mark.parametrize("size", [2, 6])

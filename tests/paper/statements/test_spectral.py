@@ -72,13 +72,16 @@ def test_enclosures_of_a_pair(point: tuple[str, ...]) -> None:
 def test_verdicts_of_balls() -> None:
     from flint import arb
 
-    def verdict(left: object, right: object) -> str:
-        return enclosed_inequality("y", left=left, right=right, evidence="interval").verdict
+    def verdict(*pair: object) -> str:
+        return enclosed_inequality("y", [(b.ball(1), b.ball(9)), pair], evidence="interval").verdict
 
     assert verdict(b.ball(1), b.ball(2)) == "holds"
     assert verdict(b.ball(2), b.ball(1)) == "fails as stated"
     assert verdict(arb(1, 0.6), arb(2, 0.6)) == "inconclusive"
     assert verdict(arb("nan"), b.ball(1)) == "inconclusive"
+    # The pair with the least room for its size is shown: 20 per cent, and not 1/2.
+    shown = enclosed_inequality("y", [(arb(1), arb(1.5)), (arb(10), arb(12))], evidence="interval")
+    assert (shown.middle, shown.upper, shown.slack) == (10.0, 12.0, 2.0)
 
 
 @pytest.mark.parametrize(("factor", "verdict"), [(1, "holds"), (2, "fails as stated")])
