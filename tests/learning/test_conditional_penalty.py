@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import replace
 
 import numpy as np
@@ -108,6 +109,8 @@ def test_the_output_has_a_linear_kernel(form: str) -> None:
         output, source.s[0], source.y[0].long(), estimator=form, kernel_z=Linear(), kernel_s=Gaussian(0.5)
     )
     torch.testing.assert_close(penalty(batch(source, z), refresh=True)[0], expected)
+    # A far output is centered first: its entries keep 2^-53 · 10^6 ≈ 1e-10, its square of 10^12 would keep 1e-4.
+    torch.testing.assert_close(penalty(batch(source, z + 5e5))[0], expected, rtol=1e-7, atol=0)
 
 
 @pytest.mark.parametrize("condition", ["labels", "groups", "numbers", "both"])
@@ -137,9 +140,10 @@ def test_stacked_and_separate_training_agree(name: str) -> None:
     torch.testing.assert_close(together, alone, rtol=1e-9, atol=1e-9)
 
 
-def test_the_settings_of_other_penalties_are_as_before() -> None:
-    names = set(prepared(FRHSIC(), data()).settings())
-    assert not names & {"categorical", "given"}
+def test_the_settings_are_those_of_the_constructor() -> None:
+    """Neither tensors nor private attributes are settings; the bandwidth's policy is named after what it is."""
+    names = set(inspect.signature(FRHSIC).parameters) - {"bandwidth", "categorical"}
+    assert set(prepared(FRHSIC(), data()).settings()) == names | {"policy", "weighted"}
     assert FRHSIC(condition="labels").settings()["condition"] == "'labels'"
 
 

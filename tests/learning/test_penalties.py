@@ -198,6 +198,7 @@ def test_the_term_on_the_output_has_a_weight() -> None:
     output = value(on_z(on="output", bandwidth_s=0.4))
     torch.testing.assert_close(both, output + value(on_z(bandwidth_s=0.4)))
     torch.testing.assert_close(value(on_z(on="both", bandwidth_s=0.4, output_weight=3.0)) - both, 2.0 * output)
+    torch.testing.assert_close(value(on_z(on="both", bandwidth_s=0.4, output_weight=0.0)), both - output)
 
 
 def test_the_default_is_the_recommended_form_of_the_search() -> None:

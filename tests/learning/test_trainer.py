@@ -203,6 +203,8 @@ def test_datasets_along_the_stack() -> None:
     torch.testing.assert_close(stack.encode(torch.stack([x, -x]), dataset=[1, 0])[1], stack.encode(x)[1])
     encoder, head = stack.lone(1)
     torch.testing.assert_close(head(encoder(-x)).squeeze(-1), stack.output(-x)[1])
+    swapped = stack.probabilities(torch.stack([x, -x]), dataset=[1, 0])[1]
+    torch.testing.assert_close(swapped, torch.sigmoid(head(encoder(x)).squeeze(-1)))
 
 
 def test_the_same_numbers_in_any_container_give_the_same_model() -> None:

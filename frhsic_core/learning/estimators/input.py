@@ -137,7 +137,7 @@ def _read_data(estimator: Any, X: Any, y: Any, more: tuple[Any, ...], **checks: 
 
 def _check_columns(X: Any) -> None:
     """Raise ``ValueError`` for columns with the same name, and for dates, which have no scale."""
-    if hasattr(X, "columns") and hasattr(X, "iloc"):
+    if isinstance(X, pd.DataFrame):  # others have no repeated names
         repeated = X.columns[X.columns.duplicated()].unique()
         if len(repeated):
             raise ValueError(
