@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import re
-from html.parser import HTMLParser
+from html import unescape
 from pathlib import Path
 
 import nbformat
@@ -15,24 +15,6 @@ import pandas as pd
 import pytest
 
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
-
-
-class _Cells(HTMLParser):
-    """Collect the text of every cell of a table, row by row."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.rows: list[list[str]] = []
-
-    def handle_starttag(self, tag: str, attrs: object) -> None:
-        if tag == "tr":
-            self.rows.append([])
-        elif tag in ("td", "th"):
-            self.rows[-1].append("")
-
-    def handle_data(self, data: str) -> None:
-        if self.rows and self.rows[-1]:
-            self.rows[-1][-1] += data
 
 
 @functools.cache
@@ -51,9 +33,9 @@ class Printed:
         found = []
         for output in outputs_of(chapter):
             if "text/html" in output:
-                cells = _Cells()
-                cells.feed(output["text/html"])
-                texts = [[cell.strip() for cell in row] for row in cells.rows]
+                rows = re.findall(r"<tr.*?</tr>", output["text/html"], re.DOTALL)
+                cells = [re.findall(r"<t[dh].*?</t[dh]>", row, re.DOTALL) for row in rows]
+                texts = [[unescape(re.sub(r"<[^>]+>", "", cell)).strip() for cell in row] for row in cells]
                 if texts and any(column in title for title in texts[0]):
                     found.append(texts)
         (rows,) = found

@@ -12,8 +12,6 @@ from frhsic_core.joint.information import ksg_information, principal_components,
 from frhsic_core.paper.experiments.mutual_information import information_gap
 from frhsic_core.paper.experiments.presets import GRIDS
 from frhsic_core.paper.runs.stored import book_folder, stored_rows
-from frhsic_core.paper.statements.counterfactual import every_table
-from frhsic_core.paper.statements.khgr import search
 
 PRINTED = {
     ("adult", "frhsic"): 0.008,
@@ -131,13 +129,3 @@ def test_principal_components_can_leave_out_what_a_head_can_multiply(generator) 
     head = ksg_information(standardized(hidden.unsqueeze(-1)), unit).strict.item()
     assert head == pytest.approx(0.5 * np.log(1 + tau**-2), abs=0.08)
     assert gdp(z[0, :, 2] / delta, s[0]).item() == pytest.approx(np.sqrt(2 / np.pi), abs=0.06)
-
-
-def test_every_table_of_the_small_models_is_checked() -> None:
-    found = every_table(quick=True)
-    assert found[0].details["models"] == 2 * 3**6
-    assert all(certificate.holds for certificate in found)
-
-
-def test_no_counterexample_to_the_bounds_of_khgr() -> None:
-    assert all(certificate.holds for certificate in search(quick=True))

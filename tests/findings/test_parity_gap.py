@@ -34,19 +34,6 @@ def test_the_four_people_have_the_numbers_of_the_text() -> None:
     assert delta @ delta / 4 == pytest.approx(0.05)
 
 
-@pytest.mark.parametrize("n", [2, 7, 100])
-def test_one_row_can_change_the_estimate_by_two_over_n(n: int) -> None:
-    """The example after the proof: n/(n − 1) GDP_n is 2/n with a row of score 1 alone in group B, and 0 in group A."""
-    score = pd.Series([0.0] * (n - 1) + [1.0])
-
-    def rescaled(groups: list[str]) -> float:
-        means = score.groupby(groups).transform("mean")
-        return n / (n - 1) * (means - score.mean()).abs().mean()
-
-    assert rescaled(["A"] * (n - 1) + ["B"]) == pytest.approx(2 / n)
-    assert rescaled(["A"] * n) == pytest.approx(0, abs=1e-15)
-
-
 @pytest.fixture(scope="module")
 def held() -> pd.DataFrame:
     return stored_rows("held_out_bounds")

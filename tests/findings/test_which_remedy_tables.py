@@ -148,16 +148,3 @@ def test_joint_alone_stays_within_one_per_cent_of_unfair(several) -> None:
     assert lost["reference", "product"] > 0.011
     # Beyond 50 every form ends at the majority class.
     assert min(worst("reference", form, "full") for form in FORMS) > 0.1
-
-
-@pytest.mark.parametrize(
-    ("name", "dataset"), [("equal_opportunity", "adult"), ("equal_opportunity", "compas"), ("multi_sensitive", "adult")]
-)
-def test_stored_rows_are_those_of_the_plan(name: str, dataset: str) -> None:
-    for protocol in ("reference", "text"):
-        rows = option_rows(name, dataset=dataset, protocol=protocol)
-        assert not rows.empty
-        counts = rows.groupby(["option", "lam"])["split"].nunique()
-        assert (counts == 25).all()
-        columns = [c for c in rows if c.startswith(("eo_gdp", "gdp_"))]
-        assert np.isfinite(rows[columns].to_numpy()).all()

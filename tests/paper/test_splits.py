@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.preprocessing import MinMaxScaler
 
 from frhsic_core.data import Dataset, Provenance, load_dataset
-from frhsic_core.paper.splits import REFERENCE_SEEDS, split_indices, stack_splits
+from frhsic_core.paper.splits import REFERENCE_SEEDS, _widest, split_indices, stack_splits
 
 
 def _data(n: int = 200, *, p: int = 1, weights: bool = False, seed: int = 0) -> Dataset:
@@ -94,6 +94,7 @@ def test_float32_keeps_what_float64_found() -> None:
     wide, narrow = stack_splits(data, dtype=torch.float64), stack_splits(data)
     assert narrow.x_train.dtype == torch.float32
     assert torch.equal(wide.x_train.float(), narrow.x_train)
+    assert [_widest(device) for device in (None, "cpu", "mps")] == [torch.float64, torch.float64, torch.float32]
 
 
 @pytest.mark.cuda

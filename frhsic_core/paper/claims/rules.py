@@ -259,7 +259,7 @@ def threshold(p: np.ndarray, rate: float = FALSE_DISCOVERIES) -> float:
     (0.03, -1.0)
     """
     ordered = np.sort(np.asarray(p, float))
-    met = ordered <= rate * np.arange(1, ordered.size + 1) / max(ordered.size, 1)
+    met = ordered <= rate * np.arange(1, ordered.size + 1) / ordered.size
     return float(ordered[met].max()) if met.any() else -1.0
 
 

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from frhsic_core.choices import one_of
 from frhsic_core.paper.claims.answers import Answer, joined, queries
 from frhsic_core.paper.claims.rules import (
     CORRECTED,
@@ -304,7 +305,7 @@ def _judged() -> pd.DataFrame:
     return pd.DataFrame(lines)
 
 
-def ledger(*, verdict: str | None = None, kind: str | None = None) -> pd.DataFrame:
+def ledger(*, verdict: str | None = None) -> pd.DataFrame:
     """Return the ledger, or its lines with one verdict: printed, ours, verdict, why, and what the stored runs say.
 
     ``by the code`` is the verdict of the released code's protocol, ``repeats`` the id of the line that this one
@@ -316,16 +317,11 @@ def ledger(*, verdict: str | None = None, kind: str | None = None) -> pd.DataFra
     ----------
     verdict : str, optional
         One of ``VERDICTS``.
-    kind : str, optional
-        One of ``KINDS``.
     """
-    for name, given, known in (("verdict", verdict, VERDICTS), ("kind", kind, KINDS)):
-        if given is not None and given not in known:
-            raise ValueError(f"{name} is {given!r}: choose one of {', '.join(known)}.")
-    table = _judged().copy()
-    for column, wanted in (("verdict", verdict), ("kind", kind)):
-        table = table if wanted is None else table[table[column] == wanted].reset_index(drop=True)
-    return table
+    if verdict is None:
+        return _judged().copy()
+    one_of("verdict", verdict, VERDICTS)
+    return _judged().query("verdict == @verdict").reset_index(drop=True)
 
 
 def counts(table: pd.DataFrame, column: str = "verdict") -> dict[str, dict[str, int]]:
@@ -351,7 +347,7 @@ def headline(table: pd.DataFrame) -> dict[str, Any]:
     against = same[same["verdict"] == DISAGREES]
     verdicts = table.set_index("id")["verdict"]
     code = same["by the code"].where(same["by the code"] != "", same["verdict"]).value_counts()
-    stored = lines.loc[lines["from stored runs"] != "none", "from stored runs"].value_counts()
+    stored = lines["from stored runs"].value_counts()
     return {
         "measured": len(lines),
         "judged": len(same),

@@ -7,10 +7,9 @@ Each module checks a group of statements. :mod:`frhsic_core.paper.statements.reg
 from frhsic_core.paper.statements.certificate import (
     Certificate,
     equality,
-    farthest,
     inequality,
     strict_inequality,
 )
 from frhsic_core.paper.statements.registry import check
 
-__all__ = ["Certificate", "check", "equality", "farthest", "inequality", "strict_inequality"]
+__all__ = ["Certificate", "check", "equality", "inequality", "strict_inequality"]

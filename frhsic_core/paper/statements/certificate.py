@@ -144,7 +144,8 @@ def equality(
     >>> equality("one is one", left=1.0, right=1.0 + 1e-12, evidence="exact").verdict
     'holds'
     """
-    difference = float(_relative_difference(left, right))
+    scale = max(abs(left), abs(right))
+    difference = abs(left - right) / scale if scale != 0 else 0.0  # with `> 0` a NaN would become a zero
     return _certificate(claim, "==", (math.nan, left, right), difference, tolerance, difference <= tolerance, **options)
 
 
@@ -181,28 +182,6 @@ def enclosed_inequality(claim: str, pairs: Iterable[tuple[Any, Any]], **options:
     ok = True if difference >= 0 else (False if difference < 0 else None)
     sides = (math.nan, float(left.mid()), float(right.mid()))
     return _certificate(claim, "<=", sides, float(difference.lower()), 0.0, ok, **options)
-
-
-def farthest(pairs: Iterable[tuple[Any, Any]]) -> tuple[float, float]:
-    """Return the pair of sides that differ most, relative to the larger one; a pair with a NaN differs most of all.
-
-    Examples
-    --------
-    >>> farthest([(1.0, 1.0), (2.0, 2.5), (3.0, 3.1)])
-    (2.0, 2.5)
-    """
-
-    def distance(pair: tuple[Any, Any]) -> Any:
-        difference = _relative_difference(*pair)
-        return math.inf if math.isnan(difference) else difference
-
-    left, right = max(pairs, key=distance)
-    return float(left), float(right)
-
-
-def _relative_difference(left: Any, right: Any) -> Any:
-    scale = max(abs(left), abs(right))
-    return abs(left - right) / scale if scale != 0 else 0.0  # with `> 0` a NaN would become a zero
 
 
 def _certificate(

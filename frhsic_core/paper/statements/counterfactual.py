@@ -38,13 +38,6 @@ class FiniteSCM:
     probabilities: Sequence[Sequence[Fraction]]
 
     @property
-    def exogenous(self) -> bool:
-        """Whether S and U are independent."""
-        rows = [sum(row, Fraction(0)) for row in self.probabilities]
-        columns = [sum(column, Fraction(0)) for column in zip(*self.probabilities, strict=True)]
-        return all(p == rows[s] * columns[u] for s, row in enumerate(self.probabilities) for u, p in enumerate(row))
-
-    @property
     def counterfactually_fair(self) -> bool:
         """Whether Z_{S←s'} = Z for every unit that occurs and every s', fair for every head that separates points."""
         columns = zip(zip(*self.table, strict=True), zip(*self.probabilities, strict=True), strict=True)
@@ -116,7 +109,7 @@ def dropped_assumptions() -> list[Certificate]:
         strict_inequality(
             "needed: S exogenous; a confounded model is counterfactually fair and dependent", middle=0.0,
             upper=float(confounded.hsic()) * confounded.counterfactually_fair, evidence="exact",
-            details={"HSIC": str(confounded.hsic()), "S exogenous": confounded.exogenous}),
+            details={"HSIC": str(confounded.hsic())}),
         strict_inequality(
             "needed: enough heads; Z = S is counterfactually fair for the head z squared alone and dependent",
             middle=0.0, upper=float(signed.hsic()) * squared.counterfactually_fair, evidence="exact",

@@ -6,8 +6,8 @@ of ``book/proofs``, and proofs in a chapter from a comment ``% proof of Theorem 
 ``book/proofs/statements.csv`` lists the formal theorems; a marker that starts with ``lemma of`` or ``step to`` proves a
 part of an argument. ``.ci/proofs --record`` compiles every file, asks Coq on which axioms each theorem rests (``Print
 Assumptions``), and writes the answers to ``checked.json`` beside a hash of each file. A certificate of evidence "proof"
-compares the hashes with the files: after a change of a file, or of a file that it imports, it is inconclusive until the
-proofs are checked again. ``frhsic certify`` therefore needs no Coq.
+compares the hashes with the files: after a change of any file it is inconclusive until the proofs are checked again.
+``frhsic certify`` therefore needs no Coq.
 
 Several certificates may concern one sentence of the paper: the same theorem stated twice, two laws that break one
 remark. ``sentences.csv`` names every sentence that a certificate failed, with the certificates that concern it and the
@@ -44,7 +44,6 @@ from frhsic_core.paper.statements.registry import Statement, statements
 # Formal proofs -------------------------------------------------------------------------------------------------------
 
 CLOSED = "Closed under the global context"  # Coq's words for a theorem that rests on no axiom
-_IMPORTS = re.compile(r"^From Proofs Require Import ([\w\s]+)\.", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -121,30 +120,13 @@ def formally_proved() -> tuple[str, ...]:
     return tuple(n for n in statements() if any(one.whole and one.statement == n for one in formal_theorems()))
 
 
-def needed_files(folder: Path, name: str) -> set[str]:
-    """Return a file and all files that it imports, directly or not."""
-    imports = _IMPORTS.search((folder / f"{name}.v").read_text(encoding="utf-8"))
-    others = imports[1].split() if imports else []
-    return {name}.union(*(needed_files(folder, other) for other in others))
-
-
-def file_hash(folder: Path, name: str) -> str:
-    """Return the SHA-256 of a file of proofs."""
-    return hashlib.sha256((folder / f"{name}.v").read_bytes()).hexdigest()
-
-
-def axioms_of(theorem: FormalTheorem, folder: Path, record: Mapping[str, Any]) -> str | None:
-    """Return what Coq said that a theorem rests on, or None if its file has changed since, or was never checked."""
-    current = all(record["files"].get(n) == file_hash(folder, n) for n in needed_files(folder, theorem.file))
-    return record["theorems"].get(theorem.full_name) if current else None
-
-
 def proof_certificates(number: str, folder: Path) -> list[Certificate]:
     """Certify that Coq accepted every theorem about a statement, and that none rests on an axiom."""
     theorems = [one for one in theorems_in(folder) if one.statement == number]
     path = folder / "checked.json"
     record = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {"files": {}, "theorems": {}}
-    answers = [axioms_of(one, folder, record) for one in theorems]
+    files = {file.stem: hashlib.sha256(file.read_bytes()).hexdigest() for file in folder.glob("*.v")}
+    answers = [record["theorems"].get(one.full_name) if record["files"] == files else None for one in theorems]
     without_axioms = float(sum(answer == CLOSED for answer in answers))
     scope = dict.fromkeys(words for one in theorems for words in one.assumptions.split("; "))
     what = "proved in Coq" if any(one.whole for one in theorems) else "parts of its proof, proved in Coq"

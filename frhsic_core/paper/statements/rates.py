@@ -12,17 +12,11 @@ that contains both is inconclusive.
 The paper calls HSIC's estimator a non-degenerate V-statistic. √n(HSIC_n − HSIC) has a normal limit with variance
 4·Var h₁, h₁(z, s) = E[k̃(Z, z)·l̃(S, s)]. The estimator is degenerate where h₁ is constant. At Z ⟂ S, the target of
 training, h₁ is zero everywhere. It can also be constant under dependence: for Z = S a fair coin the symmetry of the two
-values makes h₁ constant, as it must be where HSIC is largest. At Z ⟂ S n·HSIC_b has a limit law and, for kernels with
-k(x, x) = 1, the mean
-
-    E[n·HSIC_b] = (1 − μ_K)(1 − μ_L)(1 − 1/n),    μ_K = E k(Z, Z'), μ_L = E l(S, S'),
-
-so that a mini-batch of m rows has a penalty of about (1 − μ_K)(1 − μ_L)/m even when nothing is left to remove.
+values makes h₁ constant, as it must be where HSIC is largest.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
 from fractions import Fraction
 from typing import Any
@@ -35,7 +29,7 @@ from frhsic_core.laws import GaussianPair
 from frhsic_core.paper.runs.stored import stored_rows
 from frhsic_core.paper.statements import Certificate, check, equality, inequality, strict_inequality
 from frhsic_core.paper.statements.concentration import drawn_suprema
-from frhsic_core.paper.statements.disintegration import Exact, exact_hsic, power_gram, rational_hsic
+from frhsic_core.paper.statements.disintegration import Exact, exact_hsic, power_gram
 
 LAW, KERNEL = GaussianPair(0.5), Gaussian(1.0)
 CONFIDENCE = 0.99  # of slope intervals
@@ -175,26 +169,6 @@ def root_n() -> list[Certificate]:
     ]  # fmt: skip
 
 
-def null_mean(mean_k: Any, mean_l: Any, *, n: int) -> Any:
-    """Return (1 − μ_K)(1 − μ_L)(1 − 1/n), the mean of n·HSIC_b at independence if k(x, x) = 1.
-
-    Examples
-    --------
-    >>> null_mean(Fraction(1, 2), Fraction(1, 2), n=2)
-    Fraction(1, 8)
-    """
-    return (1 - mean_k) * (1 - mean_l) * (1 - Fraction(1, n))
-
-
-def exact_mean(joint: Exact, gram_z: Exact, gram_s: Exact, *, n: int) -> Fraction:
-    """Return the mean of biased HSIC over all samples of n rows from a law, by enumeration: (|Z|·|S|)^n terms."""
-    total = Fraction(0)
-    for cells in itertools.product(np.ndindex(*joint.shape), repeat=n):
-        z, s = np.array(cells).T
-        total += joint[z, s].prod() * rational_hsic(gram_z[np.ix_(z, z)], gram_s[np.ix_(s, s)])
-    return total
-
-
 def projection_variance(joint: Exact, gram_z: Exact, gram_s: Exact) -> Fraction:
     """Return 4·Var h₁, the variance of the normal limit of √n(HSIC_n − HSIC); zero where that is degenerate."""
     p_z, p_s = joint.sum(1), joint.sum(0)
@@ -208,19 +182,6 @@ GRAM_Z, GRAM_S = power_gram(2), power_gram(2, ratio=Fraction(1, 4))
 P_Z, P_S = np.array([Fraction(1, 3), Fraction(2, 3)]), np.array([Fraction(1, 4), Fraction(3, 4)])
 DEPENDENT = np.array([[Fraction(1, 2), Fraction(1, 8)], [Fraction(1, 8), Fraction(1, 4)]])
 COIN = np.eye(2, dtype=int) * Fraction(1, 2)  # Z = S a fair coin
-
-
-@check("Definition 2.1")
-def exact_null_mean() -> list[Certificate]:
-    """Check the mean of biased HSIC on a two-by-two law, all samples enumerated."""
-    n = 4
-    biased = n * exact_mean(np.outer(P_Z, P_S), GRAM_Z, GRAM_S, n=n)
-    formula = null_mean(P_Z @ GRAM_Z @ P_Z, P_S @ GRAM_S @ P_S, n=n)
-    return [
-        equality("at independence n times biased HSIC has mean (1 - mu_K)(1 - mu_L)(1 - 1/n), all samples enumerated",
-                 left=float(biased), right=float(formula), tolerance=0.0, evidence="exact",
-                 details={"n": n, "mean": str(biased), "formula": str(formula)})
-    ]  # fmt: skip
 
 
 @check("Definition 2.1")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from frhsic_core.paper.claims import MEASURED, claims, judge, ledger
+import pandas as pd
+
+from frhsic_core.paper.claims import MEASURED, claims, judge
 from frhsic_core.paper.claims.rules import half_unit, parsed
 from frhsic_core.paper.claims.verdicts import answer_of
 
 
-def test_numbers_that_agree_notice_a_move() -> None:
+def test_numbers_that_agree_notice_a_move(full_ledger: pd.DataFrame) -> None:
     """Up and down, a bound in one direction. Without a relevant difference a number is moved by a fifth."""
-    lines = ledger(kind=MEASURED).set_index("id")
+    lines = full_ledger[full_ledger["kind"] == MEASURED].set_index("id")
     moved = 0
     for claim in claims().to_dict("records"):
         number = parsed(claim["value"])

@@ -1,4 +1,4 @@
-"""The rule of the ledger on simulated papers: what it says wrongly, and what it notices."""
+"""Simulated papers; ``tests/findings/test_ledger.py`` has what the rule says wrongly, and what it notices."""
 
 from __future__ import annotations
 
@@ -8,28 +8,7 @@ import pytest
 
 from frhsic_core.paper.claims import simulated as module
 from frhsic_core.paper.claims.answers import Spread
-from frhsic_core.paper.claims.simulated import CHANGES, judged, shares, simulated
-
-
-@pytest.fixture(scope="module", params=["text", "reference"])
-def lines(request: pytest.FixtureRequest) -> pd.DataFrame:
-    return simulated(request.param, papers=6)
-
-
-def test_true_numbers_are_rarely_called_wrong(lines: pd.DataFrame) -> None:
-    """At most 5 % of the cells of papers in which every number is true, and wrong numbers are rarely confirmed."""
-    table = shares(lines)
-    assert table.loc["true", "disagrees"] <= 0.05
-    assert (table.loc[list(CHANGES[1:]), "agrees"] <= 0.05).all()
-
-
-def test_larger_errors_are_noticed_more_often(lines: pd.DataFrame) -> None:
-    table = shares(lines)
-    noticed = table.loc[["true", "shifted by 10 %", "shifted by 20 %", "shifted by 50 %"], "disagrees"]
-    assert noticed.is_monotonic_increasing
-    assert noticed.iloc[-1] > 0.8
-    assert table.loc["swapped", "disagrees"] > 0.5
-    assert (table[["disagrees", "open", "agrees"]].sum(axis=1).round(9) == 1).all()
+from frhsic_core.paper.claims.simulated import judged
 
 
 def test_a_swap_exchanges_numbers_of_one_dataset_and_measure() -> None:

@@ -10,7 +10,6 @@ import pytest
 from frhsic_core.paper.statements.certificate import (
     Certificate,
     equality,
-    farthest,
     inequality,
     strict_inequality,
 )
@@ -57,12 +56,6 @@ def test_equality(left: float, right: float, holds: bool) -> None:
 def test_an_undefined_side_certifies_nothing(left: float, right: float) -> None:
     assert equality(CLAIM, left=left, right=right, evidence="exact").verdict == "inconclusive"
     assert strict_inequality(CLAIM, middle=left, upper=right, evidence="exact").verdict == "inconclusive"
-
-
-def test_the_farthest_pair_keeps_a_nan() -> None:
-    pairs = [(1.0, 1.0), (math.nan, 2.0), (3.0, 4.0)]
-    assert math.isnan(farthest(pairs)[0])
-    assert farthest([(0.0, 0.0), (3.0, 4.0), (10.0, 11.0)]) == (3.0, 4.0)
 
 
 def test_equality_is_relative() -> None:

@@ -30,7 +30,6 @@ def test_hsic_of_the_law_is_hsic_of_a_sample_with_the_same_frequencies() -> None
 def test_exclusive_or() -> None:
     model = xor()
     assert model.hsic() == 0
-    assert model.exogenous
     assert not model.counterfactually_fair
 
 

@@ -8,12 +8,10 @@ from math import comb
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import wasserstein_distance
 
-from frhsic_core.joint import hsic
 from frhsic_core.laws import FiniteLaw
 from frhsic_core.paper.statements import disintegration as d
 
@@ -70,19 +68,6 @@ def test_a_kernel_that_is_not_characteristic_breaks_the_equivalence() -> None:
     constant = np.ones((2, 2), dtype=object) * Fraction(1)
     truth = d.conditions(law([[1, 0], [0, 1]]), constant, d.power_gram(2))
     assert truth == (True, False, False, False, True, False)  # the constant kernel sees nothing
-
-
-def test_rational_hsic_agrees_with_floats() -> None:
-    z, s = [0, 1, 1, 3], [0, 0, 2, 1]
-
-    class Laplace:  # values are dyadic, so both computations see the same matrix
-        bound, lipschitz = 1.0, float("inf")
-
-        def __call__(self, x: torch.Tensor, y: torch.Tensor | None = None) -> torch.Tensor:
-            return 2.0 ** -torch.cdist(x, x if y is None else y)
-
-    gram, other = ([[Fraction(1, 2 ** abs(a - b)) for b in v] for a in v] for v in (z, s))
-    assert abs(float(d.rational_hsic(gram, other)) - float(hsic(z, s, kernel_z=Laplace(), kernel_s=Laplace()))) < 1e-15
 
 
 def test_conditions_that_disagree_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -166,9 +166,12 @@ def test_every_proof_has_a_certificate() -> None:
 def test_a_changed_file_is_inconclusive_until_it_is_checked_again(copy: Path) -> None:
     assert overview.proof_certificates("Theorem 4.7", copy)[0].verdict == "holds"
     path = copy / "Sample.v"  # imported by the file of Theorem 4.7
-    path.write_text(path.read_text(encoding="utf-8") + "\n(* changed *)\n", encoding="utf-8")
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text + "\n(* changed *)\n", encoding="utf-8")
     assert overview.proof_certificates("Theorem 4.7", copy)[0].verdict == "inconclusive"
-    assert overview.proof_certificates("Theorem 3.2", copy)[0].verdict == "holds"
+    path.write_text(text, encoding="utf-8")
+    (copy / "New.v").write_text("", encoding="utf-8")
+    assert overview.proof_certificates("Theorem 4.7", copy)[0].verdict == "inconclusive"
 
 
 def test_an_axiom_or_a_theorem_that_was_not_checked_is_noticed(copy: Path) -> None:

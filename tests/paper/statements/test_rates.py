@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import numpy as np
 import pytest
 
@@ -11,8 +9,6 @@ from frhsic_core.paper.statements import rates
 from frhsic_core.paper.statements.rates import (
     GRAM_S,
     GRAM_Z,
-    exact_mean,
-    null_mean,
     projection_variance,
     rmse_slope,
 )
@@ -23,16 +19,6 @@ def test_the_two_limits_are_far_apart() -> None:
     assert truth == pytest.approx(0.199520696643811, rel=1e-12)
     assert rates.LAW.eipm_limit(rates.KERNEL, bandwidth=0.5) == pytest.approx(0.158, abs=5e-4)
     assert rates.LAW.eipm_limit(rates.KERNEL, bandwidth=1.0) == pytest.approx(0.0976, abs=5e-5)
-
-
-@pytest.mark.parametrize("n", [1, 2, 3])
-@pytest.mark.parametrize("p", [Fraction(1, 2), Fraction(1, 7)])
-def test_null_mean_by_enumeration(n: int, p: Fraction) -> None:
-    p_z, p_s = np.array([p, 1 - p]), np.array([Fraction(2, 5), Fraction(3, 5)])
-    means = p_z @ GRAM_Z @ p_z, p_s @ GRAM_S @ p_s
-    found = n * exact_mean(np.outer(p_z, p_s), GRAM_Z, GRAM_S, n=n)
-    assert found == null_mean(*means, n=n)
-    assert n == 1 or found != (1 - means[0]) * (1 - means[1])  # without the last factor it would be wrong
 
 
 def test_projection_variance_by_numerical_differentiation() -> None:
