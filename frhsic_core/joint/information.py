@@ -3,13 +3,10 @@
 I(Z; S) is the Kullback–Leibler divergence of the joint law from the product law, and also the average over S of the
 divergence of the conditional law from the marginal one: the one discrepancy that is an instance of both routes.
 
-There is one estimator, that of Kraskov, Stögbauer and Grassberger. :func:`mutual_information` is the public function,
-and :func:`ksg_information` gives both ways to count neighbors for a stack of models.
+The estimator is that of Kraskov, Stögbauer and Grassberger.
 """
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -40,6 +37,7 @@ def mutual_information(
     k: int = 5,
     clip: bool = False,
     standardize: bool = True,
+    closed: bool = False,
     random_state: RandomState = None,
 ) -> Tensor:
     """Estimate the mutual information I(Z; S) in nats from k nearest neighbors (Kraskov et al., 2004).
@@ -61,9 +59,14 @@ def mutual_information(
     clip : bool
         Return zero for a negative estimate.
     standardize : bool
-        Divide each column by its standard deviation first, so that the answer does not depend on units.
+        Divide each column by its standard deviation first, so that the answer does not depend on units, and separate
+        ties, see Notes.
+    closed : bool
+        Count the points at distance *at most* ε_i instead of those closer than ε_i, as the released code of the paper
+        does. The k-th neighbor itself is then counted in the coordinate where it lies furthest away, which is a bias of
+        −1/(n_z + 1) or −1/(n_s + 1) at every point.
     random_state : int, numpy.random.Generator or torch.Generator, optional
-        Source of the jitter that separates ties, see Notes; without one a fixed seed, so that the answer repeats.
+        Source of the jitter that separates ties; without one a fixed seed, so that the answer repeats.
 
     Returns
     -------
@@ -96,15 +99,17 @@ def mutual_information(
     batch = batch_shape(z, s)
     samples = []
     for i, x in enumerate((z, s)):
-        rows = standardized(x.detach(), seed=seed + i, scale=standardize).expand(*batch, *x.shape[-2:])
-        samples.append(rows.reshape(-1, *x.shape[-2:]).cpu().numpy())
-    values = [_estimate(x, y, k) if x.any() and y.any() else 0.0 for x, y in zip(*samples, strict=True)]
+        rows = standardized(x.detach(), seed=seed + i) if standardize else x.detach().double()
+        samples.append(rows.expand(*batch, *x.shape[-2:]).reshape(-1, *x.shape[-2:]).cpu().numpy())
+    values = [_estimate(x, y, k, closed=closed) for x, y in zip(*samples, strict=True)]
     result = torch.tensor(values, dtype=z.dtype, device=z.device).reshape(batch)
     return result.clamp_min(0.0) if clip else result
 
 
-def _estimate(z: NDArray[np.float64], s: NDArray[np.float64], k: int, *, closed: bool = False) -> float:
+def _estimate(z: NDArray[np.float64], s: NDArray[np.float64], k: int, *, closed: bool) -> float:
     """Return the estimate from points strictly closer than the k-th neighbor, or ``closed``, at most as far."""
+    if not (np.ptp(z, axis=0).any() and np.ptp(s, axis=0).any()):
+        return 0.0  # a constant
     joint = np.hstack([z, s])
     distance = cKDTree(joint).query(joint, k=k + 1, p=np.inf)[0][:, -1]
     radius = distance if closed else np.nextafter(distance, 0.0)
@@ -113,13 +118,6 @@ def _estimate(z: NDArray[np.float64], s: NDArray[np.float64], k: int, *, closed:
         counts[:, distance == 0] = 1
     # Each count holds the point itself, hence ψ(count) = ψ(n_z + 1).
     return float(digamma(k) + digamma(len(z)) - digamma(counts).sum(0).mean())
-
-
-class Information(NamedTuple):
-    """Two estimates of I(Z; S) in nats, ``(attributes, models)`` each; see :func:`ksg_information`."""
-
-    strict: Tensor
-    closed: Tensor
 
 
 def principal_components(z: Tensor, *, share: float = 0.95, least: int = 2, most: int = 5) -> tuple[Tensor, Tensor]:
@@ -148,8 +146,8 @@ def principal_components(z: Tensor, *, share: float = 0.95, least: int = 2, most
     return (z @ vectors[..., :most]) * kept.unsqueeze(-2), number
 
 
-def standardized(x: Tensor, *, seed: int = 0, scale: bool = True) -> Tensor:
-    """Return columns ``(..., n, d)`` with mean 0 and, with ``scale``, variance 1; constants become zero.
+def standardized(x: Tensor, *, seed: int = 0) -> Tensor:
+    """Return columns ``(..., n, d)`` with mean 0 and variance 1; constants become zero.
 
     Noise of 1e-10 standard deviations separates the ties of a column. Independent noise below every spacing leaves
     mutual information as it is, and the published estimator assumes that no two points coincide.
@@ -157,63 +155,11 @@ def standardized(x: Tensor, *, seed: int = 0, scale: bool = True) -> Tensor:
     x = x.double()
     # From the first row: a constant column is then exactly zero, which its mean would not give.
     x = x - x[..., :1, :]
-    unit = binary_scale(x, dim=-2)
-    x = x / unit
+    x = x / binary_scale(x, dim=-2)
     spread = (x - x.mean(-2, keepdim=True)).square().mean(-2, keepdim=True).sqrt()
     alive = spread > 0
     spread = torch.where(alive, spread, 1.0)
     x = torch.where(alive, (x - x.mean(-2, keepdim=True)) / spread, 0.0)
     tied = (x.sort(-2).values.diff(dim=-2) == 0).any(-2, keepdim=True)
     noise = torch.randn(x.shape[-2:], generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-    x = x + _JITTER * (alive & tied) * noise.to(x.device)
-    return x if scale else x * spread * unit
-
-
-def ksg_information(z: Tensor, attributes: Tensor, *, k: int = 5) -> Information:
-    """Estimate I(Z; S) of every model against every attribute.
-
-    ``strict`` is the published estimator, the same number as :func:`mutual_information` with ``standardize=False`` and
-    no ties: it counts the points *strictly* within ε_i. The released code of the paper counts those at distance *at
-    most* ε_i (``closed``), so that the k-th neighbor itself is counted in the coordinate where it lies furthest away;
-    that is a bias of −1/(n_z + 1) or −1/(n_s + 1) at every point. Both come from the same distances.
-
-    Columns are not scaled, ties are not broken (see :func:`standardized`) and negative estimates are not clipped. The
-    models are taken one by one, on the CPU.
-
-    Parameters
-    ----------
-    z : Tensor
-        ``(models, n, d)``.
-    attributes : Tensor
-        ``(attributes, models, n)``; a permuted copy of S beside S gives the value that independence would show, with
-        the same Z.
-    k : int
-        Number of neighbors.
-
-    Examples
-    --------
-    >>> generator = torch.Generator().manual_seed(0)
-    >>> s = torch.randn(2000, generator=generator, dtype=torch.float64)
-    >>> z = 0.8 * s + 0.6 * torch.randn(2000, generator=generator, dtype=torch.float64)
-    >>> estimate = ksg_information(z[None, :, None], s[None, None]).strict.item()
-    >>> bool(abs(estimate + 0.5 * torch.log(torch.tensor(1 - 0.8**2))) < 0.05)
-    True
-    """
-    models, n, _ = z.shape
-    if attributes.shape[1:] != (models, n):
-        raise ValueError(
-            f"attributes has shape {tuple(attributes.shape)}: pass (attributes, models, n), one value for each of the "
-            f"{models} models and {n} rows."
-        )
-    if not 1 <= k < n:
-        raise ValueError(f"k is {k} but there are {n} rows: k must lie between 1 and {n - 1}.")
-    stacks = [x.detach().double().cpu().numpy() for x in (z, attributes)]
-
-    def estimates(*, closed: bool) -> Tensor:
-        values = [
-            [_estimate(x, s[:, None], k, closed=closed) for x, s in zip(stacks[0], attribute, strict=True)]
-            for attribute in stacks[1]
-        ]
-        return torch.tensor(values, dtype=torch.float64, device=z.device)
-
-    return Information(strict=estimates(closed=False), closed=estimates(closed=True))
+    return x + _JITTER * (alive & tied) * noise.to(x.device)

@@ -8,7 +8,7 @@ prints means over five splits.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -53,7 +53,7 @@ def measure(trained: TrainedStack, splits: SplitStack, data: Dataset) -> dict[st
     """
     import torch
 
-    from frhsic_core.joint.information import ksg_information, principal_components, standardized
+    from frhsic_core.joint.information import mutual_information, principal_components, standardized
 
     z, z_train = trained.encode(splits.x_test), trained.encode(splits.x_train)
     alive = torch.isfinite(z).all(-1).all(-1)
@@ -62,13 +62,14 @@ def measure(trained: TrainedStack, splits: SplitStack, data: Dataset) -> dict[st
     s = splits.s_test[which].double()
     components, _ = principal_components(z)
     guess = _linear_guess(z_train, splits.s_train[which], z)
-    unit = standardized(s.unsqueeze(-1)).squeeze(-1).unsqueeze(0)
+    unit = standardized(s.unsqueeze(-1))
+    options: dict[str, Any] = {"k": NEIGHBOURS, "standardize": False}
     found: dict[str, Tensor] = {
         "scale": components[..., 0].std(-1, correction=0) / s.std(-1, correction=0),
-        "mi_reference": ksg_information(components, s.unsqueeze(0), k=NEIGHBOURS).closed[0].clamp_min(0.0),
+        "mi_reference": mutual_information(components, s, clip=True, closed=True, **options),
     }
     for name, view in (("standardised", components), ("probe", guess)):
-        found[f"mi_{name}"] = ksg_information(standardized(view, seed=1), unit, k=NEIGHBOURS).strict[0]
+        found[f"mi_{name}"] = mutual_information(standardized(view, seed=1), unit, **options)
     return {name: torch.where(alive, value, torch.nan).cpu().numpy() for name, value in found.items()}
 
 
