@@ -32,6 +32,7 @@ altogether.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
@@ -60,6 +61,17 @@ _INDEXED = {"cuda": 2**26, "cpu": 2**17}  # the same for indexed matrices: what 
 BINS = 32
 _FEW_BINS = 8
 _PAIRS = 2**27  # numbers of products of features that may be computed for each bin
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a user asks of a test; ``strata`` are the rows of the clusters of each size, as in :func:`random_orders`."""
+
+    method: str
+    n_permutations: int
+    generator: torch.Generator
+    alpha: float
+    strata: list[Tensor] | None
 
 
 # Several bandwidths -------------------------------------------------------------------------------------------------
@@ -198,8 +210,7 @@ def permuted_statistics(
     kernels_s: list[Kernel],
     groups: list[Tensor],
     strata: list[Tensor],
-    n_permutations: int,
-    generator: torch.Generator,
+    request: Request,
 ) -> Permuted:
     """Return the statistics of one sample ``(n, d)`` and ``(n, p)`` and of its permutations.
 
@@ -215,11 +226,10 @@ def permuted_statistics(
         The rows of each group.
     strata : list of Tensor
         What changes places, as in :func:`random_orders`; each stratum lies in one group.
-    n_permutations : int
-        B.
-    generator : torch.Generator
-        Source of the permutations.
+    request : Request
+        The number of permutations and their source.
     """
+    n_permutations, generator = request.n_permutations, request.generator
     groups = [rows.to(z.device) for rows in groups]
     if len(z) > SMALL_ROWS:
         features = JointFeatures(kernels_z, z), JointFeatures(kernels_s, s)
@@ -381,20 +391,18 @@ def _bin_products(features_z: JointFeatures, features_s: JointFeatures, bins: Te
 
 
 class Decision(NamedTuple):
-    """The decision for one sample; ``windows`` are adjusted p-values, ``(windows,)``."""
+    """The decision for one sample."""
 
     hsic: Tensor
     statistic: Tensor
     threshold: Tensor
     pvalue: Tensor
-    windows: Tensor
 
 
 def decide(statistic: Tensor, pvalue: Tensor, threshold: Tensor, constant: Tensor, n: int) -> Decision:
     """Return the result of a test with one statistic; a constant argument has statistic 0 and p-value 1."""
     statistic = torch.where(constant, 0.0, statistic)
-    pvalue = torch.where(constant, 1.0, pvalue)
-    return Decision(statistic / n, statistic, torch.where(constant, 0.0, threshold), pvalue, pvalue.unsqueeze(-1))
+    return Decision(statistic / n, statistic, torch.where(constant, 0.0, threshold), torch.where(constant, 1.0, pvalue))
 
 
 def rank_test(null: Tensor, alpha: float, *, least: Tensor) -> tuple[Tensor, Tensor]:
@@ -423,15 +431,11 @@ def both_statistics(
     The first row belongs to the sample, the others to its permutations. ``constant`` ``(windows,)`` says where nothing
     varies.
     """
-    observed = by_value[0, factors.index(1.0)] / n
-    scores = standardized(torch.where(constant.repeat(2), 0.0, torch.cat([by_value, pooled], -1)))
-    largest = scores.amax(-1)
+    largest = standardized(torch.where(constant.repeat(2), 0.0, torch.cat([by_value, pooled], -1))).amax(-1)
     pvalue, threshold = rank_test(largest[1:], alpha, least=largest[0] - _TIE)
-    # Westfall and Young: each window against the same maxima, so the smallest of them is the p-value of the test.
-    windows = (largest.unsqueeze(-1) >= scores[0] - _TIE).double().mean(0).unflatten(-1, (2, -1)).amin(-2)
-    if bool(constant.all()):
-        return Decision(observed * 0.0, largest[0] * 0.0, largest[0] * 0.0, pvalue, windows)
-    return Decision(observed, largest[0], threshold, pvalue, windows)
+    nothing = constant.all()
+    found = decide(largest[0], pvalue, threshold, nothing, n)
+    return found._replace(hsic=torch.where(nothing, 0.0, by_value[0, factors.index(1.0)] / n))
 
 
 def exact_hsic(

@@ -35,6 +35,7 @@ from frhsic_core.joint.independence.fits import fitted_gamma
 from frhsic_core.joint.independence.permutation import (
     SMALL_ROWS,
     Decision,
+    Request,
     both_statistics,
     decide,
     factors_of,
@@ -172,14 +173,11 @@ def residual_test(
     given: Given,
     kernel_z: Kernel | None,
     kernel_s: Kernel | None,
-    *,
-    method: str,
-    n_signs: int,
-    generator: torch.Generator,
-    alpha: float,
-) -> tuple[Decision, tuple[float, ...] | None]:
-    """Return the test of Z ⟂ S | C of one sample ``(n, d)`` and ``(n, p)``, and the factors of the bandwidths."""
+    request: Request,
+) -> Decision:
+    """Return the test of Z ⟂ S | C of one sample ``(n, d)`` and ``(n, p)``."""
     n = len(z)
+    method, generator, alpha = request.method, request.generator, request.alpha
     c = given.rows.to(z.device)
     blocks = [rows.to(z.device) for rows in _blocks(n, generator)]
     regression = Regression(c, given.mixed, [rows.flatten() for rows in blocks])
@@ -202,8 +200,10 @@ def residual_test(
     if method in ("gamma", "spectral"):
         statistic = by_value[0].sum().clamp_min(0.0)
         pvalue, threshold = _fitted(statistic, null[0][0], method, alpha)
-        return decide(statistic, pvalue, threshold, constant[0], n), None
-    signs = torch.randint(0, 2, (by_value.shape[-1], n_signs), generator=generator, device=generator.device)
+        return decide(statistic, pvalue, threshold, constant[0], n)
+    signs = torch.randint(
+        0, 2, (by_value.shape[-1], request.n_permutations), generator=generator, device=generator.device
+    )
     signs = signs.to(by_value) * 2.0 - 1.0
     if method == "permutation":
         by_value, null = by_value[:1], [null[0][:1]]
@@ -212,9 +212,9 @@ def residual_test(
     drawn = torch.cat([((m @ signs) * signs).sum(-2) for m in null]).mT
     values = torch.cat([observed, drawn]).clamp_min(0.0)
     if method == "permutation":
-        return one_window(values[:, 0], constant[0], alpha, n), None
+        return one_window(values[:, 0], constant[0], alpha, n)
     by_value, pooled = values.chunk(2, dim=-1)
-    return both_statistics(by_value, pooled, constant, factors, alpha, n), factors
+    return both_statistics(by_value, pooled, constant, factors, alpha, n)
 
 
 def _fitted(statistic: Tensor, matrix: Tensor, method: str, alpha: float) -> tuple[Tensor, Tensor]:
