@@ -35,6 +35,15 @@ def test_bool_float32_and_series() -> None:
     assert as_sample(pd.Series([1, 2, 3])).shape == (3, 1)
 
 
+def test_a_matrix_beside_a_batch_is_read_as_columns() -> None:
+    """Only a vector for each batch element lacks its last dimension."""
+    z = torch.zeros(2, 3, 1)
+    assert as_pair(z, torch.zeros(2, 3))[1].shape == (2, 3, 1)
+    assert as_pair(z, torch.zeros(3, 3))[1].shape == (3, 3)
+    with pytest.raises(ValueError, match="s has 4 rows but z has 3"):
+        as_pair(z, torch.zeros(4, 3))
+
+
 def test_strings_and_complex_numbers_are_refused() -> None:
     with pytest.raises(TypeError, match="encode categories as numeric columns"):
         as_tensor(["a", "b"], name="s")

@@ -25,6 +25,7 @@ from frhsic_core.kernels import (
     batch_median,
     median_bandwidth,
     median_distance,
+    multi_scale_pair,
     squared_distances,
 )
 
@@ -98,6 +99,16 @@ def test_bandwidths_may_differ_along_the_batch(generator: torch.Generator) -> No
         stacked = kind(bandwidth)(x)
         for b in range(3):
             torch.testing.assert_close(stacked[b], kind(bandwidth[b].item())(x[b]))
+
+
+def test_multi_scale_slope_is_the_derivative() -> None:
+    """In q = ‖x − y‖²/4σ² the kernel is the mean of exp(−q f/2) for f = 1, 4, 16 and 64; the slope is −2 times it."""
+    q = torch.linspace(0, 8, 50, dtype=torch.float64, requires_grad=True)
+    kernel = torch.stack([torch.exp(-0.5 * f * q) for f in (1, 4, 16, 64)]).mean(0)
+    (derivative,) = torch.autograd.grad(kernel.sum(), q)
+    gram, slope = multi_scale_pair(torch.exp(-0.5 * q.detach()))
+    torch.testing.assert_close(gram, kernel.detach())
+    torch.testing.assert_close(slope, -2 * derivative)
 
 
 def test_multi_scale_powers_are_never_subnormal() -> None:

@@ -35,8 +35,10 @@ def test_the_limit_is_the_number_of_rows_that_fit() -> None:
 
 def test_free_memory_is_known_here_and_small_calls_do_not_ask(monkeypatch: pytest.MonkeyPatch) -> None:
     assert 0 < free_memory(torch.device("cpu")) < 2**60
-    monkeypatch.setattr(arrays, "free_memory", lambda device: 0.0)
-    fc.khgr(torch.arange(50.0), torch.arange(50.0), ridge=0.1)
+    monkeypatch.setattr(arrays, "free_memory", lambda device: 2.0**29)
+    small, like = 2**26, torch.zeros(1, dtype=torch.float64)
+    assert [arrays.fits_memory(like, n) for n in (small, small + 1)] == [True, False]
+    assert [arrays.fits_memory(like.float(), n) for n in (2 * small, 2 * small + 1)] == [True, False]
 
 
 @pytest.mark.usefixtures("little")
@@ -64,13 +66,13 @@ def test_what_is_advised_fits_and_is_the_same(monkeypatch: pytest.MonkeyPatch) -
     calls = {
         "hsic": lambda: fc.hsic(z, s, **kernels),
         "normalized_hsic": lambda: fc.normalized_hsic(z, s, **kernels),
-        "distance_covariance": lambda: fc.distance_covariance(z, s),
+        "distances": lambda: fc.hsic(z, s, kernel_z="distance", kernel_s="distance"),
         "distance_correlation": lambda: fc.distance_correlation(z, s),
         "distance_correlation, unbiased": lambda: fc.distance_correlation(z, s, squared=True, estimator="unbiased"),
         "eipm": lambda: fc.eipm(z, s, anchors=8, **smoothing),
     }
     dense = {name: call() for name, call in calls.items()}
-    for module in ("joint.streaming", "conditional._eipm"):
+    for module in ("joint.hsic", "conditional._eipm"):
         monkeypatch.setattr(sys.modules[f"frhsic_core.{module}"], "DENSE_ROWS", 5)
     monkeypatch.setattr(sys.modules["frhsic_core.joint.streaming"], "DEFAULT_CHUNK", 64)
     monkeypatch.setattr(sys.modules["frhsic_core.conditional._eipm"], "_BLOCK", 64**2)
