@@ -33,7 +33,6 @@ _EXPORTS = {
         "HSICLoss",
         "coco",
         "distance_correlation",
-        "distance_covariance",
         "hsic",
         "hsic_test",
         "khgr",

@@ -468,7 +468,7 @@ def resolve_kernel(
     Parameters
     ----------
     kernel : Kernel, str or None
-        ``None`` is Gaussian; for a sample with categorical columns it is :func:`product_kernel`.
+        ``None`` is Gaussian; for a sample with categorical columns it is :func:`product_kernel`, as is ``"product"``.
     x : Tensor
         ``(..., n, d)``, for the bandwidth.
     name : str
@@ -481,13 +481,13 @@ def resolve_kernel(
     >>> resolve_kernel("laplacian", torch.tensor([[0.0], [1.0], [3.0]])).bandwidth.item()
     2.0
     """
-    if kernel is None and categorical:
+    if kernel == "product" or (kernel is None and categorical):
         product = product_kernel(x, categorical)
         return product.factors[0] if len(product.factors) == 1 else product
     if kernel is None:
         return Gaussian(median_distance(x))
     if isinstance(kernel, str):
-        kind = KERNELS[one_of(name, kernel, KERNELS)]
+        kind = KERNELS[one_of(name, kernel, (*KERNELS, "product"))]
         with_bandwidth = issubclass(kind, _BandwidthKernel)
         return kind(median_distance(x, power=1 if kind is Laplacian else 2)) if with_bandwidth else kind()
     if not callable(kernel):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from frhsic_core.joint.contraction import center, contraction_weights
-from frhsic_core.joint.distance import distance_correlation, distance_covariance
+from frhsic_core.joint.distance import distance_correlation
 from frhsic_core.joint.given import conditional_hsic
 from frhsic_core.joint.hsic import HSICLoss, hsic, normalized_hsic
 from frhsic_core.joint.independence import IndependenceTest, hsic_test
@@ -19,7 +19,6 @@ __all__ = [
     "conditional_hsic",
     "contraction_weights",
     "distance_correlation",
-    "distance_covariance",
     "hsic",
     "hsic_test",
     "khgr",

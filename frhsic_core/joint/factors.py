@@ -5,7 +5,7 @@ k(x, y) = Σ_ab A_ab T_a(x) T_b(y), and the small matrix A is factored, so that 
 near the median. The constant T_0 is left out: it only adds functions of one argument to the kernel, which centering
 removes, and without it nothing cancels when the kernel is wide. Rows of a few columns, and categories, are factored by
 a pivoted Cholesky decomposition, which also gives the trace that is left. :func:`factor` returns ``None`` if the rank
-would be too large. A Laplacian kernel is not smooth, but a product with its Gram matrix of one column is a recursion
+would be too large. A Laplacian kernel and a distance are not smooth, but sums over all pairs of one column are sums
 along sorted numbers (:mod:`frhsic_core.joint.sorted_columns`).
 
 With the centered features φ̃, ψ̃ and weights p, and M = Σ_i p_i φ̃_i ψ̃_iᵀ, the biased form is ‖M‖²_F, and all other forms,
@@ -28,10 +28,11 @@ from torch.autograd.function import once_differentiable
 
 from frhsic_core.arrays import recomputed
 from frhsic_core.joint.contraction import from_sums, inverse_root, smallest_own, sum_factors
-from frhsic_core.joint.sorted_columns import laplacian_sum, laplacian_times
+from frhsic_core.joint.sorted_columns import laplacian_sum, laplacian_times, sum_of_products, sums_of_distances
 from frhsic_core.joint.streaming import each_element
 from frhsic_core.kernels import (
     Categorical,
+    Distance,
     Gaussian,
     InverseMultiquadric,
     Kernel,
@@ -41,8 +42,9 @@ from frhsic_core.kernels import (
     Product,
 )
 
-# From this many rows thin matrices are faster than two Gram matrices.
+# From this many rows thin matrices are faster than two Gram matrices, and so are sorted columns for distances.
 THIN_ROWS = 768
+SORTED_ROWS = 256
 # No factor has more columns than this, nor more than an eighth of the rows.
 LARGEST_RANK = 512
 _UNIT_DIAGONAL = (Gaussian, MultiScale, Laplacian, InverseMultiquadric, Categorical)
@@ -301,42 +303,54 @@ def _pivoted(kernel: Kernel, x: Tensor, *, most: int) -> Factor | None:
 
 
 @dataclass(frozen=True)
-class ThinPair:
-    """The centered features of Z and S with row weights, visited in blocks.
+class Side:
+    """One sample with its features.
 
     Attributes
     ----------
-    z, s : Tensor
-        ``(n, d)`` and ``(n, p)``, float64.
-    factor_z, factor_s : Factor
-        Their features.
-    weights : Tensor or None
-        ``(n,)``; ``None`` means one for each row.
-    mean_z, mean_s : Tensor
-        Weighted means of the functions that the features are made of, which are constants of the gradient; ``None`` for
-        features that are not centered.
+    x : Tensor
+        ``(n, d)``, float64.
+    factor : Factor
+        Its features.
+    mean : Tensor, optional
+        Weighted mean of the functions that the features are made of, a constant of the gradient; ``None`` for features
+        that are not centered.
     """
 
-    z: Tensor
-    s: Tensor
-    factor_z: Factor
-    factor_s: Factor
-    weights: Tensor | None
-    mean_z: Tensor | None = None
-    mean_s: Tensor | None = None
+    x: Tensor
+    factor: Factor
+    mean: Tensor | None = None
+
+    def functions(self, rows: Tensor) -> Tensor:
+        """Return the centered functions that the features are made of, at some rows."""
+        found = self.factor.functions(rows)
+        return found if self.mean is None else found - self.mean
+
+
+RowSums = Callable[[Tensor, Tensor, Tensor | None], tuple[Tensor, ...]]
+"""Features of Z and S of some rows, and their weights as a column if there are any, to sums over these rows."""
+
+
+@dataclass(frozen=True)
+class ThinPair:
+    """The centered features of Z and S, in blocks of rows; ``weights`` are ``(n,)``, and ``None`` means ones."""
+
+    z: Side
+    s: Side
+    weights: Tensor | None = None
 
     @classmethod
     def of(cls, z: Tensor, s: Tensor, factor_z: Factor, factor_s: Factor, weights: Tensor | None = None) -> ThinPair:
         """Find the means in one pass."""
-        plain = cls(z.detach(), s.detach(), factor_z, factor_s, weights)
+        plain = cls(Side(z.detach(), factor_z), Side(s.detach(), factor_s), weights)
         sums = plain.over_rows(lambda phi, psi, w: (_times(phi, w).sum(0), _times(psi, w).sum(0)), features=False)
-        means = (total / plain.total for total in sums)
-        return cls(z, s, factor_z, factor_s, weights, *means)
+        mean_z, mean_s = (total / plain.total for total in sums)
+        return cls(Side(z, factor_z, mean_z), Side(s, factor_s, mean_s), weights)
 
     @property
     def total(self) -> Tensor:
         """Sum of the weights."""
-        return self.z.new_tensor(float(len(self.z))) if self.weights is None else self.weights.sum()
+        return self.z.x.new_tensor(float(len(self.z.x))) if self.weights is None else self.weights.sum()
 
     def over_rows(self, function: RowSums, *, features: bool = True) -> tuple[Tensor, ...]:
         """Return the sums over blocks of rows of ``function`` of the centered features of Z and of S, and the weights.
@@ -345,56 +359,39 @@ class ThinPair:
         """
 
         def part(weights: Tensor | None, z: Tensor, s: Tensor) -> tuple[Tensor, ...]:
-            phi, psi = self.factor_z.functions(z), self.factor_s.functions(s)
-            if self.mean_z is not None and self.mean_s is not None:
-                phi, psi = phi - self.mean_z, psi - self.mean_s
+            phi, psi = self.z.functions(z), self.s.functions(s)
             if features:
-                phi, psi = phi @ self.factor_z.root, psi @ self.factor_s.root
+                phi, psi = phi @ self.z.factor.root, psi @ self.s.factor.root
             return function(phi, psi, weights)
 
         totals: tuple[Tensor, ...] = ()
-        for start in range(0, len(self.z), _BLOCK):
+        for start in range(0, len(self.z.x), _BLOCK):
             rows = slice(start, start + _BLOCK)
             weights = None if self.weights is None else self.weights[rows].unsqueeze(-1)
-            found = recomputed(partial(part, weights), self.z[rows], self.s[rows])
+            found = recomputed(partial(part, weights), self.z.x[rows], self.s.x[rows])
             totals = tuple(a + b for a, b in zip(totals, found, strict=True)) if totals else found
         return totals
 
-    def products(self, *, own: bool = False) -> tuple[Tensor, ...]:
-        """Return Σ w φ̃ψ̃ᵀ, and with ``own`` Σ w φ̃φ̃ᵀ and Σ w ψ̃ψ̃ᵀ."""
+    def product(self) -> Tensor:
+        """Return Σ w φ̃ψ̃ᵀ."""
         # Sums of polynomials first, and their root once: fewer operations than sums of features.
-        later = self.factor_z.polynomial and self.factor_s.polynomial
-
-        def sums(phi: Tensor, psi: Tensor, weights: Tensor | None) -> tuple[Tensor, ...]:
-            weighted = _times(phi, weights)
-            cross = weighted.mT @ psi
-            return (cross, weighted.mT @ phi, psi.mT @ _times(psi, weights)) if own else (cross,)
-
-        found = self.over_rows(sums, features=not later)
-        if not later:
-            return found
-        z, s = self.factor_z.root, self.factor_s.root
-        sides = ((z, s), (z, z), (s, s))
-        return tuple(a.mT @ product @ b for (a, b), product in zip(sides, found, strict=False))
-
-
-RowSums = Callable[[Tensor, Tensor, Tensor | None], tuple[Tensor, ...]]
-"""Features of Z and S of some rows, and their weights as a column if there are any, to sums over these rows."""
+        later = self.z.factor.polynomial and self.s.factor.polynomial
+        (found,) = self.over_rows(lambda phi, psi, w: (_times(phi, w).mT @ psi,), features=not later)
+        return self.z.factor.root.mT @ found @ self.s.factor.root if later else found
 
 
 def _times(x: Tensor, weights: Tensor | None) -> Tensor:
     return x if weights is None else x * weights
 
 
-def squared_factor(pair: ThinPair, side: str) -> Factor | None:
+def squared_factor(side: Side) -> Factor | None:
     """Factor K̃ ∘ K̃, the squares of the entries of a centered Gram matrix, from the features of K̃."""
-    features, mean, x = (pair.factor_z, pair.mean_z, pair.z) if side == "z" else (pair.factor_s, pair.mean_s, pair.s)
-    assert mean is not None
+    features, mean, x = side.factor, side.mean, side.x
     if features.rank <= _FEW_PAIRS:  # products of all pairs of features
         row, column = torch.triu_indices(features.rank, features.rank, device=x.device)
 
         def pairs(rows: Tensor) -> Tensor:
-            centered = (features.functions(rows) - mean) @ features.root
+            centered = side.functions(rows) @ features.root
             return centered[:, row] * centered[:, column]
 
         return Factor(torch.diag(torch.where(row == column, 1.0, 2.0).to(x).sqrt()), pairs)
@@ -408,27 +405,7 @@ def squared_factor(pair: ThinPair, side: str) -> Factor | None:
     return interpolated(gram, x.amin(), x.amax(), most=2 * LARGEST_RANK, centered=False)
 
 
-def _thin(pair: ThinPair, form: str) -> Tensor:
-    """Return HSIC of one pair of samples from its features.
-
-    The sums of φ̃ and ψ̃ are zero, so that the means may be constants of the gradient of the biased form. The unbiased
-    form does not change when functions of one argument are added to the kernel, so K may be Φ̃Φ̃ᵀ: without its diagonal
-    the sum of row i is φ̃_i·Σφ̃ − |φ̃_i|². Products of two sums that are zero are left out.
-    """
-    if form == "unbiased":
-
-        def sums(phi: Tensor, psi: Tensor, weights: Tensor | None) -> tuple[Tensor, ...]:
-            d, e = (x.square().sum(-1, keepdim=True) for x in (phi, psi))
-            own, other, weighted = (_times(x, weights) for x in (phi, psi, d))
-            both = (weighted * e).sum(), weighted.sum(), _times(e, weights).sum()
-            return own.mT @ psi, own.sum(0), (e * own).sum(0), other.sum(0), (d * other).sum(0), *both
-
-        cross, a, with_a, b, with_b, both, d, e = pair.over_rows(sums)
-        share, grand, scale = sum_factors(pair.total, form)
-        inner = both - a @ with_a - b @ with_b
-        return (cross.square().sum() - both - 2.0 * share * inner + grand * d * e) * scale
-    value, *own = ((product / pair.total).square().sum() for product in pair.products(own=form == "normalized"))
-    return value * inverse_root(own[0], own[1], smallest_own(value, rows=1)) if own else value
+# HSIC without Gram matrices ------------------------------------------------------------------------------------------
 
 
 def thin_hsic(
@@ -443,12 +420,12 @@ def thin_hsic(
 ) -> Tensor | None:
     """Return HSIC in O(n r²) time, or ``None`` if a rank is too large; batch elements are taken one after another.
 
-    The result is differentiable in samples of one column.
+    The result is differentiable in samples of one column, unless the kernel is Laplacian or a distance.
 
     Parameters
     ----------
     z, s, kernel_z, kernel_s, estimator, row_weights, normalized
-        As in :func:`frhsic_core.joint.contraction.dependence`; the normalized form is biased.
+        As in :func:`frhsic_core.joint.contraction.dependence`; the normalized form takes three times as long.
 
     Examples
     --------
@@ -459,35 +436,75 @@ def thin_hsic(
     >>> bool((thin / dependence(x, x.sin(), kernel_z=kernel, kernel_s=kernel) - 1).abs() < 1e-12)
     True
     """
-    form = "normalized" if normalized else estimator
 
     def one(a: Tensor, b: Tensor, kernel_a: Kernel, kernel_b: Kernel, weights: Tensor | None) -> Tensor | None:
         weights = None if weights is None else weights.double()
-        factors = thin_factors(a, b, kernel_a, kernel_b)
-        if factors is None:
-            return _laplacian_hsic(a, b, kernel_a, kernel_b, weights, form)
-        return _thin(ThinPair.of(a.double(), b.double(), *factors, weights), form).to(a.dtype)
+        pairs = [(a, b, kernel_a, kernel_b)]
+        if normalized:
+            pairs += [(a, a, kernel_a, kernel_a), (b, b, kernel_b, kernel_b)]
+        values = []
+        for pair in pairs:
+            value = _from_features(*pair, weights, estimator)
+            if value is None:
+                value = _from_sorted_columns(*pair, weights, estimator)
+            if value is None:
+                return None
+            values.append(value)
+        cross, *own = values
+        return (cross * inverse_root(own[0], own[1], smallest_own(a, rows=1)) if own else cross).to(a.dtype)
 
     return each_element(one, z, s, kernel_z, kernel_s, row_weights)
 
 
-def _laplacian_hsic(
-    z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel, weights: Tensor | None, form: str
+def _from_features(
+    z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel, weights: Tensor | None, estimator: str
 ) -> Tensor | None:
-    """Return HSIC of two columns where one kernel is Laplacian and the other is too, or has small rank; no gradient.
+    """Return HSIC of one pair of samples from thin matrices.
 
-    A product with a Laplacian Gram matrix takes O(n log n) time. ``None`` if this does not serve.
+    The sums of φ̃ and ψ̃ are zero, so that the means may be constants of the gradient of the biased form. The unbiased
+    form does not change when functions of one argument are added to the kernel, so K may be Φ̃Φ̃ᵀ: without its diagonal
+    the sum of row i is φ̃_i·Σφ̃ − |φ̃_i|². Products of two sums that are zero are left out.
     """
+    factors = thin_factors(z, s, kernel_z, kernel_s)
+    if factors is None:
+        return None
+    pair = ThinPair.of(z.double(), s.double(), *factors, weights)
+    if estimator == "biased":
+        return (pair.product() / pair.total).square().sum()
+
+    def sums(phi: Tensor, psi: Tensor, weights: Tensor | None) -> tuple[Tensor, ...]:
+        d, e = (x.square().sum(-1, keepdim=True) for x in (phi, psi))
+        own, other, weighted = (_times(x, weights) for x in (phi, psi, d))
+        both = (weighted * e).sum(), weighted.sum(), _times(e, weights).sum()
+        return own.mT @ psi, own.sum(0), (e * own).sum(0), other.sum(0), (d * other).sum(0), *both
+
+    cross, a, with_a, b, with_b, both, d, e = pair.over_rows(sums)
+    share, grand, scale = sum_factors(pair.total, estimator)
+    inner = both - a @ with_a - b @ with_b
+    return (cross.square().sum() - both - 2.0 * share * inner + grand * d * e) * scale
+
+
+def _from_sorted_columns(
+    z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel, weights: Tensor | None, estimator: str
+) -> Tensor | None:
+    """Return HSIC of two columns with distances, or with one Laplacian kernel and another or one of small rank.
+
+    Both take O(n log² n) time at most, and give no gradient. ``None`` if this does not serve.
+    """
+    gradient = torch.is_grad_enabled() and (z.requires_grad or s.requires_grad)
+    if gradient or z.shape[1] > 1:
+        return None
+    if isinstance(kernel_z, Distance) and isinstance(kernel_s, Distance) and s.shape[1] == 1 and weights is None:
+        x, y = (column[:, 0].double() - column.double().mean() for column in (z, s))
+        sums = sum_of_products(x, y), sums_of_distances(x), sums_of_distances(y)
+        return 0.25 * from_sums(*sums, torch.ones_like(x), estimator=estimator)
     if not isinstance(kernel_z, Laplacian):
         z, s, kernel_z, kernel_s = s, z, kernel_s, kernel_z
-    gradient = torch.is_grad_enabled() and (z.requires_grad or s.requires_grad)
-    if not isinstance(kernel_z, Laplacian) or gradient or z.shape[1] > 1:
+    if not isinstance(kernel_z, Laplacian) or z.shape[1] > 1 or len(z) < THIN_ROWS:
         return None
-    dtype = z.dtype
     order = z[:, 0].argsort()
     x, y = z[order, 0].double(), s[order].double()
-    n = len(x)
-    p = x.new_full((n,), 1.0 if form == "unbiased" else 1.0 / n) if weights is None else weights[order]
+    p = torch.full_like(x, 1.0 if estimator == "unbiased" else 1.0 / len(x)) if weights is None else weights[order]
     sigma = float(kernel_z.bandwidth)
     rows_k = laplacian_times(x, p, sigma)
     if isinstance(kernel_s, Laplacian) and y.shape[1] == 1:
@@ -496,25 +513,18 @@ def _laplacian_hsic(
         rows_l = torch.empty_like(p).index_copy_(0, place, laplacian_times(sorted_y, p[place], tau))
         product = laplacian_sum(x, y[:, 0], p, sigma, tau)
         diagonal = torch.ones_like(p)
-        own_l = laplacian_times(sorted_y, p[place], 0.5 * tau) @ p[place]
     else:
         features = factor(kernel_s, y)
         if features is None:
             return None
         psi = features(y)
         psi = psi - (p @ psi) / p.sum()
-        product = sum((part * laplacian_times(x, part, sigma)).sum() for part in (psi.mT * p).split(8))
+        product = torch.stack([(part * laplacian_times(x, part, sigma)).sum() for part in (psi.mT * p).split(8)]).sum()
         rows_l = torch.zeros_like(p)  # the weighted features sum to zero
         diagonal = psi.square().sum(-1)
-        own_l = ((psi.mT * p) @ psi).square().sum()
-    if form == "unbiased":
-        hollow = product - p @ diagonal, rows_k - 1.0, rows_l - diagonal
-        return from_sums(*hollow, p, estimator=form).to(dtype)
-    value = from_sums(product, rows_k, rows_l, p)
-    if form == "normalized":  # the square of a Laplacian kernel has half the bandwidth
-        own_k = from_sums(laplacian_times(x, p, 0.5 * sigma) @ p, rows_k, rows_k, p)
-        value = value * inverse_root(own_k, from_sums(own_l, rows_l, rows_l, p), smallest_own(value, rows=1))
-    return value.to(dtype)
+    if estimator == "unbiased":
+        product, rows_k, rows_l = product - p @ diagonal, rows_k - 1.0, rows_l - diagonal
+    return from_sums(product, rows_k, rows_l, p, estimator=estimator)
 
 
 def thin_factors(z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel) -> tuple[Factor, Factor] | None:

@@ -11,16 +11,26 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
+from torch.nn.functional import pad
 
-from frhsic_core.arrays import ArrayLike, as_mask, as_pair, read_mixed, require_value, row_weights, same_kind
+from frhsic_core.arrays import (
+    DENSE_ROWS,
+    ArrayLike,
+    as_mask,
+    as_pair,
+    batch_shape,
+    fits_memory,
+    read_mixed,
+    require_value,
+    row_weights,
+    same_kind,
+)
 from frhsic_core.choices import one_of
-from frhsic_core.joint.contraction import ESTIMATORS
-from frhsic_core.joint.factors import THIN_ROWS, thin_hsic
-from frhsic_core.joint.given import conditional_hsic
-from frhsic_core.joint.streaming import all_pairs
-from frhsic_core.kernels import Categorical, Kernel, product_kernel, resolve_kernel, without_units
+from frhsic_core.joint.contraction import ESTIMATORS, dependence
+from frhsic_core.joint.factors import SORTED_ROWS, thin_hsic
+from frhsic_core.joint.streaming import streaming_hsic
+from frhsic_core.kernels import Distance, Kernel, Linear, resolve_kernel, without_units
 
-ATTRIBUTES = ("joint", "product", "sum")
 FORMS = ("biased", "unbiased", "normalized")
 
 
@@ -34,7 +44,6 @@ def hsic(
     estimator: str = "biased",
     mask: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
-    attributes: str = "joint",
     check_finite: bool = True,
 ) -> Tensor:
     r"""Return the Hilbert–Schmidt independence criterion of a representation and a sensitive attribute.
@@ -51,7 +60,9 @@ def hsic(
 
     Two columns of numbers, such as a score and an age, take O(n r²) time and O(n) memory, where r is the numerical rank
     of the Gram matrices, a few tens at bandwidths near the median; so do categories and a few columns. Laplacian
-    kernels of one column take O(n log² n). The relative error is below 1e-10 (see :mod:`frhsic_core.joint.factors`).
+    kernels and distances of one column take O(n log² n). The relative error is below 1e-10 (see
+    :mod:`frhsic_core.joint.factors`).
+
     Otherwise O(n²(d + p)) time, with O(n²) memory up to 4,096 rows. Above that, or where whole matrices do not fit into
     memory, the sum over all pairs goes block by block in O(n) memory; on a GPU with Triton fused kernels do it.
 
@@ -62,9 +73,9 @@ def hsic(
         numeric ones, such as sex and age.
     kernel_z, kernel_s : Kernel or str, optional
         A kernel, or its name: ``"gaussian"``, ``"laplacian"``, ``"imq"``, ``"multi_scale"``, ``"linear"``,
-        ``"distance"`` or ``"categorical"``, at the median bandwidth of each batch element, detached. ``None`` is
-        Gaussian; for a table with categories it is the product over its columns of Gaussians and of
-        :class:`~frhsic_core.kernels.Categorical`.
+        ``"distance"`` or ``"categorical"``, at the median bandwidth of each batch element, detached; or ``"product"``,
+        the product over the columns of Gaussians at their own median bandwidths. ``None`` is Gaussian; for a table with
+        categories it is the product over its columns of Gaussians and of :class:`~frhsic_core.kernels.Categorical`.
     estimator : {"biased", "unbiased"}
         See above; the unbiased form needs four rows.
     mask : array_like of bool, optional
@@ -72,9 +83,6 @@ def hsic(
         those of all rows.
     sample_weight : array_like, optional
         ``(..., n)``, non-negative: HSIC of the weighted empirical distribution (biased form only).
-    attributes : {"joint", "product", "sum"}
-        For p > 1: one kernel on the whole vector; a product of kernels, one per column, at their own median bandwidths;
-        or the sum over columns of p separate criteria, which measures each attribute but not their combination.
     check_finite : bool
         Look for NaN, infinities and numbers beyond the range of the dtype, before and after.
 
@@ -97,7 +105,7 @@ def hsic(
     """
     one_of("estimator", estimator, ESTIMATORS)
     options: dict[str, Any] = {"kernel_z": kernel_z, "kernel_s": kernel_s, "mask": mask, "sample_weight": sample_weight}
-    return _criterion(z, s, estimator, attributes=attributes, check_finite=check_finite, **options)
+    return _criterion(z, s, estimator, check_finite=check_finite, **options)
 
 
 def _criterion(
@@ -109,52 +117,42 @@ def _criterion(
     kernel_s: Kernel | str | None,
     mask: ArrayLike | None,
     sample_weight: ArrayLike | None,
-    attributes: str = "joint",
     check_finite: bool = True,
 ) -> Tensor:
     """Return HSIC in one of ``FORMS``."""
-    one_of("attributes", attributes, ATTRIBUTES)
     s, categorical = read_mixed(s)
     z, s = as_pair(z, s, check_finite=check_finite, min_rows=4 if form == "unbiased" else 1)
-    if attributes != "joint" and kernel_s is not None:
-        raise ValueError(
-            f"attributes={attributes!r} chooses the kernels on S itself: drop kernel_s, or use attributes='joint'."
-        )
     kernel_z = resolve_kernel(kernel_z, z, name="kernel_z")
+    kernel_s = resolve_kernel(kernel_s, s, name="kernel_s", categorical=categorical)
     weights = _row_weights(z, form=form, mask=mask, sample_weight=sample_weight)
-    if attributes == "sum":
-        columns = [
-            _value(z, column, kernel_z, Categorical() if a in categorical else resolve_kernel(None, column),
-                   form, weights)
-            for a, column in enumerate(s.split(1, dim=-1))
-        ]  # fmt: skip
-        value = torch.stack(columns).sum(0)
-    else:
-        if attributes == "product" and not categorical:
-            kernel_s = product_kernel(s)
-        kernel_s = resolve_kernel(kernel_s, s, name="kernel_s", categorical=categorical)
-        value = _value(z, s, kernel_z, kernel_s, form, weights)
-    name = "normalized_hsic" if form == "normalized" else "hsic"
-    return require_value(value, name) if check_finite else value
-
-
-def _value(z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel, form: str, weights: Tensor | None) -> Tensor:
-    """Return HSIC in one of ``FORMS`` of checked samples: thin where the ranks are small, else over all pairs."""
-    if form == "normalized":  # a ratio has no units; those of a kernel without a bandwidth would leave the range
+    # These kernels measure from the origin. It drops out of HSIC, and one far from the sample would cost digits.
+    z, s = (
+        x - x.detach().mean(-2, keepdim=True) if isinstance(kernel, Linear | Distance) else x
+        for x, kernel in ((z, kernel_z), (s, kernel_s))
+    )
+    normalized = form == "normalized"
+    if normalized:  # a ratio has no units; those of a kernel without a bandwidth would leave the range
         z, s = without_units(z, kernel_z), without_units(s, kernel_s)
-    options: dict[str, Any] = {
-        "kernel_z": kernel_z,
-        "kernel_s": kernel_s,
-        "row_weights": weights,
-        "estimator": "unbiased" if form == "unbiased" else "biased",
-        "normalized": form == "normalized",
-    }
-    value = thin_hsic(z, s, **options) if z.shape[-2] >= THIN_ROWS else None
-    if value is None:
-        value = all_pairs(z, s, **options)
-    if form == "unbiased":
+    options: dict[str, Any] = {"kernel_z": kernel_z, "kernel_s": kernel_s, "row_weights": weights}
+    estimator = "unbiased" if form == "unbiased" else "biased"
+    value = dependence_at_any_size(z, s, estimator=estimator, normalized=normalized, **options)
+    if form != "unbiased":
+        value = value.clamp(0.0, 1.0 if normalized else None)
+    return require_value(value, "normalized_hsic" if normalized else "hsic") if check_finite else value
+
+
+def dependence_at_any_size(z: Tensor, s: Tensor, **options: Any) -> Tensor:
+    """Return :func:`frhsic_core.joint.contraction.dependence` of checked samples.
+
+    It is computed from sorted columns or thin matrices where these serve, and block by block where whole matrices are
+    too large.
+    """
+    n = z.shape[-2]
+    value = thin_hsic(z, s, **options) if n >= SORTED_ROWS else None
+    if value is not None:
         return value
-    return value.clamp_min(0.0) if form == "biased" else value.clamp(0.0, 1.0)
+    dense = n <= DENSE_ROWS and fits_memory(z, 6 * n * n * batch_shape(z, s).numel())
+    return (dependence if dense else streaming_hsic)(z, s, **options)
 
 
 def _row_weights(z: Tensor, *, form: str, mask: ArrayLike | None, sample_weight: ArrayLike | None) -> Tensor | None:
@@ -222,8 +220,6 @@ class HSICLoss(nn.Module):
         has no floor. ``"normalized"`` is a correlation, so shrinking Z does not lower it.
     kernel_z, kernel_s : Kernel or str, optional
         ``None`` is a Gaussian at the median distance of each batch, detached, so that rescaling Z changes nothing.
-    attributes : {"joint", "product", "sum"}
-        As in :func:`frhsic_core.hsic`, for several attributes.
     gather : bool
         Under ``torch.distributed``, use the rows of all processes together. HSIC is not a mean over rows, so the
         average of the processes' own penalties is a different number with a larger bias. Every process returns the same
@@ -248,7 +244,6 @@ class HSICLoss(nn.Module):
         estimator: str = "biased",
         kernel_z: Kernel | str | None = None,
         kernel_s: Kernel | str | None = None,
-        attributes: str = "joint",
         gather: bool = False,
     ) -> None:
         super().__init__()
@@ -264,7 +259,6 @@ class HSICLoss(nn.Module):
         self.estimator = estimator
         self.kernel_z = kernel_z
         self.kernel_s = kernel_s
-        self.attributes = attributes
         self.gather = bool(gather)
 
     def forward(
@@ -272,36 +266,21 @@ class HSICLoss(nn.Module):
         z: Tensor,
         s: Tensor,
         *,
-        given: Tensor | None = None,
         mask: Tensor | None = None,
         sample_weight: Tensor | None = None,
     ) -> Tensor:
         """Return λ·HSIC with the batch shape of ``z``.
 
-        ``given`` conditions on a third variable: labels of a whole-number type (equalized odds), or floating-point
-        numbers (:func:`frhsic_core.joint.conditional_hsic`). ``mask`` keeps some rows (``y == 1``: equal opportunity).
+        ``mask`` keeps some rows (``y == 1``: equal opportunity). :func:`frhsic_core.joint.conditional_hsic` is the
+        penalty given a third variable, such as the label (equalized odds).
         """
         if self.gather:
-            if given is not None:
-                columns = given.reshape(len(given), -1).to(torch.float64)
-                given = gather_rows(columns).to(given.dtype)
             z, s, mask, sample_weight = _gathered(z, s, mask, sample_weight)
+        options: dict[str, Any] = {"mask": mask, "sample_weight": sample_weight}
+        options |= {"kernel_z": self.kernel_z, "kernel_s": self.kernel_s}
         # Mixed precision would form the Gram matrices in half precision, where HSIC is lost in rounding.
         with torch.autocast(z.device.type if isinstance(z, Tensor) else "cpu", enabled=False):
-            rows: dict[str, Any] = {"mask": mask, "sample_weight": sample_weight}
-            if given is not None:
-                return self.lam * self._given(z, s, given, rows)
-            rows |= {"kernel_z": self.kernel_z, "kernel_s": self.kernel_s}
-            return self.lam * _criterion(z, s, self.estimator, attributes=self.attributes, **rows)
-
-    def _given(self, z: Tensor, s: Tensor, given: Tensor, rows: dict[str, Any]) -> Tensor:
-        z, s = as_pair(z, s)
-        options = {"kernel_z": self.kernel_z, "estimator": self.estimator, **rows}
-        if self.attributes == "sum":
-            columns = [conditional_hsic(z, column, given, **options) for column in s.split(1, dim=-1)]
-            return torch.stack(columns).sum(0)
-        kernel_s = product_kernel(s) if self.attributes == "product" else self.kernel_s
-        return conditional_hsic(z, s, given, kernel_s=kernel_s, **options)
+            return self.lam * _criterion(z, s, self.estimator, **options)
 
     def extra_repr(self) -> str:
         """Show λ and the estimator when a model is printed."""
@@ -321,29 +300,11 @@ def _gathered(
     return gather_rows(z), s, None if kept is None else kept.squeeze(-1) > 0.5, sample_weight
 
 
-class _Gather(torch.autograd.Function):
-    """Concatenate along dimension −2; backward keeps one's own rows, times the number of processes."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, sizes: tuple[int, ...], rank: int) -> Tensor:
-        largest = max(sizes)
-        padded = x.new_zeros(*x.shape[:-2], largest, x.shape[-1])
-        padded[..., : x.shape[-2], :] = x
-        parts = [torch.empty_like(padded) for _ in sizes]
-        dist.all_gather(parts, padded.contiguous())
-        ctx.start, ctx.rows, ctx.world = sum(sizes[:rank]), sizes[rank], len(sizes)
-        return torch.cat([part[..., :n, :] for part, n in zip(parts, sizes, strict=True)], dim=-2)
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
-        return grad[..., ctx.start : ctx.start + ctx.rows, :] * ctx.world, None, None
-
-
 def gather_rows(x: Tensor) -> Tensor:
     """Return the rows of all processes in the order of ranks, ``(..., n_r, d) -> (..., Σ n_r, d)``.
 
-    Every process computes the same function P of all rows, so the gradient of P in one's own rows is known without
-    further communication. It is multiplied by the number of processes W, because DistributedDataParallel averages:
+    Every process computes the same function P of all rows, so the sum over the processes of its gradients in one's own
+    rows is the gradient of P times the number of processes W. DistributedDataParallel averages, and
     (1/W) Σ_r W ∂P/∂z_r · ∂z_r/∂θ = ∂P/∂θ, the gradient of a single process on the global batch. Where gradients are
     summed instead of averaged, divide the penalty by W.
 
@@ -357,7 +318,11 @@ def gather_rows(x: Tensor) -> Tensor:
     """
     if not (dist.is_available() and dist.is_initialized()) or dist.get_world_size() == 1:
         return x
+    from torch.distributed.nn.functional import all_gather  # its backward pass adds up the gradients of the processes
+
     mine = torch.tensor([x.shape[-2]], device=x.device)
     counts = [torch.empty_like(mine) for _ in range(dist.get_world_size())]
     dist.all_gather(counts, mine)
-    return _Gather.apply(x, tuple(int(c) for c in counts), dist.get_rank())
+    sizes = [int(count) for count in counts]
+    padded = pad(x, (0, 0, 0, max(sizes) - x.shape[-2])).contiguous()
+    return torch.cat([part[..., :n, :] for part, n in zip(all_gather(padded), sizes, strict=True)], dim=-2)

@@ -18,15 +18,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from frhsic_core.arrays import DENSE_ROWS, batch_shape, fits_memory, recomputed
-from frhsic_core.choices import one_of
-from frhsic_core.joint.contraction import (
-    ESTIMATORS,
-    dependence,
-    from_sums,
-    inverse_root,
-    smallest_own,
-)
+from frhsic_core.arrays import batch_shape, recomputed
+from frhsic_core.joint.contraction import from_sums, inverse_root, smallest_own
 from frhsic_core.kernels import Gaussian, Kernel
 
 DEFAULT_CHUNK = 2048
@@ -101,7 +94,6 @@ def streaming_hsic(
     >>> bool((streamed - hsic(z, z**2, kernel_z=kernel, kernel_s=kernel)).abs() < 1e-15)
     True
     """
-    one_of("estimator", estimator, ESTIMATORS)
     streamed = partial(_one, estimator=estimator, normalized=normalized, size=chunk_size or DEFAULT_CHUNK)
 
     def fused(a: Tensor, b: Tensor, kernel_a: Gaussian, kernel_b: Gaussian, p: Tensor | None) -> Tensor:
@@ -139,13 +131,6 @@ def _one(
         return cross
     own_z, own_s = (_streamed(x, x, [k] * 2, p, estimator, size) for x, k in ((z, kernel_z), (s, kernel_s)))
     return cross * inverse_root(own_z, own_s, smallest_own(cross, rows=1))
-
-
-def all_pairs(z: Tensor, s: Tensor, **options: Any) -> Tensor:
-    """Return :func:`frhsic_core.joint.contraction.dependence`, block by block where whole matrices are too large."""
-    n = z.shape[-2]
-    dense = n <= DENSE_ROWS and fits_memory(z, 6 * n * n * batch_shape(z, s).numel())
-    return (dependence if dense else streaming_hsic)(z, s, **options)
 
 
 def fused_form(z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel) -> bool:

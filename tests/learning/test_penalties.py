@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from frhsic_core.conditional import eipm
-from frhsic_core.joint import HSICLoss, distance_correlation, distance_covariance
+from frhsic_core.joint import HSICLoss, distance_correlation, hsic
 from frhsic_core.kernels import Gaussian, InverseMultiquadric, Kernel, Laplacian, Linear, MultiScale, median_bandwidth
 from frhsic_core.learning import ADV, FREM, FRHSIC, LAFTR, DCor, EveryBatch, MMDBinned, Penalty, RegGDP, make_penalty
 from frhsic_core.learning.data import Batch, TrainingData
@@ -91,10 +91,18 @@ KERNELS = {"gaussian": Gaussian, "multi_scale": MultiScale, "laplacian": Laplaci
 LAM = 7.0
 
 
-def loss(estimator: str, kernel_z: Kernel | None, kernel_s: Kernel | None, **options: str) -> Oracle:
+def loss(estimator: str, kernel_z: Kernel | None, kernel_s: Kernel | str | None) -> Oracle:
     """Return the loss for other loops, of Z."""
-    found = HSICLoss(LAM, estimator=estimator, kernel_z=kernel_z, kernel_s=kernel_s, **options)
+    found = HSICLoss(LAM, estimator=estimator, kernel_z=kernel_z, kernel_s=kernel_s)
     return lambda z, output, s, weights: found(z, s, sample_weight=weights)
+
+
+def of_columns(estimator: str) -> Oracle:
+    """Return the sum of the losses of the columns of S."""
+    one = loss(estimator, Gaussian(1.3), None)
+    return lambda z, output, s, weights: sum(
+        (one(z, output, column, weights) for column in s.split(1, dim=-1)), start=z.new_zeros(())
+    )
 
 
 def on_output(estimator: str) -> Oracle:
@@ -120,8 +128,8 @@ def uniform(z: Tensor, output: Tensor, s: Tensor, weights: Tensor | None) -> Ten
     return loss("biased", Gaussian(1.3), Gaussian(0.4))(z, output, s, rare)
 
 
-def of_z(statistic: Callable[..., Tensor], **options: object) -> Oracle:
-    return lambda z, output, s, weights: LAM * statistic(z, s, **options)
+def of_z(statistic: Callable[..., Tensor], *, times: float = 1.0, **options: object) -> Oracle:
+    return lambda z, output, s, weights: times * LAM * statistic(z, s, **options)
 
 
 def oracles() -> Iterator[tuple[str, Penalty, Oracle]]:
@@ -139,7 +147,7 @@ def oracles() -> Iterator[tuple[str, Penalty, Oracle]]:
         yield f"{form} output", build(on="output"), on_output(form)
         for kind in ("product", "sum") if form != "normalized" else ():
             together = on_z(estimator=form, scale=None, bandwidth=1.3, attributes=kind)
-            yield f"{form} {kind}", together, loss(form, Gaussian(1.3), None, attributes=kind)
+            yield f"{form} {kind}", together, loss(form, Gaussian(1.3), kind) if kind == "product" else of_columns(form)
     yield "recommended", FRHSIC(bandwidth=1.3, bandwidth_s=0.4), recommended
     yield "biased standardized", on_z(estimator="biased", **fixed | {"scale": "standardize"}), standardized
     yield "uniform", on_z(estimator="biased", reference="uniform", **fixed), uniform
@@ -148,7 +156,7 @@ def oracles() -> Iterator[tuple[str, Penalty, Oracle]]:
             rows = None if anchors is None else torch.arange(anchors)
             options = {"kernel_z": Gaussian(1.0), "bandwidth": 0.5, "power": power, "anchors": rows}
             yield f"frem {power} {anchors}", FREM(anchors=anchors, power=power), of_z(eipm, **options)
-    yield "dcov", DCor(form="covariance"), of_z(distance_covariance, squared=True)
+    yield "dcov", DCor(form="covariance"), of_z(hsic, kernel_z="distance", kernel_s="distance", times=4.0)
     yield "dcor biased", DCor(form="biased_correlation"), of_z(distance_correlation, squared=True)
     yield "dcor", DCor(), of_z(distance_correlation, squared=True, estimator="unbiased")
 

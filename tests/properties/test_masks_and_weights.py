@@ -76,15 +76,6 @@ def test_weights_are_those_of_the_rows_kept(name: str, path: str) -> None:
     assert not torch.allclose(found, statistic(z, s, mask=mask), rtol=1e-4)
 
 
-def test_a_sum_over_attributes_takes_masks_and_weights() -> None:
-    z, s, mask, counts = sample()
-    s = (s > 0).double()
-    options = {"kernel_z": fc.Gaussian(1.0), "mask": mask, "sample_weight": counts}
-    found = fc.hsic(z, s, attributes="sum", **options)
-    close(found, torch.as_tensor(sum(fc.hsic(z, s[:, a], **options) for a in range(2))))
-    assert not torch.allclose(found, fc.hsic(z, s, attributes="sum", **options | {"sample_weight": None}), rtol=1e-4)
-
-
 def test_rules_for_the_bandwidth_take_masks_and_weights() -> None:
     def rule(s: Tensor, name: str = "silverman", **weights: Any) -> Tensor:
         q = row_weights(s, weights.get("mask"), weights.get("sample_weight"))

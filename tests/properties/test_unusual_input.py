@@ -52,7 +52,7 @@ def audit(z: Tensor, s: Tensor) -> Tensor:
 STATISTICS: dict[str, tuple[Statistic, float, float]] = {
     "hsic": (fc.hsic, 0, 0),
     "hsic, unbiased": (lambda z, s: fc.hsic(z, s, estimator="unbiased"), 0, 0),
-    "hsic, attributes='product'": (lambda z, s: fc.hsic(z, s, attributes="product"), 0, 0),
+    "hsic, kernel_s='product'": (lambda z, s: fc.hsic(z, s, kernel_s="product"), 0, 0),
     "HSICLoss": (lambda z, s: fc.HSICLoss(1.0)(z, s), 0, 0),
     "normalized_hsic": (fc.normalized_hsic, 0, 0),
     "normalized_hsic, Linear and Distance": (
@@ -63,8 +63,7 @@ STATISTICS: dict[str, tuple[Statistic, float, float]] = {
     "hsic_test, gamma p-value": (lambda z, s: fc.hsic_test(z, s, method="gamma").pvalue, 0, 0),
     "coco": (fc.coco, 0, 0),
     "khgr, ridge=0.1": (lambda z, s: fc.khgr(z, s, ridge=0.1), 0, 0),
-    "distance_covariance": (fc.distance_covariance, 0.5, 0.5),
-    "distance_covariance, squared": (lambda z, s: fc.distance_covariance(z, s, squared=True), 1, 1),
+    "hsic, Distance on both": (lambda z, s: fc.hsic(z, s, kernel_z="distance", kernel_s="distance"), 1, 1),
     "distance_correlation": (fc.distance_correlation, 0, 0),
     "mutual_information, k=1": (lambda z, s: fc.mutual_information(z, s, k=1), 0, 0),
     "eipm": (fc.eipm, 0, 0),
@@ -242,8 +241,8 @@ def test_what_leaves_the_range_is_an_error() -> None:
         fc.coco(1e300 * z, s, kernel_z=fc.Linear())
     with pytest.raises(ValueError, match="eipm leaves the range"):
         fc.eipm(1e300 * z, s, kernel_z=fc.Linear())
-    with pytest.raises(ValueError, match="leaves the range"):
-        fc.distance_covariance(1e300 * z, 1e300 * s, squared=True)
+    with pytest.raises(ValueError, match="hsic leaves the range"):
+        fc.hsic(1e300 * z, 1e300 * s, kernel_z="distance", kernel_s="distance")
     # A bandwidth far below the spread of several attributes is none: infinite distances have weight zero.
     both = torch.cat([s, s + z[:, :1]], -1)
     assert 0.1 < smoothed_gdp(z[:, 0], 1e300 * both, bandwidth=0.1).item() < 1.0

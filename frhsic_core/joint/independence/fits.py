@@ -18,7 +18,7 @@ from torch import Tensor
 
 from frhsic_core.arrays import DENSE_ROWS
 from frhsic_core.joint.contraction import center
-from frhsic_core.joint.factors import ThinPair, squared_factor, thin_factors
+from frhsic_core.joint.factors import Side, ThinPair, squared_factor, thin_factors
 from frhsic_core.joint.given import spaced_rows
 from frhsic_core.kernels import Kernel
 
@@ -89,7 +89,7 @@ def pair_sums(z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel, *, metho
 
 def _thin_sums(pair: ThinPair, method: str) -> PairSums | None:
     """Return the sums from the centered features; ``None`` if the squared kernels have too large a rank."""
-    cross, own_z, own_s = pair.products(own=True)
+    cross, own_z, own_s = (ThinPair(*sides).product() for sides in ((pair.z, pair.s), [pair.z] * 2, [pair.s] * 2))
 
     def diagonal_sums(phi: Tensor, psi: Tensor, _: Tensor | None) -> tuple[Tensor]:
         d, e = phi.square().sum(-1), psi.square().sum(-1)
@@ -99,15 +99,15 @@ def _thin_sums(pair: ThinPair, method: str) -> PairSums | None:
     squares = torch.zeros_like(diagonals[0])
     if method == "gamma":
         # K̃ ∘ K̃ is a kernel again, with a rank of its own.
-        factor_z, factor_s = squared_factor(pair, "z"), squared_factor(pair, "s")
+        factor_z, factor_s = squared_factor(pair.z), squared_factor(pair.s)
         if factor_z is None or factor_s is None:
             return None
-        entries = ThinPair(pair.z, pair.s, factor_z, factor_s, None).products()[0]
+        entries = ThinPair(Side(pair.z.x, factor_z), Side(pair.s.x, factor_s)).product()
         squares = entries.square().sum() - diagonals[4]
 
     def sums(own: Tensor, trace: Tensor, diagonal_squares: Tensor) -> GramSums:
         sizes = trace, own.square().sum(), diagonal_squares
-        return GramSums(len(pair.z), torch.ones_like(trace), *sizes, cubic_shape(own))
+        return GramSums(len(pair.z.x), torch.ones_like(trace), *sizes, cubic_shape(own))
 
     return PairSums(sums(own_z, *diagonals[:2]), sums(own_s, *diagonals[2:4]), cross.square().sum(), squares)
 
