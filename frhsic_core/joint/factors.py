@@ -387,6 +387,7 @@ def _times(x: Tensor, weights: Tensor | None) -> Tensor:
 def squared_factor(side: Side) -> Factor | None:
     """Factor K̃ ∘ K̃, the squares of the entries of a centered Gram matrix, from the features of K̃."""
     features, mean, x = side.factor, side.mean, side.x
+    assert mean is not None
     if features.rank <= _FEW_PAIRS:  # products of all pairs of features
         row, column = torch.triu_indices(features.rank, features.rank, device=x.device)
 

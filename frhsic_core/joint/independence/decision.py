@@ -218,8 +218,9 @@ def hsic_test(
             kernel_z = resolve_kernel(kernel_z, z, name="kernel_z")
         if given is None:
             kernel_z, kernel_s = resolve_kernel(kernel_z, z), resolve_kernel(kernel_s, s)
-        *sizes, pvalue = _each(z, s, kernel_z, kernel_s, given, request)
-    return IndependenceTest(*(size.to(dtype) for size in sizes), pvalue, method, alpha)
+        found = _each(z, s, kernel_z, kernel_s, given, request)
+    value, statistic, threshold = (number.to(dtype) for number in found[:3])
+    return IndependenceTest(value, statistic, threshold, found.pvalue, method, alpha)
 
 
 def _strata(clusters: ArrayLike, n: int) -> list[Tensor]:
