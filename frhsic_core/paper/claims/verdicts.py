@@ -141,36 +141,13 @@ class Judgement(NamedTuple):
     splits: int = 0
 
 
-def decide(printed: str, answer: Answer, rule: str, name: str, cuts: Cuts) -> Judgement:
-    """Judge a print by the value of one protocol."""
-    value = answer.values[name]
-    p = (math.nan, math.nan)
-    if has_test(answer, rule, name):
-        p = p_values(printed, rule, answer.measure, answer.prints[name], answer.means[name])
-    if value is None or (name in answer.prints and math.isnan(answer.prints[name].middle)):
-        # There is no such setting, or no draw of our splits has such a point.
-        return Judgement(DISAGREES, "", *p)
-    if has_test(answer, rule, name):
-        if p[1] <= cuts.agrees:
-            return Judgement(AGREES, "", *p)
-        if p[0] <= cuts.differs:
-            return Judgement(DISAGREES, "", *p)
-        whose, count = needed(printed, answer, rule, name)
-        why = f"about {count:,} splits of {whose} would decide" if count else "more splits would not decide it"
-        return Judgement(OPEN, why, *p, whose, count)
-    decision = RULES[rule](printed, value, answer.prints.get(name))
-    if isinstance(decision, str):
-        return Judgement(CORRECTED) if decision == CORRECTED else Judgement(OPEN, decision)
-    return Judgement(AGREES if decision else DISAGREES)
-
-
 def deciding(answer: Answer) -> str:
     """Return the key of the value that decides: the text's protocol, or the one value there is."""
     return next((name for name in ("any", "text") if name in answer.values), next(iter(answer.values), ""))
 
 
-def judge(printed: str, answer: Answer, rule: str, cuts: Cuts | None = None) -> Judgement:
-    """Judge a print by the value that decides; ``cuts`` are those of the ledger by default.
+def judge(printed: str, answer: Answer, rule: str, cuts: Cuts, name: str = "") -> Judgement:
+    """Judge a print by the value of one protocol, by default by the value that decides.
 
     Examples
     --------
@@ -179,7 +156,27 @@ def judge(printed: str, answer: Answer, rule: str, cuts: Cuts | None = None) -> 
     """
     if answer.why:
         return Judgement(NOT_JUDGED, answer.why)
-    return decide(printed, answer, rule, deciding(answer), cuts or cuts_of("text"))
+    name = name or deciding(answer)
+    value, prints = answer.values[name], answer.prints.get(name)
+    tested = has_test(answer, rule, name)
+    p = (math.nan, math.nan)
+    if tested:
+        p = p_values(printed, rule, answer.measure, answer.prints[name], answer.means[name])
+    if value is None or (prints is not None and math.isnan(prints.middle)):
+        # There is no such setting, or no draw of our splits has such a point.
+        return Judgement(DISAGREES, "", *p)
+    if tested:
+        if p[1] <= cuts.agrees:
+            return Judgement(AGREES, "", *p)
+        if p[0] <= cuts.differs:
+            return Judgement(DISAGREES, "", *p)
+        whose, count = needed(printed, answer, rule, name)
+        why = f"about {count:,} splits of {whose} would decide" if count else "more splits would not decide it"
+        return Judgement(OPEN, why, *p, whose, count)
+    decision = RULES[rule](printed, value, prints)
+    if isinstance(decision, str):
+        return Judgement(CORRECTED) if decision == CORRECTED else Judgement(OPEN, decision)
+    return Judgement(AGREES if decision else DISAGREES)
 
 
 @cache
@@ -273,11 +270,11 @@ def _judged() -> pd.DataFrame:
         answer = answers()[claim["id"]]
         rule = claim["rule"]
         printed = claim["value"]
-        found = judge(printed, answer, rule)
+        found = judge(printed, answer, rule, cuts_of("text"))
         other = on_other_data(claim) and found.verdict != NOT_JUDGED
         by_code = ""
         if "reference" in answer.values and not answer.why:
-            by_code = decide(printed, answer, rule, "reference", cuts_of("reference")).verdict
+            by_code = judge(printed, answer, rule, cuts_of("reference"), "reference").verdict
         by_test = not answer.why and has_test(answer, rule, deciding(answer))
         shown, from_stored, their_note = _stored(claim)
         lines.append(
@@ -324,12 +321,12 @@ def ledger(*, verdict: str | None = None) -> pd.DataFrame:
     return _judged().query("verdict == @verdict").reset_index(drop=True)
 
 
-def counts(table: pd.DataFrame, column: str = "verdict") -> dict[str, dict[str, int]]:
+def counts(table: pd.DataFrame) -> dict[str, dict[str, int]]:
     """Count the verdicts of each kind, each question once, in the order of ``VERDICTS`` and without zeros."""
     found: dict[str, dict[str, int]] = {}
     once = table[table["repeats"] == ""]
     for kind in KINDS:
-        here = once.loc[once["kind"] == kind, column].value_counts()
+        here = once.loc[once["kind"] == kind, "verdict"].value_counts()
         found[kind] = {name: int(here[name]) for name in VERDICTS if name in here}
     return found
 

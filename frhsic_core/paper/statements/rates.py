@@ -1,4 +1,4 @@
-"""Rates of convergence against exact truths, and the law of HSIC's estimator at independence.
+"""Rates of convergence against exact truths, and where the estimator of HSIC is degenerate.
 
 The paper's synthetic study takes each estimator's value at a large sample as the truth. For the Gaussian law the truth
 is known (:class:`frhsic_core.laws.GaussianPair`), and then the two estimators differ. HSIC converges to HSIC at root-n.

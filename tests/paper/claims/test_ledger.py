@@ -30,7 +30,7 @@ from frhsic_core.paper.claims import verdicts as module
 from frhsic_core.paper.claims.answers import Answer, Spread, queries, query, rows_of, weights
 from frhsic_core.paper.claims.rules import RULES, p_values, threshold
 from frhsic_core.paper.claims.stored import FORMULAS, stored_answer
-from frhsic_core.paper.claims.verdicts import Cuts, cuts_of, decide, needed
+from frhsic_core.paper.claims.verdicts import Cuts, cuts_of, needed
 from frhsic_core.paper.experiments.main import FIVE_RANGE, frontiers, matched_draws, shared_noise
 from frhsic_core.paper.runs.stored import book_folder
 
@@ -114,7 +114,7 @@ def test_the_texts_protocol_decides_and_the_codes_stands_beside(table: pd.DataFr
     spreads = {"text": Spread(0.1, 0.2, 0.3), "reference": Spread(0.84, 0.85, 0.86)}
     answer = Answer({"text": 0.2, "reference": 0.85}, spreads, spreads, measure="gdp")
     assert judge(".85", answer, "within_spread", Cuts()).verdict == "disagrees"
-    assert decide(".85", answer, "within_spread", "reference", Cuts()).verdict == "agrees"
+    assert judge(".85", answer, "within_spread", Cuts(), "reference").verdict == "agrees"
     assert judge(".25", answer, "within_spread", Cuts()).verdict == "open"
     assert table.set_index("id").loc["C080", ["verdict", "by the code"]].tolist() == ["disagrees", "agrees"]
 

@@ -6,7 +6,7 @@ import pandas as pd
 
 from frhsic_core.paper.claims import MEASURED, claims, judge
 from frhsic_core.paper.claims.rules import half_unit, parsed
-from frhsic_core.paper.claims.verdicts import answer_of
+from frhsic_core.paper.claims.verdicts import answer_of, cuts_of
 
 
 def test_numbers_that_agree_notice_a_move(full_ledger: pd.DataFrame) -> None:
@@ -23,7 +23,9 @@ def test_numbers_that_agree_notice_a_move(full_ledger: pd.DataFrame) -> None:
         step = max(2 * half_unit(claim["value"]), 2 * line["margin"] if line["margin"] > 0 else 0.2 * abs(number))
         places = [number / 10, number * 10] if rule == "magnitude" else [number - step, number + step]
         answer = answer_of(claim["query"], claim["arguments"])
-        kept = [place for place in places if judge(repr(float(place)), answer, rule).verdict == "agrees"]
+        kept = [
+            place for place in places if judge(repr(float(place)), answer, rule, cuts_of("text")).verdict == "agrees"
+        ]
         assert len(kept) <= (rule in ("at_most", "at_least")), claim["id"]
         moved += 1
     assert moved > 20
