@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from abc import abstractmethod
 from collections.abc import Callable
 from functools import partial
 from numbers import Integral
@@ -96,18 +97,15 @@ class ConditionalRanks:
         """Count the samples at each place of S and level of r."""
         self.texts = [i for i, name in enumerate(frame) if frame[name].dtype == object]
         values = self._numbers(frame)
-        self.kinds = sorted(set(self._words(frame))) if self.texts else []
         self.range = (values.min(0), values.max(0))
         # Silverman's rule for p attributes.
         self.width = 1.06 * len(r) ** (-1.0 / (4 + max(values.shape[1], 1))) * standardized(values)[1]
         self.step = 0.125
-        while np.prod(self._sizes(), dtype=np.float64) > 1e15:
+        places, words, index = self._places(frame)
+        while len(places) > max(_PLACES, len(set(words))):  # several attributes, or one with a few huge values
             self.step *= 2.0
-        places, index = self._places(frame)
-        while len(places) > _PLACES:  # several attributes, or one with a few huge values
-            self.step *= 2.0
-            places, index = self._places(frame)
-        self.places = places
+            places, words, index = self._places(frame)
+        self.places, self.words = places, words
         distinct = np.unique(r)
         self.levels = distinct if len(distinct) <= _LEVELS else np.quantile(r, np.linspace(0.0, 1.0, _LEVELS))
         self.levels = np.unique(self.levels)
@@ -115,13 +113,13 @@ class ConditionalRanks:
         size = (len(places), len(self.levels))
         self.counts = np.bincount(index * size[1] + cell, minlength=size[0] * size[1]).reshape(size).astype(np.float64)
         share = self.counts.sum(1) / len(r)
-        table = self._table(places)
+        table = self._table(places, words)
         self.quantiles = sum(q * np.interp(_SHARES, line, self.levels) for q, line in zip(share, table, strict=True))
         return self
 
     def __call__(self, r: np.ndarray, frame: pd.DataFrame) -> np.ndarray:
         """Return the averaged quantile E_S[Q(u | S)] at the rank u = F(r | s) of each number."""
-        places, index = self._places(frame)
+        places, words, index = self._places(frame)
         right = np.searchsorted(self.levels, r, side="right").clip(1, max(len(self.levels) - 1, 1))
         left = right - 1
         right = np.minimum(right, len(self.levels) - 1)  # all numbers can be equal
@@ -129,7 +127,7 @@ class ConditionalRanks:
         part = np.clip((r - self.levels[left]) / np.where(gap > 0, gap, 1.0), 0.0, 1.0)
         ranks = np.empty(len(r))
         for start in range(0, len(places), _PLACES):
-            table = self._table(places[start : start + _PLACES])
+            table = self._table(places[start : start + _PLACES], words[start : start + _PLACES])
             rows = np.flatnonzero((index >= start) & (index < start + _PLACES))
             low, high = (table[index[rows] - start, side[rows]] for side in (left, right))
             ranks[rows] = low + part[rows] * (high - low)
@@ -138,35 +136,23 @@ class ConditionalRanks:
     def _numbers(self, frame: pd.DataFrame) -> np.ndarray:
         return frame.iloc[:, [i for i in range(frame.shape[1]) if i not in self.texts]].to_numpy(np.float64)
 
-    def _words(self, frame: pd.DataFrame) -> pd.Series:
-        """Return the categories of each row, joined."""
-        words = pd.Series("", index=frame.index)
-        for i in self.texts:
-            words = words + "\n" + frame.iloc[:, i].astype(str)
-        return words
-
-    def _sizes(self) -> tuple[int, ...]:
-        """Return the number of places of each numeric attribute, and of combinations of categories."""
-        steps = np.rint((self.range[1] - self.range[0]) / (self.step * self.width))
-        return (*(int(count) + 1 for count in steps), len(self.kinds) + 1)
-
-    def _places(self, frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-        """Return the distinct places on the grid, with the number of their categories last, and each row's place."""
+    def _places(self, frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the distinct places, numbers on the grid and joined categories, and the place of each row."""
         numbers = np.clip(self._numbers(frame), *self.range)
-        grid = np.rint((numbers - self.range[0]) / (self.step * self.width)).astype(np.int64)
-        kind = np.zeros(len(frame), dtype=np.int64)
-        if self.texts:  # 0 if fit did not have this combination
-            kind = pd.Index(self.kinds).get_indexer(self._words(frame)) + 1
-        sizes = self._sizes()
-        index, codes = pd.factorize(np.ravel_multi_index((*grid.T, kind), sizes))
-        return np.column_stack(np.unravel_index(codes, sizes)), index
+        table = pd.DataFrame(np.rint((numbers - self.range[0]) / (self.step * self.width)))
+        table["words"] = ""
+        for i in self.texts:
+            table["words"] += "\n" + frame.iloc[:, i].astype(str).to_numpy()
+        index = table.groupby(list(table), sort=False).ngroup().to_numpy()
+        table = table.drop_duplicates()
+        return table.drop(columns="words").to_numpy(), table["words"].to_numpy(object), index
 
-    def _table(self, places: np.ndarray) -> np.ndarray:
+    def _table(self, places: np.ndarray, words: np.ndarray) -> np.ndarray:
         """Return the mid-ranks F(level | place)."""
         squares = np.zeros((len(places), len(self.places)))
-        for new, known in zip(places[:, :-1].T, self.places[:, :-1].T, strict=True):
+        for new, known in zip(places.T, self.places.T, strict=True):
             squares += (self.step * (new[:, None] - known)) ** 2
-        same = places[:, -1:] == self.places[:, -1]
+        same = words[:, None] == self.words
         same |= ~same.any(1, keepdims=True)  # a combination that fit did not have borrows from all
         squares = np.where(same, squares, np.inf)
         table = np.exp(-0.5 * (squares - squares.min(1, keepdims=True))) @ self.counts
@@ -272,9 +258,11 @@ class AttributeGuess:
 
 
 class _Adjusted(BaseEstimator):
-    """What the two wrappers share."""
+    """What the two wrappers share. A subclass reads the target, and says which scores of its estimator are adjusted."""
 
     predict: Callable[..., np.ndarray]
+    _scores_of: ClassVar[str]
+    _default: ClassVar[type]
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "method": [StrOptions(set(METHODS))],
         "strength": STRENGTH,
@@ -282,82 +270,81 @@ class _Adjusted(BaseEstimator):
     }
 
     def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        method: str = "mean",
-        strength: float = 1.0,
-        cv: int | str = 5,
+        self, estimator: Any = None, *, method: str = "mean", strength: float = 1.0, cv: int | str = 5
     ) -> None:
         self.estimator = estimator
         self.method = method
         self.strength = strength
         self.cv = cv
 
-    def _read_fit(self, X: Any, y: Any, s: ArrayLike | None, **checks: Any) -> tuple[Any, np.ndarray, Any]:
-        """Return X as it was given, the target, and the attributes as a frame."""
+    def fit(self, X: Any, y: Any, *, sensitive_features: ArrayLike | None = None) -> Self:
+        """Fit the estimator on all samples, and the adjustment on out-of-fold scores."""
         self._validate_params()
-        require_same_rows(X, s, names=("X", "sensitive_features"))
-        y = validate_data(self, y=y, **checks)
+        require_same_rows(X, sensitive_features, names=("X", "sensitive_features"))
+        y = self._read_target(y)
         X = checked_features(self, X, reset=True, **_ANY)
         check_consistent_length(X, y)
-        return X, y, attributes_to_fit(self, X, s, predicts_without=self.method == "project")
-
-    def _fit(self, X: Any, y: np.ndarray, frame: Any, default: type, how: str) -> Self:
-        """Fit the estimator on all samples and the adjustment on out-of-fold scores."""
-        given = default() if self.estimator is None else self.estimator
-        if not hasattr(given, how):
+        frame = attributes_to_fit(self, X, sensitive_features, predicts_without=self.method == "project")
+        if frame is not None and is_classifier(self):
+            warn_of_few(y, stacklevel=2)
+        given = self._default() if self.estimator is None else self.estimator
+        if not hasattr(given, self._scores_of):
             raise TypeError(
-                f"{type(given).__name__} has no {how}, which {type(self).__name__} needs. Wrap it in "
+                f"{type(given).__name__} has no {self._scores_of}, which {type(self).__name__} needs. Wrap it in "
                 "CalibratedClassifierCV if it is a classifier, or use AdjustedRegressor."
             )
         if self.cv == "prefit":
             check_is_fitted(given)
-            self.estimator_ = given
-        else:
-            self.estimator_ = clone(given).fit(X, y)
+        self.estimator_ = given if self.cv == "prefit" else clone(given).fit(X, y)
         self.adjustment_ = None
-        if frame is not None and self.strength > 0:
-            if self.cv == "prefit":
-                raw = getattr(self.estimator_, how)(X)
-            else:
-                folds = min(int(self.cv), *(np.unique(y, return_counts=True)[1] if how != "predict" else [len(y)]))
-                if folds < 2:
-                    raise ValueError("y has a class with one sample: out-of-fold scores need two of each class.")
-                raw = cross_val_predict(clone(given), X, y, cv=folds, method=how)
-            adjustment = Adjustment(self.method, float(self.strength), classifier=how != "predict")
-            guess = None
-            if self.method == "project":
-                self.guess_ = AttributeGuess()
-                self.features_ = None if sparse.issparse(X) else Features(X)
-                guess = partial(self.guess_.fit, self._numbers(X))
-            self.adjustment_ = adjustment.fit(self._scores(raw), frame, guess)
+        if frame is None:
+            return self
+        guess = None
+        if self.method == "project":
+            self.guess_ = AttributeGuess()
+            self.features_ = None if sparse.issparse(X) else Features(X)
+            guess = partial(self.guess_.fit, self._numbers(X))
+        adjustment = Adjustment(self.method, float(self.strength), classifier=is_classifier(self))
+        self.adjustment_ = adjustment.fit(self._scores(self._unseen(X, y)), frame, guess)
         return self
+
+    def _unseen(self, X: Any, y: np.ndarray) -> np.ndarray:
+        """Return what the estimator gives to samples that it was not fitted on."""
+        if self.cv == "prefit":
+            return np.asarray(getattr(self.estimator_, self._scores_of)(X))
+        folds = min(int(self.cv), *(np.unique(y, return_counts=True)[1] if is_classifier(self) else [len(y)]))
+        if folds < 2:
+            raise ValueError("y has a class with one sample: out-of-fold scores need two of each class.")
+        return np.asarray(cross_val_predict(clone(self.estimator_), X, y, cv=folds, method=self._scores_of))
 
     def _numbers(self, X: Any) -> Any:
         return X if self.features_ is None else self.features_(X)
 
-    def _scores(self, raw: np.ndarray) -> np.ndarray:
-        return np.asarray(raw, dtype=np.float64)
+    @abstractmethod
+    def _read_target(self, y: Any) -> np.ndarray:
+        """Return the checked target."""
 
-    def _adjusted(self, X: Any, s: ArrayLike | None, how: str) -> np.ndarray:
+    @abstractmethod
+    def _scores(self, raw: np.ndarray) -> np.ndarray:
+        """Return predictions, or the logits of probabilities."""
+
+    def _adjusted(self, X: Any, s: ArrayLike | None) -> np.ndarray:
         check_is_fitted(self)
         require_same_rows(X, s, names=("X", "sensitive_features"))
         X = checked_features(self, X, reset=False, **_ANY)
-        rows = _num_samples(X)
-        needs = self.method != "project" and self.adjustment_ is not None
-        if s is None and needs:
+        score = self._scores(getattr(self.estimator_, self._scores_of)(X))
+        if self.adjustment_ is None:
+            return score
+        if self.method == "project":
+            return self.adjustment_(score, None, self.guess_(self._numbers(X)))
+        if s is None:
             raise ValueError(
                 f"sensitive_features is missing: {type(self).__name__} needs S of every sample that it predicts. Pass "
                 "predict(X, sensitive_features=s). In GridSearchCV and cross_val_score, call sklearn.set_config("
                 "enable_metadata_routing=True) and model.set_fit_request(sensitive_features=True)"
                 ".set_score_request(sensitive_features=True). Without S at prediction time use method='project'."
             )
-        frame = read_attributes(s, rows) if needs else None
-        score = self._scores(getattr(self.estimator_, how)(X))
-        if self.adjustment_ is None:
-            return score
-        return self.adjustment_(score, frame, self.guess_(self._numbers(X)) if self.method == "project" else None)
+        return self.adjustment_(score, read_attributes(s, _num_samples(X)))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: ArrayLike | None = None) -> float:
         """Return the accuracy, or R², of the adjusted predictions."""
@@ -398,17 +385,20 @@ class AdjustedRegressor(RegressorMixin, _Adjusted):
     True
     """
 
-    def fit(self, X: Any, y: Any, *, sensitive_features: ArrayLike | None = None) -> Self:
-        """Fit the estimator and the adjustment."""
+    _scores_of = "predict"
+    _default = HistGradientBoostingRegressor
+    score = _Adjusted.score
+
+    def _read_target(self, y: Any) -> np.ndarray:
         require_numbers(y)
-        X, y, frame = self._read_fit(X, y, sensitive_features, y_numeric=True)
-        return self._fit(X, np.asarray(y, dtype=np.float64), frame, HistGradientBoostingRegressor, "predict")
+        return np.asarray(validate_data(self, y=y, y_numeric=True), dtype=np.float64)
+
+    def _scores(self, raw: np.ndarray) -> np.ndarray:
+        return np.asarray(raw, dtype=np.float64)
 
     def predict(self, X: Any, *, sensitive_features: ArrayLike | None = None) -> np.ndarray:
         """Return the adjusted predictions."""
-        return self._adjusted(X, sensitive_features, "predict")
-
-    score = _Adjusted.score
+        return self._adjusted(X, sensitive_features)
 
 
 class AdjustedClassifier(ClassifierMixin, _Adjusted):
@@ -447,9 +437,12 @@ class AdjustedClassifier(ClassifierMixin, _Adjusted):
     True
     """
 
-    def fit(self, X: Any, y: Any, *, sensitive_features: ArrayLike | None = None) -> Self:
-        """Fit the estimator and the adjustment."""
-        X, y, frame = self._read_fit(X, y, sensitive_features)
+    _scores_of = "predict_proba"
+    _default = HistGradientBoostingClassifier
+    score = _Adjusted.score
+
+    def _read_target(self, y: Any) -> np.ndarray:
+        y = validate_data(self, y=y)
         require_labels(y)
         check_classification_targets(y)
         self.classes_ = np.unique(y)
@@ -461,24 +454,20 @@ class AdjustedClassifier(ClassifierMixin, _Adjusted):
                 f"Only binary classification is supported. The type of the target is {type_of_target(y)}: fit one "
                 "classifier for each class against the others."
             )
-        if frame is not None:
-            warn_of_few(y, stacklevel=2)
-        return self._fit(X, y, frame, HistGradientBoostingClassifier, "predict_proba")
+        return cast(np.ndarray, y)
 
     def _scores(self, raw: np.ndarray) -> np.ndarray:
         return logits(np.asarray(raw, dtype=np.float64)[:, 1])
 
     def predict_proba(self, X: Any, *, sensitive_features: ArrayLike | None = None) -> np.ndarray:
         """Return the adjusted probabilities of both classes."""
-        positive = expit(self._adjusted(X, sensitive_features, "predict_proba"))
+        positive = expit(self._adjusted(X, sensitive_features))
         return np.column_stack([1.0 - positive, positive])
 
     def predict(self, X: Any, *, sensitive_features: ArrayLike | None = None) -> np.ndarray:
         """Return the class with the larger adjusted probability."""
         positive = self.predict_proba(X, sensitive_features=sensitive_features)[:, 1] > 0.5
         return cast(np.ndarray, self.classes_[positive.astype(int)])
-
-    score = _Adjusted.score
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -15,7 +15,6 @@ from sklearn.utils.validation import _num_samples, validate_data
 
 from frhsic_core.arrays import ArrayLike
 from frhsic_core.auditing._input import as_columns
-from frhsic_core.choices import one_of
 from frhsic_core.learning.estimators.columns import Plan, columns_of, fit_columns
 from frhsic_core.learning.estimators.warnings import MissingAttributeWarning
 
@@ -57,17 +56,16 @@ def require_variation(frame: pd.DataFrame) -> None:
 def attributes_to_fit(estimator: Any, X: Any, s: ArrayLike | None, *, predicts_without: bool) -> pd.DataFrame | None:
     """Return the attributes that an estimator is fitted on, or None with a warning that it then changes nothing.
 
-    If it ``predicts_without`` S, a column of X that is S gives a warning. The caller is called by ``fit``.
+    If it ``predicts_without`` S, a column of X that is S gives a warning. The caller is ``fit``.
     """
     if s is None:
-        if estimator.strength > 0:
-            what = f"{type(estimator).__name__} changes NOTHING. Pass fit(X, y, sensitive_features=s)."
-            warnings.warn(f"sensitive_features is missing: {what}", MissingAttributeWarning, stacklevel=4)
+        what = f"{type(estimator).__name__} changes NOTHING. Pass fit(X, y, sensitive_features=s)."
+        warnings.warn(f"sensitive_features is missing: {what}", MissingAttributeWarning, stacklevel=3)
         return None
     frame = read_attributes(s, _num_samples(X))
     require_variation(frame)
     if predicts_without:
-        warn_of_attribute(X, frame, stacklevel=4)
+        warn_of_attribute(X, frame, stacklevel=3)
     return frame
 
 
@@ -171,7 +169,6 @@ class AttributeBasis:
     """
 
     def __init__(self, kind: str = "spline") -> None:
-        one_of("basis", kind, BASES)
         self.kind = kind
 
     def fit(self, frame: pd.DataFrame) -> AttributeBasis:

@@ -18,7 +18,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.metrics import r2_score, roc_auc_score
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted, column_or_1d
@@ -132,38 +132,33 @@ class FittedRemedy:
     """
 
     def __init__(self, key: str, name: Any, train: Sample, *, task: str, lam: float = 1.0, seed: int = 0) -> None:
-        X, y, s = train
-        self.key = key  # and not the remedy itself, which cannot be pickled
+        x, y, s = train
         remedy = REMEDIES[key]
-        self.task = task
-        self.change = None if remedy.change is None else remedy.change()
-        self.inputs = None  # of a learner that sees S
-        if self.change is not None:
-            X = self.change.fit_transform(X, sensitive_features=s)
-        elif remedy.needs_s:
-            self.inputs = AttributeBasis("linear").fit(s)
-            X = np.hstack([X, self.inputs.transform(s)])
-        model: Any = learner(name, task) if key != "encoder" else None
+        numbers = task == "regression"
+        self.how = "predict" if numbers else "predict_proba"
+        self.seen = AttributeBasis("linear").fit(s) if remedy.needs_s else None  # by a learner for which S is a feature
+        self.given = remedy.needs_s and bool(remedy.method)  # S, once more, to adjust the scores
+        model: Any
+        more: dict[str, Any] = {"sensitive_features": s}
         if key == "encoder":
-            kind = FairRegressor if task == "regression" else FairClassifier
-            model = kind(lam, random_state=seed, device="cpu").fit(X, y, sensitive_features=attribute_matrix(s))
+            model = (FairRegressor if numbers else FairClassifier)(lam, random_state=seed, device="cpu")
+            more = {"sensitive_features": attribute_matrix(s)}
         elif remedy.method:
-            wrapper = AdjustedRegressor if task == "regression" else AdjustedClassifier
-            model = wrapper(model, method=remedy.method).fit(X, y, sensitive_features=s)
+            model = (AdjustedRegressor if numbers else AdjustedClassifier)(learner(name, task), method=remedy.method)
+        elif remedy.change is not None:
+            model = Pipeline([("change", remedy.change()), ("learner", learner(name, task))])
+            more = {"change__sensitive_features": s}
         else:
-            model = model.fit(X, y)
-        self.model = model
+            model, more = learner(name, task), {}
+        self.model = model.fit(self._inputs(x, s), y, **more)
+
+    def _inputs(self, x: np.ndarray, s: pd.DataFrame | None) -> np.ndarray:
+        return x if self.seen is None or s is None else np.hstack([x, self.seen.transform(s)])
 
     def __call__(self, x: np.ndarray, s: pd.DataFrame | None) -> np.ndarray:
-        remedy = REMEDIES[self.key]
-        if self.change is not None:
-            x = self.change.transform(x)
-        elif self.inputs is not None and s is not None:
-            x = np.hstack([x, self.inputs.transform(s)])
-        more: dict[str, Any] = {"sensitive_features": s} if remedy.needs_s and remedy.method else {}
-        if self.task == "regression":
-            return np.asarray(self.model.predict(x, **more), dtype=np.float64)
-        return np.asarray(self.model.predict_proba(x, **more)[:, 1], dtype=np.float64)
+        more = {"sensitive_features": s} if self.given else {}
+        predicted = np.asarray(getattr(self.model, self.how)(self._inputs(x, s), **more), dtype=np.float64)
+        return predicted if predicted.ndim == 1 else predicted[:, 1]
 
 
 @dataclass(frozen=True)
@@ -396,10 +391,10 @@ def compare_remedies(
             require_resolution(frame[name].to_numpy(), str(name), more=" Or leave 'encoder' out of remedies.")
     splitter = ShuffleSplit if task == "regression" else StratifiedShuffleSplit
     splits = splitter(n_splits, test_size=TEST_SHARE, random_state=random_state).split(table, target)
-    done: list[list[dict[str, Any]]] = []
+    found: list[dict[str, Any]] = []
     begin = time.monotonic()
+    late = False
     for number, (train, test) in enumerate(splits):
-        found: list[dict[str, Any]] = []
         features = Features(table.iloc[train])
         known, new = (
             (features(table.iloc[rows]), target[rows], frame.iloc[rows].reset_index(drop=True))
@@ -408,7 +403,8 @@ def compare_remedies(
         scale = float(target[train].std()) if task == "regression" else 1.0
         plain: dict[tuple[bool, Any], np.ndarray] = {}
         for place, (key, name, grid) in enumerate(plan):
-            if found and max_seconds is not None and time.monotonic() - begin > max_seconds:
+            late = bool(found) and max_seconds is not None and time.monotonic() - begin > max_seconds
+            if late:
                 break
             if verbose:
                 what = f"split {number + 1} of {n_splits}, fit {place + 1} of {len(plan)}, {key} with {name}"
@@ -420,16 +416,14 @@ def compare_remedies(
                 row |= {"needs_s": REMEDIES[key].needs_s, "cpu_seconds": seconds}
                 row["score"] = score_of(predicted, new[1], task=task)
                 found.append(row | dependence_of(predicted, attribute_matrix(new[2]), scale=scale))
-        else:
-            done.append(found)
-            continue
-        warnings.warn(
-            f"the comparison took more than {max_seconds:g} s: {number} of {n_splits} splits are complete and kept.",
-            stacklevel=2,
-        )
-        break
-    rows = pd.DataFrame([row for part in done or [found] for row in part])
-    return RemedyComparison(rows, summarized(rows, test_share=TEST_SHARE), task, len(done) < n_splits, models)
+        if late:
+            what = f"{number} of {n_splits} splits are complete and kept"
+            warnings.warn(f"the comparison took more than {max_seconds:g} s: {what}.", stacklevel=2)
+            break
+    rows = pd.DataFrame(found)
+    if late and number > 0:
+        rows = rows[rows["split"] < number]
+    return RemedyComparison(rows, summarized(rows, test_share=TEST_SHARE), task, late, models)
 
 
 def fit_predict(
@@ -499,37 +493,29 @@ def _plan(remedies: Any, learners: Mapping[str, Any]) -> list[tuple[str, str, li
 def _read(
     X: Any, y: Any, s: ArrayLike, task: str
 ) -> tuple[pd.DataFrame, np.ndarray, pd.DataFrame, str, np.ndarray | None]:
-    """Return X as a table, the target as numbers, the attributes, the task, and the two classes."""
+    """Return X as a table, the target as numbers, the attributes, the task, and the classes, which become 0 and 1."""
     one_of("task", task, ("auto", "regression", "classification"))
     if sparse.issparse(X):
         raise ValueError("X is sparse: pass X.toarray() or a DataFrame, since the remedies change all columns.")
     require_same_rows(X, y, names=("X", "y"))
     require_same_rows(X, s, names=("X", "sensitive_features"))
     table = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
-    target, task, classes = _read_target(y, task)
+    target = column_or_1d(y)
     if len(target) != len(table):
         raise ValueError(f"y has {len(target)} rows but X has {len(table)}: both need one row per sample.")
-    frame = read_attributes(s, len(table))
-    require_variation(frame)
-    return table, target, frame, task, classes
-
-
-def _read_target(y: Any, task: str) -> tuple[np.ndarray, str, np.ndarray | None]:
-    """Return the target as numbers, the task and the classes; two classes become 0 and 1."""
-    values = column_or_1d(y)
-    bad = ~np.isfinite(values) if values.dtype.kind == "f" else pd.isna(values)
+    bad = ~np.isfinite(target) if target.dtype.kind == "f" else pd.isna(target)
     if bad.any():
         raise ValueError(f"y has {int(bad.sum())} missing or infinite values: drop those rows first.")
-    distinct, counts = np.unique(values, return_counts=True)
+    distinct, counts = np.unique(target, return_counts=True)
     if len(distinct) < 2:
         raise ValueError(f"y has one value only {distinct.tolist()}: pass two classes, or numbers that differ.")
-    several = type_of_target(values) == "multiclass" and len(distinct) <= _CLASSES
-    if task == "auto" and not several:
-        task = "classification" if len(distinct) == 2 else "regression"
-    if task == "regression":
-        if values.dtype.kind not in "iuf":
+    frame = read_attributes(s, len(table))
+    require_variation(frame)
+    several = type_of_target(target) == "multiclass" and len(distinct) <= _CLASSES
+    if task == "regression" or (task == "auto" and len(distinct) > 2 and not several):
+        if target.dtype.kind not in "iuf":
             raise ValueError("y is text: pass numbers for a regression, or two classes for a classification.")
-        return values.astype(np.float64), task, None
+        return table, target.astype(np.float64), frame, "regression", None
     if len(distinct) > 2:
         raise ValueError(
             f"y has {len(distinct)} different values: only two classes can be compared. Compare each class with the "
@@ -543,7 +529,7 @@ def _read_target(y: Any, task: str) -> tuple[np.ndarray, str, np.ndarray | None]
             f"y has the class {rare!r} only {counts.min()} times: at least {least} are needed, so that every split "
             "has both classes in both parts."
         )
-    return (values == distinct[1]).astype(np.float64), "classification", distinct
+    return table, (target == distinct[1]).astype(np.float64), frame, "classification", distinct
 
 
 class RemediedModel(BaseEstimator):
@@ -601,11 +587,10 @@ class RemediedModel(BaseEstimator):
     def _fit(self, table: pd.DataFrame, target: np.ndarray, frame: pd.DataFrame) -> None:
         self.features_ = Features(table)
         x = self.features_(table)
-        keys = {self.remedy: self.strength}
-        if self.remedy == "encoder" or self.remedy in PLAIN.values():
-            keys = {self.remedy: 1.0}
-        elif self.strength < 1.0:
-            keys[PLAIN[self.needs_s_]] = 1.0 - self.strength
+        share = 1.0 if self.remedy == "encoder" else self.strength
+        keys = {self.remedy: share}
+        if share < 1.0:
+            keys[PLAIN[self.needs_s_]] = 1.0 - share
         options: dict[str, Any] = {"task": self.task, "lam": self.strength, "seed": self.random_state}
         self.parts_ = [(s, FittedRemedy(key, self.learner, (x, target, frame), **options)) for key, s in keys.items()]
 

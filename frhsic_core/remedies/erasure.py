@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags, check_array
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
@@ -16,7 +17,6 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 from frhsic_core.arrays import ArrayLike, fix_signs, require_same_rows
 from frhsic_core.remedies.attributes import (
     BASES,
-    STRENGTH,
     AttributeBasis,
     Features,
     attributes_to_fit,
@@ -24,6 +24,7 @@ from frhsic_core.remedies.attributes import (
     standardized,
 )
 
+_NUMBERS: dict[str, Any] = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
 _RANK = 1e-10  # directions of X or φ below this share of the largest variance do not exist
 
 
@@ -56,8 +57,8 @@ def _roots(centered: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def leace_projection(
     x: np.ndarray, phi: np.ndarray, *, min_correlation: float | str = 0.0
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    r"""Return the mean of X, the oblique projection that LEACE subtracts, and the canonical correlations.
+) -> tuple[np.ndarray, np.ndarray]:
+    r"""Return the oblique projection that LEACE subtracts from centered X, and the canonical correlations.
 
     .. math:: r(x) = x - W^+ P W (x - \bar x),\qquad W = (\Sigma_{xx}^{1/2})^+,\quad
         P = \text{the orthogonal projection onto the columns of } W\Sigma_{x\varphi}
@@ -71,13 +72,12 @@ def leace_projection(
     >>> rng = np.random.default_rng(0)
     >>> x = rng.normal(size=(50, 3))
     >>> s = x[:, :1] + x[:, 1:2]
-    >>> mean, projection, _ = leace_projection(x, s)
-    >>> erased = x - (x - mean) @ projection.T
+    >>> projection, _ = leace_projection(x, s)
+    >>> erased = x - (x - x.mean(0)) @ projection.T
     >>> bool(abs(np.cov(erased.T, s.T)[3, :3]).max() < 1e-12)
     True
     """
-    mean = x.mean(0)
-    centered = x - mean
+    centered = x - x.mean(0)
     phi = phi - phi.mean(0)
     whitening, coloring = _roots(centered)
     phi_whitening, _ = _roots(phi)
@@ -86,17 +86,17 @@ def leace_projection(
     rank = [int(np.linalg.matrix_rank(part, hermitian=True)) for part in (whitening, phi_whitening)]
     least = noise_correlation(len(x), *rank) if min_correlation == "auto" else float(min_correlation)
     kept = directions[:, correlations > max(least, 1e-8)]
-    return mean, coloring @ kept @ kept.T @ whitening, correlations
+    return coloring @ kept @ kept.T @ whitening, correlations
 
 
-def retained_map(projection: np.ndarray, x: np.ndarray, strength: float) -> np.ndarray:
-    """Return I − strength · projection, with zeros for the columns of which only rounding errors would be left.
+def retained_map(projection: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Return I − projection, with zeros for the columns of which only rounding errors would be left.
 
     These are the columns that are erased completely, and those that do not vary in the samples x, to which the
     projection adds rounding errors. A learner that scales its columns would turn the errors, which still follow S, into
     a feature. It would also turn what a new sample has in such a column into a huge number.
     """
-    kept = np.eye(len(projection)) - strength * projection
+    kept = np.eye(len(projection)) - projection
     before = x.var(0)
     # From the samples: a product with the covariance would have errors as large as the limit.
     left = (x @ kept.T).var(0)
@@ -104,68 +104,73 @@ def retained_map(projection: np.ndarray, x: np.ndarray, strength: float) -> np.n
     return kept
 
 
-class _Remedy(TransformerMixin, BaseEstimator):
-    """What the transformers share: reading X and S, and names of columns."""
+class _Eraser(TransformerMixin, BaseEstimator):
+    """What the erasers share: reading X and S, and LEACE on features of X."""
 
     basis: str
-    strength: float
+    min_correlation: float | str
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "basis": [StrOptions(set(BASES))],
-        "strength": STRENGTH,
         "min_correlation": [Interval(Real, 0, 1, closed="left"), StrOptions({"auto"})],
         "n_components": [Interval(Integral, 1, None, closed="left")],
     }
 
-    def _read_fit(self, X: Any, s: ArrayLike | None) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return X as numbers and φ(S), or None where S is missing, with a warning."""
+    def fit(self, X: Any, y: Any = None, *, sensitive_features: ArrayLike | None = None) -> Self:
+        """Fit on training samples; ``sensitive_features`` is ``(n,)``, ``(n, p)`` or a frame with any columns."""
         self._validate_params()
-        require_same_rows(X, s, names=("X", "sensitive_features"))
-        X = checked_features(self, X, reset=True, dtype=np.float64, ensure_all_finite="allow-nan")
+        require_same_rows(X, sensitive_features, names=("X", "sensitive_features"))
+        X = checked_features(self, X, reset=True, **_NUMBERS)
         self.features_ = Features(X)
-        self.n_features_out_ = len(self.features_.names)
         x = check_array(self.features_(X))
-        frame = attributes_to_fit(self, X, s, predicts_without=True)
-        return x, None if frame is None else AttributeBasis(self.basis).fit(frame).transform(frame)
+        frame = attributes_to_fit(self, X, sensitive_features, predicts_without=True)
+        offset, scale = self._fit_features(x)
+        z = self._features_of(x)
+        self._n_features_out = z.shape[1]
+        self.mean_ = z.mean(0)
+        self.n_erased_ = 0
+        if frame is not None:
+            phi = AttributeBasis(self.basis).fit(frame).transform(frame)
+            scaled = (z - offset) / scale
+            projection, self.correlations_ = leace_projection(scaled, phi, min_correlation=self.min_correlation)
+            self.retained_ = scale[:, None] * retained_map(projection, scaled) / scale
+            self.n_erased_ = round(float(np.trace(projection)))
+        return self
 
-    def _read(self, X: Any) -> np.ndarray:
+    def transform(self, X: Any) -> np.ndarray:
+        """Return the features of X without what predicts φ(S)."""
         check_is_fitted(self)
-        return check_array(
-            self.features_(checked_features(self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan"))
-        )
+        z = self._features_of(check_array(self.features_(checked_features(self, X, reset=False, **_NUMBERS))))
+        return z if self.n_erased_ == 0 else self.mean_ + (z - self.mean_) @ self.retained_.T
+
+    @abstractmethod
+    def _fit_features(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Fit the features of X, and return an offset and the unit of each in which a change is small or large."""
+
+    @abstractmethod
+    def _features_of(self, x: np.ndarray) -> np.ndarray:
+        """Return the features of X."""
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
 
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Return the names of the columns that :meth:`transform` returns."""
-        check_is_fitted(self)
-        if self.n_features_out_ != len(self.features_.names):
-            name = type(self).__name__.lower()
-            return np.array([f"{name}{i}" for i in range(self.n_features_out_)], dtype=object)
-        names = _check_feature_names_in(self, input_features)
-        return names if self.features_.plan is None else np.array(self.features_.names, dtype=object)
 
-
-class AttributeEraser(_Remedy):
+class AttributeEraser(_Eraser):
     r"""Remove from X, by LEACE, what predicts S or a function of S linearly; S is not needed to predict.
 
-    .. math:: x \mapsto x - \text{strength}\cdot W^+ P W (x - \bar x)
+    .. math:: x \mapsto x - W^+ P W (x - \bar x)
 
     is the smallest affine change of X after which no linear model on X can predict φ(S) (Belrose et al., 2023). With
     φ(S) = S it removes the correlation. With splines it also flattens E[f(X) | S] for every *linear* f, along
-    these functions. A nonlinear learner can still find S in higher moments: see :class:`KernelEraser`. With strength t
-    the covariance with φ(S) is exactly 1 − t times that of X. Text and missing values of X first become numbers:
-    indicators and medians. O(n(d + k)² + d³).
+    these functions. A nonlinear learner can still find S in higher moments: see :class:`KernelEraser`. A learner can
+    undo a map that erases only a part, since it is invertible: to give up less score, blend the predictions with and
+    without the eraser. Text and missing values of X first become numbers: indicators and medians. O(n(d + k)² + d³).
 
     Parameters
     ----------
     basis : {"linear", "spline"}
         The functions φ: S itself, or eight splines of each numeric attribute. Categories become indicators.
-    strength : float
-        0 leaves X unchanged, 1 removes everything. A learner can undo a strength below 1, because the map is then
-        invertible: to give up less score, blend the predictions with and without the eraser.
     min_correlation : float or "auto"
         Canonical correlations up to this one are left. ``"auto"`` is the largest that independent samples of this size
         would show, so that few samples or many functions do not erase X completely. 0 is LEACE as published.
@@ -187,52 +192,37 @@ class AttributeEraser(_Remedy):
     True
     """
 
-    def __init__(
-        self,
-        basis: str = "spline",
-        *,
-        strength: float = 1.0,
-        min_correlation: float | str = "auto",
-    ) -> None:
+    def __init__(self, basis: str = "spline", *, min_correlation: float | str = "auto") -> None:
         self.basis = basis
-        self.strength = strength
         self.min_correlation = min_correlation
 
-    def fit(self, X: Any, y: Any = None, *, sensitive_features: ArrayLike | None = None) -> Self:
-        """Fit on training samples; ``sensitive_features`` is ``(n,)``, ``(n, p)`` or a frame with any columns."""
-        X, phi = self._read_fit(X, sensitive_features)
-        self.mean_ = X.mean(0)
-        self.retained_ = np.eye(X.shape[1])
-        self.correlations_ = np.zeros(0)
-        self.n_erased_ = 0
-        if phi is None or self.strength == 0:
-            return self
+    def _fit_features(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         # Columns with large units must not decide which directions of small variance exist.
-        offset, scale = standardized(X)
-        x = (X - offset) / scale
-        _, projection, self.correlations_ = leace_projection(x, phi, min_correlation=self.min_correlation)
-        self.retained_ = scale[:, None] * retained_map(projection, x, self.strength) / scale
-        self.n_erased_ = round(float(np.trace(projection)))
-        return self
+        return standardized(x)
 
-    def transform(self, X: Any) -> np.ndarray:
-        """Return X without what predicts φ(S), in the same columns."""
-        X = self._read(X)
-        return X if self.n_erased_ == 0 else self.mean_ + (X - self.mean_) @ self.retained_.T
+    def _features_of(self, x: np.ndarray) -> np.ndarray:
+        return x
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Return the names of the columns of X, and of the indicators of its categories and missing values."""
+        check_is_fitted(self)
+        names = _check_feature_names_in(self, input_features)
+        return names if self.features_.plan is None else np.array(self.features_.names, dtype=object)
 
 
-class KernelEraser(_Remedy):
+class KernelEraser(ClassNamePrefixFeaturesOutMixin, _Eraser):
     r"""Remove what predicts S from nonlinear features of X; S is not needed to predict.
 
     X is standardized and random Fourier features at the median distance are put beside it, an approximation of the
     feature space of a Gaussian kernel. LEACE then removes what predicts φ(S) from these features, which is a projection
     onto the null space of the cross-covariance operator of X and S: HSIC of the erased features, with the linear kernel
-    on them, is zero for φ. A nonlinear learner can still find S in what is left. O(n(d + m)²) for m features.
+    on them, is zero for φ. A nonlinear learner can still find S in what is left. The result has min(d, m) + m columns.
+    O(n(d + m)²) for m features.
 
     Parameters
     ----------
-    basis, strength, min_correlation
-        As in :class:`AttributeEraser`. The strength mixes the features with the erased ones.
+    basis, min_correlation
+        As in :class:`AttributeEraser`.
     n_components : int
         Number m of random features. If X has more columns, it is first reduced to m principal components.
         A component or a column without variance becomes a column of zeros, for new samples too.
@@ -253,24 +243,20 @@ class KernelEraser(_Remedy):
         self,
         basis: str = "spline",
         *,
-        strength: float = 1.0,
         n_components: int = 100,
         min_correlation: float | str = "auto",
         random_state: int = 0,
     ) -> None:
         self.basis = basis
-        self.strength = strength
         self.n_components = n_components
         self.min_correlation = min_correlation
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None, *, sensitive_features: ArrayLike | None = None) -> Self:
-        """Fit on training samples; ``sensitive_features`` is ``(n,)``, ``(n, p)`` or a frame with any columns."""
-        X, phi = self._read_fit(X, sensitive_features)
+    def _fit_features(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         m = self.n_components
         # Columns without variance become zero, for new samples too.
-        self.offset_, self.scale_ = standardized(X, constant=np.inf)
-        x = (X - self.offset_) / self.scale_
+        self.offset_, self.scale_ = standardized(x, constant=np.inf)
+        x = (x - self.offset_) / self.scale_
         self.axes_ = None
         rng = np.random.default_rng(self.random_state)
         # Drawn for the columns and then projected, the random features depend on the space of the axes only, not on the
@@ -289,20 +275,10 @@ class KernelEraser(_Remedy):
         median = float(np.sqrt(np.median(squares[squares > 0]))) if (squares > 0).any() else 1.0
         self.frequencies_ = directions / median
         self.phases_ = rng.uniform(0, 2 * np.pi, m)
-        z = self._features(X)
-        self.n_features_out_ = z.shape[1]
-        self.mean_, self.retained_ = z.mean(0), np.eye(z.shape[1])
-        if phi is not None:
-            _, projection, _ = leace_projection(z, phi, min_correlation=self.min_correlation)
-            self.retained_ = retained_map(projection, z, self.strength)
-        return self
+        size = x.shape[1] + m
+        return np.zeros(size), np.ones(size)
 
-    def transform(self, X: Any) -> np.ndarray:
-        """Return the erased features, ``(n, min(d, n_components) + n_components)``."""
-        X = self._read(X)
-        return self.mean_ + (self._features(X) - self.mean_) @ self.retained_.T
-
-    def _features(self, X: np.ndarray) -> np.ndarray:
-        x = (X - self.offset_) / self.scale_
+    def _features_of(self, x: np.ndarray) -> np.ndarray:
+        x = (x - self.offset_) / self.scale_
         x = x if self.axes_ is None else x @ self.axes_
         return np.hstack([x, math.sqrt(2.0 / len(self.phases_)) * np.cos(x @ self.frequencies_ + self.phases_)])

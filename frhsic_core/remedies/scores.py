@@ -15,12 +15,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from frhsic_core.arrays import ArrayLike, require_same_rows
 from frhsic_core.atomic_files import write_atomically
-from frhsic_core.learning.estimators.input import require_numbers
+from frhsic_core.auditing._input import as_columns
 from frhsic_core.remedies.adjustment import Adjustment, ConditionalRanks, logits
 from frhsic_core.remedies.attributes import STRENGTH, AttributeBasis, read_attributes, require_variation
 
 _FEWEST = 20
-_FORMAT = "frhsic adjustment of scores 2"
+_FORMAT = "frhsic adjustment of scores 3"
 _PARTS: dict[str, type] = {kind.__name__: kind for kind in (Adjustment, AttributeBasis, ConditionalRanks)}
 
 
@@ -66,16 +66,16 @@ class ScoreAdjuster(BaseEstimator):
             raise ValueError(
                 "scores has at most two values: adjust the probabilities behind them, then apply the threshold."
             )
-        self.probabilities_ = bool(values.min() >= 0.0 and values.max() <= 1.0)
-        adjustment = Adjustment(self.method, float(self.strength), classifier=self.probabilities_)
-        self.adjustment_ = adjustment.fit(logits(values) if self.probabilities_ else values, frame)
+        probabilities = bool(values.min() >= 0.0 and values.max() <= 1.0)
+        adjustment = Adjustment(self.method, float(self.strength), classifier=probabilities)
+        self.adjustment_ = adjustment.fit(logits(values) if probabilities else values, frame)
         return self
 
     def transform(self, scores: ArrayLike, *, sensitive_features: ArrayLike) -> np.ndarray:
         """Return the adjusted scores; each depends on its own row only."""
         check_is_fitted(self)
         values, frame = _read(scores, sensitive_features)
-        if not self.probabilities_:
+        if not self.adjustment_.classifier:
             return self.adjustment_(values, frame)
         if len(values) and not (values.min() >= 0.0 and values.max() <= 1.0):
             raise ValueError("scores has values outside of 0 to 1, but fit had probabilities: pass the same kind.")
@@ -99,7 +99,6 @@ class ScoreAdjuster(BaseEstimator):
             raise ValueError(f"{path} is not a saved adjustment of scores: save the adjustment again.")
         model = cls(**found["parameters"])
         model.adjustment_ = found["adjustment"]
-        model.probabilities_ = model.adjustment_.classifier
         return model
 
 
@@ -135,15 +134,12 @@ def adjust_scores(
 
 def _read(scores: ArrayLike, s: ArrayLike) -> tuple[np.ndarray, Any]:
     require_same_rows(scores, s, names=("scores", "sensitive_features"))
-    require_numbers(scores, name="scores")
-    values = scores.detach().cpu().numpy() if hasattr(scores, "detach") else np.asarray(scores)
-    values = values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
-    if values.ndim != 1:
-        raise ValueError(f"scores has shape {values.shape}: pass one score for each row, (n,).")
-    values = values.astype(np.float64)
-    if missing := int((~np.isfinite(values)).sum()):
-        raise ValueError(f"scores has {missing} missing or infinite values: drop those rows first.")
-    return values, read_attributes(s, len(values), other="scores")
+    column, *more = as_columns(scores, argument="scores", default="scores", categorical=False)
+    if more:
+        raise ValueError(f"scores has the shape (n, {1 + len(more)}): pass one score for each row, (n,).")
+    if column.missing:
+        raise ValueError(f"scores has {column.missing} missing or infinite values: drop those rows first.")
+    return column.values, read_attributes(s, len(column.values), other="scores")
 
 
 def _as_json(value: Any) -> Any:

@@ -254,3 +254,7 @@ def test_a_million_scores_are_a_table_of_counts() -> None:
     assert found.counts.shape[0] <= 1000
     assert found.counts.shape[1] <= 400
     assert found.counts.sum() == 50_000
+    # More combinations of categories than places: each of them is a place.
+    words = pd.DataFrame(rng.integers(0, 40, (4000, 2)).astype(str), columns=["a", "b"]) + "x"
+    crossed = ConditionalRanks().fit(rng.normal(size=4000), read_attributes(words, 4000))
+    assert 1000 < len(crossed.counts) == len(words.drop_duplicates())

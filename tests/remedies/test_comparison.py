@@ -179,6 +179,23 @@ def test_learners_of_ones_own(people: Any) -> None:
     assert best.learner is models[found.best(within=10.0, needs_s=False)["learner"]]
 
 
+@pytest.mark.parametrize(("key", "strength", "parts"), [
+    ("encoder", 5.0, [(1.0, "encoder", 5.0)]), ("none", 0.0, [(1.0, "none", 0.0)]),
+    ("leace", 0.25, [(0.25, "leace", 0.25), (0.75, "none", 0.25)]), ("leace", 1.0, [(1.0, "leace", 1.0)]),
+    ("adjust_rank", 0.5, [(0.5, "adjust_rank", 0.5), (0.5, AWARE, 0.5)]),
+])  # fmt: skip
+def test_the_parts_of_the_best_model(
+    people: Any, monkeypatch: Any, key: str, strength: float, parts: list[tuple[float, str, float]]
+) -> None:
+    """Models without a remedy have the rest of the strength; that of an encoder is its λ."""
+    X, y, s = people
+    monkeypatch.setattr(comparison, "FittedRemedy", lambda key, name, train, *, task, lam, seed: (key, lam))
+    model = comparison.RemediedModel(key, "linear", strength, task="regression")
+    model.needs_s_ = REMEDIES[key].needs_s
+    model._fit(X, y, s)
+    assert [(share, *part) for share, part in model.parts_] == parts
+
+
 def test_an_attribute_that_the_encoder_cannot_resolve_is_refused_at_once(people: Any, monkeypatch: Any) -> None:
     X, y, s = people
     age = s["age"].mask(s.index == 3, 1e9)
