@@ -52,8 +52,6 @@ class Method:
         How figures draw it. No two methods share a marker, and no two methods of the paper share a color.
     penalty : str
         The penalty class as ``"module:Class"``.
-    cost : float
-        Time of a training step relative to ``"unfair"``, used to order and balance jobs. A rough value is enough.
     settings : mapping
         Arguments of the penalty class for each protocol, where they differ from the defaults of the class.
     tables : tuple of str
@@ -66,7 +64,6 @@ class Method:
     color: str
     marker: str
     penalty: str
-    cost: float
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     tables: tuple[str, ...] = ()
 
@@ -101,15 +98,15 @@ _ALL = (*_BOTH, "transfer")
 METHODS: dict[str, Method] = {
     row.key: row
     for row in (
-        # Key, label, color, marker, penalty, cost, settings and tables of the paper.
-        Method("unfair", "Unfair", _C["black"], "*", f"{_P}:Unfair", 1.0, {}, _BOTH),
-        Method("frhsic", "FRHSIC", _C["vermillion"], "o", f"{_P}:FRHSIC", 4.0, _SETTINGS["frhsic"], _ALL),
-        Method("frem", "FREM", _C["blue"], "s", f"{_P}:FREM", 4.0, _SETTINGS["frem"], _ALL),
-        Method("reg_gdp", "Reg-GDP", _C["bluish green"], "^", f"{_P}:RegGDP", 1.5, _SETTINGS["reg_gdp"], _ALL),
-        Method("adv", "ADV", _C["reddish purple"], "v", f"{_P}:ADV", 2.0, _SETTINGS["adv"], _ALL),
-        Method("mmd_binned", "MMD (binned)", _C["orange"], "D", f"{_P}:MMDBinned", 1.5, _SETTINGS["mmd_binned"], _BOTH),
-        Method("laftr", "LAFTR", _C["sky blue"], "P", f"{_P}:LAFTR", 2.0, {}, _BOTH),
-        Method("dcor", "dCor", _C["yellow"], "X", f"{_P}:DCor", 6.0, _SETTINGS["dcor"], ("pareto_summary",)),
+        # Key, label, color, marker, penalty, settings and tables of the paper.
+        Method("unfair", "Unfair", _C["black"], "*", f"{_P}:Unfair", {}, _BOTH),
+        Method("frhsic", "FRHSIC", _C["vermillion"], "o", f"{_P}:FRHSIC", _SETTINGS["frhsic"], _ALL),
+        Method("frem", "FREM", _C["blue"], "s", f"{_P}:FREM", _SETTINGS["frem"], _ALL),
+        Method("reg_gdp", "Reg-GDP", _C["bluish green"], "^", f"{_P}:RegGDP", _SETTINGS["reg_gdp"], _ALL),
+        Method("adv", "ADV", _C["reddish purple"], "v", f"{_P}:ADV", _SETTINGS["adv"], _ALL),
+        Method("mmd_binned", "MMD (binned)", _C["orange"], "D", f"{_P}:MMDBinned", _SETTINGS["mmd_binned"], _BOTH),
+        Method("laftr", "LAFTR", _C["sky blue"], "P", f"{_P}:LAFTR", {}, _BOTH),
+        Method("dcor", "dCor", _C["yellow"], "X", f"{_P}:DCor", _SETTINGS["dcor"], ("pareto_summary",)),
     )
 }
 
@@ -149,8 +146,6 @@ class DatasetRow:
         The object that loads it and holds its card, as ``"module:object"``.
     color, marker : str
         How figures draw it. No two datasets share a marker.
-    real : bool
-        True for data read from files, False for data drawn from a distribution.
     paper : bool
         True for the five real datasets of the paper, which its experiments and tables use.
     """
@@ -161,7 +156,6 @@ class DatasetRow:
     recipe: str
     color: str
     marker: str
-    real: bool = True
     paper: bool = False
 
 
@@ -176,8 +170,8 @@ DATASETS: dict[str, DatasetRow] = {
         DatasetRow("meps", "MEPS", 13_707, f"{_D}.meps:RECIPE", _C["reddish purple"], "v", paper=True),
         DatasetRow("crime", "Crime", 1_994, f"{_D}.crime:RECIPE", _C["orange"], "D", paper=True),
         DatasetRow("compas", "COMPAS", 6_172, f"{_D}.compas:RECIPE", _C["vermillion"], "o", paper=True),
-        DatasetRow("synthetic", "Synthetic", 5_000, f"{_D}.synthetic:RECIPE", _C["black"], "*", real=False),
-        DatasetRow("people", "People", 1_000, f"{_D}.people:RECIPE", _C["sky blue"], "1", real=False),
+        DatasetRow("synthetic", "Synthetic", 5_000, f"{_D}.synthetic:RECIPE", _C["black"], "*"),
+        DatasetRow("people", "People", 1_000, f"{_D}.people:RECIPE", _C["sky blue"], "1"),
     )
 }
 #: The five datasets of the paper's experiments.

@@ -85,6 +85,7 @@ def test_every_test_belongs_to_one_of_the_two_commands() -> None:
     root = Path(__file__).parents[1]
     assert "FRHSIC_CI=1 make test test-all" in (root / ".ci" / "run").read_text(encoding="utf-8")
     makefile = (root / "Makefile").read_text(encoding="utf-8")
+    assert "--dist loadfile --no-loadscope-reorder" in makefile  # workers keep the order of conftest.py
     rules = dict(re.findall(r"^(test(?:-all)?: \w+) .*\n\t(.*)$", makefile, re.MULTILINE))
     assert '-m "not slow" tests frhsic_core' in rules["test: setup"]
     assert rules["test-all: test"].endswith("-m slow tests")

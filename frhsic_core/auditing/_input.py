@@ -203,11 +203,6 @@ def read_columns(
     positive_class: Any = None,
 ) -> Columns:
     """Check the arguments of :func:`frhsic_core.audit` and return them as columns of one length."""
-    # Of a Dask collection the workers compute the few columns of the audit, which fit into memory.
-    y_pred, sensitive_features, y_true, control_features, sample_weight = (
-        given.compute() if hasattr(given, "compute") else given
-        for given in (y_pred, sensitive_features, y_true, control_features, sample_weight)
-    )
     others = {"sensitive_features": sensitive_features, "y_true": y_true, "sample_weight": sample_weight}
     for name, other in others.items():
         require_same_rows(y_pred, other, names=("y_pred", name))
@@ -380,7 +375,7 @@ def _parquet_parts(path: Path, wanted: list[str]) -> Iterator[pd.DataFrame]:
         if not table.schema.names:
             raise ValueError(f"{path} is a folder without parquet files: pass a CSV file or a folder of parquet files.")
         _require(list(table.schema.names), wanted, path.name)
-        for batch in table.to_batches(batch_size=_PART, columns=wanted):
+        for batch in table.to_batches(columns=wanted):
             yield batch.to_pandas()[wanted]
     except pyarrow.lib.ArrowInvalid as error:
         raise ValueError(f"{path.name} could not be read as parquet ({error}): check the file.") from error

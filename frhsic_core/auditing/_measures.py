@@ -36,7 +36,6 @@ _KNOTS = 6
 TEST_ROWS = 20_000  # of several columns
 PERMUTATIONS = 499
 PROBE_ROWS = 20_000
-KERNEL_ROWS = 2000
 KHGR_ROWS = 500
 KHGR_RIDGE = 0.01
 _SHUFFLES = 3
@@ -249,9 +248,9 @@ def effect_sizes(z: Array, s: Array, *, weight: Array | None = None, random_stat
     s = s[:, np.ptp(s, axis=0) > 0] if len(s) else s[:, :0]
     if s.shape[1] == 0 or len(s) < 10:  # a rare value can be absent from the sample
         return {}
-    audited = audit_representation(z, s, max_rows=KERNEL_ROWS, random_state=random_state)
+    audited = audit_representation(z, s, random_state=random_state)
     middle = audited.bandwidths.index(1.0)
-    few = min(audited.rows, len(z))
+    few = audited.rows
     first = np.linspace(0, len(z) - 1, few).round().astype(int)
     tiny = np.linspace(0, len(z) - 1, min(KHGR_ROWS, len(z))).round().astype(int)
     generator = np.random.default_rng(random_state)

@@ -160,12 +160,13 @@ def audit_representation(
     f = None
     if predictions is not None:
         f = as_tensor(predictions, name="predictions").to(z)
-        if f.shape[-1:] != (n,) and f.shape[-2:] != (n, 1):
+        f = f.squeeze(-1) if f.shape[-2:] == (n, 1) else f
+        if f.shape[-1:] != (n,):
             raise ValueError(
                 f"predictions has shape {tuple(f.shape)}: pass one number for each of the {n} rows. Of two class "
                 "probabilities pass the second, predict_proba(X)[:, 1]."
             )
-        f = (f.squeeze(-1) if f.ndim > len(batch) + 1 else f).expand(*batch, n)
+        f = f.expand(*batch, n)
     keep = torch.linspace(0, n - 1, min(n, max_rows), device=z.device).round().long()
     parts: list[list[Tensor]] = []
     for block in torch.arange(len(z)).split(chunk_size):

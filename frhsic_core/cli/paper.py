@@ -275,17 +275,13 @@ def _check(numbers: list[str], *, quick: bool) -> list[Result]:
 
     total = sum(len(checks()[number]) for number in numbers)
     count = itertools.count(1)
-    threads = torch.get_num_threads()
     torch.set_num_threads(1)  # many small tensors: more threads only wait for each other
-    try:
-        with waiting("Checking the statements of the paper ...") as show:
+    with waiting("Checking the statements of the paper ...") as show:
 
-            def before(number: str, check: Check) -> None:
-                show(f"{next(count)} of {total}, {number}: {check.__name__.replace('_', ' ')}")
+        def before(number: str, check: Check) -> None:
+            show(f"{next(count)} of {total}, {number}: {check.__name__.replace('_', ' ')}")
 
-            return list(run_checks(numbers, quick=quick, before=before))
-    finally:
-        torch.set_num_threads(threads)
+        return list(run_checks(numbers, quick=quick, before=before))
 
 
 def _print_results(results: list[Result], seconds: float) -> None:

@@ -122,24 +122,40 @@ def test_the_groups_are_those_of_pandas(case) -> None:
     assert sentence is None or f"largest difference of {number(np.ptp(groups.means.to_numpy()))} between" in sentence
 
 
-def test_the_picture_shows_curve_and_groups_at_their_heights(case) -> None:
-    """The upper panel is 278 pixels high below the first 16, with a margin of 6 % of what it shows at both ends."""
+def test_the_picture_shows_everything_at_its_place(case) -> None:
+    """The upper panel has 564 x 278 pixels from (62, 16) on, with a margin of 6 % above and below; one decimal."""
     _, found = case
     attribute = found["s"]
-    curve, groups = attribute.curve, attribute.groups
-    if not curve.smooth:
-        return
-    low, high = curve.low[curve.inside].min(), curve.high[curve.inside].max()
+    curve, groups, inside = attribute.curve, attribute.groups, attribute.curve.inside
+    low, high = curve.low[inside].min(), curve.high[inside].max()
     margin = 0.06 * (high - low)
+    count = len(curve.s)
+    first, last = curve.s[inside][[0, -1]] if curve.smooth else (-0.6, count - 0.4)
 
-    def height(values: np.ndarray) -> np.ndarray:
-        return 16 + 278 * (high + margin - values) / (high - low + 2 * margin)
+    def places(s: np.ndarray, values: np.ndarray) -> np.ndarray:
+        heights = 16 + 278 * (high + margin - values) / (high - low + 2 * margin)
+        return np.column_stack([62 + 564 * (s - first) / (last - first), heights])
 
-    root = ElementTree.fromstring(curve_svg(attribute, curve, label="mean", groups=groups))
-    lines = [float(line.get("y1")) for line in root.iter() if line.get("class") == "group"]
-    np.testing.assert_allclose(lines, height(groups.means), atol=0.051)  # one decimal is written
-    drawn = [float(point.split(",")[1]) for point in root.find(".//*[@class='curve']").get("points").split()]
-    np.testing.assert_allclose([drawn[0], drawn[-1]], height(curve.mean[curve.inside][[0, -1]]), atol=0.051)
+    root = ElementTree.fromstring(curve_svg(attribute, curve, label="mean", groups=groups if curve.smooth else None))
+    drawn = {kind: [tag.attrib for tag in root.iter() if tag.get("class") == kind] for kind in ("group", "point")}
+    assert not [tag for tag in root.iter() if "rotate" in tag.get("transform", "")]
+    if curve.smooth:
+        points = [point.split(",") for point in root.find(".//*[@class='curve']").get("points").split()]
+        expected = places(curve.s, curve.mean)[inside]
+        far = np.abs(np.array(points, float)[:, None] - expected).max(-1).min(1)
+        assert (len(far), far.max() < 0.051) == (min(160, len(expected)), True)
+        np.testing.assert_allclose(np.array(points, float)[[0, -1]], expected[[0, -1]], atol=0.051)
+        starts, ends = (places(np.clip(groups[name], first, last), groups.means) for name in ("start", "end"))
+        written = np.array([[line[name] for name in ("x1", "y1", "x2", "y2")] for line in drawn["group"]], float)
+        np.testing.assert_allclose(written, np.hstack([starts, ends]), atol=0.051)
+        return
+    written = np.array([[point["cx"], point["cy"]] for point in drawn["point"]], float)
+    np.testing.assert_allclose(written, places(np.arange(count), curve.mean), atol=0.051)
+    bars = [tag.attrib for tag in root.iter() if tag.tag == "rect"]
+    sides = places(np.arange(count) - 0.35, curve.mean)[:, 0]
+    np.testing.assert_allclose([float(bar["x"]) for bar in bars], sides, atol=0.051)
+    heights = 58 * curve.share / curve.share.max()
+    np.testing.assert_allclose([float(bar["height"]) for bar in bars], heights, atol=0.051)
 
 
 def test_what_is_said_about_people(case) -> None:

@@ -59,16 +59,6 @@ def test_the_numbers_are_those_of_the_library() -> None:
     assert plain.as_dict() == pytest.approx(audit.as_dict(), rel=1e-9)
 
 
-def test_the_floor_is_the_mean_over_permutations() -> None:
-    z, s = sample(60)
-    audit = audit_representation(z, s)
-    generator = torch.Generator().manual_seed(1)
-    shuffled = torch.stack([s[torch.randperm(60, generator=generator)] for _ in range(2000)])
-    values = normalized_hsic(z.expand(2000, -1, -1), shuffled, kernel_z=Gaussian(median_bandwidth(z)))
-    error = values.std().item() / 2000**0.5
-    assert abs(values.mean().item() - audit.floor[1].item()) < 4 * error
-
-
 def test_the_floor_is_the_mean_over_all_permutations_of_six_rows() -> None:
     z, s = sample(6)
     orders = torch.tensor(list(itertools.permutations(range(6))))
@@ -94,7 +84,7 @@ def test_the_kernel_statistics_use_evenly_spaced_rows() -> None:
 def test_a_stack_is_each_model_by_itself() -> None:
     pairs = [sample(seed=seed) for seed in range(5)]
     z, s = torch.stack([z for z, _ in pairs]), torch.stack([s for _, s in pairs])
-    stack = audit_representation(z, s, predictions=z[..., 0], chunk_size=2)
+    stack = audit_representation(z, s, predictions=z[..., :1], chunk_size=2)
     for i in range(5):
         alone = audit_representation(z[i], s[i], predictions=z[i, :, 0])
         for name, value in alone.as_dict().items():

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from typer.testing import CliRunner
 
 from frhsic_core import adjust_scores
@@ -137,7 +138,9 @@ def test_the_report_in_a_browser(report: Path, width: int, scheme: str) -> None:
 
 def test_exit_codes(tmp_path: Path) -> None:
     options = ["--score", "p", "--sensitive", "age"]
+    torch.set_num_threads(2)
     assert run(tmp_path, table(), *options, "--fail-above", "gdp=0.3").exit_code == 0
+    assert torch.get_num_threads() == 1  # the matrices are small
     value = json.loads((tmp_path / "r.json").read_text())["attributes"][0]["numbers"]["gdp"]
     assert run(tmp_path, None, *options, "--fail-above", "gdp=0.01").exit_code == 1
     middle = 0.5 * (value["low"] + value["high"])

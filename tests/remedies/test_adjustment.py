@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.special import expit
+from scipy.special import expit, logit
 from sklearn.base import BaseEstimator
-from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.model_selection import cross_val_predict
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -76,20 +75,6 @@ def test_rank_maps_groups_to_the_barycenter() -> None:
         assert (np.diff(part[np.argsort(own)]) >= 0).all()
 
 
-@pytest.mark.parametrize("strength", [0.5, 1.0])
-def test_rank_removes_more_than_the_mean(sample: Any, strength: float) -> None:
-    X, y, age = sample
-    train, test = slice(0, 800), slice(800, 1200)
-    found = {}
-    for method in ("none", "mean", "rank"):
-        model = AdjustedRegressor(
-            LinearRegression(), method=method.replace("none", "mean"), strength=0.0 if method == "none" else strength
-        ).fit(X[train], y[train], sensitive_features=age[train])
-        score = model.predict(X[test], sensitive_features=age[test])
-        found[method] = float(distance_correlation(score, age[test], squared=True, estimator="unbiased"))
-    assert found["rank"] < found["mean"] < 0.7 * found["none"]
-
-
 @pytest.mark.parametrize("method", ["mean", "rank"])
 @pytest.mark.parametrize("attribute", ["age", "mixed"])
 def test_probabilities_are_valid_and_depend_less(sample: Any, method: str, attribute: str) -> None:
@@ -145,27 +130,6 @@ def test_project_removes_the_least() -> None:
     np.testing.assert_allclose(independent.predict(X), y, atol=1e-8)  # nothing to remove
 
 
-def test_prefit_needs_no_second_training(sample: Any) -> None:
-    X, y, age = sample
-    fitted = HistGradientBoostingRegressor(max_iter=20).fit(X[:600], y[:600])
-    model = AdjustedRegressor(fitted, cv="prefit").fit(X[600:], y[600:], sensitive_features=age[600:])
-    assert model.estimator_ is fitted
-    adjusted = model.predict(X[600:], sensitive_features=age[600:])
-    assert abs(np.corrcoef(adjusted, age[600:])[0, 1]) < 1e-6 < 0.2 < np.corrcoef(fitted.predict(X), age)[0, 1]
-
-
-def test_out_of_fold_scores_are_used(sample: Any) -> None:
-    """A learner that memorizes y: its own training scores would subtract E[y | S], not E[score | S]."""
-    X, y, age = sample
-    from sklearn.neighbors import KNeighborsRegressor
-
-    model = AdjustedRegressor(KNeighborsRegressor(1), cv=5).fit(
-        X[:800], y[:800] + 3 * age[:800], sensitive_features=age[:800]
-    )
-    new = model.predict(X[800:], sensitive_features=age[800:])
-    assert abs(np.corrcoef(new, age[800:])[0, 1]) < 0.1
-
-
 # Scores and attributes alone ------------------------------------------------------------------------------------------
 
 
@@ -216,6 +180,8 @@ def test_scores_alone_are_what_the_wrapper_does(method: str) -> None:
     wrapped.fit(p[:, None], p > 0.5, sensitive_features=frame)
     expected = wrapped.predict_proba(p[:, None], sensitive_features=frame)[:, 1]
     np.testing.assert_array_equal(adjust_scores(p, sensitive_features=frame, method=method), expected)
+    half = adjust_scores(p, sensitive_features=frame, method=method, strength=0.5)
+    np.testing.assert_allclose(logit(half), 0.5 * (logit(p) + logit(expected)), atol=1e-9)
 
 
 @pytest.mark.parametrize("unit", [1.0, 600.0])
