@@ -446,7 +446,7 @@ class AdjustedClassifier(ClassifierMixin, _Adjusted):
         require_labels(y)
         check_classification_targets(y)
         self.classes_ = np.unique(y)
-        if len(self.classes_) < 2:
+        if len(self.classes_) == 1:
             only = self.classes_.tolist()[0]
             raise ValueError(f"y has one class only ({only!r}): a classifier needs samples of both classes.")
         if len(self.classes_) > 2:
