@@ -281,7 +281,6 @@ OWN: list[Row] = [
     ("no splits", lambda: compare(n_splits=0), ValueError, "at least one split"),
     ("a negative limit", lambda: compare().best(within=-1.0), ValueError, "within is -1"),
     ("a strength of two", lambda: adjust_scores(P, sensitive_features=AGE, strength=2), ValueError, "strength"),
-    ("an adjustment before fit", lambda: ScoreAdjuster().transform(P, sensitive_features=AGE), NotFittedError, "fit"),
     ("a method of another class", lambda: adjusted(method="median"), ValueError, "'method' parameter"),
     ("one fold", lambda: adjusted(cv=1), ValueError, "'cv' parameter"),
     ("a basis that does not exist", lambda: AttributeEraser("bins").fit(X, sensitive_features=AGE),

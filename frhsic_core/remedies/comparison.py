@@ -475,9 +475,6 @@ def _plan(remedies: Any, learners: Mapping[str, Any]) -> list[tuple[str, str, li
         remedies = [remedies]
     for key in remedies or ():
         one_of("remedy", key, REMEDIES)
-    for key in learners.values():
-        if isinstance(key, str):
-            one_of("learner", key, LEARNERS)
     keys = [key for key in REMEDIES if remedies is None or key in remedies or key == "none"]
     if any(REMEDIES[key].needs_s for key in keys) and AWARE not in keys:
         keys.insert(1, AWARE)

@@ -12,7 +12,7 @@ import torch
 from frhsic_core import audit, gdp_bound, gdp_curve
 from frhsic_core.auditing import Audit, gdp_score
 from frhsic_core.auditing._input import CATEGORIES, Column, as_column, read_columns
-from frhsic_core.auditing._measures import gap_below, largest_gap, residuals, sample_rows
+from frhsic_core.auditing._measures import largest_gap, residuals, sample_rows
 from frhsic_core.auditing._report import clean, curve_svg, escape_markdown
 from frhsic_core.auditing._results import exit_status
 from frhsic_core.auditing._sentences import number
@@ -288,14 +288,6 @@ def test_where_the_gap_is_largest() -> None:
     while curve.gap[last + 1] >= 0.8 * curve.gap[top]:
         last += 1
     assert there == slice(first, last + 1)
-
-
-def test_the_gap_below_is_a_quantile_over_people() -> None:
-    s = np.repeat([0.0, 1.0, 2.0], [5, 5, 90])
-    f = np.repeat([1.0, -1.0, 0.0], [5, 5, 90])
-    curve = gdp_curve(f, s)
-    assert gap_below(curve, 0.9) == pytest.approx(0.0)
-    assert gap_below(curve, 0.95) == pytest.approx(1.0)
 
 
 def test_intersections_of_categories_are_an_attribute() -> None:

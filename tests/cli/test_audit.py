@@ -156,32 +156,6 @@ def test_exit_codes(tmp_path: Path) -> None:
     assert run(tmp_path, None, *options, "--fail-above", "gdp=0.5", "--guaranteed").exit_code == 0
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-@pytest.mark.parametrize("full_from", [0, 2])
-def test_a_full_disk_leaves_all_old_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full_from: int) -> None:
-    import tempfile
-
-    real = tempfile.mkstemp
-    opened = []
-
-    def on_full_device(**options: Any) -> tuple[int, str]:
-        handle, name = real(**options)
-        opened.append(name)
-        if len(opened) <= full_from:
-            return handle, name
-        os.close(handle)
-        return os.open("/dev/full", os.O_WRONLY), name
-
-    monkeypatch.setattr("frhsic_core.atomic_files.tempfile.mkstemp", on_full_device)
-    (tmp_path / "r.json").write_text("old")
-    result = run(tmp_path, table(), "--score", "p", "--sensitive", "age")
-    assert result.exit_code == 2
-    assert "No space left" in texts(result)
-    assert "free some space" in texts(result)
-    assert {path.name for path in tmp_path.iterdir()} == {"data.csv", "r.json"}
-    assert (tmp_path / "r.json").read_text() == "old"
-
-
 def test_a_report_in_a_folder_and_in_the_way_of_one(tmp_path: Path) -> None:
     columns = ["--score", "p", "--sensitive", "age"]
     assert run(tmp_path, table(), *columns, "--out", str(tmp_path)).exit_code == 0

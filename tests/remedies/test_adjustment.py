@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pandas as pd
 import pytest
 from scipy.special import expit, logit
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.model_selection import cross_val_predict
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -207,6 +209,9 @@ def test_a_saved_adjustment_gives_the_same_scores_one_by_one(tmp_path: Path, met
     np.testing.assert_allclose(single, expected[:100], rtol=1e-12)
     outside = loaded.transform([0.5], sensitive_features=pd.DataFrame({"age": [150.0], "sex": ["x"]}))
     assert 0 < outside[0] < 1
+    for early in (ScoreAdjuster().save, partial(ScoreAdjuster().transform, sensitive_features=frame)):
+        with pytest.raises(NotFittedError):
+            early(p)
     (tmp_path / "other").write_text("age")
     with pytest.raises(ValueError, match="not a saved adjustment"):
         ScoreAdjuster.load(tmp_path / "other")
