@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import requests
 
 from frhsic_core.data import files
 from frhsic_core.paper.experiments.presets import GRIDS, SPLITS, experiment_for
@@ -308,7 +309,7 @@ def test_a_missing_dataset_is_announced_and_its_jobs_fail(monkeypatch: pytest.Mo
 
     def refuse(*_: object) -> None:
         assert len(lines) == 2, "a download started before it was announced"
-        raise files._Unreachable("no network in this test")
+        raise requests.ConnectionError("no network in this test")
 
     monkeypatch.setenv("FRHSIC_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(files, "_download", refuse)
@@ -326,7 +327,7 @@ def test_a_download_is_made_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     monkeypatch.delenv("FRHSIC_DATA")
     monkeypatch.setenv("FRHSIC_CACHE", str(tmp_path))
 
-    def serve(link: object, path: Path, progress: object) -> None:
+    def serve(link: object, path: Path) -> None:
         shutil.copy(source, path)
 
     monkeypatch.setattr(files, "_download", serve)
