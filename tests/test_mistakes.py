@@ -289,7 +289,7 @@ OWN: list[Row] = [
     ("a classifier without probabilities", lambda: adjusted(model=LinearSVC()), TypeError, "CalibratedClassifierCV"),
     ("a model that is not fitted", lambda: adjusted(cv="prefit"), NotFittedError, "not fitted yet"),
     ("predictions from fewer columns", lambda: compare().fit_best(X, Y, sensitive_features=AGE).predict(X[["luck"]]),
-     ValueError, "fit had"),
+     ValueError, "feature names"),
     # X and y
     ("text in an array", lambda: fair(np.column_stack([SKILL, WORDS]).astype(object)), ValueError,
      r"text in column 1 \(first: '(old|young)'\)"),

@@ -35,6 +35,7 @@ from frhsic_core.remedies.attributes import (
     AttributeBasis,
     Features,
     attribute_matrix,
+    checked_features,
     read_attributes,
     require_variation,
     warn_of_attribute,
@@ -568,8 +569,8 @@ class RemediedModel(BaseEstimator):
     def fit(self, X: Any, y: Any, *, sensitive_features: ArrayLike) -> Self:
         """Fit on a raw table, and audit predictions for people of folds that the model did not see."""
         table, target, frame, _, self.classes_ = _read(X, y, sensitive_features, self.task)
+        checked_features(self, table, reset=True)
         self.needs_s_ = REMEDIES[self.remedy].needs_s
-        self.names_ = [str(name) for name in table.columns]
         folds = KFold if self.task == "regression" else StratifiedKFold
         unseen = np.empty(len(target))
         with warnings.catch_warnings():
@@ -598,8 +599,7 @@ class RemediedModel(BaseEstimator):
     def _predicted(self, X: Any, s: ArrayLike | None) -> np.ndarray:
         check_is_fitted(self)
         table = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
-        if [str(name) for name in table.columns] != self.names_:
-            raise ValueError(f"X has the columns {list(table.columns)[:8]}, but fit had {self.names_[:8]}.")
+        checked_features(self, table, reset=False)
         if not self.needs_s_:
             return self._scores(table, None)
         if s is None:
