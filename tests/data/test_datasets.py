@@ -30,19 +30,6 @@ from frhsic_core.data.recipes import Source, Table, assemble
 
 
 @pytest.mark.data
-def test_no_name_or_birth_date_survives_loading_compas() -> None:
-    data = load_dataset("compas", download=False)
-    raw_file = pd.read_csv(Path(os.environ["FRHSIC_DATA"]) / "compas" / "compas-scores-two-years.csv")
-    identifying = {"id", "name", "first", "last", "dob", "c_case_number", "r_case_number", "vr_case_number"}
-    assert identifying <= set(raw_file.columns)
-    assert not identifying & {*data.feature_names, *data.sensitive_names}
-    held = str(data.provenance) + repr(data) + " ".join(data.feature_names)
-    for surname in raw_file["last"].str.lower().sample(200, random_state=0):
-        assert f" {surname} " not in held.lower()
-    assert all(array.dtype == np.float64 for array in (data.X, data.s, data.y))
-
-
-@pytest.mark.data
 def test_the_age_in_compas_is_that_of_april_2016() -> None:
     """What the card and the chapter say: the column fits the day of collection, never the day of the screening."""
     path = Path(os.environ["FRHSIC_DATA"]) / "compas" / "compas-scores-two-years.csv"

@@ -64,8 +64,10 @@ def test_leace_agrees_with_its_package() -> None:
 
 
 @pytest.mark.parametrize("basis", BASES)
-def test_no_covariance_with_the_basis_is_left(sample: Any, basis: str) -> None:
+@pytest.mark.parametrize("values", [2, 3, 5, 400])
+def test_no_covariance_with_the_basis_is_left(sample: Any, basis: str, values: int) -> None:
     X, age = sample
+    age = np.floor(values * (age - 20) / 50) if values < 400 else age
     frame = read_attributes(age, len(X))
     phi = AttributeBasis(basis).fit(frame).transform(frame)
     before = (X - X.mean(0)).T @ (phi - phi.mean(0))
@@ -170,23 +172,6 @@ def test_no_column_of_rounding_errors_is_left(eraser: Any, constant: float) -> N
     assert abs(correlations).max() < 0.1
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_held_out_people_stay_bounded(seed: int) -> None:
-    """Random dependent columns with units of 1e-6 to 1e6, and people who do not keep to the dependence."""
-    rng = np.random.default_rng(seed)
-    rank = int(rng.integers(3, 10))
-    mixing = rng.normal(size=(rank, 30)) * 10.0 ** rng.uniform(-6, 6, 30)
-    X = rng.normal(size=(500, rank)) @ mixing
-    s = X[:, 0] / X[:, 0].std() + rng.normal(size=500)
-    new = X[:20] + rng.normal(size=(20, 30)) * X.std(0)
-    eraser = KernelEraser(n_components=25, random_state=seed).fit(X, sensitive_features=s)
-    own, z = eraser.transform(X), eraser.transform(new)
-    spread = own.std(0)
-    assert own.shape[1] == len(eraser.get_feature_names_out()) == 50
-    assert abs(z).max() < 1e4
-    assert (abs(z - own.mean(0)) <= 1e4 * np.where(spread > 1e-12, spread, 0.0) + 1e-12).all()
-
-
 def test_what_the_training_samples_do_not_have_changes_nothing() -> None:
     X, s, new = one_hot()
     scale = np.where(X.std(0) > 0, X.std(0), 1.0)
@@ -240,13 +225,3 @@ def test_mixed_and_several_attributes(sample: Any) -> None:
         erased = remedy.fit(X, sensitive_features=both).transform(X)
         for target in (age, (sex == "f").astype(float)):
             assert r2(erased, target) < 1e-2
-
-
-@pytest.mark.parametrize("values", [[0.0, 1.0], [0.0, 1.0, 2.0], list(range(5))])
-@pytest.mark.parametrize("basis", BASES)
-def test_attributes_with_few_values(values: list[float], basis: str) -> None:
-    rng = np.random.default_rng(0)
-    s = rng.choice(values, 300)
-    X = np.column_stack([s + rng.normal(size=300), rng.normal(size=300)])
-    erased = AttributeEraser(basis, min_correlation=0.0).fit_transform(X, sensitive_features=s)
-    assert abs(np.corrcoef(erased[:, 0], s)[0, 1]) < 1e-6 if len(values) == 2 else np.isfinite(erased).all()
