@@ -39,19 +39,21 @@ class Column:
         ``(n,)``; the number of the category where there are categories.
     categories : tuple of str
         Names of the categories; empty for a numeric column.
-    missing : int
-        Number of missing and infinite values.
     """
 
     name: str
     values: Array
     categories: tuple[str, ...] = ()
-    missing: int = 0
 
     @property
     def known(self) -> NDArray[np.bool_]:
         """Which rows have a finite value."""
         return np.isfinite(self.values)
+
+    @property
+    def missing(self) -> int:
+        """Number of missing and infinite values."""
+        return int((~self.known).sum())
 
 
 @dataclass(frozen=True)
@@ -187,11 +189,11 @@ def _numeric(values: Array, name: str) -> Column:
             f"{name!r} has the value {largest:.3g}, which is too large: if it is a code for missing values, write "
             "empty cells instead; otherwise choose another unit."
         )
-    return Column(name, np.where(known, values, np.nan), missing=int((~known).sum()))
+    return Column(name, np.where(known, values, np.nan))
 
 
 def _categories(codes: Array, names: Iterable[Any], name: str) -> Column:
-    return Column(name, np.where(codes < 0, np.nan, codes), tuple(map(str, names)), int((codes < 0).sum()))
+    return Column(name, np.where(codes < 0, np.nan, codes), tuple(map(str, names)))
 
 
 def read_columns(

@@ -119,8 +119,8 @@ def certain_difference(curve: Curve, where: NDArray[np.bool_] | None = None) -> 
     return float(curve.mean[high] - curve.mean[low]) if certain else 0.0
 
 
-def group_table(f: Array, s: Array, curve: Curve, *, groups: int = GROUPS, weight: Array | None = None) -> pd.DataFrame:
-    """Return what a table of ``groups`` groups of about equal size shows of the scores, and what it hides.
+def group_table(f: Array, s: Array, curve: Curve, *, weight: Array | None = None) -> pd.DataFrame:
+    """Return what a table of four groups of about equal size shows of the scores, and what it hides.
 
     The groups end at the quantiles of S, as in :func:`pandas.qcut`: a value at a boundary is in the lower group.
 
@@ -130,15 +130,13 @@ def group_table(f: Array, s: Array, curve: Curve, *, groups: int = GROUPS, weigh
         ``(n,)``: scores and attribute.
     curve : Curve
         The curve of the scores along the attribute.
-    groups : int
-        Number of groups.
     weight : array, optional
         ``(n,)``: positive weights of the rows.
 
     Returns
     -------
     DataFrame
-        A row for each group, fewer than asked for where values are tied: ``start`` and ``end``, the smallest and
+        A row for each group, fewer than four where values are tied: ``start`` and ``end``, the smallest and
         largest S; ``rows``; ``means``, the mean score with the interval ``low`` to ``high`` for this group; and
         ``inside``, the largest certain difference along the curve *within* the group, which the table hides.
 
@@ -146,13 +144,13 @@ def group_table(f: Array, s: Array, curve: Curve, *, groups: int = GROUPS, weigh
     --------
     >>> from frhsic_core import gdp_curve
     >>> s = np.linspace(0, 1, 800)
-    >>> wave = np.cos(4 * np.pi * s)
-    >>> found = group_table(wave, s, gdp_curve(wave, s), groups=2)
+    >>> wave = np.cos(8 * np.pi * s)
+    >>> found = group_table(wave, s, gdp_curve(wave, s))
     >>> bool(found.means.max() - found.means.min() < 0.01), bool(found.inside.max() > 1.9)
     (True, True)
     """
     w = np.ones(len(f)) if weight is None else weight
-    inner = np.linspace(0.0, 1.0, groups + 1)[1:-1]
+    inner = np.linspace(0.0, 1.0, GROUPS + 1)[1:-1]
     if weight is None:
         edges = np.quantile(s, inner)
     else:

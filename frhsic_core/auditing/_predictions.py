@@ -189,7 +189,7 @@ def _label(column: Column | None) -> Column | None:
     if len(kinds) != 2:
         return column
     values = np.where(column.known, (column.values == kinds[1]).astype(np.float64), np.nan)
-    return Column(column.name, values, ("0", "1"), column.missing)
+    return Column(column.name, values, ("0", "1"))
 
 
 def _missing(columns: Columns) -> list[Missing]:
