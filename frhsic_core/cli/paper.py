@@ -18,7 +18,7 @@ from frhsic_core.cli.terminal import INTERRUPTED, as_sentences, fail, print_tabl
 from frhsic_core.paper.experiments.main import beside_paper, pareto_table
 from frhsic_core.paper.experiments.presets import EXPERIMENTS, PRESETS, experiment_for, plans_for
 from frhsic_core.paper.record import compare, read_recorded, record
-from frhsic_core.paper.runs.plan import Experiment, Study
+from frhsic_core.paper.runs.plan import Experiment
 from frhsic_core.paper.runs.store import ResultStore
 from frhsic_core.paper.runs.stored import book_folder
 from frhsic_core.paper.statements.registry import Check, Result, checks, find_statement, run_checks, statements
@@ -82,7 +82,7 @@ def run(
     raise typer.Exit(status)
 
 
-def _run(plan: Experiment | Study, results: ResultStore, **options: Any) -> int:
+def _run(plan: Experiment, results: ResultStore, **options: Any) -> int:
     """Run a plan, export its results and return the exit status."""
     import torch
 
@@ -90,10 +90,8 @@ def _run(plan: Experiment | Study, results: ResultStore, **options: Any) -> int:
 
     torch.set_num_threads(1)  # small models are fastest with one
     report = run_experiment(plan, results, log=typer.echo, **options)
-    if isinstance(plan, Study):
+    if importlib.util.find_spec("pyarrow") is not None:
         results.compact(plan)
-    elif importlib.util.find_spec("pyarrow") is not None:
-        results.compact()
     elif report.jobs:
         typer.echo(f"The results stay in {results.database}. To export them: pip install 'frhsic-core[paper]'.")
     typer.echo(str(report))

@@ -78,11 +78,10 @@ import sys, time
 from frhsic_core import cli
 from frhsic_core.paper.experiments import presets
 from frhsic_core.paper.runs import runner
-from frhsic_core.paper.runs.plan import Experiment, Task
-task = Task("synthetic", "text", "text", (("n", 200),))
+from frhsic_core.paper.runs.plan import Experiment, Task, stacks_of
+task = Task("synthetic", "text", "text")
 presets.EXPERIMENTS = {"main": ("main",)}
-presets.PLANS = {"main": lambda preset: Experiment(
-    "main_smoke", (task,), ("unfair", "reg_gdp"), (1.0,), (42,), epochs=1)}
+presets.PLANS = {"main": lambda: Experiment("main", stacks_of([task], ("unfair", "reg_gdp"), (1.0,), (42,)))}
 from frhsic_core.cli import paper as commands
 commands.EXPERIMENTS = presets.EXPERIMENTS
 train, done = runner.run_job, []

@@ -22,28 +22,26 @@ from frhsic_core.paper.experiments import presets
 from frhsic_core.paper.experiments.main import pareto_table
 from frhsic_core.paper.runs import runner
 from frhsic_core.paper.runs import store as store_module
-from frhsic_core.paper.runs.plan import Experiment, Study, Task
+from frhsic_core.paper.runs.plan import Experiment, Stack, Task, stacks_of
 from frhsic_core.paper.runs.runner import run_experiment
 from frhsic_core.paper.runs.store import ResultStore, sha256, write_sidecar
 from frhsic_core.paper.runs.stored import book_folder
 
 app = typer.Typer()
 register(app)
-SMALL = Experiment(
-    "main_smoke",
-    (Task("synthetic", "text", "reference", (("n", 200),)),),
-    ("unfair", "frhsic"),
-    (1.0,),
-    (42,),
-    epochs=1,
-)
+TASK = Task("synthetic", "text", "reference", (("n", 200),))
+SMALL = Experiment("main", stacks_of([TASK], ["unfair", "frhsic"], (1.0,), (42,), epochs=1))
 
 
 @pytest.fixture
 def small(monkeypatch, tmp_path):
     """Shrink the smoke preset to two models and work in an empty folder."""
     monkeypatch.setitem(presets.EXPERIMENTS, "main", ("main",))
-    monkeypatch.setitem(presets.PLANS, "main", lambda preset: SMALL)
+    monkeypatch.setitem(presets.PLANS, "main", lambda: SMALL)
+    smoke = presets.smoke
+    monkeypatch.setattr(
+        presets, "smoke", lambda plan: replace(plan, name="main_smoke") if plan == SMALL else smoke(plan)
+    )
     monkeypatch.chdir(tmp_path)
     return CliRunner()
 
@@ -68,14 +66,14 @@ def test_run_tables_status(small, tmp_path) -> None:
         assert f" {row['dependence']:.3f}" in line
 
 
-def least(plan: Experiment | Study) -> Experiment | Study:
-    """Return a plan with all its methods, options and protocols, but for one λ, one split and one epoch."""
-    if isinstance(plan, Study):
-        return plan
-    parts = [
-        replace(part, also=(), lams=part.lams[:1], splits=part.splits[:1], epochs=1) for part in (plan, *plan.also)
-    ]
-    return replace(parts[0], also=tuple(parts[1:]))
+def least(plan: Experiment) -> Experiment:
+    """Return a small plan with all its methods, options and protocols, but for one λ, one split and one epoch."""
+    jobs = [
+        replace(job, lams=job.lams[:1], splits=job.splits[:1], recipe=replace(job.recipe, epochs=1))
+        if isinstance(job, Stack) else job
+        for job in plan.jobs
+    ]  # fmt: skip
+    return replace(plan, jobs=tuple(jobs))
 
 
 @pytest.mark.slow  # it runs every experiment
@@ -84,14 +82,14 @@ def test_run_all_runs_everything_and_keeps_its_time(small, tmp_path, monkeypatch
     late = small.invoke(app, ["run", "all", "--preset", "smoke", "--minutes", "0", "--device", "cpu"])
     assert late.exit_code == 3
     monkeypatch.setitem(presets.EXPERIMENTS, "main", ("main", "live"))
-    for name, plan in presets.PLANS.items():
-        monkeypatch.setitem(presets.PLANS, name, lambda preset, plan=plan: least(plan(preset)))
+    smoke = presets.smoke
+    monkeypatch.setattr(presets, "smoke", lambda plan: least(smoke(plan)))
     done = small.invoke(app, ["run", "all", "--preset", "smoke", "--device", "cpu"])
     assert done.exit_code == 0, done.output
     written = {
         path.stem for path in (tmp_path / "_build" / "results").glob("*.*") if path.suffix in (".parquet", ".csv")
     }
-    assert {plan("smoke").name for plan in presets.PLANS.values()} <= written
+    assert {f"{plan().name}_smoke" for plan in presets.PLANS.values()} <= written
 
 
 @pytest.mark.parametrize(
@@ -135,7 +133,7 @@ def test_a_device_is_checked_once_before_any_stack(small, tmp_path, experiment, 
 
 def test_a_full_disk_in_the_middle_keeps_what_is_finished(small, tmp_path, monkeypatch) -> None:
     arguments = ["run", "main", "--preset", "smoke", "--device", "cpu", "--store", str(tmp_path / "results")]
-    write = ResultStore.write
+    write, fsync, schema = ResultStore.write, os.fsync, store_module._SCHEMA
 
     def full(self: ResultStore, part: object) -> None:
         write(self, part)
@@ -152,9 +150,9 @@ def test_a_full_disk_in_the_middle_keeps_what_is_finished(small, tmp_path, monke
     assert "disk is full" in result.output
     assert "Finished results are kept" in result.output
     assert "[Errno" not in result.output
-    monkeypatch.undo()
-    monkeypatch.setitem(presets.EXPERIMENTS, "main", ("main",))
-    monkeypatch.setitem(presets.PLANS, "main", lambda preset: SMALL)
+    monkeypatch.setattr(ResultStore, "write", write)
+    monkeypatch.setattr(atomic_files.os, "fsync", fsync)
+    monkeypatch.setattr(store_module, "_SCHEMA", schema)
     again = small.invoke(app, arguments)
     assert "1 job to run" in again.output
     assert again.exit_code == 0
@@ -184,7 +182,7 @@ def test_a_store_that_can_only_be_read_serves_what_only_reads(small, tmp_path, m
 def test_a_damaged_file_is_named_and_can_be_deleted(small, tmp_path, file) -> None:
     place = ["--store", str(tmp_path)]
     run = ["run", "main", "--preset", "smoke", "--device", "cpu", *place]
-    assert run_experiment(SMALL, ResultStore(tmp_path, SMALL.name), device="cpu").left == 0
+    assert run_experiment(SMALL, ResultStore(tmp_path, "main_smoke"), device="cpu").left == 0
     if file.endswith("parquet"):
         assert small.invoke(app, run).exit_code == 0
     (tmp_path / file).write_bytes((tmp_path / file).read_bytes()[:5000])
@@ -207,10 +205,10 @@ def test_without_pyarrow_a_run_keeps_its_jobs_and_tables_say_what_to_install(tmp
         "sys.modules['pyarrow'] = None\n"
         "from frhsic_core import cli\n"
         "from frhsic_core.paper.experiments import presets\n"
-        "from frhsic_core.paper.runs.plan import Experiment, Task\n"
+        "from frhsic_core.paper.runs.plan import Experiment, Task, stacks_of\n"
         "presets.EXPERIMENTS['main'] = ('main',)\n"
-        "presets.PLANS['main'] = lambda preset: Experiment('main_smoke', "
-        "(Task('synthetic', 'text', 'text', (('n', 200),)),), ('unfair', 'reg_gdp'), (1.0,), (42,), epochs=1)\n"
+        "presets.PLANS['main'] = lambda: Experiment('main', "
+        "stacks_of([Task('synthetic', 'text', 'text')], ('unfair', 'reg_gdp'), (1.0,), (42,)))\n"
         "sys.argv = ['frhsic', *sys.argv[1:]]\n"
         "cli.main()\n"
     )

@@ -27,9 +27,8 @@ def compare_options(
     pairs = []
     for lam in lams:
         a, b = values_at(rows, first, lam, column), values_at(rows, second, second_scale * lam, column)
-        both = sorted(set(a.index) & set(b.index))
-        pairs.append(({"lam": lam}, a[both].to_numpy(), b[both].to_numpy()))
-    table = compare_all(pairs, higher=False)
+        pairs.append(({"lam": lam}, (b - a).dropna().to_numpy()))
+    table = compare_all(pairs)
     better = np.where(table["effect"] > 0, first, second)
     return table.assign(verdict=np.where(table["p_holm"] < 0.05, better, "not_significant"))
 

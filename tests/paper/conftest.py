@@ -9,23 +9,18 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from frhsic_core.paper.runs.plan import Experiment, Job, Task
+from frhsic_core.paper.runs.plan import Experiment, Stack, Task, stacks_of
 from frhsic_core.paper.runs.store import Part, ResultStore, rows_of_models
 
-TINY = Experiment(
-    "tiny",
-    (Task("synthetic", "text", "reference", (("n", 300),)),),
-    ("unfair", "frhsic", "reg_gdp", "mmd_binned"),
-    (1.0, 100.0),
-    (42, 43),
-    epochs=2,
-)
+TASK = Task("synthetic", "text", "reference", (("n", 300),))
+METHODS = ("unfair", "frhsic", "reg_gdp", "mmd_binned")
+TINY = Experiment("tiny", stacks_of([TASK], METHODS, (1.0, 100.0), (42, 43), epochs=2))
 SCRIPT = textwrap.dedent(
     f"""
     import sys, time
     import torch
     from frhsic_core.paper.runs.runner import run_experiment
-    from frhsic_core.paper.runs.plan import Experiment, Task
+    from frhsic_core.paper.runs.plan import Experiment, Recipe, Stack, Task
     from frhsic_core.paper.runs.store import ResultStore
     torch.set_num_threads(1)
     experiment = {TINY!r}
@@ -60,7 +55,7 @@ def part_of() -> Callable[..., Part]:
     return _part_of
 
 
-def _part_of(job: Job, *, shift: float = 0.0) -> Part:
+def _part_of(job: Stack, *, shift: float = 0.0) -> Part:
     labels = {
         "dataset": job.recipe.task.dataset,
         "variant": job.recipe.task.variant,

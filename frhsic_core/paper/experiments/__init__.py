@@ -5,8 +5,8 @@ answers. A folder is used where one file would be too long: the plan and the mea
 tables and queries in ``tables``, calculations with torch in a module named after them. ``paired`` and ``pareto`` have
 what several experiments need.
 
-The experiment has the name of its module. It has one stored table or several: ``def plan(preset)`` plans the table of
-the same name, ``def plan_NAME(preset)`` the table NAME. ``measure`` and ``measure_unit`` are named in the same way.
+The experiment has the name of its module. It has one stored table or several: ``def plan()`` plans the table of the
+same name, ``def plan_NAME()`` the table NAME. ``measure`` and ``measure_unit`` are named in the same way.
 Experiments are found by these lines of their source: there is no list to extend, and nothing is imported before it is
 needed. Plans and the keys of stored rows contain the name of a table, and ``module_of`` turns it into code.
 """

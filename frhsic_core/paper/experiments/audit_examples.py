@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from frhsic_core.paper.runs.plan import Study, units_of
+from frhsic_core.paper.runs.plan import Experiment, units_of
 
 if TYPE_CHECKING:
     from frhsic_core.auditing import Audit
@@ -25,12 +25,10 @@ CONTROLS = dict(_EXAMPLES)
 _EFFECTS = ("normalized_hsic", "distance_correlation", "khgr", "linear_r2", "nonlinear_r2")
 
 
-def plan(preset: str) -> Study:
-    """Return one unit for each dataset; ``smoke`` has the running example."""
+def plan() -> Experiment:
+    """Return one unit for each dataset."""
     name = "audit_examples"
-    if preset == "smoke":
-        return Study(f"{name}_smoke", name, units_of(dataset="people", epochs="auto", seed=0))
-    return Study(name, name, units_of(dataset=tuple(CONTROLS), epochs=60, seed=0))
+    return Experiment(name, units_of(name, dataset=tuple(CONTROLS), epochs=60, seed=0))
 
 
 def predictions(unit: dict[str, Any]) -> dict[str, Any]:
@@ -38,8 +36,7 @@ def predictions(unit: dict[str, Any]) -> dict[str, Any]:
     from frhsic_core.data import load_dataset
     from frhsic_core.learning import FairClassifier, FairRegressor
 
-    options: dict[str, Any] = {"n": 400} if unit["dataset"] == "people" else {}
-    data = load_dataset(unit["dataset"], **options)
+    data = load_dataset(unit["dataset"], n=unit.get("n"))
     order = np.random.default_rng(unit["seed"]).permutation(data.n)
     train, test = np.array_split(order, 2)
     classify = data.task == "classification"

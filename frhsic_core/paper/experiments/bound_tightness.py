@@ -24,8 +24,8 @@ import numpy as np
 import pandas as pd
 
 from frhsic_core.paper.claims.answers import PROTOCOLS, Answer, query, rows_of
-from frhsic_core.paper.experiments.presets import SPLITS, smoke
-from frhsic_core.paper.runs.plan import Experiment, Study, Task, units_of
+from frhsic_core.paper.experiments.presets import SPLITS
+from frhsic_core.paper.runs.plan import Experiment, Task, stacks_of, units_of
 from frhsic_core.registry import PAPER_DATASETS
 
 if TYPE_CHECKING:
@@ -48,19 +48,16 @@ SIGMAS = (0.1, 0.3, 1.0, 3.0, 10.0)
 BITS = 1000
 
 
-def plan(preset: str) -> Experiment:
+def plan() -> Experiment:
     """Return five splits at the paper's λ, on 1,500 rows and on all."""
-    text, reference = (
-        tuple(
-            Task(name, protocol, protocol, options)
-            for options in ((("n", SUBSAMPLE),), ())
-            for name in ("crime", "adult")
-        )
-        for protocol in ("text", "reference")
-    )
+    tasks = [
+        Task(name, protocol, protocol, options)
+        for protocol in ("reference", "text")
+        for options in ((("n", SUBSAMPLE),), ())
+        for name in ("crime", "adult")
+    ]
     name = "bound_tightness"
-    full = Experiment(name, (*reference, *text), ("unfair", "frhsic"), LAMS, SPLITS["text"], measure=name)
-    return smoke(full, lams=(10.0,), n=300) if preset == "smoke" else full
+    return Experiment(name, stacks_of(tasks, ("unfair", "frhsic"), LAMS, SPLITS["text"], measure=name))
 
 
 def measure(trained: Any, splits: Any, data: Any) -> dict[str, np.ndarray]:
@@ -113,14 +110,11 @@ def gap_of_heads(z: Tensor, s: Tensor, *, sigma_z: Tensor | float) -> dict[str, 
     return {name: float(value) for name, value in found.items()}
 
 
-def plan_bandwidth_scaling(preset: str) -> Study:
+def plan_bandwidth_scaling() -> Experiment:
     """Return a unit for each dataset and bandwidth."""
     name = "bandwidth_scaling"
-    if preset == "smoke":
-        units = units_of(what="smallest", dataset="synthetic", variant="text", n=12, sigma=1.0)
-        return Study(f"{name}_smoke", name, units)
-    units = units_of(what="smallest", dataset=("adult", "crime"), variant="reference", n=SUBSAMPLE, sigma=SIGMAS)
-    return Study(name, name, units)
+    data = {"dataset": ("adult", "crime"), "variant": "reference", "n": SUBSAMPLE}
+    return Experiment(name, units_of(name, what="smallest", **data, sigma=SIGMAS))
 
 
 def rational_values(dataset: str, variant: str, n: int) -> list[Fraction]:
@@ -164,12 +158,10 @@ def measure_unit_bandwidth_scaling(unit: dict[str, Any], device: str) -> list[di
     return [*rows, {"precision": "exact", "cut": "none", "kept": len(set(values)) - 1, "log10_smallest": log}]
 
 
-def plan_held_out_bounds(preset: str) -> Study:
-    """Return one unit for each dataset; ``smoke`` has the running example."""
+def plan_held_out_bounds() -> Experiment:
+    """Return one unit for each dataset."""
     name = "held_out_bounds"
-    if preset == "smoke":
-        return Study(f"{name}_smoke", name, units_of(dataset="people", delta=0.05))
-    return Study(name, name, units_of(dataset=PAPER_DATASETS, delta=0.05))
+    return Experiment(name, units_of(name, dataset=PAPER_DATASETS, delta=0.05))
 
 
 def measure_unit_held_out_bounds(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from frhsic_core.paper.claims.answers import TAIL, Answer, Spread, query, rows_of
-from frhsic_core.paper.runs.plan import Study, units_of
+from frhsic_core.paper.runs.plan import Experiment, units_of
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -56,17 +56,13 @@ SPREAD = 11.0  # no two of some 10⁸ standard normal draws lie further apart
 REACH = 8.3  # exp(−REACH²/2) is 10⁻¹⁵
 
 
-def plan(preset: str) -> Study:
+def plan() -> Experiment:
     """Return the units: the printed study a thousand times, and 500 replications at each size."""
-    if preset == "smoke":
-        exact = units_of(part="exact", n=(50, 100), replications=3)
-        rules = units_of(part="bandwidth", rho=(RHO, 0.0), n=50, replications=3)
-        printed = units_of(part="printed", first=0, studies=1)
-        return Study("convergence_smoke", "convergence", (*exact, *rules, *printed))
-    exact = units_of(part="exact", n=(*SIZES, *LARGER), replications=500)
-    printed = units_of(part="printed", first=tuple(range(0, 1000, 50)), studies=50)
-    rules = units_of(part="bandwidth", rho=(RHO, 0.0), n=RULE_SIZES, replications=500)
-    return Study("convergence", "convergence", (*exact, *printed, *rules))
+    name = "convergence"
+    exact = units_of(name, part="exact", n=(*SIZES, *LARGER), replications=500)
+    printed = units_of(name, part="printed", first=tuple(range(0, 1000, 50)), studies=50)
+    rules = units_of(name, part="bandwidth", rho=(RHO, 0.0), n=RULE_SIZES, replications=500)
+    return Experiment(name, exact + printed + rules)
 
 
 def measure_unit(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:

@@ -16,7 +16,6 @@ query is that of one run: for GDP, which is skewed, the range over our splits.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -28,8 +27,8 @@ from frhsic_core.paper.claims.rules import RELEVANT
 from frhsic_core.paper.experiments.main import shared_noise
 from frhsic_core.paper.experiments.paired import corrected_scale, t_interval
 from frhsic_core.paper.experiments.pareto import BAND
-from frhsic_core.paper.experiments.presets import SPLITS, smoke
-from frhsic_core.paper.runs.plan import Experiment, Settings, Task
+from frhsic_core.paper.experiments.presets import SPLITS
+from frhsic_core.paper.runs.plan import Experiment, Settings, Stack, Task, stacks_of
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -63,46 +62,31 @@ PAIR: Settings = (("sensitive", ("age", "hours-per-week")),)
 ATTRIBUTES = ("joint", "product", "sum")
 
 
-def plan_equal_opportunity(preset: str) -> Experiment:
+def plan_equal_opportunity() -> Experiment:
     """Return both bandwidth rules on both sets of rows, in the text's protocol both options; Unfair beside them."""
-    tasks = tuple(Task(name, "text", "text") for name in DATASETS)
-    reference = tuple(Task(name, "reference", "reference") for name in DATASETS)
     name = "equal_opportunity"
-    if preset == "smoke":
-        return smoke(_trained(name, reference, OPTIONS, (), ()))
-    text = _trained(name, tasks, TEXT_OPTIONS, GRIDS["full"], SPLITS["full"])
-    return _trained(name, reference, OPTIONS, GRIDS["full"], SPLITS["full"], also=(text,))
+    text, reference = ([Task(data, protocol, protocol) for data in DATASETS] for protocol in ("text", "reference"))
+    return Experiment(name, _trained(name, reference, OPTIONS) + _trained(name, text, TEXT_OPTIONS))
 
 
-def plan_multi_sensitive(preset: str) -> Experiment:
+def plan_multi_sensitive() -> Experiment:
     """Return joint, product and sum, and the sum also at half of every λ."""
     name = "multi_sensitive"
     text_forms, forms = (
         {form: (*settings, ("attributes", form)) for form in ATTRIBUTES} for settings in (_TEXT, _MEDIANS)
     )
-    text, reference = ((Task("adult", protocol, protocol, PAIR),) for protocol in ("text", "reference"))
-    if preset == "smoke":
-        return smoke(_trained(name, reference, forms, (), ()), sensitive=("s", "x2"))
+    text, reference = ([Task("adult", protocol, protocol, PAIR)] for protocol in ("text", "reference"))
     halves = tuple(lam / 2 for lam in GRIDS["full"] if lam / 2 not in GRIDS["full"])
-    half = Experiment(
-        name, reference, ("frhsic",), halves, SPLITS["full"], options=(("sum", forms["sum"]),), measure=name
-    )
-    also = (half, _trained(name, text, text_forms, GRIDS["text"], SPLITS["full"]))
-    return _trained(name, reference, forms, GRIDS["full"], SPLITS["full"], also=also)
+    half = stacks_of(reference, ["frhsic"], halves, SPLITS["full"], options={"sum": forms["sum"]}, measure=name)
+    return Experiment(name, _trained(name, reference, forms) + half + _trained(name, text, text_forms, GRIDS["text"]))
 
 
 def _trained(
-    name: str,
-    tasks: tuple[Task, ...],
-    options: dict[str, Settings],
-    lams: tuple[float, ...],
-    splits: tuple[int, ...],
-    *,
-    also: tuple[Experiment, ...] = (),
-) -> Experiment:
-    """Return an experiment that trains every option, and Unfair."""
-    unfair = Experiment(name, tasks, ("unfair",), lams, splits, measure=name)
-    return replace(unfair, methods=("frhsic",), options=tuple(options.items()), also=(unfair, *also))
+    name: str, tasks: list[Task], options: dict[str, Settings], lams: tuple[float, ...] = GRIDS["full"]
+) -> tuple[Stack, ...]:
+    """Return the stacks of Unfair and of every option."""
+    unfair = stacks_of(tasks, ["unfair"], lams, SPLITS["full"], measure=name)
+    return unfair + stacks_of(tasks, ["frhsic"], lams, SPLITS["full"], options=options, measure=name)
 
 
 def _gdp_of_finite(

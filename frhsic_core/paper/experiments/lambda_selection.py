@@ -17,7 +17,6 @@ part that also reports, as in the paper's main table?
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,8 +24,8 @@ import pandas as pd
 
 from frhsic_core.paper.claims.answers import DRAWS, PROTOCOLS, TAIL, Answer, NotRun, Spread, query, rows_of
 from frhsic_core.paper.experiments.pareto import BAND, Frontiers, keeps, matched_by_split, taken
-from frhsic_core.paper.experiments.presets import DATASETS, GRIDS, METHODS, smoke
-from frhsic_core.paper.runs.plan import Experiment, Task
+from frhsic_core.paper.experiments.presets import DATASETS, GRIDS, METHODS
+from frhsic_core.paper.runs.plan import Experiment, Task, stacks_of
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor
@@ -47,18 +46,14 @@ BANDWIDTH_ROWS = 500
 _NUMBERS = {"cuda": 400_000_000, "cpu": 20_000_000}  # entries of the Gram matrices held at once
 
 
-def plan(preset: str) -> Experiment:
+def plan() -> Experiment:
     """Return eight methods on five datasets, and FRHSIC on three datasets in the text's protocol as well."""
-    reference = tuple(Task(name, "reference", "reference") for name in DATASETS)
-    if preset == "smoke":
-        return smoke(_sweep(reference, ("unfair", "frhsic")))
-    text = tuple(Task(name, "text", "text") for name in ("crime", "compas", "adult"))
-    return replace(_sweep(reference, METHODS), also=(_sweep(text, ("unfair", "frhsic")),))
-
-
-def _sweep(tasks: tuple[Task, ...], methods: tuple[str, ...]) -> Experiment:
     name = "lambda_selection"
-    return Experiment(name, tasks, methods, GRIDS["full"], SPLITS, fractions=FRACTIONS, measure=name)
+    reference = [Task(dataset, "reference", "reference") for dataset in DATASETS]
+    text = [Task(dataset, "text", "text") for dataset in ("crime", "compas", "adult")]
+    parts = ((reference, METHODS), (text, ("unfair", "frhsic")))
+    jobs = [stacks_of(*part, GRIDS["full"], SPLITS, fractions=FRACTIONS, measure=name) for part in parts]
+    return Experiment(name, jobs[0] + jobs[1])
 
 
 def measure(trained: TrainedStack, splits: SplitStack, data: Dataset) -> dict[str, Tensor]:

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from frhsic_core.paper.runs.plan import Settings, Study, units_of
+from frhsic_core.paper.runs.plan import Experiment, Unit, units_of
 from frhsic_core.registry import PAPER_DATASETS
 
 if TYPE_CHECKING:
@@ -40,61 +40,43 @@ ALPHA = 0.05
 PERMUTATIONS = 199
 LAWS = ("normal", "cauchy", "discrete", "lognormal")
 ALTERNATIVES = ("linear", "sin 1", "sin 2", "sin 3", "sin 4", "heteroscedastic", "circle", "high-dimensional")
-TESTS = {"level": ("gamma", "spectral", "permutation", "aggregated"), "power": ("permutation", "aggregated", "dcor")}
-SIZES = {"level": (50, 200, 1000), "power": (200, 500)}
-DRAWS = {"level": 2000, "power": 500}
-# The mutual information of every permuted sample is slow.
-KSG_DRAWS = 200
+TESTS = ("gamma", "spectral", "permutation", "aggregated", "dcor", "ksg", "kci")
 _NEIGHBORS = 5
 # Samples (Z, S, C). In the first group Z ⟂ S | C, in the second it is not.
 GIVEN = {
     "given level": ("labels", "linear", "sine", "heteroscedastic", "three columns", "skewed", "mixed"),
     "given power": ("labels alike", "labels opposite", "alike", "opposite", "square", "wave"),
 }
-GIVEN_TESTS = ("aggregated", "gamma")
 GIVEN_SIZE = 100
 GIVEN_DRAWS = {"given level": 1000, "given power": 300}
 # The audit: distributions of S, shapes of the curve, and the nominal coverage.
 ATTRIBUTES = ("ages", "five values", "Cauchy", "normal", "log-normal")
 SHAPES = ("flat", "weak", "slope", "wave")
-AUDIT_SIZES = (200, 2000, 20_000)
-AUDIT_DRAWS = 200
 COVERAGE = 0.95
 ERROR_DRAWS = 500  # draws of the error process inside one fit; the audit uses more
 _TRUTH = 400_000
-# The bounds: what is bounded, the distributions, and the number of samples for each.
-BOUND_SIZES = (100, 1000, 10_000, 100_000)
-BOUND_GROUPS = (2, 30, 1000)
-BOUND_DRAWS = {"gdp": 400, "gdp of a continuous attribute": 400, "hsic": 400}
-BANDWIDTH = 0.5  # of both kernels, fixed in advance; attributes of datasets are divided by their largest value
+BANDWIDTH = 0.5  # of both kernels of a bound, fixed in advance; attributes are divided by their largest value
 _ENTRIES = {"cuda": 2**27, "cpu": 2**22}  # of the Gram matrices of a batch
 
 
-def plan_levels_and_power(preset: str) -> Study:
-    """Return one unit for each kind, law, size and test; ``smoke`` has few draws of small samples."""
-    name = "levels_and_power"
-    if preset == "smoke":
-        small = {"draws": 12, "permutations": 19}
-        units = units_of(kind="level", law=("normal", "discrete"), n=30, test=TESTS["level"], **small)
-        units += units_of(kind="power", law=("linear", "sin 2"), n=40, test=(*TESTS["power"], "ksg"), **small)
-        units += units_of(kind="given level", law=("labels", "linear"), n=40, test=GIVEN_TESTS, **small)
-        units += units_of(kind="given power", law="alike", n=40, test=GIVEN_TESTS, **small)
-        return Study(f"{name}_smoke", name, units)
-    units = ()
-    for kind, laws in (("level", LAWS), ("power", ALTERNATIVES)):
-        common = {"kind": kind, "law": laws, "n": SIZES[kind]}
-        units += units_of(**common, test=TESTS[kind], draws=DRAWS[kind], permutations=PERMUTATIONS)
-        if kind == "level":  # of this size the aggregated test permutes bins of rows
-            large = common | {"n": 2000}
-            units += units_of(**large, test="aggregated", draws=DRAWS[kind], permutations=PERMUTATIONS)
-        else:
-            units += units_of(**common, test="ksg", draws=KSG_DRAWS, permutations=PERMUTATIONS)
+def plan_levels_and_power() -> Experiment:
+    """Return one unit for each kind, law, size and test."""
+    units: tuple[Unit, ...] = ()
+    for kind, laws, sizes, tests, draws in (
+        ("level", LAWS, (50, 200, 1000), ("gamma", "spectral", "permutation", "aggregated"), 2000),
+        ("level", LAWS, 2000, "aggregated", 2000),  # of this size the aggregated test permutes bins of rows
+        ("power", ALTERNATIVES, (200, 500), ("permutation", "aggregated", "dcor"), 500),
+        ("power", ALTERNATIVES, (200, 500), "ksg", 200),  # the information of every permuted sample is slow
+    ):
+        some = {"kind": kind, "law": laws, "n": sizes, "test": tests, "draws": draws}
+        units += units_of("levels_and_power", **some, permutations=PERMUTATIONS)
     for kind, cases in GIVEN.items():
-        given = {"kind": kind, "law": cases, "permutations": PERMUTATIONS}
-        units += units_of(**given, n=GIVEN_SIZE, test=GIVEN_TESTS, draws=GIVEN_DRAWS[kind])
+        given = {"kind": kind, "law": cases, "permutations": PERMUTATIONS, "n": GIVEN_SIZE}
+        units += units_of("levels_and_power", **given, test=("aggregated", "gamma"), draws=GIVEN_DRAWS[kind])
     for kind, cases in GIVEN.items():  # last: they need causal-learn
-        units += units_of(kind=kind, law=cases, n=GIVEN_SIZE, test="kci", draws=GIVEN_DRAWS[kind], permutations=0)
-    return Study(name, name, units)
+        given = {"kind": kind, "law": cases, "n": GIVEN_SIZE, "test": "kci"}
+        units += units_of("levels_and_power", **given, draws=GIVEN_DRAWS[kind], permutations=0)
+    return Experiment("levels_and_power", units)
 
 
 def measure_unit_levels_and_power(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
@@ -245,33 +227,32 @@ def rates(rows: pd.DataFrame, kind: str) -> pd.DataFrame:
     order = GIVEN.get(kind, (*LAWS, *ALTERNATIVES))
     laws = {law: i for i, law in enumerate(order)}
     table = part.pivot_table(index=["law", "n"], columns="test", values="rate", sort=False)
-    tests = [test for test in (*TESTS["level"], "dcor", "ksg", "kci") if test in table]
+    tests = [test for test in TESTS if test in table]
     return table[tests].sort_index(key=lambda index: index.map(lambda value: laws.get(value, value)))
 
 
-def plan_audit_coverage(preset: str) -> Study:
-    """Return one unit for each attribute, shape and size; ``smoke`` has few draws of small samples."""
+def plan_audit_coverage() -> Experiment:
+    """Return one unit for each attribute, shape and size."""
     name = "audit_coverage"
-    units: tuple[Settings, ...] = ()
-    if preset == "smoke":
-        units += units_of(kind="curve", law=("ages", "Cauchy"), shape="slope", score="probability", n=200, draws=4)
-        return Study(f"{name}_smoke", name, units)
-    sizes = {"n": AUDIT_SIZES, "draws": AUDIT_DRAWS}
-    units += units_of(kind="curve", law=ATTRIBUTES, shape=SHAPES, score="probability", **sizes)
-    units += units_of(kind="curve", law=("ages", "Cauchy"), shape=("flat", "slope"), score="hard", **sizes)
-    return Study(name, name, units)
+    sizes = {"n": (200, 2000, 20_000), "draws": 200}
+    units = units_of(name, kind="curve", law=ATTRIBUTES, shape=SHAPES, score="probability", **sizes)
+    units += units_of(name, kind="curve", law=("ages", "Cauchy"), shape=("flat", "slope"), score="hard", **sizes)
+    return Experiment(name, units)
+
+
+def _of_normal(law: str, normal: Array) -> Array:
+    """Return the attribute that a standard normal variable becomes."""
+    if law == "ages":
+        return np.round(40.0 + 15.0 * normal)
+    if law == "five values":
+        return np.clip(np.round(1.2 * normal), -2.0, 2.0)
+    return np.exp(1.2 * normal) if law == "log-normal" else normal
 
 
 def attribute(law: str, n: int, generator: np.random.Generator) -> Array:
     """Return a sample of S."""
     normal = generator.standard_normal(n)
-    if law == "ages":
-        return np.round(40.0 + 15.0 * normal)
-    if law == "five values":
-        return np.clip(np.round(1.2 * normal), -2.0, 2.0)
-    if law == "Cauchy":
-        return normal / generator.standard_normal(n)
-    return np.exp(1.2 * normal) if law == "log-normal" else normal
+    return normal / generator.standard_normal(n) if law == "Cauchy" else _of_normal(law, normal)
 
 
 def conditional_mean(law: str, shape: str, s: Array) -> Array:
@@ -293,13 +274,7 @@ def true_gdp(law: str, shape: str) -> float:
     from scipy import stats
 
     at = (np.arange(_TRUTH) + 0.5) / _TRUTH
-    normal = stats.norm.ppf(at)
-    values = {
-        "ages": np.round(40.0 + 15.0 * normal),
-        "five values": np.clip(np.round(1.2 * normal), -2.0, 2.0),
-        "Cauchy": stats.cauchy.ppf(at),
-        "log-normal": np.exp(1.2 * normal),
-    }.get(law, normal)
+    values = stats.cauchy.ppf(at) if law == "Cauchy" else _of_normal(law, stats.norm.ppf(at))
     mean = conditional_mean(law, shape, values)
     return float(np.abs(mean - mean.mean()).mean())
 
@@ -342,27 +317,20 @@ def coverage(rows: pd.DataFrame) -> pd.DataFrame:
     return table.sort_values(["score", "law", "shape", "n"], ignore_index=True)
 
 
-def plan_bound_coverage(preset: str) -> Study:
-    """Return one unit for each bound, distribution and size; ``smoke`` has few draws of small samples."""
+def plan_bound_coverage() -> Experiment:
+    """Return one unit for each bound, distribution and size."""
     name = "bound_coverage"
-    units: tuple[Settings, ...] = ()
-    if preset == "smoke":
-        units += units_of(measure="gdp", law="slope", score="hard", groups=(2, 30), n=100, draws=5)
-        units += units_of(measure="gdp of a continuous attribute", law="slope", score="", groups=20, n=100, draws=5)
-        units += units_of(measure="hsic", law="Gaussian pair, 0.5", score="", groups=0, n=100, draws=5)
-        return Study(f"{name}_smoke", name, units)
-    for measure, draws in BOUND_DRAWS.items():
-        common = {"measure": measure, "n": BOUND_SIZES, "draws": draws}
-        if measure == "gdp":
-            laws = ("independent", "slope")
-            units += units_of(**common, law=laws, score=("hard", "probability"), groups=BOUND_GROUPS)
-        elif measure == "hsic":
-            units += units_of(**common, law=("Gaussian pair, 0", "Gaussian pair, 0.5"), score="", groups=0)
-        else:
-            units += units_of(**common, law="slope", score="", groups=20)
-        if measure != "gdp of a continuous attribute":
-            units += units_of(**common, law=PAPER_DATASETS, score="", groups=0)
-    return Study(name, name, units)
+    units: tuple[Unit, ...] = ()
+    for measure, laws, scored, groups in (
+        ("gdp", ("independent", "slope"), ("hard", "probability"), (2, 30, 1000)),
+        ("gdp", PAPER_DATASETS, "", 0),
+        ("gdp of a continuous attribute", "slope", "", 20),
+        ("hsic", ("Gaussian pair, 0", "Gaussian pair, 0.5"), "", 0),
+        ("hsic", PAPER_DATASETS, "", 0),
+    ):
+        sizes = {"n": (100, 1000, 10_000, 100_000), "draws": 400}
+        units += units_of(name, measure=measure, **sizes, law=laws, score=scored, groups=groups)
+    return Experiment(name, units)
 
 
 @cache

@@ -45,8 +45,8 @@ from frhsic_core.paper.experiments.pareto import (
     sweeps_of,
     taken,
 )
-from frhsic_core.paper.experiments.presets import DATASETS, GRIDS, METHODS, SPLITS, smoke
-from frhsic_core.paper.runs.plan import Experiment, Task
+from frhsic_core.paper.experiments.presets import DATASETS, GRIDS, METHODS, SPLITS
+from frhsic_core.paper.runs.plan import Experiment, Task, stacks_of
 from frhsic_core.paper.runs.stored import paper_table, reference_sweep, stored_rows
 from frhsic_core.registry import MAIN_METHODS, PAPER_DATASETS, PARETO_METHODS
 
@@ -58,24 +58,21 @@ TOLERANCES = {"performance": 0.01, "dependence": 0.05}
 FIVE_RANGE = 2.326
 
 
-def plan(preset: str) -> Experiment:
+def plan() -> Experiment:
     """Return the main sweep.
 
-    ``full`` trains the reference protocol on the reference's data, Crime also with the other attribute in each
-    protocol, then the text's protocol on the text's data.
+    It trains the reference protocol on the reference's data, Crime also with the other attribute in each protocol, then
+    the text's protocol on the text's data.
     """
-    text, reference = (tuple(Task(name, protocol, protocol) for name in DATASETS) for protocol in PROTOCOLS)
-    if preset == "smoke":
-        return smoke(Experiment("main", (*text, *reference), METHODS, (), ()), epochs=3)
-    crossed = (Task("crime", "text", "reference"), Task("crime", "reference", "text"))
-    return Experiment("main", (*reference, *crossed, *text), METHODS, GRIDS["full"], SPLITS["full"])
+    text, reference = ([Task(name, protocol, protocol) for name in DATASETS] for protocol in PROTOCOLS)
+    crossed = [Task("crime", "text", "reference"), Task("crime", "reference", "text")]
+    return Experiment("main", stacks_of(reference + crossed + text, METHODS, GRIDS["full"], SPLITS["full"]))
 
 
-def plan_live(preset: str) -> Experiment:
+def plan_live() -> Experiment:
     """Return two methods on a small sample of the synthetic law: what a cell of the chapter trains again."""
     small = Task("synthetic", "text", "reference", (("n", 2000),))
-    live = Experiment("live", (small,), ("unfair", "frhsic"), (1.0, 10.0), SPLITS["full"], epochs=40)
-    return smoke(live, lams=(10.0,)) if preset == "smoke" else live
+    return Experiment("live", stacks_of([small], ("unfair", "frhsic"), (1.0, 10.0), SPLITS["full"], epochs=40))
 
 
 def pareto_table(
@@ -339,9 +336,7 @@ def family(
     and protocol of each dataset and a column ``name``; ``measure`` is a column of dependence. ``methods`` take part in
     the normalization; the rivals are all others of them.
 
-    Beside the fields of :class:`~frhsic_core.paper.experiments.paired.Paired` a line has two
-    verdicts (``better``, ``worse`` or ``not_significant``) at 5 % after Holm: ``verdict_corrected`` by the corrected
-    resampled t-test, ``verdict`` by the signed-rank test.
+    The columns are those of :func:`~frhsic_core.paper.experiments.paired.compare_all`.
     """
     pairs = []
     for dataset, sweep in sweeps_of(rows, measure, methods=methods):
@@ -349,12 +344,8 @@ def family(
         for rival in values:
             if rival != method:
                 labels = {"dataset": dataset, "method": method, "rival": rival}
-                pairs.append((labels, values[method], values[rival]))
-    table = compare_all(pairs, higher=True)
-    for verdict, p, direction in (("verdict", "p_holm", "effect"), ("verdict_corrected", "p_corrected_holm", "mean")):
-        side = np.where(table[direction] > 0, "better", "worse")
-        table[verdict] = np.where(table[p] < 0.05, side, "not_significant")
-    return table
+                pairs.append((labels, values[method] - values[rival]))
+    return compare_all(pairs)
 
 
 def main_family(protocol: str, *, measure: str) -> pd.DataFrame:
@@ -373,8 +364,8 @@ def equivalence(rows: pd.DataFrame, quantity: str) -> dict[str, int]:
     pairs = []
     for dataset, sweep in sweeps_of(rows, "gdp_reference", methods=PARETO_METHODS):
         chosen = [getattr(sweep, quantity)[i, j] for i, j in enumerate(sweep.matched) if j >= 0]
-        pairs += [({"dataset": dataset}, a, b) for a, b in combinations(chosen, 2)]
-    table = compare_all(pairs, higher=True)
+        pairs += [({"dataset": dataset}, a - b) for a, b in combinations(chosen, 2)]
+    table = compare_all(pairs)
     table = table[(table["dataset"] != "crime") | (quantity == "dependence")]
     small = table[table["mean"].abs() <= TOLERANCES[quantity]]
     resolved = {"resolved": small["p_holm"] < 0.05, "resolved_corrected": small["p_corrected_holm"] < 0.05}

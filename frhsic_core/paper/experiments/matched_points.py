@@ -18,16 +18,15 @@ from frhsic_core.paper.experiments.paired import compare_all, corrected_t, holm,
 from frhsic_core.paper.experiments.pareto import matched_index
 from frhsic_core.paper.experiments.presets import DATASETS, SPLITS
 from frhsic_core.paper.experiments.variants import RECOMMENDED
-from frhsic_core.paper.runs.plan import Study, units_of
+from frhsic_core.paper.runs.plan import Experiment, units_of
 from frhsic_core.paper.runs.stored import stored_rows
-from frhsic_core.registry import METHODS, PAPER_METHODS, SWEEP_DATASETS, labels, titles
+from frhsic_core.registry import METHODS, SWEEP_DATASETS, labels, titles
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
 WHITENED = "frhsic_whitened"  # the recommended form
-NETWORKS = (*PAPER_METHODS, WHITENED)
 # The two measures of the figure: what the prediction reveals, and what the representation reveals.
 SHOWN = labels(("gdp_sample", "nonlinear_r2"))
 TEN = SPLITS["full"][:10]
@@ -43,11 +42,9 @@ def label(name: str) -> str:
     return "FRHSIC, whitened (recommended)" if name == WHITENED else METHODS[name].label
 
 
-def plan_simple_remedies(preset: str) -> Study:
-    """Return one unit for each split and dataset; ``smoke`` has one on 500 samples of the synthetic law."""
-    if preset == "smoke":
-        return Study("simple_remedies_smoke", "simple_remedies", units_of(split=42, dataset="synthetic"))
-    return Study("simple_remedies", "simple_remedies", units_of(split=TEN, dataset=DATASETS))
+def plan_simple_remedies() -> Experiment:
+    """Return one unit for each split and dataset."""
+    return Experiment("simple_remedies", units_of("simple_remedies", split=TEN, dataset=DATASETS))
 
 
 def measure_unit_simple_remedies(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
@@ -61,8 +58,7 @@ def measure_unit_simple_remedies(unit: dict[str, Any], device: str) -> list[dict
     from frhsic_core.remedies.attributes import read_attributes
     from frhsic_core.remedies.comparison import LEARNERS, REMEDIES, Sample, fit_predict
 
-    synthetic = unit["dataset"] == "synthetic"
-    data = load_variant(unit["dataset"], "text" if synthetic else "reference", n=500 if synthetic else None)
+    data = load_variant(unit["dataset"], "reference", n=unit.get("n"))
     splits = stack_splits(data, seeds=(unit["split"],))
 
     def numbers_of(x: torch.Tensor, y: torch.Tensor, s: torch.Tensor) -> Sample:
@@ -82,10 +78,10 @@ def measure_unit_simple_remedies(unit: dict[str, Any], device: str) -> list[dict
             for strength, predicted, seconds in found:
                 output = predicted if splits.task == "regression" else logits(predicted)
                 measured = prediction_metrics(
-                    torch.from_numpy(output), splits.y_test[0], splits.s_test[0][:, None], task=splits.task, names=KEPT
+                    torch.from_numpy(output), splits.y_test[0], splits.s_test[0][:, None], task=splits.task
                 )
                 row = {"method": key, "learner": learner, "strength": strength, "needs_s": remedy.needs_s}
-                numbers = {name: round(value.item(), 6) for name, value in measured.items()}
+                numbers = {name: round(measured[name].item(), 6) for name in KEPT}
                 rows.append(row | {"task": splits.task} | numbers | {"cpu_seconds": round(seconds, 3)})
     return rows
 
@@ -235,11 +231,10 @@ def compared(matched: pd.DataFrame) -> pd.DataFrame:
         for trained in TRAINED:
             for simple in FAMILIES.values():
                 if {trained, simple} <= set(wide.columns):
-                    both = wide[[trained, simple]].dropna().to_numpy().T
-                    pairs.append(({"dataset": dataset, "trained": trained, "simple": simple}, *both))
-    table = compare_all(pairs, higher=False)
-    side = np.where(table["mean"] > 0, "better", "worse")
-    return table.assign(verdict=np.where(table["p_corrected_holm"] < 0.05, side, "not_significant"))
+                    difference = (wide[simple] - wide[trained]).dropna().to_numpy()
+                    pairs.append(({"dataset": dataset, "trained": trained, "simple": simple}, difference))
+    table = compare_all(pairs)
+    return table.assign(verdict=table["verdict_corrected"])
 
 
 def stored_sides() -> pd.DataFrame:

@@ -9,7 +9,6 @@ beside the signed-rank test.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -135,46 +134,29 @@ def t_interval(difference: np.ndarray) -> tuple[float, float]:
     return float(d.mean()), float(half)
 
 
-@dataclass(frozen=True)
-class Paired:
-    """The result of one paired comparison; positive differences favor the first method."""
+def compare(difference: np.ndarray) -> dict[str, float]:
+    """Return the comparison of two methods from their differences over splits; positive ones favor the first.
 
-    splits: int
-    wins: int
-    losses: int
-    mean: float
-    effect: float  # matched rank-biserial correlation, −1 to 1
-    p: float  # exact signed-rank test, not adjusted
-    p_corrected: float  # corrected resampled t-test, not adjusted
-
-
-def compare(first: np.ndarray, second: np.ndarray, *, higher: bool = True) -> Paired:
-    """Compare two methods from one value for each of the same splits; ``higher``: a higher value is better."""
-    first = np.asarray(first, float)
-    second = np.asarray(second, float)
-    if first.shape != second.shape or first.ndim != 1 or len(first) < 2:
-        raise ValueError(
-            f"first has shape {first.shape} and second {second.shape}: both need one value for each of the "
-            "same two or more splits."
-        )
-    if not (np.isfinite(first).all() and np.isfinite(second).all()):
-        raise ValueError(
-            "first or second holds NaN or infinity: leave these splits out of both, or replace the values."
-        )
-    d = first - second if higher else second - first
-    return Paired(
-        splits=len(d),
-        wins=int((d > 0).sum()),
-        losses=int((d < 0).sum()),
-        mean=float(d.mean()),
-        effect=rank_biserial(d),
-        p=signed_rank(d),
-        p_corrected=corrected_t(d)[1],
-    )
+    ``effect`` is the matched rank-biserial correlation, from −1 to 1, ``p`` that of the exact signed-rank test and
+    ``p_corrected`` that of the corrected resampled t-test, neither adjusted.
+    """
+    d = np.asarray(difference, float)
+    if not np.isfinite(d).all():
+        raise ValueError("difference holds NaN or infinity: leave these splits out of both methods.")
+    tests = {"effect": rank_biserial(d), "p": signed_rank(d), "p_corrected": corrected_t(d)[1]}
+    return {"splits": len(d), "wins": (d > 0).sum(), "losses": (d < 0).sum(), "mean": d.mean(), **tests}
 
 
-def compare_all(pairs: Iterable[tuple[dict[str, Any], np.ndarray, np.ndarray]], *, higher: bool) -> pd.DataFrame:
-    """Return a line for each pair: its labels, its comparison, and both p-values adjusted over all lines (Holm)."""
-    lines = [labels | asdict(compare(a, b, higher=higher)) for labels, a, b in pairs]
-    table = pd.DataFrame(lines)
-    return table.assign(p_holm=holm(table["p"]), p_corrected_holm=holm(table["p_corrected"]))
+def compare_all(pairs: Iterable[tuple[dict[str, Any], np.ndarray]]) -> pd.DataFrame:
+    """Return a line for each difference: its labels, :func:`compare`, and what holds at 5 % over all lines (Holm).
+
+    ``verdict`` is that of the signed-rank test and ``verdict_corrected`` that of the corrected t-test: ``better``,
+    ``worse`` or ``not_significant``.
+    """
+    table = pd.DataFrame([labels | compare(difference) for labels, difference in pairs])
+    for name, suffix, direction in (("p", "", "effect"), ("p_corrected", "_corrected", "mean")):
+        adjusted = holm(table[name])
+        side = np.where(table[direction] > 0, "better", "worse")
+        verdict = np.where(adjusted < 0.05, side, "not_significant")
+        table = table.assign(**{f"{name}_holm": adjusted, f"verdict{suffix}": verdict})
+    return table

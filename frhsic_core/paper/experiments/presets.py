@@ -1,4 +1,4 @@
-"""The experiments by name and size: ``smoke`` (seconds) or ``full`` (everything)."""
+"""The experiments by name and size: ``full`` (everything) or ``smoke`` (seconds)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from frhsic_core.paper.experiments import homes, module_of, tables_by_experiment
-from frhsic_core.paper.runs.plan import Experiment, Settings, Study, Task
+from frhsic_core.paper.runs.plan import Experiment, Job, Recipe, Settings, Stack, Task, Unit
 from frhsic_core.registry import PAPER_METHODS as METHODS
 from frhsic_core.registry import SWEEP_DATASETS as DATASETS
 
@@ -22,6 +22,11 @@ PRESETS = ("smoke", "full")
 #: The λ and the splits that the text of the paper names, and ours.
 GRIDS = {"text": (0.1, 1.0, 10.0, 100.0, 500.0), "full": (0.01, 0.1, 0.5, 1.0, 5.0, 10.0, 50.0, 100.0, 500.0)}
 SPLITS = {"text": tuple(range(42, 47)), "full": tuple(range(42, 67))}
+# The largest values of the settings of a unit in the preset ``smoke``, and the settings that are replaced.
+_AT_MOST = {"n": 60, "draws": 4, "permutations": 19, "replications": 3, "studies": 1}
+_INSTEAD = {"device": "cpu", "mode": "eager"}
+# Values that make a unit read real data; units with S of several dimensions read Adult.
+_REAL = {*DATASETS, "dimension"}
 
 
 def settings(**values: object) -> Settings:
@@ -35,45 +40,58 @@ def settings(**values: object) -> Settings:
     return tuple(values.items())
 
 
-def smoke(
-    experiment: Experiment, *, lams: tuple[float, ...] = (1.0, 100.0), epochs: int = 2, n: int = 600, **options: object
-) -> Experiment:
-    """Return a version of an experiment that trains in seconds, on ``n`` rows of the synthetic law.
+def smoke(experiment: Experiment) -> Experiment:
+    """Return a version of an experiment that runs in seconds and needs no data.
 
-    Methods, settings and protocols stay. ``options`` are further arguments of ``load_dataset``. Unfair is added where
-    the experiment takes it from the main sweep.
+    Methods, options and protocols of stacks stay, on 600 rows of the synthetic law; Unfair is added where the
+    experiment takes it from the main sweep. Units have small numbers, and one is kept where it has a text that none
+    before it has.
     """
-    name = f"{experiment.name}_smoke"
-    data = (("n", n), *options.items())
-    parts = [replace(experiment, also=()), *experiment.also]
-    if not any("unfair" in part.methods for part in parts):
-        parts.insert(0, replace(parts[0], methods=("unfair",), options=(("", ()),), network=()))
-    small = [
-        replace(
-            part,
-            name=name,
-            tasks=tuple(dict.fromkeys(Task("synthetic", "text", task.protocol, data) for task in part.tasks)),
-            lams=lams,
-            splits=(42, 43),
-            epochs=epochs,
-        )
-        for part in parts
-    ]
-    return replace(small[0], also=tuple(small[1:]))
+    jobs: dict[Job, None] = {}
+    seen: set[Any] = set()
+    for job in experiment.jobs:
+        if isinstance(job, Stack):
+            small = _small_recipe(job.recipe)
+            unfair = replace(small, method="unfair", option="", settings=(), network=())
+            jobs |= {Stack(unfair, (0.0,), (42, 43)): None}
+            if small.method != "unfair":
+                jobs |= {Stack(small, (1.0, 100.0), (42, 43)): None}
+        else:
+            unit = _small_unit(job)
+            texts = {value for _, value in unit.settings if isinstance(value, str)}
+            if texts - seen and not texts & _REAL:
+                jobs |= {unit: None}
+                seen |= texts
+    return Experiment(f"{experiment.name}_smoke", tuple(jobs))
 
 
-def _plan(name: str, preset: str) -> Experiment | Study:
+def _small_recipe(recipe: Recipe) -> Recipe:
+    several = "sensitive" in dict(recipe.task.options)
+    options = settings(n=600, sensitive=("s", "x2")) if several else settings(n=600)
+    return replace(recipe, task=Task("synthetic", "text", recipe.task.protocol, options), epochs=2)
+
+
+def _small_unit(unit: Unit) -> Unit:
+    named = {"n": _AT_MOST["n"], **dict(unit.settings)}
+    named |= {name: min(named[name], most) for name, most in _AT_MOST.items() if name in named}
+    named |= {name: value for name, value in _INSTEAD.items() if name in named}
+    if named.get("dataset") in DATASETS:
+        named["dataset"] = "synthetic"
+    return replace(unit, settings=tuple(named.items()))
+
+
+def _plan(name: str) -> Experiment:
     """Return the plan of a table, whose module is imported now."""
-    plan: Experiment | Study = module_of(name).plan(preset)
+    plan: Experiment = module_of(name).plan()
     return plan
 
 
 #: The tables of each experiment, and the plan of each table.
 EXPERIMENTS: dict[str, tuple[str, ...]] = tables_by_experiment()
-PLANS: dict[str, Callable[[str], Experiment | Study]] = {name: partial(_plan, name) for name in homes()}
+PLANS: dict[str, Callable[[], Experiment]] = {name: partial(_plan, name) for name in homes()}
 
 
-def plans_for(name: str, preset: str = "full", **restriction: Any) -> list[Experiment | Study]:
+def plans_for(name: str, preset: str = "full", **restriction: Any) -> list[Experiment]:
     """Return the plans of all tables of an experiment, or the plan of the one table that is named.
 
     ``restriction`` is passed to :func:`experiment_for`. Tables that cannot be restricted in this way are left out, as
@@ -104,8 +122,8 @@ def experiment_for(
     datasets: tuple[str, ...] | None = None,
     methods: tuple[str, ...] | None = None,
     splits: int | None = None,
-) -> Experiment | Study:
-    """Return the plan of a table in a preset, restricted to some protocols, datasets, methods or splits.
+) -> Experiment:
+    """Return the plan of a table in a preset, restricted to the stacks of some protocols, datasets, methods or splits.
 
     Models that a smaller selection trained are not trained again by a larger one.
 
@@ -120,37 +138,23 @@ def experiment_for(
         raise ValueError(f"There is no experiment {name!r}.{hint} There are: {', '.join(EXPERIMENTS)}.")
     if preset not in PRESETS:
         raise ValueError(f"preset is {preset!r}: choose one of {', '.join(PRESETS)}.")
-    experiment = PLANS[name](preset)
-    if isinstance(experiment, Study):
-        if protocols or datasets or methods or splits is not None:
-            raise ValueError(
-                f"{name} has {len(experiment.units)} units that are measured together: it cannot be restricted to some "
-                "protocols, datasets, methods or splits."
-            )
+    experiment = smoke(PLANS[name]()) if preset == "smoke" else PLANS[name]()
+    if not (protocols or datasets or methods or splits is not None):
         return experiment
-    parts = (replace(experiment, also=()), *experiment.also)
-    for what, asked, known in (
-        ("protocol", protocols, {task.protocol for part in parts for task in part.tasks}),
-        ("dataset", datasets, {task.dataset for part in parts for task in part.tasks}),
-        ("method", methods, {method for part in parts for method in part.methods}),
+    stacks = [job for job in experiment.jobs if isinstance(job, Stack)]
+    chosen = stacks
+    for what, asked, label in (
+        ("protocol", protocols, lambda stack: stack.recipe.task.protocol),
+        ("dataset", datasets, lambda stack: stack.recipe.task.dataset),
+        ("method", methods, lambda stack: stack.recipe.method),
     ):
+        known = {label(stack) for stack in stacks}
         unknown = sorted(set(asked or ()) - known)
         if unknown:
-            raise ValueError(
-                f"{name} ({preset}) has no {what} {', '.join(unknown)}: it has {', '.join(sorted(known))}."
-            )
-    most = max(len(part.splits) for part in parts)
+            there = ", ".join(sorted(known)) or "none, since it trains no models"
+            raise ValueError(f"{name} ({preset}) has no {what} {', '.join(unknown)}: it has {there}.")
+        chosen = [stack for stack in chosen if not asked or label(stack) in asked]
+    most = max((len(stack.splits) for stack in stacks), default=0)
     if splits is not None and not 1 <= splits <= most:
-        raise ValueError(f"splits is {splits}: {name} ({preset}) has 1 to {most}.")
-
-    def cut(part: Experiment) -> Experiment:
-        tasks = tuple(
-            task
-            for task in part.tasks
-            if (not protocols or task.protocol in protocols) and (not datasets or task.dataset in datasets)
-        )
-        chosen = tuple(method for method in part.methods if not methods or method in methods)
-        return replace(part, tasks=tasks, methods=chosen, splits=part.splits[:splits])
-
-    first, *others = map(cut, parts)
-    return replace(first, also=tuple(others))
+        raise ValueError(f"splits is {splits}: {name} ({preset}) has {f'1 to {most}' if most else 'none'}.")
+    return replace(experiment, jobs=tuple(replace(stack, splits=stack.splits[:splits]) for stack in chosen))

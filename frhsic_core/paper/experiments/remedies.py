@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 from frhsic_core.paper.experiments.paired import corrected_t, mean_of_others
-from frhsic_core.paper.runs.plan import Study, units_of
+from frhsic_core.paper.runs.plan import Experiment, units_of
 from frhsic_core.registry import OKABE_ITO
 
 if TYPE_CHECKING:
@@ -92,15 +92,12 @@ LIMITS = (0.01, 0.03, 0.1)
 LEAGUES = {False: ("ours", "leace", "reductions"), True: ("ours", "remover", "residuals")}
 
 
-def plan(preset: str) -> Study:
-    """Return one unit for each split, table and family; ``smoke`` has one family on one split of a small table."""
-    if preset == "smoke":
-        return Study("remedies_smoke", "remedies", units_of(split=0, dataset="diabetes", family="residuals"))
-    units = units_of(split=SPLITS, dataset=tuple(TABLES), family=tuple(_FAMILIES))
+def plan() -> Experiment:
+    """Return one unit for each split, table and family."""
+    units = units_of("remedies", split=SPLITS, dataset=tuple(TABLES), family=tuple(_FAMILIES))
     # The reductions of fairlearn have no demographic parity of a regression.
-    regressions = [name for name, table in TABLES.items() if table.task == "regression"]
-    kept = (u for u in units if dict(u)["family"] != "reductions" or dict(u)["dataset"] not in regressions)
-    return Study("remedies", "remedies", tuple(kept))
+    without = {(("dataset", name), ("family", "reductions")) for name in TABLES if TABLES[name].task == "regression"}
+    return Experiment("remedies", tuple(unit for unit in units if unit.settings[1:] not in without))
 
 
 def sample(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from frhsic_core.paper.runs.plan import Study, units_of
+from frhsic_core.paper.runs.plan import Experiment, units_of
 
 #: The forms of the penalty by name, with the λ that take each of them from no effect to a large one.
 PENALTIES: dict[str, tuple[dict[str, Any], tuple[float, ...]]] = {
@@ -26,12 +26,9 @@ TITLES = {"paper": "the paper's penalty", "recommended": "the recommended form"}
 PEOPLE = 1_000
 
 
-def plan(preset: str) -> Study:
+def plan() -> Experiment:
     """Return one unit for each form; its λ are one stack."""
-    if preset == "smoke":
-        units = units_of(form=tuple(PENALTIES), n=200, epochs=2)
-        return Study("running_example_smoke", "running_example", units)
-    return Study("running_example", "running_example", units_of(form=tuple(PENALTIES)))
+    return Experiment("running_example", units_of("running_example", form=tuple(PENALTIES)))
 
 
 def measure_unit(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:

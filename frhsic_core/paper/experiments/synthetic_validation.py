@@ -23,7 +23,7 @@ import pandas as pd
 from frhsic_core.paper.claims.answers import PROTOCOLS, Answer, mean_of_runs, query, rows_of
 from frhsic_core.paper.experiments.paired import compare_all, t_interval
 from frhsic_core.paper.experiments.presets import settings
-from frhsic_core.paper.runs.plan import Settings, Study
+from frhsic_core.paper.runs.plan import Experiment, Settings, Unit
 
 if TYPE_CHECKING:
     from frhsic_core.paper.splits import SplitStack
@@ -87,25 +87,23 @@ def cells() -> tuple[tuple[str, str, int], ...]:
     return (*pairs, *((*BASE[:2], dimension) for dimension in DIMENSIONS if dimension != DIMENSION))
 
 
-def plan_synthetic(preset: str) -> Study:
+def plan_synthetic() -> Experiment:
     """Return one unit for each variant: 2 laws × 25 draws × 7 λ."""
-    return _study("synthetic", VARIANTS, preset, [()])
+    return _study("synthetic", VARIANTS, [()])
 
 
-def plan_ablation(preset: str) -> Study:
+def plan_ablation() -> Experiment:
     """Return one unit for each variant and cell: 2 laws × 25 draws."""
-    chosen = cells()[::3] if preset == "smoke" else cells()
-    named = [settings(kernel_z=kz, kernel_s=ks, dimension=dimension) for kz, ks, dimension in chosen]
-    return _study("ablation", ABLATION_VARIANTS, preset, named)
+    named = [settings(kernel_z=kz, kernel_s=ks, dimension=dimension) for kz, ks, dimension in cells()]
+    return _study("ablation", ABLATION_VARIANTS, named)
 
 
-def _study(name: str, variants: Mapping[str, Training], preset: str, cells: Sequence[Settings]) -> Study:
-    small = preset == "smoke"
+def _study(name: str, variants: Mapping[str, Training], cells: Sequence[Settings]) -> Experiment:
     units = []
     for variant, training in variants.items():
-        sizes = settings(n=300 if small else ROWS, draws=2 if small else DRAWS, epochs=2 if small else training.epochs)
-        units += [(("variant", variant), *cell, *sizes) for cell in cells]
-    return Study(f"{name}_smoke" if small else name, name, tuple(units))
+        sizes = settings(n=ROWS, draws=DRAWS, epochs=training.epochs)
+        units += [Unit(name, (("variant", variant), *cell, *sizes)) for cell in cells]
+    return Experiment(name, tuple(units))
 
 
 def measure_unit_synthetic(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
@@ -184,9 +182,9 @@ def train_draws(training: Training, *, signal: str, draws: Sequence[int], n: int
         ).fit()  # fmt: skip
     metrics = dict(evaluate(trained, splits))
     unit = Gaussian(1.0)
-    pairs = zip(trained.encode(splits.x_test).split(32), splits.s_test[which].split(32), strict=True)
-    parts = [hsic(z.double(), s.double(), kernel_z=unit, kernel_s=unit) for z, s in pairs]
-    metrics["hsic_unit"] = torch.cat(parts).cpu().numpy()
+    pairs = zip(trained.encode(splits.x_test), splits.s_test[which], strict=True)
+    values = [hsic(z.double(), s.double(), kernel_z=unit, kernel_s=unit) for z, s in pairs]
+    metrics["hsic_unit"] = torch.stack(values).cpu().numpy()
     return [
         {"signal": signal, "draw": draws[i], "lam": lam}
         | {name: float(f"{values[k]:.6g}") for name, values in metrics.items()}
@@ -234,8 +232,8 @@ def compared_cells(rows: pd.DataFrame, column: str = "gdp_reference") -> pd.Data
         }
         for family, pairs in families.items():
             named = {"variant": variant, "signal": signal, "family": family}
-            lines = [(named | {"comparison": name}, values[one], values[other]) for name, one, other in pairs]
-            tables.append(compare_all(lines, higher=True))
+            lines = [(named | {"comparison": name}, values[one] - values[other]) for name, one, other in pairs]
+            tables.append(compare_all(lines))
     return pd.concat(tables, ignore_index=True).rename(columns={"wins": "higher_in"})
 
 

@@ -25,8 +25,8 @@ from frhsic_core.paper.claims.answers import (
     rows_of,
 )
 from frhsic_core.paper.experiments.pareto import keeps
-from frhsic_core.paper.experiments.presets import DATASETS, METHODS, SPLITS, smoke
-from frhsic_core.paper.runs.plan import Experiment, Task
+from frhsic_core.paper.experiments.presets import DATASETS, METHODS, SPLITS
+from frhsic_core.paper.runs.plan import Experiment, Task, stacks_of
 from frhsic_core.registry import TRANSFER_METHODS
 
 if TYPE_CHECKING:
@@ -43,14 +43,11 @@ PAPER_LAMS = {"adult": 10.0, "crime": 100.0, "compas": 10.0, "meps": 10.0, "acs_
 _KEY = ["dataset", "method", "lam", "split"]
 
 
-def plan(preset: str) -> Experiment:
+def plan() -> Experiment:
     """Return seven methods, λ = 10 and 100, five splits, four heads."""
-    tasks = tuple(Task(dataset, "reference", "reference") for dataset in DATASETS)
-    methods = tuple(name for name in METHODS if name != "laftr")
-    if preset == "smoke":
-        methods = ("unfair", "frhsic")
-    full = Experiment("transfer", tasks, methods, LAMS, SPLITS["text"], measure="transfer")
-    return smoke(full, lams=LAMS, epochs=3) if preset == "smoke" else full
+    tasks = [Task(dataset, "reference", "reference") for dataset in DATASETS]
+    methods = [name for name in METHODS if name != "laftr"]
+    return Experiment("transfer", stacks_of(tasks, methods, LAMS, SPLITS["text"], measure="transfer"))
 
 
 def measure(trained: TrainedStack, splits: SplitStack, data: Dataset) -> dict[str, np.ndarray]:

@@ -26,7 +26,8 @@ is there too.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -34,8 +35,8 @@ import pandas as pd
 
 from frhsic_core.paper.experiments.main import family
 from frhsic_core.paper.experiments.pareto import named, sweeps_of
-from frhsic_core.paper.experiments.presets import DATASETS, GRIDS, METHODS, SPLITS, smoke
-from frhsic_core.paper.runs.plan import Experiment, Settings, Task
+from frhsic_core.paper.experiments.presets import DATASETS, GRIDS, METHODS, SPLITS
+from frhsic_core.paper.runs.plan import Experiment, Settings, Task, stacks_of
 from frhsic_core.paper.runs.stored import stored_rows
 from frhsic_core.registry import PARETO_METHODS
 
@@ -138,47 +139,45 @@ _UNFAIR_NARROW = Variant("narrow", "unfair", (), 4)
 # The plans -----------------------------------------------------------------------------------------------------------
 
 
-def _plan(name: str, variants: tuple[Variant, ...], preset: str, *, choice: bool) -> Experiment:
+def _plan(name: str, variants: tuple[Variant, ...], *, choice: bool) -> Experiment:
     """Return the variants on the two datasets and five splits of the choice, or on five datasets and 25 splits.
 
     Unfair is in the main sweep, with the same splits, seeds and encoder.
     """
     datasets, splits = (CHOICE_DATASETS, SPLITS["text"]) if choice else (DATASETS, SPLITS["full"])
-    tasks = tuple(Task(dataset, "reference", "reference") for dataset in datasets)
-    parts = [
-        Experiment(name, tasks, (v.method,), GRIDS["full"], splits, options=((v.option, v.settings),),
-                   network=(("widths", (50, v.dimension)),))
-        for v in variants
+    jobs = [
+        stacks_of([Task(dataset, "reference", "reference")], [v.method], GRIDS["full"], splits,
+              options={v.option: v.settings}, network=(("widths", (50, v.dimension)),))
+        for dataset in datasets for v in variants
     ]  # fmt: skip
-    full = replace(parts[0], also=tuple(parts[1:]))
-    return smoke(full) if preset == "smoke" else full
+    return Experiment(name, tuple(chain.from_iterable(jobs)))
 
 
-def plan_variants_best(preset: str) -> Experiment:
+def plan_variants_best() -> Experiment:
     """Return every method with a Z of four dimensions."""
-    return _plan("variants_best", NARROW, preset, choice=False)
+    return _plan("variants_best", NARROW, choice=False)
 
 
-def plan_recommended_search(preset: str) -> Experiment:
+def plan_recommended_search() -> Experiment:
     """Return the candidates on the two datasets of the choice."""
-    return _plan("recommended_search", CANDIDATES, preset, choice=True)
+    return _plan("recommended_search", CANDIDATES, choice=True)
 
 
-def plan_recommended_test(preset: str) -> Experiment:
+def plan_recommended_test() -> Experiment:
     """Return the recommended form."""
-    return _plan("recommended_test", (_WINNER,), preset, choice=False)
+    return _plan("recommended_test", (_WINNER,), choice=False)
 
 
-def plan_rival_search(preset: str) -> Experiment:
+def plan_rival_search() -> Experiment:
     """Return the forms of the rivals on the two datasets of the choice."""
-    return _plan("rival_search", RIVAL_FORMS, preset, choice=True)
+    return _plan("rival_search", RIVAL_FORMS, choice=True)
 
 
-def plan_rival_test(preset: str) -> Experiment:
+def plan_rival_test() -> Experiment:
     """Return Unfair with a Z of four dimensions, and the chosen form of each rival that no other table has."""
-    chosen = chosen_rivals() if preset == "full" else ()
+    chosen = chosen_rivals()
     forms = tuple(form for form in RIVAL_FORMS if form.name in chosen)
-    return _plan("rival_test", (_UNFAIR_NARROW, *forms), preset, choice=False)
+    return _plan("rival_test", (_UNFAIR_NARROW, *forms), choice=False)
 
 
 # Tables --------------------------------------------------------------------------------------------------------------

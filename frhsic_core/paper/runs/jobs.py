@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from frhsic_core.paper.experiments import module_of
-from frhsic_core.paper.runs.plan import Job, Settings, Unit
+from frhsic_core.paper.runs.plan import Job, Settings, Stack, Unit
 from frhsic_core.paper.runs.provenance import environment
 from frhsic_core.paper.runs.store import Part, rows_of_models
 
@@ -73,7 +73,7 @@ def splits_of(
     return stack_splits(loaded(dataset, variant, options), seeds=seeds, fractions=fractions, device=device)
 
 
-def run_job(job: Job | Unit, *, device: str, deadline: float = math.inf) -> Part:
+def run_job(job: Job, *, device: str, deadline: float = math.inf) -> Part:
     """Run one job, train a stack or measure a unit, and return its rows with their provenance.
 
     A stack is stopped with :class:`OutOfTime` when ``time.monotonic()`` will pass ``deadline`` before its end. A unit
@@ -91,7 +91,7 @@ def _measure(unit: Unit, device: str) -> Part:
     return Part(unit, pd.DataFrame(rows), provenance)
 
 
-def _train(job: Job, device: str, deadline: float) -> Part:
+def _train(job: Stack, device: str, deadline: float) -> Part:
     from frhsic_core.learning import Trainer, make_penalty
     from frhsic_core.paper.datasets import as_dict
     from frhsic_core.paper.runs.metrics import evaluate

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +11,6 @@ from torch.nn import functional as F
 
 from frhsic_core.arrays import ArrayLike
 from frhsic_core.auditing import audit_representation
-from frhsic_core.choices import one_of
 from frhsic_core.conditional import gdp
 from frhsic_core.conditional._gdp import as_predictions, attribute_range
 from frhsic_core.conditional._smoothing import Bandwidth, log_kernel, resolve_bandwidth
@@ -61,12 +58,9 @@ def smoothed_gdp(
     >>> round(smoothed_gdp([0.1, 0.2, 0.7, 0.8], [0.0, 0.0, 1.0, 1.0], bandwidth=0.01).item(), 6)
     0.3
     """
-    one_of("average", average, ("sample", *GRID))
     y, s = as_predictions(y_pred, s, check_finite=False)
     h = resolve_bandwidth(bandwidth, s, None)
-    at, counts = s, None
-    if average == "sample" and s.ndim == 2:  # equal attributes have equal weights: one row stands for all
-        at, counts = s.unique(dim=0, return_counts=True)
+    at = s
     if average != "sample":
         low, high = attribute_range(s, None)
         count = GRID[average]
@@ -85,10 +79,10 @@ def smoothed_gdp(
     gap = torch.cat(gaps, dim=-1)
     if average == "density":
         return (torch.softmax(torch.cat(densities, dim=-1), dim=-1) * gap).sum(-1)
-    return gap.mean(-1) if counts is None else (counts * gap).sum(-1) / counts.sum()
+    return gap.mean(-1)
 
 
-def gdp_conventions(output: Tensor, s: Tensor, *, task: str, names: Collection[str] = ()) -> dict[str, Tensor]:
+def gdp_conventions(output: Tensor, s: Tensor, *, task: str) -> dict[str, Tensor]:
     """Return the GDP of a stack in four conventions; ``output (..., n)`` are logits for classification, ``s (..., n)``.
 
     ============== ============== ====================================== ==========================
@@ -101,7 +95,7 @@ def gdp_conventions(output: Tensor, s: Tensor, *, task: str, names: Collection[s
     ============== ============== ====================================== ==========================
 
     One thing changes from each row to the next; the last row changes the bandwidth as well. For a regression the
-    predictions are the outputs in all rows. O(n²) time for each model. ``names`` selects some of them.
+    predictions are the outputs in all rows. O(n²) time for each model.
 
     Examples
     --------
@@ -111,19 +105,16 @@ def gdp_conventions(output: Tensor, s: Tensor, *, task: str, names: Collection[s
     ['gdp_reference 0.961', 'gdp_uniform 0.208', 'gdp_sample 0.206', 'gdp_density 0.090']
     """
     f = torch.sigmoid(output) if task == "classification" else output
-    ways = {
-        "gdp_reference": partial(gdp, output, s, estimator="authors", check_finite=False),
-        "gdp_uniform": partial(smoothed_gdp, f, s, average="uniform", bandwidth=0.1),
-        "gdp_sample": partial(smoothed_gdp, f, s, bandwidth=0.1),
-        "gdp_density": partial(smoothed_gdp, f, s, average="density", bandwidth="jiang"),
+    return {
+        "gdp_reference": gdp(output, s, estimator="authors", check_finite=False),
+        "gdp_uniform": smoothed_gdp(f, s, average="uniform", bandwidth=0.1),
+        "gdp_sample": smoothed_gdp(f, s, bandwidth=0.1),
+        "gdp_density": smoothed_gdp(f, s, average="density", bandwidth="jiang"),
     }
-    return {name: measure() for name, measure in ways.items() if not names or name in names}
 
 
-def prediction_metrics(
-    output: Tensor, y: Tensor, attributes: Tensor, *, task: str, names: Collection[str] = ()
-) -> dict[str, Tensor]:
-    """Return what is measured on predictions: those columns of :func:`evaluate`, or the ``names`` among them."""
+def prediction_metrics(output: Tensor, y: Tensor, attributes: Tensor, *, task: str) -> dict[str, Tensor]:
+    """Return what is measured on predictions: those columns of :func:`evaluate`."""
     y = y.double()
     if task == "classification":
         performance = ((output > 0) == (y > 0.5)).double().mean(-1)
@@ -133,8 +124,8 @@ def prediction_metrics(
     else:
         performance = loss = (output - y).square().mean(-1)
         constant = y.var(-1, correction=0)
-    each = [gdp_conventions(output, s.squeeze(-1), task=task, names=names) for s in attributes.double().split(1, -1)]
-    found = {
+    each = [gdp_conventions(output, s.squeeze(-1), task=task) for s in attributes.double().split(1, -1)]
+    return {
         "performance": performance,
         "loss": loss,
         "constant": constant,
@@ -142,13 +133,10 @@ def prediction_metrics(
         "spread": output.std(-1, correction=0),
         **{name: torch.stack([one[name] for one in each]).amax(0) for name in each[0]},
     }
-    return {name: value for name, value in found.items() if not names or name in names}
 
 
 @torch.no_grad()
-def evaluate(
-    trained: TrainedStack, splits: SplitStack, *, rows: int = AUDIT_ROWS, chunk: int | None = None
-) -> dict[str, np.ndarray]:
+def evaluate(trained: TrainedStack, splits: SplitStack, *, rows: int = AUDIT_ROWS) -> dict[str, np.ndarray]:
     """Measure every model of a stack on the test part of its own split.
 
     Predictions: ``performance`` is the accuracy or the mean squared error, ``constant`` that of the best constant
@@ -162,14 +150,13 @@ def evaluate(
     use all test samples. ``ratio`` is the median distance of Z in bandwidths at the end of training.
 
     If there is a validation part, ``validation_performance`` and ``validation_gdp_*`` are added. A model that diverged
-    to NaN has NaN in every column. O(rows²) memory for each of the ``chunk`` models that are audited at a time.
+    to NaN has NaN in every column. O(rows²) memory for each of the models that are audited at a time.
     """
     z, output, alive = _forward(trained, splits.x_test)
     which = torch.tensor(trained.dataset, device=z.device)
     attributes = _columns(splits.s_test)[which]
     metrics = prediction_metrics(output, splits.y_test[which], attributes, task=trained.task)
-    size = chunk or (64 if z.device.type == "cuda" else 8)
-    audit = audit_representation(z, attributes, max_rows=rows, chunk_size=size)
+    audit = audit_representation(z, attributes, max_rows=rows, chunk_size=64 if z.is_cuda else 8)
     # Stored rows have one of the floors, and no numbers of single attributes.
     stored = {
         name: value for name, value in audit.as_dict().items() if not name.startswith("floor") and "[" not in name

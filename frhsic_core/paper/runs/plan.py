@@ -1,18 +1,20 @@
-"""Describe what an experiment runs: recipes, stacks of models, units of a study, and the experiment itself.
+"""Describe what an experiment runs: a name and its jobs.
 
-An :class:`Experiment` trains models, a :class:`Study` measures something else unit by unit (timings, error rates,
-eigenvalues). Both have ``name``, ``jobs()``, ``keys()`` and ``missing(done)``; a runner and a store need no more.
-Everything here is a frozen value, and nothing imports torch.
+A job is a :class:`Stack` of models that are trained at once, or a :class:`Unit` that measures something else (timings,
+error rates, eigenvalues). Both have ``key``, ``keys``, ``data``, ``weight``, ``record()`` and ``missing(done)``; a
+runner and a store need no more. Everything here is a frozen value, and nothing imports torch.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from itertools import product
 from typing import Any
+
+from frhsic_core.registry import DATASETS
 
 # Part of every recipe's key. Raise it when the same settings mean another computation.
 FORMAT = 1
@@ -47,21 +49,6 @@ def keys_of(record: Mapping[str, Any]) -> set[Key]:
     # Some stored models have other initial weights: the seeds of such repeats lie 100,000 apart.
     models = product(record["lams"], record["splits"], record["repeats"])
     return {(record["recipe"], lam, split, split + 100_000 * repeat) for lam, split, repeat in models}
-
-
-def units_of(**values: Any) -> tuple[Settings, ...]:
-    """Return the settings of every combination of the values; the last name varies fastest.
-
-    Examples
-    --------
-    >>> units_of(n=(50, 100), method="hsic")
-    ((('n', 50), ('method', 'hsic')), (('n', 100), ('method', 'hsic')))
-    """
-    units: list[Settings] = [()]
-    for name, value in values.items():
-        choices = value if isinstance(value, tuple) else (value,)
-        units = [(*unit, (name, choice)) for unit in units for choice in choices]
-    return tuple(units)
 
 
 @dataclass(frozen=True)
@@ -138,8 +125,8 @@ class Recipe:
 
 
 @dataclass(frozen=True)
-class Job:
-    """Describe one stack: a recipe, and the λ and splits whose product is trained at once."""
+class Stack:
+    """Describe a recipe, and the λ and splits whose product is trained at once."""
 
     recipe: Recipe
     lams: tuple[float, ...]
@@ -166,15 +153,26 @@ class Job:
         """Dataset and variant that the stack needs."""
         return self.recipe.task.dataset, self.recipe.task.variant
 
+    @property
+    def weight(self) -> float:
+        """Relative cost: the samples that the models see."""
+        task = self.recipe.task
+        rows = dict(task.options).get("n") or DATASETS[task.dataset].rows
+        return self.recipe.epochs * rows * len(self.models)
+
     def record(self) -> dict[str, Any]:
         """Return the fields that identify the stack in the json file of a store."""
-        return {
-            "job": self.key,
-            "recipe": self.recipe.key,
-            "lams": list(self.lams),
-            "splits": list(self.splits),
-            "repeats": [0],
-        }
+        grid = {"lams": list(self.lams), "splits": list(self.splits), "repeats": [0]}
+        return {"job": self.key, "recipe": self.recipe.key, **grid}
+
+    def missing(self, done: Collection[Key]) -> list[Stack]:
+        """Return the stacks that train exactly the models not yet ``done``; splits that lack the same λ form one."""
+        groups: dict[tuple[float, ...], list[int]] = {}
+        recipe = self.recipe.key
+        for split in self.splits:
+            lams = tuple(lam for lam in self.lams if (recipe, lam, split, split) not in done)
+            groups.setdefault(lams, []).append(split)
+        return [replace(self, lams=lams, splits=tuple(splits)) for lams, splits in groups.items() if lams]
 
     def __str__(self) -> str:
         return f"{self.recipe}, {len(self.models)} models"
@@ -182,18 +180,21 @@ class Job:
 
 @dataclass(frozen=True)
 class Unit:
-    """Describe one measurement of a study.
+    """Describe one measurement.
 
     Parameters
     ----------
     module : str
-        An experiment's module whose ``measure_unit(unit, device)`` takes the settings as a dict and returns rows.
+        A table whose ``measure_unit(unit, device)`` takes the settings as a dict and returns rows, a list of dicts. The
+        settings are added to each row.
     settings : tuple of pairs
-        What is measured, as :func:`units_of` makes it.
+        What is measured.
     """
 
     module: str
     settings: Settings
+
+    weight = 1.0
 
     @property
     def key(self) -> str:
@@ -215,120 +216,76 @@ class Unit:
         """Return the fields that identify the unit in the json file of a store."""
         return {"key": self.key, "unit": dict(self.settings)}
 
+    def missing(self, done: Collection[Key]) -> list[Unit]:
+        """Return the unit itself if it is not yet ``done``."""
+        return [] if self.key in done else [self]
+
     def __str__(self) -> str:
         return ", ".join(f"{name} {value}" for name, value in self.settings)
 
 
+Job = Stack | Unit
+
+
 @dataclass(frozen=True)
 class Experiment:
-    """Describe a sweep: tasks × methods × options × λ × splits.
-
-    Parameters
-    ----------
-    name : str
-        Name of its table in the store.
-    tasks : tuple of Task
-        Data and protocols.
-    methods : tuple of str
-        Keys of the methods; ``"unfair"`` is trained at λ = 0 only, whatever the grid.
-    lams, splits
-        λ grid; seeds of the splits.
-    options : tuple of (str, settings)
-        Departures from the protocol, by name.
-    epochs, fractions, network, measure
-        As in :class:`Recipe`.
-    also : tuple of Experiment
-        More rows of the same table with other methods, grids or settings; their names do not matter.
-
-    Examples
-    --------
-    >>> tiny = Experiment("tiny", (Task("synthetic", "text", "text"),), ("unfair", "frhsic"), (1.0, 10.0), (42, 43))
-    >>> [len(job.models) for job in tiny.jobs()]
-    [2, 4]
-    """
+    """Name a table of the store and the jobs that fill it: those of :func:`stacks_of`, or those of :func:`units_of`."""
 
     name: str
-    tasks: tuple[Task, ...]
-    methods: tuple[str, ...]
-    lams: tuple[float, ...]
-    splits: tuple[int, ...]
-    options: tuple[tuple[str, Settings], ...] = (("", ()),)
-    epochs: int = 200
-    fractions: tuple[float, ...] = (0.8, 0.2)
-    network: Settings = ()
-    measure: str = ""
-    also: tuple[Experiment, ...] = ()
-
-    def jobs(self) -> list[Job]:
-        """Return the stacks; those of one task come together, so that its data is loaded once."""
-        own = [
-            Job(self._recipe(task, method, option, settings), self._grid(method), self.splits)
-            for task in self.tasks
-            for method in self.methods
-            for option, settings in self.options
-        ]
-        jobs = [*own, *(job for part in self.also for job in part.jobs())]
-        order = {task: i for i, task in reversed(list(enumerate(job.recipe.task for job in jobs)))}
-        return sorted(jobs, key=lambda job: order[job.recipe.task])
-
-    def missing(self, done: Collection[Key]) -> list[Job]:
-        """Return the stacks that train exactly the models not yet ``done``.
-
-        A stack is a product of λ and splits. Where some of it is done, splits that lack the same λ form one stack.
-        """
-        return [part for job in self.jobs() for part in _remainder(job, done)]
+    jobs: tuple[Job, ...]
 
     def keys(self) -> set[Key]:
         """Return the keys of all rows of the experiment."""
-        return {key for job in self.jobs() for key in job.keys}
+        return {key for job in self.jobs for key in job.keys}
 
-    def _grid(self, method: str) -> tuple[float, ...]:
-        return (0.0,) if method == "unfair" else self.lams
-
-    def _recipe(self, task: Task, method: str, option: str, settings: Settings) -> Recipe:
-        options: dict[str, Any] = {"epochs": self.epochs, "fractions": self.fractions, "network": self.network}
-        return Recipe(task, method, option, settings, measure=self.measure, **options)
+    def missing(self, done: Collection[Key]) -> list[Job]:
+        """Return jobs that compute exactly what is not yet ``done``."""
+        return [part for job in self.jobs for part in job.missing(done)]
 
 
-@dataclass(frozen=True)
-class Study:
-    """Describe a table that is measured unit by unit, where no sweep of models is trained.
+def stacks_of(
+    tasks: Iterable[Task],
+    methods: Iterable[str],
+    lams: tuple[float, ...],
+    splits: tuple[int, ...],
+    *,
+    options: Mapping[str, Settings] | None = None,
+    **recipe: Any,
+) -> tuple[Stack, ...]:
+    """Return a stack for each task, method and option; those of one task come together.
 
     Parameters
     ----------
-    name : str
-        Name of its table in the store.
-    module : str
-        An experiment's module whose ``measure_unit(unit, device)`` takes a unit as a dict and returns its rows, a list
-        of dicts. The settings of the unit are added to each row.
-    units : tuple
-        Settings of each unit, as :func:`units_of` makes them.
+    tasks, methods
+        Data with protocols; keys of methods. ``"unfair"`` is trained at λ = 0 only, whatever the grid.
+    lams, splits
+        λ grid; seeds of the splits.
+    options : dict
+        Departures from the protocol by name: settings of the penalty. By default there are none.
+    **recipe
+        ``epochs``, ``fractions``, ``network`` and ``measure`` of :class:`Recipe`.
+
+    Examples
+    --------
+    >>> stacks = stacks_of([Task("synthetic", "text", "text")], ["unfair", "frhsic"], (1.0, 10.0), (42, 43))
+    >>> [len(stack.models) for stack in stacks]
+    [2, 4]
     """
-
-    name: str
-    module: str
-    units: tuple[Settings, ...]
-
-    def jobs(self) -> list[Unit]:
-        """Return the units to measure."""
-        return [Unit(self.module, settings) for settings in self.units]
-
-    def missing(self, done: Collection[Key]) -> list[Unit]:
-        """Return the units that are not yet ``done``."""
-        return [unit for unit in self.jobs() if unit.key not in done]
-
-    def keys(self) -> set[Key]:
-        """Return the keys of all units."""
-        return {unit.key for unit in self.jobs()}
+    return tuple(
+        Stack(Recipe(task, method, option, settings, **recipe), (0.0,) if method == "unfair" else lams, splits)
+        for task in tasks
+        for method in methods
+        for option, settings in (options or {"": ()}).items()
+    )
 
 
-def _remainder(job: Job, done: Collection[Key]) -> Iterator[Job]:
-    """Yield the stacks that cover the models of ``job`` that are not yet done."""
-    groups: dict[tuple[float, ...], list[int]] = {}
-    recipe = job.recipe.key
-    for split in job.splits:
-        lams = tuple(lam for lam in job.lams if (recipe, lam, split, split) not in done)
-        if lams:
-            groups.setdefault(lams, []).append(split)
-    for lams, splits in groups.items():
-        yield Job(job.recipe, lams, tuple(splits))
+def units_of(module: str, **values: Any) -> tuple[Unit, ...]:
+    """Return a unit for every combination of the values; the last name varies fastest.
+
+    Examples
+    --------
+    >>> [unit.settings for unit in units_of("levels", n=(50, 100), method="hsic")]
+    [(('n', 50), ('method', 'hsic')), (('n', 100), ('method', 'hsic'))]
+    """
+    choices = [value if isinstance(value, tuple) else (value,) for value in values.values()]
+    return tuple(Unit(module, tuple(zip(values, chosen, strict=True))) for chosen in product(*choices))

@@ -27,7 +27,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -37,12 +37,11 @@ from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from frhsic_core.paper.runs.jobs import OutOfTime, loaded, resolved_device, run_job, splits_of
-from frhsic_core.paper.runs.plan import Experiment, Job, Study, Unit
+from frhsic_core.paper.runs.plan import Experiment, Job, Unit
 from frhsic_core.paper.runs.store import ResultStore, StoreError
-from frhsic_core.registry import DATASETS
 
 Log = Callable[[str], object]
-Outcome = tuple[Job | Unit, int | Exception | None]
+Outcome = tuple[Job, int | Exception | None]
 # More processes than this hardly train faster on one GPU, and each one loads the data.
 ON_ONE_GPU = 6
 
@@ -50,23 +49,16 @@ ON_ONE_GPU = 6
 # Where jobs run -------------------------------------------------------------------------------------------------------
 
 
-def chosen_workers(asked: int | None, experiment: Experiment | Study, device: str, *, jobs: int) -> int:
-    """Return how many processes to use: as asked, else several on a GPU and one on a CPU; a study has one.
-
-    Examples
-    --------
-    >>> from frhsic_core.paper.experiments.presets import experiment_for
-    >>> chosen_workers(None, experiment_for("main", "smoke"), "cpu", jobs=8)
-    1
-    """
-    if isinstance(experiment, Study):  # some measure time
+def chosen_workers(asked: int | None, jobs: Sequence[Job], device: str) -> int:
+    """Return how many processes to use: as asked, else several on a GPU and one on a CPU; units have one."""
+    if any(isinstance(job, Unit) for job in jobs):  # some measure time
         return 1
     if asked is None:
         asked = min(ON_ONE_GPU, (os.cpu_count() or 1) // 2) if device.startswith("cuda") else 1
-    return max(1, min(asked, jobs))
+    return max(1, min(asked, len(jobs)))
 
 
-def _run_claimed(job: Job | Unit, store: ResultStore, device: str, deadline: float, own_process: bool) -> Outcome:
+def _run_claimed(job: Job, store: ResultStore, device: str, deadline: float, own_process: bool) -> Outcome:
     """Run and store a job that no other runner has; return its number of rows, its error, or None if another has it.
 
     The claim is held until the rows are stored, so that no other runner starts the job in between.
@@ -156,7 +148,7 @@ class Report:
         """0 if all is done, 3 if jobs are left, 4 if a job failed, 130 if interrupted."""
         return 130 if self.interrupted else 4 if self.failed else 3 if self.left else 0
 
-    def add(self, job: Job | Unit, outcome: int | Exception | None) -> str:
+    def add(self, job: Job, outcome: int | Exception | None) -> str:
         """Count a finished or failed job and return one line about it."""
         if outcome is None:
             return f"{job}: another runner has it"
@@ -179,7 +171,7 @@ class Report:
 
 
 def run_experiment(
-    experiment: Experiment | Study,
+    experiment: Experiment,
     store: ResultStore,
     *,
     device: str = "auto",
@@ -194,7 +186,7 @@ def run_experiment(
 
     Parameters
     ----------
-    experiment : Experiment or Study
+    experiment : Experiment
         What to train or to measure.
     store : ResultStore
         Where to keep it. The store is checked for writing before anything is computed.
@@ -214,7 +206,7 @@ def run_experiment(
         What was done, what is left, and what failed.
     """
     log = log or (lambda line: None)
-    jobs: list[Any] = list(experiment.missing(store.done()))
+    jobs = experiment.missing(store.done())
     report = Report()
     log(f"{experiment.name}: {_count(len(jobs), 'job')} to run")
     if not jobs:
@@ -224,17 +216,17 @@ def run_experiment(
     begin = time.monotonic()
     deadline = math.inf if minutes is None else begin + 60.0 * minutes
     device = resolved_device(device)
-    width = chosen_workers(workers, experiment, device, jobs=len(jobs))
+    width = chosen_workers(workers, jobs, device)
     fetch_missing_data((job.data for job in jobs if job.data), log=log)
     if width > 1:
         log(f"{width} processes train at the same time on {device}")
-        jobs.sort(key=_weight, reverse=True)  # a long one at the end would leave the others idle
+        jobs.sort(key=lambda job: job.weight, reverse=True)  # a long one at the end would leave the others idle
     calls = (
         delayed(_run_claimed)(job, store, device, deadline, width > 1)
         for job in jobs
         if not report.stopped and time.monotonic() < deadline
     )
-    total, seen = sum(map(_weight, jobs)), 0.0
+    total, seen = sum(job.weight for job in jobs), 0.0
     try:
         with _processes(width, device, log=log):
             pool = Parallel(width, return_as="generator_unordered", pre_dispatch=width, batch_size=1)
@@ -242,7 +234,7 @@ def run_experiment(
                 if isinstance(outcome, StoreError):
                     raise outcome
                 line = report.add(job, outcome)
-                seen += _weight(job)
+                seen += job.weight
                 left = (time.monotonic() - begin) * (total - seen) / seen
                 log(f"[{number}/{len(jobs)}] {line}; about {left / 60:.0f} min left")
     except KeyboardInterrupt:
@@ -262,15 +254,6 @@ def run_experiment(
 
 def _count(number: int, name: str) -> str:
     return f"{number:,} {name}{'' if number == 1 else 's'}"
-
-
-def _weight(job: Job | Unit) -> float:
-    """Return the relative cost of a job: the samples that its models see."""
-    if isinstance(job, Unit):
-        return 1.0
-    task = job.recipe.task
-    rows = dict(task.options).get("n") or DATASETS[task.dataset].rows
-    return job.recipe.epochs * rows * len(job.models)
 
 
 def fetch_missing_data(wanted: Iterable[tuple[str, str]], *, log: Log) -> None:

@@ -28,7 +28,7 @@ import numpy as np
 import pandas as pd
 
 from frhsic_core.atomic_files import claim, remove_leftovers, remove_unfinished, write_atomically
-from frhsic_core.paper.runs.plan import Job, Key, Study, Unit, json_sha256, keys_of
+from frhsic_core.paper.runs.plan import Experiment, Job, Key, Stack, json_sha256, keys_of
 
 TEXT = ("dataset", "variant", "sensitive", "task", "protocol", "method", "option", "recipe")
 NUMBERS = ("lam", "split", "seed")
@@ -51,12 +51,12 @@ class StoreError(OSError):
 class Part:
     """Hold the rows of one finished job, and its provenance: seconds, device, versions and data, for the json file."""
 
-    job: Job | Unit
+    job: Job
     rows: pd.DataFrame
     provenance: Mapping[str, Any]
 
 
-def rows_of_models(job: Job, labels: Mapping[str, str], metrics: Mapping[str, Any]) -> pd.DataFrame:
+def rows_of_models(job: Stack, labels: Mapping[str, str], metrics: Mapping[str, Any]) -> pd.DataFrame:
     """Return one row for each model of a stack: the labels, its λ, split and seed, and its value of each metric."""
     columns: dict[str, Any] = {name: [labels[name]] * len(job.models) for name in TEXT}
     columns |= dict(zip(NUMBERS, zip(*job.models, strict=True), strict=True))
@@ -156,25 +156,24 @@ class ResultStore:
         """Add a finished job; after an error nothing of it is stored."""
         job = part.job
         meta: dict[str, Any] = {"record": {**job.record(), **part.provenance}}
-        rows = part.rows
-        if isinstance(job, Job):
-            meta["recipe"] = asdict(job.recipe)
+        kind, rows = "unit", part.rows
+        if isinstance(job, Stack):
+            kind, meta["recipe"] = "stack", asdict(job.recipe)
         else:
             rows = rows.assign(unit=job.key)
-        kind = "stack" if isinstance(job, Job) else "unit"
         fields = (job.key, kind, json.dumps(meta), json.dumps(rows.to_dict("list")))
         with self._written() as database:
             database.execute("REPLACE INTO jobs VALUES (?, ?, ?, ?, ?)", (*fields, _seal(*fields)))
 
-    def compact(self, study: Study | None = None) -> Path:
+    def compact(self, plan: Experiment | None = None) -> None:
         """Merge the finished jobs into the table and the json file, then remove them from the SQLite file.
 
         After a crash at any moment the files fit each other, no job is lost, and the next call writes the same files.
 
         Parameters
         ----------
-        study : Study, optional
-            Its order of units becomes the order of the rows. By default new units come last.
+        plan : Experiment, optional
+            Its order of units becomes the order of their rows. By default new units come last.
         """
         finished, exported = self._load()
         if finished:
@@ -182,14 +181,13 @@ class ResultStore:
                 database.execute("BEGIN IMMEDIATE")  # other runners wait: nobody adds a job or exports until the end
                 finished, exported = self._load()
                 if finished:
-                    self._merge(finished, exported, study)
+                    self._merge(finished, exported, plan)
                     database.execute("DELETE FROM jobs")
         remove_unfinished(self.root, f".{self.name}.*.*")
         remove_leftovers(self._locks)
-        return exported.table
 
     @contextmanager
-    def claim(self, job: Job | Unit) -> Iterator[bool]:
+    def claim(self, job: Job) -> Iterator[bool]:
         """Yield True to the one runner that may run ``job``; the claim ends with the process of that runner.
 
         It is a lock of the operating system, since a row of SQLite would outlive a killed process.
@@ -236,14 +234,14 @@ class ResultStore:
             raise StoreError(f"{self.database} is damaged. Delete it: frhsic run then runs its jobs again.")
         return found
 
-    def _merge(self, finished: Sequence[_Finished], exported: _Exported, study: Study | None) -> None:
+    def _merge(self, finished: Sequence[_Finished], exported: _Exported, plan: Experiment | None) -> None:
         rows = self._rows(finished, exported.table, exported.rows())
         before = self._provenance([], exported)
         after = self._provenance(finished, exported)
         if exported.table.suffix == ".parquet":
             data = _to_parquet(rows)
         else:
-            order = {unit.key: i for i, unit in enumerate(study.jobs())} if study else {}
+            order = {unit.key: i for i, unit in enumerate(plan.jobs)} if plan else {}
             place = {key: order.get(key, len(order)) for key in rows["unit"]}
             rows = rows.sort_values("unit", key=lambda keys: keys.map(place), kind="stable", ignore_index=True)
             after["units"].sort(key=lambda unit: order.get(unit["key"], len(order)))
@@ -267,15 +265,13 @@ class ResultStore:
         for job in finished:
             meta = json.loads(job.meta)
             record = meta["record"]
-            if "environment" in record:
-                if record["environment"] not in side["environments"]:
-                    side["environments"].append(record["environment"])
-                record["environment"] = side["environments"].index(record["environment"])
+            if record["environment"] not in side["environments"]:
+                side["environments"].append(record["environment"])
+            record["environment"] = side["environments"].index(record["environment"])
             if "recipe" in meta:
                 side["recipes"][record["recipe"]] = meta["recipe"]
                 task = meta["recipe"]["task"]
-                if "data" in record:
-                    side["data"]["/".join([task["dataset"], task["variant"]])] = record.pop("data")
+                side["data"]["/".join([task["dataset"], task["variant"]])] = record.pop("data")
             records[record[name]] = record
         side[listed] = list(records.values())
         return side
@@ -287,11 +283,9 @@ class ResultStore:
             return _typed(pd.DataFrame({name: [] for name in IDENTITY}))
         if table.suffix == ".csv":
             replaced = {key for rows in new for key in rows["unit"]}
-            if replaced:
-                frames = [frame[~frame["unit"].isin(replaced)] for frame in frames]
+            frames = [frame[~frame["unit"].isin(replaced)] for frame in frames]
             return pd.concat([*frames, *new], ignore_index=True)
-        frames += map(_typed, new)
-        rows = pd.concat(frames, ignore_index=True, sort=False)
+        rows = pd.concat([*frames, *map(_typed, new)])
         rows = rows.drop_duplicates(["recipe", *NUMBERS], keep="last").sort_values(_ORDER, ignore_index=True)
         metrics = [name for name in rows.columns if name not in IDENTITY]
         return _typed(rows[[*IDENTITY, *sorted(metrics)]])

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from frhsic_core import gdp_curve
 from frhsic_core.paper.experiments import audit_examples
-from frhsic_core.paper.runs.runner import run_experiment
-from frhsic_core.paper.runs.store import ResultStore
+from frhsic_core.paper.experiments.presets import experiment_for
+from frhsic_core.paper.runs.jobs import run_job
 
 
-def test_a_smoke_run(tmp_path: Path) -> None:
-    study = audit_examples.plan("smoke")
-    store = ResultStore(tmp_path, study.name)
-    assert not run_experiment(study, store, device="cpu").failed
-    curve = audit_examples.stored_curve(store.read(), "people")
+def test_a_small_audit_comes_back_from_its_rows() -> None:
+    (unit,) = experiment_for("audit_examples", "smoke").jobs
+    curve = audit_examples.stored_curve(run_job(unit, device="cpu").rows, "synthetic")
     assert curve.rows.min() >= audit_examples.LEAST_ROWS
-    assert curve.n == 200
+    assert curve.n == 30
 
 
 def test_joined_bins_keep_every_row() -> None:

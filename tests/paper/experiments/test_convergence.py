@@ -11,10 +11,6 @@ from frhsic_core.joint.hsic import hsic
 from frhsic_core.kernels import Gaussian
 from frhsic_core.laws import GaussianPair
 from frhsic_core.paper.experiments import convergence
-from frhsic_core.paper.experiments.presets import experiment_for
-from frhsic_core.paper.runs.runner import run_experiment
-from frhsic_core.paper.runs.store import ResultStore
-from frhsic_core.paper.runs.stored import stored_rows
 
 LAW, KERNEL = GaussianPair(0.5), Gaussian(1.0)
 
@@ -36,31 +32,6 @@ def test_eipm_from_features_with_rows_that_stand_alone(gamma: float) -> None:
     torch.testing.assert_close(found, exact, rtol=1e-8, atol=1e-10)
 
 
-@pytest.mark.parametrize(("part", "rho", "n"), [("exact", 0.5, 27), ("bandwidth", 0.0, 64)])
-def test_estimates_are_the_librarys_whatever_the_chunks(monkeypatch, part: str, rho: float, n: int) -> None:
-    """Bandwidths by hand: n^(−1/5) and n^(−1/3), or fixed."""
-    gammas = {"eipm_1": 1.0, "eipm_n": n**-0.2, "eipm_third": n ** (-1 / 3)}
-    found = convergence.estimates(n, replications=1600, seed=3, names=convergence.ESTIMATORS[part], rho=rho)
-    z, s = GaussianPair(rho).sample(n, random_state=torch.Generator().manual_seed(3), batch=(1600,))
-    ends = [0, 1599]
-    for name, values in found.items():
-        if name.startswith("hsic"):
-            form = name.removeprefix("hsic_")
-            expected = hsic(z[ends], s[ends], kernel_z=KERNEL, kernel_s=KERNEL, estimator=form)
-        else:
-            expected = eipm(z[ends], s[ends], kernel_z=KERNEL, bandwidth=gammas[name])
-        assert len(values) == 1600
-        np.testing.assert_allclose(values[ends], expected.numpy(), rtol=1e-8)
-
-
-def test_stored_estimates_are_measured_again() -> None:
-    """A thousandth of the stored rows, from the same seeds."""
-    stored = stored_rows("convergence").query("part == 'exact' and n == 50").set_index("replicate")
-    for row in convergence.measure_unit({"part": "exact", "n": 50, "replications": 500}, "cpu")[::100]:
-        for name in convergence.ESTIMATORS["exact"]:
-            assert row[name] == pytest.approx(stored.loc[row["replicate"], name], rel=1e-6)
-
-
 def test_a_printed_study_by_hand(monkeypatch) -> None:
     monkeypatch.setattr(convergence, "SIZES", (20, 40))
     monkeypatch.setattr(convergence, "REPLICATIONS", 3)
@@ -75,15 +46,3 @@ def test_a_printed_study_by_hand(monkeypatch) -> None:
             values = hsic(z, s, kernel_z=KERNEL, kernel_s=KERNEL)[3 * study : 3 * study + 3]
             errors.append((values - proxy).abs().mean().item())
         assert found["slope_hsic"][study] == pytest.approx(np.log(errors[1] / errors[0]) / np.log(2), rel=1e-9)
-
-
-def test_smoke_runs_from_end_to_end(tmp_path) -> None:
-    study = experiment_for("convergence", "smoke")
-    store = ResultStore(tmp_path, study.name)
-    assert run_experiment(study, store, device="cpu").left == 0
-    rows = store.read()
-    assert (rows["part"] == "exact").sum() == 6
-    rules = rows[rows["part"] == "bandwidth"]
-    assert sorted(rules["rho"].unique()) == [0.0, 0.5]
-    assert rules[["eipm_n", "eipm_third"]].notna().all(axis=None)
-    assert rows.loc[rows["part"] == "printed", "slope_hsic"].between(-1.5, 0.5).all()

@@ -9,22 +9,12 @@ import pandas as pd
 import pytest
 import torch
 
-from frhsic_core.conditional import eipm
 from frhsic_core.joint.hsic import hsic
 from frhsic_core.kernels import Gaussian
-from frhsic_core.learning import FREM, FRHSIC, Trainer
+from frhsic_core.learning import Trainer
 from frhsic_core.paper.experiments import cost
 from frhsic_core.paper.experiments.cost import counted_exponent, epoch_exponent, loglog_exponent, peers, speed_up
-from frhsic_core.paper.experiments.cost.plain_forms import (
-    LoopFREM,
-    PlainFRHSIC,
-    count_operations,
-    loop_eipm,
-    plain_gram,
-    plain_hsic,
-)
-from frhsic_core.paper.runs.runner import run_experiment
-from frhsic_core.paper.runs.store import ResultStore
+from frhsic_core.paper.experiments.cost.plain_forms import count_operations
 
 
 def sample(n: int = 40, d: int = 3) -> tuple[torch.Tensor, torch.Tensor]:
@@ -33,40 +23,23 @@ def sample(n: int = 40, d: int = 3) -> tuple[torch.Tensor, torch.Tensor]:
     return s + torch.randn(n, d, generator=generator, dtype=torch.float64), s
 
 
-def test_the_loop_is_the_product() -> None:
-    z, s = sample()
-    for anchors in (7, 40):
-        loop = loop_eipm(plain_gram(z, 1.3), plain_gram(s, 0.5), anchors)
-        product = eipm(z, s, kernel_z=Gaussian(1.3), bandwidth=0.5, anchors=torch.arange(anchors))
-        assert loop.item() == pytest.approx(product.item(), rel=1e-10)
-
-
-def test_the_plain_form_is_hsic() -> None:
-    z, s = sample()
-    exact = hsic(z, s, kernel_z=Gaussian(1.3), kernel_s=Gaussian(0.4)).item()
-    assert plain_hsic(plain_gram(z, 1.3), plain_gram(s, 0.4)).item() == pytest.approx(exact, rel=1e-10)
-
-
-ON_Z = {"estimator": "biased", "scale": None, "bandwidth": 1.0, "on": "representation"}
-
-
 @pytest.mark.parametrize(
-    ("plain", "library"),
+    ("method", "plain", "library", "sigma_s"),
     [
-        (LoopFREM(anchors=None), FREM(anchors=None, bandwidth=1.0, scale=None)),
-        (LoopFREM(anchors=32), FREM(anchors=32, bandwidth=1.0, scale=None)),
-        (PlainFRHSIC(), FRHSIC(**ON_Z, bandwidth_s="median")),
-        (PlainFRHSIC(bandwidth_s=1.0), FRHSIC(**ON_Z, bandwidth_s=1.0)),
+        ("frem", "loop, all anchors", "library, all anchors", "median"),
+        ("frem", "loop, 32 anchors", "library, 32 anchors", "median"),
+        ("frhsic", "plain, centred", "library", "median"),
+        ("frhsic", "plain, centred", "library", 1.0),
     ],
 )
 @pytest.mark.filterwarnings("ignore:.*escaped its kernel")
-def test_plain_and_library_forms_train_the_same_model(plain, library) -> None:
+def test_plain_and_library_forms_train_the_same_model(method, plain, library, sigma_s) -> None:
     z, s = sample(150)
     y = (z[:, 0] > 0.5).double()
     trained = [
         Trainer(z, y, s, penalty=penalty, lam=5.0, seeds=3, epochs=3, batch_size=64, dtype=torch.float64, device="cpu")
         .fit().encode(z)
-        for penalty in (plain, library)
+        for penalty in (cost.penalty_of(method, form, sigma_s=sigma_s) for form in (plain, library))
     ]  # fmt: skip
     torch.testing.assert_close(*trained, rtol=1e-6, atol=1e-8)
 
@@ -77,32 +50,22 @@ def test_operations_are_those_of_the_products_by_hand() -> None:
     grams = 2 * n * n * (d + 1)
     assert count_operations("eipm_loop", n) == grams + n * (2 * n * n + 4 * n)
     assert count_operations("eipm_loop_32", n) == grams + 32 * (2 * n * n + 4 * n)
-    assert count_operations("eipm_loop_32", n, anchors=5) == grams + 5 * (2 * n * n + 4 * n)
+    few = {"part": "operations", "form": "eipm_loop_32", "n": n, "anchors": 5}
+    assert cost.measure_unit(few, "cpu")[0]["operations"] == grams + 5 * (2 * n * n + 4 * n)
     # The loop does the work of the product, one row at a time.
     assert count_operations("eipm_product", 512) == pytest.approx(count_operations("eipm_loop", 512), rel=0.05)
     assert count_operations("eipm_product_32", 512) == pytest.approx(count_operations("eipm_loop_32", 512), rel=0.05)
 
 
-@pytest.mark.slow
-def test_smoke_runs_from_end_to_end(tmp_path) -> None:
-    study = cost.plan_cost_cpu("smoke")
-    store = ResultStore(tmp_path, study.name)
-    assert run_experiment(study, store, device="cpu").left == 0
-    rows = store.read()
-    assert (rows.loc[rows["part"] != "operations", "seconds"] > 0).all()
-    assert (rows["part"] == "epoch").sum() == 3 * cost.EPOCHS
-    first, second = rows.loc[rows["part"] == "large", "implementation"]
-    assert (first, second) == (peers.OURS, f"{peers.OURS}, with gradient")
-
-
 def test_devices_are_kept_apart() -> None:
-    cpu, cuda = cost.plan_cost_cpu("full"), cost.plan_cost_gpu("full")
+    cpu, cuda = cost.plan_cost_cpu(), cost.plan_cost_gpu()
     assert cuda.name == cpu.name
     assert not cuda.keys() & cpu.keys()
-    unit = next(unit for unit in map(dict, cuda.units) if unit["part"] == "epoch")
+    units = [dict(unit.settings) for unit in cuda.jobs]
+    unit = next(unit for unit in units if unit["part"] == "epoch")
     with pytest.raises(ValueError, match="the device is cpu"):
         cost.measure_unit(unit, "cpu")
-    captured = {unit["form"] for unit in map(dict, cuda.units) if unit.get("mode") == "captured"}
+    captured = {unit["form"] for unit in units if unit.get("mode") == "captured"}
     assert not captured & set(cost.LOOP_STEPS)
 
 
@@ -163,12 +126,6 @@ def test_peers_compute_the_same_quantities() -> None:
         found["mutual information", peers.OURS], abs=0.02
     )
     assert min(found["HSIC", name] for name in (peers.OURS, "hyppo", "causal-learn")) > 0
-
-
-def test_no_plan_needs_a_matrix_of_a_hundred_thousand_rows() -> None:
-    units = [dict(unit) for unit in peers.plan("full").units]
-    assert {unit["n"] for unit in units if unit["implementation"] == peers.OURS} == set(peers.SIZES)
-    assert max(unit["n"] for unit in units if unit["implementation"] == "hyppo") == 10_000
 
 
 def test_a_measurement_in_its_own_process(monkeypatch) -> None:

@@ -13,19 +13,19 @@ import pytest
 import frhsic_core.paper as paper
 from frhsic_core.paper.experiments import homes, module_of, query_modules
 from frhsic_core.paper.experiments.presets import EXPERIMENTS, PLANS, experiment_for, plans_for
-from frhsic_core.paper.runs.plan import Experiment
+from frhsic_core.paper.runs.plan import Unit
 
 FOLDER = Path(paper.__file__).parent
 SLICE = textwrap.dedent(
     """
     from frhsic_core.paper.claims.answers import Answer, query
-    from frhsic_core.paper.runs.plan import Experiment, Task
+    from frhsic_core.paper.runs.plan import Experiment, Task, stacks_of
 
-    def plan(preset):
-        return Experiment("brand_new", (Task("synthetic", "text", "text"),), ("unfair",), (), (42,))
+    def plan():
+        return Experiment("brand_new", stacks_of([Task("synthetic", "text", "text")], ["unfair"], (), (42,)))
 
-    def plan_brand_new_live(preset):
-        return plan(preset)
+    def plan_brand_new_live():
+        return plan()
 
     @query
     def brand_new_answer():
@@ -83,19 +83,18 @@ def test_a_name_is_resolved_to_its_code() -> None:
 def test_every_measurement_that_a_plan_names_exists() -> None:
     """Stored keys contain these names, so that they must resolve for as long as the rows are kept."""
     for name in homes():
-        plan = experiment_for(name, "full")
-        if isinstance(plan, Experiment):
-            named = {job.recipe.measure for job in plan.jobs()} - {""}
-            assert all(callable(module_of(measure).measure) for measure in named), name
-        else:
-            assert callable(module_of(plan.module).measure_unit), name
+        for job in experiment_for(name).jobs:
+            if isinstance(job, Unit):
+                assert callable(module_of(job.module).measure_unit), name
+            else:
+                assert not job.recipe.measure or callable(module_of(job.recipe.measure).measure), name
 
 
 def test_finding_and_planning_import_no_torch() -> None:
     script = (
         "import sys; from frhsic_core.paper.experiments.presets import PLANS\n"
         "assert 'scipy' not in sys.modules\n"
-        "[build('full') for build in PLANS.values()]\n"
+        "[build() for build in PLANS.values()]\n"
         "from frhsic_core.paper.claims.answers import queries; queries()\n"
         "assert 'torch' not in sys.modules"
     )

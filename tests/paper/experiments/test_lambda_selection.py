@@ -23,9 +23,6 @@ from frhsic_core.paper.experiments.lambda_selection import (
     summary_of,
     thresholds,
 )
-from frhsic_core.paper.experiments.presets import experiment_for
-from frhsic_core.paper.runs.runner import run_experiment
-from frhsic_core.paper.runs.store import ResultStore
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -177,13 +174,3 @@ def test_a_misleading_validation_part_shows() -> None:
     rows.loc[last, ["validation_performance", "validation_gdp_reference"]] = (0.9, 0.0)
     line = chosen_elsewhere(rows).iloc[0]
     assert (line["outside"], line["same"]) == (1.0, 0.0)
-
-
-def test_the_smoke_preset_runs_end_to_end(tmp_path) -> None:
-    plan = experiment_for("lambda_selection", "smoke")
-    store = ResultStore(tmp_path, plan.name)
-    assert not run_experiment(plan, store, device="cpu").failed
-    rows = store.read()
-    assert len(rows) == len(plan.keys())
-    assert (rows["validation_rows"] == 90).all()
-    assert np.isfinite(rows.filter(regex="^(statistic|threshold|level|validation)").to_numpy()).all()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from types import SimpleNamespace
 
@@ -15,9 +14,7 @@ from sklearn.decomposition import PCA
 from sklearn.linear_model import LinearRegression
 
 from frhsic_core.joint.information import mutual_information, principal_components
-from frhsic_core.paper.experiments.mutual_information import information_gap, measure, plan
-from frhsic_core.paper.runs.runner import run_experiment
-from frhsic_core.paper.runs.store import ResultStore
+from frhsic_core.paper.experiments.mutual_information import information_gap, measure
 
 K = 5
 
@@ -99,20 +96,6 @@ def test_principal_components_are_those_of_scikit_learn(scales: tuple[float, ...
     theirs = reference.transform(z[0].numpy())[:, :wanted]
     assert np.allclose(np.abs(found[0, :, :wanted].numpy()), np.abs(theirs), atol=1e-8)
     assert not found[0, :, wanted:].any()
-
-
-def test_the_smoke_run_end_to_end(tmp_path) -> None:
-    smoke = dataclasses.replace(
-        plan("smoke"), methods=("unfair", "frhsic", "reg_gdp"), lams=(1.0, 10.0), splits=(42, 43)
-    )
-    store = ResultStore(tmp_path, smoke.name)
-    report = run_experiment(smoke, store, device="cpu")
-    assert not report.failed
-    assert report.left == 0
-    rows = store.read()
-    assert len(rows) == 10
-    assert (rows["mi_reference"] >= 0).all()
-    assert rows[["mi_standardised", "mi_probe"]].notna().all(axis=None)
 
 
 def test_the_columns_of_one_model_are_the_estimates_of_its_views() -> None:

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from frhsic_core.paper.experiments.paired import (
-    compare,
+    compare_all,
     corrected_scale,
     corrected_t,
     holm,
@@ -107,28 +107,21 @@ def test_corrected_t_holds_its_level_where_splits_overlap() -> None:
     assert np.mean(corrected) < 0.08
 
 
-def test_compare_refuses_what_is_not_paired() -> None:
-    """Shapes and missing values."""
-    with pytest.raises(ValueError, match="same two or more"):
-        compare(np.zeros(3), np.zeros(4))
+def test_a_table_of_comparisons_against_plain_statistics() -> None:
+    """Every column of three differences: one clear, one clear the other way, one of noise."""
+    noise = np.random.default_rng(7).normal(size=(3, 15))
+    differences = noise + np.array([[4.0], [-4.0], [0.0]])
+    table = compare_all([({"name": name}, d) for name, d in zip("abc", differences, strict=True)])
+    for line, d in zip(table.to_dict("records"), differences, strict=True):
+        assert (line["splits"], line["wins"], line["losses"]) == (15, sum(d > 0), sum(d < 0))
+        assert line["mean"] == pytest.approx(d.mean())
+        assert (line["effect"], line["p"], line["p_corrected"]) == (rank_biserial(d), signed_rank(d), corrected_t(d)[1])
+    assert table["p_holm"].tolist() == holm(table["p"]).tolist()
+    assert table["p_corrected_holm"].tolist() == holm(table["p_corrected"]).tolist()
+    for verdict in ("verdict", "verdict_corrected"):
+        assert table[verdict].tolist() == ["better", "worse", "not_significant"]
     with pytest.raises(ValueError, match="NaN"):
-        compare(np.array([0.0, np.nan]), np.zeros(2))
-    ahead = compare(np.array([0.1, 0.2, 0.3]), np.array([0.2, 0.4, 0.6]), higher=False)
-    assert (ahead.wins, ahead.losses, ahead.effect) == (3, 0, 1.0)
-
-
-@pytest.mark.parametrize("higher", [True, False])
-def test_compare_is_about_differences_that_favor_the_first(higher: bool) -> None:
-    """Every field against plain statistics; with ``higher=False`` all signs turn."""
-    first, second = np.random.default_rng(7).normal([[0.6], [0.0]], 1.0, (2, 15))
-    found = compare(first, second, higher=higher)
-    d = (first - second) if higher else (second - first)
-    assert (found.splits, found.wins, found.losses) == (15, sum(d > 0), sum(d < 0))
-    assert found.mean == pytest.approx(d.mean())
-    assert np.sign(found.effect) == np.sign(found.mean) == (1 if higher else -1)
-    assert found.effect == rank_biserial(d)
-    assert found.p == signed_rank(d)
-    assert found.p_corrected == corrected_t(d)[1]
+        compare_all([({}, np.array([0.0, np.nan]))])
 
 
 def test_a_t_interval_is_scipys() -> None:

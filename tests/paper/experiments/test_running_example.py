@@ -5,15 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from frhsic_core.paper.experiments.running_example import PENALTIES, PEOPLE, clouds, gauges
+from frhsic_core.paper.experiments.running_example import PENALTIES, clouds, gauges
 from frhsic_core.paper.runs.stored import stored_rows
-
-
-def test_every_model_has_all_people() -> None:
-    rows = stored_rows("running_example")
-    counts = rows.groupby(["form", "lam"])["person"].nunique()
-    assert set(counts.index) == {(form, lam) for form, (_, lams) in PENALTIES.items() for lam in lams}
-    assert set(counts) == {PEOPLE}
 
 
 def test_gauges_are_those_of_one_model_alone() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from frhsic_core.paper.experiments.presets import PLANS, PRESETS, experiment_for
+from frhsic_core.paper.experiments.presets import PLANS
 from frhsic_core.paper.runs.store import ResultStore
 from frhsic_core.paper.runs.stored import book_folder
 
@@ -12,8 +12,7 @@ TABLES = sorted(path.stem for path in book_folder("results").iterdir() if path.s
 
 
 def test_every_stored_table_belongs_to_an_experiment() -> None:
-    planned = {experiment_for(name, preset).name for name in PLANS for preset in PRESETS}
-    assert set(TABLES) <= planned
+    assert set(TABLES) == {plan().name for plan in PLANS.values()}
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -27,3 +26,9 @@ def test_every_stored_row_has_provenance(name: str) -> None:
     if study:
         stored = store.read()["unit"].value_counts().to_dict()
         assert stored == {record["key"]: record["rows"] for record in records}
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_nothing_of_a_plan_is_missing(name: str) -> None:
+    plan = PLANS[name]()
+    assert plan.missing(ResultStore(book_folder("results"), plan.name).done()) == []

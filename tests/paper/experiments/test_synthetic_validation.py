@@ -13,22 +13,14 @@ from scipy import integrate, stats
 from frhsic_core.data import load_dataset
 from frhsic_core.data.recipes import numpy_generator
 from frhsic_core.data.synthetic import classification
-from frhsic_core.joint import hsic
-from frhsic_core.kernels import Gaussian
 from frhsic_core.paper.datasets import accuracy_levels
-from frhsic_core.paper.experiments import synthetic_validation as study_of_draws
-from frhsic_core.paper.experiments.presets import experiment_for
 from frhsic_core.paper.experiments.synthetic_validation import (
     VARIANTS,
-    along_lambda,
     compared_cells,
     drawn_splits,
     is_constant,
     train_draws,
 )
-from frhsic_core.paper.runs.runner import run_experiment
-from frhsic_core.paper.runs.store import ResultStore
-from frhsic_core.paper.runs.stored import book_folder
 
 
 def test_levels_of_the_papers_law_by_adaptive_quadrature() -> None:
@@ -89,50 +81,6 @@ def test_a_draw_is_trained_alike_alone_and_in_a_stack() -> None:
     np.testing.assert_allclose(same[numbers].to_numpy(float), alone[numbers].to_numpy(float), rtol=2e-3, atol=2e-5)
     y = drawn_splits("strong", [43], n=200, device="cpu").y_test[0]
     assert alone["constant"].item() == pytest.approx(max(y.mean().item(), 1 - y.mean().item()), abs=1e-6)
-
-
-def test_unit_hsic_is_the_librarys() -> None:
-    """``hsic_unit`` equals a direct computation on the test rows of the same training."""
-    from frhsic_core.learning import Trainer, make_penalty
-
-    training = replace(VARIANTS["text"], dimension=2, lams=(1.0,), epochs=1)
-    row = train_draws(training, signal="paper", draws=(42,), n=150, device="cpu")[0]
-    splits = drawn_splits("paper", [42], n=150, device="cpu")
-    trained = Trainer(
-        splits.x_train, splits.y_train, splits.s_train, penalty=make_penalty("frhsic", protocol="text"), lam=[1.0],
-        seeds=[42], protocol="text", epochs=1, widths=(64, 2), activation="selu", device="cpu",
-    ).fit()  # fmt: skip
-    z = trained.encode(splits.x_test)[0].double()
-    expected = hsic(z, splits.s_test[0].double(), kernel_z=Gaussian(1.0), kernel_s=Gaussian(1.0)).item()
-    assert row["hsic_unit"] == pytest.approx(expected, rel=1e-4)
-
-
-@pytest.mark.parametrize(
-    ("name", "variants"), [("synthetic", VARIANTS), ("ablation", study_of_draws.ABLATION_VARIANTS)]
-)
-def test_smoke_run_end_to_end(name: str, variants: dict, tmp_path) -> None:
-    study = experiment_for(name, "smoke")
-    store = ResultStore(tmp_path, study.name)
-    report = run_experiment(study, store, device="cpu")
-    assert not report.failed
-    assert report.left == 0
-    rows = store.read()
-    assert set(rows["variant"]) == set(variants)
-    assert rows["gdp_reference"].notna().all()
-    if name == "synthetic":
-        assert len(along_lambda(rows)) == len(VARIANTS) * 2 * len(study_of_draws.LAMS)
-    else:
-        compared = compared_cells(rows)
-        assert set(compared.query("family == 'kernels'")["comparison"]) == {"laplacian, gaussian", "imq, gaussian"}
-
-
-def test_plans_are_the_papers() -> None:
-    full = study_of_draws.plan_ablation("full")
-    assert {unit[1][1] for unit in full.units} == set(study_of_draws.KERNELS)
-    printed = pd.read_csv(book_folder("claims", "cells.csv")).query("place == 'tab:ablation_kernel'")["claim"]
-    pairs = {tuple(part.split("=")[1] for part in claim.split(", ")[-1].split(";")[:2]) for claim in printed}
-    assert pairs <= {cell[:2] for cell in study_of_draws.cells()}
-    assert {dict(unit)["dimension"] for unit in full.units} == {2, 8, 32, 64}
 
 
 def _cells(**values: list[float]) -> pd.DataFrame:

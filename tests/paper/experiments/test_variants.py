@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import numpy as np
 import pandas as pd
 import pytest
 
 from frhsic_core.learning.protocols import make_penalty
 from frhsic_core.paper.experiments.pareto import named
-from frhsic_core.paper.experiments.presets import GRIDS, SPLITS, experiment_for, smoke
 from frhsic_core.paper.experiments.variants import (
     CANDIDATES,
     MEASURES,
@@ -19,8 +15,6 @@ from frhsic_core.paper.experiments.variants import (
     rival_rows,
     shortfalls,
 )
-from frhsic_core.paper.runs.runner import run_experiment
-from frhsic_core.paper.runs.store import ResultStore
 
 # The recommended form ------------------------------------------------------------------------------------------------
 
@@ -31,18 +25,6 @@ def test_candidates_are_different_and_can_be_built() -> None:
     assert len(RIVALS) == len(set(RIVALS)) == 12
     for candidate in CANDIDATES:
         assert make_penalty("frhsic", protocol="reference", **dict(candidate.settings)).key == "frhsic"
-
-
-def test_the_choice_and_the_test_see_their_own_data() -> None:
-    search = experiment_for("recommended_search").jobs()
-    assert {job.recipe.task.dataset for job in search} == {"compas", "acs_income"}
-    assert {job.splits for job in search} == {SPLITS["text"]}
-    assert {job.lams for job in search} == {GRIDS["full"]}
-    assert len(search) == 2 * len(CANDIDATES)
-    test = experiment_for("recommended_test").jobs()
-    assert {job.splits for job in test} == {SPLITS["full"]}
-    assert len({job.recipe.task.dataset for job in test}) == 5
-    assert {f"{job.recipe.method}:{job.recipe.option}" for job in test} == {RECOMMENDED}
 
 
 def rows_of(points: dict[tuple[str, str], dict[str, float]]) -> pd.DataFrame:
@@ -88,13 +70,3 @@ def test_rivals_come_from_both_sweeps() -> None:
     same = {"variant": "reference", "protocol": "reference", "dataset": "compas"}
     kept = named(rival_rows(main.assign(**same), best.assign(**same)))
     assert set(kept["name"]) == {"unfair", "dcor", "dcor:narrow"}
-
-
-def test_every_candidate_trains(tmp_path: Path) -> None:
-    plan = smoke(experiment_for("recommended_search"), lams=(1.0,), epochs=1, n=200)
-    store = ResultStore(tmp_path, plan.name)
-    report = run_experiment(plan, store, device="cpu")
-    assert (report.jobs, report.failed) == (25, [])
-    rows = named(store.read())
-    assert set(rows["name"]) == {"unfair"} | {c.name for c in CANDIDATES}
-    assert np.isfinite(rows[[*MEASURES, "performance"]].to_numpy()).all()

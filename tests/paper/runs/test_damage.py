@@ -22,13 +22,13 @@ import pytest
 
 from frhsic_core.paper.claims import settings
 from frhsic_core.paper.runs import store as store_module
-from frhsic_core.paper.runs.plan import Experiment, Study, Unit, units_of
+from frhsic_core.paper.runs.plan import Experiment, Unit, units_of
 from frhsic_core.paper.runs.store import Part, ResultStore, StoreError, read_exported
 from frhsic_core.paper.runs.stored import book_folder, stored_provenance, stored_rows
 
 ROOT = Path(__file__).parents[3]
 KINDS = ("models", "units")
-STUDY = Study("tiny", "nothing", units_of(n=(3, 1, 2)))
+STUDY = Experiment("tiny", units_of("nothing", n=(3, 1, 2)))
 
 
 def unit_part(unit: Unit) -> Part:
@@ -41,8 +41,8 @@ def unit_part(unit: Unit) -> Part:
 def parts(request: pytest.FixtureRequest, tiny: Experiment, part_of: Callable[..., Part]) -> list[Part]:
     """Return the parts of a sweep or of a study, as the parameter ``kind`` says."""
     if request.getfixturevalue("kind") == "models":
-        return [part_of(job) for job in tiny.jobs()]
-    return [unit_part(unit) for unit in STUDY.jobs()]
+        return [part_of(job) for job in tiny.jobs]
+    return [unit_part(unit) for unit in STUDY.jobs]
 
 
 def filled(root: Path, parts: list[Part], *, compacted: int = 0) -> ResultStore:
@@ -111,7 +111,7 @@ def test_a_damaged_or_lost_file_is_named_and_no_value_changes(tmp_path, kind, fi
 
 
 def test_a_json_file_is_known_by_its_checksum_and_not_by_its_white_space(tmp_path, tiny: Experiment, part_of) -> None:
-    parts = [part_of(job) for job in tiny.jobs()]
+    parts = [part_of(job) for job in tiny.jobs]
     store = filled(tmp_path, parts[:3], compacted=3)
     table, old = store.table, store.table.read_bytes()
     filled(tmp_path, parts, compacted=4)
@@ -155,8 +155,8 @@ def test_a_file_that_is_no_database_is_an_error_until_it_is_deleted(tmp_path, co
     with pytest.raises(StoreError, match=r"tiny\.sqlite is damaged. Delete it"):
         store.done()
     store.database.unlink()
-    store.write(unit_part(STUDY.jobs()[0]))
-    assert store.done() == set(STUDY.jobs()[0].keys)
+    store.write(unit_part(STUDY.jobs[0]))
+    assert store.done() == set(STUDY.jobs[0].keys)
 
 
 # Kills ----------------------------------------------------------------------------------------------------------------

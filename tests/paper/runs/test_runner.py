@@ -21,7 +21,7 @@ import requests
 from frhsic_core.data import files
 from frhsic_core.paper.experiments.presets import GRIDS, SPLITS, experiment_for
 from frhsic_core.paper.runs import runner as run_module
-from frhsic_core.paper.runs.plan import Experiment, Task
+from frhsic_core.paper.runs.plan import Experiment, Stack, Task, stacks_of
 from frhsic_core.paper.runs.store import ResultStore, StoreError
 
 
@@ -78,14 +78,14 @@ def test_a_stack_that_another_runner_finished_is_not_trained_again(tmp_path, tin
     def run_job(job, **options):
         if not trained:  # meanwhile another runner finishes the second stack and compacts
             other = ResultStore(tmp_path, "tiny")
-            other.write(part_of(tiny.jobs()[1]))
+            other.write(part_of(tiny.jobs[1]))
             other.compact()
         trained.append(job)
         return part_of(job)
 
     monkeypatch.setattr(run_module, "run_job", run_job)
     report = run_module.run_experiment(tiny, store, device="cpu")
-    assert trained == [tiny.jobs()[i] for i in (0, 2, 3)]
+    assert trained == [tiny.jobs[i] for i in (0, 2, 3)]
     assert (report.jobs, report.left, report.exit_status) == (3, 0, 0)
 
 
@@ -96,7 +96,9 @@ def test_the_worst_outcome_decides_the_exit_status() -> None:
 
 def test_a_time_limit_abandons_the_stack_in_flight(tmp_path, tiny: Experiment) -> None:
     store, lines = ResultStore(tmp_path, "tiny"), []
-    endless = replace(tiny, epochs=10_000, methods=("unfair", "frhsic"))
+    endless = replace(
+        tiny, jobs=tuple(replace(job, recipe=replace(job.recipe, epochs=10_000)) for job in tiny.jobs[:2])
+    )
     begin = time.monotonic()
     report = run_module.run_experiment(endless, store, device="cpu", minutes=0.5 / 60, log=lines.append)
     assert time.monotonic() - begin < 20
@@ -149,7 +151,8 @@ def test_a_row_says_what_was_trained(tiny_store: ResultStore) -> None:
 
 def test_a_model_does_not_depend_on_its_stack(tmp_path, tiny: Experiment, tiny_store: ResultStore) -> None:
     store = ResultStore(tmp_path, "tiny")
-    run_module.run_experiment(replace(tiny, methods=("frhsic",), lams=(100.0,), splits=(43,)), store, device="cpu")
+    alone = replace(tiny.jobs[1], lams=(100.0,), splits=(43,))
+    run_module.run_experiment(replace(tiny, jobs=(alone,)), store, device="cpu")
     lone, rows = store.read(), tiny_store.read()
     same = rows[(rows["method"] == "frhsic") & (rows["lam"] == 100.0) & (rows["split"] == 43)]
     for name in ("performance", "gdp_reference", "normalized_hsic_1", "linear_r2"):
@@ -158,16 +161,20 @@ def test_a_model_does_not_depend_on_its_stack(tmp_path, tiny: Experiment, tiny_s
 
 def test_presets_are_what_their_names_promise() -> None:
     full, smoke = (experiment_for("main", preset) for preset in ("full", "smoke"))
-    assert len(full.lams) == 9
-    assert len(full.splits) == 25
-    assert full.splits[:5] == SPLITS["text"] == (42, 43, 44, 45, 46)
+    assert {job.lams for job in full.jobs} == {(0.0,), GRIDS["full"]}
+    assert {job.splits for job in full.jobs} == {SPLITS["full"]}
+    assert SPLITS["full"][:5] == SPLITS["text"] == (42, 43, 44, 45, 46)
     assert set(GRIDS["text"]) == {0.1, 1, 10, 100, 500} < set(GRIDS["full"])
-    assert {task.dataset for task in smoke.tasks} == {"synthetic"}
+    recipes = [{replace(job.recipe, task=None, epochs=0) for job in plan.jobs} for plan in (full, smoke)]
+    assert recipes[0] == recipes[1]
+    assert {job.data for job in smoke.jobs} == {("synthetic", "text")}
+    assert {job.recipe.task.protocol for job in smoke.jobs} == {"text", "reference"}
     for protocol in ("text", "reference"):
-        crime = {task.variant for task in full.tasks if task.dataset == "crime" and task.protocol == protocol}
+        tasks = {job.recipe.task for job in full.jobs}
+        crime = {task.variant for task in tasks if task.dataset == "crime" and task.protocol == protocol}
         assert crime == {"text", "reference"}
     reference = experiment_for("main", "full", protocols=("reference",), datasets=("adult",), methods=("frem",))
-    assert [len(job.models) for job in reference.jobs()] == [225]
+    assert [len(job.models) for job in reference.jobs] == [225]
 
 
 @pytest.mark.parametrize(
@@ -185,10 +192,10 @@ def test_wrong_arguments_are_explained(arguments, words) -> None:
 
 
 def test_the_weight_of_a_stack_is_what_it_trains_on() -> None:
-    job, other = Experiment("x", (Task("compas", "text", "text"),), ("unfair", "frhsic"), (1.0, 2.0), (42,)).jobs()
-    assert run_module._weight(other) == 2 * run_module._weight(job) > 0
+    job, other = stacks_of([Task("compas", "text", "text")], ("unfair", "frhsic"), (1.0, 2.0), (42,))
+    assert other.weight == 2 * job.weight > 0
     longer = replace(job, recipe=replace(job.recipe, epochs=400))
-    assert run_module._weight(longer) == 2 * run_module._weight(job)
+    assert longer.weight == 2 * job.weight
 
 
 def test_the_time_left_is_that_of_the_jobs_left(tmp_path, tiny: Experiment, monkeypatch, part_of) -> None:
@@ -200,7 +207,7 @@ def test_the_time_left_is_that_of_the_jobs_left(tmp_path, tiny: Experiment, monk
         return part_of(job)
 
     monkeypatch.setattr(run_module, "run_job", run_job)
-    monkeypatch.setattr(run_module, "_weight", lambda job: 1.0)
+    monkeypatch.setattr(Stack, "weight", 1.0)
     monkeypatch.setattr(run_module.time, "monotonic", lambda: now[0])
     run_module.run_experiment(tiny, ResultStore(tmp_path, "tiny"), device="cpu", log=lines.append)
     assert [line.rpartition("; ")[2] for line in lines[1:]] == [f"about {n} min left" for n in (30, 20, 10, 0)]
@@ -226,12 +233,12 @@ def test_a_run_needs_numpy_scipy_pandas_sklearn_and_torch_alone(tmp_path) -> Non
     done = subprocess.run([sys.executable, "-c", BARE, str(tmp_path)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "2 jobs, 3 rows finished" in done.stdout
-    assert "2 jobs, 2 rows finished" in done.stdout
+    assert "9 jobs, 9 rows finished" in done.stdout
     sweep = ResultStore(tmp_path, "main_smoke")
     assert len(sweep.provenance()["stacks"]) == 2
     sweep.compact()
     assert len(sweep.read()) == 3
-    assert len(ResultStore(tmp_path, "audit_coverage_smoke").read()) == 2
+    assert len(ResultStore(tmp_path, "audit_coverage_smoke").read()) == 9
 
 
 # Processes ------------------------------------------------------------------------------------------------------------
@@ -290,15 +297,15 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path, runner) -> None:
 def test_how_many_processes(tiny: Experiment, monkeypatch) -> None:
     chosen_workers = run_module.chosen_workers
     monkeypatch.setattr(os, "cpu_count", lambda: 16)
-    assert chosen_workers(None, tiny, "cpu", jobs=40) == 1
-    assert chosen_workers(None, tiny, "cuda", jobs=40) == run_module.ON_ONE_GPU
-    assert chosen_workers(None, tiny, "cuda:1", jobs=2) == 2
-    assert chosen_workers(3, tiny, "cpu", jobs=40) == 3
-    study = experiment_for("convergence", "smoke")
-    assert chosen_workers(None, study, "cuda", jobs=40) == 1
-    assert chosen_workers(2, study, "cpu", jobs=4) == 1
+    many = tiny.jobs * 10
+    assert chosen_workers(None, many, "cpu") == 1
+    assert chosen_workers(None, many, "cuda") == run_module.ON_ONE_GPU
+    assert chosen_workers(None, many[:2], "cuda:1") == 2
+    assert chosen_workers(3, many, "cpu") == 3
+    units = experiment_for("convergence").jobs
+    assert chosen_workers(None, units, "cuda") == chosen_workers(2, units, "cpu") == 1
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
-    assert chosen_workers(None, tiny, "cuda", jobs=40) == 1
+    assert chosen_workers(None, many, "cuda") == 1
 
 
 # Missing data ---------------------------------------------------------------------------------------------------------
@@ -315,7 +322,7 @@ def test_a_missing_dataset_is_announced_and_its_jobs_fail(monkeypatch: pytest.Mo
     monkeypatch.setattr(files, "_download", refuse)
     monkeypatch.delenv("FRHSIC_DATA", raising=False)
     tasks = Task("synthetic", "text", "text", (("n", 100),)), Task("crime", "text", "text")
-    sweep = Experiment("crime", tasks, ("unfair",), (1.0,), (42,), epochs=1)
+    sweep = Experiment("crime", stacks_of(tasks, ["unfair"], (1.0,), (42,), epochs=1))
     report = run_module.run_experiment(sweep, ResultStore(tmp_path, "crime"), device="cpu", log=lines.append)
     assert (report.jobs, len(report.failed)) == (1, 1)
     assert lines[1] == f"crime (text) is missing and is downloaded to {tmp_path / 'cache'} now"

@@ -11,13 +11,13 @@ import pandas as pd
 import pytest
 
 from frhsic_core import atomic_files
-from frhsic_core.paper.runs.plan import Experiment, Job, Recipe, Task
+from frhsic_core.paper.runs.plan import Experiment, Recipe, Stack, Task
 from frhsic_core.paper.runs.store import ResultStore, StoreError
 
 
 def test_rows_come_back_as_written(tmp_path, tiny: Experiment, part_of) -> None:
     store = ResultStore(tmp_path, "tiny")
-    jobs = tiny.jobs()
+    jobs = tiny.jobs
     for job in jobs:
         store.write(part_of(job))
     loose = store.read()
@@ -38,7 +38,7 @@ def test_rows_come_back_as_written(tmp_path, tiny: Experiment, part_of) -> None:
 
 
 def test_order_and_repetition_of_writing_do_not_change_a_byte(tmp_path, tiny: Experiment, part_of) -> None:
-    jobs = tiny.jobs()
+    jobs = tiny.jobs
     one, two = ResultStore(tmp_path / "one", "tiny"), ResultStore(tmp_path / "two", "tiny")
     for job in jobs:
         one.write(part_of(job))
@@ -57,7 +57,7 @@ def test_order_and_repetition_of_writing_do_not_change_a_byte(tmp_path, tiny: Ex
 
 def test_the_last_version_of_a_row_wins_and_is_recorded_once(tmp_path, tiny: Experiment, part_of) -> None:
     store = ResultStore(tmp_path, "tiny")
-    job = tiny.jobs()[1]
+    job = tiny.jobs[1]
     first = part_of(job)
     second = part_of(job, shift=0.5)
     store.write(first)
@@ -85,7 +85,7 @@ def test_an_interrupted_write_leaves_the_old_file_alone(tmp_path) -> None:
 
 def test_an_export_that_cannot_be_written_is_explained(tmp_path, tiny: Experiment, monkeypatch, part_of) -> None:
     store = ResultStore(tmp_path, "tiny")
-    first = tiny.jobs()[0]
+    first = tiny.jobs[0]
     store.write(part_of(first))
 
     def refuse(*args, **options):
@@ -102,7 +102,7 @@ def test_an_export_that_cannot_be_written_is_explained(tmp_path, tiny: Experimen
 
 def test_a_claim_is_held_by_one_and_given_back(tmp_path, tiny: Experiment) -> None:
     mine, yours = ResultStore(tmp_path, "tiny"), ResultStore(tmp_path, "tiny")
-    job, other = tiny.jobs()[:2]
+    job, other = tiny.jobs[:2]
     with mine.claim(job) as held:
         assert held
         with yours.claim(job) as second:
@@ -115,12 +115,12 @@ def test_a_claim_is_held_by_one_and_given_back(tmp_path, tiny: Experiment) -> No
 
 def test_missing_stacks_are_exactly_what_is_lacking(tmp_path, tiny: Experiment, part_of) -> None:
     store = ResultStore(tmp_path, "tiny")
-    for job in replace(tiny, splits=(42,)).jobs():
-        store.write(part_of(job))
+    for job in tiny.jobs:
+        store.write(part_of(replace(job, splits=(42,))))
     left = tiny.missing(store.done())
     assert [job.splits for job in left] == [(43,)] * 4
-    frhsic = next(job for job in tiny.jobs() if job.recipe.method == "frhsic")
-    store.write(part_of(Job(frhsic.recipe, (100.0,), (43,))))
+    frhsic = next(job for job in tiny.jobs if job.recipe.method == "frhsic")
+    store.write(part_of(Stack(frhsic.recipe, (100.0,), (43,))))
     left = [job for job in tiny.missing(store.done()) if job.recipe.method == "frhsic"]
     assert [(job.lams, job.splits) for job in left] == [((1.0,), (43,))]
     assert tiny.missing(tiny.keys()) == []

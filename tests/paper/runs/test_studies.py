@@ -8,11 +8,11 @@ import types
 import pytest
 
 from frhsic_core.paper.runs.jobs import run_job
-from frhsic_core.paper.runs.plan import Study, units_of
+from frhsic_core.paper.runs.plan import Experiment, units_of
 from frhsic_core.paper.runs.runner import run_experiment
 from frhsic_core.paper.runs.store import ResultStore
 
-STUDY = Study("squares", "squares_for_tests", units_of(n=(3, 1, 2), kind=("whole",)))
+STUDY = Experiment("squares", units_of("squares_for_tests", n=(3, 1, 2), kind="whole"))
 
 
 @pytest.fixture(autouse=True)
@@ -63,7 +63,7 @@ def test_a_broken_unit_costs_only_itself_and_is_tried_again(tmp_path, squares) -
 def test_units_that_are_not_planned_any_more_come_last(tmp_path) -> None:
     store = ResultStore(tmp_path, "squares")
     run_experiment(STUDY, store, device="cpu")
-    store.compact(Study("squares", "squares_for_tests", units_of(n=(2, 3), kind=("whole",))))
+    store.compact(Experiment("squares", units_of("squares_for_tests", n=(2, 3), kind="whole")))
     assert store.read()["n"].tolist() == [2, 2, 3, 3, 1, 1]
     assert [record["unit"]["n"] for record in store.provenance()["units"]] == [2, 3, 1]
 
@@ -72,7 +72,7 @@ def test_a_unit_that_is_measured_again_replaces_its_rows(tmp_path, squares) -> N
     store = ResultStore(tmp_path, "squares")
     run_experiment(STUDY, store, device="cpu")
     store.compact(STUDY)
-    first = STUDY.jobs()[0]
+    first = STUDY.jobs[0]
     store.write(run_job(first, device="cpu"))
     for _ in range(2):
         assert sorted(store.read()["n"]) == [1, 1, 2, 2, 3, 3]

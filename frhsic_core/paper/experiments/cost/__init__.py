@@ -26,7 +26,7 @@ import numpy as np
 import pandas as pd
 
 from frhsic_core.paper.claims.answers import Answer, Interval, Spread, query, rows_of
-from frhsic_core.paper.runs.plan import Settings, Study, units_of
+from frhsic_core.paper.runs.plan import Experiment, Unit, units_of
 
 if TYPE_CHECKING:
     from frhsic_core.data.dataset import Dataset
@@ -71,46 +71,32 @@ PLAIN = ("frhsic", "plain, centred")
 DEVICES = {"cuda": "GPU", "cpu": "CPU"}
 
 
-def plan_cost_cpu(preset: str) -> Study:
+def plan_cost_cpu() -> Experiment:
     """Return the units of one CPU thread and the counts."""
-    if preset == "smoke":
-        small = {"device": "cpu", "mode": "eager", "n": 500}
-        units = (
-            *units_of(part="epoch", method="frhsic", form=("plain, centred", "library"), **small),
-            *units_of(part="epoch", method="frem", form="loop, 32 anchors", **small),
-            *units_of(part="operations", form=("hsic", "eipm_loop"), n=(64, 128)),
-            *units_of(part="large", device="cpu", n=100, precision="tf32x3"),
-        )
-        return Study("cost_smoke", "cost", units)
     # Operations are counted for each form against n, and for the loop against the number of anchors.
-    units = (
-        *units_of(part="operations", form=COUNTED, n=COUNTED_SIZES),
-        *units_of(part="operations", form="eipm_loop_32", n=4_096, anchors=COUNTED_SIZES),
-        *_epochs("cpu", "eager"),
-    )
-    return Study("cost", "cost", units)
+    counts = units_of("cost", part="operations", form=COUNTED, n=COUNTED_SIZES)
+    anchors = units_of("cost", part="operations", form="eipm_loop_32", n=4_096, anchors=COUNTED_SIZES)
+    return Experiment("cost", counts + anchors + _epochs("cpu", "eager"))
 
 
-def plan_cost_gpu(preset: str) -> Study:
+def plan_cost_gpu() -> Experiment:
     """Return the units of a GPU, which has epochs both eager and captured; they belong to the same table."""
-    if preset == "smoke":
-        return plan_cost_cpu(preset)
-    large = units_of(part="large", device="cuda", n=LARGE, precision="tf32x3")
-    return Study("cost", "cost", _epochs("cuda", "eager") + _epochs("cuda", "captured") + large)
+    large = units_of("cost", part="large", device="cuda", n=LARGE, precision="tf32x3")
+    return Experiment("cost", _epochs("cuda", "eager") + _epochs("cuda", "captured") + large)
 
 
-def _epochs(device: str, mode: str) -> tuple[Settings, ...]:
+def _epochs(device: str, mode: str) -> tuple[Unit, ...]:
     """Return the units that time epochs; a CUDA graph cannot hold the loops, which copy from the host."""
     cases = [case for case in CASES if mode == "eager" or case[1] not in LOOP_STEPS]
     few = [case for case in cases if case[0] != "reg_gdp" and case[1] != "loop, all anchors"]
-    units: list[Settings] = []
+    units: tuple[Unit, ...] = ()
     for part, timed, sizes in (
         ("epoch", cases, {"n": SIZES}),
         ("dimension", few, {"n": ADULT_ROWS, "d": DIMENSIONS}),
     ):
         for method, form in timed:
-            units += units_of(part=part, device=device, mode=mode, method=method, form=form, **sizes)
-    return tuple(units)
+            units += units_of("cost", part=part, device=device, mode=mode, method=method, form=form, **sizes)
+    return units
 
 
 def measure_unit(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:

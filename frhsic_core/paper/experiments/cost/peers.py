@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from frhsic_core.paper.runs.plan import Settings, Study, units_of
+from frhsic_core.paper.runs.plan import Experiment, Unit, units_of
 
 OURS = "frhsic_core"
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
@@ -44,15 +44,14 @@ LIMIT = 300.0
 PATIENCE = 2.0
 
 
-def plan(preset: str) -> Study:
-    """Return a unit for each quantity, library and size; ``smoke`` has 100 rows."""
-    units: tuple[Settings, ...] = ()
+def plan() -> Experiment:
+    """Return a unit for each quantity, library and size."""
+    units: tuple[Unit, ...] = ()
     for quantity, libraries in QUANTITIES.items():
         for library in libraries:
             sizes = tuple(n for n in SIZES if n <= LARGEST_MATRIX or not library.endswith("*"))
-            sizes = (100,) if preset == "smoke" else sizes
-            units += units_of(quantity=quantity, implementation=library.removesuffix("*"), n=sizes)
-    return Study("peers_smoke" if preset == "smoke" else "peers", "peers", units)
+            units += units_of("peers", quantity=quantity, implementation=library.removesuffix("*"), n=sizes)
+    return Experiment("peers", units)
 
 
 def measure_unit(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
