@@ -53,14 +53,14 @@ def smoke(experiment: Experiment) -> Experiment:
         if isinstance(job, Stack):
             small = _small_recipe(job.recipe)
             unfair = replace(small, method="unfair", option="", settings=(), network=())
-            jobs |= {Stack(unfair, (0.0,), (42, 43)): None}
+            jobs[Stack(unfair, (0.0,), (42, 43))] = None
             if small.method != "unfair":
-                jobs |= {Stack(small, (1.0, 100.0), (42, 43)): None}
+                jobs[Stack(small, (1.0, 100.0), (42, 43))] = None
         else:
             unit = _small_unit(job)
             texts = {value for _, value in unit.settings if isinstance(value, str)}
             if texts - seen and not texts & _REAL:
-                jobs |= {unit: None}
+                jobs[unit] = None
                 seen |= texts
     return Experiment(f"{experiment.name}_smoke", tuple(jobs))
 
