@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 import torch
 
-from frhsic_core.bounds import gdp_bound, hsic_bound
+from frhsic_core.bounds import gdp_bound, hsic_bound, pair_variance
+from frhsic_core.joint.factors import thin_factors
 from frhsic_core.kernels import Categorical, Gaussian, Linear, Product
 from frhsic_core.laws import FiniteLaw, GaussianPair
 
@@ -129,6 +130,16 @@ def test_rows_needed_are_enough() -> None:
     assert found.rows_needed(0.0) is None
 
 
+def test_rows_needed_for_hsic_follow_from_the_roots() -> None:
+    """√HSIC_n stays and the slack falls like 1/√n, so n(slack/(√threshold − √HSIC_n))² rows are enough."""
+    z, s = GaussianPair(0.5).sample(400, random_state=3)
+    found = hsic_bound(z, s, kernel_z=Gaussian(1.0), kernel_s=Gaussian(1.0))
+    left = math.sqrt(0.03) - math.sqrt(found.estimate)
+    assert found.rows_needed(0.03) == math.ceil(400 * (found.slack / left) ** 2)
+    assert found.rows_needed(found.estimate) is None
+    assert found.rows_needed(-1.0) is None
+
+
 @pytest.mark.parametrize("n", [50, 400])
 def test_the_bound_covers_hsic(n: int) -> None:
     kernels = {"kernel_z": Gaussian(1.0), "kernel_s": Gaussian(0.7)}
@@ -153,12 +164,24 @@ def test_the_variance_version_of_the_bound_for_hsic() -> None:
     for candidates in (1, 7):
         found = hsic_bound(z, s, kernel_z=kernel_z, kernel_s=kernel_s, candidates=candidates, method="variance")
         q = math.log(2 * candidates / 0.05) / 30
-        root = 61 / 60 * math.sqrt(found.estimate) + 1.5 * q + math.sqrt(2 * v * q + q * q)
+        root = 61 / 60 * math.sqrt(found.estimate) + 4 / 3 * q + math.sqrt(2 * v * q + q * q)
         assert found.bound == pytest.approx(min(root**2, 0.25))
         assert found.slack == pytest.approx(root - math.sqrt(found.estimate))
         assert law.hsic(kernel_z, kernel_s) <= found.bound
     with pytest.raises(ValueError, match="method"):
         hsic_bound(z, s, kernel_z=kernel_z, kernel_s=kernel_s, method="both")
+
+
+@pytest.mark.parametrize(("kernel", "columns"), [(Gaussian(0.7), 1), (Categorical(), 1), (Gaussian(2.0), 30)])
+def test_the_variance_of_pairs_is_their_mean_where_features_are_few_and_where_not(kernel, columns: int) -> None:
+    """1,000 rows of one column have thin Gram matrices, and 30 columns have none. The reference is the whole matrix."""
+    z = torch.randn(1000, columns, generator=torch.Generator().manual_seed(8), dtype=torch.float64)
+    s = (z[:, :1] + 0.5).round() if isinstance(kernel, Categorical) else z[:, :1].sin()
+    assert (thin_factors(z, s, Gaussian(0.7), kernel) is None) == (columns == 30)
+    pairs = (1 - Gaussian(0.7)(z, z)) * (1 - kernel(s, s))
+    expected = float(pairs.sum()) / (1000 * 999)
+    # Thin Gram matrices have a relative error below 1e-10.
+    assert pair_variance(z, s, Gaussian(0.7), kernel) == pytest.approx(expected, rel=1e-10)
 
 
 def test_the_bound_covers_hsic_of_categories() -> None:
@@ -276,5 +299,5 @@ def test_words_are_groups_and_frames_and_tensors_are_read() -> None:
 
 def test_rows_in_another_order_are_an_error() -> None:
     scores = pd.Series([0.1, 0.2, 0.3], index=[0, 1, 2])
-    with pytest.raises(ValueError, match="sensitive_features"):
+    with pytest.raises(ValueError, match="y_pred and sensitive_features .*first rows: 0 and 2"):
         gdp_bound(scores, sensitive_features=pd.Series([1, 2, 3], index=[2, 1, 0]))

@@ -65,6 +65,18 @@ def test_the_bounds_covered_in_every_sample() -> None:
     assert small.filter(like="gdp").between(3, 6).all()
     assert large.filter(like="gdp").between(1, 1.2).all()
     assert large["hsic"] > 2
+    last = (rows["measure"] == "hsic, variance") & (rows["n"] == 100_000)
+    assert set(rows.loc[~last, "draws"]) == {400}
+    assert set(rows.loc[last, "draws"]) == {60}
+    assert tuple(found.index[-1]) == ("hsic, variance", 100_000)  # "the last row of the table"
+
+
+def test_the_variance_makes_the_bound_of_hsic_smaller_but_for_small_samples_of_the_gaussian_pair() -> None:
+    bounds = stored_rows("bound_coverage").pivot_table(index=["law", "n"], columns="measure", values="bound")
+    smaller = (bounds["hsic, variance"] < bounds["hsic"])[bounds["hsic"].notna()].unstack("n")
+    assert smaller.shape == (7, 4)
+    assert smaller[[1000, 10_000, 100_000]].all(axis=None)
+    assert set(smaller.index[~smaller[100]]) == {"Gaussian pair, 0", "Gaussian pair, 0.5"}
 
 
 @pytest.fixture(scope="module")

@@ -85,8 +85,8 @@ def test_the_solved_exercise_on_two_hundred_encoders() -> None:
 
 
 def test_at_independence_ten_thousand_people_give_a_bound_near_a_thousandth() -> None:
-    """With the variance it is less than half; with a hundred people the variance does not help."""
-    for n, simple, variance in ((10_000, 0.0011, 0.0004), (100, 0.1109, 0.1113)):
+    """With the variance it is less than half; with a hundred people the variance helps little."""
+    for n, simple, variance in ((10_000, 0.0011, 0.0004), (100, 0.1109, 0.1033)):
         rows = GaussianPair(0.0).sample(n, random_state=7)
         found = [
             hsic_bound(*rows, kernel_z=KERNEL, kernel_s=KERNEL, method=name).bound
