@@ -365,6 +365,11 @@ def _read_scores(
     if groups is None:
         column = np.asarray(s.detach().cpu() if isinstance(s, Tensor) else s)
         column = _flat(column, "sensitive_features")
+        if pd.api.types.infer_dtype(column) == "interval":
+            raise TypeError(
+                "sensitive_features holds bins: pass the numbers themselves, and the inner edges as groups=. Edges "
+                "that come from these rows, as those of pandas.qcut do, are chosen by them; take them from other rows."
+            )
         groups_of = pd.factorize(column)[0]  # −1 stands for a missing value
         if (groups_of < 0).any():
             raise ValueError("sensitive_features contains missing values: remove these rows first.")

@@ -266,6 +266,9 @@ def test_what_is_not_allowed_is_said(options: dict, word: str) -> None:
 def test_bins_from_the_same_rows_are_refused() -> None:
     with pytest.raises(TypeError, match="fixed before the rows are seen"):
         gdp_bound([0.2, 0.4], sensitive_features=[1, 2], groups=10)
+    for bins in (pd.qcut([1, 2, 3, 4], 2), pd.Series(pd.cut([1.0, 2.0, np.nan, 4.0], 2))):
+        with pytest.raises(TypeError, match="inner edges as groups="):
+            gdp_bound([0.2, 0.4, 0.1, 0.3], sensitive_features=bins)
 
 
 @pytest.mark.parametrize(
@@ -299,5 +302,5 @@ def test_words_are_groups_and_frames_and_tensors_are_read() -> None:
 
 def test_rows_in_another_order_are_an_error() -> None:
     scores = pd.Series([0.1, 0.2, 0.3], index=[0, 1, 2])
-    with pytest.raises(ValueError, match="y_pred and sensitive_features .*first rows: 0 and 2"):
+    with pytest.raises(ValueError, match=r"y_pred and sensitive_features .*first rows: 0 and 2"):
         gdp_bound(scores, sensitive_features=pd.Series([1, 2, 3], index=[2, 1, 0]))

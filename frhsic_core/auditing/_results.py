@@ -296,7 +296,7 @@ class Verdict:
             return f"{said}. {why} Round {name}, or use gdp_bound with groups and variation."
         said += f", guaranteed to be at most {number(bound.bound)}."
         if self.outcome == "below":
-            return said
+            return f"{said} This holds for rows that did not train or choose the model."
         if rows is None:
             return (
                 f"{said} No number of rows would be enough, since GDP over the values is {number(bound.estimate)} here."

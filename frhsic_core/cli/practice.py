@@ -133,7 +133,12 @@ def audit(
         typer.Option(help="Threshold for a gate, such as gdp=0.05 or gdp\\[age]=0.05. Can be repeated."),
     ] = None,
     guaranteed: Annotated[
-        bool, typer.Option("--guaranteed", help="Pass only if the guaranteed bound on GDP is below the threshold.")
+        bool,
+        typer.Option(
+            "--guaranteed",
+            help="Pass only if the guaranteed bound on GDP is below the threshold. It holds for rows that did not "
+            "train or choose the model, and the command cannot recognize those that did.",
+        ),
     ] = False,
     unit: Annotated[str, typer.Option(help="What a row is, for the sentences.")] = "people",
     max_rows: Annotated[int, typer.Option(min=100, help="Audit a random sample of a larger file.")] = 5_000_000,

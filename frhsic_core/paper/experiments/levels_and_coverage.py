@@ -330,9 +330,9 @@ def plan_bound_coverage() -> Experiment:
     ):
         sizes = {"n": (100, 1000, 10_000, 100_000), "draws": 400}
         units += units_of(name, measure=measure, **sizes, law=laws, score=scored, groups=groups)
-    laws = ("Gaussian pair, 0", "Gaussian pair, 0.5", *PAPER_DATASETS)
+    sources = ("Gaussian pair, 0", "Gaussian pair, 0.5", *PAPER_DATASETS)
     for n, draws in (((100, 1000, 10_000), 400), (100_000, 60)):
-        units += units_of(name, measure="hsic, variance", n=n, draws=draws, law=laws, score="", groups=0)
+        units += units_of(name, measure="hsic, variance", n=n, draws=draws, law=sources, score="", groups=0)
     return Experiment(name, units)
 
 
