@@ -38,12 +38,8 @@ def record(results: Iterable[Result], path: Path, *, quick: Iterable[Result]) ->
     """
     small = {result.key: {side: row(result)[side] for side in SIDES} for result in quick}
 
-    def rounded(value: Any) -> Any:
-        if isinstance(value, float):
-            return float(f"{value:.6g}")
-        if isinstance(value, Mapping):
-            return {key: rounded(item) for key, item in value.items()}
-        return [rounded(item) for item in value] if isinstance(value, list) else value
+    def rounded(values: dict[str, Any]) -> Any:
+        return json.loads(json.dumps(values), parse_float=lambda number: float(f"{float(number):.6g}"))
 
     lines = [
         json.dumps(rounded({**row(result), "quick": small.get(result.key)}), ensure_ascii=False) for result in results

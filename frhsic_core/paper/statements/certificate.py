@@ -6,9 +6,10 @@ A certificate is made without the number and label of its statement;
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Required, TypedDict, Unpack
 
 Evidence = Literal["proof", "exact", "interval", "deterministic", "statistical"]
@@ -70,19 +71,9 @@ class Certificate:
         return self.verdict in ("holds", "holds as corrected")
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON; ``nan`` becomes ``None``."""
-
-        def plain(value: Any) -> Any:
-            if isinstance(value, Mapping):
-                return {str(key): plain(item) for key, item in value.items()}
-            if isinstance(value, (list, tuple)):
-                return [plain(item) for item in value]
-            if isinstance(value, bool) or value is None or isinstance(value, (str, int)):
-                return value
-            number = float(value)
-            return number if math.isfinite(number) else None
-
-        return {name: plain(getattr(self, name)) for name in self.__dataclass_fields__}
+        """Return plain values, ready for JSON; what is not finite becomes ``None``."""
+        values: dict[str, Any] = json.loads(json.dumps(asdict(self), default=float), parse_constant=lambda _: None)
+        return values
 
 
 class Options(TypedDict, total=False):

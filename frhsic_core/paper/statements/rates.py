@@ -69,11 +69,9 @@ def rmse_slope(
     squares = errors**2
     means = squares.mean(1)
     weight = errors.shape[1] * (means / squares.std(1, ddof=1)) ** 2
-    x, y = np.log(sizes), 0.5 * np.log(means)
-    centered = x - (weight @ x) / weight.sum()
-    spread = float(weight @ centered**2)
-    slope = float(weight @ (centered * y)) / spread
-    reach = 0.5 * float(stats.norm.isf((1.0 - confidence) / 2.0)) / math.sqrt(spread)
+    line, covariance = np.polyfit(np.log(sizes), 0.5 * np.log(means), 1, w=np.sqrt(weight), cov="unscaled")
+    slope = float(line[0])
+    reach = 0.5 * float(stats.norm.isf((1.0 - confidence) / 2.0)) * math.sqrt(covariance[0, 0])
     return slope, (slope - reach, slope + reach)
 
 

@@ -22,8 +22,6 @@ limits there is no power law of exponent about −1. For n distinct points the k
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -41,19 +39,6 @@ from frhsic_core.paper.statements.smoothing import deviations_of_joint
 Ball = Any  # flint.arb
 
 
-@contextmanager
-def precision(bits: int = 160) -> Iterator[None]:
-    """Set the precision of python-flint for a block, and restore the old one afterwards."""
-    from flint import ctx
-
-    before = ctx.prec
-    ctx.prec = bits
-    try:
-        yield
-    finally:
-        ctx.prec = before
-
-
 def ball(x: Fraction | int) -> Ball:
     """Return the ball of a fraction at the current precision."""
     from flint import arb
@@ -69,7 +54,8 @@ def two_sides(rho: Fraction, sigma_z: Fraction, sigma_s: Fraction) -> tuple[Ball
 
     Examples
     --------
-    >>> with precision():
+    >>> from flint import ctx
+    >>> with ctx.workprec(160):
     ...     hsic, integral, bounds = two_sides(Fraction(1, 2), Fraction(1), Fraction(1))
     ...     round(float(hsic), 12), bool(hsic < integral)
     (0.010763320144, True)
@@ -93,7 +79,9 @@ SIGMAS = tuple(Fraction(k, 4) for k in (1, 2, 4, 8, 16))
 @check("Theorem 4.5")
 def proved_on_a_grid() -> list[Certificate]:
     """Check Theorem 4.5, both sides, at every point of a grid: balls that do not overlap are a proof."""
-    with precision():
+    from flint import ctx
+
+    with ctx.workprec(160):
         found = [two_sides(*point) for point in product(RHOS, SIGMAS, SIGMAS)]
         lower = [(hsic, integral) for hsic, integral, _ in found]
         upper = [(integral, bound) for _, integral, bounds in found for bound in bounds]
@@ -248,9 +236,9 @@ def enclosed_eigenvalues(points: list[Fraction], bandwidth: Fraction, *, bits: i
     >>> [round(float(ball), 6) for ball in balls]
     [0.37057, 0.128769]
     """
-    from flint import acb_mat
+    from flint import acb_mat, ctx
 
-    with precision(bits):
+    with ctx.workprec(bits):
         balls = [value.real for value in acb_mat(_restricted_gram(points, bandwidth)).eig()]
         return sorted(balls, key=lambda one: -float(one.mid().log()) if one > 0 else math.inf)
 
@@ -267,9 +255,9 @@ def enclosed_smallest(points: list[Fraction], bandwidth: Fraction, *, bits: int 
     >>> round(float(enclosed_smallest([Fraction(0), Fraction(1), Fraction(3)], Fraction(1))), 6)
     0.128769
     """
-    from flint import arb
+    from flint import arb, ctx
 
-    with precision(bits):
+    with ctx.workprec(bits):
         power = _restricted_gram(points, bandwidth).inv()
         rows, scale = power.nrows(), arb(0)
         for _ in range(squarings):
