@@ -49,17 +49,6 @@ def test_released_moments_are_sums_over_pairs_of_different_rows() -> None:
     assert released_threshold(k, l).numpy() == pytest.approx(law.ppf(0.95), rel=1e-9)
 
 
-def test_the_released_mean_is_one_of_the_four_terms_of_the_true_one() -> None:
-    """The exact mean over all permutations of five rows is (1 − μ_K)(1 − μ_L)(1 − 1/n), not μ_K μ_L."""
-    z, s = pair(5, 1, draws=1)
-    k, l = Gaussian(1.0)(z), Gaussian(0.3)(s.unsqueeze(-1))
-    kc, lc = center(k)[0], center(l)[0]
-    every = [float((kc * lc[list(order)][:, list(order)]).sum()) / 5 for order in permutations(range(5))]
-    off = ~torch.eye(5, dtype=torch.bool)
-    mu_k, mu_l = float(k[0][off].mean()), float(l[0][off].mean())
-    assert np.mean(every) == pytest.approx((1 - mu_k) * (1 - mu_l) * (1 - 1 / 5), rel=1e-9)
-
-
 def test_shuffled_statistics_are_n_hsic_of_shuffled_rows() -> None:
     z, s = pair(30, 2)
     k, l = Gaussian(1.0)(z), Gaussian(0.3)(s.unsqueeze(-1))
@@ -94,23 +83,6 @@ def test_a_constant_representation_is_never_rejected() -> None:
     found = thresholds(z, s, permutations=19)
     for test in ("released", "gamma", "spectral", "permutation"):
         assert bool((found["statistic"] <= found[f"threshold_{test}"]).all())
-
-
-def test_levels_under_independence() -> None:
-    """At nominal 5 % with 300 draws: the released test is far off both ways, the others are not."""
-    rate = {}
-    for d in (1, 20):
-        z, s = pair(60, d, draws=300, seed=d)
-        found = thresholds(z, s, permutations=39)
-        rate[d] = {
-            test: float((found["statistic"] > found[f"threshold_{test}"]).double().mean())
-            for test in ("released", "gamma", "spectral", "permutation")
-        }
-    for d in (1, 20):
-        for test in ("gamma", "spectral", "permutation"):
-            assert 0.01 <= rate[d][test] <= 0.10
-    assert rate[20]["released"] <= 0.01
-    assert rate[1]["released"] > rate[20]["released"]
 
 
 LAMS = (0.1, 1.0, 10.0)

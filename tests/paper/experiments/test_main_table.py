@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from frhsic_core.paper.experiments.main import beside_paper, pareto_table
 from frhsic_core.paper.runs.stored import reference_sweep
@@ -21,13 +20,3 @@ def test_printed_numbers_stand_beside_the_right_lines() -> None:
     assert np.isnan(dcor["paper_naup"])
     assert foreign.loc[foreign["dataset"] == "crime", "paper_dependence"].isna().all()
     assert foreign.loc[foreign["dataset"] == "adult", "paper_dependence"].notna().all()
-
-
-def test_a_choice_of_splits_and_grid_is_kept(tiny_store) -> None:
-    rows = tiny_store.read()
-    one = pareto_table(rows, lams=(100.0,), splits=(43,), resamples=1)
-    assert set(one["splits"]) == {1}
-    line = rows[(rows["method"] == "frhsic") & (rows["lam"] == 100.0) & (rows["split"] == 43)].iloc[0]
-    mine = one[one["method"] == "frhsic"].iloc[0]
-    assert mine["performance"] == pytest.approx(line["performance"]) or np.isnan(mine["performance"])
-    assert pareto_table(rows.iloc[:0]).empty

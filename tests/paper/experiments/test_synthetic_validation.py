@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -15,11 +14,9 @@ from frhsic_core.data.recipes import numpy_generator
 from frhsic_core.data.synthetic import classification
 from frhsic_core.paper.datasets import accuracy_levels
 from frhsic_core.paper.experiments.synthetic_validation import (
-    VARIANTS,
     compared_cells,
     drawn_splits,
     is_constant,
-    train_draws,
 )
 
 
@@ -68,19 +65,6 @@ def test_draw_42_is_the_authors_sample_cut_as_they_cut_it() -> None:
     # Unscaled, and train before test.
     assert splits.x_train[..., 1].min() < -2
     assert np.array_equal(splits.s_train[0].numpy(), load_dataset("synthetic").s[:4000].astype(np.float32))
-
-
-def test_a_draw_is_trained_alike_alone_and_in_a_stack() -> None:
-    """A model does not depend on its neighbours, and its extra columns are what they are called."""
-    two = replace(VARIANTS["reference"], dimension=2, epochs=3, lams=(0.0, 5.0))
-    both = pd.DataFrame(train_draws(two, signal="strong", draws=(42, 43), n=200, device="cpu"))
-    alone = pd.DataFrame(train_draws(replace(two, lams=(5.0,)), signal="strong", draws=(43,), n=200, device="cpu"))
-    same = both[(both["draw"] == 43) & (both["lam"] == 5.0)]
-    assert both[["draw", "lam"]].to_numpy().tolist() == [[42, 0.0], [42, 5.0], [43, 0.0], [43, 5.0]]
-    numbers = [name for name in alone.columns if name != "signal"]
-    np.testing.assert_allclose(same[numbers].to_numpy(float), alone[numbers].to_numpy(float), rtol=2e-3, atol=2e-5)
-    y = drawn_splits("strong", [43], n=200, device="cpu").y_test[0]
-    assert alone["constant"].item() == pytest.approx(max(y.mean().item(), 1 - y.mean().item()), abs=1e-6)
 
 
 def _cells(**values: list[float]) -> pd.DataFrame:

@@ -18,7 +18,7 @@ import math
 import statistics
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -266,28 +266,19 @@ def speed_up(
     return float(ratio), (math.exp(middle - reach), math.exp(middle + reach))
 
 
-def loglog_exponent(sizes: Sequence[float], values: Sequence[float]) -> tuple[float, Interval]:
-    """Return the slope of log(value) on log(size) by least squares, with the 95 % interval of the residuals.
+def epoch_exponent(rows: pd.DataFrame, case: Case, *, device: str, mode: str = "eager") -> tuple[float, Interval]:
+    """Return the exponent in n of the median seconds of an epoch, over all sizes in ``rows``, and its 95 % interval.
 
-    Examples
-    --------
-    >>> slope, (low, high) = loglog_exponent([1, 2, 4, 8], [1, 4.1, 15.9, 64.3])
-    >>> low < 2 < high, round(slope, 2)
-    (True, 2.0)
+    It is the slope of log(seconds) on log(n) by least squares, with the interval of the residuals.
     """
     from scipy import stats
 
-    found = stats.linregress(np.log(sizes), np.log(values))
-    reach = float(stats.t.isf(0.025, len(sizes) - 2)) * found.stderr
-    return float(found.slope), (float(found.slope - reach), float(found.slope + reach))
-
-
-def epoch_exponent(rows: pd.DataFrame, case: Case, *, device: str, mode: str = "eager") -> tuple[float, Interval]:
-    """Return the exponent in n of the median seconds of an epoch, over all sizes in ``rows``."""
     kept = rows[(rows["part"] == "epoch") & (rows["device"] == device) & (rows["mode"] == mode)]
     kept = kept[(kept["method"] == case[0]) & (kept["form"] == case[1])]
     medians = kept.groupby("n")["seconds"].median()
-    return loglog_exponent(medians.index.tolist(), medians.tolist())
+    found = stats.linregress(np.log(medians.index.to_numpy(float)), np.log(medians))
+    reach = float(stats.t.isf(0.025, len(medians) - 2)) * found.stderr
+    return float(found.slope), (float(found.slope - reach), float(found.slope + reach))
 
 
 def counted_exponent(rows: pd.DataFrame, form: str, *, by: str = "n") -> float:
