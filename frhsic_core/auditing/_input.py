@@ -205,6 +205,11 @@ def read_columns(
     positive_class: Any = None,
 ) -> Columns:
     """Check the arguments of :func:`frhsic_core.audit` and return them as columns of one length."""
+    # Of a Dask collection the workers compute the few columns of the audit, which fit into memory.
+    y_pred, sensitive_features, y_true, control_features, sample_weight = (
+        given.compute() if hasattr(given, "compute") else given
+        for given in (y_pred, sensitive_features, y_true, control_features, sample_weight)
+    )
     others = {"sensitive_features": sensitive_features, "y_true": y_true, "sample_weight": sample_weight}
     for name, other in others.items():
         require_same_rows(y_pred, other, names=("y_pred", name))

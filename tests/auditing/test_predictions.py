@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -113,11 +114,13 @@ def test_the_same_numbers_from_every_kind_of_input(data: pd.DataFrame) -> None:
     columns = data["p"], data["age"]
     kinds = [columns, tuple(c.to_numpy() for c in columns), tuple(torch.tensor(c.to_numpy()) for c in columns)]
     kinds.append((data["p"].tolist(), {"age": data["age"].tolist()}))
+    # A Dask collection has a method that computes it.
+    kinds.append(tuple(SimpleNamespace(compute=lambda part=part: part) for part in (data["p"], data[["age"]])))
     found = [read_columns(*kind) for kind in kinds]
     for other in found[1:]:
         np.testing.assert_array_equal(other.score.values, found[0].score.values)
         np.testing.assert_array_equal(other.sensitive[0].values, found[0].sensitive[0].values)
-    assert [columns.sensitive[0].name for columns in found] == ["age", "sensitive", "sensitive", "age"]
+    assert [columns.sensitive[0].name for columns in found] == ["age", "sensitive", "sensitive", "age", "age"]
 
 
 def test_missing_values_are_counted_and_compared(data: pd.DataFrame) -> None:
