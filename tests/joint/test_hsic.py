@@ -10,7 +10,6 @@ import math
 from typing import cast
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 
@@ -80,18 +79,6 @@ def test_null_mean_of_the_biased_form(generator: torch.Generator) -> None:
     torch.testing.assert_close(6 * mean, (1 - mu_K) * (1 - mu_L) * (1 - 1 / 6))
 
 
-def test_a_constant_gives_zero(generator: torch.Generator) -> None:
-    z, _ = draw(generator, 20)
-    constant = torch.full((20,), 3.3, dtype=torch.float64)
-    for estimator in ("biased", "unbiased"):
-        assert abs(hsic(z, constant, estimator=estimator).item()) < 1e-15
-        assert abs(hsic(constant, z, estimator=estimator).item()) < 1e-15
-    assert normalized_hsic(z, constant).item() == 0.0
-    assert normalized_hsic(constant, z).item() == 0.0
-    assert normalized_hsic(z, 3 * z + 1).item() == pytest.approx(1.0)
-    assert hsic([1.0], [2.0]) == 0.0
-
-
 def test_several_attributes(generator: torch.Generator) -> None:
     z, s = draw(generator, 30, 2, 3)
     kernel = Product([Gaussian(median_bandwidth(s[:, a])) for a in range(3)])
@@ -142,9 +129,7 @@ def test_float32_is_close_to_float64(generator: torch.Generator) -> None:
 
 def test_loss(generator: torch.Generator) -> None:
     z, s = draw(generator, 20)
-    for estimator in ("biased", "unbiased"):
-        torch.testing.assert_close(HSICLoss(3.0, estimator=estimator)(z, s), 3 * hsic(z, s, estimator=estimator))
-    torch.testing.assert_close(HSICLoss(3.0, estimator="normalized")(z, s), 3 * normalized_hsic(z, s))
+    torch.testing.assert_close(HSICLoss(3.0)(z, s), 3 * hsic(z, s))
     assert "lam=3" in repr(HSICLoss(3.0))
     with pytest.raises(ValueError, match="lam is -1"):
         HSICLoss(-1)
@@ -152,20 +137,6 @@ def test_loss(generator: torch.Generator) -> None:
         HSICLoss(cast(float, "auto"))
     with pytest.raises(ValueError, match="biased, unbiased, normalized"):
         HSICLoss(1, estimator="best")
-
-
-def test_numpy_pandas_and_integers_are_accepted(generator: torch.Generator) -> None:
-    z, s = draw(generator, 20)
-    ages = torch.randint(18, 90, (20,), generator=generator)
-    expected = hsic(z, ages.double())
-    for found in (hsic(z.numpy(), ages.numpy()), hsic(pd.DataFrame(z.numpy()), pd.Series(ages.numpy()))):
-        assert type(found) is float
-        assert found == pytest.approx(expected.item(), rel=1e-12)
-    batched = hsic(np.stack([z.numpy()] * 2), ages.numpy())
-    assert isinstance(batched, np.ndarray)
-    assert batched.tolist() == pytest.approx([expected.item()] * 2, rel=1e-12)
-    torch.testing.assert_close(hsic(z, ages), expected)
-    assert torch.isfinite(hsic(z, (s[:, 0] > 0).numpy()))
 
 
 def test_errors_say_what_to_do() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from frhsic_core.joint.hsic import hsic
-from frhsic_core.joint.independence import IndependenceTest, hsic_test
+from frhsic_core.joint.independence import hsic_test
 from frhsic_core.joint.independence.features import pivoted_gram
 from frhsic_core.joint.independence.fits import GramSums, cubic_shape, permutation_moments, spectral_shape
 from frhsic_core.kernels import Distance, Gaussian, Laplacian, Linear
@@ -233,17 +233,6 @@ def test_units_do_not_matter(method: str, scale: float) -> None:
         assert result.hsic.item() == pytest.approx(expected.hsic.item(), rel=1e-9)
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-@pytest.mark.parametrize("method", ALL_METHODS)
-def test_half_precision_does_not_lose_the_p_value(method: str, dtype: torch.dtype) -> None:
-    z = torch.linspace(-1, 1, 64).to(dtype)
-    result = hsic_test(z, z, method=method, n_permutations=39)
-    expected = hsic_test(z.double(), z.double(), method=method, n_permutations=39)
-    assert (result.pvalue.dtype, result.hsic.dtype) == (torch.float64, torch.float32)
-    assert result.pvalue.item() == expected.pvalue.item()
-    assert 0 < result.pvalue < 0.03
-
-
 def test_exact_p_value_at_alpha_rejects() -> None:
     """A p-value of 1/20 must reject at .05 in every dtype: a float32 p-value compared in float64 would not."""
     z = torch.linspace(0, 1, 30)
@@ -260,14 +249,6 @@ def test_few_permutations_cannot_reject() -> None:
     assert not result.reject
 
 
-def test_result_is_frozen() -> None:
-    z, s = pairs(17, 10)
-    result = hsic_test(z, s)
-    assert isinstance(result, IndependenceTest)
-    with pytest.raises(AttributeError):
-        result.alpha = 0.1  # type: ignore[misc]
-
-
 def test_bad_input_is_named() -> None:
     z, s = pairs(18, 10)
     with pytest.raises(ValueError, match="method is 'auto'"):
@@ -280,5 +261,3 @@ def test_bad_input_is_named() -> None:
         hsic_test(z[:5], s[:5])
     with pytest.raises(ValueError, match=r"z has 3 rows: at least 4 are needed"):
         hsic_test(z[:3], s[:3], method="spectral")
-    with pytest.raises(ValueError, match=r"s has 9 rows but z has 10"):
-        hsic_test(z, s[:9])

@@ -71,14 +71,6 @@ def test_the_test_is_a_loop_over_factors_and_orders(d: int) -> None:
     assert result.hsic.item() == pytest.approx(hsic(z, s).item(), rel=1e-10)
 
 
-def test_p_value_threshold_and_decision_agree() -> None:
-    s = normal(4, 60, 25, 1)
-    result = hsic_test(normal(5, 60, 25, 1) + 0.5 * s, s, method="aggregated", n_permutations=39)
-    assert 10 < int(result.reject.sum()) < 60
-    clear = (result.statistic - result.threshold).abs() > 1e-5
-    assert torch.equal(result.reject[clear], (result.statistic > result.threshold)[clear])
-
-
 @pytest.mark.parametrize("law", ["normal", "cauchy", "binary"])
 def test_level_is_exact_also_with_ties(law: str) -> None:
     """With 19 permutations the level is 1/20, or less where samples tie."""
@@ -140,9 +132,6 @@ def test_a_mixed_attribute_is_tested_with_a_product_kernel() -> None:
     result = hsic_test(z, mixed, method="aggregated", kernel_s=kernel, n_permutations=99)
     assert bool(result.reject)
     assert not hsic_test(z, sex, method="aggregated", kernel_s=Categorical(), n_permutations=99).reject
-    equal = (mixed.unsqueeze(0) == mixed.unsqueeze(1)).all(-1).double()
-    torch.testing.assert_close(Categorical()(mixed), equal)
-    torch.testing.assert_close(Categorical()(mixed[:7], mixed[3:]), equal[:7, 3:])
 
 
 def test_two_rows_tie_in_every_order() -> None:

@@ -35,6 +35,16 @@ def test_bool_float32_and_series() -> None:
     assert as_sample(pd.Series([1, 2, 3])).shape == (3, 1)
 
 
+def test_numpy_in_gives_numpy_out_and_tensors_stay_tensors() -> None:
+    z = np.random.default_rng(0).normal(size=(2, 20, 1))
+    one, both, tensor = hsic(z[0], z[1]), hsic(z, z[1]), hsic(torch.as_tensor(z), z[1])
+    assert type(one) is float
+    assert isinstance(both, np.ndarray)
+    assert isinstance(tensor, torch.Tensor)
+    assert both.tolist() == tensor.tolist()
+    assert both[0] == pytest.approx(one, rel=1e-12)
+
+
 def test_a_matrix_beside_a_batch_is_read_as_columns() -> None:
     """Only a vector for each batch element lacks its last dimension."""
     z = torch.zeros(2, 3, 1)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import pdist
 
 from frhsic_core.kernels import (
+    Categorical,
     Distance,
     Gaussian,
     InverseMultiquadric,
@@ -99,6 +100,13 @@ def test_bandwidths_may_differ_along_the_batch(generator: torch.Generator) -> No
         stacked = kind(bandwidth)(x)
         for b in range(3):
             torch.testing.assert_close(stacked[b], kind(bandwidth[b].item())(x[b]))
+
+
+def test_categories_are_equal_if_all_their_columns_are() -> None:
+    x = torch.tensor([[0.0, 0.0], [0.0, 1.0], [1.0, 1.0], [0.0, 1.0]])
+    equal = (x.unsqueeze(0) == x.unsqueeze(1)).all(-1).float()
+    assert torch.equal(Categorical()(x), equal)
+    assert torch.equal(Categorical()(x[:3], x[1:]), equal[:3, 1:])
 
 
 def test_multi_scale_slope_is_the_derivative() -> None:
