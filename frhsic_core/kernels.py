@@ -468,7 +468,10 @@ def resolve_kernel(
     Parameters
     ----------
     kernel : Kernel, str or None
-        ``None`` is Gaussian; for a sample with categorical columns it is :func:`product_kernel`, as is ``"product"``.
+        ``None`` is Gaussian. ``"product"``, and ``None`` for a sample with categorical columns, is the product over the
+        columns of Gaussians and of :class:`Categorical`, the paper's kernel for several attributes (its appendix on
+        multiple sensitive attributes). A product of characteristic kernels is characteristic on the product space, so
+        it detects joint dependence on all attributes.
     x : Tensor
         ``(..., n, d)``, for the bandwidth.
     name : str
@@ -482,8 +485,11 @@ def resolve_kernel(
     2.0
     """
     if kernel == "product" or (kernel is None and categorical):
-        product = product_kernel(x, categorical)
-        return product.factors[0] if len(product.factors) == 1 else product
+        columns = enumerate(x.split(1, dim=-1))
+        factors: list[Kernel] = [
+            Categorical() if a in categorical else Gaussian(median_distance(column)) for a, column in columns
+        ]
+        return factors[0] if len(factors) == 1 else Product(factors)
     if kernel is None:
         return Gaussian(median_distance(x))
     if isinstance(kernel, str):
@@ -510,16 +516,6 @@ def without_units(x: Tensor, kernel: Kernel) -> Tensor:
         columns = zip(x.split(1, dim=-1), kernel.factors, strict=True)
         return torch.cat([without_units(column, factor) for column, factor in columns], dim=-1)
     return x
-
-
-def product_kernel(s: Tensor, categorical: tuple[int, ...] = ()) -> Product:
-    """Return the product over the columns of ``s`` of their default kernels; codes of categories have their own.
-
-    The paper's kernel for several attributes (its appendix on multiple sensitive attributes). A product of
-    characteristic kernels is characteristic on the product space, so it detects joint dependence on all attributes.
-    """
-    columns = enumerate(s.split(1, dim=-1))
-    return Product([Categorical() if a in categorical else resolve_kernel(None, column) for a, column in columns])
 
 
 @dataclass(frozen=True)

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from frhsic_core.joint.contraction import center, contraction_weights
 from frhsic_core.joint.distance import distance_correlation
 from frhsic_core.joint.given import conditional_hsic
 from frhsic_core.joint.hsic import HSICLoss, hsic, normalized_hsic
 from frhsic_core.joint.independence import IndependenceTest, hsic_test
 from frhsic_core.joint.information import mutual_information
 from frhsic_core.joint.operator_norms import coco, khgr
-from frhsic_core.kernels import product_kernel, resolve_kernel
 
 __all__ = [
     "HSICLoss",
     "IndependenceTest",
-    "center",
     "coco",
     "conditional_hsic",
-    "contraction_weights",
     "distance_correlation",
     "hsic",
     "hsic_test",
     "khgr",
     "mutual_information",
     "normalized_hsic",
-    "product_kernel",
-    "resolve_kernel",
 ]

@@ -10,7 +10,8 @@ import pytest
 import torch
 from scipy import stats
 
-from frhsic_core.joint import center, streaming
+from frhsic_core.joint import streaming
+from frhsic_core.joint.contraction import center
 from frhsic_core.joint.hsic import hsic
 from frhsic_core.joint.independence import decision, features, fits, hsic_test, permutation
 from frhsic_core.joint.independence.features import CELLS, JointFeatures, cells
