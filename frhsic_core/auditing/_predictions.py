@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -285,8 +286,10 @@ class _Work:
             given = _scaled(np.concatenate([_matrix(*control) for control in controls], axis=1))
             add("gdp_given", left, kept, 0.0, least=MIN_ROWS)
             tests["pvalue_given"] = self._test(f[kept], attribute[kept], rows[kept], given)
-        # A bound needs known limits of the scores, and rows that count alike.
-        limited = weight is None and f.min() >= 0.0 and f.max() <= 1.0
+        # A bound needs known limits of the scores, rows that count alike, and groups that these rows did not choose, as
+        # they choose the edges of pandas.qcut.
+        binned = nominal and all(re.fullmatch(r"[\[(][^,]+, [^,]+[\])]", name) for name in column.categories)
+        limited = weight is None and not binned and f.min() >= 0.0 and f.max() <= 1.0
         bound = gdp_bound(f, sensitive_features=s, delta=self.alpha) if limited else None
         numbers = _measures(curves)
         if bound is not None:

@@ -62,8 +62,8 @@ class AttributeAudit:
     groups, selected_groups : DataFrame or None
         What four groups show and hide of the scores, and of the people that a threshold selects; None for categories.
     bound : DependenceBound or None
-        An upper bound on GDP over the values of the attribute, with what it assumes. None with weights, and for scores
-        outside of [0, 1], whose possible values are not known.
+        An upper bound on GDP over the values of the attribute, with what it assumes. None with weights, for bins
+        such as "(20, 30]", and for scores outside of [0, 1], whose possible values are not known.
     spread : float
         Standard deviation of the scores.
     """
@@ -200,8 +200,9 @@ class Audit:
                     )
                 if guaranteed and attribute.bound is None:
                     raise ValueError(
-                        f"gdp of {attribute.name!r} has no guaranteed bound: it needs scores from 0 to 1, and no "
-                        "weights."
+                        f"gdp of {attribute.name!r} has no guaranteed bound: it needs scores from 0 to 1, no "
+                        "weights, and numbers or words that are not bins such as '(20, 30]', whose edges the rows may "
+                        "have chosen; gdp_bound takes edges that were fixed in advance."
                     )
                 bound = attribute.bound if guaranteed else None
                 verdicts.append(Verdict(measure, attribute.name, limit, found.value, found.low, found.high, bound))

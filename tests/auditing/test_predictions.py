@@ -345,6 +345,10 @@ def test_without_known_limits_or_with_weights_nothing_is_guaranteed() -> None:
     p = rng.uniform(size=300)
     assert audit(10 * p, sensitive_features=age).bound is None
     assert audit(p, sensitive_features=age, sample_weight=1 + p).bound is None
+    bins = pd.Series(pd.qcut(age, 4))
+    assert audit(p, sensitive_features=bins).bound is None
+    assert audit(p, sensitive_features=bins.astype(str)).bound is None
+    assert audit(p, sensitive_features=bins.cat.codes.map(list("abcd").__getitem__)).bound is not None
     with pytest.raises(ValueError, match="no guaranteed bound"):
         audit(10 * p, sensitive_features=age).check("gdp=0.1", guaranteed=True)
     assert any("needs an assumption" in line for line in audit(p, sensitive_features=rng.normal(size=300)).sentences)
