@@ -5,8 +5,8 @@ k(x, y) = Σ_ab A_ab T_a(x) T_b(y), and the small matrix A is factored, so that 
 near the median. The constant T_0 is left out: it only adds functions of one argument to the kernel, which centering
 removes, and without it nothing cancels when the kernel is wide. Rows of a few columns, and categories, are factored by
 a pivoted Cholesky decomposition, which also gives the trace that is left. :func:`factor` returns ``None`` if the rank
-would be too large. A distance is not smooth, but sums over all pairs of one column are sums along sorted numbers
-(:mod:`frhsic_core.joint.sorted_columns`).
+would be too large. A Laplacian kernel and a distance are not smooth, but sums over all pairs of one column are sums
+along sorted numbers (:mod:`frhsic_core.joint.sorted_columns`).
 
 With the centered features φ̃, ψ̃ and weights p, and M = Σ_i p_i φ̃_i ψ̃_iᵀ, the biased form is ‖M‖²_F, and all other forms,
 the gradient, and the sums of the tests are sums over rows of the same thin matrices. They are visited in blocks, so
@@ -28,7 +28,7 @@ from torch.autograd.function import once_differentiable
 
 from frhsic_core.arrays import recomputed
 from frhsic_core.joint.contraction import from_sums, inverse_root, smallest_own, sum_factors
-from frhsic_core.joint.sorted_columns import sum_of_products, sums_of_distances
+from frhsic_core.joint.sorted_columns import laplacian_sum, laplacian_times, sum_of_products, sums_of_distances
 from frhsic_core.joint.streaming import each_element
 from frhsic_core.kernels import (
     Categorical,
@@ -421,7 +421,7 @@ def thin_hsic(
 ) -> Tensor | None:
     """Return HSIC in O(n r²) time, or ``None`` if a rank is too large; batch elements are taken one after another.
 
-    The result is differentiable in samples of one column, unless the kernels are distances.
+    The result is differentiable in samples of one column, unless the kernel is Laplacian or a distance.
 
     Parameters
     ----------
@@ -488,14 +488,44 @@ def _from_features(
 def _from_sorted_columns(
     z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel, weights: Tensor | None, estimator: str
 ) -> Tensor | None:
-    """Return HSIC of two columns with distances, in O(n log n) time and without a gradient; ``None`` for others."""
+    """Return HSIC of two columns with distances, or with one Laplacian kernel and another or one of small rank.
+
+    Both take O(n log² n) time at most, and give no gradient. ``None`` if this does not serve.
+    """
     gradient = torch.is_grad_enabled() and (z.requires_grad or s.requires_grad)
-    distances = isinstance(kernel_z, Distance) and isinstance(kernel_s, Distance)
-    if not distances or gradient or z.shape[1] > 1 or s.shape[1] > 1 or weights is not None:
+    if gradient or z.shape[1] > 1:
         return None
-    x, y = (column[:, 0].double() - column.double().mean() for column in (z, s))
-    sums = sum_of_products(x, y), sums_of_distances(x), sums_of_distances(y)
-    return 0.25 * from_sums(*sums, torch.ones_like(x), estimator=estimator)
+    if isinstance(kernel_z, Distance) and isinstance(kernel_s, Distance) and s.shape[1] == 1 and weights is None:
+        x, y = (column[:, 0].double() - column.double().mean() for column in (z, s))
+        sums = sum_of_products(x, y), sums_of_distances(x), sums_of_distances(y)
+        return 0.25 * from_sums(*sums, torch.ones_like(x), estimator=estimator)
+    if not isinstance(kernel_z, Laplacian):
+        z, s, kernel_z, kernel_s = s, z, kernel_s, kernel_z
+    if not isinstance(kernel_z, Laplacian) or z.shape[1] > 1 or len(z) < THIN_ROWS:
+        return None
+    order = z[:, 0].argsort()
+    x, y = z[order, 0].double(), s[order].double()
+    p = torch.full_like(x, 1.0 if estimator == "unbiased" else 1.0 / len(x)) if weights is None else weights[order]
+    sigma = float(kernel_z.bandwidth)
+    rows_k = laplacian_times(x, p, sigma)
+    if isinstance(kernel_s, Laplacian) and y.shape[1] == 1:
+        tau = float(kernel_s.bandwidth)
+        sorted_y, place = y[:, 0].sort()
+        rows_l = torch.empty_like(p).index_copy_(0, place, laplacian_times(sorted_y, p[place], tau))
+        product = laplacian_sum(x, y[:, 0], p, sigma, tau)
+        diagonal = torch.ones_like(p)
+    else:
+        features = factor(kernel_s, y)
+        if features is None:
+            return None
+        psi = features(y)
+        psi = psi - (p @ psi) / p.sum()
+        product = torch.stack([(part * laplacian_times(x, part, sigma)).sum() for part in (psi.mT * p).split(8)]).sum()
+        rows_l = torch.zeros_like(p)  # the weighted features sum to zero
+        diagonal = psi.square().sum(-1)
+    if estimator == "unbiased":
+        product, rows_k, rows_l = product - p @ diagonal, rows_k - 1.0, rows_l - diagonal
+    return from_sums(product, rows_k, rows_l, p, estimator=estimator)
 
 
 def thin_factors(z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel) -> tuple[Factor, Factor] | None:

@@ -59,8 +59,9 @@ def hsic(
         - \frac{2}{n-2}\mathbf 1^\top\tilde K\tilde L\mathbf 1\Big],\quad \tilde K = K - \mathrm{diag}(K).
 
     Two columns of numbers, such as a score and an age, take O(n r²) time and O(n) memory, where r is the numerical rank
-    of the Gram matrices, a few tens at bandwidths near the median; so do categories and a few columns. Distances
-    of one column take O(n log n). The relative error is below 1e-10 (see :mod:`frhsic_core.joint.factors`).
+    of the Gram matrices, a few tens at bandwidths near the median; so do categories and a few columns. Laplacian
+    kernels and distances of one column take O(n log² n). The relative error is below 1e-10 (see
+    :mod:`frhsic_core.joint.factors`).
 
     Otherwise O(n²(d + p)) time, with O(n²) memory up to 4,096 rows. Above that, or where whole matrices do not fit into
     memory, the sum over all pairs goes block by block in O(n) memory; on a GPU with Triton fused kernels do it.

@@ -43,6 +43,7 @@ KERNELS = {
     "wide": lambda scale: Gaussian(20.0 * scale),
     "imq": lambda scale: InverseMultiquadric(scale),
     "multi_scale": lambda scale: MultiScale(1.5 * scale),
+    "laplacian": lambda scale: Laplacian(scale.item()),
 }
 FORMS = {"biased": {}, "unbiased": {"estimator": "unbiased"}, "normalized": {"normalized": True}}
 
@@ -89,10 +90,10 @@ def test_worst_rows_become_pivots(monkeypatch: pytest.MonkeyPatch) -> None:
         (Gaussian(1e-3), normal(9, N, 1)),
         (Gaussian(0.5), torch.tan(1.57 * torch.linspace(-1, 1, N, dtype=torch.float64))[:, None]),
         (Gaussian(1.0), normal(9, N, 12)),
-        (Laplacian(1.0), normal(9, N, 1)),
+        (Laplacian(1.0), normal(9, N, 2)),
         (Categorical(), normal(9, N, 1)),
     ],
-    ids=["narrow", "Cauchy", "many columns", "laplacian", "no two rows alike"],
+    ids=["narrow", "Cauchy", "many columns", "laplacian of two columns", "no two rows alike"],
 )
 def test_a_rank_that_is_too_large_goes_to_the_sum_over_all_pairs(kernel, x) -> None:
     assert factor(kernel, x) is None
