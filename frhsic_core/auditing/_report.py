@@ -119,7 +119,7 @@ def _cards(audit: Audit, attribute: AttributeAudit) -> str:
     curve, bound, test = attribute.curve, attribute.bound, attribute.numbers["pvalue"]
     level = percent(1.0 - audit.alpha)
     gap = f"mean gap (GDP), {level} interval {number(curve.gdp_low)} to {number(curve.gdp_high)}"
-    limit, why = "none", "guarantee: it needs scores from 0 to 1 without weights"
+    limit, why = "none", "guarantee: it needs scores from 0 to 1, no weights and no bins"
     if bound is not None:
         limit, why = f"≤ {number(bound.bound)}", f"guaranteed GDP, with {percent(1.0 - bound.delta)} confidence"
         if bound.own_values:
