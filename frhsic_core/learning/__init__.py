@@ -11,7 +11,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 _EXPORTS = {
-    "bandwidth": ("EscapeWarning", "EveryBatch", "EveryEpochs", "FixedBandwidth", "MovingAverage", "ReferenceSchedule"),
+    "bandwidth": ("BandwidthPolicy", "EscapeWarning"),
     "estimators": ("FairClassifier", "FairEncoder", "FairRegressor", "FitWarning", "MissingAttributeWarning"),
     "history": ("History", "Progress"),
     "penalties": ("ADV", "FREM", "FRHSIC", "LAFTR", "DCor", "MMDBinned", "Penalty", "RegGDP", "Unfair", "whiten"),

@@ -8,7 +8,7 @@ independent. Far below it, all pairs are equal. The guard warns when the ratio m
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -29,98 +29,63 @@ class BandwidthPolicy:
 
     Parameters
     ----------
+    epochs : int or None
+        Recompute σ_Z in every ``epochs``-th epoch, or with None in the first one only.
+    first_batch : bool
+        Recompute on the first mini-batch of such an epoch only, and not on all of them.
+    value : float or None
+        A fixed value; by default the median of the mini-batch.
     max_points : int or None
         Number of rows of the batch that the median is computed from; see :func:`frhsic_core.kernels.batch_median`.
+    rate : float
+        Weight of the new median: σ ← (1 − rate)·σ + rate·median, from the second time on.
+    added : float
+        Constant that is added to the median.
     """
 
-    max_points: int | None = None
-
-    def refreshes(self, epoch: int, step: int) -> bool:
-        """Return whether step ``step`` of epoch ``epoch`` recomputes σ_Z."""
-        raise NotImplementedError
-
-    def update(self, old: Tensor, z: Tensor, *, exponents: Tensor | None = None) -> Tensor:
-        """Return the new σ_Z ``(models,)`` from the batch; ``old`` is zero before the first time.
-
-        ``exponents`` are −|z_i − z_j|²/2 of the rows, ``(models, m, m)``, where they are known already.
-        """
-        points = self.max_points
-        if exponents is None and points is not None and points <= 128 and z.shape[-2] > 1 and can_fuse_batch(z):
-            return fused_batch_median(z, max_points=points)
-        return batch_median(z, points, exponents=exponents)
-
-
-@dataclass(frozen=True)
-class FixedBandwidth(BandwidthPolicy):
-    """Keep one value: the one given, or the median of the first batch of the untrained encoder."""
-
+    epochs: int | None = 1
+    first_batch: bool = False
     value: float | None = None
+    max_points: int | None = 128
+    rate: float = 1.0
+    added: float = 0.0
 
     def __post_init__(self) -> None:
         if self.value is not None and not self.value > 0:
             raise ValueError(f"bandwidth is {self.value}: it must be positive.")
 
     def refreshes(self, epoch: int, step: int) -> bool:
-        return epoch == 0 and step == 0
+        """Return whether step ``step`` of epoch ``epoch`` recomputes σ_Z."""
+        due = epoch == 0 if self.epochs is None else epoch % self.epochs == 0
+        return due and (step == 0 or not self.first_batch)
 
     def update(self, old: Tensor, z: Tensor, *, exponents: Tensor | None = None) -> Tensor:
-        return super().update(old, z, exponents=exponents) if self.value is None else torch.full_like(old, self.value)
+        """Return the new σ_Z ``(models,)`` from the batch; ``old`` is zero before the first time.
 
-
-@dataclass(frozen=True)
-class EveryEpochs(BandwidthPolicy):
-    """Take the median of the first mini-batch of every ``epochs``-th epoch, as in the paper's text."""
-
-    epochs: int = 20
-
-    def refreshes(self, epoch: int, step: int) -> bool:
-        return epoch % self.epochs == 0 and step == 0
-
-
-@dataclass(frozen=True)
-class ReferenceSchedule(BandwidthPolicy):
-    """Update on every batch of epochs 0, 20, 40, ... and keep the last value in between, as the released code does."""
-
-    epochs: int = 20
-
-    def refreshes(self, epoch: int, step: int) -> bool:
-        return epoch % self.epochs == 0
-
-    def update(self, old: Tensor, z: Tensor, *, exponents: Tensor | None = None) -> Tensor:
-        return super().update(old, z, exponents=exponents) + 1e-5
-
-
-@dataclass(frozen=True)
-class EveryBatch(BandwidthPolicy):
-    """Take the median of (128 points of) every batch, so that rescaling Z rescales the kernel with it."""
-
-    max_points: int | None = 128
-
-    def refreshes(self, epoch: int, step: int) -> bool:
-        return True
-
-
-@dataclass(frozen=True)
-class MovingAverage(BandwidthPolicy):
-    """Take an exponential moving average of the batch medians: σ ← (1 − rate)·σ + rate·median."""
-
-    max_points: int | None = 128
-    rate: float = 0.1
-
-    def refreshes(self, epoch: int, step: int) -> bool:
-        return True
-
-    def update(self, old: Tensor, z: Tensor, *, exponents: Tensor | None = None) -> Tensor:
-        new = super().update(old, z, exponents=exponents)
-        return torch.where(old > 0, torch.lerp(old, new, self.rate), new)
+        ``exponents`` are −|z_i − z_j|²/2 of the rows, ``(models, m, m)``, where they are known already.
+        """
+        if self.value is not None:
+            return torch.full_like(old, self.value)
+        points = self.max_points
+        if exponents is None and points is not None and points <= 128 and z.shape[-2] > 1 and can_fuse_batch(z):
+            new = fused_batch_median(z, max_points=points)
+        else:
+            new = batch_median(z, points, exponents=exponents)
+        if self.added:
+            new = new + self.added
+        return new if self.rate == 1 else torch.where(old > 0, torch.lerp(old, new, self.rate), new)
 
 
 _POLICIES: dict[str, BandwidthPolicy] = {
-    "fixed": FixedBandwidth(),
-    "every_20_epochs": EveryEpochs(),
-    "reference": ReferenceSchedule(),
-    "every_batch": EveryBatch(),
-    "moving_average": MovingAverage(),
+    # The median of the first batch of the untrained encoder.
+    "fixed": BandwidthPolicy(None, first_batch=True, max_points=None),
+    # The paper's text: the median of one mini-batch.
+    "every_20_epochs": BandwidthPolicy(20, first_batch=True, max_points=None),
+    # The released code: every batch of epochs 0, 20, 40, ..., and the last value in between.
+    "reference": BandwidthPolicy(20, max_points=None, added=1e-5),
+    # Rescaling Z rescales the kernel with it.
+    "every_batch": BandwidthPolicy(),
+    "moving_average": BandwidthPolicy(rate=0.1),
 }
 
 
@@ -129,8 +94,8 @@ def resolve_policy(policy: BandwidthPolicy | str | float) -> BandwidthPolicy:
 
     Examples
     --------
-    >>> resolve_policy(1.0)
-    FixedBandwidth(max_points=None, value=1.0)
+    >>> resolve_policy(2.0).value, resolve_policy("moving_average").rate
+    (2.0, 0.1)
     """
     if isinstance(policy, BandwidthPolicy):
         return policy
@@ -138,7 +103,7 @@ def resolve_policy(policy: BandwidthPolicy | str | float) -> BandwidthPolicy:
         if policy not in _POLICIES:
             raise ValueError(f"bandwidth is {policy!r}: choose one of {', '.join(map(repr, _POLICIES))} or a number.")
         return _POLICIES[policy]
-    return FixedBandwidth(value=float(policy))
+    return replace(_POLICIES["fixed"], value=float(policy))
 
 
 def guard(ratio: Tensor, *, epoch: int) -> bool:

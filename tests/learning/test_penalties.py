@@ -13,10 +13,10 @@ from torch import Tensor
 from frhsic_core.conditional import eipm
 from frhsic_core.joint import HSICLoss, distance_correlation, hsic
 from frhsic_core.kernels import Gaussian, InverseMultiquadric, Kernel, Laplacian, Linear, MultiScale, median_bandwidth
-from frhsic_core.learning import ADV, FREM, FRHSIC, LAFTR, DCor, EveryBatch, MMDBinned, Penalty, RegGDP, make_penalty
+from frhsic_core.learning import ADV, FREM, FRHSIC, LAFTR, DCor, MMDBinned, Penalty, RegGDP, make_penalty
+from frhsic_core.learning.bandwidth import BandwidthPolicy
 from frhsic_core.learning.data import Batch, TrainingData
 from frhsic_core.learning.penalties import whiten
-from frhsic_core.learning.penalties.frhsic import uniform_weights
 from frhsic_core.learning.penalties.mmd_binned import bin_rows
 
 DTYPE = torch.float64
@@ -63,7 +63,7 @@ ALL = {
     "frhsic standardized": lambda **k: on_z(scale="standardize", **k),
     "frhsic output": lambda **k: on_z(on="output", **k),
     "frhsic minmax": lambda **k: on_z(scale="minmax", kernel="imq", **k),
-    "frhsic uniform": lambda **k: on_z(reference="uniform", on="both", **k),
+    "frhsic both": lambda **k: on_z(on="both", **k),
     "frhsic multi-scale": lambda **k: on_z(kernel="multi_scale", kernel_s="multi_scale", on="both", **k),
     "frhsic sum": lambda **k: on_z(attributes="sum", kernel_s="laplacian", **k),
     "frem": lambda **k: FREM(**k),
@@ -76,7 +76,6 @@ ALL = {
     "mmd": lambda **k: MMDBinned(**k),
     "mmd means": lambda **k: MMDBinned(discrepancy="means", bins=3, **k),
     "dcov": lambda **k: DCor(form="covariance", **k),
-    "dcor biased": lambda **k: DCor(form="biased_correlation", **k),
 }
 UNWEIGHTED = ALL | {
     "frhsic unbiased": lambda **k: on_z(estimator="unbiased", scale=None, **k),
@@ -123,11 +122,6 @@ def standardized(z: Tensor, output: Tensor, s: Tensor, weights: Tensor | None) -
     return loss("biased", Gaussian(1.3), Gaussian(0.4))(scaled, output, s, weights)
 
 
-def uniform(z: Tensor, output: Tensor, s: Tensor, weights: Tensor | None) -> Tensor:
-    rare = uniform_weights(s[0]) if weights is None else weights * uniform_weights(s[0])
-    return loss("biased", Gaussian(1.3), Gaussian(0.4))(z, output, s, rare)
-
-
 def of_z(statistic: Callable[..., Tensor], *, times: float = 1.0, **options: object) -> Oracle:
     return lambda z, output, s, weights: times * LAM * statistic(z, s, **options)
 
@@ -142,7 +136,7 @@ def oracles() -> Iterator[tuple[str, Penalty, Oracle]]:
             yield f"{form} {name} on S", build(kernel_s=name), loss(form, Gaussian(1.3), kernel(0.4))
         several = build(kernel="multi_scale", kernel_s="multi_scale")
         yield f"{form} multi_scale on both", several, loss(form, MultiScale(1.3), MultiScale(0.4))
-        medians = on_z(estimator=form, scale=None, bandwidth=EveryBatch(max_points=None))
+        medians = on_z(estimator=form, scale=None, bandwidth=BandwidthPolicy(max_points=None))
         yield f"{form} medians", medians, loss(form, None, None)
         yield f"{form} output", build(on="output"), on_output(form)
         for kind in ("product", "sum") if form != "normalized" else ():
@@ -150,20 +144,18 @@ def oracles() -> Iterator[tuple[str, Penalty, Oracle]]:
             yield f"{form} {kind}", together, loss(form, Gaussian(1.3), kind) if kind == "product" else of_columns(form)
     yield "recommended", FRHSIC(bandwidth=1.3, bandwidth_s=0.4), recommended
     yield "biased standardized", on_z(estimator="biased", **fixed | {"scale": "standardize"}), standardized
-    yield "uniform", on_z(estimator="biased", reference="uniform", **fixed), uniform
     for power in (1, 2):
         for anchors in (None, 9):
             rows = None if anchors is None else torch.arange(anchors)
             options = {"kernel_z": Gaussian(1.0), "bandwidth": 0.5, "power": power, "anchors": rows}
             yield f"frem {power} {anchors}", FREM(anchors=anchors, power=power), of_z(eipm, **options)
     yield "dcov", DCor(form="covariance"), of_z(hsic, kernel_z="distance", kernel_s="distance", times=4.0)
-    yield "dcor biased", DCor(form="biased_correlation"), of_z(distance_correlation, squared=True)
     yield "dcor", DCor(), of_z(distance_correlation, squared=True, estimator="unbiased")
 
 
 ORACLES = {name: (penalty, oracle) for name, penalty, oracle in oracles()}
 IN_SINGLE = ("gaussian on Z", "multi_scale on both", "medians")  # values of at most one
-WEIGHTED = ("biased", "normalized", "recommended", "uniform")
+WEIGHTED = ("biased", "normalized", "recommended")
 
 
 @pytest.mark.parametrize("p", [1, 2])
@@ -430,19 +422,6 @@ def test_biased_form_at_a_stale_bandwidth_is_evaded() -> None:
     assert penalty.ratio(45 * z).item() > 40
 
 
-def test_weights_of_the_uniform_reference() -> None:
-    """They make a histogram of S flat; one row far from 4,999 others has at most 20 times the mean weight."""
-    s = torch.rand(1, 4000, 1, generator=torch.Generator().manual_seed(2), dtype=DTYPE) ** 2
-    cell = (s[0, :, 0] / s.max() * 10).long().clamp_max(9)
-    mass = torch.zeros(10, dtype=DTYPE).index_add_(0, cell, uniform_weights(s, bins=10)[0])
-    torch.testing.assert_close(mass, torch.full((10,), 400.0, dtype=DTYPE), rtol=0.05, atol=0)
-    s = torch.zeros(1, 5000, 1, dtype=DTYPE)
-    s[0, 0] = 1.0
-    weights = uniform_weights(s)
-    torch.testing.assert_close(weights[0, 0] / weights[0, 1], torch.tensor(20.0 / (0.5 * 5000 / 4999), dtype=DTYPE))
-    assert weights.mean().item() == pytest.approx(1.0)
-
-
 def test_attribute_bandwidths() -> None:
     """The text's over the training rows, the reference's over the first thousand plus 1e-5."""
     generator = torch.Generator().manual_seed(2)
@@ -482,7 +461,6 @@ def test_bins_agree_with_numpy() -> None:
         (lambda: on_z(bandwidth="often"), "bandwidth is 'often'"),
         (lambda: on_z(bandwidth=-1.0), "bandwidth is -1.0"),
         (lambda: on_z(condition="y"), "condition is 'y'"),
-        (lambda: on_z(estimator="unbiased", reference="uniform"), "no weights"),
         (lambda: FREM(power=3), "power is 3"),
         (lambda: FREM(anchors=0), "anchors is 0"),
         (lambda: FREM(smoothing=0.0), "smoothing is 0.0"),
@@ -491,7 +469,7 @@ def test_bins_agree_with_numpy() -> None:
         (lambda: MMDBinned(discrepancy="wasserstein"), "discrepancy is 'wasserstein'"),
         (lambda: DCor(form="signed"), "form is 'signed'"),
         (lambda: value(LAFTR(bins=1)), "bins is 1"),
-        (lambda: value(LAFTR(edges="even")), "edges is 'even'"),
+        (lambda: value(MMDBinned(edges="even")), "edges is 'even'"),
         (lambda: value(on_z(bandwidth_s="mean")), "bandwidth_s is 'mean'"),
         (lambda: make_penalty("fair"), "method is 'fair'"),
         (lambda: make_penalty("frhsic", protocol="paper"), "protocol is 'paper'"),

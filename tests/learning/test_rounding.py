@@ -18,7 +18,6 @@ N, MODELS = 1000, 10
 CASES = {
     "adv text": ("text", lambda: make_penalty("adv", protocol="text")),
     "adv recommended": ("recommended", lambda: make_penalty("adv")),
-    "frhsic whitened, on both": ("recommended", lambda: FRHSIC(scale="whiten", on="both")),
     "frhsic recommended": ("recommended", FRHSIC),
 }
 

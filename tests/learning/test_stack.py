@@ -34,8 +34,7 @@ CASES: dict[str, Penalty] = {
     "frhsic recommended": FRHSIC(),
     "frhsic unbiased, moving average": FRHSIC(estimator="unbiased", scale=None, bandwidth="moving_average"),
     "frhsic laplacian": FRHSIC(kernel="laplacian", estimator="biased"),
-    "frhsic imq, on both, uniform": FRHSIC(kernel="imq", on="both", reference="uniform"),
-    "frhsic whitened, on both": FRHSIC(scale="whiten", on="both"),
+    "frhsic imq, on both": FRHSIC(kernel="imq", on="both"),
     "frhsic positives": FRHSIC(condition="positives"),
     "frem all anchors": FREM(anchors=None, bandwidth="every_batch"),
     "dcor": DCor(),
@@ -107,7 +106,7 @@ def test_weights_belong_to_their_dataset(method: str, condition: str | None) -> 
     x, y, s = datasets()
     s[1] = 10 * s[1] + 5
     weights = torch.rand(2, N, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
-    form = {"dcor": {"form": "biased_correlation"}, "reg_gdp": {"grid_range": "training"}}.get(method, {})
+    form = {"dcor": {"form": "covariance"}, "reg_gdp": {"grid_range": "training"}}.get(method, {})
     penalty = make_penalty(method, condition=condition, **form)
     options = {"penalty": penalty, "lam": 2.0, "seeds": 4, "epochs": 2, "batch_size": BATCH, "widths": (6, 4)}
     on_cpu = {"device": "cpu", "dtype": torch.float64}

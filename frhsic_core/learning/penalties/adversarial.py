@@ -58,30 +58,25 @@ class ADV(Penalty):
 
     def forward(self, batch: Batch, *, refresh: bool = False) -> Tensor:
         weights, enough = self.row_weights(batch)
-        value = self._hgr(batch, weights) if self.adversary == "hgr" else -self._mse(batch, weights)
+        if self.adversary == "mse":
+            value = -weighted_mean((self.reader(batch.z) - batch.s).square().mean(-1), weights)
+        else:
+            f = _standardized(self.reader(batch.z.double()).squeeze(-1), weights)
+            g = _standardized(self.witness(batch.s.double()).squeeze(-1), weights)
+            value = weighted_mean(f * g, weights).to(batch.z.dtype)
         return value if enough is None else value * enough
-
-    def _mse(self, batch: Batch, weights: Tensor | None) -> Tensor:
-        return weighted_mean((self.reader(batch.z) - batch.s).square().mean(-1), weights)
-
-    def _hgr(self, batch: Batch, weights: Tensor | None) -> Tensor:
-        f = _standardized(self.reader(batch.z.double()).squeeze(-1), weights)
-        g = _standardized(self.witness(batch.s.double()).squeeze(-1), weights)
-        return weighted_mean(f * g, weights).to(batch.z.dtype)
 
 
 class LAFTR(Penalty):
     """Minus the cross-entropy of an adversary that predicts the bin of S (Madras et al., 2018).
 
-    On every batch there is one step of the adversary, then one of the encoder. Bins, quartiles by default, are cut on
-    the training data. With several attributes the terms are added.
+    On every batch there is one step of the adversary, then one of the encoder. Bins of equal count, quartiles by
+    default, are cut on the training data. With several attributes the terms are added.
 
     Parameters
     ----------
     bins : int
         Number of bins.
-    edges : {"quantile", "width"}
-        Bins of equal count or of equal width.
     hidden : int
         Width of the adversary's hidden layer.
     """
@@ -89,22 +84,13 @@ class LAFTR(Penalty):
     key = "laftr"
     labels: Tensor
 
-    def __init__(
-        self,
-        *,
-        bins: int = 4,
-        edges: str = "quantile",
-        hidden: int = 50,
-        condition: str | None = None,
-        minimum_rows: int = 4,
-    ) -> None:
+    def __init__(self, *, bins: int = 4, hidden: int = 50, condition: str | None = None, minimum_rows: int = 4) -> None:
         super().__init__(condition=condition, minimum_rows=minimum_rows)
         self.bins = bins
-        self.edges = edges
         self.hidden = hidden
 
     def prepare(self, setup: Setup) -> None:
-        labels = bin_rows(setup.s, bins=self.bins, edges=self.edges)
+        labels = bin_rows(setup.s, bins=self.bins)
         self.register_buffer("labels", labels.flatten(0, 1), persistent=False)
         self.reader = _network(setup, (setup.representation, self.hidden, self.bins * setup.data.attributes))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from torch import Tensor
 
 from frhsic_core.choices import one_of
@@ -25,11 +27,11 @@ class DCor(Penalty):
 
     ``"correlation"``: the bias-corrected squared correlation of Székely and Rizzo (2013); may be negative; a scale-free
     number. ``"covariance"`` (the released code): the biased squared distance covariance, which shrinks with Z.
-    O(m²d). Sample weights exist for the biased forms only (``"biased_correlation"``, ``"covariance"``).
+    O(m²d). Sample weights exist for ``"covariance"`` only.
 
     Parameters
     ----------
-    form : {"correlation", "biased_correlation", "covariance"}
+    form : {"correlation", "covariance"}
         See above.
     """
 
@@ -37,26 +39,24 @@ class DCor(Penalty):
 
     def __init__(self, *, form: str = "correlation", condition: str | None = None, minimum_rows: int = 4) -> None:
         super().__init__(condition=condition, minimum_rows=minimum_rows)
-        one_of("form", form, ("correlation", "biased_correlation", "covariance"))
+        one_of("form", form, ("correlation", "covariance"))
         self.form = form
 
     def prepare(self, setup: Setup) -> None:
         super().prepare(setup)
         if self.form == "correlation" and self.weighted:
-            raise ValueError("form='correlation' has no sample weights: use 'biased_correlation' or 'covariance'.")
+            raise ValueError("form='correlation' has no sample weights: use 'covariance'.")
 
     def terms(self, batch: Batch, *, refresh: bool = False) -> list[GradientTerm | Tensor]:
         weights, enough = self.row_weights(batch)
-        estimator = "unbiased" if self.form == "correlation" else "biased"
-        if estimator == "unbiased":
-            if batch.z.shape[-2] < 4:
-                return [0.0 * batch.z.sum((-2, -1))]  # fewer than four rows define no unbiased estimate
-            weights = None if weights is None else (weights > 0).to(batch.z.dtype)
         distances = euclidean_distances(batch.s)
         if self.form == "covariance":
             function = inner_product(contraction_weights(distances, weights=weights))
+        elif batch.z.shape[-2] < 4:
+            return [0.0 * batch.z.sum((-2, -1))]  # fewer than four rows define no unbiased estimate
         else:
-            centered = centered_for(distances, estimator=estimator, row_weights=weights)
-            own = own_product(distances, centered, estimator=estimator, row_weights=weights)
-            function = correlation(centered, own, estimator=estimator, row_weights=weights)
+            mask = None if weights is None else (weights > 0).to(batch.z.dtype)
+            options: dict[str, Any] = {"estimator": "unbiased", "row_weights": mask}
+            centered = centered_for(distances, **options)
+            function = correlation(centered, own_product(distances, centered, **options), **options)
         return counted([gram_term(batch.z, ExpandedDistance(), function)], enough)

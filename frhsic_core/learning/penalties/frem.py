@@ -12,8 +12,10 @@ from frhsic_core.learning.bandwidth import BandwidthPolicy
 from frhsic_core.learning.data import Batch
 from frhsic_core.learning.penalties.base import KernelPenalty, counted
 
+_EPSILON = 1e-10  # the root of x is x/√(x + ε), with a finite gradient at zero
 
-def _mean_mmd(contrast: Tensor, share: Tensor, *, power: int, epsilon: float) -> GramFunction:
+
+def _mean_mmd(contrast: Tensor, share: Tensor, *, power: int) -> GramFunction:
     """Return ``K -> Σ_i a_i (v_i'Kv_i)^{power/2}``; its gradient in K is V' diag(c) V."""
 
     def function(gram: Tensor) -> tuple[Tensor, Tensor]:
@@ -22,7 +24,7 @@ def _mean_mmd(contrast: Tensor, share: Tensor, *, power: int, epsilon: float) ->
             value = squared
             slope = torch.ones_like(squared)
         else:
-            inverse = torch.rsqrt(squared + epsilon)
+            inverse = torch.rsqrt(squared + _EPSILON)
             value = squared * inverse
             slope = inverse - 0.5 * squared * inverse**3
         gradient = contrast.mT @ (contrast * (share * slope).unsqueeze(-1))
@@ -47,8 +49,6 @@ class FREM(KernelPenalty):
         Rows at which to condition; None: all.
     power : {1, 2}
         Average of the MMD (the main text and the released code) or of its square (the paper's appendix).
-    epsilon : float
-        The root of x is x/√(x + ε), with a finite gradient at zero.
     bandwidth, scale, condition, minimum_rows
         As in ``KernelPenalty``; σ_Z = 1 and raw Z in the released code.
     """
@@ -61,7 +61,6 @@ class FREM(KernelPenalty):
         smoothing: float = 0.5,
         anchors: int | None = 32,
         power: int = 1,
-        epsilon: float = 1e-10,
         bandwidth: BandwidthPolicy | str | float = 1.0,
         scale: str | None = None,
         condition: str | None = None,
@@ -77,7 +76,6 @@ class FREM(KernelPenalty):
         self.smoothing = float(smoothing)
         self.anchors = anchors
         self.power = power
-        self.epsilon = epsilon
 
     def terms(self, batch: Batch, *, refresh: bool = False) -> list[GradientTerm | Tensor]:
         weights, enough = self.row_weights(batch)
@@ -96,5 +94,5 @@ class FREM(KernelPenalty):
         else:
             share = weights[..., :count]
             share = share / share.sum(-1, keepdim=True).clamp_min(1e-30)
-        function = _mean_mmd(contrast, share, power=self.power, epsilon=self.epsilon)
+        function = _mean_mmd(contrast, share, power=self.power)
         return counted([gram_term(z, Gaussian(sigma), function)], enough)

@@ -42,7 +42,6 @@ from frhsic_core.learning.penalties.conditional import CONDITIONS, conditional_t
 FORMS = ("biased", "unbiased", "normalized")
 PLACES = ("representation", "output", "both")
 ATTRIBUTES = ("joint", "product", "sum")
-REFERENCES = ("product", "uniform")
 KERNELS: dict[str, Callable[[Tensor], Kernel]] = {
     "gaussian": Gaussian,
     "multi_scale": MultiScale,
@@ -108,9 +107,6 @@ class FRHSIC(KernelPenalty):
         Scaling of Z in the batch. The chapter on the bandwidth trap compares them. Whitening needs batches of several
         times as many rows as Z has columns, and a Z with no more dimensions than X can fill; otherwise the remaining
         directions, which are scaled up, keep the attribute.
-    reference : {"product", "uniform"}
-        Compare with P_Z ⊗ P_S, or, by weighting rows with the inverse density of S, with P_Z ⊗ Unif(S): rare values of
-        S then count as much as common ones (the paper's minority-protection remark).
     condition, minimum_rows
         ``"positives"`` (equal opportunity), ``"labels"`` (equalized odds) or ``"controls"`` (given control features);
         see ``Penalty`` and :mod:`frhsic_core.learning.penalties.conditional`. Groups of a batch with fewer than
@@ -125,7 +121,6 @@ class FRHSIC(KernelPenalty):
     categorical: tuple[int, ...] = ()
     sigma_s: Tensor
     attribute_rows: Tensor
-    density_weight: Tensor
 
     def __init__(
         self,
@@ -139,7 +134,6 @@ class FRHSIC(KernelPenalty):
         bandwidth_s: str | float = "median",
         attributes: str = "joint",
         scale: str | None = "whiten",
-        reference: str = "product",
         condition: str | None = None,
         minimum_rows: int = 4,
         categorical: Sequence[int] = (),
@@ -149,7 +143,6 @@ class FRHSIC(KernelPenalty):
             ("estimator", estimator, FORMS),
             ("on", on, PLACES),
             ("attributes", attributes, ATTRIBUTES),
-            ("reference", reference, REFERENCES),
             ("kernel_s", kernel_s, tuple(KERNELS)),
         ):
             one_of(name, value, allowed)
@@ -157,11 +150,6 @@ class FRHSIC(KernelPenalty):
             raise ValueError(f"kernel is {kernel!r}: choose one of {', '.join(map(repr, KERNELS))} or a callable.")
         if not 0 <= output_weight < float("inf"):
             raise ValueError(f"output_weight is {output_weight}: it must be zero or positive.")
-        if estimator == "unbiased" and reference == "uniform":
-            raise ValueError(
-                "reference='uniform' weights the rows, and estimator='unbiased' has no weights: use 'biased' or "
-                "'normalized'."
-            )
         self.estimator = estimator
         self.on = on
         self.output_weight = float(output_weight)
@@ -169,7 +157,6 @@ class FRHSIC(KernelPenalty):
         self.kernel_s = kernel_s
         self.bandwidth_s = bandwidth_s
         self.attributes = attributes
-        self.reference = reference
         if categorical:  # not set otherwise, so that the recorded settings of other penalties stay as they are
             if attributes == "joint":
                 raise ValueError("categorical needs attributes='product' or 'sum': one kernel for each column.")
@@ -187,8 +174,6 @@ class FRHSIC(KernelPenalty):
             widest = 2.0 * sigma if self.kernel_s == "multi_scale" else sigma
             rows = [gaussian_rows(column, widest[:, a].to(column)) for a, column in enumerate(columns)]
             self.register_buffer("attribute_rows", torch.stack(rows).flatten(1, 2), persistent=False)
-        if self.reference == "uniform":
-            self.register_buffer("density_weight", uniform_weights(s).flatten(0, 1), persistent=False)
         self._given = prepare_given(self.condition, setup.data)
 
     def terms(self, batch: Batch, *, refresh: bool = False) -> list[GradientTerm | Tensor]:
@@ -209,9 +194,8 @@ class FRHSIC(KernelPenalty):
                 known = frame.exponents
             kernel_z = self._kernel_z(self.renew(z, refresh=refresh, enough=enough, exponents=known))
         if self._given is not None:
-            operator = self._given(
-                batch, weights, unbiased=self.estimator == "unbiased", minimum_rows=self.minimum_rows
-            )
+            unbiased = self.estimator == "unbiased"
+            operator = self._given(batch, weights, unbiased=unbiased, minimum_rows=self.minimum_rows)
             scaled_z = None if self.on == "output" else (z, kernel_z)
             output = None if self.on == "representation" else batch.output
             return conditional_terms(
@@ -234,14 +218,6 @@ class FRHSIC(KernelPenalty):
                 weight = factor * (self.output_weight if self.on == "both" else 1.0)
                 terms.append(weight * self._on_output(batch.output, centered, own, weights))
         return counted(terms, enough)
-
-    def row_weights(self, batch: Batch) -> tuple[Tensor | None, Tensor | None]:
-        weights, enough = super().row_weights(batch)
-        if self.reference == "uniform":
-            rare = self.density_weight[batch.rows]
-            weights = rare if weights is None else rare * weights
-            weights = weights / weights.sum(-1, keepdim=True).clamp_min(1e-30)
-        return weights, enough
 
     def _fuses(self, z: Tensor, weights: Tensor | None) -> bool:
         """Return whether the fused kernels compute this penalty: equal weights, and Gaussian kernels on both sides."""
@@ -316,32 +292,3 @@ class FRHSIC(KernelPenalty):
         smallest = smallest_own(f, rows=f.shape[-1], row_weights=weights)
         varies = ((variance > smallest**0.5) & (own > smallest)).to(f.dtype)
         return varies * cross / (variance.clamp_min(smallest**0.5) * own.clamp_min(smallest).sqrt())
-
-
-def uniform_weights(s: Tensor, *, bins: int = 20, largest: float = 20.0) -> Tensor:
-    """Return weights ``(..., n)`` with mean one, inverse to a histogram density of S ``(..., n, p)``.
-
-    Under them the marginal of S is uniform over its occupied cells, so that HSIC compares with P_Z ⊗ Unif(S). Each
-    attribute is cut into ``bins`` equal-width cells (p > 1: their product). Weights are at most ``largest`` times the
-    mean, because a handful of rows would otherwise make up the whole penalty. O(np).
-
-    Examples
-    --------
-    >>> uniform_weights(torch.tensor([[0.0], [0.0], [0.0], [1.0]]), bins=2)
-    tensor([0.6667, 0.6667, 0.6667, 2.0000])
-    """
-    low = s.amin(-2, keepdim=True)
-    high = s.amax(-2, keepdim=True)
-    cell = ((s - low) / (high - low).clamp_min(torch.finfo(s.dtype).tiny) * bins).long().clamp_(0, bins - 1)
-    place = torch.zeros_like(cell[..., 0])
-    for a in range(s.shape[-1]):
-        place = place * bins + cell[..., a]
-    flat = place.reshape(-1, place.shape[-1])
-    weights = torch.empty(flat.shape, dtype=s.dtype, device=s.device)
-    for i, row in enumerate(flat):
-        _, inverse, counts = row.unique(return_inverse=True, return_counts=True)
-        weights[i] = (1.0 / counts.to(s.dtype))[inverse]
-    weights = weights.reshape(place.shape)
-    weights = weights / weights.mean(-1, keepdim=True)
-    weights = weights.clamp_max(largest)
-    return weights / weights.mean(-1, keepdim=True)

@@ -35,7 +35,7 @@ def _value_of(text: str) -> Any:
     if not isinstance(stored, ast.Call):
         return ast.literal_eval(text)
     given = {argument.arg: ast.literal_eval(argument.value) for argument in stored.keywords}
-    number = given.get("value", given.get("epochs"))
+    number = given.get("value") or given.get("epochs")
     return text if number is None else float(number)
 
 

@@ -85,7 +85,6 @@ def _candidate(
         "kernel": kernels,
         "bandwidth_s": "median",
         "attributes": "joint",
-        "reference": "product",
         "kernel_s": kernels,
         "output_weight": head or 1.0,
     }

@@ -20,10 +20,13 @@ from frhsic_core.registry import DATASETS
 FORMAT = 1
 # Fields added after rows had been stored. They enter a key only where they are used, so that older keys stay valid.
 _ADDED_LATER = ("network", "measure")
-# Settings that were renamed after rows had been stored: today's name and value, and those in the stored key. A new
-# spelling of the same computation must not retrain the stored models.
-STORED_SPELLING: dict[tuple[str, Any], tuple[str, Any]] = {
-    ("scale", "standardize"): ("scale", "standardise"),  # the second stays as it is stored
+# Settings that were renamed or dropped after rows had been stored: today's name and value, and what the stored key has
+# in its place. A new spelling of the same computation must not retrain the stored models.
+STORED_SPELLING: dict[tuple[str, Any], tuple[tuple[str, Any], ...]] = {
+    ("scale", "standardize"): (("scale", "standardise"),),  # the second stays as it is stored
+    # The kernel on S was stored after a setting that had one value everywhere.
+    ("kernel_s", "gaussian"): (("reference", "product"), ("kernel_s", "gaussian")),
+    ("kernel_s", "multi_scale"): (("reference", "product"), ("kernel_s", "multi_scale")),
 }
 
 # A model is known by its recipe, λ, split and seed; a unit by the key of its settings.
@@ -115,7 +118,7 @@ class Recipe:
     @property
     def key(self) -> str:
         """Twelve hexadecimal digits that identify the recipe."""
-        settings = tuple(STORED_SPELLING.get(pair, pair) for pair in self.settings)
+        settings = tuple(old for pair in self.settings for old in STORED_SPELLING.get(pair, (pair,)))
         fields = asdict(replace(self, settings=settings))
         return digest([FORMAT, {name: fields[name] for name in fields if name not in _ADDED_LATER or fields[name]}])
 
