@@ -22,6 +22,7 @@ from frhsic_core.choices import one_of
 from frhsic_core.learning.history import History
 from frhsic_core.learning.threads import cpu_threads
 
+CHUNK = 8192  # samples that are predicted at a time
 ACTIVATIONS: dict[str, tuple[Callable[[Tensor], Tensor], type[nn.Module]]] = {
     "selu": (F.selu, nn.SELU),
     "relu": (F.relu, nn.ReLU),
@@ -230,24 +231,15 @@ class TrainedStack:
         return len(self.seeds)
 
     @torch.no_grad()
-    def forward(
-        self, x: ArrayLike, *, dataset: Sequence[int] | None = None, chunk: int = 8192
-    ) -> tuple[Tensor, Tensor]:
+    def forward(self, x: ArrayLike) -> tuple[Tensor, Tensor]:
         """Return Z ``(models, n, d)`` and the head's output ``(models, n)`` on the models' device.
 
-        Parameters
-        ----------
-        x : array_like
-            ``(n, d)`` for every model, or ``(datasets, n, d)`` with one dataset for each model.
-        dataset : sequence of int, optional
-            Index of the dataset of each model; by default the one that it was trained on.
-        chunk : int
-            Number of samples that are computed at a time.
+        ``x`` is ``(n, d)`` for every model, or ``(datasets, n, d)``; a model sees the dataset that it was trained on.
         """
         first = next(self.model.parameters())
         x = as_tensor(x, name="X").to(dtype=first.dtype, device=first.device)
         if x.ndim == 3:
-            which = torch.tensor(self.dataset if dataset is None else list(dataset), device=first.device)
+            which = torch.tensor(self.dataset, device=first.device)
         else:
             x = x.unsqueeze(0)
             which = torch.zeros(self.models, dtype=torch.int64, device=first.device)
@@ -257,22 +249,22 @@ class TrainedStack:
                 "columns."
             )
         with cpu_threads(self.models * x.shape[1] * max(self.model.encoder.widths)):
-            parts = [self.model(block[which]) for block in x.split(chunk, dim=1)]
+            parts = [self.model(block[which]) for block in x.split(CHUNK, dim=1)]
         return torch.cat([z for z, _ in parts], dim=1), torch.cat([output for _, output in parts], dim=1)
 
-    def encode(self, x: ArrayLike, *, dataset: Sequence[int] | None = None) -> Tensor:
+    def encode(self, x: ArrayLike) -> Tensor:
         """Return Z of every model, ``(models, n, d)``."""
-        return self.forward(x, dataset=dataset)[0]
+        return self.forward(x)[0]
 
-    def output(self, x: ArrayLike, *, dataset: Sequence[int] | None = None) -> Tensor:
+    def output(self, x: ArrayLike) -> Tensor:
         """Return logits (classification) or predictions (regression), ``(models, n)``."""
-        return self.forward(x, dataset=dataset)[1]
+        return self.forward(x)[1]
 
-    def probabilities(self, x: ArrayLike, *, dataset: Sequence[int] | None = None) -> Tensor:
+    def probabilities(self, x: ArrayLike) -> Tensor:
         """Return the probabilities of class 1, ``(models, n)``, for a classification."""
         if self.task != "classification":
             raise ValueError("probabilities() exists for classification only: use output() for a regression.")
-        return torch.sigmoid(self.output(x, dataset=dataset))
+        return torch.sigmoid(self.output(x))
 
     def lone(self, i: int = 0) -> tuple[nn.Sequential, nn.Linear]:
         """Return encoder and head of model ``i`` as plain PyTorch modules."""

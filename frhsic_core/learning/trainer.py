@@ -261,4 +261,10 @@ def resolve_device(device: torch.device | str) -> torch.device:
     """Return the device; ``"auto"`` is CUDA if it is available, otherwise the CPU."""
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
-    return torch.device(device)
+    try:
+        found = torch.device(device)
+    except RuntimeError:
+        raise ValueError(f"device is {device!r}: choose 'auto', 'cpu', 'cuda' or 'cuda:0'.") from None
+    if found.type == "cuda" and not torch.cuda.is_available():
+        raise ValueError(f"device is {device!r}, but there is no CUDA device: use 'cpu' or 'auto'.")
+    return found

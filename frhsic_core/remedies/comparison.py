@@ -195,16 +195,9 @@ class RemedyComparison:
     def _league(self, needs_s: bool | None) -> pd.DataFrame:
         return self.table if needs_s is None else self.table[self.table["needs_s"] == needs_s]
 
-    def frontier(self, *, needs_s: bool | None = None) -> pd.DataFrame:
-        """Return the rows that no other row beats in both score and distance correlation, the highest score first.
-
-        Parameters
-        ----------
-        needs_s : bool, optional
-            Compare only models that need S to predict (True), or only those that do not (False).
-        """
-        rows = self._league(needs_s)
-        return rows[non_dominated(rows["score"], rows["dcor"])].sort_values("score", ascending=False, kind="stable")
+    def frontier(self) -> pd.DataFrame:
+        """Return the rows that no other row beats in both score and distance correlation, the highest score first."""
+        return self.table[self.table["non_dominated"]].sort_values("score", ascending=False, kind="stable")
 
     def best(self, *, within: float = 0.02, needs_s: bool | None = None) -> pd.Series:
         """Return the row with the least distance correlation whose score is at most ``within`` below the best.

@@ -97,6 +97,8 @@ def test_what_cannot_be_a_column_is_refused() -> None:
         FairClassifier(**QUICK).fit(frame.assign(name=[f"n{i}" for i in range(300)]), y, sensitive_features=s)
     with pytest.raises(ValueError, match=r"'empty' of X has only missing values"):
         FairClassifier(**QUICK).fit(frame.assign(empty=np.nan), y, sensitive_features=s)
+    with pytest.raises(ValueError, match="infinity"):  # and not a complaint about the columns of text
+        FairClassifier(**QUICK).fit(frame.assign(income=np.inf), y, sensitive_features=s)
 
 
 # Scaling --------------------------------------------------------------------------------------------------------------

@@ -201,7 +201,7 @@ def test_auto_chooses_from_the_grid_and_refits_on_all_rows(toy: Any) -> None:
 @pytest.mark.parametrize("wrong", [np.ones(399), np.ones((400, 1)), -np.ones(400), np.zeros(400), np.full(400, np.nan)])
 def test_weights_that_cannot_be_used(toy: Any, wrong: np.ndarray) -> None:
     X, y, s = toy
-    with pytest.raises(ValueError, match="sample_weight"):
+    with pytest.raises(ValueError, match=r"[Ss]ample.weight"):
         FairClassifier(**QUICK).fit(X, y, sensitive_features=s, sample_weight=wrong)
 
 
@@ -218,21 +218,18 @@ def test_weights_that_cannot_be_used(toy: Any, wrong: np.ndarray) -> None:
         ({"lam": None}, "lam is None"),
         ({"lam": float("nan")}, "lam is nan"),
         ({"lam": "more"}, "lam is 'more'.* or 'auto'"),
-        ({"dtype": "float16"}, "dtype is 'float16'"),
-        ({"s": np.arange(400), "epochs": "10"}, r"epochs is '10': .* whole number, or 'auto'"),
-        ({"epochs": 0}, "epochs is 0: it must be a positive whole number"),
-        ({"epochs": 2.5}, "epochs is 2.5: it must be a positive whole number"),
-        ({"batch_size": None}, "batch_size is None: it must be a positive whole number"),
-        ({"learning_rate": "fast"}, "learning_rate is 'fast'"),
+        ({"dtype": "float16"}, "'dtype' parameter .* Got 'float16'"),
+        ({"epochs": "10"}, r"'epochs' parameter .* \[1, inf\) or a str among {'auto'}. Got '10'"),
+        ({"batch_size": 0}, r"'batch_size' parameter .* \[1, inf\)"),
+        ({"learning_rate": 0.0}, r"'learning_rate' parameter .* \(0.0, inf\)"),
         ({"device": "gpu"}, "device is 'gpu': choose 'auto', 'cpu', 'cuda' or 'cuda:0'"),
-        ({"device": None}, "device is None: choose 'auto'"),
+        ({"device": None}, "'device' parameter"),
         pytest.param({"device": "cuda"}, "no CUDA device", marks=WITHOUT_CUDA),
-        ({"widths": 8}, r"widths is 8: give at least one, such as \(50, 4\)"),
-        ({"widths": ()}, r"widths is \(\): give at least one"),
-        ({"widths": (50, 4.0)}, r"widths is \(50, 4.0\): all must be positive whole numbers"),
-        ({"random_state": 2**70}, "random_state is 1180591620717411303424"),
-        ({"random_state": "0"}, "random_state is '0'"),
-        ({"penalty_settings": "positives"}, "penalty_settings is 'positives': give a dictionary"),
+        ({"widths": 8}, "'widths' parameter .* array-like"),
+        ({"widths": ()}, r"widths is \(\): give positive"),
+        ({"widths": (50, 4.0)}, r"widths is \(50, 4.0\): give positive whole numbers"),
+        ({"random_state": "0"}, "'random_state' parameter"),
+        ({"penalty_settings": "positives"}, "'penalty_settings' parameter .* dict"),
         ({"selection": "tradeoff"}, "selection is 'tradeoff'"),
     ],
 )

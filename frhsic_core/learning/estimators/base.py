@@ -11,13 +11,15 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Self
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
 import torch
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
@@ -45,11 +47,9 @@ from frhsic_core.learning.estimators.warnings import (
 from frhsic_core.learning.penalties import Penalty
 from frhsic_core.learning.protocols import make_penalty
 from frhsic_core.learning.selection import LambdaPath, LambdaSelection, select_lambda
-from frhsic_core.learning.stack import TrainedStack
+from frhsic_core.learning.stack import CHUNK, TrainedStack
 from frhsic_core.learning.threads import cpu_threads
 from frhsic_core.learning.trainer import Trainer, resolve_device
-
-_CHUNK = 8192  # samples that are predicted at a time
 
 
 class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -57,6 +57,18 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     encoder_: nn.Sequential
     head_: nn.Linear
+    _widths: tuple[int, ...] = (50, 4)
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "epochs": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "batch_size": [Interval(Integral, 1, None, closed="left")],
+        "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "widths": ["array-like", None],
+        "random_state": ["random_state"],
+        "device": [str, torch.device],
+        "dtype": [StrOptions(set(DTYPES))],
+        "penalty_settings": [dict, None],
+        "verbose": ["boolean"],
+    }
 
     def __init__(
         self,
@@ -67,7 +79,7 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         epochs: int | str = "auto",
         batch_size: int = 256,
         learning_rate: float = LEARNING_RATE,
-        widths: Sequence[int] = (50, 4),
+        widths: Sequence[int] | None = None,
         random_state: Any = None,
         device: str = "auto",
         dtype: str = "float32",
@@ -198,7 +210,7 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             "batch_size": int(self.batch_size),
             "learning_rate": self.learning_rate,
             "decay": True,
-            "widths": tuple(self.widths),
+            "widths": self._layers,
         }
         path: LambdaPath | None = None
         lam = self.lam if penalized else 0.0
@@ -265,8 +277,8 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     @torch.no_grad()
     def _outputs(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return Z ``(n, d)`` and the head's output ``(n,)`` for scaled X."""
-        with cpu_threads(len(x) * max(x.shape[1], *self.widths)):
-            z = torch.cat([self.encoder_(block) for block in torch.from_numpy(x).split(_CHUNK)])
+        with cpu_threads(len(x) * max(x.shape[1], *self._layers)):
+            z = torch.cat([self.encoder_(block) for block in torch.from_numpy(x).split(CHUNK)])
             return z.numpy(), self.head_(z).squeeze(-1).numpy()
 
     def transform(self, X: Any) -> np.ndarray:
@@ -274,8 +286,13 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return self._forward(X)[0]
 
     @property
+    def _layers(self) -> tuple[int, ...]:
+        """The width of each layer of the encoder."""
+        return self._widths if self.widths is None else tuple(self.widths)
+
+    @property
     def _n_features_out(self) -> int:
-        return int(tuple(self.widths)[-1])
+        return int(self._layers[-1])
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -12,8 +12,6 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
 from frhsic_core.arrays import ArrayLike, as_tensor
-from frhsic_core.choices import one_of
-from frhsic_core.learning.data import TASKS
 from frhsic_core.learning.estimators.base import FairModel
 from frhsic_core.learning.estimators.input import LEARNING_RATE, FitInput, favorable_class, read_fit, require_numbers
 from frhsic_core.learning.selection import LambdaSelection
@@ -28,7 +26,30 @@ MANY_CLASSES = (
 class _WithPositiveClass(FairModel):
     """An estimator with two classes, one of which is the favorable one."""
 
-    positive_class: Any
+    def __init__(
+        self,
+        lam: float | str = 1.0,
+        *,
+        positive_class: Any = None,
+        method: str = "frhsic",
+        penalty_settings: dict[str, Any] | None = None,
+        epochs: int | str = "auto",
+        batch_size: int = 256,
+        learning_rate: float = LEARNING_RATE,
+        widths: Sequence[int] | None = None,
+        random_state: Any = None,
+        device: str = "auto",
+        dtype: str = "float32",
+        selection: LambdaSelection | dict[str, Any] | None = None,
+        verbose: bool = False,
+    ) -> None:
+        # scikit-learn reads the parameters from this signature, so the base class cannot provide it.
+        super().__init__(
+            lam, method=method, penalty_settings=penalty_settings, epochs=epochs,
+            batch_size=batch_size, learning_rate=learning_rate, widths=widths, random_state=random_state,
+            device=device, dtype=dtype, selection=selection, verbose=verbose,
+        )  # fmt: skip
+        self.positive_class = positive_class
 
     def _as_numbers(self, y: Any, given: FitInput, classes: np.ndarray) -> np.ndarray:
         """Set ``positive_class_`` and return 1 for the samples of this class, 0 for the others."""
@@ -68,9 +89,10 @@ class FairClassifier(ClassifierMixin, _WithPositiveClass):
     learning_rate : float, default 0.005
         Learning rate of Adam in the first epoch. It falls linearly to zero. With a smaller one, ``epochs="auto"`` makes
         as many more steps.
-    widths : tuple of int, default (50, 4)
-        Width of each layer of the encoder. The last width is the dimension of Z. Keep it low: mini-batches should have
-        many times as many samples, and directions of Z that the task does not need are filled by the attribute.
+    widths : tuple of int, optional
+        Width of each layer of the encoder. The last width is the dimension of Z. The default is (50, 4). Keep the last
+        one low: mini-batches should have many times as many samples, and directions of Z that the task does not need
+        are filled by the attribute.
     random_state : int, RandomState or None
         Seed of initial weights and mini-batches. With a whole number ``fit`` is repeatable. None takes a new seed,
         which ``seed_`` keeps. The global generators of NumPy and PyTorch are neither used nor changed.
@@ -119,31 +141,6 @@ class FairClassifier(ClassifierMixin, _WithPositiveClass):
     """
 
     classes_: np.ndarray
-
-    def __init__(
-        self,
-        lam: float | str = 1.0,
-        *,
-        positive_class: Any = None,
-        method: str = "frhsic",
-        penalty_settings: dict[str, Any] | None = None,
-        epochs: int | str = "auto",
-        batch_size: int = 256,
-        learning_rate: float = LEARNING_RATE,
-        widths: Sequence[int] = (50, 4),
-        random_state: Any = None,
-        device: str = "auto",
-        dtype: str = "float32",
-        selection: LambdaSelection | dict[str, Any] | None = None,
-        verbose: bool = False,
-    ) -> None:
-        # scikit-learn reads the parameters from this signature, so the base class cannot provide it.
-        super().__init__(
-            lam, method=method, penalty_settings=penalty_settings, epochs=epochs,
-            batch_size=batch_size, learning_rate=learning_rate, widths=widths, random_state=random_state,
-            device=device, dtype=dtype, selection=selection, verbose=verbose,
-        )  # fmt: skip
-        self.positive_class = positive_class
 
     def fit(
         self,
@@ -247,17 +244,9 @@ class FairRegressor(RegressorMixin, FairModel):
 class FairEncoder(_WithPositiveClass):
     """A representation that predicts y and depends less on the attribute.
 
-    Parameters
-    ----------
-    lam : float or "auto", default 1.0
-        λ ≥ 0, the weight of the penalty, which is that of :class:`FairClassifier`.
-    task : {"auto", "classification", "regression"}, default "auto"
-        What y is. ``"auto"`` is a classification if y has two values, and otherwise a regression.
-    widths : tuple of int, default (50, 8)
-        Width of each layer of the encoder. Z has twice the dimension of a classifier's, because other models will use
-        it for other targets.
-    positive_class, method, ...
-        As in :class:`FairClassifier`, with the same defaults.
+    If y has two values, they are classes, and otherwise numbers. Parameters and defaults are those of
+    :class:`FairClassifier`, except for ``widths``, which is (50, 8): Z has twice the dimension of a classifier's,
+    because other models will use it for other targets.
 
     Examples
     --------
@@ -270,32 +259,7 @@ class FairEncoder(_WithPositiveClass):
     (400, 4)
     """
 
-    def __init__(
-        self,
-        lam: float | str = 1.0,
-        *,
-        task: str = "auto",
-        positive_class: Any = None,
-        method: str = "frhsic",
-        penalty_settings: dict[str, Any] | None = None,
-        epochs: int | str = "auto",
-        batch_size: int = 256,
-        learning_rate: float = LEARNING_RATE,
-        widths: Sequence[int] = (50, 8),
-        random_state: Any = None,
-        device: str = "auto",
-        dtype: str = "float32",
-        selection: LambdaSelection | dict[str, Any] | None = None,
-        verbose: bool = False,
-    ) -> None:
-        # scikit-learn reads the parameters from this signature, so the base class cannot provide it.
-        super().__init__(
-            lam, method=method, penalty_settings=penalty_settings, epochs=epochs,
-            batch_size=batch_size, learning_rate=learning_rate, widths=widths, random_state=random_state,
-            device=device, dtype=dtype, selection=selection, verbose=verbose,
-        )  # fmt: skip
-        self.task = task
-        self.positive_class = positive_class
+    _widths = (50, 8)
 
     def fit(
         self,
@@ -308,24 +272,15 @@ class FairEncoder(_WithPositiveClass):
     ) -> Self:
         """Fit on ``X (n, d)``, ``y (n,)`` and the attribute(s), as in :meth:`FairClassifier.fit`."""
         given = read_fit(self, X, y, more, sensitive_features, sample_weight, control_features)
-        one_of("task", self.task, ("auto", *TASKS))
         values = np.unique(given.y)
         if len(values) < 2:
             count = "1 sample" if len(given.y) == 1 else f"{len(given.y)} rows"
             raise ValueError(f"y is constant ({values.tolist()[0]!r}, {count}): nothing can be learned from it.")
-        task = self.task
-        if task == "auto":
-            task = "classification" if len(values) == 2 else "regression"
-        if task == "classification":
-            if len(values) > 2:
-                raise ValueError(
-                    f"y has {len(values)} classes, but only two are supported: join them to two, or use "
-                    "task='regression' if their order has a meaning."
-                )
-            return self._fit(given, self._as_numbers(y, given, values), task)
+        if len(values) == 2:
+            return self._fit(given, self._as_numbers(y, given, values), "classification")
         if self.positive_class is not None:
             raise ValueError(
                 f"positive_class is {self.positive_class!r}, but y has {len(values)} values: leave positive_class out."
             )
         require_numbers(given.y)
-        return self._fit(given, as_tensor(given.y, name="y").numpy(), task)
+        return self._fit(given, as_tensor(given.y, name="y").numpy(), "regression")

@@ -7,24 +7,22 @@ value or the call that a user needs.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import torch
-from sklearn.utils import check_array
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from frhsic_core.arrays import ArrayLike, as_tensor, read_mixed, require_same_rows
-from frhsic_core.choices import one_of
 from frhsic_core.joint.given import read_given
 from frhsic_core.learning.estimators.columns import coded, columns_of, has_categories
 from frhsic_core.learning.estimators.warnings import FitWarning
-from frhsic_core.learning.protocols import METHODS, make_penalty
+from frhsic_core.learning.protocols import make_penalty
 from frhsic_core.learning.selection import LambdaSelection
-from frhsic_core.learning.stack import require_count, require_lambdas
+from frhsic_core.learning.stack import require_lambdas
+from frhsic_core.learning.trainer import resolve_device
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 STEPS = 600  # steps of epochs="auto" at the default learning rate
@@ -71,7 +69,11 @@ def read_fit(
     values, target = _read_data(estimator, X, y, more, **checks)
     require_labels(target)
     attribute, categorical = (None, ()) if s is None else _read_attribute(s, X, len(values))
-    weights = None if sample_weight is None else _read_weights(sample_weight, len(values))
+    weights = None
+    if sample_weight is not None:
+        weights = _check_sample_weight(sample_weight, values, dtype=np.float64, ensure_non_negative=True)
+        if not (weights > 0).any():
+            raise ValueError("sample_weight is zero everywhere: at least one row needs a positive weight.")
     if control is not None:
         require_same_rows(X if hasattr(X, "iloc") else y, control, names=("X", "control_features"))
         named = _by_name(control, X, len(values), name="control_features")
@@ -95,20 +97,6 @@ def require_labels(y: np.ndarray) -> None:
     """Raise ``ValueError`` for missing labels among text, which scikit-learn's check of numbers does not find."""
     if y.dtype == object and (missing := int(pd.isna(y).sum())):
         raise ValueError(f"y has {missing} missing values: drop those rows first.")
-
-
-def _read_weights(sample_weight: Any, rows: int) -> np.ndarray:
-    """Return the weights as ``(n,)`` float64; one number is used for all samples."""
-    if isinstance(sample_weight, Real):
-        sample_weight = np.full(rows, float(sample_weight))
-    weights = check_array(sample_weight, dtype=np.float64, ensure_2d=False, input_name="sample_weight")
-    if weights.shape != (rows,):
-        raise ValueError(f"sample_weight has shape {weights.shape}: one weight for each of the {rows} rows is needed.")
-    if (weights < 0).any():
-        raise ValueError("sample_weight has negative values: weights must be zero or positive.")
-    if not (weights > 0).any():
-        raise ValueError("sample_weight is zero everywhere: at least one row needs a positive weight.")
-    return weights
 
 
 def _read_data(estimator: Any, X: Any, y: Any, more: tuple[Any, ...], **checks: Any) -> tuple[Any, np.ndarray]:
@@ -165,18 +153,12 @@ def require_aligned(X: Any, y: Any, s: Any, sample_weight: Any) -> None:
 
 
 def _text_columns(X: Any) -> list[str]:
-    """Return the columns of X with text that is not a number, each with its first such value."""
-    if hasattr(X, "columns") and hasattr(X, "iloc"):
-        columns = [(repr(name), X.iloc[:, i]) for i, name in enumerate(X.columns)]
-    elif getattr(X, "ndim", 0) == 2 and isinstance(X, np.ndarray) and X.dtype.kind in "OUS":
-        columns = [(str(i), pd.Series(X[:, i])) for i in range(X.shape[1])]
-    else:
-        return []
+    """Return the columns of an array with text that is not a number, each with its first such value."""
     found = []
-    for name, values in columns:
-        text = [value for value in values if isinstance(value, str | bytes) and not _is_number(value)]
+    for i, values in enumerate(X.T if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OUS" else ()):
+        text = [value for value in values.tolist() if isinstance(value, str | bytes) and not _is_number(value)]
         if text:
-            found.append(f"column {name} (first: {text[0]!r})")
+            found.append(f"column {i} (first: {text[0]!r})")
     return found
 
 
@@ -274,52 +256,17 @@ def standardized(y: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray,
 
 def check_parameters(model: Any) -> None:
     """Raise ``ValueError`` for a parameter of an estimator that cannot be used, with its name, value and choices."""
-    one_of("method", model.method, METHODS)
+    model._validate_params()
     if model.lam != "auto":
         require_lambdas([model.lam], given=model.lam, alternative=", or 'auto'")
-    if model.epochs != "auto":
-        require_count("epochs", model.epochs, alternative=", or 'auto'")
-    require_count("batch_size", model.batch_size)
-    rate: Any = model.learning_rate
-    if isinstance(rate, str) or not isinstance(rate, Real) or not 0 < float(rate) < float("inf"):
-        raise ValueError(f"learning_rate is {rate!r}: it must be a positive number, such as 0.001.")
-    widths = model.widths
-    if isinstance(widths, str) or not np.iterable(widths) or not len(tuple(widths)):
-        raise ValueError(f"widths is {widths!r}: give at least one, such as (50, 4). The last is the dimension of Z.")
-    for width in widths:
-        if not isinstance(width, Integral) or width < 1:
-            raise ValueError(f"widths is {widths!r}: all must be positive whole numbers, such as (50, 4).")
-    one_of("dtype", model.dtype, DTYPES)
-    _check_device(model.device)
-    _check_seed(model.random_state)
-    settings = model.penalty_settings
-    if settings is not None and not isinstance(settings, Mapping):
+    if not model._layers or not all(isinstance(width, Integral) and width > 0 for width in model._layers):
         raise ValueError(
-            f"penalty_settings is {settings!r}: give a dictionary, such as {{'condition': 'positives'}}, or None."
+            f"widths is {model.widths!r}: give positive whole numbers, such as (50, 4). The last is the dimension of Z."
         )
+    resolve_device(model.device)
     # A model without a penalty may share the settings of the models that it is compared with.
-    make_penalty(model.method, **(settings or {} if model.method != "unfair" else {}))
+    make_penalty(model.method, **(model.penalty_settings or {} if model.method != "unfair" else {}))
     LambdaSelection.of(model.selection)
-
-
-def _check_device(device: Any) -> None:
-    if device != "auto":
-        try:
-            torch.device(device)
-        except (RuntimeError, TypeError):
-            raise ValueError(f"device is {device!r}: choose 'auto', 'cpu', 'cuda' or 'cuda:0'.") from None
-    if str(device).startswith("cuda") and not torch.cuda.is_available():
-        raise ValueError(f"device is {device!r}, but there is no CUDA device: use 'cpu' or 'auto'.")
-
-
-def _check_seed(random_state: Any) -> None:
-    if isinstance(random_state, Integral):
-        if not -(2**63) <= int(random_state) < 2**63:
-            raise ValueError(f"random_state is {random_state}: give a whole number of at most 63 bits.")
-    elif random_state is not None and not isinstance(random_state, np.random.RandomState):
-        raise ValueError(
-            f"random_state is {random_state!r}: give a whole number (then fit is repeatable), a RandomState or None."
-        )
 
 
 def seed_of(random_state: Any) -> int:

@@ -73,7 +73,7 @@ def test_stack_agrees_with_one_model_at_a_time(trained) -> None:
 def test_validation_part_is_measured_on_its_own_rows(trained) -> None:
     stack, splits = trained
     found = evaluate(stack, splits)
-    output = stack.output(splits.x_validation, dataset=stack.dataset)
+    output = stack.output(splits.x_validation)
     expected = ((output > 0) == (splits.y_validation[list(stack.dataset)] > 0.5)).double().mean(-1)
     np.testing.assert_allclose(found["validation_performance"], expected, atol=1e-6)
     for i, d in enumerate(stack.dataset):
