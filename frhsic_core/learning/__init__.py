@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 _EXPORTS = {
     "bandwidth": ("BandwidthPolicy", "EscapeWarning"),
     "estimators": ("FairClassifier", "FairEncoder", "FairRegressor", "FitWarning", "MissingAttributeWarning"),
-    "history": ("History", "Progress"),
+    "history": ("Progress",),
     "penalties": ("ADV", "FREM", "FRHSIC", "LAFTR", "DCor", "MMDBinned", "Penalty", "RegGDP", "Unfair", "whiten"),
     "protocols": ("METHODS", "PROTOCOLS", "make_penalty"),
     "selection": ("LambdaChoice", "LambdaSelection", "choose_lambda", "select_lambda"),
@@ -38,7 +38,6 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
-    from frhsic_core.learning.history import History as History
     from frhsic_core.learning.history import Progress as Progress
     from frhsic_core.learning.penalties import Penalty as Penalty
     from frhsic_core.learning.protocols import METHODS as METHODS

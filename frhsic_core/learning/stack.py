@@ -205,8 +205,8 @@ class TrainedStack:
     ----------
     model : ModelStack
         Encoders and heads.
-    history : History
-        Loss, penalty and metric of every epoch and model.
+    history : dict of Tensor
+        ``loss``, ``penalty``, ``ratio``, ``metric`` and ``bandwidth`` of every epoch and model, ``(epochs, models)``.
     lam : Tensor
         λ of each model.
     seeds, dataset : tuple of int

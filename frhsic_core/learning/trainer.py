@@ -13,7 +13,7 @@ from torch import Tensor
 from frhsic_core.arrays import ArrayLike
 from frhsic_core.learning.bandwidth import guard
 from frhsic_core.learning.data import TrainingData, random_order
-from frhsic_core.learning.history import History, Progress
+from frhsic_core.learning.history import COLUMNS, History, Progress
 from frhsic_core.learning.penalties import Penalty
 from frhsic_core.learning.protocols import architecture, make_penalty
 from frhsic_core.learning.stack import ModelStack, TrainedStack, require_count, stack_settings
@@ -79,8 +79,8 @@ class Trainer:
         The training step, with model, penalty and optimizers.
     epoch : int
         Number of finished epochs.
-    history : History
-        Loss, penalty and metric of every finished epoch.
+    history : dict of Tensor
+        ``loss``, ``penalty``, ``ratio``, ``metric`` and ``bandwidth`` of every finished epoch, ``(epochs, models)``.
 
     Examples
     --------
@@ -90,7 +90,7 @@ class Trainer:
     >>> y = (x.sum(-1) > 1).float()
     >>> trainer = Trainer(x, y, s, penalty="frhsic", lam=[0.0, 10.0], seeds=0, epochs=3, device="cpu")
     >>> trained = trainer.fit()
-    >>> tuple(trained.encode(x).shape), tuple(trained.history["accuracy"].shape)
+    >>> tuple(trained.encode(x).shape), tuple(trained.history["metric"].shape)
     ((2, 300, 50), (3, 2))
     """
 
@@ -164,7 +164,7 @@ class Trainer:
         self.epochs = int(epochs)
         self.decay = bool(decay)
         self.epoch = 0
-        self.history = History(metric_name="accuracy" if data.task == "classification" else "mse")
+        self.history: History = {name: torch.zeros(0, len(lams), dtype=torch.float64) for name in COLUMNS}
         self.escaped = False
 
     @property
@@ -234,7 +234,11 @@ class Trainer:
         bandwidth = getattr(self.penalty, "sigma_z", unknown)
         values = torch.stack([loss, penalty, unknown if ratio is None else ratio, metric, bandwidth]).cpu()
         self.epoch += 1
-        self.history.append(dict(zip(("loss", "penalty", "ratio", "metric", "bandwidth"), values, strict=True)))
+        # New tensors: a stack that was returned before keeps its history.
+        self.history = {
+            name: torch.cat([self.history[name], row.unsqueeze(0).double()])
+            for name, row in zip(COLUMNS, values, strict=True)
+        }
         if ratio is not None and not self.escaped:
             # Without a penalty (λ = 0) a bandwidth that does not fit Z does no harm.
             judged = torch.where(self.lam.cpu() > 0, values[2], torch.ones_like(values[2]))
@@ -248,7 +252,7 @@ class Trainer:
         """Return a copy of the models in their current state."""
         return TrainedStack(
             copy.deepcopy(self.model),
-            history=copy.deepcopy(self.history),
+            history=self.history,
             lam=self.lam.cpu(),
             seeds=tuple(self.seeds),
             dataset=tuple(self.dataset.tolist()),

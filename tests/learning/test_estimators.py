@@ -229,7 +229,7 @@ def test_weights_that_cannot_be_used(toy: Any, wrong: np.ndarray) -> None:
         ({"widths": ()}, r"widths is \(\): give positive"),
         ({"widths": (50, 4.0)}, r"widths is \(50, 4.0\): give positive whole numbers"),
         ({"random_state": "0"}, "'random_state' parameter"),
-        ({"penalty_settings": "positives"}, "'penalty_settings' parameter .* dict"),
+        ({"penalty_settings": "positives"}, "'penalty_settings' parameter .*'dict'"),
         ({"selection": "tradeoff"}, "selection is 'tradeoff'"),
     ],
 )
