@@ -54,9 +54,7 @@ class StackedLinear(nn.Module):
     def initialize(self, generators: Sequence[torch.Generator]) -> None:
         """Draw each model's weights from its generator, exactly as ``nn.Linear`` draws them from the global one."""
         models, n_in, n_out = self.weight.shape
-        if len(generators) != models:
-            raise ValueError(f"{len(generators)} generators were given for {models} models: give one for each model.")
-        for i, generator in enumerate(generators):
+        for i, generator in zip(range(models), generators, strict=True):
             weight = torch.empty(n_out, n_in, dtype=self.weight.dtype)
             nn.init.kaiming_uniform_(weight, a=math.sqrt(5), generator=generator)
             bound = 1.0 / math.sqrt(n_in)
@@ -96,7 +94,7 @@ class StackedMLP(nn.Module):
     Examples
     --------
     >>> net = StackedMLP(2, (4, 50, 50))
-    >>> net.initialize([42, 43])
+    >>> net.initialize(seeded_generators([42, 43]))
     >>> _ = torch.manual_seed(42)
     >>> bool((nn.Linear(4, 50).weight.T == net.layers[0].weight[0]).all())
     True
@@ -120,12 +118,8 @@ class StackedMLP(nn.Module):
         self.activate_output = activate_output
         self.layers = nn.ModuleList(StackedLinear(models, a, b, dtype=dtype) for a, b in pairwise(widths))
 
-    def initialize(self, seeds: Sequence[int] | Sequence[torch.Generator]) -> None:
-        """Give each model the weights that a single PyTorch model would get after ``torch.manual_seed(seed)``.
-
-        You can pass generators instead of seeds, to continue the stream of an earlier network of the same model.
-        """
-        generators = [s if isinstance(s, torch.Generator) else seeded_generators([s])[0] for s in seeds]
+    def initialize(self, generators: Sequence[torch.Generator]) -> None:
+        """Draw each model's weights as PyTorch would; the stream of an earlier network of a model can go on."""
         for layer in self.layers:
             cast(StackedLinear, layer).initialize(generators)
 
