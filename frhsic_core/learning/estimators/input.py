@@ -259,7 +259,7 @@ def check_parameters(model: Any) -> None:
     model._validate_params()
     if model.lam != "auto":
         require_lambdas([model.lam], given=model.lam, alternative=", or 'auto'")
-    if not model._layers or not all(isinstance(width, Integral) and width > 0 for width in model._layers):
+    if not model._layers or not all(isinstance(width, int | np.integer) and width > 0 for width in model._layers):
         raise ValueError(
             f"widths is {model.widths!r}: give positive whole numbers, such as (50, 4). The last is the dimension of Z."
         )
