@@ -119,15 +119,33 @@ def _cards(audit: Audit, attribute: AttributeAudit) -> str:
     curve, bound, test = attribute.curve, attribute.bound, attribute.numbers["pvalue"]
     level = percent(1.0 - audit.alpha)
     gap = f"mean gap (GDP), {level} interval {number(curve.gdp_low)} to {number(curve.gdp_high)}"
-    limit, why = "none", "guarantee: it needs scores from 0 to 1, no weights and no bins"
+    limit, why, picture = "none", "guarantee: it needs scores from 0 to 1, no weights and no bins", ""
     if bound is not None:
         limit, why = f"≤ {number(bound.bound)}", f"guaranteed GDP, with {percent(1.0 - bound.delta)} confidence"
+        picture = _scale(curve.gdp, (curve.gdp_low, curve.gdp_high), bound.bound, level)
         if bound.own_values:
-            limit, why = "none", f"guarantee: most {audit.unit} have a value of their own"
+            limit, why, picture = "none", f"guarantee: most {audit.unit} have a value of their own", ""
     sure = "more than chance would give" if test.value <= 0.05 else "chance could give this"
     cards = ((number(curve.gdp), gap), (limit, why), (f"p = {number(test.value)}", f"{sure}{smallest(test)}"))
     shown = "".join(f"<div><strong>{clean(value)}</strong> <span>{clean(what)}</span></div>" for value, what in cards)
-    return f'<div class="cards">{shown}</div>'
+    return f'<div class="cards">{shown}</div>{picture}'
+
+
+def _scale(gdp: float, interval: tuple[float, float], bound: float, level: str) -> str:
+    """Return the picture of the estimate, its interval and the guaranteed bound on one axis that starts at zero."""
+    frame = _Frame((0.0, 1.05 * max(bound, interval[1])), (0.0, 1.0))
+    low, at, high, end = map(frame.x, (interval[0], gdp, interval[1], bound))
+    parts = [frame.across("axis", 30)]
+    for place, name in zip(*ticks(0.0, frame.x1, 6), strict=True):
+        parts.append(_tag("text", name, x=frame.x(place), y=51, text_anchor="middle"))
+        parts.append(_tag("line", kind="axis", x1=frame.x(place), x2=frame.x(place), y1=30, y2=34))
+    parts.append(_tag("line", kind="interval wide", x1=low, x2=high, y1=15, y2=15))
+    parts.append(_tag("circle", kind="point", cx=at, cy=15, r=6))
+    parts.append(_tag("polygon", kind="bound", points=f"{end - 7:.1f},15 {end:.1f},7 {end + 7:.1f},15 {end:.1f},23"))
+    what = {"role": "img", "aria_label": f"GDP {number(gdp)}, guaranteed at most {number(bound)}"}
+    words = f"GDP: the estimate (circle) with its {level} interval (line), and what is guaranteed (diamond)."
+    svg = _tag("svg", "".join(parts), viewBox=f"0 0 {WIDTH} 57", **what)
+    return f"<figure>{svg}<figcaption>{words}</figcaption></figure>"
 
 
 def _attribute(audit: Audit, attribute: AttributeAudit) -> str:

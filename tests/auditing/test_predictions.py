@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -108,6 +109,17 @@ def test_table_dict_and_markdown_agree(full: Audit) -> None:
     assert value["sentences"] == full.sentences
     # Of both attributes the curve, what experience leaves of it, both labels and the errors; of age the groups too.
     assert full.to_html().count("<figure") == 10 + int(full["age"].groups.inside.max() > 0)
+
+
+def test_estimate_interval_and_bound_are_drawn_on_one_axis(data: pd.DataFrame) -> None:
+    """The axis starts at zero; a place has one decimal, of several hundred."""
+    audited = audit(data["p"], sensitive_features=data["age"].round())
+    found = audited["age"]
+    pattern = r'"interval wide" x1="(.*?)" x2="(.*?)".*?cx="(.*?)".*?"bound" points=".*? (.*?),'
+    [places] = re.findall(pattern, audited.to_html())
+    lengths = np.array(places, dtype=float) - 62
+    expected = np.array([found.curve.gdp_low, found.curve.gdp_high, found.curve.gdp, found.bound.bound])
+    np.testing.assert_allclose(lengths / lengths[-1], expected / found.bound.bound, atol=1e-3)
 
 
 def test_the_same_numbers_from_every_kind_of_input(data: pd.DataFrame) -> None:
