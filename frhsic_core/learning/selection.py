@@ -11,12 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
+from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 import torch
 from sklearn.isotonic import isotonic_regression
+from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
 from torch import Tensor
 
 from frhsic_core.arrays import ArrayLike, as_pair, as_tensor, require_same_rows
@@ -29,7 +31,7 @@ from frhsic_core.joint.independence import hsic_test
 from frhsic_core.learning.data import TrainingData
 from frhsic_core.learning.penalties import Penalty
 from frhsic_core.learning.protocols import make_penalty
-from frhsic_core.learning.stack import TrainedStack, require_count, require_lambdas
+from frhsic_core.learning.stack import TrainedStack, require_lambdas
 from frhsic_core.learning.threads import cpu_threads
 from frhsic_core.learning.trainer import Trainer, resolve_device
 
@@ -41,6 +43,18 @@ ENOUGH_ROWS = 2000  # validation samples that validation_fraction="auto" and the
 MOST_SPLITS = 3
 LEAST_HELD_OUT = 0.15  # shares of the samples between which validation_fraction="auto" stays
 MOST_HELD_OUT = 0.3
+_SHARE = Interval(Real, 0, 1, closed="neither")
+_COUNT = Interval(Integral, 1, None, closed="left")
+_LIMITS: dict[str, Any] = {
+    "alpha": [_SHARE],
+    "epsilon": [Interval(Real, 0, None, closed="neither")],
+    "tolerance": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
+    "guaranteed_gdp": [Interval(Real, 0, 0.5, closed="right")],  # 0.5 is the largest GDP of probabilities
+    "delta": [_SHARE],
+    "validation_fraction": [_SHARE, StrOptions({"auto"})],
+    "max_rows": [_COUNT],
+    "n_permutations": [_COUNT],
+}
 
 
 @dataclass(frozen=True)
@@ -109,22 +123,7 @@ class LambdaSelection:
             raise ValueError(f"lams is {self.lams!r}: give a list of numbers, such as [0, 0.3, 1, 3].")
         object.__setattr__(self, "lams", tuple(sorted(require_lambdas(self.lams, given=self.lams, name="lams"))))
         one_of("rule", self.rule, RULES)
-        for name, also in (("alpha", ""), ("delta", ""), ("validation_fraction", ", or 'auto'")):
-            value = getattr(self, name)
-            if (also and value == "auto") or (not isinstance(value, str) and 0 < value < 1):
-                continue
-            raise ValueError(f"{name} is {value!r}: a number between 0 and 1 is needed{also}.")
-        if not self.epsilon > 0:
-            raise ValueError(f"epsilon is {self.epsilon}: it must be positive.")
-        if self.tolerance != "auto" and (isinstance(self.tolerance, str) or not self.tolerance >= 0):
-            raise ValueError(f"tolerance is {self.tolerance!r}: give a number that is zero or positive, or 'auto'.")
-        require_count("max_rows", self.max_rows)
-        require_count("n_permutations", self.n_permutations)
-        if not 0 < self.guaranteed_gdp <= 0.5:
-            raise ValueError(
-                f"guaranteed_gdp is {self.guaranteed_gdp}: give a number above 0 and at most 0.5, the largest GDP of "
-                "probabilities."
-            )
+        validate_parameter_constraints(_LIMITS, vars(self), caller_name="LambdaSelection")
 
     @classmethod
     def of(cls, selection: LambdaSelection | Mapping[str, Any] | None, **changes: Any) -> Self:
@@ -275,7 +274,6 @@ def validation_table(
     y: ArrayLike | None = None,
     s: ArrayLike | None = None,
     *,
-    sample_weight: ArrayLike | None = None,
     condition: str | None = None,
     random_state: int = 0,
     **options: Any,
@@ -293,9 +291,8 @@ def validation_table(
         One model for each λ.
     x, y, s : array_like
         The validation part, scaled in the same way as the training part. A
-        :class:`~frhsic_core.learning.data.TrainingData` as ``x`` is used without further checks.
-    sample_weight : array_like, optional
-        Weights of the samples in the performance.
+        :class:`~frhsic_core.learning.data.TrainingData` as ``x`` is used without further checks; its weights count in
+        the performance.
     condition : {None, "positives", "labels", "controls"}
         ``"positives"`` measures the dependence among samples with y = 1 only (equal opportunity). ``"labels"`` and
         ``"controls"`` measure ``hsic``, ``normalized_hsic`` and the test given y or given the control features of a
@@ -310,9 +307,7 @@ def validation_table(
         data = x
     else:
         x, s = as_pair(x, s, names=("X", "s"))
-        weights = None if sample_weight is None else as_tensor(sample_weight, name="sample_weight").reshape(1, -1)
-        y = as_tensor(y, name="y").reshape(1, -1)
-        data = TrainingData(x.unsqueeze(0), y, s.unsqueeze(0), weights, stack.task)
+        data = TrainingData(x.unsqueeze(0), as_tensor(y, name="y").reshape(1, -1), s.unsqueeze(0), None, stack.task)
     assert data.s is not None
     z, output = (part.double().cpu() for part in stack.forward(data.x[0]))
     s = data.s[0].double().cpu()

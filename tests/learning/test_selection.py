@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from frhsic_core import gdp, hsic, normalized_hsic
 from frhsic_core.joint import hsic_test
 from frhsic_core.learning import LambdaSelection, Trainer, make_penalty
+from frhsic_core.learning.data import TrainingData
 from frhsic_core.learning.selection import choose_lambda, select_lambda, validation_table
 
 OPTIONS = {"epochs": 6, "batch_size": 64, "widths": (8, 2), "device": "cpu", "dtype": torch.float64}
@@ -124,20 +125,18 @@ def test_a_selection_is_checked_when_it_is_made(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(Trainer, "__init__", never)
     for wrong, text in (
         ({"rule": "trade-off"}, "rule is 'trade-off'"),
-        ({"validation_fraction": 1.5}, r"validation_fraction is 1\.5"),
-        ({"validation_fraction": "half"}, "validation_fraction is 'half'.*or 'auto'"),
-        ({"alpha": 0.0}, "alpha is 0"),
-        ({"alpha": "auto"}, "alpha is 'auto'"),
-        ({"delta": 1.0}, "delta is 1"),
-        ({"tolerance": "small"}, "tolerance is 'small'"),
-        ({"tolerance": -1.0}, "tolerance is"),
-        ({"epsilon": 0.0}, "epsilon is"),
+        ({"validation_fraction": 1.5}, r"'validation_fraction' parameter .* a str among {'auto'}. Got 1\.5"),
+        ({"alpha": 0.0}, r"'alpha' parameter .* \(0.0, 1.0\)"),
+        ({"alpha": "auto"}, "'alpha' parameter"),
+        ({"delta": 1.0}, r"'delta' parameter .* \(0.0, 1.0\)"),
+        ({"tolerance": -1.0}, r"'tolerance' parameter .* \[0.0, inf\) or a str among {'auto'}"),
+        ({"epsilon": 0.0}, r"'epsilon' parameter .* \(0.0, inf\)"),
         ({"lams": 2.0}, "lams is 2.0"),
         ({"lams": "auto"}, "lams is 'auto'"),
         ({"lams": [-1.0]}, "lams is"),
         ({"lams": [0.0, float("inf")]}, "lams is .*finite"),
-        ({"n_permutations": 0}, "n_permutations is 0"),
-        ({"max_rows": 2.5}, "max_rows is"),
+        ({"n_permutations": 0}, "'n_permutations' parameter"),
+        ({"max_rows": 2.5}, "'max_rows' parameter"),
     ):
         with pytest.raises(ValueError, match=text):
             select_lambda(*toy(), **wrong, **OPTIONS)
@@ -234,8 +233,10 @@ def test_the_table_against_each_statistic_by_itself(task: str, weighted: bool) -
     x, y, s = toy(200, seed=1)
     target = y if classes else x[:, 1]
     weights = np.arange(200.0) if weighted else np.ones(200)
-    options = {"sample_weight": torch.tensor(weights)} if weighted else {}
-    got = validation_table(stack, x, target, s, n_permutations=99, random_state=5, **options)
+    part = (x, target, s)
+    if weighted:
+        part = (TrainingData.from_arrays(*part, sample_weight=weights, task=task, dtype=torch.float64),)
+    got = validation_table(stack, *part, n_permutations=99, random_state=5)
 
     share, output = weights / weights.sum(), stack.output(x)
     if classes:

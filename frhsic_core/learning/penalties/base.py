@@ -155,24 +155,14 @@ class Penalty(nn.Module):
         return "" if self.condition is None else f"condition={self.condition!r}"
 
     def settings(self) -> dict[str, object]:
-        """Return the public settings in words, for records: plain values, and functions by name."""
-        named = {name: value for name, value in sorted(vars(self).items()) if _is_setting(name, value)}
-        return {
-            name: f"{value.__module__}.{value.__qualname__}" if hasattr(value, "__qualname__") else repr(value)
-            for name, value in named.items()
-        }
+        """Return the public settings in words, for records."""
+        kinds = str | int | float | tuple | BandwidthPolicy | None
+        given = {name: value for name, value in sorted(vars(self).items()) if isinstance(value, kinds)}
+        return {name: repr(value) for name, value in given.items() if not name.startswith("_") and name != "training"}
 
 
 def _normalized(weights: Tensor) -> Tensor:
     return weights / weights.sum(-1, keepdim=True).clamp_min(1e-30)
-
-
-def _is_setting(name: str, value: object) -> bool:
-    return (
-        not name.startswith("_")
-        and (isinstance(value, str | int | float | tuple | BandwidthPolicy | None) or hasattr(value, "__qualname__"))
-        and (name not in ("training", "call_super_init", "dump_patches"))
-    )
 
 
 class Unfair(Penalty):

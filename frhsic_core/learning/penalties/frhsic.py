@@ -91,11 +91,9 @@ class FRHSIC(KernelPenalty):
         Penalize Z; or the head's output with a linear kernel, the fixed-head form (Theorem 4.3); or both.
     output_weight : float
         Weight of the term on the head's output, relative to the term on Z, if ``on`` is ``"both"``.
-    kernel : {"gaussian", "multi_scale", "laplacian", "imq"} or callable
-        Kernel on Z; a callable takes σ_Z ``(models,)`` and returns a kernel. ``"multi_scale"`` is the mean of the
-        Gaussians at 2, 1, ½ and ¼ of σ_Z (:class:`frhsic_core.kernels.MultiScale`).
-    kernel_s : {"gaussian", "multi_scale", "laplacian", "imq"}
-        Kernel on S.
+    kernel, kernel_s : {"gaussian", "multi_scale", "laplacian", "imq"}
+        Kernels on Z and on S. ``"multi_scale"`` is the mean of the Gaussians at 2, 1, ½ and ¼ of the bandwidth
+        (:class:`frhsic_core.kernels.MultiScale`).
     bandwidth : BandwidthPolicy, str or float
         Policy for σ_Z; by default a moving average of the batches' medians.
     bandwidth_s : float, "median" or "first_1000"
@@ -128,7 +126,7 @@ class FRHSIC(KernelPenalty):
         estimator: str = "biased",
         on: str = "both",
         output_weight: float = 1.0,
-        kernel: str | Callable[[Tensor], Kernel] = "gaussian",
+        kernel: str = "gaussian",
         kernel_s: str = "gaussian",
         bandwidth: BandwidthPolicy | str | float = "moving_average",
         bandwidth_s: str | float = "median",
@@ -143,11 +141,10 @@ class FRHSIC(KernelPenalty):
             ("estimator", estimator, FORMS),
             ("on", on, PLACES),
             ("attributes", attributes, ATTRIBUTES),
+            ("kernel", kernel, tuple(KERNELS)),
             ("kernel_s", kernel_s, tuple(KERNELS)),
         ):
             one_of(name, value, allowed)
-        if isinstance(kernel, str) and kernel not in KERNELS:
-            raise ValueError(f"kernel is {kernel!r}: choose one of {', '.join(map(repr, KERNELS))} or a callable.")
         if not 0 <= output_weight < float("inf"):
             raise ValueError(f"output_weight is {output_weight}: it must be zero or positive.")
         self.estimator = estimator
@@ -192,7 +189,7 @@ class FRHSIC(KernelPenalty):
             known = None
             if frame is not None and frame.back is not None and not fused and self.on != "output":
                 known = frame.exponents
-            kernel_z = self._kernel_z(self.renew(z, refresh=refresh, enough=enough, exponents=known))
+            kernel_z = KERNELS[self.kernel](self.renew(z, refresh=refresh, enough=enough, exponents=known))
         if self._given is not None:
             unbiased = self.estimator == "unbiased"
             operator = self._given(batch, weights, unbiased=unbiased, minimum_rows=self.minimum_rows)
@@ -277,9 +274,6 @@ class FRHSIC(KernelPenalty):
             return centered_for(gram, row_weights=weights)
         mask = None if weights is None else (weights > 0).to(gram.dtype)
         return contraction_weights(gram, estimator="unbiased", weights=mask)
-
-    def _kernel_z(self, sigma: Tensor) -> Kernel:
-        return KERNELS[self.kernel](sigma) if isinstance(self.kernel, str) else self.kernel(sigma)
 
     def _on_output(self, output: Tensor, centered: Tensor, own: Tensor | None, weights: Tensor | None) -> Tensor:
         """Return HSIC of the output with a linear kernel, f'Af; the normalized form divides by Var(f)·√HSIC(S, S)."""
