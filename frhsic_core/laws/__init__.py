@@ -7,7 +7,6 @@ in :mod:`frhsic_core.laws.formulas` and :mod:`frhsic_core.laws.mercer`. Nothing 
 
 from frhsic_core.laws.finite import FiniteLaw, FiniteMercer
 from frhsic_core.laws.gaussian import GaussianPair
-from frhsic_core.laws.heads import KernelHead
 from frhsic_core.laws.mercer import CenteredSpectrum, MercerSystem
 
 __all__ = [
@@ -15,6 +14,5 @@ __all__ = [
     "FiniteLaw",
     "FiniteMercer",
     "GaussianPair",
-    "KernelHead",
     "MercerSystem",
 ]

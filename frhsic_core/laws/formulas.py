@@ -6,9 +6,6 @@ can see of the pair goes through two numbers:
 * the *mean kernel* μ = E k(Z, Z') = σ/√(σ² + 2), with Z' an independent copy;
 * the *coupling* q = ρ²/(σ² + 2), in [0, 1/2), zero exactly when Z and S are independent.
 
-A head k(c_j, ·) goes through three: its mean E k(c_j, Z), its *tilt* u_j = ρc_j/(σ² + 1) and its
-*head coupling* h = ρ²/(σ² + 1).
-
 Each function uses integers, plain arithmetic and the functions it is handed (``sqrt``, ``expm1``), so that floats,
 NumPy arrays, mpmath numbers and balls of python-flint (``sqrt=arb.sqrt``) all go in and come out. Differences that
 vanish with q are factored by hand: at small dependence nothing cancels, and at q = 0 the answers are exact zeros.
@@ -104,46 +101,3 @@ def conditional_squared_mmd(
     # 1/p − 2/q + 1 is of order x² while its terms are of order one; this is the same number without cancellation.
     at_zero = 2 * x * x * (1 + p + q) / (p * q * (1 + p) * (1 + q) * (p + q))
     return mean_z * (at_zero - 2 * expm1(-x * shrinkage * s * s / (2 * (1 - x))) / q)
-
-
-def head_gap(
-    mean: Number,
-    tilt: Number,
-    coupling: Number,
-    s: Number,
-    *,
-    sqrt: Function = math.sqrt,
-    expm1: Function = math.expm1,
-) -> Number:
-    """Return E[k(c_j, Z) | S = s] − E k(c_j, Z): mean·[(1 − h)^(−1/2)·exp((2su − s²h − u²)/(2(1 − h))) − 1].
-
-    Examples
-    --------
-    >>> head_gap(0.5, 0.0, 0.0, 1.0)
-    0.0
-    """
-    excess = _excess(coupling, sqrt)
-    exponent = (2 * s * tilt - s * s * coupling - tilt * tilt) / (2 * (1 - coupling))
-    return mean * (expm1(exponent) * (1 + excess) + excess)
-
-
-def head_squared_gap(
-    tilt: Number,
-    other_tilt: Number,
-    coupling: Number,
-    *,
-    sqrt: Function = math.sqrt,
-    expm1: Function = math.expm1,
-) -> Number:
-    """Return the covariance over S of two head gaps of mean one (Mehler's formula), zero at h = 0.
-
-    (1 − h²)^(−1/2)·exp((2u·u' − h(u² + u'²))/(2(1 − h²))) − 1.
-
-    Examples
-    --------
-    >>> head_squared_gap(0.0, 0.0, 0.0)
-    0.0
-    """
-    excess = _excess(coupling * coupling, sqrt)
-    cross = 2 * tilt * other_tilt - coupling * (tilt * tilt + other_tilt * other_tilt)
-    return expm1(cross / (2 * (1 - coupling * coupling))) * (1 + excess) + excess

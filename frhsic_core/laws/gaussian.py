@@ -19,9 +19,23 @@ from torch import Tensor
 from frhsic_core.arrays import RandomState, as_generator
 from frhsic_core.kernels import Gaussian
 from frhsic_core.laws import formulas, mercer
-from frhsic_core.laws.heads import KernelHead, gaussian_bandwidth
 from frhsic_core.laws.mercer import CenteredSpectrum, MercerSystem
-from frhsic_core.laws.quadrature import REACH, normal_expectation, sign_changes
+from frhsic_core.laws.quadrature import REACH, normal_expectation
+
+
+def gaussian_bandwidth(kernel: Any, *, name: str) -> float:
+    """Return the bandwidth of a Gaussian kernel as a float; other kernels have no closed form here."""
+    if not isinstance(kernel, Gaussian):
+        raise TypeError(
+            f"{name} is {type(kernel).__name__}: this law's closed forms are for the Gaussian kernel; "
+            "pass Gaussian(bandwidth)."
+        )
+    bandwidth = kernel.bandwidth
+    if isinstance(bandwidth, Tensor):
+        if bandwidth.numel() != 1:
+            raise ValueError(f"{name} has a bandwidth of shape {tuple(bandwidth.shape)}: pass one bandwidth at a time.")
+        bandwidth = bandwidth.item()
+    return float(bandwidth)
 
 
 @dataclass(frozen=True)
@@ -108,35 +122,6 @@ class GaussianPair:
 
         return 2.0 * normal_expectation(mmd, cuts=cuts, lower=0.0)
 
-    def _head_terms(self, head: KernelHead) -> tuple[np.ndarray, np.ndarray, float]:
-        """Return a_j·E k(c_j, Z), the tilts u_j and the head coupling h (see :mod:`frhsic_core.laws.formulas`)."""
-        sigma, centers = gaussian_bandwidth(head.kernel, name="the head's kernel"), np.array(head.centers)
-        spread = sigma**2 + 1.0
-        means = np.exp(-0.5 * centers**2 / spread) * sigma / math.sqrt(spread)
-        return np.array(head.coefficients) * means, self.rho * centers / spread, self.rho**2 / spread
-
-    def conditional_gap(self, head: KernelHead, s: Any) -> np.ndarray:
-        """Return m_f(s) = E[f(Z) | S = s] − E f(Z) at each s."""
-        at = np.asarray(s, dtype=np.float64)[..., None]
-        return formulas.head_gap(*self._head_terms(head), at, sqrt=np.sqrt, expm1=np.expm1).sum(-1)
-
-    def gdp(self, head: KernelHead) -> float:
-        """Return E_S|m_f(S)| by adaptive quadrature between the sign changes of m_f."""
-        _, tilts, h = self._head_terms(head)
-        if h == 0.0:
-            return 0.0
-        # Bumps of m_f can be narrow against the unit scale of S: the panels must find each of them.
-        centers, width = tilts / h, math.sqrt((1.0 - h) / h)
-        cuts = np.unique(np.concatenate([centers + step * width for step in (-6.0, -2.0, 0.0, 2.0, 6.0)]))
-        zeros = sign_changes(lambda s: self.conditional_gap(head, s), near=cuts)
-        return normal_expectation(lambda s: abs(float(self.conditional_gap(head, s))), cuts=[*cuts, *zeros])
-
-    def expected_squared_gap(self, head: KernelHead) -> float:
-        """Return E_S[m_f(S)²] in closed form: the right-hand side of Jensen's step in Corollary 4.6; O(m²)."""
-        means, tilts, h = self._head_terms(head)
-        covariance = formulas.head_squared_gap(tilts[:, None], tilts, h, sqrt=np.sqrt, expm1=np.expm1)
-        return float(means @ covariance @ means)
-
     def mercer(self, kernel_s: Gaussian) -> MercerSystem:
         """Return the eigensystem of T_S under S ~ N(0, 1), in closed form."""
         return MercerSystem(gaussian_bandwidth(kernel_s, name="kernel_s"))
@@ -152,10 +137,6 @@ class GaussianPair:
     def centered_spectrum(self, kernel_z: Gaussian, kernel_s: Gaussian, *, m: int) -> CenteredSpectrum:
         """Return the m leading eigenvalues of the centred operator, and Δ along its eigenfunctions."""
         return mercer.centered_spectrum(self.mercer(kernel_s), *self._terms(kernel_z), m)
-
-    def head_coefficients(self, head: KernelHead, kernel_s: Gaussian, *, m: int) -> np.ndarray:
-        """Return ⟨m_f, ψ_l⟩ for l < m: E[m_f²] less their squares is r²_{m,f} of Corollary 4.6."""
-        return mercer.head_coefficients(self.mercer(kernel_s), *self._head_terms(head), m)
 
     def sample(
         self,

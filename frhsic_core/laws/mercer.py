@@ -190,19 +190,6 @@ def spectral_tail(system: MercerSystem, mean_z: float, coupling: float, m: int) 
     return float(delta_coefficients(system, mean_z, coupling, terms)[m:].sum())
 
 
-def head_coefficients(
-    system: MercerSystem, means: np.ndarray, tilts: np.ndarray, coupling: float, m: int
-) -> np.ndarray:
-    """Return ⟨m_f, ψ_l⟩ for l < m of a kernel head with the given terms (Corollary 4.6)."""
-    omega = system.omega
-    precision = 0.5 * (omega - 1.0) + 1.0 / (1.0 - coupling)
-    shift = tilts / ((1.0 - coupling) * precision)
-    exponent = 0.5 * (shift * tilts - tilts * tilts) / (1.0 - coupling)
-    factor = omega**0.25 / math.sqrt(precision * (1.0 - coupling)) * np.exp(exponent)
-    conditional = factor[:, None] * hermite_series(math.sqrt(omega) * shift, omega / precision - 1.0, m)
-    return means @ (conditional - system.means(m))
-
-
 class CenteredSpectrum(NamedTuple):
     """Eigenvalues of the centred operator (I − 1⊗1)T_S(I − 1⊗1) and ‖⟨Δ, e_l⟩‖² along its eigenfunctions."""
 

@@ -16,6 +16,7 @@ import torch
 
 from frhsic_core.kernels import Gaussian, Laplacian
 from frhsic_core.laws import GaussianPair, formulas
+from frhsic_core.laws.quadrature import normal_expectation
 
 ONE = Gaussian(1.0)
 GRID = [(0.5, 1.0, 1.0), (-0.8, 0.5, 2.0), (0.2, 3.0, 0.3), (0.97, 0.7, 0.7)]
@@ -243,3 +244,5 @@ def test_other_errors() -> None:
     assert law.expected_mmd(Gaussian(torch.tensor(1.0))) == law.expected_mmd(ONE)
     with pytest.raises(ValueError, match=r"smoothing bandwidth is -1\.0"):
         law.eipm_limit(ONE, bandwidth=-1.0)
+    with pytest.raises(ArithmeticError, match="add the points where the integrand bends to cuts"):
+        normal_expectation(lambda s: math.sin(1e6 * s) ** 2)
