@@ -33,6 +33,7 @@ from frhsic_core.conditional._smoothing import (
 )
 from frhsic_core.kernels import Kernel, resolve_kernel
 
+EPSILON = 1e-10  # inside the root
 _BLOCK = 1 << 22  # numbers in one block of a Gram matrix: 32 MiB in float64
 
 
@@ -144,7 +145,6 @@ def eipm(
     random_state: RandomState = None,
     mask: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
-    epsilon: float = 1e-10,
     check_finite: bool = True,
 ) -> Any:
     """Estimate the expected MMD between P(Z | S) and P(Z), as FREM does, without a loop.
@@ -152,9 +152,9 @@ def eipm(
     ``EIPM = Σ_i a_i (v_i' K v_i)^{power/2}``, ``v_ij = w_ij − q_j``, with the leave-one-out Nadaraya–Watson weights
     ``w_ij ∝ 1[j ≠ i] q_j exp(−(S_i − S_j)²/2γ²)``, the row weights q (1/n), and the same over the anchors a.
     ``power=1`` is E[MMD] (equation after ``eq:GDP`` and the code of the paper), ``power=2`` is the integral of MMD²,
-    which appendix D prints (``app:frem_anchors``). For power 1 the root of x is taken as ``x/√(x + ε)``: zero at zero,
-    within √ε of √x, and with a finite gradient at zero. At a fixed bandwidth the value converges at root-n, but to the
-    smoothed criterion.
+    which appendix D prints (``app:frem_anchors``). For power 1 the root of x is taken as ``x/√(x + ε)`` with ε = 1e-10:
+    zero at zero, within √ε of √x, and with a finite gradient at zero. At a fixed bandwidth the value converges at
+    root-n, but to the smoothed criterion.
 
     O(n²d + mn²) time for m anchors: with a few anchors about one HSIC. O(n² + mn) memory up to 4,096 rows and O(mn)
     above, so a large sample needs ``anchors``.
@@ -179,8 +179,6 @@ def eipm(
         Draws the anchors without replacement, the same for every batch element; without one they are evenly spaced.
     mask, sample_weight : array_like, optional
         Rows to use, and their weights, ``(..., n)``. Anchors are drawn among the rows kept.
-    epsilon : float
-        The constant ε inside the root.
     check_finite : bool
         Switch the checks of values off where a training step must not wait for the GPU.
 
@@ -212,7 +210,7 @@ def eipm(
     squared = squared_mmd(z, contrast, resolve_kernel(kernel_z, z, name="kernel_z"))
     if check_finite:
         require_value(squared, "eipm")
-    value = squared if power == 2 else squared * torch.rsqrt(squared + epsilon)
+    value = squared if power == 2 else squared * torch.rsqrt(squared + EPSILON)
     if q is None:
         return value.mean(-1)
     share = q if rows is None else take_rows(q.unsqueeze(-1), rows).squeeze(-1)

@@ -25,7 +25,7 @@ from frhsic_core.arrays import (
 )
 from frhsic_core.choices import one_of
 from frhsic_core.conditional._curve import Curve, Smoother
-from frhsic_core.conditional._smoothing import log_kernel, weigh_logits
+from frhsic_core.conditional._smoothing import counted_range, log_kernel, weigh_logits
 
 AUTHORS_BANDWIDTH = 0.1
 AUTHORS_GRID = 50
@@ -51,16 +51,6 @@ def as_predictions(y_pred: ArrayLike, s: ArrayLike, check_finite: bool) -> tuple
 def _single_attribute(s: Tensor, name: str) -> None:
     if s.shape[-1] != 1:
         raise ValueError(f"s has {s.shape[-1]} columns: {name} measures one attribute. Call it for each column.")
-
-
-def attribute_range(s: Tensor, q: Tensor | None) -> tuple[Tensor, Tensor]:
-    """Return the smallest and largest S among the rows kept, ``(..., 1)``; zero where none is kept."""
-    s = s.squeeze(-1)
-    if q is None:
-        return s.amin(-1, keepdim=True), s.amax(-1, keepdim=True)
-    low = torch.where(q > 0, s, torch.inf).amin(-1, keepdim=True)
-    high = torch.where(q > 0, s, -torch.inf).amax(-1, keepdim=True)
-    return torch.where(low <= high, low, 0.0), torch.where(low <= high, high, 0.0)
 
 
 @same_kind
@@ -162,7 +152,7 @@ def _numpy(x: Tensor) -> np.ndarray:
 
 
 def _authors(y: Tensor, s: Tensor, q: Tensor | None) -> Tensor:
-    low, high = attribute_range(s, q)
+    low, high = counted_range(s.squeeze(-1), q)
     steps = torch.linspace(0.0, 1.0, AUTHORS_GRID, dtype=s.dtype, device=s.device)
     at = (low + (high - low) * steps).unsqueeze(-1)
     logits = weigh_logits(log_kernel(at, s, AUTHORS_BANDWIDTH), q)

@@ -80,6 +80,17 @@ def _rule(name: str, s: Tensor, q: Tensor | None) -> float | Tensor:
     return factor * torch.where(deviation > 0, deviation, torch.ones_like(deviation))
 
 
+def counted_range(values: Tensor, weights: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Return the smallest and the largest of the values ``(..., m)`` with a positive weight, each ``(..., 1)``."""
+    if weights is None:
+        return values.amin(-1, keepdim=True), values.amax(-1, keepdim=True)
+    largest = torch.finfo(values.dtype).max
+    low = values.masked_fill(weights <= 0, largest).amin(-1, keepdim=True)
+    high = values.masked_fill(weights <= 0, -largest).amax(-1, keepdim=True)
+    empty = low > high  # no row counts: any finite range will do, because the statistic is zero
+    return low.masked_fill(empty, 0.0), high.masked_fill(empty, 0.0)
+
+
 def log_kernel(at: Tensor, s: Tensor, h: float | Tensor) -> Tensor:
     """Return the log of the product Gaussian kernel, ``(..., m, n)``, kept finite: a softmax of it is never NaN."""
     if s.shape[-1] == 1:

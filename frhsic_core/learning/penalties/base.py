@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from frhsic_core.conditional._smoothing import counted_range
 from frhsic_core.joint.contraction import (
     Frame,
     GradientTerm,
@@ -54,17 +55,6 @@ class Setup:
         """Sensitive attributes, ``(datasets, n, p)``."""
         assert self.data.s is not None
         return self.data.s
-
-
-def counted_range(values: Tensor, weights: Tensor | None) -> tuple[Tensor, Tensor]:
-    """Return the smallest and the largest of the values ``(..., m)`` with a positive weight, each ``(..., 1)``."""
-    if weights is None:
-        return values.amin(-1, keepdim=True), values.amax(-1, keepdim=True)
-    largest = torch.finfo(values.dtype).max
-    low = values.masked_fill(weights <= 0, largest).amin(-1, keepdim=True)
-    high = values.masked_fill(weights <= 0, -largest).amax(-1, keepdim=True)
-    empty = low > high  # no row counts: any finite range will do, because the penalty is zero
-    return low.masked_fill(empty, 0.0), high.masked_fill(empty, 0.0)
 
 
 class Penalty(nn.Module):

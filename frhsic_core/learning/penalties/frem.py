@@ -5,14 +5,13 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from frhsic_core.conditional._eipm import EPSILON
 from frhsic_core.conditional._smoothing import leave_one_out_at
 from frhsic_core.joint.contraction import GradientTerm, GramFunction, gram_term
 from frhsic_core.kernels import Gaussian
 from frhsic_core.learning.bandwidth import BandwidthPolicy
 from frhsic_core.learning.data import Batch
 from frhsic_core.learning.penalties.base import KernelPenalty, counted
-
-_EPSILON = 1e-10  # the root of x is x/√(x + ε), with a finite gradient at zero
 
 
 def _mean_mmd(contrast: Tensor, share: Tensor, *, power: int) -> GramFunction:
@@ -24,7 +23,7 @@ def _mean_mmd(contrast: Tensor, share: Tensor, *, power: int) -> GramFunction:
             value = squared
             slope = torch.ones_like(squared)
         else:
-            inverse = torch.rsqrt(squared + _EPSILON)
+            inverse = torch.rsqrt(squared + EPSILON)
             value = squared * inverse
             slope = inverse - 0.5 * squared * inverse**3
         gradient = contrast.mT @ (contrast * (share * slope).unsqueeze(-1))

@@ -12,8 +12,8 @@ from torch.nn import functional as F
 from frhsic_core.arrays import ArrayLike
 from frhsic_core.auditing import audit_representation
 from frhsic_core.conditional import gdp
-from frhsic_core.conditional._gdp import as_predictions, attribute_range
-from frhsic_core.conditional._smoothing import Bandwidth, log_kernel, resolve_bandwidth
+from frhsic_core.conditional._gdp import as_predictions
+from frhsic_core.conditional._smoothing import Bandwidth, counted_range, log_kernel, resolve_bandwidth
 
 if TYPE_CHECKING:
     from frhsic_core.learning.stack import TrainedStack
@@ -62,7 +62,7 @@ def smoothed_gdp(
     h = resolve_bandwidth(bandwidth, s, None)
     at = s
     if average != "sample":
-        low, high = attribute_range(s, None)
+        low, high = counted_range(s.squeeze(-1), None)
         count = GRID[average]
         steps = torch.linspace(0.0, 1.0, count + 2, dtype=s.dtype, device=s.device)[1:-1]
         if average == "uniform":
