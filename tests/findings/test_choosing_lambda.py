@@ -115,6 +115,20 @@ def test_on_adult_the_probe_reads_about_half_of_what_it_reads_without_a_penalty(
     assert 0.4 < inside["nonlinear_r2"].mean() / plain < 0.65
 
 
+def test_on_adult_some_runs_escape_and_keep_their_gdp() -> None:
+    """By the released code; the paper's estimator gives two to thirteen times our value."""
+    last = part("reference", "adult").query(LAST)
+    plain = part("reference", "adult").query("method == 'unfair'")
+    escaped = last["ratio"] > 3
+    assert 0 < escaped.sum() < 5
+    assert last.loc[escaped, "gdp_sample"].min() > 0.5 * plain["gdp_sample"].mean()
+    assert last.loc[~escaped, "gdp_sample"].max() < 0.4 * plain["gdp_sample"].mean()
+    columns = ["gdp_reference", "gdp_sample"]
+    means = real().query("method == 'unfair'").groupby(["protocol", "dataset"])[columns].mean()
+    ratio = means["gdp_reference"] / means["gdp_sample"]
+    assert (round(ratio.min()), round(ratio.max())) == (2, 13)
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_the_variant_keeps_performance_more_often_than_not_except_on_crime(case: tuple[str, str]) -> None:
     found = summary(*case, epsilon=1e-3)
