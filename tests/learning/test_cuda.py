@@ -9,14 +9,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from frhsic_core.learning import FRHSIC, METHODS, Trainer, make_penalty
+from frhsic_core.learning import METHODS, Trainer, make_penalty
 from frhsic_core.learning.data import random_order
 from frhsic_core.learning.stack import StackedLinear
 from frhsic_core.learning.step import CaptureWarning, Step
 
 pytestmark = [pytest.mark.cuda, pytest.mark.filterwarnings("ignore::frhsic_core.learning.EscapeWarning")]
 CASES = [(method, protocol) for method in METHODS for protocol in ("recommended", "text", "reference")]
-CASES.append(("frhsic", "on both"))
 N, BATCH = 1000, 256
 
 
@@ -30,7 +29,7 @@ def datasets() -> tuple[Tensor, Tensor, Tensor]:
 
 
 def train(x: Tensor, y: Tensor, s: Tensor, method: str, protocol: str, **settings: object) -> Trainer:
-    penalty = FRHSIC(on="both") if protocol == "on both" else make_penalty(method, protocol=protocol)
+    penalty = make_penalty(method, protocol=protocol)
     trainer = Trainer(x, y, s, penalty=penalty, batch_size=BATCH, device="cuda", **{"epochs": 5, **settings})
     trainer.fit()  # 20 steps unless there are more epochs
     return trainer
