@@ -6,13 +6,10 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+# The course of a training, one row for each epoch and one column for each model, float64. `loss` (task loss), `penalty`
+# (without λ) and `metric` (accuracy, or mean squared error) are means over the epoch's mini-batches. `ratio` =
+# median(|z − z'|)/σ_Z and `bandwidth` = σ_Z are measured at the end of the epoch; they are NaN without a kernel on Z.
 History = dict[str, Tensor]
-"""The course of a training: for each of ``COLUMNS`` one row for each epoch, one column for each model, float64.
-
-``loss`` (task loss), ``penalty`` (without λ) and ``metric`` (accuracy, or mean squared error) are means over the
-epoch's mini-batches. ``ratio`` = median(|z − z'|)/σ_Z and ``bandwidth`` = σ_Z are measured at the end of the epoch;
-they are NaN without a kernel on Z.
-"""
 COLUMNS = ("loss", "penalty", "ratio", "metric", "bandwidth")
 
 
