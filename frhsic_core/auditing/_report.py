@@ -268,23 +268,28 @@ def _page(heading: str, inside: str) -> str:
     return Template(_file("report.html")).substitute(title=clean(heading), inside=inside)
 
 
-def change_report(before: Column, after: Array, columns: Sequence[Column], known: np.ndarray) -> tuple[list[str], str]:
+def change_report(
+    before: Column, after: Array, columns: Sequence[Column], known: np.ndarray, *, halved: bool = False
+) -> tuple[list[str], str]:
     """Return the sentences about an adjustment, and a page with the curves before and after in one picture.
 
-    The page is empty if the rows are too few for a curve.
+    ``halved``: ``after`` has the rows of one half, adjusted by the other. The page is empty if the rows are too few.
     """
     score = short(before.name)
     heading = f"{score} before and after the adjustment"
     said, figures = [], []
+    kept = known & np.isfinite(after)
     for column in columns:
-        s = column.values[known]
-        if len(s) < MIN_ROWS or np.ptp(s) == 0:
+        parts = [(column.values[rows], values[rows]) for rows, values in ((known, before.values), (kept, after))]
+        if any(len(s) < MIN_ROWS or np.ptp(s) == 0 for s, _ in parts):
             continue
-        smoother = Smoother(s, nominal=bool(column.categories))
-        old, new = (smoother.curve(values[known]) for values in (before.values, after))
+        old, new = (Smoother(s, nominal=bool(column.categories)).curve(values) for s, values in parts)
         name = short(column.name)
-        said.append(f"The mean gap along {name} was {interval(old)} and is now {interval(new)}.")
+        now = "Fitted on one half of the rows, the adjustment leaves" if halved else "It is now"
+        where = " in the other half; fitted on all rows, as here, it usually leaves less" if halved else ""
+        said.append(f"The mean gap along {name} was {interval(old)}. {now} {interval(new)}{where}.")
         caption = f"The mean along {name} before (orange) and after (blue), each with its {percent(0.95)} band."
+        caption += " After: the half of the rows that did not fit the adjustment." if halved else ""
         figures.append(_figure(column, new, f"mean {score}", caption, before=old))
     if not known.all():
         said.append(f"Rows without a score or an attribute, which have no adjusted score: {(~known).sum():,}.")

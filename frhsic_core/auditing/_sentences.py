@@ -117,8 +117,8 @@ def guarantee(attribute: AttributeAudit) -> list[str]:
         ]
     return [
         f"With {percent(1.0 - bound.delta)} confidence GDP over the {bound.values} values of {short(attribute.name)} "
-        f"is at most {number(bound.bound)}. This assumes independent rows that the model was not trained on, and "
-        "nothing else."
+        f"is at most {number(bound.bound)}. This assumes independent rows that neither trained nor chose the "
+        "model, and nothing else."
     ]
 
 
@@ -178,7 +178,7 @@ def decision_sentences(audit: Audit, attribute: AttributeAudit) -> list[str]:
         f"is {number(ratio)}, {rule} four fifths."
     ]
     if attribute.curves["selected"].smooth:
-        certain = " So it is certainly below four fifths." if along.high < 0.8 else ""
+        certain = " So it is below four fifths, by the band." if along.high < 0.8 else ""
         said.append(
             f"Along {name} the impact ratio, the lowest selection rate over the highest, is {number(along.value)}, and "
             f"the band allows at most {number(along.high)}.{certain}"

@@ -255,7 +255,7 @@ def adjust(
         raise ValueError(f"{scores.name} already has a column {added!r}: rename it, or remove it.")
     from frhsic_core.atomic_files import write_together
     from frhsic_core.auditing._report import change_report
-    from frhsic_core.remedies.scores import ScoreAdjuster
+    from frhsic_core.remedies.scores import ScoreAdjuster, other_half
 
     before = as_columns(data[[score]], argument="scores", default="score", categorical=False)[0]
     columns = as_columns(data[sensitive], argument="sensitive", default="sensitive", categorical=True)
@@ -265,7 +265,11 @@ def adjust(
         adjuster = ScoreAdjuster.load(use) if use else ScoreAdjuster().fit(f, sensitive_features=frame)
         new = np.full(len(data), np.nan)
         new[known] = adjuster.transform(f, sensitive_features=frame)
-    said, page = change_report(before, new, columns, known)
+        shown, half = new, None if use else other_half(adjuster, f, frame)
+        if half is not None:
+            shown = np.full(len(data), np.nan)
+            shown[np.flatnonzero(known)[half[0]]] = half[1]
+    said, page = change_report(before, shown, columns, known, halved=half is not None)
     table = whole.assign(**{added: new})
     parquet = out.suffix.lower() in (".parquet", ".pq")
     files: dict[Path, Callable[[Any], Any]] = {out: partial(table.to_parquet if parquet else table.to_csv, index=False)}

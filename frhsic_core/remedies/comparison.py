@@ -411,7 +411,7 @@ def compare_remedies(
                 row["score"] = score_of(predicted, new[1], task=task)
                 found.append(row | dependence_of(predicted, attribute_matrix(new[2]), scale=scale))
         if late:
-            what = f"{number} of {n_splits} splits are complete and kept"
+            what = f"{number} of {n_splits} splits are complete and kept" if number else "a part of one split is kept"
             warnings.warn(f"the comparison took more than {max_seconds:g} s: {what}.", stacklevel=2)
             break
     rows = pd.DataFrame(found)

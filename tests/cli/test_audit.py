@@ -17,7 +17,7 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from frhsic_core import adjust_scores
+from frhsic_core import ScoreAdjuster, adjust_scores, gdp_curve
 from frhsic_core.cli import command
 
 CHROMIUM = next((found for name in ("chromium", "chromium-browser") if (found := shutil.which(name))), None)
@@ -235,6 +235,13 @@ def test_adjust_fits_saves_and_applies(tmp_path: Path) -> None:
     known = written.dropna()
     expected = adjust_scores(known["p"], sensitive_features=known["age"])
     np.testing.assert_allclose(known["p_adjusted"], expected, rtol=1e-12)
+    # On the rows that fit it, the adjustment looks too good: the gap is that of one half, adjusted by the other.
+    second = np.random.default_rng(0).permutation(299) % 2 == 1
+    fitted = ScoreAdjuster().fit(known["p"][~second], sensitive_features=known["age"][~second])
+    left = gdp_curve(
+        fitted.transform(known["p"][second], sensitive_features=known["age"][second]), known["age"][second]
+    )
+    assert f"leaves {left.gdp:.3g} (" in texts(result)
     page = out.with_suffix(".html").read_text(encoding="utf-8")
     assert page.count('class="curve') == 2
     one = tmp_path / "one.csv"

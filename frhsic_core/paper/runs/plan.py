@@ -158,7 +158,7 @@ class Stack:
 
     @property
     def weight(self) -> float:
-        """Relative cost: the samples that the models see."""
+        """Return the relative cost, the number of samples that the models see."""
         task = self.recipe.task
         rows = dict(task.options).get("n") or DATASETS[task.dataset].rows
         return self.recipe.epochs * rows * len(self.models)
