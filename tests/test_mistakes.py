@@ -359,6 +359,7 @@ OWN: list[Row] = [
     ("decimal commas", run(*BOTH, text="p;age\n" + "\n".join(f"0,{k};{k}" for k in range(20, 70))),
      Told, "decimal point"),
     ("percent signs", run(*BOTH, text=table(p="30 %")), Told, "decimal point"),
+    ("ages with a unit", run(*BOTH, text="p,age\n" + ".3,20 years\n.4,31 years\n.5,53 years\n" * 9), Told, "units"),
     ("infinite scores", run(*BOTH, text=table(p=np.inf)), Told, "no finite value"),
     ("an empty file", run(*BOTH, text=""), Told, "could not be read"),
     ("a header alone", run(*BOTH, text="p,age\n"), Told, "no rows"),

@@ -25,6 +25,7 @@ CATEGORIES = 50  # more distinct words than this are an identifier, not an attri
 MIN_ROWS = 20
 LARGEST = 1e150  # squares of larger numbers leave the range; they are codes, not measurements
 _WRITTEN_NUMBER = r"[-+$€£\s]*\d[\d.,'\s]*[%$€£]?"
+_UNIT = r"^\s*[\d.]+\s*([^\W\d_]+)\s*$"  # 53 years
 
 
 @dataclass(frozen=True)
@@ -155,10 +156,12 @@ def as_column(series: pd.Series, *, name: str, categorical: bool, positive_class
             f"{name!r} mixes numbers and words: {int(words.sum()):,} of {len(series):,} values are not numbers, such "
             f"as {example!r}. Write missing values as empty cells, and numbers without units or separators."
         )
-    if series[words].astype(str).str.fullmatch(_WRITTEN_NUMBER).all():
+    text = series[words].astype(str)
+    units = text.str.extract(_UNIT, expand=False)
+    if text.str.fullmatch(_WRITTEN_NUMBER).all() or (units.notna().all() and units.nunique() == 1 and len(kinds) > 2):
         raise ValueError(
             f"{name!r} has numbers that are written as text, such as {example!r}: write them with a decimal point, and "
-            "without percent signs, currencies or separators of thousands."
+            "without units, percent signs, currencies or separators of thousands."
         )
     if not categorical:
         raise ValueError(
