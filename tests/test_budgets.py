@@ -13,17 +13,17 @@ ROOT = Path(__file__).resolve().parents[1]
 TOP = "the modules at the top"
 LINES = {
     TOP: 2040,  # goal: 1,500; a wrong call of a statistic names the right one
-    "joint": 4970,  # goal: 4,000; aggregated tests of small samples are ten times as fast
+    "joint": 4750,  # goal: 4,000; aggregated tests of small samples are ten times as fast
     "conditional": 970,  # goal: 1,000
-    "laws": 1080,  # goal: 1,400
-    "learning": 4570,  # goal: 4,800; lam="auto" chooses the smallest λ with a guaranteed GDP
-    "auditing": 2660,  # goal: 2,600; decisions at a threshold, "Is this much?", a model card, the bound in the report
-    "remedies": 1850,  # goal: 1,600; adjust_scores from scores and ages alone, raw tables, fit_best
-    "data": 1710,  # goal: 1,700
+    "laws": 910,  # goal: 1,400
+    "learning": 4320,  # goal: 4,800; lam="auto" chooses the smallest λ with a guaranteed GDP
+    "auditing": 2690,  # goal: 2,600; decisions at a threshold, "Is this much?", a model card, a picture of the bound
+    "remedies": 1800,  # goal: 1,600; adjust_scores from scores and ages alone, raw tables, fit_best
+    "data": 1570,  # goal: 1,700
     "cli": 750,  # goal: 700; frhsic adjust, audit --demo, --threshold and --guaranteed, folders of parquet files
-    "paper": 13600,  # goal: 12,700
+    "paper": 13020,  # goal: 12,700
 }
-LIBRARY, MODULES, TESTS = 34180, 152, 26580  # goals: 32,000, 155 and 25,000
+LIBRARY, MODULES, TESTS = 32780, 151, 25540  # goals: 32,000, 155 and 25,000
 
 
 def lines(folder: Path) -> Counter[str]:
