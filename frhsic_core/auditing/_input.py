@@ -25,7 +25,7 @@ CATEGORIES = 50  # more distinct words than this are an identifier, not an attri
 MIN_ROWS = 20
 LARGEST = 1e150  # squares of larger numbers leave the range; they are codes, not measurements
 _WRITTEN_NUMBER = r"[-+$€£\s]*\d[\d.,'\s]*[%$€£]?"
-_UNIT = r"^\s*[\d.]+\s*([^\W\d_]+)\s*$"  # 53 years
+_UNIT = r"^\s*[\d.]+\s+([^\W\d_]+)\s*$"  # 53 years
 
 
 @dataclass(frozen=True)

@@ -97,8 +97,8 @@ def test_a_stored_unit_of_a_dataset_is_measured_again(table: str, monkeypatch: p
         monkeypatch.setattr(comparison, "LEARNERS", ("linear",))
         stored = stored[stored["learner"] == "linear"]
     # Training in float32 and the sums of the bound have errors of 10⁻⁷ on another processor. The solver of the linear
-    # models stops at a gradient of 10⁻⁴, in other versions elsewhere: scores move by about 10⁻³, and a few of a thousand
-    # people cross the threshold.
+    # models stops at a gradient of 10⁻⁴, in other versions elsewhere: scores move by about 10⁻³, and a few people
+    # of a thousand cross the threshold.
     same_rows(unit, run_job(unit, device="cpu").rows, stored, rel=2e-2 if table == "simple_remedies" else 1e-5)
 
 
