@@ -23,7 +23,7 @@ LINES = {
     "cli": 750,  # goal: 700; frhsic adjust, audit --demo, --threshold and --guaranteed, folders of parquet files
     "paper": 13020,  # goal: 12,700
 }
-LIBRARY, MODULES, TESTS = 32780, 151, 25540  # goals: 32,000, 155 and 25,000
+LIBRARY, MODULES, TESTS = 32780, 151, 25560  # goals: 32,000, 155 and 25,000
 
 
 def lines(folder: Path) -> Counter[str]:

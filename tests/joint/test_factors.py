@@ -142,3 +142,17 @@ def test_blocks_of_rows_do_not_change_the_sums(monkeypatch: pytest.MonkeyPatch) 
     torch.testing.assert_close(found, expected, rtol=0.0, atol=1e-12 * expected.abs().max().item())
     k, l = (center(kernel(x)) for kernel, x in ((Gaussian(1.0), z), (Gaussian(0.5), s)))
     assert expected.square().sum().item() == pytest.approx((k * l).sum().item(), rel=1e-10)
+
+
+@pytest.mark.parametrize("bandwidth", [20.0, 1.0])
+def test_squares_of_the_entries_have_a_factor(bandwidth: float) -> None:
+    """A wide kernel has few features, whose products are listed; of a narrow one the squares are interpolated."""
+    z, s = pair()
+    kernel = Gaussian(bandwidth)
+    side = ThinPair.of(z, s, factor(kernel, z), factor(Gaussian(1.0), s)).z
+    squares = factors.squared_factor(side)
+    features = squares.functions(z) @ squares.root
+    # Features are exact to 1e-10 of the largest entry, by the documentation of `factor`.
+    expected = center(kernel(z - z.mean(0))).square()
+    torch.testing.assert_close(features @ features.mT, expected, rtol=0, atol=1e-9 * float(expected.max()))
+    assert (side.factor.rank <= factors._FEW_PAIRS) == (bandwidth > 1)
