@@ -21,7 +21,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from numbers import Integral
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import torch
@@ -102,8 +102,8 @@ _OTHER_WORDS = {
 def same_kind(function: Function) -> Function:
     """Make a statistic return floats and NumPy arrays, unless one of its samples is a tensor.
 
-    The samples are the positional arguments. Tensors without a batch dimension become floats, and those inside a named
-    tuple or a dataclass are converted one by one.
+    The samples are the positional arguments. Tensors without a batch dimension become floats, and those inside a
+    dataclass are converted one by one.
 
     Examples
     --------
@@ -116,22 +116,22 @@ def same_kind(function: Function) -> Function:
     @functools.wraps(function)
     def public(*args: Any, **options: Any) -> Any:
         for word in _OTHER_WORDS.keys() & options.keys() - known.keys():
-            raise TypeError(f"{function.__name__} takes no {word}: {_OTHER_WORDS[word].format(function.__name__)}")
+            random = word in ("seed", "generator") and "random_state" not in known
+            answer = "nothing in it is random." if random else _OTHER_WORDS[word].format(function.__name__)
+            raise TypeError(f"{function.__name__} takes no {word}: {answer}")
         result = function(*args, **options)
         samples = (*args, *(options[name] for name in ("z", "s", "x") if name in options))
         return result if any(isinstance(sample, Tensor) for sample in samples) else _plain(result)
 
-    return public  # type: ignore[return-value]
+    return cast(Function, public)
 
 
 def _plain(result: Any) -> Any:
     if isinstance(result, Tensor):
         return result.item() if result.ndim == 0 else result.detach().cpu().numpy()
-    if isinstance(result, dict):
-        return {name: _plain(value) for name, value in result.items()}
-    if dataclasses.is_dataclass(result):
+    if dataclasses.is_dataclass(result) and not isinstance(result, type):
         values = {field.name: getattr(result, field.name) for field in dataclasses.fields(result)}
-        return dataclasses.replace(result, **{name: _plain(value) for name, value in values.items()})  # type: ignore[type-var]
+        return dataclasses.replace(result, **{name: _plain(value) for name, value in values.items()})
     return result
 
 
@@ -171,8 +171,7 @@ def as_tensor(x: ArrayLike, *, name: str = "x") -> Tensor:
             f"{name} is complex, but statistics need real numbers: pass real and imaginary parts as columns."
         )
     if isinstance(x, Tensor):
-        wide = x.is_floating_point() and x.element_size() >= 4
-        return x if wide else x.to(torch.float32 if x.is_floating_point() else torch.float64)
+        return x.to(torch.promote_types(x.dtype, torch.float32) if x.is_floating_point() else torch.float64)
     try:
         values = np.array(x, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -264,6 +263,11 @@ def as_sample(x: ArrayLike, *, name: str = "z", min_rows: int = 1, check_finite:
 def broadcast_shapes(*shapes: tuple[int, ...]) -> torch.Size:
     """Return the common shape, by NumPy: ``torch.broadcast_shapes`` imports a computer algebra system when called."""
     return torch.Size(np.broadcast_shapes(*shapes))
+
+
+def spaced_rows(n: int, count: int, device: torch.device | None = None) -> Tensor:
+    """Return ``count`` evenly spaced rows of n, or all of them; the same on each device."""
+    return torch.linspace(0, n - 1, min(n, count), dtype=torch.float64).round().long().to(device)
 
 
 def batch_shape(z: Tensor, s: Tensor) -> torch.Size:

@@ -31,7 +31,7 @@ from torch import Tensor
 from frhsic_core.arrays import ArrayLike, as_pair, as_tensor, require_same_rows, same_kind
 from frhsic_core.choices import one_of
 from frhsic_core.joint import hsic
-from frhsic_core.joint.factors import ThinPair, thin_factors
+from frhsic_core.joint.factors import thin_pair
 from frhsic_core.kernels import Categorical, Gaussian, InverseMultiquadric, Kernel, Laplacian, MultiScale, Product
 
 __all__ = ["DependenceBound", "gdp_bound", "hsic_bound"]
@@ -316,9 +316,8 @@ def pair_variance(z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel) -> f
         + \tfrac12\sum_i\|\varphi_i\|^2\sum_i\|\psi_i\|^2 + \Big\|\sum_i\varphi_i\otimes\psi_i\Big\|^2 .
     """
     n, total = len(z), 0.0
-    factors = thin_factors(z, s, kernel_z, kernel_s)
-    if factors is not None:
-        pair = ThinPair.of(z.double(), s.double(), *factors)
+    pair = thin_pair(z, s, kernel_z, kernel_s)
+    if pair is not None:
         both, d, e, cross = pair.over_rows(_squares)
         total = float(0.5 * (n * both + d * e) + cross.square().sum())
         return total / (n * (n - 1))
@@ -329,7 +328,7 @@ def pair_variance(z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel) -> f
     return total / (n * (n - 1))
 
 
-def _squares(phi: Tensor, psi: Tensor, _: Tensor | None) -> tuple[Tensor, ...]:
+def _squares(phi: Tensor, psi: Tensor, _: Tensor) -> tuple[Tensor, ...]:
     d, e = phi.square().sum(-1), psi.square().sum(-1)
     return d @ e, d.sum(), e.sum(), phi.mT @ psi
 

@@ -8,9 +8,10 @@ none). Bandwidths may be tensors with the batch shape: a stack of models, each w
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, cast
 
 import numpy as np
 import torch
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import pdist
 from torch import Tensor
 
-from frhsic_core.arrays import ArrayLike, as_sample, as_tensor, binary_scale, require_memory, same_kind
+from frhsic_core.arrays import ArrayLike, as_sample, as_tensor, binary_scale, require_memory, same_kind, spaced_rows
 from frhsic_core.choices import one_of
 
 _MEDIAN_ADVICE = "Pass a kernel with a bandwidth, a smaller max_points or fewer batch elements."
@@ -98,10 +99,8 @@ def median_bandwidth(x: ArrayLike, *, max_points: int | None = 1000) -> Tensor:
 def median_distance(x: Tensor, *, max_points: int | None = 1000, power: int = 2) -> Tensor:
     """Return :func:`median_bandwidth` of a checked sample ``(..., n, d)``; ``power=1`` has ℓ₁ distances."""
     x = x.detach()
-    n = x.shape[-2]
-    if max_points is not None and n > max_points:
-        index = torch.linspace(0, n - 1, max_points, device=x.device, dtype=torch.float64).round().long()
-        x = x.index_select(-2, index)
+    if max_points is not None and x.shape[-2] > max_points:
+        x = x.index_select(-2, spaced_rows(x.shape[-2], max_points, x.device))
     unit = binary_scale(x)
     x = x / unit
     if x.ndim == 2 and x.device.type == "cpu" and len(x) > 1:
@@ -458,6 +457,23 @@ class Product:
             factor(x[..., a : a + 1], None if y is None else y[..., a : a + 1]) for a, factor in enumerate(self.factors)
         ]
         return math.prod(grams[1:], start=grams[0])
+
+
+def with_bandwidths(kernel: Kernel, change: Callable[[float | Tensor], float | Tensor]) -> Kernel:
+    """Return the kernel with each of its bandwidths changed, or the kernel itself if it has no bandwidth.
+
+    Examples
+    --------
+    >>> with_bandwidths(Gaussian(2.0), lambda bandwidth: 0.5 * bandwidth)
+    Gaussian(bandwidth=1.0)
+    """
+    if isinstance(kernel, Product):
+        factors = [with_bandwidths(factor, change) for factor in kernel.factors]
+        return kernel if all(map(operator.is_, factors, kernel.factors)) else Product(factors)
+    bandwidth, make = getattr(kernel, "bandwidth", None), type(kernel)
+    if isinstance(kernel, _BandwidthKernel):
+        return replace(kernel, bandwidth=change(kernel.bandwidth))
+    return kernel if bandwidth is None else cast(Callable[..., Kernel], make)(change(bandwidth))  # of the user's own
 
 
 def resolve_kernel(

@@ -210,22 +210,15 @@ MEASURES: dict[str, Measure] = {
     row.key: row
     for row in (
         Measure("performance", "performance", False),  # accuracy, or the mean squared error of a regression
-        Measure("loss", "loss", False),  # cross-entropy or mean squared error
         Measure("constant", "constant", False),  # performance of the best constant prediction
         Measure("positive", "positive", False),  # share of samples predicted positive
-        Measure("spread", "spread", False),  # standard deviation of the model's output
         Measure("ratio", "ratio", False),  # median distance of Z over the bandwidth at the end of training
-        Measure("hsic_floor_1", "HSIC, floor", False),  # what independence would show, at the median bandwidth
         Measure("gdp_reference", "GDP, as in the paper"),  # of logits, averaged over 50 equally spaced values
-        Measure("gdp_uniform", "GDP, probabilities"),  # the same of probabilities
         Measure("gdp_sample", "GDP, as defined"),  # of probabilities, averaged over the observed values of S
-        Measure("gdp_density", "GDP, Jiang et al."),  # of probabilities, with density weights and their bandwidth
         Measure("linear_r2", "linear probe R²"),  # cross-fitted, of a prediction of S from Z
         Measure("nonlinear_r2", "nonlinear probe R²"),
         Measure("distance_correlation", "dCor², bias-corrected"),
-        Measure("normalized_hsic_0.5", "HSIC, half the median"),
         Measure("normalized_hsic_1", "HSIC, median"),
-        Measure("normalized_hsic_2", "HSIC, twice the median"),
         # As the paper computes it for fresh heads: of the logits of some heads, and of the predicted labels of others.
         Measure("gdp_mixed", "GDP, logits and labels", experiment="transfer"),
         # KSG on 2 to 5 principal components of Z with closed counts, clipped at 0; as published, each with variance 1.

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from frhsic_core.bounds import gdp_bound, hsic_bound, pair_variance
-from frhsic_core.joint.factors import thin_factors
+from frhsic_core.joint.factors import thin_pair
 from frhsic_core.kernels import Categorical, Gaussian, Linear, Product
 from frhsic_core.laws import FiniteLaw, GaussianPair
 
@@ -177,7 +177,7 @@ def test_the_variance_of_pairs_is_their_mean_where_features_are_few_and_where_no
     """1,000 rows of one column have thin Gram matrices, and 30 columns have none. The reference is the whole matrix."""
     z = torch.randn(1000, columns, generator=torch.Generator().manual_seed(8), dtype=torch.float64)
     s = (z[:, :1] + 0.5).round() if isinstance(kernel, Categorical) else z[:, :1].sin()
-    assert (thin_factors(z, s, Gaussian(0.7), kernel) is None) == (columns == 30)
+    assert (thin_pair(z, s, Gaussian(0.7), kernel) is None) == (columns == 30)
     pairs = (1 - Gaussian(0.7)(z, z)) * (1 - kernel(s, s))
     expected = float(pairs.sum()) / (1000 * 999)
     # Thin Gram matrices have a relative error below 1e-10.

@@ -23,7 +23,7 @@ from frhsic_core.learning import make_penalty
 from frhsic_core.learning.penalties import Penalty
 from frhsic_core.learning.protocols import METHODS, PROTOCOLS, architecture
 from frhsic_core.paper.datasets import sources_of
-from frhsic_core.paper.figures.plots import DATASET_TITLES, STYLES, dataset_style
+from frhsic_core.paper.figures.plots import DATASET_TITLES, STYLES
 
 ROOT = Path(__file__).resolve().parents[1]
 TABLES = {"methods": registry.METHODS, "datasets": registry.DATASETS, "measures": registry.MEASURES}
@@ -88,6 +88,8 @@ def test_the_size_of_a_dataset_is_what_its_recipe_promises(name: str) -> None:
 
 # Columns that say which model a row is about, or that only one experiment has and draws under its own names.
 NOT_MEASURES = ("lam",)
+# Columns of earlier code, which nothing reads.
+EARLIER = {"loss", "spread", "hsic_floor_1", "gdp_uniform", "gdp_density", "normalized_hsic_0.5", "normalized_hsic_2"}
 PARTS = ("eo_", "validation_", "linear_", "mlp_", "forest_", "svm_"), ("_age", "_hours", "_pair", "_zero")
 
 
@@ -105,11 +107,11 @@ def test_every_measure_of_the_stored_sweeps_has_a_row() -> None:
     main = read_schema(ROOT / "book" / "results" / "main.parquet")
     numbers = {column.name for column in main if is_floating(column.type)} - set(NOT_MEASURES)
     everywhere = {key for key, row in registry.MEASURES.items() if not row.experiment}
-    assert numbers == everywhere, "add a row to MEASURES in frhsic_core/registry.py"
+    assert numbers - EARLIER == everywhere, "add a row to MEASURES in frhsic_core/registry.py"
     kinds = ("gdp_", "mi_", "linear_r2", "nonlinear_r2", "normalized_hsic", "distance_correlation", "performance")
     for path in (ROOT / "book" / "results").glob("*.parquet"):
         for column in map(measure_of, read_schema(path).names):
-            if column.startswith(kinds):
+            if column.startswith(kinds) and column not in EARLIER:
                 assert column in registry.MEASURES, f"{path.name}: {column}"
 
 
@@ -117,13 +119,14 @@ def test_every_measure_of_the_stored_sweeps_has_a_row() -> None:
 
 
 def test_figures_read_the_registry() -> None:
-    assert list(STYLES) == list(METHODS) == list(registry.METHODS)
+    assert list(METHODS) == list(registry.METHODS)
+    assert list(STYLES) == [*registry.METHODS, *registry.DATASETS]
     assert {key: row.title for key, row in registry.DATASETS.items()} == DATASET_TITLES
     assert tuple(registry.PROTOCOLS) == PROTOCOLS
     for key, row in registry.METHODS.items():
         assert tuple(STYLES[key]) == (row.label, row.color, row.marker)
     for key, row in registry.DATASETS.items():
-        assert tuple(dataset_style(key)) == (row.title, row.color, row.marker)
+        assert tuple(STYLES[key]) == (row.title, row.color, row.marker)
 
 
 @pytest.mark.parametrize(
@@ -144,7 +147,7 @@ def test_no_two_rows_share_a_name_and_every_measure_is_defined() -> None:
         assert len(set(names)) == len(names)
     assert {key for key, row in registry.MEASURES.items() if row.experiment} >= {"gdp_mixed", "mi_reference"}
     assert next(iter(registry.DEPENDENCE)) == "gdp_reference"
-    assert not {"performance", "loss", "ratio", "mi_reference"} & set(registry.DEPENDENCE)
+    assert not {"performance", "ratio", "mi_reference"} & set(registry.DEPENDENCE)
 
 
 def test_the_lists_of_the_paper() -> None:

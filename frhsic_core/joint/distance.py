@@ -13,7 +13,7 @@ from torch import Tensor
 from frhsic_core.arrays import ArrayLike, as_pair, same_kind
 from frhsic_core.choices import one_of
 from frhsic_core.joint.contraction import ESTIMATORS
-from frhsic_core.joint.hsic import dependence_at_any_size
+from frhsic_core.joint.hsic import criterion
 from frhsic_core.kernels import Distance
 
 
@@ -65,20 +65,10 @@ def distance_correlation(
             "estimator='unbiased' with squared=False: the unbiased estimate may be negative and has no root; "
             "pass squared=True, or estimator='biased'."
         )
-    z, s = as_pair(z, s, min_rows=4 if estimator == "unbiased" else 1)
-    # The ratio ignores units; unit scale keeps the squares below from vanishing in float32.
-    kernels = {"kernel_z": Distance(), "kernel_s": Distance()}
-    ratio = dependence_at_any_size(_unit_scale(z), _unit_scale(s), estimator=estimator, normalized=True, **kernels)
-    ratio = ratio.clamp(0.0 if estimator == "biased" else -1.0, 1.0)
+    z, s = as_pair(z, s)  # distances between categories have no meaning
+    ratio = criterion(z, s, kernel_z=Distance(), kernel_s=Distance(), estimator=estimator, normalized=True)
     if squared:
         return ratio
     # A plain root has the gradient NaN at zero.
     positive = ratio > 0
     return torch.where(positive, torch.where(positive, ratio, torch.ones_like(ratio)).sqrt(), torch.zeros_like(ratio))
-
-
-def _unit_scale(x: Tensor) -> Tensor:
-    """Divide by the largest deviation from the mean, a constant that cancels from every ratio and its gradient."""
-    x = x - x.detach().mean(-2, keepdim=True)
-    largest = x.detach().abs().amax((-2, -1), keepdim=True)
-    return x / torch.where(largest > 0, largest, torch.ones_like(largest))

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -26,10 +26,9 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from frhsic_core.arrays import recomputed
-from frhsic_core.joint.contraction import from_sums, inverse_root, smallest_own, sum_factors
+from frhsic_core.arrays import recomputed, spaced_rows
+from frhsic_core.joint.contraction import from_sums, sum_factors
 from frhsic_core.joint.sorted_columns import laplacian_sum, laplacian_times, sum_of_products, sums_of_distances
-from frhsic_core.joint.streaming import each_element
 from frhsic_core.kernels import (
     Categorical,
     Distance,
@@ -78,20 +77,31 @@ class Factor:
         The simple functions of rows, ``(n, d) -> (n, m)``.
     polynomial : bool
         Whether they are polynomials: their derivative is then that of the kernel, and sums of them lose no digits.
+    mean : Tensor, optional
+        ``(m,)``: what is subtracted from the functions, a constant of the gradient.
     """
 
     root: Tensor
     functions: Callable[[Tensor], Tensor]
     polynomial: bool = True
+    mean: Tensor | None = None
 
     @property
     def rank(self) -> int:
         """Number of features."""
         return self.root.shape[-1]
 
-    def __call__(self, x: Tensor) -> Tensor:
-        """Return the features of rows ``(n, d)``."""
-        return self.functions(x) @ self.root
+    def __call__(self, x: Tensor, *, root: bool = True) -> Tensor:
+        """Return the features of rows ``(n, d)``, or without ``root`` the functions that they are made of."""
+        found = self.functions(x)
+        found = found if self.mean is None else found - self.mean
+        return found @ self.root if root else found
+
+    def centered(self, x: Tensor, weights: Tensor) -> Factor:
+        """Return the features minus their weighted mean over the rows of a sample."""
+        parts = zip(weights.split(_BLOCK), x.split(_BLOCK), strict=True)
+        sums = torch.stack([w @ self.functions(rows) for w, rows in parts])
+        return replace(self, mean=sums.sum(0) / weights.sum())
 
 
 class _Chebyshev(torch.autograd.Function):
@@ -183,7 +193,7 @@ def interpolated(
     middle, half = 0.5 * (low + high), 0.5 * (high - low)
     first = 1 if centered else 0
     if not bool(half > 0):
-        return Factor(low.new_zeros(1, 0), torch.zeros_like)
+        return Factor(low.new_zeros(1, 0), lambda x: 0.0 * x)  # keeps the graph: a collapsed Z has a gradient
 
     def functions(count: int, x: Tensor) -> Tensor:
         return _polynomials((x[:, 0] - middle) / half, first, count)
@@ -211,42 +221,35 @@ def interpolated(
 
 
 def pivoted_cholesky(
-    column: Callable[[int], Tensor],
-    diagonal: Tensor,
-    *,
-    share: float,
-    most: int,
-    weight: Tensor | None = None,
-    tilt: Tensor | float = 1.0,
-    early: float = math.inf,
+    gram: Tensor, *, share: float, most: int, weight: Tensor | None = None, early: float = math.inf
 ) -> tuple[Tensor, Tensor, bool]:
     """Return columns G with GGᵀ = K up to ``share`` of the (weighted) trace, their pivots, and whether they suffice.
 
+    The pivots do not depend on the order of the rows.
+
     Parameters
     ----------
-    column : callable
-        One column of K, ``(n,)``.
-    diagonal : Tensor
-        Its diagonal.
+    gram : Tensor
+        K, ``(n, n)``.
     share, most : float and int
         Share of the trace that may be left, and the largest number of columns.
     weight : Tensor, optional
         ``(n,)``, weights in the trace that sum to one.
-    tilt : Tensor
-        ``(n,)``, factors that decide which of several equally large entries is the pivot.
     early : float
         Stop if more than this share of the trace is left after 64 columns.
 
     Examples
     --------
-    >>> pivoted_cholesky(torch.ones(3, 3).__getitem__, torch.ones(3), share=1e-9, most=2)[0]
+    >>> pivoted_cholesky(torch.ones(3, 3), share=1e-9, most=2)[0]
     tensor([[1.],
             [1.],
             [1.]])
     """
-    n = len(diagonal)
-    weight = torch.full_like(diagonal, 1.0 / n) if weight is None else weight
-    left = diagonal.clone()
+    n = len(gram)
+    left = gram.diagonal().clone()
+    weight = torch.full_like(left, 1.0 / n) if weight is None else weight
+    # Most kernels are one on the diagonal: what decides between equal entries must not be the order of the rows.
+    tilt = 1.0 + 1e-6 * gram @ weight / left.amax().clamp_min(1e-300)
     trace = remains = float(weight @ left)
     columns = left.new_empty(min(most, n), n)
     pivots: list[int] = []
@@ -255,7 +258,7 @@ def pivoted_cholesky(
             break
         pivot = int((left * tilt).argmax())
         known = columns[: len(pivots)]
-        columns[len(pivots)] = (column(pivot) - known[:, pivot] @ known) / left[pivot].sqrt()
+        columns[len(pivots)] = (gram[pivot] - known[:, pivot] @ known) / left[pivot].sqrt()
         left = (left - columns[len(pivots)].square()).clamp_min_(0.0)
         left[pivot] = 0.0
         pivots.append(pivot)
@@ -271,20 +274,13 @@ def _pivoted(kernel: Kernel, x: Tensor, *, most: int) -> Factor | None:
     rows become candidates as well.
     """
 
-    def column(rows: Tensor, i: int) -> Tensor:
-        return kernel(rows, rows[i : i + 1])[:, 0]
-
     def functions(landmarks: Tensor, rows: Tensor) -> Tensor:
         return kernel(rows, landmarks)
 
     n = len(x)
-    chosen = torch.linspace(0, n - 1, min(n, _CANDIDATES), dtype=torch.float64).round().long().to(x.device)
-    candidates = x[chosen]
+    candidates = x[spaced_rows(n, _CANDIDATES, x.device)]
     for _ in range(_ROUNDS):
-        ones = torch.ones_like(candidates[:, 0])
-        columns, pivots, enough = pivoted_cholesky(
-            partial(column, candidates), ones, share=_LEFT, most=most, early=_EARLY_LEFT
-        )
+        columns, pivots, enough = pivoted_cholesky(kernel(candidates), share=_LEFT, most=most, early=_EARLY_LEFT)
         if not enough:
             return None
         landmarks = candidates[pivots]
@@ -302,97 +298,74 @@ def _pivoted(kernel: Kernel, x: Tensor, *, most: int) -> Factor | None:
 # Sums over rows of two thin matrices ---------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Side:
-    """One sample with its features.
-
-    Attributes
-    ----------
-    x : Tensor
-        ``(n, d)``, float64.
-    factor : Factor
-        Its features.
-    mean : Tensor, optional
-        Weighted mean of the functions that the features are made of, a constant of the gradient; ``None`` for features
-        that are not centered.
-    """
-
-    x: Tensor
-    factor: Factor
-    mean: Tensor | None = None
-
-    def functions(self, rows: Tensor) -> Tensor:
-        """Return the centered functions that the features are made of, at some rows."""
-        found = self.factor.functions(rows)
-        return found if self.mean is None else found - self.mean
-
-
-RowSums = Callable[[Tensor, Tensor, Tensor | None], tuple[Tensor, ...]]
-"""Features of Z and S of some rows, and their weights as a column if there are any, to sums over these rows."""
+RowSums = Callable[[Tensor, Tensor, Tensor], tuple[Tensor, ...]]
+"""Features of Z and S of some rows, and the weights of these rows as a column, to sums over these rows."""
 
 
 @dataclass(frozen=True)
 class ThinPair:
-    """The centered features of Z and S, in blocks of rows; ``weights`` are ``(n,)``, and ``None`` means ones."""
+    """Two samples in float64, their features, and the weights ``(n,)`` of their rows, visited in blocks of rows."""
 
-    z: Side
-    s: Side
-    weights: Tensor | None = None
+    z: Tensor
+    s: Tensor
+    factor_z: Factor
+    factor_s: Factor
+    weights: Tensor
 
-    @classmethod
-    def of(cls, z: Tensor, s: Tensor, factor_z: Factor, factor_s: Factor, weights: Tensor | None = None) -> ThinPair:
-        """Find the means in one pass."""
-        plain = cls(Side(z.detach(), factor_z), Side(s.detach(), factor_s), weights)
-        sums = plain.over_rows(lambda phi, psi, w: (_times(phi, w).sum(0), _times(psi, w).sum(0)), features=False)
-        mean_z, mean_s = (total / plain.total for total in sums)
-        return cls(Side(z, factor_z, mean_z), Side(s, factor_s, mean_s), weights)
+    def over_rows(self, function: RowSums, *, root: bool = True) -> tuple[Tensor, ...]:
+        """Return the sums over blocks of rows of ``function`` of the features of Z and of S, and the weights."""
 
-    @property
-    def total(self) -> Tensor:
-        """Sum of the weights."""
-        return self.z.x.new_tensor(float(len(self.z.x))) if self.weights is None else self.weights.sum()
-
-    def over_rows(self, function: RowSums, *, features: bool = True) -> tuple[Tensor, ...]:
-        """Return the sums over blocks of rows of ``function`` of the centered features of Z and of S, and the weights.
-
-        Without ``features`` it is given the functions that they are made of.
-        """
-
-        def part(weights: Tensor | None, z: Tensor, s: Tensor) -> tuple[Tensor, ...]:
-            phi, psi = self.z.functions(z), self.s.functions(s)
-            if features:
-                phi, psi = phi @ self.z.factor.root, psi @ self.s.factor.root
-            return function(phi, psi, weights)
+        def part(weights: Tensor, z: Tensor, s: Tensor) -> tuple[Tensor, ...]:
+            return function(self.factor_z(z, root=root), self.factor_s(s, root=root), weights)
 
         totals: tuple[Tensor, ...] = ()
-        for start in range(0, len(self.z.x), _BLOCK):
-            rows = slice(start, start + _BLOCK)
-            weights = None if self.weights is None else self.weights[rows].unsqueeze(-1)
-            found = recomputed(partial(part, weights), self.z.x[rows], self.s.x[rows])
+        blocks = (x.split(_BLOCK) for x in (self.weights.unsqueeze(-1), self.z, self.s))
+        for weights, z, s in zip(*blocks, strict=True):
+            found = recomputed(partial(part, weights), z, s)
             totals = tuple(a + b for a, b in zip(totals, found, strict=True)) if totals else found
         return totals
 
     def product(self) -> Tensor:
-        """Return Σ w φ̃ψ̃ᵀ."""
+        """Return Σ w φψᵀ."""
         # Sums of polynomials first, and their root once: fewer operations than sums of features.
-        later = self.z.factor.polynomial and self.s.factor.polynomial
-        (found,) = self.over_rows(lambda phi, psi, w: (_times(phi, w).mT @ psi,), features=not later)
-        return self.z.factor.root.mT @ found @ self.s.factor.root if later else found
+        later = self.factor_z.polynomial and self.factor_s.polynomial
+        (found,) = self.over_rows(lambda phi, psi, w: ((phi * w).mT @ psi,), root=not later)
+        return self.factor_z.root.mT @ found @ self.factor_s.root if later else found
 
 
-def _times(x: Tensor, weights: Tensor | None) -> Tensor:
-    return x if weights is None else x * weights
+def thin_pair(
+    z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel, weights: Tensor | None = None
+) -> ThinPair | None:
+    """Return two samples with their centered features, or ``None`` if thin matrices do not serve."""
+    # On a GPU fused kernels serve several columns. Tensors without numbers, which count operations, have no rank.
+    if len(z) < THIN_ROWS or z.is_meta or (z.is_cuda and max(z.shape[1], s.shape[1]) > 1):
+        return None
+    z, s = z.double(), s.double()
+    found = []
+    # S has few columns, so that its factor says "no" first.
+    for x, kernel in ((s, kernel_s), (z, kernel_z)):
+        bandwidth = getattr(kernel, "bandwidth", None)
+        if isinstance(bandwidth, Tensor) and bandwidth.requires_grad:
+            return None
+        features = factor(kernel, x.detach())
+        needs_gradient = torch.is_grad_enabled() and x.requires_grad
+        if features is None or (needs_gradient and not features.polynomial):
+            return None
+        found.append(features)
+    weights = torch.ones_like(z[:, 0].detach()) if weights is None else weights.double()
+    factor_s, factor_z = (features.centered(x.detach(), weights) for features, x in zip(found, (s, z), strict=True))
+    return ThinPair(z, s, factor_z, factor_s, weights)
 
 
-def squared_factor(side: Side) -> Factor | None:
-    """Factor K̃ ∘ K̃, the squares of the entries of a centered Gram matrix, from the features of K̃."""
-    features, mean, x = side.factor, side.mean, side.x
+def squared_factor(features: Factor, x: Tensor) -> Factor | None:
+    """Factor K̃ ∘ K̃, the squares of the entries of a centered Gram matrix, from the centered features of its rows."""
+    mean = features.mean
     assert mean is not None
     if features.rank <= _FEW_PAIRS:  # products of all pairs of features
         row, column = torch.triu_indices(features.rank, features.rank, device=x.device)
 
         def pairs(rows: Tensor) -> Tensor:
-            centered = side.functions(rows) @ features.root
+            centered = features(rows)
             return centered[:, row] * centered[:, column]
 
         return Factor(torch.diag(torch.where(row == column, 1.0, 2.0).to(x).sqrt()), pairs)
@@ -412,49 +385,29 @@ def squared_factor(side: Side) -> Factor | None:
 def thin_hsic(
     z: Tensor,
     s: Tensor,
-    *,
     kernel_z: Kernel,
     kernel_s: Kernel,
-    estimator: str = "biased",
     row_weights: Tensor | None = None,
-    normalized: bool = False,
+    *,
+    estimator: str = "biased",
 ) -> Tensor | None:
-    """Return HSIC in O(n r²) time, or ``None`` if a rank is too large; batch elements are taken one after another.
+    """Return HSIC of one pair of samples in O(n r²) time and float64, or ``None`` if a rank is too large.
 
-    The result is differentiable in samples of one column, unless the kernel is Laplacian or a distance.
-
-    Parameters
-    ----------
-    z, s, kernel_z, kernel_s, estimator, row_weights, normalized
-        As in :func:`frhsic_core.joint.contraction.dependence`; the normalized form takes three times as long.
+    The result is differentiable in samples of one column, unless the kernel is Laplacian or a distance. The parameters
+    are those of :func:`frhsic_core.joint.contraction.dependence`.
 
     Examples
     --------
     >>> x = torch.linspace(0, 1, 2000, dtype=torch.float64)[:, None]
     >>> kernel = Gaussian(0.3)
-    >>> thin = thin_hsic(x, x.sin(), kernel_z=kernel, kernel_s=kernel)
+    >>> thin = thin_hsic(x, x.sin(), kernel, kernel)
     >>> from frhsic_core.joint.contraction import dependence
     >>> bool((thin / dependence(x, x.sin(), kernel_z=kernel, kernel_s=kernel) - 1).abs() < 1e-12)
     True
     """
-
-    def one(a: Tensor, b: Tensor, kernel_a: Kernel, kernel_b: Kernel, weights: Tensor | None) -> Tensor | None:
-        weights = None if weights is None else weights.double()
-        pairs = [(a, b, kernel_a, kernel_b)]
-        if normalized:
-            pairs += [(a, a, kernel_a, kernel_a), (b, b, kernel_b, kernel_b)]
-        values = []
-        for pair in pairs:
-            value = _from_features(*pair, weights, estimator)
-            if value is None:
-                value = _from_sorted_columns(*pair, weights, estimator)
-            if value is None:
-                return None
-            values.append(value)
-        cross, *own = values
-        return (cross * inverse_root(own[0], own[1], smallest_own(a, rows=1)) if own else cross).to(a.dtype)
-
-    return each_element(one, z, s, kernel_z, kernel_s, row_weights)
+    weights = None if row_weights is None else row_weights.double()
+    value = _from_features(z, s, kernel_z, kernel_s, weights, estimator)
+    return _from_sorted_columns(z, s, kernel_z, kernel_s, weights, estimator) if value is None else value
 
 
 def _from_features(
@@ -466,21 +419,21 @@ def _from_features(
     form does not change when functions of one argument are added to the kernel, so K may be Φ̃Φ̃ᵀ: without its diagonal
     the sum of row i is φ̃_i·Σφ̃ − |φ̃_i|². Products of two sums that are zero are left out.
     """
-    factors = thin_factors(z, s, kernel_z, kernel_s)
-    if factors is None:
+    pair = thin_pair(z, s, kernel_z, kernel_s, weights)
+    if pair is None:
         return None
-    pair = ThinPair.of(z.double(), s.double(), *factors, weights)
+    total = pair.weights.sum()
     if estimator == "biased":
-        return (pair.product() / pair.total).square().sum()
+        return (pair.product() / total).square().sum()
 
-    def sums(phi: Tensor, psi: Tensor, weights: Tensor | None) -> tuple[Tensor, ...]:
+    def sums(phi: Tensor, psi: Tensor, weights: Tensor) -> tuple[Tensor, ...]:
         d, e = (x.square().sum(-1, keepdim=True) for x in (phi, psi))
-        own, other, weighted = (_times(x, weights) for x in (phi, psi, d))
-        both = (weighted * e).sum(), weighted.sum(), _times(e, weights).sum()
+        own, other, weighted = (x * weights for x in (phi, psi, d))
+        both = (weighted * e).sum(), weighted.sum(), (e * weights).sum()
         return own.mT @ psi, own.sum(0), (e * own).sum(0), other.sum(0), (d * other).sum(0), *both
 
     cross, a, with_a, b, with_b, both, d, e = pair.over_rows(sums)
-    share, grand, scale = sum_factors(pair.total, estimator)
+    share, grand, scale = sum_factors(total, estimator)
     inner = both - a @ with_a - b @ with_b
     return (cross.square().sum() - both - 2.0 * share * inner + grand * d * e) * scale
 
@@ -526,22 +479,3 @@ def _from_sorted_columns(
     if estimator == "unbiased":
         product, rows_k, rows_l = product - p @ diagonal, rows_k - 1.0, rows_l - diagonal
     return from_sums(product, rows_k, rows_l, p, estimator=estimator)
-
-
-def thin_factors(z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel) -> tuple[Factor, Factor] | None:
-    """Return the factors of both samples, or ``None`` if thin matrices do not serve."""
-    # On a GPU fused kernels serve several columns. Tensors without numbers, which count operations, have no rank.
-    if len(z) < THIN_ROWS or z.is_meta or (z.is_cuda and max(z.shape[1], s.shape[1]) > 1):
-        return None
-    found = []
-    # S has few columns, so that its factor says "no" first.
-    for x, kernel in ((s, kernel_s), (z, kernel_z)):
-        bandwidth = getattr(kernel, "bandwidth", None)
-        if isinstance(bandwidth, Tensor) and bandwidth.requires_grad:
-            return None
-        features = factor(kernel, x.detach().double())
-        needs_gradient = torch.is_grad_enabled() and x.requires_grad
-        if features is None or (needs_gradient and not features.polynomial):
-            return None
-        found.append(features)
-    return found[1], found[0]

@@ -4,9 +4,9 @@ Both kernels are Gaussian and the samples are in float32. With weights w of the 
 (constants that HSIC does not depend on, chosen near the means so that little cancels), the value needs the row sums
 k_i = Σ_j w_j K'_ij and l_i, and the sum of K'∘L'. The gradient needs
 
-    G_i = Σ_j w_j A_ij K_ij (z_i − z_j),   A = L' + βK' + u1ᵀ + 1uᵀ,
+    G_i = Σ_j w_j A_ij K_ij (z_i − z_j),   A = L' + u1ᵀ + 1uᵀ,
 
-which covers the biased, unbiased and normalized forms. Each kernel computes a tile of both Gram matrices in registers,
+which covers the biased and the unbiased form. Each kernel computes a tile of both Gram matrices in registers,
 uses it and drops it.
 
 **Precision.** Distances come from a matrix product of the scaled rows, ‖u − v‖²/2 = ‖u‖²/2 + ‖v‖²/2 − u·v. Each row is
@@ -32,7 +32,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from frhsic_core.joint.contraction import Frame, GradientTerm, from_sums, inverse_root, smallest_own, sum_factors
+from frhsic_core.joint.contraction import Frame, GradientTerm, from_sums, smallest_own, sum_factors
 from frhsic_core.kernels import Gaussian, Kernel
 
 try:
@@ -94,17 +94,15 @@ if triton is not None:
     @triton.jit
     def _grouped(tile, BM: tl.constexpr, BN: tl.constexpr, GROUP: tl.constexpr):
         """Add up columns that one thread holds."""
-        if GROUP == 1:
-            return tile
         return tl.sum(tl.reshape(tile, [BM, GROUP, BN // GROUP]), 1)
 
     @triton.jit
     def _sums_kernel(
-        high, low, columns, weights, k_out, l_out, kl_out, kk_out, ll_out, n, stride, chunk, d, k_offset, l_offset,
-        D: tl.constexpr, P: tl.constexpr, WEIGHTED: tl.constexpr, SQUARES: tl.constexpr,
+        high, low, columns, weights, k_out, l_out, kl_out, n, stride, chunk, d, k_offset, l_offset,
+        D: tl.constexpr, P: tl.constexpr, WEIGHTED: tl.constexpr,
         BM: tl.constexpr, BN: tl.constexpr, GROUP: tl.constexpr,
     ):  # fmt: skip
-        """Add up K', L' and their products along a block of rows, over one chunk of columns.
+        """Add up K', L' and their product along a block of rows, over one chunk of columns.
 
         No branch and no mask inside the loop: padding has kernel value zero, or weight zero.
         """
@@ -115,9 +113,6 @@ if triton is not None:
         sum_k = tl.zeros([BM, BN // GROUP], dtype=tl.float32)
         sum_both = tl.zeros([BM, BN // GROUP], dtype=tl.float32)
         sum_kl = tl.zeros([BM, BN // GROUP], dtype=tl.float32)
-        if SQUARES:
-            sum_kk = tl.zeros([BM, BN // GROUP], dtype=tl.float32)
-            sum_ll = tl.zeros([BM, BN // GROUP], dtype=tl.float32)
         begin = tl.program_id(1) * chunk
         end = tl.minimum(begin + chunk, n)
         for start in range(begin, end, BN):
@@ -138,27 +133,19 @@ if triton is not None:
             sum_k += _grouped(left, BM, BN, GROUP)
             sum_both += _grouped(left + right, BM, BN, GROUP)
             sum_kl += _grouped(left * l, BM, BN, GROUP)
-            if SQUARES:
-                sum_kk += _grouped(left * k, BM, BN, GROUP)
-                sum_ll += _grouped(right * l, BM, BN, GROUP)
         inside = rows < n
         tl.atomic_add(k_out + rows, tl.sum(sum_k, 1).to(tl.float64), mask=inside, sem="relaxed")
         tl.atomic_add(l_out + rows, tl.sum(sum_both - sum_k, 1).to(tl.float64), mask=inside, sem="relaxed")
         tl.atomic_add(kl_out + rows, tl.sum(sum_kl, 1).to(tl.float64), mask=inside, sem="relaxed")
-        if SQUARES:
-            tl.atomic_add(kk_out + rows, tl.sum(sum_kk, 1).to(tl.float64), mask=inside, sem="relaxed")
-            tl.atomic_add(ll_out + rows, tl.sum(sum_ll, 1).to(tl.float64), mask=inside, sem="relaxed")
 
     @triton.jit
     def _gradient_kernel(
-        high, low, columns, weights, shift, mix, g_out, n, stride, first_row, last_row, chunk, d, k_offset, l_offset,
-        D: tl.constexpr, P: tl.constexpr, WEIGHTED: tl.constexpr, BOTH: tl.constexpr,
-        BM: tl.constexpr, BN: tl.constexpr,
+        high, low, columns, weights, shift, lift, g_out, n, stride, first_row, last_row, chunk, d, l_offset,
+        D: tl.constexpr, P: tl.constexpr, WEIGHTED: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
     ):  # fmt: skip
         """Σ_j W_ij u_j for a block of rows i over one chunk of columns j; a column of ones beside u gives Σ_j W_ij."""
         rows = first_row + tl.program_id(0) * BM + tl.arange(0, BM)
-        l_weight = tl.load(mix).to(tl.float32)
-        k_weight = tl.load(mix + 1).to(tl.float32)
+        l_weight = tl.load(lift).to(tl.float32)
         i_high, i_low = _load_rows(high, low, rows, d, D, True)
         i_shift = tl.load(shift + rows)
         g = tl.zeros([BM, D], dtype=tl.float32)
@@ -173,8 +160,6 @@ if triton is not None:
             if WEIGHTED:
                 l -= l_offset
             w = l * l_weight + i_shift[:, None] + j_shift[None, :]
-            if BOTH:
-                w += (k - k_offset) * k_weight
             w *= k
             if WEIGHTED:
                 w = w * tl.load(weights + cols)[None, :]
@@ -531,26 +516,25 @@ class FusedPair:
         offsets = (round(mean * 1024.0) / 1024.0 if few else 0.0 for mean in (mean_z, mean_s))
         return cls(n, d, scaled_z.bandwidth, high, low, columns, weights, few or row_weights is not None, *offsets)
 
-    def sums(self, *, squares: bool) -> Tensor:
-        """Return the weighted sums of K', L', K'∘L', and with ``squares`` K'∘K' and L'∘L', for each row, ``(5, n)``."""
-        bm, bn, group = (64, 32, 1) if squares else (64, 64, 8)  # measured on an H200
+    def sums(self) -> Tensor:
+        """Return the weighted sums of K', L' and K'∘L' for each row, ``(3, n)``."""
+        bm, bn, group = 64, 64, 8  # measured on an H200
         # Three tiles of wide rows in flight do not fit into the shared memory of a multiprocessor: 227 KiB on an H200.
         stages = 3 if self.high.shape[1] <= 128 else 2
-        out = torch.zeros(5, self.n, dtype=torch.float64, device=self.high.device)
+        out = torch.zeros(3, self.n, dtype=torch.float64, device=self.high.device)
         _sums_kernel[(-(-self.n // bm), -(-self.n // _CHUNK))](
             self.high, self.low, self.columns, self.weights, *out, self.n, len(self.high), _CHUNK, self.d,
             self.offset_z, self.offset_s, D=self.high.shape[1], P=len(self.columns), WEIGHTED=self.weighted,
-            SQUARES=squares, BM=bm, BN=bn, GROUP=group, num_warps=4, num_stages=stages,
+            BM=bm, BN=bn, GROUP=group, num_warps=4, num_stages=stages,
         )  # fmt: skip
         return out
 
-    def gradient(self, shift: Tensor, own_share: Tensor | None = None) -> Tensor:
-        """Return Σ_j w_j A_ij ∂K_ij/∂z_i for every row i, ``(n, d)``, with u = ``shift`` and β = ``own_share`` in A."""
+    def gradient(self, shift: Tensor) -> Tensor:
+        """Return Σ_j w_j A_ij ∂K_ij/∂z_i for every row i, ``(n, d)``, with u = ``shift`` in A."""
         n, d = self.n, self.d
         shifts = torch.zeros(len(self.high), device=shift.device)
-        own = shift.new_zeros(()) if own_share is None else own_share
         # A power of two that brings A near 2^4, so that its float16 halves neither overflow nor underflow.
-        bound = 1.0 + own.abs() + 2.0 * shift.abs().amax()
+        bound = 1.0 + 2.0 * shift.abs().amax()
         lift = torch.exp2(4.0 - torch.ceil(torch.log2(bound)))
         outer = -1.0 / (_ROOT_LOG2_E * self.bandwidth) / lift
         shifts[:n] = shift * lift
@@ -561,10 +545,9 @@ class FusedPair:
             last = min(first + _ROWS_AT_ONCE, n)
             g = torch.zeros(last - first, self.high.shape[1], dtype=torch.float64, device=shift.device)
             _gradient_kernel[(-(-len(g) // bm), -(-n // _CHUNK))](
-                self.high, self.low, self.columns, self.weights, shifts, torch.stack([lift, own * lift]), g,
-                n, len(self.high), first, last, _CHUNK, d, self.offset_z, self.offset_s, D=self.high.shape[1],
-                P=len(self.columns), WEIGHTED=self.weighted, BOTH=own_share is not None, BM=bm, BN=bn,
-                num_warps=4, num_stages=2,
+                self.high, self.low, self.columns, self.weights, shifts, lift, g,
+                n, len(self.high), first, last, _CHUNK, d, self.offset_s, D=self.high.shape[1],
+                P=len(self.columns), WEIGHTED=self.weighted, BM=bm, BN=bn, num_warps=4, num_stages=2,
             )  # fmt: skip
             u = self.high[first:last, :d].double() + self.low[first:last, :d]
             result[first:last] = (u.mul_(g[:, d + 3 : d + 4]) - g[:, :d]).mul_(outer)
@@ -572,38 +555,27 @@ class FusedPair:
 
 
 class _Fused(torch.autograd.Function):
-    """HSIC or normalized HSIC of one pair of samples; the backward pass recomputes the tiles."""
+    """HSIC of one pair of samples; the backward pass recomputes the tiles."""
 
     @staticmethod
-    def forward(ctx: Any, z: Tensor, pair: FusedPair, estimator: str, normalized: bool) -> Tensor:
+    def forward(ctx: Any, z: Tensor, pair: FusedPair, estimator: str) -> Tensor:
         w = pair.weights[: pair.n].double()
-        k, l, *products = pair.sums(squares=normalized)
-        cross, own_z, own_s = (w @ product for product in products)
+        k, l, product = pair.sums()
+        cross = w @ product
         if estimator == "unbiased":  # take out the diagonal, where both kernels are one
             own_k, own_l = 1.0 - pair.offset_z, 1.0 - pair.offset_s
             k, l, cross = k - w * own_k, l - w * own_l, cross - w @ w * (own_k * own_l)
-        ctx.pair, ctx.estimator, ctx.sums, ctx.ratio, ctx.root = pair, estimator, (k, l), None, 1.0
-        value = from_sums(cross, k, l, w, estimator=estimator)
-        if normalized:
-            own_z = from_sums(own_z, k, k, w).clamp_min(0.0)
-            own_s = from_sums(own_s, l, l, w).clamp_min(0.0)
-            smallest = smallest_own(z, rows=1)
-            ctx.root = inverse_root(own_z, own_s, smallest)  # zero, and so is the gradient, for a constant sample
-            ctx.ratio = -value / own_z.clamp_min(smallest)
-            value = value * ctx.root
-        return value.to(z.dtype)
+        ctx.pair, ctx.estimator, ctx.row_sums = pair, estimator, l
+        return from_sums(cross, k, l, w, estimator=estimator).to(z.dtype)
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        pair, (k, l) = ctx.pair, ctx.sums
+        pair, l = ctx.pair, ctx.row_sums
         w = pair.weights[: pair.n].double()
         share, both, scale = sum_factors(w.sum(), ctx.estimator)
-        shift = 0.5 * both * (w @ l) - share * l
-        if ctx.ratio is not None:
-            shift = shift + ctx.ratio * (0.5 * both * (w @ k) - share * k)
-        result = pair.gradient(shift, ctx.ratio)
-        return result.mul_((2.0 * scale * ctx.root * grad * w).unsqueeze(-1)), None, None, None
+        result = pair.gradient(0.5 * both * (w @ l) - share * l)
+        return result.mul_((2.0 * scale * grad * w).unsqueeze(-1)), None, None
 
 
 def fused_hsic(
@@ -614,7 +586,6 @@ def fused_hsic(
     kernel_s: Gaussian,
     estimator: str = "biased",
     row_weights: Tensor | None = None,
-    normalized: bool = False,
 ) -> Tensor | None:
     """Return exact HSIC of ``(n, d)`` and ``(n, p)`` on a GPU in O(n) memory and O(n²(d + p)) time.
 
@@ -622,14 +593,14 @@ def fused_hsic(
 
     Parameters
     ----------
-    z, s, kernel_z, kernel_s, estimator, row_weights, normalized
+    z, s, kernel_z, kernel_s, estimator, row_weights
         As in :func:`frhsic_core.joint.contraction.dependence`, for one pair of samples in float32.
     """
     weights = row_weights
     if row_weights is not None and estimator == "biased":
         weights = row_weights * len(z)
     pair = FusedPair.of(z, s, kernel_z, kernel_s, weights)
-    return None if pair is None else _Fused.apply(z, pair, estimator, normalized)
+    return None if pair is None else _Fused.apply(z, pair, estimator)
 
 
 # Stacks of mini-batches ----------------------------------------------------------------------------------------------

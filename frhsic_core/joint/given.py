@@ -30,7 +30,15 @@ from scipy.special import ndtri
 from scipy.stats import rankdata
 from torch import Tensor
 
-from frhsic_core.arrays import ArrayLike, as_pair, require_memory, require_value, row_weights, same_kind
+from frhsic_core.arrays import (
+    ArrayLike,
+    as_pair,
+    require_memory,
+    require_value,
+    row_weights,
+    same_kind,
+    spaced_rows,
+)
 from frhsic_core.choices import one_of
 from frhsic_core.joint.contraction import GramFunction, correlation, inner_product, through_gram
 from frhsic_core.joint.factors import Factor
@@ -42,7 +50,7 @@ if TYPE_CHECKING:
 # A numeric column with at most this many values, of at least so many rows each on average, is a set of labels.
 LABELS = 20
 ROWS_PER_LABEL = 5
-FORMS = ("biased", "unbiased", "normalized")
+FORMS = ("biased", "normalized")
 # Features of C in a regression, and its ridge for features of size one and weights that sum to one.
 GIVEN_FEATURES = 32
 RIDGE = 1e-3
@@ -158,17 +166,12 @@ def _values(series: pd.Series, name: str) -> tuple[np.ndarray, bool]:
 # Its kernel and features --------------------------------------------------------------------------------------------
 
 
-def spaced_rows(n: int, count: int) -> Tensor:
-    """Return ``count`` evenly spaced rows of n, or all of them."""
-    return torch.linspace(0, n - 1, min(n, count), dtype=torch.float64).round().long()
-
-
 def landmark_features(kernel: Callable[..., Tensor], x: Tensor, count: int) -> Factor:
     """Return the features F(x) = k(x, X)·k(X, X)^(−1/2) with ``count`` evenly spaced rows X of the sample ``(n, d)``.
 
     FFᵀ is the Gram matrix if X has all rows.
     """
-    landmarks = x[spaced_rows(len(x), count).to(x.device)]
+    landmarks = x[spaced_rows(len(x), count, x.device)]
     values, vectors = torch.linalg.eigh(kernel(landmarks))
     # Directions that rounding alone has made are dropped.
     kept = values > 1e-10 * values.amax()
@@ -196,16 +199,14 @@ class GivenKernel:
 
 def given_kernel(c: Tensor, *, mixed: bool, scale: float = 1.0) -> GivenKernel:
     """Return the kernel on rows of C ``[scores, code]`` at a multiple of the median bandwidth of the scores."""
-    rows = c[spaced_rows(len(c), 1024).to(c.device), :-1]
+    rows = c[spaced_rows(len(c), 1024, c.device), :-1]
     return GivenKernel(Gaussian(scale * median_distance(rows, max_points=None)), mixed)
 
 
 # HSIC given C -------------------------------------------------------------------------------------------------------
 
 
-def group_operator(
-    codes: Tensor, weights: Tensor | None = None, *, unbiased: bool = False, minimum_rows: int = 2
-) -> Operator:
+def group_operator(codes: Tensor, weights: Tensor | None = None, *, minimum_rows: int = 2) -> Operator:
     """Return the operator of a discrete C: centering within groups, and the share of each group.
 
     Parameters
@@ -213,17 +214,14 @@ def group_operator(
     codes : Tensor
         ``(..., m)``: the group of each row, as whole numbers or as a float.
     weights : Tensor, optional
-        ``(..., m)``, summing to one; biased form only.
-    unbiased : bool
-        Whether to use the unbiased estimator in each group of at least four rows.
+        ``(..., m)``, summing to one.
     minimum_rows : int
         Groups with fewer rows count as zero.
     """
     same = codes.unsqueeze(-1) == codes.unsqueeze(-2)
     count = same.sum(-1)
-    fewest = max(minimum_rows, 4) if unbiased else minimum_rows
 
-    def by_weight(gram: Tensor) -> Tensor:
+    def operator(gram: Tensor) -> Tensor:
         member = same.to(gram.dtype)
         w = torch.full_like(member[..., 0], 1.0 / member.shape[-1]) if weights is None else weights
         share = (member @ w.unsqueeze(-1)).clamp_min(1e-30)  # of the group of each row, (..., m, 1)
@@ -231,20 +229,10 @@ def group_operator(
         grand = member @ (w.unsqueeze(-1) * row) / share
         row = torch.sub(row, grand, alpha=0.5)
         # Rows i and j are of one group, so the share is that of either.
-        factor = member * (w.unsqueeze(-1) / share) * w.unsqueeze(-2) * (count >= fewest).unsqueeze(-1)
+        factor = member * (w.unsqueeze(-1) / share) * w.unsqueeze(-2) * (count >= minimum_rows).unsqueeze(-1)
         return factor * (gram - row - row.mT)
 
-    def without_diagonal(gram: Tensor) -> Tensor:
-        member = same.to(gram.dtype)
-        n = count.to(gram.dtype).unsqueeze(-1)
-        eye = torch.eye(member.shape[-1], dtype=torch.bool, device=gram.device)
-        hollow = (gram * member).masked_fill(eye, 0.0)
-        row = hollow.sum(-1, keepdim=True) / (n - 2).clamp_min(1.0)
-        grand = member @ row / (n - 1).clamp_min(1.0)
-        factor = (count >= fewest).unsqueeze(-1) / ((n - 3).clamp_min(1.0) * member.shape[-1])
-        return (factor * member * (hollow - row - row.mT + grand)).masked_fill(eye, 0.0)
-
-    return without_diagonal if unbiased else by_weight
+    return operator
 
 
 def smooth_operator(features: Tensor, local: Tensor, weights: Tensor | None = None) -> Operator:
@@ -297,18 +285,6 @@ def conditional_function(operator: Operator, gram_s: Tensor, *, normalized: bool
     return correlation(weights, (gram_s * weights).sum((-2, -1)), operator=operator)
 
 
-def given_operator(given: Given, like: Tensor, weights: Tensor | None, *, unbiased: bool = False) -> Operator:
-    """Return the operator of the rows of one sample."""
-    codes = given.codes.to(like.device)
-    if given.discrete:
-        return group_operator(codes, weights, unbiased=unbiased)
-    if unbiased:
-        raise ValueError("estimator='unbiased' needs a discrete given: use 'biased' or 'normalized'.")
-    c = given.rows.to(like)
-    kernel = given_kernel(c, mixed=given.mixed)
-    return smooth_operator(landmark_features(kernel, c, GIVEN_FEATURES)(c), kernel(c), weights)
-
-
 @same_kind
 def conditional_hsic(
     z: ArrayLike,
@@ -336,10 +312,10 @@ def conditional_hsic(
         mini-batch.
     kernel_z, kernel_s : Kernel or str, optional
         A kernel or its name, as in :func:`frhsic_core.hsic`.
-    estimator : {"biased", "unbiased", "normalized"}
-        The unbiased form is for labels, and leaves out groups with fewer than four rows.
+    estimator : {"biased", "normalized"}
+        The criterion itself, or the correlation.
     mask, sample_weight : array_like, optional
-        ``(n,)``: rows to use, and their weights (not for the unbiased form).
+        ``(n,)``: rows to use, and their weights.
 
     Returns
     -------
@@ -359,12 +335,14 @@ def conditional_hsic(
     n = z.shape[-2]
     found = read_given(given, n, by_type=True)
     weights = row_weights(z, mask, sample_weight)
-    if weights is not None and estimator == "unbiased":
-        raise ValueError("estimator='unbiased' has no form with a mask or weights: select the rows first.")
     require_memory(z, n, batch=z.shape[:-2].numel(), copies=8, advice="Use fewer rows, or a mini-batch of them.")
     kernel_z = resolve_kernel(kernel_z, z, name="kernel_z")
     kernel_s = resolve_kernel(kernel_s, s, name="kernel_s")
-    operator = given_operator(found, z, weights, unbiased=estimator == "unbiased")
+    if found.discrete:
+        operator = group_operator(found.codes.to(z.device), weights)
+    else:
+        c = found.rows.to(z)
+        kernel = given_kernel(c, mixed=found.mixed)
+        operator = smooth_operator(landmark_features(kernel, c, GIVEN_FEATURES)(c), kernel(c), weights)
     function = conditional_function(operator, kernel_s(s.detach()), normalized=estimator == "normalized")
-    value = require_value(through_gram(z, kernel_z, function), "conditional_hsic")
-    return value if estimator == "unbiased" else value.clamp_min(0.0)
+    return require_value(through_gram(z, kernel_z, function), "conditional_hsic").clamp_min(0.0)

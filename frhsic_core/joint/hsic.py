@@ -6,17 +6,15 @@ elementwise product (:mod:`frhsic_core.joint.contraction`); the product of four 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import torch
-import torch.distributed as dist
 from torch import Tensor, nn
-from torch.nn.functional import pad
 
 from frhsic_core.arrays import (
     DENSE_ROWS,
     ArrayLike,
-    as_mask,
     as_pair,
     batch_shape,
     fits_memory,
@@ -28,8 +26,8 @@ from frhsic_core.arrays import (
 from frhsic_core.choices import one_of
 from frhsic_core.joint.contraction import ESTIMATORS, dependence
 from frhsic_core.joint.factors import SORTED_ROWS, thin_hsic
-from frhsic_core.joint.streaming import streaming_hsic
-from frhsic_core.kernels import Distance, Kernel, Linear, resolve_kernel, without_units
+from frhsic_core.joint.streaming import each_element, streamed_hsic
+from frhsic_core.kernels import Distance, Gaussian, Kernel, Linear, resolve_kernel, without_units
 
 FORMS = ("biased", "unbiased", "normalized")
 
@@ -105,68 +103,87 @@ def hsic(
     """
     one_of("estimator", estimator, ESTIMATORS)
     options: dict[str, Any] = {"kernel_z": kernel_z, "kernel_s": kernel_s, "mask": mask, "sample_weight": sample_weight}
-    return _criterion(z, s, estimator, check_finite=check_finite, **options)
+    return criterion(z, s, estimator=estimator, check_finite=check_finite, **options)
 
 
-def _criterion(
+def criterion(
     z: ArrayLike,
     s: ArrayLike,
-    form: str,
     *,
     kernel_z: Kernel | str | None,
     kernel_s: Kernel | str | None,
-    mask: ArrayLike | None,
-    sample_weight: ArrayLike | None,
+    estimator: str = "biased",
+    normalized: bool = False,
+    mask: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
     check_finite: bool = True,
 ) -> Tensor:
-    """Return HSIC in one of ``FORMS``."""
+    """Return HSIC or its normalized form; parameters as in :func:`hsic`."""
     s, categorical = read_mixed(s)
-    z, s = as_pair(z, s, check_finite=check_finite, min_rows=4 if form == "unbiased" else 1)
+    unbiased = estimator == "unbiased"
+    z, s = as_pair(z, s, check_finite=check_finite, min_rows=4 if unbiased else 1)
     kernel_z = resolve_kernel(kernel_z, z, name="kernel_z")
     kernel_s = resolve_kernel(kernel_s, s, name="kernel_s", categorical=categorical)
-    weights = _row_weights(z, form=form, mask=mask, sample_weight=sample_weight)
+    weights = row_weights(z, mask, sample_weight)
+    if unbiased and weights is not None:
+        if sample_weight is not None:
+            raise ValueError("sample_weight needs estimator='biased': the unbiased form exists for masks only.")
+        weights = (weights > 0).to(z.dtype)
+        if bool((weights.sum(-1) < 4).any()):
+            raise ValueError(f"mask keeps {int(weights.sum(-1).min())} rows: the unbiased estimator needs at least 4.")
     # These kernels measure from the origin. It drops out of HSIC, and one far from the sample would cost digits.
     z, s = (
         x - x.detach().mean(-2, keepdim=True) if isinstance(kernel, Linear | Distance) else x
         for x, kernel in ((z, kernel_z), (s, kernel_s))
     )
-    normalized = form == "normalized"
     if normalized:  # a ratio has no units; those of a kernel without a bandwidth would leave the range
         z, s = without_units(z, kernel_z), without_units(s, kernel_s)
     options: dict[str, Any] = {"kernel_z": kernel_z, "kernel_s": kernel_s, "row_weights": weights}
-    estimator = "unbiased" if form == "unbiased" else "biased"
     value = dependence_at_any_size(z, s, estimator=estimator, normalized=normalized, **options)
-    if form != "unbiased":
-        value = value.clamp(0.0, 1.0 if normalized else None)
+    if normalized or not unbiased:
+        value = value.clamp(-1.0 if unbiased else 0.0, 1.0 if normalized else None)
     return require_value(value, "normalized_hsic" if normalized else "hsic") if check_finite else value
 
 
-def dependence_at_any_size(z: Tensor, s: Tensor, **options: Any) -> Tensor:
-    """Return :func:`frhsic_core.joint.contraction.dependence` of checked samples.
+def dependence_at_any_size(
+    z: Tensor,
+    s: Tensor,
+    *,
+    kernel_z: Kernel,
+    kernel_s: Kernel,
+    estimator: str = "biased",
+    row_weights: Tensor | None = None,
+    normalized: bool = False,
+) -> Tensor:
+    """Return :func:`frhsic_core.joint.contraction.dependence` of checked samples by the fastest engine that serves.
 
-    It is computed from sorted columns or thin matrices where these serve, and block by block where whole matrices are
-    too large.
+    These are thin matrices or sorted columns, then whole matrices if they are small, then fused kernels on a GPU, and
+    blocks of the matrices otherwise.
     """
     n = z.shape[-2]
-    value = thin_hsic(z, s, **options) if n >= SORTED_ROWS else None
-    if value is not None:
-        return value
-    dense = n <= DENSE_ROWS and fits_memory(z, 6 * n * n * batch_shape(z, s).numel())
-    return (dependence if dense else streaming_hsic)(z, s, **options)
+    dtype = z.dtype
+    sides: dict[str, Any] = {"kernel_z": kernel_z, "kernel_s": kernel_s, "row_weights": row_weights}
+    if n >= SORTED_ROWS:
+        value = each_element(partial(thin_hsic, estimator=estimator), z, s, **sides, normalized=normalized)
+        if value is not None:
+            return value
+    if n <= DENSE_ROWS and fits_memory(z, 6 * n * n * batch_shape(z, s).numel()):
+        return dependence(z, s, **sides, estimator=estimator, normalized=normalized)
+    if z.is_cuda and not normalized:
+        from frhsic_core.joint.fused import can_fuse, fused_hsic
 
+        def fused(a: Tensor, b: Tensor, kernel_a: Gaussian, kernel_b: Gaussian, p: Tensor | None) -> Tensor | None:
+            return fused_hsic(a, b, kernel_z=kernel_a, kernel_s=kernel_b, row_weights=p, estimator=estimator)
 
-def _row_weights(z: Tensor, *, form: str, mask: ArrayLike | None, sample_weight: ArrayLike | None) -> Tensor | None:
-    """Return probabilities or, for the unbiased form, a 0/1 mask of the rows; ``None`` if all count the same."""
-    if form != "unbiased":
-        return row_weights(z, mask, sample_weight)
-    if sample_weight is not None:
-        raise ValueError("sample_weight needs estimator='biased': the unbiased form exists for masks only.")
-    if mask is None:
-        return None
-    kept = as_mask(mask, z)
-    if bool((kept.sum(-1) < 4).any()):
-        raise ValueError(f"mask keeps {int(kept.sum(-1).min())} rows: the unbiased estimator needs at least 4.")
-    return kept.to(z.dtype)
+        if can_fuse(z, s, kernel_z, kernel_s):
+            value = each_element(fused, z, s, **sides)
+            if value is not None:
+                return value
+            # A kernel far from the scale of the sample needs more digits than the fused kernels have.
+            z, s = z.double(), s.double()
+    value = each_element(partial(streamed_hsic, estimator=estimator), z, s, **sides, normalized=normalized)
+    assert value is not None
+    return value.to(dtype)
 
 
 @same_kind
@@ -184,7 +201,8 @@ def normalized_hsic(
     .. math:: \frac{\mathrm{HSIC}_b(Z,S)}{\sqrt{\mathrm{HSIC}_b(Z,Z)\,\mathrm{HSIC}_b(S,S)}},\qquad
         0 \text{ if either is constant.}
 
-    Three times the cost of :func:`hsic`. Parameters as there; always the biased form.
+    Three times the cost of :func:`hsic`, and without the fused kernels of a GPU. Parameters as there; always the biased
+    form.
 
     Examples
     --------
@@ -192,7 +210,7 @@ def normalized_hsic(
     1.0
     """
     options: dict[str, Any] = {"kernel_z": kernel_z, "kernel_s": kernel_s, "mask": mask, "sample_weight": sample_weight}
-    return _criterion(z, s, "normalized", **options)
+    return criterion(z, s, normalized=True, **options)
 
 
 class HSICLoss(nn.Module):
@@ -220,12 +238,18 @@ class HSICLoss(nn.Module):
         has no floor. ``"normalized"`` is a correlation, so shrinking Z does not lower it.
     kernel_z, kernel_s : Kernel or str, optional
         ``None`` is a Gaussian at the median distance of each batch, detached, so that rescaling Z changes nothing.
-    gather : bool
-        Under ``torch.distributed``, use the rows of all processes together. HSIC is not a mean over rows, so the
-        average of the processes' own penalties is a different number with a larger bias. Every process returns the same
-        value. Its gradient is scaled so that the averaging of DistributedDataParallel gives exactly the gradient of one
-        process on the global batch (see ``gather_rows``). O((Wm)²d) time on each of W processes; only
-        Z and S are sent, O(Wm(d + p)).
+
+    Notes
+    -----
+    HSIC is not a mean over rows, so the average of the penalties of several processes is a different number with a
+    larger bias. Under ``torch.distributed`` give each process the rows of all of them, equally many from each::
+
+        from torch.distributed.nn.functional import all_gather
+        penalty(torch.cat(all_gather(z)), torch.cat(all_gather(s)))
+
+    Each of W processes then computes the same penalty P, and the gradients of their copies add up to W·∂P/∂z in one's
+    own rows. DistributedDataParallel averages: (1/W) Σ_r W ∂P/∂z_r · ∂z_r/∂θ = ∂P/∂θ, exactly the gradient of one
+    process on the global batch. Where gradients are summed, divide the penalty by W.
 
     Examples
     --------
@@ -244,7 +268,6 @@ class HSICLoss(nn.Module):
         estimator: str = "biased",
         kernel_z: Kernel | str | None = None,
         kernel_s: Kernel | str | None = None,
-        gather: bool = False,
     ) -> None:
         super().__init__()
         if not hasattr(lam, "__float__"):
@@ -259,7 +282,6 @@ class HSICLoss(nn.Module):
         self.estimator = estimator
         self.kernel_z = kernel_z
         self.kernel_s = kernel_s
-        self.gather = bool(gather)
 
     def forward(
         self,
@@ -274,55 +296,13 @@ class HSICLoss(nn.Module):
         ``mask`` keeps some rows (``y == 1``: equal opportunity). :func:`frhsic_core.joint.conditional_hsic` is the
         penalty given a third variable, such as the label (equalized odds).
         """
-        if self.gather:
-            z, s, mask, sample_weight = _gathered(z, s, mask, sample_weight)
-        options: dict[str, Any] = {"mask": mask, "sample_weight": sample_weight}
+        normalized = self.estimator == "normalized"
+        options: dict[str, Any] = {"mask": mask, "sample_weight": sample_weight, "normalized": normalized}
         options |= {"kernel_z": self.kernel_z, "kernel_s": self.kernel_s}
         # Mixed precision would form the Gram matrices in half precision, where HSIC is lost in rounding.
         with torch.autocast(z.device.type if isinstance(z, Tensor) else "cpu", enabled=False):
-            return self.lam * _criterion(z, s, self.estimator, **options)
+            return self.lam * criterion(z, s, estimator="biased" if normalized else self.estimator, **options)
 
     def extra_repr(self) -> str:
         """Show λ and the estimator when a model is printed."""
-        return f"lam={self.lam:g}, estimator={self.estimator!r}" + (", gather=True" if self.gather else "")
-
-
-def _gathered(
-    z: Tensor, s: Tensor, mask: Tensor | None, sample_weight: Tensor | None
-) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
-    """Return the rows of all processes; vectors are sent as columns, and the mask as numbers."""
-    z = z.unsqueeze(-1) if z.ndim == 1 else z
-    column = s.ndim < z.ndim
-    s = gather_rows((s.unsqueeze(-1) if column else s).detach())
-    kept = None if mask is None else gather_rows(torch.as_tensor(mask, device=z.device).to(z.dtype).unsqueeze(-1))
-    if sample_weight is not None:
-        sample_weight = gather_rows(torch.as_tensor(sample_weight).to(z).unsqueeze(-1)).squeeze(-1)
-    return gather_rows(z), s, None if kept is None else kept.squeeze(-1) > 0.5, sample_weight
-
-
-def gather_rows(x: Tensor) -> Tensor:
-    """Return the rows of all processes in the order of ranks, ``(..., n_r, d) -> (..., Σ n_r, d)``.
-
-    Every process computes the same function P of all rows, so the sum over the processes of its gradients in one's own
-    rows is the gradient of P times the number of processes W. DistributedDataParallel averages, and
-    (1/W) Σ_r W ∂P/∂z_r · ∂z_r/∂θ = ∂P/∂θ, the gradient of a single process on the global batch. Where gradients are
-    summed instead of averaged, divide the penalty by W.
-
-    The processes may have different numbers of rows. Without an initialized process group, or with one process, the
-    result is ``x`` itself.
-
-    Examples
-    --------
-    >>> gather_rows(torch.ones(2, 1)).shape
-    torch.Size([2, 1])
-    """
-    if not (dist.is_available() and dist.is_initialized()) or dist.get_world_size() == 1:
-        return x
-    from torch.distributed.nn.functional import all_gather  # its backward pass adds up the gradients of the processes
-
-    mine = torch.tensor([x.shape[-2]], device=x.device)
-    counts = [torch.empty_like(mine) for _ in range(dist.get_world_size())]
-    dist.all_gather(counts, mine)
-    sizes = [int(count) for count in counts]
-    padded = pad(x, (0, 0, 0, max(sizes) - x.shape[-2])).contiguous()
-    return torch.cat([part[..., :n, :] for part, n in zip(all_gather(padded), sizes, strict=True)], dim=-2)
+        return f"lam={self.lam:g}, estimator={self.estimator!r}"

@@ -15,16 +15,7 @@ from scipy.spatial import cKDTree
 from scipy.special import digamma
 from torch import Tensor
 
-from frhsic_core.arrays import (
-    ArrayLike,
-    RandomState,
-    as_generator,
-    as_pair,
-    batch_shape,
-    binary_scale,
-    fix_signs,
-    same_kind,
-)
+from frhsic_core.arrays import ArrayLike, as_pair, batch_shape, binary_scale, fix_signs, same_kind
 
 _JITTER = 1e-10  # of a column's standard deviation: far below any spacing that carries information
 
@@ -35,10 +26,8 @@ def mutual_information(
     s: ArrayLike,
     *,
     k: int = 5,
-    clip: bool = False,
     standardize: bool = True,
     closed: bool = False,
-    random_state: RandomState = None,
 ) -> Tensor:
     """Estimate the mutual information I(Z; S) in nats from k nearest neighbors (Kraskov et al., 2004).
 
@@ -56,8 +45,6 @@ def mutual_information(
         ``(..., n, d)`` and ``(..., n, p)`` or ``(..., n)``; batch elements are taken one by one.
     k : int
         Number of neighbors, from 1 to n − 1. A larger k has less variance and more bias.
-    clip : bool
-        Return zero for a negative estimate.
     standardize : bool
         Divide each column by its standard deviation first, so that the answer does not depend on units, and separate
         ties, see Notes.
@@ -65,8 +52,6 @@ def mutual_information(
         Count the points at distance *at most* ε_i instead of those closer than ε_i, as the released code of the paper
         does. The k-th neighbor itself is then counted in the coordinate where it lies furthest away, which is a bias of
         −1/(n_z + 1) or −1/(n_s + 1) at every point.
-    random_state : int, numpy.random.Generator or torch.Generator, optional
-        Source of the jitter that separates ties; without one a fixed seed, so that the answer repeats.
 
     Returns
     -------
@@ -75,11 +60,11 @@ def mutual_information(
 
     Notes
     -----
-    Ties. Integer ages repeat in every sample. Gaussian noise of 1e-10 standard deviations is added to each column that
-    repeats a value. Independent noise below every spacing leaves I(Z; S) as it is. If only S has ties, ε_i stays above
-    the noise, n_s(i) counts the points that share s_i, and the formula becomes that of Ross (2014) for a discrete and a
-    continuous variable. If rows (z_i, s_i) repeat, neighbors within one atom are those of the noise, which is
-    independent by construction; the answer then varies a little with the generator.
+    Ties. Integer ages repeat in every sample. Gaussian noise of 1e-10 standard deviations, the same in each call, is
+    added to each column that repeats a value. Independent noise below every spacing leaves I(Z; S) as it is. If only S
+    has ties, ε_i stays above the noise, n_s(i) counts the points that share s_i, and the formula becomes that of Ross
+    (2014) for a discrete and a continuous variable. If rows (z_i, s_i) repeat, neighbors within one atom are those of
+    the noise, which is independent by construction.
 
     Examples
     --------
@@ -94,16 +79,13 @@ def mutual_information(
     n = z.shape[-2]
     if not 1 <= k < n:
         raise ValueError(f"k is {k} but there are {n} rows: k must lie between 1 and {n - 1}.")
-    generator = as_generator(random_state)
-    seed = 0 if generator is None else int(torch.randint(2**62, (), generator=generator, device=generator.device))
     batch = batch_shape(z, s)
     samples = []
-    for i, x in enumerate((z, s)):
-        rows = standardized(x.detach(), seed=seed + i) if standardize else x.detach().double()
+    for seed, x in enumerate((z, s)):
+        rows = standardized(x.detach(), seed=seed) if standardize else x.detach().double()
         samples.append(rows.expand(*batch, *x.shape[-2:]).reshape(-1, *x.shape[-2:]).cpu().numpy())
     values = [_estimate(x, y, k, closed=closed) for x, y in zip(*samples, strict=True)]
-    result = torch.tensor(values, dtype=z.dtype, device=z.device).reshape(batch)
-    return result.clamp_min(0.0) if clip else result
+    return torch.tensor(values, dtype=z.dtype, device=z.device).reshape(batch)
 
 
 def _estimate(z: NDArray[np.float64], s: NDArray[np.float64], k: int, *, closed: bool) -> float:
@@ -120,30 +102,29 @@ def _estimate(z: NDArray[np.float64], s: NDArray[np.float64], k: int, *, closed:
     return float(digamma(k) + digamma(len(z)) - digamma(counts).sum(0).mean())
 
 
-def principal_components(z: Tensor, *, share: float = 0.95, least: int = 2, most: int = 5) -> tuple[Tensor, Tensor]:
-    """Return the first principal components that hold ``share`` of the variance, and how many, between two limits.
+def principal_components(z: Tensor) -> Tensor:
+    """Return the first principal components, two to five of them, that hold 95 % of the variance.
 
-    ``(models, n, d) -> (models, n, most)`` in double precision; components beyond a model's number are zero, and a zero
+    ``(models, n, d) -> (models, n, 5)`` in double precision; components beyond a model's number are zero, and a zero
     column changes no distance. Columns are not scaled, as in the released code. O(nd² + d³) for each model.
 
     Examples
     --------
     >>> z = torch.diag_embed(torch.tensor([[3.0, 0.0, 0.0, 0.0, 0.0, 0.0]])).double()
-    >>> components, number = principal_components(z)
-    >>> tuple(components.shape), number.tolist()
-    ((1, 6, 5), [2])
+    >>> components = principal_components(z)
+    >>> tuple(components.shape), bool(components[..., 2:].any())
+    ((1, 6, 5), False)
     """
     z = z.double()
     z = z - z.mean(-2, keepdim=True)
-    if z.shape[-1] <= most:
-        return z, torch.full(z.shape[:-2], z.shape[-1], device=z.device)
+    if z.shape[-1] <= 5:
+        return z
     values, vectors = torch.linalg.eigh(z.mT @ z / z.shape[-2])
     values = values.flip(-1).clamp_min(0.0)
-    vectors = fix_signs(vectors.flip(-1))
     explained = values.cumsum(-1) / values.sum(-1, keepdim=True)
-    number = ((explained < share).sum(-1) + 1).clamp(least, most)
-    kept = torch.arange(most, device=z.device) < number.unsqueeze(-1)
-    return (z @ vectors[..., :most]) * kept.unsqueeze(-2), number
+    number = ((explained < 0.95).sum(-1, keepdim=True) + 1).clamp(2, 5)
+    kept = torch.arange(5, device=z.device) < number
+    return (z @ fix_signs(vectors.flip(-1))[..., :5]) * kept.unsqueeze(-2)
 
 
 def standardized(x: Tensor, *, seed: int = 0) -> Tensor:
@@ -156,10 +137,10 @@ def standardized(x: Tensor, *, seed: int = 0) -> Tensor:
     # From the first row: a constant column is then exactly zero, which its mean would not give.
     x = x - x[..., :1, :]
     x = x / binary_scale(x, dim=-2)
-    spread = (x - x.mean(-2, keepdim=True)).square().mean(-2, keepdim=True).sqrt()
+    x = x - x.mean(-2, keepdim=True)
+    spread = x.square().mean(-2, keepdim=True).sqrt()
     alive = spread > 0
-    spread = torch.where(alive, spread, 1.0)
-    x = torch.where(alive, (x - x.mean(-2, keepdim=True)) / spread, 0.0)
+    x = torch.where(alive, x / torch.where(alive, spread, 1.0), 0.0)
     tied = (x.sort(-2).values.diff(dim=-2) == 0).any(-2, keepdim=True)
     noise = torch.randn(x.shape[-2:], generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
     return x + _JITTER * (alive & tied) * noise.to(x.device)

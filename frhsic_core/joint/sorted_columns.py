@@ -7,7 +7,7 @@ or of exp(−|y_i − y_j|/τ), which a recursion along y adds up. All results a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -35,21 +35,15 @@ def sum_of_products(x: Tensor, y: Tensor) -> Tensor:
     >>> sum_of_products(torch.tensor([0.0, 1.0, 3.0]), torch.tensor([2.0, 1.0, 1.0])).item()
     8.0
     """
-    rows, parts = _sorted_rows(x, y, torch.ones_like(x))
-    total = x.new_zeros(())
-    for part in parts:
-        weight, left, right = part.unbind()
-        products = (left.unsqueeze(-1) - left.unsqueeze(-2)).abs_()
-        products *= (right.unsqueeze(-1) - right.unsqueeze(-2)).abs_()
-        total += ((products @ weight.unsqueeze(-1)).squeeze(-1) * weight).sum()
-    for place, upper in _levels(rows):
-        weight, left, right = (row[place] for row in rows)
+
+    def across(weight: Tensor, left: Tensor, right: Tensor, upper: Tensor) -> Tensor:
         lower = torch.where(upper, 0.0, weight)
         below = torch.stack([lower, lower * left, lower * right, lower * left * right]).cumsum(-1)
         one, of_x, of_y, of_both = 2.0 * below - below[..., -1:]  # smaller minus larger y
         inner = left * right * one - right * of_x - left * of_y + of_both
-        total += 2.0 * (inner * (weight * upper)).sum()
-    return total
+        return (inner * (weight * upper)).sum()
+
+    return _over_pairs(x, y, torch.ones_like(x), torch.mul, across)
 
 
 def laplacian_sum(x: Tensor, y: Tensor, weights: Tensor, sigma: float, tau: float) -> Tensor:
@@ -61,20 +55,50 @@ def laplacian_sum(x: Tensor, y: Tensor, weights: Tensor, sigma: float, tau: floa
     >>> bool((laplacian_sum(x, x, torch.ones(2), 1.0, 1.0) - 2 - 2 * torch.exp(torch.tensor(-2.0))).abs() < 1e-6)
     True
     """
-    rows, parts = _sorted_rows(x, y, weights)
-    total = x.new_zeros(())
-    for part in parts:
-        weight, left, right = part.unbind()
-        exponent = (left.unsqueeze(-1) - left.unsqueeze(-2)).abs_() / sigma
-        exponent += (right.unsqueeze(-1) - right.unsqueeze(-2)).abs_() / tau
-        total += ((torch.exp(-exponent) @ weight.unsqueeze(-1)).squeeze(-1) * weight).sum()
-    for place, upper in _levels(rows):
-        weight, left, right = (row[place] for row in rows)
+
+    def across(weight: Tensor, left: Tensor, right: Tensor, upper: Tensor) -> Tensor:
         # From the largest x of the lower half, so that no exponent is positive.
         middle = torch.where(upper, -torch.inf, left).amax(-1, keepdim=True)
         size = weight * torch.exp(-(left - middle).abs() / sigma)
         found = laplacian_times(right, torch.where(upper, 0.0, size), tau)
-        total += 2.0 * (torch.where(upper, size, 0.0) * found).sum()
+        return (torch.where(upper, size, 0.0) * found).sum()
+
+    return _over_pairs(x, y, weights, lambda a, b: torch.exp(-(a / sigma + b / tau)), across)
+
+
+def _over_pairs(
+    x: Tensor,
+    y: Tensor,
+    weights: Tensor,
+    direct: Callable[[Tensor, Tensor], Tensor],
+    across: Callable[[Tensor, Tensor, Tensor, Tensor], Tensor],
+) -> Tensor:
+    """Return the weighted sum over all pairs of rows of ``direct``, a function of both distances.
+
+    ``across`` is the sum over the pairs of a lower and an upper half, for parts ``(parts, width)`` sorted by y: their
+    weights, x and y, and which rows are in the upper half.
+    """
+    n = len(x)
+    order = torch.argsort(x)
+    size = _DIRECT
+    while size < n:
+        size *= 2
+    rows = x.new_zeros(3, size)  # those that fill the last part have weight zero
+    for row, values in zip(rows, (weights, x, y), strict=True):
+        row[:n] = values[order]
+    rows[1, n:] = rows[1, n - 1]
+    total = x.new_zeros(())
+    for part in rows.view(3, -1, _DIRECT).split(2**10, dim=1):
+        weight, *columns = part.unbind()
+        values = direct(*((column.unsqueeze(-1) - column.unsqueeze(-2)).abs_() for column in columns))
+        total += ((values @ weight.unsqueeze(-1)).squeeze(-1) * weight).sum()
+    place = torch.argsort(rows[2]).unsqueeze(0)
+    while place.shape[1] > _DIRECT:  # a stable split leads from one level to the next
+        half = place.shape[1] // 2
+        upper = (place & half) != 0
+        weight, left, right = (row[place] for row in rows)
+        total += 2.0 * across(weight, left, right, upper)
+        place = torch.stack([place[~upper].view(-1, half), place[upper].view(-1, half)], 1).view(-1, half)
     return total
 
 
@@ -98,33 +122,3 @@ def _recursion(v: Tensor, decay: Tensor) -> Tensor:
         decay = decay * pad(decay[..., :-step], (step, 0))
         step *= 2
     return v
-
-
-def _sorted_rows(x: Tensor, y: Tensor, weights: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """Return weights, x and y sorted by x, ``(3, size)``, and the same in small parts; size is 32 times a power of two.
-
-    The rows that fill the last part have weight zero.
-    """
-    n = len(x)
-    order = torch.argsort(x)
-    size = _DIRECT
-    while size < n:
-        size *= 2
-    rows = x.new_zeros(3, size)
-    for row, values in zip(rows, (weights, x, y), strict=True):
-        row[:n] = values[order]
-    rows[1, n:] = rows[1, n - 1]
-    return rows, rows.view(3, -1, _DIRECT).split(2**10, dim=1)
-
-
-def _levels(rows: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
-    """Yield, for each level, the places of the rows of each part sorted by y, and whether each is in the upper half.
-
-    Both are ``(parts, width)``. A stable split leads from one level to the next.
-    """
-    place = torch.argsort(rows[2]).unsqueeze(0)
-    while place.shape[1] > _DIRECT:
-        half = place.shape[1] // 2
-        upper = (place & half) != 0
-        yield place, upper
-        place = torch.stack([place[~upper].view(-1, half), place[upper].view(-1, half)], 1).view(-1, half)

@@ -95,18 +95,6 @@ def test_sorted_columns_give_the_sum_over_all_pairs(name: str, n: int) -> None:
 
 
 @pytest.mark.parametrize(("squared", "estimator"), FORMS)
-def test_batch_equals_loop_and_broadcasts(squared: bool, estimator: str) -> None:
-    function = distance_correlation
-    z, s = sample(6, n=12, batch=(3,))
-    together = function(z, s, squared=squared, estimator=estimator)
-    apart = torch.stack([function(z[i], s[i], squared=squared, estimator=estimator) for i in range(3)])
-    torch.testing.assert_close(together, apart, rtol=1e-12, atol=0)
-    shared = function(z, s[0], squared=squared, estimator=estimator)
-    assert shared.shape == (3,)
-    assert shared[0].item() == pytest.approx(together[0].item(), rel=1e-12)
-
-
-@pytest.mark.parametrize(("squared", "estimator"), FORMS)
 def test_gradient(squared: bool, estimator: str) -> None:
     z, s = sample(7, n=7, d=2, p=1)
     z.requires_grad_()

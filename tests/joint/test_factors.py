@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+
+import numpy as np
 import pytest
 import torch
 
@@ -16,7 +19,9 @@ from frhsic_core import (
 )
 from frhsic_core.joint import factors
 from frhsic_core.joint.contraction import center, dependence
-from frhsic_core.joint.factors import ThinPair, factor, thin_hsic
+from frhsic_core.joint.factors import factor, thin_hsic, thin_pair
+from frhsic_core.joint.streaming import each_element
+from frhsic_core.laws import FiniteLaw, GaussianPair
 
 N = 1200
 
@@ -48,6 +53,11 @@ KERNELS = {
 FORMS = {"biased": {}, "unbiased": {"estimator": "unbiased"}, "normalized": {"normalized": True}}
 
 
+def thin(z: torch.Tensor, s: torch.Tensor, form: str, **kernels) -> torch.Tensor | None:
+    function = partial(thin_hsic, estimator="unbiased" if form == "unbiased" else "biased")
+    return each_element(function, z, s, **kernels, normalized=form == "normalized")
+
+
 def on_all_pairs(z: torch.Tensor, s: torch.Tensor, form: str, **kernels) -> torch.Tensor:
     """Return the form from Gram matrices, without their constant: in a wide kernel it would leave rounding only."""
 
@@ -63,7 +73,7 @@ def on_all_pairs(z: torch.Tensor, s: torch.Tensor, form: str, **kernels) -> torc
 def test_every_form_is_the_sum_over_all_pairs(sample: str, name: str, form: str) -> None:
     z, s = SAMPLES[sample]
     kernels = {"kernel_z": KERNELS[name](z.std()), "kernel_s": KERNELS[name](s.std())}
-    found = thin_hsic(z, s, **FORMS[form], **kernels)
+    found = thin(z, s, form, **kernels)
     if (sample, name) == ("heavy tails", "imq"):  # the rank is too large
         assert found is None
         return
@@ -71,6 +81,22 @@ def test_every_form_is_the_sum_over_all_pairs(sample: str, name: str, form: str)
     expected = on_all_pairs(z, s, form, **kernels)
     # The Gram matrix of a wide kernel is itself rounded: its entries differ from one by 1e-3.
     assert found.item() == pytest.approx(expected.item(), rel=1e-10 if name != "wide" else 1e-8)
+
+
+@pytest.mark.parametrize(("a", "b"), [(1.0, 1.0), (0.5, 2.0), (2.0, 0.7)])
+def test_weighted_rows_of_a_law_have_its_closed_form(a: float, b: float) -> None:
+    """The rows are all nodes of a Gauss–Hermite rule, exact up to rounding, and all cells of a finite law."""
+    nodes, masses = map(torch.as_tensor, np.polynomial.hermite_e.hermegauss(80))
+    z, noise = (x.reshape(-1, 1) for x in torch.meshgrid(nodes, nodes, indexing="ij"))
+    weights = torch.outer(masses, masses).flatten() / masses.sum().square()
+    kernels = {"kernel_z": Gaussian(a), "kernel_s": Gaussian(b)}
+    found = thin_hsic(z, 0.6 * z + 0.8 * noise, row_weights=weights, **kernels)
+    assert found.item() == pytest.approx(GaussianPair(0.6).hsic(*kernels.values()), rel=1e-10)
+    law = FiniteLaw.random(40, 30, random_state=1)
+    z, s = (torch.as_tensor(np.asarray(x)).double().reshape(-1, 1) for x in (law.z_points, law.s_points))
+    rows = z.repeat_interleave(len(s), 0), s.repeat(len(z), 1)
+    found = thin_hsic(*rows, row_weights=torch.as_tensor(law.probabilities.astype(float)).flatten(), **kernels)
+    assert found.item() == pytest.approx(float(law.hsic(*kernels.values())), rel=1e-10)
 
 
 def test_worst_rows_become_pivots(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,7 +134,7 @@ def test_constants_have_no_dependence(form: str) -> None:
     z, _ = pair(11)
     constant = torch.full_like(z, 0.7)
     for left, right in ((z, constant), (constant, z), (constant, constant)):
-        assert thin_hsic(left, right, **FORMS[form], kernel_z=Gaussian(1.0), kernel_s=Gaussian(1.0)).item() == 0.0
+        assert thin(left, right, form, kernel_z=Gaussian(1.0), kernel_s=Gaussian(1.0)).item() == 0.0
 
 
 def test_the_public_functions_use_thin_matrices(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,10 +161,9 @@ def test_the_public_functions_use_thin_matrices(monkeypatch: pytest.MonkeyPatch)
 
 def test_blocks_of_rows_do_not_change_the_sums(monkeypatch: pytest.MonkeyPatch) -> None:
     z, s = pair(15)
-    whole = factor(Gaussian(1.0), z), factor(Gaussian(0.5), s)
-    expected = ThinPair.of(z, s, *whole).product()
+    expected = thin_pair(z, s, Gaussian(1.0), Gaussian(0.5)).product()
     monkeypatch.setattr(factors, "_BLOCK", 100)
-    found = ThinPair.of(z, s, *whole).product()
+    found = thin_pair(z, s, Gaussian(1.0), Gaussian(0.5)).product()
     torch.testing.assert_close(found, expected, rtol=0.0, atol=1e-12 * expected.abs().max().item())
     k, l = (center(kernel(x)) for kernel, x in ((Gaussian(1.0), z), (Gaussian(0.5), s)))
     assert expected.square().sum().item() == pytest.approx((k * l).sum().item(), rel=1e-10)
@@ -149,10 +174,16 @@ def test_squares_of_the_entries_have_a_factor(bandwidth: float) -> None:
     """A wide kernel has few features, whose products are listed; of a narrow one the squares are interpolated."""
     z, s = pair()
     kernel = Gaussian(bandwidth)
-    side = ThinPair.of(z, s, factor(kernel, z), factor(Gaussian(1.0), s)).z
-    squares = factors.squared_factor(side)
-    features = squares.functions(z) @ squares.root
+    centered = thin_pair(z, s, kernel, Gaussian(1.0)).factor_z
+    features = factors.squared_factor(centered, z)(z)
     # Features are exact to 1e-10 of the largest entry, by the documentation of `factor`.
     expected = center(kernel(z - z.mean(0))).square()
     torch.testing.assert_close(features @ features.mT, expected, rtol=0, atol=1e-9 * float(expected.max()))
-    assert (side.factor.rank <= factors._FEW_PAIRS) == (bandwidth > 1)
+    assert (centered.rank <= factors._FEW_PAIRS) == (bandwidth > 1)
+
+
+def test_a_collapsed_sample_has_a_gradient_of_zero_at_every_size() -> None:
+    for n in (50, 900):
+        z = torch.full((n, 1), 0.1, dtype=torch.float64, requires_grad=True)
+        hsic(z, torch.linspace(0.0, 1.0, n, dtype=torch.float64)).backward()
+        assert not z.grad.any()

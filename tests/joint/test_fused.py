@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pytest
@@ -10,11 +11,11 @@ from torch import Tensor
 
 from frhsic_core import Gaussian, InverseMultiquadric, hsic, normalized_hsic
 from frhsic_core.joint.contraction import dependence
-from frhsic_core.joint.fused import fused_hsic
-from frhsic_core.joint.streaming import fused_form, streaming_hsic
+from frhsic_core.joint.fused import can_fuse, fused_hsic
+from frhsic_core.joint.hsic import dependence_at_any_size
 
 pytestmark = pytest.mark.cuda
-FORMS = {"biased": {}, "unbiased": {"estimator": "unbiased"}, "normalized": {"normalized": True}}
+FORMS = {"biased": {}, "unbiased": {"estimator": "unbiased"}}
 
 
 def samples(n: int, d: int, p: int) -> tuple[Tensor, Tensor]:
@@ -58,19 +59,20 @@ def test_many_rows_have_no_offset(form: str, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize("factor", [1e-3, 1e-1, 10.0, 100.0])
-def test_bandwidths_far_from_the_median(factor: float) -> None:
+def test_bandwidths_far_from_the_median(factor: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a kernel leaves the range of float16 or of float32, blocks in float64 serve."""
+    monkeypatch.setattr(sys.modules["frhsic_core.joint.hsic"], "DENSE_ROWS", 0)
     z, s = samples(900, 5, 1)
     options = {"kernel_z": Gaussian(3.0 * factor), "kernel_s": Gaussian(1.0 * factor)}
     expected = dependence(z.double(), s.double(), **options)
-    assert float(streaming_hsic(z, s, **options)) == pytest.approx(float(expected), rel=2e-5)
+    assert float(dependence_at_any_size(z, s, **options)) == pytest.approx(float(expected), rel=2e-5)
     assert fused_hsic(z, s, **options) is None or factor == 1e-1
 
 
 def test_what_takes_the_fused_kernels() -> None:
     z, s = samples(5000, 6, 1)
     both = {"kernel_z": Gaussian(3.0), "kernel_s": Gaussian(1.0)}
-    assert fused_form(z, s, *both.values())
+    assert can_fuse(z, s, *both.values())
     for other in (
         (z.double(), s.double(), *both.values()),
         (z, s, InverseMultiquadric(1.0), Gaussian(1.0)),
@@ -78,10 +80,7 @@ def test_what_takes_the_fused_kernels() -> None:
         (z, s.clone().requires_grad_(), *both.values()),
         (z.repeat(1, 42), s, *both.values()),
     ):
-        assert not fused_form(*other)
-    for form in ({}, {"normalized": True}):
-        blocks = streaming_hsic(z, s, chunk_size=1024, **both, **form)
-        assert float(streaming_hsic(z, s, **both, **form)) == pytest.approx(float(blocks), rel=1e-5)
+        assert not can_fuse(*other)
     assert float(hsic(z, s, **both)) == pytest.approx(float(hsic(z.double(), s.double(), **both)), rel=1e-5)
 
 

@@ -23,7 +23,7 @@ Z, S = normal(1, 18, 2), normal(2, 18, 1)
 
 def test_what_depends_on_the_label_alone_is_zero() -> None:
     constant = LABELS.double()
-    for form in ("biased", "unbiased", "normalized"):
+    for form in ("biased", "normalized"):
         assert conditional_hsic(constant, S, LABELS, estimator=form).item() == pytest.approx(0.0, abs=1e-12)
     assert hsic(constant, LABELS.double()).item() > 0.01
 
@@ -57,7 +57,7 @@ def test_a_common_cause_is_taken_out() -> None:
     assert own > 0.9
 
 
-@pytest.mark.parametrize("form", ["biased", "unbiased", "normalized"])
+@pytest.mark.parametrize("form", ["biased", "normalized"])
 @pytest.mark.parametrize("given", ["labels", "numbers", "both"])
 def test_gradient(form: str, given: str) -> None:
     import pandas as pd
@@ -65,10 +65,6 @@ def test_gradient(form: str, given: str) -> None:
     number = normal(12, 18)
     table = pd.DataFrame({"label": LABELS.numpy() % 2, "number": number.numpy()})
     c = {"labels": LABELS, "numbers": number, "both": table}[given]
-    if form == "unbiased" and given != "labels":
-        with pytest.raises(ValueError, match="discrete given"):
-            conditional_hsic(Z, S, c, estimator=form)
-        return
     z = Z.clone().requires_grad_()
     assert torch.autograd.gradcheck(lambda x: conditional_hsic(x, S, c, estimator=form, **KERNELS), (z,))
 

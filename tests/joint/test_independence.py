@@ -12,11 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from frhsic_core.joint.factors import pivoted_cholesky
 from frhsic_core.joint.hsic import hsic
 from frhsic_core.joint.independence import hsic_test
-from frhsic_core.joint.independence.features import pivoted_gram
-from frhsic_core.joint.independence.fits import GramSums, cubic_shape, permutation_moments, spectral_shape
-from frhsic_core.kernels import Distance, Gaussian, Laplacian, Linear
+from frhsic_core.joint.independence.fits import GramSums, PairSums, cubic_shape, permutation_moments
+from frhsic_core.joint.independence.permutation import multiples
+from frhsic_core.kernels import Categorical, Distance, Gaussian, Laplacian, Linear, Product
 
 METHODS = ["gamma", "spectral", "permutation"]
 ALL_METHODS = [*METHODS, "aggregated"]
@@ -136,7 +137,8 @@ def test_spectral_fit_is_pearsons_with_moments_by_brute_force() -> None:
     weights = torch.outer(torch.linalg.eigvalsh(k), torch.linalg.eigvalsh(l)).flatten()
     # The r-th cumulant of a weighted sum of χ²₁ variables is 2^(r−1) (r − 1)! Σ w^r.
     skewness = 8 * weights.pow(3).sum() / (2 * weights.square().sum()).pow(1.5)
-    assert (2 / spectral_shape(sums(k), sums(l)).sqrt()).item() == pytest.approx(skewness.item(), rel=1e-10)
+    shape = PairSums(sums(k), sums(l), (k * l).sum(), k.new_zeros(())).fitted("spectral")[2]
+    assert (2 / shape.sqrt()).item() == pytest.approx(skewness.item(), rel=1e-10)
     law = stats.pearson3(skewness.item(), loc=null.mean().item(), scale=null.std(correction=0).item())
     result = hsic_test(z, s, method="spectral", kernel_z=kernel_z, kernel_s=kernel_s)
     assert result.threshold.item() == pytest.approx(law.isf(0.05), rel=1e-8)
@@ -164,16 +166,16 @@ def test_permutation_p_value_equals_a_loop(d: int, p: int) -> None:
 def test_columns_of_a_pivoted_cholesky_decomposition_reproduce_the_gram_matrix() -> None:
     _, s = pairs(15, 80)
     gram = Gaussian(1.0)(s)
-    columns, _, enough = pivoted_gram(gram, share=1e-12, most=40)
+    columns, _, enough = pivoted_cholesky(gram, share=1e-12, most=40)
     assert enough
     assert columns.shape[1] < 40
     left = (gram - columns @ columns.mT).diagonal().clamp_min(0.0)
     assert left.sum() <= 1e-12 * 80 * 1.01
     torch.testing.assert_close(columns @ columns.mT, gram, rtol=0, atol=1e-10)
-    fewer, _, enough = pivoted_gram(gram, share=1e-3, most=40)
+    fewer, _, enough = pivoted_cholesky(gram, share=1e-3, most=40)
     assert enough
     assert fewer.shape[1] < columns.shape[1]
-    assert not pivoted_gram(torch.eye(10, dtype=torch.float64), share=1e-12, most=5)[2]
+    assert not pivoted_cholesky(torch.eye(10, dtype=torch.float64), share=1e-12, most=5)[2]
 
 
 @given(
@@ -261,3 +263,25 @@ def test_bad_input_is_named() -> None:
         hsic_test(z[:5], s[:5])
     with pytest.raises(ValueError, match=r"z has 3 rows: at least 4 are needed"):
         hsic_test(z[:3], s[:3], method="spectral")
+
+
+class Own:
+    """A kernel of a user, with a bandwidth."""
+
+    def __init__(self, bandwidth: float) -> None:
+        self.bandwidth = bandwidth
+
+    def __call__(self, x: torch.Tensor, y: torch.Tensor | None = None) -> torch.Tensor:
+        return Gaussian(self.bandwidth)(x, y)
+
+
+def test_the_windows_are_those_of_kernels_with_a_bandwidth() -> None:
+    """A kernel of a user is scaled as the library's own, and two kernels without a bandwidth have one window."""
+    z = torch.linspace(-1.0, 1.0, 60, dtype=torch.float64)
+    options = {"method": "aggregated", "random_state": 0}
+    library, own = (
+        hsic_test(z, torch.cos(8 * z), kernel_z=kind(0.7), kernel_s=kind(0.7), **options) for kind in (Gaussian, Own)
+    )
+    assert float(own.pvalue) == float(library.pvalue)
+    assert multiples((2.0, 1.0), Distance(), Product([Categorical(), Linear()])) == (1.0,)
+    assert multiples((2.0, 1.0), Distance(), Product([Categorical(), Own(1.0)])) == (2.0, 1.0)

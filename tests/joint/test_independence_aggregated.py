@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from scipy import stats
@@ -13,7 +14,6 @@ from frhsic_core.joint.hsic import hsic
 from frhsic_core.joint.independence import hsic_test
 from frhsic_core.joint.independence.permutation import (
     FACTORS,
-    factors_of,
     random_orders,
     row_statistics,
     scaled,
@@ -62,7 +62,7 @@ def by_hand(z: torch.Tensor, s: torch.Tensor, orders: torch.Tensor) -> np.ndarra
 def test_the_test_is_a_loop_over_factors_and_orders(d: int) -> None:
     s = normal(1, 15, 1)
     z = normal(2, 15, d) + 0.7 * s
-    orders = random_orders(39, 15, torch.Generator().manual_seed(3), [torch.arange(15).unsqueeze(-1)])
+    orders = random_orders(39, 15, torch.Generator().manual_seed(3))[1:]
     largest = by_hand(z, s, orders)
     result = hsic_test(z, s, method="aggregated", n_permutations=39, random_state=torch.Generator().manual_seed(3))
     assert result.statistic.item() == pytest.approx(largest[0], rel=1e-6)
@@ -104,11 +104,9 @@ def test_skewed_windows_do_not_decide_alone() -> None:
 
 def test_windows_scale_every_bandwidth() -> None:
     mixed = Product([Gaussian(0.5), Categorical()])
-    assert scaled(mixed, 4.0) == Product([Gaussian(2.0), Categorical()])
-    assert scaled(InverseMultiquadric(3.0), 0.5) == InverseMultiquadric(1.5)
-    assert scaled(Distance(), 0.5) == Distance()
-    assert factors_of(mixed, Distance()) == factors_of(Distance(), Laplacian(1.0)) == FACTORS
-    assert factors_of(Distance(), Categorical()) == (1.0,)
+    assert scaled(mixed, (4.0,)) == [Product([Gaussian(2.0), Categorical()])]
+    assert scaled(InverseMultiquadric(3.0), (2.0, 0.5)) == [InverseMultiquadric(6.0), InverseMultiquadric(1.5)]
+    assert scaled(Distance(), (0.5,)) == [Distance()]
 
 
 def test_kernels_without_a_bandwidth_give_the_permutation_test() -> None:
@@ -116,7 +114,7 @@ def test_kernels_without_a_bandwidth_give_the_permutation_test() -> None:
     z = normal(16, 30, 2) + 0.4 * s
     options = {"kernel_z": Distance(), "kernel_s": Distance(), "n_permutations": 99}
     result = hsic_test(z, s, method="aggregated", random_state=torch.Generator().manual_seed(1), **options)
-    orders = random_orders(99, 30, torch.Generator().manual_seed(1), [torch.arange(30).unsqueeze(-1)])
+    orders = random_orders(99, 30, torch.Generator().manual_seed(1))[1:]
     null = torch.stack([hsic(z, s[order], kernel_z=Distance(), kernel_s=Distance()) for order in orders])
     expected = (1 + (null >= hsic(z, s, kernel_z=Distance(), kernel_s=Distance())).sum()) / 100
     assert result.pvalue.item() == pytest.approx(expected.item())
@@ -128,9 +126,13 @@ def test_a_mixed_attribute_is_tested_with_a_product_kernel() -> None:
     sex = (torch.arange(80) % 2).double()
     z = age * (2 * sex - 1) + 0.3 * noise
     mixed = torch.stack([age, sex], 1)
-    kernel = Product([Gaussian(1.0), Categorical()])
-    result = hsic_test(z, mixed, method="aggregated", kernel_s=kernel, n_permutations=99)
-    assert bool(result.reject)
+    kernel = Product([Gaussian(median_bandwidth(age)), Categorical()])
+    table = pd.DataFrame({"age": age.numpy(), "sex": np.where(sex > 0, "f", "m")})
+    for given in (None, torch.arange(80) // 2 % 2):
+        options = {"given": given, "method": "aggregated", "n_permutations": 99}
+        result = hsic_test(z, mixed, kernel_s=kernel, **options)
+        assert bool(result.reject)
+        assert hsic_test(z, table, **options).statistic.item() == pytest.approx(result.statistic.item())
     assert not hsic_test(z, sex, method="aggregated", kernel_s=Categorical(), n_permutations=99).reject
 
 
@@ -170,10 +172,10 @@ def test_factors_give_the_statistics_of_the_definition(n: int, kernel: Kernel, c
     groups = [torch.arange(g, n, count) for g in range(count)]
     strata = [rows.unsqueeze(-1) for rows in groups]
     k, l = (
-        within_groups(torch.stack([scaled(one, factor)(x) for factor in FACTORS]), groups)
+        within_groups(torch.stack([window(x) for window in scaled(one, FACTORS)]), groups)
         for one, x in ((kernel, z), (Gaussian(15.0), s))
     )
-    order = torch.cat([torch.arange(n).unsqueeze(0), random_orders(20, n, draw, strata)])
+    order = random_orders(20, n, draw, strata)
     products = [[a * b[p][:, p] for a, b in zip(k, l, strict=True)] for p in order]
     pooled = torch.tensor([[both.sum() / n for both in own] for own in products], dtype=torch.float64)
     by_value = torch.tensor(

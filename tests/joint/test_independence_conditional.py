@@ -13,13 +13,12 @@ from frhsic_core.joint.hsic import hsic
 from frhsic_core.joint.independence import hsic_test
 from frhsic_core.joint.independence.permutation import (
     FACTORS,
-    bin_orders,
     bins_of,
     group_strata,
     random_orders,
     within_kernel,
 )
-from frhsic_core.joint.independence.residual import RIDGES, SCALES, Regression
+from frhsic_core.joint.independence.residual import RIDGES, SCALES, Regression, fitted
 from frhsic_core.kernels import Gaussian, median_bandwidth
 
 
@@ -84,7 +83,7 @@ def test_the_aggregated_test_is_a_loop_over_orders_within_groups() -> None:
 
     values = np.array([
         np.array([both_statistics(*pair(order), code.numpy(), f, sigmas) for f in FACTORS]).T.ravel()
-        for order in [torch.arange(18), *orders]
+        for order in orders
     ])  # fmt: skip
     root = np.cbrt(values)
     largest = ((root - root.mean(0)) / root.std(0)).max(1)
@@ -148,7 +147,7 @@ def test_the_features_of_a_large_sample_give_the_statistics_of_the_gram_matrices
     groups = read_given(code, n).groups()
     generator = torch.Generator().manual_seed(5)
     sets = bins_of(n, generator, group_strata(groups, n, None))
-    orders = [bin_orders(len(rows), 199, generator) for rows in sets]
+    orders = [random_orders(199, len(rows), generator) for rows in sets]
     expected = []
     for b in range(200):
         moved = s.clone()
@@ -172,8 +171,7 @@ def test_clusters_are_exchanged_within_groups() -> None:
     code = (torch.arange(60) // 2) % 2
     clusters = torch.arange(60) // 2
     groups = read_given(code, 60).groups()
-    blocks = [torch.arange(60).reshape(30, 2)]
-    order = random_orders(5, 60, torch.Generator().manual_seed(0), group_strata(groups, 60, blocks))
+    order = random_orders(5, 60, torch.Generator().manual_seed(0), group_strata(groups, 60, clusters.numpy()))
     assert all(torch.equal(code[row], code) for row in order)
     assert all(torch.equal(row.reshape(30, 2)[:, 0] + 1, row.reshape(30, 2)[:, 1]) for row in order)
     assert 0 < hsic_test(normal(21, 60), normal(22, 60), given=code, clusters=clusters, n_permutations=19).pvalue <= 1
@@ -231,12 +229,16 @@ def test_functions_of_several_columns_are_orthonormal() -> None:
     """Above 1,024 rows they are made of kernel values at landmarks, which are not centered."""
     c = torch.cat([normal(52, 1100, 2), torch.zeros(1100, 1, dtype=torch.float64)], 1)
     every = torch.arange(1100)
-    functions = Regression(c, False, [every[:500], every[500:]])(every)
+    parts = [every[:500], every[500:]]
+    regression = Regression(c, False, parts)
+    functions = regression(every)
     rounding = 1e-16 / 1e-12  # of the largest sum, where sums down to 1e-12 of it are kept
     assert functions.sum(0).abs().max() < 1100 * rounding
     torch.testing.assert_close(
         functions.mT @ functions, torch.eye(functions.shape[1]).double(), rtol=0, atol=10 * rounding
     )
+    fit = fitted([lambda rows: c[rows, :1] + 5.0], regression, parts)[0]
+    assert fit.residual(c[:, :1] + 5.0, functions).square().mean() < 0.1  # five would leave 25 of a constant
 
 
 def test_level_holds_where_z_and_s_follow_a_common_cause() -> None:

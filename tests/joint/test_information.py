@@ -104,13 +104,6 @@ def test_does_not_depend_on_units_order_or_sides(seed: int, scale: float, shift:
     assert mutual_information(z[order], s[order]).item() == pytest.approx(value, abs=1e-9)
 
 
-def test_negative_unless_clipped() -> None:
-    z, s = gaussian(9, 50, 0.0, batch=(20,))
-    values, clipped = mutual_information(z, s), mutual_information(z, s, clip=True)
-    assert values.min() < 0
-    assert torch.equal(clipped, values.clamp_min(0))
-
-
 def test_batch_shape_dtype_and_broadcast() -> None:
     z, s = gaussian(10, 30, 0.5, batch=(2, 3))
     values = mutual_information(z, s)
@@ -118,16 +111,6 @@ def test_batch_shape_dtype_and_broadcast() -> None:
     assert values[1, 2].item() == pytest.approx(mutual_information(z[1, 2], s[1, 2]).item(), abs=1e-12)
     assert mutual_information(z, s[0, 0]).shape == (2, 3)
     assert mutual_information(z.float(), s.float()).dtype == torch.float32
-
-
-def test_the_jitter_is_repeatable_and_follows_the_generator() -> None:
-    z, s = (x.sign() for x in gaussian(11, 80, 0.5))
-    assert mutual_information(z, s) == mutual_information(z, s)
-    first, same, other = (
-        mutual_information(z, s, random_state=torch.Generator().manual_seed(seed)) for seed in (1, 1, 2)
-    )
-    assert first == same
-    assert first != other
 
 
 def test_constants_carry_no_information() -> None:

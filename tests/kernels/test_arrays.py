@@ -10,7 +10,16 @@ import pytest
 import torch
 
 from frhsic_core import gdp, hsic
-from frhsic_core.arrays import RowLabelWarning, as_mask, as_pair, as_sample, as_tensor, binary_scale, row_weights
+from frhsic_core.arrays import (
+    RowLabelWarning,
+    as_mask,
+    as_pair,
+    as_sample,
+    as_seed,
+    as_tensor,
+    binary_scale,
+    row_weights,
+)
 
 
 @pytest.mark.parametrize(
@@ -33,6 +42,15 @@ def test_bool_float32_and_series() -> None:
     kept = torch.zeros(2, dtype=torch.float32, requires_grad=True)
     assert as_tensor(kept) is kept
     assert as_sample(pd.Series([1, 2, 3])).shape == (3, 1)
+
+
+def test_a_seed_repeats_what_it_was_drawn_from() -> None:
+    for make in (np.random.default_rng, np.random.RandomState, lambda seed: torch.Generator().manual_seed(seed)):
+        assert as_seed(make(3)) == as_seed(make(3)) != as_seed(make(4))
+    with pytest.raises(TypeError, match="random_state is True"):
+        as_seed(True)
+    with pytest.raises(TypeError, match="sample_weight could not be read"):
+        hsic([1.0, 2.0], [1.0, 2.0], sample_weight=["a", "b"])
 
 
 def test_numpy_in_gives_numpy_out_and_tensors_stay_tensors() -> None:

@@ -28,15 +28,15 @@ from frhsic_core.choices import one_of
 from frhsic_core.joint.given import Given, read_given
 from frhsic_core.joint.independence.fits import fitted_groups
 from frhsic_core.joint.independence.permutation import (
+    FACTORS,
     Decision,
     Request,
-    both_statistics,
     decide,
     exact_hsic,
-    factors_of,
     group_strata,
-    one_window,
+    multiples,
     permuted_statistics,
+    ranked,
     scaled,
     within_kernel,
 )
@@ -203,7 +203,12 @@ def hsic_test(
         require_same_rows(z, given, names=("z", "given"))
     s, categorical = read_mixed(s)
     z, s = as_pair(z, s, min_rows=_MIN_ROWS[method])
-    strata = None if clusters is None else _strata(clusters, z.shape[-2])
+    if clusters is not None:
+        clusters = clusters.cpu().numpy() if isinstance(clusters, Tensor) else np.asarray(clusters)
+        if clusters.shape != z.shape[-2:-1]:
+            raise ValueError(
+                f"clusters has shape {clusters.shape}: one label for each of the {z.shape[-2]} rows is needed."
+            )
     dtype = z.dtype
     with torch.no_grad():
         # A p-value must not depend on the precision of the training loop that asks for it.
@@ -211,34 +216,15 @@ def hsic_test(
         generator = as_generator(random_state)
         if generator is None:
             generator = torch.Generator(device=z.device).manual_seed(0)
-        request = Request(method, n_permutations, generator, alpha, strata)
-        if categorical or isinstance(kernel_s, str):
-            kernel_s = resolve_kernel(kernel_s, s, name="kernel_s", categorical=categorical)
-        if isinstance(kernel_z, str):
+        request = Request(method, n_permutations, generator, alpha, clusters)
+        # With ``given`` a default bandwidth is found later, within groups or of residuals.
+        if given is None or kernel_z is not None:
             kernel_z = resolve_kernel(kernel_z, z, name="kernel_z")
-        if given is None:
-            kernel_z, kernel_s = resolve_kernel(kernel_z, z), resolve_kernel(kernel_s, s)
+        if given is None or kernel_s is not None or categorical:
+            kernel_s = resolve_kernel(kernel_s, s, name="kernel_s", categorical=categorical)
         found = _each(z, s, kernel_z, kernel_s, given, request)
     value, statistic, threshold = (number.to(dtype) for number in found[:3])
     return IndependenceTest(value, statistic, threshold, found.pvalue, method, alpha)
-
-
-def _strata(clusters: ArrayLike, n: int) -> list[Tensor]:
-    """Return for each cluster size the rows of the clusters of that size, ``(clusters, size)``."""
-    labels = clusters.cpu().numpy() if isinstance(clusters, Tensor) else np.asarray(clusters)
-    if labels.shape != (n,):
-        raise ValueError(f"clusters has shape {labels.shape}: one label for each of the {n} rows is needed.")
-    _, inverse, sizes = np.unique(labels, return_inverse=True, return_counts=True)
-    rows = torch.as_tensor(np.argsort(inverse, kind="stable"))
-    starts = np.cumsum(sizes) - sizes
-    strata = []
-    for size in np.unique(sizes):
-        first = torch.as_tensor(starts[sizes == size])
-        if len(first) > 1:
-            strata.append(rows[first.unsqueeze(-1) + torch.arange(int(size))])
-    if not strata:
-        raise ValueError("clusters has no two clusters of one size: there is nothing to exchange.")
-    return strata
 
 
 def _each(
@@ -270,21 +256,17 @@ def _one(
     n = len(z)
     method, alpha = request.method, request.alpha
     if given is not None and not given.discrete:
-        if request.strata is not None:
+        if request.clusters is not None:
             raise ValueError("clusters needs a discrete given: exchange is possible between rows of equal given only.")
         return residual_test(z, s, given, kernel_z, kernel_s, request)
     groups = [torch.arange(n)] if given is None else given.groups()
     fitted = method in ("gamma", "spectral")
-    strata = [] if fitted and given is None else group_strata(groups, n, request.strata)
+    strata = [] if fitted and given is None else group_strata(groups, n, request.clusters)
     z, kernel_z = within_kernel(kernel_z, z, groups)
     s, kernel_s = within_kernel(kernel_s, s, groups)
     if fitted:
         return decide(*fitted_groups(z, s, kernel_z, kernel_s, groups, method=method, alpha=alpha), n)
-    factors = factors_of(kernel_z, kernel_s) if method == "aggregated" else (1.0,)
-    kernels_z, kernels_s = ([scaled(kernel, factor) for factor in factors] for kernel in (kernel_z, kernel_s))
-    values = permuted_statistics(z, s, kernels_z, kernels_s, groups, strata, request)
-    if method == "permutation":
-        found = one_window(values.by_value[:, 0], values.constant[0], alpha, n)
-    else:
-        found = both_statistics(values.by_value, values.pooled, values.constant, factors, alpha, n)
+    factors = multiples(FACTORS, kernel_z, kernel_s) if method == "aggregated" else (1.0,)
+    kernels = scaled(kernel_z, factors), scaled(kernel_s, factors)
+    found = ranked(*permuted_statistics(z, s, *kernels, groups, strata, request), factors, request, n)
     return exact_hsic(found, z, s, kernel_z, kernel_s, groups)

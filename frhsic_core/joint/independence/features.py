@@ -17,8 +17,8 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
+from frhsic_core.arrays import spaced_rows
 from frhsic_core.joint.factors import pivoted_cholesky
-from frhsic_core.joint.given import spaced_rows
 
 CELLS = 1024
 LANDMARKS = 512  # features of a sample with several columns, at most
@@ -52,15 +52,6 @@ def cells(x: Tensor) -> tuple[Tensor, Tensor] | None:
     return base, index
 
 
-def pivoted_gram(gram: Tensor, *, share: float, most: int, weight: Tensor | None = None) -> tuple[Tensor, Tensor, bool]:
-    """Return the pivoted Cholesky decomposition of a matrix. Its pivots do not depend on the order of the rows."""
-    diagonal = gram.diagonal()
-    weight = torch.full_like(gram[0], 1.0 / len(gram)) if weight is None else weight
-    # Most kernels are one on the diagonal. The first pivot must not depend on the order of the rows.
-    tilt = 1.0 + 1e-6 * gram @ weight / diagonal.amax().clamp_min(1e-300)
-    return pivoted_cholesky(gram.__getitem__, diagonal, share=share, most=most, weight=weight, tilt=tilt)
-
-
 class JointFeatures:
     """Features of the rows of one sample in a common basis of several kernels.
 
@@ -87,7 +78,7 @@ class JointFeatures:
         self.kernels, self.x = kernels, x
         self.index: Tensor | None
         found = cells(x) if len(x) > CELLS else (x, torch.arange(len(x), device=x.device))
-        base, self.index = (x[spaced_rows(len(x), BASE_ROWS).to(x.device)], None) if found is None else found
+        base, self.index = (x[spaced_rows(len(x), BASE_ROWS, x.device)], None) if found is None else found
         counts = torch.ones_like(base[:, 0])
         if self.index is not None:
             counts = torch.bincount(self.index, minlength=len(base)).to(x)
@@ -102,7 +93,7 @@ class JointFeatures:
         self.units = torch.where(self.constant, 0.0, 1.0 / (grams.diagonal(dim1=-2, dim2=-1) @ weight))
         most = LANDMARKS if self.index is None or x.shape[1] > 1 else len(base)
         total = torch.tensordot(self.units, grams, 1)
-        columns, pivots, _ = pivoted_gram(total, share=share, most=most, weight=weight)
+        columns, pivots, _ = pivoted_cholesky(total, share=share, most=most, weight=weight)
         self.rank = len(pivots)
         self.landmarks, self.lower = base[pivots], columns[pivots]
         _, triangle = torch.linalg.qr(columns * weight.sqrt().unsqueeze(-1))

@@ -9,17 +9,16 @@ the law is that of a part of the rows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import torch
 from scipy.special import gammaincc, gammainccinv
 from torch import Tensor
 
-from frhsic_core.arrays import DENSE_ROWS
+from frhsic_core.arrays import DENSE_ROWS, spaced_rows
 from frhsic_core.joint.contraction import center
-from frhsic_core.joint.factors import Side, ThinPair, squared_factor, thin_factors
-from frhsic_core.joint.given import spaced_rows
+from frhsic_core.joint.factors import ThinPair, squared_factor, thin_pair
 from frhsic_core.kernels import Kernel
 
 _ENTRIES = 2**23  # numbers of a Gram matrix that are held at once where the matrix is not: 64 MB
@@ -67,7 +66,9 @@ class PairSums(NamedTuple):
         if method == "gamma":
             mean, variance = gretton_moments(self.k, self.l, self.squares)
             return mean, variance, mean**2 / variance
-        return *permutation_moments(self.k, self.l), spectral_shape(self.k, self.l)
+        # The r-th cumulant of the limit law Σ λ_i μ_j χ²_ij is 2^(r−1) (r − 1)! Σλ^r Σμ^r, so its skewness is
+        # √8 Σλ³Σμ³/(Σλ²Σμ²)^(3/2). A gamma distribution with shape a has skewness 2/√a.
+        return *permutation_moments(self.k, self.l), self.k.shape * self.l.shape / 2.0
 
 
 def pair_sums(z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel, *, method: str) -> PairSums:
@@ -76,12 +77,9 @@ def pair_sums(z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel, *, metho
     O(n r²) time where both Gram matrices have small rank r, O(n²(d + p)) otherwise (O(n³) for the spectral fit up to
     4,096 rows, above which the skewness comes from 2,048 rows).
     """
-    factors = thin_factors(z, s, kernel_z, kernel_s)
-    if factors is not None:
-        found = _thin_sums(ThinPair.of(z, s, *factors), method)
-        if found is not None:
-            return found
-    return _all_pairs_sums(z, s, kernel_z, kernel_s, method=method)
+    pair = thin_pair(z, s, kernel_z, kernel_s)
+    found = None if pair is None else _thin_sums(pair, method)
+    return found if found is not None else _all_pairs_sums(z, s, kernel_z, kernel_s, method=method)
 
 
 # Thin matrices -------------------------------------------------------------------------------------------------------
@@ -89,9 +87,10 @@ def pair_sums(z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel, *, metho
 
 def _thin_sums(pair: ThinPair, method: str) -> PairSums | None:
     """Return the sums from the centered features; ``None`` if the squared kernels have too large a rank."""
-    cross, own_z, own_s = (ThinPair(*sides).product() for sides in ((pair.z, pair.s), [pair.z] * 2, [pair.s] * 2))
+    own_z = replace(pair, s=pair.z, factor_s=pair.factor_z).product()
+    own_s = replace(pair, z=pair.s, factor_z=pair.factor_s).product()
 
-    def diagonal_sums(phi: Tensor, psi: Tensor, _: Tensor | None) -> tuple[Tensor]:
+    def diagonal_sums(phi: Tensor, psi: Tensor, _: Tensor) -> tuple[Tensor]:
         d, e = phi.square().sum(-1), psi.square().sum(-1)
         return (torch.stack([d.sum(), d @ d, e.sum(), e @ e, d.square() @ e.square()]),)
 
@@ -99,17 +98,17 @@ def _thin_sums(pair: ThinPair, method: str) -> PairSums | None:
     squares = torch.zeros_like(diagonals[0])
     if method == "gamma":
         # K̃ ∘ K̃ is a kernel again, with a rank of its own.
-        factor_z, factor_s = squared_factor(pair.z), squared_factor(pair.s)
+        factor_z, factor_s = squared_factor(pair.factor_z, pair.z), squared_factor(pair.factor_s, pair.s)
         if factor_z is None or factor_s is None:
             return None
-        entries = ThinPair(Side(pair.z.x, factor_z), Side(pair.s.x, factor_s)).product()
+        entries = replace(pair, factor_z=factor_z, factor_s=factor_s).product()
         squares = entries.square().sum() - diagonals[4]
 
     def sums(own: Tensor, trace: Tensor, diagonal_squares: Tensor) -> GramSums:
         sizes = trace, own.square().sum(), diagonal_squares
-        return GramSums(len(pair.z.x), torch.ones_like(trace), *sizes, cubic_shape(own))
+        return GramSums(len(pair.z), torch.ones_like(trace), *sizes, cubic_shape(own))
 
-    return PairSums(sums(own_z, *diagonals[:2]), sums(own_s, *diagonals[2:4]), cross.square().sum(), squares)
+    return PairSums(sums(own_z, *diagonals[:2]), sums(own_s, *diagonals[2:4]), pair.product().square().sum(), squares)
 
 
 # Whole matrices ------------------------------------------------------------------------------------------------------
@@ -139,7 +138,7 @@ def _all_pairs_sums(z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel, *,
         totals += torch.stack([d.sum(), own[0], d @ d, e.sum(), own[1], e @ e, both.sum(), squares])
     shapes = [z.new_zeros(())] * 2
     if method == "spectral":
-        few = spaced_rows(n, n if n <= DENSE_ROWS else DENSE_ROWS // 2).to(z.device)
+        few = spaced_rows(n, n if n <= DENSE_ROWS else DENSE_ROWS // 2, z.device)
         shapes = [cubic_shape(center(kernel(x[few]))) for kernel, x, _ in sides]
     k_sums, l_sums = (
         GramSums(n, largest[i], totals[3 * i], totals[3 * i + 1], totals[3 * i + 2], shapes[i]) for i in range(2)
@@ -164,15 +163,6 @@ def permutation_moments(k: GramSums, l: GramSums) -> tuple[Tensor, Tensor]:
     variance = 2.0 * k_spread * l_spread / ((n - 1) ** 2 * (n + 1) * (n - 2))
     variance = variance + k_rest * l_rest / ((n + 1) * n * (n - 1) * (n - 2) * (n - 3))
     return mean / n, variance / n**2
-
-
-def spectral_shape(k: GramSums, l: GramSums) -> Tensor:
-    """Return the shape of the gamma distribution that has the skewness of the limit law Σ λ_i μ_j χ²_ij.
-
-    The r-th cumulant of the limit law is 2^(r−1) (r − 1)! Σλ^r Σμ^r, so its skewness is √8 Σλ³Σμ³/(Σλ²Σμ²)^(3/2). A
-    gamma distribution with shape a has skewness 2/√a.
-    """
-    return k.shape * l.shape / 2.0
 
 
 def cubic_shape(matrix: Tensor) -> Tensor:

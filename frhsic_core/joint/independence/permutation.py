@@ -31,19 +31,22 @@ altogether.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import embedding_bag
 
-from frhsic_core.joint.factors import thin_hsic
-from frhsic_core.joint.given import spaced_rows
+from frhsic_core.arrays import spaced_rows
+from frhsic_core.joint.factors import pivoted_cholesky, thin_hsic
 from frhsic_core.joint.hsic import hsic
-from frhsic_core.joint.independence.features import BASE_ROWS, JointFeatures, pivoted_gram
-from frhsic_core.kernels import Gaussian, Kernel, Product, median_distance
+from frhsic_core.joint.independence.features import BASE_ROWS, JointFeatures
+from frhsic_core.kernels import Gaussian, Kernel, median_distance, with_bandwidths
 
 FACTORS = (4.0, 2.0, 1.0, 0.5, 0.25, 0.125)
 # Above this many rows bins are permuted instead of rows: the same power at a small part of the cost.
@@ -65,41 +68,36 @@ _PAIRS = 2**27  # numbers of products of features that may be computed for each 
 
 @dataclass(frozen=True)
 class Request:
-    """What a user asks of a test; ``strata`` are the rows of the clusters of each size, as in :func:`random_orders`."""
+    """What a user asks of a test; ``clusters`` are labels ``(n,)``."""
 
     method: str
     n_permutations: int
     generator: torch.Generator
     alpha: float
-    strata: list[Tensor] | None
+    clusters: np.ndarray | None
 
 
 # Several bandwidths -------------------------------------------------------------------------------------------------
 
 
-def scaled(kernel: Kernel, factor: float) -> Kernel:
-    """Return the kernel with its bandwidths multiplied by ``factor``; one without a bandwidth is returned unchanged.
+def scaled(kernel: Kernel, factors: tuple[float, ...]) -> list[Kernel]:
+    """Return the kernel with its bandwidths multiplied by each factor; one without a bandwidth stays as it is.
 
     Examples
     --------
-    >>> from frhsic_core.kernels import Gaussian
-    >>> scaled(Gaussian(2.0), 0.5)
-    Gaussian(bandwidth=1.0)
+    >>> scaled(Gaussian(2.0), (1.0, 0.5))
+    [Gaussian(bandwidth=2.0), Gaussian(bandwidth=1.0)]
     """
-    if isinstance(kernel, Product):
-        return Product([scaled(part, factor) for part in kernel.factors])
-    bandwidth = getattr(kernel, "bandwidth", None)
-    return kernel if bandwidth is None else type(kernel)(bandwidth * factor)  # type: ignore[call-arg]
+    return [with_bandwidths(kernel, partial(operator.mul, factor)) for factor in factors]
 
 
-def factors_of(kernel_z: Kernel, kernel_s: Kernel, *, among: tuple[float, ...] = FACTORS) -> tuple[float, ...]:
-    """Return the multiples of the bandwidths, or one if neither kernel has a bandwidth."""
-
-    def has_bandwidth(kernel: Kernel) -> bool:
-        parts = kernel.factors if isinstance(kernel, Product) else [kernel]
-        return any(getattr(part, "bandwidth", None) is not None for part in parts)
-
-    return among if has_bandwidth(kernel_z) or has_bandwidth(kernel_s) else (1.0,)
+def multiples(among: tuple[float, ...], *kernels: Kernel) -> tuple[float, ...]:
+    """Return the multiples of bandwidths that a test tries: one if no kernel has a bandwidth."""
+    return (
+        among
+        if any(with_bandwidths(kernel, lambda bandwidth: bandwidth) is not kernel for kernel in kernels)
+        else (1.0,)
+    )
 
 
 def within_kernel(kernel: Kernel | None, x: Tensor, groups: list[Tensor]) -> tuple[Tensor, Kernel]:
@@ -121,7 +119,7 @@ def within_kernel(kernel: Kernel | None, x: Tensor, groups: list[Tensor]) -> tup
 # Orders of the rows --------------------------------------------------------------------------------------------------
 
 
-def group_strata(groups: list[Tensor], n: int, clusters: list[Tensor] | None) -> list[Tensor]:
+def group_strata(groups: list[Tensor], n: int, clusters: np.ndarray | None) -> list[Tensor]:
     """Return the rows that may be exchanged, ``(count, size)`` each: those of one group, or its clusters of one size.
 
     In a large sample the rows that give the bandwidths are exchanged among themselves only: the kernel on S is then the
@@ -133,32 +131,40 @@ def group_strata(groups: list[Tensor], n: int, clusters: list[Tensor] | None) ->
     if n > SMALL_ROWS and clusters is None:
         code = 2 * code
         code[spaced_rows(n, BASE_ROWS)] += 1 if len(groups) > 1 else -1
+    labels = np.arange(n) if clusters is None else clusters
+    _, inverse, sizes = np.unique(labels, return_inverse=True, return_counts=True)
+    by_cluster = torch.as_tensor(np.argsort(inverse, kind="stable"))
+    starts = np.cumsum(sizes) - sizes
     strata = []
-    for rows in [torch.arange(n).unsqueeze(-1)] if clusters is None else clusters:
-        if bool((code[rows] != code[rows[:, :1]]).any()):
+    for size in np.unique(sizes):
+        first = torch.as_tensor(starts[sizes == size]).unsqueeze(-1)
+        rows = by_cluster[first + torch.arange(int(size))]
+        own = code[rows]
+        if len(rows) > 1 and bool((own != own[:, :1]).any()):
             raise ValueError(
                 "given varies within a cluster: whole clusters are exchanged between rows of equal given. Average each "
                 "cluster, or leave clusters out."
             )
-        first = code[rows[:, 0]]
-        strata += [part for value in first.unique().tolist() if len(part := rows[first == value]) > 1]
+        strata += [part for value in own[:, 0].unique().tolist() if len(part := rows[own[:, 0] == value]) > 1]
+    if not strata and clusters is not None:
+        raise ValueError("clusters has no two clusters of one size and equal given: there is nothing to exchange.")
     if not strata:
         raise ValueError("given has no group with two rows to exchange: use fewer groups.")
     return strata
 
 
-def random_orders(count: int, n: int, generator: torch.Generator, strata: list[Tensor]) -> Tensor:
-    """Return random orders of n rows, ``(count, n)``, on the device of the generator.
+def random_orders(count: int, n: int, generator: torch.Generator, strata: list[Tensor] | None = None) -> Tensor:
+    """Return the identity and random orders of n rows, ``(1 + count, n)``, on the device of the generator.
 
     ``strata`` are index tensors ``(clusters, size)``: whole clusters of equal size change places, and the rows of each
-    cluster keep their order. Rows outside them stay where they are.
+    cluster keep their order. Rows outside them stay where they are. Without strata all rows change places.
     """
     device = generator.device
-    order = torch.arange(n, device=device).repeat(count, 1)
-    for rows in strata:
+    order = torch.arange(n, device=device).repeat(1 + count, 1)
+    for rows in [torch.arange(n).unsqueeze(-1)] if strata is None else strata:
         rows = rows.to(device)
         keys = torch.rand(count, len(rows), generator=generator, device=device, dtype=torch.float64)
-        order[:, rows.flatten()] = rows[keys.argsort(-1)].flatten(-2)
+        order[1:, rows.flatten()] = rows[keys.argsort(-1)].flatten(-2)
     return order
 
 
@@ -177,15 +183,6 @@ def bins_of(n: int, generator: torch.Generator, strata: list[Tensor], *, bins: i
         each = count // (own * number)
         sets += [part.reshape(own, -1) for part in rows[: number * own * each].split(own * each)]
     return sets
-
-
-def bin_orders(bins: int, count: int, generator: torch.Generator) -> Tensor:
-    """Return the identity and ``count`` random orders of the bins of one set, ``(1 + count, bins)``."""
-    return _with_identity(random_orders(count, bins, generator, [torch.arange(bins).unsqueeze(-1)]))
-
-
-def _with_identity(order: Tensor) -> Tensor:
-    return torch.cat([torch.arange(order.shape[1], device=order.device).unsqueeze(0), order])
 
 
 # The statistics of all orders ----------------------------------------------------------------------------------------
@@ -235,9 +232,9 @@ def permuted_statistics(
         features = JointFeatures(kernels_z, z), JointFeatures(kernels_s, s)
         bins = BINS if len(z) * features[0].rank * features[1].rank <= _PAIRS else _FEW_BINS
         sets = [rows.to(z.device) for rows in bins_of(len(z), generator, strata, bins=bins)]
-        orders = [bin_orders(len(rows), n_permutations, generator).to(z.device) for rows in sets]
+        orders = [random_orders(n_permutations, len(rows), generator).to(z.device) for rows in sets]
         return bin_statistics(*features, groups, sets, orders)
-    order = _with_identity(random_orders(n_permutations, len(z), generator, strata)).to(z.device)
+    order = random_orders(n_permutations, len(z), generator, strata).to(z.device)
     grams = [torch.stack([kernel(x) for kernel in kernels]) for kernels, x in ((kernels_z, z), (kernels_s, s))]
     k, l = (within_groups(gram, groups) for gram in grams)
     constant = nothing_left(grams[0], k) | nothing_left(grams[1], l)
@@ -272,7 +269,7 @@ def row_statistics(k: Tensor, l: Tensor, groups: list[Tensor], order: Tensor) ->
     by_value, pooled = k.new_zeros(2, len(order), len(k)).unbind()
 
     def factor(gram: Tensor) -> Tensor | None:
-        columns, _, enough = pivoted_gram(gram, share=_FACTOR_SHARE, most=min(_FACTOR_RANK, n // 2))
+        columns, _, enough = pivoted_cholesky(gram, share=_FACTOR_SHARE, most=min(_FACTOR_RANK, n // 2))
         return columns if enough else None
 
     full = []
@@ -418,23 +415,22 @@ def rank_test(null: Tensor, alpha: float, *, least: Tensor) -> tuple[Tensor, Ten
     return pvalue, null.topk(m).values[-1] if m else torch.full_like(least, torch.inf)
 
 
-def one_window(values: Tensor, constant: Tensor, alpha: float, n: int) -> Decision:
-    """Return the test whose statistic is the first of ``(1 + B,)`` values; the others belong to permutations."""
-    return decide(values[0], *rank_test(values[1:], alpha, least=values[0] * (1.0 - 1e-7)), constant, n)
-
-
-def both_statistics(
-    by_value: Tensor, pooled: Tensor, constant: Tensor, factors: tuple[float, ...], alpha: float, n: int
+def ranked(
+    by_value: Tensor, pooled: Tensor, constant: Tensor, factors: tuple[float, ...], request: Request, n: int
 ) -> Decision:
-    """Return the test whose statistic is the largest standardized value of a row of two tables ``(1 + B, windows)``.
+    """Return the test from two tables ``(1 + B, windows)``; their first row belongs to the sample, the others do not.
 
-    The first row belongs to the sample, the others to its permutations. ``constant`` ``(windows,)`` says where nothing
-    varies.
+    ``constant`` ``(windows,)`` says where nothing varies. The statistic of the aggregated test is the largest
+    standardized value of a row, and that of the permutation test, which has one window, is its value.
     """
-    largest = standardized(torch.where(constant.repeat(2), 0.0, torch.cat([by_value, pooled], -1))).amax(-1)
-    pvalue, threshold = rank_test(largest[1:], alpha, least=largest[0] - _TIE)
+    values = by_value[:, 0]
     nothing = constant.all()
-    found = decide(largest[0], pvalue, threshold, nothing, n)
+    if request.method == "permutation":
+        least = values[0] * (1.0 - 1e-7)
+    else:
+        values = standardized(torch.where(constant.repeat(2), 0.0, torch.cat([by_value, pooled], -1))).amax(-1)
+        least = values[0] - _TIE
+    found = decide(values[0], *rank_test(values[1:], request.alpha, least=least), nothing, n)
     return found._replace(hsic=torch.where(nothing, 0.0, by_value[0, factors.index(1.0)] / n))
 
 

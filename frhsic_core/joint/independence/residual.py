@@ -29,17 +29,17 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from frhsic_core.joint.given import Given, given_kernel, landmark_features, spaced_rows
+from frhsic_core.arrays import spaced_rows
+from frhsic_core.joint.given import Given, given_kernel, landmark_features
 from frhsic_core.joint.independence.features import BASE_ROWS, SHARE, JointFeatures
 from frhsic_core.joint.independence.fits import fitted_gamma
 from frhsic_core.joint.independence.permutation import (
     SMALL_ROWS,
     Decision,
     Request,
-    both_statistics,
     decide,
-    factors_of,
-    one_window,
+    multiples,
+    ranked,
     scaled,
 )
 from frhsic_core.kernels import Gaussian, Kernel, median_distance
@@ -183,11 +183,10 @@ def residual_test(
     regression = Regression(c, given.mixed, [rows.flatten() for rows in blocks])
     z, kernel_z = _residual_kernel(kernel_z, z, regression, blocks)
     s, kernel_s = _residual_kernel(kernel_s, s, regression, blocks)
-    factors = factors_of(kernel_z, kernel_s, among=WIDE) if method == "aggregated" else (1.0,)
+    factors = multiples(WIDE, kernel_z, kernel_s) if method == "aggregated" else (1.0,)
     share = _FINE if n <= SMALL_ROWS else SHARE
     features_z, features_s = (
-        JointFeatures([scaled(kernel, factor) for factor in factors], x, share=share)
-        for kernel, x in ((kernel_z, z), (kernel_s, s))
+        JointFeatures(scaled(kernel, factors), x, share=share) for kernel, x in ((kernel_z, z), (kernel_s, s))
     )
     local = given_kernel(c, mixed=given.mixed)
     features = landmark_features(local, c, LOCAL_LANDMARKS)
@@ -205,16 +204,11 @@ def residual_test(
         0, 2, (by_value.shape[-1], request.n_permutations), generator=generator, device=generator.device
     )
     signs = signs.to(by_value) * 2.0 - 1.0
-    if method == "permutation":
-        by_value, null = by_value[:1], [null[0][:1]]
-        pooled = by_value[:0]
     observed = torch.cat([by_value, pooled]).sum((-2, -1)).unsqueeze(0)
     drawn = torch.cat([((m @ signs) * signs).sum(-2) for m in null]).mT
     values = torch.cat([observed, drawn]).clamp_min(0.0)
-    if method == "permutation":
-        return one_window(values[:, 0], constant[0], alpha, n)
     by_value, pooled = values.chunk(2, dim=-1)
-    return both_statistics(by_value, pooled, constant, factors, alpha, n)
+    return ranked(by_value, pooled, constant, factors, request, n)
 
 
 def _fitted(statistic: Tensor, matrix: Tensor, method: str, alpha: float) -> tuple[Tensor, Tensor]:
@@ -252,7 +246,7 @@ def _residual_kernel(
     fit = fitted([x.__getitem__], regression, [rows.flatten() for rows in blocks])[0]
     if float(fit.left) <= FUNCTION:
         return torch.zeros_like(x), Gaussian(1.0)
-    rows = spaced_rows(len(x), BASE_ROWS).to(x.device)
+    rows = spaced_rows(len(x), BASE_ROWS, x.device)
     return x, Gaussian(median_distance(fit.residual(x[rows], regression(rows)), max_points=None))
 
 
