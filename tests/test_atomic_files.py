@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,9 +16,9 @@ from frhsic_core.atomic_files import claim, remove_leftovers, remove_unfinished,
 CONTENTS = {"a.txt": b"first", "b.txt": b"the second"}
 
 
-def save(folder: Path, **more: object) -> None:
+def save(folder: Path, **more: Callable[[Any], Any]) -> None:
     files = {folder / name: partial(lambda text, file: file.write(text), text) for name, text in CONTENTS.items()}
-    write_together(files | {folder / name.replace("_", "."): write for name, write in more.items()})  # type: ignore[arg-type]
+    write_together(files | {folder / name.replace("_", "."): write for name, write in more.items()})
 
 
 def test_everything_is_on_the_disk_before_anything_is_renamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

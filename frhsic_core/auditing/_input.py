@@ -25,7 +25,7 @@ CATEGORIES = 50  # more distinct words than this are an identifier, not an attri
 MIN_ROWS = 20
 LARGEST = 1e150  # squares of larger numbers leave the range; they are codes, not measurements
 _WRITTEN_NUMBER = r"[-+$€£\s]*\d[\d.,'\s]*[%$€£]?"
-_UNIT = r"^\s*[\d.]+\s+([^\W\d_]+)\s*$"  # 53 years
+_UNIT = r"^\s*[\d.]+(\s+[^\W\d_]|[^\W\d_]{2})[^\W\d_]*\s*$"  # 53 years, 53yrs; but 27x is a word
 
 
 @dataclass(frozen=True)
@@ -165,8 +165,8 @@ def as_column(series: pd.Series, *, name: str, categorical: bool, positive_class
         )
     if not categorical:
         raise ValueError(
-            f"{name!r} has words, such as {example!r}, where numbers are needed. If it has two values, name the one "
-            "that counts as 1: positive_class= in Python, --positive-class on the command line."
+            f"{name!r} has words, such as {example!r}, where numbers are needed. If an audit has two values here, name "
+            "the one that counts as 1: positive_class= in Python, --positive-class on the command line."
         )
     if len(kinds) > CATEGORIES:
         raise ValueError(

@@ -23,7 +23,7 @@ from sklearn.preprocessing import OneHotEncoder, SplineTransformer
 
 from frhsic_core.auditing._representation import audit_representation
 from frhsic_core.conditional import Curve
-from frhsic_core.joint import distance_correlation, hsic_test, khgr
+from frhsic_core.joint import distance_correlation, khgr
 from frhsic_core.registry import labels
 
 Array = NDArray[np.float64]
@@ -87,14 +87,6 @@ def largest_gap(curve: Curve) -> tuple[int, slice]:
     first = far[place - 1] + 1 if place > 0 else 0
     last = far[place] if place < len(far) else len(size)
     return top, slice(int(first), int(last))
-
-
-def gap_below(curve: Curve, share: float) -> float:
-    """Return the number that the gap does not exceed for the given share of people."""
-    size = np.abs(curve.gap)
-    order = np.argsort(size)
-    reached = np.searchsorted(np.cumsum(curve.share[order]), share - 1e-12)
-    return float(size[order][min(int(reached), len(size) - 1)])
 
 
 def extremes(curve: Curve, where: NDArray[np.bool_] | None = None) -> tuple[int, int]:
@@ -214,26 +206,6 @@ def sample_rows(n: int, rows: int, *, weight: Array | None = None, random_state:
     if len(kept) > rows:
         kept = np.sort(generator.choice(kept, rows, replace=False))
     return kept
-
-
-def independence_test(
-    z: Array, s: Array, *, given: Array | None = None, weight: Array | None = None, random_state: int = 0
-) -> Measure:
-    """Return the p-value of a test whether ``z`` and ``s (n, p)`` are independent, or so given a third variable."""
-    columns = max(x.shape[1] for x in (s, s if given is None else given))
-    most = len(z) if columns == 1 else TEST_ROWS
-    rows = sample_rows(len(z), most, weight=weight, random_state=random_state)
-    if len(rows) < 4:  # weights can leave hardly any row
-        return Measure(1.0, len(rows))
-    found = hsic_test(
-        z[rows],
-        s[rows],
-        given=None if given is None else given[rows],
-        method="aggregated",
-        n_permutations=PERMUTATIONS,
-        random_state=random_state,
-    )
-    return Measure(float(found.pvalue), len(rows))
 
 
 def effect_sizes(z: Array, s: Array, *, weight: Array | None = None, random_state: int = 0) -> dict[str, Measure]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,16 +15,19 @@ from frhsic_core.arrays import RandomState, as_seed
 from frhsic_core.auditing._input import CATEGORIES, MIN_ROWS, Column, Columns, read_columns
 from frhsic_core.auditing._measures import (
     MEASURES,
+    PERMUTATIONS,
+    TEST_ROWS,
     Measure,
     effect_sizes,
     group_table,
     impact_ratio,
-    independence_test,
     residuals,
+    sample_rows,
 )
 from frhsic_core.auditing._results import AttributeAudit, Audit, Missing
 from frhsic_core.bounds import gdp_bound
 from frhsic_core.conditional._curve import Curve, Smoother
+from frhsic_core.joint import hsic_test
 
 Array = NDArray[np.float64]
 
@@ -111,9 +115,7 @@ def audit(
         raise ValueError(f"alpha is {alpha}: it lies between 0 and 0.5, such as 0.05 for a coverage of 95 %.")
     columns = read_columns(y_pred, sensitive_features, y_true, control_features, sample_weight, positive_class)
     score = columns.score.values
-    usable = np.isfinite(score)
-    if columns.weight is not None:
-        usable &= np.nan_to_num(columns.weight.values) > 0
+    usable = _usable(columns)
     label, task = _label(columns.label), _task(score[usable])
     _check(score[usable], label, task, threshold)
     seed = as_seed(random_state)
@@ -121,7 +123,8 @@ def audit(
     crossed = _crossed(columns.sensitive)
     attributes = tuple(work.attribute(column) for column in (*columns.sensitive, *crossed))
     smallest = min(attribute.rows for attribute in attributes)
-    few = f"There are only {smallest} rows: the bands are wide, and their coverage is approximate."
+    notes = [f"There are only {smallest} rows: the bands are wide, and their coverage is approximate."]
+    notes = [*_swapped(columns, label), *(notes if smallest < 200 else [])]
     return Audit(
         attributes=attributes,
         joint=work.joint() if len(attributes) > 1 and not crossed else None,
@@ -134,12 +137,17 @@ def audit(
         task=task,
         alpha=alpha,
         random_state=seed,
-        notes=(few,) if smallest < 200 else (),
+        notes=tuple(notes),
         unit=unit,
         threshold=threshold,
         performance=work.performance(),
         provenance={"model": model} if model else {},
     )
+
+
+def _usable(columns: Columns) -> NDArray[np.bool_]:
+    """Return the rows with a score and, if there are weights, a positive one."""
+    return columns.score.known & (columns.weight is None or np.nan_to_num(columns.weight.values) > 0)
 
 
 def _check(score: Array, label: Column | None, task: str, threshold: float | None) -> None:
@@ -159,6 +167,24 @@ def _check(score: Array, label: Column | None, task: str, threshold: float | Non
                 f"threshold is {threshold:g}, but the scores are from {low:.3g} to {high:.3g}, so {who} would be "
                 "selected: give the threshold in the unit of the scores."
             )
+
+
+def _swapped(columns: Columns, label: Column | None) -> list[str]:
+    """Return a note, and warn, if an attribute looks like the probabilities that the scores should be."""
+    score, found = columns.score.values[columns.score.known], []
+    # Predictions of a share may leave its range a little, and beside real labels no score is a probability.
+    values = np.mean((score < 0.0) | (score > 1.0)) > 0.25 and (label is None or bool(label.categories))
+    for column in columns.sensitive if values else ():
+        s = column.values[column.known]
+        if s.min() >= 0.0 and s.max() <= 1.0 and len(np.unique(s)) > _CLASSES:
+            a, b = columns.score.name, column.name
+            found.append(
+                f"Are the columns swapped? The scores {a!r} are no probabilities, but the attribute {b!r} has many "
+                f"values from 0 to 1. If {b!r} is the score, call audit({b}, sensitive_features={a}), or write "
+                f"--score {b} --sensitive {a}."
+            )
+            warnings.warn(found[-1], stacklevel=3)
+    return found
 
 
 def _crossed(attributes: tuple[Column, ...]) -> list[Column]:
@@ -286,11 +312,8 @@ class _Work:
             given = _scaled(np.concatenate([_matrix(*control) for control in controls], axis=1))
             add("gdp_given", left, kept, 0.0, least=MIN_ROWS)
             tests["pvalue_given"] = self._test(f[kept], attribute[kept], rows[kept], given)
-        # A bound needs known limits of the scores, rows that count alike, and groups that these rows did not choose, as
-        # they choose the edges of pandas.qcut.
-        binned = nominal and all(re.fullmatch(r"[\[(][^,]+, [^,]+[\])]", name) for name in column.categories)
-        limited = weight is None and not binned and f.min() >= 0.0 and f.max() <= 1.0
-        bound = gdp_bound(f, sensitive_features=s, delta=self.alpha) if limited else None
+        unbounded = _unbounded(f, column, weight)
+        bound = None if unbounded else gdp_bound(f, sensitive_features=s, delta=self.alpha)
         numbers = _measures(curves)
         if bound is not None:
             numbers["gdp_bound"] = Measure(bound.bound, len(rows))
@@ -315,6 +338,7 @@ class _Work:
             groups=groups,
             selected_groups=rates,
             bound=bound,
+            unbounded=unbounded,
             spread=float(f.std()),
         )
 
@@ -361,7 +385,28 @@ class _Work:
         return None if self.columns.weight is None else self.columns.weight.values[rows]
 
     def _test(self, f: Array, s: Array, rows: NDArray[np.intp], given: Array | None = None) -> Measure:
-        return independence_test(f, s, given=given, weight=self._weight(rows), random_state=self.random_state)
+        """Return the p-value of a test whether ``f`` and ``s (n, p)`` are independent, or so given a third variable."""
+        most = len(f) if s.shape[1] == 1 and (given is None or given.shape[1] == 1) else TEST_ROWS
+        kept = sample_rows(len(f), most, weight=self._weight(rows), random_state=self.random_state)
+        if len(kept) < 4:  # weights can leave hardly any row
+            return Measure(1.0, len(kept))
+        options: dict[str, Any] = {"n_permutations": PERMUTATIONS, "random_state": self.random_state}
+        given = None if given is None else given[kept]
+        found = hsic_test(f[kept], s[kept], given=given, method="aggregated", **options)
+        return Measure(float(found.pvalue), len(kept))
+
+
+def _unbounded(f: Array, column: Column, weight: Array | None) -> str:
+    """Return why GDP has no guaranteed bound; an empty text if it has one."""
+    if weight is not None:
+        return "the rows have weights"
+    if column.categories and all(re.fullmatch(r"[\[(][^,]+, [^,]+[\])]", name) for name in column.categories):
+        return "the rows may have chosen the edges of the bins; gdp_bound takes edges that were fixed in advance"
+    low, high = f.min(), f.max()
+    if low >= 0.0 and high <= 1.0:
+        return ""
+    percent = ": if they are percent, divide them by 100" if low >= 0.0 and high <= 100.0 else ""
+    return f"it needs scores from 0 to 1, and these are from {low:.3g} to {high:.3g}{percent}"
 
 
 def _matrix(column: Column, values: Array) -> Array:
@@ -377,9 +422,7 @@ def _scaled(values: Array) -> Array:
     return values / np.where(deviation > 0, deviation, 1.0)
 
 
-def gdp_score(
-    y_true: Any, y_pred: Any, *, sensitive_features: Any, sample_weight: Any = None, label: float | None = None
-) -> float:
+def gdp_score(y_true: Any, y_pred: Any, *, sensitive_features: Any, sample_weight: Any = None) -> float:
     """Return GDP, the mean distance between E[prediction | S] and the overall mean.
 
     The same number as :func:`frhsic_core.gdp`, with the arguments of a metric; categories and missing values are
@@ -388,32 +431,24 @@ def gdp_score(
     Parameters
     ----------
     y_true, y_pred : array_like
-        Labels and predictions. The labels are ignored without ``label``, as in fairlearn's demographic parity.
+        Labels, which are ignored as in fairlearn's demographic parity, and predictions.
     sensitive_features : array_like
         One attribute, numbers or categories.
     sample_weight : array_like, optional
         Weights of the rows.
-    label : float, optional
-        Use only the rows with this label. Label 1 gives equal opportunity; equalized odds is the larger of the numbers
-        for label 1 and label 0.
 
     Examples
     --------
     >>> gdp_score(None, [0.0] * 20 + [1.0] * 20, sensitive_features=[30] * 20 + [50] * 20)
     0.5
     """
-    if label is not None and y_true is None:
-        raise ValueError("y_true is None: with label= the metric needs the label of each row.")
-    columns = read_columns(y_pred, sensitive_features, None if label is None else y_true, None, sample_weight)
+    columns = read_columns(y_pred, sensitive_features, sample_weight=sample_weight)
     if len(columns.sensitive) > 1:
         raise ValueError("a metric takes one sensitive attribute: pass one column.")
-    attribute, f, weight = columns.sensitive[0], columns.score.values, None
-    known = attribute.known & np.isfinite(f)
-    if columns.label is not None:
-        known &= columns.label.values == label
-    if columns.weight is not None:
-        known &= np.nan_to_num(columns.weight.values) > 0
-        weight = columns.weight.values[known]
-    if not known.any():
-        raise ValueError(f"no row has a prediction, a value of {attribute.name!r}, and the label if one was given.")
-    return Smoother(attribute.values[known], weight=weight, nominal=bool(attribute.categories)).gdp(f[known])[0]
+    attribute = columns.sensitive[0]
+    rows = _usable(columns) & attribute.known
+    if not rows.any():
+        raise ValueError(f"no row has a prediction and a value of {attribute.name!r}.")
+    weight = None if columns.weight is None else columns.weight.values[rows]
+    smoother = Smoother(attribute.values[rows], weight=weight, nominal=bool(attribute.categories))
+    return smoother.gdp(columns.score.values[rows])[0]

@@ -32,11 +32,13 @@ from frhsic_core.auditing._sentences import (
     decision_sentences,
     group_names,
     interval,
+    judged,
     magnitude,
     number,
     other_findings,
     other_sentences,
     percent,
+    rows_used,
     selection_rates,
     short,
     smallest,
@@ -46,7 +48,7 @@ from frhsic_core.auditing._sentences import (
 from frhsic_core.conditional._curve import Smoother
 
 if TYPE_CHECKING:
-    from frhsic_core.auditing._results import AttributeAudit, Audit, Verdict
+    from frhsic_core.auditing._results import AttributeAudit, Audit
     from frhsic_core.conditional._curve import Array, Curve
 
 FORMAT = 5
@@ -95,14 +97,16 @@ def facts(audit: Audit) -> dict[str, str]:
     return today | audit.provenance | {"library": f"frhsic-core {__version__}", "random_state": str(audit.random_state)}
 
 
-def fragment(audit: Audit, verdicts: Sequence[Verdict] = ()) -> str:
+def fragment(audit: Audit) -> str:
     """Return the report as one HTML element with its style, as a notebook shows it."""
     source = f" from {short(audit.provenance['file'])}" if "file" in audit.provenance else ""
-    gate = "".join(f'<li class="{verdict.outcome}"><strong>{clean(verdict)}</strong></li>' for verdict in verdicts)
+    gate = "".join(
+        f'<li class="{verdict.outcome}"><strong>{clean(verdict)}</strong></li>' for verdict in audit.verdicts
+    )
     said = other_sentences(audit)
     parts = [
         f'<style>{_file("report.css")}</style><div class="frhsic-audit"><h1>{clean(title(audit))}</h1>',
-        f'<p class="soft">{audit.rows:,} rows{clean(source)}.</p>',
+        f'<p class="soft">{clean(rows_used(audit, source))}.</p>',
         f"<ul>{gate}</ul>" if gate else "",
         *(_attribute(audit, attribute) for attribute in audit.attributes),
         "<h2>All rows</h2>" + _list(said) if said else "",
@@ -119,7 +123,7 @@ def _cards(audit: Audit, attribute: AttributeAudit) -> str:
     curve, bound, test = attribute.curve, attribute.bound, attribute.numbers["pvalue"]
     level = percent(1.0 - audit.alpha)
     gap = f"mean gap (GDP), {level} interval {number(curve.gdp_low)} to {number(curve.gdp_high)}"
-    limit, why, picture = "none", "guarantee: it needs scores from 0 to 1, no weights and no bins", ""
+    limit, why, picture = "none", f"guarantee: {attribute.unbounded}", ""
     if bound is not None:
         limit, why = f"≤ {number(bound.bound)}", f"guaranteed GDP, with {percent(1.0 - bound.delta)} confidence"
         picture = _scale(curve.gdp, (curve.gdp_low, curve.gdp_high), bound.bound, level)
@@ -209,11 +213,8 @@ def _decisions(audit: Audit, attribute: AttributeAudit) -> str:
 
 def _limits(curve: Curve) -> str:
     """Return the gap of a curve, how large it would be by chance, and how much the curve is smoothed."""
-    chance = " It is not distinguishable from chance." if curve.is_flat else ""
-    width = (
-        f" The curve is smoothed over {percent(2.0 * curve.bandwidth)} of the central range." if curve.smooth else ""
-    )
-    return f"The mean gap is {interval(curve)}.{chance}{width}"
+    width = f" The curve is smoothed over {percent(2.0 * curve.bandwidth)} of the central range."
+    return f"The mean gap is {judged(curve)}.{width if curve.smooth else ''}"
 
 
 def _cells(line: Any) -> tuple[str, str, str, str]:
@@ -251,29 +252,26 @@ def _method(audit: Audit) -> list[str]:
         f"The band contains the whole curve between the first and the last percent of the attribute with a "
         f"probability of about {level}. The interval of GDP takes into account that GDP is overestimated near zero.",
         "The test is exact under independence. With many rows every dependence is significant, so read the effect "
-        "sizes: each is shown beside the value that chance alone gives. They and the test use random samples of the "
-        "rows; their numbers are in the tables.",
+        "sizes: each is shown beside the value that chance alone gives. In a large table some of them, and the test of "
+        "an attribute with several columns, use a random sample of the rows; the tables say of how many.",
         "Given control features, the part of the predictions that they explain (cross-fitted splines, added) is "
         "subtracted first. The conditional test asks whether predictions and attribute are independent given them.",
         LIMITS,
     ]
 
 
-def page(audit: Audit, verdicts: Sequence[Verdict] = ()) -> str:
-    """Return the report as a whole HTML page."""
-    return _page(title(audit), fragment(audit, verdicts))
-
-
-def _page(heading: str, inside: str) -> str:
+def page(heading: str, inside: str) -> str:
+    """Return a whole HTML page."""
     return Template(_file("report.html")).substitute(title=clean(heading), inside=inside)
 
 
 def change_report(
-    before: Column, after: Array, columns: Sequence[Column], known: np.ndarray, *, halved: bool = False
+    before: Column, after: Array, columns: Sequence[Column], known: np.ndarray, *, fitted_on: str
 ) -> tuple[list[str], str]:
     """Return the sentences about an adjustment, and a page with the curves before and after in one picture.
 
-    ``halved``: ``after`` has the rows of one half, adjusted by the other. The page is empty if the rows are too few.
+    The adjustment was ``fitted_on`` other rows (``"others"``), on the half that is missing in ``after`` (``"half"``),
+    or on these rows (``"itself"``). The page is empty if the rows are too few.
     """
     score = short(before.name)
     heading = f"{score} before and after the adjustment"
@@ -285,16 +283,19 @@ def change_report(
             continue
         old, new = (Smoother(s, nominal=bool(column.categories)).curve(values) for s, values in parts)
         name = short(column.name)
-        now = "Fitted on one half of the rows, the adjustment leaves" if halved else "It is now"
-        where = " in the other half; fitted on all rows, as here, it usually leaves less" if halved else ""
-        said.append(f"The mean gap along {name} was {interval(old)}. {now} {interval(new)}{where}.")
-        caption = f"The mean along {name} before (orange) and after (blue), each with its {percent(0.95)} band."
-        caption += " After: the half of the rows that did not fit the adjustment." if halved else ""
+        now = {
+            "others": "It is now {}.",
+            "half": "Fitted on one half of the rows, the adjustment leaves {} in the other half (in the picture); "
+            "fitted on all rows, as here, it usually leaves less.",
+            "itself": "It is now {}. This looks too good: these rows fitted the adjustment; no half could be left out.",
+        }[fitted_on].format(interval(new))
+        said.append(f"The mean gap along {name} was {interval(old)}. {now}")
+        caption = f"The mean along {name} before (orange) and after (blue), each with its 95% band."
         figures.append(_figure(column, new, f"mean {score}", caption, before=old))
     if not known.all():
         said.append(f"Rows without a score or an attribute, which have no adjusted score: {(~known).sum():,}.")
     inside = f'<div class="frhsic-audit"><h1>{clean(heading)}</h1>{_list(said)}{"".join(figures)}</div>'
-    return said, _page(heading, f"<style>{_file('report.css')}</style>{inside}") if figures else ""
+    return said, page(heading, f"<style>{_file('report.css')}</style>{inside}") if figures else ""
 
 
 def escape_markdown(text: object) -> str:
@@ -303,13 +304,13 @@ def escape_markdown(text: object) -> str:
     return "".join(f"\\{c}" if c in "\\`*_{}[]<>#|~$@" else c for c in plain)
 
 
-def markdown(audit: Audit, verdicts: Sequence[Verdict] = ()) -> str:
+def markdown(audit: Audit) -> str:
     """Return a model card in Markdown: where it is from, the verdicts, the sentences, one table, and the limits."""
     marks = {"below": "✅", "above": "❌", "inconclusive": "❔"}
     say = escape_markdown
     lines = [f"## {say(title(audit))}", ""]
-    lines += [f"- **{name}**: {say(value)}" for name, value in {"rows": f"{audit.rows:,}", **facts(audit)}.items()]
-    lines += ["", *(f"- {marks[verdict.outcome]} {say(verdict)}" for verdict in verdicts), ""]
+    lines += [f"- **{name}**: {say(value)}" for name, value in {"rows": rows_used(audit), **facts(audit)}.items()]
+    lines += ["", *(f"- {marks[verdict.outcome]} {say(verdict)}" for verdict in audit.verdicts), ""]
     for attribute in audit.attributes:
         first, *others = attribute_sentences(audit, attribute)
         lines += [f"### {say(short(attribute.name))}", "", f"**{say(first)}**", ""]
@@ -333,17 +334,16 @@ def _json(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def as_dict(audit: Audit, verdicts: Sequence[Verdict] = ()) -> dict[str, Any]:
+def as_dict(audit: Audit) -> dict[str, Any]:
     """Return an audit as JSON values; ``format`` is raised when a name changes its meaning."""
-    value = asdict(audit) | {"provenance": facts(audit)}
+    outcomes = [asdict(verdict) | {"outcome": verdict.outcome} for verdict in audit.verdicts]
+    value = asdict(audit) | {"provenance": facts(audit), "verdicts": outcomes}
     for entry, attribute in zip(value["attributes"], audit.attributes, strict=True):
         entry["sentences"] = attribute_sentences(audit, attribute)
-    outcomes = [asdict(verdict) | {"outcome": verdict.outcome} for verdict in verdicts]
-    first = {"format": FORMAT, "title": title(audit), "sentences": audit.sentences, "verdicts": outcomes}
-    return _json(first | value)
+    return _json({"format": FORMAT, "title": title(audit), "sentences": audit.sentences} | value)
 
 
-def save(audit: Audit, path: str | os.PathLike[str], *, verdicts: Sequence[Verdict] = ()) -> list[Path]:
+def save(audit: Audit, path: str | os.PathLike[str]) -> list[Path]:
     """Write the page, and the JSON and the Markdown beside it, and return their paths.
 
     Everything is rendered before the first file is written, and the files are written whole and together or not at all.
@@ -352,11 +352,11 @@ def save(audit: Audit, path: str | os.PathLike[str], *, verdicts: Sequence[Verdi
     path = Path(path)
     path = path / "audit.html" if path.is_dir() else path
     page_path = path if path.suffix.lower() in (".html", ".htm") else path.with_name(path.name + ".html")
-    numbers = json.dumps(as_dict(audit, verdicts), allow_nan=False, ensure_ascii=False, indent=1) + "\n"
+    numbers = json.dumps(as_dict(audit), allow_nan=False, ensure_ascii=False, indent=1) + "\n"
     files = {
         page_path.with_suffix(".json"): numbers,
-        page_path.with_suffix(".md"): markdown(audit, verdicts),
-        page_path: page(audit, verdicts),
+        page_path.with_suffix(".md"): markdown(audit),
+        page_path: audit.to_html(),
     }
     contents = {place: text.encode("utf-8", errors="replace") for place, text in files.items()}
     write_together({place: methodcaller("write", content) for place, content in contents.items()})

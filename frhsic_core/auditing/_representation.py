@@ -83,13 +83,6 @@ class RepresentationAudit:
             if value is not None
         }
 
-    def __str__(self) -> str:
-        lines = []
-        for name, value in self.as_dict().items():
-            values = value if isinstance(value, list) else [value]
-            lines.append(f"{name:22s} " + "  ".join(f"{number:7.4f}" for number in values))
-        return "\n".join(lines)
-
 
 @same_kind
 @torch.no_grad()
@@ -293,15 +286,15 @@ def probe_r2(features: Tensor, s: Tensor, *, random_state: int = 0) -> Tensor:
     size = gram.diagonal(dim1=-2, dim2=-1).mean(-1)[:, None, None]
     ridge = torch.eye(gram.shape[-1], dtype=gram.dtype, device=gram.device)
     ridge[0, 0] = 1e-9  # the mean is not shrunk
-    best = None
+    total = s.square().sum(-2)
+    found = []
     for strength in RIDGES:
         residual = torch.zeros_like(s[:, 0])
         for (x, target), own_gram, own_cross in zip(parts, grams, cross, strict=True):
             factor, _ = torch.linalg.cholesky_ex(gram - own_gram + strength * size * ridge)
             coefficients = torch.cholesky_solve(moment - own_cross, factor)
             residual = residual + (target - x @ coefficients).square().sum(-2)
-        total = s.square().sum(-2)
-        r2 = torch.where(total > 0, 1.0 - residual / torch.where(total > 0, total, 1.0), torch.zeros_like(total))
-        best = r2 if best is None else torch.maximum(best, r2)
-    assert best is not None
-    return best.amax(-1)
+        found.append(
+            torch.where(total > 0, 1.0 - residual / torch.where(total > 0, total, 1.0), torch.zeros_like(total))
+        )
+    return torch.stack(found).amax((0, -1))

@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -62,8 +63,9 @@ class AttributeAudit:
     groups, selected_groups : DataFrame or None
         What four groups show and hide of the scores, and of the people that a threshold selects; None for categories.
     bound : DependenceBound or None
-        An upper bound on GDP over the values of the attribute, with what it assumes. None with weights, for bins
-        such as "(20, 30]", and for scores outside of [0, 1], whose possible values are not known.
+        An upper bound on GDP over the values of the attribute, with what it assumes.
+    unbounded : str
+        Why there is no bound: weights, bins such as "(20, 30]", or scores outside of [0, 1], whose limits are unknown.
     spread : float
         Standard deviation of the scores.
     """
@@ -76,6 +78,7 @@ class AttributeAudit:
     groups: pd.DataFrame | None = None
     selected_groups: pd.DataFrame | None = None
     bound: DependenceBound | None = None
+    unbounded: str = ""
     spread: float = math.nan
 
     @property
@@ -151,6 +154,8 @@ class Audit:
         and ``selection_rate``.
     provenance : dict of str to str
         What the report is about: date, model, file with its size and SHA-256.
+    verdicts : tuple of Verdict
+        Comparisons with thresholds that the report shows; see :meth:`check`.
     """
 
     attributes: tuple[AttributeAudit, ...]
@@ -169,6 +174,7 @@ class Audit:
     threshold: float | None = None
     performance: dict[str, float] = field(default_factory=dict)
     provenance: dict[str, str] = field(default_factory=dict)
+    verdicts: tuple[Verdict, ...] = ()
 
     def __getitem__(self, name: str) -> AttributeAudit:
         """Return the audit of one attribute by its name."""
@@ -199,11 +205,7 @@ class Audit:
                         f"{measure} of {attribute.name!r} was not measured: it needs {needed} and enough people."
                     )
                 if guaranteed and attribute.bound is None:
-                    raise ValueError(
-                        f"gdp of {attribute.name!r} has no guaranteed bound: it needs scores from 0 to 1, no "
-                        "weights, and numbers or words that are not bins such as '(20, 30]', whose edges the rows may "
-                        "have chosen; gdp_bound takes edges that were fixed in advance."
-                    )
+                    raise ValueError(f"gdp of {attribute.name!r} has no guaranteed bound: {attribute.unbounded}.")
                 bound = attribute.bound if guaranteed else None
                 verdicts.append(Verdict(measure, attribute.name, limit, found.value, found.low, found.high, bound))
         return verdicts
@@ -241,15 +243,16 @@ class Audit:
 
     def to_html(self) -> str:
         """Return the report as one self-contained HTML page."""
-        return _module("_report").page(self)
+        report = _module("_report")
+        return report.page(report.title(self), report.fragment(self))
 
     def to_markdown(self) -> str:
         """Return a model card in Markdown, to be pasted into the documentation of a model or a pull request."""
         return _module("_report").markdown(self)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | os.PathLike[str]) -> list[Path]:
         """Write the report to ``path``, and the JSON and the Markdown beside it; all of them whole or none."""
-        _module("_report").save(self, path)
+        return _module("_report").save(self, path)
 
 
 @dataclass(frozen=True)
@@ -283,26 +286,23 @@ class Verdict:
     def __str__(self) -> str:
         sentences = _module("_sentences")
         number, name, bound = sentences.number, sentences.short(self.attribute), self.bound
-        words = {"below": "is below", "above": "is above", "inconclusive": "is not significantly different from"}
-        verb = words[self.outcome]
-        if bound is not None and self.outcome == "inconclusive":
-            verb = "is not guaranteed to be below"
+        unsure = "is not significantly different from" if bound is None else "is not guaranteed to be below"
+        verb = {"below": "is below", "above": "is above", "inconclusive": unsure}[self.outcome]
         said = f"{self.measure} of {name} {verb} the threshold {number(self.limit)}: estimate {number(self.estimate)}, "
         said += f"interval {number(self.low)} to {number(self.high)}"
+        caveat = "This holds for rows that neither trained nor chose the model."
         if bound is None or self.outcome == "above":
-            return f"{said}."
+            return f"{said}. {caveat}"
         rows = bound.rows_needed(self.limit)
         if self.outcome == "inconclusive" and rows is None and bound.own_values:
             why = f"No guarantee is possible: most people have a value of {name} of their own."
             return f"{said}. {why} Round {name}, or use gdp_bound with groups and variation."
         said += f", guaranteed to be at most {number(bound.bound)}."
-        if self.outcome == "below":
-            return f"{said} This holds for rows that did not train or choose the model."
-        if rows is None:
-            return (
-                f"{said} No number of rows would be enough, since GDP over the values is {number(bound.estimate)} here."
-            )
-        return f"{said} About {rows:,} rows with the same scores would be enough to guarantee it."
+        if self.outcome == "inconclusive" and rows is None:
+            said += f" No number of rows would be enough, since GDP over the values is {number(bound.estimate)} here."
+        elif self.outcome == "inconclusive":
+            said += f" About {rows:,} rows with the same scores would be enough to guarantee it."
+        return f"{said} {caveat}"
 
 
 def parse_threshold(text: str) -> tuple[str, str, float]:
@@ -321,5 +321,4 @@ def parse_threshold(text: str) -> tuple[str, str, float]:
 
 def exit_status(verdicts: Iterable[Verdict]) -> int:
     """Return 1 if a number is above its threshold, 3 if one is inconclusive, 0 otherwise."""
-    statuses = {verdict.status for verdict in verdicts}
-    return next((status for status in (1, 3) if status in statuses), 0)
+    return max((verdict.status for verdict in verdicts), key=(0, 3, 1).index, default=0)

@@ -13,7 +13,6 @@ from frhsic_core.auditing._measures import (
     Measure,
     certain_difference,
     extremes,
-    gap_below,
     largest_gap,
 )
 
@@ -66,9 +65,10 @@ def smallest(test: Measure) -> str:
     return f", the smallest possible with {PERMUTATIONS} permutations" if least else ""
 
 
-def p_value(test: Measure) -> str:
-    """Return the p-value, and whether the number of permutations allows no smaller one."""
-    return f"p = {number(test.value)}{smallest(test)}"
+def chance(test: Measure) -> str:
+    """Return whether a dependence is more than chance, with the p-value."""
+    verdict = "is more than chance would give" if test.value <= 0.05 else "could be chance"
+    return f"{verdict} (p = {number(test.value)}{smallest(test)})"
 
 
 def value_name(attribute: AttributeAudit, s: float) -> str:
@@ -105,21 +105,21 @@ def trend(audit: Audit, attribute: AttributeAudit) -> str:
     return f"{what} {verb} by {size} between {name} {places[0]} and {places[1]}, from {means[0]} to {means[1]}."
 
 
-def guarantee(attribute: AttributeAudit) -> list[str]:
-    """Return the sentence about the upper bound on GDP, if there is one."""
+def guarantee(attribute: AttributeAudit) -> str:
+    """Return the sentence about the upper bound on GDP, or why there is none."""
     bound = attribute.bound
     if bound is None:
-        return []
+        return f"GDP has no guaranteed bound: {attribute.unbounded}."
     if bound.own_values:
-        return [
+        return (
             f"Most people have a value of {short(attribute.name)} of their own. A guarantee then needs an assumption: "
             "see gdp_bound with groups and variation."
-        ]
-    return [
+        )
+    return (
         f"With {percent(1.0 - bound.delta)} confidence GDP over the {bound.values} values of {short(attribute.name)} "
         f"is at most {number(bound.bound)}. This assumes independent rows that neither trained nor chose the "
         "model, and nothing else."
-    ]
+    )
 
 
 def two_people(attribute: AttributeAudit) -> tuple[float, float] | None:
@@ -133,6 +133,15 @@ def two_people(attribute: AttributeAudit) -> tuple[float, float] | None:
     digits = -math.floor(math.log10(float(np.diff(ends)[0]) / 10.0)) if ends[1] > ends[0] else 0
     first, last = (float(round(end, digits)) for end in ends)
     return (first, last) if first < last else None
+
+
+def difference(curve: Curve, first: float, last: float) -> tuple[float, float, float]:
+    """Return how much the mean changes between two values, and the interval that the band of the curve allows.
+
+    The band covers both values at once, so the interval has at least its coverage.
+    """
+    low, mean, high = (np.interp([first, last], curve.s, line) for line in (curve.low, curve.mean, curve.high))
+    return float(mean[1] - mean[0]), float(low[1] - high[0]), float(high[1] - low[0])
 
 
 def magnitude(audit: Audit, attribute: AttributeAudit) -> list[str]:
@@ -152,13 +161,15 @@ def magnitude(audit: Audit, attribute: AttributeAudit) -> list[str]:
     pair = two_people(attribute)
     if pair is not None and certain_difference(curve) > 0.0:
         first, last = (value_name(attribute, value) for value in pair)
-        change = float(np.subtract(*np.interp(pair[::-1], curve.s, curve.mean)))
-        size = (
-            f"{number(100.0 * abs(change))} points of 100" if audit.task in ("scores", "hard") else number(abs(change))
-        )
+        change, low, high = difference(curve, *pair)
+        if change < 0.0:
+            change, low, high = -change, -high, -low
+            first, last = last, first
+        factor, points = (100.0, " points of 100") if audit.task in ("scores", "hard") else (1.0, "")
+        size, *ends = (number(factor * value) for value in (change, low, high))
         said.append(
-            f"On average, {audit.unit} with {name} {last} get {size} {'more' if change > 0 else 'less'} than "
-            f"{audit.unit} with {name} {first}."
+            f"On average, {audit.unit} with {name} {last} get {size}{points} more than {audit.unit} with {name} "
+            f"{first} ({percent(1.0 - curve.alpha)} interval {' to '.join(ends)}, by the band)."
         )
     return said
 
@@ -206,13 +217,12 @@ def selection_rates(attribute: AttributeAudit) -> list[tuple[str, float]]:
 
 def attribute_sentences(audit: Audit, attribute: AttributeAudit) -> list[str]:
     """Return the sentences about one attribute, the most important first."""
-    curve, test = attribute.curve, attribute.numbers["pvalue"]
-    sure = "The dependence is more than chance would give" if test.value <= 0.05 else "Chance alone could give this"
+    curve = attribute.curve
     ends = f"{percent(1.0 - audit.alpha)} interval from {number(curve.gdp_low)} to {number(curve.gdp_high)}"
     main = [
         f"The mean gap over all {audit.unit} (GDP) is {number(curve.gdp)}, with a {ends}. Without any dependence the "
         f"estimate would be about {number(curve.floor)}.",
-        f"{sure} ({p_value(test)}).",
+        f"The dependence {chance(attribute.numbers['pvalue'])}.",
     ]
     found = [trend(audit, attribute), *main, *magnitude(audit, attribute), *decision_sentences(audit, attribute)]
     return found + other_findings(audit, attribute)
@@ -223,11 +233,7 @@ def other_findings(audit: Audit, attribute: AttributeAudit) -> list[str]:
     curve = attribute.curve
     name = short(attribute.name)
     test = attribute.numbers["pvalue"]
-    said = [
-        f"For 90% of {audit.unit} the gap, the distance of the mean at their {name} from the overall mean, is at most "
-        f"{number(gap_below(curve, 0.9))}.",
-        *guarantee(attribute),
-    ]
+    said = [guarantee(attribute)]
     if certain_difference(curve) > 0.0 or test.value <= 0.05:
         said.append(f"The gap is largest around {_where(audit, attribute, curve)}")
     strength = attribute.numbers.get("distance_correlation")
@@ -283,15 +289,11 @@ def _label_sentences(audit: Audit, attribute: AttributeAudit) -> list[str]:
     for measure, label in (("equal_opportunity", 1), ("label_0", 0)):
         if measure in attribute.curves:
             curve = attribute.curves[measure]
-            verdict = " This is not distinguishable from chance." if curve.is_flat else ""
-            said.append(
-                f"Among the {curve.n:,} {audit.unit} with label {label} the mean gap along {name} is "
-                f"{interval(curve)}.{verdict}"
-            )
+            people = f"{curve.n:,} {audit.unit} with label {label}"
+            said.append(f"Among the {people} the mean gap along {name} is {judged(curve)}.")
     if "pvalue_given_label" in attribute.numbers:
         test = attribute.numbers["pvalue_given_label"]
-        verdict = "is more than chance would give" if test.value <= 0.05 else "could be chance"
-        said.append(f"The dependence that is left given the label {verdict} ({p_value(test)}).")
+        said.append(f"The dependence that is left given the label {chance(test)}.")
     if "calibration" in attribute.curves:
         curve = attribute.curves["calibration"]
         top, _ = largest_gap(curve)
@@ -309,9 +311,13 @@ def _label_sentences(audit: Audit, attribute: AttributeAudit) -> list[str]:
 
 def interval(curve: Curve) -> str:
     """Return the gap of a curve with its interval and what chance gives."""
-    level = percent(1.0 - curve.alpha)
-    ends = f"{number(curve.gdp_low)} to {number(curve.gdp_high)}"
-    return f"{number(curve.gdp)} ({level} interval {ends}; chance alone gives about {number(curve.floor)})"
+    ends = f"{percent(1.0 - curve.alpha)} interval {number(curve.gdp_low)} to {number(curve.gdp_high)}"
+    return f"{number(curve.gdp)} ({ends}; chance alone gives about {number(curve.floor)})"
+
+
+def judged(curve: Curve) -> str:
+    """Return the gap of a curve that has no test of its own, and whether chance explains it."""
+    return f"{interval(curve)}, not distinguishable from chance" if curve.is_flat else interval(curve)
 
 
 def _given_sentences(audit: Audit, attribute: AttributeAudit) -> list[str]:
@@ -320,14 +326,20 @@ def _given_sentences(audit: Audit, attribute: AttributeAudit) -> list[str]:
         return []
     test = attribute.numbers["pvalue_given"]
     controls = " and ".join(map(short, audit.controls))
-    verdict = "is more than chance would give" if test.value <= 0.05 else "could be chance"
     said = (
         f"Given {controls}, the mean gap along {short(attribute.name)} that is left is {interval(curve)}. The "
-        f"dependence that is left {verdict} ({p_value(test)})."
+        f"dependence that is left {chance(test)}."
     )
     if test.value <= 0.05:
         said += f" It is largest around {_where(audit, attribute, curve)}"
     return [said]
+
+
+def rows_used(audit: Audit, source: str = "") -> str:
+    """Return the number of rows, and if some are left out how many each attribute uses."""
+    used = [f"{short(a.name)}: {a.rows:,} used, {audit.rows - a.rows:,} left out" for a in audit.attributes]
+    some = any(attribute.rows < audit.rows for attribute in audit.attributes)
+    return f"{audit.rows:,} rows{source}" + (f" ({'; '.join(used)})" if some else "")
 
 
 def other_sentences(audit: Audit) -> list[str]:
@@ -344,10 +356,8 @@ def other_sentences(audit: Audit) -> list[str]:
         said.append(f"{percent(found['selection_rate'])} of all {audit.unit} are selected.")
     if audit.joint is not None:
         test, strength = audit.joint.numbers["pvalue"], audit.joint.numbers.get("distance_correlation")
-        verdict = "more than chance would give" if test.value <= 0.05 else "not more than chance could give"
         size = "" if strength is None else f"; the distance correlation is {number(strength.value)}"
-        name = short(audit.joint.name)
-        said.append(f"Taken together, the dependence on {name} is {verdict} ({p_value(test)}){size}.")
+        said.append(f"Taken together, the dependence on {short(audit.joint.name)} {chance(test)}{size}.")
     for entry in audit.missing:
         name = short(entry.column)
         sentence = f"{name} is missing or infinite in {entry.missing:,} of {audit.rows:,} rows, which are left out."

@@ -12,7 +12,7 @@ import sys
 import typer
 
 import frhsic_core
-from frhsic_core.cli.terminal import EXIT_STATUS, INTERRUPTED
+from frhsic_core.cli.terminal import EXIT_STATUS, INTERRUPTED, as_sentences
 
 __all__ = ["command", "main"]
 
@@ -35,8 +35,10 @@ def command() -> typer.Typer:
     """Return the command with all subcommands."""
     app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_show_locals=False)
     app.callback(epilog=f"Example: frhsic status\n\n{EXIT_STATUS}")(_options)
-    for module in ("practice", "paper"):
-        importlib.import_module(f"frhsic_core.cli.{module}").register(app)
+    practice, paper = (importlib.import_module(f"frhsic_core.cli.{name}") for name in ("practice", "paper"))
+    app.add_typer(practice.data, name="data")
+    for function, example in (practice.EXAMPLES | paper.EXAMPLES).items():
+        app.command(epilog=f"Example: {example}")(as_sentences()(function))
     return app
 
 
@@ -44,12 +46,8 @@ def main() -> None:
     """Run the command; Ctrl-C ends it with status 130 and without a traceback."""
     try:
         command()(standalone_mode=True)
-    except KeyboardInterrupt:  # Ctrl-C while the modules were imported
-        status = INTERRUPTED
-    except SystemExit as end:
-        status = end.code if isinstance(end.code, int) else int(end.code is not None)
-    else:
-        status = 0
-    if status == INTERRUPTED:
-        typer.echo("Interrupted.", err=True)
-    sys.exit(status)
+    except (KeyboardInterrupt, SystemExit) as end:  # the first while the modules are imported
+        status = INTERRUPTED if isinstance(end, KeyboardInterrupt) else end.code
+        if status == INTERRUPTED:
+            typer.echo("Interrupted.", err=True)
+        sys.exit(status)

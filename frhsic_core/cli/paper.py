@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import itertools
-import math
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,37 +12,38 @@ import pandas as pd
 import typer
 
 from frhsic_core.choices import one_of
-from frhsic_core.cli.terminal import INTERRUPTED, as_sentences, fail, print_table, waiting
+from frhsic_core.cli.terminal import INTERRUPTED, fail, print_table, waiting
 from frhsic_core.paper.experiments.main import beside_paper, pareto_table
 from frhsic_core.paper.experiments.presets import EXPERIMENTS, PRESETS, experiment_for, plans_for
 from frhsic_core.paper.record import compare, read_recorded, record
 from frhsic_core.paper.runs.plan import Experiment
 from frhsic_core.paper.runs.store import ResultStore
 from frhsic_core.paper.runs.stored import book_folder
-from frhsic_core.paper.statements.registry import Check, Result, checks, find_statement, run_checks, statements
+from frhsic_core.paper.statements.registry import Result, find_statement, run_checks, statements
 from frhsic_core.registry import DEPENDENCE
 
 Place = Annotated[
     Path | None,
     typer.Option(help="Folder of the results. The default is book/results, or _build/results for the preset smoke."),
 ]
-Splits = Annotated[int | None, typer.Option(min=1, help="Use only the first N splits.")]
+Preset = Annotated[str, typer.Option(help="Size: smoke (a few seconds) or full (everything).")]
+# The columns of the table of matched points; a narrow terminal leaves out the last ones.
+_PARETO = ["dataset", "method", "performance", "performance_sd", "dependence", "dependence_sd", "naup", "paper_naup"]
+_PARETO += ["lam", "variant", "paper_dependence", "paper_performance", "naup_low", "naup_high"]
 
 
 # Runs -----------------------------------------------------------------------------------------------------------------
 
 
 def _folder(store: Path | None, preset: str) -> Path:
-    if store is not None:
-        return store
-    return Path("_build") / "results" if preset == "smoke" else book_folder("results")
+    return store or (Path("_build/results") if preset == "smoke" else book_folder("results"))
 
 
 def run(
     experiment: Annotated[
         str, typer.Argument(help=f"One of: {', '.join(EXPERIMENTS)}; one of its tables; or all, one after the other.")
     ] = "main",
-    preset: Annotated[str, typer.Option(help="Size: smoke (a few seconds) or full (everything).")] = "full",
+    preset: Preset = "full",
     store: Place = None,
     device: Annotated[str, typer.Option(help="Device to use: auto, cpu, cuda, cuda:1, ...")] = "auto",
     minutes: Annotated[
@@ -53,7 +52,7 @@ def run(
     protocol: Annotated[list[str] | None, typer.Option(help="Run only this protocol. Can be repeated.")] = None,
     dataset: Annotated[list[str] | None, typer.Option(help="Run only this dataset. Can be repeated.")] = None,
     method: Annotated[list[str] | None, typer.Option(help="Run only this method. Can be repeated.")] = None,
-    splits: Splits = None,
+    splits: Annotated[int | None, typer.Option(min=1, help="Use only the first N splits.")] = None,
     workers: Annotated[
         int | None, typer.Option(min=1, help="Processes that train at once. Default: one on a CPU, up to six on a GPU.")
     ] = None,
@@ -122,61 +121,25 @@ def status(store: Place = None) -> None:
 
 
 def tables(
-    experiment: Annotated[str, typer.Argument(help="Name of the table: main, or main_smoke with --store.")] = "main",
+    preset: Preset = "full",
     store: Place = None,
     protocol: Annotated[str, typer.Option(help="Protocol of the runs: text or reference.")] = "reference",
-    splits: Splits = None,
 ) -> None:
     """Print the matched points and nAUP of each method with intervals, beside the values of the paper.
 
     Exit status: 0 printed; 2 wrong arguments, or nothing is stored.
     """
-    if not experiment.startswith("main"):
-        raise ValueError(
-            f"{experiment!r} has no Pareto table: only main has one. Read the chapter of {experiment!r} instead."
-        )
     one_of("protocol", protocol, ("text", "reference"))
-    folder = store or book_folder("results")
-    rows = ResultStore(folder, experiment).read()
+    name, folder = experiment_for("main", preset).name, _folder(store, preset)
+    rows = ResultStore(folder, name).read()
     rows = rows[(rows["protocol"] == protocol) & (rows["option"] == "")]
-    stored = sorted(set(rows["split"]))
-    if not stored:
-        raise ValueError(f"{folder} has no rows of the {protocol} protocol yet. Run: frhsic run {experiment}")
-    if splits is not None and splits > len(stored):
-        raise ValueError(f"splits is {splits}, but only {len(stored)} are stored.")
-    table = pareto_table(rows, dependence="gdp_reference", splits=stored[:splits])
+    table = pareto_table(rows, dependence="gdp_reference")
     if table.empty:
-        raise ValueError(
-            f"The sweep of the {protocol} protocol in {folder} is incomplete. Run: frhsic run {experiment}"
-        )
-    _print_pareto(beside_paper(table), title=f"{experiment}, {protocol} protocol, {DEPENDENCE['gdp_reference']}")
-
-
-def _text(value: float | None, digits: int, spread: float = math.nan) -> str:
-    shown = "–" if pd.isna(value) else f"{value:.{digits}f}"
-    return shown if pd.isna(spread) else f"{shown} ± {spread:.{digits}f}"
-
-
-def _print_pareto(table: pd.DataFrame, *, title: str) -> None:
-    """Print matched points and areas, with those of the paper if the table has them."""
-    lines = []
-    for line in table.to_dict("records"):
-        digits = 4 if line["dataset"] == "crime" else 3
-        lines.append({
-            "dataset": line["dataset"],
-            "method": line["method"],
-            "performance": _text(line["performance"], digits, line["performance_sd"]),
-            "dependence": _text(line["dependence"], 3, line["dependence_sd"]),
-            "nAUP": _text(line["naup"], 3),
-            "paper: nAUP": _text(line.get("paper_naup"), 3),
-            "λ": "–" if pd.isna(line["lam"]) else f"{line['lam']:g}",
-            "S variant": line["variant"],
-            "paper: GDP": _text(line.get("paper_dependence"), 3),
-            "paper: perf.": _text(line.get("paper_performance"), digits),
-            "95 % interval": f"{_text(line['naup_low'], 3)} to {_text(line['naup_high'], 3)}",
-        })  # fmt: skip
-    names = [name for name in lines[0] if any(cells[name] != "–" for cells in lines)]
-    print_table(names, [[cells[name] for name in names] for cells in lines], title=title)
+        raise ValueError(f"{folder} has no whole sweep of the {protocol} protocol yet. Run: frhsic run main")
+    shown = beside_paper(table)[_PARETO].dropna(axis=1, how="all")
+    cells = [["–" if pd.isna(v) else f"{v:.4g}" if isinstance(v, float) else v for v in line] for line in shown.values]
+    title = f"{name}, {protocol} protocol, {DEPENDENCE['gdp_reference']}"
+    print_table([column.replace("_", " ") for column in shown], cells, title=title)
 
 
 def ledger(
@@ -271,37 +234,23 @@ def _record_file(*, writing: bool) -> Path | None:
 def _check(numbers: list[str], *, quick: bool) -> list[Result]:
     import torch  # imported here, so that `frhsic --help` does not wait for it
 
-    total = sum(len(checks()[number]) for number in numbers)
-    count = itertools.count(1)
     torch.set_num_threads(1)  # many small tensors: more threads only wait for each other
     with waiting("Checking the statements of the paper ...") as show:
-
-        def before(number: str, check: Check) -> None:
-            show(f"{next(count)} of {total}, {number}: {check.__name__.replace('_', ' ')}")
-
-        return list(run_checks(numbers, quick=quick, before=before))
+        return list(run_checks(numbers, quick=quick, before=lambda number, check: show(f"{number}: {check.__name__}")))
 
 
 def _print_results(results: list[Result], seconds: float) -> None:
     found = [result.certificate for result in results]
     rows = [(c.statement, c.verdict, c.evidence, f"{c.slack:.2e}", c.claim) for c in found]
-    headings = ("statement", "verdict", "evidence", "slack", "claim")
-    print_table(headings, rows, fold=("claim",), title="The statements of the paper")
+    print_table(("statement", "verdict", "evidence", "slack", "claim"), rows, fold=("claim",), title="The statements")
     certified = len({certificate.statement for certificate in found})
-    what = "statement" if certified == 1 else "statements"
-    typer.echo(f"{len(results)} certificates for {certified} {what} in {seconds:.0f} s.")
+    typer.echo(f"Certificates: {len(results)}. Statements: {certified}. Seconds: {seconds:.0f}.")
 
 
 EXAMPLES: dict[Callable[..., None], str] = {
     certify: 'frhsic certify --quick --statement "Theorem 4.5"',
     run: "frhsic run main --preset smoke --device cpu",
-    tables: "frhsic tables --protocol text --splits 5",
+    tables: "frhsic tables --protocol text",
     status: "frhsic status",
     ledger: "frhsic ledger --verdict disagrees",
 }
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands to ``app``."""
-    for command, example in EXAMPLES.items():
-        app.command(epilog=f"Example: {example}")(as_sentences()(command))

@@ -43,17 +43,15 @@ def list_datasets() -> None:
     for name in REAL:
         for variant in variants_of(name):
             sources = sources_of(name, variant)
-            located = None
+            shown = next((source for source in sources if source.file.links), sources[0])
             status = f"missing: frhsic data fetch {name}"
             try:
-                located = next((found for s in sources if (found := find_local(s.file, folders, []))), None)
+                for source in sources:
+                    if located := find_local(source.file, folders, []):
+                        shown, status = source, f"verified, in {located.origin}"
+                        break
             except OSError as error:
                 status = f"not readable: {error.strerror or error}"
-            if located is None:
-                shown = next((s for s in sources if s.file.links), sources[0])
-            else:
-                shown = next(s for s in sources if s.file.name == located.name)
-                status = f"verified, in {located.origin}"
             rows.append((
                 name, variant, status, recipe_of(name, variant).sensitive, str(shown.d), f"{shown.counts[-1]:,}",
                 RECIPES[name].task, f"{shown.kind}: {shown.file.name}",
@@ -166,40 +164,38 @@ def audit(
         echo(f"The table of invented people is {predictions}. This is: frhsic audit {predictions} {call}")
     if predictions is None:
         raise ValueError("name a CSV or parquet file, or try it with --demo.")
-    for name in sensitive:
-        if name in score or name in control:
-            other = "--score" if name in score else "--control"
-            raise ValueError(f"{name!r} is named by --sensitive and by {other}: name two different columns.")
+    _require_different(sensitive, {"--score": score, "--control": control})
     with waiting(f"Reading {predictions.name} ..."):
-        roles = [name for name in (*score, *sensitive, label, *control, weight) if name]
+        named = [name for name in (*score, *sensitive, label, *control, weight) if name]
         # Without the two that are needed the reader answers with the names of the columns.
-        data, rows = read_table(predictions, roles if score and sensitive else [], max_rows=max_rows, random_state=seed)
+        data, rows = read_table(predictions, named if score and sensitive else [], max_rows=max_rows, random_state=seed)
     import torch
 
     from frhsic_core.auditing import audit as measure
-    from frhsic_core.auditing._report import save
     from frhsic_core.auditing._results import exit_status
 
     torch.set_num_threads(1)  # the matrices are small: on several threads the same audit takes longer
-    y_pred, s, y_true, controls, weights = (
-        data[names] if names else None for names in (score, sensitive, label, control, weight)
-    )
-    options: dict[str, Any] = {"threshold": threshold, "unit": unit, "model": model, "random_state": seed}
+    roles = {"sensitive_features": sensitive, "y_true": label, "control_features": control, "sample_weight": weight}
+    options: dict[str, Any] = {role: data[names] for role, names in roles.items() if names}
+    options |= {"positive_class": positive_class, "threshold": threshold, "unit": unit, "model": model}
     with waiting(f"Auditing {len(data):,} rows ..."):
-        result = measure(
-            y_pred, sensitive_features=s, y_true=y_true, control_features=controls, sample_weight=weights,
-            positive_class=positive_class, **options,
-        )  # fmt: skip
+        result = measure(data[score], **options, random_state=seed)
         notes = result.notes
         if rows > len(data):
             notes = (f"The file has {rows:,} rows; a random sample of {len(data):,} was audited (seed {seed}).", *notes)
         result = replace(result, notes=notes, provenance=result.provenance | _origin(predictions))
-        verdicts = result.check(*fail_above or (), guaranteed=guaranteed)
-    written = save(result, out, verdicts=verdicts)
-    for sentence in [*result.sentences, *map(str, verdicts)]:
+        result = replace(result, verdicts=tuple(result.check(*fail_above or (), guaranteed=guaranteed)))
+    written = result.save(out)
+    for sentence in [*result.sentences, *result.verdicts]:
         echo(f"- {sentence}")
     echo(f"Report: {', '.join(map(str, reversed(written)))}")
-    raise typer.Exit(exit_status(verdicts))
+    raise typer.Exit(exit_status(result.verdicts))
+
+
+def _require_different(sensitive: list[str], others: dict[str, list[str]]) -> None:
+    for option, names in others.items():
+        if both := set(sensitive) & set(names):
+            raise ValueError(f"{min(both)!r} is named by --sensitive and by {option}: name two different columns.")
 
 
 def _origin(path: Path) -> dict[str, str]:
@@ -244,6 +240,7 @@ def adjust(
     Exit status: 0 done; 2 the command is wrong, or a file cannot be read or written.
     """
     sensitive = list(dict.fromkeys(sensitive or []))
+    _require_different(sensitive, {"--score": [score or ""]})
     from frhsic_core.auditing._input import as_columns, read_table, read_text
 
     with waiting(f"Reading {scores.name} ..."):
@@ -269,7 +266,8 @@ def adjust(
         if half is not None:
             shown = np.full(len(data), np.nan)
             shown[np.flatnonzero(known)[half[0]]] = half[1]
-    said, page = change_report(before, shown, columns, known, halved=half is not None)
+    fitted_on = "others" if use else "itself" if half is None else "half"
+    said, page = change_report(before, shown, columns, known, fitted_on=fitted_on)
     table = whole.assign(**{added: new})
     parquet = out.suffix.lower() in (".parquet", ".pq")
     files: dict[Path, Callable[[Any], Any]] = {out: partial(table.to_parquet if parquet else table.to_csv, index=False)}
@@ -281,11 +279,11 @@ def adjust(
     for sentence in said:
         echo(f"- {sentence}")
     echo(f"Written: {', '.join(map(str, [*files, *([save] if save else [])]))}")
+    call = f"frhsic audit {out} --sensitive {' --sensitive '.join(sensitive)} --label LABEL"
+    echo(f"What it costs in AUC, if you have labels: {call} --score {score}, and the same with --score {added}.")
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands to ``app``."""
-    app.add_typer(data, name="data")
-    for command, file in ((audit, "predictions.csv"), (adjust, "scores.csv")):
-        example = f"Example: frhsic {command.__name__} {file} --score p --sensitive age"
-        app.command(epilog=example)(as_sentences()(command))
+EXAMPLES: dict[Callable[..., None], str] = {
+    audit: "frhsic audit predictions.csv --score p --sensitive age",
+    adjust: "frhsic adjust scores.csv --score p --sensitive age",
+}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+import warnings
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -35,9 +36,14 @@ def fail(message: object, *, status: int = 2) -> typer.Exit:
 
 @contextmanager
 def as_sentences() -> Iterator[None]:
-    """Turn every error of a command into a sentence and exit status 2, since 1 and 3 have a meaning for the caller."""
+    """Turn every error of a command into a sentence and exit status 2, since 1 and 3 have a meaning for the caller.
+
+    A warning becomes a sentence too.
+    """
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.showwarning = lambda message, *_, **__: typer.echo(f"Warning: {message}", err=True)
+            yield
     except typer.Exit:
         raise
     except MemoryError:

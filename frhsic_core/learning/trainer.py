@@ -269,6 +269,6 @@ def resolve_device(device: torch.device | str) -> torch.device:
         found = torch.device(device)
     except RuntimeError:
         raise ValueError(f"device is {device!r}: choose 'auto', 'cpu', 'cuda' or 'cuda:0'.") from None
-    if found.type == "cuda" and not torch.cuda.is_available():
-        raise ValueError(f"device is {device!r}, but there is no CUDA device: use 'cpu' or 'auto'.")
+    if found.type == "cuda" and (found.index or 0) >= torch.cuda.device_count():
+        raise ValueError(f"device is {device!r}, but there is no CUDA device of this name: use 'cpu' or 'auto'.")
     return found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from abc import abstractmethod
 from collections.abc import Callable
 from functools import partial
 from numbers import Integral
@@ -16,7 +15,7 @@ from scipy import sparse
 from scipy.optimize import brentq, minimize
 from scipy.special import expit, logit
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_classifier
-from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.ensemble import RandomForestRegressor
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.model_selection import cross_val_predict
 from sklearn.utils import Tags, get_tags
@@ -25,11 +24,10 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import _num_samples, check_consistent_length, check_is_fitted, validate_data
 
 from frhsic_core.arrays import ArrayLike, fix_signs, require_same_rows
+from frhsic_core.learning.estimators.columns import columns_of, fit_columns
 from frhsic_core.learning.estimators.input import require_labels, require_numbers
 from frhsic_core.remedies.attributes import (
-    STRENGTH,
     AttributeBasis,
-    Features,
     attributes_to_fit,
     checked_features,
     read_attributes,
@@ -95,8 +93,7 @@ class ConditionalRanks:
 
     def fit(self, r: np.ndarray, frame: pd.DataFrame) -> ConditionalRanks:
         """Count the samples at each place of S and level of r."""
-        self.texts = [i for i, name in enumerate(frame) if frame[name].dtype == object]
-        values = self._numbers(frame)
+        values = frame.select_dtypes("number").to_numpy(np.float64)
         self.range = (values.min(0), values.max(0))
         # Silverman's rule for p attributes.
         self.width = 1.06 * len(r) ** (-1.0 / (4 + max(values.shape[1], 1))) * standardized(values)[1]
@@ -120,29 +117,21 @@ class ConditionalRanks:
     def __call__(self, r: np.ndarray, frame: pd.DataFrame) -> np.ndarray:
         """Return the averaged quantile E_S[Q(u | S)] at the rank u = F(r | s) of each number."""
         places, words, index = self._places(frame)
-        right = np.searchsorted(self.levels, r, side="right").clip(1, max(len(self.levels) - 1, 1))
-        left = right - 1
-        right = np.minimum(right, len(self.levels) - 1)  # all numbers can be equal
-        gap = self.levels[right] - self.levels[left]
-        part = np.clip((r - self.levels[left]) / np.where(gap > 0, gap, 1.0), 0.0, 1.0)
+        members = pd.Series(index).groupby(index).indices
         ranks = np.empty(len(r))
         for start in range(0, len(places), _PLACES):
-            table = self._table(places[start : start + _PLACES], words[start : start + _PLACES])
-            rows = np.flatnonzero((index >= start) & (index < start + _PLACES))
-            low, high = (table[index[rows] - start, side[rows]] for side in (left, right))
-            ranks[rows] = low + part[rows] * (high - low)
+            part = slice(start, start + _PLACES)
+            for place, line in enumerate(self._table(places[part], words[part]), start):
+                ranks[members[place]] = np.interp(r[members[place]], self.levels, line)
         return np.interp(ranks, _SHARES, self.quantiles)
-
-    def _numbers(self, frame: pd.DataFrame) -> np.ndarray:
-        return frame.iloc[:, [i for i in range(frame.shape[1]) if i not in self.texts]].to_numpy(np.float64)
 
     def _places(self, frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the distinct places, numbers on the grid and joined categories, and the place of each row."""
-        numbers = np.clip(self._numbers(frame), *self.range)
+        numbers = np.clip(frame.select_dtypes("number").to_numpy(np.float64), *self.range)
         table = pd.DataFrame(np.rint((numbers - self.range[0]) / (self.step * self.width)))
         table["words"] = ""
-        for i in self.texts:
-            table["words"] += "\n" + frame.iloc[:, i].astype(str).to_numpy()
+        for _, column in frame.select_dtypes(exclude="number").items():
+            table["words"] += "\n" + column.to_numpy()
         index = table.groupby(list(table), sort=False).ngroup().to_numpy()
         table = table.drop_duplicates()
         return table.drop(columns="words").to_numpy(), table["words"].to_numpy(object), index
@@ -163,8 +152,8 @@ class ConditionalRanks:
 class Adjustment:
     r"""Map scores along S so that their mean, or their whole distribution, depends less on S.
 
-    ``"mean"`` subtracts the smoothed conditional mean: f − t·(m(s) − m̄), with m the least-squares fit of f on φ(S).
-    For a classifier it adds t·φ(s)ᵀβ to the logit, where β makes the mean *probability* flat (:func:`flat_offset`).
+    ``"mean"`` subtracts the smoothed conditional mean: f − (m(s) − m̄), with m the least-squares fit of f on φ(S).
+    For a classifier it adds φ(s)ᵀβ to the logit, where β makes the mean *probability* flat (:func:`flat_offset`).
 
     ``"project"`` does the same with ĝ(x) = Ê[φ(S) | X = x] in place of φ(s), and so needs no S. Since
     E[f(X) φ(S)] = E[f(X) g(X)], this is the smallest change of f, in mean square, among the functions of X alone.
@@ -176,9 +165,8 @@ class Adjustment:
     With ``"mean"`` and ``"rank"`` nobody overtakes a person with the same S.
     """
 
-    def __init__(self, method: str, strength: float, *, classifier: bool) -> None:
+    def __init__(self, method: str, *, classifier: bool) -> None:
         self.method = method
-        self.strength = strength
         self.classifier = classifier
         self.basis = AttributeBasis("spline")
 
@@ -207,10 +195,10 @@ class Adjustment:
         phi = _with_constant(guess)
         if self.method == "rank":
             assert frame is not None
-            return (1.0 - self.strength) * score + self.strength * self._mapped(score, frame, phi)
+            return self._mapped(score, frame, phi)
         if self.classifier:
-            return score + self.strength * phi @ self.beta
-        return score - self.strength * (phi @ self.beta - self.center)
+            return score + phi @ self.beta
+        return score - (phi @ self.beta - self.center)
 
     def _mapped(self, score: np.ndarray, frame: pd.DataFrame, phi: np.ndarray) -> np.ndarray:
         return self.center + self.constant + self.ranks(score - phi @ self.beta, frame)
@@ -258,23 +246,17 @@ class AttributeGuess:
 
 
 class _Adjusted(BaseEstimator):
-    """What the two wrappers share. A subclass reads the target, and says which scores of its estimator are adjusted."""
+    """What the two wrappers share: everything but the form of their predictions."""
 
     predict: Callable[..., np.ndarray]
-    _scores_of: ClassVar[str]
-    _default: ClassVar[type]
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "method": [StrOptions(set(METHODS))],
-        "strength": STRENGTH,
         "cv": [Interval(Integral, 2, None, closed="left"), StrOptions({"prefit"})],
     }
 
-    def __init__(
-        self, estimator: Any = None, *, method: str = "mean", strength: float = 1.0, cv: int | str = 5
-    ) -> None:
+    def __init__(self, estimator: Any, *, method: str = "mean", cv: int | str = 5) -> None:
         self.estimator = estimator
         self.method = method
-        self.strength = strength
         self.cv = cv
 
     def fit(self, X: Any, y: Any, *, sensitive_features: ArrayLike | None = None) -> Self:
@@ -287,10 +269,10 @@ class _Adjusted(BaseEstimator):
         frame = attributes_to_fit(self, X, sensitive_features, predicts_without=self.method == "project")
         if frame is not None and is_classifier(self):
             warn_of_few(y, stacklevel=2)
-        given = self._default() if self.estimator is None else self.estimator
-        if not hasattr(given, self._scores_of):
+        given = self.estimator
+        if not hasattr(given, self._how()):
             raise TypeError(
-                f"{type(given).__name__} has no {self._scores_of}, which {type(self).__name__} needs. Wrap it in "
+                f"{type(given).__name__} has no {self._how()}, which {type(self).__name__} needs. Wrap it in "
                 "CalibratedClassifierCV if it is a classifier, or use AdjustedRegressor."
             )
         if self.cv == "prefit":
@@ -302,37 +284,56 @@ class _Adjusted(BaseEstimator):
         guess = None
         if self.method == "project":
             self.guess_ = AttributeGuess()
-            self.features_ = None if sparse.issparse(X) else Features(X)
+            self.plan_ = None if sparse.issparse(X) else fit_columns(X)
             guess = partial(self.guess_.fit, self._numbers(X))
-        adjustment = Adjustment(self.method, float(self.strength), classifier=is_classifier(self))
+        adjustment = Adjustment(self.method, classifier=is_classifier(self))
         self.adjustment_ = adjustment.fit(self._scores(self._unseen(X, y)), frame, guess)
         return self
+
+    def _how(self) -> str:
+        return "predict_proba" if is_classifier(self) else "predict"
 
     def _unseen(self, X: Any, y: np.ndarray) -> np.ndarray:
         """Return what the estimator gives to samples that it was not fitted on."""
         if self.cv == "prefit":
-            return np.asarray(getattr(self.estimator_, self._scores_of)(X))
+            return np.asarray(getattr(self.estimator_, self._how())(X))
         folds = min(int(self.cv), *(np.unique(y, return_counts=True)[1] if is_classifier(self) else [len(y)]))
         if folds < 2:
             raise ValueError("y has a class with one sample: out-of-fold scores need two of each class.")
-        return np.asarray(cross_val_predict(clone(self.estimator_), X, y, cv=folds, method=self._scores_of))
+        return np.asarray(cross_val_predict(clone(self.estimator_), X, y, cv=folds, method=self._how()))
 
     def _numbers(self, X: Any) -> Any:
-        return X if self.features_ is None else self.features_(X)
+        return X if sparse.issparse(X) else columns_of(X, self.plan_)
 
-    @abstractmethod
     def _read_target(self, y: Any) -> np.ndarray:
-        """Return the checked target."""
+        """Return the checked target, and keep the classes of a classifier."""
+        if not is_classifier(self):
+            require_numbers(y)
+            return np.asarray(validate_data(self, y=y, y_numeric=True), dtype=np.float64)
+        y = validate_data(self, y=y)
+        require_labels(y)
+        check_classification_targets(y)
+        self.classes_ = np.unique(y)
+        if len(self.classes_) == 1:
+            only = self.classes_.tolist()[0]
+            raise ValueError(f"y has one class only ({only!r}): a classifier needs samples of both classes.")
+        if len(self.classes_) > 2:
+            raise ValueError(
+                f"Only binary classification is supported. The type of the target is {type_of_target(y)}: fit one "
+                "classifier for each class against the others."
+            )
+        return cast(np.ndarray, y)
 
-    @abstractmethod
     def _scores(self, raw: np.ndarray) -> np.ndarray:
         """Return predictions, or the logits of probabilities."""
+        raw = np.asarray(raw, dtype=np.float64)
+        return logits(raw[:, 1]) if is_classifier(self) else raw
 
     def _adjusted(self, X: Any, s: ArrayLike | None) -> np.ndarray:
         check_is_fitted(self)
         require_same_rows(X, s, names=("X", "sensitive_features"))
         X = checked_features(self, X, reset=False, **_ANY)
-        score = self._scores(getattr(self.estimator_, self._scores_of)(X))
+        score = self._scores(getattr(self.estimator_, self._how())(X))
         if self.adjustment_ is None:
             return score
         if self.method == "project":
@@ -354,9 +355,8 @@ class _Adjusted(BaseEstimator):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
-        if self.estimator is not None:
-            inner = get_tags(self.estimator).input_tags
-            tags.input_tags.sparse, tags.input_tags.allow_nan = inner.sparse, inner.allow_nan
+        inner = get_tags(self.estimator).input_tags
+        tags.input_tags.sparse, tags.input_tags.allow_nan = inner.sparse, inner.allow_nan
         return tags
 
 
@@ -369,9 +369,9 @@ class AdjustedRegressor(RegressorMixin, _Adjusted):
 
     Parameters
     ----------
-    estimator : estimator, optional
-        Any scikit-learn regressor; gradient boosting by default. It gets X as it was passed.
-    method, strength, cv
+    estimator : estimator
+        Any scikit-learn regressor. It gets X as it was passed.
+    method, cv
         As in :class:`AdjustedClassifier`.
 
     Examples
@@ -385,16 +385,7 @@ class AdjustedRegressor(RegressorMixin, _Adjusted):
     True
     """
 
-    _scores_of = "predict"
-    _default = HistGradientBoostingRegressor
     score = _Adjusted.score
-
-    def _read_target(self, y: Any) -> np.ndarray:
-        require_numbers(y)
-        return np.asarray(validate_data(self, y=y, y_numeric=True), dtype=np.float64)
-
-    def _scores(self, raw: np.ndarray) -> np.ndarray:
-        return np.asarray(raw, dtype=np.float64)
 
     def predict(self, X: Any, *, sensitive_features: ArrayLike | None = None) -> np.ndarray:
         """Return the adjusted predictions."""
@@ -410,16 +401,14 @@ class AdjustedClassifier(ClassifierMixin, _Adjusted):
 
     Parameters
     ----------
-    estimator : estimator, optional
-        Any scikit-learn classifier with predict_proba; gradient boosting by default. It gets X as it was passed: a
+    estimator : estimator
+        Any scikit-learn classifier with predict_proba. It gets X as it was passed: a
         DataFrame with its names, text and missing values, or a sparse matrix.
     method : {"mean", "rank", "project"}
         What no longer depends on S: with ``"mean"`` the mean of the scores, with ``"rank"`` their whole distribution
         (a conditional rank transform to the Wasserstein barycenter). Both need S of the samples that are predicted.
         ``"project"`` flattens the mean **without** S at prediction time: it subtracts what a random forest on X knows
         of S.
-    strength : float
-        0 leaves the scores unchanged, 1 adjusts them completely.
     cv : int or "prefit"
         Number of folds of the out-of-fold scores. With ``"prefit"`` the estimator is already fitted, and the samples
         that are passed to ``fit`` must be new to it.
@@ -437,27 +426,7 @@ class AdjustedClassifier(ClassifierMixin, _Adjusted):
     True
     """
 
-    _scores_of = "predict_proba"
-    _default = HistGradientBoostingClassifier
     score = _Adjusted.score
-
-    def _read_target(self, y: Any) -> np.ndarray:
-        y = validate_data(self, y=y)
-        require_labels(y)
-        check_classification_targets(y)
-        self.classes_ = np.unique(y)
-        if len(self.classes_) == 1:
-            only = self.classes_.tolist()[0]
-            raise ValueError(f"y has one class only ({only!r}): a classifier needs samples of both classes.")
-        if len(self.classes_) > 2:
-            raise ValueError(
-                f"Only binary classification is supported. The type of the target is {type_of_target(y)}: fit one "
-                "classifier for each class against the others."
-            )
-        return cast(np.ndarray, y)
-
-    def _scores(self, raw: np.ndarray) -> np.ndarray:
-        return logits(np.asarray(raw, dtype=np.float64)[:, 1])
 
     def predict_proba(self, X: Any, *, sensitive_features: ArrayLike | None = None) -> np.ndarray:
         """Return the adjusted probabilities of both classes."""

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import warnings
-from numbers import Real
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy import sparse
 from sklearn.preprocessing import SplineTransformer
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _num_samples, validate_data
 
 from frhsic_core.arrays import ArrayLike
 from frhsic_core.auditing._input import as_columns
-from frhsic_core.learning.estimators.columns import Plan, columns_of, fit_columns
-from frhsic_core.learning.estimators.warnings import MissingAttributeWarning
+from frhsic_core.learning.estimators.warnings import FitWarning, MissingAttributeWarning
 
 FEW = 30  # samples of the rarer class below which scores and dependence are mostly noise
 BASES = ("linear", "spline")
-#: A strength is a number from 0 (no change) to 1 (all of it).
-STRENGTH = [Interval(Real, 0, 1, closed="both")]
 _FUNCTIONS = 8  # splines of each numeric attribute
 
 
@@ -69,14 +64,6 @@ def attributes_to_fit(estimator: Any, X: Any, s: ArrayLike | None, *, predicts_w
     return frame
 
 
-class AttributeInFeaturesWarning(UserWarning):
-    """A column of X is the sensitive attribute, so predictions need it although the remedy does not."""
-
-
-class FewSamplesWarning(UserWarning):
-    """A class has so few samples that scores and their dependence on S are mostly noise."""
-
-
 def warn_of_attribute(X: Any, frame: pd.DataFrame, *, stacklevel: int) -> None:
     """Warn if a column of X is one of the attributes, by its values."""
     if sparse.issparse(X):
@@ -90,7 +77,7 @@ def warn_of_attribute(X: Any, frame: pd.DataFrame, *, stacklevel: int) -> None:
                 warnings.warn(
                     f"column {other!r} of X is the sensitive attribute {name!r}: the model can use it directly, and "
                     "predictions need it of every person. Leave it out of X, unless this is what you want.",
-                    AttributeInFeaturesWarning,
+                    FitWarning,
                     stacklevel=stacklevel + 1,
                 )
                 return
@@ -103,36 +90,9 @@ def warn_of_few(y: np.ndarray, *, stacklevel: int) -> None:
         warnings.warn(
             f"y has the class {kinds.tolist()[counts.argmin()]!r} only {counts.min()} times: with fewer than {FEW} "
             "samples of a class, scores and their dependence on S are mostly noise.",
-            FewSamplesWarning,
+            FitWarning,
             stacklevel=stacklevel + 1,
         )
-
-
-class Features:
-    """Turn a table with text, categories and missing values into numbers, as the trained encoders do.
-
-    Examples
-    --------
-    >>> table = pd.DataFrame({"age": [30.0, None, 50.0], "city": ["Oslo", "Rome", None]})
-    >>> features = Features(table)
-    >>> features.names
-    ['age', 'age_missing', 'city_Oslo', 'city_Rome', 'city_missing']
-    >>> features(table)[1].tolist()
-    [30.0, 1.0, 0.0, 1.0, 0.0]
-    """
-
-    def __init__(self, X: Any) -> None:
-        self.plan: Plan | None = fit_columns(X)
-        names = [str(name) for name in (X.columns if isinstance(X, pd.DataFrame) else range(X.shape[1]))]
-        self.names = []
-        for name, entry in zip(names, self.plan or [{}] * len(names), strict=True):
-            levels = entry.get("levels")
-            self.names += [name] if levels is None else [f"{name}_{level}" for level in levels]
-            self.names += [f"{name}_missing"] if entry.get("missing") else []
-
-    def __call__(self, X: Any) -> np.ndarray:
-        """Return the numbers ``(n, columns)``; a category that was not seen is zero in all of its columns."""
-        return columns_of(X, self.plan)
 
 
 def checked_features(estimator: Any, X: Any, *, reset: bool, **checks: Any) -> Any:
@@ -187,8 +147,10 @@ class AttributeBasis:
         if frame.shape[1] != len(self.names):
             raise ValueError(f"sensitive_features has {frame.shape[1]} columns, but fit had {len(self.names)}.")
         frame = frame.set_axis(self.names, axis=1)
-        if any(frame[name].dtype == object for name in self.numeric):
-            raise ValueError("sensitive_features has text in a column that was numeric in fit: pass numbers.")
+        for name in frame:
+            if (frame[name].dtype == object) != (name in self.levels):
+                was = "text" if name in self.levels else "numeric"
+                raise ValueError(f"sensitive_features has a column that was {was} in fit ({name}): pass the same kind.")
         values = np.clip(frame[self.numeric].to_numpy(np.float64), *self.range)
         parts = [
             (column[:, None] - mean) / scale if spline is None else _transformer(*spline).transform(column[:, None])

@@ -29,11 +29,11 @@ from frhsic_core.choices import one_of
 from frhsic_core.conditional import gdp
 from frhsic_core.joint import distance_correlation
 from frhsic_core.learning.estimators import FairClassifier, FairRegressor
+from frhsic_core.learning.estimators.columns import columns_of, fit_columns
 from frhsic_core.learning.estimators.input import require_resolution
 from frhsic_core.remedies.adjustment import AdjustedClassifier, AdjustedRegressor
 from frhsic_core.remedies.attributes import (
     AttributeBasis,
-    Features,
     attribute_matrix,
     checked_features,
     read_attributes,
@@ -175,8 +175,6 @@ class RemedyComparison:
         the samples that the splits share, and ``non_dominated``.
     task : {"regression", "classification"}
         The score is R² of a regression and AUC of a classification.
-    interrupted : bool
-        Whether ``max_seconds`` ended the comparison before all splits were done.
     learners : mapping of str
         The learner behind each name of the table.
     """
@@ -184,7 +182,6 @@ class RemedyComparison:
     splits: pd.DataFrame
     table: pd.DataFrame
     task: str
-    interrupted: bool = False
     learners: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -240,21 +237,13 @@ class RemedyComparison:
         """Draw score against distance correlation with intervals; up and to the left is better. Needs matplotlib."""
         import matplotlib.pyplot as plt
 
-        from frhsic_core.registry import OKABE_ITO
-
         if ax is None:
             _, ax = plt.subplots(figsize=(7.4, 4.6), layout="constrained")
-        colors = [color for name, color in OKABE_ITO.items() if name != "yellow"]
-        keys = list(dict.fromkeys(self.table["remedy"]))
-        for (remedy, model), rows in self.table.groupby(["remedy", "learner"], sort=False):
-            needs = bool(rows["needs_s"].iloc[0])
-            rows = rows.sort_values("strength")
-            ax.errorbar(
-                rows["dcor"], rows["score"], rows["score_half"], rows["dcor_half"],
-                marker={"linear": "o", "boosting": "s"}.get(str(model), "*"), markersize=6, linewidth=1, elinewidth=0.5,
-                linestyle="--" if needs else "-", color=colors[keys.index(str(remedy)) % len(colors)],
-                markerfacecolor="white" if needs else None, label=f"{REMEDIES[str(remedy)].label}, {model}",
-            )  # fmt: skip
+        for (remedy, model), rows in self.table.sort_values("strength").groupby(["remedy", "learner"], sort=False):
+            style: dict[str, Any] = {"linestyle": "--", "markerfacecolor": "white"} if rows["needs_s"].any() else {}
+            sides = (rows["dcor"], rows["score"], rows["score_half"], rows["dcor_half"])
+            label = f"{REMEDIES[str(remedy)].label}, {model}"
+            ax.errorbar(*sides, marker="o", linewidth=1, elinewidth=0.5, label=label, **style)
         frontier = self.frontier().sort_values("dcor", kind="stable")
         ax.plot(frontier["dcor"], frontier["score"], color="gray", linewidth=5, alpha=0.25, zorder=0)
         ax.set(xlabel="dependence on S (distance correlation)", ylabel=f"held-out {self.score_name}")
@@ -278,8 +267,7 @@ class RemedyComparison:
 
     def __str__(self) -> str:
         splits = self.splits["split"].nunique()
-        end = ", interrupted" if self.interrupted else ""
-        lines = [f"{len(self.table)} settings on {splits} split{'s' * (splits != 1)}{end}."]
+        lines = [f"{len(self.table)} settings on {splits} split{'s' * (splits != 1)}."]
         for needs, words in ((False, "without S to predict"), (True, "with S to predict")):
             rows = self._league(needs)
             if rows.empty:
@@ -389,9 +377,9 @@ def compare_remedies(
     begin = time.monotonic()
     late = False
     for number, (train, test) in enumerate(splits):
-        features = Features(table.iloc[train])
+        columns = fit_columns(table.iloc[train])
         known, new = (
-            (features(table.iloc[rows]), target[rows], frame.iloc[rows].reset_index(drop=True))
+            (columns_of(table.iloc[rows], columns), target[rows], frame.iloc[rows].reset_index(drop=True))
             for rows in (train, test)
         )
         scale = float(target[train].std()) if task == "regression" else 1.0
@@ -417,7 +405,7 @@ def compare_remedies(
     rows = pd.DataFrame(found)
     if late and number > 0:
         rows = rows[rows["split"] < number]
-    return RemedyComparison(rows, summarized(rows, test_share=TEST_SHARE), task, late, models)
+    return RemedyComparison(rows, summarized(rows, test_share=TEST_SHARE), task, models)
 
 
 def fit_predict(
@@ -450,12 +438,9 @@ def summarized(rows: pd.DataFrame, *, test_share: float) -> pd.DataFrame:
     keys = ["remedy", "learner", "strength", "needs_s"]
     groups = rows.groupby(keys, sort=False)
     table = groups[list(MEASURES)].mean()
-    splits = groups["split"].nunique().to_numpy()
-    factor = np.full(len(table), np.nan)
-    several = splits > 1
-    # The variance of the corrected resampled t-test of Nadeau and Bengio (2003).
-    spread = np.sqrt(1.0 / splits[several] + test_share / (1.0 - test_share))
-    factor[several] = stats.t.ppf(0.975, splits[several] - 1) * spread
+    splits = rows["split"].nunique()
+    # The variance of the corrected resampled t-test of Nadeau and Bengio (2003); of one split it is not known.
+    factor = stats.t.ppf(0.975, splits - 1) * math.sqrt(1.0 / splits + test_share / (1.0 - test_share))
     for name in ("score", "dcor"):
         table[f"{name}_half"] = groups[name].std(ddof=1).to_numpy() * factor
     table = table.reset_index()
@@ -537,8 +522,6 @@ class RemediedModel(BaseEstimator):
         Share of the remedy in the predictions, or λ of an encoder.
     task : {"regression", "classification"}
         What is predicted.
-    random_state : int
-        Seed of an encoder, and of the folds of the audit.
 
     Attributes
     ----------
@@ -550,14 +533,11 @@ class RemediedModel(BaseEstimator):
         The two classes; the second counts as positive.
     """
 
-    def __init__(
-        self, remedy: str, learner: Any, strength: float, *, task: str = "classification", random_state: int = 0
-    ) -> None:
+    def __init__(self, remedy: str, learner: Any, strength: float, *, task: str = "classification") -> None:
         self.remedy = remedy
         self.learner = learner
         self.strength = strength
         self.task = task
-        self.random_state = random_state
 
     def fit(self, X: Any, y: Any, *, sensitive_features: ArrayLike) -> Self:
         """Fit on a raw table, and audit predictions for people of folds that the model did not see."""
@@ -568,25 +548,25 @@ class RemediedModel(BaseEstimator):
         unseen = np.empty(len(target))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the audit shows what a fit was worth
-            for train, test in folds(5, shuffle=True, random_state=self.random_state).split(table, target):
+            for train, test in folds(5, shuffle=True, random_state=0).split(table, target):
                 self._fit(table.iloc[train], target[train], frame.iloc[train].reset_index(drop=True))
                 unseen[test] = self._scores(table.iloc[test], frame.iloc[test].reset_index(drop=True))
             self._fit(table, target, frame)
-        self.audit_ = audit(unseen, sensitive_features=frame, y_true=target, random_state=self.random_state)
+        self.audit_ = audit(unseen, sensitive_features=frame, y_true=target)
         return self
 
     def _fit(self, table: pd.DataFrame, target: np.ndarray, frame: pd.DataFrame) -> None:
-        self.features_ = Features(table)
-        x = self.features_(table)
+        self.columns_ = fit_columns(table)
+        x = columns_of(table, self.columns_)
         share = 1.0 if self.remedy == "encoder" else self.strength
         keys = {self.remedy: share}
         if share < 1.0:
             keys[PLAIN[self.needs_s_]] = 1.0 - share
-        options: dict[str, Any] = {"task": self.task, "lam": self.strength, "seed": self.random_state}
+        options: dict[str, Any] = {"task": self.task, "lam": self.strength}
         self.parts_ = [(s, FittedRemedy(key, self.learner, (x, target, frame), **options)) for key, s in keys.items()]
 
     def _scores(self, table: pd.DataFrame, frame: pd.DataFrame | None) -> np.ndarray:
-        x = self.features_(table)
+        x = columns_of(table, self.columns_)
         return np.sum([share * part(x, frame) for share, part in self.parts_], axis=0)
 
     def _predicted(self, X: Any, s: ArrayLike | None) -> np.ndarray:

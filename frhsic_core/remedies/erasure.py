@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,13 +11,13 @@ import torch
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags, check_array
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from frhsic_core.arrays import ArrayLike, fix_signs, require_same_rows
+from frhsic_core.learning.estimators.columns import columns_of, fit_columns
 from frhsic_core.remedies.attributes import (
     BASES,
     AttributeBasis,
-    Features,
     attributes_to_fit,
     checked_features,
     standardized,
@@ -26,6 +25,7 @@ from frhsic_core.remedies.attributes import (
 
 _NUMBERS: dict[str, Any] = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
 _RANK = 1e-10  # directions of X or φ below this share of the largest variance do not exist
+_COMPONENTS = 100  # random features of the kernel form
 
 
 def noise_correlation(n: int, d: int, k: int) -> float:
@@ -104,59 +104,7 @@ def retained_map(projection: np.ndarray, x: np.ndarray) -> np.ndarray:
     return kept
 
 
-class _Eraser(TransformerMixin, BaseEstimator):
-    """What the erasers share: reading X and S, and LEACE on features of X."""
-
-    basis: str
-    min_correlation: float | str
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "basis": [StrOptions(set(BASES))],
-        "min_correlation": [Interval(Real, 0, 1, closed="left"), StrOptions({"auto"})],
-        "n_components": [Interval(Integral, 1, None, closed="left")],
-    }
-
-    def fit(self, X: Any, y: Any = None, *, sensitive_features: ArrayLike | None = None) -> Self:
-        """Fit on training samples; ``sensitive_features`` is ``(n,)``, ``(n, p)`` or a frame with any columns."""
-        self._validate_params()
-        require_same_rows(X, sensitive_features, names=("X", "sensitive_features"))
-        X = checked_features(self, X, reset=True, **_NUMBERS)
-        self.features_ = Features(X)
-        x = check_array(self.features_(X))
-        frame = attributes_to_fit(self, X, sensitive_features, predicts_without=True)
-        offset, scale = self._fit_features(x)
-        z = self._features_of(x)
-        self._n_features_out = z.shape[1]
-        self.mean_ = z.mean(0)
-        self.n_erased_ = 0
-        if frame is not None:
-            phi = AttributeBasis(self.basis).fit(frame).transform(frame)
-            scaled = (z - offset) / scale
-            projection, self.correlations_ = leace_projection(scaled, phi, min_correlation=self.min_correlation)
-            self.retained_ = scale[:, None] * retained_map(projection, scaled) / scale
-            self.n_erased_ = round(float(np.trace(projection)))
-        return self
-
-    def transform(self, X: Any) -> np.ndarray:
-        """Return the features of X without what predicts φ(S)."""
-        check_is_fitted(self)
-        z = self._features_of(check_array(self.features_(checked_features(self, X, reset=False, **_NUMBERS))))
-        return z if self.n_erased_ == 0 else self.mean_ + (z - self.mean_) @ self.retained_.T
-
-    @abstractmethod
-    def _fit_features(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Fit the features of X, and return an offset and the unit of each in which a change is small or large."""
-
-    @abstractmethod
-    def _features_of(self, x: np.ndarray) -> np.ndarray:
-        """Return the features of X."""
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
-
-
-class AttributeEraser(_Eraser):
+class AttributeEraser(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     r"""Remove from X, by LEACE, what predicts S or a function of S linearly; S is not needed to predict.
 
     .. math:: x \mapsto x - W^+ P W (x - \bar x)
@@ -177,8 +125,6 @@ class AttributeEraser(_Eraser):
 
     Attributes
     ----------
-    correlations_ : ndarray
-        Canonical correlations of X and φ(S) in the training samples.
     n_erased_ : int
         Number of directions of X that were removed.
 
@@ -192,42 +138,72 @@ class AttributeEraser(_Eraser):
     True
     """
 
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "basis": [StrOptions(set(BASES))],
+        "min_correlation": [Interval(Real, 0, 1, closed="left"), StrOptions({"auto"})],
+    }
+
     def __init__(self, basis: str = "spline", *, min_correlation: float | str = "auto") -> None:
         self.basis = basis
         self.min_correlation = min_correlation
 
+    def fit(self, X: Any, y: Any = None, *, sensitive_features: ArrayLike | None = None) -> Self:
+        """Fit on training samples; ``sensitive_features`` is ``(n,)``, ``(n, p)`` or a frame with any columns."""
+        self._validate_params()
+        require_same_rows(X, sensitive_features, names=("X", "sensitive_features"))
+        X = checked_features(self, X, reset=True, **_NUMBERS)
+        self.columns_ = fit_columns(X)
+        x = check_array(columns_of(X, self.columns_))
+        frame = attributes_to_fit(self, X, sensitive_features, predicts_without=True)
+        offset, scale = self._fit_features(x)
+        z = self._features_of(x)
+        self._n_features_out = z.shape[1]
+        self.mean_ = z.mean(0)
+        self.n_erased_ = 0
+        if frame is not None:
+            phi = AttributeBasis(self.basis).fit(frame).transform(frame)
+            scaled = (z - offset) / scale
+            projection, _ = leace_projection(scaled, phi, min_correlation=self.min_correlation)
+            self.retained_ = scale[:, None] * retained_map(projection, scaled) / scale
+            self.n_erased_ = round(float(np.trace(projection)))
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return the features of X without what predicts φ(S)."""
+        check_is_fitted(self)
+        X = checked_features(self, X, reset=False, **_NUMBERS)
+        z = self._features_of(check_array(columns_of(X, self.columns_)))
+        return z if self.n_erased_ == 0 else self.mean_ + (z - self.mean_) @ self.retained_.T
+
     def _fit_features(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Fit the features of X, and return an offset and the unit of each in which a change is small or large."""
         # Columns with large units must not decide which directions of small variance exist.
         return standardized(x)
 
     def _features_of(self, x: np.ndarray) -> np.ndarray:
+        """Return the features of X."""
         return x
 
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Return the names of the columns of X, and of the indicators of its categories and missing values."""
-        check_is_fitted(self)
-        names = _check_feature_names_in(self, input_features)
-        return names if self.features_.plan is None else np.array(self.features_.names, dtype=object)
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
 
 
-class KernelEraser(ClassNamePrefixFeaturesOutMixin, _Eraser):
+class KernelEraser(AttributeEraser):
     r"""Remove what predicts S from nonlinear features of X; S is not needed to predict.
 
     X is standardized and random Fourier features at the median distance are put beside it, an approximation of the
     feature space of a Gaussian kernel. LEACE then removes what predicts φ(S) from these features, which is a projection
     onto the null space of the cross-covariance operator of X and S: HSIC of the erased features, with the linear kernel
-    on them, is zero for φ. A nonlinear learner can still find S in what is left. The result has min(d, m) + m columns.
-    O(n(d + m)²) for m features.
+    on them, is zero for φ. A nonlinear learner can still find S in what is left. There are m = 100 random features. An
+    X with more columns is first reduced to m principal components. A component or a column without variance becomes a
+    column of zeros, for new samples too. The result has min(d, m) + m columns. O(n(d + m)²).
 
     Parameters
     ----------
     basis, min_correlation
         As in :class:`AttributeEraser`.
-    n_components : int
-        Number m of random features. If X has more columns, it is first reduced to m principal components.
-        A component or a column without variance becomes a column of zeros, for new samples too.
-    random_state : int
-        Seed of the random features.
 
     Examples
     --------
@@ -239,26 +215,13 @@ class KernelEraser(ClassNamePrefixFeaturesOutMixin, _Eraser):
     True
     """
 
-    def __init__(
-        self,
-        basis: str = "spline",
-        *,
-        n_components: int = 100,
-        min_correlation: float | str = "auto",
-        random_state: int = 0,
-    ) -> None:
-        self.basis = basis
-        self.n_components = n_components
-        self.min_correlation = min_correlation
-        self.random_state = random_state
-
     def _fit_features(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        m = self.n_components
+        m = _COMPONENTS
         # Columns without variance become zero, for new samples too.
         self.offset_, self.scale_ = standardized(x, constant=np.inf)
         x = (x - self.offset_) / self.scale_
         self.axes_ = None
-        rng = np.random.default_rng(self.random_state)
+        rng = np.random.default_rng(0)
         # Drawn for the columns and then projected, the random features depend on the space of the axes only, not on the
         # choice of axes within it, which is the solver's where variances are equal.
         directions = rng.normal(size=(x.shape[1], m))

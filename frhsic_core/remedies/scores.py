@@ -17,10 +17,10 @@ from frhsic_core.arrays import ArrayLike, require_same_rows
 from frhsic_core.atomic_files import write_atomically
 from frhsic_core.auditing._input import as_columns
 from frhsic_core.remedies.adjustment import Adjustment, ConditionalRanks, logits
-from frhsic_core.remedies.attributes import STRENGTH, AttributeBasis, read_attributes, require_variation
+from frhsic_core.remedies.attributes import AttributeBasis, read_attributes, require_variation
 
 _FEWEST = 20
-_FORMAT = "frhsic adjustment of scores 3"
+_FORMAT = "frhsic adjustment of scores 4"
 _PARTS: dict[str, type] = {kind.__name__: kind for kind in (Adjustment, AttributeBasis, ConditionalRanks)}
 
 
@@ -35,8 +35,6 @@ class ScoreAdjuster(BaseEstimator):
     ----------
     method : {"rank", "mean"}
         What no longer depends on S: the whole distribution of the scores, or their mean.
-    strength : float
-        0 leaves the scores unchanged, 1 adjusts them completely.
 
     Examples
     --------
@@ -49,25 +47,26 @@ class ScoreAdjuster(BaseEstimator):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {"method": [StrOptions({"rank", "mean"})], "strength": STRENGTH}
+    _parameter_constraints: ClassVar[dict[str, Any]] = {"method": [StrOptions({"rank", "mean"})]}
 
-    def __init__(self, method: str = "rank", *, strength: float = 1.0) -> None:
+    def __init__(self, method: str = "rank") -> None:
         self.method = method
-        self.strength = strength
 
     def fit(self, scores: ArrayLike, *, sensitive_features: ArrayLike) -> Self:
         """Fit on scores ``(n,)`` that the model gave to people it was not trained on, and their attributes."""
         self._validate_params()
         values, frame = _read(scores, sensitive_features)
         if len(values) < _FEWEST:
-            raise ValueError(f"scores has {len(values)} rows: at least {_FEWEST} are needed to fit an adjustment.")
+            raise ValueError(
+                f"the number of scores is {len(values)}: an adjustment needs at least {_FEWEST} to be fitted."
+            )
         require_variation(frame)
         if len(np.unique(values)) <= 2:
             raise ValueError(
-                "scores has at most two values: adjust the probabilities behind them, then apply the threshold."
+                "scores is constant or has two values: adjust the probabilities behind them, then apply the threshold."
             )
         probabilities = bool(values.min() >= 0.0 and values.max() <= 1.0)
-        adjustment = Adjustment(self.method, float(self.strength), classifier=probabilities)
+        adjustment = Adjustment(self.method, classifier=probabilities)
         self.adjustment_ = adjustment.fit(logits(values) if probabilities else values, frame)
         return self
 
@@ -117,9 +116,7 @@ def other_half(adjuster: ScoreAdjuster, scores: np.ndarray, frame: Any) -> tuple
         return None
 
 
-def adjust_scores(
-    scores: ArrayLike, *, sensitive_features: ArrayLike, method: str = "rank", strength: float = 1.0
-) -> np.ndarray:
+def adjust_scores(scores: ArrayLike, *, sensitive_features: ArrayLike, method: str = "rank") -> np.ndarray:
     """Return scores that depend less on S, from scores and attributes alone.
 
     No labels, features or model are needed. For new people later, keep a :class:`~frhsic_core.ScoreAdjuster`, which
@@ -131,7 +128,7 @@ def adjust_scores(
         ``(n,)``: probabilities, which stay between 0 and 1, or scores of any unit.
     sensitive_features : array_like
         ``(n,)``, ``(n, p)`` or a frame with numeric and categorical columns.
-    method, strength
+    method : {"rank", "mean"}
         As in :class:`~frhsic_core.ScoreAdjuster`.
 
     Examples
@@ -143,7 +140,7 @@ def adjust_scores(
     >>> gdp(score, age) > 0.1, gdp(adjust_scores(score, sensitive_features=age), age) < 0.02
     (True, True)
     """
-    adjuster = ScoreAdjuster(method, strength=strength).fit(scores, sensitive_features=sensitive_features)
+    adjuster = ScoreAdjuster(method).fit(scores, sensitive_features=sensitive_features)
     return adjuster.transform(scores, sensitive_features=sensitive_features)
 
 

@@ -88,7 +88,6 @@ def test_everything_is_measured(full: Audit, data: pd.DataFrame) -> None:
 def test_it_says_so_in_sentences(full: Audit) -> None:
     text = str(full)
     assert "Scores rise by" in text
-    assert "For 90% of people" in text
     assert "more than chance would give (p = 0.002, the smallest possible with 499 permutations)" in text
     assert "chance alone gives about" in text
     assert "Given experience" in text
@@ -109,17 +108,6 @@ def test_table_dict_and_markdown_agree(full: Audit) -> None:
     assert value["sentences"] == full.sentences
     # Of both attributes the curve, what experience leaves of it, both labels and the errors; of age the groups too.
     assert full.to_html().count("<figure") == 10 + int(full["age"].groups.inside.max() > 0)
-
-
-def test_estimate_interval_and_bound_are_drawn_on_one_axis(data: pd.DataFrame) -> None:
-    """The axis starts at zero; a place has one decimal, of several hundred."""
-    audited = audit(data["p"], sensitive_features=data["age"].round())
-    found = audited["age"]
-    pattern = r'"interval wide" x1="(.*?)" x2="(.*?)".*?cx="(.*?)".*?"bound" points=".*? (.*?),'
-    [places] = re.findall(pattern, audited.to_html())
-    lengths = np.array(places, dtype=float) - 62
-    expected = np.array([found.curve.gdp_low, found.curve.gdp_high, found.curve.gdp, found.bound.bound])
-    np.testing.assert_allclose(lengths / lengths[-1], expected / found.bound.bound, atol=1e-3)
 
 
 def test_the_same_numbers_from_every_kind_of_input(data: pd.DataFrame) -> None:
@@ -146,6 +134,9 @@ def test_missing_values_are_counted_and_compared(data: pd.DataFrame) -> None:
     assert entry.missing == 15
     assert entry.mean_missing == pytest.approx(holes["p"][:15].mean())
     assert "age is missing or infinite in 15 of 240 rows" in str(found)
+    used = "240 rows (age: 224 used, 16 left out)"
+    assert used in found.to_html()
+    assert used in found.to_markdown()
 
 
 def test_hard_labels_and_regression() -> None:
@@ -232,15 +223,15 @@ def test_few_rows_are_noted(data: pd.DataFrame) -> None:
     assert "only 60 rows" in str(plain)
 
 
-def test_metrics_are_the_numbers_of_the_audit(full: Audit, data: pd.DataFrame) -> None:
+def test_the_metric_is_the_number_of_the_audit(full: Audit, data: pd.DataFrame) -> None:
     options = {"sensitive_features": data["age"], "sample_weight": data["w"]}
-    y, p = data["y"], data["p"]
-    assert gdp_score(y, p, **options) == pytest.approx(full["age"].curve.gdp)
-    gaps = [gdp_score(y, p, label=label, **options) for label in (1, 0)]
-    assert gaps[0] == pytest.approx(full["age"].curves["equal_opportunity"].gdp)
-    assert max(gaps) == pytest.approx(full["age"].numbers["equalized_odds"].value)
+    assert gdp_score(None, data["p"], **options) == pytest.approx(full["age"].curve.gdp)
     with pytest.raises(ValueError, match="no row has a prediction"):
-        gdp_score(y, p, label=7, **options)
+        gdp_score(
+            None,
+            data["p"].where(data.index < 3),
+            **options | {"sensitive_features": data["age"][3:].reindex(data.index)},
+        )
 
 
 def test_inside_a_metric_frame(data: pd.DataFrame) -> None:
@@ -338,10 +329,14 @@ def test_the_guarantee_is_the_bound_of_the_values() -> None:
     assert (never.outcome, "No number of rows" in str(never)) == ("inconclusive", True)
     (far,) = found.check("gdp=0.02", guaranteed=True)
     assert far.outcome == "above"
-    assert str(far).endswith(f"interval {number(far.low)} to {number(far.high)}.")
-    own = audit(p, sensitive_features=age + rng.uniform(size=400)).check("gdp=0.05", guaranteed=True)[0]
-    assert "No guarantee is possible: most people have a value of " in str(own)
-    assert str(own).endswith("use gdp_bound with groups and variation.")
+    assert f"interval {number(far.low)} to {number(far.high)}. This holds" in str(far)
+    held_out = "This holds for rows that neither trained nor chose the model."
+    assert all(str(one).endswith(held_out) for one in (passed, failed, never, far, *found.check("gdp=0.1")))
+    own = audit(p, sensitive_features=age + rng.uniform(size=400))
+    assert "needs an assumption" in str(own)
+    (verdict,) = own.check("gdp=0.05", guaranteed=True)
+    assert "No guarantee is possible: most people have a value of " in str(verdict)
+    assert str(verdict).endswith("use gdp_bound with groups and variation.")
     # The interval of GDP itself is below where nothing is guaranteed.
     assert [verdict.outcome for verdict in found.check(f"gdp={below}")] == ["below"]
     assert found.as_dict()["attributes"][0]["bound"]["bound"] == bound.bound
@@ -361,6 +356,17 @@ def test_without_known_limits_or_with_weights_nothing_is_guaranteed() -> None:
     assert audit(p, sensitive_features=bins).bound is None
     assert audit(p, sensitive_features=bins.astype(str)).bound is None
     assert audit(p, sensitive_features=bins.cat.codes.map(list("abcd").__getitem__)).bound is not None
-    with pytest.raises(ValueError, match="no guaranteed bound"):
-        audit(10 * p, sensitive_features=age).check("gdp=0.1", guaranteed=True)
-    assert any("needs an assumption" in line for line in audit(p, sensitive_features=rng.normal(size=300)).sentences)
+    for scores, why in ((100 * p, "these are from .* divide them by 100"), (200 * p, r"these are from \S+ to \S+\.$")):
+        with pytest.raises(ValueError, match=f"no guaranteed bound: it needs scores from 0 to 1, and {why}"):
+            audit(scores, sensitive_features=age).check("gdp=0.1", guaranteed=True)
+
+
+def test_estimate_interval_and_bound_are_drawn_on_one_axis(data: pd.DataFrame) -> None:
+    """The axis starts at zero; a place has one decimal, of several hundred."""
+    audited = audit(data["p"], sensitive_features=data["age"].round())
+    found = audited["age"]
+    pattern = r'"interval wide" x1="(.*?)" x2="(.*?)".*?cx="(.*?)".*?"bound" points=".*? (.*?),'
+    [places] = re.findall(pattern, audited.to_html())
+    lengths = np.array(places, dtype=float) - 62
+    expected = np.array([found.curve.gdp_low, found.curve.gdp_high, found.curve.gdp, found.bound.bound])
+    np.testing.assert_allclose(lengths / lengths[-1], expected / found.bound.bound, atol=1e-3)

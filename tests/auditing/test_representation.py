@@ -92,7 +92,6 @@ def test_a_stack_is_each_model_by_itself() -> None:
     shared = audit_representation(z, s[0])
     assert shared.nonlinear_r2.shape == (5,)
     assert shared.linear_r2[0].item() == pytest.approx(stack.linear_r2[0].item(), rel=1e-6)
-    assert "nonlinear_r2" in str(stack)
 
 
 def test_a_probe_finds_what_hides_in_a_direction_of_low_variance() -> None:
@@ -106,15 +105,6 @@ def test_a_probe_finds_what_hides_in_a_direction_of_low_variance() -> None:
     assert audit.linear_r2 > 0.99
     assert audit.nonlinear_r2 > 0.8
     assert audit.normalized_hsic[1] < 2 * audit.floor[1]
-
-
-def test_what_is_not_linear_is_seen_by_the_other_probe() -> None:
-    generator = torch.Generator().manual_seed(0)
-    z = torch.randn(1000, 3, generator=generator, dtype=torch.float64)
-    s = z[:, 0] ** 2
-    audit = audit_representation(z, s)
-    assert audit.linear_r2 < 0.05
-    assert audit.nonlinear_r2 > 0.8
 
 
 def test_independence_and_constants() -> None:

@@ -242,6 +242,7 @@ def test_adjust_fits_saves_and_applies(tmp_path: Path) -> None:
         fitted.transform(known["p"][second], sensitive_features=known["age"][second]), known["age"][second]
     )
     assert f"leaves {left.gdp:.3g} (" in texts(result)
+    assert f"--sensitive age --label LABEL --score p, and the same with --score {written.columns[-1]}." in texts(result)
     page = out.with_suffix(".html").read_text(encoding="utf-8")
     assert page.count('class="curve') == 2
     one = tmp_path / "one.csv"
@@ -249,3 +250,21 @@ def test_adjust_fits_saves_and_applies(tmp_path: Path) -> None:
     result = adjust(tmp_path, str(one), *columns, "--out", str(tmp_path / "o.csv"), "--use", str(saved))
     assert (result.exit_code, "Adjusting 1 score ..." in texts(result)) == (0, True), texts(result)
     assert pd.read_csv(tmp_path / "o.csv")["p_adjusted"][0] == pytest.approx(written["p_adjusted"][5], rel=1e-12)
+
+
+def test_an_adjustment_of_few_rows_looks_too_good(tmp_path: Path) -> None:
+    table(30).to_csv(tmp_path / "s.csv", index=False)
+    columns = ["--score", "p", "--sensitive", "age"]
+    result = adjust(tmp_path, str(tmp_path / "s.csv"), *columns, "--out", str(tmp_path / "o.csv"))
+    assert (result.exit_code, "these rows fitted the adjustment" in texts(result)) == (0, True)
+
+
+@pytest.mark.filterwarnings("default")
+def test_swapped_columns_are_a_warning(tmp_path: Path) -> None:
+    """It is a sentence of the terminal, without the line of the code, and a note in the report."""
+    words = "call audit(p, sensitive_features=age), or write --score p --sensitive age."
+    result = run(tmp_path, table(), "--score", "age", "--sensitive", "p")
+    assert result.exit_code == 0
+    assert "Warning: Are the columns swapped?" in texts(result)
+    assert "_predictions.py" not in texts(result)
+    assert words in (tmp_path / "r.html").read_text(encoding="utf-8")

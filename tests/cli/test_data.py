@@ -30,18 +30,6 @@ def test_list_names_every_dataset_and_what_is_missing() -> None:
     assert "built in" in result.output
 
 
-@pytest.mark.parametrize("width", [80, 60, 40])
-def test_list_never_cuts_a_name(width: int) -> None:
-    result = run(app, ["list"], env={"COLUMNS": str(width), "TTY_COMPATIBLE": "1", "TERM": "dumb"})
-    assert result.exit_code == 0
-    for name in available_datasets():
-        assert f" {name} " in result.output
-    assert "…" not in result.output
-    if width == 80:
-        assert max(map(len, result.output.splitlines())) <= 80
-        assert "80 characters: task, source" in result.output
-
-
 def test_fetch_names_a_wrong_file_and_list_calls_it_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("requests.get", refuse)
     path = RECIPES["crime"].sources[0].file.under(tmp_path)
@@ -81,14 +69,6 @@ def test_real_files_are_verified() -> None:
 
 def refuse(*_: object, **__: object) -> None:
     raise requests.ConnectionError
-
-
-def test_fetch_reports_each_failure_and_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(requests, "get", refuse)
-    result = run(app, ["fetch", "crime"])
-    assert result.exit_code == 1
-    assert "could not be reached (ConnectionError)" in result.output
-    assert run(app, ["fetch", "synthetic"]).exit_code == 0
 
 
 @pytest.mark.parametrize("name", available_datasets())

@@ -40,7 +40,6 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     table = dict.fromkeys(registry.statements(), ())
     table |= {"Theorem 4.5": (sound,), "Remark B.3": (refuted,)}
     monkeypatch.setattr(registry, "checks", lambda: table)
-    monkeypatch.setattr(commands, "checks", lambda: table)
     monkeypatch.delenv("FRHSIC_BOOK", raising=False)
     monkeypatch.setattr(commands, "book_folder", tmp_path.joinpath)
     monkeypatch.chdir(tmp_path)
@@ -64,7 +63,7 @@ def test_quick_and_one_statement_by_number_or_label(small: Path) -> None:
     assert "-5.00e-01" in runner.invoke(app, ["--quick"]).stdout
     for name in ("Theorem 4.5", "cor:hsic-mmd-equivalence"):
         shown = runner.invoke(app, ["--statement", name]).stdout
-        assert "1 certificates for 1 statement in" in shown
+        assert "Certificates: 1. Statements: 1." in shown
         assert "Remark B.3" not in shown
     unknown = runner.invoke(app, ["--statement", "Theorem 9.9"])
     assert (unknown.exit_code, "Theorem 9.9" in unknown.stderr) == (2, True)

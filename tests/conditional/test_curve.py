@@ -99,7 +99,7 @@ def test_the_curve_has_less_error_than_the_other_estimators(shape: str) -> None:
         for draw in range(8):
             f, s = study.scores({"law": law, "shape": shape, "score": "probability", "n": 1000}, draw)
             errors["curve"].append(gdp(f, s) - truth)
-            errors["smoothed"].append(smoothed_gdp(f, s).item() - truth)
+            errors["smoothed"].append(smoothed_gdp(f, s, bandwidth="silverman").item() - truth)
             errors["authors"].append(gdp(f, (s - s.min()) / np.ptp(s), estimator="authors") - truth)
     size = {name: float(np.sqrt(np.mean(np.square(values)))) for name, values in errors.items()}
     assert size["curve"] < 0.7 * min(size["smoothed"], size["authors"])

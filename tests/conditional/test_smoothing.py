@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import gaussian_kde
 
 from frhsic_core.arrays import row_weights
-from frhsic_core.conditional._smoothing import leave_one_out_at, resolve_bandwidth, weights_at
+from frhsic_core.conditional._smoothing import counted_range, leave_one_out_at, resolve_bandwidth, weights_at
 
 
 def column(s):
@@ -142,3 +142,10 @@ def test_batches_are_loops_and_bandwidths_may_differ(generator):
     weights = leave_one_out(s, bandwidth=h)
     for b in range(4):
         torch.testing.assert_close(weights[b], leave_one_out(s[b], bandwidth=h[b].item()))
+
+
+def test_the_range_is_that_of_the_rows_that_count() -> None:
+    values, weights = torch.tensor([5.0, 2.0, 3.0, -7.0, 9.0]), torch.tensor([0.0, 0.5, 0.25, 0.0, 0.0])
+    assert [float(end) for end in counted_range(values, weights)] == [2.0, 3.0]
+    assert [float(end) for end in counted_range(values, None)] == [-7.0, 9.0]
+    assert [float(end) for end in counted_range(values, 0.0 * weights)] == [0.0, 0.0]

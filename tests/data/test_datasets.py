@@ -25,7 +25,7 @@ from frhsic_core.data import (
     load_dataset,
     loading,
 )
-from frhsic_core.data.files import Folders, FormatError, sha256_of
+from frhsic_core.data.files import Folders, sha256_of
 from frhsic_core.data.recipes import Source, Table, assemble
 
 
@@ -234,12 +234,3 @@ def test_a_subsample_is_that_of_its_seed_and_keeps_rows_together(folders: Folder
         assert part.provenance.steps[-1] == ("3 drawn without replacement", 3)
     with pytest.raises(ValueError, match="n is 5, but adult has only 4 rows"):
         load_dataset("adult", folders=folders, download=False, n=5)
-
-
-def test_a_file_with_other_rows_than_its_recipe_expects_is_refused(
-    folders: Folders, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    source = replace(loading.RECIPES["adult"].sources[0], read=adult.read)  # drops two of the four rows
-    monkeypatch.setitem(loading.RECIPES, "adult", replace(adult.RECIPE, sources=(source,)))
-    with pytest.raises(FormatError, match="expected 4 rows"):
-        load_dataset("adult", folders=folders, download=False)

@@ -16,6 +16,7 @@ import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import raw_formats as raw
@@ -27,8 +28,22 @@ GOOD = b"a,b\n1,2\n" * 20_000
 SHA = hashlib.sha256(GOOD).hexdigest()
 
 
+class _Server(http.server.ThreadingHTTPServer):
+    """Knows what it was asked for."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.served: list[str] = []
+        self.stop_waiting = threading.Event()
+        self.archive = b""
+
+
 class _Handler(http.server.BaseHTTPRequestHandler):
     """Serves GOOD, error pages, half answers and one answer that never ends."""
+
+    server: _Server
 
     def do_GET(self) -> None:
         body, status, claimed = GOOD, 200, None
@@ -41,15 +56,15 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         elif self.path == "/cut":
             body, claimed = GOOD[: len(GOOD) // 2], len(GOOD)
         elif self.path == "/zip":
-            body = self.server.archive  # type: ignore[attr-defined]
-        self.server.served.append(self.path)  # type: ignore[attr-defined]
+            body = self.server.archive
+        self.server.served.append(self.path)
         self.send_response(status)
         self.send_header("Content-Length", str(claimed or len(body)))
         self.end_headers()
         if self.path == "/slow":
             self.wfile.write(body[:70_000])  # more than one chunk of the downloader, so that a partial file exists
             self.wfile.flush()
-            self.server.stop_waiting.wait(20)  # type: ignore[attr-defined]
+            self.server.stop_waiting.wait(20)
             return
         self.wfile.write(body)
 
@@ -58,22 +73,20 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def server() -> Iterator[http.server.ThreadingHTTPServer]:
+def server() -> Iterator[_Server]:
     """Run a server that sends the good file and several bad ones."""
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Handler) as running:
-        running.daemon_threads = True
-        running.served, running.stop_waiting, running.archive = [], threading.Event(), b""  # type: ignore[attr-defined]
+    with _Server() as running:
         thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
         thread.start()
         yield running
-        running.stop_waiting.set()  # type: ignore[attr-defined]
+        running.stop_waiting.set()
         running.shutdown()
         thread.join()
 
 
-def _file(server: http.server.ThreadingHTTPServer, *paths: str, **options: object) -> RawFile:
+def _file(server: _Server, *paths: str, **options: Any) -> RawFile:
     links = tuple(Link(f"http://127.0.0.1:{server.server_address[1]}{path}") for path in paths)
-    return RawFile("toy", "toy.csv", **{"sha256": (SHA,), "links": links, "by_hand": "ask", **options})  # type: ignore[arg-type]
+    return RawFile("toy", "toy.csv", **{"sha256": (SHA,), "links": links, "by_hand": "ask", **options})
 
 
 def _folders(tmp_path: Path, *, data: bool = False) -> Folders:
@@ -90,7 +103,7 @@ def _put(path: Path, content: bytes) -> Path:
     return path
 
 
-def test_order_is_data_folder_then_cache_then_network(tmp_path: Path, server: http.server.ThreadingHTTPServer) -> None:
+def test_order_is_data_folder_then_cache_then_network(tmp_path: Path, server: _Server) -> None:
     file = _file(server, "/good")
     folders = _folders(tmp_path, data=True)
     assert locate([file], folders, what="toy").origin.endswith("/good")
@@ -98,12 +111,10 @@ def test_order_is_data_folder_then_cache_then_network(tmp_path: Path, server: ht
     assert locate([file], folders, what="toy").origin == "the cache"
     _put(file.under(tmp_path / "data"), GOOD)
     assert locate([file], folders, what="toy").origin == "the folder FRHSIC_DATA"
-    assert server.served == ["/good"]  # type: ignore[attr-defined]
+    assert server.served == ["/good"]
 
 
-def test_a_wrong_file_of_the_user_is_left_alone_and_not_used(
-    tmp_path: Path, server: http.server.ThreadingHTTPServer
-) -> None:
+def test_a_wrong_file_of_the_user_is_left_alone_and_not_used(tmp_path: Path, server: _Server) -> None:
     file = _file(server)
     mine = _put(file.under(tmp_path / "data"), GOOD[:-1])
     with pytest.raises(DataUnavailable, match=r"in the data folder is not usable and was left unchanged.*sha256"):
@@ -111,9 +122,7 @@ def test_a_wrong_file_of_the_user_is_left_alone_and_not_used(
     assert mine.read_bytes() == GOOD[:-1]
 
 
-def test_a_wrong_file_in_the_cache_is_removed_and_fetched_again(
-    tmp_path: Path, server: http.server.ThreadingHTTPServer
-) -> None:
+def test_a_wrong_file_in_the_cache_is_removed_and_fetched_again(tmp_path: Path, server: _Server) -> None:
     file = _file(server, "/good")
     mine = _put(file.under(tmp_path / "cache"), GOOD[:-1])
     found = locate([file], _folders(tmp_path), what="toy")
@@ -134,9 +143,7 @@ def test_a_wrong_file_in_the_cache_is_removed_and_fetched_again(
         ("/gone", "HTTP status 404"),
     ],
 )
-def test_a_bad_answer_is_named_never_used_never_left(
-    tmp_path: Path, server: http.server.ThreadingHTTPServer, path: str, why: str
-) -> None:
+def test_a_bad_answer_is_named_never_used_never_left(tmp_path: Path, server: _Server, path: str, why: str) -> None:
     with pytest.raises(DataUnavailable, match=why):
         locate([_file(server, path)], _folders(tmp_path), what="toy")
     assert _left(tmp_path) == []
@@ -216,20 +223,18 @@ def test_a_hash_not_known_in_advance_is_recorded_and_held_to(tmp_path: Path) -> 
     assert locate([file], folders, what="acs", download=False).sha256 != first.sha256
 
 
-def test_a_member_of_a_downloaded_archive_and_nothing_else_is_kept(
-    tmp_path: Path, server: http.server.ThreadingHTTPServer
-) -> None:
+def test_a_member_of_a_downloaded_archive_and_nothing_else_is_kept(tmp_path: Path, server: _Server) -> None:
     with zipfile.ZipFile(tmp_path / "made.zip", "w") as archive:
         archive.writestr("folder/toy.csv", GOOD)
         archive.writestr("../../outside.txt", b"escaped")
         archive.writestr("/absolute.txt", b"escaped")
-    server.archive = (tmp_path / "made.zip").read_bytes()  # type: ignore[attr-defined]
+    server.archive = (tmp_path / "made.zip").read_bytes()
     (tmp_path / "made.zip").unlink()
     link = Link(f"http://127.0.0.1:{server.server_address[1]}/zip", "toy.csv")
     locate([_file(server, links=(link,))], _folders(tmp_path / "deep"), what="toy")
     assert _left(tmp_path) == ["deep/cache/toy/toy.csv"]
     # An archive that is kept whole is checked by its structure, and its hash is recorded.
-    server.archive = raw.acs_zip(tmp_path / "made.zip", raw.acs_official()).read_bytes()  # type: ignore[attr-defined]
+    server.archive = raw.acs_zip(tmp_path / "made.zip", raw.acs_official()).read_bytes()
     whole = replace(acs_income.OFFICIAL_ZIP, links=(replace(link, member=None),))
     found = locate([whole], _folders(tmp_path / "deep"), what="acs")
     assert found.sha256 == files.sha256_of(tmp_path / "made.zip") == files.sha256_of(found.path)
@@ -237,7 +242,7 @@ def test_a_member_of_a_downloaded_archive_and_nothing_else_is_kept(
 
 
 def test_a_cache_that_cannot_be_written_is_named(
-    tmp_path: Path, server: http.server.ThreadingHTTPServer, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, server: _Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # a file where the folder should be refuses every user, root included
     folders = Folders(None, _put(tmp_path / "cache", b"in the way"))
@@ -260,9 +265,7 @@ def test_an_unwritable_cache_does_not_stop_a_file_in_the_data_folder(tmp_path: P
     assert locate([file], folders, what="acs", download=False).origin == "the folder FRHSIC_DATA"
 
 
-def test_a_kill_during_a_download_leaves_nothing_in_the_cache(
-    tmp_path: Path, server: http.server.ThreadingHTTPServer
-) -> None:
+def test_a_kill_during_a_download_leaves_nothing_in_the_cache(tmp_path: Path, server: _Server) -> None:
     port = server.server_address[1]
     program = textwrap.dedent(
         f"""

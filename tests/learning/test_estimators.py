@@ -46,12 +46,12 @@ def test_scikit_learn(estimator: Any, check: Any) -> None:
 
 def test_is_the_trainer_on_scaled_data(toy: Any) -> None:
     X, y, s = toy
-    model = FairClassifier(lam=2.0, dtype="float64", **QUICK).fit(X, y, sensitive_features=s)
+    model = FairClassifier(lam=2.0, dtype="float64", **QUICK | {"random_state": 3}).fit(X, y, sensitive_features=s)
     low, middle, high = np.quantile(X, [0.25, 0.5, 0.75], axis=0, method="inverted_cdf")
     x = np.arcsinh((X - middle) * 1.349 / (2 * (high - low)))
     scaled = (s - s.min()) / (s.max() - s.min())
     trained = Trainer(
-        x, y == "yes", scaled, penalty=FRHSIC(), lam=2.0, seeds=0, epochs=4, batch_size=64, learning_rate=5e-3,
+        x, y == "yes", scaled, penalty=FRHSIC(), lam=2.0, seeds=3, epochs=4, batch_size=64, learning_rate=5e-3,
         decay=True, widths=(8, 3), dtype=torch.float64, device="cpu",
     ).fit()  # fmt: skip
     np.testing.assert_allclose(model.decision_function(X), trained.output(x)[0].numpy(), rtol=1e-9, atol=1e-12)
@@ -236,6 +236,23 @@ def test_bad_input_is_named(toy: Any, change: dict[str, Any], text: str) -> None
     options = {**QUICK, **{key: value for key, value in change.items() if key not in "Xys"}}
     with pytest.raises(ValueError, match=text):
         FairClassifier(**options).fit(data["X"], data["y"], sensitive_features=data["s"])
+
+
+def test_a_target_of_words_or_dates_is_named(toy: Any) -> None:
+    X, y, s = toy
+    for target, text in (
+        (y, r"y has text \(first: '(yes|no)'\)"),
+        (np.full(400, "2020-01-01", "M8[D]"), "y has dates"),
+    ):
+        with pytest.raises(ValueError, match=text):
+            FairRegressor(**QUICK).fit(X, target, sensitive_features=s)
+
+
+def test_an_attribute_that_varies_only_where_nothing_counts(toy: Any) -> None:
+    X, y, s = toy
+    same = np.where(np.arange(400) < 200, 1.0, s)
+    with pytest.raises(ValueError, match=r"constant \(column 0\)"):
+        FairClassifier(**QUICK).fit(X, y, sensitive_features=same, sample_weight=np.arange(400) < 200)
 
 
 def test_a_batch_larger_than_the_data_is_the_data(toy: Any) -> None:

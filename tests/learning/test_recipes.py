@@ -53,10 +53,10 @@ def test_skorch_takes_the_penalty_through_get_loss() -> None:
 
 
 def test_the_average_of_local_penalties_is_not_the_global_one() -> None:
-    """Why gather=True exists: the biased floor of four batches of 64 is four times that of one of 256."""
+    """Why processes share their rows: the biased floor of four batches of 64 is four times that of one of 256."""
     z = torch.randn(256, 8, generator=torch.Generator().manual_seed(0))
     s = torch.randn(256, generator=torch.Generator().manual_seed(1))
-    penalty = HSICLoss(1.0, gather=True)
+    penalty = HSICLoss(1.0)
     local = torch.stack([penalty(z[i::4], s[i::4]) for i in range(4)]).mean()
     assert 3 < local / penalty(z, s) < 5
 

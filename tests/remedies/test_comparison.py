@@ -189,7 +189,7 @@ def test_the_parts_of_the_best_model(
 ) -> None:
     """Models without a remedy have the rest of the strength; that of an encoder is its λ."""
     X, y, s = people
-    monkeypatch.setattr(comparison, "FittedRemedy", lambda key, name, train, *, task, lam, seed: (key, lam))
+    monkeypatch.setattr(comparison, "FittedRemedy", lambda key, name, train, *, task, lam: (key, lam))
     model = comparison.RemediedModel(key, "linear", strength, task="regression")
     model.needs_s_ = REMEDIES[key].needs_s
     model._fit(X, y, s)
@@ -204,8 +204,7 @@ def test_an_attribute_that_the_encoder_cannot_resolve_is_refused_at_once(people:
         compare_remedies(X, y, sensitive_features=age)
 
 
-@pytest.mark.filterwarnings("ignore::frhsic_core.remedies.attributes.FewSamplesWarning")
-@pytest.mark.filterwarnings("ignore::frhsic_core.remedies.attributes.AttributeInFeaturesWarning")
+@pytest.mark.filterwarnings("ignore::frhsic_core.learning.FitWarning")
 def test_the_smallest_class_that_is_accepted() -> None:
     """Both parts of every split have both classes, and every remedy can be fitted."""
     x = np.random.default_rng(0).normal(size=(60, 2))

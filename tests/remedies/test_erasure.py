@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from frhsic_core import hsic
 from frhsic_core.kernels import Linear
-from frhsic_core.remedies import AttributeEraser, KernelEraser
+from frhsic_core.remedies import AttributeEraser, KernelEraser, erasure
 from frhsic_core.remedies.attributes import BASES, AttributeBasis, read_attributes
 from frhsic_core.remedies.erasure import leace_projection, noise_correlation
 
@@ -41,7 +41,7 @@ def r2(x: np.ndarray, y: Any) -> float:
 
 
 @pytest.mark.filterwarnings("ignore::frhsic_core.learning.MissingAttributeWarning")
-@parametrize_with_checks([AttributeEraser(), KernelEraser(n_components=10)])
+@parametrize_with_checks([AttributeEraser(), KernelEraser()])
 def test_scikit_learn(estimator: Any, check: Any) -> None:
     check(estimator)
 
@@ -146,17 +146,18 @@ def one_hot(n: int = 800) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize("constant", [0.0, 0.1])  # the mean of the second has rounding errors
 @pytest.mark.parametrize(
-    "eraser",
+    ("eraser", "components"),
     [
-        AttributeEraser(),
-        AttributeEraser("linear", min_correlation=0.0),
-        KernelEraser(n_components=21),  # of 22 columns, 19 of which are independent
-        KernelEraser(n_components=40),
-        KernelEraser(n_components=21, min_correlation=0.0),
+        (AttributeEraser(), 0),
+        (AttributeEraser("linear", min_correlation=0.0), 0),
+        (KernelEraser(), 21),  # of 22 columns, 19 of which are independent
+        (KernelEraser(), 40),
+        (KernelEraser(min_correlation=0.0), 21),
     ],
 )
-def test_no_column_of_rounding_errors_is_left(eraser: Any, constant: float) -> None:
+def test_no_column_of_rounding_errors_is_left(eraser: Any, components: int, constant: float, monkeypatch: Any) -> None:
     """A learner scales columns: errors of 1e-15 that follow S, or that a new person leaves, would become features."""
+    monkeypatch.setattr(erasure, "_COMPONENTS", components)
     X, s, new = one_hot()
     X[:, 15] += constant
     new[:, 15] += constant
@@ -172,18 +173,20 @@ def test_no_column_of_rounding_errors_is_left(eraser: Any, constant: float) -> N
     assert abs(correlations).max() < 0.1
 
 
-def test_what_the_training_samples_do_not_have_changes_nothing() -> None:
+def test_what_the_training_samples_do_not_have_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     X, s, new = one_hot()
     scale = np.where(X.std(0) > 0, X.std(0), 1.0)
     values, vectors = np.linalg.eigh(np.cov(((X - X.mean(0)) / scale).T))
     outside = vectors[:, values < 1e-10]
     assert outside.shape[1] == 3  # two groups that sum to one, and a category that nobody has
     moved = new + (np.random.default_rng(0).normal(size=(6, 3)) @ outside.T) * scale
-    reduced = KernelEraser(n_components=21).fit(X, sensitive_features=s)
+    monkeypatch.setattr(erasure, "_COMPONENTS", 21)
+    reduced = KernelEraser().fit(X, sensitive_features=s)
     np.testing.assert_allclose(reduced.transform(moved), reduced.transform(new), atol=1e-8)
     unseen = new.copy()
     unseen[:, 15] = 7.0
-    whole = KernelEraser(n_components=40).fit(X, sensitive_features=s)
+    monkeypatch.setattr(erasure, "_COMPONENTS", 40)
+    whole = KernelEraser().fit(X, sensitive_features=s)
     np.testing.assert_array_equal(whole.transform(unseen), whole.transform(new))
 
 
@@ -192,8 +195,7 @@ def test_units_do_not_decide_which_columns_exist() -> None:
     X = rng.normal(size=(300, 3))
     s = X[:, 0] + rng.normal(size=300)
     found = [
-        KernelEraser(n_components=20).fit(X * unit, sensitive_features=s).transform(X * unit)
-        for unit in ([1, 1, 1], [1, 1e12, 1e-12])
+        KernelEraser().fit(X * unit, sensitive_features=s).transform(X * unit) for unit in ([1, 1, 1], [1, 1e12, 1e-12])
     ]
     np.testing.assert_allclose(*found, atol=1e-6)
 
@@ -209,7 +211,8 @@ def test_the_signs_of_eigenvectors_do_not_matter(monkeypatch: pytest.MonkeyPatch
         values, vectors = eigh(matrix)
         return values, vectors * np.random.default_rng(len(matrix)).choice([-1.0, 1.0], len(matrix))
 
-    eraser = KernelEraser(n_components=2, random_state=1)
+    monkeypatch.setattr(erasure, "_COMPONENTS", 2)
+    eraser = KernelEraser()
     before = eraser.fit_transform(X, sensitive_features=s)
     monkeypatch.setattr(np.linalg, "eigh", flipped)
     np.testing.assert_allclose(eraser.fit_transform(X, sensitive_features=s), before, atol=1e-7)

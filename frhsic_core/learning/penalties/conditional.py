@@ -78,13 +78,11 @@ class GivenRows(nn.Module):
         self.register_buffer("scores", torch.cat(scores), persistent=False)
         self.register_buffer("features", torch.cat(features), persistent=False)
 
-    def forward(self, batch: Batch, weights: Tensor | None, *, unbiased: bool, minimum_rows: int) -> Operator:
+    def forward(self, batch: Batch, weights: Tensor | None, *, minimum_rows: int) -> Operator:
         """Return the operator of the rows of a mini-batch of every model."""
         codes = self.codes[batch.rows]
         if self.discrete:
-            return group_operator(codes, weights, unbiased=unbiased, minimum_rows=minimum_rows)
-        if unbiased:
-            raise ValueError("estimator='unbiased' needs labels or discrete control features: use 'normalized'.")
+            return group_operator(codes, weights, minimum_rows=minimum_rows)
         rows = torch.cat([self.scores[batch.rows], codes.unsqueeze(-1).to(self.scores.dtype)], -1)
         local = GivenKernel(Gaussian(1.0), self.mixed)(rows)
         return smooth_operator(self.features[batch.rows], local, weights)

@@ -145,6 +145,10 @@ class FRHSIC(KernelPenalty):
             ("kernel_s", kernel_s, tuple(KERNELS)),
         ):
             one_of(name, value, allowed)
+        if estimator == "unbiased" and condition in CONDITIONS:
+            raise ValueError(
+                f"estimator='unbiased' has no form with condition={condition!r}: use 'biased' or 'normalized'."
+            )
         if not 0 <= output_weight < float("inf"):
             raise ValueError(f"output_weight is {output_weight}: it must be zero or positive.")
         self.estimator = estimator
@@ -191,8 +195,7 @@ class FRHSIC(KernelPenalty):
                 known = frame.exponents
             kernel_z = KERNELS[self.kernel](self.renew(z, refresh=refresh, enough=enough, exponents=known))
         if self._given is not None:
-            unbiased = self.estimator == "unbiased"
-            operator = self._given(batch, weights, unbiased=unbiased, minimum_rows=self.minimum_rows)
+            operator = self._given(batch, weights, minimum_rows=self.minimum_rows)
             scaled_z = None if self.on == "output" else (z, kernel_z)
             output = None if self.on == "representation" else batch.output
             return conditional_terms(
