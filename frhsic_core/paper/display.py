@@ -20,10 +20,6 @@ NAMES = DATASET_TITLES | METHOD_LABELS
 ATTRIBUTE_NAMES = dict.fromkeys(("age", "AGEP", "AGE15X"), "age") | {
     "racepctblack": "share of Black residents",
     "householdsize": "household size",
-    "capital-gain": "capital gain",
-    "capital-loss": "capital loss",
-    "hours-per-week": "hours per week",
-    "gaussian": "Gaussian noise",  # the fifth column of the paper's experiment with several attributes
 }
 KERNEL_NAMES = {"gaussian": "Gaussian", "laplacian": "Laplacian", "imq": "inverse multiquadric"}
 # Keys inside a sentence. "Synthetic" and measures without an underscore are ordinary words as well.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,18 +15,10 @@ if TYPE_CHECKING:
 
 REFERENCE_SEEDS = (42, 43, 44, 45, 46)
 TRAIN_TEST = (0.8, 0.2)
+Rows = dict[str, np.ndarray]
 
 
-@dataclass(frozen=True, eq=False)
-class SplitIndices:
-    """The row numbers of one split; ``validation`` is empty for a split into two parts."""
-
-    train: np.ndarray
-    validation: np.ndarray
-    test: np.ndarray
-
-
-def split_indices(n: int, *, random_state: int = 42, fractions: Sequence[float] = TRAIN_TEST) -> SplitIndices:
+def split_indices(n: int, *, random_state: int = 42, fractions: Sequence[float] = TRAIN_TEST) -> Rows:
     """Split n rows as the authors do: permute them, then cut at int(fraction · n).
 
     Parameters
@@ -40,28 +32,19 @@ def split_indices(n: int, *, random_state: int = 42, fractions: Sequence[float] 
 
     Returns
     -------
-    SplitIndices
-        Disjoint parts that together contain all rows.
+    dict
+        The row numbers of ``"train"``, ``"validation"`` (of three parts) and ``"test"``; each row is in one part.
 
     Examples
     --------
     >>> split = split_indices(10, random_state=42)
-    >>> split.train.tolist(), split.test.tolist()
+    >>> split["train"].tolist(), split["test"].tolist()
     ([8, 1, 5, 0, 7, 2, 9, 4], [3, 6])
     """
-    if len(fractions) not in (2, 3) or min(fractions) < 0 or abs(sum(fractions) - 1.0) > 1e-9:
-        raise ValueError(
-            f"fractions is {tuple(fractions)}: give two or three shares (train, validation, test) that sum to 1."
-        )
     sizes = [int(fraction * n) for fraction in fractions[:-1]]
-    if sizes[0] < 1 or n - sum(sizes) < 1:
-        raise ValueError(
-            f"{n} rows are too few for fractions {tuple(fractions)}: the training and the test part need a row."
-        )
     order = np.random.RandomState(random_state).permutation(n)
-    parts = np.split(order, np.cumsum(sizes))
-    middle = parts[1] if len(parts) == 3 else order[:0]
-    return SplitIndices(parts[0], middle, parts[-1])
+    names = ("train", "validation", "test") if len(fractions) == 3 else ("train", "test")
+    return dict(zip(names, np.split(order, np.cumsum(sizes)), strict=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +78,6 @@ def stack_splits(
     seeds: Iterable[int] = REFERENCE_SEEDS,
     fractions: Sequence[float] = TRAIN_TEST,
     device: torch.device | str | None = None,
-    dtype: torch.dtype | None = None,
 ) -> SplitStack:
     """Split a dataset once per seed and return all splits as one stack of tensors on a device.
 
@@ -111,8 +93,8 @@ def stack_splits(
         One seed for each split; the paper uses 42 to 46.
     fractions : sequence of float
         See `split_indices`.
-    device, dtype : optional
-        Device (default CPU) and precision (default float32, as in the paper) of the tensors.
+    device : optional
+        Device of the tensors (default CPU); their precision is float32, as in the paper.
 
     Examples
     --------
@@ -126,38 +108,23 @@ def stack_splits(
     import torch
 
     seeds = tuple(int(seed) for seed in seeds)
-    if not seeds:
-        raise ValueError("seeds is empty: give at least one seed.")
-    x, s, y = tensors_of(dataset, device=device, dtype=_widest(device))
+    x, s, y = tensors_of(dataset, device=device)
     splits = [split_indices(dataset.n, random_state=seed, fractions=fractions) for seed in seeds]
-    parts = ("train", "validation", "test") if len(splits[0].validation) else ("train", "test")
-    tensors: dict[str, list[torch.Tensor]] = {f"{key}_{part}": [] for key in "xsy" for part in parts}
+    tensors: dict[str, list[torch.Tensor]] = {f"{key}_{part}": [] for key in "xsy" for part in splits[0]}
     for split in splits:
-        rows = {part: torch.as_tensor(getattr(split, part), device=x.device) for part in parts}
+        rows = {part: torch.as_tensor(numbers, device=x.device) for part, numbers in split.items()}
         for key, values in {"x": _scaled(x, rows["train"]), "s": _scaled(s, rows["train"]), "y": y}.items():
-            for part in parts:
-                tensors[f"{key}_{part}"].append(values[rows[part]].to(dtype or torch.float32))
+            for part, numbers in rows.items():
+                tensors[f"{key}_{part}"].append(values[numbers].float())
     stacked = {name: torch.stack(found) for name, found in tensors.items()}
     return SplitStack(**stacked, seeds=seeds, task=dataset.task, name=dataset.name)
 
 
-def tensors_of(
-    dataset: Dataset, *, device: torch.device | str | None = None, dtype: torch.dtype | None = None
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Return x, s and y as new tensors on ``device`` in ``dtype`` (default float64)."""
+def tensors_of(dataset: Dataset, *, device: torch.device | str | None = None) -> tuple[torch.Tensor, ...]:
+    """Return x, s and y as new tensors in float64."""
     import torch
 
-    x, s, y = (
-        torch.tensor(array, dtype=dtype or torch.float64, device=device) for array in (dataset.X, dataset.s, dataset.y)
-    )
-    return x, s, y
-
-
-def _widest(device: Any) -> torch.dtype:
-    """Return float64, or float32 on a device without float64 (Apple's)."""
-    import torch
-
-    return torch.float32 if torch.device(device or "cpu").type == "mps" else torch.float64
+    return tuple(torch.tensor(part, dtype=torch.float64, device=device) for part in (dataset.X, dataset.s, dataset.y))
 
 
 def _scaled(values: torch.Tensor, train: torch.Tensor) -> torch.Tensor:

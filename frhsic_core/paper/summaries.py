@@ -32,8 +32,6 @@ def summarize(dataset: Dataset) -> dict[str, Any]:
     (5000, 5000)
     """
     s, y = dataset.s, dataset.y
-    if s.ndim != 1:
-        raise ValueError(f"{dataset.name} has {s.shape[1]} sensitive attributes, but a summary needs exactly one.")
 
     def rounded(value: Any) -> float:
         return round(float(value), DIGITS)

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache, wraps
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -65,6 +65,11 @@ class Spread:
         """Return the distance from the middle to the end on the side of ``value``."""
         return self.high - self.middle if value >= self.middle else self.middle - self.low
 
+    def scaled(self, factor: float, dof: float) -> Spread:
+        """Return the spread with both ends at ``factor`` times their distance from the middle."""
+        low, high = (self.middle + factor * (end - self.middle) for end in (self.low, self.high))
+        return Spread(low, self.middle, high, dof)
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -87,28 +92,16 @@ class Answer:
     splits: int = 0
 
 
-class NotRun(Exception):
-    """The rows that a query needs are not stored."""
-
-
 Query = Callable[..., Answer]
 QUERIES: dict[str, Query] = {}
 
 
 def query(function: Query) -> Query:
-    """Enter a function in ``QUERIES`` under its own name; without the rows it needs, its answer says so."""
+    """Enter a function in ``QUERIES`` under its own name."""
     if function.__name__ in QUERIES:
         raise ValueError(f"There are two queries called {function.__name__!r}.")
-
-    @wraps(function)
-    def answered(*args: Any, **kwargs: Any) -> Answer:
-        try:
-            return function(*args, **kwargs)
-        except NotRun as error:
-            return Answer(why=str(error))
-
-    QUERIES[function.__name__] = answered
-    return answered
+    QUERIES[function.__name__] = function
+    return function
 
 
 @cache
@@ -122,19 +115,9 @@ def queries() -> dict[str, Query]:
 
 @cache
 def rows_of(experiment: str, part: str = "") -> pd.DataFrame:
-    """Return the stored rows of an experiment, or of one part of it.
-
-    Raises
-    ------
-    NotRun
-        There are none.
-    """
+    """Return the stored rows of an experiment, or of one part of it."""
     rows = stored_rows(experiment)
-    if part and not rows.empty:
-        rows = rows[rows["part"] == part]
-    if rows.empty:
-        raise NotRun(f"not run yet (no stored rows of {experiment!r}{f', part {part!r}' if part else ''})")
-    return rows
+    return rows[rows["part"] == part] if part else rows
 
 
 def computed(rows: pd.DataFrame, formula: str) -> Any:
@@ -164,11 +147,13 @@ def joined(*notes: str) -> str:
     return "; ".join(note for note in notes if note)
 
 
+@cache
 def weights(splits: int, runs: int) -> np.ndarray:
     """Return the share of each split in ``DRAWS`` means over ``runs`` splits, always the same ones."""
     return np.random.default_rng(0).multinomial(runs, np.full(splits, 1.0 / splits), DRAWS) / runs
 
 
+@cache
 def print_weights(splits: int, runs: int, shared: float = 0.0) -> np.ndarray:
     """Return the share of each split in ``DRAWS`` numbers as the paper would print them.
 
@@ -198,9 +183,7 @@ def spread(draws: np.ndarray, *, splits: int, runs: int | None = None, shared: f
     low, middle, high = np.quantile(draws, [TAIL, 0.5, 1.0 - TAIL])
     own_error = 0.0 if runs is None else (1.0 - shared) / (1.0 + shared) * runs / splits
     stretch = math.sqrt(splits / (splits - 1) * (1.0 + own_error)) * float(stats.t.isf(TAIL, splits - 1)) / 2.0
-    return Spread(
-        float(middle - stretch * (middle - low)), float(middle), float(middle + stretch * (high - middle)), splits - 1
-    )
+    return Spread(float(low), float(middle), float(high)).scaled(stretch, splits - 1)
 
 
 def mean_of_runs(values: np.ndarray, *, runs: int, shared: float = 0.0) -> tuple[float, Spread, Spread]:
@@ -222,6 +205,17 @@ def mean_of_runs(values: np.ndarray, *, runs: int, shared: float = 0.0) -> tuple
         return mean, prints, means
     prints = spread(print_weights(n, runs, shared) @ values, splits=n, runs=runs, shared=shared)
     return mean, prints, spread(weights(n, n) @ values, splits=n)
+
+
+def answer_of_runs(
+    values: Mapping[str, np.ndarray], *, runs: int, shared: Mapping[str, float] | None = None, **options: Any
+) -> Answer:
+    """Answer with :func:`mean_of_runs` of our runs under each key; ``options`` are the other fields of the answer."""
+    found = {key: mean_of_runs(one, runs=runs, shared=(shared or {}).get(key, 0.0)) for key, one in values.items()}
+    mean = {key: one[0] for key, one in found.items()}
+    prints, means = {key: one[1] for key, one in found.items()}, {key: one[2] for key, one in found.items()}
+    *_, last = values.values()
+    return Answer(mean, prints, means, runs=runs, splits=len(last), **options)
 
 
 @cache

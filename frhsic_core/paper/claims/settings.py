@@ -20,13 +20,14 @@ from typing import Any
 import pandas as pd
 
 from frhsic_core.paper.claims.answers import PROTOCOLS, Answer, computed, query, rows_of
-from frhsic_core.paper.runs.stored import book_folder, stored_provenance
+from frhsic_core.paper.runs.store import ResultStore
+from frhsic_core.paper.runs.stored import book_folder
 
 
 @cache
 def provenance(experiment: str = "main") -> dict[str, Any]:
-    """Return where the stored rows of a sweep come from."""
-    return stored_provenance(experiment)
+    """Return how the stored rows of an experiment were computed: recipes or settings, code, libraries and devices."""
+    return ResultStore(book_folder("results"), experiment).provenance()
 
 
 def _value_of(text: str) -> Any:

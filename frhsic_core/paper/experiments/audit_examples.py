@@ -16,7 +16,7 @@ import pandas as pd
 from frhsic_core.paper.runs.plan import Experiment, units_of
 
 if TYPE_CHECKING:
-    from frhsic_core.auditing import Audit
+    from frhsic_core.auditing import AttributeAudit
     from frhsic_core.conditional import Curve
 
 LEAST_ROWS = 20
@@ -63,19 +63,12 @@ def measure_unit(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
     """Return a row for each bin of each curve of the audit."""
     from frhsic_core import audit
 
-    found = audit(**predictions(unit))
-    return [row for kind, curve in curves(found).items() for row in _rows(found, kind, curve)]
-
-
-def curves(found: Audit) -> dict[str, Curve]:
-    """Return the curves of the first attribute by name."""
-    attribute = found.attributes[0]
+    (attribute,) = audit(**predictions(unit)).attributes
     names = {"gdp": "score", "gdp_given": "given"}
-    return {names.get(name, name): curve for name, curve in attribute.curves.items()}
+    return [row for name, curve in attribute.curves.items() for row in _rows(attribute, names.get(name, name), curve)]
 
 
-def _rows(found: Audit, kind: str, curve: Curve) -> list[dict[str, Any]]:
-    attribute = found.attributes[0]
+def _rows(attribute: AttributeAudit, kind: str, curve: Curve) -> list[dict[str, Any]]:
     measured = attribute.numbers
     numbers = {"pvalue": attribute.pvalue, "test_rows": measured["pvalue"].rows}
     numbers |= {name: measured[name].value for name in _EFFECTS}

@@ -128,8 +128,7 @@ def rational_values(dataset: str, variant: str, n: int) -> list[Fraction]:
     if dataset == "synthetic":  # a law: its range is known
         return chosen
     whole = exact(load_variant(dataset, variant).s)
-    low = min(whole)
-    high = max(whole)
+    low, high = min(whole), max(whole)
     return [(v - low) / (high - low) for v in chosen]
 
 

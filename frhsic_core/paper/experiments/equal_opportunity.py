@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from frhsic_core.paper.claims.answers import PROTOCOLS, Answer, mean_of_runs, query, rows_of
+from frhsic_core.paper.claims.answers import PROTOCOLS, Answer, answer_of_runs, query, rows_of
 from frhsic_core.paper.claims.rules import RELEVANT
 from frhsic_core.paper.experiments.main import shared_noise
 from frhsic_core.paper.experiments.paired import corrected_scale, t_interval
@@ -153,21 +153,17 @@ def values_at(rows: pd.DataFrame, option: str, lam: float, column: str) -> pd.Se
 def option_point(experiment: str, dataset: str, option: str | dict[str, str], measure: str, lam: float = 0.0) -> Answer:
     """Return one option at one λ; ``option`` may differ between the protocols. The paper's number is a single run."""
     values = {}
-    prints = {}
-    means = {}
-    note = ""
     for protocol in PROTOCOLS:
         rows = option_rows(experiment, dataset=dataset, protocol=protocol)
         name = option if isinstance(option, str) else option[protocol]
-        found = values_at(rows, name, lam, measure)
-        kind = "performance" if measure == "performance" else "gdp_reference"
-        shared = shared_noise(dataset, protocol, kind)
-        values[protocol], prints[protocol], means[protocol] = mean_of_runs(found.to_numpy(), runs=1, shared=shared)
-        note = f"split 42 alone, reference protocol: {found.iloc[0]:.4g}; {len(found)} splits"
-        escaped = int((values_at(rows, name, lam, "ratio") > ESCAPE).sum()) if name != "unfair" else 0
-        note += f", Z beyond {ESCAPE:g} bandwidths at the end in {escaped} of them" if escaped else ""
-    measure = "performance" if measure == "performance" else "gdp"
-    return Answer(values, prints, means, note=note, measure=measure, runs=1, splits=len(found))
+        values[protocol] = values_at(rows, name, lam, measure).to_numpy()
+    # The loop ends with the reference protocol.
+    note = f"split 42 alone, reference protocol: {values[protocol][0]:.4g}; {len(values[protocol])} splits"
+    escaped = int((values_at(rows, name, lam, "ratio") > ESCAPE).sum()) if name != "unfair" else 0
+    note += f", Z beyond {ESCAPE:g} bandwidths at the end in {escaped} of them" if escaped else ""
+    noise, kind = ("performance",) * 2 if measure == "performance" else ("gdp_reference", "gdp")
+    shared = {protocol: shared_noise(dataset, protocol, noise) for protocol in PROTOCOLS}
+    return answer_of_runs(values, runs=1, shared=shared, note=note, measure=kind)
 
 
 def _paired(rows: pd.DataFrame, first: str, second: str, column: str, lam: float) -> tuple[float, float, float]:

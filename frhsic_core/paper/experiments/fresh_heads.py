@@ -32,14 +32,13 @@ SEED = 42
 
 
 class Prediction(NamedTuple):
-    """The predictions of a head on the test rows, ``(models, n)``: score (logit or prediction), probability and label.
+    """The score (a logit) and the probability that a head predicts for the test rows, ``(models, n)`` each.
 
-    A regression has the prediction in all three. A forest has no logit: its score is its label, as in the paper.
+    A regression has the prediction in both. The score of a forest and of an SVM is the label, as in the paper.
     """
 
     score: Tensor
     probability: Tensor
-    label: Tensor
 
 
 def neural_heads(
@@ -90,20 +89,16 @@ def neural_heads(
             run(min(BATCH_SIZE, n - first))
     with torch.no_grad():
         outputs = {name: head(z_test).squeeze(-1).double() for name, head in heads.items()}
-    return {name: from_score(output, task) for name, output in outputs.items()}
+    return {
+        name: Prediction(output, torch.sigmoid(output) if task == "classification" else output)
+        for name, output in outputs.items()
+    }
 
 
 def _loss(output: Tensor, y: Tensor, task: str) -> Tensor:
     if task == "classification":
         return F.binary_cross_entropy_with_logits(output, y, reduction="none")
     return (output - y).square()
-
-
-def from_score(score: Tensor, task: str) -> Prediction:
-    """Return probability and label of a logit, or a regression's prediction three times."""
-    if task == "regression":
-        return Prediction(score, score, score)
-    return Prediction(score, torch.sigmoid(score), (score > 0).double())
 
 
 def forest_head(z_train: Tensor, y_train: Tensor, z_test: Tensor, *, task: str) -> Prediction:
@@ -117,14 +112,13 @@ def forest_head(z_train: Tensor, y_train: Tensor, z_test: Tensor, *, task: str) 
         found.append(forest.predict_proba(z_new)[:, 1] if task == "classification" else forest.predict(z_new))
     value = torch.tensor(np.stack(found), dtype=torch.float64, device=z_test.device)
     # The library's label at a tie is the first class.
-    label = (value > 0.5).double() if task == "classification" else value
-    return Prediction(label, value, label)
+    return Prediction((value > 0.5).double() if task == "classification" else value, value)
 
 
 def svm_head(z_train: Tensor, y_train: Tensor, z_test: Tensor, *, task: str, rows: int = SVM_ROWS) -> Prediction:
     """Fit an SVM with the radial kernel on the first rows of every representation, models side by side.
 
-    The score of a classifier is its label, as in the paper; its probability comes from a logistic curve.
+    The probability of a classifier comes from a logistic curve.
     """
     from joblib import Parallel, delayed
 
@@ -133,7 +127,7 @@ def svm_head(z_train: Tensor, y_train: Tensor, z_test: Tensor, *, task: str, row
     value, label = (
         torch.tensor(np.stack(part), dtype=torch.float64, device=z_test.device) for part in zip(*found, strict=True)
     )
-    return Prediction(label, value, label)
+    return Prediction(label, value)
 
 
 def _one_svm(z: np.ndarray, y: np.ndarray, z_new: np.ndarray, task: str) -> tuple[np.ndarray, np.ndarray]:

@@ -5,7 +5,8 @@ Table ``levels_and_power``: the share of rejections of independent samples (leve
 alternatives of ``ALTERNATIVES``, beside distance correlation and a nearest-neighbor estimate of mutual information,
 both with permutations. The tests of independence given C are measured in the same way, on samples in which Z and S
 depend on C (``GIVEN``). The kernel conditional independence test of causal-learn (KCI) is measured on the same samples;
-its units fail where causal-learn is not installed.
+its units fail where causal-learn is not installed. The test ``one kernel`` has one Gaussian kernel on Z and one
+on S, for many pairs of bandwidths: it shows what a test reaches that knows the scale.
 
 Table ``audit_coverage``: in how many samples of a distribution with a known curve E[score | S] the band of the audit
 contains the whole curve, and the interval contains GDP. The attributes include tied and heavy-tailed ones, the scores
@@ -21,6 +22,7 @@ from __future__ import annotations
 import math
 import zlib
 from functools import cache
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,12 +44,13 @@ LAWS = ("normal", "cauchy", "discrete", "lognormal")
 ALTERNATIVES = ("linear", "sin 1", "sin 2", "sin 3", "sin 4", "heteroscedastic", "circle", "high-dimensional")
 TESTS = ("gamma", "spectral", "permutation", "aggregated", "dcor", "ksg", "kci")
 _NEIGHBORS = 5
+WIDTHS = (8.0, 4.0, 2.0, 1.0, 0.5, 0.25, 0.125, 0.0625)  # of one kernel on Z and of one on S, in median bandwidths
 # Samples (Z, S, C). In the first group Z ⟂ S | C, in the second it is not.
 GIVEN = {
     "given level": ("labels", "linear", "sine", "heteroscedastic", "three columns", "skewed", "mixed"),
     "given power": ("labels alike", "labels opposite", "alike", "opposite", "square", "wave"),
 }
-GIVEN_SIZE = 100
+GIVEN_SIZES = (100, 400)
 GIVEN_DRAWS = {"given level": 1000, "given power": 300}
 # The audit: distributions of S, shapes of the curve, and the nominal coverage.
 ATTRIBUTES = ("ages", "five values", "Cauchy", "normal", "log-normal")
@@ -66,15 +69,19 @@ def plan_levels_and_power() -> Experiment:
         ("level", LAWS, (50, 200, 1000), ("gamma", "spectral", "permutation", "aggregated"), 2000),
         ("level", LAWS, 2000, "aggregated", 2000),  # of this size the aggregated test permutes bins of rows
         ("power", ALTERNATIVES, (200, 500), ("permutation", "aggregated", "dcor"), 500),
+        ("power", ALTERNATIVES, 200, "one kernel", 1000),
         ("power", ALTERNATIVES, (200, 500), "ksg", 200),  # the information of every permuted sample is slow
     ):
         some = {"kind": kind, "law": laws, "n": sizes, "test": tests, "draws": draws}
         units += units_of("levels_and_power", **some, permutations=PERMUTATIONS)
     for kind, cases in GIVEN.items():
-        given = {"kind": kind, "law": cases, "permutations": PERMUTATIONS, "n": GIVEN_SIZE}
-        units += units_of("levels_and_power", **given, test=("aggregated", "gamma"), draws=GIVEN_DRAWS[kind])
+        given = {"kind": kind, "law": cases, "permutations": PERMUTATIONS}
+        measured = {"n": GIVEN_SIZES, "test": ("aggregated", "gamma"), "draws": GIVEN_DRAWS[kind]}
+        units += units_of("levels_and_power", **given, **measured)
+        if kind == "given level":  # of this size blocks of rows share a sign, or bins of rows are permuted
+            units += units_of("levels_and_power", **given, test="aggregated", n=2000, draws=400)
     for kind, cases in GIVEN.items():  # last: they need causal-learn
-        given = {"kind": kind, "law": cases, "n": GIVEN_SIZE, "test": "kci"}
+        given = {"kind": kind, "law": cases, "n": GIVEN_SIZES[0], "test": "kci"}
         units += units_of("levels_and_power", **given, draws=GIVEN_DRAWS[kind], permutations=0)
     return Experiment("levels_and_power", units)
 
@@ -88,6 +95,8 @@ def measure_unit_levels_and_power(unit: dict[str, Any], device: str) -> list[dic
     draws, n = unit["draws"], unit["n"]
     size = max(1, _ENTRIES.get(device.partition(":")[0], _ENTRIES["cpu"]) // n**2)
     generator = torch.Generator(device=device).manual_seed(1)
+    if unit["test"] == "one kernel":
+        return _one_kernel(unit, seed, generator)
     rejected = 0
     for start in range(0, draws, size):
         stop = min(start + size, draws)
@@ -98,6 +107,31 @@ def measure_unit_levels_and_power(unit: dict[str, Any], device: str) -> list[dic
         found = _pvalues(unit["test"], z, s, unit["permutations"], generator, *given)
         rejected += int((found <= ALPHA * (1 + 1e-12)).sum())
     return [{"rejected": rejected, "rate": rejected / draws}]
+
+
+def _one_kernel(unit: dict[str, Any], seed: int, generator: torch.Generator) -> list[dict[str, Any]]:
+    """Return how many draws a test with one Gaussian kernel on Z and one on S rejects, for all pairs of ``WIDTHS``.
+
+    A pair that is chosen by its rejections in the second half of the draws has no advantage in the first.
+    """
+    import torch
+
+    from frhsic_core.joint.independence.permutation import random_orders, scaled, within_groups
+    from frhsic_core.kernels import resolve_kernel
+
+    half = unit["draws"] // 2
+    rows = torch.arange(unit["n"], device=generator.device)
+    count = torch.zeros(2, len(WIDTHS), len(WIDTHS), dtype=torch.long, device=rows.device)
+    for draw in range(unit["draws"]):
+        pair = [(resolve_kernel(None, x), x.to(rows.device)) for x in _sample(unit["law"], len(rows), seed + draw)]
+        grams = [torch.stack([wide(x) for wide in scaled(kernel, WIDTHS)]) for kernel, x in pair]
+        k, l = (within_groups(gram, [rows]) for gram in grams)
+        orders = random_orders(unit["permutations"], len(rows), generator)  # the first is the identity
+        moved = (l[:, order[:, :, None], order[:, None]].flatten(2) for order in orders.split(25))
+        values = torch.cat([torch.einsum("ai,bpi->pab", k.flatten(1), part) for part in moved])
+        count[draw // half] += (values >= values[0] * (1 - 1e-7)).double().mean(0) <= ALPHA * (1 + 1e-12)
+    pairs = zip(product(WIDTHS, WIDTHS), *count.flatten(1).tolist(), strict=True)
+    return [{"width_z": a, "width_s": b, "rejected": r, "rate": r / half, "elsewhere": e} for (a, b), r, e in pairs]
 
 
 def _sample(law: str, n: int, seed: int) -> tuple[Tensor, Tensor]:
@@ -229,6 +263,13 @@ def rates(rows: pd.DataFrame, kind: str) -> pd.DataFrame:
     table = part.pivot_table(index=["law", "n"], columns="test", values="rate", sort=False)
     tests = [test for test in TESTS if test in table]
     return table[tests].sort_index(key=lambda index: index.map(lambda value: laws.get(value, value)))
+
+
+def best_kernel(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return for each alternative the pair with most rejections in the second half, and its rate in the first."""
+    pairs = rows[rows["test"] == "one kernel"].reset_index(drop=True)
+    best = pairs.groupby("law", sort=False)["elsewhere"].idxmax()
+    return pairs.loc[best].set_index("law")[["width_z", "width_s", "rate"]]
 
 
 def plan_audit_coverage() -> Experiment:

@@ -26,9 +26,9 @@ from frhsic_core.paper.claims.answers import (
     TAIL,
     Answer,
     Spread,
+    answer_of_runs,
     data_note,
     joined,
-    mean_of_runs,
     print_weights,
     query,
     rows_of,
@@ -39,7 +39,6 @@ from frhsic_core.paper.experiments.paired import compare_all
 from frhsic_core.paper.experiments.pareto import (
     KEYS,
     Frontiers,
-    matched_index,
     named,
     on_grid,
     sweeps_of,
@@ -81,18 +80,15 @@ def pareto_table(
     methods: tuple[str, ...] | None = PARETO_METHODS,
     dependence: str = "gdp_reference",
     lams: Iterable[float] | None = None,
-    splits: Iterable[int] | None = None,
     unequal_grids: bool = False,
     resamples: int = 1000,
 ) -> pd.DataFrame:
     """Return matched points and nAUP for every comparison in ``rows``; see ``Frontiers.summary`` for the columns.
 
-    The utility is normalised over ``methods``; ``dependence`` is a column of the rows. ``lams`` and ``splits``
-    restrict the rows (Unfair stays).
+    The utility is normalised over ``methods``; ``dependence`` is a column of the rows. ``lams`` restrict the
+    rows (Unfair stays).
     """
     rows = on_grid(rows, lams)
-    if splits is not None:
-        rows = rows[rows["split"].isin(list(splits))]
     found = []
     for key, part in rows.groupby(KEYS, sort=True):
         if (part["method"] == "unfair").all() or not (part["method"] == "unfair").any():
@@ -149,29 +145,19 @@ def shared_noise(dataset: str, protocol: str, measure: str) -> float:
     return max(0.0, 1.0 - ratio**2)
 
 
-def matched_draws(sweep: Frontiers, shares: np.ndarray, of_dependence: np.ndarray | None = None) -> np.ndarray:
-    """Return performance and dependence at the matched point, ``(2, methods, draws)``; NaN where there is none.
-
-    ``shares`` weigh the splits; dependence can have weights of its own.
-    """
-    second = shares if of_dependence is None else of_dependence
-    performance = np.moveaxis(sweep.performance @ shares.T, -1, 1)
-    dependence = np.moveaxis(sweep.dependence @ second.T, -1, 1)
-    place = matched_index(performance, dependence, (shares @ sweep.unfair_performance)[None], higher=sweep.higher)
-    return np.stack([taken(performance, place), taken(dependence, place)])
-
-
 # The matched point's performance and dependence, and the area.
 SUMMARY_ROWS = ("performance", "gdp_reference", "gdp_reference")
 
 
 def summarized(dataset: str, protocol: str, shares: tuple[np.ndarray, np.ndarray]) -> dict[str, np.ndarray]:
-    """Return matched points and areas by method, ``(3, draws)``, for weights of the splits in both measures."""
+    """Return matched points and areas by method, ``(3, draws)``, for weights of the splits; of Unfair its one model."""
     sweep, wide = (frontiers(dataset, protocol, methods=methods) for methods in (MAIN_METHODS, PARETO_METHODS))
-    points = matched_draws(wide, *shares)
+    place = wide.matched(*shares)
+    points = np.stack([taken(values, place) for values in wide.means(*shares)[:2]])
     columns = dict(zip(sweep.methods, sweep.areas(*shares).T, strict=True))
     nothing = np.full(len(shares[0]), np.nan)
-    return {m: np.stack([*points[:, i], columns.get(m, nothing)]) for i, m in enumerate(wide.methods)}
+    found = {m: np.stack([*points[..., i], columns.get(m, nothing)]) for i, m in enumerate(wide.methods)}
+    return {"unfair": np.stack([*wide.means(*shares)[2:], nothing]), **found}
 
 
 @cache
@@ -256,18 +242,15 @@ def point(
 ) -> Answer:
     """Return one model of the sweep: at ``lam``, or without it at the λ with the lowest mean GDP."""
     values = {}
-    prints = {}
-    means = {}
     for protocol in PROTOCOLS:
         rows = main_rows(protocol)
         rows = rows[(rows["dataset"] == dataset) & (rows["method"] == method)]
         at = rows.groupby("lam")["gdp_reference"].mean().idxmin() if lam is None else lam
-        found = scale * rows[rows["lam"] == at].groupby("split")[measure].mean().to_numpy(float)
-        shared = shared_noise(dataset, protocol, measure)
-        values[protocol], prints[protocol], means[protocol] = mean_of_runs(found, runs=runs, shared=shared)
+        values[protocol] = scale * rows[rows["lam"] == at].groupby("split")[measure].mean().to_numpy(float)
+    shared = {protocol: shared_noise(dataset, protocol, measure) for protocol in PROTOCOLS}
+    note = _note(dataset, float(values["reference"][:runs].mean()), runs=runs)
     named = "performance" if measure == "performance" else "gdp"
-    note = _note(dataset, float(found[:runs].mean()), runs=runs)
-    return Answer(values, prints, means, note=note, measure=named, runs=runs, splits=len(found))
+    return answer_of_runs(values, runs=runs, shared=shared, note=note, measure=named)
 
 
 @query
@@ -363,7 +346,7 @@ def equivalence(rows: pd.DataFrame, quantity: str) -> dict[str, int]:
     """
     pairs = []
     for dataset, sweep in sweeps_of(rows, "gdp_reference", methods=PARETO_METHODS):
-        chosen = [getattr(sweep, quantity)[i, j] for i, j in enumerate(sweep.matched) if j >= 0]
+        chosen = [getattr(sweep, quantity)[i, j] for i, j in enumerate(sweep.matched()) if j >= 0]
         pairs += [({"dataset": dataset}, a - b) for a, b in combinations(chosen, 2)]
     table = compare_all(pairs)
     table = table[(table["dataset"] != "crime") | (quantity == "dependence")]
@@ -387,7 +370,7 @@ def spread_and_pairs(measure: str) -> Answer:
         found = []
         for dataset in titles:
             sweep = frontiers(dataset, protocol)
-            chosen = np.stack([getattr(sweep, measure)[i, j] for i, j in enumerate(sweep.matched) if j >= 0])
+            chosen = np.stack([getattr(sweep, measure)[i, j] for i, j in enumerate(sweep.matched()) if j >= 0])
             found.append(float(np.median(chosen.std(-1, ddof=1) * FIVE_RANGE)))
         values[protocol] = tuple(found)
         counts = equivalence(main_rows(protocol), measure)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from frhsic_core.paper.experiments.paired import compare_all, corrected_t, holm, mean_of_others
+from frhsic_core.paper.experiments.paired import compare_all, mean_of_others
 from frhsic_core.paper.experiments.pareto import matched_index
 from frhsic_core.paper.experiments.presets import DATASETS, SPLITS
 from frhsic_core.paper.experiments.variants import RECOMMENDED
@@ -75,14 +75,14 @@ def measure_unit_simple_remedies(unit: dict[str, Any], device: str) -> list[dict
             if key == "encoder" or (key, learner) == ("kernel_eraser", "boosting"):
                 continue
             found = fit_predict(key, learner, STRENGTHS, train, test, plain, task=splits.task, seed=0)
-            for strength, predicted, seconds in found:
+            for strength, predicted, _ in found:
                 output = predicted if splits.task == "regression" else logits(predicted)
                 measured = prediction_metrics(
                     torch.from_numpy(output), splits.y_test[0], splits.s_test[0][:, None], task=splits.task
                 )
                 row = {"method": key, "learner": learner, "strength": strength, "needs_s": remedy.needs_s}
                 numbers = {name: round(measured[name].item(), 6) for name in KEPT}
-                rows.append(row | {"task": splits.task} | numbers | {"cpu_seconds": round(seconds, 3)})
+                rows.append(row | {"task": splits.task} | numbers)
     return rows
 
 
@@ -135,31 +135,22 @@ def compared_with_best(table: pd.DataFrame, measure: str) -> pd.DataFrame:
     """Compare each method with the best on its dataset: means over splits, and a corrected test with Holm's correction.
 
     The best has the least mean dependence among the methods with the most complete splits. The columns are ``share``
-    (of Unfair's dependence), ``splits``, ``difference`` to the best, ``p_holm`` and ``worse`` (significantly).
+    (of Unfair's dependence), ``worse`` (significantly) and, but for the best, those of
+    :func:`~frhsic_core.paper.experiments.paired.compare_all`.
     """
-    lines = []
+    leaders, pairs = [], []
     for dataset, part in table.groupby("dataset", sort=False):
         wide = part.pivot(index="split", columns="name", values=measure)
         counts = wide.notna().sum()
         best = wide[counts.index[counts == counts.max()]].mean().idxmin()
-        for name in wide:
-            both = wide[[name, best]].dropna()
-            difference = (both[name] - both[best]).to_numpy()
-            lines.append(
-                {
-                    "dataset": dataset,
-                    "name": name,
-                    "best": best,
-                    "share": part[part["name"] == name]["share"].mean(),
-                    "splits": int(wide[name].notna().sum()),
-                    "p": 1.0 if name == best else corrected_t(difference)[1],
-                    "difference": float(difference.mean()) if name != best else 0.0,
-                }
-            )
-    found = pd.DataFrame(lines)
-    tested = found["name"] != found["best"]
-    found.loc[tested, "p_holm"] = holm(found.loc[tested, "p"].to_numpy())
-    return found.assign(worse=(found["p_holm"] < 0.05) & (found["difference"] > 0))
+        for name, share in part.groupby("name")["share"].mean().items():
+            labels = {"dataset": dataset, "name": name, "best": best, "share": share}
+            if name == best:
+                leaders.append(labels)
+            else:
+                pairs.append((labels, (wide[best] - wide[name]).dropna().to_numpy()))
+    found = pd.concat([pd.DataFrame(leaders), compare_all(pairs)], ignore_index=True)
+    return found.assign(worse=found["verdict_corrected"] == "worse")
 
 
 def draw() -> Figure:

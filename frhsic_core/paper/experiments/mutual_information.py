@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from frhsic_core.paper.claims.answers import RUNS, Answer, data_note, joined, mean_of_runs, query, rows_of
+from frhsic_core.paper.claims.answers import RUNS, Answer, answer_of_runs, data_note, joined, query, rows_of
 from frhsic_core.paper.experiments.main import pareto_table
 from frhsic_core.paper.experiments.paired import t_interval
 from frhsic_core.paper.experiments.presets import DATASETS, GRIDS, METHODS, SPLITS
@@ -57,13 +57,13 @@ def measure(trained: TrainedStack, splits: SplitStack, data: Dataset) -> dict[st
     z, z_train = (torch.where(alive[:, None, None], part, 0.0) for part in (z, z_train))
     which = torch.tensor(trained.dataset, device=z.device)
     s = splits.s_test[which].double()
-    components, _ = principal_components(z)
+    components = principal_components(z)
     guess = _linear_guess(z_train, splits.s_train[which], z)
     unit = standardized(s.unsqueeze(-1))
     options: dict[str, Any] = {"k": NEIGHBOURS, "standardize": False}
     found: dict[str, Tensor] = {
         "scale": components[..., 0].std(-1, correction=0) / s.std(-1, correction=0),
-        "mi_reference": mutual_information(components, s, clip=True, closed=True, **options),
+        "mi_reference": mutual_information(components, s, closed=True, **options).clamp_min(0.0),
     }
     for name, view in (("standardised", components), ("probe", guess)):
         found[f"mi_{name}"] = mutual_information(standardized(view, seed=1), unit, **options)
@@ -117,9 +117,7 @@ def information_at(dataset: str, method: str, lam: float) -> Answer:
     sweep = part.groupby("lam")["mi_reference"].mean()
     note = f"reference protocol; over the sweep from {sweep.min():.3f} to {sweep.max():.3f}; the text names no λ"
     zero = f"KSG on standardised components {here['mi_standardised'].mean():.3f}"
-    mean, prints, means = mean_of_runs(values, runs=RUNS)
-    note = joined(note, zero, data_note(dataset))
-    return Answer({"any": mean}, {"any": prints}, {"any": means}, note=note, splits=len(values))
+    return answer_of_runs({"any": values}, runs=RUNS, note=joined(note, zero, data_note(dataset)))
 
 
 @query

@@ -1,4 +1,4 @@
-r"""Paired comparison of two methods over splits: exact signed-rank test, Holm's correction, effect sizes.
+r"""Paired comparison of two methods over splits: exact signed-rank test, corrected t-test, Holm's correction.
 
 Splits are random cuts of one dataset. Their training parts overlap (80 % of the rows each), so differences from
 different splits are not independent: a p-value says how stable an order is *on this dataset under re-splitting*, not on
@@ -16,13 +16,6 @@ import pandas as pd
 from scipy import stats
 
 
-def _signed_ranks(difference: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the midranks of |d| over the non-zero differences, and which of these are positive."""
-    kept = np.asarray(difference, float)
-    kept = kept[kept != 0.0]
-    return stats.rankdata(np.abs(kept)), kept > 0
-
-
 def signed_rank(difference: np.ndarray) -> float:
     """Return the exact two-sided p-value of Wilcoxon's signed-rank test; ties and zeros are allowed.
 
@@ -35,29 +28,18 @@ def signed_rank(difference: np.ndarray) -> float:
     >>> signed_rank(np.array([1.0, 2.0, 3.0, 4.0, 5.0]))
     0.0625
     """
-    ranks, positive = _signed_ranks(difference)
-    if not len(ranks):
+    kept = np.asarray(difference, float)
+    kept = kept[kept != 0.0]
+    if not len(kept):
         return 1.0
-    doubled = np.rint(2 * ranks).astype(int)  # midranks are halves of integers
+    doubled = np.rint(2 * stats.rankdata(np.abs(kept))).astype(int)  # midranks are halves of integers
     law = np.zeros(doubled.sum() + 1)
     law[0] = 1.0
     for rank in doubled:
         law[rank:] = 0.5 * law[rank:] + 0.5 * law[: len(law) - rank]
         law[:rank] *= 0.5
-    observed = int(doubled[positive].sum())
+    observed = int(doubled[kept > 0].sum())
     return float(min(1.0, 2.0 * min(law[: observed + 1].sum(), law[observed:].sum())))
-
-
-def rank_biserial(difference: np.ndarray) -> float:
-    """Return the matched rank-biserial correlation (W₊ − W₋)/(W₊ + W₋): 1 where every difference is positive.
-
-    Examples
-    --------
-    >>> rank_biserial(np.array([1.0, 2.0, -3.0]))
-    0.0
-    """
-    ranks, positive = _signed_ranks(difference)
-    return float((ranks[positive].sum() - ranks[~positive].sum()) / ranks.sum()) if len(ranks) else 0.0
 
 
 def holm(p: np.ndarray) -> np.ndarray:
@@ -134,29 +116,21 @@ def t_interval(difference: np.ndarray) -> tuple[float, float]:
     return float(d.mean()), float(half)
 
 
-def compare(difference: np.ndarray) -> dict[str, float]:
-    """Return the comparison of two methods from their differences over splits; positive ones favor the first.
-
-    ``effect`` is the matched rank-biserial correlation, from −1 to 1, ``p`` that of the exact signed-rank test and
-    ``p_corrected`` that of the corrected resampled t-test, neither adjusted.
-    """
-    d = np.asarray(difference, float)
-    if not np.isfinite(d).all():
-        raise ValueError("difference holds NaN or infinity: leave these splits out of both methods.")
-    tests = {"effect": rank_biserial(d), "p": signed_rank(d), "p_corrected": corrected_t(d)[1]}
-    return {"splits": len(d), "wins": (d > 0).sum(), "losses": (d < 0).sum(), "mean": d.mean(), **tests}
-
-
 def compare_all(pairs: Iterable[tuple[dict[str, Any], np.ndarray]]) -> pd.DataFrame:
-    """Return a line for each difference: its labels, :func:`compare`, and what holds at 5 % over all lines (Holm).
+    """Compare two methods from their differences over splits, of which positive ones favor the first; a line for each.
 
-    ``verdict`` is that of the signed-rank test and ``verdict_corrected`` that of the corrected t-test: ``better``,
-    ``worse`` or ``not_significant``.
+    A line has its labels; ``splits``, ``wins``, ``losses`` and ``mean``; ``p`` of the exact signed-rank test and
+    ``p_corrected`` of the corrected resampled t-test; and both adjusted over all lines by Holm's method, ``p_holm`` and
+    ``p_corrected_holm``. ``verdict_corrected`` is what the latter says at 5 %: ``better``, ``worse`` or
+    ``not_significant``.
     """
-    table = pd.DataFrame([labels | compare(difference) for labels, difference in pairs])
-    for name, suffix, direction in (("p", "", "effect"), ("p_corrected", "_corrected", "mean")):
-        adjusted = holm(table[name])
-        side = np.where(table[direction] > 0, "better", "worse")
-        verdict = np.where(adjusted < 0.05, side, "not_significant")
-        table = table.assign(**{f"{name}_holm": adjusted, f"verdict{suffix}": verdict})
-    return table
+    lines = []
+    for labels, d in pairs:
+        if not np.isfinite(d).all():
+            raise ValueError("difference holds NaN or infinity: leave these splits out of both methods.")
+        counts = {"splits": len(d), "wins": (d > 0).sum(), "losses": (d < 0).sum(), "mean": d.mean()}
+        lines.append(labels | counts | {"p": signed_rank(d), "p_corrected": corrected_t(d)[1]})
+    table = pd.DataFrame(lines)
+    table = table.assign(p_holm=holm(table["p"]), p_corrected_holm=holm(table["p_corrected"]))
+    side = np.where(table["mean"] > 0, "better", "worse")
+    return table.assign(verdict_corrected=np.where(table["p_corrected_holm"] < 0.05, side, "not_significant"))

@@ -21,6 +21,7 @@ import pandas as pd
 BAND = 0.01
 GRID = np.linspace(0.0, 1.0, 201)
 KEYS = ["dataset", "variant", "protocol"]
+Means = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
 def keeps(performance: Any, unfair: Any, *, higher: Any, band: float = BAND) -> np.ndarray:
@@ -161,16 +162,11 @@ class Frontiers:
         """Number of splits."""
         return self.performance.shape[-1]
 
-    @property
-    def matched(self) -> np.ndarray:
-        """Place of each method's matched λ in the mean sweep, one for all splits; −1 where there is none."""
-        means = self.performance.mean(-1), self.dependence.mean(-1)
-        return matched_index(*means, self.unfair_performance.mean(), higher=self.higher)
+    def means(self, weights: np.ndarray | None = None, of_dependence: np.ndarray | None = None) -> Means:
+        """Return means over splits of performance and of dependence, ``(methods, λ)``, and those of Unfair.
 
-    def areas(self, weights: np.ndarray | None = None, of_dependence: np.ndarray | None = None) -> np.ndarray:
-        """Return nAUP of the means over splits, ``(methods,)``; with ``weights (..., splits)``, of weighted means.
-
-        Dependence has weights of its own where they are given.
+        With ``weights (draws, splits)`` they are weighted, and the draws come first. Dependence has weights of its own
+        where they are given.
         """
         w = np.full(self.splits, 1.0 / self.splits) if weights is None else weights
         both = (w, w if of_dependence is None else of_dependence)
@@ -178,8 +174,16 @@ class Frontiers:
             np.moveaxis(v @ one.T, -1, 0) if one.ndim == 2 else v @ one
             for v, one in zip((self.performance, self.dependence), both, strict=True)
         ]
-        unfair = both[0] @ self.unfair_performance, both[1] @ self.unfair_dependence
-        return naup(mean[0], mean[1], unfair[0], unfair[1], higher=self.higher)
+        return mean[0], mean[1], both[0] @ self.unfair_performance, both[1] @ self.unfair_dependence
+
+    def areas(self, *weights: np.ndarray) -> np.ndarray:
+        """Return nAUP of :meth:`means` by method."""
+        return naup(*self.means(*weights), higher=self.higher)
+
+    def matched(self, *weights: np.ndarray) -> np.ndarray:
+        """Return the place of each method's matched λ in :meth:`means`; −1 where there is none."""
+        performance, dependence, unfair, _ = self.means(*weights)
+        return matched_index(performance, dependence, unfair[..., None], higher=self.higher)
 
     def summary(self, *, resamples: int = 1000) -> pd.DataFrame:
         """Return one line for each method: matched point (mean and sd over splits), nAUP and its interval.
@@ -189,7 +193,7 @@ class Frontiers:
         """
         draws = np.random.default_rng(0).multinomial(self.splits, np.full(self.splits, 1 / self.splits), resamples)
         low, high = np.quantile(self.areas(draws / self.splits), [0.025, 0.975], axis=0)
-        place = self.matched
+        place = self.matched()
         columns: dict[str, Any] = {"method": ["unfair", *self.methods], "lam": [0.0, *taken(self.lams, place)]}
         for name in ("performance", "dependence"):
             values = getattr(self, name)
@@ -198,12 +202,6 @@ class Frontiers:
             columns[f"{name}_sd"] = [unfair.std(), *taken(values.std(-1), place)]
         columns |= {"naup": [np.nan, *self.areas()], "naup_low": [np.nan, *low], "naup_high": [np.nan, *high]}
         return pd.DataFrame(columns).assign(splits=self.splits)
-
-
-def matched_by_split(sweep: Frontiers) -> np.ndarray:
-    """Return the place of each split's own matched λ, ``(splits, methods)``; −1 where there is none."""
-    performance, dependence = (np.moveaxis(part, -1, 0) for part in (sweep.performance, sweep.dependence))
-    return matched_index(performance, dependence, sweep.unfair_performance[:, None], higher=sweep.higher)
 
 
 def named(rows: pd.DataFrame) -> pd.DataFrame:

@@ -80,15 +80,11 @@ def _small_unit(unit: Unit) -> Unit:
     return replace(unit, settings=tuple(named.items()))
 
 
-def _plan(name: str) -> Experiment:
-    """Return the plan of a table, whose module is imported now."""
-    plan: Experiment = module_of(name).plan()
-    return plan
-
-
-#: The tables of each experiment, and the plan of each table.
+#: The tables of each experiment, and the plan of each table, imported when it is called.
 EXPERIMENTS: dict[str, tuple[str, ...]] = tables_by_experiment()
-PLANS: dict[str, Callable[[], Experiment]] = {name: partial(_plan, name) for name in homes()}
+PLANS: dict[str, Callable[[], Experiment]] = {
+    name: partial(lambda key: module_of(key).plan(), name) for name in homes()
+}
 
 
 def plans_for(name: str, preset: str = "full", **restriction: Any) -> list[Experiment]:

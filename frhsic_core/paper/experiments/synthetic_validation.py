@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from frhsic_core.paper.claims.answers import PROTOCOLS, Answer, mean_of_runs, query, rows_of
-from frhsic_core.paper.experiments.paired import compare_all, t_interval
+from frhsic_core.paper.claims.answers import PROTOCOLS, Answer, answer_of_runs, query, rows_of
+from frhsic_core.paper.experiments.paired import t_interval
 from frhsic_core.paper.experiments.presets import settings
 from frhsic_core.paper.runs.plan import Experiment, Settings, Unit
 
@@ -70,7 +70,6 @@ VARIANTS = {
 ABLATION_VARIANTS = {"text": VARIANTS["text"], "reference": Training("reference", (50,), "selu", 80, _FIXED)}
 
 GROUP = ["variant", "signal"]
-CELL = ["kernel_z", "kernel_s", "dimension"]
 BASE = ("gaussian", "gaussian", DIMENSION)
 COLUMNS = {"acc": "performance", "gdp": "gdp_reference"}
 
@@ -214,29 +213,6 @@ def along_lambda(rows: pd.DataFrame) -> pd.DataFrame:
     return table.join(grouped["ratio"].median())
 
 
-def compared_cells(rows: pd.DataFrame, column: str = "gdp_reference") -> pd.DataFrame:
-    """Compare cells of the ablations draw by draw, by signed-rank tests.
-
-    The family ``kernels`` compares every pair of kernels with Gaussian–Gaussian. The family ``dimension`` compares each
-    dimension with the next smaller, and the largest with the smallest. ``p_holm`` is corrected within family, variant
-    and signal; ``mean`` is that of the differences, and ``higher_in`` counts draws.
-    """
-    tables = []
-    for (variant, signal), part in rows[rows["lam"] > 0].groupby(GROUP):
-        values = {key: cell.sort_values("draw")[column].to_numpy(float) for key, cell in part.groupby(CELL)}
-        sizes = sorted(key[2] for key in values if key[:2] == BASE[:2])
-        steps = [*pairwise(sizes), (sizes[0], sizes[-1])]
-        families = {
-            "kernels": [(f"{key[0]}, {key[1]}", key, BASE) for key in values if key[2] == DIMENSION and key != BASE],
-            "dimension": [(f"{a} to {b}", (*BASE[:2], b), (*BASE[:2], a)) for a, b in steps],
-        }
-        for family, pairs in families.items():
-            named = {"variant": variant, "signal": signal, "family": family}
-            lines = [(named | {"comparison": name}, values[one] - values[other]) for name, one, other in pairs]
-            tables.append(compare_all(lines))
-    return pd.concat(tables, ignore_index=True).rename(columns={"wins": "higher_in"})
-
-
 @query
 def synthetic_network(what: str) -> Answer:
     """Return the width of the hidden layers or the number of layers of the encoder, Z's included, in either variant."""
@@ -296,14 +272,13 @@ def ablation_cell(
 
 def _answer(rows: pd.DataFrame, column: str, notes: list[str], *, last: float | None = None) -> Answer:
     """Return the mean of one run in both variants, with the share of constant models (at the λ ``last``, if given)."""
-    values, prints, means = {}, {}, {}
+    values = {}
     for name in PROTOCOLS:
         part = rows[rows["variant"] == name]
-        runs = part.groupby("draw")[column].mean()
-        values[name], prints[name], means[name] = mean_of_runs(runs.to_numpy(), runs=1)
+        values[name] = part.groupby("draw")[column].mean().to_numpy()
         shown = part if last is None else part[part["lam"] == last]
         where = "the models" if last is None else "the models at the largest λ"
         constant = f"{is_constant(shown).mean():.0%} of {where} predict one class"
-        notes.append(f"{name}: {runs.iloc[0]:.4f} on the paper's own sample, {constant}")
+        notes.append(f"{name}: {values[name][0]:.4f} on the paper's own sample, {constant}")
     measure = "gdp" if column == "gdp_reference" else "performance"
-    return Answer(values, prints, means, note="; ".join(notes), measure=measure, runs=1, splits=len(runs))
+    return answer_of_runs(values, runs=1, note="; ".join(notes), measure=measure)

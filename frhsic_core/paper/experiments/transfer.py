@@ -15,15 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from frhsic_core.paper.claims.answers import (
-    Answer,
-    Spread,
-    data_note,
-    joined,
-    mean_of_runs,
-    query,
-    rows_of,
-)
+from frhsic_core.paper.claims.answers import Answer, Spread, answer_of_runs, data_note, joined, query, rows_of
 from frhsic_core.paper.experiments.pareto import keeps
 from frhsic_core.paper.experiments.presets import DATASETS, METHODS, SPLITS
 from frhsic_core.paper.runs.plan import Experiment, Task, stacks_of
@@ -51,12 +43,12 @@ def plan() -> Experiment:
 
 
 def measure(trained: TrainedStack, splits: SplitStack, data: Dataset) -> dict[str, np.ndarray]:
-    """Train four heads on each frozen representation of the stack, and measure performance and GDP of each.
+    """Train four heads on each frozen representation of the stack, and measure the GDP of each.
 
-    Columns are ``HEAD_WHAT`` with HEAD one of ``HEADS`` and WHAT ``performance`` (accuracy or mean squared error),
-    ``gdp_mixed`` (the paper's: logits of the first two heads, labels of the last two, uniform grid) and ``gdp_sample``
-    (probabilities, averaged over the people there are: the definition). For a regression both differ in the weights
-    alone. The forest of a large dataset is left out (NaN) beyond the first λ, see ``FOREST_ROWS``.
+    Columns are ``HEAD_WHAT`` with HEAD one of ``HEADS`` and WHAT ``gdp_mixed`` (the paper's: logits of the first two
+    heads, labels of the last two, uniform grid) or ``gdp_sample`` (probabilities, averaged over the people there are:
+    the definition). For a regression both differ in the weights alone. The forest of a large dataset is left out (NaN)
+    beyond the first λ, see ``FOREST_ROWS``.
     """
     import torch
 
@@ -70,7 +62,6 @@ def measure(trained: TrainedStack, splits: SplitStack, data: Dataset) -> dict[st
     alive = torch.isfinite(z_train).all(-1).all(-1) & torch.isfinite(z_test).all(-1).all(-1)
     z_train, z_test = (torch.where(alive[:, None, None], z, 0.0) for z in (z_train, z_test))
     y_train = splits.y_train[which]
-    y = splits.y_test[which].double()
     s = splits.s_test[which].double()
     task = data.task
     everyone = torch.arange(trained.models, device=z_train.device)
@@ -85,15 +76,13 @@ def measure(trained: TrainedStack, splits: SplitStack, data: Dataset) -> dict[st
         heads["forest"] = (forest_head(z_train[fitted], y_train[fitted], z_test[fitted], task=task), fitted)
     found = {}
     for name in HEADS:
-        columns = torch.full((3, trained.models), torch.nan, dtype=torch.float64, device=s.device)
+        columns = torch.full((2, trained.models), torch.nan, dtype=torch.float64, device=s.device)
         if name in heads:
             head, of = heads[name]
-            hit = (head.label == y[of]).double() if task == "classification" else (head.label - y[of]).square()
-            columns[0, of] = hit.mean(-1)
-            columns[1, of] = gdp(head.score, s[of], estimator="authors", check_finite=False)
-            columns[2, of] = smoothed_gdp(head.probability, s[of], bandwidth=0.1)
+            columns[0, of] = gdp(head.score, s[of], estimator="authors", check_finite=False)
+            columns[1, of] = smoothed_gdp(head.probability, s[of])
         columns[:, ~alive] = torch.nan
-        for what, values in zip(("performance", "gdp_mixed", "gdp_sample"), columns, strict=True):
+        for what, values in zip(("gdp_mixed", "gdp_sample"), columns, strict=True):
             found[f"{name}_{what}"] = values.cpu().numpy()
     return found
 
@@ -184,8 +173,7 @@ def transfer_spread(dataset: str, method: str) -> Answer:
     note = joined(
         "reference protocol", note, f"on one scale {one:.4f}", f"split 42 alone {values[0]:.4g}", data_note(dataset)
     )
-    mean, prints, means = mean_of_runs(values, runs=1)
-    return Answer({"any": mean}, {"any": prints}, {"any": means}, note=note, measure="gdp", runs=1, splits=len(values))
+    return answer_of_runs({"any": values}, runs=1, note=note, measure="gdp")
 
 
 @query
@@ -196,9 +184,7 @@ def transfer_reduction(dataset: str, method: str) -> Answer:
         own, unfair = (heads_of(dataset, name, convention)["sd"] for name in (method, "unfair"))
         found[convention] = 100 * (1 - own / unfair).to_numpy(float)
     note = f"on one scale {found['gdp_sample'].mean():.0f} ± {found['gdp_sample'].std(ddof=1):.0f} over splits"
-    values = found["gdp_mixed"]
-    mean, prints, means = mean_of_runs(values, runs=1)
-    return Answer({"any": mean}, {"any": prints}, {"any": means}, note=note, runs=1, splits=len(values))
+    return answer_of_runs({"any": found["gdp_mixed"]}, runs=1, note=note)
 
 
 @query

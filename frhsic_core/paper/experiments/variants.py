@@ -192,7 +192,7 @@ def floored(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(performance=lifted)
 
 
-def variant_areas(rows: pd.DataFrame, *, measures: tuple[str, ...] = MEASURES) -> pd.DataFrame:
+def variant_areas(rows: pd.DataFrame) -> pd.DataFrame:
     """Return nAUP of every method and variant in ``rows``, a line for each dataset and name, a column for each measure.
 
     All of them form one comparison on each dataset: the same λ, the same splits, the same normalisation.
@@ -202,7 +202,7 @@ def variant_areas(rows: pd.DataFrame, *, measures: tuple[str, ...] = MEASURES) -
             {dataset: pd.Series(sweep.areas(), index=sweep.methods) for dataset, sweep in sweeps_of(rows, measure)},
             names=["dataset", "name"],
         )
-        for measure in measures
+        for measure in MEASURES
     }
     return pd.DataFrame(columns)
 
@@ -245,9 +245,7 @@ def search_table(*, rivals: bool = False) -> pd.DataFrame:
 
 
 def chosen_rivals() -> tuple[str, ...]:
-    """Return the form of each rival with the smallest score of the stored search; the published ones without it."""
-    if stored_rows("rival_search").empty:
-        return _PUBLISHED_RIVALS
+    """Return the form of each rival with the smallest score of the stored search."""
     scores = search_table(rivals=True)["score"]
     methods = scores.index.str.partition(":").get_level_values(0)
     return tuple(scores[methods == method].idxmin() for method in _PUBLISHED_RIVALS)
@@ -263,9 +261,7 @@ def comparisons() -> pd.DataFrame:
     rivals = rival_rows(stored_rows("main"), stored_rows("variants_best"), datasets=DATASETS)
     tuned = stored_rows("rival_test")
     rows = named(pd.concat([rivals, tuned[tuned["method"] != "unfair"], stored_rows("recommended_test")]))
-    groups = {"published": RIVALS[:6], "four dimensions": RIVALS[6:]}
-    if len(tuned):
-        groups["searched"] = chosen_rivals()
+    groups = {"published": RIVALS[:6], "four dimensions": RIVALS[6:], "searched": chosen_rivals()}
     tables = []
     for against, group in groups.items():
         for measure in MEASURES:

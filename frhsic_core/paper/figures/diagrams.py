@@ -150,9 +150,7 @@ def _signed(value: float) -> str:
     return "0" if abs(value) < 0.005 else f"{value:+.2f}".replace("-", "−")
 
 
-def draw_two_orders(
-    panels: Mapping[str, Mapping[str, tuple[float, ...]]], *, columns: tuple[str, ...], corner: str = "function"
-) -> Figure:
+def draw_two_orders(panels: Mapping[str, Mapping[str, tuple[float, ...]]], *, columns: tuple[str, ...]) -> Figure:
     """Draw tables of contrasts with two arrows: the largest of the row means, and the mean of the columns' largest.
 
     Parameters
@@ -161,8 +159,6 @@ def draw_two_orders(
         Title of each panel, with a mapping from the name of a function to its contrasts, one for each column.
     columns : tuple of str
         Names of the columns, the values of S. They have equal weights.
-    corner : str
-        Title of the column of names.
     """
     import matplotlib.pyplot as plt
 
@@ -174,7 +170,7 @@ def draw_two_orders(
         table = np.array(list(rows.values()))
         means, largest = table.mean(1), table.max(0)
         bottom = -len(rows)
-        axis.text(-0.95, 0.9, corner, ha="center", va="center", fontsize=8.5, color="0.35")
+        axis.text(-0.95, 0.9, "function", ha="center", va="center", fontsize=8.5, color="0.35")
         for j, name in enumerate(columns):
             axis.text(j, 0.9, name, ha="center", va="center", fontsize=8.5, color="0.35")
             axis.text(j, bottom, _signed(largest[j]), ha="center", va="center", color=conditional)

@@ -5,7 +5,7 @@ Labels, titles, colors and markers come from :mod:`frhsic_core.registry`. Nothin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from frhsic_core.registry import DATASETS, METHODS, OKABE_ITO, titles
@@ -22,42 +22,26 @@ DATASET_TITLES = titles()
 
 
 class Style(NamedTuple):
-    """The label, the color and the marker of a method."""
+    """The label, the color and the marker of a method or a dataset."""
 
     label: str
     color: str
     marker: str
 
 
-UNKNOWN = Style("", OKABE_ITO["gray"], "h")
-
-
-def dataset_style(name: str) -> Style:
-    """Return the style of a dataset; one that is not registered is gray.
-
-    Examples
-    --------
-    >>> dataset_style("compas").label, dataset_style("my_own").label
-    ('COMPAS', 'my own')
-    """
-    row = DATASETS.get(name)
-    if row is None:
-        return UNKNOWN._replace(label=name.replace("_", " "))
-    return Style(row.title, row.color, row.marker)
-
-
 STYLES = {key: Style(row.label, row.color, row.marker) for key, row in METHODS.items()}
+STYLES |= {key: Style(row.title, row.color, row.marker) for key, row in DATASETS.items()}
 
 
-def style_of(method: str) -> Style:
-    """Return the style of a method; one that is not registered is gray.
+def style_of(name: str) -> Style:
+    """Return the style of a method or a dataset; one that is not registered is gray.
 
     Examples
     --------
-    >>> style_of("reg_gdp").label, style_of("my_method").label
-    ('Reg-GDP', 'my method')
+    >>> style_of("reg_gdp").label, style_of("compas").label, style_of("my_method").label
+    ('Reg-GDP', 'COMPAS', 'my method')
     """
-    return STYLES.get(method, UNKNOWN._replace(label=method.replace("_", " ")))
+    return STYLES.get(name, Style(name.replace("_", " "), OKABE_ITO["gray"], "h"))
 
 
 def panels(count: int, columns: int, *, height: float, more: float = 0.0, **options: Any) -> tuple[Figure, np.ndarray]:
@@ -83,13 +67,6 @@ WORDS = {
 }
 
 
-def in_order(names: Iterable[str]) -> list[str]:
-    """Return the methods in the order of the registry, then the others in their own order."""
-    found = list(dict.fromkeys(names))
-    known = [name for name in STYLES if name in found]
-    return [*known, *(name for name in found if name not in known)]
-
-
 def draw_verdicts(families: Mapping[str, pd.DataFrame], *, title: str = "") -> Figure:
     """Draw families of paired comparisons as tiles: a panel for each family, a row for each rival.
 
@@ -102,7 +79,8 @@ def draw_verdicts(families: Mapping[str, pd.DataFrame], *, title: str = "") -> F
     figure, axes = panels(len(families), 2, height=0.27 * longest + 1.1, more=0.65,
                           sharex=True, sharey=True)  # fmt: skip
     for axis, (name, table) in zip(axes.flat, families.items(), strict=False):
-        rivals = in_order(table["rival"].str.partition(":")[0])
+        compared = set(table["rival"].str.partition(":")[0])
+        rivals = [name for name in METHODS if name in compared]
         datasets = [key for key in DATASET_TITLES if key in set(table["dataset"])]
         for line in table.itertuples():
             x, y = datasets.index(line.dataset), rivals.index(line.rival.partition(":")[0])

@@ -1,20 +1,25 @@
-"""Run one job: train and evaluate a stack of models, or measure a unit of a study."""
+"""Run one job: train and evaluate a stack of models, or measure a unit of a study; say by which code, and where."""
 
 from __future__ import annotations
 
+import hashlib
+import importlib.metadata
 import math
+import platform
+import subprocess
 import time
 import warnings
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import cache, lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
+import frhsic_core
 from frhsic_core.paper.experiments import module_of
 from frhsic_core.paper.runs.plan import Job, Settings, Stack, Unit
-from frhsic_core.paper.runs.provenance import environment
 from frhsic_core.paper.runs.store import Part, rows_of_models
 
 if TYPE_CHECKING:
@@ -22,36 +27,22 @@ if TYPE_CHECKING:
     from frhsic_core.paper.splits import SplitStack
 
 
+# The sources that decide the numbers of a trained model. A change of a figure or of a command is not a new version.
+_LAYERS = (
+    "arrays.py",
+    "kernels.py",
+    "joint",
+    "conditional",
+    "auditing",
+    "learning",
+    "data",
+    "paper/runs/metrics.py",
+)
+_LIBRARIES = ("torch", "numpy", "scipy", "scikit-learn", "pandas")
+
+
 class OutOfTime(Exception):
     """The job cannot be finished in time and was stopped."""
-
-
-def resolved_device(device: str) -> str:
-    """Return the device to train on; ``"auto"`` is CUDA if there is a GPU.
-
-    Raises
-    ------
-    ValueError
-        If torch cannot use the device on this machine.
-
-    Examples
-    --------
-    >>> resolved_device("cpu")
-    'cpu'
-    """
-    import torch
-
-    if device == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        torch.empty(1, device=device)
-    except Exception as error:  # each kind of device raises its own error
-        first = (str(error).splitlines() or [type(error).__name__])[0]
-        raise ValueError(
-            f"device is {device!r}, which cannot be used on this machine ({first}): choose auto, cpu or cuda, or for "
-            "one GPU of several cuda:0, cuda:1 and so on."
-        ) from None
-    return device
 
 
 # The stacks of a task come one after the other, so a process keeps the data of its last job.
@@ -159,3 +150,42 @@ def _train(job: Stack, device: str, deadline: float) -> Part:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+@cache
+def code_version() -> str:
+    """Return the version, a hash of the sources that decide the numbers and, in a git repository, the commit.
+
+    The hash is that of the source text, so it is the same for an installed package, a clone and a copy.
+    """
+    root = Path(frhsic_core.__file__).parent
+    digest = hashlib.sha256()
+    for layer in _LAYERS:
+        path = root / layer
+        files = [path] if path.is_file() else sorted(path.rglob("*.py"))
+        for file in files:
+            digest.update(file.relative_to(root).as_posix().encode() + b"\0" + file.read_bytes())
+    commit = _commit(root)
+    return f"{frhsic_core.__version__}+{digest.hexdigest()[:12]}" + (f" ({commit})" if commit else "")
+
+
+def _commit(root: Path) -> str:
+    command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=12"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=10).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return ""
+
+
+def environment(device: str) -> dict[str, str]:
+    """Return the versions of the code, of Python and of the libraries, and the name of the device."""
+    versions = {name: importlib.metadata.version(name) for name in _LIBRARIES}
+    return {"code": code_version(), "python": platform.python_version(), **versions, "device": _device_name(device)}
+
+
+def _device_name(device: str) -> str:
+    if device.startswith("cuda"):
+        import torch
+
+        return torch.cuda.get_device_name(device)
+    return f"{device} ({platform.machine()})"

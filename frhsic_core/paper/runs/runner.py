@@ -36,7 +36,7 @@ from joblib import Parallel, delayed
 from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-from frhsic_core.paper.runs.jobs import OutOfTime, loaded, resolved_device, run_job, splits_of
+from frhsic_core.paper.runs.jobs import OutOfTime, loaded, run_job, splits_of
 from frhsic_core.paper.runs.plan import Experiment, Job, Unit
 from frhsic_core.paper.runs.store import ResultStore, StoreError
 
@@ -205,6 +205,8 @@ def run_experiment(
     Report
         What was done, what is left, and what failed.
     """
+    from frhsic_core.learning.trainer import resolve_device
+
     log = log or (lambda line: None)
     jobs = experiment.missing(store.done())
     report = Report()
@@ -215,7 +217,7 @@ def run_experiment(
     store.require_writable()
     begin = time.monotonic()
     deadline = math.inf if minutes is None else begin + 60.0 * minutes
-    device = resolved_device(device)
+    device = str(resolve_device(device))
     width = chosen_workers(workers, jobs, device)
     fetch_missing_data((job.data for job in jobs if job.data), log=log)
     if width > 1:

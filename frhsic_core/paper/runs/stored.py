@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 import frhsic_core
-from frhsic_core.paper.runs.store import ResultStore, StoreError, read_exported
+from frhsic_core.paper.runs.store import ResultStore
 
 
 def book_folder(*parts: str) -> Path:
@@ -50,43 +49,25 @@ def stored_rows(experiment: str = "main") -> pd.DataFrame:
     return ResultStore(book_folder("results"), experiment).read()
 
 
-def stored_provenance(experiment: str = "main") -> dict[str, Any]:
-    """Return how the stored rows of an experiment were computed: recipes or settings, code, libraries and devices.
-
-    Raises
-    ------
-    StoreError
-        If nothing is stored, or if a file is damaged or lost. The message names the file.
-    """
-    exported = read_exported(book_folder("results"), experiment)
-    if exported.data is None:
-        raise StoreError(f"{exported.table} is missing. Compute its rows with frhsic run.")
-    return exported.side
-
-
-def reference_sweep(*, dense: bool = True) -> pd.DataFrame:
+def reference_sweep() -> pd.DataFrame:
     """Return the authors' stored means with the column names of our store; their mean over splits is one row.
 
-    Parameters
-    ----------
-    dense : bool
-        Whether FRHSIC on Adult has 18 λ (the file behind the printed nAUP) or 9.
+    FRHSIC on Adult has the 18 λ of the file behind the printed nAUP.
 
     Examples
     --------
-    >>> len(reference_sweep()), len(reference_sweep(dense=False))
-    (365, 356)
+    >>> len(reference_sweep())
+    365
     """
     # The ledger calls this some hundred times, and each caller may change its copy.
-    return _sweep(book_folder("claims", "reference"), dense).copy()
+    return _sweep(book_folder("claims", "reference")).copy()
 
 
 @cache
-def _sweep(folder: Path, dense: bool) -> pd.DataFrame:
+def _sweep(folder: Path) -> pd.DataFrame:
     sweep = pd.read_csv(folder / "sweep.csv")
-    if dense:
-        replaced = (sweep["dataset"] == "adult") & (sweep["method"] == "frhsic")
-        sweep = pd.concat([sweep[~replaced], pd.read_csv(folder / "sweep_adult_frhsic_dense.csv")], ignore_index=True)
+    replaced = (sweep["dataset"] == "adult") & (sweep["method"] == "frhsic")
+    sweep = pd.concat([sweep[~replaced], pd.read_csv(folder / "sweep_adult_frhsic_dense.csv")], ignore_index=True)
     return pd.DataFrame(
         {
             "dataset": sweep["dataset"],
@@ -117,8 +98,6 @@ def paper_table(label: str) -> pd.DataFrame:
     """
     cells = pd.read_csv(book_folder("claims", "cells.csv"), dtype=str, keep_default_na=False)
     cells = cells[cells["place"] == label]
-    if cells.empty:
-        raise ValueError(f"there is no table {label!r} in claims/cells.csv.")
     # A claim of a cell reads "dataset, method, quantity, setting".
     keys = [part.rename(name) for name, part in cells["claim"].str.split(", ", expand=True).items()][:2]
     value = pd.to_numeric(cells["value"], errors="coerce")

@@ -33,7 +33,7 @@ import torch
 from scipy import stats
 from torch import Tensor
 
-from frhsic_core.arrays import ArrayLike, RandomState, as_generator, as_sample
+from frhsic_core.arrays import ArrayLike, RandomState, as_generator
 from frhsic_core.bounds import pair_slack
 from frhsic_core.joint.contraction import contraction_weights
 from frhsic_core.kernels import Gaussian
@@ -378,7 +378,7 @@ def linear_complexity(x: ArrayLike, *, radius: float, dimension: int) -> Tensor:
     >>> round(linear_complexity([[1.0]], radius=1.0, dimension=1).item() ** 2 * math.pi, 10)  # E|ξ| = √(2/π)
     2.0
     """
-    x = as_sample(x, name="x").to(torch.float64)
+    x = torch.as_tensor(x, dtype=torch.float64)
     values = torch.linalg.svdvals(x).square()
     total = values.sum(-1, keepdim=True).clamp_min(torch.finfo(x.dtype).tiny)
     y = torch.arange(-REACH, REACH + STEP / 2, STEP, dtype=x.dtype, device=x.device)

@@ -273,6 +273,7 @@ VERDICTS = {
 _PAGE_PROOF = re.compile(r"^% proof of (\w[\w-]* (?:[\w.]*\d|bound))(?:, (.*))?$", re.MULTILINE)
 
 
+@cache
 def page_proofs(folder: Path) -> dict[str, tuple[str, str]]:
     """Return for each statement that a chapter proves the chapter and the restriction, which is mostly empty."""
     return {
@@ -280,11 +281,6 @@ def page_proofs(folder: Path) -> dict[str, tuple[str, str]]:
         for path in sorted(folder.glob("*.md"))
         for number, words in _PAGE_PROOF.findall(path.read_text(encoding="utf-8"))
     }
-
-
-@cache
-def _chapter_proofs() -> dict[str, tuple[str, str]]:
-    return page_proofs(book_folder().parent / "notebooks")
 
 
 @dataclass(frozen=True)
@@ -339,11 +335,12 @@ def standings(rows: Iterable[Mapping[str, Any]]) -> list[Standing]:
     """
     rows = list(rows)
     broken = {n for s in failing(rows) if s.itself for n in s.statements}
+    chapters = page_proofs(book_folder().parent / "notebooks")
     found = []
     for number, statement in statements().items():
         own = [row for row in rows if row["statement"] == number]
         present = {row["evidence"] for row in own}
-        chapter = _chapter_proofs().get(number)
+        chapter = chapters.get(number)
         here = "" if chapter is None else chapter[1] or "yes"
         verdict = "holds"
         if number in broken:
@@ -374,26 +371,9 @@ WIDTH, HEIGHT, ACROSS, DOWN, MARGIN = 96, 44, 18, 24, 12
 _ABBREVIATED = {"Theorem": "Thm", "Proposition": "Prop", "Corollary": "Cor", "Definition": "Def", "Remark": "Rem"}
 
 
-def ancestors(number: str) -> set[str]:
-    """Return every statement that a statement builds on, directly or not.
-
-    Examples
-    --------
-    >>> sorted(ancestors("Corollary 3.4"))
-    ['Definition 3.3', 'Theorem 3.2']
-    """
-    direct = statements()[number].builds_on
-    return set(direct).union(*(ancestors(one) for one in direct))
-
-
 def drawn_edges() -> list[tuple[str, str]]:
-    """Return the dependencies that do not follow from others, as pairs of what is used and what uses it."""
-    edges = []
-    for number, statement in statements().items():
-        for used in statement.builds_on:
-            if not any(used in ancestors(other) for other in statement.builds_on if other != used):
-                edges.append((used, number))
-    return edges
+    """Return the dependencies as pairs of what is used and what uses it."""
+    return [(used, number) for number, statement in statements().items() for used in statement.builds_on]
 
 
 def _corner(number: str) -> tuple[int, int]:

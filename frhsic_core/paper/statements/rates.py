@@ -35,10 +35,8 @@ LAW, KERNEL = GaussianPair(0.5), Gaussian(1.0)
 CONFIDENCE = 0.99  # of slope intervals
 
 
-def rmse_slope(
-    sizes: np.ndarray, errors: np.ndarray, *, confidence: float = CONFIDENCE
-) -> tuple[float, tuple[float, float]]:
-    """Return the slope of the logarithm of the root mean squared error on log n, with an interval.
+def rmse_slope(sizes: np.ndarray, errors: np.ndarray) -> tuple[float, tuple[float, float]]:
+    """Return the slope of the logarithm of the root mean squared error on log n, with a normal interval.
 
     The mean square at each n has a relative standard error (delta method for its logarithm); the slope is the weighted
     least-squares one, its variance the weighted one, no line being assumed beyond that. Independent replications at
@@ -50,8 +48,6 @@ def rmse_slope(
         Sample sizes, ``(k,)``.
     errors : ndarray
         Errors, ``(k, replications)``.
-    confidence : float
-        Of the normal interval.
 
     Returns
     -------
@@ -71,7 +67,7 @@ def rmse_slope(
     weight = errors.shape[1] * (means / squares.std(1, ddof=1)) ** 2
     line, covariance = np.polyfit(np.log(sizes), 0.5 * np.log(means), 1, w=np.sqrt(weight), cov="unscaled")
     slope = float(line[0])
-    reach = 0.5 * float(stats.norm.isf((1.0 - confidence) / 2.0)) * math.sqrt(covariance[0, 0])
+    reach = 0.5 * float(stats.norm.isf((1.0 - CONFIDENCE) / 2.0)) * math.sqrt(covariance[0, 0])
     return slope, (slope - reach, slope + reach)
 
 

@@ -54,7 +54,7 @@ class Statement:
     chapter, anchor : str
         The chapter of the book that states it, and the label of its box there.
     builds_on : tuple of str
-        Numbers of the statements that its proof in the paper uses.
+        Numbers of the statements that its proof in the paper uses, without those that another of them builds on.
     paper_proof : {"yes", "no", "cites another paper", "definition"}
         Whether the paper proves it.
     place : tuple of int

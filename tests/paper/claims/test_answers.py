@@ -6,12 +6,11 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import stats
 
 from frhsic_core.paper.claims import answers
-from frhsic_core.paper.claims.answers import NotRun, Spread, mean_of_runs, print_weights, spread, weights
+from frhsic_core.paper.claims.answers import Spread, mean_of_runs, print_weights, spread, weights
 
 RUNS = np.array([0.3, 1.1, -0.4, 0.9])
 
@@ -90,14 +89,3 @@ def test_a_few_runs_have_the_spread_of_students_t() -> None:
     t = stats.t(2).isf(answers.TAIL)
     assert prints.high - mean == pytest.approx(t * values.std(ddof=1) * math.sqrt(1 / 5 + 1 / 3))
     assert mean - means.low == pytest.approx(t * values.std(ddof=1) * math.sqrt(1 / 3))
-
-
-def test_rows_that_are_not_stored_leave_a_claim_open(monkeypatch) -> None:
-    monkeypatch.setattr(answers, "stored_rows", lambda name: pd.DataFrame({"part": ["a"], "value": [1.0]}))
-    answers.rows_of.cache_clear()
-    try:
-        assert len(answers.rows_of("made up", "a")) == 1
-        with pytest.raises(NotRun, match="part 'b'"):
-            answers.rows_of("made up", "b")
-    finally:
-        answers.rows_of.cache_clear()

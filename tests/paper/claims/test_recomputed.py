@@ -47,8 +47,10 @@ def stored(name: str) -> pd.DataFrame:
 
 
 Means = dict[tuple[str, float], float]
+Pair = tuple[Means, Means]
 
 
+@cache
 def sweep(dataset: str, protocol: str) -> tuple[list[tuple[str, float]], np.ndarray, np.ndarray, bool]:
     """Return the pairs of method and λ, and for each of them performance and GDP on every split."""
     rows = stored("main")
@@ -84,6 +86,7 @@ def area_by_hand(performance: Means, gdp: Means, method: str, higher: bool) -> f
     return sum((a + b) / 2 for a, b in pairwise(heights)) / 200
 
 
+@cache
 def shared_by_hand(dataset: str, place: int) -> float:
     """Return what a run of the text's protocol shares with a stored run on the same split."""
     keys, *parts, _ = sweep(dataset, "text")
@@ -106,26 +109,37 @@ def ends(draws: np.ndarray, splits: int, own_error: float) -> Ends:
     return middle - stretch * (middle - low), middle, middle + stretch * (high - middle), splits - 1
 
 
-def of_five_splits(dataset: str, statistic: Callable[[Means, Means, bool], float], noise: int) -> Found:
-    """Return the text protocol's value with the spreads of five new splits and of its own mean."""
+@cache
+def drawn(dataset: str) -> tuple[list[Pair], list[Pair], Pair, bool]:
+    """Return means of performance and GDP under the text's protocol, and whether higher is better.
+
+    They are means over draws of five new splits, over draws of our 25 splits, and over all of ours.
+    """
     keys, *parts, higher = sweep(dataset, "text")
-    shared = [shared_by_hand(dataset, place) for place in (0, 1)]
     rng = np.random.default_rng(7)
     own = [part.mean(1) for part in parts]
 
-    def value(means: list[np.ndarray]) -> float:
-        return statistic(*(dict(zip(keys, one.tolist(), strict=True)) for one in means), higher)
+    def named(means: list[np.ndarray]) -> Pair:
+        first, second = (dict(zip(keys, one.tolist(), strict=True)) for one in means)
+        return first, second
 
     printed, ours = [], []
     for _ in range(400):
         few, many = rng.integers(0, 25, 5), rng.integers(0, 25, 25)
-        printed.append(value([
+        printed.append(named([
             mean + r * (part[:, :5].mean(1) - mean) + math.sqrt(1 - r**2) * (part[:, few].mean(1) - mean)
-            for part, mean, r in zip(parts, own, shared, strict=True)
+            for part, mean, r in zip(parts, own, (shared_by_hand(dataset, place) for place in (0, 1)), strict=True)
         ]))  # fmt: skip
-        ours.append(value([part[:, many].mean(1) for part in parts]))
-    r = shared[noise]
-    return value(own), ends(np.array(printed), 25, (1 - r) / (1 + r) / 5), ends(np.array(ours), 25, 0.0)
+        ours.append(named([part[:, many].mean(1) for part in parts]))
+    return printed, ours, named(own), higher
+
+
+def of_five_splits(dataset: str, statistic: Callable[[Means, Means, bool], float], noise: int) -> Found:
+    """Return the text protocol's value with the spreads of five new splits and of its own mean."""
+    printed, ours, own, higher = drawn(dataset)
+    values = [np.array([statistic(*pair, higher) for pair in pairs]) for pairs in (printed, ours)]
+    r = shared_by_hand(dataset, noise)
+    return statistic(*own, higher), ends(values[0], 25, (1 - r) / (1 + r) / 5), ends(values[1], 25, 0.0)
 
 
 def of_single_runs(values: np.ndarray, r: float = 0.0) -> Found:

@@ -1,4 +1,4 @@
-"""The answers of the experiments to claims of the paper are those on record, up to four lines for each query."""
+"""The answers of the experiments to claims of the paper are those on record, up to two lines for each query."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def recorded() -> pd.DataFrame:
 @pytest.mark.parametrize("name", sorted(set(LINES["query"]) & set(HERE)))
 def test_answers_are_on_record(name: str, recorded: pd.DataFrame) -> None:
     """Compare our value with its interval, what is measured, and the numbers of the note, a part of the recorded."""
-    for line in LINES[LINES["query"] == name].drop_duplicates("arguments").head(4).to_dict("records"):
+    for line in LINES[LINES["query"] == name].drop_duplicates("arguments").head(2).to_dict("records"):
         answer = answer_of(name, line["arguments"])
         known = recorded.loc[line["id"]]
         # Four digits are shown; rounding moves the last one.

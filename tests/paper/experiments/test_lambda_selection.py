@@ -64,10 +64,9 @@ def test_thresholds_are_those_of_the_library_at_the_bandwidths_of_the_first_rows
     z, s = pair(520, 3, draws=1)
     found = thresholds(z, s, permutations=39)
     kernel_z, kernel_s = (Gaussian(median_bandwidth(v[:, :500])) for v in (z, s.unsqueeze(-1)))
-    for method in ("gamma", "spectral"):
-        direct = hsic_test(z, s, method=method, kernel_z=kernel_z, kernel_s=kernel_s)
-        assert found["statistic"].numpy() == pytest.approx(direct.statistic.numpy(), rel=1e-9)
-        assert found[f"threshold_{method}"].numpy() == pytest.approx(direct.threshold.numpy(), rel=1e-9)
+    direct = hsic_test(z, s, method="gamma", kernel_z=kernel_z, kernel_s=kernel_s)
+    assert found["statistic"].numpy() == pytest.approx(direct.statistic.numpy(), rel=1e-9)
+    assert found["threshold_gamma"].numpy() == pytest.approx(direct.threshold.numpy(), rel=1e-9)
     # 39 permutations: the critical value is the second largest, α(B + 1) = 2.
     null = permuted_statistics(
         center(kernel_z(z)), center(kernel_s(s.unsqueeze(-1))), permutations=39,
@@ -81,7 +80,7 @@ def test_thresholds_are_those_of_the_library_at_the_bandwidths_of_the_first_rows
 def test_a_constant_representation_is_never_rejected() -> None:
     z, s = torch.zeros(1, 60, 4), torch.rand(1, 60, generator=torch.Generator().manual_seed(0))
     found = thresholds(z, s, permutations=19)
-    for test in ("released", "gamma", "spectral", "permutation"):
+    for test in ("released", "gamma", "permutation"):
         assert bool((found["statistic"] <= found[f"threshold_{test}"]).all())
 
 

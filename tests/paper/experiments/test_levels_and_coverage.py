@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,8 @@ import pytest
 import torch
 from scipy import stats
 
-from frhsic_core.joint import distance_correlation
+from frhsic_core.joint import distance_correlation, hsic_test
+from frhsic_core.kernels import Gaussian, median_bandwidth
 from frhsic_core.paper.experiments import levels_and_coverage as study
 from frhsic_core.paper.runs.stored import stored_rows
 
@@ -80,6 +82,23 @@ def test_units_share_their_samples_and_count_rejections(monkeypatch: pytest.Monk
     rows = [study.measure_unit_levels_and_power(unit | {"test": test}, "cpu") for test in ("gamma", "aggregated")]
     assert rows[0] == [{"rejected": 2, "rate": 0.5}]
     assert torch.equal(seen[0], seen[1])
+
+
+def test_one_kernel_for_each_pair_of_bandwidths_is_the_permutation_test() -> None:
+    """The same generator gives the same permutations, so the rejections of both halves are equal, pair by pair."""
+    unit = {"kind": "power", "law": "sin 2", "n": 200, "test": "one kernel", "draws": 4, "permutations": 39}
+    rows = pd.DataFrame(study.measure_unit_levels_and_power(unit, "cpu")).set_index(["width_z", "width_s"])
+    assert len(rows) == len(study.WIDTHS) ** 2
+    samples = [study._sample("sin 2", 200, zlib.crc32(b"power sin 2 200") + draw) for draw in range(4)]
+    for pair in ((1.0, 1.0), (0.25, 0.5), (8.0, 0.0625)):
+        generator = torch.Generator().manual_seed(1)
+        found = []
+        for z, s in samples:
+            kernels = [Gaussian(width * median_bandwidth(x)) for width, x in zip(pair, (z, s), strict=True)]
+            options = {"method": "permutation", "n_permutations": 39, "random_state": generator}
+            found.append(hsic_test(z, s, kernel_z=kernels[0], kernel_s=kernels[1], **options).pvalue <= study.ALPHA)
+        assert rows.loc[pair, ["rejected", "elsewhere"]].tolist() == [sum(found[:2]), sum(found[2:])]
+    assert 0 < rows["rejected"].sum() < 2 * len(rows)
 
 
 # Of the laws given C: E[Z | C], E[S | C], and a function of the residuals (r, q) with its expectation.

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from frhsic_core.paper.experiments.main import MAIN_METHODS, PARETO_METHODS, pareto_table
+from frhsic_core.paper.experiments.main import MAIN_METHODS
 from frhsic_core.paper.experiments.pareto import (
     Frontiers,
     matched_index,
@@ -17,7 +17,7 @@ from frhsic_core.paper.experiments.pareto import (
     on_grid,
 )
 from frhsic_core.paper.experiments.presets import GRIDS
-from frhsic_core.paper.runs.stored import paper_table, reference_sweep
+from frhsic_core.paper.runs.stored import reference_sweep
 
 
 def brute_force(performance, dependence, unfair_performance, unfair_dependence, *, higher):
@@ -131,35 +131,6 @@ def test_grid_and_names() -> None:
     assert set(named(option)["name"]) == {"unfair", "frhsic", "frem:x"}
 
 
-def agrees(ours: float, printed: float, digits: int) -> bool:
-    """Say whether a number rounds to the printed one (either way where it lies exactly between two)."""
-    if np.isnan(printed) or np.isnan(ours):
-        return bool(np.isnan(printed) and np.isnan(ours))
-    return abs(ours - printed) <= 0.5 * 10.0**-digits + 1e-9
-
-
-def rows_that_agree(ours: pd.DataFrame, printed: pd.DataFrame) -> int:
-    count = 0
-    for (dataset, method), line in printed.iterrows():
-        mine = ours[(ours["dataset"] == dataset) & (ours["method"] == method)].iloc[0]
-        digits = 4 if dataset == "crime" else 3
-        count += (
-            agrees(mine["performance"], line["performance"], digits)
-            and agrees(mine["dependence"], line["dependence"], 3)
-            and agrees(mine.get("naup", np.nan), line["naup"], 3)
-        )
-    return count
-
-
-def test_pareto_summary_of_the_paper_follows_on_nine_points() -> None:
-    printed = paper_table("tab:pareto_summary")
-    assert len(printed) == 40
-    ours = pareto_table(reference_sweep(), methods=PARETO_METHODS, lams=GRIDS["full"], resamples=2)
-    assert rows_that_agree(ours.assign(naup=np.nan), printed) == 40
-    dense = pareto_table(reference_sweep(), methods=PARETO_METHODS, unequal_grids=True, resamples=2)
-    assert rows_that_agree(dense.assign(naup=np.nan), printed) < 40
-
-
 def sweep_of(splits: int, noise: float, seed: int = 0) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
     lines = []
@@ -189,5 +160,3 @@ def test_errors_say_what_is_missing() -> None:
     lonely = pd.concat([rows[(rows["method"] == "unfair") & (rows["split"] == 0)], rows[rows["split"] == 1].iloc[1:]])
     with pytest.raises(ValueError, match="every model"):
         Frontiers.from_rows(lonely)
-    with pytest.raises(ValueError, match="no table 'tab:nothing'"):
-        paper_table("tab:nothing")

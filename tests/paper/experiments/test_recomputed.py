@@ -9,6 +9,7 @@ piece in the other files.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,13 @@ import pandas as pd
 import pytest
 import torch
 
+from frhsic_core.paper.claims.settings import provenance
 from frhsic_core.paper.experiments import running_example, synthetic_validation
 from frhsic_core.paper.experiments.cost import peers
 from frhsic_core.paper.experiments.presets import experiment_for
 from frhsic_core.paper.runs.jobs import run_job
 from frhsic_core.paper.runs.plan import Stack, Unit
-from frhsic_core.paper.runs.stored import stored_provenance, stored_rows
+from frhsic_core.paper.runs.stored import stored_rows
 from frhsic_core.registry import PAPER_DATASETS
 from frhsic_core.remedies import comparison
 
@@ -42,7 +44,7 @@ def cheapest(table: str) -> list[tuple[Any, ...]]:
     """Return the table, a value and the settings of the cheapest unit of each value that needs no data."""
     setting, values = UNITS[table]
     plan = experiment_for(table)
-    seconds = {record["key"]: record["seconds"] for record in stored_provenance(plan.name)["units"]}
+    seconds = {record["key"]: record["seconds"] for record in provenance(plan.name)["units"]}
     found: dict[str, Any] = {}
     for unit in sorted(plan.jobs, key=lambda unit: seconds[unit.key]):
         named = dict(unit.settings)
@@ -88,18 +90,29 @@ def test_stored_values_of_this_library_beside_others() -> None:
 @pytest.mark.parametrize("table", ["held_out_bounds", "bandwidth_scaling", "simple_remedies"])
 def test_a_stored_unit_of_a_dataset_is_measured_again(table: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The unit that was fastest; of the simple remedies those before and after a linear model."""
-    stored = stored_rows(table)
-    records = stored_provenance(table)["units"]
-    key = min(records, key=lambda record: record["seconds"])["key"]
-    (unit,) = [unit for unit in experiment_for(table).jobs if unit.key == key]
-    stored = stored[stored["unit"] == key]
+    every = stored_rows(table)
+    records = provenance(table)["units"]
+    fastest = min(records, key=lambda record: record["seconds"])["key"]
+    (unit,) = [unit for unit in experiment_for(table).jobs if unit.key == fastest]
+    stored = every[every["unit"] == fastest]
     if table == "simple_remedies":
         monkeypatch.setattr(comparison, "LEARNERS", ("linear",))
         stored = stored[stored["learner"] == "linear"]
+    found = run_job(unit, device="cpu").rows
+    if table == "simple_remedies":
+        # "project" asks a forest, a step function of X: closer than a tenth of the noise between splits, as models are.
+        splits = every[(every["dataset"] == dict(unit.settings)["dataset"]) & (every["learner"] == "linear")]
+        ours, theirs, splits = (
+            frame[frame["method"] == "project"].set_index("strength")["gdp_reference"]
+            for frame in (found, stored, splits)
+        )
+        assert len(ours) > 0
+        assert ((ours - theirs).abs() < 0.1 * splits.groupby("strength").std()).all()
+        found, stored = (frame[frame["method"] != "project"] for frame in (found, stored))
     # Training in float32 and the sums of the bound have errors of 10⁻⁷ on another processor. The solver of the linear
     # models stops at a gradient of 10⁻⁴, in other versions elsewhere: scores move by about 10⁻³, and a few people
     # of a thousand cross the threshold.
-    same_rows(unit, run_job(unit, device="cpu").rows, stored, rel=2e-2 if table == "simple_remedies" else 1e-5)
+    same_rows(unit, found, stored, rel=2e-2 if table == "simple_remedies" else 1e-5)
 
 
 @pytest.mark.parametrize("form", running_example.PENALTIES)
@@ -138,27 +151,36 @@ def near_splits(found: dict[str, float], own: pd.Series, splits: pd.DataFrame) -
         reach = 1e-5 * abs(own[name]) if name.startswith(EXACT) else reach
         assert value == pytest.approx(float(own[name]), abs=float(reach)), name
         compared += 1
-    assert compared > 12
+    assert compared > 8
 
 
 @pytest.mark.data
-@pytest.mark.parametrize("table", ["main", "bound_tightness", "lambda_selection", "mutual_information", "transfer"])
+@pytest.mark.parametrize(
+    "table",
+    ["bound_tightness", "lambda_selection", "mutual_information", pytest.param("transfer", marks=pytest.mark.slow)],
+)
 def test_a_stored_model_is_trained_again(table: str) -> None:
+    """The models of the table on mutual information are those of the main sweep, with further columns."""
     method = "frhsic" if table == "bound_tightness" else "unfair"
     stacks = [job for job in experiment_for(table).jobs if isinstance(job, Stack) and job.recipe.method == method]
     stack = min(stacks, key=lambda job: job.weight)
     one = Stack(stack.recipe, stack.lams[:1], stack.splits[:1])
     torch.set_num_threads(1)
     found = run_job(one, device="cpu").rows
-    rows = stored_rows(table)
-    rows = rows[(rows["recipe"] == stack.recipe.key) & (rows["lam"] == one.lams[0])]
-    own = rows[rows["split"] == one.splits[0]].iloc[0]
     texts = ["dataset", "variant", "sensitive", "task", "protocol", "method", "option", "seed"]
-    assert found.loc[0, texts].tolist() == own[texts].tolist()
-    numbers = {name: float(found.loc[0, name]) for name in found.columns[found.dtypes == np.float32]}
-    near_splits(numbers, own, rows)
+    recipes = {table: stack.recipe}
+    if table == "mutual_information":
+        recipes["main"] = replace(stack.recipe, measure="")
+    for name, recipe in recipes.items():
+        rows = stored_rows(name)
+        rows = rows[(rows["recipe"] == recipe.key) & (rows["lam"] == one.lams[0])]
+        own = rows[rows["split"] == one.splits[0]].iloc[0]
+        assert found.loc[0, texts].tolist() == own[texts].tolist()
+        measured = [column for column in found.columns[found.dtypes == np.float32] if name == table or column in rows]
+        near_splits({column: float(found.loc[0, column]) for column in measured}, own, rows)
 
 
+@pytest.mark.slow
 def test_a_stored_draw_is_trained_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """One cell of the ablation, on the first draw of the paper's law."""
     monkeypatch.setattr(synthetic_validation, "SIGNALS", ("paper",))

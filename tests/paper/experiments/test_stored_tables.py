@@ -26,9 +26,3 @@ def test_every_stored_row_has_provenance(name: str) -> None:
     if study:
         stored = store.read()["unit"].value_counts().to_dict()
         assert stored == {record["key"]: record["rows"] for record in records}
-
-
-@pytest.mark.parametrize("name", PLANS)
-def test_nothing_of_a_plan_is_missing(name: str) -> None:
-    plan = PLANS[name]()
-    assert plan.missing(ResultStore(book_folder("results"), plan.name).done()) == []

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import integrate, stats
 
@@ -13,11 +12,7 @@ from frhsic_core.data import load_dataset
 from frhsic_core.data.recipes import numpy_generator
 from frhsic_core.data.synthetic import classification
 from frhsic_core.paper.datasets import accuracy_levels
-from frhsic_core.paper.experiments.synthetic_validation import (
-    compared_cells,
-    drawn_splits,
-    is_constant,
-)
+from frhsic_core.paper.experiments.synthetic_validation import drawn_splits
 
 
 def test_levels_of_the_papers_law_by_adaptive_quadrature() -> None:
@@ -65,27 +60,3 @@ def test_draw_42_is_the_authors_sample_cut_as_they_cut_it() -> None:
     # Unscaled, and train before test.
     assert splits.x_train[..., 1].min() < -2
     assert np.array_equal(splits.s_train[0].numpy(), load_dataset("synthetic").s[:4000].astype(np.float32))
-
-
-def _cells(**values: list[float]) -> pd.DataFrame:
-    lines = [
-        {"variant": "a", "signal": "s", "kernel_z": kz, "kernel_s": "gaussian", "dimension": dimension, "lam": 5.0,
-         "draw": draw, "gdp_reference": value, "performance": 0.6, "constant": 0.6, "linear_r2": 0.0,
-         "nonlinear_r2": 0.0, "positive": 1.0}
-        for name, column in values.items()
-        for kz, dimension in [(name.split("_")[0], int(name.split("_")[1]))]
-        for draw, value in enumerate(column)
-    ]  # fmt: skip
-    return pd.DataFrame(lines)
-
-
-def test_tables_on_values_known_by_hand() -> None:
-    six = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
-    rows = _cells(gaussian_8=six, imq_8=[value + 1 for value in six], gaussian_2=[0.5] * 6, gaussian_32=six[::-1])
-    compared = compared_cells(rows).set_index("comparison")
-    found = compared.loc["imq, gaussian"]
-    assert (found["mean"], found["higher_in"], found["p"], found["p_holm"]) == (1.0, 6, 2 / 64, 2 / 64)
-    steps = compared[compared["family"] == "dimension"]
-    assert steps["higher_in"].to_dict() == {"2 to 8": 6, "8 to 32": 3, "2 to 32": 6}
-    assert steps["p_holm"].tolist() == [3 * 2 / 64, 1.0, 3 * 2 / 64]
-    assert is_constant(rows).all()

@@ -58,10 +58,8 @@ def test_stacked_heads_are_heads_trained_alone(frozen, task: str) -> None:
             with torch.no_grad():
                 expected = head(z_new[i]).squeeze(-1).double()
             assert torch.allclose(found[name].score[i], expected, atol=1e-5)
-            if task == "classification":
-                assert torch.allclose(found[name].probability[i], torch.sigmoid(expected), atol=1e-5)
-            else:
-                assert torch.equal(found[name].label[i], found[name].score[i])
+            probability = torch.sigmoid(expected) if task == "classification" else expected
+            assert torch.allclose(found[name].probability[i], probability, atol=1e-5)
 
 
 def test_forest_and_svm_are_the_library_with_its_defaults(frozen) -> None:
@@ -71,9 +69,9 @@ def test_forest_and_svm_are_the_library_with_its_defaults(frozen) -> None:
         data = z[i].numpy(), y[i].numpy().astype(int)
         trees = RandomForestClassifier(n_estimators=100, random_state=42).fit(*data)
         assert np.allclose(forest.probability[i].numpy(), trees.predict_proba(z_new[i].numpy())[:, 1])
-        assert (forest.label[i].numpy() == trees.predict(z_new[i].numpy())).all()
+        assert (forest.score[i].numpy() == trees.predict(z_new[i].numpy())).all()
         machine = SVC().fit(*data)
-        assert (svm.label[i].numpy() == machine.predict(z_new[i].numpy())).all()
+        assert (svm.score[i].numpy() == machine.predict(z_new[i].numpy())).all()
         # The logit is a line in the decision value, and the curve is fitted to values of three held-out folds.
         decision = machine.decision_function(z_new[i].numpy())
         slope, level = np.polyfit(decision, torch.logit(svm.probability[i]).numpy(), 1)
@@ -100,7 +98,7 @@ def test_regressions_too(frozen) -> None:
 def test_the_svm_sees_its_first_rows_only(frozen) -> None:
     z, y, z_new = frozen
     part = svm_head(z, y, z_new, task="classification", rows=100)
-    assert torch.equal(part.label, svm_head(z[:, :100], y[:, :100], z_new, task="classification").label)
+    assert torch.equal(part.score, svm_head(z[:, :100], y[:, :100], z_new, task="classification").score)
 
 
 def looped_gdp(f: np.ndarray, s: np.ndarray, *, grid: np.ndarray, constant: float) -> float:
@@ -112,14 +110,12 @@ def looped_gdp(f: np.ndarray, s: np.ndarray, *, grid: np.ndarray, constant: floa
 
 
 @pytest.mark.parametrize("task", ["classification", "regression"])
-def test_columns_are_performance_and_gdp_of_each_head(monkeypatch, task: str) -> None:
+def test_columns_are_the_gdp_of_each_head(monkeypatch, task: str) -> None:
     """Two models with given predictions: every column against a loop; the second model has a Z that is not finite."""
     rng = np.random.default_rng(1)
     s = rng.uniform(size=(2, 200))
     score = 3 * s - 1 + rng.normal(size=s.shape)
-    label = (score > 0).astype(float) if task == "classification" else score
-    y = (rng.uniform(size=s.shape) < 0.5).astype(float)
-    head = fresh_heads.Prediction(*map(torch.tensor, (score, 1 / (1 + np.exp(-score)), label)))
+    head = fresh_heads.Prediction(*map(torch.tensor, (score, 1 / (1 + np.exp(-score)))))
     forest = fresh_heads.Prediction(*(part[:1] for part in head))
     monkeypatch.setattr(fresh_heads, "neural_heads", lambda *_, **__: {"linear": head, "mlp": head})
     monkeypatch.setattr(fresh_heads, "svm_head", lambda *_, **__: head)
@@ -127,20 +123,18 @@ def test_columns_are_performance_and_gdp_of_each_head(monkeypatch, task: str) ->
     monkeypatch.setattr(transfer, "FOREST_ROWS", 4)
     encoded = torch.zeros(2, 5, 3)
     trained = SimpleNamespace(dataset=[0, 1], models=2, seeds=[0, 1], lam=torch.tensor(LAMS), encode=lambda x: encoded)
-    tensors = {"y_test": y, "s_test": s, "y_train": y}
-    splits = SimpleNamespace(**{k: torch.tensor(v) for k, v in tensors.items()}, x_train=None, x_test=None)
+    splits = SimpleNamespace(s_test=torch.tensor(s), y_train=torch.zeros(2, 5), x_train=None, x_test=None)
     found = transfer.measure(trained, splits, SimpleNamespace(task=task))
-    assert set(found) == {f"{h}_{what}" for h in HEADS for what in ("performance", "gdp_mixed", "gdp_sample")}
-    hit = (label == y).mean(1) if task == "classification" else ((label - y) ** 2).mean(1)
-    assert found["mlp_performance"] == pytest.approx(hit)
+    assert set(found) == {f"{h}_{what}" for h in HEADS for what in ("gdp_mixed", "gdp_sample")}
     for i in range(2):
         grid = np.linspace(s[i].min(), s[i].max(), 50)
         assert found["svm_gdp_mixed"][i] == pytest.approx(looped_gdp(score[i], s[i], grid=grid, constant=1e-10))
         probability = head.probability[i].numpy()
         assert found["linear_gdp_sample"][i] == pytest.approx(looped_gdp(probability, s[i], grid=s[i], constant=0.0))
     # More rows than a forest may have: it is fitted at the first λ only.
-    assert found["forest_performance"][0] == hit[0]
-    assert np.isnan([found[f"forest_{what}"][1] for what in ("performance", "gdp_mixed", "gdp_sample")]).all()
+    for what in ("gdp_mixed", "gdp_sample"):
+        assert found[f"forest_{what}"][0] == pytest.approx(found[f"svm_{what}"][0], rel=1e-12)
+        assert np.isnan(found[f"forest_{what}"][1])
     encoded[1, 0, 0] = torch.nan
     dead = transfer.measure(trained, splits, SimpleNamespace(task=task))
     assert all(np.isnan(values[1]) and values[0] == found[name][0] for name, values in dead.items())

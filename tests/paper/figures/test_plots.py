@@ -1,9 +1,6 @@
-"""Figures are drawn from stored rows without torch, with the names that readers know."""
+"""Figures show what they are given, with the names that readers know."""
 
 from __future__ import annotations
-
-import subprocess
-import sys
 
 import matplotlib
 import matplotlib.pyplot
@@ -12,7 +9,6 @@ import pytest
 from matplotlib.colors import to_hex
 
 from frhsic_core.paper.figures import plots
-from frhsic_core.paper.runs.plan import Experiment
 
 matplotlib.use("Agg")
 
@@ -61,21 +57,3 @@ def test_names_in_pictures_are_those_of_readers() -> None:
     """No stored key is shown: not of a method or an option."""
     shown = plots.draw_verdicts({"text": verdicts()}).findobj(matplotlib.text.Text)
     assert [text.get_text() for text in shown if "_" in text.get_text() or ":narrow" in text.get_text()] == []
-
-
-def test_figures_come_from_the_store_without_torch(tiny: Experiment, tiny_store, tmp_path) -> None:
-    script = (
-        "import sys, matplotlib; matplotlib.use('Agg')\n"
-        "from frhsic_core.paper.runs.store import ResultStore\n"
-        "from frhsic_core.paper.experiments.main import family\n"
-        "from frhsic_core.cli import paper as commands\n"
-        "from frhsic_core.paper.figures import plots\n"
-        "rows = ResultStore(sys.argv[1], 'tiny').read()\n"
-        "found = family(rows.assign(name=rows['method']), measure='gdp_reference', methods=None)\n"
-        "plots.draw_verdicts({'ours': found}).savefig(sys.argv[2] + '/verdicts.png')\n"
-        "assert 'torch' not in sys.modules, 'torch was imported'\n"
-    )
-    command = [sys.executable, "-c", script, str(tiny_store.root), str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert (tmp_path / "verdicts.png").stat().st_size > 5000

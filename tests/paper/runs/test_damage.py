@@ -10,7 +10,6 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +23,7 @@ from frhsic_core.paper.claims import settings
 from frhsic_core.paper.runs import store as store_module
 from frhsic_core.paper.runs.plan import Experiment, Unit, units_of
 from frhsic_core.paper.runs.store import Part, ResultStore, StoreError, read_exported
-from frhsic_core.paper.runs.stored import book_folder, stored_provenance, stored_rows
+from frhsic_core.paper.runs.stored import book_folder, stored_rows
 
 ROOT = Path(__file__).parents[3]
 KINDS = ("models", "units")
@@ -269,45 +268,6 @@ def test_a_kill_at_any_moment_of_a_write_leaves_the_whole_job_or_nothing(tmp_pat
         assert len(store.read()) == sum(len(part.rows) for part in parts[: before + 1])
 
 
-LOOP = """
-import pickle, sys
-from pathlib import Path
-from frhsic_core.paper.runs.store import ResultStore
-parts = pickle.loads(Path(sys.argv[2]).read_bytes())
-store = ResultStore(sys.argv[1], "tiny")
-print("ready", flush=True)
-while True:
-    for i, part in enumerate(parts):
-        store.write(part)
-        print(i, flush=True)
-        if i % 2:
-            store.compact()
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
-def test_two_runners_that_are_killed_at_random_lose_no_job_that_was_stored(tmp_path, kind, parts) -> None:
-    """Also the moments inside a commit of SQLite are hit, which no counter of its instructions can stop at."""
-    (tmp_path / "parts").write_bytes(pickle.dumps(parts))
-    rng = np.random.default_rng(0)
-    command = [sys.executable, "-c", LOOP, str(tmp_path / "store"), str(tmp_path / "parts")]
-    stored: set[int] = set()
-    for _ in range(3):
-        pair = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-        for process in pair:
-            assert process.stdout is not None
-            assert process.stdout.readline() == "ready\n"
-        time.sleep(rng.uniform(0.05, 0.4))
-        for process in pair:
-            process.kill()
-            stored |= {int(line) for line in process.communicate()[0].split()}
-        store = ResultStore(tmp_path / "store", "tiny")
-        assert keys_of_parts([parts[i] for i in stored]) <= store.done()
-        assert len(store.read()) >= sum(len(parts[i].rows) for i in stored)
-    assert stored
-
-
 # A full disk ----------------------------------------------------------------------------------------------------------
 
 
@@ -435,9 +395,7 @@ def book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 @pytest.mark.parametrize("name", ["main.parquet", "main.json", "audit_coverage.csv", "audit_coverage.json"])
 def test_chapters_and_claims_refuse_damaged_results(book: Path, name: str) -> None:
     path = book / name
-    readings = [lambda: stored_rows(path.stem), lambda: stored_provenance(path.stem)]
-    if path.stem == "main":
-        readings.append(settings.provenance)
+    readings = [lambda: stored_rows(path.stem), lambda: settings.provenance(path.stem)]
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 4
     path.write_bytes(data)
@@ -445,8 +403,6 @@ def test_chapters_and_claims_refuse_damaged_results(book: Path, name: str) -> No
         with pytest.raises(StoreError, match=re.escape(str(path))):
             reading()
     assert stored_rows("never_run").empty
-    with pytest.raises(StoreError, match=r"never_run\.parquet is missing"):
-        stored_provenance("never_run")
 
 
 def test_stored_results_are_read_by_one_function() -> None:

@@ -11,8 +11,8 @@ import pytest
 import frhsic_core
 from frhsic_core.paper.experiments.presets import PLANS, experiment_for
 from frhsic_core.paper.runs import plan
+from frhsic_core.paper.runs.jobs import code_version
 from frhsic_core.paper.runs.plan import STORED_SPELLING, Recipe, Task
-from frhsic_core.paper.runs.provenance import code_version
 from frhsic_core.paper.runs.store import ResultStore
 from frhsic_core.paper.runs.stored import book_folder
 

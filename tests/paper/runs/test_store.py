@@ -70,19 +70,6 @@ def test_the_last_version_of_a_row_wins_and_is_recorded_once(tmp_path, tiny: Exp
         store.compact()
 
 
-def test_an_interrupted_write_leaves_the_old_file_alone(tmp_path) -> None:
-    path = tmp_path / "a.txt"
-    path.write_text("old")
-
-    def interrupt(file) -> None:
-        file.write(b"half")
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        atomic_files.write_atomically(path, interrupt)
-    assert [(found.name, found.read_text()) for found in tmp_path.iterdir()] == [("a.txt", "old")]
-
-
 def test_an_export_that_cannot_be_written_is_explained(tmp_path, tiny: Experiment, monkeypatch, part_of) -> None:
     store = ResultStore(tmp_path, "tiny")
     first = tiny.jobs[0]

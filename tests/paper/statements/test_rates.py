@@ -48,12 +48,13 @@ def test_there_are_no_rates_without_stored_samples(monkeypatch: pytest.MonkeyPat
     assert rates.stored_samples() == []
 
 
-def test_slope_of_an_exact_power_and_coverage_of_the_interval() -> None:
+def test_slope_of_an_exact_power_and_coverage_of_the_interval(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rates, "CONFIDENCE", 0.95)
     rng = np.random.default_rng(0)
     sizes = np.array([50.0, 100.0, 200.0, 400.0])
     hits = 0
     for errors in rng.normal(size=(400, 4, 60)) / np.sqrt(sizes)[None, :, None]:
-        slope, (low, high) = rmse_slope(sizes, errors, confidence=0.95)
+        slope, (low, high) = rmse_slope(sizes, errors)
         assert low < slope < high
         hits += low <= -0.5 <= high
     assert 0.92 <= hits / 400 <= 0.98

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 
 from frhsic_core.paper.statements import search as module
 from frhsic_core.paper.statements.search import (
-    COUNT,
     FAMILIES,
     KERNELS,
     SEARCHED,
@@ -22,14 +23,6 @@ IDS = [f"{s.statement}-{s.name}" for s in SEARCHED]
 
 
 @pytest.mark.parametrize("searched", SEARCHED, ids=IDS)
-def test_the_search_reaches_the_edge_of_the_inequality(searched: Searched) -> None:
-    details = search(searched).details  # the verdict is compared with the record
-    assert details["instances"] == COUNT == 10_000
-    assert details["violations"] == 0
-    assert details["largest left/right"] > 0.99
-
-
-@pytest.mark.parametrize("searched", SEARCHED, ids=IDS)
 def test_a_constant_wrong_by_a_tenth_is_caught(searched: Searched) -> None:
     certificate = search(searched, scale=0.9)
     assert certificate.verdict == "fails as stated"
@@ -40,37 +33,22 @@ def by_name(name: str) -> Searched:
     return next(s for s in SEARCHED if s.name == name)
 
 
-def test_the_wrong_eigenvalue_is_caught() -> None:
-    """Theorem 4.5 with λ_{m−1} in place of λ_m: a slip of one in the index."""
-
-    def slipped(x: module.Instances) -> module.Sides:
-        d = x.deviations
-        spectrum = d.spectrum()
-        values = torch.cat([spectrum.eigenvalues[..., :1], spectrum.eigenvalues[..., :-1]], -1)
-        left = values * (d.expected_squared_mmd.unsqueeze(-1) - spectrum.tails)
-        return left, x.hsic.unsqueeze(-1).expand_as(left)
-
-    assert search(Searched("Theorem 4.5", "wrong", "slipped", slipped)).verdict == "fails as stated"
-
-
-def test_forgetting_the_tail_is_caught() -> None:
-    """Theorem 4.5 without ρ_m²."""
-
-    def tailless(x: module.Instances) -> module.Sides:
-        d = x.deviations
-        left = d.spectrum().eigenvalues * d.expected_squared_mmd.unsqueeze(-1)
-        return left, x.hsic.unsqueeze(-1).expand_as(left)
-
-    assert search(Searched("Theorem 4.5", "wrong", "tailless", tailless)).verdict == "fails as stated"
-
-
-def test_forgetting_the_bound_of_the_kernel_is_caught() -> None:
-    """Proposition 4.1 without κ_S."""
-
-    def unbounded(x: module.Instances) -> module.Sides:
-        return x.hsic, x.deviations.expected_mmd**2
-
-    assert search(Searched("Proposition 4.1", "wrong", "unbounded", unbounded)).verdict == "fails as stated"
+def test_kernels_by_hand() -> None:
+    """Between (0, 0) and (1.2, 1.6), of norm 2, the largest, and of absolute sum 2.8, at bandwidth 3."""
+    x = torch.tensor([[[0.0, 0.0], [1.2, 1.6]]], dtype=torch.float64)
+    expected = {
+        "Gaussian": (1.0, math.exp(-2 / 9), 1.0),
+        "Laplacian": (1.0, math.exp(-2.8 / 3), 1.0),
+        "inverse multiquadric": (1.0, (1 + 4 / 9) ** -0.5, 1.0),
+        "cosine": (1.0, math.cos(0.4), 1.0),
+        "tempered": (1.0, math.exp(-2 / 9) / 5, 1 / 25),
+        "linear": (0.0, 0.0, 1.0),
+        "polynomial": (0.25, 0.25, 1.0),
+    }
+    assert expected.keys() == KERNELS.keys()
+    for name, values in expected.items():
+        gram = KERNELS[name](x, torch.tensor([3.0], dtype=torch.float64))[0]
+        assert (gram[0, 0].item(), gram[0, 1].item(), gram[1, 1].item()) == pytest.approx(values, abs=1e-14), name
 
 
 def test_instances_are_what_they_promise(generator: torch.Generator) -> None:
@@ -98,7 +76,6 @@ def test_instances_are_what_they_promise(generator: torch.Generator) -> None:
         outside = (gram / gram.amax((-2, -1), keepdim=True))[:, ~torch.eye(module.SIZE, dtype=torch.bool)].abs()
         assert 0.01 < (outside.amax(-1) < 1e-3).double().mean() < 0.25
         assert 0.01 < (outside.amin(-1) > 0.99).double().mean() < 0.25
-    assert len(KERNELS) == 7
     # With two values the head is the deviation of the first one, along which the inequalities can be equalities.
     two = x.joint[of["two values"] | of["tight"]]
     deviation = two[..., 0] / two[..., 0].sum(-1, keepdim=True) - two.sum(-1)

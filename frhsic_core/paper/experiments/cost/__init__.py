@@ -101,7 +101,7 @@ def _epochs(device: str, mode: str) -> tuple[Unit, ...]:
 
 def measure_unit(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
     """Measure a unit on its own device; ``device`` names the CUDA device."""
-    import torch
+    from frhsic_core.learning.threads import cpu_threads
 
     if unit["part"] == "operations":
         from frhsic_core.paper.experiments.cost.plain_forms import count_operations
@@ -113,12 +113,8 @@ def measure_unit(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
         if not device.startswith("cuda"):
             raise ValueError(f"This unit is timed on CUDA, but the device is {device}. Without a GPU, run cost_cpu.")
         return measured(unit, device)
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
+    with cpu_threads(1):
         return measured(unit, "cpu")
-    finally:
-        torch.set_num_threads(threads)
 
 
 def _clock(device: str) -> float:
