@@ -12,18 +12,18 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 TOP = "the modules at the top"
 LINES = {
-    TOP: 2040,  # goal: 1,500; a wrong call of a statistic names the right one
-    "joint": 4750,  # goal: 4,000; aggregated tests of small samples are ten times as fast
+    TOP: 2055,  # goal: 1,500 without bounds.py; one function serves all bandwidths
+    "joint": 4485,  # goal: 4,000; kernels of a user are scaled, two without a bandwidth have one window
     "conditional": 970,  # goal: 1,000
     "laws": 910,  # goal: 1,400
     "learning": 4320,  # goal: 4,800; lam="auto" chooses the smallest λ with a guaranteed GDP
-    "auditing": 2690,  # goal: 2,600; decisions at a threshold, "Is this much?", a model card, a picture of the bound
-    "remedies": 1800,  # goal: 1,600; adjust_scores from scores and ages alone, raw tables, fit_best
+    "auditing": 2695,  # goal: 2,600; swapped columns are named, two people have an interval, a picture of the bound
+    "remedies": 1670,  # goal: 1,600; adjust_scores from scores and ages alone, raw tables, fit_best
     "data": 1570,  # goal: 1,700
-    "cli": 750,  # goal: 700; frhsic adjust, audit --demo, --threshold and --guaranteed, folders of parquet files
-    "paper": 13020,  # goal: 12,700
+    "cli": 700,  # goal: 700; frhsic adjust, audit --demo, --threshold and --guaranteed, folders of parquet files
+    "paper": 12790,  # goal: 12,700
 }
-LIBRARY, MODULES, TESTS = 32780, 151, 25560  # goals: 32,000, 155 and 25,000
+LIBRARY, MODULES, TESTS = 32130, 150, 25440  # goals: 32,000, 155 and 25,000
 
 
 def lines(folder: Path) -> Counter[str]:

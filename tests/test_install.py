@@ -46,7 +46,7 @@ def test_in_a_clone_the_installed_command_finds_the_book(site: Path, cwd: Path) 
     status = frhsic(site, "status", cwd=cwd)
     assert status.returncode == 0, status.stderr
     assert "19,200" in status.stdout
-    tables = frhsic(site, "tables", "--splits", "3", cwd=cwd)
+    tables = frhsic(site, "tables", cwd=cwd)
     assert tables.returncode == 0, tables.stderr
     assert "mmd_binned" in tables.stdout
 
@@ -54,5 +54,5 @@ def test_in_a_clone_the_installed_command_finds_the_book(site: Path, cwd: Path) 
 def test_elsewhere_it_says_what_to_set_and_takes_it(site: Path, tmp_path: Path) -> None:
     lost = frhsic(site, "tables", cwd=tmp_path)
     assert (lost.returncode, len(lost.stderr.strip().splitlines()), "set FRHSIC_BOOK" in lost.stderr) == (2, 1, True)
-    told = frhsic(site, "tables", "--splits", "3", cwd=tmp_path, FRHSIC_BOOK=str(ROOT / "book"))
+    told = frhsic(site, "tables", cwd=tmp_path, FRHSIC_BOOK=str(ROOT / "book"))
     assert told.returncode == 0, told.stderr

@@ -183,7 +183,7 @@ def slider(explorer: str, spec: Slider) -> str:
     name, label, low, high, step, value, log = spec
     place = f"{explorer}-{name}"
     scale = ' data-scale="log"' if log else ""
-    shown = f"{10**value:g}" if log else f"{value:g}"
+    shown = f"{float(f'{10**value:.1e}') if log else value:g}"  # two digits of a power, as in the script
     return f"""<div><label for="{place}"><span>{label}</span><output for="{place}">{shown}</output></label>
 <input type="range" id="{place}" name="{name}" min="{low}" max="{high}" step="{step}" value="{value}"{scale}></div>"""
 

@@ -12,7 +12,7 @@ from frhsic_core.paper.runs.stored import stored_rows
 
 PEOPLE = 300  # enough to see a shape, few enough for a phone
 OPENS_AT = 3  # the λ of the paper's penalty at which HSIC has fallen and the probe predicts the age best
-GAUGES = {"normalized_hsic": "HSIC", "nonlinear_r2": "R² of a probe for age", "accuracy": "accuracy"}
+GAUGES = {"normalized_hsic": "normalized HSIC", "nonlinear_r2": "R² of a probe for age", "accuracy": "accuracy"}
 
 
 @cache
@@ -52,7 +52,7 @@ def static_picture() -> str:
         )
         words = (
             f"{name}, λ = {frame['lam']:g}: accuracy {frame['accuracy']:.2f}",
-            f"HSIC {frame['normalized_hsic']:.2f}, R² of age {frame['nonlinear_r2']:.2f}",
+            f"normalized HSIC {frame['normalized_hsic']:.2f}, R² of age {frame['nonlinear_r2']:.2f}",
         )
         place = 'x="120" text-anchor="middle" font-size="16" fill="currentColor"'
         lines = "".join(f'<text y="{264 + 20 * i}" {place}>{text}</text>' for i, text in enumerate(words))

@@ -23,8 +23,8 @@ STATEMENT = re.compile(
     r"(?:(?:, | and )[A-H]?\.?\d+(?:\.\d+)?)*"
 )
 # Words of agreement and of disagreement; the others compare two methods.
-FOR = r"reproduc(?:es?|ed)|agrees?|holds?|confirm(?:s|ed)"
-AGAINST = r"differs?|disagrees?|fails?|contradict(?:s|ed)"
+FOR = r"reproduc(?:es?|ed)|agrees?|holds?|confirm(?:s|ed)?"
+AGAINST = r"differs?|disagrees?|fails?|contradict(?:s|ed)?"
 UNDECIDED = r"open|not decided|undecided"
 COMPARED = r"(?:significantly )?(?:better|worse) than|as good as|outperforms?|beats?"
 WORDS = re.compile(rf"\b(?:{FOR}|{AGAINST}|{COMPARED})\b", re.IGNORECASE)
@@ -37,7 +37,7 @@ HARMLESS = re.compile(
 CONDITION = re.compile(r"\b(?:if|when|which)\b", re.IGNORECASE)
 MARKUP = re.compile(r"\s*(?::{3,}|`{3,}|:[\w-]+:|%|\([\w-]+\)=)")
 # Words about the paper's numbers, for which a picture nearby is not enough.
-REPRODUCED = re.compile(r"\b(?:reproduc(?:es?|ed)|confirm(?:s|ed)|contradict(?:s|ed))\b", re.IGNORECASE)
+REPRODUCED = re.compile(r"\b(?:reproduc(?:es?|ed)|confirm(?:s|ed)?|contradict(?:s|ed)?)\b", re.IGNORECASE)
 LINE = re.compile(r"\b([CT]\d{3})\b")
 # A negation turns the word around: "is not reproduced".
 NOT = re.compile(r"\b(?:not|no|never|neither|nor|hardly)\b", re.IGNORECASE)

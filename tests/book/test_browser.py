@@ -483,6 +483,7 @@ def test_the_trap_closes_on_both_sides(page: Any, address: str) -> None:
 def test_explorers_start_again_and_can_be_linked_to(page: Any, address: str) -> None:
     root = explorer(page, address, "waves")
     before = value(root, "hsic")
+    assert before == "0.0215"  # of the bandwidth 15 that the slider shows, as in the check of the chapter
     root.get_by_role("button", name="fast waves", exact=True).click()
     page.wait_for_timeout(100)
     fast = value(root, "hsic")

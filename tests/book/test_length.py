@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import nbformat
@@ -9,8 +10,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 # Each number may only fall. A goal that is not reached yet stands behind it.
-SEEN, FOLDED, TABLES = 26_000, 34_500, 12  # goal for what is folded: 25,000
-CHAPTER, BEFORE = 2_230, 380  # words in view, and before the first picture; goals: 2,200 and 150
+SEEN, FOLDED, TABLES = 26_000, 27_300, 12  # goal for what is folded: 25,000
+CHAPTER, BEFORE = 2_200, 150  # words in view, and before the first picture
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +66,7 @@ def test_a_page_is_counted(counter, text: str, counts: tuple[int, ...]) -> None:
     found = counter.Length()
     counter.count_text(text, found)
     assert (found.seen, found.folded, found.solution, found.code) == counts
+    assert found.folds == re.findall(r"{dropdown} (?!Solutions)(.*)", text)
 
 
 def test_words_before_a_picture(counter) -> None:

@@ -107,6 +107,8 @@ def test_the_first_page_says_what_the_example_shows(values_of_pages: dict[str, A
     shown = values_of_pages["example"]
     assert 60 <= int(shown["fell"].removesuffix(" %")) <= 90
     assert float(shown["after"]) > float(shown["before"]) + 0.1
+    assert float(shown["recommended"]) < 0.1
+    assert float(shown["distance_after"]) > float(shown["distance_before"]) + 0.1
 
 
 def test_the_counts_of_the_ledger_are_of_measured_lines(

@@ -46,6 +46,7 @@ def test_no_sentence_contradicts_the_ledger(full_ledger: pd.DataFrame) -> None:
 PLANTED = [
     "On a GPU the factor of 36 is reproduced (C007).",
     "This reproduces the paper's factor of two to three.",
+    "Our runs confirm the factor of 36 (C007).",
     "Whitened FRHSIC is better than every rival on every dataset.",
     "On tabular data a simple remedy is as good as FRHSIC.",
 ]

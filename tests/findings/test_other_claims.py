@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -14,8 +15,16 @@ from frhsic_core.laws import GaussianPair
 from frhsic_core.paper.claims.stored import stored_table
 from frhsic_core.paper.datasets import accuracy_levels
 from frhsic_core.paper.experiments.cost import speed_up
-from frhsic_core.paper.experiments.paired import t_interval
-from frhsic_core.paper.experiments.synthetic_validation import VARIANTS, along_lambda, compared_cells, is_constant
+from frhsic_core.paper.experiments.paired import compare_all, t_interval
+from frhsic_core.paper.experiments.synthetic_validation import (
+    BASE,
+    DIMENSIONS,
+    SIGNALS,
+    VARIANTS,
+    along_lambda,
+    cells,
+    is_constant,
+)
 from frhsic_core.paper.experiments.transfer import PAPER_LAMS, across_heads, at_paper_lambda, spread_table
 from frhsic_core.paper.runs.stored import book_folder, stored_rows
 from frhsic_core.registry import PAPER_DATASETS
@@ -226,27 +235,36 @@ def ablation() -> pd.DataFrame:
     return stored_rows("ablation")
 
 
+def against(rows: pd.DataFrame, variant: str, signal: str, column: str, pairs: list[tuple]) -> pd.DataFrame:
+    """Compare pairs of cells draw by draw, Holm over the pairs; draws are independent samples of a law."""
+    part = rows[(rows["variant"] == variant) & (rows["signal"] == signal) & (rows["lam"] > 0)]
+    wide = part.pivot(index="draw", columns=["kernel_z", "kernel_s", "dimension"], values=column)
+    return compare_all([({"first": one}, (wide[one] - wide[other]).to_numpy()) for one, other in pairs])
+
+
 def test_kernels_matter_for_gdp_and_hardly_for_accuracy(ablation) -> None:
-    labels = ["variant", "signal", "comparison"]
-    found = compared_cells(ablation).query("family == 'kernels'").set_index(labels)
-    clear = found["p_holm"] < 0.05
-    assert clear["reference", "paper"].sum() == len(clear["reference", "paper"]) == 8
-    assert clear["text", "paper"].sum() == 5
-    assert (found[clear].xs("paper", level="signal")["mean"] > 0).all()
-    accuracy = compared_cells(ablation, "performance").query("family == 'kernels' and p_holm < 0.05")
-    assert (accuracy["mean"].abs() < 0.01).all()
+    others = [(cell, BASE) for cell in cells() if cell[2] == 8 and cell != BASE]
+    for variant, count in (("reference", 8), ("text", 5)):
+        found = against(ablation, variant, "paper", "gdp_reference", others)
+        clear = found[found["p_holm"] < 0.05]
+        assert len(clear) == count
+        assert (clear["mean"] > 0).all()
+        for signal in SIGNALS:
+            accuracy = against(ablation, variant, signal, "performance", others).query("p_holm < 0.05")
+            assert (accuracy["mean"].abs() < 0.01).all()
 
 
 def test_on_the_papers_data_gdp_grows_with_the_dimension_where_models_do_not_collapse(ablation) -> None:
-    steps = compared_cells(ablation).query("family == 'dimension'").set_index(["variant", "signal", "comparison"])
-    paper = steps.xs("paper", level="signal")
-    assert (paper[paper["p_holm"] < 0.05]["mean"] > 0).all()
-    clear = (paper["p_holm"] < 0.05).groupby("variant").sum()
-    assert clear.to_dict() == {"reference": 4, "text": 2}
-    assert all(paper.loc[(variant, "2 to 64"), "p_holm"] < 0.05 for variant in ("text", "reference"))
-    cells = ablation.query("lam > 0 and signal == 'paper' and kernel_z == kernel_s == 'gaussian'")
-    collapsed = is_constant(cells).groupby([cells["variant"], cells["dimension"]]).mean()
+    steps = [((*BASE[:2], b), (*BASE[:2], a)) for a, b in (*pairwise(DIMENSIONS), (2, 64))]
+    printed = 0.0034 - 0.0001  # from two to 64 dimensions
+    for variant, count in (("reference", 4), ("text", 2)):
+        found = against(ablation, variant, "paper", "gdp_reference", steps)
+        clear = found["p_holm"] < 0.05
+        assert clear.sum() == count
+        assert (found[clear]["mean"] > 0).all()
+        assert clear.iloc[-1]
+        assert found["mean"].iloc[-1] > 10 * printed
+    alike = ablation.query("lam > 0 and signal == 'paper' and kernel_z == kernel_s == 'gaussian'")
+    collapsed = is_constant(alike).groupby([alike["variant"], alike["dimension"]]).mean()
     for variant in ("text", "reference"):
         assert collapsed[variant, 2] > 0.5 > 0.1 > collapsed[variant, 64]
-    printed = 0.0034 - 0.0001  # from two to 64 dimensions
-    assert (paper.xs("2 to 64", level="comparison")["mean"] > 10 * printed).all()

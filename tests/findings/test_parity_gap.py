@@ -68,7 +68,7 @@ def test_the_bounds_covered_in_every_sample() -> None:
     last = (rows["measure"] == "hsic, variance") & (rows["n"] == 100_000)
     assert set(rows.loc[~last, "draws"]) == {400}
     assert set(rows.loc[last, "draws"]) == {60}
-    assert tuple(found.index[-1]) == ("hsic, variance", 100_000)  # "the last row of the table"
+    assert tuple(found.index[-1]) == ("hsic, variance", 100_000)  # "the last row below"
 
 
 def test_the_variance_makes_the_bound_of_hsic_smaller_but_for_small_samples_of_the_gaussian_pair() -> None:

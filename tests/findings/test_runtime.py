@@ -13,7 +13,7 @@ from frhsic_core.paper.experiments.cost import (
     speed_up,
 )
 from frhsic_core.paper.experiments.cost.peers import OURS
-from frhsic_core.paper.experiments.levels_and_coverage import ALPHA, GIVEN, LAWS, rates
+from frhsic_core.paper.experiments.levels_and_coverage import ALPHA, GIVEN, LAWS, best_kernel, rates
 from frhsic_core.paper.runs.stored import stored_rows
 
 PRINTED = 100.7 / 2.82
@@ -97,7 +97,7 @@ def test_the_ratio_grows_by_more_than_half_for_plain_code_on_the_cpu(ratio) -> N
 def test_a_million_samples_on_a_gpu(rows) -> None:
     large = rows[(rows["part"] == "large") & (rows["n"] == 1_000_000)].set_index("implementation")
     assert large.loc[OURS, "seconds"] < 1.0
-    assert large.loc[f"{OURS}, with gradient", "seconds"] == pytest.approx(2.5, abs=0.1)
+    assert 2.3 < large.loc[f"{OURS}, with gradient", "seconds"] < 2.5
     assert (large["mebibytes"] < 1024).all()
 
 
@@ -107,7 +107,7 @@ def test_where_other_libraries_are_slower_and_where_they_are_faster() -> None:
     assert seconds["HSIC", OURS, 1_000_000] < 10
     assert seconds["distance correlation", OURS, 1_000_000] < 20
     for quantity, name in (("HSIC", "hyppo"), ("HSIC", "causal-learn"), ("distance correlation", "statsmodels")):
-        assert seconds[quantity, name, 10_000] > 100 * seconds[quantity, OURS, 10_000]
+        assert seconds[quantity, name, 10_000] > 50 * seconds[quantity, OURS, 10_000]
         assert memory[quantity, name, 10_000] > 3 * 1024
     for quantity, name in (("distance correlation", "dcor"), ("mutual information", "scikit-learn")):
         assert all(seconds[quantity, name, n] < seconds[quantity, OURS, n] for n in (1_000, 10_000))
@@ -150,17 +150,33 @@ def test_the_tests_given_a_third_variable(tests_of_independence) -> None:
     assert (power["aggregated"] - power["kci"]).abs().max() <= 0.04
 
 
-def test_which_units_of_the_conditional_tests_are_missing(tests_of_independence) -> None:
-    """At 400 and 2,000 samples 33 units were planned; one level that is there is too high."""
+def test_the_tests_given_a_third_variable_at_400_and_2000(tests_of_independence) -> None:
     found = tests_of_independence[tests_of_independence["kind"].isin(list(GIVEN)) & (tests_of_independence["n"] > 100)]
-    planned = 2 * sum(map(len, GIVEN.values())) + len(GIVEN["given level"])
-    assert (len(found), planned) == (18, 33)
-    levels = found[found["kind"] == "given level"].set_index(["law", "n", "test"])["rate"]
-    assert {(law, n) for law, n, test in levels.index if test == "aggregated"} == {
-        ("labels", 400), ("three columns", 400), ("linear", 2000)
-    }  # fmt: skip
+    assert len(found) == 2 * sum(map(len, GIVEN.values())) + len(GIVEN["given level"])
+    levels = found[found["kind"] == "given level"].set_index(["test", "law", "n"]).sort_index()
+    outside = {}
+    for test in ("aggregated", "gamma"):
+        own = levels.loc[test]
+        low, high = binom.interval(0.99, own["draws"], ALPHA)
+        outside[test] = own[(own["rejected"] < low) | (own["rejected"] > high)]["rate"].to_dict()
+    assert len(levels.loc["aggregated"]) == 14
+    assert outside == {"aggregated": {}, "gamma": {("labels", 400): 0.075, ("three columns", 400): 0.03}}
+    assert levels.loc[("aggregated", "labels", 400), "rate"] == 0.054
     low, high = np.array(binom.interval(0.99, 1000, ALPHA)) / 1000
-    assert levels["labels", 400, "gamma"] == 0.075 > high >= 0.069
-    assert low < levels["labels", 400, "aggregated"] == 0.054 < high
-    assert (levels.drop(("labels", 400, "gamma")) <= high).all()
     assert 0.032 < low < 0.034
+    assert 0.068 < high < 0.070
+    power = rates(tests_of_independence, "given power").xs(400, level="n")["aggregated"]
+    assert (len(power), power[power < 1].index.tolist()) == (6, ["wave"])
+
+
+def test_one_pair_of_bandwidths_with_hindsight(tests_of_independence) -> None:
+    power = rates(tests_of_independence, "power").xs(200, level="n")
+    best = best_kernel(tests_of_independence)
+    assert sorted(best.index) == sorted(power.index)
+    assert (power[["permutation", "dcor", "ksg"]].max(axis=1) - best["rate"]).max() < 0.03
+    assert best.loc["linear", ["width_z", "width_s"]].tolist() == [8, 8]
+    assert (best.loc[["sin 3", "sin 4"], ["width_z", "width_s"]] == 0.125).all(axis=None)
+    # At the median bandwidths it is the permutation test of the same samples, with other permutations.
+    pairs = tests_of_independence[tests_of_independence["test"] == "one kernel"]
+    median = pairs[(pairs["width_z"] == 1) & (pairs["width_s"] == 1)].set_index("law")["rate"]
+    assert (median - power["permutation"]).abs().max() < 0.03

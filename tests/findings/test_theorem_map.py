@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from frhsic_core.paper.runs.stored import book_folder
-from frhsic_core.paper.statements.overview import ancestors, failing, standings
+from frhsic_core.paper.statements.overview import failing, standings
+from frhsic_core.paper.statements.registry import statements
 
 RECORDS = json.loads(book_folder("claims", "verdicts.json").read_text(encoding="utf-8"))
 
@@ -26,13 +27,11 @@ def test_the_statements_that_need_a_further_condition() -> None:
 
 
 def test_the_exercise_on_what_corollary_4_6_rests() -> None:
-    assert ancestors("Corollary 4.6") == {
-        "Theorem 4.5",
-        "Theorem 4.3",
-        "Proposition 4.1",
-        "Definition 2.1",
-        "Lemma B.1",
-    }
+    found, new = set(), {"Corollary 4.6"}
+    while new:
+        new = {used for number in new for used in statements()[number].builds_on}
+        found |= new
+    assert found == {"Theorem 4.5", "Theorem 4.3", "Proposition 4.1", "Definition 2.1", "Lemma B.1"}
 
 
 def test_the_exercise_on_tied_ages() -> None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.metrics import r2_score
+from sklearn.model_selection import cross_val_predict
 
 from frhsic_core.learning import FRHSIC
 from frhsic_core.learning.bandwidth import resolve_policy
@@ -39,6 +42,19 @@ def test_the_probe_reads_the_age_better_under_the_papers_penalty(measured: pd.Da
     assert paper["nonlinear_r2"].idxmax() in (3.0, 10.0)
     for lam in (0.1, 0.3, 1.0, 3.0):
         assert measured.loc["recommended"].loc[lam, "nonlinear_r2"] < 0.2
+
+
+def test_the_distance_from_middle_age_falls_only_at_a_larger_weight() -> None:
+    """A boosted regression on Z, not the library's probe; accuracy is lost at the same time."""
+    rows = stored_rows("running_example").query("form == 'recommended' and lam in (0.0, 0.3, 3.0)")
+    found, right = {}, {}
+    for lam, part in rows.groupby("lam"):
+        distance = (part["age"] - 45.0).abs()
+        told = cross_val_predict(HistGradientBoostingRegressor(random_state=0), part[["z_1", "z_2"]], distance, cv=5)
+        found[lam] = r2_score(distance, told)
+        right[lam] = ((part["score"] > 0.5) == (part["label"] == 1)).mean()
+    assert found[0.3] > found[0.0] + 0.2 > found[3.0] + 0.2
+    assert right[3.0] < right[0.3] - 0.01
 
 
 def test_the_thin_direction_is_the_age() -> None:
@@ -123,6 +139,7 @@ def test_the_published_form_leaves_its_kernels_range_at_the_largest_lambda_alone
         assert part.loc[500.0, "outside"] == 25
         assert part.loc[500.0, "nonlinear_r2"] > 0.1
         assert part.loc[0.01, "performance"] - part.loc[50.0, "performance"] < 0.005
+        assert part.loc[0.01, "performance"] - part.loc[500.0, "performance"] > 0.04
 
 
 def test_the_recommended_form_stays_in_range_and_hides_more_at_that_accuracy(adult) -> None:

@@ -9,7 +9,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.model_selection import cross_val_score
 
 from frhsic_core.paper.experiments import matched_points, remedies
-from frhsic_core.paper.runs.stored import stored_rows
+from frhsic_core.paper.runs.stored import book_folder, stored_rows
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +60,28 @@ def test_where_ours_is_significantly_lower(found: pd.DataFrame) -> None:
     won = found[found["verdict"] == "lower"]
     where = {tuple(pair) for pair in won[["dataset", "needs_s"]].to_numpy().tolist()}
     assert where == {("fertility", False), ("affairs", True), ("training", True), ("alcohol", True)}
+
+
+def test_where_the_best_peer_is_lower_on_ten_new_tables() -> None:
+    table = pd.read_csv(book_folder("claims", "new_tables", "cells.csv"))
+    plain = table[table["family"] == "none"].set_index(["dataset", "needs_s"])["score"]
+    table = table[table["family"] != "none"]
+    assert set(zip(table["needs_s"], table["settings"], strict=True)) == {(False, 20), (True, 8)}
+    found = remedies.verdicts(table)
+    assert found["verdict"].value_counts().to_dict() == {"level": 45, "higher": 31, "lower": 4}
+    lost = found[found["verdict"] == "higher"]
+    assert lost.groupby("needs_s")["family"].agg(lambda names: names.mode()[0]).tolist() == ["columns", "remover"]
+    assert set(lost[lost["ours"] - lost["peer"] < 0.01]["dataset"]) == {"Recidivism"}
+    small = found[(found["verdict"] != "higher") & (found["limit"] < 0.04)].groupby("needs_s").size()
+    assert small.tolist() == [13, 13]  # of 20
+    cell = ["dataset", "needs_s", "limit", "family"]
+    for families, count in ((lost["family"], 6), ("ours", 0)):  # that lost more than allowed
+        kept = lost[cell[:3]].assign(family=families).merge(table, on=cell)
+        short = kept.join(plain.rename("plain"), on=cell[:2]).eval("score < plain - limit")
+        assert (len(short), short.sum()) == (31, count)
+    significant = table[table["p"] < 0.05]
+    wins = np.sign(significant["difference"]).groupby(significant["family"]).sum()
+    assert set(wins.index[wins > 0]) == {"reweighing", "residuals", "threshold"}
 
 
 # The remedies that the chapter trains ---------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ def compare_options(
         a, b = values_at(rows, first, lam, column), values_at(rows, second, second_scale * lam, column)
         pairs.append(({"lam": lam}, (b - a).dropna().to_numpy()))
     table = compare_all(pairs)
-    better = np.where(table["effect"] > 0, first, second)
+    better = np.where(table["mean"] > 0, first, second)
     return table.assign(verdict=np.where(table["p_holm"] < 0.05, better, "not_significant"))
 
 

@@ -6,8 +6,8 @@ first, then one of its places, so that tables of numbers do not outweigh everyth
 and on the sources alone.
 
 Left out is what no test on a CPU can or should notice: Triton code and branches for CUDA, annotations, decorators,
-the words of errors, warnings and other texts, the number of threads, and the sizes and colors of figures (the
-notebooks compare those).
+the words of errors, warnings and other texts (also the name that a check of an argument prints), the number of
+threads, and the look of figures (the notebooks compare it).
 """
 
 from __future__ import annotations
@@ -39,8 +39,10 @@ NEGATION = {
 ARITHMETIC = {ast.Add: "-", ast.Sub: "+", ast.Mult: "/", ast.Div: "*", ast.FloorDiv: "/", ast.Mod: "*", ast.Pow: "*"}
 # The order of their arguments does not matter, or a swap is an error on every call.
 SYMMETRIC = {"max", "min", "maximum", "minimum", "hypot", "allclose", "isclose", "logaddexp", "isinstance", "hasattr"}
-# Keyword arguments that decide no result on a CPU: `strict` turns a mistake of the library into an error.
-WORDS = {"stacklevel", "help", "title", "caption", "n_jobs", "device", "strict"}
+# Keyword arguments that decide no result on a CPU: `strict` turns a mistake of the library into an error, `fused` and
+# `chunk_size` change the order of sums, the others are words and the look of a figure.
+WORDS = {"stacklevel", "help", "title", "caption", "n_jobs", "device", "strict", "fused", "chunk_size"}
+WORDS |= {"color", "fontsize", "linewidth", "elinewidth", "linestyle", "marker", "markersize", "text_anchor", "figsize"}
 
 
 @dataclass(frozen=True)
@@ -208,7 +210,8 @@ class _Places:
             if first != second:
                 self.add("swap", start, end, second + self.text[middle:resume] + first)
         for keyword in node.keywords:
-            if keyword.arg and keyword.arg not in WORDS:
+            names_an_error = keyword.arg == "name" and name.startswith(("as_", "require_", "check_"))
+            if keyword.arg and keyword.arg not in WORDS and not names_an_error:
                 start, end = self.span(keyword)
                 # With the comma that follows, or without one before the closing bracket.
                 rest = self.text[end:]

@@ -103,7 +103,7 @@
       for (const name in inputs) {
         const input = inputs[name];
         let value = input.tagName === "SELECT" ? input.value : Number(input.value);
-        if (input.dataset.scale === "log") value = Math.pow(10, value);
+        if (input.dataset.scale === "log") value = Number(Math.pow(10, value).toPrecision(2)); // as it is shown
         values[name] = value;
         const output = root.querySelector(`output[for="${input.id}"]`);
         if (output) {
