@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[1]
 TOP = "the modules at the top"
 LINES = {
     TOP: 2055,  # goal: 1,500 without bounds.py; one function serves all bandwidths
-    "joint": 4485,  # goal: 4,000; kernels of a user are scaled, two without a bandwidth have one window
+    "joint": 4510,  # goal: 4,000; mutual information of one column is sorted, as fast as scikit-learn
     "conditional": 970,  # goal: 1,000
     "laws": 910,  # goal: 1,400
     "learning": 4320,  # goal: 4,800; lam="auto" chooses the smallest λ with a guaranteed GDP
@@ -23,7 +23,7 @@ LINES = {
     "cli": 700,  # goal: 700; frhsic adjust, audit --demo, --threshold and --guaranteed, folders of parquet files
     "paper": 12790,  # goal: 12,700
 }
-LIBRARY, MODULES, TESTS = 32130, 150, 25440  # goals: 32,000, 155 and 25,000
+LIBRARY, MODULES, TESTS = 32155, 150, 25440  # goals: 32,000, 155 and 25,000
 
 
 def lines(folder: Path) -> Counter[str]:

@@ -450,8 +450,11 @@ def _from_sorted_columns(
         return None
     if isinstance(kernel_z, Distance) and isinstance(kernel_s, Distance) and s.shape[1] == 1 and weights is None:
         x, y = (column[:, 0].double() - column.double().mean() for column in (z, s))
-        sums = sum_of_products(x, y), sums_of_distances(x), sums_of_distances(y)
-        return 0.25 * from_sums(*sums, torch.ones_like(x), estimator=estimator)
+        # A column with itself: Σ_ij (x_i − x_j)² = 2n Σ_i x_i² of the centred column.
+        product = 2.0 * len(x) * x.square().sum() if s is z else sum_of_products(x, y)
+        rows = sums_of_distances(x)
+        other = rows if s is z else sums_of_distances(y)
+        return 0.25 * from_sums(product, rows, other, torch.ones_like(x), estimator=estimator)
     if not isinstance(kernel_z, Laplacian):
         z, s, kernel_z, kernel_s = s, z, kernel_s, kernel_z
     if not isinstance(kernel_z, Laplacian) or z.shape[1] > 1 or len(z) < THIN_ROWS:

@@ -95,11 +95,34 @@ def _estimate(z: NDArray[np.float64], s: NDArray[np.float64], k: int, *, closed:
     joint = np.hstack([z, s])
     distance = cKDTree(joint).query(joint, k=k + 1, p=np.inf)[0][:, -1]
     radius = distance if closed else np.nextafter(distance, 0.0)
-    counts = np.stack([cKDTree(x).query_ball_point(x, radius, p=np.inf, return_length=True) for x in (z, s)])
+    counts = np.stack([_neighbors(x, radius) for x in (z, s)])
     if not closed:  # nothing is strictly closer than zero
         counts[:, distance == 0] = 1
     # Each count holds the point itself, hence ψ(count) = ψ(n_z + 1).
     return float(digamma(k) + digamma(len(z)) - digamma(counts).sum(0).mean())
+
+
+def _neighbors(x: NDArray[np.float64], radius: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the number of rows at most ``radius[i]`` from row i in the maximum norm, itself included."""
+    if x.shape[1] > 1:
+        return cKDTree(x).query_ball_point(x, radius, p=np.inf, return_length=True)
+    order = np.argsort(x[:, 0])
+    values, radius = x[order, 0], radius[order]
+    counts = np.empty(len(x), dtype=np.int64)
+    counts[order] = 1 + _following(values, radius) + _following(-values[::-1], radius[::-1])[::-1]
+    return counts
+
+
+def _following(values: NDArray[np.float64], radius: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return how many of the sorted values after the i-th are at most ``radius[i]`` larger, by bisection."""
+    start = np.arange(len(values))
+    last, beyond = start, np.full(len(values), len(values))
+    while (beyond - last > 1).any():
+        middle = (last + beyond) // 2
+        # The distance decides, not a rounded end of the interval: the k-th neighbor of a row lies exactly on it.
+        inside = values[middle] - values <= radius
+        last, beyond = np.where(inside, middle, last), np.where(inside, beyond, middle)
+    return last - start
 
 
 def principal_components(z: Tensor) -> Tensor:

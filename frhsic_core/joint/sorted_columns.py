@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-_DIRECT = 32  # rows of the smallest parts, whose pairs are compared directly
+_DIRECT = 64  # rows of the smallest parts, whose pairs are compared directly
 
 
 def sums_of_distances(x: Tensor) -> Tensor:
@@ -88,7 +88,7 @@ def _over_pairs(
         row[:n] = values[order]
     rows[1, n:] = rows[1, n - 1]
     total = x.new_zeros(())
-    for part in rows.view(3, -1, _DIRECT).split(2**10, dim=1):
+    for part in rows.view(3, -1, _DIRECT).split(2**8, dim=1):
         weight, *columns = part.unbind()
         values = direct(*((column.unsqueeze(-1) - column.unsqueeze(-2)).abs_() for column in columns))
         total += ((values @ weight.unsqueeze(-1)).squeeze(-1) * weight).sum()
