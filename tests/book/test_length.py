@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 # Each number may only fall. A goal that is not reached yet stands behind it.
-SEEN, FOLDED, TABLES = 26_000, 27_300, 12  # goal for what is folded: 25,000
+SEEN, FOLDED, TABLES = 26_000, 26_300, 12  # goal for what is folded: 25,000
 CHAPTER, BEFORE = 2_200, 150  # words in view, and before the first picture
 
 
