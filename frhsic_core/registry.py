@@ -138,7 +138,7 @@ class DatasetRow:
     ----------
     key : str
         What a user types, and what stored rows hold.
-    title : str
+    label : str
         The name in figures and tables.
     rows : int
         Number of samples (of the ``"reference"`` variant), used to order and balance jobs.
@@ -151,7 +151,7 @@ class DatasetRow:
     """
 
     key: str
-    title: str
+    label: str
     rows: int
     recipe: str
     color: str
@@ -164,7 +164,7 @@ _D = "frhsic_core.data"
 DATASETS: dict[str, DatasetRow] = {
     row.key: row
     for row in (
-        # Key, title, rows, recipe, color and marker; then what differs from the defaults.
+        # Key, label, rows, recipe, color and marker; then what differs from the defaults.
         DatasetRow("adult", "Adult", 32_561, f"{_D}.adult:RECIPE", _C["bluish green"], "^", paper=True),
         DatasetRow("acs_income", "ACS Income", 20_000, f"{_D}.acs_income:RECIPE", _C["blue"], "s", paper=True),
         DatasetRow("meps", "MEPS", 13_707, f"{_D}.meps:RECIPE", _C["reddish purple"], "v", paper=True),
@@ -182,76 +182,40 @@ SWEEP_DATASETS = tuple(sorted(PAPER_DATASETS, key=lambda key: DATASETS[key].rows
 # --- measures ------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Measure:
-    """A number that is measured of every trained model.
-
-    Parameters
-    ----------
-    key : str
-        The column of stored rows.
-    label : str
-        The name in figures and tables.
-    dependence : bool
-        True for a measure of the dependence of a model on S, of which less is better.
-    experiment : str
-        The experiment that adds the column; empty for columns of every sweep.
-    """
-
-    key: str
-    label: str
-    dependence: bool = True
-    experiment: str = ""
-
-
-_MI = "mutual_information"
-
-MEASURES: dict[str, Measure] = {
-    row.key: row
-    for row in (
-        Measure("performance", "performance", False),  # accuracy, or the mean squared error of a regression
-        Measure("constant", "constant", False),  # performance of the best constant prediction
-        Measure("positive", "positive", False),  # share of samples predicted positive
-        Measure("ratio", "ratio", False),  # median distance of Z over the bandwidth at the end of training
-        Measure("gdp_reference", "GDP, as in the paper"),  # of logits, averaged over 50 equally spaced values
-        Measure("gdp_sample", "GDP, as defined"),  # of probabilities, averaged over the observed values of S
-        Measure("linear_r2", "linear probe R²"),  # cross-fitted, of a prediction of S from Z
-        Measure("nonlinear_r2", "nonlinear probe R²"),
-        Measure("distance_correlation", "dCor², bias-corrected"),
-        Measure("normalized_hsic_1", "HSIC, median"),
-        # As the paper computes it for fresh heads: of the logits of some heads, and of the predicted labels of others.
-        Measure("gdp_mixed", "GDP, logits and labels", experiment="transfer"),
-        # KSG on 2 to 5 principal components of Z with closed counts, clipped at 0; as published, each with variance 1.
-        Measure("mi_reference", "MI, as released", experiment=_MI),
-        Measure("mi_standardised", "MI, standardized components", experiment=_MI),
-        Measure("mi_probe", "MI of the linear guess", experiment=_MI),
-    )
+#: The label of each number that is measured of every trained model, by the column of stored rows.
+MEASURES: dict[str, str] = {
+    "performance": "performance",  # accuracy, or the mean squared error of a regression
+    "constant": "constant",  # performance of the best constant prediction
+    "positive": "positive",  # share of samples predicted positive
+    "ratio": "ratio",  # median distance of Z over the bandwidth at the end of training
+    # Measures of the dependence of a model on S, of which less is better.
+    "gdp_reference": "GDP, as in the paper",  # of logits, averaged over 50 equally spaced values
+    "gdp_sample": "GDP, as defined",  # of probabilities, averaged over the observed values of S
+    "linear_r2": "linear probe R²",  # cross-fitted, of a prediction of S from Z
+    "nonlinear_r2": "nonlinear probe R²",
+    "distance_correlation": "dCor², bias-corrected",
+    "normalized_hsic_1": "HSIC, median",
+    # Of one experiment, transfer. As the paper computes it for fresh heads: of the logits of some heads, and of the
+    # predicted labels of others.
+    "gdp_mixed": "GDP, logits and labels",
+    # Of one experiment, mutual_information. KSG on 2 to 5 principal components of Z with closed counts, clipped at 0:
+    # as published, and with each component at variance 1.
+    "mi_reference": "MI, as released",
+    "mi_standardised": "MI, standardized components",
+    "mi_probe": "MI of the linear guess",
 }
-#: Labels of the measures of dependence that every sweep stores, by column.
-DEPENDENCE = {key: row.label for key, row in MEASURES.items() if row.dependence and not row.experiment}
 
 
 def labels(keys: Iterable[str]) -> dict[str, str]:
-    """Return the labels of methods or measures by key, in the given order.
+    """Return the labels of methods, datasets or measures by key, in the given order.
 
     Examples
     --------
-    >>> labels(("frhsic", "gdp_sample"))
-    {'frhsic': 'FRHSIC', 'gdp_sample': 'GDP, as defined'}
+    >>> labels(("frhsic", "acs_income", "gdp_sample"))
+    {'frhsic': 'FRHSIC', 'acs_income': 'ACS Income', 'gdp_sample': 'GDP, as defined'}
     """
-    rows: dict[str, Method | Measure] = {**METHODS, **MEASURES}
-    return {key: rows[key].label for key in keys}
-
-
-def titles(keys: Iterable[str] | None = None) -> dict[str, str]:
-    """Return the titles of the named datasets (all of them by default) by key.
-
-    Examples
-    --------
-    >>> titles(("acs_income", "compas"))
-    {'acs_income': 'ACS Income', 'compas': 'COMPAS'}
-    """
-    return {key: DATASETS[key].title for key in (DATASETS if keys is None else keys)}
+    known = MEASURES | {key: row.label for key, row in (METHODS | DATASETS).items()}
+    return {key: known[key] for key in keys}
 
 
 def resolve(name: str) -> Any:

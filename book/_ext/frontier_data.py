@@ -8,13 +8,13 @@ from typing import Any
 import pandas as pd
 
 from frhsic_core.paper.runs.stored import book_folder, stored_rows
-from frhsic_core.registry import METHODS, PAPER_DATASETS, PARETO_METHODS, labels, titles
+from frhsic_core.registry import METHODS, PAPER_DATASETS, PARETO_METHODS, labels
 
 TEXT_GRID = [0.1, 1.0, 10.0, 100.0, 500.0]  # the λ of the paper's Section 6
 # In the order of the paper's tables, FRHSIC first.
 NAMES = labels(PARETO_METHODS)
 COLORS = {key: METHODS[key].color for key in PARETO_METHODS}
-TITLES = titles(PAPER_DATASETS)
+TITLES = labels(PAPER_DATASETS)
 AUTHORS_METRICS = {"gdp": "GDP, as the authors' code computes it", "mi_sk": "mutual information (scikit-learn)",
                    "mi": "mutual information (authors' estimate)"}  # fmt: skip
 OWN_METRICS = labels(

@@ -20,7 +20,7 @@ from frhsic_core.paper.runs.plan import Experiment
 from frhsic_core.paper.runs.store import ResultStore
 from frhsic_core.paper.runs.stored import book_folder
 from frhsic_core.paper.statements.registry import Result, find_statement, run_checks, statements
-from frhsic_core.registry import DEPENDENCE
+from frhsic_core.registry import MEASURES
 
 Place = Annotated[
     Path | None,
@@ -138,7 +138,7 @@ def tables(
         raise ValueError(f"{folder} has no whole sweep of the {protocol} protocol yet. Run: frhsic run main")
     shown = beside_paper(table)[_PARETO].dropna(axis=1, how="all")
     cells = [["–" if pd.isna(v) else f"{v:.4g}" if isinstance(v, float) else v for v in line] for line in shown.values]
-    title = f"{name}, {protocol} protocol, {DEPENDENCE['gdp_reference']}"
+    title = f"{name}, {protocol} protocol, {MEASURES['gdp_reference']}"
     print_table([column.replace("_", " ") for column in shown], cells, title=title)
 
 

@@ -94,7 +94,7 @@ def fetch(
 def card(name: Annotated[str, typer.Argument(help="Name of a dataset; see frhsic data list.")]) -> None:
     """Print the description of a dataset: what was measured, by whom, the terms of use and the known problems."""
     it = CARDS[_known(name)]
-    echo(f"── {DATASETS[name].title} ──")
+    echo(f"── {DATASETS[name].label} ──")
     for text in (it.measured, it.by, it.sensitive, it.target, it.terms):
         echo(text)
     for label, entries in (("Known problems", it.problems), ("Limits of what the data show", it.not_for)):

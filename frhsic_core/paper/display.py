@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from frhsic_core.registry import MEASURES, METHODS, PAPER_DATASETS, labels, titles
+from frhsic_core.registry import MEASURES, METHODS, PAPER_DATASETS, labels
 
 if TYPE_CHECKING:
     from IPython.display import HTML
 
-DATASET_TITLES = titles((*PAPER_DATASETS, "synthetic"))
+DATASET_TITLES = labels((*PAPER_DATASETS, "synthetic"))
 METHOD_LABELS = labels(METHODS)
 NAMES = DATASET_TITLES | METHOD_LABELS
 #: Words for the columns of the paper's datasets that are sensitive attributes.
@@ -24,7 +24,7 @@ ATTRIBUTE_NAMES = dict.fromkeys(("age", "AGEP", "AGE15X"), "age") | {
 KERNEL_NAMES = {"gaussian": "Gaussian", "laplacian": "Laplacian", "imq": "inverse multiquadric"}
 # Keys inside a sentence. "Synthetic" and measures without an underscore are ordinary words as well.
 _IN_TEXT = {key: name for key, name in NAMES.items() if key != "synthetic"}
-_IN_TEXT |= {key: row.label for key, row in MEASURES.items() if "_" in key}
+_IN_TEXT |= {key: label for key, label in MEASURES.items() if "_" in key}
 _KEY = re.compile(r"(?<![\w.])(" + "|".join(sorted(_IN_TEXT, key=len, reverse=True)) + r")(?![\w.]*\w)")
 # Parts of the claims about cells of the paper's tables.
 _PARTS = {

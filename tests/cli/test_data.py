@@ -76,7 +76,7 @@ def test_card_of_every_dataset(name: str) -> None:
     result = run(app, ["card", name])
     assert result.exit_code == 0
     card = CARDS[name]
-    for part in (DATASETS[name].title, card.terms, card.problems[0], card.not_for[0]):
+    for part in (DATASETS[name].label, card.terms, card.problems[0], card.not_for[0]):
         assert part in result.output
 
 

@@ -15,7 +15,7 @@ from frhsic_core.paper.experiments.main import (
 from frhsic_core.paper.experiments.presets import GRIDS
 from frhsic_core.paper.runs.stored import book_folder, paper_table, reference_sweep, stored_rows
 from frhsic_core.paper.summaries import load_summary
-from frhsic_core.registry import METHODS, PAPER_DATASETS, PARETO_METHODS, titles
+from frhsic_core.registry import METHODS, PAPER_DATASETS, PARETO_METHODS, labels
 
 PROTOCOLS = ("text", "reference")
 GDP, PROBE = "gdp_reference", "nonlinear_r2"
@@ -185,7 +185,7 @@ def test_without_a_penalty_four_dimensions_lower_the_probe_and_hardly_gdp(printe
     assert len(narrow) == 5
     assert (narrow[PROBE] < 0.85 * wide[PROBE]).all()
     assert ((narrow / wide - 1)[columns[:2]].abs() <= 0.03).all(axis=None)
-    for dataset, title in titles(narrow.index).items():
+    for dataset, title in labels(narrow.index).items():
         shown = printed.numbers("results", f"Unfair, {title:11s} R² of the probe")
         assert shown == [round(wide.loc[dataset, PROBE], 2), 50, round(narrow.loc[dataset, PROBE], 2), 4]
 

@@ -365,7 +365,7 @@ def spread_and_pairs(measure: str) -> Answer:
     notes = []
     # Crime's performance is an error of a few hundredths: a tolerance of accuracy does not concern it.
     others = [name for name in PAPER_DATASETS if name != "crime"]
-    titles = registry.titles([*others, "crime"] if measure == "dependence" else others)
+    titles = registry.labels([*others, "crime"] if measure == "dependence" else others)
     for protocol in PROTOCOLS:
         found = []
         for dataset in titles:

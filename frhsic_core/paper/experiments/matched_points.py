@@ -20,7 +20,7 @@ from frhsic_core.paper.experiments.presets import DATASETS, SPLITS
 from frhsic_core.paper.experiments.variants import RECOMMENDED
 from frhsic_core.paper.runs.plan import Experiment, units_of
 from frhsic_core.paper.runs.stored import stored_rows
-from frhsic_core.registry import METHODS, SWEEP_DATASETS, labels, titles
+from frhsic_core.registry import METHODS, SWEEP_DATASETS, labels
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -183,7 +183,7 @@ def draw() -> Figure:
                           weight="normal" if table.loc[(name, dataset), "worse"] else "bold",
                           color="white" if value > 0.7 else "black")  # fmt: skip
         axis.set_title(words, fontsize=10)
-        axis.set_xticks(range(len(datasets)), titles(datasets).values(), fontsize=8, rotation=30, ha="right")
+        axis.set_xticks(range(len(datasets)), labels(datasets).values(), fontsize=8, rotation=30, ha="right")
         axis.set_yticks(range(len(names)), [label(name) for name in names], fontsize=8)
         axis.tick_params(length=0)
     figure.colorbar(image, ax=axes, shrink=0.7, label="% of Unfair's dependence", pad=0.01)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from frhsic_core.registry import DATASETS, METHODS, OKABE_ITO, titles
+from frhsic_core.registry import DATASETS, METHODS, OKABE_ITO, labels
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 # A figure is as wide as the text column, so that its letters keep their size; the resolution allows enlarging it.
 WIDTH = 7.4  # inches
 DPI = 150
-DATASET_TITLES = titles()
+DATASET_TITLES = labels(DATASETS)
 
 
 class Style(NamedTuple):
@@ -29,8 +29,7 @@ class Style(NamedTuple):
     marker: str
 
 
-STYLES = {key: Style(row.label, row.color, row.marker) for key, row in METHODS.items()}
-STYLES |= {key: Style(row.title, row.color, row.marker) for key, row in DATASETS.items()}
+STYLES = {key: Style(row.label, row.color, row.marker) for key, row in (METHODS | DATASETS).items()}
 
 
 def style_of(name: str) -> Style:
