@@ -9,8 +9,8 @@ import nbformat
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-# Each number may only fall. A goal that is not reached yet stands behind it.
-SEEN, FOLDED, TABLES = 26_000, 26_300, 12  # goal for what is folded: 25,000
+# Each number may only fall.
+SEEN, FOLDED, TABLES = 26_000, 24_905, 12
 CHAPTER, BEFORE = 2_200, 150  # words in view, and before the first picture
 
 
