@@ -14,26 +14,18 @@ from typing import Any, BinaryIO
 _OLD = 3600.0  # seconds after which an unfinished file belongs to no living process
 
 
-def write_atomically(path: str | os.PathLike[str], write: Callable[[Any], Any]) -> None:
-    """Call ``write`` on a new binary file and move that file to ``path`` when it is complete.
+def write_atomically(files: Mapping[Path, Callable[[Any], Any]]) -> None:
+    """Call a function on a new binary file for each path, and move the files there when all of them are complete.
 
-    The file is written in the same folder, flushed to the disk and renamed. A reader or a crash therefore finds the old
-    file or the whole new one.
+    A file is written in the folder of its path, flushed to the disk and renamed. A reader or a crash therefore finds
+    the old file or the whole new one, and a disk that is full after the first file leaves all of the old files.
 
     Examples
     --------
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_atomically(Path(folder) / "a.txt", lambda file: file.write(b"whole"))
+    ...     write_atomically({Path(folder) / "a.txt": lambda file: file.write(b"whole")})
     ...     [path.read_text() for path in Path(folder).iterdir()]
     ['whole']
-    """
-    write_together({Path(path): write})
-
-
-def write_together(files: Mapping[Path, Callable[[Any], Any]]) -> None:
-    """Write several files as :func:`write_atomically` does; none is renamed before all of them are complete.
-
-    A disk that is full after the first file therefore leaves all of the old files.
     """
     unfinished: dict[str, Path] = {}
     try:
@@ -64,10 +56,18 @@ def write_together(files: Mapping[Path, Callable[[Any], Any]]) -> None:
 def claim(path: Path) -> Iterator[bool]:
     """Yield True to the one process that holds the lock file ``path``.
 
-    The operating system frees the lock when that process ends, however it ends.
+    The operating system frees the lock when that process ends, however it ends. On systems without such locks (Windows)
+    every process holds it.
     """
     with _opened(path) as file:
-        held = _lock(file.fileno())
+        held = True
+        with suppress(ImportError):
+            import fcntl
+
+            try:
+                fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                held = False
         try:
             yield held
         finally:
@@ -87,9 +87,8 @@ def _opened(path: Path) -> BinaryIO:
 def remove_leftovers(folder: Path) -> None:
     """Remove free locks, unfinished files older than an hour and, if it is then empty, the folder itself."""
     for path in folder.glob("*.lock"):
-        with suppress(OSError), open(path, "rb+") as file:
-            if _lock(file.fileno()):
-                path.unlink(missing_ok=True)
+        with suppress(OSError), claim(path):
+            pass  # who holds a lock removes it at the end
     remove_unfinished(folder, ".*.*")
     with suppress(OSError):
         folder.rmdir()
@@ -101,16 +100,3 @@ def remove_unfinished(folder: Path, pattern: str) -> None:
         with suppress(OSError):
             if time.time() - path.stat().st_mtime > _OLD:
                 path.unlink()
-
-
-def _lock(handle: int) -> bool:
-    """Lock an open file until it is closed; return True on systems without such locks (Windows)."""
-    try:
-        import fcntl
-    except ImportError:
-        return True
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True

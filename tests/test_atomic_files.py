@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from frhsic_core.atomic_files import claim, remove_leftovers, remove_unfinished, write_together
+from frhsic_core.atomic_files import claim, remove_leftovers, remove_unfinished, write_atomically
 
 CONTENTS = {"a.txt": b"first", "b.txt": b"the second"}
 
 
 def save(folder: Path, **more: Callable[[Any], Any]) -> None:
     files = {folder / name: partial(lambda text, file: file.write(text), text) for name, text in CONTENTS.items()}
-    write_together(files | {folder / name.replace("_", "."): write for name, write in more.items()})
+    write_atomically(files | {folder / name.replace("_", "."): write for name, write in more.items()})
 
 
 def test_everything_is_on_the_disk_before_anything_is_renamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

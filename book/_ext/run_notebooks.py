@@ -87,7 +87,7 @@ def refresh(text: Path) -> float:
 
 def write(notebook: nbformat.NotebookNode, target: Path) -> None:
     """Replace a file at once, so that an interrupted run leaves the old file whole."""
-    write_atomically(target, lambda file: file.write((nbformat.writes(notebook) + "\n").encode()))
+    write_atomically({target: lambda file: file.write((nbformat.writes(notebook) + "\n").encode())})
 
 
 def main() -> int:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from frhsic_core.atomic_files import write_together
+from frhsic_core.atomic_files import write_atomically
 from frhsic_core.auditing._input import MIN_ROWS, Column
 from frhsic_core.auditing._measures import MEANING
 from frhsic_core.auditing._sentences import (
@@ -359,7 +359,7 @@ def save(audit: Audit, path: str | os.PathLike[str]) -> list[Path]:
         page_path: audit.to_html(),
     }
     contents = {place: text.encode("utf-8", errors="replace") for place, text in files.items()}
-    write_together({place: methodcaller("write", content) for place, content in contents.items()})
+    write_atomically({place: methodcaller("write", content) for place, content in contents.items()})
     return list(files)
 
 

@@ -250,7 +250,7 @@ def adjust(
     added = f"{score}_adjusted"
     if added in whole:
         raise ValueError(f"{scores.name} already has a column {added!r}: rename it, or remove it.")
-    from frhsic_core.atomic_files import write_together
+    from frhsic_core.atomic_files import write_atomically
     from frhsic_core.auditing._report import change_report
     from frhsic_core.remedies.scores import ScoreAdjuster, other_half
 
@@ -273,7 +273,7 @@ def adjust(
     files: dict[Path, Callable[[Any], Any]] = {out: partial(table.to_parquet if parquet else table.to_csv, index=False)}
     if page:
         files[out.with_suffix(".html")] = lambda file: file.write(page.encode())
-    write_together(files)
+    write_atomically(files)
     if save is not None:
         adjuster.save(save)
     for sentence in said:

@@ -154,7 +154,7 @@ def _match_record(file: RawFile, folders: Folders, digest: str) -> None:
         return
     # The provenance contains the hash too, so a readable file is used even if the cache cannot be written.
     with contextlib.suppress(OSError):
-        write_atomically(record, lambda handle: handle.write(f"{digest}\n".encode("ascii")))
+        write_atomically({record: lambda handle: handle.write(f"{digest}\n".encode("ascii"))})
 
 
 # --- finding -------------------------------------------------------------------------------------------------------
@@ -241,7 +241,7 @@ def fetch(file: RawFile, folders: Folders, tried: list[str]) -> FileRecord | Non
                 _download(link, sent)
                 digest = verify(sent, file)
                 with sent.open("rb") as whole:
-                    write_atomically(path, partial(shutil.copyfileobj, whole))
+                    write_atomically({path: partial(shutil.copyfileobj, whole)})
             _match_record(file, folders, digest)
             return FileRecord(file.name, digest, link.url, path)
         except CorruptFile as error:

@@ -85,7 +85,7 @@ class ScoreAdjuster(BaseEstimator):
         check_is_fitted(self)
         content = {"format": _FORMAT, "parameters": self.get_params(), "adjustment": self.adjustment_}
         text = json.dumps(content, default=_as_json)
-        write_atomically(path, lambda file: file.write(text.encode()))
+        write_atomically({Path(path): lambda file: file.write(text.encode())})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:

@@ -250,7 +250,7 @@ class ResultStore:
         # its checksum. The new records come after the table, so that no crash leaves records without rows.
         known = [] if exported.data is None else [sha256(exported.data)]
         write_sidecar(self.sidecar, before, [*known, sha256(data)])
-        write_atomically(exported.table, lambda file: file.write(data))
+        write_atomically({exported.table: lambda file: file.write(data)})
         write_sidecar(self.sidecar, after, [sha256(data)])
 
     def _provenance(self, finished: Sequence[_Finished], exported: _Exported) -> dict[str, Any]:
@@ -334,7 +334,7 @@ def write_sidecar(path: Path, side: Mapping[str, Any], accepted: Iterable[str]) 
     content = {**side, "table_sha256": list(accepted)}
     content["sha256"] = json_sha256(content)
     text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
-    write_atomically(path, lambda file: file.write(text.encode()))
+    write_atomically({path: lambda file: file.write(text.encode())})
 
 
 def sha256(data: bytes) -> str:
