@@ -16,14 +16,14 @@ LINES = {
     "joint": 4510,  # goal: 4,000; mutual information of one column is sorted, as fast as scikit-learn
     "conditional": 970,  # goal: 1,000
     "laws": 910,  # goal: 1,400
-    "learning": 4320,  # goal: 4,800; lam="auto" chooses the smallest λ with a guaranteed GDP
+    "learning": 4290,  # goal: 4,800; lam="auto" chooses the smallest λ with a guaranteed GDP
     "auditing": 2695,  # goal: 2,600; swapped columns are named, two people have an interval, a picture of the bound
     "remedies": 1670,  # goal: 1,600; adjust_scores from scores and ages alone, raw tables, fit_best
     "data": 1570,  # goal: 1,700
     "cli": 700,  # goal: 700; frhsic adjust, audit --demo, --threshold and --guaranteed, folders of parquet files
-    "paper": 12770,  # goal: 12,700
+    "paper": 12735,  # goal: 12,700
 }
-LIBRARY, MODULES, TESTS = 32085, 150, 25415  # goals: 32,000, 155 and 25,000
+LIBRARY, MODULES, TESTS = 32025, 143, 25410  # goals: 32,000, 155 and 25,000
 
 
 def lines(folder: Path) -> Counter[str]:

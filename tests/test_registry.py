@@ -20,8 +20,7 @@ from frhsic_core import registry
 from frhsic_core.data import available_datasets, loading
 from frhsic_core.data.recipes import Recipe
 from frhsic_core.learning import make_penalty
-from frhsic_core.learning.penalties import Penalty
-from frhsic_core.learning.protocols import METHODS, PROTOCOLS, architecture
+from frhsic_core.learning.penalties import METHODS, PROTOCOLS, Penalty, architecture
 from frhsic_core.paper.datasets import sources_of
 from frhsic_core.paper.figures.plots import DATASET_TITLES, STYLES
 

@@ -11,15 +11,16 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 _EXPORTS = {
-    "bandwidth": ("BandwidthPolicy", "EscapeWarning"),
     "estimators": ("FairClassifier", "FairEncoder", "FairRegressor", "FitWarning", "MissingAttributeWarning"),
-    "history": ("Progress",),
-    "penalties": ("ADV", "FREM", "FRHSIC", "LAFTR", "DCor", "MMDBinned", "Penalty", "RegGDP", "Unfair", "whiten"),
-    "protocols": ("METHODS", "PROTOCOLS", "make_penalty"),
+    "penalties": (
+        "ADV", "FREM", "FRHSIC", "LAFTR", "METHODS", "PROTOCOLS", "DCor", "MMDBinned", "Penalty", "RegGDP", "Unfair",
+        "make_penalty", "whiten",
+    ),
+    "penalties.base": ("BandwidthPolicy", "EscapeWarning"),
     "selection": ("LambdaChoice", "LambdaSelection", "choose_lambda", "select_lambda"),
     "stack": ("ModelStack", "StackedLinear", "StackedMLP", "TrainedStack"),
-    "trainer": ("Trainer",),
-}
+    "trainer": ("Progress", "Trainer"),
+}  # fmt: skip
 _HOME = {name: module for module, names in _EXPORTS.items() for name in names}
 
 __all__ = sorted(_HOME)
@@ -38,9 +39,9 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
-    from frhsic_core.learning.history import Progress as Progress
+    from frhsic_core.learning.penalties import METHODS as METHODS
     from frhsic_core.learning.penalties import Penalty as Penalty
-    from frhsic_core.learning.protocols import METHODS as METHODS
-    from frhsic_core.learning.protocols import make_penalty as make_penalty
+    from frhsic_core.learning.penalties import make_penalty as make_penalty
     from frhsic_core.learning.stack import TrainedStack as TrainedStack
+    from frhsic_core.learning.trainer import Progress as Progress
     from frhsic_core.learning.trainer import Trainer as Trainer

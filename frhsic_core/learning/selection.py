@@ -29,10 +29,8 @@ from frhsic_core.joint.given import Given, conditional_hsic
 from frhsic_core.joint.hsic import normalized_hsic
 from frhsic_core.joint.independence import hsic_test
 from frhsic_core.learning.data import TrainingData
-from frhsic_core.learning.penalties import Penalty
-from frhsic_core.learning.protocols import make_penalty
-from frhsic_core.learning.stack import TrainedStack, require_lambdas
-from frhsic_core.learning.threads import cpu_threads
+from frhsic_core.learning.penalties import Penalty, make_penalty
+from frhsic_core.learning.stack import TrainedStack, cpu_threads, require_lambdas
 from frhsic_core.learning.trainer import Trainer, resolve_device
 
 RULES = ("independence", "practical", "tradeoff", "guarantee")

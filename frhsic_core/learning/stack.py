@@ -1,4 +1,4 @@
-"""A stack of models is one module: networks, trained stacks, and the settings of each model.
+"""A stack of models is one module: networks, trained stacks, the settings of each model, and the threads for its size.
 
 Weights have shape ``(models, in, out)`` and a forward pass is one batched matrix product for each layer. A stack of 125
 models therefore needs as few kernel launches as one model. A single model is a stack of one.
@@ -7,7 +7,9 @@ models therefore needs as few kernel launches as one model. A single model is a 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from numbers import Real
@@ -19,10 +21,13 @@ from torch.nn import functional as F
 
 from frhsic_core.arrays import ArrayLike, as_tensor
 from frhsic_core.choices import one_of
-from frhsic_core.learning.history import History
-from frhsic_core.learning.threads import cpu_threads
 
 CHUNK = 8192  # samples that are predicted at a time
+# The course of a training, one row for each epoch and one column for each model, float64. `loss` (task loss), `penalty`
+# (without λ) and `metric` (accuracy, or mean squared error) are means over the epoch's mini-batches. `ratio` =
+# median(|z − z'|)/σ_Z and `bandwidth` = σ_Z are measured at the end of the epoch; they are NaN without a kernel on Z.
+History = dict[str, Tensor]
+COLUMNS = ("loss", "penalty", "ratio", "metric", "bandwidth")
 ACTIVATIONS: dict[str, tuple[Callable[[Tensor], Tensor], type[nn.Module]]] = {
     "selu": (F.selu, nn.SELU),
     "relu": (F.relu, nn.ReLU),
@@ -323,3 +328,62 @@ def stack_settings(lam: Any, seeds: Any, dataset: Any, *, datasets: int) -> tupl
         return values * models if len(values) == 1 else values
 
     return spread(lams), spread([int(seed) for seed in settings["seeds"]]), spread(which)
+
+
+# Threads --------------------------------------------------------------------------------------------------------------
+
+# On two cores that other programs used too, two threads were slower than one for every step with fewer than two million
+# elements. On idle cores a second thread may pay earlier.
+ELEMENTS_PER_THREAD = 1 << 20
+
+_lock = threading.Lock()
+_inside = threading.local()
+_running = 0  # threads of this process that are inside of a block
+_outside = 1  # the setting before the first of them entered
+
+
+@contextmanager
+def cpu_threads(elements: int) -> Iterator[int]:
+    """Let torch use one CPU thread inside the block, or more if the work is large; restore the number afterwards.
+
+    Torch divides every operation among its threads, and they wait for each other at its end. For the small tensors of
+    a training step the waiting takes longer than the work, by far if another program uses one of the cores.
+
+    The number never rises above the one in force, so ``torch.set_num_threads`` and ``OMP_NUM_THREADS`` are still upper
+    limits. Blocks may be nested, may run in several Python threads at a time, and may be left by any exception.
+
+    Parameters
+    ----------
+    elements : int
+        Number of elements of the largest tensor that one operation of the block computes.
+
+    Examples
+    --------
+    >>> before = torch.get_num_threads()
+    >>> with cpu_threads(1000) as count:
+    ...     count, torch.get_num_threads()
+    (1, 1)
+    >>> torch.get_num_threads() == before
+    True
+    """
+    global _running, _outside
+    before = torch.get_num_threads()
+    depth = getattr(_inside, "depth", 0)
+    with _lock:
+        if _running == 0:
+            _outside = before
+        if depth == 0:
+            _running += 1
+            # A new Python thread starts with the number that another one has set for its own block: look past it.
+            before = max(before, _outside)
+    count = min(before, max(1, elements // ELEMENTS_PER_THREAD))
+    _inside.depth = depth + 1
+    torch.set_num_threads(count)
+    try:
+        yield count
+    finally:
+        torch.set_num_threads(before)
+        _inside.depth = depth
+        if depth == 0:
+            with _lock:
+                _running -= 1

@@ -5,20 +5,55 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from frhsic_core.arrays import ArrayLike
-from frhsic_core.learning.bandwidth import guard
 from frhsic_core.learning.data import TrainingData, random_order
-from frhsic_core.learning.history import COLUMNS, History, Progress
-from frhsic_core.learning.penalties import Penalty
-from frhsic_core.learning.protocols import architecture, make_penalty
-from frhsic_core.learning.stack import ModelStack, TrainedStack, require_count, stack_settings
+from frhsic_core.learning.penalties import Penalty, architecture, make_penalty
+from frhsic_core.learning.penalties.base import guard
+from frhsic_core.learning.stack import (
+    COLUMNS,
+    History,
+    ModelStack,
+    TrainedStack,
+    cpu_threads,
+    require_count,
+    stack_settings,
+)
 from frhsic_core.learning.step import Step
-from frhsic_core.learning.threads import cpu_threads
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The progress of a training, which a callback receives after each epoch; ``callback=print`` shows it.
+
+    Parameters
+    ----------
+    epoch, epochs : int
+        Number of finished epochs, and of all epochs.
+    seconds, seconds_left : float
+        Time spent in this call of ``fit``, and the expected time until its end.
+    history : dict of Tensor
+        History of the finished epochs.
+    """
+
+    epoch: int
+    epochs: int
+    seconds: float
+    seconds_left: float
+    history: History
+
+    def __str__(self) -> str:
+        row = {name: self.history[name][-1].mean().item() for name in ("loss", "penalty", "metric")}
+        return (
+            f"epoch {self.epoch}/{self.epochs}, loss {row['loss']:.4f}, penalty {row['penalty']:.3g}, "
+            f"metric {row['metric']:.4f}, {self.seconds_left:.0f} s left"
+        )
+
 
 Callback = Callable[[Progress], Any]
 
@@ -53,7 +88,7 @@ class Trainer:
         Weights ``(n,)`` or ``(datasets, n)`` of the samples in the task loss and in the penalty.
     protocol : {"recommended", "text", "reference"}
         Settings of the penalty, and whether the encoder ends in an activation; see
-        :mod:`frhsic_core.learning.protocols`.
+        :mod:`frhsic_core.learning.penalties`.
     epochs : int
         Number of passes over the data.
     batch_size : int
@@ -190,7 +225,7 @@ class Trainer:
     def fit(self, *, callback: Callback | None = None) -> TrainedStack:
         """Train until ``epochs`` epochs are done, starting from the state of this trainer.
 
-        On the CPU the training uses one thread unless the stack is large (:mod:`frhsic_core.learning.threads`).
+        On the CPU the training uses one thread unless the stack is large (``cpu_threads``).
 
         Parameters
         ----------

@@ -16,7 +16,7 @@ import frhsic_core
 import frhsic_core.paper.claims as ledger_module
 from frhsic_core import atomic_files
 from frhsic_core.cli import command
-from frhsic_core.paper.experiments import presets
+from frhsic_core.paper import experiments
 from frhsic_core.paper.experiments.main import pareto_table
 from frhsic_core.paper.runs import store as store_module
 from frhsic_core.paper.runs.plan import Experiment, Stack, Task, stacks_of
@@ -32,11 +32,11 @@ SMALL = Experiment("main", stacks_of([TASK], ["unfair", "frhsic"], (1.0,), (42,)
 @pytest.fixture
 def small(monkeypatch, tmp_path):
     """Shrink the smoke preset to two models and work in an empty folder."""
-    monkeypatch.setitem(presets.EXPERIMENTS, "main", ("main",))
-    monkeypatch.setitem(presets.PLANS, "main", lambda: SMALL)
-    smoke = presets.smoke
+    monkeypatch.setitem(experiments.EXPERIMENTS, "main", ("main",))
+    monkeypatch.setitem(experiments.PLANS, "main", lambda: SMALL)
+    smoke = experiments.smoke
     monkeypatch.setattr(
-        presets, "smoke", lambda plan: replace(plan, name="main_smoke") if plan == SMALL else smoke(plan)
+        experiments, "smoke", lambda plan: replace(plan, name="main_smoke") if plan == SMALL else smoke(plan)
     )
     monkeypatch.chdir(tmp_path)
     return CliRunner()
@@ -77,15 +77,15 @@ def least(plan: Experiment) -> Experiment:
 def test_run_all_runs_everything_and_keeps_its_time(small, tmp_path, monkeypatch) -> None:
     late = small.invoke(app, ["run", "all", "--preset", "smoke", "--minutes", "0", "--device", "cpu"])
     assert late.exit_code == 3
-    monkeypatch.setitem(presets.EXPERIMENTS, "main", ("main", "live"))
-    smoke = presets.smoke
-    monkeypatch.setattr(presets, "smoke", lambda plan: least(smoke(plan)))
+    monkeypatch.setitem(experiments.EXPERIMENTS, "main", ("main", "live"))
+    smoke = experiments.smoke
+    monkeypatch.setattr(experiments, "smoke", lambda plan: least(smoke(plan)))
     done = small.invoke(app, ["run", "all", "--preset", "smoke", "--device", "cpu"])
     assert done.exit_code == 0, done.output
     written = {
         path.stem for path in (tmp_path / "_build" / "results").glob("*.*") if path.suffix in (".parquet", ".csv")
     }
-    assert {f"{plan().name}_smoke" for plan in presets.PLANS.values()} <= written
+    assert {f"{plan().name}_smoke" for plan in experiments.PLANS.values()} <= written
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from scipy.stats import binom
 from frhsic_core import gdp, gdp_curve
 from frhsic_core.conditional._curve import BINS, Smoother, local_polynomial
 from frhsic_core.paper.experiments import levels_and_coverage as study
-from frhsic_core.paper.runs.metrics import smoothed_gdp
+from frhsic_core.paper.runs.jobs import smoothed_gdp
 
 
 def test_a_smoother_is_a_weighted_least_squares_fit() -> None:

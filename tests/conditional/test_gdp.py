@@ -12,8 +12,8 @@ import torch
 from frhsic_core import audit, audit_representation, gdp, gdp_curve
 from frhsic_core.auditing import gdp_score
 from frhsic_core.laws import GaussianPair
-from frhsic_core.paper.runs import metrics as smoothing
-from frhsic_core.paper.runs.metrics import smoothed_gdp
+from frhsic_core.paper.runs import jobs as smoothing
+from frhsic_core.paper.runs.jobs import smoothed_gdp
 from frhsic_core.remedies.comparison import dependence_of
 
 ESTIMATORS = [{}, {"estimator": "authors"}]

@@ -9,8 +9,8 @@ import torch
 
 from frhsic_core import gdp
 from frhsic_core.joint.information import mutual_information, principal_components
+from frhsic_core.paper.experiments import GRIDS
 from frhsic_core.paper.experiments.mutual_information import information_gap
-from frhsic_core.paper.experiments.presets import GRIDS
 from frhsic_core.paper.runs.stored import book_folder, stored_rows
 
 PRINTED = {

@@ -5,14 +5,13 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from frhsic_core.paper.experiments import matched_points, variants
+from frhsic_core.paper.experiments import GRIDS, matched_points, variants
 from frhsic_core.paper.experiments.main import (
     MAIN_METHODS,
     main_family,
     main_rows,
     pareto_table,
 )
-from frhsic_core.paper.experiments.presets import GRIDS
 from frhsic_core.paper.runs.stored import book_folder, paper_table, reference_sweep, stored_rows
 from frhsic_core.paper.summaries import load_summary
 from frhsic_core.registry import METHODS, PAPER_DATASETS, PARETO_METHODS, labels

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from frhsic_core.learning import BandwidthPolicy, EscapeWarning
-from frhsic_core.learning.bandwidth import guard, resolve_policy
+from frhsic_core.learning.penalties.base import guard, resolve_policy
 
 
 def test_schedules() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.preprocessing import MinMaxScaler
 
 from frhsic_core.data import Dataset, Provenance, load_dataset
-from frhsic_core.paper.splits import REFERENCE_SEEDS, split_indices, stack_splits
+from frhsic_core.paper.datasets import REFERENCE_SEEDS, split_indices, stack_splits
 
 
 def _data(n: int = 200, *, p: int = 1, weights: bool = False, seed: int = 0) -> Dataset:

@@ -16,7 +16,7 @@ from torch import Tensor
 
 import frhsic_core as fc
 from frhsic_core.arrays import as_tensor
-from frhsic_core.paper.runs.metrics import smoothed_gdp
+from frhsic_core.paper.runs.jobs import smoothed_gdp
 
 PAGE = Path(__file__).resolve().parents[2] / "book" / "unusual_input.md"
 Statistic = Callable[[Tensor, Tensor], Tensor]

@@ -44,11 +44,9 @@ from frhsic_core.learning.estimators.warnings import (
     undertrained,
     unwanted_choice,
 )
-from frhsic_core.learning.penalties import Penalty
-from frhsic_core.learning.protocols import make_penalty
+from frhsic_core.learning.penalties import Penalty, make_penalty
 from frhsic_core.learning.selection import LambdaPath, LambdaSelection, select_lambda
-from frhsic_core.learning.stack import CHUNK, TrainedStack
-from frhsic_core.learning.threads import cpu_threads
+from frhsic_core.learning.stack import CHUNK, TrainedStack, cpu_threads
 from frhsic_core.learning.trainer import Trainer, resolve_device
 
 

@@ -19,7 +19,7 @@ from frhsic_core.arrays import ArrayLike, as_tensor, read_mixed, require_same_ro
 from frhsic_core.joint.given import read_given
 from frhsic_core.learning.estimators.columns import coded, columns_of, has_categories
 from frhsic_core.learning.estimators.warnings import FitWarning
-from frhsic_core.learning.protocols import make_penalty
+from frhsic_core.learning.penalties import make_penalty
 from frhsic_core.learning.selection import LambdaSelection
 from frhsic_core.learning.stack import require_lambdas
 from frhsic_core.learning.trainer import resolve_device

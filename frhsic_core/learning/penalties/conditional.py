@@ -35,10 +35,8 @@ from frhsic_core.learning.data import Batch, TrainingData
 CONDITIONS = ("labels", "controls")
 
 
-def prepare_given(condition: str | None, data: TrainingData) -> GivenRows | None:
-    """Return C for all training samples, or None if the penalty does not condition on a variable."""
-    if condition not in CONDITIONS:
-        return None
+def prepare_given(condition: str, data: TrainingData) -> GivenRows:
+    """Return C, the target or the control features, for all training samples."""
     if condition == "labels":
         y = data.y.detach().cpu()
         found = [read_given(values.long() if data.task == "classification" else values, data.n) for values in y]

@@ -34,9 +34,8 @@ from frhsic_core.kernels import (
     Product,
     median_bandwidth,
 )
-from frhsic_core.learning.bandwidth import BandwidthPolicy
 from frhsic_core.learning.data import Batch
-from frhsic_core.learning.penalties.base import KernelPenalty, Setup, counted
+from frhsic_core.learning.penalties.base import BandwidthPolicy, KernelPenalty, Setup, counted
 from frhsic_core.learning.penalties.conditional import CONDITIONS, conditional_terms, prepare_given
 
 FORMS = ("biased", "unbiased", "normalized")
@@ -175,7 +174,7 @@ class FRHSIC(KernelPenalty):
             widest = 2.0 * sigma if self.kernel_s == "multi_scale" else sigma
             rows = [gaussian_rows(column, widest[:, a].to(column)) for a, column in enumerate(columns)]
             self.register_buffer("attribute_rows", torch.stack(rows).flatten(1, 2), persistent=False)
-        self._given = prepare_given(self.condition, setup.data)
+        self._given = prepare_given(self.condition, setup.data) if self.condition in CONDITIONS else None
 
     def terms(self, batch: Batch, *, refresh: bool = False) -> list[GradientTerm | Tensor]:
         weights, enough = self.row_weights(batch)

@@ -8,9 +8,8 @@ from torch import Tensor
 from frhsic_core.choices import one_of
 from frhsic_core.joint.contraction import GradientTerm, gram_term, inner_product
 from frhsic_core.kernels import Gaussian
-from frhsic_core.learning.bandwidth import BandwidthPolicy
 from frhsic_core.learning.data import Batch
-from frhsic_core.learning.penalties.base import KernelPenalty, Setup, counted
+from frhsic_core.learning.penalties.base import BandwidthPolicy, KernelPenalty, Setup, counted
 
 
 class MMDBinned(KernelPenalty):

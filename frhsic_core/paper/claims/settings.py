@@ -178,7 +178,7 @@ def adversary(method: str, what: str) -> Answer:
 def training_range() -> Answer:
     """Return the smallest and largest training value of X and S after scaling, on a draw of the synthetic law."""
     from frhsic_core.data import load_dataset
-    from frhsic_core.paper.splits import stack_splits
+    from frhsic_core.paper.datasets import stack_splits
 
     stack = stack_splits(load_dataset("synthetic", n=200), seeds=(42,))
     low = min(float(stack.x_train.min()), float(stack.s_train.min()))

@@ -16,8 +16,8 @@ import numpy as np
 import pandas as pd
 
 from frhsic_core.paper.claims.answers import Answer, computed, query
+from frhsic_core.paper.experiments import GRIDS
 from frhsic_core.paper.experiments.main import MAIN_METHODS, PARETO_METHODS, pareto_table
-from frhsic_core.paper.experiments.presets import GRIDS
 from frhsic_core.paper.runs.stored import book_folder, paper_table, reference_sweep
 
 TABLES = {"Table 1": "tab:real_data", "Pareto summary": "tab:pareto_summary"}

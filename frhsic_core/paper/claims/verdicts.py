@@ -34,7 +34,6 @@ from frhsic_core.paper.claims.rules import (
     parsed,
     threshold,
 )
-from frhsic_core.paper.runs.jobs import code_version
 from frhsic_core.paper.runs.stored import book_folder
 
 AGREES = "agrees"
@@ -397,6 +396,7 @@ def held_out() -> list[str]:
 def heading(table: pd.DataFrame) -> dict[str, Any]:
     """Return what stands on top: paper, code, stored runs and counts for each kind and verdict."""
     from frhsic_core.paper.claims.settings import provenance
+    from frhsic_core.paper.runs.jobs import code_version
 
     return {
         "paper": PAPER,

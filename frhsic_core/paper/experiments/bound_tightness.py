@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 
 from frhsic_core.paper.claims.answers import PROTOCOLS, Answer, query, rows_of
-from frhsic_core.paper.experiments.presets import SPLITS
+from frhsic_core.paper.experiments import SPLITS
 from frhsic_core.paper.runs.plan import Experiment, Task, stacks_of, units_of
 from frhsic_core.registry import PAPER_DATASETS
 

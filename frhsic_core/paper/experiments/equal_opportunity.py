@@ -24,10 +24,10 @@ import pandas as pd
 
 from frhsic_core.paper.claims.answers import PROTOCOLS, Answer, answer_of_runs, query, rows_of
 from frhsic_core.paper.claims.rules import RELEVANT
+from frhsic_core.paper.experiments import SPLITS
 from frhsic_core.paper.experiments.main import shared_noise
 from frhsic_core.paper.experiments.paired import corrected_scale, t_interval
 from frhsic_core.paper.experiments.pareto import BAND
-from frhsic_core.paper.experiments.presets import SPLITS
 from frhsic_core.paper.runs.plan import Experiment, Settings, Stack, Task, stacks_of
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from frhsic_core.data.dataset import Dataset
     from frhsic_core.learning.stack import TrainedStack
-    from frhsic_core.paper.splits import SplitStack
+    from frhsic_core.paper.datasets import SplitStack
 
 # Median distance of Z, in bandwidths, beyond which the guard of the training loop warns.
 ESCAPE = 3.0

@@ -23,8 +23,8 @@ import numpy as np
 import pandas as pd
 
 from frhsic_core.paper.claims.answers import DRAWS, PROTOCOLS, TAIL, Answer, Spread, query, rows_of
+from frhsic_core.paper.experiments import DATASETS, GRIDS, METHODS
 from frhsic_core.paper.experiments.pareto import BAND, Frontiers, keeps, taken
-from frhsic_core.paper.experiments.presets import DATASETS, GRIDS, METHODS
 from frhsic_core.paper.runs.plan import Experiment, Task, stacks_of
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from frhsic_core.data.dataset import Dataset
     from frhsic_core.learning.stack import TrainedStack
-    from frhsic_core.paper.splits import SplitStack
+    from frhsic_core.paper.datasets import SplitStack
 
 FRACTIONS = (0.7, 0.15, 0.15)
 # The paper's experiment has the first three of them.

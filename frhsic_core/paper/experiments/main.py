@@ -35,6 +35,7 @@ from frhsic_core.paper.claims.answers import (
     spread,
     weights,
 )
+from frhsic_core.paper.experiments import DATASETS, GRIDS, METHODS, SPLITS
 from frhsic_core.paper.experiments.paired import compare_all
 from frhsic_core.paper.experiments.pareto import (
     KEYS,
@@ -44,7 +45,6 @@ from frhsic_core.paper.experiments.pareto import (
     sweeps_of,
     taken,
 )
-from frhsic_core.paper.experiments.presets import DATASETS, GRIDS, METHODS, SPLITS
 from frhsic_core.paper.runs.plan import Experiment, Task, stacks_of
 from frhsic_core.paper.runs.stored import paper_table, reference_sweep, stored_rows
 from frhsic_core.registry import MAIN_METHODS, PAPER_DATASETS, PARETO_METHODS

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from frhsic_core.paper.experiments import DATASETS, SPLITS
 from frhsic_core.paper.experiments.paired import compare_all, mean_of_others
 from frhsic_core.paper.experiments.pareto import matched_index
-from frhsic_core.paper.experiments.presets import DATASETS, SPLITS
 from frhsic_core.paper.experiments.variants import RECOMMENDED
 from frhsic_core.paper.runs.plan import Experiment, units_of
 from frhsic_core.paper.runs.stored import stored_rows
@@ -51,9 +51,8 @@ def measure_unit_simple_remedies(unit: dict[str, Any], device: str) -> list[dict
     """Return a row for each remedy, learner and strength: its score and the GDP of its predictions."""
     import torch
 
-    from frhsic_core.paper.datasets import load_variant
-    from frhsic_core.paper.runs.metrics import prediction_metrics
-    from frhsic_core.paper.splits import stack_splits
+    from frhsic_core.paper.datasets import load_variant, stack_splits
+    from frhsic_core.paper.runs.jobs import prediction_metrics
     from frhsic_core.remedies.adjustment import logits
     from frhsic_core.remedies.attributes import read_attributes
     from frhsic_core.remedies.comparison import LEARNERS, REMEDIES, Sample, fit_predict

@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 
 from frhsic_core.paper.claims.answers import RUNS, Answer, answer_of_runs, data_note, joined, query, rows_of
+from frhsic_core.paper.experiments import DATASETS, GRIDS, METHODS, SPLITS
 from frhsic_core.paper.experiments.main import pareto_table
 from frhsic_core.paper.experiments.paired import t_interval
-from frhsic_core.paper.experiments.presets import DATASETS, GRIDS, METHODS, SPLITS
 from frhsic_core.paper.runs.plan import Experiment, Task, stacks_of
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from frhsic_core.data.dataset import Dataset
     from frhsic_core.learning.stack import TrainedStack
-    from frhsic_core.paper.splits import SplitStack
+    from frhsic_core.paper.datasets import SplitStack
 
 NEIGHBOURS = 5
 

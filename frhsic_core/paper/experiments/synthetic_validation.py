@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from frhsic_core.paper.claims.answers import PROTOCOLS, Answer, answer_of_runs, query, rows_of
+from frhsic_core.paper.experiments import settings
 from frhsic_core.paper.experiments.paired import t_interval
-from frhsic_core.paper.experiments.presets import settings
 from frhsic_core.paper.runs.plan import Experiment, Settings, Unit
 
 if TYPE_CHECKING:
-    from frhsic_core.paper.splits import SplitStack
+    from frhsic_core.paper.datasets import SplitStack
 
 SIGNALS = ("paper", "strong")
 ROWS = 5000
@@ -142,7 +142,7 @@ def drawn_splits(signal: str, draws: Sequence[int], *, n: int, device: str) -> S
     import torch
 
     from frhsic_core.data import load_dataset
-    from frhsic_core.paper.splits import SplitStack, tensors_of
+    from frhsic_core.paper.datasets import SplitStack, tensors_of
 
     samples = [tensors_of(load_dataset("synthetic", n=n, random_state=seed, signal=signal))[:3] for seed in draws]
     stacked = [torch.stack(values).to(device, torch.float32) for values in zip(*samples, strict=True)]
@@ -157,7 +157,7 @@ def train_draws(training: Training, *, signal: str, draws: Sequence[int], n: int
     """Train FRHSIC at each λ on each draw as one stack, and measure every model on the test part of its draw.
 
     λ = 0 is the unpenalized model. The seed of a model is that of its draw, so the models of a draw start alike. A row
-    has ``signal``, ``draw``, ``lam``, what :func:`frhsic_core.paper.runs.metrics.evaluate` measures, and ``hsic_unit``:
+    has ``signal``, ``draw``, ``lam``, what :func:`frhsic_core.paper.runs.jobs.evaluate` measures, and ``hsic_unit``:
     biased HSIC on the test rows with both bandwidths one, as the paper's figure shows it.
     """
     import torch
@@ -165,7 +165,7 @@ def train_draws(training: Training, *, signal: str, draws: Sequence[int], n: int
     from frhsic_core.joint import hsic
     from frhsic_core.kernels import Gaussian
     from frhsic_core.learning import Trainer, make_penalty
-    from frhsic_core.paper.runs.metrics import evaluate
+    from frhsic_core.paper.runs.jobs import evaluate
 
     splits = drawn_splits(signal, draws, n=n, device=device)
     models = list(product(range(len(draws)), training.lams))  # the λ of a draw together

@@ -16,15 +16,15 @@ import numpy as np
 import pandas as pd
 
 from frhsic_core.paper.claims.answers import Answer, Spread, answer_of_runs, data_note, joined, query, rows_of
+from frhsic_core.paper.experiments import DATASETS, METHODS, SPLITS
 from frhsic_core.paper.experiments.pareto import keeps
-from frhsic_core.paper.experiments.presets import DATASETS, METHODS, SPLITS
 from frhsic_core.paper.runs.plan import Experiment, Task, stacks_of
 from frhsic_core.registry import TRANSFER_METHODS
 
 if TYPE_CHECKING:
     from frhsic_core.data.dataset import Dataset
     from frhsic_core.learning.stack import TrainedStack
-    from frhsic_core.paper.splits import SplitStack
+    from frhsic_core.paper.datasets import SplitStack
 
 HEADS = ("linear", "mlp", "forest", "svm")
 LAMS = (10.0, 100.0)
@@ -54,7 +54,7 @@ def measure(trained: TrainedStack, splits: SplitStack, data: Dataset) -> dict[st
 
     from frhsic_core.conditional import gdp
     from frhsic_core.paper.experiments.fresh_heads import forest_head, neural_heads, svm_head
-    from frhsic_core.paper.runs.metrics import smoothed_gdp
+    from frhsic_core.paper.runs.jobs import smoothed_gdp
 
     which = torch.tensor(trained.dataset, device=splits.y_train.device)
     z_train = trained.encode(splits.x_train)

@@ -5,7 +5,7 @@ runners share a store, the time limit, and the service that lets several process
 
 On a machine that has only numpy, scipy, pandas, scikit-learn and torch, call it from Python::
 
-    from frhsic_core.paper.experiments.presets import experiment_for
+    from frhsic_core.paper.experiments import experiment_for
     from frhsic_core.paper.runs.runner import run_experiment
     from frhsic_core.paper.runs.store import ResultStore
 

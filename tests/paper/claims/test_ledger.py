@@ -199,7 +199,7 @@ def test_a_selection_keeps_an_accuracy_from_below_and_an_error_from_above() -> N
 
 def test_settings_are_those_of_the_stored_runs() -> None:
     """Settings of stacks against the stored json file, read by hand; grids and splits against the stored rows."""
-    assert not any(word in inspect.getsource(settings) for word in ("presets", "experiment_for", "runs.plan"))
+    assert not any(word in inspect.getsource(settings) for word in ("paper.experiments", "experiment_for", "runs.plan"))
     ask, of_rows = QUERIES["stack_setting"], QUERIES["row_setting"]
     side = json.loads(book_folder("results", "main.json").read_text(encoding="utf-8"))
     rows = rows_of("main")

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from frhsic_core import gdp_curve
-from frhsic_core.paper.experiments import audit_examples
-from frhsic_core.paper.experiments.presets import experiment_for
+from frhsic_core.paper.experiments import audit_examples, experiment_for
 from frhsic_core.paper.runs.jobs import run_job
 
 

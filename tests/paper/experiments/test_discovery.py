@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 import frhsic_core.paper as paper
-from frhsic_core.paper.experiments import homes, module_of, query_modules
-from frhsic_core.paper.experiments.presets import EXPERIMENTS, PLANS, experiment_for, plans_for
+from frhsic_core.paper.experiments import EXPERIMENTS, PLANS, experiment_for, homes, module_of, plans_for, query_modules
 from frhsic_core.paper.runs.plan import Unit
 
 FOLDER = Path(paper.__file__).parent
@@ -42,7 +41,7 @@ def test_a_new_module_is_found_without_a_list(tmp_path: Path) -> None:
     shutil.copytree(FOLDER.parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
     (copy / "paper" / "experiments" / "brand_new.py").write_text(SLICE, encoding="utf-8")
     script = (
-        "import frhsic_core; from frhsic_core.paper.experiments.presets import EXPERIMENTS, experiment_for\n"
+        "import frhsic_core; from frhsic_core.paper.experiments import EXPERIMENTS, experiment_for\n"
         f"assert frhsic_core.__file__.startswith({str(tmp_path)!r})\n"
         "assert EXPERIMENTS['brand_new'] == ('brand_new', 'brand_new_live'), EXPERIMENTS\n"
         "assert experiment_for('brand_new_live', 'full').name == 'brand_new'\n"
@@ -92,7 +91,7 @@ def test_every_measurement_that_a_plan_names_exists() -> None:
 
 def test_finding_and_planning_import_no_torch() -> None:
     script = (
-        "import sys; from frhsic_core.paper.experiments.presets import PLANS\n"
+        "import sys; from frhsic_core.paper.experiments import PLANS\n"
         "assert 'scipy' not in sys.modules\n"
         "[build() for build in PLANS.values()]\n"
         "from frhsic_core.paper.claims.answers import queries; queries()\n"

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from frhsic_core.paper.experiments import GRIDS
 from frhsic_core.paper.experiments.main import MAIN_METHODS
 from frhsic_core.paper.experiments.pareto import (
     Frontiers,
@@ -16,7 +17,6 @@ from frhsic_core.paper.experiments.pareto import (
     naup,
     on_grid,
 )
-from frhsic_core.paper.experiments.presets import GRIDS
 from frhsic_core.paper.runs.stored import reference_sweep
 
 

@@ -9,10 +9,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from frhsic_core.paper.datasets import load_variant
+from frhsic_core.paper.datasets import load_variant, stack_splits
 from frhsic_core.paper.experiments import matched_points, remedies
 from frhsic_core.paper.experiments.paired import corrected_t
-from frhsic_core.paper.splits import stack_splits
 from frhsic_core.remedies import comparison
 
 

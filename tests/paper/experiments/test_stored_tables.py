@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from frhsic_core.paper.experiments.presets import PLANS
+from frhsic_core.paper.experiments import PLANS
 from frhsic_core.paper.runs.store import ResultStore
 from frhsic_core.paper.runs.stored import book_folder
 

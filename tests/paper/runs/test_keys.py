@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import frhsic_core
-from frhsic_core.paper.experiments.presets import PLANS, experiment_for
+from frhsic_core.paper.experiments import PLANS, experiment_for
 from frhsic_core.paper.runs import plan
 from frhsic_core.paper.runs.jobs import code_version
 from frhsic_core.paper.runs.plan import STORED_SPELLING, Recipe, Task
@@ -38,7 +38,7 @@ def test_the_code_version_is_that_of_the_sources_which_decide_the_numbers(tmp_pa
     shutil.copytree(Path(frhsic_core.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
     versions = [code_version.__wrapped__().split()[0]]
     monkeypatch.setattr(frhsic_core, "__file__", str(copy / "__init__.py"))
-    for name in ("cli/terminal.py", "joint/hsic.py", "paper/runs/metrics.py"):
+    for name in ("cli/terminal.py", "joint/hsic.py", "paper/runs/jobs.py"):
         versions.append(code_version.__wrapped__().split()[0])
         with (copy / name).open("a") as file:
             file.write("# changed\n")

@@ -12,9 +12,8 @@ from sklearn.metrics import accuracy_score
 from frhsic_core.data import Dataset, Provenance, load_dataset
 from frhsic_core.joint import distance_correlation, normalized_hsic
 from frhsic_core.learning import Trainer
-from frhsic_core.paper.datasets import load_variant
-from frhsic_core.paper.runs.metrics import evaluate, smoothed_gdp
-from frhsic_core.paper.splits import stack_splits
+from frhsic_core.paper.datasets import load_variant, stack_splits
+from frhsic_core.paper.runs.jobs import evaluate, smoothed_gdp
 
 
 def pair(n: int) -> Dataset:

@@ -18,7 +18,7 @@ import pytest
 import requests
 
 from frhsic_core.data import files
-from frhsic_core.paper.experiments.presets import GRIDS, SPLITS, experiment_for
+from frhsic_core.paper.experiments import GRIDS, SPLITS, experiment_for
 from frhsic_core.paper.runs import runner as run_module
 from frhsic_core.paper.runs.plan import Experiment, Stack, Task, stacks_of
 from frhsic_core.paper.runs.store import ResultStore, StoreError
@@ -207,7 +207,7 @@ BARE = """
 import sys
 for name in ("typer", "rich", "pyarrow", "pooch", "matplotlib"):
     sys.modules[name] = None
-from frhsic_core.paper.experiments.presets import experiment_for
+from frhsic_core.paper.experiments import experiment_for
 from frhsic_core.paper.runs.runner import run_experiment
 from frhsic_core.paper.runs.store import ResultStore
 sweep = experiment_for("main", "smoke", methods=("unfair", "reg_gdp"), protocols=("text",), splits=1)

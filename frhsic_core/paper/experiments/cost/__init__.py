@@ -101,7 +101,7 @@ def _epochs(device: str, mode: str) -> tuple[Unit, ...]:
 
 def measure_unit(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
     """Measure a unit on its own device; ``device`` names the CUDA device."""
-    from frhsic_core.learning.threads import cpu_threads
+    from frhsic_core.learning.stack import cpu_threads
 
     if unit["part"] == "operations":
         from frhsic_core.paper.experiments.cost.plain_forms import count_operations
@@ -130,7 +130,7 @@ def _measure_epochs(unit: dict[str, Any], device: str) -> list[dict[str, Any]]:
     """Return the seconds of each epoch after the warm-up, waiting for the device at both ends."""
     from frhsic_core.data import load_dataset
     from frhsic_core.learning import Trainer
-    from frhsic_core.paper.splits import tensors_of
+    from frhsic_core.paper.datasets import tensors_of
 
     n: int = unit["n"]
     if unit["part"] == "epoch":
