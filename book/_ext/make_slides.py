@@ -1,4 +1,4 @@
-"""Make slides from the chapters: ``python book/_ext/make_slides.py [notebooks/NAME.ipynb ...]``.
+"""Make slides from the chapters, for the built book or by ``python book/_ext/make_slides.py [NAME.ipynb ...]``.
 
 A chapter gives a slide with its answer, one for each statement in a box, and one for each figure. The result is a page
 of plain HTML that needs no network: arrow keys or Page Down go to the next slide, and printing gives one slide a page.
@@ -12,6 +12,7 @@ import re
 import sys
 from html import escape
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import yaml
@@ -35,7 +36,7 @@ footer { font-size: .55em; color: #555; margin-top: auto; }
 """
 PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>{style}</style>
 <script>MathJax = {{ tex: {{ macros: {macros} }} }};</script>
-<script defer src="mathjax/tex-mml-chtml.js"></script></head><body>{slides}</body></html>
+<script defer src="{mathjax}/tex-mml-chtml.js"></script></head><body>{slides}</body></html>
 """
 BOX = re.compile(r"(?ms)^(`{3,})\{prf:(?:theorem|proposition|corollary|lemma)\} (.+?)\n(.*?)^\1[ \t]*$")
 MARKDOWN = MarkdownIt("commonmark").enable("table").use(
@@ -78,20 +79,32 @@ def slides_of(path: Path) -> list[str]:
     return found
 
 
-def main(out: Path = ROOT / "_build" / "slides") -> None:
-    """Write the slides of the chapters that are named on the command line, or of all."""
+def write(out: Path, paths: list[Path], *, mathjax: str) -> None:
+    """Write the slides of the chapters into a folder; ``mathjax`` is the address of that folder from the page."""
     config = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
     macros = config["sphinx"]["config"]["mathjax3_config"]["tex"]["macros"]
-    paths = [Path(name) for name in sys.argv[1:]] or chapters()
     slides = [slide for path in paths for slide in slides_of(path)]
     (out / "figures").mkdir(parents=True, exist_ok=True)
     for name, _, picture in (figure for path in paths for figure in figures(path)):
         (out / "figures" / f"{name}.png").write_bytes(picture)
-    copy_mathjax(out / "mathjax")
-    page = PAGE.format(title=escape(config["title"]), style=STYLE, macros=json.dumps(macros), slides="\n".join(slides))
+    options = {"style": STYLE, "macros": json.dumps(macros), "mathjax": mathjax}
+    page = PAGE.format(title=escape(config["title"]), slides="\n".join(slides), **options)
     (out / "index.html").write_text(page, encoding="utf-8")
     print(f"{len(slides)} slides: {out / 'index.html'}")
 
 
+def _add_to_book(app: Any, exception: Exception | None) -> None:
+    if not exception and app.builder.format == "html":
+        write(Path(app.outdir) / "_static" / "slides", chapters(), mathjax="../mathjax")
+
+
+def setup(app: Any) -> dict[str, bool]:
+    """Add the slides to the built book, beside its other files."""
+    app.connect("build-finished", _add_to_book)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
 if __name__ == "__main__":
-    main()
+    target = ROOT / "_build" / "slides"
+    copy_mathjax(target / "mathjax")
+    write(target, [Path(name) for name in sys.argv[1:]] or chapters(), mathjax="mathjax")
