@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -102,15 +103,33 @@ def test_the_first_page_says_what_the_example_shows(values_of_pages: dict[str, A
 def test_the_counts_of_the_ledger_are_of_measured_lines(
     full_ledger: pd.DataFrame, values_of_pages: dict[str, Any]
 ) -> None:
-    """Counted line by line: each question once, other data and what cannot be judged apart."""
-    values = values_of_pages["ledger"]
-    found = {"agrees": 0, "disagrees": 0, "open": 0, "other data": 0, "cannot be judged": 0}
-    for line in full_ledger.to_dict("records"):
+    """Counted line by line: each question once, other data and what cannot be judged apart.
+
+    The chapter's table counts them also by the verdict of the first version, and its examples are those that it names.
+    """
+    values, undecided = values_of_pages["ledger"], "compatible, not decided"
+    with (ROOT / "book" / "claims" / "old_verdicts.csv").open(encoding="utf-8", newline="") as file:
+        old = {row["id"]: row["old"] for row in csv.DictReader(file)}
+    lines = {line["id"]: line for line in full_ledger.to_dict("records")}
+    assert list(old) == list(lines)
+    moved = Counter()
+    for key, line in lines.items():
         if line["kind"] == "measured" and not line["repeats"]:
-            found[line["verdict"]] += 1
-    assert list(found.values()) == [values[name] for name in ("agree", "disagree", "open", "other_data", "not_judged")]
-    assert values["measured"] == sum(found.values())
+            moved[old[key], line["verdict"]] += 1
+    names = {"agrees": "agree", "cannot be judged": "not_judged", "disagrees": "disagree", "open": "open"}
+    for verdict, name in {**names, "other data": "other_data"}.items():
+        assert values[name] == sum(count for (_, now), count in moved.items() if now == verdict)
+    assert values["measured"] == moved.total()
     assert 0 <= float(values["false_disagree"]) - 0.05 * values["disagree"] < 0.1
+    cells = nbformat.read(ROOT / "notebooks" / "ledger.ipynb", as_version=4).cells
+    shown = [output.get("data", {}).get("text/html", "") for cell in cells for output in cell.get("outputs", ())]
+    (crossed,) = [html for html in shown if "<th>compatible, not decided</th>" in html]
+    rows, columns = sorted({before for before, _ in moved}), sorted({now for _, now in moved})
+    expected = [moved[row, column] for row in rows for column in columns]
+    assert [int(count) for count in re.findall(r"<td>(\d+)</td>", crossed)] == expected
+    examples = [(old[key], lines[key]["verdict"]) for key in ("T008", "T018", "T002", "T089")]
+    only = "reproduced by the reference protocol only"
+    assert examples == [(undecided, "disagrees"), (only, "disagrees"), ("differs", "open"), (undecided, "open")]
 
 
 def test_the_formal_proofs_are_counted_as_on_the_map_of_theorems(values_of_pages: dict[str, Any]) -> None:

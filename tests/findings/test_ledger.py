@@ -6,36 +6,34 @@ import math
 
 import pandas as pd
 import pytest
+from scipy import stats
 
 from frhsic_core.paper.claims import headline
+from frhsic_core.paper.claims import simulated as module
 from frhsic_core.paper.claims.answers import PROTOCOLS
 from frhsic_core.paper.claims.simulated import best_share, shares, simulated
-from frhsic_core.paper.claims.stored import two_grids
+from frhsic_core.paper.claims.stored import stored_table
 from frhsic_core.paper.claims.verdicts import NAMED, Cuts, open_with
+from frhsic_core.paper.runs.stored import paper_table, reference_sweep
 
 
-@pytest.fixture(scope="module")
-def table(full_ledger: pd.DataFrame) -> pd.DataFrame:
-    return full_ledger
-
-
-def test_most_numbers_are_open_and_the_code_agrees_more_often(table) -> None:
-    found = headline(table)
+def test_most_numbers_are_open_and_the_code_agrees_more_often(full_ledger) -> None:
+    found = headline(full_ledger)
     assert found["open"] > found["judged"] / 2
     assert found["code"]["agrees"] > found["agree"]
     assert found["code"]["disagrees"] < found["disagree"]
 
 
-def test_the_claims_that_fail_are_the_named_ones(table) -> None:
+def test_the_claims_that_fail_are_the_named_ones(full_ledger) -> None:
     """Five lines; none of them agrees under the released code's protocol."""
-    assert headline(table)["failing"] == list(NAMED)
+    assert headline(full_ledger)["failing"] == list(NAMED)
     assert len(NAMED) == 5
-    lines = table.set_index("id").loc[[key for ids in NAMED.values() for key in ids]]
+    lines = full_ledger.set_index("id").loc[[key for ids in NAMED.values() for key in ids]]
     assert set(lines["by the code"]) <= {"", "open", "disagrees"}
 
 
-def test_the_lines_are_those_of_the_paper(table) -> None:
-    assert table["source"].value_counts().to_dict() == {"table": 271, "text": 218}
+def test_the_lines_are_those_of_the_paper(full_ledger) -> None:
+    assert full_ledger["source"].value_counts().to_dict() == {"table": 271, "text": 218}
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -64,9 +62,9 @@ def test_our_runs_alone_leave_many_lines_open() -> None:
     assert open_with(math.inf, Cuts()) > 50
 
 
-def test_lines_that_the_page_names(table: pd.DataFrame) -> None:
+def test_lines_that_the_page_names(full_ledger: pd.DataFrame) -> None:
     """Their verdicts, like all others, are compared with the record in ``tests/paper/claims``."""
-    line = table.set_index("id")
+    line = full_ledger.set_index("id")
     assert line.loc["C051", "note"].startswith("9 λ for every method; text: place 2, 2, 3 of 6")
     assert (line.loc[["C193", "C194", "C195", "C053", "C061"], "repeats"] == "").all()
     assert line.loc[["C001", "C002", "C003"], "verdict"].tolist() == ["agrees", "agrees", "holds as corrected"]
@@ -74,11 +72,23 @@ def test_lines_that_the_page_names(table: pd.DataFrame) -> None:
 
 def test_one_quantity_is_printed_twice_with_two_values() -> None:
     """Table 1 and the Pareto summary: each value follows from its own grid, and not from the other's."""
-    pairs = two_grids().set_index("dataset")
-    assert pairs.loc["acs_income", ["Table 1", "Pareto summary"]].tolist() == [0.228, 0.399]
-    assert pairs.loc["meps", ["Table 1", "Pareto summary"]].tolist() == [0.329, 0.517]
-    assert pairs.loc["compas", ["Table 1", "Pareto summary"]].tolist() == [0.090, 0.107]
-    assert set(pairs.index) == {"acs_income", "meps", "compas"}
-    for column, grid in (("Table 1", "18 λ"), ("Pareto summary", "9 λ")):
-        assert (pairs[column] - pairs[grid]).abs().max() < 0.0006
-    assert (pairs["Table 1"] - pairs["9 λ"]).abs().min() > 0.01
+    points = stored_table("points").query("method == 'frhsic'").set_index(["grid", "dataset"])["dependence"]
+    first, second = (
+        paper_table(name)["dependence"].xs("frhsic", level="method") for name in ("tab:real_data", "tab:pareto_summary")
+    )
+    other = first[first != second].index
+    assert set(other) == {"acs_income", "meps", "compas"}
+    assert (first - points["dense"])[other].abs().max() < 0.0006
+    assert (second - points["nine"])[other].abs().max() < 0.0006
+    assert (first - points["nine"])[other].abs().min() > 0.01
+    sizes = reference_sweep().query("method == 'frhsic'").groupby("dataset")["lam"].nunique()
+    assert set(sizes[other]) == {18}
+
+
+def test_two_stages_notice_more_and_call_no_more_true_numbers_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rule 6 against the one stage of Benjamini and Hochberg, on the same simulated papers."""
+    two = shares(simulated("text", papers=6))["disagrees"]
+    monkeypatch.setattr(module, "threshold", lambda p: p[stats.false_discovery_control(p) <= 0.05].max(initial=-1.0))
+    one = shares(simulated.__wrapped__("text", papers=6))["disagrees"]
+    assert two["true"] == one["true"]
+    assert (two > one).drop("true").all()

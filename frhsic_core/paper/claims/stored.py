@@ -18,9 +18,7 @@ import pandas as pd
 from frhsic_core.paper.claims.answers import Answer, computed, query
 from frhsic_core.paper.experiments import GRIDS
 from frhsic_core.paper.experiments.main import MAIN_METHODS, PARETO_METHODS, pareto_table
-from frhsic_core.paper.runs.stored import book_folder, paper_table, reference_sweep
-
-TABLES = {"Table 1": "tab:real_data", "Pareto summary": "tab:pareto_summary"}
+from frhsic_core.paper.runs.stored import book_folder, reference_sweep
 
 
 @cache
@@ -174,23 +172,6 @@ def selections_keep_performance(rows: pd.DataFrame, band: float = 0.01) -> tuple
 FORMULAS: dict[str, Callable[[pd.DataFrame], tuple[Any, str]]] = {
     one.__name__: one for one in (longest_grid, lower_information, attributes_fall, selections_keep_performance)
 }
-
-
-def two_grids(method: str = "frhsic") -> pd.DataFrame:
-    """Return where the two tables of the paper print different GDP for one matched point, and what each grid gives.
-
-    Table 1 and the Pareto summary define the same quantity. The last two columns are that quantity from the authors'
-    stored sweep, with every λ that the method has and with the nine that all methods have.
-    """
-    printed = [paper_table(label)["dependence"].xs(method, level="method") for label in TABLES.values()]
-    sweep = reference_sweep()
-    sizes = {"dense": sweep.loc[sweep["method"] == method, "lam"].nunique(), "nine": len(GRIDS["full"])}
-    found = pd.DataFrame(dict(zip(TABLES, printed, strict=True)))
-    points = stored_table("points")
-    for grid, size in sizes.items():
-        chosen = points[(points["grid"] == grid) & (points["method"] == method)]
-        found[f"{size} λ"] = chosen.set_index("dataset")["dependence"]
-    return found[found["Table 1"] != found["Pareto summary"]].reset_index()
 
 
 WORTH_SAYING = ("fails as stated", "inconclusive", "holds as corrected", "holds")
