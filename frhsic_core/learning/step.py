@@ -7,6 +7,7 @@ in a graph once and replayed, which costs one launch instead of a few hundred.
 from __future__ import annotations
 
 import gc
+import inspect
 import warnings
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,6 +20,16 @@ from frhsic_core.joint.contraction import GradientTerm
 from frhsic_core.learning.data import Batch, TrainingData
 from frhsic_core.learning.penalties import Penalty
 from frhsic_core.learning.stack import ModelStack
+
+
+class Adam(torch.optim.Adam):
+    """Adam of torch, but not to be compiled: torch would load its compiler, which takes longer than a small fit."""
+
+    def __init__(self, weights: list[torch.nn.Parameter], rate: float) -> None:
+        super().__init__(weights, lr=rate, fused=True, capturable=weights[0].is_cuda)
+
+    add_param_group = inspect.unwrap(torch.optim.Adam.add_param_group)
+    step = torch.no_grad()(inspect.unwrap(torch.optim.Adam.step))
 
 
 class Step:
@@ -71,10 +82,10 @@ class Step:
         self.learning_rate = learning_rate
         self.capture = capture
         self.device = lam.device
-        self._weights = list(model.parameters())
-        self._adversary_weights = [weight for weight in penalty.parameters() if weight.requires_grad]
-        self.optimizer = self._adam(self._weights)
-        self.adversary_optimizer = self._adam(self._adversary_weights) if self._adversary_weights else None
+        adversary = [weight for weight in penalty.parameters() if weight.requires_grad]
+        # Adam works on each weight by itself, so one Adam over the stack equals one for each model.
+        self.optimizer = Adam(list(model.parameters()), learning_rate)
+        self.adversary_optimizer = Adam(adversary, learning_rate) if adversary else None
         # The datasets are stored one after another; a model's rows begin at `_first`.
         self._first = (dataset * data.n).unsqueeze(-1)
         self._x = data.x.flatten(0, 1)
@@ -125,10 +136,6 @@ class Step:
         """Whether a capture was tried and failed, so that the step runs eagerly."""
         return isinstance(self._run, CapturedSteps) and self._run.failed
 
-    def _adam(self, weights: list[torch.nn.Parameter]) -> torch.optim.Adam:
-        # Adam works on each weight by itself, so one Adam over the stack equals one for each model.
-        return torch.optim.Adam(weights, lr=self.learning_rate, fused=True, capturable=self.device.type == "cuda")
-
     def set_learning_rate(self, rate: float) -> None:
         """Set the learning rate of the following steps, also of captured ones."""
         for optimizer in (self.optimizer, self.adversary_optimizer):
@@ -146,7 +153,7 @@ class Step:
         batch = self._batch(length)
         if self.adversary_optimizer is not None:
             loss = self.penalty.adversary_loss(batch.detach())
-            self._descend(loss.sum(), self._adversary_weights, self.adversary_optimizer)
+            _descend(loss.sum(), self.adversary_optimizer)
         task = self._task_loss(batch)
         total = task
         known: list[GradientTerm] = []
@@ -159,7 +166,7 @@ class Step:
                 total = torch.addcmul(total, self.lam, term)
                 values.append(term.detach())
         # The models share no weights: the gradient of the sum over models is the gradient of each model's own loss.
-        self._descend(total.sum(), self._weights, self.optimizer, known)
+        _descend(total.sum(), self.optimizer, known)
         with torch.no_grad():
             penalty = sum(values[1:], values[0]) if values else torch.zeros_like(task)
             self.sums.add_(torch.stack([task, penalty, self._metric(batch)]), alpha=float(length))
@@ -209,20 +216,16 @@ class Step:
         ratio = self.penalty.ratio(batch.z, weights, sigma=self._reported_sigma)
         return ratio if ratio is None or enough is None else ratio.masked_fill(~enough, torch.nan)
 
-    def _descend(
-        self,
-        loss: Tensor,
-        weights: list[torch.nn.Parameter],
-        optimizer: torch.optim.Adam,
-        known: Sequence[GradientTerm] = (),
-    ) -> None:
-        """Make one step along the gradient of ``loss`` plus the gradients that are known already."""
-        gradients = torch.autograd.grad(
-            [loss, *(term.at for term in known)], weights, [None, *(term.gradient for term in known)]
-        )
-        for weight, gradient in zip(weights, gradients, strict=True):
-            weight.grad = gradient
-        optimizer.step()
+
+def _descend(loss: Tensor, optimizer: Adam, known: Sequence[GradientTerm] = ()) -> None:
+    """Make one step along the gradient of ``loss`` plus the gradients that are known already."""
+    weights = optimizer.param_groups[0]["params"]
+    gradients = torch.autograd.grad(
+        [loss, *(term.at for term in known)], weights, [None, *(term.gradient for term in known)]
+    )
+    for weight, gradient in zip(weights, gradients, strict=True):
+        weight.grad = gradient
+    optimizer.step()
 
 
 def _mean(values: Tensor, weights: Tensor | None) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -74,6 +75,12 @@ def test_estimators(estimator: type, seed: int | None, device: str) -> None:
     model = estimator(1.0, random_state=seed, device=device, **QUICK)
     assert_untouched(lambda: model.fit(x, y, sensitive_features=s))
     assert_untouched(lambda: model.transform(x))
+
+
+def test_a_fit_does_not_load_the_compiler_of_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch._dynamo", None)  # an import raises an error
+    x, y, s = sample()
+    FairClassifier(device="cpu", **QUICK).fit(x, y, sensitive_features=s)
 
 
 def test_without_a_seed_every_fit_is_new() -> None:

@@ -20,7 +20,7 @@ from torch.nn import functional as F
 
 from frhsic_core.learning.data import random_order
 from frhsic_core.learning.stack import StackedLinear, StackedMLP, seeded_generators
-from frhsic_core.learning.step import CapturedSteps
+from frhsic_core.learning.step import Adam, CapturedSteps
 
 HIDDEN = 64
 EPOCHS = 100
@@ -61,8 +61,7 @@ def neural_heads(
         head.initialize(generators)
         head.to(device)
     parameters = [p for head in heads.values() for p in head.parameters()]
-    cuda = device.type == "cuda"
-    adam = torch.optim.Adam(parameters, lr=LEARNING_RATE, fused=True, capturable=cuda)
+    adam = Adam(parameters, LEARNING_RATE)
     order = torch.zeros(models, n, dtype=torch.int64, device=device)
     start = torch.zeros((), dtype=torch.int64, device=device)
     offset = (torch.arange(models, device=device) * n).unsqueeze(-1)
@@ -80,7 +79,7 @@ def neural_heads(
         adam.step()
         start.add_(length)
 
-    run: Callable[[int], None] = CapturedSteps(step, device) if cuda else step
+    run: Callable[[int], None] = CapturedSteps(step, device) if device.type == "cuda" else step
     seed = torch.tensor(list(seeds), device=device)
     for epoch in range(epochs):
         order.copy_(random_order(seed, epoch=epoch, n=n) + offset)
