@@ -10,12 +10,15 @@ from __future__ import annotations
 import json
 import re
 import sys
+from functools import reduce
 from html import escape
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
 import nbformat
 import yaml
+from alt_text import plain
 from count_words import ROOT, chapters
 from gallery import figures
 from markdown_it import MarkdownIt
@@ -39,6 +42,8 @@ PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{tit
 <script defer src="{mathjax}/tex-mml-chtml.js"></script></head><body>{slides}</body></html>
 """
 BOX = re.compile(r"(?ms)^(`{3,})\{prf:(?:theorem|proposition|corollary|lemma)\} (.+?)\n(.*?)^\1[ \t]*$")
+ROLE = re.compile(r"\{[\w:-]+\}`([^`<]*?)\s*(?:<[^`]*>)?`")
+VALUE = re.compile(r"\{\{ *([\w.]+) *\}\}")
 MARKDOWN = MarkdownIt("commonmark").enable("table").use(
     dollarmath_plugin, double_inline=True, renderer=lambda text, how: (r"\[{}\]" if how["display_mode"] else r"\({}\)")
     .format(escape(text)))  # fmt: skip
@@ -52,16 +57,17 @@ def html(text: str) -> str:
     >>> html("The {term}`head <Head>` maps $a<b$, see {prf:ref}`thm-4-5`.")
     '<p>The head maps <span class="math inline">\\(a&lt;b\\)</span>, see thm-4-5.</p>\n'
     """
-    text = re.sub(r"\{[\w:-]+\}`([^`<]*?)\s*(?:<[^`]*>)?`", r"\1", text)
+    text = ROLE.sub(r"\1", text)
     text = re.sub(r"(?m)^(?::[\w-]+:.*|%.*|\([\w-]+\)=)\n", "", text)
     text = re.sub(r"(?m)^(\$\$) \([\w-]+\)$", r"\1", text)
     return MARKDOWN.render(text)
 
 
-def slides_of(path: Path) -> list[str]:
-    """Return the slides of an executed notebook."""
+def slides_of(path: Path, values: dict[str, Any]) -> list[str]:
+    """Return the slides of an executed notebook, with the numbers that its prose takes from ``values``."""
     cells = nbformat.read(path, as_version=4).cells
     prose = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    prose = VALUE.sub(lambda found: str(reduce(getitem, found[1].split("."), values)), prose)
     title = re.search(r"(?m)^# (.+)$", prose)
     answer = re.search(r"\*\*The answer first\.\*\* (.+)", prose)
     chapter = escape(title[1] if title else path.stem)
@@ -72,18 +78,19 @@ def slides_of(path: Path) -> list[str]:
         found.append(f"<section>{words}{foot}</section>")
     for name, caption, _ in figures(path):
         first, *_ = re.split(r"(?<=[.?!])\s+(?=[A-Z])", caption)
-        image = f'<img alt="{escape(caption, quote=True)}" src="figures/{name}.png">'
+        words = escape(plain(ROLE.sub(r"\1", caption).replace("$", "")), quote=True)
+        image = f'<img alt="{words}" src="figures/{name}.png">'
         found.append(
             f"<section><h2>{html(first).strip().removeprefix('<p>').removesuffix('</p>')}</h2>{image}{foot}</section>"
         )
     return found
 
 
-def write(out: Path, paths: list[Path], *, mathjax: str) -> None:
+def write(out: Path, paths: list[Path], values: dict[str, Any], *, mathjax: str) -> None:
     """Write the slides of the chapters into a folder; ``mathjax`` is the address of that folder from the page."""
     config = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
     macros = config["sphinx"]["config"]["mathjax3_config"]["tex"]["macros"]
-    slides = [slide for path in paths for slide in slides_of(path)]
+    slides = [slide for path in paths for slide in slides_of(path, values)]
     (out / "figures").mkdir(parents=True, exist_ok=True)
     for name, _, picture in (figure for path in paths for figure in figures(path)):
         (out / "figures" / f"{name}.png").write_bytes(picture)
@@ -95,7 +102,7 @@ def write(out: Path, paths: list[Path], *, mathjax: str) -> None:
 
 def _add_to_book(app: Any, exception: Exception | None) -> None:
     if not exception and app.builder.format == "html":
-        write(Path(app.outdir) / "_static" / "slides", chapters(), mathjax="../mathjax")
+        write(Path(app.outdir) / "_static" / "slides", chapters(), app.config.myst_substitutions, mathjax="../mathjax")
 
 
 def setup(app: Any) -> dict[str, bool]:
@@ -105,6 +112,8 @@ def setup(app: Any) -> dict[str, bool]:
 
 
 if __name__ == "__main__":
+    from frhsic_core.paper.page_values import page_values
+
     target = ROOT / "_build" / "slides"
     copy_mathjax(target / "mathjax")
-    write(target, [Path(name) for name in sys.argv[1:]] or chapters(), mathjax="mathjax")
+    write(target, [Path(name) for name in sys.argv[1:]] or chapters(), page_values(), mathjax="mathjax")

@@ -311,14 +311,26 @@ def test_the_solutions_of_the_homework_are_right() -> None:
     assert round(100 * share(4, 3.0)) == 5
 
 
+class Anything(dict[str, "Anything"]):
+    """Values of every name, since those of the book take long."""
+
+    def __missing__(self, name: str) -> Anything:
+        return self
+
+    def __str__(self) -> str:
+        return "7"
+
+
 def test_slides_show_answers_statements_and_figures(extension) -> None:
     make_slides = extension("make_slides")
-    first, *others = make_slides.slides_of(ROOT / "notebooks" / "disintegration.ipynb")
+    first, *others = make_slides.slides_of(ROOT / "notebooks" / "disintegration.ipynb", {})
     assert first.startswith("<section><h1>")
     assert "answer first" not in first
     assert any("Theorem 3.2 of the paper</h2>" in slide for slide in others)
     assert any('src="figures/fig-disintegration.png"' in slide for slide in others)
-    assert not [slide for slide in (first, *others) if re.search(r"\{[a-z:]+\}`|\$|:label:|src=.http", slide)]
+    values = Anything()
+    every = [slide for path in make_slides.chapters() for slide in make_slides.slides_of(path, values)]
+    assert not [slide for slide in every if re.search(r"\{[a-z:]+\}`|\{\{|\$|:label:|src=.http", slide)]
 
 
 def test_contents_from_titles_alone_are_the_same(extension, tmp_path) -> None:
