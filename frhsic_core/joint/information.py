@@ -128,8 +128,9 @@ def _following(values: NDArray[np.float64], radius: NDArray[np.float64]) -> NDAr
 def principal_components(z: Tensor) -> Tensor:
     """Return the first principal components, two to five of them, that hold 95 % of the variance.
 
-    ``(models, n, d) -> (models, n, 5)`` in double precision; components beyond a model's number are zero, and a zero
-    column changes no distance. Columns are not scaled, as in the released code. O(nd² + d³) for each model.
+    ``(models, n, d) -> (models, n, min(d, 5))`` in double precision. Up to five columns are only centered. Otherwise
+    components beyond a model's number are zero, and a zero column changes no distance. Columns are not scaled, as in
+    the released code. O(nd² + d³) for each model.
 
     Examples
     --------
@@ -137,6 +138,8 @@ def principal_components(z: Tensor) -> Tensor:
     >>> components = principal_components(z)
     >>> tuple(components.shape), bool(components[..., 2:].any())
     ((1, 6, 5), False)
+    >>> tuple(principal_components(z[..., :3]).shape)
+    (1, 6, 3)
     """
     z = z.double()
     z = z - z.mean(-2, keepdim=True)
