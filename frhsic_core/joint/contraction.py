@@ -158,7 +158,8 @@ def own_product(
 ) -> Tensor:
     """Return ⟨K, A_K⟩ for A_K = :func:`centered_for` of K."""
     if row_weights is None and estimator == "biased":  # centering is a projection: ⟨K, A_K⟩ = |A_K|²
-        return torch.linalg.vector_norm(centered, dim=(-2, -1)).square()
+        # Row by row: on a CPU one norm adds up all squares in a row, which costs float32 three of its digits.
+        return torch.linalg.vector_norm(centered, dim=-1).square().sum(-1)
     return (gram * centered).sum((-2, -1))
 
 
