@@ -427,13 +427,37 @@ def dependence(
         own = own_product(gram, centered, estimator=estimator, row_weights=row_weights)
         return correlation(centered, own, estimator=estimator, row_weights=row_weights)
 
+    return symmetric(z, s, kernel_z, kernel_s, against)
+
+
+def symmetric(
+    z: Tensor, s: Tensor, kernel_z: Gram, kernel_s: Gram, against: Callable[[Tensor], GramFunction]
+) -> Tensor:
+    """Return a symmetric statistic of two Gram matrices, differentiable in both samples and both bandwidths.
+
+    ``against`` returns the function of one matrix that the other one gives. The gradient in S is that of the same
+    statistic with the roles exchanged.
+    """
     gram_s = kernel_s(s)
     value = through_gram(z, kernel_z, against(gram_s.detach()))
     if not gram_s.requires_grad:
         return value
-    # The statistic is symmetric: its gradient in S is that of the same statistic with the roles exchanged.
     other = through_gram(s, kernel_s, against(kernel_z(z).detach()))
     return value + (other - other.detach())
+
+
+def one_entry(
+    z: Tensor, s: Tensor, kernel_z: Gram | None, kernel_s: Gram | None, row_weights: Tensor | None = None
+) -> Tensor:
+    """Return what one row contributes, ``(...)``, for its shape and its graph; a kernel may be unknown.
+
+    The shape is the batch shape of samples, bandwidths and weights together. The entry needs a gradient if a kernel has
+    a parameter that is learned, whatever the kernel is.
+    """
+    weight = z.new_ones(()) if row_weights is None else row_weights[..., 0].detach()
+    for x, kernel in ((z.detach(), kernel_z), (s.detach(), kernel_s)):
+        weight = weight * (x if kernel is None else kernel(x[..., :1, :]))[..., 0, 0]
+    return weight
 
 
 def sum_factors(total: Tensor, estimator: str) -> tuple[Tensor, Tensor, Tensor]:

@@ -344,9 +344,6 @@ def thin_pair(
     found = []
     # S has few columns, so that its factor says "no" first.
     for x, kernel in ((s, kernel_s), (z, kernel_z)):
-        bandwidth = getattr(kernel, "bandwidth", None)
-        if isinstance(bandwidth, Tensor) and bandwidth.requires_grad:
-            return None
         features = factor(kernel, x.detach())
         needs_gradient = torch.is_grad_enabled() and x.requires_grad
         if features is None or (needs_gradient and not features.polynomial):
@@ -393,8 +390,8 @@ def thin_hsic(
 ) -> Tensor | None:
     """Return HSIC of one pair of samples in O(n r²) time and float64, or ``None`` if a rank is too large.
 
-    The result is differentiable in samples of one column, unless the kernel is Laplacian or a distance. The parameters
-    are those of :func:`frhsic_core.joint.contraction.dependence`.
+    The result is differentiable in samples of one column, unless the kernel is Laplacian or a distance, and never in a
+    bandwidth. The parameters are those of :func:`frhsic_core.joint.contraction.dependence`.
 
     Examples
     --------

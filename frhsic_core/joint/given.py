@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -40,7 +41,7 @@ from frhsic_core.arrays import (
     spaced_rows,
 )
 from frhsic_core.choices import one_of
-from frhsic_core.joint.contraction import GramFunction, correlation, inner_product, through_gram
+from frhsic_core.joint.contraction import GramFunction, correlation, inner_product, symmetric
 from frhsic_core.joint.factors import Factor
 from frhsic_core.kernels import Categorical, Gaussian, Kernel, median_distance, resolve_kernel
 
@@ -300,7 +301,7 @@ def conditional_hsic(
     """Return HSIC(Z, S | C), the criterion of equalized odds (C the label) and of parity given a legitimate factor.
 
     See the definition at the top of :mod:`frhsic_core.joint.given`. O(n²(d + p)) time and O(n²) memory;
-    differentiable in ``z``. Use :func:`frhsic_core.hsic_test` with ``given`` for a test.
+    differentiable in ``z`` and ``s``. Use :func:`frhsic_core.hsic_test` with ``given`` for a test.
 
     Parameters
     ----------
@@ -344,5 +345,5 @@ def conditional_hsic(
         c = found.rows.to(z)
         kernel = given_kernel(c, mixed=found.mixed)
         operator = smooth_operator(landmark_features(kernel, c, GIVEN_FEATURES)(c), kernel(c), weights)
-    function = conditional_function(operator, kernel_s(s.detach()), normalized=estimator == "normalized")
-    return require_value(through_gram(z, kernel_z, function), "conditional_hsic").clamp_min(0.0)
+    against = partial(conditional_function, operator, normalized=estimator == "normalized")
+    return require_value(symmetric(z, s, kernel_z, kernel_s, against), "conditional_hsic").clamp_min(0.0)

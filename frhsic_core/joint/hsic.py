@@ -16,15 +16,15 @@ from frhsic_core.arrays import (
     DENSE_ROWS,
     ArrayLike,
     as_pair,
-    batch_shape,
     fits_memory,
     read_mixed,
+    require_memory,
     require_value,
     row_weights,
     same_kind,
 )
 from frhsic_core.choices import one_of
-from frhsic_core.joint.contraction import ESTIMATORS, dependence
+from frhsic_core.joint.contraction import ESTIMATORS, dependence, one_entry
 from frhsic_core.joint.factors import SORTED_ROWS, thin_hsic
 from frhsic_core.joint.streaming import each_element, streamed_hsic
 from frhsic_core.kernels import Distance, Gaussian, Kernel, Linear, resolve_kernel, without_units
@@ -62,7 +62,8 @@ def hsic(
     :mod:`frhsic_core.joint.factors`).
 
     Otherwise O(n²(d + p)) time, with O(n²) memory up to 4,096 rows. Above that, or where whole matrices do not fit into
-    memory, the sum over all pairs goes block by block in O(n) memory; on a GPU with Triton fused kernels do it.
+    memory, the sum over all pairs goes block by block in O(n) memory; on a GPU with Triton fused kernels do it. A kernel
+    whose bandwidth is a tensor that requires a gradient has whole matrices, and needs O(n²) memory for any n.
 
     Parameters
     ----------
@@ -158,16 +159,21 @@ def dependence_at_any_size(
     """Return :func:`frhsic_core.joint.contraction.dependence` of checked samples by the fastest engine that serves.
 
     These are thin matrices or sorted columns, then whole matrices if they are small, then fused kernels on a GPU, and
-    blocks of the matrices otherwise.
+    blocks of the matrices otherwise. Only whole matrices give the gradient in a bandwidth that is learned.
     """
     n = z.shape[-2]
     dtype = z.dtype
     sides: dict[str, Any] = {"kernel_z": kernel_z, "kernel_s": kernel_s, "row_weights": row_weights}
+    entry = one_entry(z, s, **sides)
+    if entry.requires_grad:
+        advice = "A learned bandwidth needs whole matrices: pass a random subset of the rows."
+        require_memory(z, n, batch=entry.numel(), copies=12, advice=advice)
+        return dependence(z, s, **sides, estimator=estimator, normalized=normalized)
     if n >= SORTED_ROWS:
         value = each_element(partial(thin_hsic, estimator=estimator), z, s, **sides, normalized=normalized)
         if value is not None:
             return value
-    if n <= DENSE_ROWS and fits_memory(z, 6 * n * n * batch_shape(z, s).numel()):
+    if n <= DENSE_ROWS and fits_memory(z, 6 * n * n * entry.numel()):
         return dependence(z, s, **sides, estimator=estimator, normalized=normalized)
     if z.is_cuda and not normalized:
         from frhsic_core.joint.fused import can_fuse, fused_hsic

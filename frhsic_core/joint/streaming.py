@@ -18,8 +18,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from frhsic_core.arrays import batch_shape, recomputed
-from frhsic_core.joint.contraction import from_sums, inverse_root, smallest_own
+from frhsic_core.arrays import recomputed
+from frhsic_core.joint.contraction import from_sums, inverse_root, one_entry, smallest_own
 from frhsic_core.kernels import Kernel, with_bandwidths
 
 CHUNK = 2048  # rows of a block
@@ -36,7 +36,7 @@ def streamed_hsic(
 ) -> Tensor:
     """Return the exact HSIC of one pair of samples in O(n(d + p) + CHUNK²) memory and O(n²(d + p)) time, in float64.
 
-    The result is differentiable. Blocks are computed in the dtype of the data and summed in float64; with a gradient
+    The result is differentiable in the samples, but not in a bandwidth. Blocks are computed in the dtype of the data and summed in float64; with a gradient
     each block is computed again in the backward pass. The parameters are those of
     :func:`frhsic_core.joint.contraction.dependence`.
 
@@ -104,10 +104,10 @@ def each_element(
 
     The normalized form divides by the root of the statistics of each sample with itself, in three times the time.
     """
-    batch = batch_shape(z, s)
+    batch = one_entry(z, s, kernel_z, kernel_s, row_weights).shape
     p = None if row_weights is None else row_weights.expand(*batch, z.shape[-2])
     found = []
-    for i, (a, b, kernel_a, kernel_b) in elements(z, s, kernel_z, kernel_s):
+    for i, (a, b, kernel_a, kernel_b) in elements(z, s, kernel_z, kernel_s, batch):
         pairs = [(a, b, kernel_a, kernel_b)]
         if normalized:
             pairs += [(a, a, kernel_a, kernel_a), (b, b, kernel_b, kernel_b)]
@@ -123,10 +123,9 @@ def each_element(
 
 
 def elements(
-    z: Tensor, s: Tensor, kernel_z: Any, kernel_s: Any
+    z: Tensor, s: Tensor, kernel_z: Any, kernel_s: Any, batch: torch.Size
 ) -> Iterator[tuple[Any, tuple[Tensor, Tensor, Any, Any]]]:
     """Yield the index of each batch element, and its samples and kernels."""
-    batch = batch_shape(z, s)
     z, s = z.expand(*batch, *z.shape[-2:]), s.expand(*batch, *s.shape[-2:])
 
     def own(kernel: Any, i: tuple[int, ...]) -> Any:

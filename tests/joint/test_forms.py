@@ -271,11 +271,14 @@ def test_batches_are_loops(form: str, path: str) -> None:
     mask = torch.rand(2, 3, 17, generator=torch.Generator().manual_seed(3)) < 0.7
     call: Callable[..., Tensor] = normalized_hsic if form == "normalized" else partial(hsic, estimator=form)
     together = call(z, s, kernel_z=Gaussian(sigma), kernel_s=Gaussian(0.8), mask=mask)
-    assert together.shape == (2, 3)
+    one_sample = call(z[0, 0], s[0], kernel_z=Gaussian(sigma), kernel_s=Gaussian(0.8), mask=mask)
+    assert together.shape == one_sample.shape == (2, 3)
     for i in range(2):
         for j in range(3):
             grams = Gaussian(sigma[i, j])(z[i, j]), Gaussian(0.8)(s[j])
             torch.testing.assert_close(together[i, j], by_definition(*grams, form, mask[i, j].double()))
+            grams = Gaussian(sigma[i, j])(z[0, 0]), Gaussian(0.8)(s[0])
+            torch.testing.assert_close(one_sample[i, j], by_definition(*grams, form, mask[i, j].double()))
     product = Product([Gaussian(sigma), Categorical()])
     code = s.expand(2, 3, 17, 1).round()
     together = call(s, torch.cat([z[..., :1], code], -1), kernel_z=Gaussian(1.0), kernel_s=product)
@@ -283,6 +286,63 @@ def test_batches_are_loops(form: str, path: str) -> None:
     torch.testing.assert_close(
         together[1, 2], by_definition(Gaussian(1.0)(s[2]), alone, form, torch.ones(17, dtype=torch.float64))
     )
+
+
+class Learned(torch.nn.Module):
+    """A kernel of a user whose parameter has another name."""
+
+    def __init__(self, width: Tensor) -> None:
+        super().__init__()
+        self.width = width
+
+    def forward(self, x: Tensor, y: Tensor | None = None) -> Tensor:
+        return Gaussian(self.width)(x, y)
+
+
+LEARNED: dict[str, Callable[[Tensor], Any]] = {
+    "laplacian": Laplacian,
+    "product": lambda b: Product([Gaussian(b)]),
+    "multi_scale": MultiScale,
+    "of a user": Learned,
+}
+
+
+@pytest.mark.parametrize("form", [*FORMS, "given"])
+@pytest.mark.parametrize("kind", LEARNED)
+@pytest.mark.parametrize(("n", "largest"), [(800, 4096), (30, 5)], ids=["thin", "streamed"])
+def test_learned_bandwidths_have_their_gradient(
+    n: int, largest: int, kind: str, form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.modules["frhsic_core.joint.hsic"], "DENSE_ROWS", largest)
+    z, s = ((5.0 * x).round() / 5.0 for x in draw(n, 1, 1))  # few values: products of kernels have a small rank
+    labels = torch.arange(n) % 2
+    make = LEARNED[kind]
+
+    # Given labels the kernel on Z is fixed: the gradient is then in the bandwidth on S alone.
+    learned = (
+        [torch.tensor(0.6).double()] if form == "given" else [torch.tensor(width).double() for width in (0.6, 0.9)]
+    )
+
+    def found(b: Tensor, *a: Tensor) -> Tensor:
+        kernels = {"kernel_z": make(*a) if a else Gaussian(0.9), "kernel_s": make(b)}
+        if form == "given":
+            return conditional_hsic(z, s, labels, **kernels)
+        return normalized_hsic(z, s, **kernels) if form == "normalized" else hsic(z, s, estimator=form, **kernels)
+
+    def expected(b: Tensor, *a: Tensor) -> Tensor:
+        grams = (make(*a) if a else Gaussian(0.9))(z), make(b)(s)
+        rows = torch.ones(n, dtype=torch.float64)
+        return by_definition(*grams, form, rows) if a else by_definition(*grams, "biased", rows, labels)
+
+    require_same(found, expected, *learned)
+
+
+def test_a_learned_bandwidth_needs_memory_for_whole_matrices(monkeypatch: pytest.MonkeyPatch) -> None:
+    memory = sys.modules["frhsic_core.arrays"]
+    monkeypatch.setattr(memory, "_SMALL", 0)
+    monkeypatch.setattr(memory, "free_memory", lambda device: 6 * 8 * 17**2 - 1)
+    with pytest.raises(MemoryError, match="learned bandwidth needs whole matrices"):
+        hsic(*draw(17, 1, 1), kernel_z=Gaussian(torch.tensor(1.0, requires_grad=True)))
 
 
 def test_blocks_of_float32_are_added_up_in_float64(monkeypatch: pytest.MonkeyPatch) -> None:

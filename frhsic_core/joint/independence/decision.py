@@ -19,12 +19,12 @@ from frhsic_core.arrays import (
     RandomState,
     as_generator,
     as_pair,
-    batch_shape,
     read_mixed,
     require_same_rows,
     same_kind,
 )
 from frhsic_core.choices import one_of
+from frhsic_core.joint.contraction import one_entry
 from frhsic_core.joint.given import Given, read_given
 from frhsic_core.joint.independence.fits import fitted_groups
 from frhsic_core.joint.independence.permutation import (
@@ -237,11 +237,11 @@ def _each(
 ) -> Decision:
     """Return the test of a batch, one sample after the other."""
     n = z.shape[-2]
-    batch = batch_shape(z, s)
+    batch = one_entry(z, s, kernel_z, kernel_s).shape
     stacked = isinstance(given, Tensor) and batch and given.shape[: len(batch)] == batch and given.ndim > len(batch)
     shared = None if given is None or stacked else read_given(given, n)
     found = []
-    for i, sample in elements(z, s, kernel_z, kernel_s):
+    for i, sample in elements(z, s, kernel_z, kernel_s, batch):
         own = read_given(given[i], n) if isinstance(given, Tensor) and stacked else shared
         found.append(_one(*sample, own, request))
     if not found:
