@@ -75,15 +75,13 @@ def center(gram: Tensor, *, estimator: str = "biased", weights: Tensor | None = 
     n = gram.shape[-1]
     eye = torch.eye(n, dtype=torch.bool, device=gram.device)
     hollow = gram.masked_fill(eye, 0.0)
-    if weights is None:
-        row = hollow.sum(-1, keepdim=True) / (n - 2)
-        return (hollow - row - row.mT + row.sum(-2, keepdim=True) / (n - 1)).masked_fill(eye, 0.0)
-    kept = weights.to(gram.dtype).unsqueeze(-1)
+    kept = gram.new_ones(n, 1) if weights is None else weights.to(gram.dtype).unsqueeze(-1)
     count = kept.sum(-2, keepdim=True)
     # Fewer than four kept rows define no unbiased estimate; the clamps keep the numbers finite and callers return zero.
     row = hollow @ kept / (count - 2).clamp_min(1.0)
     centered = hollow - row - row.mT + (row * kept).sum(-2, keepdim=True) / (count - 1).clamp_min(1.0)
-    return centered.masked_fill(eye, 0.0) * kept * kept.mT
+    centered = centered.masked_fill(eye, 0.0)
+    return centered if weights is None else centered * kept * kept.mT
 
 
 def _row_means(gram: Tensor, weights: Tensor | None) -> Tensor:
@@ -96,21 +94,12 @@ def _row_means(gram: Tensor, weights: Tensor | None) -> Tensor:
     return torch.sub(row, (row * column).sum(-2, keepdim=True), alpha=0.5)
 
 
-def contraction_weights(gram: Tensor, *, estimator: str = "biased", weights: Tensor | None = None) -> Tensor:
-    """Return A with HSIC = Σ_ij K_ij A_ij, from the Gram matrix L of the sensitive attribute.
+def contraction_weights(gram: Tensor, *, estimator: str = "biased", row_weights: Tensor | None = None) -> Tensor:
+    """Return A with HSIC = :func:`unit_factor` · Σ_ij K_ij A_ij, from the Gram matrix L of the sensitive attribute.
 
-    Biased: A = p pᵀ ∘ (centered L), p = 1/n. Unbiased (Song et al., 2012): A = (U-centered L) / (n(n − 3)), and zero
-    where a mask keeps fewer than four rows. ``weights`` as in :func:`center`.
+    Biased: A = p pᵀ ∘ (centered L). Unbiased (Song et al., 2012): A = U-centered L over n(n − 3) kept rows, and zero
+    where a mask keeps fewer than four. ``row_weights`` as in :func:`center`; without them A is the centered L itself.
     """
-    centered = centered_for(gram, estimator=estimator, row_weights=weights)
-    if weights is not None:
-        return centered
-    n = gram.shape[-1]
-    return centered.mul_(1.0 / (n * n)) if estimator == "biased" else centered / (n * (n - 3))
-
-
-def centered_for(gram: Tensor, *, estimator: str = "biased", row_weights: Tensor | None = None) -> Tensor:
-    """Return A with ⟨K, A⟩ proportional to HSIC; without weights the factor n² or n(n − 3) is left out."""
     centered = center(gram, estimator=estimator, weights=row_weights)
     if row_weights is None:
         return centered
@@ -119,6 +108,13 @@ def centered_for(gram: Tensor, *, estimator: str = "biased", row_weights: Tensor
     count = row_weights.to(gram.dtype).sum(-1)[..., None, None]
     enough = (count >= 4).to(gram.dtype)
     return centered * (enough / (count * (count - 3)).clamp_min(1.0))
+
+
+def unit_factor(n: int, estimator: str, row_weights: Tensor | None) -> float:
+    """Return what :func:`contraction_weights` leave out: 1/n² or 1/n(n − 3) where all of the n rows count the same."""
+    if row_weights is not None:
+        return 1.0
+    return 1.0 / (n * n) if estimator == "biased" else 1.0 / (n * (n - 3))
 
 
 def gaussian_rows(s: Tensor, bandwidth: Tensor) -> Tensor:
@@ -156,7 +152,7 @@ def inner_product(weights: Tensor) -> GramFunction:
 def own_product(
     gram: Tensor, centered: Tensor, *, estimator: str = "biased", row_weights: Tensor | None = None
 ) -> Tensor:
-    """Return ⟨K, A_K⟩ for A_K = :func:`centered_for` of K."""
+    """Return ⟨K, A_K⟩ for A_K = :func:`contraction_weights` of K."""
     if row_weights is None and estimator == "biased":  # centering is a projection: ⟨K, A_K⟩ = |A_K|²
         # Row by row: on a CPU one norm adds up all squares in a row, which costs float32 three of its digits.
         return torch.linalg.vector_norm(centered, dim=-1).square().sum(-1)
@@ -184,8 +180,8 @@ def correlation(
 ) -> GramFunction:
     """Return ``K -> ⟨K, A⟩ / √(⟨K, A_K⟩ · own)``, the normalized form; zero, with zero gradient, for a constant sample.
 
-    ``own`` is ⟨L, A⟩, the same statistic of S with itself, and A is :func:`centered_for` of L, or ``operator`` of it.
-    ⟨K, A_K⟩ is quadratic in K with gradient 2 A_K.
+    ``own`` is ⟨L, A⟩, the same statistic of S with itself, and A is :func:`contraction_weights` of L, or ``operator``
+    of it. ⟨K, A_K⟩ is quadratic in K with gradient 2 A_K.
     """
 
     def function(gram: Tensor) -> tuple[Tensor, Tensor]:
@@ -194,7 +190,7 @@ def correlation(
             own_z = (gram * own_weights).sum((-2, -1))
             smallest = smallest_own(gram, rows=1)
         else:
-            own_weights = centered_for(gram, estimator=estimator, row_weights=row_weights)
+            own_weights = contraction_weights(gram, estimator=estimator, row_weights=row_weights)
             own_z = own_product(gram, own_weights, estimator=estimator, row_weights=row_weights)
             smallest = smallest_own(gram, rows=gram.shape[-1], row_weights=row_weights)
         root = inverse_root(own_z, own, smallest)
@@ -419,30 +415,37 @@ def dependence(
     normalized : bool
         Divide by the root of the two statistics of a sample with itself; zero if either sample is constant.
     """
+    options: dict[str, Any] = {"estimator": estimator, "row_weights": row_weights}
 
     def against(gram: Tensor) -> GramFunction:
+        centered = contraction_weights(gram, **options)
         if not normalized:
-            return inner_product(contraction_weights(gram, estimator=estimator, weights=row_weights))
-        centered = centered_for(gram, estimator=estimator, row_weights=row_weights)
-        own = own_product(gram, centered, estimator=estimator, row_weights=row_weights)
-        return correlation(centered, own, estimator=estimator, row_weights=row_weights)
+            return inner_product(centered)
+        return correlation(centered, own_product(gram, centered, **options), **options)
 
-    return symmetric(z, s, kernel_z, kernel_s, against)
+    factor = 1.0 if normalized else unit_factor(z.shape[-2], estimator, row_weights)
+    return symmetric(z, s, kernel_z, kernel_s, against, factor=factor)
 
 
 def symmetric(
-    z: Tensor, s: Tensor, kernel_z: Gram, kernel_s: Gram, against: Callable[[Tensor], GramFunction]
+    z: Tensor,
+    s: Tensor,
+    kernel_z: Gram,
+    kernel_s: Gram,
+    against: Callable[[Tensor], GramFunction],
+    *,
+    factor: float = 1.0,
 ) -> Tensor:
-    """Return a symmetric statistic of two Gram matrices, differentiable in both samples and both bandwidths.
+    """Return ``factor`` times a symmetric statistic of two Gram matrices, differentiable in samples and bandwidths.
 
     ``against`` returns the function of one matrix that the other one gives. The gradient in S is that of the same
     statistic with the roles exchanged.
     """
     gram_s = kernel_s(s)
-    value = through_gram(z, kernel_z, against(gram_s.detach()))
+    value = through_gram(z, kernel_z, against(gram_s.detach()), factor=factor)
     if not gram_s.requires_grad:
         return value
-    other = through_gram(s, kernel_s, against(kernel_z(z).detach()))
+    other = through_gram(s, kernel_s, against(kernel_z(z).detach()), factor=factor)
     return value + (other - other.detach())
 
 
@@ -515,7 +518,7 @@ def whiten(z: Tensor, weights: Tensor | None = None) -> Tensor:
     >>> bool((white.mT @ white / 4 - torch.eye(2)).abs().max() < 1e-2)
     True
     """
-    return _Whiten.apply(z.double(), _column(weights)).to(z.dtype)
+    return _Whitening.of(z.double(), _column(weights)).white.to(z.dtype)
 
 
 def whitened_frame(z: Tensor, weights: Tensor | None = None) -> Frame:
@@ -524,7 +527,7 @@ def whitened_frame(z: Tensor, weights: Tensor | None = None) -> Frame:
         done = _Whitening.of(z, _column(weights))
 
     def back(gradient: Tensor) -> Tensor:
-        return done.gradient_in_z(gradient.double(), of_distances=True).to(gradient.dtype)
+        return done.gradient_in_z(gradient.double()).to(gradient.dtype)
 
     return Frame(z, done.white.to(z.dtype), back)
 
@@ -567,11 +570,10 @@ class _Whitening:
 
     For a gradient G in U, dW = −Φ(W dC Wᵀ) W with Φ the lower triangle and half the diagonal, so that with
     N = 2 sym Φ(GᵀU) the gradient in Z_c is (G − diag(p) U N) W − r tr(WᵀNW) diag(p) Z_c: three products where autograd
-    through the factorization would solve two more triangular systems.
-
-    A function of the distances between the rows of U does not change when U is rotated: GᵀU is then symmetric, and N
-    equals it. It does not change when U is shifted either, and the gradient has mean zero; W has multiplied what
-    rounding left of the mean, and Adam would make steps of it, so that the mean is taken out again.
+    through the factorization solves two more triangular systems. A function of the distances between the rows of U does
+    not change when U is rotated: GᵀU is then symmetric, and N equals it. It does not change when U is shifted either,
+    and the gradient has mean zero; W has multiplied what rounding left of the mean, and Adam would make steps of it, so
+    that the mean is taken out again.
     """
 
     centered: Tensor
@@ -597,13 +599,9 @@ class _Whitening:
         inverse = torch.linalg.solve_triangular(factor, eye.expand_as(factor), upper=False)
         return cls(centered, p, inverse, centered @ inverse.mT)
 
-    def gradient_in_z(self, gradient: Tensor, *, of_distances: bool) -> Tensor:
-        """Return the gradient in Z from one in U; ``of_distances`` says that it is one of a function of distances."""
-        inner = gradient.mT @ self.white
-        if not of_distances:
-            lower = inner.tril()
-            inner = lower + lower.mT - torch.diag_embed(inner.diagonal(dim1=-2, dim2=-1))
-        turned = inner @ self.inverse
+    def gradient_in_z(self, gradient: Tensor) -> Tensor:
+        """Return the gradient in Z of a function of distances from that in U."""
+        turned = gradient.mT @ self.white @ self.inverse
         trace = (turned * self.inverse).sum((-2, -1), keepdim=True)
         outer = gradient @ self.inverse
         if self.p is None:
@@ -613,18 +611,3 @@ class _Whitening:
             return slope.sub_(slope.mean(-2, keepdim=True))
         slope = outer - self.p * (self.white @ turned + RIDGE * trace * self.centered)
         return slope - self.p * slope.sum(-2, keepdim=True)
-
-
-class _Whiten(torch.autograd.Function):
-    """Whitening for autograd; see :class:`_Whitening`."""
-
-    @staticmethod
-    def forward(ctx: Any, z: Tensor, p: Tensor | None) -> Tensor:
-        done = _Whitening.of(z, p)
-        ctx.save_for_backward(done.centered, done.p, done.inverse, done.white)
-        return done.white
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        return _Whitening(*ctx.saved_tensors).gradient_in_z(gradient, of_distances=False), None

@@ -390,6 +390,10 @@ def thin_hsic(
 ) -> Tensor | None:
     """Return HSIC of one pair of samples in O(n r²) time and float64, or ``None`` if a rank is too large.
 
+    The sums of φ̃ and ψ̃ are zero, so that the means may be constants of the gradient of the biased form. The unbiased
+    form does not change when functions of one argument are added to the kernel, so K may be Φ̃Φ̃ᵀ: without its diagonal
+    the sum of row i is φ̃_i·Σφ̃ − |φ̃_i|². Products of two sums that are zero are left out.
+
     The result is differentiable in samples of one column, unless the kernel is Laplacian or a distance, and never in a
     bandwidth. The parameters are those of :func:`frhsic_core.joint.contraction.dependence`.
 
@@ -403,22 +407,9 @@ def thin_hsic(
     True
     """
     weights = None if row_weights is None else row_weights.double()
-    value = _from_features(z, s, kernel_z, kernel_s, weights, estimator)
-    return _from_sorted_columns(z, s, kernel_z, kernel_s, weights, estimator) if value is None else value
-
-
-def _from_features(
-    z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel, weights: Tensor | None, estimator: str
-) -> Tensor | None:
-    """Return HSIC of one pair of samples from thin matrices.
-
-    The sums of φ̃ and ψ̃ are zero, so that the means may be constants of the gradient of the biased form. The unbiased
-    form does not change when functions of one argument are added to the kernel, so K may be Φ̃Φ̃ᵀ: without its diagonal
-    the sum of row i is φ̃_i·Σφ̃ − |φ̃_i|². Products of two sums that are zero are left out.
-    """
     pair = thin_pair(z, s, kernel_z, kernel_s, weights)
     if pair is None:
-        return None
+        return _from_sorted_columns(z, s, kernel_z, kernel_s, weights, estimator)
     total = pair.weights.sum()
     if estimator == "biased":
         return (pair.product() / total).square().sum()

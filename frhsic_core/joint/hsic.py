@@ -62,8 +62,8 @@ def hsic(
     :mod:`frhsic_core.joint.factors`).
 
     Otherwise O(n²(d + p)) time, with O(n²) memory up to 4,096 rows. Above that, or where whole matrices do not fit into
-    memory, the sum over all pairs goes block by block in O(n) memory; on a GPU with Triton fused kernels do it. A kernel
-    whose bandwidth is a tensor that requires a gradient has whole matrices, and needs O(n²) memory for any n.
+    memory, the sum over all pairs goes block by block in O(n) memory; on a GPU with Triton fused kernels do it. Kernels
+    whose bandwidth is a tensor that requires a gradient need whole matrices, O(n²) memory, for every n.
 
     Parameters
     ----------

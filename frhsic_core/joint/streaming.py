@@ -36,8 +36,8 @@ def streamed_hsic(
 ) -> Tensor:
     """Return the exact HSIC of one pair of samples in O(n(d + p) + CHUNK²) memory and O(n²(d + p)) time, in float64.
 
-    The result is differentiable in the samples, but not in a bandwidth. Blocks are computed in the dtype of the data and summed in float64; with a gradient
-    each block is computed again in the backward pass. The parameters are those of
+    The result is differentiable in samples, not in bandwidths. Blocks are computed in the dtype of the data and summed
+    in float64; with a gradient each block is computed again in the backward pass. The parameters are those of
     :func:`frhsic_core.joint.contraction.dependence`.
 
     Examples

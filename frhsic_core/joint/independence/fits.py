@@ -63,8 +63,11 @@ class PairSums(NamedTuple):
 
     def fitted(self, method: str) -> tuple[Tensor, Tensor, Tensor]:
         """Return the mean, the variance and the shape of the gamma distribution that is fitted to n·HSIC_b."""
-        if method == "gamma":
-            mean, variance = gretton_moments(self.k, self.l, self.squares)
+        if method == "gamma":  # Theorem 4 of Gretton et al. (2007) and its estimates
+            n = self.k.n
+            # The mean diagonal entry minus the mean off-diagonal one is tr K̃/(n − 1).
+            mean = self.k.trace * self.l.trace / (n - 1) ** 2
+            variance = 2.0 * (n - 4) * (n - 5) / ((n - 1) ** 2 * (n - 2) * (n - 3)) * self.squares
             return mean, variance, mean**2 / variance
         # The r-th cumulant of the limit law Σ λ_i μ_j χ²_ij is 2^(r−1) (r − 1)! Σλ^r Σμ^r, so its skewness is
         # √8 Σλ³Σμ³/(Σλ²Σμ²)^(3/2). A gamma distribution with shape a has skewness 2/√a.
@@ -168,18 +171,6 @@ def permutation_moments(k: GramSums, l: GramSums) -> tuple[Tensor, Tensor]:
 def cubic_shape(matrix: Tensor) -> Tensor:
     """Return (Σλ²)³/(Σλ³)² for the eigenvalues of a symmetric matrix, from traces."""
     return matrix.square().sum() ** 3 / ((matrix @ matrix) * matrix).sum() ** 2
-
-
-def gretton_moments(k: GramSums, l: GramSums, squares: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the null mean and variance of n·HSIC_b (Gretton et al., 2007, Theorem 4 and its estimates).
-
-    ``squares`` is the sum of (K̃ ∘ L̃)² over the entries off the diagonal.
-    """
-    n = k.n
-    off_diagonal = squares / (n * (n - 1))
-    factor = 2.0 * n * (n - 4) * (n - 5) / ((n - 1) * (n - 2) * (n - 3))
-    # The mean diagonal entry minus the mean off-diagonal one is tr K̃/(n − 1).
-    return k.trace * l.trace / (n - 1) ** 2, factor * off_diagonal
 
 
 def fitted_groups(

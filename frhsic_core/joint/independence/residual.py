@@ -32,7 +32,7 @@ from torch import Tensor
 from frhsic_core.arrays import spaced_rows
 from frhsic_core.joint.given import Given, given_kernel, landmark_features
 from frhsic_core.joint.independence.features import BASE_ROWS, SHARE, JointFeatures
-from frhsic_core.joint.independence.fits import fitted_gamma
+from frhsic_core.joint.independence.fits import cubic_shape, fitted_gamma
 from frhsic_core.joint.independence.permutation import (
     SMALL_ROWS,
     Decision,
@@ -215,9 +215,7 @@ def _fitted(statistic: Tensor, matrix: Tensor, method: str, alpha: float) -> tup
     """Return p-value and critical value of the gamma fit to Σ λ χ²₁, λ the eigenvalues of the matrix."""
     mean = matrix.diagonal().sum()
     variance = 2.0 * matrix.square().sum()
-    shape = mean**2 / variance
-    if method == "spectral":  # the third cumulant is 8 tr M³
-        shape = 4.0 * variance**3 / (8.0 * ((matrix @ matrix) * matrix).sum()).square()
+    shape = mean**2 / variance if method == "gamma" else cubic_shape(matrix) / 2.0
     varies = variance > 0
     return fitted_gamma(statistic, mean, torch.where(varies, variance, 1.0), torch.where(varies, shape, 1.0), alpha)
 

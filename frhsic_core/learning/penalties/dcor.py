@@ -10,12 +10,12 @@ from frhsic_core.choices import one_of
 from frhsic_core.joint.contraction import (
     ExpandedDistance,
     GradientTerm,
-    centered_for,
     contraction_weights,
     correlation,
     gram_term,
     inner_product,
     own_product,
+    unit_factor,
 )
 from frhsic_core.kernels import euclidean_distances
 from frhsic_core.learning.data import Batch
@@ -50,13 +50,15 @@ class DCor(Penalty):
     def terms(self, batch: Batch, *, refresh: bool = False) -> list[GradientTerm | Tensor]:
         weights, enough = self.row_weights(batch)
         distances = euclidean_distances(batch.s)
+        factor = 1.0
         if self.form == "covariance":
-            function = inner_product(contraction_weights(distances, weights=weights))
+            function = inner_product(contraction_weights(distances, row_weights=weights))
+            factor = unit_factor(distances.shape[-1], "biased", weights)
         elif batch.z.shape[-2] < 4:
             return [0.0 * batch.z.sum((-2, -1))]  # fewer than four rows define no unbiased estimate
         else:
             mask = None if weights is None else (weights > 0).to(batch.z.dtype)
             options: dict[str, Any] = {"estimator": "unbiased", "row_weights": mask}
-            centered = centered_for(distances, **options)
+            centered = contraction_weights(distances, **options)
             function = correlation(centered, own_product(distances, centered, **options), **options)
-        return counted([gram_term(batch.z, ExpandedDistance(), function)], enough)
+        return counted([gram_term(batch.z, ExpandedDistance(), function, factor=factor)], enough)

@@ -12,7 +12,6 @@ from frhsic_core.choices import one_of
 from frhsic_core.joint.contraction import (
     Frame,
     GradientTerm,
-    centered_for,
     centered_gaussian,
     contraction_weights,
     correlation,
@@ -21,6 +20,7 @@ from frhsic_core.joint.contraction import (
     inner_product,
     own_product,
     smallest_own,
+    unit_factor,
     weighted_mean,
 )
 from frhsic_core.joint.fused import can_fuse_batch, fused_batch_term, fused_output_term
@@ -205,7 +205,7 @@ class FRHSIC(KernelPenalty):
                 normalized=self.estimator == "normalized",
                 output_weight=self.output_weight if self.on == "both" else 1.0,
             )
-        factor = 1.0 / (rows * rows) if self.estimator == "biased" and weights is None else 1.0
+        factor = 1.0 if self.estimator == "normalized" else unit_factor(rows, self.estimator, weights)
         if fused and self.on != "output":
             assert frame is not None
             return self._fused_terms(batch, frame, factor)
@@ -273,9 +273,9 @@ class FRHSIC(KernelPenalty):
 
     def _centered(self, gram: Tensor, weights: Tensor | None) -> Tensor:
         if self.estimator != "unbiased":
-            return centered_for(gram, row_weights=weights)
+            return contraction_weights(gram, row_weights=weights)
         mask = None if weights is None else (weights > 0).to(gram.dtype)
-        return contraction_weights(gram, estimator="unbiased", weights=mask)
+        return contraction_weights(gram, estimator="unbiased", row_weights=mask)
 
     def _on_output(self, output: Tensor, centered: Tensor, own: Tensor | None, weights: Tensor | None) -> Tensor:
         """Return HSIC of the output with a linear kernel, f'Af; the normalized form divides by Var(f)·√HSIC(S, S)."""

@@ -176,8 +176,8 @@ def drawn_suprema(n: int, draws: int, *, random_state: RandomState) -> Tensor:
     seed = int(torch.randint(2**62, (), generator=as_generator(random_state)))
     counts = np.random.default_rng(seed).multinomial(n, np.full(POINTS, 1.0 / POINTS), size=draws)
     gram = Gaussian(0.5)(torch.linspace(-1.0, 1.0, POINTS, dtype=torch.float64).unsqueeze(-1))
-    population = contraction_weights(gram, weights=torch.full((POINTS,), 1.0 / POINTS, dtype=torch.float64))
-    empirical = contraction_weights(gram, weights=torch.as_tensor(counts / n))
+    population = contraction_weights(gram, row_weights=torch.full((POINTS,), 1.0 / POINTS, dtype=torch.float64))
+    empirical = contraction_weights(gram, row_weights=torch.as_tensor(counts / n))
     return 0.5 * (empirical - population).abs().sum((-2, -1))
 
 
