@@ -12,11 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from frhsic_core.joint.factors import pivoted_cholesky
 from frhsic_core.joint.hsic import hsic
 from frhsic_core.joint.independence import hsic_test
-from frhsic_core.joint.independence.fits import GramSums, PairSums, cubic_shape, permutation_moments
-from frhsic_core.joint.independence.permutation import multiples
+from frhsic_core.joint.independence.fits import GramSums, PairSums, cubic_shape
+from frhsic_core.joint.independence.permutation import multiples, scaled
 from frhsic_core.kernels import Categorical, Distance, Gaussian, Laplacian, Linear, Product
 
 METHODS = ["gamma", "spectral", "permutation"]
@@ -105,27 +104,6 @@ def test_gamma_follows_gretton_and_others() -> None:
     assert result.threshold.item() == pytest.approx(law.ppf(0.95), rel=1e-9)
 
 
-@pytest.mark.parametrize("d", [1, 5])
-def test_spectral_quantile_is_that_of_the_weighted_chi_squares(d: int) -> None:
-    z, s = pairs(10, 150, d=d)
-    kernel_z, kernel_s = Gaussian(math.sqrt(d)), Gaussian(1.0)
-    h = torch.eye(150, dtype=torch.float64) - 1 / 150
-    k, l = h @ kernel_z(z) @ h, h @ kernel_s(s) @ h
-    weights = torch.outer(torch.linalg.eigvalsh(k), torch.linalg.eigvalsh(l)).flatten() / 150**2
-    weights = weights.sort(descending=True).values
-    g = torch.Generator().manual_seed(11)
-    # Sample the largest 400 weights; the rest is all but constant.
-    draws = torch.randn(20_000, 400, generator=g, dtype=torch.float64).square() @ weights[:400]
-    standard = (draws - weights[:400].sum()) / (2 * weights.square().sum()).sqrt()
-    mean, variance = permutation_moments(sums(k), sums(l))
-    for alpha in (0.1, 0.05, 0.01):
-        result = hsic_test(z, s, method="spectral", kernel_z=kernel_z, kernel_s=kernel_s, alpha=alpha)
-        quantile = (result.threshold - mean) / variance.sqrt()
-        assert (standard > quantile).double().mean().item() == pytest.approx(
-            alpha, abs=4 * math.sqrt(alpha / 20_000) + 0.003
-        )
-
-
 def test_spectral_fit_is_pearsons_with_moments_by_brute_force() -> None:
     """Mean and variance over all 720 orders of 6 rows; the skewness from eigenvalues, not from traces."""
     z, s = pairs(21, 6, d=2)
@@ -161,21 +139,6 @@ def test_permutation_p_value_equals_a_loop(d: int, p: int) -> None:
         expected = (1 + (null >= observed).sum().item()) / 200
         assert result.pvalue[i].item() == pytest.approx(expected, abs=1e-12)
         assert result.threshold[i].item() == pytest.approx(30 * null.sort().values[-10].item(), rel=1e-8)
-
-
-def test_columns_of_a_pivoted_cholesky_decomposition_reproduce_the_gram_matrix() -> None:
-    _, s = pairs(15, 80)
-    gram = Gaussian(1.0)(s)
-    columns, _, enough = pivoted_cholesky(gram, share=1e-12, most=40)
-    assert enough
-    assert columns.shape[1] < 40
-    left = (gram - columns @ columns.mT).diagonal().clamp_min(0.0)
-    assert left.sum() <= 1e-12 * 80 * 1.01
-    torch.testing.assert_close(columns @ columns.mT, gram, rtol=0, atol=1e-10)
-    fewer, _, enough = pivoted_cholesky(gram, share=1e-3, most=40)
-    assert enough
-    assert fewer.shape[1] < columns.shape[1]
-    assert not pivoted_cholesky(torch.eye(10, dtype=torch.float64), share=1e-12, most=5)[2]
 
 
 @given(
@@ -285,3 +248,4 @@ def test_the_windows_are_those_of_kernels_with_a_bandwidth() -> None:
     assert float(own.pvalue) == float(library.pvalue)
     assert multiples((2.0, 1.0), Distance(), Product([Categorical(), Linear()])) == (1.0,)
     assert multiples((2.0, 1.0), Distance(), Product([Categorical(), Own(1.0)])) == (2.0, 1.0)
+    assert scaled(Product([Gaussian(0.5), Categorical()]), (4.0,)) == [Product([Gaussian(2.0), Categorical()])]
