@@ -99,12 +99,9 @@ def sides(frhsic) -> dict[str, pd.DataFrame]:
 
 @pytest.mark.parametrize("runs", ["unit", "median", "authors"])
 def test_the_right_side_lies_above_the_left_everywhere(sides, runs: str) -> None:
+    """The left side is the largest variance of a head, so that no bound is below the mean one either."""
+    assert (sides[runs]["left"] <= sides[runs]["left_max"]).all()
     assert (sides[runs]["left_max"] <= sides[runs]["right_64"]).all()
-
-
-@pytest.mark.parametrize("runs", ["unit", "median", "authors"])
-def test_no_bound_at_the_cut_off_is_below_the_variance_of_the_head(sides, runs: str) -> None:
-    assert (sides[runs]["right_64"] >= sides[runs]["left"]).all()
 
 
 def test_the_bound_is_vacuous_for_every_model_at_the_median_bandwidth_and_nine_in_ten_at_one(sides) -> None:

@@ -81,3 +81,17 @@ def tiny_store(tmp_path_factory: pytest.TempPathFactory):
     run_experiment(TINY, store, device="cpu")
     store.compact()
     return store
+
+
+@pytest.fixture(scope="session")
+def looped_gdp() -> Callable[..., float]:
+    """Return a function that computes GDP in a loop over points, by default the paper's grid of 50."""
+
+    def gdp(f: np.ndarray, s: np.ndarray, points: np.ndarray | None = None) -> float:
+        gaps = []
+        for at in np.linspace(s.min(), s.max(), 50) if points is None else points:
+            weight = np.exp(-((s - at) ** 2) / (2 * 0.1**2))
+            gaps.append(abs((weight * f).sum() / weight.sum() - f.mean()))
+        return float(np.mean(gaps))
+
+    return gdp

@@ -29,7 +29,7 @@ from frhsic_core.paper.claims import (
 )
 from frhsic_core.paper.claims import verdicts as module
 from frhsic_core.paper.claims.answers import TAIL, Answer, Spread, mean_of_runs, queries, query, rows_of
-from frhsic_core.paper.claims.rules import RULES, p_values, threshold
+from frhsic_core.paper.claims.rules import RULES, half_unit, p_values, parsed, threshold
 from frhsic_core.paper.claims.stored import FORMULAS
 from frhsic_core.paper.claims.verdicts import Cuts, cuts_of, needed, open_with
 from frhsic_core.paper.experiments.main import FIVE_RANGE, shared_noise
@@ -377,3 +377,25 @@ def test_lines_that_more_splits_of_ours_leave_open(full_ledger: pd.DataFrame) ->
     assert open_with(1.0) == (lines["verdict"] == "open").sum()
     near = lines[(lines["verdict"] == "open") & (lines["whose"] == "ours") & (lines["splits"] > 0)]
     assert open_with(math.inf) <= open_with(1.0) - len(near)
+
+
+def test_numbers_that_agree_notice_a_move(full_ledger: pd.DataFrame) -> None:
+    """A print is moved by twice the difference that matters, or by a fifth; a bound may agree in one direction."""
+    lines = full_ledger[full_ledger["kind"] == "measured"].set_index("id")
+    moved = 0
+    for claim in claims().to_dict("records"):
+        number = parsed(claim["value"])
+        if claim["id"] not in lines.index or not isinstance(number, float):
+            continue
+        line, rule = lines.loc[claim["id"]], claim["rule"]
+        if line["verdict"] != "agrees" or not (line["tested"] or rule in ("magnitude", "approximately", "equal")):
+            continue  # a question of yes or no has no deviation
+        step = max(2 * half_unit(claim["value"]), 2 * line["margin"] if line["margin"] > 0 else 0.2 * abs(number))
+        places = [number / 10, number * 10] if rule == "magnitude" else [number - step, number + step]
+        answer = module.answers()[claim["id"]]
+        kept = [
+            place for place in places if judge(repr(float(place)), answer, rule, cuts_of("text")).verdict == "agrees"
+        ]
+        assert len(kept) <= (rule in ("at_most", "at_least")), claim["id"]
+        moved += 1
+    assert moved > 20

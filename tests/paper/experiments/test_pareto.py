@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from frhsic_core.paper.experiments import GRIDS
-from frhsic_core.paper.experiments.main import MAIN_METHODS
+from frhsic_core.paper.experiments.main import MAIN_METHODS, beside_paper, pareto_table
 from frhsic_core.paper.experiments.pareto import (
     Frontiers,
     matched_index,
@@ -109,14 +109,6 @@ def test_the_interval_of_the_area_is_a_percentile_bootstrap() -> None:
     assert found["naup_high"] == pytest.approx(high, abs=(high - inner_high) / 2)
 
 
-def test_unfair_takes_part_in_the_normalization() -> None:
-    """The one method is worst, Unfair is best: utility is 0 at the method and 1 at Unfair, which is not its point."""
-    area = naup(np.array([[0.6, 0.7]]), np.array([[0.0, 0.0]]), 0.9, 1.0, higher=True)
-    assert area == pytest.approx([1 / 3])
-    area = naup(np.array([[0.6, 0.7]]), np.array([[0.0, 0.0]]), 0.5, 1.0, higher=False)
-    assert area == pytest.approx([0.5])
-
-
 def test_error_is_better_when_lower_in_a_regression() -> None:
     rows = sweep_of(2, 0.0)
     assert Frontiers.from_rows(rows).higher
@@ -160,3 +152,17 @@ def test_errors_say_what_is_missing() -> None:
     lonely = pd.concat([rows[(rows["method"] == "unfair") & (rows["split"] == 0)], rows[rows["split"] == 1].iloc[1:]])
     with pytest.raises(ValueError, match="every model"):
         Frontiers.from_rows(lonely)
+
+
+def test_printed_numbers_stand_beside_the_right_lines() -> None:
+    table = pareto_table(reference_sweep(), unequal_grids=True, resamples=1)
+    other = table.assign(variant=np.where(table["dataset"] == "crime", "text", table["variant"]))
+    joined, foreign = beside_paper(table), beside_paper(other)
+    assert len(joined) == len(table)
+    line = joined[(joined["dataset"] == "crime") & (joined["method"] == "frem")].iloc[0]
+    assert (line["paper_performance"], line["paper_dependence"], line["paper_naup"]) == (0.0187, 0.023, 0.680)
+    dcor = joined[(joined["dataset"] == "adult") & (joined["method"] == "dcor")].iloc[0]
+    assert dcor["paper_dependence"] == 0.194
+    assert np.isnan(dcor["paper_naup"])
+    assert foreign.loc[foreign["dataset"] == "crime", "paper_dependence"].isna().all()
+    assert foreign.loc[foreign["dataset"] == "adult", "paper_dependence"].notna().all()

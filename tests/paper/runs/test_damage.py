@@ -292,21 +292,6 @@ def test_a_full_disk_keeps_what_is_stored(tmp_path, kind, parts, monkeypatch) ->
     assert store.done() == keys_of_parts(parts[:2])
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_file_that_may_not_grow_is_an_error_before_anything_is_computed(tmp_path) -> None:
-    """The limit is that of the operating system; the write of the first page fails."""
-    script = (
-        "import resource, signal, sys\n"
-        "from frhsic_core.paper.runs.store import ResultStore, StoreError\n"
-        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
-        "try: ResultStore(sys.argv[1], 'tiny').require_writable()\n"
-        "except StoreError as error: sys.exit(0 if 'cannot be written' in str(error) else 2)\n"
-        "sys.exit(1)"
-    )
-    assert subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=False).returncode == 0
-
-
 def test_young_unfinished_files_and_those_of_other_tables_stay(tmp_path) -> None:
     names = (".tiny.parquet.abc", ".tiny.json.abc", ".other.json.abc", ".tiny.csv.new")
     for name in names:

@@ -1,4 +1,7 @@
-"""The keys of stored rows do not change: a changed key would train stored models again."""
+"""The keys of stored rows do not change, and every stored table has an experiment and provenance.
+
+A changed key would train stored models again.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,8 @@ from frhsic_core.paper.runs.jobs import code_version
 from frhsic_core.paper.runs.plan import STORED_SPELLING, Recipe, Task
 from frhsic_core.paper.runs.store import ResultStore
 from frhsic_core.paper.runs.stored import book_folder
+
+TABLES = sorted(path.stem for path in book_folder("results").iterdir() if path.suffix in (".csv", ".parquet"))
 
 
 @pytest.mark.parametrize("name", PLANS)
@@ -45,3 +50,20 @@ def test_the_code_version_is_that_of_the_sources_which_decide_the_numbers(tmp_pa
     versions.append(code_version.__wrapped__().split()[0])
     assert versions[0] == versions[1] == versions[2], "a copy, or a change of what is printed, is no new version"
     assert len(set(versions)) == 3
+
+
+def test_every_stored_table_belongs_to_an_experiment() -> None:
+    assert set(TABLES) == {plan().name for plan in PLANS.values()}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_stored_row_has_provenance(name: str) -> None:
+    store = ResultStore(book_folder("results"), name)
+    side = store.provenance()
+    study = "study" in side
+    records = side["units" if study else "stacks"]
+    for record in records:
+        assert {"code", "device"} <= set(side["environments"][record["environment"]])
+    if study:
+        stored = store.read()["unit"].value_counts().to_dict()
+        assert stored == {record["key"]: record["rows"] for record in records}

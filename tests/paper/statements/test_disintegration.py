@@ -49,19 +49,13 @@ def test_joint_laws_are_all_the_laws() -> None:
     assert all(l.sum() == 1 for l in laws)
 
 
-def test_every_condition_holds_for_a_product_law() -> None:
-    joint = np.outer([THIRD, 1 - THIRD], [Fraction(1, 4), Fraction(1, 2), Fraction(1, 4)])
-    assert d.conditions(joint, d.power_gram(2), d.power_gram(3)) == (True,) * 6
-
-
-def test_every_condition_fails_for_a_dependent_law() -> None:
-    joint = law([[1, 2, 3], [3, 2, 1]])
-    assert d.conditions(joint, d.power_gram(2), d.power_gram(3)) == (False,) * 6
-
-
-def test_values_of_probability_zero_do_not_count() -> None:
-    joint = law([[1, 0, 2], [2, 0, 4]])
-    assert d.conditions(joint, d.power_gram(2), d.power_gram(3)) == (True,) * 6
+@pytest.mark.parametrize(
+    ("counts", "independent"),
+    [([[1, 2, 1], [2, 4, 2]], True), ([[1, 2, 3], [3, 2, 1]], False), ([[1, 0, 2], [2, 0, 4]], True)],
+)
+def test_every_condition_holds_or_none(counts: list[list[int]], independent: bool) -> None:
+    """A product law, a dependent law, and a product law with a value of probability zero, which does not count."""
+    assert d.conditions(law(counts), d.power_gram(2), d.power_gram(3)) == (independent,) * 6
 
 
 def test_a_kernel_that_is_not_characteristic_breaks_the_equivalence() -> None:

@@ -34,12 +34,6 @@ def test_linear_kernels_against_explicit_covariance_matrices(generator: torch.Ge
     assert found.ranks >= 2  # rounding may add to the count, never take away
 
 
-def test_large_ridges_make_the_upper_side_tight(generator: torch.Generator) -> None:
-    z = torch.randn(15, 1, generator=generator, dtype=torch.float64)
-    found = theory.sandwich(z, z**2, ridge=(1e5, 1e5), kernel_z=Gaussian(1.0), kernel_s=Gaussian(1.0))
-    assert torch.allclose(found.squared * found.ridges, found.coco_squared, rtol=1e-4)
-
-
 CHANGES = dict(zip(theory.STEPS, (("hsic", 0.99), ("coco_squared", 0.99), ("coco_squared", 1.2),
                                    ("coco_squared", 0.99), ("squared", 1.01)), strict=True))  # fmt: skip
 

@@ -14,13 +14,6 @@ from frhsic_core.paper.statements.rates import (
 )
 
 
-def test_the_two_limits_are_far_apart() -> None:
-    truth = rates.LAW.expected_mmd(rates.KERNEL)
-    assert truth == pytest.approx(0.199520696643811, rel=1e-12)
-    assert rates.LAW.eipm_limit(rates.KERNEL, bandwidth=0.5) == pytest.approx(0.158, abs=5e-4)
-    assert rates.LAW.eipm_limit(rates.KERNEL, bandwidth=1.0) == pytest.approx(0.0976, abs=5e-5)
-
-
 def test_projection_variance_by_numerical_differentiation() -> None:
     table, k, l = (array.astype(float) for array in (rates.DEPENDENT, GRAM_Z, GRAM_S))
 
