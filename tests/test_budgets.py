@@ -21,9 +21,9 @@ LINES = {
     "remedies": 1670,  # goal: 1,600; adjust_scores from scores and ages alone, raw tables, fit_best
     "data": 1570,  # goal: 1,700
     "cli": 700,  # goal: 700; frhsic adjust, audit --demo, --threshold and --guaranteed, folders of parquet files
-    "paper": 12720,  # goal: 12,700
+    "paper": 12695,  # goal: 12,700
 }
-LIBRARY, MODULES, TESTS = 32010, 143, 25160  # goals: 32,000, 155 and 25,000
+LIBRARY, MODULES, TESTS = 31985, 142, 25160  # goals: 32,000, 155 and 25,000
 
 
 def lines(folder: Path) -> Counter[str]:

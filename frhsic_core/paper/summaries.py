@@ -56,14 +56,9 @@ def summarize(dataset: Dataset) -> dict[str, Any]:
     }
 
 
-def file_name(name: str, variant: str) -> str:
-    """Return the name of a stored summary."""
-    return f"{name}-{variant}.json"
-
-
 def load_summary(name: str, variant: str, *, folder: Path) -> dict[str, Any]:
     """Return a stored summary."""
-    return json.loads((folder / file_name(name, variant)).read_text(encoding="utf-8"))
+    return json.loads((folder / f"{name}-{variant}.json").read_text(encoding="utf-8"))
 
 
 def live_summary(name: str, variant: str) -> dict[str, Any] | None:
@@ -85,4 +80,4 @@ if __name__ == "__main__":
         found = live_summary(*case)
         if found is not None:
             text = json.dumps(found, indent=1, ensure_ascii=False) + "\n"
-            (Path(sys.argv[1]) / file_name(*case)).write_text(text, encoding="utf-8")
+            (Path(sys.argv[1]) / "{}-{}.json".format(*case)).write_text(text, encoding="utf-8")

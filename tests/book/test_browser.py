@@ -604,7 +604,7 @@ def test_explorers_are_printed_without_their_inputs(page: Any, address: str) -> 
 def test_frontier_ranks_change_with_the_grid(page: Any, address: str, built_book: Path) -> None:
     assert "data-explorer" in (built_book / "notebooks" / "results.html").read_text(encoding="utf-8")
     root = explorer(page, address, "frontier")
-    from frhsic_core.paper.experiments.pareto import naup
+    from frhsic_core.paper.experiments.comparison import naup
 
     root.locator("select[name=source]").select_option("authors")
     page.wait_for_timeout(100)

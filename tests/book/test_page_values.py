@@ -12,9 +12,9 @@ import nbformat
 import pandas as pd
 import pytest
 
+from frhsic_core.paper.experiments.comparison import named
 from frhsic_core.paper.experiments.cost import speed_up
 from frhsic_core.paper.experiments.main import family, main_family
-from frhsic_core.paper.experiments.pareto import named
 from frhsic_core.paper.experiments.variants import RECOMMENDED, RIVALS, chosen_rivals, rival_rows
 from frhsic_core.paper.runs.stored import stored_rows
 from frhsic_core.paper.statements.overview import counts

@@ -14,8 +14,8 @@ from frhsic_core import Gaussian, hsic
 from frhsic_core.laws import GaussianPair
 from frhsic_core.paper.claims.stored import stored_table
 from frhsic_core.paper.datasets import accuracy_levels
+from frhsic_core.paper.experiments.comparison import compare_all, t_interval
 from frhsic_core.paper.experiments.cost import speed_up
-from frhsic_core.paper.experiments.paired import compare_all, t_interval
 from frhsic_core.paper.experiments.synthetic_validation import (
     BASE,
     DIMENSIONS,

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from frhsic_core.paper.experiments.comparison import compare_all
 from frhsic_core.paper.experiments.equal_opportunity import GRIDS, option_rows, values_at
-from frhsic_core.paper.experiments.paired import compare_all
 
 DATA = ("adult", "compas")
 EO_GDP = "eo_gdp_reference"

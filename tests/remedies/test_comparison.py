@@ -112,7 +112,7 @@ def test_non_dominated_by_brute_force() -> None:
 
 
 def test_intervals_are_those_of_the_corrected_test() -> None:
-    from frhsic_core.paper.experiments.paired import corrected_t
+    from frhsic_core.paper.experiments.comparison import corrected_t
 
     values = np.array([0.5, 0.6, 0.4, 0.7])
     rows = pd.DataFrame({"remedy": "none", "learner": "linear", "strength": 0.0, "needs_s": False, "split": range(4)})

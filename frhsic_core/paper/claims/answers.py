@@ -3,7 +3,6 @@
 An experiment registers its own queries with :func:`query`, beside its tables. An answer has our value and two
 :class:`Spread`: where a number of the paper would lie, a mean over its few splits, and where our own expected value
 lies, by the error of its mean over our splits. The rule (:mod:`frhsic_core.paper.claims.rules`) tests with both.
-
 """
 
 from __future__ import annotations

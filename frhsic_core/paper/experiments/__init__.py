@@ -2,8 +2,8 @@
 
 A module holds a whole experiment: its plan, what it measures, its tables, and the queries of the ledger that it
 answers. A folder is used where one file would be too long: the plan and the measurement stand in ``__init__``, the
-tables and queries in ``tables``, calculations with torch in a module named after them. ``paired`` and ``pareto`` have
-what several experiments need.
+tables and queries in ``tables``, calculations with torch in a module named after them. ``comparison`` has what several
+experiments need.
 
 The experiment has the name of its module. It has one stored table or several: ``def plan()`` plans the table of the
 same name, ``def plan_NAME()`` the table NAME. ``measure`` and ``measure_unit`` are named in the same way.

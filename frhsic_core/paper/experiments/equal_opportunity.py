@@ -25,9 +25,8 @@ import pandas as pd
 from frhsic_core.paper.claims.answers import PROTOCOLS, Answer, answer_of_runs, query, rows_of
 from frhsic_core.paper.claims.rules import RELEVANT
 from frhsic_core.paper.experiments import SPLITS
+from frhsic_core.paper.experiments.comparison import BAND, corrected_scale, t_interval
 from frhsic_core.paper.experiments.main import shared_noise
-from frhsic_core.paper.experiments.paired import corrected_scale, t_interval
-from frhsic_core.paper.experiments.pareto import BAND
 from frhsic_core.paper.runs.plan import Experiment, Settings, Stack, Task, stacks_of
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ import pandas as pd
 
 from frhsic_core.paper.claims.answers import DRAWS, PROTOCOLS, TAIL, Answer, Spread, query, rows_of
 from frhsic_core.paper.experiments import DATASETS, GRIDS, METHODS
-from frhsic_core.paper.experiments.pareto import BAND, Frontiers, keeps, taken
+from frhsic_core.paper.experiments.comparison import BAND, Frontiers, keeps, taken
 from frhsic_core.paper.runs.plan import Experiment, Task, stacks_of
 
 if TYPE_CHECKING:

@@ -36,10 +36,10 @@ from frhsic_core.paper.claims.answers import (
     weights,
 )
 from frhsic_core.paper.experiments import DATASETS, GRIDS, METHODS, SPLITS
-from frhsic_core.paper.experiments.paired import compare_all
-from frhsic_core.paper.experiments.pareto import (
+from frhsic_core.paper.experiments.comparison import (
     KEYS,
     Frontiers,
+    compare_all,
     named,
     on_grid,
     sweeps_of,
@@ -319,7 +319,7 @@ def family(
     and protocol of each dataset and a column ``name``; ``measure`` is a column of dependence. ``methods`` take part in
     the normalization; the rivals are all others of them.
 
-    The columns are those of :func:`~frhsic_core.paper.experiments.paired.compare_all`.
+    The columns are those of :func:`~frhsic_core.paper.experiments.comparison.compare_all`.
     """
     pairs = []
     for dataset, sweep in sweeps_of(rows, measure, methods=methods):

@@ -15,8 +15,7 @@ import numpy as np
 import pandas as pd
 
 from frhsic_core.paper.experiments import DATASETS, SPLITS
-from frhsic_core.paper.experiments.paired import compare_all, mean_of_others
-from frhsic_core.paper.experiments.pareto import matched_index
+from frhsic_core.paper.experiments.comparison import compare_all, matched_index, mean_of_others
 from frhsic_core.paper.experiments.variants import RECOMMENDED
 from frhsic_core.paper.runs.plan import Experiment, units_of
 from frhsic_core.paper.runs.stored import stored_rows
@@ -135,7 +134,7 @@ def compared_with_best(table: pd.DataFrame, measure: str) -> pd.DataFrame:
 
     The best has the least mean dependence among the methods with the most complete splits. The columns are ``share``
     (of Unfair's dependence), ``worse`` (significantly) and, but for the best, those of
-    :func:`~frhsic_core.paper.experiments.paired.compare_all`.
+    :func:`~frhsic_core.paper.experiments.comparison.compare_all`.
     """
     leaders, pairs = [], []
     for dataset, part in table.groupby("dataset", sort=False):

@@ -15,8 +15,8 @@ import pandas as pd
 
 from frhsic_core.paper.claims.answers import RUNS, Answer, answer_of_runs, data_note, joined, query, rows_of
 from frhsic_core.paper.experiments import DATASETS, GRIDS, METHODS, SPLITS
+from frhsic_core.paper.experiments.comparison import t_interval
 from frhsic_core.paper.experiments.main import pareto_table
-from frhsic_core.paper.experiments.paired import t_interval
 from frhsic_core.paper.runs.plan import Experiment, Task, stacks_of
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from frhsic_core.paper.experiments.paired import corrected_t, mean_of_others
+from frhsic_core.paper.experiments.comparison import corrected_t, mean_of_others
 from frhsic_core.paper.runs.plan import Experiment, units_of
 from frhsic_core.registry import OKABE_ITO
 

@@ -22,7 +22,7 @@ import pandas as pd
 
 from frhsic_core.paper.claims.answers import PROTOCOLS, Answer, answer_of_runs, query, rows_of
 from frhsic_core.paper.experiments import settings
-from frhsic_core.paper.experiments.paired import t_interval
+from frhsic_core.paper.experiments.comparison import t_interval
 from frhsic_core.paper.runs.plan import Experiment, Settings, Unit
 
 if TYPE_CHECKING:

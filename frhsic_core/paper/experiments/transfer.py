@@ -17,7 +17,7 @@ import pandas as pd
 
 from frhsic_core.paper.claims.answers import Answer, Spread, answer_of_runs, data_note, joined, query, rows_of
 from frhsic_core.paper.experiments import DATASETS, METHODS, SPLITS
-from frhsic_core.paper.experiments.pareto import keeps
+from frhsic_core.paper.experiments.comparison import keeps
 from frhsic_core.paper.runs.plan import Experiment, Task, stacks_of
 from frhsic_core.registry import TRANSFER_METHODS
 
@@ -105,18 +105,13 @@ def across_heads(rows: pd.DataFrame, *, convention: str = "gdp_sample") -> pd.Da
     >>> across_heads(pd.DataFrame([row]))[["sd", "between", "own", "worst", "excess"]].round(3).iloc[0].tolist()
     [0.25, 1.0, 0.5, 0.6, 0.1]
     """
-    spread = _spread_of(rows[[f"{head}_{convention}" for head in HEADS]])
-    own = rows["gdp_sample"].astype(float)
-    worst = rows[[f"{head}_gdp_sample" for head in HEADS]].astype(float).max(axis=1)
-    return rows[_KEY].join(spread).assign(own=own, worst=worst, excess=worst - own)
-
-
-def _spread_of(heads: pd.DataFrame) -> pd.DataFrame:
-    """Return ``sd`` and ``between`` of four columns, logits or probabilities first."""
-    values = heads.to_numpy(float)
+    values = rows[[f"{head}_{convention}" for head in HEADS]].to_numpy(float)
     half = (values[:, :2].mean(1) - values[:, 2:].mean(1)) / 2
     with np.errstate(invalid="ignore", divide="ignore"):
-        return pd.DataFrame({"sd": values.std(1), "between": half**2 / values.var(1)}, index=heads.index)
+        between = half**2 / values.var(1)
+    own = rows["gdp_sample"].astype(float)
+    worst = rows[[f"{head}_gdp_sample" for head in HEADS]].astype(float).max(axis=1)
+    return rows[_KEY].assign(sd=values.std(1), between=between, own=own, worst=worst, excess=worst - own)
 
 
 def spread_table(rows: pd.DataFrame, *, convention: str = "gdp_sample") -> pd.DataFrame:

@@ -17,7 +17,6 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,6 +34,7 @@ from frhsic_core.paper.runs.stored import book_folder
 from frhsic_core.paper.statements import Certificate, check, inequality
 from frhsic_core.paper.statements.concentration import (
     SAMPLE_SIZES,
+    Slack,
     bound_certificates,
     random_features,
     with_one_row_replaced,
@@ -277,11 +277,6 @@ def group_gdp(table: np.ndarray) -> np.ndarray:
     return np.abs(above - (below + above) * above.sum(-1, keepdims=True)).sum(-1)
 
 
-def _group_slack(delta: float, *, n: int) -> float:
-    """Return what is added to GDP over groups of n rows, so that the bound fails with probability at most δ."""
-    return math.sqrt(2 * math.log(1 / delta) / n)
-
-
 @check("Theorem 4.7")
 def gdp_of_groups(*, quick: bool) -> list[Certificate]:
     """Check the bound for GDP with any number of groups: what one row moves, the mean, and how often it fails.
@@ -303,8 +298,8 @@ def gdp_of_groups(*, quick: bool) -> list[Certificate]:
                    details={"instances": len(SAMPLE_SIZES) * count})
     ]  # fmt: skip
     for name, laws, n in (("two", two, 40), ("three", three, 12)):
-        slack = partial(_group_slack, n=n)
-        found += bound_certificates(f"GDP over {name} groups", group_gdp, laws, {"": slack}, n=n)
+        slacks: dict[str, Slack] = {"": lambda delta, n=n: math.sqrt(2 * math.log(1 / delta) / n)}
+        found += bound_certificates(f"GDP over {name} groups", group_gdp, laws, slacks, n=n)
     return found
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from frhsic_core.paper.experiments.paired import (
+from frhsic_core.paper.experiments.comparison import (
     compare_all,
     corrected_scale,
     corrected_t,

@@ -9,14 +9,14 @@ import pandas as pd
 import pytest
 
 from frhsic_core.paper.experiments import GRIDS
-from frhsic_core.paper.experiments.main import MAIN_METHODS, beside_paper, pareto_table
-from frhsic_core.paper.experiments.pareto import (
+from frhsic_core.paper.experiments.comparison import (
     Frontiers,
     matched_index,
     named,
     naup,
     on_grid,
 )
+from frhsic_core.paper.experiments.main import MAIN_METHODS, beside_paper, pareto_table
 from frhsic_core.paper.runs.stored import reference_sweep
 
 

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from frhsic_core.learning.penalties import make_penalty
-from frhsic_core.paper.experiments.pareto import named
+from frhsic_core.paper.experiments.comparison import named
 from frhsic_core.paper.experiments.variants import (
     CANDIDATES,
     MEASURES,
