@@ -12,7 +12,6 @@ from frhsic_core.cli.practice import data as app
 from frhsic_core.data import available_datasets
 from frhsic_core.data.loading import CARDS, RECIPES
 from frhsic_core.paper.datasets import VARIANTS, sources_of
-from frhsic_core.paper.summaries import file_name
 from frhsic_core.registry import DATASETS, PAPER_DATASETS
 
 ROOT = Path(__file__).parents[2]
@@ -92,4 +91,4 @@ def test_no_raw_file_of_a_dataset_is_in_the_repository() -> None:
     places = [ROOT / part for part in ("book", "notebooks", "frhsic_core", "tests")]
     found = [path for place in places for path in place.rglob("*") if path.name in raw_names]
     assert found == []
-    assert sorted(path.name for path in STORED.iterdir()) == sorted(file_name(*case) for case in CASES)
+    assert sorted(path.name for path in STORED.iterdir()) == sorted("{}-{}.json".format(*case) for case in CASES)
