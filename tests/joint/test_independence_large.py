@@ -185,12 +185,11 @@ def test_fits_are_those_of_whole_matrices(method: str, d: int) -> None:
     kernels = [Gaussian(median_bandwidth(x)) for x in (z, s)]
     k, l = (center(kernel(x)) for kernel, x in zip(kernels, (z, s), strict=True))
     shapes = [fits.cubic_shape(center(kernel(x[few]))) for kernel, x in zip(kernels, (z, s), strict=True)]
-    sides = [
-        fits.GramSums(120, gram.amax(), gram.trace(), gram.square().sum(), gram.diagonal().square().sum(), shape)
-        for gram, shape in zip((k, l), shapes, strict=True)
-    ]
+    grams = torch.stack([k, l])
+    diagonals = grams.diagonal(dim1=-2, dim2=-1)
+    sums = diagonals.sum(-1), grams.square().sum((-2, -1)), diagonals.square().sum(-1), torch.stack(shapes)
     squares = (k * l).square()
-    whole = fits.PairSums(*sides, (k * l).sum(), squares.sum() - squares.trace())
+    whole = fits.PairSums(120, grams.amax((-2, -1)), *sums, (k * l).sum(), squares.sum() - squares.trace())
     statistic = whole.product / 120
     pvalue, threshold = fits.fitted_gamma(statistic, *whole.fitted(method), 0.05)
     assert streamed.statistic.item() == pytest.approx(statistic.item(), rel=1e-10)

@@ -10,7 +10,6 @@ the law is that of a part of the rows.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import torch
 from scipy.special import gammaincc, gammainccinv
@@ -25,19 +24,21 @@ _ENTRIES = 2**23  # numbers of a Gram matrix that are held at once where the mat
 
 
 @dataclass(frozen=True)
-class GramSums:
-    """Sums over one Gram matrix K and over its centered form K̃.
+class PairSums:
+    """Sums over two Gram matrices K and L and over their centered forms; a pair ``(2,)`` is that of K and that of L.
 
     Attributes
     ----------
     n : int
         Number of rows.
     largest : Tensor
-        max |K|.
+        Pair max |K|.
     trace, squares, diagonal_squares : Tensor
-        tr K̃, Σ K̃² = Σλ², and the sum of squares on the diagonal of K̃.
+        Pairs tr K̃, Σ K̃² = Σλ², and the sum of squares on the diagonal of K̃.
     shape : Tensor
-        (Σλ²)³/(Σλ³)², for the spectral fit only.
+        Pair (Σλ²)³/(Σλ³)², for the spectral fit only.
+    product, product_squares : Tensor
+        The sum of K̃ ∘ L̃, and the sum of its squares off the diagonal (for the gamma fit).
     """
 
     n: int
@@ -46,32 +47,31 @@ class GramSums:
     squares: Tensor
     diagonal_squares: Tensor
     shape: Tensor
+    product: Tensor
+    product_squares: Tensor
 
     @property
     def constant(self) -> Tensor:
-        """Whether nothing but rounding is left after centering."""
-        return self.trace <= self.n * self.n * torch.finfo(self.trace.dtype).eps * self.largest
-
-
-class PairSums(NamedTuple):
-    """The sums of K and of L, the sum of K̃ ∘ L̃, and the sum of its squares off the diagonal (for the gamma fit)."""
-
-    k: GramSums
-    l: GramSums
-    product: Tensor
-    squares: Tensor
+        """Whether nothing but rounding is left of K or L after centering."""
+        return (self.trace <= self.n * self.n * torch.finfo(self.trace.dtype).eps * self.largest).any()
 
     def fitted(self, method: str) -> tuple[Tensor, Tensor, Tensor]:
         """Return the mean, the variance and the shape of the gamma distribution that is fitted to n·HSIC_b."""
+        n = float(self.n)
+        traces = self.trace.prod()
         if method == "gamma":  # Theorem 4 of Gretton et al. (2007) and its estimates
-            n = self.k.n
             # The mean diagonal entry minus the mean off-diagonal one is tr K̃/(n − 1).
-            mean = self.k.trace * self.l.trace / (n - 1) ** 2
-            variance = 2.0 * (n - 4) * (n - 5) / ((n - 1) ** 2 * (n - 2) * (n - 3)) * self.squares
+            mean = traces / (n - 1) ** 2
+            variance = 2.0 * (n - 4) * (n - 5) / ((n - 1) ** 2 * (n - 2) * (n - 3)) * self.product_squares
             return mean, variance, mean**2 / variance
+        # The exact mean and variance of n·HSIC_b over all n! permutations (Kazi-Aoual et al., 1995).
+        spread = (n - 1) * self.squares - self.trace**2
+        rest = n * (n + 1) * self.diagonal_squares - (n - 1) * (self.trace**2 + 2 * self.squares)
+        variance = 2.0 * spread.prod() / ((n - 1) ** 2 * (n + 1) * (n - 2))
+        variance = variance + rest.prod() / ((n + 1) * n * (n - 1) * (n - 2) * (n - 3))
         # The r-th cumulant of the limit law Σ λ_i μ_j χ²_ij is 2^(r−1) (r − 1)! Σλ^r Σμ^r, so its skewness is
         # √8 Σλ³Σμ³/(Σλ²Σμ²)^(3/2). A gamma distribution with shape a has skewness 2/√a.
-        return *permutation_moments(self.k, self.l), self.k.shape * self.l.shape / 2.0
+        return traces / (n - 1) / n, variance / n**2, self.shape.prod() / 2.0
 
 
 def pair_sums(z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel, *, method: str) -> PairSums:
@@ -93,25 +93,22 @@ def _thin_sums(pair: ThinPair, method: str) -> PairSums | None:
     own_z = replace(pair, s=pair.z, factor_s=pair.factor_z).product()
     own_s = replace(pair, z=pair.s, factor_z=pair.factor_s).product()
 
-    def diagonal_sums(phi: Tensor, psi: Tensor, _: Tensor) -> tuple[Tensor]:
-        d, e = phi.square().sum(-1), psi.square().sum(-1)
-        return (torch.stack([d.sum(), d @ d, e.sum(), e @ e, d.square() @ e.square()]),)
+    def diagonal_sums(phi: Tensor, psi: Tensor, _: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        diagonals = torch.stack([phi.square().sum(-1), psi.square().sum(-1)])
+        return diagonals.sum(-1), diagonals.square().sum(-1), diagonals.prod(0).square().sum()
 
-    (diagonals,) = pair.over_rows(diagonal_sums)
-    squares = torch.zeros_like(diagonals[0])
+    trace, diagonal_squares, both = pair.over_rows(diagonal_sums)
+    entries = torch.zeros_like(both)
     if method == "gamma":
         # K̃ ∘ K̃ is a kernel again, with a rank of its own.
         factor_z, factor_s = squared_factor(pair.factor_z, pair.z), squared_factor(pair.factor_s, pair.s)
         if factor_z is None or factor_s is None:
             return None
-        entries = replace(pair, factor_z=factor_z, factor_s=factor_s).product()
-        squares = entries.square().sum() - diagonals[4]
-
-    def sums(own: Tensor, trace: Tensor, diagonal_squares: Tensor) -> GramSums:
-        sizes = trace, own.square().sum(), diagonal_squares
-        return GramSums(len(pair.z), torch.ones_like(trace), *sizes, cubic_shape(own))
-
-    return PairSums(sums(own_z, *diagonals[:2]), sums(own_s, *diagonals[2:4]), pair.product().square().sum(), squares)
+        entries = replace(pair, factor_z=factor_z, factor_s=factor_s).product().square().sum() - both
+    squares = torch.stack([own_z.square().sum(), own_s.square().sum()])
+    shape = torch.stack([cubic_shape(own_z), cubic_shape(own_s)])
+    product = pair.product().square().sum()
+    return PairSums(len(pair.z), torch.ones_like(trace), trace, squares, diagonal_squares, shape, product, entries)
 
 
 # Whole matrices ------------------------------------------------------------------------------------------------------
@@ -125,47 +122,27 @@ def _all_pairs_sums(z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel, *,
     for kernel, x in ((kernel_z, z), (kernel_s, s)):
         mean = torch.cat([kernel(x[rows], x).mean(-1) for rows in parts])
         sides.append((kernel, x, mean - 0.5 * mean.mean()))  # K̃ = K − r1ᵀ − 1rᵀ
-    totals = z.new_zeros(8)
-    largest = [z.new_zeros(()), z.new_zeros(())]
+    totals, largest = z.new_zeros(4, 2), z.new_zeros(2)
     for rows in parts:
         blocks = []
-        for i, (kernel, x, shift) in enumerate(sides):
+        for kernel, x, shift in sides:
             gram = kernel(x[rows], x)
-            largest[i] = torch.maximum(largest[i], gram.abs().amax())
-            blocks.append(gram.sub_(shift[rows].unsqueeze(-1)).sub_(shift))
-        k, l = blocks
-        d, e = (block[torch.arange(len(rows)), rows] for block in blocks)
-        own = [k.square().sum(), l.square().sum()]
+            blocks.append((gram.abs().amax(), gram.sub_(shift[rows].unsqueeze(-1)).sub_(shift)))
+        largest = torch.maximum(largest, torch.stack([most for most, _ in blocks]))
+        k, l = (block for _, block in blocks)
+        diagonals = torch.stack([block[torch.arange(len(rows)), rows] for block in (k, l)])
+        own = torch.stack([k.square().sum(), l.square().sum()])
         both = k.mul_(l)
-        squares = both.square().sum() - (d * e).square().sum()
-        totals += torch.stack([d.sum(), own[0], d @ d, e.sum(), own[1], e @ e, both.sum(), squares])
-    shapes = [z.new_zeros(())] * 2
+        products = torch.stack([both.sum(), both.square().sum() - diagonals.prod(0).square().sum()])
+        totals += torch.stack([diagonals.sum(-1), own, diagonals.square().sum(-1), products])
+    shape = z.new_zeros(2)
     if method == "spectral":
         few = spaced_rows(n, n if n <= DENSE_ROWS else DENSE_ROWS // 2, z.device)
-        shapes = [cubic_shape(center(kernel(x[few]))) for kernel, x, _ in sides]
-    k_sums, l_sums = (
-        GramSums(n, largest[i], totals[3 * i], totals[3 * i + 1], totals[3 * i + 2], shapes[i]) for i in range(2)
-    )
-    return PairSums(k_sums, l_sums, totals[6], totals[7])
+        shape = torch.stack([cubic_shape(center(kernel(x[few]))) for kernel, x, _ in sides])
+    return PairSums(n, largest, *totals[:3], shape, *totals[3])
 
 
 # The two fits -------------------------------------------------------------------------------------------------------
-
-
-def permutation_moments(k: GramSums, l: GramSums) -> tuple[Tensor, Tensor]:
-    """Return the exact mean and variance of n·HSIC_b over all n! permutations (Kazi-Aoual et al., 1995)."""
-    n = float(k.n)
-
-    def sums(a: GramSums) -> tuple[Tensor, Tensor, Tensor]:
-        spread = (n - 1) * a.squares - a.trace**2
-        return a.trace, spread, n * (n + 1) * a.diagonal_squares - (n - 1) * (a.trace**2 + 2 * a.squares)
-
-    k_trace, k_spread, k_rest = sums(k)
-    l_trace, l_spread, l_rest = sums(l)
-    mean = k_trace * l_trace / (n - 1)
-    variance = 2.0 * k_spread * l_spread / ((n - 1) ** 2 * (n + 1) * (n - 2))
-    variance = variance + k_rest * l_rest / ((n + 1) * n * (n - 1) * (n - 2) * (n - 3))
-    return mean / n, variance / n**2
 
 
 def cubic_shape(matrix: Tensor) -> Tensor:
@@ -185,7 +162,7 @@ def fitted_groups(
         if len(rows) < min(6, len(z)):
             continue
         sums = pair_sums(z[rows.to(z.device)], s[rows.to(z.device)], kernel_z, kernel_s, method=method)
-        if bool(sums.k.constant | sums.l.constant):
+        if bool(sums.constant):
             continue
         mean, variance, shape = sums.fitted(method)
         third = 2.0 * variance**1.5 / shape.sqrt()
