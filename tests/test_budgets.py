@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[1]
 TOP = "the modules at the top"
 LINES = {
     TOP: 2005,  # goal: 1,500 without bounds.py; one function serves all bandwidths
-    "joint": 4505,  # goal: 4,000; mutual information of one column is sorted, as fast as scikit-learn
+    "joint": 4480,  # goal: 4,000; mutual information of one column is sorted, as fast as scikit-learn
     "conditional": 970,  # goal: 1,000
     "laws": 910,  # goal: 1,400
     "learning": 4295,  # goal: 4,800; lam="auto" with a guaranteed GDP, the first fit is 1.5 s shorter
@@ -23,7 +23,7 @@ LINES = {
     "cli": 700,  # goal: 700; frhsic adjust, audit --demo, --threshold and --guaranteed, folders of parquet files
     "paper": 12695,  # goal: 12,700
 }
-LIBRARY, MODULES, TESTS = 31985, 142, 25160  # goals: 32,000, 155 and 25,000
+LIBRARY, MODULES, TESTS = 31965, 142, 25150  # goals: 32,000, 155 and 25,000
 
 
 def lines(folder: Path) -> Counter[str]:
