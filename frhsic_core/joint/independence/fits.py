@@ -139,7 +139,8 @@ def _all_pairs_sums(z: Tensor, s: Tensor, kernel_z: Kernel, kernel_s: Kernel, *,
     if method == "spectral":
         few = spaced_rows(n, n if n <= DENSE_ROWS else DENSE_ROWS // 2, z.device)
         shape = torch.stack([cubic_shape(center(kernel(x[few]))) for kernel, x, _ in sides])
-    return PairSums(n, largest, *totals[:3], shape, *totals[3])
+    trace, squares, diagonal_squares, (product, product_squares) = totals
+    return PairSums(n, largest, trace, squares, diagonal_squares, shape, product, product_squares)
 
 
 # The two fits -------------------------------------------------------------------------------------------------------
