@@ -360,22 +360,21 @@ by position: bring them into one order, s.loc[z.index], or pass .to_numpy() wher
             f"matched by position: bring them into one order, {names[1]}.loc[{names[0]}.index], or pass .to_numpy() "
             "where the position is right."
         )
-    warnings.warn(
+    warn_caller(
         f"{names[0]} and {names[1]} have different row labels ({where}: {shown}) and are matched by position: if that "
         "is right, pass .to_numpy(); if not, select the same rows of both.",
         RowLabelWarning,
-        stacklevel=_callers_level(),
     )
 
 
-def _callers_level() -> int:
-    """Return the stack level, from a function of this module, of the first line outside the library."""
+def warn_caller(message: str, kind: type[Warning] = UserWarning) -> None:
+    """Warn with the first line outside the library, which a user can change."""
     level = 1
-    frame = sys._getframe(1)
+    frame = sys._getframe()
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_LIBRARY):
         frame = frame.f_back
         level += 1
-    return level
+    warnings.warn(message, kind, stacklevel=level)
 
 
 def _label(value: Any) -> str:

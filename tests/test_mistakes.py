@@ -46,7 +46,7 @@ from frhsic_core import (
 )
 from frhsic_core.arrays import RowLabelWarning
 from frhsic_core.auditing import gdp_score
-from frhsic_core.auditing._input import read_table
+from frhsic_core.auditing._input import far_codes, read_table
 from frhsic_core.cli import command
 from frhsic_core.learning import FitWarning, MissingAttributeWarning
 
@@ -65,6 +65,7 @@ WORDS = np.where(AGE > 45, "old", "young")
 IDS = np.array([f"id{k}" for k in range(N)])
 BORN = pd.Series(pd.Timestamp("2020-01-01") - pd.to_timedelta(AGE * 365.2425, unit="D"))
 SERIES = pd.Series(AGE, name="age")
+BOTH_S = X[["luck"]].assign(age=AGE)
 SHUFFLED = SERIES.sample(frac=1, random_state=0)
 FAST = {"epochs": 30, "learning_rate": 5e-2, "widths": (8, 2), "random_state": 0, "device": "cpu"}
 HEAVY = {"lam": 1e4, "epochs": 200, "learning_rate": 1e-2}
@@ -131,6 +132,25 @@ def repaired(s: Any) -> np.ndarray:
     return adjust_scores(P, sensitive_features=s)
 
 
+def ages(s: Any = AGE) -> ScoreAdjuster:
+    return ScoreAdjuster().fit(P, sensitive_features=s)
+
+
+def told_nothing(call: Callable[[], Any]) -> bool:
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        call()
+    return not told
+
+
+def age_seen(method: str) -> np.ndarray:
+    """Return the probabilities of a model that sees the age, adjusted or not."""
+    table = X.assign(years=AGE)
+    if method == "none":
+        return LogisticRegression().fit(table, Y).predict_proba(table)[:, 1]
+    return adjusted(table, method=method).predict_proba(table, sensitive_features=AGE)[:, 1]
+
+
 def group_gap(s: np.ndarray) -> float:
     """Return GDP of an attribute with few values by its definition."""
     means = pd.Series(P).groupby(s).transform("mean")
@@ -159,8 +179,8 @@ def run(*arguments: str, text: str | bytes | None = None, name: str = "d.csv", f
 
     def call(folder: Path) -> tuple[int, str]:
         path = folder / name
-        table = pd.DataFrame({"p": P, "age": AGE, "y": Y}).to_csv(index=False) if text is None else text
-        path.write_bytes(table if isinstance(table, bytes) else table.encode())
+        content = table() if text is None else text
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
         given = [str(path) if one == "FILE" else one for one in arguments]
         result = CliRunner().invoke(command(), [first, str(path), *given, "--out", str(folder / "o.html")])
         assert not list(folder.glob("o.*"))
@@ -169,8 +189,18 @@ def run(*arguments: str, text: str | bytes | None = None, name: str = "d.csv", f
     return call
 
 
+def adjust(folder: Path, option: str, name: str, sensitive: str = "age") -> tuple[int, str]:
+    """Run the adjustment of a table with an option that names a file beside it."""
+    (folder / "d.csv").write_text(before := table(), encoding="utf-8")
+    ages(SERIES).save(folder / "ages.json")
+    given = ["adjust", str(folder / "d.csv"), "--score", "p", "--sensitive", sensitive, option, str(folder / name)]
+    result = CliRunner().invoke(command(), [*given, *([] if option == "--out" else ["--out", str(folder / "o.csv")])])
+    assert (folder / "d.csv").read_text(encoding="utf-8") == before
+    return result.exit_code, " ".join((result.output + getattr(result, "stderr", "")).split())
+
+
 def table(p: Any = P, age: Any = AGE) -> str:
-    return pd.DataFrame({"p": p, "age": age}).to_csv(index=False)
+    return pd.DataFrame({"p": p, "age": age, "y": Y}).to_csv(index=False)
 
 
 BOTH = ("--score", "p", "--sensitive", "age")
@@ -228,6 +258,28 @@ OWN: list[Row] = [
     ("a code of 1e9 among ages", lambda: fair(s=with_value(1e9)),
      ValueError, r"value 1e\+09 \(column 0\).*median.*drop"),
     ("a code of 1e30", lambda: fair(s=with_value(1e30)), ValueError, r"value 1e\+30"),
+    *((f"a code of {code} among ages: {name}", lambda fit=fit, code=code: fit(with_value(code)), UserWarning,
+       f"far from all others .20 to 70., such as {code}, in 1 of 200 rows") for code in (-999, 999) for name, fit in {
+           "audited": lambda s: audit(P, sensitive_features=s), "trained": lambda s: fair(s=s),
+           "adjusted": lambda s: adjusted(s=s), "compared": lambda s: compare(s=s), "scores": repaired,
+           "erased": lambda s: AttributeEraser().fit(X, sensitive_features=s)}.items()),
+    ("codes at both ends", lambda: "3 of 203" in far_codes(np.array([*AGE, -99999, 998, 999]), "age"), Right, ""),
+    ("no codes: old, skewed or few", lambda: not any(far_codes(np.array(s, float), "s") for s in (
+        [*AGE, 150], np.exp(2 * SKILL), [*(AGE // 10), 99], Y)), Right, ""),
+    *((f"S inside X: {kind}", lambda kind=kind: kind.fit(X.assign(years=AGE), Y, sensitive_features=AGE), FitWarning,
+       "'years' of X is the sensitive") for kind in (
+           AdjustedClassifier(LogisticRegression(), method="project"), FairClassifier(**FAST), FairRegressor(**FAST),
+           FairEncoder(**FAST))),
+    # A remedy that needs S to predict may use it as a feature, too: the adjustment removes what the model makes of it.
+    ("S inside X, mean adjusted", lambda: gap(age_seen("mean"), AGE) < 0.2 * gap(age_seen("none"), AGE), Right, ""),
+    ("an age far outside of those in fit", lambda: ages().transform([0.5], sensitive_features=[150.0]), UserWarning,
+     r"far outside of 20 to 70.*150.*in 1 of 1 rows"),
+    ("an age a little outside", lambda: told_nothing(lambda: ages().transform([0.5], sensitive_features=[72.0])), Right,
+     ""),
+    ("another attribute than in fit", lambda: ages(SERIES).transform(P, sensitive_features=SERIES.rename("income")),
+     ValueError, "columns 'income', but fit had 'age'"),
+    ("attributes in another order", lambda: same(*(ages(BOTH_S).transform(P, sensitive_features=BOTH_S[names])
+                                                   for names in (["age", "luck"], ["luck", "age"]))), Right, ""),
     ("an attribute in other units", lambda: same(fair(s=AGE * 2.0**30).predict_proba(X), fair().predict_proba(X)),
      Right, ""),
     ("a code of 1e300, audited", lambda: audit(P, sensitive_features=with_value(1e300)), ValueError, "too large"),
@@ -283,6 +335,11 @@ OWN: list[Row] = [
     ("a remedy with a typing error", lambda: compare(remedies=["lease"]), ValueError, "did you mean 'leace'"),
     ("one remedy without a list", lambda: set(compare(remedies="leace").table["remedy"]) == {"none", "leace"},
      Right, ""),
+    ("a strength of two", lambda: compare(remedies={"leace": [2.0]}), ValueError, "strength 2 for 'leace'.*0 and 1"),
+    ("a λ below zero", lambda: compare(remedies={"encoder": [-1.0]}), ValueError, "λ of an encoder is zero or more"),
+    *((f"max_seconds={given!r}", lambda given=given: compare(max_seconds=given), ValueError, "a number of seconds")
+      for given in (-1.0, "30", float("nan"))),
+    ("the attribute by position, compared", lambda: compare_remedies(X, Y, AGE), TypeError, "sensitive_features=age"),
     ("no splits", lambda: compare(n_splits=0), ValueError, "at least one split"),
     ("a negative limit", lambda: compare().best(within=-1.0), ValueError, "within is -1"),
     ("a method of another class", lambda: adjusted(method="median"), ValueError, "'method' parameter"),
@@ -291,10 +348,18 @@ OWN: list[Row] = [
      ValueError, "basis"),
     # The model
     ("a classifier without probabilities", lambda: adjusted(model=LinearSVC()), TypeError, "CalibratedClassifierCV"),
+    ("a regressor for classes", lambda: compare(learners={"ridge": Ridge()}), TypeError, "Ridge has no predict_pr"),
+    *((f"a classifier for numbers: {name}", call, TypeError, "is a classifier, but y has numbers") for name, call in {
+        "compared": lambda: compare(y=SKILL, learners={"logistic": LogisticRegression()}),
+        "adjusted": lambda: AdjustedRegressor(LogisticRegression()).fit(X, SKILL, sensitive_features=AGE)}.items()),
     ("a model that is not fitted", lambda: adjusted(cv="prefit"), NotFittedError, "not fitted yet"),
     ("predictions from fewer columns", lambda: compare().fit_best(X, Y, sensitive_features=AGE).predict(X[["luck"]]),
      ValueError, "feature names"),
     # X and y
+    *((f"no columns: {name}", lambda fit=fit, x=x: fit(x), ValueError, r"X has 0 feature\(s\).*with columns")
+      for x in (X[[]], np.empty((N, 0))) for name, fit in {
+          "trained": fair, "adjusted": adjusted, "compared": compare,
+          "erased": lambda x: AttributeEraser().fit(x, sensitive_features=AGE)}.items()),
     ("text in an array", lambda: fair(np.column_stack([SKILL, WORDS]).astype(object)), ValueError,
      r"text in column 1 \(first: '(old|young)'\)"),
     ("dates in X", lambda: fair(X.assign(born=BORN)), ValueError, "dates in column 'born'"),
@@ -362,6 +427,8 @@ OWN: list[Row] = [
     ("no columns named", run(), Told, "has the columns 'p', 'age', 'y'"),
     ("capital letters", run("--score", "P", "--sensitive", "age"), Told, "did you mean 'p'"),
     ("one column in two roles", run(*BOTH, "--control", "age"), Told, "by --control"),
+    ("the score as label", run(*BOTH, "--label", "p"), Told, "by --score and by --label"),
+    ("the label as weight", run(*BOTH, "--label", "y", "--weight", "y"), Told, "by --label and by --weight"),
     ("decimal commas", run(*BOTH, text="p;age\n" + "\n".join(f"0,{k};{k}" for k in range(20, 70))),
      Told, "decimal point"),
     ("percent signs", run(*BOTH, text=table(p="30 %")), Told, "decimal point"),
@@ -386,6 +453,10 @@ OWN: list[Row] = [
      Told, "already has a column 'p_adjusted'"),
     ("the score as attribute", run("--score", "p", "--sensitive", "p", first="adjust"), Told, "by --score"),
     ("the same score for all", run(*BOTH, first="adjust", text=table(p=0.3)), Told, "is constant or"),
+    ("a table over its own", lambda folder: adjust(folder, "--out", "d.csv"), Told, "--out .*name another file"),
+    ("an adjustment over its table", lambda folder: adjust(folder, "--save", "d.csv"), Told, "--save .*name another"),
+    ("an adjustment of another attribute", lambda folder: adjust(folder, "--use", "ages.json", sensitive="y"), Told,
+     "columns 'y', but fit had 'age'"),
     ("no adjustment in the file", run(*BOTH, "--use", "FILE", first="adjust"), Told, "not a saved adjustment"),
 ]  # fmt: skip
 

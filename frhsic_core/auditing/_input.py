@@ -23,6 +23,7 @@ Array = NDArray[np.float64]
 
 CATEGORIES = 50  # more distinct words than this are an identifier, not an attribute
 MIN_ROWS = 20
+_SCALE = 10  # fewer distinct numbers may be levels at any distance
 LARGEST = 1e150  # squares of larger numbers leave the range; they are codes, not measurements
 _WRITTEN_NUMBER = r"[-+$€£\s]*\d[\d.,'\s]*[%$€£]?"
 _UNIT = r"^\s*[\d.]+(\s+[^\W\d_]|[^\W\d_]{2})[^\W\d_]*\s*$"  # 53 years, 53yrs; but 27x is a word
@@ -96,7 +97,7 @@ def as_columns(
     >>> as_columns([1.0, float("nan")], argument="y_pred", default="score", categorical=False)[0].missing
     1
     """
-    frame = _frame(given, argument, default)
+    frame = as_frame(given, argument, default)
     names = [str(name) for name in frame.columns]
     if not names:
         raise ValueError(f"{argument} has no columns: pass at least one.")
@@ -107,7 +108,8 @@ def as_columns(
     return [as_column(frame.iloc[:, k], name=name, **options) for k, name in enumerate(names)]
 
 
-def _frame(given: Any, argument: str, default: str) -> pd.DataFrame:
+def as_frame(given: Any, argument: str, default: str) -> pd.DataFrame:
+    """Return columns of any kind as a table; columns without a name are called by the ``default``."""
     if hasattr(given, "to_pandas"):  # polars, pyarrow
         given = given.to_pandas()
     if isinstance(given, pd.DataFrame | Mapping):
@@ -193,6 +195,42 @@ def _numeric(values: Array, name: str) -> Column:
             "empty cells instead; otherwise choose another unit."
         )
     return Column(name, np.where(known, values, np.nan))
+
+
+def far_codes(values: Array, name: str) -> str:
+    """Return a sentence about whole numbers such as -999 and 999 that are far from all others; empty without any.
+
+    A gap separates them that is more than three times as wide as the range of the other values, of which there are at
+    least ten. O(n log n).
+
+    Examples
+    --------
+    >>> far_codes(np.array([*range(18, 91), -999.0, 998.0, 999.0]), "age").partition(":")[0]
+    'age has values far from all others (18 to 90), such as -999, in 3 of 76 rows'
+    >>> far_codes(np.array([*range(18, 91), 150.0]), "age")
+    ''
+    """
+    known = values[np.isfinite(values)]
+    distinct = np.unique(known)
+    gaps = np.diff(distinct)
+    middle = np.searchsorted(distinct, np.median(known))
+    first, last, said = 0, len(distinct), ""
+    for place in np.argsort(-gaps)[:4]:  # the widest gaps first: there may be codes at both ends
+        if place < middle:
+            first = max(first, place + 1)
+        else:
+            last = min(last, place + 1)
+        others = distinct[first:last]
+        if len(others) < _SCALE:
+            break
+        codes = np.concatenate([distinct[:first], distinct[last:]])
+        if gaps[place] > 3.0 * np.ptp(others) and (codes == np.rint(codes)).all():
+            said = (
+                f"{name} has values far from all others ({others[0]:g} to {others[-1]:g}), such as {codes[0]:g}, in "
+                f"{np.isin(known, codes).sum():,} of {len(known):,} rows: if this is a code for missing values, leave "
+                "these cells empty, or drop the rows. Otherwise the distance of these rows decides the results."
+            )
+    return said
 
 
 def _categories(codes: Array, names: Iterable[Any], name: str) -> Column:

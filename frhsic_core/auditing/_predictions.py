@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
-from frhsic_core.arrays import RandomState, as_seed
-from frhsic_core.auditing._input import CATEGORIES, MIN_ROWS, Column, Columns, read_columns
+from frhsic_core.arrays import RandomState, as_seed, warn_caller
+from frhsic_core.auditing._input import CATEGORIES, MIN_ROWS, Column, Columns, far_codes, read_columns
 from frhsic_core.auditing._measures import (
     MEASURES,
     PERMUTATIONS,
@@ -124,7 +123,11 @@ def audit(
     attributes = tuple(work.attribute(column) for column in (*columns.sensitive, *crossed))
     smallest = min(attribute.rows for attribute in attributes)
     notes = [f"There are only {smallest} rows: the bands are wide, and their coverage is approximate."]
-    notes = [*_swapped(columns, label), *(notes if smallest < 200 else [])]
+    doubts = [*_swapped(columns, label), *(far_codes(c.values, repr(c.name)) for c in columns.sensitive)]
+    doubts = list(filter(None, doubts))
+    for doubt in doubts:
+        warn_caller(doubt)
+    notes = [*doubts, *(notes if smallest < 200 else [])]
     return Audit(
         attributes=attributes,
         joint=work.joint() if len(attributes) > 1 and not crossed else None,
@@ -170,7 +173,7 @@ def _check(score: Array, label: Column | None, task: str, threshold: float | Non
 
 
 def _swapped(columns: Columns, label: Column | None) -> list[str]:
-    """Return a note, and warn, if an attribute looks like the probabilities that the scores should be."""
+    """Return a note if an attribute looks like the probabilities that the scores should be."""
     score, found = columns.score.values[columns.score.known], []
     # Predictions of a share may leave its range a little, and beside real labels no score is a probability.
     values = np.mean((score < 0.0) | (score > 1.0)) > 0.25 and (label is None or bool(label.categories))
@@ -183,7 +186,6 @@ def _swapped(columns: Columns, label: Column | None) -> list[str]:
                 f"values from 0 to 1. If {b!r} is the score, call audit({b}, sensitive_features={a}), or write "
                 f"--score {b} --sensitive {a}."
             )
-            warnings.warn(found[-1], stacklevel=3)
     return found
 
 

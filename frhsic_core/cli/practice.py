@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -164,9 +164,10 @@ def audit(
         echo(f"The table of invented people is {predictions}. This is: frhsic audit {predictions} {call}")
     if predictions is None:
         raise ValueError("name a CSV or parquet file, or try it with --demo.")
-    _require_different(sensitive, {"--score": score, "--control": control})
+    roles = {"--score": score, "--sensitive": sensitive, "--label": [label], "--control": control, "--weight": [weight]}
+    _require_different(roles)
     with waiting(f"Reading {predictions.name} ..."):
-        named = [name for name in (*score, *sensitive, label, *control, weight) if name]
+        named = [name for names in roles.values() for name in names if name]
         # Without the two that are needed the reader answers with the names of the columns.
         data, rows = read_table(predictions, named if score and sensitive else [], max_rows=max_rows, random_state=seed)
     import torch
@@ -175,8 +176,8 @@ def audit(
     from frhsic_core.auditing._results import exit_status
 
     torch.set_num_threads(1)  # the matrices are small: on several threads the same audit takes longer
-    roles = {"sensitive_features": sensitive, "y_true": label, "control_features": control, "sample_weight": weight}
-    options: dict[str, Any] = {role: data[names] for role, names in roles.items() if names}
+    given = {"sensitive_features": sensitive, "y_true": label, "control_features": control, "sample_weight": weight}
+    options: dict[str, Any] = {argument: data[names] for argument, names in given.items() if names}
     options |= {"positive_class": positive_class, "threshold": threshold, "unit": unit, "model": model}
     with waiting(f"Auditing {len(data):,} rows ..."):
         result = measure(data[score], **options, random_state=seed)
@@ -192,10 +193,13 @@ def audit(
     raise typer.Exit(exit_status(result.verdicts))
 
 
-def _require_different(sensitive: list[str], others: dict[str, list[str]]) -> None:
-    for option, names in others.items():
-        if both := set(sensitive) & set(names):
-            raise ValueError(f"{min(both)!r} is named by --sensitive and by {option}: name two different columns.")
+def _require_different(roles: Mapping[str, Sequence[str | None]]) -> None:
+    """Raise an error for a column that two options name."""
+    seen: dict[str | None, str] = {}
+    for option, names in roles.items():
+        for name in names:
+            if name and seen.setdefault(name, option) != option:
+                raise ValueError(f"{name!r} is named by {seen[name]} and by {option}: name two different columns.")
 
 
 def _origin(path: Path) -> dict[str, str]:
@@ -240,7 +244,10 @@ def adjust(
     Exit status: 0 done; 2 the command is wrong, or a file cannot be read or written.
     """
     sensitive = list(dict.fromkeys(sensitive or []))
-    _require_different(sensitive, {"--score": [score or ""]})
+    _require_different({"--score": [score], "--sensitive": sensitive})
+    for option, path in (("--out", out), ("--save", save)):
+        if path is not None and path.resolve() in (scores.resolve(), use and use.resolve()):
+            raise ValueError(f"{option} {path} would replace a file that this command reads: name another file.")
     from frhsic_core.auditing._input import as_columns, read_table, read_text
 
     with waiting(f"Reading {scores.name} ..."):

@@ -20,12 +20,11 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.model_selection import cross_val_predict
 from sklearn.utils import Tags, get_tags
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _num_samples, check_consistent_length, check_is_fitted, validate_data
 
 from frhsic_core.arrays import ArrayLike, fix_signs, require_same_rows
 from frhsic_core.learning.estimators.columns import columns_of, fit_columns
-from frhsic_core.learning.estimators.input import require_labels, require_numbers
+from frhsic_core.learning.estimators.input import require_numbers, two_classes
 from frhsic_core.remedies.attributes import (
     AttributeBasis,
     attributes_to_fit,
@@ -189,6 +188,7 @@ class Adjustment:
 
     def __call__(self, score: np.ndarray, frame: pd.DataFrame | None, guess: np.ndarray | None = None) -> np.ndarray:
         """Return the adjusted scores; ``guess`` is ĝ in place of φ(S)."""
+        frame = None if frame is None else self.basis.in_order(frame)
         if guess is None:
             assert frame is not None
             guess = self.basis.transform(frame)
@@ -245,6 +245,18 @@ class AttributeGuess:
         return values.reshape(len(values), -1)
 
 
+def require_predictions(model: Any, *, classes: bool) -> None:
+    """Raise an error for a model that does not predict probabilities of classes, or numbers."""
+    name = type(model).__name__
+    if classes and not hasattr(model, "predict_proba"):
+        raise TypeError(
+            f"{name} has no predict_proba, which two classes need. Wrap it in CalibratedClassifierCV if it is a "
+            "classifier. A regressor is for numbers: use AdjustedRegressor, or task='regression'."
+        )
+    if is_classifier(model) and not classes:
+        raise TypeError(f"{name} is a classifier, but y has numbers to predict: pass a regressor.")
+
+
 class _Adjusted(BaseEstimator):
     """What the two wrappers share: everything but the form of their predictions."""
 
@@ -263,18 +275,14 @@ class _Adjusted(BaseEstimator):
         """Fit the estimator on all samples, and the adjustment on out-of-fold scores."""
         self._validate_params()
         require_same_rows(X, sensitive_features, names=("X", "sensitive_features"))
-        y = self._read_target(y)
         X = checked_features(self, X, reset=True, **_ANY)
+        y = self._read_target(y)
         check_consistent_length(X, y)
         frame = attributes_to_fit(self, X, sensitive_features, predicts_without=self.method == "project")
         if frame is not None and is_classifier(self):
-            warn_of_few(y, stacklevel=2)
+            warn_of_few(y)
         given = self.estimator
-        if not hasattr(given, self._how()):
-            raise TypeError(
-                f"{type(given).__name__} has no {self._how()}, which {type(self).__name__} needs. Wrap it in "
-                "CalibratedClassifierCV if it is a classifier, or use AdjustedRegressor."
-            )
+        require_predictions(given, classes=is_classifier(self))
         if self.cv == "prefit":
             check_is_fitted(given)
         self.estimator_ = given if self.cv == "prefit" else clone(given).fit(X, y)
@@ -311,17 +319,7 @@ class _Adjusted(BaseEstimator):
             require_numbers(y)
             return np.asarray(validate_data(self, y=y, y_numeric=True), dtype=np.float64)
         y = validate_data(self, y=y)
-        require_labels(y)
-        check_classification_targets(y)
-        self.classes_ = np.unique(y)
-        if len(self.classes_) == 1:
-            only = self.classes_.tolist()[0]
-            raise ValueError(f"y has one class only ({only!r}): a classifier needs samples of both classes.")
-        if len(self.classes_) > 2:
-            raise ValueError(
-                f"Only binary classification is supported. The type of the target is {type_of_target(y)}: fit one "
-                "classifier for each class against the others."
-            )
+        self.classes_ = two_classes(y, advice="pass y == value, one class against the others")
         return cast(np.ndarray, y)
 
     def _scores(self, raw: np.ndarray) -> np.ndarray:

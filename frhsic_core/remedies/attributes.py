@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import sparse
 from sklearn.preprocessing import SplineTransformer
 from sklearn.utils.validation import _num_samples, validate_data
 
-from frhsic_core.arrays import ArrayLike
-from frhsic_core.auditing._input import as_columns
+from frhsic_core.arrays import ArrayLike, warn_caller
+from frhsic_core.auditing._input import as_columns, far_codes
+from frhsic_core.learning.estimators.input import require_features, warn_of_attribute
 from frhsic_core.learning.estimators.warnings import FitWarning, MissingAttributeWarning
 
 FEW = 30  # samples of the rarer class below which scores and dependence are mostly noise
 BASES = ("linear", "spline")
+UNNAMED = "sensitive"  # name of an attribute without a name
 _FUNCTIONS = 8  # splines of each numeric attribute
 
 
@@ -25,7 +25,7 @@ def read_attributes(s: ArrayLike, rows: int, *, other: str = "X") -> pd.DataFram
 
     Numbers, words and dates are read as by :func:`frhsic_core.audit`, but missing values are an error.
     """
-    columns = as_columns(s, argument="sensitive_features", default="sensitive", categorical=True)
+    columns = as_columns(s, argument="sensitive_features", default=UNNAMED, categorical=True)
     if (count := len(columns[0].values)) != rows:
         raise ValueError(f"sensitive_features has {count} rows but {other} has {rows}: both need one row per sample.")
     frame = {}
@@ -43,60 +43,49 @@ def read_attributes(s: ArrayLike, rows: int, *, other: str = "X") -> pd.DataFram
 
 def require_variation(frame: pd.DataFrame) -> None:
     """Raise an error if an attribute has a single value."""
-    constant = [name for name in frame if frame[name].nunique() < 2]
-    if constant:
-        raise ValueError(f"sensitive_features is constant (column {constant[0]}): nothing can depend on it. Drop it.")
+    for name in frame:
+        if frame[name].nunique() < 2:
+            raise ValueError(f"sensitive_features is constant (column {name}): nothing can depend on it. Drop it.")
+
+
+def warn_of_codes(frame: pd.DataFrame) -> None:
+    """Warn of numbers far from all others."""
+    for name in frame.select_dtypes("number"):
+        if said := far_codes(frame[name].to_numpy(), repr(name)):
+            warn_caller(said, FitWarning)
 
 
 def attributes_to_fit(estimator: Any, X: Any, s: ArrayLike | None, *, predicts_without: bool) -> pd.DataFrame | None:
     """Return the attributes that an estimator is fitted on, or None with a warning that it then changes nothing.
 
-    If it ``predicts_without`` S, a column of X that is S gives a warning. The caller is ``fit``.
+    If it ``predicts_without`` S, a column of X that is S gives a warning. Otherwise a model may use S.
     """
     if s is None:
         what = f"{type(estimator).__name__} changes NOTHING. Pass fit(X, y, sensitive_features=s)."
-        warnings.warn(f"sensitive_features is missing: {what}", MissingAttributeWarning, stacklevel=3)
+        warn_caller(f"sensitive_features is missing: {what}", MissingAttributeWarning)
         return None
     frame = read_attributes(s, _num_samples(X))
     require_variation(frame)
+    warn_of_codes(frame)
     if predicts_without:
-        warn_of_attribute(X, frame, stacklevel=3)
+        warn_of_attribute(X, frame)
     return frame
 
 
-def warn_of_attribute(X: Any, frame: pd.DataFrame, *, stacklevel: int) -> None:
-    """Warn if a column of X is one of the attributes, by its values."""
-    if sparse.issparse(X):
-        return
-    table = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
-    for name in frame:
-        s = frame[name].to_numpy()
-        for place, other in enumerate(table.columns):
-            column = table.iloc[:, place]
-            if column.iloc[0] == s[0] and (column.to_numpy() == s).all():
-                warnings.warn(
-                    f"column {other!r} of X is the sensitive attribute {name!r}: the model can use it directly, and "
-                    "predictions need it of every person. Leave it out of X, unless this is what you want.",
-                    FitWarning,
-                    stacklevel=stacklevel + 1,
-                )
-                return
-
-
-def warn_of_few(y: np.ndarray, *, stacklevel: int) -> None:
+def warn_of_few(y: np.ndarray) -> None:
     """Warn if one of two classes is rare."""
     kinds, counts = np.unique(y, return_counts=True)
     if 2 <= counts.min() < FEW:
-        warnings.warn(
+        warn_caller(
             f"y has the class {kinds.tolist()[counts.argmin()]!r} only {counts.min()} times: with fewer than {FEW} "
             "samples of a class, scores and their dependence on S are mostly noise.",
             FitWarning,
-            stacklevel=stacklevel + 1,
         )
 
 
 def checked_features(estimator: Any, X: Any, *, reset: bool, **checks: Any) -> Any:
     """Return X after scikit-learn's checks of its columns; a frame may have text, and missing values are allowed."""
+    require_features(X)
     if isinstance(X, pd.DataFrame):
         validate_data(estimator, X, skip_check_array=True, reset=reset)
         return X
@@ -144,14 +133,20 @@ class AttributeBasis:
 
     def transform(self, frame: pd.DataFrame) -> np.ndarray:
         """Return φ(S) ``(n, k)``. Numbers outside the range of the training samples count as its ends."""
-        if frame.shape[1] != len(self.names):
-            raise ValueError(f"sensitive_features has {frame.shape[1]} columns, but fit had {len(self.names)}.")
-        frame = frame.set_axis(self.names, axis=1)
+        frame = self.in_order(frame)
         for name in frame:
             if (frame[name].dtype == object) != (name in self.levels):
                 was = "text" if name in self.levels else "numeric"
                 raise ValueError(f"sensitive_features has a column that was {was} in fit ({name}): pass the same kind.")
-        values = np.clip(frame[self.numeric].to_numpy(np.float64), *self.range)
+        values = frame[self.numeric].to_numpy(np.float64)
+        for name, column, low, high in zip(self.numeric, values.T, *self.range, strict=True):
+            far = column[np.maximum(low - column, column - high) > 0.1 * (high - low)]
+            if len(far):
+                warn_caller(
+                    f"sensitive_features has {name!r} far outside of {low:g} to {high:g}, its range in fit, such as "
+                    f"{far[0]:g}, in {len(far):,} of {len(column):,} rows: they count as the nearer end of this range."
+                )
+        values = np.clip(values, *self.range)
         parts = [
             (column[:, None] - mean) / scale if spline is None else _transformer(*spline).transform(column[:, None])
             for spline, column, mean, scale in zip(self.splines, values.T, self.mean, self.scale, strict=True)
@@ -160,6 +155,20 @@ class AttributeBasis:
             equal = frame[name].to_numpy(object)[:, None] == np.array(levels, dtype=object)
             parts.append(equal.astype(np.float64))
         return np.hstack(parts)
+
+    def in_order(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Return the attributes as fit had them, by their names where both have names, and else by position."""
+        names, fitted = list(frame), list(self.names)
+        if len(names) != len(fitted):
+            raise ValueError(f"sensitive_features has {len(names)} columns, but fit had {len(fitted)}.")
+        if set(names) == set(fitted):
+            return frame[fitted]
+        if not any(name.startswith(UNNAMED) for name in (names[0], fitted[0])):
+            raise ValueError(
+                f"sensitive_features has the columns {', '.join(map(repr, names))}, but fit had "
+                f"{', '.join(map(repr, fitted))}: pass the same attributes under the same names."
+            )
+        return frame.set_axis(fitted, axis=1)
 
 
 def _spline(column: np.ndarray) -> tuple[int, np.ndarray] | None:

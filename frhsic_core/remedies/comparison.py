@@ -8,6 +8,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -23,22 +24,22 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from frhsic_core.arrays import ArrayLike, require_same_rows
+from frhsic_core.arrays import ArrayLike, require_same_rows, warn_caller
 from frhsic_core.auditing import audit
 from frhsic_core.choices import one_of
 from frhsic_core.conditional import gdp
 from frhsic_core.joint import distance_correlation
 from frhsic_core.learning.estimators import FairClassifier, FairRegressor
 from frhsic_core.learning.estimators.columns import columns_of, fit_columns
-from frhsic_core.learning.estimators.input import require_resolution
-from frhsic_core.remedies.adjustment import AdjustedClassifier, AdjustedRegressor
+from frhsic_core.learning.estimators.input import require_features, require_resolution, warn_of_attribute
+from frhsic_core.remedies.adjustment import AdjustedClassifier, AdjustedRegressor, require_predictions
 from frhsic_core.remedies.attributes import (
     AttributeBasis,
     attribute_matrix,
     checked_features,
     read_attributes,
     require_variation,
-    warn_of_attribute,
+    warn_of_codes,
     warn_of_few,
 )
 from frhsic_core.remedies.erasure import AttributeEraser, KernelEraser
@@ -88,6 +89,7 @@ _MOST_ROWS = 2000  # for the distance correlation, so that its cost is bounded
 def learner(name: Any, task: str) -> Any:
     """Return an unfitted learner: a regularized linear model on standardized columns, boosting, or a model of yours."""
     if not isinstance(name, str):
+        require_predictions(name, classes=task == "classification")
         return clone(name)
     one_of("learner", name, LEARNERS)
     if name == "linear":
@@ -300,8 +302,8 @@ def non_dominated(score: Iterable[float], dependence: Iterable[float]) -> np.nda
 def compare_remedies(
     X: Any,
     y: Any,
-    *,
-    sensitive_features: ArrayLike,
+    *misplaced: Any,
+    sensitive_features: ArrayLike = None,
     remedies: Sequence[str] | Mapping[str, Sequence[float]] | None = None,
     learners: Sequence[str] | Mapping[str, Any] = LEARNERS,
     n_splits: int = 5,
@@ -360,17 +362,27 @@ def compare_remedies(
     >>> found.table[["remedy", "strength", "needs_s"]].values.tolist()
     [['none', 0.0, False], ['leace', 0.5, False], ['leace', 1.0, False]]
     """
+    if misplaced or sensitive_features is None:
+        raise TypeError(
+            "compare_remedies takes X and y alone by position and needs sensitive_features by name: "
+            "compare_remedies(X, y, sensitive_features=age)."
+        )
     models = dict(learners) if isinstance(learners, Mapping) else {name: name for name in learners}
     plan = _plan(remedies, models)
     if n_splits < 1:
         raise ValueError(f"n_splits is {n_splits}: at least one split is needed.")
+    if not (max_seconds is None or (isinstance(max_seconds, Real) and max_seconds >= 0)):
+        raise ValueError(f"max_seconds is {max_seconds!r}: give a number of seconds, zero or more, or None.")
     table, target, frame, task, _ = _read(X, y, sensitive_features, task)
-    warn_of_attribute(table, frame, stacklevel=2)
+    for model in models.values():  # at once, and not after minutes of other fits
+        learner(model, task)
+    warn_of_attribute(table, frame)
     if task == "classification":
-        warn_of_few(target, stacklevel=2)
-    if any(key == "encoder" for key, *_ in plan):  # at once, and not after minutes of other fits
+        warn_of_few(target)
+    if any(key == "encoder" for key, *_ in plan):
         for name in frame.select_dtypes("number"):
             require_resolution(frame[name].to_numpy(), str(name), more=" Or leave 'encoder' out of remedies.")
+    warn_of_codes(frame)
     splitter = ShuffleSplit if task == "regression" else StratifiedShuffleSplit
     splits = splitter(n_splits, test_size=TEST_SHARE, random_state=random_state).split(table, target)
     found: list[dict[str, Any]] = []
@@ -400,7 +412,7 @@ def compare_remedies(
                 found.append(row | dependence_of(predicted, attribute_matrix(new[2]), scale=scale))
         if late:
             what = f"{number} of {n_splits} splits are complete and kept" if number else "a part of one split is kept"
-            warnings.warn(f"the comparison took more than {max_seconds:g} s: {what}.", stacklevel=2)
+            warn_caller(f"the comparison took more than {max_seconds:g} s: {what}.")
             break
     rows = pd.DataFrame(found)
     if late and number > 0:
@@ -462,6 +474,10 @@ def _plan(remedies: Any, learners: Mapping[str, Any]) -> list[tuple[str, str, li
     plan = []
     for key in keys:
         grid = [float(strength) for strength in given.get(key, LAMS if key == "encoder" else STRENGTHS)]
+        wrong = [strength for strength in grid if not 0.0 <= strength <= (math.inf if key == "encoder" else 1.0)]
+        if wrong:
+            what = "λ of an encoder is zero or more" if key == "encoder" else "a strength lies between 0 and 1"
+            raise ValueError(f"remedies has the strength {wrong[0]:g} for {key!r}: {what}.")
         plan += [(key, name, grid) for name in (["network"] if key == "encoder" else learners)]
     return plan
 
@@ -475,6 +491,7 @@ def _read(
         raise ValueError("X is sparse: pass X.toarray() or a DataFrame, since the remedies change all columns.")
     require_same_rows(X, y, names=("X", "y"))
     require_same_rows(X, s, names=("X", "sensitive_features"))
+    require_features(X)
     table = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
     target = column_or_1d(y)
     if len(target) != len(table):

@@ -17,7 +17,7 @@ from frhsic_core.arrays import ArrayLike, require_same_rows
 from frhsic_core.atomic_files import write_atomically
 from frhsic_core.auditing._input import as_columns
 from frhsic_core.remedies.adjustment import Adjustment, ConditionalRanks, logits
-from frhsic_core.remedies.attributes import AttributeBasis, read_attributes, require_variation
+from frhsic_core.remedies.attributes import AttributeBasis, read_attributes, require_variation, warn_of_codes
 
 _FEWEST = 20
 _FORMAT = "frhsic adjustment of scores 4"
@@ -61,6 +61,7 @@ class ScoreAdjuster(BaseEstimator):
                 f"the number of scores is {len(values)}: an adjustment needs at least {_FEWEST} to be fitted."
             )
         require_variation(frame)
+        warn_of_codes(frame)
         if len(np.unique(values)) <= 2:
             raise ValueError(
                 "scores is constant or has two values: adjust the probabilities behind them, then apply the threshold."

@@ -8,7 +8,6 @@ float64 on the CPU by plain PyTorch modules, so the prediction for a sample does
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from numbers import Integral, Real
@@ -23,6 +22,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
+from frhsic_core.arrays import warn_caller
 from frhsic_core.bounds import DependenceBound, gdp_bound
 from frhsic_core.learning.data import TrainingData
 from frhsic_core.learning.estimators.columns import columns_of, fit_columns, fit_scaling, scaled
@@ -112,12 +112,11 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             raise ValueError(f"y {what} in the {len(y)} sample(s) that count: nothing can be learned from it.")
         wanted = self.method != "unfair" and self.lam != 0
         if s is None and wanted:
-            warnings.warn(
+            warn_caller(
                 f"sensitive_features is missing: {type(self).__name__}(lam={self.lam!r}) is trained WITHOUT a penalty "
                 "and may depend on the attribute as much as any other model. Pass fit(X, y, sensitive_features=s), or "
                 "use lam=0.",
                 MissingAttributeWarning,
-                stacklevel=3,
             )
         penalized = s is not None and wanted
         added: dict[str, Any] = {} if control is None else {"condition": "controls"}
@@ -165,7 +164,7 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             self.lam_ = float(self.lam) if penalized else 0.0
         messages = self._complaints(x, y, path, batch_size=batch_size, penalized=penalized, counted=counted)
         for message in filter(None, messages):
-            warnings.warn(message, FitWarning, stacklevel=3)
+            warn_caller(message, FitWarning)
         return self
 
     def _seen(self, s: np.ndarray | None, weights: np.ndarray | None, task: str, *, rows: int, seed: int) -> np.ndarray:

@@ -9,11 +9,17 @@ import numpy as np
 import torch
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
 from frhsic_core.arrays import ArrayLike, as_tensor
 from frhsic_core.learning.estimators.base import FairModel
-from frhsic_core.learning.estimators.input import LEARNING_RATE, FitInput, favorable_class, read_fit, require_numbers
+from frhsic_core.learning.estimators.input import (
+    LEARNING_RATE,
+    FitInput,
+    favorable_class,
+    read_fit,
+    require_numbers,
+    two_classes,
+)
 from frhsic_core.learning.selection import LambdaSelection
 
 Attribute = ArrayLike | str | None
@@ -54,7 +60,7 @@ class _WithPositiveClass(FairModel):
     def _as_numbers(self, y: Any, given: FitInput, classes: np.ndarray) -> np.ndarray:
         """Set ``positive_class_`` and return 1 for the samples of this class, 0 for the others."""
         condition = (self.penalty_settings or {}).get("condition")
-        self.positive_class_ = favorable_class(y, classes, self.positive_class, condition=condition, stacklevel=3)
+        self.positive_class_ = favorable_class(y, classes, self.positive_class, condition=condition)
         return (given.y == self.positive_class_).astype(np.float64)
 
 
@@ -172,17 +178,7 @@ class FairClassifier(ClassifierMixin, _WithPositiveClass):
         useful λ.
         """
         given = read_fit(self, X, y, more, sensitive_features, sample_weight, control_features)
-        check_classification_targets(given.y)
-        kind = type_of_target(given.y, input_name="y")
-        if kind != "binary":
-            raise ValueError(
-                f"Only binary classification is supported. The type of the target is {kind}. Join the classes of y to "
-                f"two, or train one model for each class: {MANY_CLASSES}."
-            )
-        self.classes_ = np.unique(given.y)
-        if len(self.classes_) < 2:
-            only = self.classes_.tolist()[0]
-            raise ValueError(f"y has one class only ({only!r}): a classifier needs samples of both classes.")
+        self.classes_ = two_classes(given.y, advice=MANY_CLASSES)
         return self._fit(given, self._as_numbers(y, given, self.classes_), "classification")
 
     def decision_function(self, X: Any) -> np.ndarray:

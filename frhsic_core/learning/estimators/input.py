@@ -6,16 +6,18 @@ value or the call that a user needs.
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import torch
+from scipy import sparse
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from frhsic_core.arrays import ArrayLike, as_tensor, read_mixed, require_same_rows
+from frhsic_core.arrays import ArrayLike, as_tensor, read_mixed, require_same_rows, warn_caller
+from frhsic_core.auditing._input import as_frame, far_codes
 from frhsic_core.joint.given import read_given
 from frhsic_core.learning.estimators.columns import coded, columns_of, has_categories
 from frhsic_core.learning.estimators.warnings import FitWarning
@@ -68,7 +70,12 @@ def read_fit(
         require_numbers(y)
     values, target = _read_data(estimator, X, y, more, **checks)
     require_labels(target)
-    attribute, categorical = (None, ()) if s is None else _read_attribute(s, X, len(values))
+    attribute, categorical = None, ()
+    if s is not None:
+        named = _by_name(s, X, len(values))
+        attribute, categorical = _read_attribute(named, len(values))
+        if named is s:  # whoever names a column of X knows that it is there
+            warn_of_attribute(X, as_frame(s, "sensitive_features", "sensitive"))
     weights = None
     if sample_weight is not None:
         weights = _check_sample_weight(sample_weight, values, dtype=np.float64, ensure_non_negative=True)
@@ -99,6 +106,50 @@ def require_labels(y: np.ndarray) -> None:
         raise ValueError(f"y has {missing} missing values: drop those rows first.")
 
 
+def two_classes(y: np.ndarray, *, advice: str) -> np.ndarray:
+    """Return the classes of y, sorted; raise ``ValueError`` unless there are two. The ``advice`` is for more."""
+    require_labels(y)
+    check_classification_targets(y)
+    kind = type_of_target(y, input_name="y")
+    if kind != "binary":
+        raise ValueError(
+            f"Only binary classification is supported. The type of the target is {kind}. Join the classes of y to two, "
+            f"or train one model for each class: {advice}."
+        )
+    classes = np.unique(y)
+    if len(classes) < 2:
+        only = classes.tolist()[0]
+        raise ValueError(f"y has one class only ({only!r}): a classifier needs samples of both classes.")
+    return classes
+
+
+def require_features(X: Any) -> None:
+    """Raise ``ValueError`` for a table without columns."""
+    shape = tuple(getattr(X, "shape", ()))
+    if shape[1:] == (0,):
+        raise ValueError(
+            f"X has 0 feature(s) (shape={shape}) while a minimum of 1 is required: pass a table with columns."
+        )
+
+
+def warn_of_attribute(X: Any, s: pd.DataFrame) -> None:
+    """Warn if a column of X is one of the attributes, by its values."""
+    if sparse.issparse(X):
+        return
+    table = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
+    for name in s:
+        values = s[name].to_numpy()
+        for place, other in enumerate(table.columns):
+            column = table.iloc[:, place]
+            if column.iloc[0] == values[0] and (column.to_numpy() == values).all():
+                warn_caller(
+                    f"column {other!r} of X is the sensitive attribute {name!r}: the model can use it directly, and "
+                    "predictions need it of every person. Leave it out of X, unless this is what you want.",
+                    FitWarning,
+                )
+                return
+
+
 def _read_data(estimator: Any, X: Any, y: Any, more: tuple[Any, ...], **checks: Any) -> tuple[Any, np.ndarray]:
     """Return X and y, checked by scikit-learn."""
     if more:
@@ -106,6 +157,7 @@ def _read_data(estimator: Any, X: Any, y: Any, more: tuple[Any, ...], **checks: 
             "fit takes only X and y by position: write fit(X, y, sensitive_features=s) for the attribute, and "
             "sample_weight=w for weights."
         )
+    require_features(X)
     _check_columns(X)
     options = checks | {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
     try:
@@ -170,9 +222,9 @@ def _is_number(text: str | bytes) -> bool:
     return True
 
 
-def _read_attribute(s: Any, X: Any, rows: int) -> tuple[np.ndarray, tuple[int, ...]]:
-    """Return the attribute(s) as ``(n, p)`` float64 and the places of codes; ``s`` may name columns of a DataFrame."""
-    s, categorical = read_mixed(_by_name(s, X, rows), name="sensitive_features")
+def _read_attribute(s: Any, rows: int) -> tuple[np.ndarray, tuple[int, ...]]:
+    """Return the attribute(s) as ``(n, p)`` float64 and the places of codes."""
+    s, categorical = read_mixed(s, name="sensitive_features")
     tensor = as_tensor(s, name="sensitive_features").detach().cpu().double()
     if tensor.ndim == 1:
         tensor = tensor.unsqueeze(-1)
@@ -192,6 +244,8 @@ def _read_attribute(s: Any, X: Any, rows: int) -> tuple[np.ndarray, tuple[int, .
         raise ValueError(f"sensitive_features is constant (column {column}): nothing can depend on it. Drop it.")
     for column in set(range(tensor.shape[1])) - set(categorical):
         require_resolution(tensor[:, column].numpy(), str(column))
+        if said := far_codes(tensor[:, column].numpy(), f"sensitive_features (column {column})"):
+            warn_caller(said, FitWarning)
     return tensor.numpy(), categorical
 
 
@@ -301,7 +355,7 @@ def number_of_epochs(epochs: int | str, *, rows: int, batch_size: int, learning_
     return max(FEWEST_EPOCHS, int(np.ceil(steps / per_epoch)))
 
 
-def favorable_class(y: Any, classes: np.ndarray, named: Any, *, condition: str | None, stacklevel: int) -> Any:
+def favorable_class(y: Any, classes: np.ndarray, named: Any, *, condition: str | None) -> Any:
     """Return the class that counts as y = 1: the named one, the last of an ordered categorical, or the larger label.
 
     ``y`` are the labels as given, ``classes`` their sorted values, and ``named`` is the parameter ``positive_class``.
@@ -318,10 +372,9 @@ def favorable_class(y: Any, classes: np.ndarray, named: Any, *, condition: str |
     if isinstance(dtype, pd.CategoricalDtype) and dtype.ordered:
         return [category for category in dtype.categories.tolist() if category in labels][-1]
     if condition == "positives" and not any(set(labels) <= pair for pair in ({0, 1}, {-1, 1})):
-        warnings.warn(
+        warn_caller(
             f"condition='positives' protects the samples of one class, and {labels[-1]!r} was taken because it comes "
             f"after {labels[0]!r} in sorted order. Set positive_class={labels[0]!r} or positive_class={labels[-1]!r}.",
             FitWarning,
-            stacklevel=stacklevel + 1,
         )
     return labels[-1]
