@@ -19,15 +19,17 @@ from importlib import resources
 from operator import methodcaller
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from frhsic_core.atomic_files import write_atomically
 from frhsic_core.auditing._input import MIN_ROWS, Column
-from frhsic_core.auditing._measures import MEANING
-from frhsic_core.auditing._sentences import (
+from frhsic_core.auditing._results import (
+    MEANING,
+    AttributeAudit,
+    Audit,
     attribute_sentences,
     decision_sentences,
     group_names,
@@ -45,11 +47,7 @@ from frhsic_core.auditing._sentences import (
     trend,
     value_name,
 )
-from frhsic_core.conditional._curve import Smoother
-
-if TYPE_CHECKING:
-    from frhsic_core.auditing._results import AttributeAudit, Audit
-    from frhsic_core.conditional._curve import Array, Curve
+from frhsic_core.conditional._curve import Array, Curve, Smoother
 
 FORMAT = 5
 LIMITS = "A number below a threshold does not make a decision fair. The audit describes these rows and attributes only."

@@ -14,7 +14,7 @@ import numpy as np
 import typer
 
 from frhsic_core.choices import one_of
-from frhsic_core.cli.terminal import as_sentences, echo, print_table, waiting
+from frhsic_core.cli import as_sentences, echo, print_table, waiting
 from frhsic_core.data.files import DataError, Folders, find_local
 from frhsic_core.data.loading import CARDS, REAL, RECIPES, available_datasets, load_dataset
 from frhsic_core.paper.datasets import load_variant, recipe_of, sources_of, variants_of
@@ -164,10 +164,10 @@ def audit(
         echo(f"The table of invented people is {predictions}. This is: frhsic audit {predictions} {call}")
     if predictions is None:
         raise ValueError("name a CSV or parquet file, or try it with --demo.")
-    roles = {"--score": score, "--sensitive": sensitive, "--label": [label], "--control": control, "--weight": [weight]}
-    _require_different(roles)
+    named = _different(
+        {"--score": score, "--sensitive": sensitive, "--label": [label], "--control": control, "--weight": [weight]}
+    )
     with waiting(f"Reading {predictions.name} ..."):
-        named = [name for names in roles.values() for name in names if name]
         # Without the two that are needed the reader answers with the names of the columns.
         data, rows = read_table(predictions, named if score and sensitive else [], max_rows=max_rows, random_state=seed)
     import torch
@@ -193,13 +193,14 @@ def audit(
     raise typer.Exit(exit_status(result.verdicts))
 
 
-def _require_different(roles: Mapping[str, Sequence[str | None]]) -> None:
-    """Raise an error for a column that two options name."""
-    seen: dict[str | None, str] = {}
+def _different(roles: Mapping[str, Sequence[str | None]]) -> list[str]:
+    """Return the columns that the options name; a column that two of them name is an error."""
+    seen: dict[str, str] = {}
     for option, names in roles.items():
         for name in names:
             if name and seen.setdefault(name, option) != option:
                 raise ValueError(f"{name!r} is named by {seen[name]} and by {option}: name two different columns.")
+    return list(seen)
 
 
 def _origin(path: Path) -> dict[str, str]:
@@ -244,7 +245,7 @@ def adjust(
     Exit status: 0 done; 2 the command is wrong, or a file cannot be read or written.
     """
     sensitive = list(dict.fromkeys(sensitive or []))
-    _require_different({"--score": [score], "--sensitive": sensitive})
+    _different({"--score": [score], "--sensitive": sensitive})
     for option, path in (("--out", out), ("--save", save)):
         if path is not None and path.resolve() in (scores.resolve(), use and use.resolve()):
             raise ValueError(f"{option} {path} would replace a file that this command reads: name another file.")
@@ -259,7 +260,7 @@ def adjust(
         raise ValueError(f"{scores.name} already has a column {added!r}: rename it, or remove it.")
     from frhsic_core.atomic_files import write_atomically
     from frhsic_core.auditing._report import change_report
-    from frhsic_core.remedies.scores import ScoreAdjuster, other_half
+    from frhsic_core.remedies.adjustment import ScoreAdjuster, other_half
 
     before = as_columns(data[[score]], argument="scores", default="score", categorical=False)[0]
     columns = as_columns(data[sensitive], argument="sensitive", default="sensitive", categorical=True)

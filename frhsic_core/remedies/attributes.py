@@ -9,7 +9,7 @@ import pandas as pd
 from sklearn.preprocessing import SplineTransformer
 from sklearn.utils.validation import _num_samples, validate_data
 
-from frhsic_core.arrays import ArrayLike, warn_caller
+from frhsic_core.arrays import ArrayLike, require_same_rows, warn_caller
 from frhsic_core.auditing._input import as_columns, far_codes
 from frhsic_core.learning.estimators.input import require_features, warn_of_attribute
 from frhsic_core.learning.estimators.warnings import FitWarning, MissingAttributeWarning
@@ -42,16 +42,11 @@ def read_attributes(s: ArrayLike, rows: int, *, other: str = "X") -> pd.DataFram
 
 
 def require_variation(frame: pd.DataFrame) -> None:
-    """Raise an error if an attribute has a single value."""
+    """Raise an error if an attribute has a single value, and warn of numbers far from all others."""
     for name in frame:
         if frame[name].nunique() < 2:
             raise ValueError(f"sensitive_features is constant (column {name}): nothing can depend on it. Drop it.")
-
-
-def warn_of_codes(frame: pd.DataFrame) -> None:
-    """Warn of numbers far from all others."""
-    for name in frame.select_dtypes("number"):
-        if said := far_codes(frame[name].to_numpy(), repr(name)):
+        if frame[name].dtype != object and (said := far_codes(frame[name].to_numpy(), repr(name))):
             warn_caller(said, FitWarning)
 
 
@@ -64,9 +59,9 @@ def attributes_to_fit(estimator: Any, X: Any, s: ArrayLike | None, *, predicts_w
         what = f"{type(estimator).__name__} changes NOTHING. Pass fit(X, y, sensitive_features=s)."
         warn_caller(f"sensitive_features is missing: {what}", MissingAttributeWarning)
         return None
+    require_same_rows(X, s, names=("X", "sensitive_features"))
     frame = read_attributes(s, _num_samples(X))
     require_variation(frame)
-    warn_of_codes(frame)
     if predicts_without:
         warn_of_attribute(X, frame)
     return frame

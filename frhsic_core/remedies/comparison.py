@@ -39,7 +39,6 @@ from frhsic_core.remedies.attributes import (
     checked_features,
     read_attributes,
     require_variation,
-    warn_of_codes,
     warn_of_few,
 )
 from frhsic_core.remedies.erasure import AttributeEraser, KernelEraser
@@ -382,7 +381,6 @@ def compare_remedies(
     if any(key == "encoder" for key, *_ in plan):
         for name in frame.select_dtypes("number"):
             require_resolution(frame[name].to_numpy(), str(name), more=" Or leave 'encoder' out of remedies.")
-    warn_of_codes(frame)
     splitter = ShuffleSplit if task == "regression" else StratifiedShuffleSplit
     splits = splitter(n_splits, test_size=TEST_SHARE, random_state=random_state).split(table, target)
     found: list[dict[str, Any]] = []

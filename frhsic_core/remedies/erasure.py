@@ -13,15 +13,9 @@ from sklearn.utils import Tags, check_array
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from frhsic_core.arrays import ArrayLike, fix_signs, require_same_rows
+from frhsic_core.arrays import ArrayLike, fix_signs
 from frhsic_core.learning.estimators.columns import columns_of, fit_columns
-from frhsic_core.remedies.attributes import (
-    BASES,
-    AttributeBasis,
-    attributes_to_fit,
-    checked_features,
-    standardized,
-)
+from frhsic_core.remedies.attributes import BASES, AttributeBasis, attributes_to_fit, checked_features, standardized
 
 _NUMBERS: dict[str, Any] = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
 _RANK = 1e-10  # directions of X or φ below this share of the largest variance do not exist
@@ -150,7 +144,6 @@ class AttributeEraser(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def fit(self, X: Any, y: Any = None, *, sensitive_features: ArrayLike | None = None) -> Self:
         """Fit on training samples; ``sensitive_features`` is ``(n,)``, ``(n, p)`` or a frame with any columns."""
         self._validate_params()
-        require_same_rows(X, sensitive_features, names=("X", "sensitive_features"))
         X = checked_features(self, X, reset=True, **_NUMBERS)
         self.columns_ = fit_columns(X)
         x = check_array(columns_of(X, self.columns_))

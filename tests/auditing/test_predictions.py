@@ -14,10 +14,9 @@ import torch
 from frhsic_core import audit, gdp_bound, gdp_curve
 from frhsic_core.auditing import Audit, gdp_score
 from frhsic_core.auditing._input import CATEGORIES, Column, as_column, read_columns
-from frhsic_core.auditing._measures import largest_gap, residuals, sample_rows
+from frhsic_core.auditing._predictions import residuals, sample_rows
 from frhsic_core.auditing._report import clean, curve_svg, escape_markdown
-from frhsic_core.auditing._results import exit_status
-from frhsic_core.auditing._sentences import number
+from frhsic_core.auditing._results import exit_status, largest_gap, number
 from frhsic_core.conditional._curve import Smoother
 
 

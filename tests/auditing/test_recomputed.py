@@ -12,9 +12,8 @@ from scipy import stats
 from scipy.spatial.distance import pdist, squareform
 
 from frhsic_core import audit, gdp, gdp_curve
-from frhsic_core.auditing._measures import largest_gap
 from frhsic_core.auditing._report import curve_svg
-from frhsic_core.auditing._sentences import difference, number, percent
+from frhsic_core.auditing._results import difference, largest_gap, number, percent
 
 NAMES = ("ages", "incomes", "five values", "weighted", "many values")
 

@@ -18,7 +18,6 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from frhsic_core import cli
-from frhsic_core.cli import terminal
 
 APP = cli.command()
 
@@ -56,7 +55,7 @@ def test_help_has_an_example_that_parses(path: tuple[str, ...]) -> None:
 
 def test_exit_statuses_are_documented() -> None:
     shown = " ".join(CliRunner().invoke(APP, ["--help"], env={"COLUMNS": "300"}).output.split())
-    assert terminal.EXIT_STATUS in shown
+    assert cli.EXIT_STATUS in shown
     for path, command in COMMANDS.items():
         if path not in ((), ("data",), ("data", "list"), ("data", "card")):
             assert "Exit status" in command.help, path
@@ -103,9 +102,9 @@ def test_ctrl_c_while_the_ledger_is_judged_is_no_traceback(tmp_path: Path) -> No
 @pytest.mark.parametrize("width", [120, 80, 50, 20])
 def test_tables_leave_columns_out_before_they_cut_a_cell(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     out = Console(width=width, file=io.StringIO(), force_terminal=True, color_system=None)
-    monkeypatch.setattr(terminal, "Console", lambda **_: out)
+    monkeypatch.setattr(cli, "Console", lambda **_: out)
     rows = [("a_long_experiment_name", "12 [1, 2]", "word " * 20, "x" * 30), ("b", "3", "short", "y")]
-    terminal.print_table(("name", "value", "note", "device"), rows, fold=("note",))
+    cli.print_table(("name", "value", "note", "device"), rows, fold=("note",))
     text = out.file.getvalue()
     assert "a_long_experiment_name" in text
     assert "12 [1, 2]" in text
@@ -117,7 +116,7 @@ def test_tables_leave_columns_out_before_they_cut_a_cell(width: int, monkeypatch
 
 
 def test_an_error_of_the_system_is_said_without_its_number(capsys: pytest.CaptureFixture[str]) -> None:
-    assert terminal.fail(OSError(28, "The disk is full: free some.")).exit_code == 2
+    assert cli.fail(OSError(28, "The disk is full: free some.")).exit_code == 2
     assert capsys.readouterr().err == "The disk is full: free some.\n"
-    terminal.fail(FileNotFoundError(2, "No such file", "x.csv"))
+    cli.fail(FileNotFoundError(2, "No such file", "x.csv"))
     assert capsys.readouterr().err == "x.csv: No such file\n"

@@ -10,8 +10,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from frhsic_core.cli import as_sentences
 from frhsic_core.cli import paper as commands
-from frhsic_core.cli.terminal import as_sentences
 from frhsic_core.paper.statements import registry
 from frhsic_core.paper.statements.certificate import Certificate, inequality
 

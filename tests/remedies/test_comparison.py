@@ -196,6 +196,7 @@ def test_the_parts_of_the_best_model(
     assert [(share, *part) for share, part in model.parts_] == parts
 
 
+@pytest.mark.filterwarnings("ignore::frhsic_core.learning.FitWarning")
 def test_an_attribute_that_the_encoder_cannot_resolve_is_refused_at_once(people: Any, monkeypatch: Any) -> None:
     X, y, s = people
     age = s["age"].mask(s.index == 3, 1e9)

@@ -22,7 +22,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
-from frhsic_core.arrays import warn_caller
+from frhsic_core.arrays import ArrayLike, warn_caller
 from frhsic_core.bounds import DependenceBound, gdp_bound
 from frhsic_core.learning.data import TrainingData
 from frhsic_core.learning.estimators.columns import columns_of, fit_columns, fit_scaling, scaled
@@ -32,6 +32,7 @@ from frhsic_core.learning.estimators.input import (
     FitInput,
     number_of_epochs,
     read_columns,
+    read_fit,
     seed_of,
     standardized,
 )
@@ -49,6 +50,8 @@ from frhsic_core.learning.selection import LambdaPath, LambdaSelection, select_l
 from frhsic_core.learning.stack import CHUNK, TrainedStack, cpu_threads
 from frhsic_core.learning.trainer import Trainer, resolve_device
 
+Attribute = ArrayLike | str | None
+
 
 class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Base class of the three estimators; ``frhsic_core.learning.FairClassifier`` documents the parameters."""
@@ -56,6 +59,7 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     encoder_: nn.Sequential
     head_: nn.Linear
     _widths: tuple[int, ...] = (50, 4)
+    _checks: ClassVar[dict[str, Any]] = {}  # of scikit-learn, of X and y
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "epochs": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
@@ -98,6 +102,42 @@ class FairModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self.verbose = verbose
 
     # Training ---------------------------------------------------------------------------------------------------------
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *more: Any,
+        sensitive_features: Attribute = None,
+        sample_weight: Any = None,
+        control_features: Attribute = None,
+    ) -> Self:
+        """Fit on ``X (n, d)``, classes or numbers ``y (n,)`` and the attribute(s) ``(n,)`` or ``(n, p)``.
+
+        ``sensitive_features`` may also be the name of a column of a DataFrame X, or a list of names. The columns stay
+        in X. Samples are matched by position; pandas objects whose labels are in another order are an error. A table of
+        numeric and text columns (age and sex) is one mixed attribute, with a product of kernels.
+
+        ``control_features`` are legitimate factors C, or their names in X: only the dependence given C is penalized
+        (``condition="controls"`` of FRHSIC). Labels form groups, other numbers enter by regressions in the mini-batch
+        (:func:`frhsic_core.hsic_test` has the rule). For equalized odds use
+        ``penalty_settings={"condition": "labels"}`` instead.
+
+        Columns of a DataFrame with text, categories or truth values are encoded, and missing values of X are replaced
+        by the median and marked (:mod:`frhsic_core.learning.estimators.columns`). ``predict`` then needs a DataFrame
+        with the same columns.
+
+        A warning is given if the fit is probably not what you want (:mod:`frhsic_core.learning.estimators.warnings`):
+        a missing attribute with λ > 0 (the model is then trained without a penalty), too few steps, a model that
+        predicts one class or is no better than that, mini-batches that are too small, or ``lam="auto"`` without a
+        useful λ.
+        """
+        given = read_fit(self, X, y, more, sensitive_features, sample_weight, control_features, **self._checks)
+        return self._fit(given, *self._target(y, given))
+
+    def _target(self, y: Any, given: FitInput) -> tuple[np.ndarray, str]:
+        """Return the target as numbers, 0 and 1 for classes, and the task."""
+        raise NotImplementedError
 
     def _fit(self, given: FitInput, y: np.ndarray, task: str) -> Self:
         """Train on checked input; ``y`` is 0 and 1 for a classification, and numbers for a regression."""

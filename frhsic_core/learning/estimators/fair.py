@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags
 
-from frhsic_core.arrays import ArrayLike, as_tensor
+from frhsic_core.arrays import as_tensor
 from frhsic_core.learning.estimators.base import FairModel
-from frhsic_core.learning.estimators.input import (
-    LEARNING_RATE,
-    FitInput,
-    favorable_class,
-    read_fit,
-    require_numbers,
-    two_classes,
-)
+from frhsic_core.learning.estimators.input import LEARNING_RATE, FitInput, favorable_class, require_numbers, two_classes
 from frhsic_core.learning.selection import LambdaSelection
 
-Attribute = ArrayLike | str | None
 MANY_CLASSES = (
     "sklearn.set_config(enable_metadata_routing=True), then "
     "OneVsRestClassifier(FairClassifier().set_fit_request(sensitive_features=True)).fit(X, y, sensitive_features=s)"
@@ -148,38 +140,9 @@ class FairClassifier(ClassifierMixin, _WithPositiveClass):
 
     classes_: np.ndarray
 
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        *more: Any,
-        sensitive_features: Attribute = None,
-        sample_weight: Any = None,
-        control_features: Attribute = None,
-    ) -> Self:
-        """Fit on ``X (n, d)``, two classes ``y (n,)`` and the attribute(s) ``(n,)`` or ``(n, p)``.
-
-        ``sensitive_features`` may also be the name of a column of a DataFrame X, or a list of names. The columns stay
-        in X. Samples are matched by position; pandas objects whose labels are in another order are an error. A table of
-        numeric and text columns (age and sex) is one mixed attribute, with a product of kernels.
-
-        ``control_features`` are legitimate factors C, or their names in X: only the dependence given C is penalized
-        (``condition="controls"`` of FRHSIC). Labels form groups, other numbers enter by regressions in the mini-batch
-        (:func:`frhsic_core.hsic_test` has the rule). For equalized odds use
-        ``penalty_settings={"condition": "labels"}`` instead.
-
-        Columns of a DataFrame with text, categories or truth values are encoded, and missing values of X are replaced
-        by the median and marked (:mod:`frhsic_core.learning.estimators.columns`). ``predict`` then needs a DataFrame
-        with the same columns.
-
-        A warning is given if the fit is probably not what you want (:mod:`frhsic_core.learning.estimators.warnings`):
-        a missing attribute with λ > 0 (the model is then trained without a penalty), too few steps, a model that
-        predicts one class or is no better than that, mini-batches that are too small, or ``lam="auto"`` without a
-        useful λ.
-        """
-        given = read_fit(self, X, y, more, sensitive_features, sample_weight, control_features)
+    def _target(self, y: Any, given: FitInput) -> tuple[np.ndarray, str]:
         self.classes_ = two_classes(given.y, advice=MANY_CLASSES)
-        return self._fit(given, self._as_numbers(y, given, self.classes_), "classification")
+        return self._as_numbers(y, given, self.classes_), "classification"
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the logits of ``classes_[1]``, ``(n,)``."""
@@ -219,18 +182,10 @@ class FairRegressor(RegressorMixin, FairModel):
     (400,)
     """
 
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        *more: Any,
-        sensitive_features: Attribute = None,
-        sample_weight: Any = None,
-        control_features: Attribute = None,
-    ) -> Self:
-        """Fit on ``X (n, d)``, numbers ``y (n,)`` and the attribute(s), as in :meth:`FairClassifier.fit`."""
-        given = read_fit(self, X, y, more, sensitive_features, sample_weight, control_features, y_numeric=True)
-        return self._fit(given, given.y, "regression")
+    _checks: ClassVar[dict[str, Any]] = {"y_numeric": True}
+
+    def _target(self, y: Any, given: FitInput) -> tuple[np.ndarray, str]:
+        return given.y, "regression"
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the predictions on the scale of y."""
@@ -257,26 +212,16 @@ class FairEncoder(_WithPositiveClass):
 
     _widths = (50, 8)
 
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        *more: Any,
-        sensitive_features: Attribute = None,
-        sample_weight: Any = None,
-        control_features: Attribute = None,
-    ) -> Self:
-        """Fit on ``X (n, d)``, ``y (n,)`` and the attribute(s), as in :meth:`FairClassifier.fit`."""
-        given = read_fit(self, X, y, more, sensitive_features, sample_weight, control_features)
+    def _target(self, y: Any, given: FitInput) -> tuple[np.ndarray, str]:
         values = np.unique(given.y)
         if len(values) < 2:
             count = "1 sample" if len(given.y) == 1 else f"{len(given.y)} rows"
             raise ValueError(f"y is constant ({values.tolist()[0]!r}, {count}): nothing can be learned from it.")
         if len(values) == 2:
-            return self._fit(given, self._as_numbers(y, given, values), "classification")
+            return self._as_numbers(y, given, values), "classification"
         if self.positive_class is not None:
             raise ValueError(
                 f"positive_class is {self.positive_class!r}, but y has {len(values)} values: leave positive_class out."
             )
         require_numbers(given.y)
-        return self._fit(given, as_tensor(given.y, name="y").numpy(), "regression")
+        return as_tensor(given.y, name="y").numpy(), "regression"

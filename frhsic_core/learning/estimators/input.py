@@ -7,7 +7,7 @@ value or the call that a user needs.
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
@@ -70,7 +70,7 @@ def read_fit(
         require_numbers(y)
     values, target = _read_data(estimator, X, y, more, **checks)
     require_labels(target)
-    attribute, categorical = None, ()
+    attribute, categorical = None, cast(tuple[int, ...], ())
     if s is not None:
         named = _by_name(s, X, len(values))
         attribute, categorical = _read_attribute(named, len(values))
@@ -118,7 +118,7 @@ def two_classes(y: np.ndarray, *, advice: str) -> np.ndarray:
         )
     classes = np.unique(y)
     if len(classes) < 2:
-        only = classes.tolist()[0]
+        only = next(iter(classes.tolist()), None)
         raise ValueError(f"y has one class only ({only!r}): a classifier needs samples of both classes.")
     return classes
 
