@@ -16,6 +16,7 @@ from frhsic_core.joint.independence.permutation import (
     bins_of,
     group_strata,
     random_orders,
+    within_kernel,
 )
 from frhsic_core.joint.independence.residual import RIDGES, SCALES, Regression, fitted
 from frhsic_core.kernels import Gaussian, median_bandwidth
@@ -38,6 +39,18 @@ def test_rows_hold_what_they_were_made_of() -> None:
     again = Given.of_rows(given.rows)
     assert torch.equal(again.codes, given.codes)
     assert torch.equal(again.numbers, given.numbers)
+
+
+def test_what_is_constant_in_a_group_becomes_zero() -> None:
+    """The mean of three times .1 is not .1 in floating point; what is left of it is no dependence."""
+    x = torch.cat([torch.full((3, 1), 0.1, dtype=torch.float64), normal(4, 5, 1)])
+    groups = [torch.arange(3), torch.arange(3, 8)]
+    centered, kernel = within_kernel(None, x, groups)
+    expected = torch.cat([torch.zeros(3, 1, dtype=torch.float64), x[3:] - x[3:].mean(0)])
+    assert torch.allclose(centered, expected, rtol=0, atol=1e-15)
+    assert torch.equal(centered[:3], expected[:3])
+    assert kernel.bandwidth == pytest.approx(float(median_bandwidth(expected)))
+    assert within_kernel(Gaussian(2.0), x, groups)[0] is x
 
 
 def both_statistics(z: np.ndarray, s: np.ndarray, code: np.ndarray, factor: float, sigmas: tuple[float, float]):

@@ -81,8 +81,6 @@ def test_limits_of_the_ridge() -> None:
     assert 0.999 < khgr(z, independent, ridge=1e-9, **UNIT) < 1  # one for every sample without ties
     ratio = khgr(z, s, ridge=1e6, **UNIT) * 1e6 / coco(z, s, **UNIT)
     assert ratio.item() == pytest.approx(1.0, abs=1e-5)
-    values = [khgr(z, s, ridge=ridge, **UNIT).item() for ridge in (1e-3, 1e-2, 1e-1, 1.0)]
-    assert values == sorted(values, reverse=True)
 
 
 BOTH = pytest.mark.parametrize("norm", [coco, partial(khgr, ridge=(0.1, 0.02))], ids=["coco", "khgr"])
