@@ -10,6 +10,8 @@ export FRHSIC_SOLUTIONS := $(SOLUTIONS)
 export OMP_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 export PYDEVD_DISABLE_FILE_VALIDATION := 1
+# The tests start many processes: bytecode that is kept is compiled once, not in each of them.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup book test test-all portable mutants notebooks pdf slides serve lint format bench proofs wheel clean distclean
 .DEFAULT_GOAL := help

@@ -182,11 +182,3 @@ def test_every_exported_name_exists() -> None:
         assert getattr(frhsic_core, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = frhsic_core.nothing
-
-
-def test_the_package_and_the_command_line_start_without_torch() -> None:
-    script = (
-        "import sys, frhsic_core, frhsic_core.cli.practice, frhsic_core.cli.paper\n"
-        "assert 'torch' not in sys.modules and 'hsic' in dir(frhsic_core)"
-    )
-    subprocess.run([sys.executable, "-c", script], check=True)

@@ -28,7 +28,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 from scipy.special import ndtri
-from scipy.stats import rankdata
 from torch import Tensor
 
 from frhsic_core.arrays import (
@@ -137,12 +136,12 @@ def read_given(given: ArrayLike, n: int, *, by_type: bool = False, name: str = "
     numbers = []
     for _, column in table.items():
         values, whole = _values(column, name)
-        unique, inverse = np.unique(values, return_inverse=True)
+        unique, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
         few = len(unique) <= LABELS and n >= ROWS_PER_LABEL * len(unique)
         if values.dtype.kind != "f" or len(unique) == 1 or (whole if by_type else few):
             codes = np.unique(codes * len(unique) + inverse, return_inverse=True)[1]
         else:
-            numbers.append(ndtri((rankdata(values) - 0.5) / n))
+            numbers.append(ndtri((np.cumsum(counts) - 0.5 * counts)[inverse] / n))  # midranks less one half
     scores = np.stack(numbers, axis=1) if numbers else np.zeros((n, 0))
     return Given(torch.as_tensor(codes), torch.as_tensor(scores))
 

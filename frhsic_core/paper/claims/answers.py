@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+from scipy import special
 
 from frhsic_core.paper.experiments import query_modules
 from frhsic_core.paper.runs.stored import book_folder, stored_rows
@@ -58,7 +58,7 @@ class Spread:
         half = self.half(limit)
         if distance == 0.0 or half <= 0.0:
             return 0.5 if distance == 0.0 else 0.0
-        return float(stats.t.sf(distance / half * stats.t.isf(TAIL, self.dof), self.dof))
+        return float(special.stdtr(self.dof, distance / half * special.stdtrit(self.dof, TAIL)))
 
     def half(self, value: float) -> float:
         """Return the distance from the middle to the end on the side of ``value``."""
@@ -181,7 +181,7 @@ def spread(draws: np.ndarray, *, splits: int, runs: int | None = None, shared: f
         return Spread(math.nan, math.nan, math.nan)
     low, middle, high = np.quantile(draws, [TAIL, 0.5, 1.0 - TAIL])
     own_error = 0.0 if runs is None else (1.0 - shared) / (1.0 + shared) * runs / splits
-    stretch = math.sqrt(splits / (splits - 1) * (1.0 + own_error)) * float(stats.t.isf(TAIL, splits - 1)) / 2.0
+    stretch = -math.sqrt(splits / (splits - 1) * (1.0 + own_error)) * float(special.stdtrit(splits - 1, TAIL)) / 2.0
     return Spread(float(low), float(middle), float(high)).scaled(stretch, splits - 1)
 
 
@@ -198,7 +198,7 @@ def mean_of_runs(values: np.ndarray, *, runs: int, shared: float = 0.0) -> tuple
     n = len(values)
     mean = float(values.mean())
     if n < ENOUGH_FOR_QUANTILES:
-        reach = float(stats.t.isf(TAIL, n - 1) * values.std(ddof=1))
+        reach = float(-special.stdtrit(n - 1, TAIL) * values.std(ddof=1))
         found = [reach * math.sqrt(share) for share in (1.0 / runs + 1.0 / n, 1.0 / n)]
         prints, means = (Spread(mean - one, mean, mean + one, n - 1) for one in found)
         return mean, prints, means

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+from scipy import special
 
 from frhsic_core.choices import one_of
 from frhsic_core.paper.claims.answers import TAIL, Answer, Spread, joined, queries
@@ -210,9 +210,9 @@ def _with_splits(answer: Answer, name: str, times: float) -> tuple[Spread, Sprea
     if not answer.splits:
         return prints, means
     splits = times * answer.splits
-    student = stats.t.isf(TAIL, splits - 1.0) / stats.t.isf(TAIL, answer.splits - 1.0)
+    scale = special.stdtrit(splits - 1.0, TAIL) / special.stdtrit(answer.splits - 1.0, TAIL)
     noise = math.sqrt((1.0 + answer.runs / splits) / (1.0 + answer.runs / answer.splits))
-    return prints.scaled(noise * student, splits - 1.0), means.scaled(student / math.sqrt(times), splits - 1.0)
+    return prints.scaled(noise * scale, splits - 1.0), means.scaled(scale / math.sqrt(times), splits - 1.0)
 
 
 @cache

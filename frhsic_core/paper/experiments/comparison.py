@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+from scipy import special
 
 BAND = 0.01
 GRID = np.linspace(0.0, 1.0, 201)
@@ -89,9 +89,9 @@ def naup(
     budget = np.take_along_axis(np.where(np.isnan(budget), np.inf, budget), order, -1)
     best = np.maximum.accumulate(np.nan_to_num(np.take_along_axis(u, order, -1), nan=0.0), axis=-1)
     best = np.concatenate([np.zeros_like(best[..., :1]), best], axis=-1)
-    # How many points of the sweep lie within each budget: their best is the height there.
-    within = (budget[..., None, :] <= GRID[:, None]).sum(-1)
-    height = np.take_along_axis(best, within, -1)
+    # The best of the first k points is the height from the budget of point k to that of the next.
+    lengths = np.diff(np.searchsorted(GRID, budget), axis=-1, prepend=0, append=len(GRID))
+    height = np.repeat(best.ravel(), lengths.ravel()).reshape(*best.shape[:-1], len(GRID))
     step = GRID[1] - GRID[0]
     return step * (height.sum(-1) - 0.5 * (height[..., 0] + height[..., -1]))
 
@@ -250,7 +250,8 @@ def signed_rank(difference: np.ndarray) -> float:
     kept = kept[kept != 0.0]
     if not len(kept):
         return 1.0
-    doubled = np.rint(2 * stats.rankdata(np.abs(kept))).astype(int)  # midranks are halves of integers
+    _, places, ties = np.unique(np.abs(kept), return_inverse=True, return_counts=True)
+    doubled = (2 * np.cumsum(ties) - ties + 1)[places]  # midranks are halves of integers
     law = np.zeros(doubled.sum() + 1)
     law[0] = 1.0
     for rank in doubled:
@@ -306,7 +307,7 @@ def corrected_t(difference: np.ndarray, *, test_share: float = 0.2) -> tuple[flo
     if variance == 0.0:
         return (0.0, 1.0) if d.mean() == 0.0 else (float(np.copysign(np.inf, d.mean())), 0.0)
     t = d.mean() / np.sqrt(variance)
-    return float(t), float(2.0 * stats.t.sf(abs(t), len(d) - 1))
+    return float(t), float(2.0 * special.stdtr(len(d) - 1, -abs(t)))
 
 
 def corrected_scale(splits: int, *, test_share: float = 0.2) -> float:
@@ -330,7 +331,7 @@ def t_interval(difference: np.ndarray) -> tuple[float, float]:
     (2.0, 2.484)
     """
     d = np.asarray(difference, float)
-    half = stats.t.ppf(0.975, len(d) - 1) * d.std(ddof=1) / np.sqrt(len(d)) if len(d) > 1 else np.nan
+    half = special.stdtrit(len(d) - 1, 0.975) * d.std(ddof=1) / np.sqrt(len(d)) if len(d) > 1 else np.nan
     return float(d.mean()), float(half)
 
 

@@ -89,13 +89,20 @@ def test_every_measurement_that_a_plan_names_exists() -> None:
                 assert not job.recipe.measure or callable(module_of(job.recipe.measure).measure), name
 
 
-def test_finding_and_planning_import_no_torch() -> None:
+def test_the_command_line_plans_results_and_figures_import_no_torch() -> None:
     script = (
         "import sys; from frhsic_core.paper.experiments import PLANS\n"
         "assert 'scipy' not in sys.modules\n"
+        "import frhsic_core.cli.practice, frhsic_core.cli.paper; assert 'hsic' in dir(frhsic_core)\n"
         "[build() for build in PLANS.values()]\n"
-        "from frhsic_core.paper.claims.answers import queries; queries()\n"
-        "assert 'torch' not in sys.modules"
+        "from frhsic_core.paper.claims.answers import queries; ask = queries()\n"
+        "ask['point'](dataset='compas', method='frhsic', measure='performance', lam=1.0)\n"
+        "ask['row_setting'](experiment='main', formula='split.nunique()'); ask['tightness'](what='violations')\n"
+        "from frhsic_core.paper.claims.stored import stored_answer; stored_answer('points', 'naup > 0', 'naup')\n"
+        "import matplotlib; matplotlib.use('Agg'); from frhsic_core.paper.experiments.main import main_family\n"
+        "from frhsic_core.paper.figures.plots import draw_verdicts\n"
+        "draw_verdicts({'ours': main_family('text', measure='gdp_reference')})\n"
+        "assert not {'torch', 'scipy.stats'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
 
