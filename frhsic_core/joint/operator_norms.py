@@ -149,9 +149,10 @@ def _norm(
         # Eigenvalues below n·eps·max|K| are rounding, of either sign.
         floor = n * torch.finfo(gram.dtype).eps * gram.detach().abs().amax((-2, -1))
         value, slope = function(torch.where(values > floor.unsqueeze(-1), values, torch.zeros_like(values)))
-        sides.append((centered, vectors, slope.unsqueeze(-1), vectors * value.sqrt().unsqueeze(-2)))
+        kept = max(1, int((value > 0).reshape(-1, n).any(0).sum()))  # the values ascend: the columns before are zero
+        sides.append((centered, vectors, slope.unsqueeze(-1), (vectors * value.sqrt().unsqueeze(-2))[..., -kept:]))
     f, g = sides[0][-1], sides[1][-1]
-    p, singular, q = torch.linalg.svd(f.mT @ g)
+    p, singular, q = torch.linalg.svd(f.mT @ g, full_matrices=False)
     sigma = singular[..., 0]
     change = torch.zeros_like(sigma)
     for (centered, vectors, slope, _), direction in zip(sides, (g @ q.mT[..., :1], f @ p[..., :1]), strict=True):

@@ -220,10 +220,9 @@ class Step:
 def _descend(loss: Tensor, optimizer: Adam, known: Sequence[GradientTerm] = ()) -> None:
     """Make one step along the gradient of ``loss`` plus the gradients that are known already."""
     weights = optimizer.param_groups[0]["params"]
-    gradients = torch.autograd.grad(
-        [loss, *(term.at for term in known)], weights, [None, *(term.gradient for term in known)]
-    )
-    for weight, gradient in zip(weights, gradients, strict=True):
+    for term in known:  # as gradients of other outputs they would make torch load sympy, which takes a second
+        loss = loss + torch.dot(term.at.flatten(), term.gradient.flatten())
+    for weight, gradient in zip(weights, torch.autograd.grad(loss, weights), strict=True):
         weight.grad = gradient
     optimizer.step()
 
