@@ -132,7 +132,7 @@ def computed(rows: pd.DataFrame, formula: str) -> Any:
     >>> computed(rows, "(error < 1).any()")
     True
     """
-    found = rows.eval(formula, engine="python")
+    found = rows[formula] if formula in rows else rows.eval(formula, engine="python")
     if isinstance(found, pd.Series):
         found = found.mean()
     if isinstance(found, np.ndarray):

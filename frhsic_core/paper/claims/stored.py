@@ -29,15 +29,15 @@ def authors_file(name: str) -> pd.DataFrame:
 
 
 @cache
-def stored_table(name: str) -> pd.DataFrame:
-    """Return a copied file, or a table that is derived from one."""
-    return _DERIVED[name]() if name in _DERIVED else authors_file(name)
+def stored_table(name: str, rows: str = "") -> pd.DataFrame:
+    """Return a copied file, or a table that is derived from one, or some rows of it."""
+    whole = _DERIVED.get(name, lambda: authors_file(name))
+    return stored_table(name).query(rows) if rows else whole()
 
 
 def stored_answer(table: str, rows: str, formula: str) -> Answer:
     """Return a formula over some rows of a stored table, with the note of these rows if the table has one."""
-    chosen = stored_table(table)
-    chosen = chosen.query(rows) if rows else chosen
+    chosen = stored_table(table, rows)
     if chosen.empty:
         return Answer(why="not among the stored runs")
     if formula in FORMULAS:
