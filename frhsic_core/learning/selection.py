@@ -67,9 +67,9 @@ class LambdaSelection:
     * ``"tradeoff"``: the smallest λ that has four fifths of the reduction in dependence that is possible within
       ``tolerance`` of the performance at the smallest λ. The last fifth often needs a λ many times as large, and chance
       would decide how many times. The dependence is the mean of the normalized HSIC of Z and of GDP, each relative to
-      that at the smallest λ. Both curves are first made monotone in λ by isotonic regression, so that one lucky model
-      does not decide. With fewer than 2,000 validation samples, up to three splits with disjoint validation parts are
-      averaged. A larger tolerance never gives a smaller λ.
+      that at the smallest λ and at most 1. Both curves are first made monotone in λ by isotonic regression, so that one
+      lucky model does not decide. With fewer than 2,000 validation samples, up to three splits with disjoint
+      validation parts are averaged. A larger tolerance never gives a smaller λ.
     * ``"guarantee"``: the smallest λ whose upper bound on GDP (:func:`frhsic_core.gdp_bound`, corrected for the number
       of λ) is at most ``guaranteed_gdp``. The chosen model is the one that was trained without the samples held out, so
       it keeps the guarantee. It is for probabilities and one attribute, without sample weights.
@@ -458,8 +458,9 @@ def _tradeoff(table: pd.DataFrame, tolerance: float | str) -> tuple[int, str]:
     """Return the row of the chosen λ and the reason."""
     performance = isotonic_regression(table["performance"].to_numpy(dtype=float), increasing=False)
     measures = table[["normalized_hsic", "gdp"]].to_numpy(dtype=float)
-    relative = (measures / np.maximum(measures[0], np.finfo(float).tiny)).mean(1)
-    curve = isotonic_regression(relative, increasing=False)
+    # A measure that only chance gives, such as the HSIC of few samples, must not outweigh the other by rising.
+    relative = np.minimum(measures / np.maximum(measures[0], np.finfo(float).tiny), 1.0)
+    curve = isotonic_regression(relative.mean(1), increasing=False)
     if tolerance == "auto":
         error = table["standard_error"].to_numpy(dtype=float) if "standard_error" in table else np.zeros(len(table))
         allowed = np.maximum(2.0 * error, LEAST_TOLERANCE)

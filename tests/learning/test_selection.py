@@ -72,6 +72,8 @@ def test_the_tradeoff_has_most_of_the_reduction_within_the_tolerance() -> None:
     assert choose_lambda(flat).lam == 0.1
     assert choose_lambda(flat.assign(gdp=[0.1, 0.1, 0.1, 0.01])).lam == 10.0
     assert choose_lambda(flat.assign(gdp=0.0)).lam == 0.1  # no gap at all: the other measure decides
+    rising = flat.assign(normalized_hsic=[0.01, 0.02, 0.03, 0.03], gdp=[0.1, 0.1, 0.1, 0.01])
+    assert choose_lambda(rising).lam == 10.0  # HSIC that rises from next to nothing does not hide that GDP falls
 
 
 def test_the_tolerance_is_two_standard_errors_where_they_are_larger() -> None:
