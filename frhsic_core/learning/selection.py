@@ -105,7 +105,7 @@ class LambdaSelection:
     (0.0, 1.0, 3.0)
     """
 
-    lams: Sequence[float] = (0.0, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+    lams: Sequence[float] = (0.0, 1 / 3, 1.0, 3.0, 9.0, 27.0, 81.0)
     rule: str = "tradeoff"
     alpha: float = 0.05
     epsilon: float = 1e-3
